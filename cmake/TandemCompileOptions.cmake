@@ -1,0 +1,11 @@
+# Warnings and sanitizers of our own targets; nothing global, so that a parent project keeps its flags.
+function(tandem_compile_options target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor)
+  if(TANDEM_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+  if(TANDEM_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${TANDEM_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    target_link_options(${target} PRIVATE -fsanitize=${TANDEM_SANITIZE})
+  endif()
+endfunction()
