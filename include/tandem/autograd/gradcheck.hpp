@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tandem/tensor/tensor.hpp"
+
+namespace tandem::autograd {
+
+struct GradcheckOptions {
+  double eps = 1e-6;   ///< step of the central difference
+  double atol = 1e-5;
+  double rtol = 1e-4;
+};
+
+/// Compares the gradients of `f` with central differences, element by element.
+///
+/// @param f       inputs -> outputs; deterministic. A non-scalar output is checked with a fixed random weight.
+/// @param inputs  f64 leaves; those that require grad are checked.
+/// @return "" if all agree, else a text that names input, index and both values.
+/// @cost 2 evaluations of `f` per input element.
+std::string gradcheck(const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& f,
+                      const std::vector<Tensor>& inputs,
+                      GradcheckOptions options = {});
+
+/// The same for the second derivative (through create_graph).
+std::string gradgradcheck(const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& f,
+                          const std::vector<Tensor>& inputs,
+                          GradcheckOptions options = {});
+
+}  // namespace tandem::autograd

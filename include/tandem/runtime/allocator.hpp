@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "tandem/runtime/memory.hpp"
+
+namespace tandem {
+
+/// Gives and takes memory of one device. Allocators compose: each wraps an upstream.
+///
+/// Thread-safe. Blocks are aligned to kAlignment.
+class Allocator {
+ public:
+  static constexpr std::size_t kAlignment = 256;
+
+  virtual ~Allocator() = default;
+  /// @param nbytes  above zero.
+  /// @throws OutOfMemory  the bytes are not there; nothing has changed.
+  virtual void* allocate(std::size_t nbytes, Category category) = 0;
+  /// Takes back what `allocate` gave for the same size and category.
+  virtual void deallocate(void* p, std::size_t nbytes, Category category) noexcept = 0;
+};
+
+/// The host's own memory.
+class SystemAllocator final : public Allocator {
+ public:
+  explicit SystemAllocator(std::string device) : device_(std::move(device)) {}
+  void* allocate(std::size_t nbytes, Category category) override;
+  void deallocate(void* p, std::size_t nbytes, Category category) noexcept override;
+  /// Calls of `allocate` so far.
+  std::uint64_t calls() const noexcept { return calls_.load(std::memory_order_relaxed); }
+
+ private:
+  std::string device_;
+  std::atomic<std::uint64_t> calls_{0};
+};
+
+/// Keeps freed blocks and gives them again, so that a steady step never reaches the upstream.
+///
+/// Sizes are rounded up to one of eight classes per power of two: at most 12.5 % is wasted.
+class CachingAllocator final : public Allocator {
+ public:
+  explicit CachingAllocator(std::unique_ptr<Allocator> upstream) : upstream_(std::move(upstream)) {}
+  ~CachingAllocator() override;
+  void* allocate(std::size_t nbytes, Category category) override;
+  void deallocate(void* p, std::size_t nbytes, Category category) noexcept override;
+  /// Returns every kept block to the upstream.
+  void release_cached() noexcept;
+
+ private:
+  std::unique_ptr<Allocator> upstream_;
+  std::mutex mutex_;  // guards free_
+  std::map<std::size_t, std::vector<void*>> free_;
+};
+
+/// Refuses what would go above a byte limit; exact to the byte.
+class LimitAllocator final : public Allocator {
+ public:
+  LimitAllocator(std::unique_ptr<Allocator> upstream, std::string device)
+      : upstream_(std::move(upstream)), device_(std::move(device)) {}
+  void* allocate(std::size_t nbytes, Category category) override;
+  void deallocate(void* p, std::size_t nbytes, Category category) noexcept override;
+  /// @param limit  bytes; SIZE_MAX for none.
+  void set_limit(std::size_t limit) noexcept { limit_.store(limit, std::memory_order_relaxed); }
+  std::size_t limit() const noexcept { return limit_.load(std::memory_order_relaxed); }
+
+ private:
+  std::unique_ptr<Allocator> upstream_;
+  std::string device_;
+  std::atomic<std::size_t> limit_{SIZE_MAX};
+  std::atomic<std::size_t> in_use_{0};
+};
+
+/// Counts bytes by category, with peaks.
+class StatisticsAllocator final : public Allocator {
+ public:
+  explicit StatisticsAllocator(std::unique_ptr<Allocator> upstream) : upstream_(std::move(upstream)) {}
+  void* allocate(std::size_t nbytes, Category category) override;
+  void deallocate(void* p, std::size_t nbytes, Category category) noexcept override;
+  /// Moves bytes in use from one category to another.
+  void recategorise(std::size_t nbytes, Category from, Category to) noexcept;
+  MemoryStats stats() const;
+  /// Makes the present the peak.
+  void reset_peak() noexcept;
+
+ private:
+  std::unique_ptr<Allocator> upstream_;
+  mutable std::mutex mutex_;  // guards stats_
+  MemoryStats stats_;
+};
+
+}  // namespace tandem

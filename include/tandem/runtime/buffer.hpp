@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "tandem/runtime/device.hpp"
+#include "tandem/runtime/logical_device.hpp"
+#include "tandem/runtime/memory.hpp"
+
+namespace tandem {
+
+/// Bytes on one device: what tensors are views of.
+///
+/// Owned by shared_ptr; the bytes are not initialised. The data itself follows the rules of its
+/// users; version and ready event are atomic.
+class Buffer {
+ public:
+  /// @param nbytes  may be zero: then `data()` is null.
+  /// @throws OutOfMemory
+  Buffer(Device device, std::size_t nbytes, Category category);
+  ~Buffer();
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  Device device() const noexcept { return device_->device(); }
+  LogicalDevice& logical_device() const noexcept { return *device_; }
+  void* data() const noexcept { return data_; }
+  std::size_t nbytes() const noexcept { return nbytes_; }
+  Category category() const noexcept { return category_; }
+  /// Moves the bytes to another category in the statistics; owner thread only.
+  void recategorise(Category category) noexcept;
+
+  /// Counts writes, so that a tensor saved for backward notices a change.
+  std::uint64_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
+  void bump_version() noexcept { version_.fetch_add(1, std::memory_order_relaxed); }
+
+  /// Where the bytes are on their way from another device: readers wait for it. Null: they are there.
+  const std::shared_ptr<Event>& ready() const noexcept { return ready_; }
+  /// Owner thread only, outside of other threads' reads.
+  void set_ready(std::shared_ptr<Event> event) noexcept { ready_ = std::move(event); }
+
+ private:
+  friend class LogicalDevice;
+  void notify(int kind, Category before) const noexcept;
+
+  LogicalDevice* device_;
+  void* data_ = nullptr;
+  std::size_t nbytes_;
+  Category category_;
+  std::atomic<std::uint64_t> version_{0};
+  std::shared_ptr<Event> ready_;
+  std::shared_ptr<const std::string> owner_;  // module path at allocation
+  Buffer* next_ = nullptr;
+  Buffer* previous_ = nullptr;
+};
+
+}  // namespace tandem

@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "tandem/core/dtype.hpp"
+#include "tandem/runtime/buffer.hpp"
+#include "tandem/runtime/stream.hpp"
+
+namespace tandem {
+
+enum class Direction : std::uint8_t { read, write, read_write };
+
+/// Bytes of a buffer that a piece of work touches.
+struct Access {
+  Buffer* buffer = nullptr;
+  std::size_t nbytes = 0;
+  Direction direction = Direction::read;
+};
+
+/// The accesses of a piece of work, held inline: a Work is copied into logs.
+struct AccessList {
+  static constexpr int kMost = 12;
+  std::array<Access, kMost> items{};
+  int size = 0;
+
+  /// @throws InternalError  more than kMost.
+  void add(Access access);
+  const Access* begin() const noexcept { return items.data(); }
+  const Access* end() const noexcept { return items.data() + size; }
+};
+
+/// Sizes of a matrix product; zeros for other work.
+struct Mnk {
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+};
+
+/// What a piece of device work is and costs: the one record behind checks, costs and traces.
+struct Work {
+  enum class Kind : std::uint8_t { elementwise, reduce, gemm, conv, pool, norm, index, random, copy, optimizer, custom };
+  Kind kind = Kind::custom;
+  const char* name = "";  ///< of the op; a string literal
+  DType dtype = DType::f32;
+  Mnk mnk;
+  double flops = 0;
+  AccessList accesses;
+};
+
+namespace detail {
+
+/// Same-device check, waits on ready events, observers.
+void begin_work(Stream& stream, const Work& work);
+/// Version bumps, observers.
+void end_work(Stream& stream, const Work& work) noexcept;
+/// The host stream of `stream` for the calling thread.
+HostStream host_stream(const Stream& stream) noexcept;
+
+}  // namespace detail
+
+/// Runs `f(HostStream&)` as work of `stream`: the only way to touch a device's data.
+///
+/// A host stream runs it at once, on the calling thread.
+/// @throws InvalidArgument  an access is of another device than the stream; the text has both.
+/// @throws Timeout, CommAborted  while it waited for bytes that are on their way.
+template <class F>
+void dispatch(Stream& stream, const Work& work, F&& f) {
+  detail::begin_work(stream, work);
+  HostStream host = detail::host_stream(stream);
+  std::forward<F>(f)(host);
+  detail::end_work(stream, work);
+}
+
+/// Copies bytes of device data to the host: the only way for the host to see them. Synchronises.
+///
+/// @param op  named to observers ("item", "to_host").
+void read(const Buffer& source, std::size_t offset, void* target, std::size_t nbytes, const char* op);
+
+/// Copies host bytes to a device; counted as a copy from the host.
+void write(const void* source, Buffer& target, std::size_t offset, std::size_t nbytes);
+
+/// Copies bytes between buffers, counted where the devices differ.
+///
+/// Runs on the calling thread; the caller sees to the order with the source's owner.
+void copy_bytes(const Buffer& source,
+                std::size_t source_offset,
+                Buffer& target,
+                std::size_t target_offset,
+                std::size_t nbytes);
+
+/// Tells observers of bytes that a kernel moved between devices itself (collectives).
+void count_copy(const Buffer& source, const Buffer& target, std::size_t nbytes) noexcept;
+
+}  // namespace tandem

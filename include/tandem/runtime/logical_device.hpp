@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "tandem/core/error.hpp"
+#include "tandem/runtime/allocator.hpp"
+#include "tandem/runtime/device.hpp"
+#include "tandem/runtime/stream.hpp"
+#include "tandem/runtime/worker.hpp"
+
+namespace tandem {
+
+class Buffer;
+
+/// Most logical devices of a type.
+inline constexpr int kMaxDevices = 64;
+
+/// A logical device: its allocator with limit and statistics, its stream, its worker.
+///
+/// Lives until the program ends. Thread-safe.
+class LogicalDevice {
+ public:
+  explicit LogicalDevice(Device device);
+  ~LogicalDevice();
+
+  Device device() const noexcept { return device_; }
+  Stream& stream() noexcept { return stream_; }
+  /// Starts the device's thread on first use.
+  Worker& worker();
+
+  MemoryStats memory_stats() const;
+  void reset_peak() noexcept { statistics_->reset_peak(); }
+  /// @param limit  bytes; SIZE_MAX for none. Bytes already in use stay.
+  void set_limit(std::size_t limit) noexcept { limit_->set_limit(limit); }
+  std::size_t limit() const noexcept { return limit_->limit(); }
+  /// Gives kept free blocks back to the system.
+  void release_cached() noexcept { caching_->release_cached(); }
+
+  /// Puts an allocator of the user's between the limit and its callers (fault injection, tracing).
+  ///
+  /// Not while memory is being allocated. @param wrap  gets the present one, which it may own;
+  /// an empty function takes the last one off again.
+  using Wrap = std::function<std::unique_ptr<Allocator>(Allocator&)>;
+  void set_wrapper(const Wrap& wrap);
+
+ private:
+  friend class Buffer;
+  /// @throws OutOfMemory  with the largest owners named.
+  void* allocate(std::size_t nbytes, Category category);
+  void deallocate(void* p, std::size_t nbytes, Category category) noexcept;
+  void add(Buffer& buffer);
+  void remove(Buffer& buffer) noexcept;
+  std::vector<OutOfMemory::Owner> largest_owners() const;
+
+  Device device_;
+  Stream stream_;
+  // The chain, innermost first; each is owned by the one after it, `statistics_` by top_.
+  SystemAllocator* system_;
+  CachingAllocator* caching_;
+  LimitAllocator* limit_;
+  StatisticsAllocator* statistics_;
+  std::unique_ptr<Allocator> chain_;
+  std::unique_ptr<Allocator> wrapper_;
+
+  mutable std::mutex live_mutex_;  // guards live_
+  Buffer* live_ = nullptr;         // intrusive list of buffers, for the owners of OutOfMemory
+  std::mutex worker_mutex_;        // guards the start of worker_
+  std::unique_ptr<Worker> worker_;
+};
+
+}  // namespace tandem

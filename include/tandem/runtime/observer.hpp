@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "tandem/runtime/device.hpp"
+#include "tandem/runtime/memory.hpp"
+
+namespace tandem {
+
+struct Work;
+
+/// Bytes given, taken back, or moved to another category.
+struct MemoryEvent {
+  enum class Kind : std::uint8_t { allocate, free, recategorise };
+  Kind kind;
+  Device device;
+  std::size_t nbytes;
+  Category category;
+  Category before;  ///< recategorise: the category until now; else equal to `category`
+  Phase phase;      ///< of the calling thread
+  const std::string& module_path;  ///< that allocated the bytes
+  const void* data;
+};
+
+/// Bytes that went from one device to another.
+struct CopyEvent {
+  Device source;
+  Device destination;
+  std::size_t nbytes;
+  Category category;  ///< of the destination
+  Phase phase;
+};
+
+/// Sees what devices do. Called on the thread that does it, many at once: implementations are
+/// thread-safe, quick, and do not throw or call tandem.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void on_memory(const MemoryEvent&) noexcept {}
+  virtual void on_copy(const CopyEvent&) noexcept {}
+  virtual void on_work_begin(const Work&, Device) noexcept {}
+  virtual void on_work_end(const Work&, Device) noexcept {}
+  /// A host read of device data: a synchronisation point.
+  virtual void on_read(const char* /*op*/, Device, std::size_t /*nbytes*/) noexcept {}
+};
+
+/// Keeps an observer subscribed; ends it when destroyed.
+class Subscription {
+ public:
+  /// Subscribes `observer`, which outlives this object. Not while a step runs.
+  explicit Subscription(Observer& observer);
+  ~Subscription();
+  Subscription(const Subscription&) = delete;
+  Subscription& operator=(const Subscription&) = delete;
+
+ private:
+  Observer& observer_;
+};
+
+}  // namespace tandem

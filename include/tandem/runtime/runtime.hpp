@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "tandem/runtime/device.hpp"
+#include "tandem/runtime/logical_device.hpp"
+#include "tandem/runtime/observer.hpp"
+
+namespace tandem {
+
+/// Cores that host devices share: TANDEM_THREADS where set, else what the process may use.
+int core_count() noexcept;
+
+/// The devices of this process, its observers and the seed of its random numbers.
+///
+/// Thread-safe but where said. There is one, made on first use; it knows nothing of ranks.
+class Runtime {
+ public:
+  static Runtime& instance();
+
+  /// The device, made on first use. @throws InvalidArgument  index outside [0, kMaxDevices).
+  LogicalDevice& device(Device device);
+  /// The default device list: TANDEM_DEVICES where set, else one cpu device per core.
+  std::vector<Device> devices() const;
+  /// Sets the default device list and the limits of its devices; other devices stay as they are.
+  void configure(const std::vector<DeviceSpec>& devices);
+
+  using Observers = std::vector<Observer*>;
+  /// Null where there is none: one branch on the hot path.
+  const Observers* observers() const noexcept { return observers_.load(std::memory_order_acquire); }
+  void subscribe(Observer& observer);
+  void unsubscribe(Observer& observer) noexcept;
+
+  /// Seeds every random number from here on, and sets their position to the start.
+  void manual_seed(std::uint64_t seed) noexcept;
+  std::uint64_t seed() const noexcept { return seed_.load(std::memory_order_relaxed); }
+  /// Top-level training forwards that have been committed: the position of dropout's numbers.
+  std::atomic<std::uint64_t>& forwards() noexcept { return forwards_; }
+  /// Calls of random factories so far: the position of rand and randn.
+  std::atomic<std::uint64_t>& draws() noexcept { return draws_; }
+  /// Order in which autograd nodes are made.
+  std::uint64_t next_sequence() noexcept { return sequence_.fetch_add(1, std::memory_order_relaxed); }
+
+ private:
+  Runtime();
+
+  std::array<std::atomic<LogicalDevice*>, kMaxDevices> cpu_{};
+  mutable std::mutex mutex_;  // guards owned_, defaults_, lists_
+  std::vector<std::unique_ptr<LogicalDevice>> owned_;
+  std::vector<Device> defaults_;
+  std::vector<std::unique_ptr<Observers>> lists_;  // old lists stay: a reader may hold one
+  std::atomic<const Observers*> observers_{nullptr};
+  std::atomic<std::uint64_t> seed_{0};
+  std::atomic<std::uint64_t> forwards_{0};
+  std::atomic<std::uint64_t> draws_{0};
+  std::atomic<std::uint64_t> sequence_{0};
+};
+
+/// The logical device behind a name.
+inline LogicalDevice& logical_device(Device device) { return Runtime::instance().device(device); }
+/// The default device list.
+inline std::vector<Device> default_devices() { return Runtime::instance().devices(); }
+/// Sets the default device list: "cpu:4@512MiB". See parse_devices for the grammar.
+///
+/// @return the devices. @throws InvalidArgument
+std::vector<Device> configure_devices(std::string_view list);
+/// Seeds all random numbers (PyTorch's torch.manual_seed).
+inline void manual_seed(std::uint64_t seed) { Runtime::instance().manual_seed(seed); }
+
+}  // namespace tandem

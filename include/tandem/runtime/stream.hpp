@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+
+#include "tandem/runtime/device.hpp"
+
+namespace tandem {
+
+class LogicalDevice;
+
+/// An ordered queue of a device's work.
+///
+/// A host device's stream runs inline: work is done when `dispatch` returns.
+class Stream {
+ public:
+  explicit Stream(LogicalDevice& device) noexcept : device_(&device) {}
+  LogicalDevice& logical_device() const noexcept { return *device_; }
+  Device device() const noexcept;
+  /// Waits for all work queued so far.
+  void synchronize() const noexcept {}
+
+ private:
+  LogicalDevice* device_;
+};
+
+/// What a host kernel gets: its device and how many threads it may use.
+struct HostStream {
+  Device device;
+  int threads = 1;
+};
+
+/// A point in a stream that others can wait for; here between host threads.
+///
+/// Thread-safe: recorded by one thread, waited for by any.
+class Event {
+ public:
+  /// All work of `stream` so far is what is waited for.
+  void record(const Stream& stream) noexcept;
+  /// Makes it unrecorded again.
+  void reset() noexcept { done_.store(false, std::memory_order_release); }
+  bool query() const noexcept { return done_.load(std::memory_order_acquire); }
+  /// Waits until it is recorded.
+  ///
+  /// @throws Timeout, CommAborted  by the caller's context (deadline, abort token), naming `op`.
+  void wait(const char* op) const;
+
+ private:
+  std::atomic<bool> done_{false};
+};
+
+}  // namespace tandem

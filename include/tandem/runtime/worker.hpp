@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace tandem {
+
+/// The end of a job given to a Worker.
+///
+/// Copyable; all copies are one job.
+class Ticket {
+ public:
+  /// Waits for the job and rethrows what it threw.
+  ///
+  /// @throws Timeout  the deadline passed; the job may still run.
+  void wait(std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max());
+  /// Waits as above, but returns what the job threw; nullptr where it ended well.
+  std::exception_ptr outcome(std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max());
+
+ private:
+  friend class Worker;
+  struct State;
+  explicit Ticket(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  std::shared_ptr<State> state_;
+};
+
+/// A host thread that runs the jobs of one device in order.
+///
+/// Thread-safe. A job runs in the context of the thread that submitted it.
+class Worker {
+ public:
+  /// Starts the thread. @param name  of the device, for messages.
+  explicit Worker(std::string name);
+  /// Ends after the jobs at hand; a hung job is left behind after a grace time of two seconds.
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  /// Asynchronous: queues `job`.
+  Ticket submit(std::function<void()> job);
+  /// The calling thread is this worker's.
+  bool is_current() const noexcept;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;  // shared with the thread, which may outlive this object
+};
+
+}  // namespace tandem

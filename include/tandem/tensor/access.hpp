@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <initializer_list>
+
+#include "tandem/runtime/dispatch.hpp"
+#include "tandem/tensor/tensor.hpp"
+
+namespace tandem {
+
+/// The accesses of work that reads `inputs` and writes `outputs`. Undefined tensors are skipped.
+inline AccessList accesses(std::initializer_list<Tensor> inputs, std::initializer_list<Tensor> outputs) {
+  AccessList list;
+  for (const Tensor& x : inputs) {
+    if (x.defined()) list.add({&x.buffer(), x.nbytes(), Direction::read});
+  }
+  for (const Tensor& y : outputs) {
+    if (y.defined()) list.add({&y.buffer(), y.nbytes(), Direction::write});
+  }
+  return list;
+}
+
+/// The record of a piece of work over tensors; `dtype` is the first output's.
+inline Work make_work(Work::Kind kind,
+                      const char* name,
+                      std::initializer_list<Tensor> inputs,
+                      std::initializer_list<Tensor> outputs,
+                      double flops = 0,
+                      Mnk mnk = {}) {
+  Work work{kind, name, DType::f32, mnk, flops, accesses(inputs, outputs)};
+  if (outputs.size() > 0 && outputs.begin()->defined()) work.dtype = outputs.begin()->dtype();
+  return work;
+}
+
+}  // namespace tandem

@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tandem/core/dtype.hpp"
+#include "tandem/core/shape.hpp"
+#include "tandem/runtime/buffer.hpp"
+#include "tandem/runtime/device.hpp"
+
+namespace tandem {
+
+class Tensor;
+
+/// What autograd keeps with a tensor; the autograd layer derives from it.
+struct AutogradMeta {
+  virtual ~AutogradMeta() = default;
+};
+
+/// The state behind a Tensor. Rebinding `buffer`, `offset` and `strides` moves every handle at once.
+struct TensorImpl {
+  std::shared_ptr<Buffer> buffer;
+  std::int64_t offset = 0;  ///< elements
+  Shape shape;
+  Strides strides;
+  DType dtype = DType::f32;
+  std::unique_ptr<AutogradMeta> autograd;  ///< null: plain data
+};
+
+/// A part of a dimension: [start, stop) by step; negative values count from the end.
+struct Slice {
+  std::int64_t start = 0;
+  std::optional<std::int64_t> stop = std::nullopt;
+  std::int64_t step = 1;
+};
+
+/// How the elements of a 4-D tensor lie in memory.
+enum class MemoryFormat : std::uint8_t { contiguous, channels_last };
+
+/// A multi-dimensional array on one device, with an optional place on the autograd tape.
+///
+/// A handle: copies share data, and views share storage with what they were made from. A default
+/// one is undefined. Reading from several threads is safe; writing while others read is not.
+/// Names and semantics are PyTorch's.
+class Tensor {
+ public:
+  Tensor() = default;
+  explicit Tensor(std::shared_ptr<TensorImpl> impl) noexcept : impl_(std::move(impl)) {}
+
+  bool defined() const noexcept { return impl_ != nullptr; }
+  const Shape& shape() const { return impl().shape; }
+  const Strides& strides() const { return impl().strides; }
+  /// Size of one dimension; negative values count from the end.
+  std::int64_t size(int dim) const;
+  int ndim() const { return impl().shape.size(); }
+  std::int64_t numel() const { return tandem::numel(impl().shape); }
+  std::size_t nbytes() const { return static_cast<std::size_t>(numel()) * itemsize(dtype()); }
+  DType dtype() const { return impl().dtype; }
+  Device device() const { return buffer().device(); }
+  Stream& stream() const { return buffer().logical_device().stream(); }
+  bool is_contiguous(MemoryFormat format = MemoryFormat::contiguous) const;
+
+  /// The storage that this tensor is a view of.
+  Buffer& buffer() const { return *impl().buffer; }
+  /// First element on the device; not for the host to read (see item, to_host).
+  void* data() const;
+  TensorImpl& impl() const;
+  const std::shared_ptr<TensorImpl>& shared() const noexcept { return impl_; }
+  /// Both are the same tensor, not only equal.
+  bool is(const Tensor& other) const noexcept { return impl_ == other.impl_; }
+
+  /// "f32 (2, 3) on cpu:0"; for messages.
+  std::string describe() const;
+  /// Elements in PyTorch's layout, with summaries of large tensors. Reads the device.
+  std::string to_string() const;
+  /// The one element. @throws InvalidArgument  numel() is not one.
+  double item() const;
+  /// All elements in row-major order. Reads the device.
+  /// @throws InvalidArgument  `T` is not the tensor's dtype.
+  template <Element T>
+  std::vector<T> to_host() const;
+  /// All elements converted to double, in row-major order. Reads the device.
+  std::vector<double> to_doubles() const;
+
+  // ---- copies and views; differentiable (ops layer) ----
+  /// This tensor if it is on `device`, else a copy there.
+  Tensor to(Device device) const;
+  Tensor to(DType dtype) const;
+  /// This tensor if it lies so already, else a dense copy.
+  Tensor contiguous(MemoryFormat format = MemoryFormat::contiguous) const;
+  /// A copy of its own storage, same layout where dense.
+  Tensor clone() const;
+  /// A view where the strides allow it, else a copy; one size may be -1.
+  Tensor reshape(const Shape& shape) const;
+  Tensor permute(const Dims& dims) const;
+  Tensor transpose(int a, int b) const;
+  /// transpose of the last two dimensions.
+  Tensor t() const { return transpose(-2, -1); }
+  Tensor expand(const Shape& shape) const;
+  Tensor squeeze(int dim) const;
+  Tensor unsqueeze(int dim) const;
+  Tensor flatten(int start = 0, int end = -1) const;
+  Tensor slice(int dim, Slice range) const;
+  /// `length` entries of `dim` from `start`.
+  Tensor narrow(int dim, std::int64_t start, std::int64_t length) const;
+  /// One entry of `dim`, which goes away.
+  Tensor select(int dim, std::int64_t index) const;
+
+  // ---- arithmetic; differentiable (ops layer) ----
+  Tensor sum() const;
+  Tensor sum(const Dims& dims) const;
+  Tensor mean() const;
+  Tensor mean(const Dims& dims) const;
+  Tensor matmul(const Tensor& other) const;
+
+  // ---- in place; refused on a leaf that requires grad while grad mode is on (ops layer) ----
+  Tensor& fill_(double value);
+  Tensor& zero_() { return fill_(0); }
+  /// Broadcasts and converts `source`, which may be on another device.
+  Tensor& copy_(const Tensor& source);
+  Tensor& add_(const Tensor& other, double alpha = 1);
+  Tensor& mul_(double factor);
+
+  // ---- autograd (autograd layer) ----
+  bool requires_grad() const noexcept;
+  /// @throws InvalidArgument  not a leaf, or not a float tensor.
+  Tensor& requires_grad_(bool on = true);  // PyTorch's name and default
+  bool is_leaf() const noexcept;
+  /// The accumulated gradient; undefined before the first backward.
+  Tensor grad() const;
+  /// Sets or clears the gradient. @throws InvalidArgument  shape, dtype or device differ.
+  void set_grad(const Tensor& grad) const;
+  /// The same data off the tape.
+  Tensor detach() const;
+  /// Gradients of this tensor with respect to all leaves, accumulated into their grad().
+  /// @param gradient  of this tensor; may be undefined for a scalar (then one).
+  void backward(const Tensor& gradient = {}) const;
+
+ private:
+  std::shared_ptr<TensorImpl> impl_;
+};
+
+std::ostream& operator<<(std::ostream& s, const Tensor& x);
+
+/// A view of `x`'s storage off the tape; no checks. For ops.
+Tensor as_strided(const Tensor& x, const Shape& shape, const Strides& strides, std::int64_t offset);
+/// A tensor over `buffer` from element `offset` on. For ops and arenas.
+Tensor from_buffer(std::shared_ptr<Buffer> buffer, std::int64_t offset, const Shape& shape, const Strides& strides, DType dtype);
+/// Device, dtype, shape and layout are equal.
+bool same_layout(const Tensor& a, const Tensor& b);
+
+}  // namespace tandem

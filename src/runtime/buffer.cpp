@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/runtime/buffer.hpp"
+
+#include "tandem/runtime/context.hpp"
+#include "tandem/runtime/runtime.hpp"
+
+namespace tandem {
+
+Buffer::Buffer(Device device, std::size_t nbytes, Category category)
+    : device_(&tandem::logical_device(device)),
+      nbytes_(nbytes),
+      category_(category),
+      owner_(context().module_path) {
+  if (nbytes == 0) return;
+  data_ = device_->allocate(nbytes, category);
+  device_->add(*this);
+  notify(static_cast<int>(MemoryEvent::Kind::allocate), category);
+}
+
+Buffer::~Buffer() {
+  if (nbytes_ == 0) return;
+  notify(static_cast<int>(MemoryEvent::Kind::free), category_);
+  device_->remove(*this);
+  device_->deallocate(data_, nbytes_, category_);
+}
+
+void Buffer::recategorise(Category category) noexcept {
+  if (category == category_) return;
+  const Category before = std::exchange(category_, category);
+  if (nbytes_ == 0) return;
+  device_->statistics_->recategorise(nbytes_, before, category);
+  notify(static_cast<int>(MemoryEvent::Kind::recategorise), before);
+}
+
+void Buffer::notify(int kind, Category before) const noexcept {
+  const auto* observers = Runtime::instance().observers();
+  if (observers == nullptr) [[likely]] return;
+  static const std::string kNone;
+  const MemoryEvent event{static_cast<MemoryEvent::Kind>(kind),
+                          device(),
+                          nbytes_,
+                          category_,
+                          before,
+                          context().phase,
+                          owner_ == nullptr ? kNone : *owner_,
+                          data_};
+  for (Observer* o : *observers) o->on_memory(event);
+}
+
+}  // namespace tandem

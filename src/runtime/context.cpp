@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/runtime/context.hpp"
+
+#include "tandem/core/check.hpp"
+#include "tandem/runtime/runtime.hpp"
+
+namespace tandem {
+namespace {
+
+// The one piece of thread-local state (design: what travels with a call stands in the context).
+thread_local std::shared_ptr<const Context> current_context;
+
+const std::shared_ptr<const Context>& current() {
+  if (current_context == nullptr) {
+    auto fresh = std::make_shared<Context>();
+    fresh->threads = core_count();
+    current_context = std::move(fresh);
+  }
+  return current_context;
+}
+
+}  // namespace
+
+void AbortToken::abort(std::string reason) {
+  const std::scoped_lock lock(mutex_);
+  if (aborted_.load(std::memory_order_relaxed)) return;
+  reason_ = std::move(reason);
+  aborted_.store(true, std::memory_order_release);
+}
+
+std::string AbortToken::reason() const {
+  const std::scoped_lock lock(mutex_);
+  return reason_;
+}
+
+void AbortToken::reset() noexcept {
+  const std::scoped_lock lock(mutex_);
+  reason_.clear();
+  aborted_.store(false, std::memory_order_release);
+}
+
+const Context& context() noexcept { return *current(); }
+
+std::shared_ptr<const Context> share_context() { return current(); }
+
+const std::string& current_module_path() noexcept {
+  static const std::string kNone;
+  const Context& c = context();
+  return c.module_path == nullptr ? kNone : *c.module_path;
+}
+
+ContextScope::ContextScope(std::shared_ptr<const Context> context) noexcept : previous_(std::move(current_context)) {
+  current_context = std::move(context);
+}
+
+ContextScope::~ContextScope() { current_context = std::move(previous_); }
+
+void check_alive(const char* op) {
+  const Context& c = context();
+  if (c.abort != nullptr && c.abort->aborted()) {
+    throw CommAborted(detail::concat(op, ": stopped, since ", c.abort->reason()));
+  }
+  if (c.deadline != std::chrono::steady_clock::time_point::max() && std::chrono::steady_clock::now() > c.deadline) {
+    throw Timeout(detail::concat(op, ": the step's deadline has passed; raise it if the work is that long"));
+  }
+}
+
+}  // namespace tandem

@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/runtime/logical_device.hpp"
+
+#include <algorithm>
+#include <map>
+#include <thread>
+
+#include "tandem/runtime/buffer.hpp"
+#include "tandem/runtime/context.hpp"
+
+namespace tandem {
+
+LogicalDevice::LogicalDevice(Device device) : device_(device), stream_(*this) {
+  auto system = std::make_unique<SystemAllocator>(to_string(device));
+  system_ = system.get();
+  auto caching = std::make_unique<CachingAllocator>(std::move(system));
+  caching_ = caching.get();
+  auto limit = std::make_unique<LimitAllocator>(std::move(caching), to_string(device));
+  limit_ = limit.get();
+  auto statistics = std::make_unique<StatisticsAllocator>(std::move(limit));
+  statistics_ = statistics.get();
+  chain_ = std::move(statistics);
+}
+
+LogicalDevice::~LogicalDevice() = default;
+
+Worker& LogicalDevice::worker() {
+  const std::scoped_lock lock(worker_mutex_);
+  if (worker_ == nullptr) worker_ = std::make_unique<Worker>(to_string(device_));
+  return *worker_;
+}
+
+MemoryStats LogicalDevice::memory_stats() const {
+  MemoryStats stats = statistics_->stats();
+  stats.system_allocations = system_->calls();
+  return stats;
+}
+
+void LogicalDevice::set_wrapper(const Wrap& wrap) { wrapper_ = wrap ? wrap(*chain_) : nullptr; }
+
+void* LogicalDevice::allocate(std::size_t nbytes, Category category) {
+  try {
+    return (wrapper_ != nullptr ? wrapper_ : chain_)->allocate(nbytes, category);
+  } catch (const OutOfMemory& e) {
+    throw OutOfMemory(e.device(), e.asked(), memory_stats().in_use, e.limit(), largest_owners());
+  }
+}
+
+void LogicalDevice::deallocate(void* p, std::size_t nbytes, Category category) noexcept {
+  (wrapper_ != nullptr ? wrapper_ : chain_)->deallocate(p, nbytes, category);
+}
+
+void LogicalDevice::add(Buffer& buffer) {
+  const std::scoped_lock lock(live_mutex_);
+  buffer.next_ = live_;
+  if (live_ != nullptr) live_->previous_ = &buffer;
+  live_ = &buffer;
+}
+
+void LogicalDevice::remove(Buffer& buffer) noexcept {
+  const std::scoped_lock lock(live_mutex_);
+  (buffer.previous_ != nullptr ? buffer.previous_->next_ : live_) = buffer.next_;
+  if (buffer.next_ != nullptr) buffer.next_->previous_ = buffer.previous_;
+}
+
+std::vector<OutOfMemory::Owner> LogicalDevice::largest_owners() const {
+  constexpr std::size_t kMost = 3;
+  std::map<std::string, std::size_t> sums;
+  {
+    const std::scoped_lock lock(live_mutex_);
+    for (const Buffer* b = live_; b != nullptr; b = b->next_) {
+      std::string key = name(b->category_);
+      if (b->owner_ != nullptr && !b->owner_->empty()) key += " of " + *b->owner_;
+      sums[key] += b->nbytes_;
+    }
+  }
+  std::vector<OutOfMemory::Owner> owners;
+  for (const auto& [key, nbytes] : sums) owners.push_back({key, nbytes});
+  std::ranges::stable_sort(owners, std::ranges::greater{}, &OutOfMemory::Owner::nbytes);
+  if (owners.size() > kMost) owners.resize(kMost);
+  return owners;
+}
+
+Device Stream::device() const noexcept { return device_->device(); }
+
+void Event::record(const Stream& stream) noexcept {
+  stream.synchronize();
+  done_.store(true, std::memory_order_release);
+}
+
+void Event::wait(const char* op) const {
+  while (!query()) {
+    check_alive(op);
+    std::this_thread::yield();
+  }
+}
+
+}  // namespace tandem

@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/runtime/worker.hpp"
+
+#include <atomic>
+#include <deque>
+#include <thread>
+#include <utility>
+
+#include "tandem/core/check.hpp"
+#include "tandem/runtime/context.hpp"
+#include "tandem/runtime/runtime.hpp"
+
+namespace tandem {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kGrace = std::chrono::seconds(2);
+constexpr auto kSpin = std::chrono::microseconds(20);
+
+/// Looks at `ready` for a moment before the caller parks: a hand-over through the kernel costs more.
+template <class Ready>
+void spin_until(Ready ready) {
+  const auto end = Clock::now() + kSpin;
+  while (!ready() && Clock::now() < end) {
+    for (int i = 0; i < 32 && !ready(); ++i) std::this_thread::yield();
+  }
+}
+
+}  // namespace
+
+struct Ticket::State {
+  std::string worker;
+  std::atomic<bool> done{false};
+  std::mutex mutex;  // guards error until done, and the condition
+  std::condition_variable condition;
+  std::exception_ptr error;
+
+  void finish(std::exception_ptr e) {
+    const std::scoped_lock lock(mutex);
+    error = std::move(e);
+    done.store(true, std::memory_order_release);
+    condition.notify_all();
+  }
+};
+
+std::exception_ptr Ticket::outcome(Clock::time_point deadline) {
+  spin_until([&] { return state_->done.load(std::memory_order_acquire); });
+  std::unique_lock lock(state_->mutex);
+  const auto done = [&] { return state_->done.load(std::memory_order_relaxed); };
+  if (deadline == Clock::time_point::max()) {
+    state_->condition.wait(lock, done);
+  } else if (!state_->condition.wait_until(lock, deadline, done)) {
+    throw Timeout(detail::concat("worker of ", state_->worker, ": the job did not end before its deadline"));
+  }
+  // Handed over once, so that the exception object has one owner at a time.
+  return std::exchange(state_->error, nullptr);
+}
+
+void Ticket::wait(Clock::time_point deadline) {
+  if (std::exception_ptr error = outcome(deadline)) std::rethrow_exception(std::move(error));
+}
+
+struct Worker::State {
+  struct Item {
+    std::function<void()> job;
+    std::shared_ptr<const Context> context;
+    std::shared_ptr<Ticket::State> ticket;
+  };
+
+  std::string name;
+  std::atomic<int> waiting{0};
+  std::mutex mutex;  // guards queue, stopping, ended
+  std::condition_variable condition;
+  std::deque<Item> queue;
+  bool stopping = false;
+  bool ended = false;
+  std::thread::id thread;
+
+  void run();
+  static void run_item(Item item);
+};
+
+void Worker::State::run_item(Item item) {
+  std::exception_ptr error;
+  {
+    const ContextScope scope(std::move(item.context));
+    try {
+      item.job();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    item.job = nullptr;  // what the job holds is released on this thread, before the waiter goes on
+  }
+  item.ticket->finish(std::move(error));
+}
+
+void Worker::State::run() {
+  for (;;) {
+    spin_until([&] { return waiting.load(std::memory_order_acquire) > 0; });
+    Item item;
+    {
+      std::unique_lock lock(mutex);
+      condition.wait(lock, [&] { return stopping || !queue.empty(); });
+      if (queue.empty()) break;
+      item = std::move(queue.front());
+      queue.pop_front();
+      waiting.fetch_sub(1, std::memory_order_relaxed);
+    }
+    run_item(std::move(item));
+  }
+  const std::scoped_lock lock(mutex);
+  ended = true;
+  condition.notify_all();
+}
+
+Worker::Worker(std::string name) : state_(std::make_shared<State>()) {
+  state_->name = std::move(name);
+  std::thread thread([state = state_] { state->run(); });
+  state_->thread = thread.get_id();
+  thread.detach();  // joined through `ended`, so that a hung job cannot block the destructor
+}
+
+Worker::~Worker() {
+  std::unique_lock lock(state_->mutex);
+  state_->stopping = true;
+  state_->condition.notify_all();
+  if (is_current()) return;
+  state_->condition.wait_for(lock, kGrace, [&] { return state_->ended; });
+}
+
+Ticket Worker::submit(std::function<void()> job) {
+  auto ticket = std::make_shared<Ticket::State>();
+  ticket->worker = state_->name;
+  {
+    const std::scoped_lock lock(state_->mutex);
+    TANDEM_ASSERT(!state_->stopping, "worker of ", state_->name, " is being destroyed");
+    state_->queue.push_back({std::move(job), share_context(), ticket});
+    state_->waiting.fetch_add(1, std::memory_order_release);
+  }
+  state_->condition.notify_one();
+  return Ticket(std::move(ticket));
+}
+
+bool Worker::is_current() const noexcept { return std::this_thread::get_id() == state_->thread; }
+
+}  // namespace tandem

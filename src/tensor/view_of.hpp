@@ -1,0 +1,13 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/view.hpp"
+#include "tandem/tensor/tensor.hpp"
+
+namespace tandem {
+
+/// The kernel's view of a tensor.
+inline kernels::View view_of(const Tensor& x) { return {x.data(), x.dtype(), x.shape(), x.strides()}; }
+
+}  // namespace tandem
