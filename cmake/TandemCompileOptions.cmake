@@ -1,4 +1,13 @@
-# Warnings and sanitizers of our own targets; nothing global, so that a parent project keeps its flags.
+# Warnings, sanitizers and code generation of our own targets; nothing global, so that a parent
+# project keeps its flags.
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  find_program(TANDEM_CCACHE ccache)
+  mark_as_advanced(TANDEM_CCACHE)
+  if(TANDEM_CCACHE)
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${TANDEM_CCACHE}")
+  endif()
+endif()
+
 function(tandem_compile_options target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor)
   if(TANDEM_WERROR)
@@ -7,5 +16,14 @@ function(tandem_compile_options target)
   if(TANDEM_SANITIZE)
     target_compile_options(${target} PRIVATE -fsanitize=${TANDEM_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
     target_link_options(${target} PRIVATE -fsanitize=${TANDEM_SANITIZE})
+  endif()
+endfunction()
+
+# For the library alone. Without contraction a kernel gives the same bits in the body and in the tail
+# of a vector loop, inlined or not, in every build type; GEMM and convolution have FMA in their libraries.
+function(tandem_kernel_options target)
+  target_compile_options(${target} PRIVATE -ffp-contract=off)
+  if(TANDEM_MARCH)
+    target_compile_options(${target} PRIVATE -march=${TANDEM_MARCH})
   endif()
 endfunction()

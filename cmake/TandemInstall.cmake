@@ -1,1 +1,30 @@
-# Install rules: see the house helper.
+# Installs headers, library, program and the package files of find_package(tandem). Relocatable:
+# nothing of the prefix is written into a file.
+include(CMakePackageConfigHelpers)
+set(tandem_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tandem")
+
+get_target_property(tandem_type tandem TYPE)
+set(TANDEM_IS_SHARED OFF)
+if(tandem_type STREQUAL "SHARED_LIBRARY")
+  set(TANDEM_IS_SHARED ON)
+endif()
+
+install(TARGETS tandem EXPORT tandemTargets FILE_SET HEADERS)
+install(EXPORT tandemTargets NAMESPACE tandem:: DESTINATION "${tandem_package_dir}")
+configure_package_config_file(cmake/tandemConfig.cmake.in tandemConfig.cmake
+                              INSTALL_DESTINATION "${tandem_package_dir}")
+write_basic_package_version_file(tandemConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/tandemConfig.cmake"
+              "${PROJECT_BINARY_DIR}/tandemConfigVersion.cmake"
+              cmake/FindOpenBLASSerial.cmake
+        DESTINATION "${tandem_package_dir}")
+install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+
+# The serial OpenBLAS lies in a folder of its own: whoever loads it needs that folder in its RPATH.
+file(RELATIVE_PATH tandem_bin_to_lib "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_LIBDIR}")
+set_target_properties(tandem PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+if(TARGET tandem_cli)
+  install(TARGETS tandem_cli)
+  set_target_properties(tandem_cli PROPERTIES
+    INSTALL_RPATH_USE_LINK_PATH ON INSTALL_RPATH "$ORIGIN/${tandem_bin_to_lib}")
+endif()
