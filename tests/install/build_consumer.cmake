@@ -1,0 +1,32 @@
+# Builds and runs tests/consumer in WORK_DIR, by WAY: find_package or add_subdirectory.
+cmake_policy(VERSION 3.25)
+
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT code EQUAL 0)
+    list(JOIN ARGN " " command)
+    message("${command}\n${output}")
+    message(FATAL_ERROR "the command above failed with ${code}")
+  endif()
+endfunction()
+
+file(REMOVE_RECURSE "${WORK_DIR}")
+set(options -DCMAKE_CXX_COMPILER=${CXX_COMPILER} -DCMAKE_CXX_COMPILER_LAUNCHER=${CXX_COMPILER_LAUNCHER})
+if(WAY STREQUAL "find_package")
+  # Moved after the installation: an absolute path in a package file would show.
+  run("${CMAKE_COMMAND}" --install "${BUILD_DIR}" --prefix "${WORK_DIR}/first")
+  file(RENAME "${WORK_DIR}/first" "${WORK_DIR}/prefix")
+  list(APPEND options -DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix -DCMAKE_BUILD_TYPE=Release)
+  if(SANITIZE)
+    list(APPEND options -DCMAKE_CXX_FLAGS=-fsanitize=${SANITIZE})
+  endif()
+  if(PROGRAM)
+    run("${WORK_DIR}/prefix/${BINDIR}/tandem" --help)
+  endif()
+else()
+  # It is to compile and link, not to be fast.
+  list(APPEND options -DCONSUMER_TANDEM_SOURCE=${SOURCE_DIR} -DCMAKE_CXX_FLAGS=-O0)
+endif()
+run("${CMAKE_COMMAND}" -S "${SOURCE_DIR}/tests/consumer" -B "${WORK_DIR}/build" -G "${GENERATOR}" ${options})
+run("${CMAKE_COMMAND}" --build "${WORK_DIR}/build" --parallel --target consumer)
+run("${WORK_DIR}/build/consumer")
