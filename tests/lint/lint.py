@@ -1,0 +1,298 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the text of the source tree: layers, names, lengths, heads, locks.
+
+usage: lint.py [ROOT]
+
+Prints each violation as "path:line: [rule] what is wrong", then the ten largest files and the total.
+Exits 1 if there is a violation. Every rule has a bad sample in lint_test.py.
+"""
+
+import os
+import re
+import sys
+from dataclasses import dataclass, field
+
+import cpp_text
+
+# What each layer may include directly; docs/architecture.md draws it. Arrows are transitive.
+ARROWS = {
+    "core": [],
+    "runtime": ["core"],
+    "tensor": ["runtime"],
+    "autograd": ["tensor"],
+    "ops": ["autograd"],
+    "io": ["tensor"],
+    "nn": ["ops"],
+    "optim": ["ops"],
+    "data": ["tensor", "io"],
+    "comm": ["autograd"],
+    "profile": ["runtime"],
+    "sim": ["runtime", "comm"],
+    "parallel": ["nn", "optim", "comm", "profile"],
+    "train": ["parallel", "data", "io"],
+    "cli": ["train", "sim"],
+}
+# Kernels stand beside the layers: only sources call them, from `tensor` upwards.
+KERNELS = "kernels"
+KERNELS_MAY_INCLUDE = {"core", "runtime", KERNELS}
+NO_KERNELS = {"core", "runtime"}
+
+TOP_LEVEL = ["include", "src", "tests", "examples", "bench", "cmake", "scripts", ".ci"]
+CPP = {".hpp", ".cpp", ".inl", ".cu", ".cuh"}
+CODE = CPP | {".py", ".cmake", ".sh"}
+MAX_LINES, MAX_TEST_LINES, MAX_FUNCTION_LINES = 400, 500, 50
+FORBIDDEN_NAMES = {"util", "utils", "common", "helper", "helpers", "manager", "managers"}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+CONDITIONAL = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif|else)\b")
+BACKEND_CONDITIONAL = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b.*(CUDA|NCCL|CUDNN|ONEDNN|DNNL|MPI)")
+STANDARD_HEADER = re.compile(r"^[a-z_0-9]+$")
+CUDA_HEADER = re.compile(r"^(cuda|cublas|cudnn|curand|cusparse|nccl|nvtx|nvml|nvToolsExt|cub/|thrust/|cooperative_groups)")
+OPEN_ITEM = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b(?!\(#\d+\))")
+HEAD = [r"SPDX-FileCopyrightText: \d{4} ", r"SPDX-License-Identifier: \S+"]
+
+
+def closure(arrows):
+    """{layer: the layers that it may include, itself too}"""
+
+    def reach(layer):
+        found = {layer}
+        for below in arrows[layer]:
+            found |= reach(below)
+        return found
+
+    return {layer: reach(layer) for layer in arrows}
+
+
+ALLOWED = closure(ARROWS)
+
+
+@dataclass
+class Source:
+    path: str  # relative to the root, with forward slashes
+    lines: list
+    place: list = field(init=False)  # the folders and the name
+    suffix: str = field(init=False)
+
+    def __post_init__(self):
+        self.place = self.path.split("/")
+        self.suffix = os.path.splitext(self.path)[1]
+
+    @property
+    def is_public(self):
+        return self.place[0] == "include"
+
+    @property
+    def is_cpp(self):
+        return self.suffix in CPP
+
+    @property
+    def is_code(self):
+        return self.suffix in CODE or self.place[-1] == "CMakeLists.txt" or self.has_shebang
+
+    @property
+    def has_shebang(self):
+        return bool(self.lines) and self.lines[0].startswith("#!")
+
+    @property
+    def layer(self):
+        """The layer that the file belongs to; None outside of them, and for the umbrella header."""
+        if self.place[0] == "src" and len(self.place) > 2:
+            return self.place[1]
+        if self.place[:2] == ["include", "tandem"]:
+            if len(self.place) > 3:
+                return self.place[2]
+            name = os.path.splitext(self.place[-1])[0]
+            return name if name in ARROWS else None
+        return None
+
+
+def target_layer(source, included):
+    """The layer that `#include "included"` names, seen from `source`; None if it names none."""
+    parts = included.split("/")
+    if parts[0] == "tandem":
+        parts = parts[1:]
+        if len(parts) == 1:
+            name = os.path.splitext(parts[0])[0]
+            return name if name in ARROWS else None
+    elif len(parts) == 1:
+        return source.layer
+    return parts[0] if parts[0] in ARROWS or parts[0] == KERNELS else None
+
+
+def check_arrows(source):
+    if not source.is_cpp or source.layer is None:
+        return
+    layer = source.layer
+    if layer not in ARROWS and layer != KERNELS:
+        yield 1, "arrows", f"'{layer}' is no layer; the layers are {', '.join(ARROWS)}, and {KERNELS}"
+        return
+    for number, line in enumerate(source.lines, 1):
+        match = INCLUDE.match(line)
+        if not match:
+            continue
+        included = match.group(2)
+        if ".." in included.split("/"):
+            yield number, "arrows", f'"{included}": name the path from include/ or src/, without ".."'
+            continue
+        if included == "tandem/tandem.hpp":
+            yield number, "arrows", "the umbrella header is for users; include what is needed"
+            continue
+        to = target_layer(source, included)
+        if to is None or to == layer:
+            continue
+        if layer == KERNELS:
+            good = to in KERNELS_MAY_INCLUDE
+        elif to == KERNELS:
+            good = not source.is_public and layer not in NO_KERNELS
+        else:
+            good = to in ALLOWED[layer]
+        if not good:
+            where = "a public header of " if source.is_public and to == KERNELS else ""
+            yield number, "arrows", f'"{included}": {where}{layer} may not include {to}'
+
+
+def check_public_headers(source):
+    if not source.is_public or not source.is_cpp:
+        return
+    if source.suffix == ".hpp" and not any(line.strip() == "#pragma once" for line in source.lines):
+        yield 1, "pragma-once", "a header begins with #pragma once"
+    allowed = cpp_text.conditionals_around_define(source.lines, "TANDEM_HD")
+    for number, line in enumerate(source.lines, 1):
+        if CONDITIONAL.match(line) and number not in allowed:
+            yield number, "conditional", "no conditional compilation in a public header; use a constant of tandem/config.hpp"
+        match = INCLUDE.match(line)
+        if not match:
+            continue
+        bracket, included = match.groups()
+        if CUDA_HEADER.match(included):
+            yield number, "cuda-header", f"{included}: no CUDA header in a public header"
+        elif bracket == "<" and not STANDARD_HEADER.match(included):
+            yield number, "foreign-header", f"<{included}>: only the standard library appears in a public header"
+        elif bracket == '"' and not included.startswith("tandem/"):
+            yield number, "foreign-header", f'"{included}": a public header includes "tandem/..." only'
+
+
+def check_backend_conditionals(source):
+    if not source.is_cpp or source.is_public:
+        return
+    for number, line in enumerate(source.lines, 1):
+        if BACKEND_CONDITIONAL.match(line):
+            yield number, "conditional", "backends are chosen by CMake file lists and if constexpr, not by the preprocessor"
+
+
+def check_locks(source):
+    if not source.is_cpp or source.place[0] not in ("include", "src", "examples"):
+        return
+    for number in cpp_text.static_or_global_mutexes("\n".join(source.lines)):
+        yield number, "mutex", "no static or global mutex; it is a member of what it guards"
+
+
+def check_name(source):
+    stem = os.path.splitext(source.place[-1])[0].lower()
+    bad = FORBIDDEN_NAMES & (set(re.split(r"[_.-]", stem)) | {folder.lower() for folder in source.place[:-1]})
+    if bad:
+        yield 1, "name", f"'{sorted(bad)[0]}' says nothing; name the file after what it holds"
+
+
+def check_head(source):
+    needs = source.is_cpp or source.suffix in (".py", ".sh") or source.has_shebang
+    if not needs:
+        return
+    head = source.lines[1:3] if source.has_shebang else source.lines[:2]
+    if len(head) < 2 or not all(re.search(pattern, line) for pattern, line in zip(HEAD, head)):
+        yield 1, "spdx", "the first two lines (after #!) are SPDX-FileCopyrightText and SPDX-License-Identifier"
+
+
+def check_length(source):
+    limit = MAX_TEST_LINES if source.place[0] == "tests" else MAX_LINES
+    if source.is_code and len(source.lines) > limit:
+        yield limit + 1, "length", f"{len(source.lines)} lines, at most {limit}: split it by what it holds"
+
+
+def check_functions(source):
+    if not source.is_cpp or source.place[0] == "tests":
+        return
+    for line, length in cpp_text.function_lengths("\n".join(source.lines)):
+        if length > MAX_FUNCTION_LINES:
+            yield line, "function-length", f"{length} lines, at most {MAX_FUNCTION_LINES}: name its parts"
+
+
+def check_open_items(source):
+    if not source.is_code:
+        return
+    for number, line in enumerate(source.lines, 1):
+        match = OPEN_ITEM.search(line)
+        if match:
+            yield number, "todo", f"{match.group(1)} names its issue: {match.group(1)}(#12)"
+
+
+CHECKS = [
+    check_arrows,
+    check_public_headers,
+    check_backend_conditionals,
+    check_locks,
+    check_name,
+    check_head,
+    check_length,
+    check_functions,
+    check_open_items,
+]
+
+
+def read_tree(root):
+    """All text files under the top-level folders, and those directly in the root, sorted by path."""
+    sources = []
+
+    def read(path):
+        with open(os.path.join(root, path), "rb") as file:
+            content = file.read()
+        try:
+            text = content.decode("utf-8")
+        except UnicodeDecodeError:
+            return
+        if "\0" not in text:
+            sources.append(Source(path.replace(os.sep, "/"), text.splitlines()))
+
+    for name in os.listdir(root):
+        if name == "CMakeLists.txt":
+            read(name)
+    for top in TOP_LEVEL:
+        for folder, folders, names in os.walk(os.path.join(root, top)):
+            folders[:] = [f for f in folders if f != "__pycache__"]
+            for name in names:
+                read(os.path.relpath(os.path.join(folder, name), root))
+    return sorted(sources, key=lambda source: source.path)
+
+
+def violations(sources):
+    """[(path, line, rule, message)], in order of path and line."""
+    found = []
+    for source in sources:
+        for check in CHECKS:
+            found += [(source.path, line, rule, text) for line, rule, text in check(source)]
+    return sorted(found)
+
+
+def main(arguments):
+    root = arguments[0] if arguments else os.path.join(os.path.dirname(__file__), "..", "..")
+    sources = read_tree(root)
+    if not sources:
+        print(f"lint: no source file under {root}", file=sys.stderr)
+        return 2
+    found = violations(sources)
+    for path, line, rule, text in found:
+        print(f"{path}:{line}: [{rule}] {text}")
+
+    code = [source for source in sources if source.is_code]
+    print("the ten largest files:")
+    for source in sorted(code, key=lambda s: (-len(s.lines), s.path))[:10]:
+        print(f"{len(source.lines):6} {source.path}")
+    print(f"{sum(len(source.lines) for source in code):6} lines in {len(code)} files, {len(found)} violations")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+"""Shows for each rule of lint.py a sample that it refuses and one that it takes."""
+
+import contextlib
+import io
+import os
+import tempfile
+import unittest
+
+import lint
+
+HEAD = "// SPDX-FileCopyrightText: 2026 The tandem authors\n// SPDX-License-Identifier: Apache-2.0\n"
+SCRIPT_HEAD = HEAD.replace("//", "#")
+HEADER = HEAD + "#pragma once\n"
+
+
+def lint_files(files):
+    """[(rule, path, line)] for {path: text}, written into a tree of their own."""
+    with tempfile.TemporaryDirectory() as root:
+        for path, text in files.items():
+            os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+            with open(os.path.join(root, path), "w", encoding="utf-8") as file:
+                file.write(text)
+        return [(rule, path, line) for path, line, rule, _ in lint.violations(lint.read_tree(root))]
+
+
+class Lint(unittest.TestCase):
+    def refuses(self, rule, path, text, line):
+        self.assertEqual(lint_files({path: text}), [(rule, path, line)])
+
+    def takes(self, path, text):
+        self.assertEqual(lint_files({path: text}), [])
+
+
+class Arrows(Lint):
+    def test_upward_include(self):
+        self.refuses("arrows", "include/tandem/tensor/a.hpp", HEADER + '#include "tandem/ops/b.hpp"\n', 4)
+        self.refuses("arrows", "src/core/a.cpp", HEAD + '#include "tandem/runtime/b.hpp"\n', 3)
+
+    def test_siblings(self):
+        self.refuses("arrows", "src/optim/a.cpp", HEAD + '#include "tandem/nn/b.hpp"\n', 3)
+
+    def test_private_header_of_a_higher_layer(self):
+        self.refuses("arrows", "src/io/a.cpp", HEAD + '#include "data/b.hpp"\n', 3)
+
+    def test_layer_umbrella(self):
+        self.refuses("arrows", "src/tensor/a.cpp", HEAD + '#include "tandem/autograd.hpp"\n', 3)
+        self.refuses("arrows", "include/tandem/tensor.hpp", HEADER + '#include "tandem/nn/linear.hpp"\n', 4)
+
+    def test_whole_umbrella_inside_the_library(self):
+        self.refuses("arrows", "src/nn/a.cpp", HEAD + '#include "tandem/tandem.hpp"\n', 3)
+
+    def test_parent_folder(self):
+        self.refuses("arrows", "src/nn/a.cpp", HEAD + '#include "../ops/b.hpp"\n', 3)
+
+    def test_unknown_layer(self):
+        self.refuses("arrows", "src/misc/a.cpp", HEAD, 1)
+
+    def test_kernels_know_no_tensor(self):
+        self.refuses("arrows", "src/kernels/a.cpp", HEAD + '#include "tandem/tensor/tensor.hpp"\n', 3)
+
+    def test_kernels_are_called_from_sources_above_the_runtime(self):
+        self.refuses("arrows", "src/runtime/a.cpp", HEAD + '#include "kernels/b.hpp"\n', 3)
+        self.takes("src/tensor/a.cpp", HEAD + '#include "kernels/b.hpp"\n')
+
+    def test_no_public_header_shows_a_kernel(self):
+        found = lint_files({"include/tandem/ops/a.hpp": HEADER + '#include "kernels/b.hpp"\n'})
+        self.assertIn(("arrows", "include/tandem/ops/a.hpp", 4), found)
+
+    def test_allowed(self):
+        self.takes("src/train/a.cpp", HEAD + '#include "tandem/core/shape.hpp"\n#include "tandem/data/b.hpp"\n')
+        self.takes("src/kernels/a.cpp", HEAD + '#include "kernels/b.hpp"\n#include "tandem/runtime/c.hpp"\n')
+        self.takes("src/ops/a.cpp", HEAD + '#include "ops/b.hpp"\n#include "b.inl"\n#include "tandem/config.hpp"\n')
+        self.takes("include/tandem/tandem.hpp", HEADER + '#include "tandem/train/b.hpp"\n')
+
+
+class PublicHeaders(Lint):
+    PATH = "include/tandem/core/a.hpp"
+
+    def test_conditional(self):
+        self.refuses("conditional", self.PATH, HEADER + "#if defined(TANDEM_CUDA)\n#endif\n", 4)
+        self.refuses("conditional", self.PATH, HEADER + "#  ifdef X\n#endif\n", 4)
+
+    def test_host_device_macro_is_the_exception(self):
+        definition = "#ifdef __CUDACC__\n#define TANDEM_HD __host__ __device__\n#else\n#define TANDEM_HD\n#endif\n"
+        self.takes(self.PATH, HEADER + definition)
+        found = lint_files({self.PATH: HEADER + definition.replace("#else", "int x;\n#else")})
+        self.assertEqual([rule for rule, _, _ in found], ["conditional", "conditional"])
+
+    def test_cuda_header(self):
+        self.refuses("cuda-header", self.PATH, HEADER + "#include <cuda_runtime.h>\n", 4)
+        self.refuses("cuda-header", self.PATH, HEADER + '#include "nccl.h"\n', 4)
+
+    def test_foreign_header(self):
+        self.refuses("foreign-header", self.PATH, HEADER + "#include <tbb/task_arena.h>\n", 4)
+        self.refuses("foreign-header", self.PATH, HEADER + "#include <zlib.h>\n", 4)
+        self.refuses("foreign-header", self.PATH, HEADER + '#include "shape.hpp"\n', 4)
+        self.takes(self.PATH, HEADER + "#include <source_location>\n")
+
+    def test_pragma_once(self):
+        self.refuses("pragma-once", self.PATH, HEAD, 1)
+
+
+class Sources(Lint):
+    def test_backend_conditional(self):
+        self.refuses("conditional", "src/ops/a.cpp", HEAD + "#ifdef TANDEM_HAS_CUDA\n#endif\n", 3)
+        self.takes("src/kernels/a.cpp", HEAD + "#ifdef __AVX512F__\n#endif\n")
+
+    def test_global_mutex(self):
+        for code in ["std::mutex m;", "std::shared_mutex m[4];", "thread_local std::mutex m;", "std::mutex m{};"]:
+            with self.subTest(code):
+                self.refuses("mutex", "src/core/a.cpp", HEAD + "namespace tandem {\nnamespace {\n" + code + "\n}\n}\n", 5)
+
+    def test_static_mutex(self):
+        self.refuses("mutex", "src/core/a.cpp", HEAD + "void f() {\n  g();\n  static std::mutex m;\n}\n", 5)
+        self.refuses("mutex", "src/core/a.cpp", HEAD + "struct S {\n public:\n  inline static std::recursive_mutex m;\n};\n", 4)
+
+    def test_member_and_local_mutexes(self):
+        self.takes("src/core/a.cpp", HEAD + """
+// std::mutex of_a_comment;
+const char* text = "std::mutex m;";
+namespace tandem {
+class Queue {
+ public:
+  void push() { std::lock_guard<std::mutex> lock(mutex_); }
+  static void lock(std::mutex& mutex);
+
+ private:
+  mutable std::mutex mutex_;
+};
+template <class T>
+struct Box { std::mutex m; };
+void f() { std::mutex m; }
+}  // namespace tandem
+""")
+
+    def test_name(self):
+        self.refuses("name", "src/core/string_utils.cpp", HEAD, 1)
+        self.refuses("name", "src/core/Manager.cpp", HEAD, 1)
+        self.refuses("name", "tests/helpers/a.cpp", HEAD, 1)
+        self.takes("src/core/utility_function.cpp", HEAD)
+
+    def test_head(self):
+        self.refuses("spdx", "src/core/a.cpp", "int x;\n", 1)
+        self.refuses("spdx", "scripts/a", "#!/bin/bash\nset -e\n", 1)
+        self.refuses("spdx", "bench/a.py", "import os\n", 1)
+        self.takes("scripts/a", "#!/bin/bash\n" + SCRIPT_HEAD)
+
+    def test_length(self):
+        self.takes("src/core/a.cpp", HEAD + "\n" * 398)
+        self.refuses("length", "src/core/a.cpp", HEAD + "\n" * 399, 401)
+        self.takes("tests/core/a.cpp", HEAD + "\n" * 498)
+        self.refuses("length", "tests/core/a.cpp", HEAD + "\n" * 499, 501)
+        self.refuses("length", "CMakeLists.txt", "\n" * 401, 401)
+        self.takes("tests/data/table.txt", "1\n" * 9999)
+
+    def test_function_length(self):
+        def function(head, lines):
+            return HEAD + "namespace tandem {\n" + head + " {\n" + "  g();\n" * (lines - 2) + "}\n}\n"
+
+        for head in ["void f()", "A::A(int x) : x_{x}, y_{x}", "struct S { int g(); };\nauto f() -> S"]:
+            line = 4 + head.count("\n")
+            with self.subTest(head):
+                self.takes("src/core/a.cpp", function(head, 50))
+                self.refuses("function-length", "src/core/a.cpp", function(head, 51), line)
+        self.takes("src/core/a.cpp", HEAD + "const int table[] = {\n" + "  1,\n" * 60 + "};\n")
+        self.takes("src/core/a.hpp", HEAD + "class A {\n" + "  int f();\n" * 60 + "};\n")
+
+    def test_open_item(self):
+        word = "TO" + "DO"
+        self.refuses("todo", "src/core/a.cpp", HEAD + f"// {word}: later\n", 3)
+        self.refuses("todo", "cmake/A.cmake", f"# {word}(me): later\n", 1)
+        self.takes("src/core/a.cpp", HEAD + f"// {word}(#12): later\n")
+
+
+class Report(unittest.TestCase):
+    def run_main(self, root):
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+            return lint.main([root]), output.getvalue()
+
+    def test_sizes_and_exit_status(self):
+        with tempfile.TemporaryDirectory() as root:
+            os.makedirs(os.path.join(root, "src/core"))
+            for index in range(12):
+                with open(os.path.join(root, f"src/core/f{index}.cpp"), "w", encoding="utf-8") as file:
+                    file.write(HEAD + "\n" * index)
+            status, output = self.run_main(root)
+            self.assertEqual(status, 0)
+            self.assertIn("    13 src/core/f11.cpp", output)
+            self.assertNotIn("f1.cpp", output)
+            self.assertIn("    90 lines in 12 files, 0 violations", output)
+
+            with open(os.path.join(root, "src/core/utils.cpp"), "w", encoding="utf-8") as file:
+                file.write(HEAD)
+            status, output = self.run_main(root)
+            self.assertEqual(status, 1)
+            self.assertIn("src/core/utils.cpp:1: [name]", output)
+
+    def test_an_empty_tree_is_no_success(self):
+        with tempfile.TemporaryDirectory() as root:
+            self.assertEqual(self.run_main(root)[0], 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
