@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "tandem/tensor/tensor.hpp"
+
+namespace tandem {
+
+/// gelu: the exact form by erf, or PyTorch's tanh approximation.
+enum class Gelu : std::uint8_t { exact, tanh };
+
+Tensor relu(const Tensor& x);
+Tensor gelu(const Tensor& x, Gelu form = Gelu::exact);
+Tensor tanh(const Tensor& x);
+Tensor sigmoid(const Tensor& x);
+/// Over one dimension.
+Tensor softmax(const Tensor& x, int dim);
+Tensor log_softmax(const Tensor& x, int dim);
+
+struct DropoutOptions {
+  int row_dim = 0;  ///< the dimension of the batch's rows: masks depend on the global row alone
+};
+/// Sets elements to zero with probability `p` and scales the rest by 1 / (1 - p).
+///
+/// The mask is a pure function of (seed, count of top-level forwards, module path and call index,
+/// global row, place in the row): it does not depend on the number of devices. Identity in p == 0.
+/// @throws InvalidArgument  p outside [0, 1).
+Tensor dropout(const Tensor& x, double p, DropoutOptions options = {});
+
+}  // namespace tandem

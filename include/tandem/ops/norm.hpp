@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "tandem/tensor/tensor.hpp"
+
+namespace tandem {
+
+/// Whose statistics batch norm uses in training.
+enum class BatchNormSync : std::uint8_t {
+  synchronised,  ///< of the whole batch, across the replicas of the context's row group
+  per_replica,   ///< of this replica's rows (PyTorch's DataParallel)
+};
+
+/// Batch statistics as found by batch_norm, for the running ones.
+struct BatchNormStatistics {
+  Tensor mean;         ///< (C)
+  Tensor var;          ///< (C), biased
+  std::int64_t count;  ///< elements per channel, over all replicas where synchronised
+};
+
+struct BatchNormResult {
+  Tensor y;
+  BatchNormStatistics statistics;
+};
+
+/// Normalises each channel (dimension 1) of (N, C) or (N, C, ...) by its batch statistics.
+///
+/// Collective where synchronised and the context has a row group.
+/// @param weight, bias  (C) or undefined.
+/// @throws InvalidArgument  one value per channel over the whole batch (as PyTorch refuses it).
+BatchNormResult batch_norm(const Tensor& x,
+                           const Tensor& weight,
+                           const Tensor& bias,
+                           double eps,
+                           BatchNormSync sync = BatchNormSync::synchronised);
+/// The same with given statistics: evaluation.
+Tensor batch_norm_eval(const Tensor& x,
+                       const Tensor& running_mean,
+                       const Tensor& running_var,
+                       const Tensor& weight,
+                       const Tensor& bias,
+                       double eps);
+
+}  // namespace tandem

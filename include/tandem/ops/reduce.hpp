@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tandem/tensor/tensor.hpp"
+
+namespace tandem {
+
+/// What becomes of reduced dimensions.
+enum class Keep : std::uint8_t { none, dims };
+
+/// Over `dims` (all if empty). bool and integers sum in i64.
+Tensor sum(const Tensor& x, const Dims& dims = {}, Keep keep = Keep::none);
+/// @throws InvalidArgument  not a float tensor.
+Tensor mean(const Tensor& x, const Dims& dims = {}, Keep keep = Keep::none);
+/// @param correction  1: unbiased (PyTorch's default); 0: biased.
+Tensor var(const Tensor& x, const Dims& dims = {}, int correction = 1, Keep keep = Keep::none);
+/// Largest and smallest; the gradient goes in equal parts to all that tie (PyTorch's amax).
+Tensor amax(const Tensor& x, const Dims& dims = {}, Keep keep = Keep::none);
+Tensor amin(const Tensor& x, const Dims& dims = {}, Keep keep = Keep::none);
+/// Index (i64) of the first largest along `dim`.
+Tensor argmax(const Tensor& x, int dim, Keep keep = Keep::none);
+/// Sums `x` down to `shape`, which broadcasts to x's: the reverse of broadcasting.
+Tensor sum_to(const Tensor& x, const Shape& shape);
+/// Square root of the sum of squares of all elements of all tensors; off the tape.
+Tensor global_norm(const std::vector<Tensor>& tensors);
+
+}  // namespace tandem
