@@ -1,0 +1,127 @@
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+"""The two benchmark models and one timed training step, for both PyTorch scripts.
+
+mlp: 784-1024-1024-10 with ReLU. cnn: 3x32x32 input; 3x3 convolutions with padding 1 to 32, 32, pool,
+64, 64, pool, 128 channels, each with batch norm and ReLU, max pooling by 2, then the mean over the
+image and a linear layer to 10 classes. Layers have PyTorch's defaults (convolutions with bias).
+"""
+
+import statistics
+import time
+
+import torch
+from torch import nn
+
+SEED = 1
+DEFAULT_BATCH = {"mlp": 512, "cnn": 128}
+INPUT_SHAPE = {"mlp": (784,), "cnn": (3, 32, 32)}
+LAYOUTS = {"contiguous": torch.contiguous_format, "channels_last": torch.channels_last}
+
+
+def make_mlp():
+    return nn.Sequential(
+        nn.Linear(784, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 10)
+    )
+
+
+def make_cnn():
+    layers = []
+    channels = 3
+    for width in (32, 32, "pool", 64, 64, "pool", 128):
+        if width == "pool":
+            layers.append(nn.MaxPool2d(2))
+            continue
+        layers += [nn.Conv2d(channels, width, 3, padding=1), nn.BatchNorm2d(width), nn.ReLU()]
+        channels = width
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, 10))
+
+
+def make_model(name, layout):
+    torch.manual_seed(SEED)
+    model = {"mlp": make_mlp, "cnn": make_cnn}[name]()
+    return model.to(memory_format=LAYOUTS[layout])
+
+
+def make_batch(name, rows, layout, rank=0):
+    """Random input and labels; the same for every step."""
+    generator = torch.Generator().manual_seed(SEED + 1 + rank)
+    x = torch.randn(rows, *INPUT_SHAPE[name], generator=generator)
+    y = torch.randint(0, 10, (rows,), generator=generator)
+    return (x.contiguous(memory_format=LAYOUTS[layout]) if x.dim() == 4 else x), y
+
+
+def make_optimizer(name, parameters):
+    if name == "sgd":
+        return torch.optim.SGD(parameters, lr=1e-2, momentum=0.9)
+    return torch.optim.AdamW(parameters, lr=1e-3, fused=name == "adamw-fused")
+
+
+def layouts_to_try(model, layout):
+    if model == "mlp":
+        return ["contiguous"]  # no 4-D tensors
+    return list(LAYOUTS) if layout == "auto" else [layout]
+
+
+def time_steps(model, optimizer, x, y, warmup, steps):
+    """Milliseconds of each of `steps` training steps, after `warmup` that are not counted."""
+    criterion = nn.CrossEntropyLoss()
+    times = []
+    for i in range(warmup + steps):
+        start = time.perf_counter()
+        criterion(model(x), y).backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        if i >= warmup:
+            times.append(1e3 * (time.perf_counter() - start))
+    return times
+
+
+def summary(times):
+    ordered = sorted(times)
+    p90 = ordered[min(len(ordered) - 1, int(0.9 * len(ordered)))]
+    return {"p50": round(statistics.median(ordered), 3), "p90": round(p90, 3)}
+
+
+def best_of(by_layout):
+    """The layout of the smallest median."""
+    return min(by_layout, key=lambda layout: by_layout[layout]["p50"])
+
+
+def add_arguments(parser):
+    parser.add_argument("--model", choices=DEFAULT_BATCH, required=True)
+    parser.add_argument("--batch", type=int, help="rows of a step, all processes together "
+                        "(default: mlp 512, cnn 128)")
+    parser.add_argument("--layout", choices=[*LAYOUTS, "auto"], default="auto",
+                        help="of 4-D tensors; auto tries both and reports the faster")
+    parser.add_argument("--steps", type=int, default=50)
+    parser.add_argument("--warmup", type=int, default=10)
+    parser.add_argument("--optimizer", choices=["adamw", "adamw-fused", "sgd"], default="adamw",
+                        help="adamw-fused is PyTorch's one-kernel variant")
+
+
+def parse(parser):
+    args = parser.parse_args()
+    if args.batch is None:
+        args.batch = DEFAULT_BATCH[args.model]
+    if min(args.batch, args.steps) < 1 or args.warmup < 0:
+        parser.error("--batch and --steps must be at least 1, --warmup at least 0")
+    return args
+
+
+def report(args, mode, processes, threads, by_layout):
+    layout = best_of(by_layout)
+    return {
+        "schema_version": 1,
+        "program": "pytorch " + torch.__version__,
+        "mode": mode,
+        "model": args.model,
+        "batch": args.batch,
+        "processes": processes,
+        "threads": threads,
+        "optimizer": args.optimizer,
+        "steps": args.steps,
+        "layout": layout,
+        "step_ms": by_layout[layout],
+        "step_ms_by_layout": by_layout,
+    }
