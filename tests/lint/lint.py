@@ -199,7 +199,7 @@ def check_name(source):
 
 def check_head(source):
     needs = source.is_cpp or source.suffix in (".py", ".sh") or source.has_shebang
-    if not needs:
+    if not needs or not source.lines:
         return
     head = source.lines[1:3] if source.has_shebang else source.lines[:2]
     if len(head) < 2 or not all(re.search(pattern, line) for pattern, line in zip(HEAD, head)):

@@ -147,6 +147,7 @@ void f() { std::mutex m; }
         self.refuses("spdx", "scripts/a", "#!/bin/bash\nset -e\n", 1)
         self.refuses("spdx", "bench/a.py", "import os\n", 1)
         self.takes("scripts/a", "#!/bin/bash\n" + SCRIPT_HEAD)
+        self.takes("tests/cases/__init__.py", "")
 
     def test_length(self):
         self.takes("src/core/a.cpp", HEAD + "\n" * 398)
