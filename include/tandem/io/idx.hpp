@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tandem/core/dtype.hpp"
+#include "tandem/core/shape.hpp"
+
+namespace tandem {
+
+/// One array in the IDX format of the MNIST data sets.
+struct IdxFile {
+  DType dtype = DType::u8;
+  Shape shape;
+  /// Row-major, in this machine's byte order; shape and dtype give its size.
+  std::vector<std::byte> bytes;
+};
+
+/// Most bytes that read_idx takes without being told otherwise: 4 GiB.
+inline constexpr std::uint64_t kIdxMostBytes = std::uint64_t{1} << 32;
+
+/// Reads an IDX file of u8, i32, f32 or f64, plain or compressed by gzip (told by its first bytes,
+/// not its name).
+///
+/// What the header promises is checked before memory is taken: against the file's size, or, for
+/// gzip, against what a file of this size can inflate to. Inflating stops at the promised size.
+///
+/// @param most_bytes  an array of more bytes is refused, so that a sparse or dense file cannot take
+/// all memory.
+/// @throws FileError  missing file; wrong magic; a type or rank that tandem does not hold; a size
+/// that overflows;
+///                    too few or too many bytes; damaged gzip. Has the offset, counted in the
+///                    inflated data where the text says so.
+/// @source Y. LeCun, C. Cortes, C. Burges, "The MNIST database", section "File formats"; RFC 1952
+/// (gzip).
+IdxFile read_idx(const std::string& path, std::uint64_t most_bytes = kIdxMostBytes);
+
+}  // namespace tandem

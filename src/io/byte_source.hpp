@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "tandem/io/file.hpp"
+
+namespace tandem::detail {
+
+/// Bytes in order, from a plain or a gzip file.
+class ByteSource {
+ public:
+  explicit ByteSource(FileReader file) : file_(std::move(file)) {}
+  virtual ~ByteSource() = default;
+  ByteSource(const ByteSource&) = delete;
+  ByteSource& operator=(const ByteSource&) = delete;
+
+  /// Fills `out` or throws FileError: the data ends too early.
+  virtual void read(std::span<std::byte> out) = 0;
+  /// Throws FileError unless all data was read (and, for gzip, its checksum is right).
+  virtual void expect_end() = 0;
+  /// No more than this many bytes can come in total.
+  virtual std::uint64_t most() const = 0;
+
+  /// Throws FileError for the content at `position`, counted in the bytes that read() gives.
+  [[noreturn]] void fail(std::uint64_t position, const std::string& problem) const;
+
+ protected:
+  /// How fail() explains its position; empty where positions are the file's.
+  virtual const char* position_note() const { return ""; }
+
+  FileReader file_;
+};
+
+/// Opens `path`; gzip is told by its first bytes.
+std::unique_ptr<ByteSource> open_source(const std::string& path);
+
+}  // namespace tandem::detail

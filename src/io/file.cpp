@@ -1,0 +1,205 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/io/file.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tandem/core/check.hpp"
+#include "tandem/core/error.hpp"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostPerCall = std::size_t{1}
+                                     << 30;  // Linux moves at most 2 GiB - 4 KiB in one call
+constexpr int kMostTemporaries = 1000;
+
+std::string system_text(int code) {
+  return std::generic_category().message(code);
+}
+
+[[noreturn]] void fail(const std::string& path,
+                       std::int64_t offset,
+                       const std::string& what,
+                       int code) {
+  throw FileError(path, offset, what + " (" + system_text(code) + ")");
+}
+
+void check_path(const std::string& path) {
+  if (path.empty()) throw FileError("''", -1, "a file needs a name");
+  if (path.find('\0') != std::string::npos)
+    throw FileError(path.c_str(), -1, "the name holds a NUL byte");
+}
+
+/// A temporary beside the target; removed on the way out unless it was renamed.
+class Temporary {
+ public:
+  Temporary(const std::string& path, const fs::path& folder) {
+    // The name does not contain the target's, which may already be as long as the system allows.
+    for (int i = 0; i < kMostTemporaries; ++i) {
+      name_ =
+          (folder / (".tandem-" + std::to_string(::getpid()) + "-" + std::to_string(i) + ".tmp"))
+              .string();
+      file_ =
+          detail::Descriptor(::open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+      if (file_.get() >= 0) return;
+      if (errno != EEXIST) break;
+    }
+    const int code = errno;
+    fail(path, -1, "cannot create a temporary in the directory " + folder.string(), code);
+  }
+  ~Temporary() {
+    if (!renamed_) ::unlink(name_.c_str());
+  }
+  Temporary(const Temporary&) = delete;
+  Temporary& operator=(const Temporary&) = delete;
+
+  int fd() const noexcept { return file_.get(); }
+  void rename_to(const std::string& path) {
+    if (::rename(name_.c_str(), path.c_str()) != 0)
+      fail(path, -1, "cannot replace the file", errno);
+    renamed_ = true;
+  }
+
+ private:
+  std::string name_;
+  detail::Descriptor file_;
+  bool renamed_ = false;
+};
+
+/// The file that a write to `path` replaces: links are followed, so that they go on pointing at it.
+std::string resolve(const std::string& path) {
+  std::error_code ec;
+  if (!fs::is_symlink(path, ec)) return path;
+  const fs::path target = fs::canonical(path, ec);
+  if (ec) throw FileError(path, -1, "cannot follow the link (" + ec.message() + ")");
+  return target.string();
+}
+
+/// Permissions of the regular file at `path`, nothing where there is no file yet.
+std::optional<mode_t> old_mode(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) {
+    if (errno == ENOENT) return std::nullopt;
+    fail(path, -1, "cannot look at the file to be replaced", errno);
+  }
+  if (!S_ISREG(info.st_mode)) {
+    throw FileError(
+        path,
+        -1,
+        "is not a regular file and will not be replaced; name a file, not a directory or device");
+  }
+  return info.st_mode & 07777;
+}
+
+int fsync_retry(int fd) {
+  int rc = 0;
+  do {
+    rc = ::fsync(fd);
+  } while (rc != 0 && errno == EINTR);
+  return rc;
+}
+
+}  // namespace
+
+namespace detail {
+
+Descriptor::Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+
+Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+
+Descriptor::~Descriptor() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+}  // namespace detail
+
+FileReader::FileReader(const std::string& path) : path_(path) {
+  check_path(path);
+  // O_NONBLOCK: opening a FIFO without a writer would wait for ever; it is refused just below.
+  file_ = detail::Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file_.get() < 0) fail(path, -1, "cannot open the file", errno);
+  struct stat info {};
+  if (::fstat(file_.get(), &info) != 0) fail(path, -1, "cannot look at the file", errno);
+  if (!S_ISREG(info.st_mode)) throw FileError(path, -1, "is not a regular file");
+  size_ = static_cast<std::uint64_t>(info.st_size);
+}
+
+void FileReader::read_at(std::uint64_t offset, std::span<std::byte> out) const {
+  while (!out.empty()) {
+    const ssize_t n = ::pread(
+        file_.get(), out.data(), std::min(out.size(), kMostPerCall), static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    const auto at = static_cast<std::int64_t>(offset);
+    if (n < 0) fail(path_, at, "cannot read", errno);
+    if (n == 0)
+      throw FileError(
+          path_, at, "the file ends here, " + std::to_string(out.size()) + " bytes too early");
+    out = out.subspan(static_cast<std::size_t>(n));
+    offset += static_cast<std::uint64_t>(n);
+  }
+}
+
+void FileWriter::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd_, bytes.data(), std::min(bytes.size(), kMostPerCall));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0)
+      fail(path_,
+           static_cast<std::int64_t>(written_),
+           "cannot write; the old file is as it was",
+           errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+    written_ += static_cast<std::uint64_t>(n);
+  }
+}
+
+void write_atomically(const std::string& path, const std::function<void(FileWriter&)>& fill) {
+  check_path(path);
+  const std::string target = resolve(path);
+  const std::optional<mode_t> mode = old_mode(target);
+  const fs::path parent = fs::path(target).parent_path();
+  const fs::path folder = parent.empty() ? fs::path(".") : parent;
+  // Opened first: after the rename there is no way back.
+  const detail::Descriptor directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory.get() < 0) fail(path, -1, "cannot open the directory " + folder.string(), errno);
+
+  Temporary temporary(path, folder);
+  if (mode && ::fchmod(temporary.fd(), *mode) != 0)
+    fail(path, -1, "cannot keep the file's permissions", errno);
+  FileWriter writer(path, temporary.fd());
+  fill(writer);
+  if (fsync_retry(temporary.fd()) != 0)
+    fail(path, -1, "cannot bring the new content to the disk", errno);
+  temporary.rename_to(target);
+  // Some file systems cannot fsync a directory and say EINVAL: then there is nothing more to be
+  // done.
+  if (fsync_retry(directory.get()) != 0 && errno != EINVAL) {
+    fail(path, -1, "the new content is in place, but a power failure may still undo that", errno);
+  }
+}
+
+void write_atomically(const std::string& path, std::span<const std::span<const std::byte>> parts) {
+  write_atomically(path, [parts](FileWriter& out) {
+    for (const std::span<const std::byte> part : parts)
+      out.write(part);
+  });
+}
+
+}  // namespace tandem

@@ -1,0 +1,228 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/io/safetensors.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "tandem/core/check.hpp"
+#include "tandem/core/error.hpp"
+
+#include "io/checked_size.hpp"
+#include "io/safetensors_header.hpp"
+
+namespace tandem {
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "safetensors is little endian; this machine would need a swap");
+
+constexpr std::uint64_t kPrefix = 8;  // the header's size in 64 bits
+
+std::string read_header_text(const FileReader& file) {
+  std::uint64_t size = 0;
+  if (file.size() < kPrefix) {
+    throw FileError(
+        file.path(),
+        0,
+        detail::concat("not a safetensors file: ", file.size(), " bytes, at least 8 are needed"));
+  }
+  file.read_at(0, std::as_writable_bytes(std::span(&size, 1)));
+  if (size > detail::kSafetensorsMostHeader) {
+    throw FileError(file.path(),
+                    0,
+                    detail::concat("not a safetensors file: a header of ",
+                                   size,
+                                   " bytes, at most ",
+                                   detail::kSafetensorsMostHeader,
+                                   " are allowed"));
+  }
+  if (size < 2 || size > file.size() - kPrefix) {
+    throw FileError(
+        file.path(),
+        0,
+        detail::concat(
+            "safetensors: a header of ", size, " bytes does not fit into ", file.size()));
+  }
+  std::string text(static_cast<std::size_t>(size), '\0');
+  file.read_at(kPrefix, std::as_writable_bytes(std::span(text)));
+  return text;
+}
+
+/// Every byte after the header belongs to exactly one tensor.
+void check_layout(const std::vector<detail::HeaderTensor>& tensors,
+                  const FileReader& file,
+                  std::uint64_t data) {
+  std::uint64_t expected = 0;
+  for (const detail::HeaderTensor& t : tensors) {
+    if (t.begin != expected) {
+      throw FileError(
+          file.path(),
+          static_cast<std::int64_t>(data + std::min(t.begin, expected)),
+          detail::concat("safetensors: tensor '",
+                         t.name,
+                         "' begins at ",
+                         t.begin,
+                         " of the data, ",
+                         t.begin < expected ? "inside the one before" : "with a hole before it",
+                         "; expected ",
+                         expected));
+    }
+    expected = t.end;
+  }
+  if (expected != file.size() - data) {
+    throw FileError(file.path(),
+                    static_cast<std::int64_t>(file.size()),
+                    detail::concat("safetensors: the header describes ",
+                                   expected,
+                                   " bytes of data, the file has ",
+                                   file.size() - data));
+  }
+}
+
+/// The reference writer's order: wide types first, so that each tensor is aligned to its type.
+int place(DType t) {
+  constexpr std::array kOrder{
+      DType::i64, DType::f64, DType::f32, DType::i32, DType::u8, DType::boolean};
+  return static_cast<int>(std::ranges::find(kOrder, t) - kOrder.begin());
+}
+
+/// Indices of `tensors` in the order of the file.
+std::vector<std::size_t> file_order(const std::vector<detail::HeaderTensor>& tensors) {
+  std::vector<std::size_t> order(tensors.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order, {}, [&](std::size_t i) {
+    return std::tuple<int, const std::string&>(place(tensors[i].dtype), tensors[i].name);
+  });
+  return order;
+}
+
+void check_names(const std::vector<detail::HeaderTensor>& tensors) {
+  std::set<std::string_view> seen{detail::kSafetensorsMetadataKey};
+  for (const detail::HeaderTensor& t : tensors) {
+    TANDEM_CHECK(seen.insert(t.name).second,
+                 "safetensors: the name '",
+                 t.name,
+                 "' is reserved or stands twice; rename the tensor");
+  }
+}
+
+}  // namespace
+
+SafetensorsFile::SafetensorsFile(const std::string& path) : file_(path) {
+  const std::string text = read_header_text(file_);
+  const std::uint64_t data = kPrefix + text.size();
+  detail::Header header = detail::parse_header(text, path, kPrefix);
+  std::ranges::sort(
+      header.tensors, {}, [](const detail::HeaderTensor& t) { return std::pair(t.begin, t.end); });
+  check_layout(header.tensors, file_, data);
+  metadata_ = std::move(header.metadata);
+  entries_.reserve(header.tensors.size());
+  for (detail::HeaderTensor& t : header.tensors) {
+    entries_.push_back({.name = std::move(t.name),
+                        .dtype = t.dtype,
+                        .shape = t.shape,
+                        .offset = data + t.begin,
+                        .nbytes = static_cast<std::size_t>(t.end - t.begin)});
+  }
+}
+
+const SafetensorsEntry* SafetensorsFile::find(std::string_view name) const noexcept {
+  const auto hit = std::ranges::find(entries_, name, &SafetensorsEntry::name);
+  return hit == entries_.end() ? nullptr : &*hit;
+}
+
+void SafetensorsFile::read(const SafetensorsEntry& entry, std::span<std::byte> out) const {
+  TANDEM_CHECK(out.size() == entry.nbytes,
+               "SafetensorsFile::read: tensor '",
+               entry.name,
+               "' has ",
+               entry.nbytes,
+               " bytes, the buffer ",
+               out.size());
+  file_.read_at(entry.offset, out);
+  if (entry.dtype != DType::boolean) return;
+  const auto bad = std::ranges::find_if(out, [](std::byte b) { return b > std::byte{1}; });
+  if (bad == out.end()) return;
+  throw FileError(file_.path(),
+                  static_cast<std::int64_t>(entry.offset) + (bad - out.begin()),
+                  detail::concat("safetensors: tensor '",
+                                 entry.name,
+                                 "' is BOOL, but holds the byte ",
+                                 std::to_integer<int>(*bad),
+                                 "; only 0 and 1 are allowed"));
+}
+
+namespace detail {
+
+void write_safetensors(const std::string& path,
+                       std::vector<HeaderTensor> tensors,
+                       const SafetensorsMetadata& metadata,
+                       const std::function<std::span<const std::byte>(std::size_t)>& bytes) {
+  check_names(tensors);
+  Header header{.metadata = metadata, .tensors = {}};
+  const std::vector<std::size_t> order = file_order(tensors);
+  std::uint64_t offset = 0;
+  for (const std::size_t i : order) {
+    const std::optional<std::uint64_t> nbytes = checked_nbytes(tensors[i].dtype, tensors[i].shape);
+    TANDEM_CHECK(nbytes,
+                 "safetensors: shape ",
+                 tensors[i].shape,
+                 " of tensor '",
+                 tensors[i].name,
+                 "' overflows 63 bits");
+    tensors[i].begin = offset;
+    tensors[i].end = offset += *nbytes;
+    header.tensors.push_back(tensors[i]);
+  }
+  const std::string text = format_header(header);
+  const std::uint64_t size = text.size();
+  TANDEM_CHECK(size <= kSafetensorsMostHeader,
+               "safetensors: a header of ",
+               size,
+               " bytes, at most ",
+               kSafetensorsMostHeader,
+               " are allowed; write fewer tensors to a file");
+  write_atomically(path, [&](FileWriter& out) {
+    out.write(std::as_bytes(std::span(&size, 1)));
+    out.write(std::as_bytes(std::span(text)));
+    for (const std::size_t i : order) {
+      const std::span<const std::byte> content = bytes(i);
+      TANDEM_CHECK(content.size() == tensors[i].end - tensors[i].begin,
+                   "safetensors: tensor '",
+                   tensors[i].name,
+                   "' is ",
+                   tensors[i].dtype,
+                   ' ',
+                   tensors[i].shape,
+                   " and takes ",
+                   tensors[i].end - tensors[i].begin,
+                   " bytes, but ",
+                   content.size(),
+                   " were given");
+      out.write(content);
+    }
+  });
+}
+
+}  // namespace detail
+
+void write_safetensors(const std::string& path,
+                       std::span<const SafetensorsItem> items,
+                       const SafetensorsMetadata& metadata) {
+  std::vector<detail::HeaderTensor> tensors;
+  for (const SafetensorsItem& item : items) {
+    tensors.push_back({.name = item.name, .dtype = item.dtype, .shape = item.shape});
+  }
+  detail::write_safetensors(
+      path, std::move(tensors), metadata, [items](std::size_t i) { return items[i].bytes; });
+}
+
+}  // namespace tandem

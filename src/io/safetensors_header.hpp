@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tandem/core/dtype.hpp"
+#include "tandem/core/shape.hpp"
+#include "tandem/io/safetensors.hpp"
+
+namespace tandem::detail {
+
+inline constexpr std::uint64_t kSafetensorsMostHeader = 100'000'000;
+inline constexpr const char* kSafetensorsMetadataKey = "__metadata__";
+
+/// "F32", ...: the format's name of `t`.
+const char* safetensors_name(DType t) noexcept;
+/// The type that the format calls `text`, nothing where tandem has none.
+std::optional<DType> safetensors_dtype(std::string_view text) noexcept;
+
+/// A tensor as the header describes it; offsets count from the end of the header.
+struct HeaderTensor {
+  std::string name;
+  DType dtype = DType::f32;
+  Shape shape = {};
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+struct Header {
+  SafetensorsMetadata metadata;
+  std::vector<HeaderTensor> tensors;
+};
+
+/// Parses the JSON text of a header and checks everything that needs the text alone.
+///
+/// @param path, offset  where `text` comes from, for errors.
+Header parse_header(std::string_view text, const std::string& path, std::uint64_t offset);
+
+/// The header's JSON text, padded with blanks so that data starts on a multiple of eight bytes.
+///
+/// Throws InvalidArgument where a name or the metadata is not UTF-8.
+std::string format_header(const Header& header);
+
+/// Writes `tensors` (in any order, offsets not yet set) to `path`, as write_safetensors says.
+///
+/// @param bytes  gives the content of the tensor at an index of `tensors`; it is used up before the
+/// next call.
+void write_safetensors(const std::string& path,
+                       std::vector<HeaderTensor> tensors,
+                       const SafetensorsMetadata& metadata,
+                       const std::function<std::span<const std::byte>(std::size_t)>& bytes);
+
+}  // namespace tandem::detail
