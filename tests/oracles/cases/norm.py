@@ -37,7 +37,7 @@ def build(f):
             batch_norm(f, f"{kind}_{mode}_parameters", shape, training, momentum=0.3, eps=1e-2)
     batch_norm(f, "2d_train_no_running", SHAPES["2d"], True, running=False)
     batch_norm(f, "2d_train_plain", SHAPES["2d"], True, running=False, affine=False)
-    batch_norm(f, "2d_train_far_from_zero", SHAPES["2d"], True, shift=4096.0)
+    batch_norm(f, "2d_train_far_from_zero", SHAPES["2d"], True, shift=32768.0)
     for mode, training in (("train", True), ("eval", False)):
         batch_norm(f, f"2d_{mode}_channels_last", SHAPES["2d"], training,
                    strided={"x": "channels_last"})
