@@ -1,0 +1,355 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "autograd/engine.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "tandem/core/check.hpp"
+#include "tandem/runtime/runtime.hpp"
+#include "tandem/tensor/factories.hpp"
+
+#include "autograd/leaf.hpp"
+
+namespace tandem::autograd {
+namespace {
+
+constexpr auto kPoll = std::chrono::milliseconds(50);
+
+/// The forward's context as backward runs in it.
+std::shared_ptr<const Context> backward_context(const Context& forward,
+                                                const Context& caller,
+                                                bool create_graph) {
+  auto c = std::make_shared<Context>(forward);
+  c->grad_enabled = create_graph;
+  c->phase = Phase::backward;
+  c->deadline = caller.deadline;
+  c->abort = caller.abort;
+  c->threads = caller.threads;
+  return c;
+}
+
+}  // namespace
+
+Engine::Engine(const std::vector<Tensor>& roots,
+               std::vector<Tensor> gradients,
+               std::vector<Tensor> captures,
+               BackwardOptions options)
+    : options_(options),
+      caller_(share_context()),
+      captures_(std::move(captures)),
+      results_(captures_.size()) {
+  options_.retain_graph |= options_.create_graph;
+  for (const Tensor& x : captures_) {
+    TANDEM_CHECK(x.requires_grad(), "grad: an input (", x.describe(), ") does not require grad");
+    capture_edges_.push_back(edge_of(x));
+  }
+  TANDEM_CHECK(gradients.empty() || gradients.size() == roots.size(),
+               "backward: ",
+               roots.size(),
+               " roots but ",
+               gradients.size(),
+               " gradients");
+  gradients.resize(roots.size());
+  for (std::size_t i = 0; i < roots.size(); ++i) {
+    const Tensor& root = roots[i];
+    TANDEM_CHECK(root.requires_grad(),
+                 "backward: ",
+                 root.describe(),
+                 " is not on the tape; some input must require grad, outside of NoGrad");
+    if (!gradients[i].defined()) {
+      TANDEM_CHECK(root.numel() == 1,
+                   "backward: a root of shape ",
+                   root.shape(),
+                   " needs its gradient given; only a scalar's is one");
+      const NoGrad off;
+      gradients[i] = ones_like(root);
+    }
+    TANDEM_CHECK(gradients[i].shape() == root.shape() && gradients[i].dtype() == root.dtype() &&
+                     gradients[i].device() == root.device(),
+                 "backward: the gradient is ",
+                 gradients[i].describe(),
+                 ", its root ",
+                 root.describe());
+  }
+  collect(roots);
+  for (std::size_t i = 0; i < roots.size(); ++i)
+    deliver(edge_of(roots[i]), std::move(gradients[i]));
+}
+
+void Engine::collect(const std::vector<Tensor>& roots) {
+  std::vector<std::shared_ptr<Node>> open;
+  const auto visit = [&](const Edge& edge) {
+    if (edge.node != nullptr) {
+      auto [at, fresh] = nodes_.try_emplace(edge.node.get());
+      ++at->second.pending;
+      if (!fresh) return;
+      at->second.dys.resize(edge.node->outputs.size());
+      lanes_[edge.node->device].nodes.push_back(edge.node);
+      open.push_back(edge.node);
+    } else if (edge.leaf != nullptr) {
+      ++leaves_[edge.leaf.get()].pending;
+    }
+  };
+  for (const Tensor& root : roots)
+    visit(edge_of(root));
+  while (!open.empty()) {
+    const auto node = std::move(open.back());
+    open.pop_back();
+    for (const Edge& edge : node->inputs)
+      visit(edge);
+  }
+  for (auto& [leaf, state] : leaves_)
+    ++lanes_[leaf->buffer->device()].leaves_left;
+  for (auto& [device, lane] : lanes_) {
+    std::ranges::sort(lane.nodes, std::ranges::greater{}, &Node::sequence);
+  }
+  if (!captures_.empty()) prune();
+}
+
+bool Engine::is_captured(const Edge& edge) const {
+  return std::ranges::any_of(capture_edges_, [&](const Edge& c) {
+    return c.node == edge.node && c.output == edge.output && c.leaf == edge.leaf;
+  });
+}
+
+void Engine::prune() {
+  for (auto& [leaf, state] : leaves_) {
+    state.needed =
+        std::ranges::any_of(capture_edges_, [&](const Edge& c) { return c.leaf.get() == leaf; });
+  }
+  std::vector<const Node*> all;
+  for (const auto& [node, state] : nodes_)
+    all.push_back(node);
+  std::ranges::sort(all, {}, &Node::sequence);  // inputs before what is made of them
+  for (const Node* node : all) {
+    nodes_[node].needed = std::ranges::any_of(node->inputs, [&](const Edge& e) {
+      if (e.leaf != nullptr) return leaves_[e.leaf.get()].needed;
+      return e.node != nullptr && (nodes_[e.node.get()].needed || is_captured(e));
+    });
+  }
+}
+
+std::vector<Tensor> Engine::run() {
+  if (lanes_.size() == 1) {  // one device: on the caller's thread, like its forward
+    run_lane(lanes_.begin()->second);
+    return std::move(results_);
+  }
+  std::vector<Ticket> tickets;
+  std::map<Device, Lane>::iterator own = lanes_.end();
+  for (auto lane = lanes_.begin(); lane != lanes_.end(); ++lane) {
+    Worker& worker = logical_device(lane->first).worker();
+    if (worker.is_current()) {
+      own = lane;
+    } else {
+      tickets.push_back(worker.submit([this, lane] { run_lane(lane->second); }));
+    }
+  }
+  std::exception_ptr first;
+  if (own != lanes_.end()) {
+    try {
+      run_lane(own->second);
+    } catch (...) {
+      first = std::current_exception();
+    }
+  }
+  for (Ticket& ticket : tickets) {
+    // Lanes look at the deadline themselves; their end is what makes this object free to go.
+    std::exception_ptr error = ticket.outcome();
+    if (error != nullptr && first == nullptr) first = std::move(error);
+  }
+  if (first != nullptr) std::rethrow_exception(std::move(first));
+  return std::move(results_);
+}
+
+void Engine::fail() noexcept {
+  const std::scoped_lock lock(mutex_);
+  failed_ = true;
+  condition_.notify_all();
+}
+
+void Engine::run_lane(Lane& lane) {
+  try {
+    for (auto& node : lane.nodes) {
+      run_node(*node, lane);
+      run_leaves(lane);
+      if (!options_.retain_graph) node->release();
+    }
+    for (;;) {  // leaves whose gradients come from other devices
+      std::unique_lock lock(mutex_);
+      const auto ready = [&] {
+        return failed_ || lane.leaves_left == 0 || !lane.ready_leaves.empty();
+      };
+      while (!condition_.wait_for(lock, kPoll, ready))
+        check_alive("backward");
+      if (failed_ || lane.leaves_left == 0) break;
+      lock.unlock();
+      run_leaves(lane);
+    }
+    // All of this device's work is done only when no other lane can hand it tensors to free.
+    const std::scoped_lock lock(mutex_);
+    lane.foreign.clear();
+  } catch (...) {
+    fail();
+    throw;
+  }
+}
+
+void Engine::wait_for(std::unique_lock<std::mutex>& lock, const NodeState& state, Lane& lane) {
+  const auto ready = [&] { return failed_ || state.pending == 0; };
+  while (!ready()) {
+    if (!lane.ready_leaves.empty()) {
+      lock.unlock();
+      run_leaves(lane);
+      lock.lock();
+      continue;
+    }
+    if (!condition_.wait_for(lock, kPoll, [&] { return ready() || !lane.ready_leaves.empty(); })) {
+      check_alive("backward");
+    }
+  }
+  if (failed_) throw CommAborted("backward: stopped, since another device's part of it failed");
+}
+
+std::vector<Tensor> Engine::take_gradients(const Node& node, NodeState& state) {
+  std::vector<Tensor> dys = std::move(state.dys);
+  for (std::size_t i = 0; i < dys.size(); ++i) {
+    if (!dys[i].defined()) continue;
+    for (const auto& [id, hook] : node.outputs[i].hooks) {
+      if (Tensor changed = hook(dys[i]); changed.defined()) dys[i] = std::move(changed);
+    }
+    for (std::size_t c = 0; c < capture_edges_.size(); ++c) {
+      if (capture_edges_[c].node.get() == &node &&
+          capture_edges_[c].output == static_cast<int>(i)) {
+        const std::scoped_lock lock(mutex_);
+        results_[c] = dys[i];
+      }
+    }
+  }
+  return dys;
+}
+
+void Engine::run_node(Node& node, Lane& lane) {
+  NodeState* state = nullptr;
+  {
+    std::unique_lock lock(mutex_);
+    state = &nodes_.at(&node);
+    wait_for(lock, *state, lane);
+  }
+  const ContextScope scope(backward_context(*node.context, *caller_, options_.create_graph));
+  std::vector<Tensor> dys = take_gradients(node, *state);
+  const bool any = std::ranges::any_of(dys, &Tensor::defined);
+  Gradients gradients;
+  if (any && state->needed) {
+    gradients = node.run(dys, options_.create_graph);
+    TANDEM_CHECK(gradients.size() == node.inputs.size(),
+                 "backward of '",
+                 node.name,
+                 "': ",
+                 node.inputs.size(),
+                 " inputs but ",
+                 gradients.size(),
+                 " gradients returned");
+  }
+  gradients.resize(node.inputs.size());
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    TANDEM_CHECK(!gradients[i].defined() || !node.inputs[i].wanted() ||
+                     gradients[i].shape() == node.input_shapes[i],
+                 "backward of '",
+                 node.name,
+                 "': the gradient of input ",
+                 i,
+                 " has shape ",
+                 gradients[i].defined() ? gradients[i].shape() : Shape{},
+                 ", the input has ",
+                 node.input_shapes[i]);
+    deliver(node.inputs[i], std::move(gradients[i]));
+  }
+  const std::scoped_lock lock(mutex_);
+  for (Tensor& dy : dys) {
+    if (dy.defined() && dy.device() != node.device) {
+      if (const auto owner = lanes_.find(dy.device()); owner != lanes_.end())
+        owner->second.foreign.push_back(std::move(dy));
+    }
+  }
+}
+
+void Engine::add(Tensor& slot, Tensor gradient) {
+  for (;;) {
+    Tensor other;
+    {
+      const std::scoped_lock lock(mutex_);
+      if (!slot.defined()) {
+        slot = std::move(gradient);
+        return;
+      }
+      other = std::move(slot);
+    }
+    // Outside the lock: this is an op.
+    const bool own = !options_.create_graph && other.shared().use_count() == 1 &&
+                     other.impl().buffer.use_count() == 1 && same_layout(other, gradient);
+    gradient = own ? other.add_(gradient) : other.add(gradient);
+  }
+}
+
+void Engine::deliver(const Edge& edge, Tensor gradient) {
+  if (edge.leaf != nullptr) {
+    LeafState& state = leaves_.at(edge.leaf.get());
+    if (gradient.defined() && state.needed) add(state.gradient, std::move(gradient));
+    const std::scoped_lock lock(mutex_);
+    if (--state.pending > 0) return;
+    lanes_.at(edge.leaf->buffer->device()).ready_leaves.push_back(edge.leaf);
+    condition_.notify_all();
+  } else if (edge.node != nullptr) {
+    NodeState& state = nodes_.at(edge.node.get());
+    if (gradient.defined())
+      add(state.dys[static_cast<std::size_t>(edge.output)], std::move(gradient));
+    const std::scoped_lock lock(mutex_);
+    if (--state.pending == 0) condition_.notify_all();
+  }
+}
+
+void Engine::run_leaves(Lane& lane) {
+  for (;;) {
+    std::shared_ptr<TensorImpl> leaf;
+    Tensor gradient;
+    {
+      const std::scoped_lock lock(mutex_);
+      if (lane.ready_leaves.empty()) return;
+      leaf = std::move(lane.ready_leaves.back());
+      lane.ready_leaves.pop_back();
+      gradient = std::move(leaves_.at(leaf.get()).gradient);
+    }
+    if (gradient.defined()) {
+      if (captures_.empty()) {
+        accumulate(leaf, std::move(gradient), options_.create_graph);
+      } else {
+        const std::scoped_lock lock(mutex_);
+        for (std::size_t c = 0; c < capture_edges_.size(); ++c) {
+          if (capture_edges_[c].leaf == leaf) results_[c] = gradient;
+        }
+      }
+    }
+    const std::scoped_lock lock(mutex_);
+    if (--lane.leaves_left == 0) condition_.notify_all();
+  }
+}
+
+void backward(const std::vector<Tensor>& roots,
+              const std::vector<Tensor>& gradients,
+              BackwardOptions options) {
+  Engine(roots, gradients, {}, options).run();
+}
+
+std::vector<Tensor> grad(const std::vector<Tensor>& roots,
+                         const std::vector<Tensor>& inputs,
+                         const std::vector<Tensor>& gradients,
+                         BackwardOptions options) {
+  TANDEM_CHECK(!inputs.empty(), "grad: no inputs were named");
+  return Engine(roots, gradients, inputs, options).run();
+}
+
+}  // namespace tandem::autograd

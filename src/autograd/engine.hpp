@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "autograd/node.hpp"
+
+namespace tandem::autograd {
+
+/// One backward: the part of the tape below its roots, run once.
+///
+/// Each device has a list of its nodes, latest first, and runs it strictly in this order. Nodes
+/// are numbered as they are made, so a gradient only ever comes from a later number: the highest
+/// unfinished node is always ready, and waiting in order cannot deadlock. It also makes replicas
+/// call their collectives in the same order.
+class Engine {
+ public:
+  /// @param captures  tensors whose gradients are wanted instead of accumulation; empty:
+  /// accumulate.
+  Engine(const std::vector<Tensor>& roots,
+         std::vector<Tensor> gradients,
+         std::vector<Tensor> captures,
+         BackwardOptions options);
+  /// @return the captured gradients, in order.
+  std::vector<Tensor> run();
+
+ private:
+  struct NodeState {
+    std::vector<Tensor> dys;  // by output
+    int pending = 0;          // gradients still to come
+    bool needed = true;
+  };
+  struct LeafState {
+    Tensor gradient;
+    int pending = 0;
+    bool needed = true;
+  };
+  struct Lane {  // of one device
+    std::vector<std::shared_ptr<Node>> nodes;
+    std::vector<std::shared_ptr<TensorImpl>> ready_leaves;
+    std::vector<Tensor> foreign;  // made elsewhere, freed by this device's thread
+    int leaves_left = 0;
+  };
+
+  void collect(const std::vector<Tensor>& roots);
+  void prune();
+  void run_lane(Lane& lane);
+  void run_leaves(Lane& lane);
+  void run_node(Node& node, Lane& lane);
+  std::vector<Tensor> take_gradients(const Node& node, NodeState& state);
+  void deliver(const Edge& edge, Tensor gradient);
+  void add(Tensor& slot, Tensor gradient);
+  void wait_for(std::unique_lock<std::mutex>& lock, const NodeState& state, Lane& lane);
+  void fail() noexcept;
+  bool is_captured(const Edge& edge) const;
+
+  BackwardOptions options_;
+  std::shared_ptr<const Context> caller_;
+  std::vector<Tensor> captures_;
+  std::vector<Edge> capture_edges_;
+  std::vector<Tensor> results_;
+
+  std::mutex mutex_;  // guards all below while lanes run
+  std::condition_variable condition_;
+  std::unordered_map<const Node*, NodeState> nodes_;
+  std::unordered_map<const TensorImpl*, LeafState> leaves_;
+  std::map<Device, Lane> lanes_;
+  bool failed_ = false;
+};
+
+}  // namespace tandem::autograd

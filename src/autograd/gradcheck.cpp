@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/autograd/gradcheck.hpp"
+
+#include <cmath>
+
+#include "tandem/autograd/autograd.hpp"
+#include "tandem/core/check.hpp"
+#include "tandem/tensor/factories.hpp"
+
+namespace tandem::autograd {
+namespace {
+
+using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+
+/// Fixed weights that make a scalar of an output, so that every element counts differently.
+Tensor weight_like(const Tensor& y) {
+  std::vector<double> values(static_cast<std::size_t>(y.numel()));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = std::sin(1.0 + 1.7 * static_cast<double>(i));
+  return from_host(std::span<const double>(values), y.shape(), y.device());
+}
+
+double weighted_sum(const std::vector<Tensor>& outputs) {
+  double total = 0;
+  for (const Tensor& y : outputs) {
+    if (!is_float(y.dtype())) continue;
+    const std::vector<double> values = y.to_doubles(), weights = weight_like(y).to_doubles();
+    for (std::size_t i = 0; i < values.size(); ++i)
+      total += values[i] * weights[i];
+  }
+  return total;
+}
+
+std::vector<Tensor> analytic(const Function& f,
+                             const std::vector<Tensor>& inputs,
+                             const std::vector<Tensor>& wanted) {
+  std::vector<Tensor> roots, gradients;
+  for (const Tensor& y : f(inputs)) {
+    if (!y.requires_grad()) continue;
+    roots.push_back(y);
+    gradients.push_back(weight_like(y));
+  }
+  if (roots.empty()) return std::vector<Tensor>(wanted.size());
+  return grad(roots, wanted, gradients);
+}
+
+/// Evaluates f with element `i` of `x` moved by `delta`; `x` is as before afterwards.
+double evaluate_moved(const Function& f,
+                      const std::vector<Tensor>& inputs,
+                      std::size_t which,
+                      std::vector<double> values,
+                      std::size_t i,
+                      double delta) {
+  values[i] += delta;
+  std::vector<Tensor> moved = inputs;
+  const Tensor& x = inputs[which];
+  // Same strides as the input, so that strided paths are the ones checked.
+  auto buffer = std::make_shared<Buffer>(x.device(), x.buffer().nbytes(), Category::activation);
+  Tensor y = from_buffer(std::move(buffer), x.impl().offset, x.shape(), x.strides(), x.dtype());
+  y.copy_(from_host(std::span<const double>(values), x.shape(), x.device()));
+  moved[which] = y;
+  return weighted_sum(f(moved));
+}
+
+}  // namespace
+
+std::string gradcheck(const Function& f,
+                      const std::vector<Tensor>& inputs,
+                      GradcheckOptions options) {
+  std::vector<Tensor> wanted;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].requires_grad()) continue;
+    TANDEM_CHECK(inputs[i].dtype() == DType::f64,
+                 "gradcheck: input ",
+                 i,
+                 " is ",
+                 inputs[i].dtype(),
+                 "; needs f64");
+    wanted.push_back(inputs[i]);
+    places.push_back(i);
+  }
+  TANDEM_CHECK(!wanted.empty(), "gradcheck: no input requires grad");
+  const std::vector<Tensor> gradients = analytic(f, inputs, wanted);
+  const NoGrad off;
+  for (std::size_t w = 0; w < wanted.size(); ++w) {
+    const std::vector<double> values = wanted[w].to_doubles();
+    const std::vector<double> got = gradients[w].defined()
+                                        ? gradients[w].to_doubles()
+                                        : std::vector<double>(values.size(), 0.0);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double up = evaluate_moved(f, inputs, places[w], values, i, options.eps);
+      const double down = evaluate_moved(f, inputs, places[w], values, i, -options.eps);
+      const double expected = (up - down) / (2 * options.eps);
+      if (!(std::abs(got[i] - expected) <= options.atol + options.rtol * std::abs(expected))) {
+        return detail::concat("input ",
+                              places[w],
+                              ", element ",
+                              i,
+                              ": backward gives ",
+                              got[i],
+                              ", central differences give ",
+                              expected);
+      }
+    }
+  }
+  return "";
+}
+
+std::string gradgradcheck(const Function& f,
+                          const std::vector<Tensor>& inputs,
+                          GradcheckOptions options) {
+  const Function first = [&](const std::vector<Tensor>& xs) {
+    const EnableGrad on;
+    std::vector<Tensor> leaves = xs, wanted, roots, gradients;
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      if (!inputs[i].requires_grad()) continue;
+      if (!leaves[i].requires_grad()) leaves[i].requires_grad_();
+      wanted.push_back(leaves[i]);
+    }
+    for (const Tensor& y : f(leaves)) {
+      if (!y.requires_grad()) continue;
+      roots.push_back(y);
+      gradients.push_back(weight_like(y));
+    }
+    std::vector<Tensor> result = grad(roots, wanted, gradients, {.create_graph = true});
+    std::erase_if(result, [](const Tensor& g) { return !g.defined(); });
+    return result;
+  };
+  return gradcheck(first, inputs, options);
+}
+
+}  // namespace tandem::autograd

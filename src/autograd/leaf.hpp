@@ -1,0 +1,14 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "autograd/node.hpp"
+
+namespace tandem::autograd {
+
+/// Adds `gradient` to the leaf's grad, after its hooks and before its accumulate hook.
+void accumulate(const std::shared_ptr<TensorImpl>& leaf, Tensor gradient, bool create_graph);
+
+}  // namespace tandem::autograd

@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/tensor/factories.hpp"
+
+#include <cmath>
+#include <numeric>
+
+#include "tandem/core/check.hpp"
+#include "tandem/runtime/context.hpp"
+#include "tandem/runtime/dispatch.hpp"
+#include "tandem/runtime/runtime.hpp"
+#include "tandem/tensor/access.hpp"
+
+#include "kernels/fill.hpp"
+#include "kernels/random.hpp"
+#include "tensor/view_of.hpp"
+
+namespace tandem {
+namespace {
+
+Tensor allocate(const Shape& shape, const Strides& strides, DType dtype, Device device) {
+  for (const std::int64_t size : shape)
+    TANDEM_CHECK(size >= 0, "empty: shape ", shape, " has a negative size");
+  const auto nbytes = static_cast<std::size_t>(numel(shape)) * itemsize(dtype);
+  return from_buffer(
+      std::make_shared<Buffer>(device, nbytes, context().category), 0, shape, strides, dtype);
+}
+
+/// The strides of `x` if it fills its memory without gaps in some order of dimensions, else
+/// row-major ones.
+Strides dense_strides(const Tensor& x) {
+  if (x.is_contiguous(MemoryFormat::channels_last) && !x.is_contiguous())
+    return channels_last_strides(x.shape());
+  return contiguous_strides(x.shape());
+}
+
+template <class Kernel>
+Tensor random(const char* name, const Shape& shape, const TensorOptions& options, Kernel kernel) {
+  const Tensor y = empty(shape, {.dtype = options.dtype, .device = options.device});
+  Runtime& runtime = Runtime::instance();
+  const std::uint64_t draw = runtime.draws().fetch_add(1, std::memory_order_relaxed);
+  dispatch(y.stream(), make_work(Work::Kind::random, name, {}, {y}), [&](HostStream& s) {
+    kernel(s, runtime.seed(), draw, view_of(y));
+  });
+  return y;
+}
+
+}  // namespace
+
+Tensor empty(const Shape& shape, TensorOptions options) {
+  const bool channels_last = options.format == MemoryFormat::channels_last;
+  return allocate(shape,
+                  channels_last ? channels_last_strides(shape) : contiguous_strides(shape),
+                  options.dtype,
+                  options.device);
+}
+
+Tensor empty_like(const Tensor& x) {
+  return allocate(x.shape(), dense_strides(x), x.dtype(), x.device());
+}
+
+Tensor zeros(const Shape& shape, TensorOptions options) {
+  return full(shape, 0, options);
+}
+Tensor zeros_like(const Tensor& x) {
+  return empty_like(x).fill_(0);
+}
+Tensor ones(const Shape& shape, TensorOptions options) {
+  return full(shape, 1, options);
+}
+Tensor ones_like(const Tensor& x) {
+  return empty_like(x).fill_(1);
+}
+
+Tensor full(const Shape& shape, double value, TensorOptions options) {
+  Tensor y = empty(shape, options);
+  return y.fill_(value);
+}
+
+Tensor arange(double start, double end, double step, TensorOptions options) {
+  TANDEM_CHECK(step != 0, "arange: step is zero");
+  const auto n =
+      std::max<std::int64_t>(0, static_cast<std::int64_t>(std::ceil((end - start) / step)));
+  const Tensor y = empty({n}, options);
+  dispatch(y.stream(), make_work(Work::Kind::elementwise, "arange", {}, {y}), [&](HostStream& s) {
+    kernels::arange(s, start, step, view_of(y));
+  });
+  return y;
+}
+
+template <Element T>
+Tensor from_host(std::span<const T> values, const Shape& shape, Device device) {
+  TANDEM_CHECK(static_cast<std::int64_t>(values.size()) == numel(shape),
+               "from_host: ",
+               values.size(),
+               " values for shape ",
+               shape,
+               ", which holds ",
+               numel(shape));
+  const Tensor y = empty(shape, {.dtype = dtype_of<T>(), .device = device});
+  write(values.data(), y.buffer(), 0, y.nbytes());
+  return y;
+}
+
+template Tensor from_host(std::span<const float>, const Shape&, Device);
+template Tensor from_host(std::span<const double>, const Shape&, Device);
+template Tensor from_host(std::span<const std::int32_t>, const Shape&, Device);
+template Tensor from_host(std::span<const std::int64_t>, const Shape&, Device);
+template Tensor from_host(std::span<const std::uint8_t>, const Shape&, Device);
+template Tensor from_host(std::span<const bool>, const Shape&, Device);
+
+Tensor scalar(double value, TensorOptions options) {
+  return full({}, value, options);
+}
+
+Tensor rand(const Shape& shape, TensorOptions options) {
+  TANDEM_CHECK(is_float(options.dtype), "rand: needs a float dtype, got ", options.dtype);
+  return random("rand", shape, options, kernels::uniform);
+}
+
+Tensor randn(const Shape& shape, TensorOptions options) {
+  TANDEM_CHECK(is_float(options.dtype), "randn: needs a float dtype, got ", options.dtype);
+  return random("randn", shape, options, kernels::normal);
+}
+
+Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, TensorOptions options) {
+  TANDEM_CHECK(low < high, "randint: the range [", low, ", ", high, ") is empty");
+  return random("randint",
+                shape,
+                options,
+                [&](HostStream& s, std::uint64_t seed, std::uint64_t draw, const kernels::View& y) {
+                  kernels::randint(s, seed, draw, low, high, y);
+                });
+}
+
+}  // namespace tandem
