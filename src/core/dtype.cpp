@@ -24,12 +24,18 @@ constexpr std::array<Row, 6> kTypes{{{DType::f32, "f32", 4, 4},
                                      {DType::u8, "u8", 1, 1},
                                      {DType::boolean, "bool", 1, 0}}};
 
-const Row& row(DType t) noexcept { return kTypes[static_cast<std::size_t>(t)]; }
+const Row& row(DType t) noexcept {
+  return kTypes[static_cast<std::size_t>(t)];
+}
 
 }  // namespace
 
-std::size_t itemsize(DType t) noexcept { return row(t).itemsize; }
-const char* name(DType t) noexcept { return row(t).name; }
+std::size_t itemsize(DType t) noexcept {
+  return row(t).itemsize;
+}
+const char* name(DType t) noexcept {
+  return row(t).name;
+}
 
 DType parse_dtype(std::string_view text) {
   const auto hit = std::ranges::find(kTypes, text, &Row::name);
@@ -37,8 +43,12 @@ DType parse_dtype(std::string_view text) {
   return hit->type;
 }
 
-DType promote(DType a, DType b) noexcept { return row(a).rank >= row(b).rank ? a : b; }
+DType promote(DType a, DType b) noexcept {
+  return row(a).rank >= row(b).rank ? a : b;
+}
 
-std::ostream& operator<<(std::ostream& s, DType t) { return s << name(t); }
+std::ostream& operator<<(std::ostream& s, DType t) {
+  return s << name(t);
+}
 
 }  // namespace tandem

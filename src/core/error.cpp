@@ -15,7 +15,8 @@ std::string out_of_memory_text(const std::string& device,
                                std::size_t limit,
                                const std::vector<OutOfMemory::Owner>& owners) {
   std::ostringstream s;
-  s << "out of memory on " << device << ": asked for " << asked << " bytes with " << in_use << " in use";
+  s << "out of memory on " << device << ": asked for " << asked << " bytes with " << in_use
+    << " in use";
   if (limit != SIZE_MAX) s << " and a limit of " << limit;
   for (std::size_t i = 0; i < owners.size(); ++i) {
     s << (i == 0 ? "; largest owners: " : ", ") << owners[i].name << ' ' << owners[i].nbytes;
@@ -31,7 +32,10 @@ FileError::FileError(const std::string& path, std::int64_t offset, const std::st
       path_(path),
       offset_(offset) {}
 
-DeviceError::DeviceError(const std::string& device, const std::string& call, int code, const std::string& text)
+DeviceError::DeviceError(const std::string& device,
+                         const std::string& call,
+                         int code,
+                         const std::string& text)
     : Error(device + ": " + call + " failed with code " + std::to_string(code) + " (" + text + ")"),
       device_(device),
       code_(code) {}

@@ -14,12 +14,18 @@ Dims::Dims(std::initializer_list<std::int64_t> values)
     : Dims(std::span<const std::int64_t>(values.begin(), values.size())) {}
 
 Dims::Dims(std::span<const std::int64_t> values) : size_(static_cast<int>(values.size())) {
-  TANDEM_CHECK(values.size() <= kMaxDims, "shape: ", values.size(), " dimensions, at most ", kMaxDims, " are possible");
+  TANDEM_CHECK(values.size() <= kMaxDims,
+               "shape: ",
+               values.size(),
+               " dimensions, at most ",
+               kMaxDims,
+               " are possible");
   std::ranges::copy(values, values_.begin());
 }
 
 Dims Dims::filled(int n, std::int64_t value) {
-  TANDEM_CHECK(n >= 0 && n <= kMaxDims, "shape: ", n, " dimensions, 0 to ", kMaxDims, " are possible");
+  TANDEM_CHECK(
+      n >= 0 && n <= kMaxDims, "shape: ", n, " dimensions, 0 to ", kMaxDims, " are possible");
   Dims d;
   d.size_ = n;
   std::fill_n(d.values_.begin(), n, value);
@@ -38,10 +44,17 @@ std::int64_t& Dims::operator[](int i) {
   return values_[static_cast<std::size_t>(k)];
 }
 
-void Dims::push_back(std::int64_t value) { insert(size_, value); }
+void Dims::push_back(std::int64_t value) {
+  insert(size_, value);
+}
 
 void Dims::insert(int at, std::int64_t value) {
-  TANDEM_CHECK(size_ < kMaxDims, "shape: ", *this, " already has ", kMaxDims, " dimensions, the most possible");
+  TANDEM_CHECK(size_ < kMaxDims,
+               "shape: ",
+               *this,
+               " already has ",
+               kMaxDims,
+               " dimensions, the most possible");
   TANDEM_CHECK(at >= 0 && at <= size_, "cannot insert at ", at, " into ", *this);
   std::copy_backward(begin() + at, end(), end() + 1);
   values_[static_cast<std::size_t>(at)] = value;
@@ -54,11 +67,14 @@ void Dims::erase(int at) {
   --size_;
 }
 
-bool operator==(const Dims& a, const Dims& b) noexcept { return std::ranges::equal(a, b); }
+bool operator==(const Dims& a, const Dims& b) noexcept {
+  return std::ranges::equal(a, b);
+}
 
 std::int64_t numel(const Shape& shape) noexcept {
   std::int64_t n = 1;
-  for (const std::int64_t s : shape) n *= s;
+  for (const std::int64_t s : shape)
+    n *= s;
   return n;
 }
 
@@ -94,7 +110,18 @@ Shape broadcast_shapes(const Shape& a, const Shape& b, const char* op) {
   for (int i = 1; i <= other.size(); ++i) {
     const std::int64_t x = longer[-i], y = other[-i];
     TANDEM_CHECK(x == y || x == 1 || y == 1,
-                 op, ": shapes ", a, " and ", b, " do not broadcast (", x, " against ", y, " in dimension ", -i, ")");
+                 op,
+                 ": shapes ",
+                 a,
+                 " and ",
+                 b,
+                 " do not broadcast (",
+                 x,
+                 " against ",
+                 y,
+                 " in dimension ",
+                 -i,
+                 ")");
     out[-i] = x == 1 ? y : x;
   }
   return out;
@@ -103,7 +130,12 @@ Shape broadcast_shapes(const Shape& a, const Shape& b, const char* op) {
 int normalize_dim(int dim, int ndim, const char* op) {
   const int range = std::max(ndim, 1);
   TANDEM_CHECK(dim >= -range && dim < range,
-               op, ": dimension ", dim, " is out of range for ", ndim, " dimensions");
+               op,
+               ": dimension ",
+               dim,
+               " is out of range for ",
+               ndim,
+               " dimensions");
   return dim < 0 ? dim + range : dim;
 }
 
@@ -116,6 +148,8 @@ std::string to_string(const Dims& dims) {
   return text + ")";
 }
 
-std::ostream& operator<<(std::ostream& s, const Dims& dims) { return s << to_string(dims); }
+std::ostream& operator<<(std::ostream& s, const Dims& dims) {
+  return s << to_string(dims);
+}
 
 }  // namespace tandem

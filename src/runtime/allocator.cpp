@@ -28,9 +28,13 @@ void* SystemAllocator::allocate(std::size_t nbytes, Category) {
   return p;
 }
 
-void SystemAllocator::deallocate(void* p, std::size_t, Category) noexcept { std::free(p); }
+void SystemAllocator::deallocate(void* p, std::size_t, Category) noexcept {
+  std::free(p);
+}
 
-CachingAllocator::~CachingAllocator() { release_cached(); }
+CachingAllocator::~CachingAllocator() {
+  release_cached();
+}
 
 void* CachingAllocator::allocate(std::size_t nbytes, Category category) {
   const std::size_t size = size_class(nbytes);
@@ -64,7 +68,8 @@ void CachingAllocator::deallocate(void* p, std::size_t nbytes, Category category
 void CachingAllocator::release_cached() noexcept {
   const std::scoped_lock lock(mutex_);
   for (auto& [size, blocks] : free_) {
-    for (void* p : blocks) upstream_->deallocate(p, size, Category::workspace);
+    for (void* p : blocks)
+      upstream_->deallocate(p, size, Category::workspace);
   }
   free_.clear();
 }

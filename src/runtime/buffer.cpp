@@ -36,7 +36,8 @@ void Buffer::recategorise(Category category) noexcept {
 
 void Buffer::notify(int kind, Category before) const noexcept {
   const auto* observers = Runtime::instance().observers();
-  if (observers == nullptr) [[likely]] return;
+  if (observers == nullptr) [[likely]]
+    return;
   static const std::string kNone;
   const MemoryEvent event{static_cast<MemoryEvent::Kind>(kind),
                           device(),
@@ -46,7 +47,8 @@ void Buffer::notify(int kind, Category before) const noexcept {
                           context().phase,
                           owner_ == nullptr ? kNone : *owner_,
                           data_};
-  for (Observer* o : *observers) o->on_memory(event);
+  for (Observer* o : *observers)
+    o->on_memory(event);
 }
 
 }  // namespace tandem

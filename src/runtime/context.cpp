@@ -41,9 +41,13 @@ void AbortToken::reset() noexcept {
   aborted_.store(false, std::memory_order_release);
 }
 
-const Context& context() noexcept { return *current(); }
+const Context& context() noexcept {
+  return *current();
+}
 
-std::shared_ptr<const Context> share_context() { return current(); }
+std::shared_ptr<const Context> share_context() {
+  return current();
+}
 
 const std::string& current_module_path() noexcept {
   static const std::string kNone;
@@ -51,19 +55,24 @@ const std::string& current_module_path() noexcept {
   return c.module_path == nullptr ? kNone : *c.module_path;
 }
 
-ContextScope::ContextScope(std::shared_ptr<const Context> context) noexcept : previous_(std::move(current_context)) {
+ContextScope::ContextScope(std::shared_ptr<const Context> context) noexcept
+    : previous_(std::move(current_context)) {
   current_context = std::move(context);
 }
 
-ContextScope::~ContextScope() { current_context = std::move(previous_); }
+ContextScope::~ContextScope() {
+  current_context = std::move(previous_);
+}
 
 void check_alive(const char* op) {
   const Context& c = context();
   if (c.abort != nullptr && c.abort->aborted()) {
     throw CommAborted(detail::concat(op, ": stopped, since ", c.abort->reason()));
   }
-  if (c.deadline != std::chrono::steady_clock::time_point::max() && std::chrono::steady_clock::now() > c.deadline) {
-    throw Timeout(detail::concat(op, ": the step's deadline has passed; raise it if the work is that long"));
+  if (c.deadline != std::chrono::steady_clock::time_point::max() &&
+      std::chrono::steady_clock::now() > c.deadline) {
+    throw Timeout(
+        detail::concat(op, ": the step's deadline has passed; raise it if the work is that long"));
   }
 }
 

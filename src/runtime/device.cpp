@@ -29,19 +29,24 @@ std::optional<std::uint64_t> number(std::string_view text) {
 DeviceType parse_type(std::string_view text, std::string_view whole) {
   if (text == "cpu") return DeviceType::cpu;
   TANDEM_CHECK(text == "cuda", "device '", whole, "': type '", text, "' is neither cpu nor cuda");
-  TANDEM_CHECK(has_cuda, "device '", whole, "': this tandem was built without CUDA; use cpu devices");
+  TANDEM_CHECK(
+      has_cuda, "device '", whole, "': this tandem was built without CUDA; use cpu devices");
   return DeviceType::cuda;
 }
 
 }  // namespace
 
-const char* name(DeviceType type) noexcept { return type == DeviceType::cpu ? "cpu" : "cuda"; }
+const char* name(DeviceType type) noexcept {
+  return type == DeviceType::cpu ? "cpu" : "cuda";
+}
 
 std::string to_string(Device device) {
   return std::string(name(device.type)) + ':' + std::to_string(device.index);
 }
 
-std::ostream& operator<<(std::ostream& s, Device device) { return s << to_string(device); }
+std::ostream& operator<<(std::ostream& s, Device device) {
+  return s << to_string(device);
+}
 
 Device parse_device(std::string_view text) {
   const auto colon = text.find(':');
@@ -60,24 +65,43 @@ std::vector<DeviceSpec> parse_devices(std::string_view text) {
     const auto comma = rest.find(',');
     const std::string_view part = rest.substr(0, comma);
     rest = comma == std::string_view::npos ? std::string_view{} : rest.substr(comma + 1);
-    TANDEM_CHECK(comma == std::string_view::npos || !rest.empty(), "devices '", text, "': ends with a comma; ", kListForm);
+    TANDEM_CHECK(comma == std::string_view::npos || !rest.empty(),
+                 "devices '",
+                 text,
+                 "': ends with a comma; ",
+                 kListForm);
     const auto at = part.find('@');
     const std::string_view place = part.substr(0, at);
     const auto colon = place.find(':');
     parse_type(place.substr(0, colon), text);
-    const auto count = colon == std::string_view::npos ? std::optional<std::uint64_t>(1) : number(place.substr(colon + 1));
-    TANDEM_CHECK(count && *count > 0, "devices '", text, "': '", part, "' needs a count of at least 1; ", kListForm);
+    const auto count = colon == std::string_view::npos ? std::optional<std::uint64_t>(1)
+                                                       : number(place.substr(colon + 1));
+    TANDEM_CHECK(count && *count > 0,
+                 "devices '",
+                 text,
+                 "': '",
+                 part,
+                 "' needs a count of at least 1; ",
+                 kListForm);
     TANDEM_CHECK(*count + devices.size() <= kMaxDevices,
-                 "devices '", text, "': at most ", kMaxDevices, " devices are possible");
-    const auto limit = at == std::string_view::npos ? std::nullopt : std::optional(parse_nbytes(part.substr(at + 1)));
-    for (std::uint64_t i = 0; i < *count; ++i) devices.push_back({{DeviceType::cpu, next++}, limit});
+                 "devices '",
+                 text,
+                 "': at most ",
+                 kMaxDevices,
+                 " devices are possible");
+    const auto limit = at == std::string_view::npos
+                           ? std::nullopt
+                           : std::optional(parse_nbytes(part.substr(at + 1)));
+    for (std::uint64_t i = 0; i < *count; ++i)
+      devices.push_back({{DeviceType::cpu, next++}, limit});
     if (rest.empty()) break;
   }
   return devices;
 }
 
 std::size_t parse_nbytes(std::string_view text) {
-  constexpr std::array<std::pair<std::string_view, int>, 4> kUnits{{{"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}}};
+  constexpr std::array<std::pair<std::string_view, int>, 4> kUnits{
+      {{"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}}};
   std::string_view digits = text;
   int shift = 0;
   for (const auto& [unit, bits] : kUnits) {
@@ -88,8 +112,14 @@ std::size_t parse_nbytes(std::string_view text) {
     }
   }
   const auto n = number(digits);
-  TANDEM_CHECK(n && *n > 0, "size '", text, "': expected a positive number of bytes, KiB, MiB, GiB or TiB, like 512MiB");
-  TANDEM_CHECK(*n <= (std::uint64_t{1} << 62) >> shift, "size '", text, "': is more than a machine can hold");
+  TANDEM_CHECK(n && *n > 0,
+               "size '",
+               text,
+               "': expected a positive number of bytes, KiB, MiB, GiB or TiB, like 512MiB");
+  TANDEM_CHECK(*n <= (std::uint64_t{1} << 62) >> shift,
+               "size '",
+               text,
+               "': is more than a machine can hold");
   return static_cast<std::size_t>(*n << shift);
 }
 

@@ -22,15 +22,24 @@ void begin_work(Stream& stream, const Work& work) {
   for (const Access& a : work.accesses) {
     if (a.buffer->device() != stream.device()) [[unlikely]] {
       const std::string& path = current_module_path();
-      throw InvalidArgument(concat(work.name, ": a tensor is on ", a.buffer->device(), " but the work is on ",
-                                   stream.device(), path.empty() ? "" : " (module ", path, path.empty() ? "" : ")",
-                                   "; move it with .to(device), or, if it belongs to a module, is it not listed in "
-                                   "TANDEM_MODULE?"));
+      throw InvalidArgument(
+          concat(work.name,
+                 ": a tensor is on ",
+                 a.buffer->device(),
+                 " but the work is on ",
+                 stream.device(),
+                 path.empty() ? "" : " (module ",
+                 path,
+                 path.empty() ? "" : ")",
+                 "; move it with .to(device), or, if it belongs to a module, is it not listed in "
+                 "TANDEM_MODULE?"));
     }
-    if (a.buffer->ready() != nullptr) [[unlikely]] a.buffer->ready()->wait(work.name);
+    if (a.buffer->ready() != nullptr) [[unlikely]]
+      a.buffer->ready()->wait(work.name);
   }
   if (const auto* observers = Runtime::instance().observers()) [[unlikely]] {
-    for (Observer* o : *observers) o->on_work_begin(work, stream.device());
+    for (Observer* o : *observers)
+      o->on_work_begin(work, stream.device());
   }
 }
 
@@ -39,20 +48,25 @@ void end_work(Stream& stream, const Work& work) noexcept {
     if (a.direction != Direction::read) a.buffer->bump_version();
   }
   if (const auto* observers = Runtime::instance().observers()) [[unlikely]] {
-    for (Observer* o : *observers) o->on_work_end(work, stream.device());
+    for (Observer* o : *observers)
+      o->on_work_end(work, stream.device());
   }
 }
 
-HostStream host_stream(const Stream& stream) noexcept { return {stream.device(), context().threads}; }
+HostStream host_stream(const Stream& stream) noexcept {
+  return {stream.device(), context().threads};
+}
 
 }  // namespace detail
 
-void read(const Buffer& source, std::size_t offset, void* target, std::size_t nbytes, const char* op) {
+void read(
+    const Buffer& source, std::size_t offset, void* target, std::size_t nbytes, const char* op) {
   TANDEM_ASSERT(offset + nbytes <= source.nbytes(), op, " reads past the end of a buffer");
   if (source.ready() != nullptr) source.ready()->wait(op);
   source.logical_device().stream().synchronize();
   if (const auto* observers = Runtime::instance().observers()) [[unlikely]] {
-    for (Observer* o : *observers) o->on_read(op, source.device(), nbytes);
+    for (Observer* o : *observers)
+      o->on_read(op, source.device(), nbytes);
   }
   if (nbytes > 0) std::memcpy(target, static_cast<const char*>(source.data()) + offset, nbytes);
 }
@@ -68,12 +82,14 @@ void copy_bytes(const Buffer& source,
                 Buffer& target,
                 std::size_t target_offset,
                 std::size_t nbytes) {
-  TANDEM_ASSERT(source_offset + nbytes <= source.nbytes() && target_offset + nbytes <= target.nbytes(),
-                "copy past the end of a buffer");
+  TANDEM_ASSERT(
+      source_offset + nbytes <= source.nbytes() && target_offset + nbytes <= target.nbytes(),
+      "copy past the end of a buffer");
   if (source.ready() != nullptr) source.ready()->wait("copy");
   if (nbytes > 0) {
     std::memcpy(static_cast<char*>(target.data()) + target_offset,
-                static_cast<const char*>(source.data()) + source_offset, nbytes);
+                static_cast<const char*>(source.data()) + source_offset,
+                nbytes);
   }
   target.bump_version();
   count_copy(source, target, nbytes);
@@ -82,9 +98,12 @@ void copy_bytes(const Buffer& source,
 void count_copy(const Buffer& source, const Buffer& target, std::size_t nbytes) noexcept {
   if (source.device() == target.device()) return;
   const auto* observers = Runtime::instance().observers();
-  if (observers == nullptr) [[likely]] return;
-  const CopyEvent event{source.device(), target.device(), nbytes, target.category(), context().phase};
-  for (Observer* o : *observers) o->on_copy(event);
+  if (observers == nullptr) [[likely]]
+    return;
+  const CopyEvent event{
+      source.device(), target.device(), nbytes, target.category(), context().phase};
+  for (Observer* o : *observers)
+    o->on_copy(event);
 }
 
 }  // namespace tandem

@@ -38,7 +38,9 @@ MemoryStats LogicalDevice::memory_stats() const {
   return stats;
 }
 
-void LogicalDevice::set_wrapper(const Wrap& wrap) { wrapper_ = wrap ? wrap(*chain_) : nullptr; }
+void LogicalDevice::set_wrapper(const Wrap& wrap) {
+  wrapper_ = wrap ? wrap(*chain_) : nullptr;
+}
 
 void* LogicalDevice::allocate(std::size_t nbytes, Category category) {
   try {
@@ -77,13 +79,16 @@ std::vector<OutOfMemory::Owner> LogicalDevice::largest_owners() const {
     }
   }
   std::vector<OutOfMemory::Owner> owners;
-  for (const auto& [key, nbytes] : sums) owners.push_back({key, nbytes});
+  for (const auto& [key, nbytes] : sums)
+    owners.push_back({key, nbytes});
   std::ranges::stable_sort(owners, std::ranges::greater{}, &OutOfMemory::Owner::nbytes);
   if (owners.size() > kMost) owners.resize(kMost);
   return owners;
 }
 
-Device Stream::device() const noexcept { return device_->device(); }
+Device Stream::device() const noexcept {
+  return device_->device();
+}
 
 void Event::record(const Stream& stream) noexcept {
   stream.synchronize();

@@ -42,16 +42,24 @@ Runtime& Runtime::instance() {
 }
 
 Runtime::Runtime() {
-  for (int i = 0; i < std::min(core_count(), kMaxDevices); ++i) defaults_.push_back({DeviceType::cpu, i});
+  for (int i = 0; i < std::min(core_count(), kMaxDevices); ++i)
+    defaults_.push_back({DeviceType::cpu, i});
   if (const char* list = std::getenv("TANDEM_DEVICES")) configure(parse_devices(list));
 }
 
 LogicalDevice& Runtime::device(Device device) {
-  TANDEM_CHECK(device.type == DeviceType::cpu, "device ", device, ": this tandem was built without CUDA; use cpu devices");
+  TANDEM_CHECK(device.type == DeviceType::cpu,
+               "device ",
+               device,
+               ": this tandem was built without CUDA; use cpu devices");
   TANDEM_CHECK(device.index >= 0 && device.index < kMaxDevices,
-               "device ", device, ": the index must be from 0 to ", kMaxDevices - 1);
+               "device ",
+               device,
+               ": the index must be from 0 to ",
+               kMaxDevices - 1);
   auto& slot = cpu_[static_cast<std::size_t>(device.index)];
-  if (LogicalDevice* known = slot.load(std::memory_order_acquire)) [[likely]] return *known;
+  if (LogicalDevice* known = slot.load(std::memory_order_acquire)) [[likely]]
+    return *known;
   const std::scoped_lock lock(mutex_);
   if (LogicalDevice* known = slot.load(std::memory_order_acquire)) return *known;
   owned_.push_back(std::make_unique<LogicalDevice>(device));
@@ -105,7 +113,11 @@ std::vector<Device> configure_devices(std::string_view list) {
   return default_devices();
 }
 
-Subscription::Subscription(Observer& observer) : observer_(observer) { Runtime::instance().subscribe(observer); }
-Subscription::~Subscription() { Runtime::instance().unsubscribe(observer_); }
+Subscription::Subscription(Observer& observer) : observer_(observer) {
+  Runtime::instance().subscribe(observer);
+}
+Subscription::~Subscription() {
+  Runtime::instance().unsubscribe(observer_);
+}
 
 }  // namespace tandem

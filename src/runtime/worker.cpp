@@ -20,12 +20,14 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kGrace = std::chrono::seconds(2);
 constexpr auto kSpin = std::chrono::microseconds(20);
 
-/// Looks at `ready` for a moment before the caller parks: a hand-over through the kernel costs more.
+/// Looks at `ready` for a moment before the caller parks: a hand-over through the kernel costs
+/// more.
 template <class Ready>
 void spin_until(Ready ready) {
   const auto end = Clock::now() + kSpin;
   while (!ready() && Clock::now() < end) {
-    for (int i = 0; i < 32 && !ready(); ++i) std::this_thread::yield();
+    for (int i = 0; i < 32 && !ready(); ++i)
+      std::this_thread::yield();
   }
 }
 
@@ -53,7 +55,8 @@ std::exception_ptr Ticket::outcome(Clock::time_point deadline) {
   if (deadline == Clock::time_point::max()) {
     state_->condition.wait(lock, done);
   } else if (!state_->condition.wait_until(lock, deadline, done)) {
-    throw Timeout(detail::concat("worker of ", state_->worker, ": the job did not end before its deadline"));
+    throw Timeout(
+        detail::concat("worker of ", state_->worker, ": the job did not end before its deadline"));
   }
   // Handed over once, so that the exception object has one owner at a time.
   return std::exchange(state_->error, nullptr);
@@ -144,6 +147,8 @@ Ticket Worker::submit(std::function<void()> job) {
   return Ticket(std::move(ticket));
 }
 
-bool Worker::is_current() const noexcept { return std::this_thread::get_id() == state_->thread; }
+bool Worker::is_current() const noexcept {
+  return std::this_thread::get_id() == state_->thread;
+}
 
 }  // namespace tandem

@@ -70,8 +70,16 @@ bool should_record(const std::vector<Tensor>& inputs);
 /// @param formula  runs on the device of `inputs[0]`, in the context of the forward call.
 /// @param fused    may stand in for the formula where no graph of the gradient is asked for.
 /// @return `y`, for chaining.
-Tensor record(const char* name, Tensor y, std::vector<Tensor> inputs, Formula formula, Formula fused = nullptr);
-Tensor record(const char* name, Tensor y, std::vector<Tensor> inputs, OutputFormula formula, OutputFormula fused = nullptr);
+Tensor record(const char* name,
+              Tensor y,
+              std::vector<Tensor> inputs,
+              Formula formula,
+              Formula fused = nullptr);
+Tensor record(const char* name,
+              Tensor y,
+              std::vector<Tensor> inputs,
+              OutputFormula formula,
+              OutputFormula fused = nullptr);
 std::vector<Tensor> record(const char* name,
                            std::vector<Tensor> ys,
                            std::vector<Tensor> inputs,
@@ -86,10 +94,14 @@ struct BackwardOptions {
 /// Accumulates the gradients of `roots` into the grad() of every leaf they depend on.
 ///
 /// @param gradients  one per root; undefined for a scalar root (then one).
-/// @throws InvalidArgument  a root is not on the tape, or the tape was released by an earlier backward.
-void backward(const std::vector<Tensor>& roots, const std::vector<Tensor>& gradients = {}, BackwardOptions options = {});
+/// @throws InvalidArgument  a root is not on the tape, or the tape was released by an earlier
+/// backward.
+void backward(const std::vector<Tensor>& roots,
+              const std::vector<Tensor>& gradients = {},
+              BackwardOptions options = {});
 
-/// The gradients of `roots` with respect to `inputs`, which keep their grad() (torch.autograd.grad).
+/// The gradients of `roots` with respect to `inputs`, which keep their grad()
+/// (torch.autograd.grad).
 ///
 /// @return one per input; undefined where a root does not depend on it.
 std::vector<Tensor> grad(const std::vector<Tensor>& roots,
@@ -103,12 +115,13 @@ using GradientHook = std::function<Tensor(const Tensor& gradient)>;
 int register_hook(const Tensor& x, GradientHook hook);
 void remove_hook(const Tensor& x, int id);
 
-/// Called after a leaf's grad() has been accumulated in a backward; runs on the leaf's device's thread.
+/// Called after a leaf's grad() has been accumulated in a backward; runs on the leaf's device's
+/// thread.
 using AccumulateHook = std::function<void(const Tensor& leaf)>;
 void set_accumulate_hook(const Tensor& leaf, AccumulateHook hook);
 
-/// Binds the gradient of `leaf` to fixed storage: backward accumulates into `storage`, and grad() is
-/// undefined until it did (or until `storage` is marked as filled by set_grad).
+/// Binds the gradient of `leaf` to fixed storage: backward accumulates into `storage`, and grad()
+/// is undefined until it did (or until `storage` is marked as filled by set_grad).
 ///
 /// @param storage  same shape, dtype, device; undefined takes the binding off.
 void bind_gradient(const Tensor& leaf, const Tensor& storage);

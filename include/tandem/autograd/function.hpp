@@ -17,7 +17,8 @@ struct FunctionContext {
 
   /// Keeps inputs for backward.
   void save(std::initializer_list<Tensor> tensors) {
-    for (const Tensor& x : tensors) saved.emplace_back(x);
+    for (const Tensor& x : tensors)
+      saved.emplace_back(x);
   }
 };
 
@@ -35,7 +36,9 @@ Tensor apply(const Inputs&... inputs) {
     const NoGrad off;
     y = Op::forward(*context, inputs...);
   }
-  return record("function", std::move(y), {inputs...}, Formula([context](const Tensor& dy) { return Op::backward(*context, dy); }));
+  return record("function", std::move(y), {inputs...}, Formula([context](const Tensor& dy) {
+                  return Op::backward(*context, dy);
+                }));
 }
 
 }  // namespace tandem::autograd

@@ -11,14 +11,15 @@
 namespace tandem::autograd {
 
 struct GradcheckOptions {
-  double eps = 1e-6;   ///< step of the central difference
+  double eps = 1e-6;  ///< step of the central difference
   double atol = 1e-5;
   double rtol = 1e-4;
 };
 
 /// Compares the gradients of `f` with central differences, element by element.
 ///
-/// @param f       inputs -> outputs; deterministic. A non-scalar output is checked with a fixed random weight.
+/// @param f       inputs -> outputs; deterministic. A non-scalar output is checked with a fixed
+/// random weight.
 /// @param inputs  f64 leaves; those that require grad are checked.
 /// @return "" if all agree, else a text that names input, index and both values.
 /// @cost 2 evaluations of `f` per input element.

@@ -22,7 +22,8 @@ class RowGroup {
   virtual Tensor all_reduce_sum(const Tensor& x) = 0;
 };
 
-/// The sum of `x` over the replicas of the context's row group, differentiable; `x` itself without a group.
+/// The sum of `x` over the replicas of the context's row group, differentiable; `x` itself without
+/// a group.
 Tensor sum_over_replicas(const Tensor& x);
 
 }  // namespace tandem

@@ -20,16 +20,16 @@ std::string concat(const Parts&... parts) {
 }  // namespace tandem::detail
 
 /// Throws InvalidArgument with the streamed parts unless `cond`: the caller's fault.
-#define TANDEM_CHECK(cond, ...)                                                     \
-  do {                                                                              \
-    if (!(cond)) [[unlikely]]                                                       \
-      throw ::tandem::InvalidArgument(::tandem::detail::concat(__VA_ARGS__));       \
+#define TANDEM_CHECK(cond, ...)                                               \
+  do {                                                                        \
+    if (!(cond)) [[unlikely]]                                                 \
+      throw ::tandem::InvalidArgument(::tandem::detail::concat(__VA_ARGS__)); \
   } while (false)
 
 /// Throws InternalError with place and parts unless `cond`: our fault.
-#define TANDEM_ASSERT(cond, ...)                                                                  \
-  do {                                                                                            \
-    if (!(cond)) [[unlikely]]                                                                     \
-      throw ::tandem::InternalError(                                                              \
+#define TANDEM_ASSERT(cond, ...)                                                                   \
+  do {                                                                                             \
+    if (!(cond)) [[unlikely]]                                                                      \
+      throw ::tandem::InternalError(                                                               \
           ::tandem::detail::concat(__FILE__, ":", __LINE__, ": " #cond " failed: ", __VA_ARGS__)); \
   } while (false)

@@ -11,7 +11,8 @@
 
 namespace tandem {
 
-/// Base of every exception that tandem throws on purpose; `what()` says what was wrong and what to do.
+/// Base of every exception that tandem throws on purpose; `what()` says what was wrong and what to
+/// do.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -40,7 +41,10 @@ class FileError : public Error {
 /// A device or its driver failed; keeps the driver's own code.
 class DeviceError : public Error {
  public:
-  DeviceError(const std::string& device, const std::string& call, int code, const std::string& text);
+  DeviceError(const std::string& device,
+              const std::string& call,
+              int code,
+              const std::string& text);
 
   const std::string& device() const noexcept { return device_; }
   /// The native status (cudaError_t, dnnl_status_t, ...); 0 where there is none.
@@ -60,7 +64,11 @@ class OutOfMemory : public Error {
     std::size_t nbytes;
   };
   /// @param asked, in_use, limit  bytes; `limit` is SIZE_MAX where the device has none.
-  OutOfMemory(std::string device, std::size_t asked, std::size_t in_use, std::size_t limit, std::vector<Owner> owners);
+  OutOfMemory(std::string device,
+              std::size_t asked,
+              std::size_t in_use,
+              std::size_t limit,
+              std::vector<Owner> owners);
 
   const std::string& device() const noexcept { return device_; }
   std::size_t asked() const noexcept { return asked_; }
@@ -113,7 +121,8 @@ class InternalError : public Error {
   using Error::Error;
 };
 
-/// One line for any exception: its `what()`, or "unknown exception" for types outside std::exception.
+/// One line for any exception: its `what()`, or "unknown exception" for types outside
+/// std::exception.
 std::string describe(const std::exception_ptr& error);
 
 /// The first `E` in `error` or in what is nested inside it; nullptr where there is none.

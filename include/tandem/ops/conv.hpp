@@ -18,14 +18,24 @@ struct Conv2dOptions {
   std::int64_t groups = 1;
 };
 
-/// 2-D convolution. @param x  (N, C, H, W). @param weight  (O, C / groups, kH, kW). @param bias  (O) or undefined.
+/// 2-D convolution. @param x  (N, C, H, W). @param weight  (O, C / groups, kH, kW). @param bias (O)
+/// or undefined.
 ///
 /// The result has x's memory format; channels-last is the fast one. Closed under differentiation
 /// together with conv2d_input_grad and conv2d_weight_grad.
-Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, Conv2dOptions options = {});
+Tensor conv2d(const Tensor& x,
+              const Tensor& weight,
+              const Tensor& bias = {},
+              Conv2dOptions options = {});
 /// Gradient of conv2d with respect to x, of the given shape.
-Tensor conv2d_input_grad(const Tensor& dy, const Tensor& weight, const Shape& x_shape, Conv2dOptions options = {});
+Tensor conv2d_input_grad(const Tensor& dy,
+                         const Tensor& weight,
+                         const Shape& x_shape,
+                         Conv2dOptions options = {});
 /// Gradient of conv2d with respect to weight, of the given shape.
-Tensor conv2d_weight_grad(const Tensor& dy, const Tensor& x, const Shape& weight_shape, Conv2dOptions options = {});
+Tensor conv2d_weight_grad(const Tensor& dy,
+                          const Tensor& x,
+                          const Shape& weight_shape,
+                          Conv2dOptions options = {});
 
 }  // namespace tandem

@@ -10,7 +10,8 @@ namespace tandem {
 ///
 /// @throws InvalidArgument  inner sizes differ (both shapes in the text), integer tensors.
 Tensor matmul(const Tensor& a, const Tensor& b);
-/// x @ weight.t() + bias. @param x  (..., in). @param weight  (out, in). @param bias  (out) or undefined.
+/// x @ weight.t() + bias. @param x  (..., in). @param weight  (out, in). @param bias  (out) or
+/// undefined.
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 
 }  // namespace tandem

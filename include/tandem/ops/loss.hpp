@@ -25,13 +25,16 @@ struct CrossEntropyOptions {
 /// @param labels  i64 (or u8, i32) (N) or (N, d1, ...).
 ///
 /// mean divides by the weight of the labels that count; without any it is NaN, as PyTorch's.
-/// @throws InvalidArgument  a label is outside [0, C) and not ignore_index: row and label are named.
+/// @throws InvalidArgument  a label is outside [0, C) and not ignore_index: row and label are
+/// named.
 Tensor cross_entropy(const Tensor& logits,
                      const Tensor& labels,
                      Reduction reduction = Reduction::mean,
                      const CrossEntropyOptions& options = {});
 /// For exact means under any chunking.
-WeightedSum cross_entropy_sum(const Tensor& logits, const Tensor& labels, const CrossEntropyOptions& options = {});
+WeightedSum cross_entropy_sum(const Tensor& logits,
+                              const Tensor& labels,
+                              const CrossEntropyOptions& options = {});
 
 /// (a - b)^2.
 Tensor mse_loss(const Tensor& a, const Tensor& b, Reduction reduction = Reduction::mean);

@@ -20,8 +20,13 @@ enum class PadCount : std::uint8_t { include, exclude };
 /// Over windows of (N, C, H, W); keeps x's memory format.
 Tensor max_pool2d(const Tensor& x, Pair kernel, Pool2dOptions options = {});
 /// Also the i64 index (h * W + w) of each maximum, PyTorch's return_indices.
-std::pair<Tensor, Tensor> max_pool2d_with_indices(const Tensor& x, Pair kernel, Pool2dOptions options = {});
-Tensor avg_pool2d(const Tensor& x, Pair kernel, Pool2dOptions options = {}, PadCount count = PadCount::include);
+std::pair<Tensor, Tensor> max_pool2d_with_indices(const Tensor& x,
+                                                  Pair kernel,
+                                                  Pool2dOptions options = {});
+Tensor avg_pool2d(const Tensor& x,
+                  Pair kernel,
+                  Pool2dOptions options = {},
+                  PadCount count = PadCount::include);
 /// Averages to an output of the given size, with PyTorch's window borders.
 Tensor adaptive_avg_pool2d(const Tensor& x, Pair output);
 

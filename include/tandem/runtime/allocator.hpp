@@ -83,7 +83,8 @@ class LimitAllocator final : public Allocator {
 /// Counts bytes by category, with peaks.
 class StatisticsAllocator final : public Allocator {
  public:
-  explicit StatisticsAllocator(std::unique_ptr<Allocator> upstream) : upstream_(std::move(upstream)) {}
+  explicit StatisticsAllocator(std::unique_ptr<Allocator> upstream)
+      : upstream_(std::move(upstream)) {}
   void* allocate(std::size_t nbytes, Category category) override;
   void deallocate(void* p, std::size_t nbytes, Category category) noexcept override;
   /// Moves bytes in use from one category to another.

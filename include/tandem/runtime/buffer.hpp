@@ -39,7 +39,8 @@ class Buffer {
   std::uint64_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
   void bump_version() noexcept { version_.fetch_add(1, std::memory_order_relaxed); }
 
-  /// Where the bytes are on their way from another device: readers wait for it. Null: they are there.
+  /// Where the bytes are on their way from another device: readers wait for it. Null: they are
+  /// there.
   const std::shared_ptr<Event>& ready() const noexcept { return ready_; }
   /// Owner thread only, outside of other threads' reads.
   void set_ready(std::shared_ptr<Event> event) noexcept { ready_ = std::move(event); }

@@ -48,7 +48,7 @@ class AbortToken {
 /// Used by one thread at a time; each replica has its own.
 struct ForwardFrame {
   std::uint64_t seed = 0;
-  std::uint64_t forward = 0;                      ///< count of top-level forwards before this one
+  std::uint64_t forward = 0;                   ///< count of top-level forwards before this one
   std::unordered_map<std::string, int> calls;  ///< random draws so far, by module path
 };
 
@@ -58,12 +58,12 @@ struct Context {
   bool grad_enabled = true;
   Phase phase = Phase::none;
   Category category = Category::activation;  ///< of new tensors
-  int replica = 0;                             ///< index of the device in its group
+  int replica = 0;                           ///< index of the device in its group
   RowRange rows;
-  int threads = 1;                             ///< of a host device: its share of the cores
+  int threads = 1;                                 ///< of a host device: its share of the cores
   std::shared_ptr<const std::string> module_path;  ///< "net.conv1"; null outside modules
   std::shared_ptr<ForwardFrame> frame;             ///< null outside a top-level forward
-  RowGroup* row_group = nullptr;                   ///< null outside a data-parallel call
+  std::shared_ptr<RowGroup> row_group;             ///< null outside a data-parallel call
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   std::shared_ptr<const AbortToken> abort;  ///< null: none
 };
@@ -84,7 +84,7 @@ class ContextScope {
   explicit ContextScope(std::shared_ptr<const Context> context) noexcept;
   /// A copy of the present context, changed by `change`.
   template <class F>
-    requires requires(F f, Context& c) { f(c); }
+  requires requires(F f, Context& c) { f(c); }
   explicit ContextScope(F&& change) : ContextScope(changed(std::forward<F>(change))) {}
   ~ContextScope();
   ContextScope(const ContextScope&) = delete;

@@ -32,7 +32,8 @@ std::string to_string(Device device);
 std::ostream& operator<<(std::ostream& s, Device device);
 /// One device: "cpu", "cpu:1", "cuda:0".
 ///
-/// @throws InvalidArgument  not of that form, index above 63, or a CUDA device in a build without CUDA.
+/// @throws InvalidArgument  not of that form, index above 63, or a CUDA device in a build without
+/// CUDA.
 Device parse_device(std::string_view text);
 
 /// A logical device of a list, with its byte limit.

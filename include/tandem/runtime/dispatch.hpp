@@ -43,7 +43,19 @@ struct Mnk {
 
 /// What a piece of device work is and costs: the one record behind checks, costs and traces.
 struct Work {
-  enum class Kind : std::uint8_t { elementwise, reduce, gemm, conv, pool, norm, index, random, copy, optimizer, custom };
+  enum class Kind : std::uint8_t {
+    elementwise,
+    reduce,
+    gemm,
+    conv,
+    pool,
+    norm,
+    index,
+    random,
+    copy,
+    optimizer,
+    custom
+  };
   Kind kind = Kind::custom;
   const char* name = "";  ///< of the op; a string literal
   DType dtype = DType::f32;
@@ -79,7 +91,8 @@ void dispatch(Stream& stream, const Work& work, F&& f) {
 /// Copies bytes of device data to the host: the only way for the host to see them. Synchronises.
 ///
 /// @param op  named to observers ("item", "to_host").
-void read(const Buffer& source, std::size_t offset, void* target, std::size_t nbytes, const char* op);
+void read(
+    const Buffer& source, std::size_t offset, void* target, std::size_t nbytes, const char* op);
 
 /// Copies host bytes to a device; counted as a copy from the host.
 void write(const void* source, Buffer& target, std::size_t offset, std::size_t nbytes);

@@ -29,7 +29,17 @@ const char* name(Category category) noexcept;
 std::ostream& operator<<(std::ostream& s, Category category);
 
 /// Part of a training step.
-enum class Phase : std::uint8_t { none, scatter, replicate, forward, gather, loss, backward, reduce, update };
+enum class Phase : std::uint8_t {
+  none,
+  scatter,
+  replicate,
+  forward,
+  gather,
+  loss,
+  backward,
+  reduce,
+  update
+};
 inline constexpr int kPhases = 9;
 
 const char* name(Phase phase) noexcept;
@@ -38,11 +48,12 @@ std::ostream& operator<<(std::ostream& s, Phase phase);
 /// What a device's allocator holds, in bytes as asked for.
 struct MemoryStats {
   std::size_t in_use = 0;
-  std::size_t peak = 0;                                    ///< highest in_use since the last reset
-  std::array<std::size_t, kCategories> by_category{};      ///< sums to in_use
-  std::array<std::size_t, kCategories> peak_by_category{};  ///< at the moment of the peak; sums to peak
-  std::uint64_t allocations = 0;                           ///< calls so far
-  std::uint64_t system_allocations = 0;                    ///< calls that reached the system's allocator
+  std::size_t peak = 0;                                ///< highest in_use since the last reset
+  std::array<std::size_t, kCategories> by_category{};  ///< sums to in_use
+  std::array<std::size_t, kCategories>
+      peak_by_category{};                ///< at the moment of the peak; sums to peak
+  std::uint64_t allocations = 0;         ///< calls so far
+  std::uint64_t system_allocations = 0;  ///< calls that reached the system's allocator
 };
 
 }  // namespace tandem

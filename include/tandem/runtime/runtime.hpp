@@ -47,7 +47,9 @@ class Runtime {
   /// Calls of random factories so far: the position of rand and randn.
   std::atomic<std::uint64_t>& draws() noexcept { return draws_; }
   /// Order in which autograd nodes are made.
-  std::uint64_t next_sequence() noexcept { return sequence_.fetch_add(1, std::memory_order_relaxed); }
+  std::uint64_t next_sequence() noexcept {
+    return sequence_.fetch_add(1, std::memory_order_relaxed);
+  }
 
  private:
   Runtime();
@@ -65,14 +67,20 @@ class Runtime {
 };
 
 /// The logical device behind a name.
-inline LogicalDevice& logical_device(Device device) { return Runtime::instance().device(device); }
+inline LogicalDevice& logical_device(Device device) {
+  return Runtime::instance().device(device);
+}
 /// The default device list.
-inline std::vector<Device> default_devices() { return Runtime::instance().devices(); }
+inline std::vector<Device> default_devices() {
+  return Runtime::instance().devices();
+}
 /// Sets the default device list: "cpu:4@512MiB". See parse_devices for the grammar.
 ///
 /// @return the devices. @throws InvalidArgument
 std::vector<Device> configure_devices(std::string_view list);
 /// Seeds all random numbers (PyTorch's torch.manual_seed).
-inline void manual_seed(std::uint64_t seed) { Runtime::instance().manual_seed(seed); }
+inline void manual_seed(std::uint64_t seed) {
+  Runtime::instance().manual_seed(seed);
+}
 
 }  // namespace tandem

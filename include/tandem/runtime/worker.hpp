@@ -20,9 +20,11 @@ class Ticket {
   /// Waits for the job and rethrows what it threw.
   ///
   /// @throws Timeout  the deadline passed; the job may still run.
-  void wait(std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max());
+  void wait(std::chrono::steady_clock::time_point deadline =
+                std::chrono::steady_clock::time_point::max());
   /// Waits as above, but returns what the job threw; nullptr where it ended well.
-  std::exception_ptr outcome(std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max());
+  std::exception_ptr outcome(std::chrono::steady_clock::time_point deadline =
+                                 std::chrono::steady_clock::time_point::max());
 
  private:
   friend class Worker;

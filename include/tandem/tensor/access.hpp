@@ -10,7 +10,8 @@
 namespace tandem {
 
 /// The accesses of work that reads `inputs` and writes `outputs`. Undefined tensors are skipped.
-inline AccessList accesses(std::initializer_list<Tensor> inputs, std::initializer_list<Tensor> outputs) {
+inline AccessList accesses(std::initializer_list<Tensor> inputs,
+                           std::initializer_list<Tensor> outputs) {
   AccessList list;
   for (const Tensor& x : inputs) {
     if (x.defined()) list.add({&x.buffer(), x.nbytes(), Direction::read});

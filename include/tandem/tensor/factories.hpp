@@ -27,7 +27,10 @@ Tensor ones(const Shape& shape, TensorOptions options = {});
 Tensor ones_like(const Tensor& x);
 Tensor full(const Shape& shape, double value, TensorOptions options = {});
 /// start, start + step, ... below end.
-Tensor arange(double start, double end, double step = 1, TensorOptions options = {.dtype = DType::i64});
+Tensor arange(double start,
+              double end,
+              double step = 1,
+              TensorOptions options = {.dtype = DType::i64});
 
 /// Copies host values, row-major. @throws InvalidArgument  count and shape differ.
 template <Element T>
@@ -35,7 +38,9 @@ Tensor from_host(std::span<const T> values, const Shape& shape, Device device = 
 /// The values' own type gives the dtype: `tensor({1.f, 2.f})`.
 template <Element T>
 Tensor tensor(std::initializer_list<T> values, Device device = {}) {
-  return from_host(std::span<const T>(values.begin(), values.size()), {static_cast<std::int64_t>(values.size())}, device);
+  return from_host(std::span<const T>(values.begin(), values.size()),
+                   {static_cast<std::int64_t>(values.size())},
+                   device);
 }
 /// A scalar tensor.
 Tensor scalar(double value, TensorOptions options = {});
@@ -45,6 +50,9 @@ Tensor rand(const Shape& shape, TensorOptions options = {});
 /// Standard normal.
 Tensor randn(const Shape& shape, TensorOptions options = {});
 /// Integers in [low, high).
-Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, TensorOptions options = {.dtype = DType::i64});
+Tensor randint(std::int64_t low,
+               std::int64_t high,
+               const Shape& shape,
+               TensorOptions options = {.dtype = DType::i64});
 
 }  // namespace tandem

@@ -25,7 +25,8 @@ struct AutogradMeta {
   virtual ~AutogradMeta() = default;
 };
 
-/// The state behind a Tensor. Rebinding `buffer`, `offset` and `strides` moves every handle at once.
+/// The state behind a Tensor. Rebinding `buffer`, `offset` and `strides` moves every handle at
+/// once.
 struct TensorImpl {
   std::shared_ptr<Buffer> buffer;
   std::int64_t offset = 0;  ///< elements
@@ -115,6 +116,7 @@ class Tensor {
   Tensor select(int dim, std::int64_t index) const;
 
   // ---- arithmetic; differentiable (ops layer) ----
+  Tensor add(const Tensor& other) const;
   Tensor sum() const;
   Tensor sum(const Dims& dims) const;
   Tensor mean() const;
@@ -153,7 +155,11 @@ std::ostream& operator<<(std::ostream& s, const Tensor& x);
 /// A view of `x`'s storage off the tape; no checks. For ops.
 Tensor as_strided(const Tensor& x, const Shape& shape, const Strides& strides, std::int64_t offset);
 /// A tensor over `buffer` from element `offset` on. For ops and arenas.
-Tensor from_buffer(std::shared_ptr<Buffer> buffer, std::int64_t offset, const Shape& shape, const Strides& strides, DType dtype);
+Tensor from_buffer(std::shared_ptr<Buffer> buffer,
+                   std::int64_t offset,
+                   const Shape& shape,
+                   const Strides& strides,
+                   DType dtype);
 /// Device, dtype, shape and layout are equal.
 bool same_layout(const Tensor& a, const Tensor& b);
 

@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/elementwise.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace tandem::kernels {
+namespace {
+
+using Index = std::array<int, kMaxDims>;
+
+// Dimensions of more than one element, outermost in the output's memory first. Stable, so that
+// equal strides (of an expanded output) keep the logical order.
+int order_dims(const View& y, Index& order) {
+  int n = 0;
+  for (int d = 0; d < y.shape.size(); ++d) {
+    if (y.shape.data()[d] != 1) order[static_cast<std::size_t>(n++)] = d;
+  }
+  const auto* strides = y.strides.data();
+  std::stable_sort(order.begin(), order.begin() + n, [&](int a, int b) {
+    return std::abs(strides[a]) > std::abs(strides[b]);
+  });
+  return n;
+}
+
+// The last dimension of the plan and `d` are one for every operand.
+bool merges(const Plan& plan, std::initializer_list<const View*> operands, int d) {
+  const auto last = static_cast<std::size_t>(plan.ndim - 1);
+  std::size_t k = 0;
+  for (const View* v : operands) {
+    if (plan.strides[k++][last] != v->strides.data()[d] * v->shape.data()[d]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::int64_t Plan::row_offset(std::size_t operand, std::int64_t row) const noexcept {
+  std::int64_t offset = 0;
+  for (auto d = static_cast<std::size_t>(ndim - 1); d-- > 0;) {
+    offset += row % sizes[d] * strides[operand][d];
+    row /= sizes[d];
+  }
+  return offset;
+}
+
+Plan make_plan(std::initializer_list<const View*> operands) {
+  const View& y = **operands.begin();
+  Plan plan;
+  plan.numel = y.numel();
+  Index order{};
+  const int n = order_dims(y, order);
+  for (int i = 0; i < n; ++i) {
+    const int d = order[static_cast<std::size_t>(i)];
+    const bool merge = plan.ndim > 0 && merges(plan, operands, d);
+    const auto at = static_cast<std::size_t>(merge ? plan.ndim - 1 : plan.ndim);
+    plan.sizes[at] = (merge ? plan.sizes[at] : 1) * y.shape.data()[d];
+    std::size_t k = 0;
+    for (const View* v : operands)
+      plan.strides[k++][at] = v->strides.data()[d];
+    if (!merge) ++plan.ndim;
+  }
+  if (plan.ndim == 0) {  // one element
+    plan.ndim = 1;
+    plan.sizes[0] = 1;
+    for (auto& strides : plan.strides)
+      strides[0] = 1;
+  }
+  return plan;
+}
+
+View broadcast_to(const View& x, const Shape& shape) {
+  View v{x.data, x.dtype, shape, Strides::filled(shape.size(), 0)};
+  const int skip = shape.size() - x.shape.size();
+  for (int d = 0; d < x.shape.size(); ++d) {
+    if (x.shape.data()[d] != 1) v.strides.begin()[skip + d] = x.strides.data()[d];
+  }
+  return v;
+}
+
+}  // namespace tandem::kernels

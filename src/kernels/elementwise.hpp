@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <utility>
+
+#include "kernels/for_each.hpp"
+#include "kernels/view.hpp"
+
+namespace tandem::kernels {
+
+/// How operands of one shape are walked together: the fewest dimensions, the output's memory order
+/// outermost first, so that channels-last is as quick as contiguous.
+struct Plan {
+  static constexpr int kMostOperands = 4;
+  int ndim = 0;  ///< at least one, where there are elements
+  std::int64_t numel = 0;
+  std::array<std::int64_t, kMaxDims> sizes{};
+  /// By operand (the output is 0), then dimension; in elements. Zero where it broadcasts.
+  std::array<std::array<std::int64_t, kMaxDims>, kMostOperands> strides{};
+
+  std::int64_t inner() const noexcept { return sizes[static_cast<std::size_t>(ndim - 1)]; }
+  std::int64_t inner_stride(std::size_t operand) const noexcept {
+    return strides[operand][static_cast<std::size_t>(ndim - 1)];
+  }
+  /// Offset of operand's element at the start of row `row`; a row is the innermost dimension.
+  std::int64_t row_offset(std::size_t operand, std::int64_t row) const noexcept;
+};
+
+/// @param operands  the output first; inputs broadcast to its shape by zero strides.
+Plan make_plan(std::initializer_list<const View*> operands);
+
+/// `x` as one that broadcasts to `shape`: strides of zero where it repeats.
+View broadcast_to(const View& x, const Shape& shape);
+
+namespace detail {
+
+template <class Op, class Out, class... In, std::size_t... I>
+void map_row(Op op,
+             std::int64_t n,
+             Out* y,
+             std::int64_t sy,
+             const std::array<std::int64_t, sizeof...(In)>& sx,
+             std::index_sequence<I...>,
+             const In*... x) {
+  const bool dense = sy == 1 && ((sx[I] == 1) && ...);
+  if (dense) {
+#pragma GCC ivdep
+    for (std::int64_t i = 0; i < n; ++i)
+      y[i] = op(x[i]...);
+    return;
+  }
+  if constexpr (sizeof...(In) == 2) {
+    const auto both = std::pair<const In*...>(x...);
+    if (sy == 1 && sx[0] == 1 && sx[1] == 0) {
+      const auto b = *both.second;
+#pragma GCC ivdep
+      for (std::int64_t i = 0; i < n; ++i)
+        y[i] = op(both.first[i], b);
+      return;
+    }
+    if (sy == 1 && sx[0] == 0 && sx[1] == 1) {
+      const auto a = *both.first;
+#pragma GCC ivdep
+      for (std::int64_t i = 0; i < n; ++i)
+        y[i] = op(a, both.second[i]);
+      return;
+    }
+  }
+  for (std::int64_t i = 0; i < n; ++i)
+    y[i * sy] = op(x[i * sx[I]]...);
+}
+
+template <class Op, class Out, class... In, std::size_t... I>
+void map_plan(const HostStream& s,
+              Op op,
+              const Plan& plan,
+              std::index_sequence<I...> each,
+              Out* y,
+              const In*... x) {
+  const std::int64_t inner = plan.inner();
+  const std::int64_t sy = plan.inner_stride(0);
+  const std::array<std::int64_t, sizeof...(In)> sx{plan.inner_stride(I + 1)...};
+  for_each_range(s, plan.numel, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    std::int64_t row = begin / inner;
+    std::int64_t at = begin % inner;
+    for (std::int64_t i = begin; i < end; ++row, at = 0) {
+      const std::int64_t n = std::min(inner - at, end - i);
+      map_row(op,
+              n,
+              y + plan.row_offset(0, row) + at * sy,
+              sy,
+              sx,
+              each,
+              (x + plan.row_offset(I + 1, row) + at * sx[I])...);
+      i += n;
+    }
+  });
+}
+
+}  // namespace detail
+
+/// y = op(x...), element by element. `op` is a functor over values, marked TANDEM_HD.
+///
+/// @param x  of y's shape: broadcast them first (broadcast_to). May be `y` itself.
+template <class Out, class... In, class Op, class... Views>
+void map(const HostStream& s, Op op, const View& y, const Views&... x) {
+  static_assert(sizeof...(In) == sizeof...(Views) && sizeof...(In) < Plan::kMostOperands);
+  const Plan plan = make_plan({&y, &x...});
+  if (plan.numel == 0) return;
+  detail::map_plan(s,
+                   op,
+                   plan,
+                   std::index_sequence_for<In...>{},
+                   y.template as<Out>(),
+                   static_cast<const In*>(x.template as<In>())...);
+}
+
+}  // namespace tandem::kernels

@@ -1,0 +1,22 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/fill.hpp"
+
+#include "kernels/copy.inl"
+#include "kernels/elementwise.hpp"
+
+namespace tandem::kernels {
+
+void fill(const HostStream& s, double value, const View& y) {
+  with_dtype(y.dtype, [&]<class T>() { map<T>(s, Constant<T>{Convert<T>{}(value)}, y); });
+}
+
+void arange(const HostStream& s, double start, double step, const View& y) {
+  const std::int64_t stride = y.shape.empty() ? 1 : y.strides[0];
+  with_dtype(y.dtype, [&]<class T>() {
+    for_each(s, y.numel(), Arange<T>{start, step, y.as<T>(), stride});
+  });
+}
+
+}  // namespace tandem::kernels

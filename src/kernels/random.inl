@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Functors of random numbers, for both backends. A draw is one Philox block of four words.
+#pragma once
+
+#include <Random123/boxmuller.hpp>
+#include <Random123/philox.h>
+
+#include "kernels/copy.inl"
+#include "kernels/for_each.hpp"
+
+namespace tandem::kernels {
+
+/// Four words at `place` of the stream (key, draw).
+TANDEM_HD inline philox4x32_ctr_t philox(std::uint64_t key,
+                                         std::uint64_t draw,
+                                         std::uint64_t place) {
+  const philox4x32_ctr_t counter = {{static_cast<std::uint32_t>(place),
+                                     static_cast<std::uint32_t>(place >> 32),
+                                     static_cast<std::uint32_t>(draw),
+                                     static_cast<std::uint32_t>(draw >> 32)}};
+  const philox4x32_key_t k = {
+      {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)}};
+  return philox4x32(counter, k);
+}
+
+/// Two of the four words as one.
+TANDEM_HD inline std::uint64_t wide(const philox4x32_ctr_t& w, int i) {
+  return static_cast<std::uint64_t>(w.v[2 * i + 1]) << 32 | w.v[2 * i];
+}
+
+/// A draw makes `kMade` numbers at once.
+template <class T>
+struct Uniform;
+template <>
+struct Uniform<float> {
+  static constexpr int kMade = 4;
+  TANDEM_HD void operator()(const philox4x32_ctr_t& w, float* y) const {
+    for (int i = 0; i < 4; ++i)
+      y[i] = static_cast<float>(w.v[i] >> 8) * 0x1p-24f;
+  }
+};
+template <>
+struct Uniform<double> {
+  static constexpr int kMade = 2;
+  TANDEM_HD void operator()(const philox4x32_ctr_t& w, double* y) const {
+    for (int i = 0; i < 2; ++i)
+      y[i] = static_cast<double>(wide(w, i) >> 11) * 0x1p-53;
+  }
+};
+
+template <class T>
+struct Normal;
+template <>
+struct Normal<float> {
+  static constexpr int kMade = 4;
+  TANDEM_HD void operator()(const philox4x32_ctr_t& w, float* y) const {
+    for (int i = 0; i < 2; ++i) {
+      const auto pair = r123::boxmuller(w.v[2 * i], w.v[2 * i + 1]);
+      y[2 * i] = pair.x;
+      y[2 * i + 1] = pair.y;
+    }
+  }
+};
+template <>
+struct Normal<double> {
+  static constexpr int kMade = 2;
+  TANDEM_HD void operator()(const philox4x32_ctr_t& w, double* y) const {
+    const auto pair = r123::boxmuller(wide(w, 0), wide(w, 1));
+    y[0] = pair.x;
+    y[1] = pair.y;
+  }
+};
+
+/// Bias of the remainder: below range / 2^64.
+template <class T>
+struct RandInt {
+  static constexpr int kMade = 2;
+  std::int64_t low;
+  std::uint64_t range;
+  TANDEM_HD void operator()(const philox4x32_ctr_t& w, T* y) const {
+    for (int i = 0; i < 2; ++i) {
+      y[i] = Convert<T>{}(
+          static_cast<std::int64_t>(static_cast<std::uint64_t>(low) + wide(w, i) % range));
+    }
+  }
+};
+
+/// Draw number `i` fills elements [i * kMade, (i + 1) * kMade) of y, or what there is of them.
+template <class T, class Make>
+struct Draw {
+  std::uint64_t seed;
+  std::uint64_t draw;
+  std::int64_t n;
+  T* y;
+  Make make;
+  TANDEM_HD void operator()(std::int64_t i) const {
+    T made[Make::kMade];
+    make(philox(seed, draw, static_cast<std::uint64_t>(i)), made);
+    for (std::int64_t k = 0; k < Make::kMade; ++k) {
+      if (i * Make::kMade + k < n) y[i * Make::kMade + k] = made[k];
+    }
+  }
+};
+
+}  // namespace tandem::kernels
