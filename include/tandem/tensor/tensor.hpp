@@ -25,6 +25,11 @@ struct AutogradMeta {
   virtual ~AutogradMeta() = default;
 };
 
+/// What lays the storage of several tensors out together; the optim layer's arena derives from it.
+struct StorageHome {
+  virtual ~StorageHome() = default;
+};
+
 /// The state behind a Tensor. Rebinding `buffer`, `offset` and `strides` moves every handle at
 /// once.
 struct TensorImpl {
@@ -34,6 +39,7 @@ struct TensorImpl {
   Strides strides;
   DType dtype = DType::f32;
   std::unique_ptr<AutogradMeta> autograd;  ///< null: plain data
+  std::shared_ptr<StorageHome> home;       ///< that bound this storage; null: none, or a view
 };
 
 /// A part of a dimension: [start, stop) by step; negative values count from the end.

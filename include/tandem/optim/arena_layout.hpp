@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tandem/tensor/tensor.hpp"
+
+namespace tandem::optim {
+
+/// A tensor to be laid out in an arena.
+struct ArenaEntry {
+  std::string name;  ///< "conv1.weight"; for messages and state dicts
+  Tensor tensor;     ///< a leaf
+  int group = 0;     ///< of the optimizer's parameter groups
+};
+
+/// Whether a tensor has a gradient: those that have none stand in blocks of their own, without
+/// gradient storage.
+enum class Trains : std::uint8_t { no, yes };
+
+/// Flat storage of one dtype and group.
+struct ArenaBlock {
+  DType dtype = DType::f32;
+  int group = 0;
+  Trains trains = Trains::yes;
+  std::int64_t numel = 0;  ///< elements, padding included
+
+  std::size_t nbytes() const noexcept { return static_cast<std::size_t>(numel) * itemsize(dtype); }
+};
+
+/// Where one tensor lies.
+struct ArenaPlace {
+  std::string name;
+  int block = 0;            ///< index into ArenaLayout::blocks()
+  std::int64_t offset = 0;  ///< first element in the block
+  std::int64_t extent = 0;  ///< elements up to the next place, padding included
+  Shape shape;
+  Strides strides;  ///< dense: the tensor's own where it was dense, else row-major
+};
+
+/// Offsets of tensors in flat storage; the same for every replica, whatever its device.
+///
+/// Tensors of one (dtype, group, trains) share a block and stand in it in the order given. Each
+/// begins at a multiple of Allocator::kAlignment bytes and is followed by zeros up to the next
+/// multiple. A tensor that is listed twice (tied weights) has one place, under its first name.
+class ArenaLayout {
+ public:
+  ArenaLayout() = default;
+  /// @throws InvalidArgument  an undefined tensor, no leaf, or one tensor in two groups.
+  explicit ArenaLayout(const std::vector<ArenaEntry>& entries);
+
+  /// In the order of the entries, repeated ones left out.
+  const std::vector<ArenaPlace>& places() const noexcept { return places_; }
+  const std::vector<ArenaBlock>& blocks() const noexcept { return blocks_; }
+  /// Entry that each place is of.
+  const std::vector<std::size_t>& sources() const noexcept { return sources_; }
+  /// P: bytes of all blocks, the padding of each tensor to Allocator::kAlignment included. The
+  /// bytes that parameters take on a device, and that a broadcast sends to it.
+  std::size_t nbytes() const noexcept;
+  /// Bytes of the gradients: of the blocks that train.
+  std::size_t gradient_nbytes() const noexcept;
+
+ private:
+  void place(const ArenaEntry& entry);
+
+  std::vector<ArenaPlace> places_;
+  std::vector<ArenaBlock> blocks_;
+  std::vector<std::size_t> sources_;
+};
+
+/// The strides fill a block of numel(shape) elements without gap or overlap, in whatever order.
+bool is_dense(const Shape& shape, const Strides& strides);
+
+}  // namespace tandem::optim

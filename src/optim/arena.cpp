@@ -1,0 +1,207 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/optim/arena.hpp"
+
+#include <utility>
+
+#include "tandem/autograd/autograd.hpp"
+#include "tandem/core/check.hpp"
+#include "tandem/runtime/dispatch.hpp"
+
+namespace tandem::optim {
+
+Arena::Arena(ArenaLayout layout, Device device, ArenaOptions options)
+    : layout_(std::move(layout)),
+      device_(device),
+      options_(options),
+      tensors_(layout_.places().size()) {
+  for (const ArenaBlock& block : layout_.blocks()) {
+    values_.push_back(allocate(block, options_.category));
+    gradients_.push_back(block.trains == Trains::yes ? allocate(block, Category::gradient)
+                                                     : Tensor{});
+  }
+}
+
+Tensor Arena::allocate(const ArenaBlock& block, Category category) const {
+  auto buffer = std::make_shared<Buffer>(device_, block.nbytes(), category);
+  Tensor flat = from_buffer(std::move(buffer), 0, {block.numel}, {1}, block.dtype);
+  return flat.zero_();  // padding too: it takes part in norms and sums
+}
+
+std::shared_ptr<Arena> Arena::bind(const std::vector<ArenaEntry>& entries, ArenaOptions options) {
+  ArenaLayout layout(entries);
+  TANDEM_CHECK(!entries.empty(), "arena: no tensors to bind; does the module have parameters?");
+  const ArenaEntry& first = entries.front();
+  for (const ArenaEntry& entry : entries) {
+    TANDEM_CHECK(entry.tensor.device() == first.tensor.device(),
+                 "arena: '",
+                 first.name,
+                 "' is on ",
+                 first.tensor.device(),
+                 " but '",
+                 entry.name,
+                 "' on ",
+                 entry.tensor.device(),
+                 "; move the module to one device first");
+  }
+  const autograd::NoGrad off;
+  const std::shared_ptr<Arena> arena(new Arena(std::move(layout), first.tensor.device(), options));
+  const std::vector<std::size_t>& sources = arena->layout_.sources();
+  for (std::size_t p = 0; p < sources.size(); ++p)
+    arena->take_values(p, entries[sources[p]].tensor);
+  // Everything is allocated and copied: from here on nothing fails for want of device memory.
+  for (std::size_t p = 0; p < sources.size(); ++p)
+    arena->attach(p, entries[sources[p]].tensor, arena);
+  return arena;
+}
+
+bool Arena::bound_there(const Arena& arena, const std::vector<ArenaEntry>& entries) {
+  std::vector<bool> seen(arena.layout_.places().size(), false);
+  for (const ArenaEntry& entry : entries) {
+    const auto place = arena.place_of(entry.tensor);
+    if (!place) return false;
+    seen[*place] = true;
+  }
+  for (std::size_t p = 0; p < seen.size(); ++p) {
+    if (!seen[p] && arena.tensor(p).defined()) return false;  // it holds a tensor of someone else
+  }
+  return true;
+}
+
+std::shared_ptr<Arena> Arena::obtain(std::vector<ArenaEntry> entries, ArenaOptions options) {
+  TANDEM_CHECK(!entries.empty(), "arena: no tensors to bind; does the module have parameters?");
+  if (auto arena = of(entries.front().tensor); arena != nullptr && bound_there(*arena, entries)) {
+    arena->ensure_gradients();
+    return arena;
+  }
+  for (ArenaEntry& entry : entries) {
+    const auto arena = of(entry.tensor);
+    if (arena != nullptr) entry.group = arena->block_at(*arena->place_of(entry.tensor)).group;
+  }
+  return bind(entries, options);
+}
+
+std::shared_ptr<Arena> Arena::of(const Tensor& x) {
+  auto arena = std::dynamic_pointer_cast<Arena>(x.impl().home);
+  if (arena != nullptr && !arena->place_of(x)) return nullptr;
+  return arena;
+}
+
+ArenaReplica Arena::replicate(Device device) const {
+  const autograd::NoGrad off;
+  ArenaReplica replica{std::shared_ptr<Arena>(new Arena(layout_, device, options_)), {}};
+  Arena& arena = *replica.arena;
+  for (std::size_t b = 0; b < gradients_.size(); ++b) {  // of blocks that were unfrozen here
+    if (gradients_[b].defined() && !arena.gradients_[b].defined()) {
+      arena.gradients_[b] = arena.allocate(layout_.blocks()[b], Category::gradient);
+    }
+  }
+  for (std::size_t p = 0; p < layout_.places().size(); ++p) {
+    const Tensor original = tensor(p);
+    Tensor x = arena.view(p, arena.params(layout_.places()[p].block));
+    if (original.defined() && original.requires_grad()) x.requires_grad_();
+    arena.attach(p, x, replica.arena);
+    replica.tensors.push_back(std::move(x));
+  }
+  return replica;
+}
+
+void Arena::take_values(std::size_t place, const Tensor& source) const {
+  const ArenaPlace& to = layout_.places()[place];
+  const Tensor& flat = params(to.block);
+  if (source.strides() != to.strides) {
+    view(place, flat).copy_(source.detach());
+    return;
+  }
+  const std::size_t size = itemsize(source.dtype());
+  copy_bytes(source.buffer(),
+             static_cast<std::size_t>(source.impl().offset) * size,
+             flat.buffer(),
+             static_cast<std::size_t>(to.offset) * size,
+             source.nbytes());
+}
+
+void Arena::attach(std::size_t place, const Tensor& x, const std::shared_ptr<Arena>& self) {
+  const ArenaPlace& at = layout_.places()[place];
+  // First the gradient: it takes over the values of the one there is.
+  if (const Tensor gradient = this->gradient(place); gradient.defined())
+    autograd::bind_gradient(x, gradient);
+  TensorImpl& impl = x.impl();
+  impl.buffer = params(at.block).impl().buffer;
+  impl.offset = at.offset;
+  impl.strides = at.strides;
+  impl.home = self;
+  tensors_[place] = x.shared();
+  index_[&impl] = place;
+}
+
+const ArenaBlock& Arena::block_at(std::size_t place) const {
+  return layout_.blocks()[static_cast<std::size_t>(layout_.places()[place].block)];
+}
+
+int Arena::block_of(DType dtype, int group) const {
+  const auto& blocks = layout_.blocks();
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    if (blocks[b].dtype == dtype && blocks[b].group == group && gradients_[b].defined())
+      return static_cast<int>(b);
+  }
+  throw InvalidArgument(
+      detail::concat("arena: no block of ", dtype, " in group ", group, " that trains"));
+}
+
+Tensor Arena::tensor(std::size_t place) const {
+  const auto impl = tensors_.at(place).lock();
+  return impl != nullptr && impl->home.get() == this ? Tensor(impl) : Tensor{};
+}
+
+std::optional<std::size_t> Arena::place_of(const Tensor& x) const {
+  const auto at = index_.find(&x.impl());
+  if (at == index_.end() || !tensor(at->second).is(x)) return std::nullopt;
+  const ArenaPlace& place = layout_.places()[at->second];
+  // Storage that was replaced behind our back (a module moved to another device) is no longer here.
+  if (x.impl().buffer != params(place.block).impl().buffer || x.impl().offset != place.offset)
+    return std::nullopt;
+  return at->second;
+}
+
+Tensor Arena::gradient(std::size_t place) const {
+  const Tensor& flat = grads(layout_.places().at(place).block);
+  return flat.defined() ? view(place, flat) : Tensor{};
+}
+
+Tensor Arena::view(std::size_t place, const Tensor& flat, std::int64_t begin) const {
+  const ArenaPlace& at = layout_.places().at(place);
+  return as_strided(flat, at.shape, at.strides, flat.impl().offset + at.offset - begin);
+}
+
+std::vector<ArenaSlice> Arena::slices() const {
+  std::vector<ArenaSlice> slices;
+  for (std::size_t b = 0; b < values_.size(); ++b) {
+    slices.push_back(
+        {device_, static_cast<int>(b), 0, layout_.blocks()[b].numel, values_[b], gradients_[b]});
+  }
+  return slices;
+}
+
+void Arena::ensure_gradients() {
+  const autograd::NoGrad off;
+  std::vector<Tensor> fresh(gradients_.size());
+  for (std::size_t p = 0; p < tensors_.size(); ++p) {
+    const auto b = static_cast<std::size_t>(layout_.places()[p].block);
+    const Tensor x = tensor(p);
+    if (gradients_[b].defined() || fresh[b].defined() || !x.defined() || !x.requires_grad())
+      continue;
+    fresh[b] = allocate(layout_.blocks()[b], Category::gradient);
+  }
+  for (std::size_t b = 0; b < fresh.size(); ++b) {
+    if (fresh[b].defined()) gradients_[b] = fresh[b];
+  }
+  for (std::size_t p = 0; p < tensors_.size(); ++p) {
+    const Tensor x = tensor(p);
+    const auto b = static_cast<std::size_t>(layout_.places()[p].block);
+    if (x.defined() && fresh[b].defined()) autograd::bind_gradient(x, gradient(p));
+  }
+}
+
+}  // namespace tandem::optim

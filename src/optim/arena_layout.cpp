@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/optim/arena_layout.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "tandem/core/check.hpp"
+#include "tandem/runtime/allocator.hpp"
+
+namespace tandem::optim {
+
+bool is_dense(const Shape& shape, const Strides& strides) {
+  if (numel(shape) == 0) return is_contiguous(shape, strides);
+  std::vector<std::pair<std::int64_t, std::int64_t>> dims;  // stride, size
+  for (int d = 0; d < shape.size(); ++d) {
+    if (shape[d] > 1) dims.emplace_back(strides[d], shape[d]);
+  }
+  std::sort(dims.begin(), dims.end());
+  std::int64_t expected = 1;
+  for (const auto& [stride, size] : dims) {
+    if (stride != expected) return false;
+    expected *= size;
+  }
+  return true;
+}
+
+ArenaLayout::ArenaLayout(const std::vector<ArenaEntry>& entries) {
+  std::unordered_map<const TensorImpl*, const ArenaEntry*> first;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const ArenaEntry& entry = entries[i];
+    TANDEM_CHECK(entry.tensor.defined(), "arena: '", entry.name, "' is an undefined tensor");
+    TANDEM_CHECK(entry.tensor.is_leaf(),
+                 "arena: '",
+                 entry.name,
+                 "' (",
+                 entry.tensor.describe(),
+                 ") is the result of an op; give the parameter itself");
+    const auto [at, is_new] = first.emplace(&entry.tensor.impl(), &entry);
+    if (is_new) {
+      place(entry);
+      sources_.push_back(i);
+      continue;
+    }
+    TANDEM_CHECK(at->second->group == entry.group,
+                 "arena: '",
+                 entry.name,
+                 "' and '",
+                 at->second->name,
+                 "' are one tensor, but in groups ",
+                 entry.group,
+                 " and ",
+                 at->second->group,
+                 "; a tensor belongs to one group");
+  }
+}
+
+void ArenaLayout::place(const ArenaEntry& entry) {
+  const Tensor& x = entry.tensor;
+  const Trains trains = x.requires_grad() ? Trains::yes : Trains::no;
+  auto block = std::find_if(blocks_.begin(), blocks_.end(), [&](const ArenaBlock& b) {
+    return b.dtype == x.dtype() && b.group == entry.group && b.trains == trains;
+  });
+  if (block == blocks_.end())
+    block = blocks_.insert(blocks_.end(), {x.dtype(), entry.group, trains, 0});
+
+  const auto align = static_cast<std::int64_t>(Allocator::kAlignment / itemsize(x.dtype()));
+  const std::int64_t extent = (x.numel() + align - 1) / align * align;
+  const bool dense = is_dense(x.shape(), x.strides());
+  places_.push_back({entry.name,
+                     static_cast<int>(block - blocks_.begin()),
+                     block->numel,
+                     extent,
+                     x.shape(),
+                     dense ? x.strides() : contiguous_strides(x.shape())});
+  block->numel += extent;
+}
+
+std::size_t ArenaLayout::nbytes() const noexcept {
+  std::size_t total = 0;
+  for (const ArenaBlock& block : blocks_)
+    total += block.nbytes();
+  return total;
+}
+
+std::size_t ArenaLayout::gradient_nbytes() const noexcept {
+  std::size_t total = 0;
+  for (const ArenaBlock& block : blocks_) {
+    if (block.trains == Trains::yes) total += block.nbytes();
+  }
+  return total;
+}
+
+}  // namespace tandem::optim
