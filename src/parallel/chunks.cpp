@@ -1,0 +1,154 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/parallel/chunks.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "tandem/core/check.hpp"
+#include "tandem/runtime/runtime.hpp"
+
+namespace tandem::parallel {
+namespace {
+
+using Rows = std::vector<std::int64_t>;
+
+Rows even_rows(std::int64_t rows, std::size_t n) {
+  const auto devices = static_cast<std::int64_t>(n);
+  Rows chunks(n, rows / devices);
+  for (std::int64_t i = 0; i < rows % devices; ++i)
+    ++chunks[static_cast<std::size_t>(i)];
+  return chunks;
+}
+
+/// Shares `rows` in proportion to `weights`: the floor of each share, then one more row each for
+/// the largest remainders (the first of equal ones).
+Rows largest_remainder(std::int64_t rows, const std::vector<double>& weights) {
+  const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+  Rows chunks;
+  std::vector<double> remainders;
+  for (const double w : weights) {
+    const double share = static_cast<double>(rows) * (w / total);
+    chunks.push_back(static_cast<std::int64_t>(std::floor(share)));
+    remainders.push_back(w > 0 ? share - std::floor(share) : -1);
+  }
+  std::vector<std::size_t> order(weights.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(
+      order, [&](std::size_t a, std::size_t b) { return remainders[a] > remainders[b]; });
+  std::int64_t left = rows - std::accumulate(chunks.begin(), chunks.end(), std::int64_t{0});
+  for (std::size_t i = 0; left > 0; i = (i + 1) % order.size()) {
+    if (remainders[order[i]] < 0) continue;  // weight zero: no rows
+    ++chunks[order[i]];
+    --left;
+  }
+  return chunks;
+}
+
+template <class T>
+std::string join(const std::vector<T>& values) {
+  std::string text;
+  for (const T& v : values)
+    text += detail::concat(text.empty() ? "" : ",", v);
+  return text;
+}
+
+}  // namespace
+
+ChunkPolicy ChunkPolicy::sizes(std::vector<std::int64_t> sizes) {
+  for (const auto s : sizes)
+    TANDEM_CHECK(s >= 0, "chunk sizes ", join(sizes), ": ", s, " is negative");
+  TANDEM_CHECK(std::ranges::any_of(sizes, [](auto s) { return s > 0; }),
+               "chunk sizes: no device has rows");
+  ChunkPolicy policy;
+  policy.kind_ = Sizes{std::move(sizes)};
+  return policy;
+}
+
+ChunkPolicy ChunkPolicy::weights(std::vector<double> weights) {
+  for (const double w : weights) {
+    TANDEM_CHECK(std::isfinite(w) && w >= 0,
+                 "chunk weights ",
+                 join(weights),
+                 ": ",
+                 w,
+                 " is not a number from 0 up");
+  }
+  TANDEM_CHECK(std::ranges::any_of(weights, [](double w) { return w > 0; }),
+               "chunk weights: all are zero");
+  ChunkPolicy policy;
+  policy.kind_ = Weights{std::move(weights)};
+  return policy;
+}
+
+ChunkPolicy ChunkPolicy::free_memory() {
+  ChunkPolicy policy;
+  policy.kind_ = FreeMemory{};
+  return policy;
+}
+
+ChunkPolicy ChunkPolicy::gpu0(std::int64_t gpu0_bsz) {
+  TANDEM_CHECK(
+      gpu0_bsz >= 0, "gpu0_bsz is ", gpu0_bsz, "; it must be 0 (no rows on device 0) or more");
+  ChunkPolicy policy;
+  policy.kind_ = Gpu0{gpu0_bsz};
+  return policy;
+}
+
+std::vector<std::int64_t> ChunkPolicy::plan(std::int64_t rows,
+                                            std::span<const Device> devices) const {
+  const std::size_t n = devices.size();
+  TANDEM_CHECK(n > 0, "chunks: there are no devices");
+  TANDEM_CHECK(rows >= 0, "chunks: the batch has ", rows, " rows");
+  const auto check_count = [&](std::size_t given, const char* what) {
+    TANDEM_CHECK(
+        given == n, "chunks: ", given, ' ', what, " for ", n, " devices; give one for each");
+  };
+  if (const auto* s = std::get_if<Sizes>(&kind_)) {
+    check_count(s->sizes.size(), "sizes");
+    const auto total = std::accumulate(s->sizes.begin(), s->sizes.end(), std::int64_t{0});
+    TANDEM_CHECK(rows <= total,
+                 "chunks: sizes ",
+                 join(s->sizes),
+                 " add up to ",
+                 total,
+                 " rows, the batch has ",
+                 rows,
+                 "; make them add up to the batch");
+    return rows == total ? s->sizes : largest_remainder(rows, {s->sizes.begin(), s->sizes.end()});
+  }
+  if (const auto* w = std::get_if<Weights>(&kind_)) {
+    check_count(w->weights.size(), "weights");
+    return largest_remainder(rows, w->weights);
+  }
+  if (const auto* g = std::get_if<Gpu0>(&kind_)) {
+    if (n == 1) return {rows};
+    const std::int64_t first = std::min(g->rows, rows);
+    Rows chunks = even_rows(rows - first, n - 1);
+    chunks.insert(chunks.begin(), first);
+    return chunks;
+  }
+  if (std::holds_alternative<FreeMemory>(kind_)) {
+    std::vector<double> free;
+    for (const Device d : devices) {
+      const LogicalDevice& device = logical_device(d);
+      const std::size_t in_use = device.memory_stats().in_use;
+      if (device.limit() == SIZE_MAX) return even_rows(rows, n);
+      free.push_back(static_cast<double>(device.limit() - std::min(device.limit(), in_use)));
+    }
+    const bool some = std::ranges::any_of(free, [](double f) { return f > 0; });
+    return some ? largest_remainder(rows, free) : even_rows(rows, n);
+  }
+  return even_rows(rows, n);
+}
+
+std::string ChunkPolicy::describe() const {
+  if (const auto* s = std::get_if<Sizes>(&kind_)) return "sizes " + join(s->sizes);
+  if (const auto* w = std::get_if<Weights>(&kind_)) return "weights " + join(w->weights);
+  if (const auto* g = std::get_if<Gpu0>(&kind_)) return "gpu0 " + std::to_string(g->rows);
+  return std::holds_alternative<FreeMemory>(kind_) ? "free memory" : "even";
+}
+
+}  // namespace tandem::parallel
