@@ -1,0 +1,246 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <limits>
+#include <map>
+#include <optional>
+#include <span>
+#include <sstream>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tandem/core/check.hpp"
+#include "tandem/tensor/tensor.hpp"
+
+/// Makes a struct a nest: `struct Batch { Tensor x, y; int n; TANDEM_FIELDS(x, y, n) };`
+///
+/// Names every member that is to travel with the value; the struct stays an aggregate.
+#define TANDEM_FIELDS(...)        \
+  auto tandem_fields() {          \
+    return std::tie(__VA_ARGS__); \
+  }                               \
+  auto tandem_fields() const {    \
+    return std::tie(__VA_ARGS__); \
+  }
+
+namespace tandem {
+namespace detail {
+
+template <class T>
+concept HasFields = requires(T& value) {
+  value.tandem_fields();
+};
+
+/// A nest without tensors in it: a number, an enumerator, a text.
+template <class T>
+inline constexpr bool is_constant =
+    std::is_arithmetic_v<T> || std::is_enum_v<T> || std::same_as<T, std::string>;
+
+enum class NestKind { none, tensor, constant, fields, optional, sequence, tuple, map };
+
+template <class T>
+inline constexpr NestKind nest_kind = std::derived_from<T, Tensor> ? NestKind::tensor
+                                      : is_constant<T>             ? NestKind::constant
+                                      : HasFields<T>               ? NestKind::fields
+                                                                   : NestKind::none;
+template <class T>
+inline constexpr NestKind nest_kind<std::optional<T>> = NestKind::optional;
+template <class T, class A>
+inline constexpr NestKind nest_kind<std::vector<T, A>> = NestKind::sequence;
+template <class T, std::size_t n>
+inline constexpr NestKind nest_kind<std::array<T, n>> = NestKind::sequence;
+template <class... Ts>
+inline constexpr NestKind nest_kind<std::tuple<Ts...>> = NestKind::tuple;
+template <class A, class B>
+inline constexpr NestKind nest_kind<std::pair<A, B>> = NestKind::tuple;
+template <class K, class V, class C, class A>
+inline constexpr NestKind nest_kind<std::map<K, V, C, A>> = NestKind::map;
+
+// What stands in a container is looked at too; fields are not, so that a struct may hold itself.
+template <class T>
+inline constexpr bool is_nest = nest_kind<T> != NestKind::none;
+template <class T>
+inline constexpr bool is_nest<std::optional<T>> = is_nest<T>;
+template <class T, class A>
+inline constexpr bool is_nest<std::vector<T, A>> = is_nest<T>;
+template <class T, std::size_t n>
+inline constexpr bool is_nest<std::array<T, n>> = is_nest<T>;
+template <class... Ts>
+inline constexpr bool is_nest<std::tuple<Ts...>> = (is_nest<Ts> && ...);
+template <class A, class B>
+inline constexpr bool is_nest<std::pair<A, B>> = is_nest<A>&& is_nest<B>;
+template <class K, class V, class C, class A>
+inline constexpr bool is_nest<std::map<K, V, C, A>> = is_constant<K>&& is_nest<V>;
+
+/// Calls `f` for every tensor and constant of `value`, in order of declaration.
+template <class T, class F>
+void visit_nest(T& value, F& f) {
+  using U = std::remove_const_t<T>;
+  constexpr NestKind kind = nest_kind<U>;
+  static_assert(is_nest<U>,
+                "this type is no nest: use tensors, numbers, enums, std::string, optional, pair, "
+                "tuple, array, "
+                "vector, map, or a struct that names its members with TANDEM_FIELDS(a, b)");
+  if constexpr (kind == NestKind::tensor || kind == NestKind::constant) {
+    f(value);
+  } else if constexpr (kind == NestKind::fields) {
+    std::apply([&](auto&... members) { (visit_nest(members, f), ...); }, value.tandem_fields());
+  } else if constexpr (kind == NestKind::optional) {
+    if (value.has_value()) visit_nest(*value, f);
+  } else if constexpr (std::same_as<U, std::vector<bool>>) {
+    for (const bool element : value)
+      f(element);
+  } else if constexpr (kind == NestKind::sequence) {
+    for (auto& element : value)
+      visit_nest(element, f);
+  } else if constexpr (kind == NestKind::tuple) {
+    std::apply([&](auto&... members) { (visit_nest(members, f), ...); }, value);
+  } else if constexpr (kind == NestKind::map) {
+    for (auto& [key, element] : value) {
+      f(key);
+      visit_nest(element, f);
+    }
+  }
+}
+
+template <class T>
+std::string constant_text(const T& value) {
+  if constexpr (std::is_enum_v<T>) {
+    return std::to_string(static_cast<long long>(value));
+  } else if constexpr (std::floating_point<T>) {
+    std::ostringstream s;
+    s.precision(std::numeric_limits<T>::max_digits10);
+    s << value;
+    return s.str();
+  } else if constexpr (std::is_arithmetic_v<T>) {
+    return std::to_string(value);
+  } else {
+    return value;
+  }
+}
+
+}  // namespace detail
+
+/// A value that can be scattered and gathered: tensors, numbers, enums, strings, optional, pair,
+/// tuple, array, vector, map (constants as keys) and structs with TANDEM_FIELDS, at any depth.
+template <class T>
+concept Nest = detail::is_nest<std::remove_cvref_t<T>>;
+
+/// Calls `f(Tensor&)` for every tensor of `value` in order of declaration (`const Tensor&` if
+/// `value` is const). Undefined tensors are leaves too.
+template <class T, class F>
+void for_each_leaf(T&& value, F&& f) {
+  auto visit = [&f](auto& part) {
+    using Part = std::remove_reference_t<decltype(part)>;
+    if constexpr (std::derived_from<std::remove_const_t<Part>, Tensor>) {
+      f(static_cast<std::conditional_t<std::is_const_v<Part>, const Tensor, Tensor>&>(part));
+    }
+  };
+  detail::visit_nest(value, visit);
+}
+
+/// Calls `f(number)` for every number of `value`, with its own type; keys of maps are numbers too.
+template <class T, class F>
+void for_each_number(const T& value, F&& f) {
+  auto visit = [&f](const auto& part) {
+    if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(part)>>) f(part);
+  };
+  detail::visit_nest(value, visit);
+}
+
+/// How many tensors `value` holds.
+template <class T>
+std::size_t count_leaves(const T& value) {
+  std::size_t n = 0;
+  for_each_leaf(value, [&n](const Tensor&) { ++n; });
+  return n;
+}
+
+/// The tensors of `value`.
+template <class T>
+std::vector<Tensor> leaves(const T& value) {
+  std::vector<Tensor> all;
+  for_each_leaf(value, [&all](const Tensor& x) { all.push_back(x); });
+  return all;
+}
+
+/// Numbers, enums and strings of `value` as text that tells any two values apart: two nests agree
+/// in them if the lists are equal (a NaN agrees with a NaN).
+template <class T>
+std::vector<std::string> constants(const T& value) {
+  std::vector<std::string> all;
+  auto visit = [&all](const auto& part) {
+    using Part = std::remove_cvref_t<decltype(part)>;
+    if constexpr (detail::is_constant<Part>) all.push_back(detail::constant_text(part));
+  };
+  detail::visit_nest(value, visit);
+  return all;
+}
+
+/// A copy of `value` with every tensor `x` replaced by `f(x)`.
+template <class T, class F>
+T map_leaves(const T& value, F&& f) {
+  T copy = value;
+  for_each_leaf(copy, [&f](Tensor& x) { x = f(std::as_const(x)); });
+  return copy;
+}
+
+/// `n` copies of `value`, the i-th with every tensor `x` replaced by `f(x)[i]`.
+///
+/// @param f  tensor -> n tensors. @throws InvalidArgument  it gave another number of them.
+template <class T, class F>
+std::vector<T> scatter_leaves(const T& value, std::size_t n, F&& f) {
+  if constexpr (detail::is_constant<T>) return std::vector<T>(n, value);
+  std::vector<std::vector<Tensor>> parts;
+  for_each_leaf(value, [&](const Tensor& x) {
+    parts.push_back(f(x));
+    TANDEM_CHECK(parts.back().size() == n,
+                 "scatter_leaves: ",
+                 parts.back().size(),
+                 " parts for ",
+                 n,
+                 " copies");
+  });
+  std::vector<T> copies(n, value);
+  for (std::size_t i = 0; i < n; ++i) {
+    auto part = parts.begin();
+    for_each_leaf(copies[i], [&](Tensor& x) { x = (*part++)[i]; });
+  }
+  return copies;
+}
+
+/// The first of `values` with its k-th tensor replaced by `f` of the k-th tensors of all of them.
+///
+/// @param values  one at least. @param f  tensors, in order of `values` -> tensor.
+/// @throws InvalidArgument  the values hold different numbers of tensors.
+template <class T, class F>
+T gather_leaves(std::span<const T> values, F&& f) {
+  TANDEM_CHECK(!values.empty(), "gather_leaves: nothing to gather");
+  std::vector<std::vector<Tensor>> columns(count_leaves(values[0]));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::vector<Tensor> row = leaves(values[i]);
+    TANDEM_CHECK(row.size() == columns.size(),
+                 "gather: part ",
+                 i,
+                 " holds ",
+                 row.size(),
+                 " tensors, part 0 holds ",
+                 columns.size(),
+                 "; forward must return as many from every replica");
+    for (std::size_t k = 0; k < row.size(); ++k)
+      columns[k].push_back(row[k]);
+  }
+  T joined = values[0];
+  auto column = columns.begin();
+  for_each_leaf(joined, [&](Tensor& x) { x = f(std::as_const(*column++)); });
+  return joined;
+}
+
+}  // namespace tandem
