@@ -1,0 +1,214 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tandem/nn/member.hpp"
+#include "tandem/nn/parameter.hpp"
+#include "tandem/nn/state_dict.hpp"
+#include "tandem/runtime/context.hpp"
+#include "tandem/tensor/nest.hpp"
+
+namespace tandem::nn {
+
+namespace detail {
+class CallScope;
+}
+
+/// Whether layers that differ between the two (dropout, batch norm) act as in training.
+enum class Mode : std::uint8_t { training, evaluation };
+
+/// A call of a module, as hooks see it. Replica and rows stand in tandem::context().
+struct ForwardCall {
+  const Module& module;
+  const std::string& path;          ///< "" for the module that was called from outside
+  std::span<const Tensor> tensors;  ///< the tensors of the arguments, or of the result
+};
+/// Sees calls of a module; copied with it, so replicas call it from their own threads.
+using ForwardHook = std::function<void(const ForwardCall&)>;
+
+/// A module of a tree with its path ("blocks.0.conv1"; "" for the root).
+struct NamedModule {
+  std::string name;
+  Module* module;
+};
+
+/// A part of a network: parameters, buffers and further modules, with a `forward` of its own type.
+///
+///     struct Net : nn::Module {
+///       nn::Linear hidden{64, 32}, head{32, 10};
+///       Tensor forward(const Tensor& x) { return head(relu(hidden(x))); }
+///       TANDEM_MODULE(Net, hidden, head)
+///     };
+///
+/// Members are held by value. Copying a module shares its tensors (see nn::clone and
+/// nn::replicate); names and order are those of TANDEM_MODULE. Used by one thread at a time;
+/// replicas are modules of their own. Names and semantics are PyTorch's.
+class Module {
+ public:
+  virtual ~Module() = default;
+
+  /// Name of the class; TANDEM_MODULE writes it.
+  virtual const char* type_name() const noexcept = 0;
+  /// Shows the direct members; TANDEM_MODULE writes it.
+  virtual void visit_members(MemberVisitor& visitor) = 0;
+
+  /// Every parameter once, however many names it has.
+  std::vector<Tensor> parameters() const;
+  /// Every parameter once, under its first name.
+  std::vector<NamedTensor> named_parameters() const;
+  std::vector<Tensor> buffers() const;
+  std::vector<NamedTensor> named_buffers() const;
+  /// Direct members that are modules.
+  std::vector<NamedModule> children();
+  /// This module and all below it, parents first.
+  std::vector<NamedModule> named_modules();
+  std::vector<Module*> modules();
+  /// Calls `f` for every module below this one, then for this one (PyTorch's order).
+  void apply(const std::function<void(Module&)>& f);
+
+  /// Parameters and buffers under all their names, off the tape; they share the module's storage.
+  StateDict state_dict() const;
+  /// Copies the values of `state` into the module; dtype and device stay the module's.
+  ///
+  /// @return the names that Strict::no passed over.
+  /// @throws InvalidArgument  missing or unexpected names (Strict::yes) or wrong shapes; the text
+  ///                          lists all of them, and nothing has changed.
+  LoadReport load_state_dict(const StateDict& state, Strict strict = Strict::yes);
+
+  /// Moves parameters, their gradients and buffers; every handle to them sees the new storage.
+  Module& to(Device device);
+  /// Converts float parameters, gradients and buffers. @throws InvalidArgument  `dtype` is no
+  /// float.
+  Module& to(DType dtype);
+
+  /// Sets training mode here and below. It is on from the start.
+  Module& train(Mode mode = Mode::training);
+  Module& eval() { return train(Mode::evaluation); }
+  bool is_training() const noexcept { return mode_ == Mode::training; }
+  /// Clears the gradients of all parameters.
+  void zero_grad();
+  Module& requires_grad_(bool on = true);  // PyTorch's name and default
+
+  /// @return an id for remove_hook.
+  int register_forward_pre_hook(ForwardHook hook);
+  int register_forward_hook(ForwardHook hook);
+  void remove_hook(int id);
+
+ protected:
+  Module() = default;
+  Module(const Module&) = default;
+  Module(Module&&) = default;
+  Module& operator=(const Module&) = default;
+  Module& operator=(Module&&) = default;
+
+ private:
+  friend class detail::CallScope;
+  enum class When : std::uint8_t { before, after };
+  struct Hook {
+    int id;
+    When when;
+    ForwardHook function;
+  };
+  int add_hook(When when, ForwardHook hook);
+  void assign_paths(std::string& path);
+
+  Mode mode_ = Mode::training;
+  int next_hook_ = 0;
+  std::vector<Hook> hooks_;
+  std::shared_ptr<const std::string> path_;  // in the tree last called; null before the first call
+};
+
+/// Calls `f` with every place of a tensor in the tree, in the order of names; a tied tensor comes
+/// once under each of its names. `f` may put another tensor there.
+void visit_tensors(
+    Module& module,
+    const std::function<void(const std::string& name, Tensor& tensor, TensorKind)>& f);
+
+namespace detail {
+
+/// A call of a module: its path in the context, and a frame for random numbers where it has none.
+class CallScope {
+ public:
+  explicit CallScope(Module& module);
+  /// Before and after `forward`: runs the hooks.
+  void before(std::span<const Tensor> tensors) const { run_hooks(Module::When::before, tensors); }
+  void after(std::span<const Tensor> tensors) const { run_hooks(Module::When::after, tensors); }
+  bool has_hooks() const noexcept { return !module_.hooks_.empty(); }
+  /// The call ended well: a top-level one in training moves the random numbers on.
+  void commit() const noexcept;
+
+ private:
+  void run_hooks(Module::When when, std::span<const Tensor> tensors) const;
+
+  Module& module_;
+  bool top_level_;
+  ContextScope scope_;
+};
+
+/// The tensors of those of `values` that are nests.
+template <class... Values>
+std::vector<Tensor> tensors_of(const Values&... values) {
+  std::vector<Tensor> all;
+  [[maybe_unused]] const auto add = [&all]<class T>(const T& value) {
+    if constexpr (Nest<T>) for_each_leaf(value, [&all](const Tensor& x) { all.push_back(x); });
+  };
+  (add(values), ...);
+  return all;
+}
+
+/// What operator() of a module does.
+template <class M, class... Args>
+auto call(M& module, Args&&... args) -> decltype(module.forward(std::forward<Args>(args)...)) {
+  using Result = decltype(module.forward(std::forward<Args>(args)...));
+  const CallScope scope(module);
+  if (scope.has_hooks()) [[unlikely]]
+    scope.before(tensors_of(args...));
+  if constexpr (std::is_void_v<Result>) {
+    module.forward(std::forward<Args>(args)...);
+    if (scope.has_hooks()) [[unlikely]]
+      scope.after({});
+    scope.commit();
+  } else {
+    Result result = module.forward(std::forward<Args>(args)...);
+    if (scope.has_hooks()) [[unlikely]]
+      scope.after(tensors_of(result));
+    scope.commit();
+    return static_cast<Result&&>(result);
+  }
+}
+
+}  // namespace detail
+}  // namespace tandem::nn
+
+/// Ends the class of a module: `TANDEM_MODULE(Net, embed, blocks, head)` names its members for the
+/// state dict, for copies and moves, and adds operator(), which calls `forward` with the module's
+/// path in the context.
+///
+/// Members may be modules, nn::Parameter, nn::BufferTensor, and optional, vector, array, tuple,
+/// pair or map<string, ...> of them. What is left out stays on its first device when the module
+/// moves.
+#define TANDEM_MODULE(Self, ...)                                                           \
+ public:                                                                                   \
+  const char* type_name() const noexcept override {                                        \
+    return #Self;                                                                          \
+  }                                                                                        \
+  void visit_members([[maybe_unused]] ::tandem::nn::MemberVisitor& visitor) override {     \
+    ::tandem::nn::detail::visit_members(visitor, #__VA_ARGS__ __VA_OPT__(, ) __VA_ARGS__); \
+  }                                                                                        \
+  template <class... TandemArgs, class TandemSelf = Self>                                  \
+  auto operator()(TandemArgs&&... args)                                                    \
+      ->decltype(::tandem::nn::detail::call(std::declval<TandemSelf&>(),                   \
+                                            std::forward<TandemArgs>(args)...)) {          \
+    return ::tandem::nn::detail::call(static_cast<TandemSelf&>(*this),                     \
+                                      std::forward<TandemArgs>(args)...);                  \
+  }

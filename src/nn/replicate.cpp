@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/nn/replicate.hpp"
+
+#include <unordered_map>
+
+#include "tandem/autograd/autograd.hpp"
+
+namespace tandem::nn::detail {
+namespace {
+
+/// @param place  tensor -> the device of its copy.
+template <class F>
+void own(Module& module, F place) {
+  const autograd::NoGrad off;
+  std::unordered_map<const TensorImpl*, Tensor> copies;  // by the original, which `originals` keeps
+  std::vector<Tensor> originals;
+  visit_tensors(module, [&](const std::string&, Tensor& tensor, TensorKind) {
+    auto [entry, is_new] = copies.try_emplace(&tensor.impl());
+    if (is_new) {
+      const ContextScope scope([&](Context& c) { c.category = tensor.buffer().category(); });
+      const Device device = place(tensor);
+      const Tensor data = tensor.detach();
+      entry->second = device == data.device() ? data.clone() : data.to(device);
+      if (tensor.requires_grad()) entry->second.requires_grad_();
+      originals.push_back(tensor);
+    }
+    tensor = entry->second;
+  });
+}
+
+}  // namespace
+
+void own_tensors(Module& module) {
+  own(module, [](const Tensor& x) { return x.device(); });
+}
+
+void own_tensors(Module& module, Device device) {
+  own(module, [device](const Tensor&) { return device; });
+}
+
+}  // namespace tandem::nn::detail
