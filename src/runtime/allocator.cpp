@@ -14,6 +14,7 @@ namespace {
 
 /// The size class of `nbytes`: a multiple of an eighth of the power of two below it.
 std::size_t size_class(std::size_t nbytes) noexcept {
+  if (nbytes > SIZE_MAX / 2) return nbytes;  // rounding could wrap; the system refuses it anyway
   const std::size_t step = std::max(Allocator::kAlignment, std::bit_floor(nbytes) / 8);
   return (nbytes + step - 1) / step * step;
 }
@@ -23,7 +24,8 @@ std::size_t size_class(std::size_t nbytes) noexcept {
 void* SystemAllocator::allocate(std::size_t nbytes, Category) {
   calls_.fetch_add(1, std::memory_order_relaxed);
   const std::size_t rounded = (nbytes + kAlignment - 1) / kAlignment * kAlignment;
-  void* p = rounded < nbytes ? nullptr : std::aligned_alloc(kAlignment, rounded);
+  const bool possible = nbytes <= static_cast<std::size_t>(PTRDIFF_MAX);
+  void* p = possible ? std::aligned_alloc(kAlignment, rounded) : nullptr;
   if (p == nullptr) throw OutOfMemory(device_, nbytes, 0, SIZE_MAX, {});
   return p;
 }
@@ -76,11 +78,12 @@ void CachingAllocator::release_cached() noexcept {
 
 void* LimitAllocator::allocate(std::size_t nbytes, Category category) {
   const std::size_t limit = this->limit();
-  const std::size_t before = in_use_.fetch_add(nbytes, std::memory_order_relaxed);
-  if (nbytes > limit || before > limit - nbytes) {
-    in_use_.fetch_sub(nbytes, std::memory_order_relaxed);
-    throw OutOfMemory(device_, nbytes, before, limit, {});
-  }
+  // Not added before it is known to fit: a refused request must not make another thread's fail.
+  std::size_t before = in_use_.load(std::memory_order_relaxed);
+  do {
+    if (before > limit || nbytes > limit - before)
+      throw OutOfMemory(device_, nbytes, before, limit, {});
+  } while (!in_use_.compare_exchange_weak(before, before + nbytes, std::memory_order_relaxed));
   try {
     return upstream_->allocate(nbytes, category);
   } catch (...) {

@@ -21,15 +21,14 @@ Buffer::Buffer(Device device, std::size_t nbytes, Category category)
 
 Buffer::~Buffer() {
   if (nbytes_ == 0) return;
-  notify(static_cast<int>(MemoryEvent::Kind::free), category_);
+  notify(static_cast<int>(MemoryEvent::Kind::free), category());
   device_->remove(*this);
-  device_->deallocate(data_, nbytes_, category_);
+  device_->deallocate(data_, nbytes_, category());
 }
 
 void Buffer::recategorise(Category category) noexcept {
-  if (category == category_) return;
-  const Category before = std::exchange(category_, category);
-  if (nbytes_ == 0) return;
+  const Category before = category_.exchange(category, std::memory_order_relaxed);
+  if (category == before || nbytes_ == 0) return;
   device_->statistics_->recategorise(nbytes_, before, category);
   notify(static_cast<int>(MemoryEvent::Kind::recategorise), before);
 }
@@ -42,7 +41,7 @@ void Buffer::notify(int kind, Category before) const noexcept {
   const MemoryEvent event{static_cast<MemoryEvent::Kind>(kind),
                           device(),
                           nbytes_,
-                          category_,
+                          category(),
                           before,
                           context().phase,
                           owner_ == nullptr ? kNone : *owner_,

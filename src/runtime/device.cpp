@@ -83,7 +83,7 @@ std::vector<DeviceSpec> parse_devices(std::string_view text) {
                  part,
                  "' needs a count of at least 1; ",
                  kListForm);
-    TANDEM_CHECK(*count + devices.size() <= kMaxDevices,
+    TANDEM_CHECK(*count <= kMaxDevices - devices.size(),
                  "devices '",
                  text,
                  "': at most ",

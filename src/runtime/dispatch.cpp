@@ -73,6 +73,7 @@ void read(
 
 void write(const void* source, Buffer& target, std::size_t offset, std::size_t nbytes) {
   TANDEM_ASSERT(offset + nbytes <= target.nbytes(), "write past the end of a buffer");
+  if (target.ready() != nullptr) target.ready()->wait("write");
   if (nbytes > 0) std::memcpy(static_cast<char*>(target.data()) + offset, source, nbytes);
   target.bump_version();
 }
@@ -87,21 +88,20 @@ void copy_bytes(const Buffer& source,
       "copy past the end of a buffer");
   if (source.ready() != nullptr) source.ready()->wait("copy");
   if (nbytes > 0) {
-    std::memcpy(static_cast<char*>(target.data()) + target_offset,
-                static_cast<const char*>(source.data()) + source_offset,
-                nbytes);
+    std::memmove(static_cast<char*>(target.data()) + target_offset,
+                 static_cast<const char*>(source.data()) + source_offset,
+                 nbytes);
   }
   target.bump_version();
-  count_copy(source, target, nbytes);
+  count_copy(source.device(), target, nbytes);
 }
 
-void count_copy(const Buffer& source, const Buffer& target, std::size_t nbytes) noexcept {
-  if (source.device() == target.device()) return;
+void count_copy(Device source, const Buffer& target, std::size_t nbytes) noexcept {
+  if (nbytes == 0 || source == target.device()) return;
   const auto* observers = Runtime::instance().observers();
   if (observers == nullptr) [[likely]]
     return;
-  const CopyEvent event{
-      source.device(), target.device(), nbytes, target.category(), context().phase};
+  const CopyEvent event{source, target.device(), nbytes, target.category(), context().phase};
   for (Observer* o : *observers)
     o->on_copy(event);
 }

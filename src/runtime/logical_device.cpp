@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <thread>
 
 #include "tandem/runtime/buffer.hpp"
 #include "tandem/runtime/context.hpp"
@@ -73,7 +72,7 @@ std::vector<OutOfMemory::Owner> LogicalDevice::largest_owners() const {
   {
     const std::scoped_lock lock(live_mutex_);
     for (const Buffer* b = live_; b != nullptr; b = b->next_) {
-      std::string key = name(b->category_);
+      std::string key = name(b->category());
       if (b->owner_ != nullptr && !b->owner_->empty()) key += " of " + *b->owner_;
       sums[key] += b->nbytes_;
     }
@@ -84,22 +83,6 @@ std::vector<OutOfMemory::Owner> LogicalDevice::largest_owners() const {
   std::ranges::stable_sort(owners, std::ranges::greater{}, &OutOfMemory::Owner::nbytes);
   if (owners.size() > kMost) owners.resize(kMost);
   return owners;
-}
-
-Device Stream::device() const noexcept {
-  return device_->device();
-}
-
-void Event::record(const Stream& stream) noexcept {
-  stream.synchronize();
-  done_.store(true, std::memory_order_release);
-}
-
-void Event::wait(const char* op) const {
-  while (!query()) {
-    check_alive(op);
-    std::this_thread::yield();
-  }
 }
 
 }  // namespace tandem

@@ -16,12 +16,20 @@
 namespace tandem {
 namespace {
 
+constexpr int kMaxThreads = 1024;
+
+/// What TANDEM_THREADS says: 0 where it is not set, -1 where it is no number from 1 to kMaxThreads.
+int threads_asked() noexcept {
+  const char* text = std::getenv("TANDEM_THREADS");
+  if (text == nullptr) return 0;
+  int n = 0;
+  const char* stop = text + std::strlen(text);
+  const auto [end, error] = std::from_chars(text, stop, n);
+  return error == std::errc{} && end == stop && n > 0 && n <= kMaxThreads ? n : -1;
+}
+
 int detect_cores() noexcept {
-  if (const char* text = std::getenv("TANDEM_THREADS")) {
-    int n = 0;
-    const auto [end, error] = std::from_chars(text, text + std::strlen(text), n);
-    if (error == std::errc{} && *end == '\0' && n > 0) return n;
-  }
+  if (const int asked = threads_asked(); asked > 0) return asked;
   cpu_set_t set;
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
@@ -42,9 +50,21 @@ Runtime& Runtime::instance() {
 }
 
 Runtime::Runtime() {
+  TANDEM_CHECK(threads_asked() >= 0,
+               "TANDEM_THREADS '",
+               std::getenv("TANDEM_THREADS"),
+               "': expected a number from 1 to ",
+               kMaxThreads,
+               "; unset it to use all cores");
   for (int i = 0; i < std::min(core_count(), kMaxDevices); ++i)
     defaults_.push_back({DeviceType::cpu, i});
-  if (const char* list = std::getenv("TANDEM_DEVICES")) configure(parse_devices(list));
+  if (const char* list = std::getenv("TANDEM_DEVICES")) {
+    try {
+      configure(parse_devices(list));
+    } catch (const InvalidArgument& e) {
+      throw InvalidArgument(detail::concat("TANDEM_DEVICES: ", e.what()));
+    }
+  }
 }
 
 LogicalDevice& Runtime::device(Device device) {
@@ -75,10 +95,17 @@ std::vector<Device> Runtime::devices() const {
 void Runtime::configure(const std::vector<DeviceSpec>& devices) {
   TANDEM_CHECK(!devices.empty(), "devices: the list is empty; name at least one, like cpu:2");
   std::vector<Device> names;
-  for (const DeviceSpec& spec : devices) {
-    device(spec.device).set_limit(spec.limit.value_or(SIZE_MAX));
+  std::vector<LogicalDevice*> known;
+  for (const DeviceSpec& spec : devices) {  // all checks before the first change
+    TANDEM_CHECK(std::ranges::find(names, spec.device) == names.end(),
+                 "devices: ",
+                 spec.device,
+                 " is listed twice");
+    known.push_back(&device(spec.device));
     names.push_back(spec.device);
   }
+  for (std::size_t i = 0; i < known.size(); ++i)
+    known[i]->set_limit(devices[i].limit.value_or(SIZE_MAX));
   const std::scoped_lock lock(mutex_);
   defaults_ = std::move(names);
 }
@@ -88,8 +115,8 @@ void Runtime::subscribe(Observer& observer) {
   const Observers* old = observers_.load(std::memory_order_relaxed);
   auto next = old == nullptr ? std::make_unique<Observers>() : std::make_unique<Observers>(*old);
   next->push_back(&observer);
-  observers_.store(next.get(), std::memory_order_release);
-  lists_.push_back(std::move(next));
+  lists_.push_back(std::move(next));  // owned before it is published
+  observers_.store(lists_.back().get(), std::memory_order_release);
 }
 
 void Runtime::unsubscribe(Observer& observer) noexcept {
@@ -98,8 +125,9 @@ void Runtime::unsubscribe(Observer& observer) noexcept {
   if (old == nullptr) return;
   auto next = std::make_unique<Observers>(*old);
   std::erase(*next, &observer);
-  observers_.store(next->empty() ? nullptr : next.get(), std::memory_order_release);
   lists_.push_back(std::move(next));
+  observers_.store(lists_.back()->empty() ? nullptr : lists_.back().get(),
+                   std::memory_order_release);
 }
 
 void Runtime::manual_seed(std::uint64_t seed) noexcept {

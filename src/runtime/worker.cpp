@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <deque>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -121,17 +122,32 @@ void Worker::State::run() {
 
 Worker::Worker(std::string name) : state_(std::make_shared<State>()) {
   state_->name = std::move(name);
-  std::thread thread([state = state_] { state->run(); });
-  state_->thread = thread.get_id();
-  thread.detach();  // joined through `ended`, so that a hung job cannot block the destructor
+  try {
+    std::thread thread([state = state_] { state->run(); });
+    state_->thread = thread.get_id();
+    thread.detach();  // joined through `ended`, so that a hung job cannot block the destructor
+  } catch (const std::system_error& e) {
+    throw DeviceError(state_->name, "start of its thread", e.code().value(), e.what());
+  }
 }
 
 Worker::~Worker() {
-  std::unique_lock lock(state_->mutex);
-  state_->stopping = true;
-  state_->condition.notify_all();
-  if (is_current()) return;
-  state_->condition.wait_for(lock, kGrace, [&] { return state_->ended; });
+  std::deque<State::Item> dropped;
+  {
+    std::unique_lock lock(state_->mutex);
+    state_->stopping = true;
+    state_->condition.notify_all();
+    if (is_current()) return;
+    if (!state_->condition.wait_for(lock, kGrace, [&] { return state_->ended; }))
+      dropped.swap(state_->queue);
+  }
+  // The thread is left behind; what stood behind the hung job must neither run later nor be waited
+  // for.
+  for (State::Item& item : dropped) {
+    item.job = nullptr;
+    item.ticket->finish(std::make_exception_ptr(Timeout(detail::concat(
+        "worker of ", state_->name, ": the job was dropped, since the one before it hung"))));
+  }
 }
 
 Ticket Worker::submit(std::function<void()> job) {
@@ -139,7 +155,7 @@ Ticket Worker::submit(std::function<void()> job) {
   ticket->worker = state_->name;
   {
     const std::scoped_lock lock(state_->mutex);
-    TANDEM_ASSERT(!state_->stopping, "worker of ", state_->name, " is being destroyed");
+    TANDEM_CHECK(!state_->stopping, "worker of ", state_->name, " is being destroyed");
     state_->queue.push_back({std::move(job), share_context(), ticket});
     state_->waiting.fetch_add(1, std::memory_order_release);
   }

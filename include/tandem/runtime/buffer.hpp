@@ -17,7 +17,7 @@ namespace tandem {
 /// Bytes on one device: what tensors are views of.
 ///
 /// Owned by shared_ptr; the bytes are not initialised. The data itself follows the rules of its
-/// users; version and ready event are atomic.
+/// users; version and category are atomic.
 class Buffer {
  public:
   /// @param nbytes  may be zero: then `data()` is null.
@@ -31,7 +31,7 @@ class Buffer {
   LogicalDevice& logical_device() const noexcept { return *device_; }
   void* data() const noexcept { return data_; }
   std::size_t nbytes() const noexcept { return nbytes_; }
-  Category category() const noexcept { return category_; }
+  Category category() const noexcept { return category_.load(std::memory_order_relaxed); }
   /// Moves the bytes to another category in the statistics; owner thread only.
   void recategorise(Category category) noexcept;
 
@@ -52,7 +52,7 @@ class Buffer {
   LogicalDevice* device_;
   void* data_ = nullptr;
   std::size_t nbytes_;
-  Category category_;
+  std::atomic<Category> category_;  // another thread may read it for the owners of OutOfMemory
   std::atomic<std::uint64_t> version_{0};
   std::shared_ptr<Event> ready_;
   std::shared_ptr<const std::string> owner_;  // module path at allocation

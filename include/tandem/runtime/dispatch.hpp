@@ -59,9 +59,9 @@ struct Work {
   Kind kind = Kind::custom;
   const char* name = "";  ///< of the op; a string literal
   DType dtype = DType::f32;
-  Mnk mnk;
+  Mnk mnk = {};
   double flops = 0;
-  AccessList accesses;
+  AccessList accesses = {};
 };
 
 namespace detail {
@@ -70,6 +70,20 @@ namespace detail {
 void begin_work(Stream& stream, const Work& work);
 /// Version bumps, observers.
 void end_work(Stream& stream, const Work& work) noexcept;
+/// Work under way: ended also where it throws, since its outputs may be half written.
+class WorkScope {
+ public:
+  WorkScope(Stream& stream, const Work& work) : stream_(stream), work_(work) {
+    begin_work(stream, work);
+  }
+  ~WorkScope() { end_work(stream_, work_); }
+  WorkScope(const WorkScope&) = delete;
+  WorkScope& operator=(const WorkScope&) = delete;
+
+ private:
+  Stream& stream_;
+  const Work& work_;
+};
 /// The host stream of `stream` for the calling thread.
 HostStream host_stream(const Stream& stream) noexcept;
 
@@ -82,10 +96,9 @@ HostStream host_stream(const Stream& stream) noexcept;
 /// @throws Timeout, CommAborted  while it waited for bytes that are on their way.
 template <class F>
 void dispatch(Stream& stream, const Work& work, F&& f) {
-  detail::begin_work(stream, work);
+  const detail::WorkScope scope(stream, work);
   HostStream host = detail::host_stream(stream);
   std::forward<F>(f)(host);
-  detail::end_work(stream, work);
 }
 
 /// Copies bytes of device data to the host: the only way for the host to see them. Synchronises.
@@ -94,7 +107,7 @@ void dispatch(Stream& stream, const Work& work, F&& f) {
 void read(
     const Buffer& source, std::size_t offset, void* target, std::size_t nbytes, const char* op);
 
-/// Copies host bytes to a device; counted as a copy from the host.
+/// Copies host bytes to a device. Not counted: observers see copies between devices.
 void write(const void* source, Buffer& target, std::size_t offset, std::size_t nbytes);
 
 /// Copies bytes between buffers, counted where the devices differ.
@@ -107,6 +120,8 @@ void copy_bytes(const Buffer& source,
                 std::size_t nbytes);
 
 /// Tells observers of bytes that a kernel moved between devices itself (collectives).
-void count_copy(const Buffer& source, const Buffer& target, std::size_t nbytes) noexcept;
+///
+/// Nothing is told of zero bytes, or where the devices are the same.
+void count_copy(Device source, const Buffer& target, std::size_t nbytes) noexcept;
 
 }  // namespace tandem

@@ -44,8 +44,8 @@ class LogicalDevice {
 
   /// Puts an allocator of the user's between the limit and its callers (fault injection, tracing).
   ///
-  /// Not while memory is being allocated. @param wrap  gets the present one, which it may own;
-  /// an empty function takes the last one off again.
+  /// Not while memory is being allocated or freed. @param wrap  gets the device's own allocator,
+  /// which outlives what it returns; an empty function takes the wrapper off again.
   using Wrap = std::function<std::unique_ptr<Allocator>(Allocator&)>;
   void set_wrapper(const Wrap& wrap);
 

@@ -3,7 +3,8 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
+#include <condition_variable>
+#include <mutex>
 
 #include "tandem/runtime/device.hpp"
 
@@ -49,6 +50,8 @@ class Event {
 
  private:
   std::atomic<bool> done_{false};
+  mutable std::mutex mutex_;  // guards the change of done_ to true against waiters about to park
+  mutable std::condition_variable recorded_;
 };
 
 }  // namespace tandem

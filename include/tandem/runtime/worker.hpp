@@ -23,6 +23,8 @@ class Ticket {
   void wait(std::chrono::steady_clock::time_point deadline =
                 std::chrono::steady_clock::time_point::max());
   /// Waits as above, but returns what the job threw; nullptr where it ended well.
+  ///
+  /// Hands the exception over: a second call gives nullptr.
   std::exception_ptr outcome(std::chrono::steady_clock::time_point deadline =
                                  std::chrono::steady_clock::time_point::max());
 
@@ -39,8 +41,11 @@ class Ticket {
 class Worker {
  public:
   /// Starts the thread. @param name  of the device, for messages.
+  ///
+  /// @throws DeviceError  the system gives no thread.
   explicit Worker(std::string name);
-  /// Ends after the jobs at hand; a hung job is left behind after a grace time of two seconds.
+  /// Ends after the jobs at hand; a hung job is left behind after a grace time of two seconds, and
+  /// those behind it are dropped (their tickets give Timeout).
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;

@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Run by CTest with TANDEM_DEVICES and TANDEM_THREADS set: good values for EnvironmentTest.*, one
+// bad value for each of BadEnvironment.*.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tandem/core/error.hpp"
+#include "tandem/runtime/buffer.hpp"
+#include "tandem/runtime/context.hpp"
+#include "tandem/runtime/runtime.hpp"
+
+#include "thrown_text.hpp"
+
+namespace tandem {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::thrown_text;
+
+Device cpu(int index) {
+  return {DeviceType::cpu, index};
+}
+
+TEST(EnvironmentTest, SetsDevicesLimitsAndThreads) {
+  EXPECT_THAT(default_devices(), ElementsAre(cpu(0), cpu(1), cpu(2)));
+  EXPECT_EQ(logical_device(cpu(2)).limit(), std::size_t{64} << 10);
+  EXPECT_THROW(Buffer(cpu(2), (std::size_t{64} << 10) + 1, Category::input), OutOfMemory);
+  EXPECT_EQ(logical_device(cpu(3)).limit(), SIZE_MAX);
+  EXPECT_EQ(core_count(), 6);
+  EXPECT_EQ(context().threads, 6);
+}
+
+TEST(BadEnvironment, DevicesAreNamedAtFirstUse) {
+  const auto use = [] { Buffer(cpu(0), 8, Category::input); };
+  for (int i = 0; i < 2; ++i) {  // the second time too
+    EXPECT_THAT(thrown_text<InvalidArgument>(use),
+                AllOf(HasSubstr("TANDEM_DEVICES: "), HasSubstr("'cpu:x'")));
+  }
+}
+
+TEST(BadEnvironment, ThreadsAreNamedAtFirstUse) {
+  EXPECT_THAT(thrown_text<InvalidArgument>([] { default_devices(); }),
+              AllOf(HasSubstr("TANDEM_THREADS"), HasSubstr("'0'")));
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/runtime/runtime.hpp"
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tandem/core/error.hpp"
+#include "tandem/runtime/buffer.hpp"
+
+#include "thrown_text.hpp"
+
+namespace tandem {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::thrown_text;
+
+Device cpu(int index) {
+  return {DeviceType::cpu, index};
+}
+
+/// Puts the default devices back at the end of a test.
+class RuntimeTest : public ::testing::Test {
+ protected:
+  ~RuntimeTest() override {
+    std::vector<DeviceSpec> specs;
+    for (const Device d : before_)
+      specs.push_back({d, {}});
+    Runtime::instance().configure(specs);
+  }
+
+ private:
+  std::vector<Device> before_ = default_devices();
+};
+
+TEST_F(RuntimeTest, ADeviceIsMadeOnceByWhoeverAsksFirst) {
+  std::vector<LogicalDevice*> seen(4);
+  std::vector<std::thread> threads;
+  for (auto& place : seen)
+    threads.emplace_back([&] { place = &logical_device(cpu(33)); });
+  for (std::thread& t : threads)
+    t.join();
+  for (const LogicalDevice* d : seen)
+    EXPECT_EQ(d, seen[0]);
+  EXPECT_EQ(seen[0]->device(), cpu(33));
+  EXPECT_NE(seen[0], &logical_device(cpu(34)));
+}
+
+TEST_F(RuntimeTest, RefusesDevicesThatCannotBe) {
+  EXPECT_THAT(thrown_text<InvalidArgument>([] { logical_device(cpu(64)); }),
+              HasSubstr("from 0 to 63"));
+  EXPECT_THAT(thrown_text<InvalidArgument>([] { logical_device(cpu(-1)); }), HasSubstr("cpu:-1"));
+  EXPECT_THAT(thrown_text<InvalidArgument>([] {
+                logical_device({DeviceType::cuda, 0});
+              }),
+              HasSubstr("without CUDA"));
+}
+
+TEST_F(RuntimeTest, ConfigureSetsListAndLimits) {
+  EXPECT_THAT(configure_devices("cpu:1@1KiB,cpu:2"), ElementsAre(cpu(0), cpu(1), cpu(2)));
+  EXPECT_THAT(default_devices(), ElementsAre(cpu(0), cpu(1), cpu(2)));
+  EXPECT_EQ(logical_device(cpu(0)).limit(), 1024u);
+  EXPECT_EQ(logical_device(cpu(1)).limit(), SIZE_MAX);
+  EXPECT_NO_THROW(Buffer(cpu(0), 1024, Category::input));
+  EXPECT_THROW(Buffer(cpu(0), 1025, Category::input), OutOfMemory);
+  configure_devices("cpu:1");
+  EXPECT_EQ(logical_device(cpu(0)).limit(), SIZE_MAX)
+      << "no limit in the list takes the old one off";
+}
+
+TEST_F(RuntimeTest, ABadListChangesNothing) {
+  configure_devices("cpu:2@1MiB");
+  Runtime& runtime = Runtime::instance();
+  EXPECT_THROW(runtime.configure({}), InvalidArgument);
+  EXPECT_THROW(runtime.configure({{cpu(0), 5}, {cpu(64), 5}}), InvalidArgument);
+  EXPECT_THAT(thrown_text<InvalidArgument>([&] {
+                runtime.configure({{cpu(0), 5}, {cpu(1), 5}, {cpu(0), 6}});
+              }),
+              HasSubstr("cpu:0 is listed twice"));
+  EXPECT_THAT(default_devices(), ElementsAre(cpu(0), cpu(1)));
+  EXPECT_EQ(logical_device(cpu(0)).limit(), std::size_t{1} << 20);
+}
+
+TEST_F(RuntimeTest, LimitBelowTheBytesInUseKeepsThem) {
+  LogicalDevice& device = logical_device(cpu(35));
+  const Buffer held(cpu(35), 1000, Category::input);
+  device.set_limit(10);
+  EXPECT_THROW(Buffer(cpu(35), 1, Category::input), OutOfMemory);
+  EXPECT_EQ(device.memory_stats().in_use, 1000u);
+  device.set_limit(1001);
+  EXPECT_NO_THROW(Buffer(cpu(35), 1, Category::input));
+}
+
+TEST_F(RuntimeTest, SeedingStartsTheNumbersAnew) {
+  Runtime& runtime = Runtime::instance();
+  runtime.forwards() = 5;
+  runtime.draws() = 6;
+  manual_seed(99);
+  EXPECT_EQ(runtime.seed(), 99u);
+  EXPECT_EQ(runtime.forwards(), 0u);
+  EXPECT_EQ(runtime.draws(), 0u);
+  const auto first = runtime.next_sequence();
+  EXPECT_EQ(runtime.next_sequence(), first + 1);
+}
+
+/// Counts what it is told, on any thread.
+class Counter final : public Observer {
+ public:
+  void on_memory(const MemoryEvent&) noexcept override { count.fetch_add(1); }
+  std::atomic<int> count{0};
+};
+
+TEST_F(RuntimeTest, ObserversComeAndGoWhileDevicesWork) {
+  std::atomic<bool> stop{false};
+  Counter always;
+  const Subscription subscription(always);
+  Counter passing;  // outlives the worker, which may still hold the list of a moment ago
+  std::atomic<int> made{0};
+  std::thread device([&] {
+    do {
+      const Buffer x(cpu(36), 64, Category::input);
+      made.fetch_add(1);
+    } while (!stop);
+  });
+  for (int i = 0; i < 200; ++i)
+    const Subscription other(passing);
+  stop = true;
+  device.join();
+  EXPECT_EQ(always.count, 2 * made);
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,203 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/runtime/worker.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tandem/core/error.hpp"
+#include "tandem/runtime/context.hpp"
+#include "tandem/runtime/runtime.hpp"
+#include "tandem/runtime/stream.hpp"
+
+#include "thrown_text.hpp"
+
+namespace tandem {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing::thrown_text;
+using Clock = std::chrono::steady_clock;
+
+TEST(Worker, RunsJobsInOrderOnItsThread) {
+  Worker worker("test");
+  std::vector<int> order;
+  bool current = true;
+  std::optional<Ticket> last;
+  for (int i = 0; i < 200; ++i) {
+    last = worker.submit([&, i] {
+      order.push_back(i);
+      current = current && worker.is_current();
+    });
+  }
+  last->wait();
+  std::vector<int> expected(200);
+  std::iota(expected.begin(), expected.end(), 0);
+  EXPECT_EQ(order, expected);
+  EXPECT_TRUE(current);
+  EXPECT_FALSE(worker.is_current());
+}
+
+TEST(Worker, TakesJobsFromManyThreads) {
+  Worker worker("test");
+  int sum = 0;  // only the worker's thread touches it
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 100; ++i)
+        worker.submit([&] { ++sum; }).wait();
+    });
+  }
+  for (std::thread& t : threads)
+    t.join();
+  EXPECT_EQ(sum, 400);
+}
+
+TEST(Worker, AJobMaySubmitTheNext) {
+  Worker worker("test");
+  std::optional<Ticket> inner;
+  bool ran = false;
+  worker.submit([&] { inner = worker.submit([&] { ran = true; }); }).wait();
+  inner->wait();
+  EXPECT_TRUE(ran);
+}
+
+TEST(Ticket, RethrowsWhatTheJobThrew) {
+  Worker worker("test");
+  Ticket bad = worker.submit([] { throw InvalidArgument("row 7 is bad"); });
+  Ticket odd = worker.submit([] { throw 42; });
+  Ticket good = worker.submit([] {});
+  EXPECT_EQ(thrown_text<InvalidArgument>([&] { bad.wait(); }), "row 7 is bad");
+  EXPECT_THROW(odd.wait(), int);
+  EXPECT_NO_THROW(good.wait()) << "a failed job does not disturb the next";
+  EXPECT_EQ(good.outcome(), nullptr);
+}
+
+TEST(Ticket, OutcomeHandsTheExceptionOver) {
+  Worker worker("test");
+  Ticket bad = worker.submit([] { throw InvalidArgument("row 7 is bad"); });
+  EXPECT_EQ(describe(bad.outcome()), "row 7 is bad");
+  EXPECT_EQ(bad.outcome(), nullptr);
+}
+
+TEST(Ticket, TimesOutWhileTheJobGoesOn) {
+  Worker worker("cpu:5");
+  std::atomic<bool> release{false};
+  Ticket slow = worker.submit([&] {
+    while (!release)
+      std::this_thread::sleep_for(1ms);
+  });
+  const auto start = Clock::now();
+  EXPECT_THAT(thrown_text<Timeout>([&] { slow.wait(start + 50ms); }), HasSubstr("cpu:5"));
+  EXPECT_GE(Clock::now() - start, 50ms);
+  EXPECT_LT(Clock::now() - start, 5s);
+  release = true;
+  EXPECT_NO_THROW(slow.wait(Clock::now() + 30s));
+}
+
+TEST(Ticket, JobsCapturesAreReleasedBeforeTheWaiterGoesOn) {
+  Worker worker("test");
+  auto held = std::make_shared<int>(1);
+  worker.submit([held] { (void)*held; }).wait();
+  EXPECT_EQ(held.use_count(), 1);
+}
+
+TEST(Worker, DestructorRunsWhatIsQueued) {
+  int done = 0;
+  {
+    Worker worker("test");
+    for (int i = 0; i < 50; ++i)
+      worker.submit([&] { ++done; });
+  }
+  EXPECT_EQ(done, 50);
+}
+
+TEST(Worker, DestructorLeavesAHungJobBehindAndDropsTheRest) {
+  struct Shared {
+    std::atomic<bool> release{false};
+    std::atomic<bool> late_job_ran{false};
+  };
+  const auto shared = std::make_shared<Shared>();
+  std::optional<Ticket> hung;
+  std::optional<Ticket> behind;
+  const auto start = Clock::now();
+  {
+    Worker worker("cpu:6");
+    hung = worker.submit([shared] {
+      while (!shared->release)
+        std::this_thread::sleep_for(1ms);
+    });
+    behind = worker.submit([shared] { shared->late_job_ran = true; });
+  }
+  EXPECT_LT(Clock::now() - start, 20s) << "the destructor waited for the hung job";
+  EXPECT_THAT(thrown_text<Timeout>([&] { behind->wait(Clock::now() + 10s); }),
+              AllOf(HasSubstr("cpu:6"), HasSubstr("dropped")));
+  shared->release = true;
+  EXPECT_NO_THROW(hung->wait(Clock::now() + 30s));
+  EXPECT_FALSE(shared->late_job_ran);
+}
+
+TEST(LogicalDevice, StartsOneWorker) {
+  LogicalDevice& device = logical_device({DeviceType::cpu, 20});
+  Worker* seen[4] = {};
+  std::vector<std::thread> threads;
+  for (auto& place : seen)
+    threads.emplace_back([&] { place = &device.worker(); });
+  for (std::thread& t : threads)
+    t.join();
+  for (Worker* w : seen)
+    EXPECT_EQ(w, seen[0]);
+}
+
+TEST(Event, WaitsUntilRecorded) {
+  Event event;
+  EXPECT_FALSE(event.query());
+  int data = 0;
+  std::thread writer([&] {
+    std::this_thread::sleep_for(20ms);
+    data = 7;
+    event.record(logical_device({}).stream());
+  });
+  event.wait("test");
+  EXPECT_EQ(data, 7) << "what stood before the record is visible after the wait";
+  writer.join();
+  EXPECT_TRUE(event.query());
+  event.reset();
+  EXPECT_FALSE(event.query());
+}
+
+TEST(Event, WaitEndsByDeadlineAndByToken) {
+  const Event never;
+  const auto start = Clock::now();
+  {
+    const ContextScope scope([&](Context& c) { c.deadline = start + 30ms; });
+    EXPECT_THAT(thrown_text<Timeout>([&] { never.wait("linear"); }), HasSubstr("linear"));
+  }
+  EXPECT_GE(Clock::now() - start, 30ms);
+  EXPECT_LT(Clock::now() - start, 5s);
+
+  const auto token = std::make_shared<AbortToken>();
+  const ContextScope scope([&](Context& c) { c.abort = token; });
+  std::thread failing([&] {
+    std::this_thread::sleep_for(20ms);
+    token->abort("replica 1 failed");
+  });
+  EXPECT_THAT(thrown_text<CommAborted>([&] { never.wait("linear"); }),
+              HasSubstr("replica 1 failed"));
+  failing.join();
+}
+
+}  // namespace
+}  // namespace tandem
