@@ -107,6 +107,7 @@ class Sources(Lint):
     def test_backend_conditional(self):
         self.refuses("conditional", "src/ops/a.cpp", HEAD + "#ifdef TANDEM_HAS_CUDA\n#endif\n", 3)
         self.takes("src/kernels/a.cpp", HEAD + "#ifdef __AVX512F__\n#endif\n")
+        self.takes("src/kernels/a.hpp", HEAD + "#ifdef __CUDACC__\n#define TANDEM_HD __device__\n#endif\n")
 
     def test_global_mutex(self):
         for code in ["std::mutex m;", "std::shared_mutex m[4];", "thread_local std::mutex m;", "std::mutex m{};"]:
