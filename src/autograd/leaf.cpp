@@ -141,13 +141,15 @@ void Tensor::set_grad(const Tensor& grad) const {
                ", the tensor ",
                describe());
   autograd::Meta& meta = autograd::make_meta(impl());
-  if (grad.defined() && meta.bound.defined() && !grad.is(meta.bound)) {
+  if (!grad.defined() || !meta.bound.defined()) {
+    meta.grad = grad;
+    return;
+  }
+  if (grad.data() != meta.bound.data()) {
     const autograd::NoGrad off;
     meta.bound.copy_(grad.detach());
-    meta.grad = meta.bound;
-  } else {
-    meta.grad = grad;
   }
+  meta.grad = meta.bound;
 }
 
 Tensor Tensor::detach() const {

@@ -19,6 +19,7 @@ void AccessList::add(Access access) {
 namespace detail {
 
 void begin_work(Stream& stream, const Work& work) {
+  stream.logical_device().set_last_work(work.name);
   for (const Access& a : work.accesses) {
     if (a.buffer->device() != stream.device()) [[unlikely]] {
       const std::string& path = current_module_path();

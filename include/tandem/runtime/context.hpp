@@ -56,6 +56,7 @@ struct ForwardFrame {
 /// autograd nodes so that backward sees its forward's.
 struct Context {
   bool grad_enabled = true;
+  bool captures_gradients = false;  ///< in a backward: for autograd::grad, not for the leaves
   Phase phase = Phase::none;
   Category category = Category::activation;  ///< of new tensors
   int replica = 0;                           ///< index of the device in its group

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -42,6 +43,10 @@ class LogicalDevice {
   /// Gives kept free blocks back to the system.
   void release_cached() noexcept { caching_->release_cached(); }
 
+  /// Name of the work that the device began last; for messages about a hung one.
+  const char* last_work() const noexcept { return last_work_.load(std::memory_order_relaxed); }
+  void set_last_work(const char* name) noexcept { last_work_.store(name, std::memory_order_relaxed); }
+
   /// Puts an allocator of the user's between the limit and its callers (fault injection, tracing).
   ///
   /// Not while memory is being allocated or freed. @param wrap  gets the device's own allocator,
@@ -67,6 +72,7 @@ class LogicalDevice {
   StatisticsAllocator* statistics_;
   std::unique_ptr<Allocator> chain_;
   std::unique_ptr<Allocator> wrapper_;
+  std::atomic<const char*> last_work_{"none"};
 
   mutable std::mutex live_mutex_;  // guards live_
   Buffer* live_ = nullptr;         // intrusive list of buffers, for the owners of OutOfMemory
