@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/autograd/function.hpp"
+
+#include <gmock/gmock.h>
+
+#include "tandem/autograd/gradcheck.hpp"
+#include "tandem/core/error.hpp"
+#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/reduce.hpp"
+#include "tandem/tensor/factories.hpp"
+
+namespace tandem {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Cube {
+  static Tensor forward(autograd::FunctionContext& context, const Tensor& x) {
+    context.save({x});
+    return x * x * x;
+  }
+  static autograd::Gradients backward(autograd::FunctionContext& context, const Tensor& dy) {
+    const Tensor& x = context.saved[0].get();
+    return {dy * 3.0 * x * x};
+  }
+};
+
+struct WrongCube : Cube {
+  static autograd::Gradients backward(autograd::FunctionContext& context, const Tensor& dy) {
+    return {dy * 2.0 * context.saved[0].get()};
+  }
+};
+
+struct WrongShape : Cube {
+  static autograd::Gradients backward(autograd::FunctionContext&, const Tensor& dy) { return {sum(dy)}; }
+};
+
+Tensor input() {
+  Tensor x = tensor({0.3, -1.2, 2.0});
+  x.requires_grad_();
+  return x;
+}
+
+TEST(FunctionTest, UsersOpHasItsOwnGradient) {
+  const auto f = [](const std::vector<Tensor>& in) { return std::vector<Tensor>{autograd::apply<Cube>(in[0])}; };
+  EXPECT_EQ(autograd::gradcheck(f, {input()}), "");
+  EXPECT_EQ(autograd::gradgradcheck(f, {input()}), "");
+}
+
+TEST(FunctionTest, GradcheckNamesAWrongGradient) {
+  const auto f = [](const std::vector<Tensor>& in) { return std::vector<Tensor>{autograd::apply<WrongCube>(in[0])}; };
+  EXPECT_THAT(autograd::gradcheck(f, {input()}), HasSubstr("input 0, element 0: backward gives"));
+}
+
+TEST(FunctionTest, WrongShapesAreRefusedByName) {
+  const Tensor x = input();
+  const Tensor y = sum(autograd::apply<WrongShape>(x));
+  try {
+    y.backward();
+    FAIL();
+  } catch (const InvalidArgument& e) {
+    EXPECT_THAT(e.what(), HasSubstr("'function': the gradient of input 0 has shape (), the input has (3)"));
+  }
+}
+
+}  // namespace
+}  // namespace tandem
