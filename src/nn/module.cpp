@@ -77,16 +77,19 @@ void add_modules(std::vector<NamedModule>& all, const std::string& path, Module&
   });
 }
 
-/// Puts `t`, and every handle to it, over the storage of `moved`.
+/// Puts `t`, and every handle to it, over the storage of `moved`, outside of any arena.
 void rebind(const Tensor& t, const Tensor& moved) {
-  const Tensor grad = t.grad();
-  if (grad.defined()) t.set_grad({});
+  if (t.requires_grad()) {
+    t.set_grad({});
+    autograd::bind_gradient(t, {});
+  }
   TensorImpl& impl = t.impl();
   const TensorImpl& other = moved.impl();
   impl.buffer = other.buffer;
   impl.offset = other.offset;
   impl.strides = other.strides;
   impl.dtype = other.dtype;
+  impl.home = nullptr;
 }
 
 /// Replaces the storage of each distinct tensor of `module`, and of its gradient, by `change` of
@@ -98,8 +101,10 @@ void move_tensors(Module& module, F change) {
   visit_tensors(module, [&](const std::string&, Tensor& tensor, TensorKind) {
     if (!seen.insert(&tensor.impl()).second) return;
     const ContextScope scope([&](Context& c) { c.category = tensor.buffer().category(); });
+    const Tensor moved = change(tensor.detach());
+    if (&moved.buffer() == &tensor.buffer()) return;
     const Tensor grad = tensor.grad();
-    rebind(tensor, change(tensor.detach()));
+    rebind(tensor, moved);
     if (!grad.defined()) return;
     const ContextScope gradient([](Context& c) { c.category = Category::gradient; });
     tensor.set_grad(change(grad));

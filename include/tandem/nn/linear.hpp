@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "tandem/nn/module.hpp"
+
+namespace tandem::nn {
+
+struct LinearOptions {
+  bool bias = true;
+  DType dtype = DType::f32;
+  Device device = {};
+};
+
+/// x @ weight.t() + bias over the last dimension, with PyTorch's initial weights.
+class Linear : public Module {
+ public:
+  /// @throws InvalidArgument  a size below one.
+  Linear(std::int64_t in_features, std::int64_t out_features, LinearOptions options = {});
+
+  /// @param x  (..., in_features).
+  Tensor forward(const Tensor& x);
+
+  Parameter weight;  ///< (out_features, in_features)
+  Parameter bias;    ///< (out_features); undefined without one
+  TANDEM_MODULE(Linear, weight, bias)
+};
+
+}  // namespace tandem::nn
