@@ -55,7 +55,8 @@ void end_work(Stream& stream, const Work& work) noexcept {
 }
 
 HostStream host_stream(const Stream& stream) noexcept {
-  return {stream.device(), context().threads};
+  const Context& c = context();
+  return {stream.device(), c.threads, c.path};
 }
 
 }  // namespace detail

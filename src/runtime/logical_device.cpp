@@ -23,7 +23,10 @@ LogicalDevice::LogicalDevice(Device device) : device_(device), stream_(*this) {
   chain_ = std::move(statistics);
 }
 
-LogicalDevice::~LogicalDevice() = default;
+LogicalDevice::~LogicalDevice() {
+  for (auto& state : libraries_)
+    delete state.load(std::memory_order_acquire);
+}
 
 Worker& LogicalDevice::worker() {
   const std::scoped_lock lock(worker_mutex_);
@@ -39,6 +42,17 @@ MemoryStats LogicalDevice::memory_stats() const {
 
 void LogicalDevice::set_wrapper(const Wrap& wrap) {
   wrapper_ = wrap ? wrap(*chain_) : nullptr;
+}
+
+std::unique_ptr<LibraryState> LogicalDevice::take_library(Library library) noexcept {
+  // acquire: sees what the thread that gave it back has written
+  return std::unique_ptr<LibraryState>(
+      libraries_[static_cast<std::size_t>(library)].exchange(nullptr, std::memory_order_acquire));
+}
+
+void LogicalDevice::give_library(Library library, std::unique_ptr<LibraryState> state) noexcept {
+  const std::unique_ptr<LibraryState> other(libraries_[static_cast<std::size_t>(library)].exchange(
+      state.release(), std::memory_order_acq_rel));
 }
 
 void* LogicalDevice::allocate(std::size_t nbytes, Category category) {

@@ -65,14 +65,18 @@ class Recorder final : public Observer {
   }
 };
 
-TEST(Dispatch, RunsAtOnceWithTheCallersThreads) {
+TEST(Dispatch, RunsAtOnceWithTheCallersThreadsAndPath) {
   Buffer x(kFirst, 8, Category::input);
   Buffer y(kFirst, 8, Category::output);
-  const ContextScope scope([](Context& c) { c.threads = 3; });
+  const ContextScope scope([](Context& c) {
+    c.threads = 3;
+    c.path = KernelPath::native;
+  });
   HostStream seen;
   dispatch(logical_device(kFirst).stream(), work_of(x, y), [&](HostStream& s) { seen = s; });
   EXPECT_EQ(seen.device, kFirst);
   EXPECT_EQ(seen.threads, 3);
+  EXPECT_EQ(seen.path, KernelPath::native);
 }
 
 TEST(Dispatch, BumpsTheVersionOfWhatIsWritten) {

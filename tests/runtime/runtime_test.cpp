@@ -4,7 +4,9 @@
 #include "tandem/runtime/runtime.hpp"
 
 #include <atomic>
+#include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -108,6 +110,34 @@ TEST_F(RuntimeTest, SeedingStartsTheNumbersAnew) {
   EXPECT_EQ(runtime.draws(), 0u);
   const auto first = runtime.next_sequence();
   EXPECT_EQ(runtime.next_sequence(), first + 1);
+}
+
+/// Says when it goes.
+struct Marked final : LibraryState {
+  Marked(int id, int& count) : number(id), deaths(count) {}
+  ~Marked() override { ++deaths; }
+  int number;
+  int& deaths;
+};
+
+TEST_F(RuntimeTest, ALibrarysStateHasOneUserAtATime) {
+  LogicalDevice& device = logical_device(cpu(37));
+  int deaths = 0;
+  EXPECT_EQ(device.take_library(Library::onednn), nullptr);
+  device.give_library(Library::onednn, std::make_unique<Marked>(1, deaths));
+
+  std::unique_ptr<LibraryState> state = device.take_library(Library::onednn);
+  ASSERT_NE(state, nullptr);
+  EXPECT_EQ(static_cast<Marked&>(*state).number, 1);
+  EXPECT_EQ(device.take_library(Library::onednn), nullptr) << "it is in use";
+
+  // A second user came meanwhile, with a fresh one: the last that is given back stays.
+  device.give_library(Library::onednn, std::make_unique<Marked>(2, deaths));
+  device.give_library(Library::onednn, std::move(state));
+  EXPECT_EQ(deaths, 1);
+  state = device.take_library(Library::onednn);
+  ASSERT_NE(state, nullptr);
+  EXPECT_EQ(static_cast<Marked&>(*state).number, 1);
 }
 
 /// Counts what it is told, on any thread.

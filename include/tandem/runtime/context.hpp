@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "tandem/runtime/memory.hpp"
+#include "tandem/runtime/stream.hpp"
 
 namespace tandem {
 
@@ -61,7 +62,8 @@ struct Context {
   Category category = Category::activation;  ///< of new tensors
   int replica = 0;                           ///< index of the device in its group
   RowRange rows;
-  int threads = 1;                                 ///< of a host device: its share of the cores
+  int threads = 1;  ///< of a host device: its share of the cores
+  KernelPath path = KernelPath::fastest;
   std::shared_ptr<const std::string> module_path;  ///< "net.conv1"; null outside modules
   std::shared_ptr<ForwardFrame> frame;             ///< null outside a top-level forward
   std::shared_ptr<RowGroup> row_group;             ///< null outside a data-parallel call

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -21,6 +23,15 @@ class Buffer;
 
 /// Most logical devices of a type.
 inline constexpr int kMaxDevices = 64;
+
+/// Libraries that keep state per device: handles, primitives made for a shape.
+enum class Library : std::uint8_t { onednn };
+inline constexpr int kLibraries = 1;
+
+/// What a library keeps between its calls on a device.
+struct LibraryState {
+  virtual ~LibraryState() = default;
+};
 
 /// A logical device: its allocator with limit and statistics, its stream, its worker.
 ///
@@ -54,6 +65,13 @@ class LogicalDevice {
   using Wrap = std::function<std::unique_ptr<Allocator>(Allocator&)>;
   void set_wrapper(const Wrap& wrap);
 
+  /// Takes a library's state out, for the use of one thread, without a lock.
+  ///
+  /// @return null where there is none yet, or another thread has it: then make a fresh one.
+  std::unique_ptr<LibraryState> take_library(Library library) noexcept;
+  /// Puts it back for the next call; the one that lies there, if any, goes.
+  void give_library(Library library, std::unique_ptr<LibraryState> state) noexcept;
+
  private:
   friend class Buffer;
   /// @throws OutOfMemory  with the largest owners named.
@@ -73,6 +91,8 @@ class LogicalDevice {
   std::unique_ptr<Allocator> chain_;
   std::unique_ptr<Allocator> wrapper_;
   std::atomic<const char*> last_work_{"none"};
+
+  std::array<std::atomic<LibraryState*>, kLibraries> libraries_{};  // owned
 
   mutable std::mutex live_mutex_;  // guards live_
   Buffer* live_ = nullptr;         // intrusive list of buffers, for the owners of OutOfMemory

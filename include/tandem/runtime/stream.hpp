@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
 
 #include "tandem/runtime/device.hpp"
@@ -27,10 +28,17 @@ class Stream {
   LogicalDevice* device_;
 };
 
-/// What a host kernel gets: its device and how many threads it may use.
+/// Which of an op's kernels run: all give the same values but for rounding.
+enum class KernelPath : std::uint8_t {
+  fastest,  ///< a library's where there is one for the type and the machine
+  native,   ///< our own, the oracle of the others
+};
+
+/// What a host kernel gets: its device, how many threads it may use, and which path it takes.
 struct HostStream {
   Device device;
   int threads = 1;
+  KernelPath path = KernelPath::fastest;
 };
 
 /// A point in a stream that others can wait for; here between host threads.
