@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "tandem/runtime/stream.hpp"
+
+#include "kernels/view.hpp"
+
+namespace tandem::kernels {
+
+using Pair = std::array<std::int64_t, 2>;  ///< height, width
+
+/// Sizes of a 2-D convolution; o = output channels, oh and ow its height and width.
+struct ConvSize {
+  std::int64_t n = 0, c = 0, h = 0, w = 0;
+  std::int64_t o = 0, kh = 0, kw = 0, oh = 0, ow = 0;
+  Pair stride{1, 1};
+  Pair padding{0, 0};
+  Pair dilation{1, 1};
+  std::int64_t groups = 1;
+
+  std::int64_t rows() const noexcept { return n * oh; }  ///< of the output, over all images
+  std::int64_t patch() const noexcept {
+    return c / groups * kh * kw;
+  }  ///< elements behind an output element
+  double flops() const noexcept { return 2.0 * static_cast<double>(rows() * ow * o * patch()); }
+};
+
+// x (n, c, h, w) and y, dy (n, o, oh, ow) are dense, both channels-last or both row-major; weights
+// (o, c / groups, kh, kw) and bias (o) are dense row-major. Workspace comes from the device's
+// allocator. f32 with channels-last runs through oneDNN where it is there, else all is im2col and
+// GEMM.
+
+/// y = conv(x, weight) + bias. @param bias  null data: none.
+void conv2d(const HostStream& s,
+            const ConvSize& size,
+            const View& x,
+            const View& weight,
+            const View& bias,
+            const View& y);
+/// The gradient of conv2d with respect to x.
+void conv2d_input_grad(
+    const HostStream& s, const ConvSize& size, const View& dy, const View& weight, const View& dx);
+/// The gradients with respect to weight and bias. @param dbias  null data: not wanted.
+void conv2d_weight_grad(const HostStream& s,
+                        const ConvSize& size,
+                        const View& dy,
+                        const View& x,
+                        const View& dweight,
+                        const View& dbias);
+
+}  // namespace tandem::kernels

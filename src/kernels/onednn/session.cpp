@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/onednn/session.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include <omp.h>
+
+#include "tandem/core/check.hpp"
+#include "tandem/runtime/runtime.hpp"
+
+namespace tandem::kernels::onednn {
+namespace {
+
+/// Shapes that a device keeps primitives for; then it starts anew (batches of ever new sizes).
+constexpr std::size_t kMostPrimitives = 512;
+
+std::size_t aligned(std::size_t nbytes) {
+  constexpr std::size_t kLine = 64;
+  return (nbytes + kLine - 1) / kLine * kLine;
+}
+
+}  // namespace
+
+void Key::add(std::int64_t value) {
+  TANDEM_ASSERT(size_ < kMost, "a primitive's key has more than ", kMost, " numbers");
+  values_[static_cast<std::size_t>(size_++)] = value;
+}
+
+std::size_t Key::hash() const noexcept {
+  std::uint64_t h = 0xcbf29ce484222325ULL;  // FNV-1a, a number at a time
+  for (int i = 0; i < size_; ++i) {
+    h = (h ^ static_cast<std::uint64_t>(values_[static_cast<std::size_t>(i)])) * 0x100000001b3ULL;
+    h ^= h >> 32;
+  }
+  return h;
+}
+
+bool operator==(const Key& a, const Key& b) noexcept {
+  return a.size_ == b.size_ &&
+         std::equal(a.values_.begin(), a.values_.begin() + a.size_, b.values_.begin());
+}
+
+Prepared::Prepared(const dnnl::engine& engine,
+                   dnnl::primitive primitive,
+                   const dnnl::memory::desc& scratchpad,
+                   const std::vector<Argument>& arguments)
+    : primitive_(std::move(primitive)) {
+  const auto place = [&](const dnnl::memory::desc& desc) {
+    const std::size_t at = workspace_;
+    workspace_ += aligned(desc.get_size());
+    return at;
+  };
+  for (const Argument& a : arguments) {
+    Slot slot{a.id, a.output, dnnl::memory(a.user, engine, nullptr), std::nullopt, {}, 0};
+    if (a.wanted != a.user) {
+      slot.wanted = dnnl::memory(a.wanted, engine, nullptr);
+      slot.offset = place(a.wanted);
+      slot.reorder = a.output ? dnnl::reorder(*slot.wanted, slot.user)
+                              : dnnl::reorder(slot.user, *slot.wanted);
+    }
+    arguments_.emplace(a.id, slot.wanted ? *slot.wanted : slot.user);
+    slots_.push_back(std::move(slot));
+  }
+  if (scratchpad.get_size() > 0) {
+    scratchpad_ = dnnl::memory(scratchpad, engine, nullptr);
+    scratchpad_offset_ = place(scratchpad);
+    arguments_.emplace(DNNL_ARG_SCRATCHPAD, *scratchpad_);
+  }
+}
+
+void Prepared::run(Device device, dnnl::stream& stream, std::initializer_list<void*> data) {
+  TANDEM_ASSERT(data.size() == slots_.size(),
+                "a primitive with ",
+                slots_.size(),
+                " arguments got ",
+                data.size());
+  const Buffer workspace(device, workspace_, Category::workspace);
+  char* const base = static_cast<char*>(workspace.data());
+  if (scratchpad_) scratchpad_->set_data_handle(base + scratchpad_offset_);
+
+  auto pointer = data.begin();
+  for (Slot& slot : slots_) {
+    slot.user.set_data_handle(*pointer++);
+    if (!slot.wanted) continue;
+    slot.wanted->set_data_handle(base + slot.offset);
+    if (!slot.output) slot.reorder.execute(stream, slot.user, *slot.wanted);
+  }
+  primitive_.execute(stream, arguments_);
+  for (Slot& slot : slots_) {
+    if (slot.wanted && slot.output) slot.reorder.execute(stream, *slot.wanted, slot.user);
+  }
+}
+
+Session::Session(const HostStream& s) : device_(s.device) {
+  // Thread-local in OpenMP: this device's share of the cores, else each device would use them all.
+  if (omp_get_max_threads() != s.threads) omp_set_num_threads(s.threads);
+  std::unique_ptr<LibraryState> kept = logical_device(s.device).take_library(Library::onednn);
+  state_ = kept ? std::unique_ptr<State>(static_cast<State*>(kept.release()))
+                : std::make_unique<State>();
+}
+
+Session::~Session() {
+  logical_device(device_).give_library(Library::onednn, std::move(state_));
+}
+
+Prepared* Session::find(const Key& key,
+                        const std::function<std::unique_ptr<Prepared>(const dnnl::engine&)>& make) {
+  auto& primitives = state_->primitives;
+  const auto hit = primitives.find(key);
+  if (hit != primitives.end()) return hit->second.get();
+  if (primitives.size() >= kMostPrimitives) primitives.clear();
+  std::unique_ptr<Prepared> made;
+  try {
+    made = make(state_->engine);
+  } catch (const dnnl::error& e) {
+    if (e.status != dnnl_unimplemented) throw InternalError(detail::concat("oneDNN: ", e.what()));
+  }
+  return primitives.emplace(key, std::move(made)).first->second.get();
+}
+
+dnnl::primitive_attr user_scratchpad() {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attributes;
+}
+
+bool is_reference(const char* implementation) noexcept {
+  return std::string_view(implementation).starts_with("ref");
+}
+
+}  // namespace tandem::kernels::onednn
