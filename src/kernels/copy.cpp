@@ -30,50 +30,39 @@ struct Transpose {
   std::int64_t y_stride;  // between rows
   std::int64_t x_stride;  // between columns
 
-  // A band of up to kBlock rows.
+  // A band of up to kBlock rows. Each square goes through a local copy: strides of a power of two
+  // would have its lines evict each other from the cache before they are used up.
   void operator()(const T* x, T* y, std::int64_t first) const {
-    const std::int64_t last = std::min(rows, first + kBlock);
+    T square[kBlock][kBlock + 1];
+    const std::int64_t height = std::min(rows - first, kBlock);
     for (std::int64_t c0 = 0; c0 < columns; c0 += kBlock) {
-      const std::int64_t c1 = std::min(columns, c0 + kBlock);
-      for (std::int64_t r = first; r < last; ++r) {
-        for (std::int64_t c = c0; c < c1; ++c)
-          y[r * y_stride + c] = x[c * x_stride + r];
+      const std::int64_t width = std::min(columns - c0, kBlock);
+      for (std::int64_t c = 0; c < width; ++c) {
+        for (std::int64_t r = 0; r < height; ++r)
+          square[r][c] = x[(c0 + c) * x_stride + first + r];
+      }
+      for (std::int64_t r = 0; r < height; ++r) {
+        for (std::int64_t c = 0; c < width; ++c)
+          y[(first + r) * y_stride + c0 + c] = square[r][c];
       }
     }
   }
 };
-
-// Without the dimensions `d` and the last.
-Plan outer_plan(const Plan& plan, int d) {
-  Plan outer = plan;
-  outer.ndim = 0;
-  for (int i = 0; i < plan.ndim - 1; ++i) {
-    if (i == d) continue;
-    const auto from = static_cast<std::size_t>(i);
-    const auto to = static_cast<std::size_t>(outer.ndim++);
-    outer.sizes[to] = plan.sizes[from];
-    outer.strides[0][to] = plan.strides[0][from];
-    outer.strides[1][to] = plan.strides[1][from];
-  }
-  // A row of one element: then rows are the elements of the outer dimensions.
-  outer.sizes[static_cast<std::size_t>(outer.ndim++)] = 1;
-  return outer;
-}
 
 template <class T>
 void copy_transposed(const HostStream& s, const Plan& plan, int d, const T* x, T* y) {
   const auto at = static_cast<std::size_t>(d);
   const Transpose<T> transpose{
       plan.sizes[at], plan.inner(), plan.strides[0][at], plan.inner_stride(1)};
-  const Plan outer = outer_plan(plan, d);
+  const Plan outer = select_dims(plan, ~(1U << d | 1U << (plan.ndim - 1)));
   const std::int64_t bands = (transpose.rows + kBlock - 1) / kBlock;
   const std::int64_t squares = plan.numel / (transpose.rows * transpose.columns);
   const std::int64_t grain = std::max<std::int64_t>(1, kGrain / (kBlock * transpose.columns));
   for_each_range(s, bands * squares, grain, [&](std::int64_t begin, std::int64_t end) {
+    Cursor square(outer, begin / bands);
     for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t square = i / bands;
-      transpose(
-          x + outer.row_offset(1, square), y + outer.row_offset(0, square), i % bands * kBlock);
+      transpose(x + square.offset(1), y + square.offset(0), i % bands * kBlock);
+      if (i % bands == bands - 1) square.next();
     }
   });
 }

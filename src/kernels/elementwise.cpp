@@ -37,13 +37,29 @@ bool merges(const Plan& plan, std::initializer_list<const View*> operands, int d
 
 }  // namespace
 
-std::int64_t Plan::row_offset(std::size_t operand, std::int64_t row) const noexcept {
-  std::int64_t offset = 0;
-  for (auto d = static_cast<std::size_t>(ndim - 1); d-- > 0;) {
-    offset += row % sizes[d] * strides[operand][d];
-    row /= sizes[d];
+Cursor::Cursor(const Plan& plan, std::int64_t row) noexcept : plan_(&plan) {
+  for (auto d = static_cast<std::size_t>(plan.ndim - 1); d-- > 0;) {
+    index_[d] = row % plan.sizes[d];
+    row /= plan.sizes[d];
+    for (std::size_t k = 0; k < Plan::kMostOperands; ++k)
+      offsets_[k] += index_[d] * plan.strides[k][d];
   }
-  return offset;
+}
+
+Plan select_dims(const Plan& plan, unsigned dims) {
+  Plan chosen;
+  chosen.numel = 1;
+  for (int i = 0; i < plan.ndim; ++i) {
+    if ((dims >> i & 1U) == 0) continue;
+    const auto from = static_cast<std::size_t>(i);
+    const auto to = static_cast<std::size_t>(chosen.ndim++);
+    chosen.sizes[to] = plan.sizes[from];
+    chosen.numel *= plan.sizes[from];
+    for (std::size_t k = 0; k < Plan::kMostOperands; ++k)
+      chosen.strides[k][to] = plan.strides[k][from];
+  }
+  chosen.sizes[static_cast<std::size_t>(chosen.ndim++)] = 1;
+  return chosen;
 }
 
 Plan make_plan(std::initializer_list<const View*> operands) {

@@ -18,20 +18,46 @@ struct Plan {
   static constexpr int kMostOperands = 4;
   int ndim = 0;  ///< at least one, where there are elements
   std::int64_t numel = 0;
-  std::array<std::int64_t, kMaxDims> sizes{};
+  std::array<std::int64_t, kMaxDims + 1> sizes{};
   /// By operand (the output is 0), then dimension; in elements. Zero where it broadcasts.
-  std::array<std::array<std::int64_t, kMaxDims>, kMostOperands> strides{};
+  std::array<std::array<std::int64_t, kMaxDims + 1>, kMostOperands> strides{};
 
   std::int64_t inner() const noexcept { return sizes[static_cast<std::size_t>(ndim - 1)]; }
   std::int64_t inner_stride(std::size_t operand) const noexcept {
     return strides[operand][static_cast<std::size_t>(ndim - 1)];
   }
-  /// Offset of operand's element at the start of row `row`; a row is the innermost dimension.
-  std::int64_t row_offset(std::size_t operand, std::int64_t row) const noexcept;
+};
+
+/// Where the operands' elements are at the start of a row: rows are walked in order.
+///
+/// A row is the innermost dimension.
+class Cursor {
+ public:
+  Cursor(const Plan& plan, std::int64_t row) noexcept;
+  std::int64_t offset(std::size_t operand) const noexcept { return offsets_[operand]; }
+  /// Goes on to the next row.
+  void next() noexcept {
+    for (auto d = static_cast<std::size_t>(plan_->ndim - 1); d-- > 0;) {
+      for (std::size_t k = 0; k < Plan::kMostOperands; ++k)
+        offsets_[k] += plan_->strides[k][d];
+      if (++index_[d] < plan_->sizes[d]) return;
+      for (std::size_t k = 0; k < Plan::kMostOperands; ++k)
+        offsets_[k] -= plan_->strides[k][d] * plan_->sizes[d];
+      index_[d] = 0;
+    }
+  }
+
+ private:
+  const Plan* plan_;
+  std::array<std::int64_t, kMaxDims + 1> index_{};
+  std::array<std::int64_t, Plan::kMostOperands> offsets_{};
 };
 
 /// @param operands  the output first; inputs broadcast to its shape by zero strides.
 Plan make_plan(std::initializer_list<const View*> operands);
+
+/// The plan of some dimensions of `plan`, by bit: its rows are single elements.
+Plan select_dims(const Plan& plan, unsigned dims);
 
 /// `x` as one that broadcasts to `shape`: strides of zero where it repeats.
 View broadcast_to(const View& x, const Shape& shape);
@@ -85,17 +111,17 @@ void map_plan(const HostStream& s,
   const std::int64_t sy = plan.inner_stride(0);
   const std::array<std::int64_t, sizeof...(In)> sx{plan.inner_stride(I + 1)...};
   for_each_range(s, plan.numel, kGrain, [&](std::int64_t begin, std::int64_t end) {
-    std::int64_t row = begin / inner;
     std::int64_t at = begin % inner;
-    for (std::int64_t i = begin; i < end; ++row, at = 0) {
+    Cursor row(plan, begin / inner);
+    for (std::int64_t i = begin; i < end; row.next(), at = 0) {
       const std::int64_t n = std::min(inner - at, end - i);
       map_row(op,
               n,
-              y + plan.row_offset(0, row) + at * sy,
+              y + row.offset(0) + at * sy,
               sy,
               sx,
               each,
-              (x + plan.row_offset(I + 1, row) + at * sx[I])...);
+              (x + row.offset(I + 1) + at * sx[I])...);
       i += n;
     }
   });

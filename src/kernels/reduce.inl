@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Functors of reductions, for both backends: `Part` adds up a short run of elements in the fastest
+// way, `Total` joins the parts without losing what they gathered.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "kernels/for_each.hpp"
+
+namespace tandem::kernels {
+
+/// Sum of the elements, or of their squares, times a scale.
+template <class T, class Square = std::false_type>
+struct SumOf {
+  using In = T;
+  using Part = std::conditional_t<std::is_floating_point_v<T>, T, std::int64_t>;
+  using Total = std::conditional_t<std::is_floating_point_v<T>, double, std::int64_t>;
+  double scale = 1;
+
+  TANDEM_HD Part part() const { return Part(0); }
+  TANDEM_HD Part add(Part a, T x) const {
+    const Part p = static_cast<Part>(x);
+    if constexpr (Square::value)
+      return a + p * p;
+    else
+      return a + p;
+  }
+  TANDEM_HD Total total() const { return Total(0); }
+  TANDEM_HD Total join(Total a, Total b) const { return a + b; }
+  template <class Out>
+  TANDEM_HD Out finish(Total t) const {
+    if constexpr (std::is_floating_point_v<T>)
+      return static_cast<Out>(t * scale);
+    else
+      return static_cast<Out>(t);
+  }
+};
+
+/// Largest (or smallest) element; a NaN wins.
+template <class T, bool kLargest>
+struct Extreme {
+  using In = T;
+  using Part = T;
+  using Total = T;
+
+  TANDEM_HD static T worst() {
+    using Limits = std::numeric_limits<T>;
+    if constexpr (Limits::has_infinity)
+      return kLargest ? -Limits::infinity() : Limits::infinity();
+    else
+      return kLargest ? Limits::lowest() : Limits::max();
+  }
+  TANDEM_HD T part() const { return worst(); }
+  TANDEM_HD T add(T a, T x) const { return (kLargest ? a > x : a < x) || a != a ? a : x; }
+  TANDEM_HD T total() const { return worst(); }
+  TANDEM_HD T join(T a, T b) const { return add(a, b); }
+  template <class Out>
+  TANDEM_HD Out finish(T t) const {
+    return static_cast<Out>(t);
+  }
+};
+
+}  // namespace tandem::kernels
