@@ -49,7 +49,8 @@ void scaled_add(const HostStream& s, const View& a, const View& b, double alpha,
 
 void where(
     const HostStream& s, const View& condition, const View& a, const View& b, const View& y) {
-  with_dtype(y.dtype, [&]<class T>() { map<T, std::uint8_t, T, T>(s, Where{}, y, condition, a, b); });
+  with_dtype(y.dtype,
+             [&]<class T>() { map<T, std::uint8_t, T, T>(s, Where{}, y, condition, a, b); });
 }
 
 void compare(const HostStream& s, Compare op, const View& a, const View& b, const View& y) {

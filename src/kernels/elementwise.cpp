@@ -3,7 +3,6 @@
 
 #include "kernels/elementwise.hpp"
 
-#include <algorithm>
 #include <cstdlib>
 
 namespace tandem::kernels {
@@ -14,14 +13,18 @@ using Index = std::array<int, kMaxDims>;
 // Dimensions of more than one element, outermost in the output's memory first. Stable, so that
 // equal strides (of an expanded output) keep the logical order.
 int order_dims(const View& y, Index& order) {
+  const auto* strides = y.strides.data();
   int n = 0;
   for (int d = 0; d < y.shape.size(); ++d) {
-    if (y.shape.data()[d] != 1) order[static_cast<std::size_t>(n++)] = d;
+    if (y.shape.data()[d] == 1) continue;
+    int at = n++;
+    for (; at > 0; --at) {
+      const int before = order[static_cast<std::size_t>(at - 1)];
+      if (std::abs(strides[before]) >= std::abs(strides[d])) break;
+      order[static_cast<std::size_t>(at)] = before;
+    }
+    order[static_cast<std::size_t>(at)] = d;
   }
-  const auto* strides = y.strides.data();
-  std::stable_sort(order.begin(), order.begin() + n, [&](int a, int b) {
-    return std::abs(strides[a]) > std::abs(strides[b]);
-  });
   return n;
 }
 

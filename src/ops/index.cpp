@@ -1,0 +1,257 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/ops/index.hpp"
+
+#include "tandem/autograd/autograd.hpp"
+#include "tandem/core/check.hpp"
+#include "tandem/runtime/dispatch.hpp"
+#include "tandem/tensor/access.hpp"
+#include "tandem/tensor/factories.hpp"
+
+#include "kernels/copy.hpp"
+#include "kernels/index.hpp"
+#include "ops/check_index.hpp"
+#include "ops/output.hpp"
+#include "tensor/view_of.hpp"
+
+namespace tandem {
+namespace {
+
+using autograd::Gradients;
+using autograd::record;
+using autograd::Saved;
+
+/// An index in i64. @throws InvalidArgument  a float or bool tensor.
+Tensor as_index(const char* op, const Tensor& index) {
+  TANDEM_CHECK(!is_float(index.dtype()) && index.dtype() != DType::boolean,
+               op,
+               ": an index is of integers, got ",
+               index.describe());
+  return index.to(DType::i64);
+}
+
+/// `index` has x's dimensions and, but for `dim`, no larger sizes.
+void check_within(const char* op, const Tensor& index, const Tensor& x, int dim) {
+  bool fits = index.ndim() == x.ndim();
+  for (int d = 0; fits && d < x.ndim(); ++d)
+    fits = d == dim || index.shape()[d] <= x.shape()[d];
+  TANDEM_CHECK(fits,
+               op,
+               ": the index ",
+               index.shape(),
+               " does not lie within ",
+               x.shape(),
+               " but for dimension ",
+               dim);
+}
+
+void copy_part(const char* name, const Tensor& x, const Tensor& part) {
+  dispatch(x.stream(), make_work(Work::Kind::copy, name, {x}, {part}), [&](HostStream& s) {
+    kernels::copy(s, view_of(x), view_of(part));
+  });
+}
+
+MemoryFormat format_of(const Tensor& x) {
+  const bool last = !x.is_contiguous() && x.is_contiguous(MemoryFormat::channels_last);
+  return last ? MemoryFormat::channels_last : MemoryFormat::contiguous;
+}
+
+/// Parts of `dim` that do not come from the tape.
+Tensor slice_off(const Tensor& x, int dim, Slice range) {
+  const autograd::NoGrad off;
+  return x.slice(dim, range);
+}
+
+Tensor zeros_of(const Shape& shape, const Tensor& like) {
+  return zeros(shape, {.dtype = like.dtype(), .device = like.device()});
+}
+
+}  // namespace
+
+void check_index(const char* op,
+                 const char* what,
+                 const Tensor& index,
+                 std::int64_t size,
+                 std::optional<std::int64_t> ignored) {
+  if (index.numel() == 0) return;
+  TANDEM_CHECK(size > 0, op, ": there is nothing to choose from");
+  const autograd::NoGrad off;
+  const Tensor found = empty({}, {.dtype = DType::i64, .device = index.device()});
+  dispatch(index.stream(), make_work(Work::Kind::index, op, {index}, {found}), [&](HostStream& s) {
+    kernels::find_outside(s, view_of(index), 0, size, ignored.value_or(0), view_of(found));
+  });
+  const auto at = static_cast<std::int64_t>(found.item());
+  if (at < 0) [[likely]]
+    return;
+  const auto value = static_cast<std::int64_t>(index.reshape({-1}).select(0, at).item());
+  throw InvalidArgument(
+      detail::concat(op, ": ", what, ' ', value, " in row ", at, " is outside of [0, ", size, ")"));
+}
+
+Tensor cat(const std::vector<Tensor>& parts, int dim) {
+  TANDEM_CHECK(!parts.empty(), "cat: no tensors");
+  const Tensor& first = parts.front();
+  const int d = normalize_dim(dim, first.ndim(), "cat");
+  Shape shape = first.shape();
+  DType dtype = first.dtype();
+  shape[d] = 0;
+  for (const Tensor& part : parts) {
+    Shape rest = part.shape();
+    TANDEM_CHECK(part.ndim() == shape.size(),
+                 "cat: ",
+                 first.shape(),
+                 " and ",
+                 part.shape(),
+                 " differ in dimensions");
+    rest[d] = shape[d];
+    TANDEM_CHECK(rest == shape,
+                 "cat: ",
+                 first.shape(),
+                 " and ",
+                 part.shape(),
+                 " differ beside dimension ",
+                 d);
+    shape[d] += part.shape()[d];
+    dtype = promote(dtype, part.dtype());
+  }
+  const Tensor y =
+      empty(shape, {.dtype = dtype, .device = first.device(), .format = format_of(first)});
+  std::vector<std::int64_t> sizes;
+  std::vector<DType> dtypes;
+  std::int64_t start = 0;
+  for (const Tensor& part : parts) {
+    sizes.push_back(part.shape()[d]);
+    dtypes.push_back(part.dtype());
+    copy_part("cat", part, slice_off(y, d, {start, start + sizes.back()}));
+    start += sizes.back();
+  }
+  return record("cat", y, parts, [d, sizes, dtypes](const Tensor& dy) {
+    Gradients gradients = split(dy, sizes, d);
+    for (std::size_t i = 0; i < gradients.size(); ++i)
+      gradients[i] = gradients[i].to(dtypes[i]);
+    return gradients;
+  });
+}
+
+Tensor stack(const std::vector<Tensor>& parts, int dim) {
+  TANDEM_CHECK(!parts.empty(), "stack: no tensors");
+  const int d = normalize_dim(dim, parts.front().ndim() + 1, "stack");
+  std::vector<Tensor> rows;
+  for (const Tensor& part : parts) {
+    TANDEM_CHECK(part.shape() == parts.front().shape(),
+                 "stack: ",
+                 parts.front().shape(),
+                 " and ",
+                 part.shape(),
+                 " differ");
+    rows.push_back(part.unsqueeze(d));
+  }
+  return cat(rows, d);
+}
+
+std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, int dim) {
+  const int d = normalize_dim(dim, x.ndim(), "split");
+  std::int64_t total = 0;
+  for (const std::int64_t size : sizes) {
+    TANDEM_CHECK(size >= 0, "split: a size is ", size);
+    total += size;
+  }
+  TANDEM_CHECK(total == x.shape()[d],
+               "split: the sizes add up to ",
+               total,
+               ", dimension ",
+               d,
+               " of ",
+               x.shape(),
+               " has ",
+               x.shape()[d]);
+  std::vector<Tensor> parts;
+  std::int64_t start = 0;
+  for (const std::int64_t size : sizes) {
+    parts.push_back(x.narrow(d, start, size));
+    start += size;
+  }
+  return parts;
+}
+
+Tensor index_select(const Tensor& x, int dim, const Tensor& index) {
+  const int d = normalize_dim(dim, x.ndim(), "index_select");
+  TANDEM_CHECK(index.ndim() == 1, "index_select: the index is 1-D, got ", index.describe());
+  Shape beside = Shape::filled(x.ndim(), 1);
+  Shape shape = x.shape();
+  beside[d] = shape[d] = index.numel();
+  const Tensor positions = as_index("index_select", index).reshape(beside).expand(shape);
+  check_index("index_select", "index", as_index("index_select", index), x.shape()[d]);
+  const Tensor y = empty(shape, {.dtype = x.dtype(), .device = x.device()});
+  dispatch(
+      x.stream(),
+      make_work(Work::Kind::index, "index_select", {x, positions}, {y}),
+      [&](HostStream& s) { kernels::gather(s, d, view_of(x), view_of(positions), view_of(y)); });
+  return record(
+      "index_select", y, {x}, [d, old = x.shape(), i = Saved(positions)](const Tensor& dy) {
+        return Gradients{scatter_add(zeros_of(old, dy), d, i.get(), dy)};
+      });
+}
+
+Tensor gather(const Tensor& x, int dim, const Tensor& index) {
+  const int d = normalize_dim(dim, x.ndim(), "gather");
+  check_within("gather", index, x, d);
+  const Tensor positions = as_index("gather", index);
+  check_index("gather", "index", positions, x.shape()[d]);
+  const Tensor y = empty(index.shape(), {.dtype = x.dtype(), .device = x.device()});
+  dispatch(
+      x.stream(), make_work(Work::Kind::index, "gather", {x, positions}, {y}), [&](HostStream& s) {
+        kernels::gather(s, d, view_of(x), view_of(positions), view_of(y));
+      });
+  return record("gather", y, {x}, [d, old = x.shape(), i = Saved(positions)](const Tensor& dy) {
+    return Gradients{scatter_add(zeros_of(old, dy), d, i.get(), dy)};
+  });
+}
+
+Tensor scatter_add(const Tensor& x, int dim, const Tensor& index, const Tensor& source) {
+  const int d = normalize_dim(dim, x.ndim(), "scatter_add");
+  TANDEM_CHECK(source.dtype() == x.dtype(),
+               "scatter_add: the source ",
+               source.describe(),
+               " and ",
+               x.describe(),
+               " differ in dtype");
+  check_within("scatter_add", index, x, d);
+  check_within("scatter_add", index, source, -1);
+  const Tensor positions = as_index("scatter_add", index);
+  check_index("scatter_add", "index", positions, x.shape()[d]);
+  Tensor part = source;
+  for (int i = 0; i < source.ndim(); ++i)
+    part = part.narrow(i, 0, index.shape()[i]);
+  const Tensor y = make_output(x.shape(), x.dtype(), {x});
+  dispatch(x.stream(),
+           make_work(Work::Kind::index, "scatter_add", {x, positions, part}, {y}),
+           [&](HostStream& s) {
+             kernels::copy(s, view_of(x), view_of(y));
+             kernels::scatter_add(s, d, view_of(part), view_of(positions), view_of(y));
+           });
+  return record("scatter_add", y, {x, part}, [d, i = Saved(positions)](const Tensor& dy) {
+    return Gradients{dy, gather(dy, d, i.get())};
+  });
+}
+
+Tensor slice_backward(const Tensor& x, const Shape& shape, int dim, Slice range) {
+  const int d = normalize_dim(dim, shape.size(), "slice_backward");
+  const Tensor y =
+      empty(shape, {.dtype = x.dtype(), .device = x.device(), .format = format_of(x)}).zero_();
+  const Tensor part = slice_off(y, d, range);
+  TANDEM_CHECK(part.shape() == x.shape(),
+               "slice_backward: the slice of ",
+               shape,
+               " has the shape ",
+               part.shape(),
+               ", got ",
+               x.shape());
+  copy_part("slice_backward", x, part);
+  return record("slice_backward", y, {x}, [d, range](const Tensor& dy) {
+    return Gradients{dy.slice(d, range)};
+  });
+}
+
+}  // namespace tandem

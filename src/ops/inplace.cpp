@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/autograd/autograd.hpp"
+#include "tandem/core/check.hpp"
+#include "tandem/runtime/dispatch.hpp"
+#include "tandem/tensor/access.hpp"
+
+#include "kernels/copy.hpp"
+#include "kernels/fill.hpp"
+#include "kernels/pointwise.hpp"
+#include "ops/output.hpp"
+#include "ops/transfer.hpp"
+#include "tensor/view_of.hpp"
+
+namespace tandem {
+namespace {
+
+/// In-place ops do not go on the tape: they would change what it has saved.
+void check_in_place(const char* name, const Tensor& x, const Tensor& source = {}) {
+  if (!context().grad_enabled) return;
+  TANDEM_CHECK(
+      !x.requires_grad() || !x.is_leaf(),
+      name,
+      ": ",
+      x.describe(),
+      " is a leaf that requires grad; change it within autograd::NoGrad, or change x.detach()");
+  TANDEM_CHECK(
+      !x.requires_grad(),
+      name,
+      ": ",
+      x.describe(),
+      " is the result of a recorded op; use the op that is not in place, or change x.detach()");
+  TANDEM_CHECK(!source.defined() || !source.requires_grad(),
+               name,
+               ": the source ",
+               source.describe(),
+               " requires grad, which an in-place op would lose; use the op that is not in place, "
+               "or source.detach()");
+}
+
+void check_broadcasts(const char* name, const Tensor& x, const Tensor& source) {
+  TANDEM_CHECK(broadcast_shapes(x.shape(), source.shape(), name) == x.shape(),
+               name,
+               ": ",
+               source.shape(),
+               " does not broadcast to ",
+               x.shape());
+}
+
+}  // namespace
+
+Tensor& Tensor::fill_(double value) {
+  check_in_place("fill_", *this);
+  dispatch(stream(), make_work(Work::Kind::elementwise, "fill_", {}, {*this}), [&](HostStream& s) {
+    kernels::fill(s, value, view_of(*this));
+  });
+  return *this;
+}
+
+Tensor& Tensor::copy_(const Tensor& source) {
+  check_in_place("copy_", *this, source);
+  check_broadcasts("copy_", *this, source);
+  if (source.device() != device()) {
+    const bool bytes =
+        source.dtype() == dtype() && source.shape() == shape() && source.strides() == strides();
+    if (!bytes || !is_dense(source)) return copy_(transferred(source, device()));
+    copy_bytes(source.buffer(), first_byte(source), buffer(), first_byte(*this), nbytes());
+    return *this;
+  }
+  dispatch(stream(), make_work(Work::Kind::copy, "copy_", {source}, {*this}), [&](HostStream& s) {
+    kernels::copy(s, view_as(source, shape()), view_of(*this));
+  });
+  return *this;
+}
+
+Tensor& Tensor::add_(const Tensor& other, double alpha) {
+  check_in_place("add_", *this, other);
+  check_broadcasts("add_", *this, other);
+  TANDEM_CHECK(is_float(dtype()) || promote(dtype(), other.dtype()) == dtype(),
+               "add_: a sum with ",
+               other.describe(),
+               " does not fit in ",
+               describe());
+  const autograd::NoGrad off;
+  const Tensor term = other.to(dtype());
+  const double flops = 2 * static_cast<double>(numel());
+  dispatch(stream(),
+           make_work(Work::Kind::elementwise, "add_", {*this, term}, {*this}, flops),
+           [&](HostStream& s) {
+             kernels::scaled_add(s, view_of(*this), view_as(term, shape()), alpha, view_of(*this));
+           });
+  return *this;
+}
+
+Tensor& Tensor::mul_(double factor) {
+  check_in_place("mul_", *this);
+  TANDEM_CHECK(number_dtype(dtype(), factor) == dtype(),
+               "mul_: ",
+               factor,
+               " times ",
+               describe(),
+               " does not fit in it");
+  const auto flops = static_cast<double>(numel());
+  dispatch(stream(),
+           make_work(Work::Kind::elementwise, "mul_", {*this}, {*this}, flops),
+           [&](HostStream& s) {
+             kernels::binary(s, kernels::Binary::mul, view_of(*this), factor, view_of(*this));
+           });
+  return *this;
+}
+
+}  // namespace tandem
