@@ -158,4 +158,8 @@ Tensor mul(const Tensor& a, double b) {
   });
 }
 
+Tensor Tensor::add(const Tensor& other) const {
+  return tandem::add(*this, other);
+}
+
 }  // namespace tandem
