@@ -190,7 +190,7 @@ TEST(EngineTest, FailureOnOneDeviceEndsTheOthers) {
   const Tensor x = leaf({1});
   const Tensor z = x.to(b) * 3.0;
   autograd::register_hook(z, [](const Tensor&) -> Tensor { throw std::runtime_error("hook failed"); });
-  const Tensor y = sum(z.to({}) * x);
+  const Tensor y = sum(z.to(Device{}) * x);
   try {
     y.backward();
     FAIL();
