@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "tandem/core/dtype.hpp"
+
+#include "kernels/for_each.hpp"
+
+// Updates of `n` flat elements of one float type in one pass. Arrays do not overlap.
+namespace tandem::kernels {
+
+struct SgdNumbers {
+  double lr;
+  double weight_decay;
+  double old_share;   ///< momentum; 0 in the first step, in which the buffer becomes the gradient
+  double new_share;   ///< 1 - dampening; 1 in the first step
+  double grad_share;  ///< of the direction: 1 with Nesterov, else 0
+  double buf_share;   ///< of the direction: momentum with Nesterov, else 1
+};
+
+/// Without momentum.
+void sgd(const HostStream& s,
+         DType t,
+         std::int64_t n,
+         const SgdNumbers& k,
+         void* param,
+         const void* grad);
+/// With momentum. @param buf  momentum buffer; updated.
+void sgd_momentum(const HostStream& s,
+                  DType t,
+                  std::int64_t n,
+                  const SgdNumbers& k,
+                  void* param,
+                  const void* grad,
+                  void* buf);
+
+struct AdamNumbers {
+  double beta1;
+  double beta2;
+  double eps;
+  double l2;          ///< added to the gradient, times the parameter (Adam)
+  double decay;       ///< the parameter is multiplied by it (AdamW)
+  double step_size;   ///< lr / (1 - beta1^t)
+  double root_bias2;  ///< sqrt(1 - beta2^t)
+};
+
+/// @param m, v  running means of the gradient and of its square; updated.
+void adam(const HostStream& s,
+          DType t,
+          std::int64_t n,
+          const AdamNumbers& k,
+          void* param,
+          const void* grad,
+          void* m,
+          void* v);
+
+/// x *= factor[0].
+void scale(const HostStream& s, DType t, std::int64_t n, void* x, const void* factor);
+/// x = min(max(x, -limit), limit); NaN stays.
+void clamp(const HostStream& s, DType t, std::int64_t n, void* x, double limit);
+/// flag[0] = 1 if an element of x is infinite or NaN; else it stays.
+void find_nonfinite(
+    const HostStream& s, DType t, std::int64_t n, const void* x, std::int32_t* flag);
+
+}  // namespace tandem::kernels

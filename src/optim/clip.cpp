@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/optim/clip.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "tandem/autograd/autograd.hpp"
+#include "tandem/core/check.hpp"
+#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/reduce.hpp"
+#include "tandem/runtime/dispatch.hpp"
+#include "tandem/tensor/access.hpp"
+#include "tandem/tensor/factories.hpp"
+
+#include "kernels/optimizer.hpp"
+#include "optim/gradients.hpp"
+
+namespace tandem::optim {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// (sum |x|^p)^(1/p) over all elements; the largest |x| for infinity.
+Tensor norm_of(const std::vector<Tensor>& grads, double p) {
+  if (p == 2) return global_norm(grads);
+  Tensor total = zeros({}, {.dtype = grads.front().dtype(), .device = grads.front().device()});
+  for (const Tensor& x : grads) {
+    if (x.numel() == 0) continue;
+    total = p == kInfinity ? maximum(total, amax(abs(x))) : total + sum(pow(abs(x), p));
+  }
+  return p == kInfinity ? total : pow(total, 1 / p);
+}
+
+void scale(const std::vector<Tensor>& grads, const Tensor& factor) {
+  for (const Tensor& x : grads) {
+    const Tensor by = factor.to(x.dtype());
+    const Work work = make_work(Work::Kind::elementwise, "clip_grad_norm_", {x, by}, {x});
+    dispatch(x.stream(), work, [&](HostStream& s) {
+      kernels::scale(s, x.dtype(), x.numel(), x.data(), by.data());
+    });
+  }
+}
+
+}  // namespace
+
+Tensor clip_grad_norm_(const std::vector<Tensor>& parameters,
+                       double max_norm,
+                       ClipOptions options) {
+  TANDEM_CHECK(options.norm_type > 0,
+               "clip_grad_norm_: norm_type is ",
+               options.norm_type,
+               "; it must be above 0");
+  TANDEM_CHECK(
+      max_norm >= 0, "clip_grad_norm_: max_norm is ", max_norm, "; it may not be negative");
+  const autograd::NoGrad off;
+  const std::vector<Tensor> grads = gradient_runs(parameters);
+  if (grads.empty()) {
+    return zeros({}, {.device = parameters.empty() ? Device{} : parameters.front().device()});
+  }
+  const Device device = grads.front().device();
+  for (const Tensor& x : grads) {
+    TANDEM_CHECK(x.device() == device,
+                 "clip_grad_norm_: gradients are on ",
+                 device,
+                 " and ",
+                 x.device(),
+                 "; clip the parameters of one device");
+  }
+  const Tensor norm = norm_of(grads, options.norm_type);
+  TANDEM_CHECK(!options.error_if_nonfinite || std::isfinite(norm.item()),
+               "clip_grad_norm_: the norm of the gradients on ",
+               device,
+               " is ",
+               norm.item(),
+               "; lower the learning rate, or look at the loss");
+  scale(grads, minimum(max_norm / (norm + 1e-6), ones_like(norm)));
+  return norm;
+}
+
+void clip_grad_value_(const std::vector<Tensor>& parameters, double clip_value) {
+  TANDEM_CHECK(
+      clip_value >= 0, "clip_grad_value_: clip_value is ", clip_value, "; it may not be negative");
+  for (const Tensor& x : gradient_runs(parameters)) {
+    dispatch(x.stream(),
+             make_work(Work::Kind::elementwise, "clip_grad_value_", {x}, {x}),
+             [&](HostStream& s) { kernels::clamp(s, x.dtype(), x.numel(), x.data(), clip_value); });
+  }
+}
+
+}  // namespace tandem::optim

@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "optim/gradients.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <unordered_set>
+
+#include "tandem/optim/arena.hpp"
+#include "tandem/runtime/dispatch.hpp"
+#include "tandem/tensor/access.hpp"
+#include "tandem/tensor/factories.hpp"
+
+#include "kernels/optimizer.hpp"
+
+namespace tandem::optim {
+namespace {
+
+struct Part {
+  Arena* arena;
+  int block;
+  std::int64_t begin;
+  std::int64_t end;
+
+  friend bool operator<(const Part& a, const Part& b) {
+    return std::tie(a.arena, a.block, a.begin) < std::tie(b.arena, b.block, b.begin);
+  }
+};
+
+}  // namespace
+
+std::vector<Tensor> gradient_runs(const std::vector<Tensor>& params) {
+  std::vector<Tensor> runs;
+  std::vector<Part> parts;
+  std::unordered_set<const TensorImpl*> seen;
+  for (const Tensor& x : params) {
+    const Tensor grad = x.grad();
+    if (!grad.defined() || !seen.insert(&x.impl()).second) continue;
+    const auto arena = Arena::of(x);
+    const ArenaPlace* at =
+        arena == nullptr ? nullptr : &arena->layout().places()[*arena->place_of(x)];
+    const bool inside = at != nullptr && arena->grads(at->block).defined() &&
+                        &arena->grads(at->block).buffer() == &grad.buffer();
+    if (inside)
+      parts.push_back({arena.get(), at->block, at->offset, at->offset + at->extent});
+    else
+      runs.push_back(grad.detach());
+  }
+  std::sort(parts.begin(), parts.end());
+  for (std::size_t first = 0, next; first < parts.size(); first = next) {
+    const Part& p = parts[first];
+    std::int64_t end = p.end;
+    for (next = first + 1; next < parts.size(); ++next) {
+      const Part& q = parts[next];
+      if (q.arena != p.arena || q.block != p.block || q.begin != end) break;
+      end = q.end;
+    }
+    runs.push_back(as_strided(p.arena->grads(p.block), {end - p.begin}, {1}, p.begin));
+  }
+  return runs;
+}
+
+bool has_nonfinite(const std::vector<Tensor>& grads) {
+  if (grads.empty()) return false;
+  const Tensor flag = zeros({}, {.dtype = DType::i32, .device = grads.front().device()});
+  for (const Tensor& x : grads) {
+    dispatch(x.stream(),
+             make_work(Work::Kind::reduce, "has_nonfinite", {x}, {flag}),
+             [&](HostStream& s) {
+               kernels::find_nonfinite(
+                   s, x.dtype(), x.numel(), x.data(), static_cast<std::int32_t*>(flag.data()));
+             });
+  }
+  return flag.item() != 0;
+}
+
+}  // namespace tandem::optim

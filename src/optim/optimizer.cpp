@@ -1,0 +1,154 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/optim/optimizer.hpp"
+
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "tandem/core/check.hpp"
+#include "tandem/runtime/context.hpp"
+
+#include "optim/gradients.hpp"
+#include "optim/option_names.hpp"
+#include "optim/state_layout.hpp"
+
+namespace tandem::optim {
+namespace {
+
+constexpr auto kUpdating = [](Context& c) {
+  c.grad_enabled = false;
+  c.phase = Phase::update;
+  c.category = Category::workspace;
+};
+
+/// Named, each once; options filled up from the defaults.
+std::vector<ParamGroup> make_groups(const std::string& who,
+                                    const std::vector<GroupSpec>& specs,
+                                    const Options& defaults) {
+  std::vector<ParamGroup> groups;
+  std::unordered_map<const TensorImpl*, std::size_t> seen;  // -> group
+  std::set<std::string> names;
+  std::size_t count = 0;
+  for (std::size_t g = 0; g < specs.size(); ++g) {
+    std::vector<NamedParameter> params;
+    for (NamedParameter p : specs[g].params.items()) {
+      if (p.name.empty()) p.name = std::to_string(count);
+      ++count;
+      TANDEM_CHECK(p.tensor.defined(), who, ": parameter '", p.name, "' is an undefined tensor");
+      TANDEM_CHECK(p.tensor.is_leaf(),
+                   who,
+                   ": '",
+                   p.name,
+                   "' is the result of an op; give the parameter itself");
+      const auto [at, is_new] = seen.emplace(&p.tensor.impl(), g);
+      TANDEM_CHECK(at->second == g,
+                   who,
+                   ": '",
+                   p.name,
+                   "' is in groups ",
+                   at->second,
+                   " and ",
+                   g,
+                   "; a parameter belongs to one group");
+      if (!is_new) continue;  // tied: one parameter
+      TANDEM_CHECK(names.insert(p.name).second,
+                   who,
+                   ": two parameters are called '",
+                   p.name,
+                   "'; their state is saved by name");
+      params.push_back(std::move(p));
+    }
+    Options options = defaults;
+    for (const auto& [name, value] : specs[g].options) {
+      check_option(who, defaults, name);
+      options[name] = value;
+    }
+    groups.emplace_back(std::move(params), std::move(options));
+  }
+  TANDEM_CHECK(
+      count > 0, who, ": got no parameters; does the module list its members in TANDEM_MODULE?");
+  return groups;
+}
+
+}  // namespace
+
+Optimizer::Optimizer(std::string name,
+                     const std::vector<GroupSpec>& groups,
+                     const Options& defaults)
+    : name_(std::move(name)),
+      groups_(make_groups(name_, groups, defaults)),
+      layout_(std::make_unique<detail::StateLayout>(groups_)) {
+  layout_->refresh();
+}
+
+Optimizer::~Optimizer() = default;
+
+std::vector<std::vector<StateSpec>> Optimizer::specs(const std::vector<ParamGroup>& groups) const {
+  std::vector<std::vector<StateSpec>> specs;
+  for (const ParamGroup& group : groups)
+    specs.push_back(state(group));
+  return specs;
+}
+
+void Optimizer::check_finite() const {
+  for (const detail::Member& m : layout_->members()) {
+    const Tensor grad = m.tensor.grad();
+    TANDEM_CHECK(!grad.defined() || !has_nonfinite({grad.detach()}),
+                 name_,
+                 ": the gradient of '",
+                 m.name,
+                 "' on ",
+                 grad.device(),
+                 " holds an infinity or NaN; lower the learning rate, clip, or look at the loss");
+  }
+}
+
+void Optimizer::step(StepOptions options) {
+  prepare(options);
+  if (const std::exception_ptr error = commit()) std::rethrow_exception(error);
+}
+
+void Optimizer::prepare(StepOptions options) {
+  TANDEM_CHECK(
+      !poisoned_, name_, ": an earlier step failed half-way; load_state_dict a checkpoint first");
+  const ContextScope scope(kUpdating);
+  layout_->refresh();
+  const auto specs = this->specs(groups_);
+  std::vector<detail::Run> runs = layout_->runs(granularity());
+  std::vector<bool> wanted(layout_->segments().size(), false);
+  for (const detail::Run& run : runs)
+    wanted[run.segment] = true;
+  if (options.error_if_nonfinite) {
+    std::vector<Tensor> grads;
+    for (const detail::Run& run : runs)
+      grads.push_back(run.slice.grad);
+    if (has_nonfinite(grads)) check_finite();  // which names the parameter
+  }
+  layout_->allocate(specs, wanted);
+  layout_->attach_state(runs, specs, granularity());
+  layout_->plan = std::move(runs);
+}
+
+std::exception_ptr Optimizer::commit() noexcept {
+  try {
+    const ContextScope scope(kUpdating);
+    for (const detail::Run& run : layout_->plan)
+      update(run.slice, groups_[layout_->segments()[run.segment].group], run.t);
+    layout_->count_steps(layout_->plan);
+    layout_->plan.clear();
+    return nullptr;
+  } catch (...) {
+    poisoned_ = true;
+    layout_->plan.clear();
+    return std::current_exception();
+  }
+}
+
+void Optimizer::zero_grad() {
+  for (const detail::Member& m : layout_->members())
+    m.tensor.set_grad({});
+}
+
+}  // namespace tandem::optim

@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tandem/optim/arena.hpp"
+#include "tandem/optim/optimizer.hpp"
+
+namespace tandem::optim::detail {
+
+/// One parameter of the optimizer.
+struct Member {
+  std::string name;
+  Tensor tensor;
+  std::size_t group = 0;
+  std::int64_t steps = 0;
+  // Where it was at the last refresh; the arena may be gone by now.
+  std::weak_ptr<Arena> arena;
+  std::size_t place = 0;
+  ArenaPlace at;
+  std::size_t segment = 0;
+};
+
+struct StateTensor {
+  StateSpec spec;
+  Tensor flat;  // of the segment's length
+};
+
+/// Parameters of one group that stand next to each other in an arena, and their state.
+struct Segment {
+  std::weak_ptr<Arena> arena;
+  Device device;
+  int block = 0;
+  DType dtype = DType::f32;
+  std::size_t group = 0;
+  std::int64_t begin = 0;  // elements of the block
+  std::int64_t end = 0;
+  std::vector<std::size_t> members;  // by offset
+  std::vector<StateTensor> state;
+};
+
+/// Members [first, last) of a segment that make their step number `t` together.
+struct Run {
+  std::size_t segment = 0;
+  std::size_t first = 0;
+  std::size_t last = 0;
+  std::int64_t t = 0;
+  UpdateSlice slice;
+};
+
+/// Which of an optimizer's parameters lie where, and the state that goes with them.
+class StateLayout {
+ public:
+  using Specs = std::vector<std::vector<StateSpec>>;  // by group
+
+  explicit StateLayout(const std::vector<ParamGroup>& groups);
+
+  std::vector<Member>& members() noexcept { return members_; }
+  const std::vector<Member>& members() const noexcept { return members_; }
+  const std::vector<Segment>& segments() const noexcept { return segments_; }
+  /// Each parameter of `runs` has made a step.
+  void count_steps(const std::vector<Run>& runs) noexcept;
+
+  /// Follows parameters that were bound in another arena since, with their state; binds those that
+  /// are in none.
+  void refresh();
+  /// The runs of parameters that have a gradient, without state.
+  std::vector<Run> runs(Granularity granularity) const;
+  /// Allocates the state that the segments of `wanted` lack. Nothing has changed where memory is
+  /// short.
+  void allocate(const Specs& specs, const std::vector<bool>& wanted);
+  /// Gives each run its part of the state.
+  void attach_state(std::vector<Run>& runs, const Specs& specs, Granularity granularity) const;
+  /// A parameter's part of its state, in its shape; undefined where it is not allocated.
+  Tensor state(const Member& member, const std::string& name) const;
+
+  std::vector<Run> plan;  ///< of the step that is prepared
+
+ private:
+  void bind_loose() const;
+  bool moved() const;
+  void rebuild();
+
+  std::vector<Member> members_;
+  std::vector<Segment> segments_;
+};
+
+}  // namespace tandem::optim::detail
