@@ -1,0 +1,269 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/optim/arena.hpp"
+
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include "tandem/autograd/autograd.hpp"
+#include "tandem/ops/elementwise.hpp"
+#include "tandem/runtime/runtime.hpp"
+#include "tandem/tensor/factories.hpp"
+
+namespace tandem::optim {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const Device kHere = parse_device("cpu:0");
+
+/// first, first + 1, ... as a leaf that requires grad.
+Tensor counting(const Shape& shape, float first, Device device = kHere) {
+  std::vector<float> values(static_cast<std::size_t>(numel(shape)));
+  std::iota(values.begin(), values.end(), first);
+  Tensor x = from_host<float>(values, shape, device);
+  return x.requires_grad_();
+}
+
+std::size_t in_use(Category category, Device device = kHere) {
+  return logical_device(device).memory_stats().by_category[static_cast<std::size_t>(category)];
+}
+
+std::uintptr_t address(const Tensor& x) {
+  return reinterpret_cast<std::uintptr_t>(x.data());
+}
+
+TEST(ArenaLayout, AlignsEachTensorAndCountsThePadding) {
+  const ArenaLayout layout(
+      {{"a", counting({3, 5}, 0)}, {"b", counting({64}, 0)}, {"c", counting({65}, 0)}});
+
+  ASSERT_EQ(layout.places().size(), 3u);
+  EXPECT_EQ(layout.places()[0].offset, 0);
+  EXPECT_EQ(layout.places()[1].offset, 64);   // 15 floats take one unit of 256 bytes
+  EXPECT_EQ(layout.places()[2].offset, 128);  // 64 floats fill one
+  EXPECT_EQ(layout.nbytes(), 4 * 256u);       // 65 floats need two
+  EXPECT_EQ(layout.gradient_nbytes(), layout.nbytes());
+}
+
+TEST(ArenaLayout, SeparatesTypesGroupsAndFrozenTensors) {
+  const Tensor frozen = zeros({2});
+  const Tensor wide = zeros({2}, {.dtype = DType::f64}).requires_grad_();
+  const ArenaLayout layout({{"a", counting({2}, 0), 0},
+                            {"b", counting({2}, 0), 1},
+                            {"wide", wide, 0},
+                            {"frozen", frozen, 0},
+                            {"c", counting({2}, 0), 0}});
+
+  ASSERT_EQ(layout.blocks().size(), 4u);
+  std::vector<int> blocks;
+  for (const ArenaPlace& place : layout.places())
+    blocks.push_back(place.block);
+  EXPECT_THAT(blocks, ElementsAre(0, 1, 2, 3, 0));
+  EXPECT_EQ(layout.blocks()[3].trains, Trains::no);
+  EXPECT_EQ(layout.gradient_nbytes(), layout.nbytes() - 256);
+}
+
+TEST(ArenaLayout, RefusesATensorInTwoGroupsByBothNames) {
+  const Tensor tied = counting({2}, 0);
+  try {
+    ArenaLayout({{"embed.weight", tied, 0}, {"head.weight", tied, 1}});
+    FAIL() << "expected InvalidArgument";
+  } catch (const InvalidArgument& e) {
+    EXPECT_THAT(e.what(), HasSubstr("embed.weight"));
+    EXPECT_THAT(e.what(), HasSubstr("head.weight"));
+  }
+}
+
+TEST(ArenaLayout, KnowsDenseStrides) {
+  EXPECT_TRUE(is_dense({2, 3}, {3, 1}));
+  EXPECT_TRUE(is_dense({2, 3}, {1, 2}));
+  EXPECT_TRUE(is_dense({2, 1, 3}, {3, 99, 1}));
+  EXPECT_FALSE(is_dense({2, 3}, {6, 2}));
+  EXPECT_FALSE(is_dense({2, 3}, {0, 1}));
+}
+
+TEST(Arena, KeepsIdentityValuesAndLayoutOfEachTensor) {
+  Tensor a = counting({2, 3}, 1);
+  Tensor b =
+      counting({2, 2, 2, 2}, 10).detach().contiguous(MemoryFormat::channels_last).requires_grad_();
+  const Tensor another_handle = a;
+  const auto b_before = b.to_host<float>();
+
+  const auto arena = Arena::bind({{"a", a}, {"b", b}});
+
+  EXPECT_TRUE(another_handle.is(a));
+  EXPECT_EQ(&another_handle.buffer(), &arena->params(0).buffer());
+  EXPECT_THAT(another_handle.to_host<float>(), ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_EQ(b.to_host<float>(), b_before);
+  EXPECT_TRUE(b.is_contiguous(MemoryFormat::channels_last));
+  EXPECT_EQ(address(a) % 256, 0u);
+  EXPECT_EQ(address(b), address(a) + 256);
+  EXPECT_EQ(Arena::of(another_handle), arena);
+}
+
+TEST(Arena, MakesASparseTensorRowMajor) {
+  Tensor x = counting({2, 6}, 0).detach().slice(1, {.step = 2}).requires_grad_();
+  ASSERT_EQ(x.strides(), (Strides{6, 2}));
+
+  const auto arena = Arena::bind({{"x", x}});
+
+  EXPECT_EQ(x.strides(), (Strides{3, 1}));
+  EXPECT_THAT(x.to_host<float>(), ElementsAre(0, 2, 4, 6, 8, 10));
+}
+
+TEST(Arena, HoldsATiedTensorOnce) {
+  const Tensor tied = counting({4}, 0);
+  const auto arena = Arena::bind({{"embed.weight", tied}, {"head.weight", tied}});
+
+  ASSERT_EQ(arena->layout().places().size(), 1u);
+  EXPECT_EQ(arena->layout().places()[0].name, "embed.weight");
+}
+
+TEST(Arena, PadsWithZeros) {
+  const auto arena = Arena::bind({{"a", counting({3}, 1)}, {"b", counting({2}, 1)}});
+
+  const auto flat = arena->params(0).to_host<float>();
+  ASSERT_EQ(flat.size(), 128u);
+  EXPECT_EQ(std::accumulate(flat.begin(), flat.end(), 0.f), 1 + 2 + 3 + 1 + 2);
+  EXPECT_THAT(arena->grads(0).to_host<float>(), Each(0.f));
+}
+
+TEST(Arena, TakesOverGradientsAndGetsThoseOfBackward) {
+  const Tensor a = counting({2}, 1);
+  const Tensor b = counting({2}, 1);
+  mul(a, 3.0).sum().backward();
+
+  const auto arena = Arena::bind({{"a", a}, {"b", b}});
+  EXPECT_FALSE(b.grad().defined());
+  mul(b, 5.0).sum().backward();
+
+  EXPECT_EQ(&a.grad().buffer(), &arena->grads(0).buffer());
+  EXPECT_EQ(&b.grad().buffer(), &arena->grads(0).buffer());
+  const auto flat = arena->grads(0).to_host<float>();
+  EXPECT_EQ(flat[0], 3);
+  EXPECT_EQ(flat[1], 3);
+  EXPECT_EQ(flat[64], 5);
+  EXPECT_EQ(flat[65], 5);
+}
+
+TEST(Arena, BytesOnTheDeviceAreThoseOfTheLayout) {
+  const std::size_t parameters = in_use(Category::parameter);
+  const std::size_t gradients = in_use(Category::gradient);
+  const Tensor a = counting({100}, 1);
+
+  auto arena = Arena::bind({{"a", a}});
+  EXPECT_EQ(in_use(Category::parameter) - parameters, 512u);
+  EXPECT_EQ(in_use(Category::gradient) - gradients, 512u);
+
+  arena.reset();  // the tensor keeps its arena
+  EXPECT_NE(Arena::of(a), nullptr);
+}
+
+TEST(Arena, LivesAsLongAsItsTensors) {
+  const std::size_t before = logical_device(kHere).memory_stats().in_use;
+  {
+    const Tensor a = counting({100}, 1);
+    Arena::bind({{"a", a}});
+  }
+  EXPECT_EQ(logical_device(kHere).memory_stats().in_use, before);
+}
+
+TEST(Arena, ChangesNothingWhereMemoryIsShort) {
+  const Device device = parse_device("cpu:9");
+  LogicalDevice& logical = logical_device(device);
+  const Tensor a = counting({100}, 1, device);
+  const Tensor b = counting({100}, 1, device);
+  const Buffer* storage = &a.buffer();
+  const std::size_t before = logical.memory_stats().in_use;
+  const std::size_t needed = 4 * 512;  // values and gradients
+
+  logical.set_limit(before + needed - 1);
+  EXPECT_THROW(Arena::bind({{"a", a}, {"b", b}}), OutOfMemory);
+  EXPECT_EQ(&a.buffer(), storage);
+  EXPECT_EQ(Arena::of(a), nullptr);
+  EXPECT_EQ(logical.memory_stats().in_use, before);
+
+  logical.set_limit(before + needed);
+  EXPECT_NO_THROW(Arena::bind({{"a", a}, {"b", b}}));
+  logical.set_limit(SIZE_MAX);
+}
+
+TEST(Arena, NamesTensorsOnDifferentDevices) {
+  try {
+    Arena::bind({{"a", counting({2}, 0)}, {"b", counting({2}, 0, parse_device("cpu:1"))}});
+    FAIL() << "expected InvalidArgument";
+  } catch (const InvalidArgument& e) {
+    EXPECT_THAT(e.what(), HasSubstr("'a' is on cpu:0"));
+    EXPECT_THAT(e.what(), HasSubstr("'b' on cpu:1"));
+  }
+}
+
+TEST(Arena, ReplicatesTheLayoutOnAnotherDevice) {
+  const Device there = parse_device("cpu:1");
+  const std::size_t before = in_use(Category::parameter, there);
+  const Tensor a = counting({3}, 1);
+  const Tensor frozen = zeros({5});
+  const auto arena = Arena::bind({{"a", a}, {"frozen", frozen}});
+
+  const ArenaReplica replica = arena->replicate(there);
+
+  EXPECT_EQ(in_use(Category::parameter, there) - before, arena->layout().nbytes());
+  ASSERT_EQ(replica.tensors.size(), 2u);
+  EXPECT_EQ(replica.tensors[0].device(), there);
+  EXPECT_TRUE(replica.tensors[0].requires_grad());
+  EXPECT_FALSE(replica.tensors[1].requires_grad());
+  EXPECT_EQ(replica.arena->layout().places()[1].offset, arena->layout().places()[1].offset);
+  EXPECT_EQ(Arena::of(replica.tensors[0]), replica.arena);
+
+  mul(replica.tensors[0], 2.0).sum().backward();
+  EXPECT_EQ(replica.arena->grads(0).to_host<float>()[0], 2);
+  EXPECT_FALSE(a.grad().defined());
+  const autograd::NoGrad off;
+  Tensor(replica.tensors[0]).fill_(9);
+  EXPECT_THAT(a.to_host<float>(), ElementsAre(1, 2, 3));  // nothing is aliased
+}
+
+TEST(Arena, ObtainReusesTheArenaOfExactlyTheseTensors) {
+  const Tensor a = counting({3}, 1);
+  const Tensor b = counting({3}, 1);
+  const auto pair = Arena::bind({{"a", a, 2}, {"b", b, 5}});
+
+  EXPECT_EQ(Arena::obtain({{"b", b}, {"a", a}}), pair);
+  const auto one = Arena::obtain({{"a", a}});
+  EXPECT_NE(one, pair);
+  EXPECT_EQ(one->layout().blocks()[0].group, 2);  // its group goes with it
+  EXPECT_EQ(Arena::of(b), pair);
+  EXPECT_FALSE(pair->tensor(0).defined());
+}
+
+TEST(Arena, NoticesStorageThatWasReplaced) {
+  const Tensor a = counting({3}, 1);
+  const auto arena = Arena::bind({{"a", a}});
+
+  const Tensor elsewhere = a.detach().clone();
+  a.impl().buffer = elsewhere.impl().buffer;
+
+  EXPECT_EQ(Arena::of(a), nullptr);
+}
+
+TEST(Arena, GivesGradientsToUnfrozenTensors) {
+  Tensor a = counting({3}, 1).detach().requires_grad_(false);
+  const auto arena = Arena::bind({{"a", a}});
+  EXPECT_FALSE(arena->grads(0).defined());
+
+  a.requires_grad_();
+  arena->ensure_gradients();
+  mul(a, 4.0).sum().backward();
+
+  EXPECT_EQ(arena->grads(0).to_host<float>()[2], 4);
+}
+
+}  // namespace
+}  // namespace tandem::optim
