@@ -19,6 +19,9 @@ namespace {
 
 constexpr auto kPoll = std::chrono::milliseconds(50);
 
+/// Ends a lane because another one failed, and tells of that failure itself.
+struct Stopped {};
+
 /// The forward's context as backward runs in it.
 std::shared_ptr<const Context> backward_context(const Context& forward,
                                                 const Context& caller,
@@ -194,6 +197,8 @@ void Engine::run_lane(Lane& lane) {
     // All of this device's work is done only when no other lane can hand it tensors to free.
     const std::scoped_lock lock(mutex_);
     lane.foreign.clear();
+  } catch (const Stopped&) {
+    return;
   } catch (...) {
     fail();
     throw;
@@ -213,7 +218,7 @@ void Engine::wait_for(std::unique_lock<std::mutex>& lock, const NodeState& state
       check_alive("backward");
     }
   }
-  if (failed_) throw CommAborted("backward: stopped, since another device's part of it failed");
+  if (failed_) throw Stopped{};
 }
 
 std::vector<Tensor> Engine::take_gradients(const Node& node, NodeState& state) {
