@@ -60,7 +60,7 @@ Shape read_shape(ByteSource& source, int rank) {
 
 /// Bytes that follow the header, once they are known to be possible.
 std::size_t promised_bytes(const ByteSource& source,
-                           const IdxFile& file,
+                           const HostArray& file,
                            std::uint64_t most_bytes) {
   const std::string sizes = detail::concat("IDX sizes ", file.shape, " of ", file.dtype);
   const std::optional<std::uint64_t> nbytes = detail::checked_nbytes(file.dtype, file.shape);
@@ -107,14 +107,14 @@ void to_host_order(std::span<std::byte> bytes, std::size_t itemsize) {
 
 }  // namespace
 
-IdxFile read_idx(const std::string& path, std::uint64_t most_bytes) {
+HostArray read_idx(const std::string& path, std::uint64_t most_bytes) {
   const std::unique_ptr<ByteSource> source = detail::open_source(path);
   std::array<std::byte, 4> magic{};
   source->read(magic);
   if (magic[0] != std::byte{0} || magic[1] != std::byte{0}) {
     source->fail(0, "not an IDX file: it does not begin with two zero bytes");
   }
-  IdxFile file;
+  HostArray file;
   file.dtype = read_type(*source, magic[2]);
   const int rank = std::to_integer<int>(magic[3]);
   if (rank < 1 || rank > kMaxDims) {

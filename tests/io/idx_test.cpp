@@ -3,8 +3,6 @@
 
 #include "tandem/io/idx.hpp"
 
-#include <cstring>
-
 #include <gmock/gmock.h>
 #include <zlib.h>
 
@@ -45,29 +43,29 @@ void put_gzip(const std::string& path, const std::string& content) {
 }
 
 template <class T>
-std::vector<T> values(const IdxFile& file) {
-  std::vector<T> out(file.bytes.size() / sizeof(T));
-  std::memcpy(out.data(), file.bytes.data(), file.bytes.size());
-  return out;
+std::vector<T> elements(const std::string& path) {
+  const HostArray array = read_idx(path);
+  const std::span<const T> values = array.values<T>();
+  return {values.begin(), values.end()};
 }
 
 TEST(IdxTest, ReadsEachTypeInHostOrder) {
   const TempDir dir;
   put(dir.file("a"), idx(8, {2, 3}, "\1\2\3\4\5\377"));
-  const IdxFile bytes = read_idx(dir.file("a"));
+  const HostArray bytes = read_idx(dir.file("a"));
   EXPECT_EQ(bytes.dtype, DType::u8);
   EXPECT_EQ(bytes.shape, (Shape{2, 3}));
-  EXPECT_THAT(values<std::uint8_t>(bytes), ElementsAre(1, 2, 3, 4, 5, 255));
+  EXPECT_THAT(bytes.values<std::uint8_t>(), ElementsAre(1, 2, 3, 4, 5, 255));
 
   put(dir.file("b"), idx(12, {2}, big_endian(0x01020304) + big_endian(0xFFFFFFFE)));
-  EXPECT_THAT(values<std::int32_t>(read_idx(dir.file("b"))), ElementsAre(16909060, -2));
+  EXPECT_THAT(elements<std::int32_t>(dir.file("b")), ElementsAre(16909060, -2));
 
   put(dir.file("c"),
       idx(13, {2}, big_endian(0x3FC00000) + big_endian(0xC2280000)));  // IEEE 754: 1.5, -42
-  EXPECT_THAT(values<float>(read_idx(dir.file("c"))), ElementsAre(1.5f, -42.0f));
+  EXPECT_THAT(elements<float>(dir.file("c")), ElementsAre(1.5f, -42.0f));
 
   put(dir.file("d"), idx(14, {1, 1}, big_endian(0x3FF80000) + big_endian(1)));  // 1.5 and one bit
-  EXPECT_THAT(values<double>(read_idx(dir.file("d"))), ElementsAre(1.5 + 0x1p-52));
+  EXPECT_THAT(elements<double>(dir.file("d")), ElementsAre(1.5 + 0x1p-52));
 }
 
 TEST(IdxTest, GzipIsToldByContentNotByName) {
@@ -76,7 +74,7 @@ TEST(IdxTest, GzipIsToldByContentNotByName) {
   put_gzip(dir.file("plain-name"), content);
   put(dir.file("name.gz"), content);
   for (const char* name : {"plain-name", "name.gz"}) {
-    EXPECT_THAT(values<char>(read_idx(dir.file(name))), ElementsAre('a', 'b', 'c')) << name;
+    EXPECT_THAT(elements<std::uint8_t>(dir.file(name)), ElementsAre('a', 'b', 'c')) << name;
   }
 }
 

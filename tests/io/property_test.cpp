@@ -98,7 +98,7 @@ RC_GTEST_PROP(IdxProperty, WhatIsEncodedIsReadBack, ()) {
 
   const TempDir dir;
   put(dir.file("x"), content + data);
-  const IdxFile file = read_idx(dir.file("x"));
+  const HostArray file = read_idx(dir.file("x"));
   RC_ASSERT(file.dtype == t.dtype);
   RC_ASSERT(file.shape == t.shape);
   RC_ASSERT(file.bytes == t.bytes);

@@ -45,7 +45,9 @@ class TempDir {
 };
 
 inline void put(const std::string& path, const std::string& content) {
-  std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
+  std::filesystem::remove(
+      path);  // some file systems sync a file that is cut to nothing and written again
+  std::ofstream(path, std::ios::binary) << content;
 }
 
 inline std::string get(const std::string& path) {

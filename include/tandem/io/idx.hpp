@@ -2,29 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
-#include "tandem/core/dtype.hpp"
-#include "tandem/core/shape.hpp"
+#include "tandem/io/host_array.hpp"
 
 namespace tandem {
-
-/// One array in the IDX format of the MNIST data sets.
-struct IdxFile {
-  DType dtype = DType::u8;
-  Shape shape;
-  /// Row-major, in this machine's byte order; shape and dtype give its size.
-  std::vector<std::byte> bytes;
-};
 
 /// Most bytes that read_idx takes without being told otherwise: 4 GiB.
 inline constexpr std::uint64_t kIdxMostBytes = std::uint64_t{1} << 32;
 
-/// Reads an IDX file of u8, i32, f32 or f64, plain or compressed by gzip (told by its first bytes,
-/// not its name).
+/// Reads an IDX file (the format of the MNIST data sets) of u8, i32, f32 or f64, plain or
+/// compressed by gzip (told by its first bytes, not its name).
 ///
 /// What the header promises is checked before memory is taken: against the file's size, or, for
 /// gzip, against what a file of this size can inflate to. Inflating stops at the promised size.
@@ -37,6 +26,6 @@ inline constexpr std::uint64_t kIdxMostBytes = std::uint64_t{1} << 32;
 ///                    inflated data where the text says so.
 /// @source Y. LeCun, C. Cortes, C. Burges, "The MNIST database", section "File formats"; RFC 1952
 /// (gzip).
-IdxFile read_idx(const std::string& path, std::uint64_t most_bytes = kIdxMostBytes);
+HostArray read_idx(const std::string& path, std::uint64_t most_bytes = kIdxMostBytes);
 
 }  // namespace tandem

@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "tandem/core/check.hpp"
+#include "tandem/core/dtype.hpp"
+#include "tandem/core/shape.hpp"
+#include "tandem/tensor/tensor.hpp"
+
+namespace tandem {
+
+/// A dense row-major array in plain host memory, which belongs to no device and counts against no
+/// limit.
+///
+/// What files hold and what loader threads prepare, before a tensor takes it.
+struct HostArray {
+  HostArray() = default;
+  /// Zeros. @throws InvalidArgument  a negative size, or more bytes than 2^63 - 1.
+  HostArray(DType type, const Shape& sizes);
+
+  DType dtype = DType::u8;
+  Shape shape = {0};
+  /// In this machine's byte order; a bool is 0 or 1.
+  std::vector<std::byte> bytes;
+
+  /// The elements. @throws InvalidArgument  `T` is not the array's dtype.
+  template <Element T>
+  std::span<const T> values() const& {
+    check(dtype_of<T>());
+    return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
+  }
+  template <Element T>
+  std::span<T> values() & {
+    check(dtype_of<T>());
+    return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
+  }
+  template <Element T>
+  std::span<const T> values() const&& = delete;  // of an array that is about to go away
+
+ private:
+  void check(DType asked) const {
+    TANDEM_CHECK(asked == dtype, "HostArray: holds ", dtype, ", asked for ", asked);
+  }
+};
+
+/// A tensor of its own memory on `device`; the bytes count as a copy from the host.
+///
+/// @throws OutOfMemory  the device's limit.
+Tensor to_tensor(const HostArray& array, Device device = {});
+/// The elements of `x`, on whatever device and in whatever layout. Reads the device.
+HostArray to_host_array(const Tensor& x);
+
+}  // namespace tandem

@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "tandem/io/safetensors.hpp"
+#include "tandem/tensor/tensor.hpp"
+
+namespace tandem {
+
+/// Reads one tensor of an open safetensors file to `device`.
+///
+/// @throws FileError    as SafetensorsFile::read.
+/// @throws OutOfMemory  the device's limit.
+Tensor read_tensor(const SafetensorsFile& file, const SafetensorsEntry& entry, Device device = {});
+
+/// Reads every tensor of a safetensors file to `device`, by name.
+///
+/// @throws FileError, OutOfMemory  as SafetensorsFile and read_tensor.
+std::map<std::string, Tensor> load_safetensors(const std::string& path, Device device = {});
+
+/// Writes tensors of any device and layout to a safetensors file, in one step: see
+/// write_safetensors.
+///
+/// Reads the devices; at most one tensor at a time is held in host memory.
+///
+/// @throws InvalidArgument, FileError  as write_safetensors; the old file is as it was.
+void save_safetensors(const std::string& path,
+                      const std::map<std::string, Tensor>& tensors,
+                      const SafetensorsMetadata& metadata = {});
+
+}  // namespace tandem

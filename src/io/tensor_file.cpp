@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/io/tensor_file.hpp"
+
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "tandem/core/check.hpp"
+#include "tandem/io/host_array.hpp"
+
+#include "io/safetensors_header.hpp"
+
+namespace tandem {
+
+Tensor read_tensor(const SafetensorsFile& file, const SafetensorsEntry& entry, Device device) {
+  HostArray array(entry.dtype, entry.shape);
+  file.read(entry, array.bytes);
+  return to_tensor(array, device);
+}
+
+std::map<std::string, Tensor> load_safetensors(const std::string& path, Device device) {
+  const SafetensorsFile file(path);
+  std::map<std::string, Tensor> tensors;
+  for (const SafetensorsEntry& entry : file.entries()) {
+    tensors.emplace(entry.name, read_tensor(file, entry, device));
+  }
+  return tensors;
+}
+
+void save_safetensors(const std::string& path,
+                      const std::map<std::string, Tensor>& tensors,
+                      const SafetensorsMetadata& metadata) {
+  std::vector<detail::HeaderTensor> described;
+  std::vector<const Tensor*> sources;
+  for (const auto& [name, x] : tensors) {
+    TANDEM_CHECK(x.defined(), "save_safetensors: the tensor '", name, "' is undefined");
+    described.push_back({.name = name, .dtype = x.dtype(), .shape = x.shape()});
+    sources.push_back(&x);
+  }
+  HostArray held;
+  detail::write_safetensors(path, std::move(described), metadata, [&](std::size_t i) {
+    held = to_host_array(*sources[i]);
+    return std::span<const std::byte>(held.bytes);
+  });
+}
+
+}  // namespace tandem
