@@ -70,7 +70,8 @@ TEST(TensorFileTest, AnUndefinedTensorIsNamedAndTheOldFileStays) {
 TEST(TensorFileTest, ADevicesLimitHoldsAndNothingIsLeftBehind) {
   const TempDir dir;
   save_safetensors(dir.file("x"), {{"big", zeros({1000})}});
-  const Device small = configure_devices("cpu:3@2KiB").at(2);
+  const Device small{DeviceType::cpu, 2};
+  logical_device(small).set_limit(2048);
   EXPECT_THROW(load_safetensors(dir.file("x"), small), OutOfMemory);
   EXPECT_EQ(logical_device(small).memory_stats().in_use, 0u);
 }

@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/data/idx_dataset.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "tandem/core/check.hpp"
+#include "tandem/core/error.hpp"
+#include "tandem/io/idx.hpp"
+
+#include "data/indices.hpp"
+
+namespace tandem::data {
+namespace {
+
+using tandem::detail::concat;
+
+HostArray read_bytes(const std::string& path, int rank, const char* what) {
+  HostArray array = read_idx(path);
+  if (array.dtype != DType::u8 || array.shape.size() != rank) {
+    throw FileError(path,
+                    2,
+                    concat(what,
+                           " must be u8 of ",
+                           rank,
+                           " dimensions, the file holds ",
+                           array.dtype,
+                           ' ',
+                           array.shape));
+  }
+  return array;
+}
+
+/// The `count` images at `indices` from `source`, through a table of the 256 values that a byte can
+/// mean.
+template <class T>
+void convert(const HostArray& source,
+             std::span<const std::int64_t> indices,
+             const ImageOptions& options,
+             HostArray& out) {
+  std::array<T, 256> table{};
+  for (std::size_t b = 0; b < table.size(); ++b) {
+    table[b] = static_cast<T>((static_cast<double>(b) / 255 - options.mean) / options.stddev);
+  }
+  const std::span<const std::uint8_t> all = source.values<std::uint8_t>();
+  const auto size = static_cast<std::size_t>(source.shape[1] * source.shape[2]);
+  auto target = out.values<T>().begin();
+  for (const std::int64_t i : indices) {
+    const auto image = all.subspan(static_cast<std::size_t>(i) * size, size);
+    target = std::ranges::transform(image, target, [&](std::uint8_t b) { return table[b]; }).out;
+  }
+}
+
+}  // namespace
+
+IdxDataset::IdxDataset(const std::string& images,
+                       const std::string& labels,
+                       const ImageOptions& options)
+    : images_(read_bytes(images, 3, "images")),
+      labels_(read_bytes(labels, 1, "labels")),
+      options_(options) {
+  TANDEM_CHECK(
+      options.stddev > 0, "IdxDataset: stddev is ", options.stddev, ", it must be above zero");
+  TANDEM_CHECK(
+      is_float(options.dtype), "IdxDataset: images become f32 or f64, got ", options.dtype);
+  if (labels_.shape[0] != size()) {
+    throw FileError(
+        labels, 4, concat(labels_.shape[0], " labels for ", size(), " images of ", images));
+  }
+  const std::span<const std::uint8_t> values = std::as_const(labels_).values<std::uint8_t>();
+  const auto bad =
+      std::ranges::find_if(values, [&](std::uint8_t v) { return v >= options.classes; });
+  if (bad == values.end()) return;
+  constexpr std::int64_t kHeader = 8;
+  throw FileError(labels,
+                  kHeader + (bad - values.begin()),
+                  concat("label ",
+                         static_cast<int>(*bad),
+                         " of sample ",
+                         bad - values.begin(),
+                         " is none of 0 to ",
+                         options.classes - 1));
+}
+
+std::vector<HostArray> IdxDataset::get(std::span<const std::int64_t> indices) const {
+  check_indices(indices, size());
+  const auto n = static_cast<std::int64_t>(indices.size());
+  std::vector<HostArray> parts{
+      HostArray(options_.dtype, {n, 1, images_.shape[1], images_.shape[2]}),
+      HostArray(DType::i64, {n})};
+  with_float(options_.dtype, [&]<class T>() { convert<T>(images_, indices, options_, parts[0]); });
+  const std::span<const std::uint8_t> labels = labels_.values<std::uint8_t>();
+  std::ranges::transform(indices, parts[1].values<std::int64_t>().begin(), [&](std::int64_t i) {
+    return std::int64_t{labels[static_cast<std::size_t>(i)]};
+  });
+  return parts;
+}
+
+}  // namespace tandem::data

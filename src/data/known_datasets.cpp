@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "tandem/core/error.hpp"
+#include "tandem/data/idx_dataset.hpp"
+
+namespace tandem::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A data set with MNIST's file names: where it may be, and how its bytes are scaled.
+struct Known {
+  const char* name;
+  std::vector<fs::path> places;
+  double mean;
+  double stddev;
+  const char* remedy;
+};
+
+bool is_file(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+/// The first of `places` that holds any of the data set's files.
+fs::path find_directory(const Known& known) {
+  for (const fs::path& place : known.places) {
+    if (is_file(place / "train-images-idx3-ubyte") || is_file(place / "train-images-idx3-ubyte.gz"))
+      return place;
+  }
+  std::string tried;
+  for (const fs::path& place : known.places)
+    tried += (tried.empty() ? "" : ", ") + place.string();
+  throw FileError(known.places.back().string(),
+                  -1,
+                  std::string("the data set ") + known.name + " is not there (looked in " + tried +
+                      "); " + known.remedy);
+}
+
+std::string find_file(const fs::path& dir, const std::string& name, const Known& known) {
+  const fs::path plain = dir / name;
+  const fs::path packed = dir / (name + ".gz");
+  if (is_file(plain)) return plain.string();
+  if (is_file(packed)) return packed.string();
+  throw FileError(
+      packed.string(), -1, std::string("no such file, nor without .gz; ") + known.remedy);
+}
+
+std::shared_ptr<const IdxDataset> load(Known known, Split split, const LoadOptions& options) {
+  if (!options.dir.empty()) known.places = {options.dir};
+  const fs::path dir = find_directory(known);
+  const std::string part = split == Split::train ? "train" : "t10k";
+  return std::make_shared<const IdxDataset>(
+      find_file(dir, part + "-images-idx3-ubyte", known),
+      find_file(dir, part + "-labels-idx1-ubyte", known),
+      ImageOptions{.dtype = options.dtype, .mean = known.mean, .stddev = known.stddev});
+}
+
+std::vector<fs::path> places(const char* name, const std::vector<fs::path>& more) {
+  std::vector<fs::path> all;
+  if (const char* root = std::getenv("TANDEM_DATA_DIR"); root != nullptr && *root != '\0')
+    all.push_back(fs::path(root) / name);
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+/// share/tandem of the installation that the running program is a part of.
+fs::path beside_program() {
+  std::error_code ignored;
+  return fs::read_symlink("/proc/self/exe", ignored).parent_path().parent_path() / TANDEM_DATADIR;
+}
+
+}  // namespace
+
+std::shared_ptr<const IdxDataset> load_fashion_mnist(Split split, const LoadOptions& options) {
+  return load(
+      {.name = "fashion-mnist",
+       .places = places("fashion-mnist", {"/usr/share/datasets/fashion-mnist"}),
+       .mean = 0.2860,
+       .stddev = 0.3530,
+       .remedy = "install Debian's package dataset-fashion-mnist (apt-get install "
+                 "dataset-fashion-mnist), pass "
+                 "the directory of its files, or set TANDEM_DATA_DIR to the directory above it"},
+      split,
+      options);
+}
+
+std::shared_ptr<const IdxDataset> load_digits(Split split, const LoadOptions& options) {
+  return load({.name = "digits",
+               .places = places("digits",
+                                {beside_program() / "digits",
+                                 fs::path(TANDEM_INSTALLED_DATA) / "digits",
+                                 fs::path(TANDEM_SOURCE_DATA) / "digits"}),
+               .mean = 0.3054,
+               .stddev = 0.3753,
+               .remedy = "pass the directory of its files (tandem's sources hold them in "
+                         "examples/data/digits), or set "
+                         "TANDEM_DATA_DIR to the directory above it"},
+              split,
+              options);
+}
+
+}  // namespace tandem::data
