@@ -32,9 +32,9 @@ struct SafetensorsEntry {
 /// A safetensors file open for reading: its header is read and checked, its tensors are read when
 /// asked for.
 ///
-/// Stricter than the reference reader: duplicate keys, unknown fields, a bool other than 0 and 1,
-/// and more than kMaxDims dimensions are refused too. Dtypes: F32, F64, I32, I64, U8, BOOL.
-/// Thread-safe.
+/// Stricter than the reference reader, which accepts duplicate keys, unknown fields, null for the
+/// metadata, white space other than blanks around the header, and a bool other than 0 and 1. At
+/// most kMaxDims dimensions. Dtypes: F32, F64, I32, I64, U8, BOOL. Thread-safe.
 ///
 /// @source https://github.com/huggingface/safetensors, README, section "Format".
 class SafetensorsFile {
