@@ -6,7 +6,8 @@ find_package(ZLIB REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(fmt REQUIRED)
 find_path(TANDEM_RANDOM123_INCLUDE NAMES Random123/philox.h REQUIRED)
-mark_as_advanced(TANDEM_RANDOM123_INCLUDE)
+find_path(TANDEM_XXHASH_INCLUDE NAMES xxhash.h REQUIRED)
+mark_as_advanced(TANDEM_RANDOM123_INCLUDE TANDEM_XXHASH_INCLUDE)
 
 set(TANDEM_HAS_CUDA false)
 if(TANDEM_CUDA)
@@ -35,7 +36,7 @@ endif()
 # headers alone only the folder is taken, so that it ends with our own build.
 function(tandem_link_dependencies target)
   target_include_directories(${target} SYSTEM PRIVATE
-    "${TANDEM_RANDOM123_INCLUDE}" "${TANDEM_THRUST_INCLUDE}"
+    "${TANDEM_RANDOM123_INCLUDE}" "${TANDEM_THRUST_INCLUDE}" "${TANDEM_XXHASH_INCLUDE}"
     $<TARGET_PROPERTY:nlohmann_json::nlohmann_json,INTERFACE_INCLUDE_DIRECTORIES>)
   target_link_libraries(${target} PRIVATE
     Threads::Threads OpenBLASSerial::OpenBLASSerial TBB::tbb ZLIB::ZLIB)

@@ -28,29 +28,54 @@ struct RowDims {
   }
 };
 
-struct Offsets {
-  std::int64_t x = 0;
-  std::int64_t y = 0;
-  std::int64_t mask = 0;
-};
-
-Offsets place_in_row(const RowDims& row, bool dense, std::int64_t place) {
-  if (dense) return {place, place, place};
-  Offsets at;
-  for (int d = row.shape.size() - 1; d >= 0; --d) {
-    const std::int64_t i = place % row.shape.data()[d];
-    place /= row.shape.data()[d];
-    at.x += i * row.x.data()[d];
-    at.y += i * row.y.data()[d];
-    at.mask += i * row.mask.data()[d];
-  }
-  return at;
-}
-
 // One Philox key for the whole mask: the counter is then free for row and place.
 std::uint64_t mask_key(const DropoutKey& key) {
   return wide(philox(key.seed, key.forward, key.path_hash), 0);
 }
+
+constexpr std::int64_t kWords = 4;    // of a Philox block
+constexpr std::int64_t kChunk = 256;  // words drawn at once, then used as vectors
+
+template <class T>
+struct Apply {
+  std::uint32_t threshold;  // a word below it drops
+  T scale;
+  T* y;
+  const T* x;
+  bool* mask;
+
+  void element(std::uint32_t word,
+               std::int64_t at_x,
+               std::int64_t at_y,
+               std::int64_t at_mask) const {
+    const bool keep = word >= threshold;
+    y[at_y] = keep ? x[at_x] * scale : T(0);
+    mask[at_mask] = keep;
+  }
+  // Places [first, first + n) of a dense row.
+  void dense(const std::uint32_t* words, std::int64_t first, std::int64_t n) const {
+#pragma GCC ivdep
+    for (std::int64_t i = 0; i < n; ++i)
+      element(words[i], first + i, first + i, first + i);
+  }
+  void strided(const std::uint32_t* words,
+               const RowDims& row,
+               std::int64_t first,
+               std::int64_t n) const {
+    for (std::int64_t i = 0; i < n; ++i) {
+      std::int64_t place = first + i;
+      std::int64_t at_x = 0, at_y = 0, at_mask = 0;
+      for (int d = row.shape.size() - 1; d >= 0; --d) {
+        const std::int64_t k = place % row.shape.data()[d];
+        place /= row.shape.data()[d];
+        at_x += k * row.x.data()[d];
+        at_y += k * row.y.data()[d];
+        at_mask += k * row.mask.data()[d];
+      }
+      element(words[i], at_x, at_y, at_mask);
+    }
+  }
+};
 
 template <class T>
 void run(const HostStream& s,
@@ -60,31 +85,36 @@ void run(const HostStream& s,
          const View& x,
          const View& y,
          const View& mask) {
-  constexpr std::int64_t kWords = 4;
   const RowDims row(row_dim, x, y, mask);
   const bool dense = row.dense();
   const std::int64_t places = numel(row.shape);
-  const std::int64_t draws = (places + kWords - 1) / kWords;
-  const std::int64_t rows = x.shape[row_dim];
+  const std::int64_t chunks = (places + kChunk - 1) / kChunk;
   const std::uint64_t k = mask_key(key);
-  const auto threshold = static_cast<std::uint64_t>(p * 0x1p32);  // a word below it drops
-  const T scale = T(1 / (1 - p));
-  for_each_range(s, rows * draws, kGrain / kWords, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t r = i / draws;
-      const std::int64_t first = i % draws * kWords;
-      const auto words = philox(k,
-                                static_cast<std::uint64_t>(key.first_row + r),
-                                static_cast<std::uint64_t>(first / kWords));
-      for (std::int64_t w = 0; w < std::min(kWords, places - first); ++w) {
-        const Offsets at = place_in_row(row, dense, first + w);
-        const bool keep = words.v[w] >= threshold;
-        const T value = x.as<const T>()[r * x.strides[row_dim] + at.x];
-        y.as<T>()[r * y.strides[row_dim] + at.y] = keep ? value * scale : T(0);
-        mask.as<bool>()[r * mask.strides[row_dim] + at.mask] = keep;
-      }
-    }
-  });
+  const auto threshold = static_cast<std::uint32_t>(p * 0x1p32);
+  for_each_range(
+      s, x.shape[row_dim] * chunks, kGrain / kChunk / 4, [&](std::int64_t begin, std::int64_t end) {
+        std::uint32_t words[kChunk];
+        for (std::int64_t i = begin; i < end; ++i) {
+          const std::int64_t r = i / chunks;
+          const std::int64_t first = i % chunks * kChunk;
+          const std::int64_t n = std::min(kChunk, places - first);
+          const Apply<T> apply{threshold,
+                               T(1 / (1 - p)),
+                               y.as<T>() + r * y.strides[row_dim],
+                               x.as<const T>() + r * x.strides[row_dim],
+                               mask.as<bool>() + r * mask.strides[row_dim]};
+          for (std::int64_t w = 0; w < n; w += kWords) {
+            const auto block = philox(k,
+                                      static_cast<std::uint64_t>(key.first_row + r),
+                                      static_cast<std::uint64_t>((first + w) / kWords));
+            std::copy_n(block.v, kWords, words + w);
+          }
+          if (dense)
+            apply.dense(words, first, n);
+          else
+            apply.strided(words, row, first, n);
+        }
+      });
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include "tandem/ops/index.hpp"
 
+#include <algorithm>
+
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/dispatch.hpp"
@@ -85,8 +87,18 @@ void check_index(const char* op,
   if (at < 0) [[likely]]
     return;
   const auto value = static_cast<std::int64_t>(index.reshape({-1}).select(0, at).item());
-  throw InvalidArgument(
-      detail::concat(op, ": ", what, ' ', value, " in row ", at, " is outside of [0, ", size, ")"));
+  const std::int64_t row =
+      at / (index.numel() / std::max<std::int64_t>(1, index.ndim() == 0 ? 1 : index.shape()[0]));
+  throw InvalidArgument(detail::concat(op,
+                                       ": ",
+                                       what,
+                                       ' ',
+                                       value,
+                                       " in row ",
+                                       context().rows.begin + row,
+                                       " is outside of [0, ",
+                                       size,
+                                       ")"));
 }
 
 Tensor cat(const std::vector<Tensor>& parts, int dim) {

@@ -18,6 +18,13 @@ namespace {
 
 /// In-place ops do not go on the tape: they would change what it has saved.
 void check_in_place(const char* name, const Tensor& x, const Tensor& source = {}) {
+  for (int d = 0; d < x.ndim(); ++d) {
+    TANDEM_CHECK(x.strides()[d] != 0 || x.shape()[d] <= 1,
+                 name,
+                 ": elements of ",
+                 x.describe(),
+                 " share memory, since it was expanded; clone() it first");
+  }
   if (!context().grad_enabled) return;
   TANDEM_CHECK(
       !x.requires_grad() || !x.is_leaf(),

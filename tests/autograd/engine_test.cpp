@@ -185,6 +185,12 @@ TEST(EngineTest, EachDeviceRunsItsOwnNodes) {
   EXPECT_NE(of_b, std::this_thread::get_id());
 }
 
+TEST(EngineTest, ExpandedGradientsAddUp) {
+  const Tensor x = ones({2, 3}).requires_grad_();
+  (sum(x) + sum(x) * 2.0).backward();
+  EXPECT_THAT(x.grad().to_doubles(), testing::Each(3));
+}
+
 TEST(EngineTest, FailureOnOneDeviceEndsTheOthers) {
   const Device b{DeviceType::cpu, 1};
   const Tensor x = leaf({1});

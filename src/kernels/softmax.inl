@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Functors of softmax and cross entropy, for both backends: one call per row of classes.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "kernels/for_each.hpp"
+
+namespace tandem::kernels {
+
+/// Elements along one dimension.
+template <class T>
+struct Line {
+  T* data;
+  std::int64_t stride;
+  TANDEM_HD T& operator[](std::int64_t i) const { return data[i * stride]; }
+};
+
+/// What turns scores into probabilities: exp(x - most) / total.
+template <class T>
+struct Normaliser {
+  T most;
+  double total;
+  TANDEM_HD T log() const { return static_cast<T>(std::log(total)); }
+
+  TANDEM_HD static Normaliser of(Line<const T> x, std::int64_t n) {
+    T most = x[0];
+    for (std::int64_t i = 1; i < n; ++i)
+      most = x[i] > most ? x[i] : most;
+    double total = 0;
+    for (std::int64_t i = 0; i < n; ++i)
+      total += std::exp(x[i] - most);
+    return {most, total};
+  }
+};
+
+template <class T>
+TANDEM_HD void softmax_line(std::int64_t n, Line<const T> x, Line<T> y) {
+  const auto norm = Normaliser<T>::of(x, n);
+  const T share = static_cast<T>(1 / norm.total);
+  for (std::int64_t i = 0; i < n; ++i)
+    y[i] = std::exp(x[i] - norm.most) * share;
+}
+
+template <class T>
+TANDEM_HD void log_softmax_line(std::int64_t n, Line<const T> x, Line<T> y) {
+  const auto norm = Normaliser<T>::of(x, n);
+  const T log = norm.log();
+  for (std::int64_t i = 0; i < n; ++i)
+    y[i] = (x[i] - norm.most) - log;
+}
+
+template <class T>
+TANDEM_HD void softmax_grad_line(std::int64_t n, Line<const T> dy, Line<const T> y, Line<T> dx) {
+  double total = 0;
+  for (std::int64_t i = 0; i < n; ++i)
+    total += dy[i] * y[i];
+  const T sum = static_cast<T>(total);
+  for (std::int64_t i = 0; i < n; ++i)
+    dx[i] = y[i] * (dy[i] - sum);
+}
+
+template <class T>
+TANDEM_HD void log_softmax_grad_line(std::int64_t n,
+                                     Line<const T> dy,
+                                     Line<const T> y,
+                                     Line<T> dx) {
+  double total = 0;
+  for (std::int64_t i = 0; i < n; ++i)
+    total += dy[i];
+  const T sum = static_cast<T>(total);
+  for (std::int64_t i = 0; i < n; ++i)
+    dx[i] = dy[i] - std::exp(y[i]) * sum;
+}
+
+template <class T>
+TANDEM_HD T negative_log_likelihood(std::int64_t n, Line<const T> x, std::int64_t label) {
+  const auto norm = Normaliser<T>::of(x, n);
+  return norm.log() - (x[label] - norm.most);
+}
+
+template <class T>
+TANDEM_HD void cross_entropy_grad_line(
+    std::int64_t n, Line<const T> x, std::int64_t label, T scale, Line<T> dx) {
+  const auto norm = Normaliser<T>::of(x, n);
+  const T share = static_cast<T>(1 / norm.total);
+  for (std::int64_t i = 0; i < n; ++i)
+    dx[i] = scale * (std::exp(x[i] - norm.most) * share);
+  dx[label] -= scale;
+}
+
+}  // namespace tandem::kernels
