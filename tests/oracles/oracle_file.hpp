@@ -82,7 +82,8 @@ void expect_close(const Tensor& actual,
 /// For a result in f64 or f32.
 Tolerance tolerance_of(DType dtype);
 
-/// Runs every case of `family`, forward and backward, and EXPECTs PyTorch's values.
+/// Runs every case of `family`, forward and backward, and EXPECTs PyTorch's values: for gradients
+/// from backward, whose kernels may be fused, and from the formulas that create_graph uses.
 ///
 /// @param dtype  f64, or f32: then cases whose numbers f32 cannot hold are passed over.
 void check_family(const std::string& family, const Ops& ops, DType dtype);
