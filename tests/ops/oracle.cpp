@@ -72,8 +72,8 @@ Run run(const Case& c, const Op& op, DType type, Backward backward) {
 }
 
 void expect_case(const Case& c, const Op& op, DType type, Backward backward) {
-  // PyTorch's own variance is 3e-12 from the exact one where the mean is a million.
-  const double narrow = c.name.find("far_from_zero") != std::string::npos ? 1e-11 : 1e-12;
+  // PyTorch's own variance is 2e-11 from the exact one where the mean is a million.
+  const double narrow = c.name.find("far_from_zero") != std::string::npos ? 1e-10 : 1e-12;
   const double tolerance = type == DType::f64 ? narrow : 2e-5;
   const std::string how =
       std::string(name(type)) + (backward == Backward::fused ? ", fused" : ", formula");

@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/ops/elementwise.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include <gmock/gmock.h>
+
+#include "tandem/ops/activation.hpp"
+#include "tandem/runtime/context.hpp"
+#include "tandem/tensor/factories.hpp"
+
+#include "ops/error_of.hpp"
+
+namespace tandem {
+namespace {
+
+using testing::AllOf;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+TEST(ElementwiseTest, WrongShapesNameBoth) {
+  const Tensor a = ones({2, 3}), b = ones({4});
+  EXPECT_THAT(error_of([&] { add(a, b); }),
+              AllOf(HasSubstr("add"), HasSubstr("(2, 3)"), HasSubstr("(4)")));
+  EXPECT_THAT(error_of([&] { lt(a, b); }),
+              AllOf(HasSubstr("lt"), HasSubstr("(2, 3)"), HasSubstr("(4)")));
+  EXPECT_THAT(error_of([&] { where(gt(b, 0.0), a, a); }),
+              AllOf(HasSubstr("(2, 3)"), HasSubstr("(4)")));
+}
+
+TEST(ElementwiseTest, DevicesThatDifferAreNamed) {
+  const Tensor a = ones({2}), b = ones({2}, {.device = {DeviceType::cpu, 1}});
+  EXPECT_THAT(error_of([&] { a* b; }),
+              AllOf(HasSubstr("mul"), HasSubstr("cpu:0"), HasSubstr("cpu:1")));
+}
+
+TEST(ElementwiseTest, BoolHasNoDifferenceOrNegative) {
+  const Tensor x = ones({2}, {.dtype = DType::boolean});
+  EXPECT_THAT(error_of([&] { x - x; }), HasSubstr("ne(a, b)"));
+  EXPECT_THAT(error_of([&] { -x; }), HasSubstr("bool"));
+  EXPECT_THAT(error_of([&] { where(ones({2}), x, x); }), HasSubstr("bool"));
+}
+
+TEST(ElementwiseTest, NumbersTakeTheTensorsType) {
+  const Tensor i = tensor<std::int32_t>({3, 4});
+  EXPECT_EQ((i * 2.0).dtype(), DType::i32);
+  EXPECT_THAT((i * 2.0).to_doubles(), ElementsAre(6, 8));
+  EXPECT_EQ((i + 0.5).dtype(), DType::f32);
+  EXPECT_THAT((i + 0.5).to_doubles(), ElementsAre(3.5, 4.5));
+  EXPECT_EQ((tensor({1.0}) * 2.0).dtype(), DType::f64);
+  EXPECT_EQ((tensor({true}) * 3.0).dtype(), DType::i64);
+  EXPECT_EQ((i / i).dtype(), DType::f32);
+  EXPECT_EQ(exp(i).dtype(), DType::f32);
+  EXPECT_EQ(gt(i, 3.5).dtype(), DType::boolean);
+  EXPECT_THAT(gt(i, 3.5).to_doubles(), ElementsAre(0, 1));
+}
+
+TEST(ElementwiseTest, NaNWins) {
+  const Tensor x = tensor({1.0, kNaN, 2.0}), y = tensor({kNaN, 1.0, 3.0});
+  for (const Tensor& z : {maximum(x, y), minimum(x, y)}) {
+    EXPECT_TRUE(std::isnan(z.to_doubles()[0]));
+    EXPECT_TRUE(std::isnan(z.to_doubles()[1]));
+  }
+  EXPECT_TRUE(std::isnan(relu(x).to_doubles()[1]));
+  EXPECT_THAT(isfinite(tensor({kNaN, HUGE_VAL, -HUGE_VAL, 1.0})).to_doubles(),
+              ElementsAre(0, 0, 0, 1));
+}
+
+TEST(ElementwiseTest, ChannelsLastStaysSo) {
+  const Tensor x = randn({2, 3, 4, 5}).contiguous(MemoryFormat::channels_last);
+  const Tensor bias = randn({3, 1, 1});
+  EXPECT_TRUE(relu(x).is_contiguous(MemoryFormat::channels_last));
+  EXPECT_TRUE((x + bias).is_contiguous(MemoryFormat::channels_last));
+  EXPECT_TRUE((bias * x).is_contiguous(MemoryFormat::channels_last));
+  EXPECT_EQ((x + bias).to_doubles(), (x.contiguous() + bias).to_doubles());
+}
+
+TEST(ElementwiseTest, ThreadsChangeNothing) {
+  const Tensor x = randn({63, 1021}), y = randn({1021, 63}).t();
+  const std::vector<double> one = (x * y + tanh(x)).to_doubles();
+  const ContextScope scope([](Context& c) { c.threads = 3; });
+  EXPECT_EQ((x * y + tanh(x)).to_doubles(), one);
+}
+
+/// Each element once, whatever the sizes and strides are.
+TEST(ElementwiseTest, ReachesEveryElementOfAnyLayout) {
+  for (const Dims& order :
+       {Dims{0, 1, 2, 3}, Dims{3, 1, 0, 2}, Dims{2, 3, 1, 0}, Dims{0, 2, 3, 1}}) {
+    const Tensor base = arange(0, 2 * 3 * 5 * 7).reshape({2, 3, 5, 7});
+    const Tensor x = base.permute(order);
+    const std::vector<double> values = x.to_doubles();
+    const std::vector<double> doubled = (x + x.clone()).to_doubles();
+    for (std::size_t i = 0; i < values.size(); ++i)
+      ASSERT_EQ(doubled[i], 2 * values[i]) << order << " at " << i;
+  }
+}
+
+TEST(ElementwiseTest, WhereTakesBothBranches) {
+  const Tensor x = tensor({1.0, -2.0, 3.0});
+  EXPECT_THAT(where(gt(x, 0.0), x, 0.0).to_doubles(), ElementsAre(1, 0, 3));
+  EXPECT_THAT(where(gt(x, 5.0), x, -x).to_doubles(), ElementsAre(-1, 2, -3));
+  EXPECT_THAT(where(scalar(1, {.dtype = DType::boolean}), x, 9.0).to_doubles(),
+              ElementsAre(1, -2, 3));
+}
+
+}  // namespace
+}  // namespace tandem

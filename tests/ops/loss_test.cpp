@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/ops/loss.hpp"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+
+#include "tandem/ops/activation.hpp"
+#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/index.hpp"
+#include "tandem/ops/reduce.hpp"
+#include "tandem/runtime/context.hpp"
+#include "tandem/tensor/factories.hpp"
+
+#include "ops/error_of.hpp"
+
+namespace tandem {
+namespace {
+
+using testing::AllOf;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(LossTest, BadLabelNamesRowAndLabel) {
+  const Tensor logits = randn({4, 10});
+  const Tensor labels = tensor<std::int64_t>({3, 9, 10, -1});
+  EXPECT_THAT(error_of([&] { cross_entropy(logits, labels); }),
+              AllOf(HasSubstr("label 10"), HasSubstr("row 2"), HasSubstr("[0, 10)")));
+  // In a replica the row is that of the whole batch.
+  const ContextScope scope([](Context& c) { c.rows = {100, 104}; });
+  EXPECT_THAT(error_of([&] { cross_entropy(logits, labels); }), HasSubstr("row 102"));
+  const Tensor image = randn({2, 3, 2}), map = tensor<std::int64_t>({0, 1, 2, 5}).reshape({2, 2});
+  EXPECT_THAT(error_of([&] { cross_entropy(image, map); }),
+              AllOf(HasSubstr("label 5"), HasSubstr("row 101")));
+}
+
+TEST(LossTest, WrongShapesAndTypesAreNamed) {
+  const Tensor logits = randn({4, 3});
+  EXPECT_THAT(error_of([&] {
+                cross_entropy(logits, tensor<std::int64_t>({1, 2}));
+              }),
+              AllOf(HasSubstr("(4, 3)"), HasSubstr("(2)")));
+  EXPECT_THAT(error_of([&] { cross_entropy(logits, ones({4})); }), HasSubstr("f32 (4)"));
+  EXPECT_THAT(error_of([&] { cross_entropy(ones({4}), tensor<std::int64_t>({1})); }),
+              HasSubstr("(N, C, ...)"));
+  const CrossEntropyOptions options{.class_weight = ones({4})};
+  EXPECT_THAT(error_of([&] {
+                cross_entropy_sum(logits, tensor<std::int64_t>({0, 1, 2, 0}), options);
+              }),
+              AllOf(HasSubstr("class_weight"), HasSubstr("(4)"), HasSubstr("(3)")));
+  EXPECT_THAT(error_of([&] {
+                mse_loss(ones({2, 3}), ones({3}));
+              }),
+              AllOf(HasSubstr("(2, 3)"), HasSubstr("(3)")));
+}
+
+TEST(LossTest, SmallLabelTypesCountToo) {
+  const Tensor logits = randn({4, 3});
+  const Tensor labels = tensor<std::int64_t>({2, 0, 1, 1});
+  const double expected = cross_entropy(logits, labels).item();
+  EXPECT_EQ(cross_entropy(logits, labels.to(DType::u8)).item(), expected);
+  EXPECT_EQ(cross_entropy(logits, labels.to(DType::i32)).item(), expected);
+}
+
+/// Sums and weights of parts add up to those of the whole.
+TEST(LossTest, PartsAddUpToTheWhole) {
+  const Tensor logits = randn({12, 5}, {.dtype = DType::f64});
+  const Tensor labels = tensor<std::int64_t>({0, 1, 2, 3, 4, 2, 2, -100, 1, 0, -100, 3});
+  const CrossEntropyOptions options{.class_weight = tensor({0.5, 1.0, 2.0, 0.25, 3.0})};
+  double total = 0, weight = 0;
+  for (const auto& [begin, n] : {std::pair{0, 7}, {7, 1}, {8, 4}}) {
+    const WeightedSum part =
+        cross_entropy_sum(logits.narrow(0, begin, n), labels.narrow(0, begin, n), options);
+    total += part.sum.item();
+    weight += part.weight.item();
+    EXPECT_FALSE(part.weight.requires_grad());
+  }
+  EXPECT_NEAR(
+      total / weight, cross_entropy(logits, labels, Reduction::mean, options).item(), 1e-14);
+  EXPECT_EQ(mse_loss_sum(logits, logits + 2.0).weight.item(), 60);
+  EXPECT_EQ(mse_loss_sum(logits, logits + 2.0).sum.item(), 240);
+}
+
+TEST(LossTest, IgnoredRowsHaveNoGradientWhateverTheyHold) {
+  const Tensor logits =
+      (randn({3, 4}) * tensor({1.0f, HUGE_VALF, 1.0f}).unsqueeze(1)).detach().requires_grad_();
+  cross_entropy(logits, tensor<std::int64_t>({1, -100, 2})).backward();
+  EXPECT_THAT(logits.grad().select(0, 1).to_doubles(), Each(0));
+  EXPECT_TRUE(std::isfinite(logits.grad().select(0, 0).to_doubles()[0]));
+}
+
+/// The composed formula, by other kernels.
+TEST(LossTest, IsTheLogSoftmaxOfTheLabel) {
+  const Tensor logits = randn({64, 17}, {.dtype = DType::f64});
+  const Tensor labels = randint(0, 17, {64});
+  const Tensor expected = -gather(log_softmax(logits, 1), 1, labels.unsqueeze(1)).squeeze(1);
+  const std::vector<double> a = cross_entropy(logits, labels, Reduction::none).to_doubles(),
+                            b = expected.to_doubles();
+  for (std::size_t i = 0; i < a.size(); ++i)
+    EXPECT_NEAR(a[i], b[i], 1e-14);
+  EXPECT_NEAR(sum(softmax(logits, 1)).item(), 64, 1e-12);
+}
+
+}  // namespace
+}  // namespace tandem
