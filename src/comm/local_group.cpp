@@ -1,0 +1,227 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "comm/local_group.hpp"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "tandem/core/check.hpp"
+#include "tandem/runtime/context.hpp"
+
+namespace tandem::comm {
+namespace {
+
+using State = Operation::State;
+
+/// A hand-over through the kernel costs more than this; with more ranks than cores, yielding lets
+/// the one that is waited for run.
+constexpr auto kSpin = std::chrono::microseconds(30);
+/// The context's abort token wakes nobody, so it is looked at.
+constexpr auto kPoll = std::chrono::milliseconds(2);
+/// A longer time-out is cut to this, which can be added to a time point.
+constexpr auto kForever = std::chrono::hours(24 * 365);
+
+}  // namespace
+
+void Failure::raise(const std::string& what) const {
+  if (kind == Kind::desync) throw Desync(text);
+  throw CommAborted(what + ": stopped, since " + text);
+}
+
+std::string Operation::title() const {
+  return detail::concat(name(plan.signature.kind), " number ", number);
+}
+
+LocalGroup::LocalGroup(std::vector<Device> devices, std::chrono::milliseconds timeout)
+    : devices_(std::move(devices)),
+      timeout_(std::min<std::chrono::milliseconds>(timeout, kForever)),
+      reached_(devices_.size()) {}
+
+std::shared_ptr<Operation> LocalGroup::arrive(int rank,
+                                              const Signature& signature,
+                                              const Part& part) {
+  std::shared_ptr<Operation> op;
+  bool last = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (failure_ != nullptr) failure_->raise(name(signature.kind));
+    op = next_operation(rank, signature);
+    check_signature(*op, rank, signature);
+    op->parts[static_cast<std::size_t>(rank)] = part;
+    ++reached_[static_cast<std::size_t>(rank)];
+    last = ++op->arrived == size();
+    if (last) begin(*op);
+  }
+  if (last) {
+    // A single slice is done here before anyone could wake up to help.
+    if (op->plan.slices != 1) wake(*op);
+    work(*op);
+  }
+  return op;
+}
+
+std::shared_ptr<Operation> LocalGroup::next_operation(int rank, const Signature& signature) {
+  const std::int64_t number = reached_[static_cast<std::size_t>(rank)] + 1;
+  // Ranks reach collectives in order, so the last rank to come completes the oldest one.
+  const std::int64_t oldest = pending_.empty() ? number : pending_.front()->number;
+  const auto place = static_cast<std::size_t>(number - oldest);
+  if (place < pending_.size()) return pending_[place];
+  auto op = std::make_shared<Operation>();
+  op->number = number;
+  op->first_rank = rank;
+  op->parts.resize(devices_.size());
+  op->plan.signature = signature;
+  pending_.push_back(op);
+  return op;
+}
+
+void LocalGroup::check_signature(const Operation& op, int rank, const Signature& signature) {
+  const std::string text =
+      difference(op.plan.signature, rank_name(op.first_rank), signature, rank_name(rank));
+  if (text.empty()) return;
+  fail(Failure::Kind::desync,
+       detail::concat("collective number ",
+                      op.number,
+                      " (",
+                      name(op.plan.signature.kind),
+                      "): ",
+                      text,
+                      "; all ranks make the same calls in the same order"));
+  failure_->raise(op.title());
+}
+
+void LocalGroup::begin(Operation& op) {
+  try {
+    op.plan = make_plan(op.plan.signature, op.parts);
+  } catch (const Desync& e) {
+    fail(Failure::Kind::desync, op.title() + ": " + e.what());
+    failure_->raise(op.title());
+  }
+  pending_.pop_front();
+  op.state.store(op.plan.slices == 0 ? State::complete : State::running);
+}
+
+void LocalGroup::fail(Failure::Kind kind, const std::string& text) {
+  if (failure_ != nullptr) return;
+  failure_ = std::make_shared<const Failure>(Failure{kind, text});
+  for (const auto& op : pending_) {
+    op->failure = failure_;
+    op->state.store(State::failed);
+    op->changed.notify_all();
+  }
+  pending_.clear();
+}
+
+void LocalGroup::work(Operation& op) noexcept {
+  for (;;) {
+    const std::int64_t slice = op.claimed.fetch_add(1, std::memory_order_relaxed);
+    if (slice >= op.plan.slices) return;
+    op.plan.run(slice);
+    // Release: the slice's result; acquire: those of the others, for whoever completes.
+    if (op.done.fetch_add(1, std::memory_order_acq_rel) + 1 == op.plan.slices) {
+      op.state.store(State::complete);
+      wake(op);
+    }
+  }
+}
+
+// The state was stored before, and a rank that parks counts itself before it looks at the state,
+// both sequentially consistent: either it is seen here, or it sees the new state.
+void LocalGroup::wake(Operation& op) noexcept {
+  if (op.parked.load() == 0) return;
+  {
+    const std::scoped_lock lock(mutex_);
+  }  // who has counted itself, but not looked, gets there first
+  op.changed.notify_all();
+}
+
+void LocalGroup::park(Operation& op, State seen, Clock::time_point deadline) {
+  std::unique_lock lock(mutex_);
+  op.parked.fetch_add(1);
+  op.changed.wait_until(
+      lock, std::min(deadline, Clock::now() + kPoll), [&] { return op.state.load() != seen; });
+  op.parked.fetch_sub(1);
+}
+
+void LocalGroup::wait(Operation& op, int rank) {
+  if (op.state.load(std::memory_order_acquire) == State::complete) return;
+  const auto deadline = std::min(Clock::now() + timeout_, context().deadline);
+  for (;;) {
+    const State seen = op.state.load(std::memory_order_acquire);
+    if (seen == State::complete) return;
+    if (seen == State::failed) op.failure->raise(op.title());
+    if (seen == State::running) work(op);
+    const auto changed = [&] { return op.state.load(std::memory_order_acquire) != seen; };
+    for (const auto end = Clock::now() + kSpin; !changed() && Clock::now() < end;)
+      std::this_thread::yield();
+    if (changed()) continue;
+    if (seen == State::gathering) check_patience(op, rank, deadline);
+    park(op, seen, deadline);
+  }
+}
+
+void LocalGroup::check_patience(Operation& op, int rank, Clock::time_point deadline) {
+  const Context& c = context();
+  const bool stopped = c.abort != nullptr && c.abort->aborted();
+  if (!stopped && Clock::now() < deadline) return;
+  const std::scoped_lock lock(mutex_);
+  if (op.state.load() != State::gathering) return;  // all ranks are there: it runs to its end
+  if (stopped) {
+    fail(Failure::Kind::aborted, c.abort->reason());
+    failure_->raise(op.title());
+  }
+  const bool by_context = deadline == c.deadline;
+  const std::string text = detail::concat(
+      op.title(),
+      ": ",
+      absence(op),
+      " did not come ",
+      by_context ? "before the step's deadline"
+                 : detail::concat("within ", static_cast<double>(timeout_.count()) / 1000, " s"));
+  fail(Failure::Kind::aborted, rank_name(rank) + " gave up: " + text);
+  throw Timeout(text);
+}
+
+std::string LocalGroup::absence(const Operation& op) const {
+  std::string text;
+  for (int r = 0; r < size(); ++r) {
+    const std::int64_t reached = reached_[static_cast<std::size_t>(r)];
+    if (reached >= op.number) continue;
+    text += detail::concat(
+        text.empty() ? "" : ", ", rank_name(r), " (", reached, " collectives so far)");
+  }
+  return text;
+}
+
+void LocalGroup::leave(Operation& op, int rank) noexcept {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (op.state.load() == State::gathering) {
+      fail(Failure::Kind::aborted, rank_name(rank) + " left " + op.title() + " without its result");
+    }
+  }
+  while (op.state.load(std::memory_order_acquire) == State::running) {
+    work(op);
+    std::this_thread::yield();
+  }
+}
+
+void LocalGroup::abort(const std::string& reason) noexcept {
+  const std::scoped_lock lock(mutex_);
+  fail(Failure::Kind::aborted, reason);
+}
+
+void LocalGroup::reset() {
+  const std::scoped_lock lock(mutex_);
+  fail(Failure::Kind::aborted, "the group was reset");
+  failure_ = nullptr;
+  std::ranges::fill(reached_, 0);
+}
+
+std::string LocalGroup::rank_name(int rank) const {
+  return detail::concat("rank ", rank, " (", device(rank), ")");
+}
+
+}  // namespace tandem::comm

@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "tandem/comm/communicator.hpp"
+#include "tandem/runtime/device.hpp"
+
+#include "comm/plan.hpp"
+
+namespace tandem::comm {
+
+/// Why a group refuses calls. Threads make their own exception of it: none is shared.
+struct Failure {
+  enum class Kind : std::uint8_t { aborted, desync };
+  Kind kind;
+  std::string text;
+
+  /// @param what  the call that ends, for the text.
+  [[noreturn]] void raise(const std::string& what) const;
+};
+
+/// A collective that at least one rank has reached.
+///
+/// gathering -> running -> complete, or gathering -> failed; the first step is taken under the
+/// group's mutex, so that a rank that gives up either keeps the others from its memory, or knows
+/// that all of them are there and the work will end.
+struct Operation {
+  enum class State : std::uint8_t { gathering, running, complete, failed };
+
+  std::int64_t number = 0;                 ///< counted from 1, the same on all ranks
+  int first_rank = 0;                      ///< the rank whose signature the others are held against
+  int arrived = 0;                         ///< guarded by the group's mutex
+  std::vector<Part> parts;                 ///< by rank; fixed from `running` on
+  std::shared_ptr<const Failure> failure;  ///< set before `failed`
+  Plan plan;
+
+  std::atomic<State> state{State::gathering};
+  std::atomic<std::int64_t> claimed{0};
+  std::atomic<std::int64_t> done{0};
+  std::atomic<int> parked{0};
+  std::condition_variable changed;  // with the group's mutex
+
+  /// "all_reduce number 3".
+  std::string title() const;
+};
+
+/// What the ranks of a local communicator share.
+class LocalGroup {
+ public:
+  LocalGroup(std::vector<Device> devices, std::chrono::milliseconds timeout);
+
+  int size() const noexcept { return static_cast<int>(devices_.size()); }
+  Device device(int rank) const noexcept { return devices_[static_cast<std::size_t>(rank)]; }
+
+  /// Registers a rank's part in its next collective; the last to come does the work that is left to
+  /// claim.
+  std::shared_ptr<Operation> arrive(int rank, const Signature& signature, const Part& part);
+  /// Returns when the operation is complete. @throws Desync, CommAborted, Timeout
+  void wait(Operation& op, int rank);
+  /// Gives an operation up: afterwards no thread touches the rank's memory.
+  void leave(Operation& op, int rank) noexcept;
+
+  void abort(const std::string& reason) noexcept;
+  void reset();
+
+  /// "rank 1 (cpu:1)".
+  std::string rank_name(int rank) const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::shared_ptr<Operation> next_operation(int rank, const Signature& signature);
+  void check_signature(const Operation& op, int rank, const Signature& signature);
+  void begin(Operation& op);
+  void fail(Failure::Kind kind, const std::string& text);
+  void work(Operation& op) noexcept;
+  void wake(Operation& op) noexcept;
+  void park(Operation& op, Operation::State seen, Clock::time_point deadline);
+  void check_patience(Operation& op, int rank, Clock::time_point deadline);
+  std::string absence(const Operation& op) const;
+
+  const std::vector<Device> devices_;
+  const std::chrono::milliseconds timeout_;
+
+  std::mutex mutex_;  // guards what follows, and Operation as said there; `fail` and those above it
+                      // that touch these are called with it held
+  std::deque<std::shared_ptr<Operation>> pending_;  // not yet reached by all ranks, oldest first
+  std::vector<std::int64_t> reached_;               // collectives that a rank has come to
+  std::shared_ptr<const Failure> failure_;          // null while the group is usable
+};
+
+}  // namespace tandem::comm

@@ -1,0 +1,244 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "comm/plan.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "tandem/core/check.hpp"
+
+#include "kernels/sum_ranks.hpp"
+
+namespace tandem::comm {
+namespace {
+
+using Kind = Collective::Kind;
+
+/// Bytes of a slice in each source: small enough to share out, large enough that a claim is free.
+constexpr std::int64_t kSliceBytes = 64 * 1024;
+
+std::int64_t slice_count(const Signature& s) noexcept {
+  return kSliceBytes / static_cast<std::int64_t>(itemsize(s.dtype));
+}
+
+kernels::Reduction reduction_of(ReduceOp op) noexcept {
+  switch (op) {
+    case ReduceOp::avg:
+      return kernels::Reduction::avg;
+    case ReduceOp::min:
+      return kernels::Reduction::min;
+    case ReduceOp::max:
+      return kernels::Reduction::max;
+    case ReduceOp::sum:
+      break;
+  }
+  return kernels::Reduction::sum;
+}
+
+const void* after(const void* p, std::int64_t count, DType dtype) noexcept {
+  return p == nullptr
+             ? nullptr
+             : static_cast<const char*>(p) + static_cast<std::size_t>(count) * itemsize(dtype);
+}
+
+void* after(void* p, std::int64_t count, DType dtype) noexcept {
+  return const_cast<void*>(after(static_cast<const void*>(p), count, dtype));
+}
+
+/// The part that is cut by rank, where a collective has one.
+std::int64_t cut_count(Kind kind, const Part& part) noexcept {
+  const bool cuts_input = kind == Kind::gather || kind == Kind::all_gather;
+  return cuts_input ? part.input_count : part.output_count;
+}
+
+std::int64_t whole_count(const Signature& s, std::span<const Part> parts) noexcept {
+  if (s.kind == Kind::gather) return parts[static_cast<std::size_t>(s.root)].output_count;
+  if (s.kind == Kind::scatter) return parts[static_cast<std::size_t>(s.root)].input_count;
+  return s.count;
+}
+
+bool cuts(Kind kind) noexcept {
+  return kind == Kind::gather || kind == Kind::scatter || kind == Kind::all_gather ||
+         kind == Kind::reduce_scatter;
+}
+
+void check_sum(const Signature& s, std::span<const Part> parts) {
+  std::int64_t sum = 0;
+  std::string counts;
+  for (const Part& p : parts) {
+    sum += cut_count(s.kind, p);
+    counts += (counts.empty() ? "" : " + ") + std::to_string(cut_count(s.kind, p));
+  }
+  const std::int64_t whole = whole_count(s, parts);
+  if (sum == whole) return;
+  throw Desync(detail::concat("count differs: the parts of the ranks have ",
+                              counts,
+                              " = ",
+                              sum,
+                              " elements, the whole has ",
+                              whole));
+}
+
+/// The piece that is, or comes from, rank `r`'s part, which begins at `offset` of the whole.
+Piece cut_piece(const Signature& s,
+                std::span<const Part> parts,
+                std::size_t r,
+                std::int64_t offset) {
+  Piece piece;
+  piece.count = cut_count(s.kind, parts[r]);
+  const std::size_t root = static_cast<std::size_t>(std::max(s.root, 0));
+  switch (s.kind) {
+    case Kind::gather:
+      piece.sources = {parts[r].input};
+      piece.targets = {after(parts[root].output, offset, s.dtype)};
+      break;
+    case Kind::scatter:
+      piece.sources = {after(parts[root].input, offset, s.dtype)};
+      piece.targets = {parts[r].output};
+      break;
+    case Kind::all_gather:
+      piece.sources = {parts[r].input};
+      for (const Part& p : parts)
+        piece.targets.push_back(after(p.output, offset, s.dtype));
+      break;
+    default:  // reduce_scatter
+      for (const Part& p : parts)
+        piece.sources.push_back(after(p.input, offset, s.dtype));
+      piece.targets = {parts[r].output};
+  }
+  return piece;
+}
+
+/// The one piece of a collective over equal tensors.
+Piece whole_piece(const Signature& s, std::span<const Part> parts) {
+  Piece piece;
+  piece.count = s.count;
+  for (std::size_t r = 0; r < parts.size(); ++r) {
+    const bool is_root = static_cast<int>(r) == s.root;
+    if (s.kind != Kind::broadcast || is_root) piece.sources.push_back(parts[r].input);
+    const bool gets = s.kind == Kind::all_reduce || (s.kind == Kind::reduce) == is_root;
+    if (gets) piece.targets.push_back(parts[r].output);
+  }
+  return piece;
+}
+
+/// Elements of the even share of rank `r`: they differ by one at most.
+std::int64_t share(std::int64_t count, int r, int size) noexcept {
+  return count / size + (r < count % size ? 1 : 0);
+}
+
+}  // namespace
+
+Signature signature_of(const Collective& c) {
+  const Tensor& x = c.input.defined() ? c.input : c.output;
+  if (!x.defined()) return {c.kind, DType::f32, 0, c.op, c.root};
+  std::int64_t count = 0;
+  if (c.kind == Kind::all_gather)
+    count = c.output.numel();
+  else if (!cuts(c.kind) || c.kind == Kind::reduce_scatter)
+    count = c.input.numel();
+  return {c.kind, x.dtype(), count, c.op, c.root};
+}
+
+std::string difference(const Signature& a,
+                       const std::string& rank_a,
+                       const Signature& b,
+                       const std::string& rank_b) {
+  const auto differ = [&](const char* field, const auto& x, const auto& y) {
+    return detail::concat(field, " differs: ", rank_a, " has ", x, ", ", rank_b, " has ", y);
+  };
+  if (a.kind != b.kind) return differ("operation", name(a.kind), name(b.kind));
+  if (a.dtype != b.dtype) return differ("dtype", a.dtype, b.dtype);
+  if (a.count != b.count) return differ("count", a.count, b.count);
+  if (a.op != b.op) return differ("reduction", name(a.op), name(b.op));
+  if (a.root != b.root) return differ("root", a.root, b.root);
+  return "";
+}
+
+Part part_of(const Collective& c) {
+  Part part;
+  if (c.input.defined()) {
+    part.input = c.input.data();
+    part.input_count = c.input.numel();
+  }
+  if (c.output.defined()) {
+    part.output = c.output.data();
+    part.output_count = c.output.numel();
+  }
+  return part;
+}
+
+Plan make_plan(const Signature& signature, std::span<const Part> parts) {
+  Plan plan{signature, {}, 0};
+  if (signature.kind == Kind::barrier) return plan;
+  if (cuts(signature.kind)) {
+    check_sum(signature, parts);
+    std::int64_t offset = 0;
+    for (std::size_t r = 0; r < parts.size(); ++r) {
+      plan.pieces.push_back(cut_piece(signature, parts, r, offset));
+      offset += plan.pieces.back().count;
+    }
+  } else {
+    plan.pieces.push_back(whole_piece(signature, parts));
+  }
+  const std::int64_t per_slice = slice_count(signature);
+  for (Piece& piece : plan.pieces) {
+    piece.first_slice = plan.slices;
+    if (!piece.targets.empty()) plan.slices += (piece.count + per_slice - 1) / per_slice;
+  }
+  return plan;
+}
+
+void Plan::run(std::int64_t slice) const {
+  const auto next =
+      std::upper_bound(pieces.begin(), pieces.end(), slice, [](std::int64_t s, const Piece& p) {
+        return s < p.first_slice;
+      });
+  const Piece& piece =
+      *std::prev(next);  // of several that begin here, the last is the one with slices
+  const std::int64_t per_slice = slice_count(signature);
+  const std::int64_t begin = (slice - piece.first_slice) * per_slice;
+  kernels::sum_ranks(reduction_of(signature.op),
+                     signature.dtype,
+                     piece.sources,
+                     piece.targets,
+                     begin,
+                     std::min(piece.count, begin + per_slice));
+}
+
+std::size_t bytes_between(const Signature& s, std::span<const Part> parts, int from, int to) {
+  if (from == to) return 0;
+  const int size = static_cast<int>(parts.size());
+  const std::size_t source = static_cast<std::size_t>(from);
+  const std::size_t target = static_cast<std::size_t>(to);
+  std::int64_t count = 0;
+  switch (s.kind) {
+    case Kind::broadcast:
+      count = from == s.root ? s.count : 0;
+      break;
+    case Kind::reduce:
+      count = to == s.root ? s.count : 0;
+      break;
+    case Kind::all_reduce:
+      count = share(s.count, to, size) + share(s.count, from, size);
+      break;
+    case Kind::gather:
+      count = to == s.root ? parts[source].input_count : 0;
+      break;
+    case Kind::scatter:
+      count = from == s.root ? parts[target].output_count : 0;
+      break;
+    case Kind::all_gather:
+      count = parts[source].input_count;
+      break;
+    case Kind::reduce_scatter:
+      count = parts[target].output_count;
+      break;
+    case Kind::barrier:
+      break;
+  }
+  return static_cast<std::size_t>(count) * itemsize(s.dtype);
+}
+
+}  // namespace tandem::comm

@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tandem/comm/communicator.hpp"
+
+namespace tandem::comm {
+
+/// What the ranks must agree on.
+struct Signature {
+  Collective::Kind kind;
+  DType dtype;
+  std::int64_t count;  ///< of the tensors that are equal on all ranks; 0 where none are
+  ReduceOp op;
+  int root;
+};
+Signature signature_of(const Collective& collective);
+/// "" if they agree, else the first field that differs, with both values: "count differs: # has 3,
+/// # has 4", where # stands for the two ranks in order.
+std::string difference(const Signature& a,
+                       const std::string& rank_a,
+                       const Signature& b,
+                       const std::string& rank_b);
+
+/// A rank's memory in a collective.
+struct Part {
+  const void* input = nullptr;
+  void* output = nullptr;
+  std::int64_t input_count = 0;
+  std::int64_t output_count = 0;
+};
+Part part_of(const Collective& collective);
+
+/// A piece of the result: each target gets the reduction of the sources, in rank order.
+struct Piece {
+  std::vector<const void*> sources;
+  std::vector<void*> targets;
+  std::int64_t count = 0;
+  std::int64_t first_slice = 0;
+};
+
+/// The work of a collective, cut into slices that any thread may do in any order.
+struct Plan {
+  Signature signature;
+  std::vector<Piece> pieces;
+  std::int64_t slices = 0;
+
+  void run(std::int64_t slice) const;
+};
+
+/// @param parts  by rank.
+/// @throws Desync  the parts of a gather or scatter do not add up to the whole.
+Plan make_plan(const Signature& signature, std::span<const Part> parts);
+
+/// Bytes that rank `to` gets from rank `from`: the figures under @cost in communicator.hpp.
+std::size_t bytes_between(const Signature& signature,
+                          std::span<const Part> parts,
+                          int from,
+                          int to);
+
+}  // namespace tandem::comm

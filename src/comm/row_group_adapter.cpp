@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/comm/row_group_adapter.hpp"
+
+#include "tandem/runtime/dispatch.hpp"
+#include "tandem/tensor/access.hpp"
+#include "tandem/tensor/factories.hpp"
+
+#include "kernels/copy.hpp"
+#include "tensor/view_of.hpp"
+
+namespace tandem::comm {
+
+Tensor RowGroupAdapter::all_reduce_sum(const Tensor& x) {
+  const Tensor y = empty(x.shape(), {.dtype = x.dtype(), .device = x.device()});
+  dispatch(x.stream(), make_work(Work::Kind::copy, "all_reduce_sum", {x}, {y}), [&](HostStream& s) {
+    kernels::copy(s, view_of(x), view_of(y));
+  });
+  comm_.all_reduce(y, ReduceOp::sum);
+  return y;
+}
+
+}  // namespace tandem::comm

@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/sum_ranks.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "kernels/for_each.hpp"
+
+namespace tandem::kernels {
+namespace {
+
+/// Elements reduced at a time: the accumulators stay in the first cache while the ranks pass by.
+constexpr std::int64_t kBlock = 1024;
+
+template <class T>
+struct Sum {
+  TANDEM_HD T operator()(T a, T b) const {
+    if constexpr (std::is_floating_point_v<T>) {
+      return a + b;
+    } else if constexpr (std::is_same_v<T, bool>) {
+      return a || b;
+    } else {
+      using U = std::make_unsigned_t<T>;
+      return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
+    }
+  }
+};
+
+// `b != b`: b is NaN. Where a is NaN both comparisons are false, and it stays.
+template <class T>
+struct Min {
+  TANDEM_HD T operator()(T a, T b) const { return b < a || b != b ? b : a; }
+};
+
+template <class T>
+struct Max {
+  TANDEM_HD T operator()(T a, T b) const { return a < b || b != b ? b : a; }
+};
+
+template <class T, class F>
+void combine(F f, const T* a, const T* b, T* __restrict y, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i)
+    y[i] = f(a[i], b[i]);
+}
+
+template <class T>
+void divide(T* y, T divisor, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i)
+    y[i] /= divisor;
+}
+
+template <class T, class F>
+void reduce(F f,
+            bool average,
+            std::span<const void* const> sources,
+            std::span<void* const> targets,
+            std::int64_t begin,
+            std::int64_t end) {
+  const auto at = [](const void* p, std::int64_t i) { return static_cast<const T*>(p) + i; };
+  T sum[kBlock];
+  for (std::int64_t i = begin; i < end; i += kBlock) {
+    const std::int64_t n = std::min(kBlock, end - i);
+    combine(f, at(sources[0], i), at(sources[1], i), sum, n);
+    for (const void* source : sources.subspan(2)) {
+      const T* x = at(source, i);
+      for (std::int64_t k = 0; k < n; ++k)
+        sum[k] = f(sum[k], x[k]);
+    }
+    if constexpr (std::is_floating_point_v<T>) {
+      if (average) divide(sum, static_cast<T>(sources.size()), n);
+    }
+    for (void* target : targets)
+      std::memcpy(static_cast<T*>(target) + i, sum, static_cast<std::size_t>(n) * sizeof(T));
+  }
+}
+
+void copy(DType dtype,
+          const void* source,
+          std::span<void* const> targets,
+          std::int64_t begin,
+          std::int64_t end) {
+  const std::size_t size = itemsize(dtype);
+  const std::size_t offset = static_cast<std::size_t>(begin) * size;
+  for (void* target : targets) {
+    if (target == source) continue;
+    std::memcpy(static_cast<char*>(target) + offset,
+                static_cast<const char*>(source) + offset,
+                static_cast<std::size_t>(end - begin) * size);
+  }
+}
+
+}  // namespace
+
+void sum_ranks(Reduction reduction,
+               DType dtype,
+               std::span<const void* const> sources,
+               std::span<void* const> targets,
+               std::int64_t begin,
+               std::int64_t end) {
+  if (sources.size() == 1) return copy(dtype, sources[0], targets, begin, end);
+  with_dtype(dtype, [&]<class T>() {
+    const bool average = reduction == Reduction::avg;
+    switch (reduction) {
+      case Reduction::sum:
+      case Reduction::avg:
+        return reduce<T>(Sum<T>{}, average, sources, targets, begin, end);
+      case Reduction::min:
+        return reduce<T>(Min<T>{}, average, sources, targets, begin, end);
+      case Reduction::max:
+        return reduce<T>(Max<T>{}, average, sources, targets, begin, end);
+    }
+  });
+}
+
+}  // namespace tandem::kernels

@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "tandem/core/dtype.hpp"
+
+namespace tandem::kernels {
+
+enum class Reduction : std::uint8_t { sum, avg, min, max };
+
+/// targets[*][i] = the reduction over `sources`, in their order, of sources[*][i], for i in
+/// [begin, end). Runs on the calling thread; a source may be a target.
+///
+/// Of one source it is a copy. NaN wins in min and max; integer sums wrap.
+void sum_ranks(Reduction reduction,
+               DType dtype,
+               std::span<const void* const> sources,
+               std::span<void* const> targets,
+               std::int64_t begin,
+               std::int64_t end);
+
+}  // namespace tandem::kernels

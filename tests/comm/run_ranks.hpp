@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tandem/comm/local.hpp"
+#include "tandem/core/error.hpp"
+#include "tandem/runtime/runtime.hpp"
+
+namespace tandem::testing {
+
+using Group = std::vector<std::unique_ptr<comm::Communicator>>;
+
+/// cpu:0 to cpu:n-1.
+inline std::vector<Device> cpus(int n) {
+  std::vector<Device> devices;
+  for (int i = 0; i < n; ++i)
+    devices.push_back({DeviceType::cpu, i});
+  return devices;
+}
+
+inline Group make_group(int ranks,
+                        comm::LocalOptions options = {.timeout = std::chrono::seconds(30)}) {
+  return comm::make_local(cpus(ranks), options);
+}
+
+/// Runs f(communicator) for each rank on its device's worker, and returns what each threw.
+///
+/// A rank that throws aborts the group. @throws Timeout  a rank did not end within a minute.
+template <class F>
+std::vector<std::exception_ptr> outcomes(Group& group, F f) {
+  const auto job = std::make_shared<F>(std::move(f));
+  std::vector<Ticket> tickets;
+  for (const auto& rank : group) {
+    comm::Communicator* comm = rank.get();
+    tickets.push_back(logical_device(comm->device()).worker().submit([job, comm] {
+      try {
+        (*job)(*comm);
+      } catch (const std::exception& e) {
+        comm->abort("rank " + std::to_string(comm->rank()) + " failed: " + e.what());
+        throw;
+      }
+    }));
+  }
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  std::vector<std::exception_ptr> errors;
+  for (Ticket& ticket : tickets)
+    errors.push_back(ticket.outcome(deadline));
+  return errors;
+}
+
+/// The same; rethrows the cause: the first error that is not the echo of another rank's.
+template <class F>
+void run_ranks(Group& group, F f) {
+  const std::vector<std::exception_ptr> errors = outcomes(group, std::move(f));
+  std::exception_ptr echo;
+  for (const std::exception_ptr& error : errors) {
+    if (error == nullptr) continue;
+    try {
+      std::rethrow_exception(error);
+    } catch (const CommAborted&) {
+      if (echo == nullptr) echo = error;
+    }
+  }
+  if (echo != nullptr) std::rethrow_exception(echo);
+}
+
+template <class F>
+void run_ranks(int ranks, F f) {
+  Group group = make_group(ranks);
+  run_ranks(group, std::move(f));
+}
+
+}  // namespace tandem::testing
