@@ -1,6 +1,6 @@
 # Everything comes from Debian's packages or the CUDA toolkit (scripts/setup installs what is missing).
 find_package(Threads REQUIRED)
-find_package(OpenBLASSerial REQUIRED)
+find_package(OpenBLASPthread REQUIRED)
 find_package(TBB REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(nlohmann_json REQUIRED)
@@ -39,7 +39,7 @@ function(tandem_link_dependencies target)
     "${TANDEM_RANDOM123_INCLUDE}" "${TANDEM_THRUST_INCLUDE}" "${TANDEM_XXHASH_INCLUDE}"
     $<TARGET_PROPERTY:nlohmann_json::nlohmann_json,INTERFACE_INCLUDE_DIRECTORIES>)
   target_link_libraries(${target} PRIVATE
-    Threads::Threads OpenBLASSerial::OpenBLASSerial TBB::tbb ZLIB::ZLIB)
+    Threads::Threads OpenBLASPthread::OpenBLASPthread TBB::tbb ZLIB::ZLIB)
   if(TANDEM_ONEDNN)
     target_link_libraries(${target} PRIVATE DNNL::dnnl)
   endif()

@@ -16,11 +16,11 @@ configure_package_config_file(cmake/tandemConfig.cmake.in tandemConfig.cmake
 write_basic_package_version_file(tandemConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/tandemConfig.cmake"
               "${PROJECT_BINARY_DIR}/tandemConfigVersion.cmake"
-              cmake/FindOpenBLASSerial.cmake
+              cmake/FindOpenBLASPthread.cmake
         DESTINATION "${tandem_package_dir}")
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
-# The serial OpenBLAS lies in a folder of its own: whoever loads it needs that folder in its RPATH.
+# OpenBLAS lies in a folder of its own: whoever loads it needs that folder in its RPATH.
 file(RELATIVE_PATH tandem_bin_to_lib "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_LIBDIR}")
 set_target_properties(tandem PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
 if(TARGET tandem_cli)

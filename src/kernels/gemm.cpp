@@ -129,6 +129,9 @@ std::optional<MatrixLayout> matrix_layout(std::int64_t rows,
 template <class T>
 void gemm_serial(GemmSize size, Operand<T> a, Operand<T> b, T beta, T* c, std::int64_t ldc) {
   if (size.m == 0 || size.n == 0) return;
+  // The cores are shared out by us. The count is the process's: set once, unless the program
+  // changes it.
+  if (openblas_get_num_threads() != 1) openblas_set_num_threads(1);
   const auto flag = [](MatrixOrder order) {
     return order == MatrixOrder::row_major ? CblasNoTrans : CblasTrans;
   };
@@ -194,10 +197,6 @@ void matmul(const HostStream& s, const View& a, const View& b, const View& bias,
     if (fast) return;
   }
   with_float(c.dtype, [&]<class T>() { native_matmul<T>(s, a, b, bias, c); });
-}
-
-bool blas_is_threaded() noexcept {
-  return openblas_get_parallel() != 0;
 }
 
 }  // namespace tandem::kernels

@@ -61,8 +61,4 @@ void gemm(
 /// c's are row-major. @param bias  (n), dense; null data: none.
 void matmul(const HostStream& s, const View& a, const View& b, const View& bias, const View& c);
 
-/// Whether the BLAS linked in runs threads of its own: it must not, each device has its share of
-/// the cores.
-bool blas_is_threaded() noexcept;
-
 }  // namespace tandem::kernels
