@@ -14,6 +14,9 @@ enum class BatchNormSync : std::uint8_t {
   per_replica,   ///< of this replica's rows (PyTorch's DataParallel)
 };
 
+/// What follows batch norm in the same pass over memory.
+enum class NormActivation : std::uint8_t { none, relu };
+
 /// Batch statistics as found by batch_norm, for the running ones.
 struct BatchNormStatistics {
   Tensor mean;         ///< (C)
@@ -35,13 +38,15 @@ BatchNormResult batch_norm(const Tensor& x,
                            const Tensor& weight,
                            const Tensor& bias,
                            double eps,
-                           BatchNormSync sync = BatchNormSync::synchronised);
+                           BatchNormSync sync = BatchNormSync::synchronised,
+                           NormActivation activation = NormActivation::none);
 /// The same with given statistics: evaluation.
 Tensor batch_norm_eval(const Tensor& x,
                        const Tensor& running_mean,
                        const Tensor& running_var,
                        const Tensor& weight,
                        const Tensor& bias,
-                       double eps);
+                       double eps,
+                       NormActivation activation = NormActivation::none);
 
 }  // namespace tandem

@@ -1,0 +1,271 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/ops/conv.hpp"
+
+#include "tandem/autograd/autograd.hpp"
+#include "tandem/config.hpp"
+#include "tandem/core/check.hpp"
+#include "tandem/ops/reduce.hpp"
+#include "tandem/runtime/context.hpp"
+#include "tandem/tensor/access.hpp"
+#include "tandem/tensor/factories.hpp"
+
+#include "kernels/conv.hpp"
+#include "ops/memory_format.hpp"
+#include "tensor/view_of.hpp"
+
+namespace tandem {
+namespace {
+
+using autograd::Gradients;
+using autograd::Saved;
+using kernels::ConvSize;
+
+/// Output rows (axis 0) or columns (1), checked.
+std::int64_t out_size(
+    const char* op, const Shape& x, const Shape& weight, const Conv2dOptions& options, int axis) {
+  const auto a = static_cast<std::size_t>(axis);
+  const std::int64_t stride = options.stride[a], padding = options.padding[a],
+                     dilation = options.dilation[a];
+  TANDEM_CHECK(stride >= 1 && padding >= 0 && dilation >= 1,
+               op,
+               ": needs stride >= 1, padding >= 0 and dilation >= 1, got ",
+               stride,
+               ", ",
+               padding,
+               ", ",
+               dilation);
+  const std::int64_t kernel = weight[2 + axis], reach = dilation * (kernel - 1) + 1,
+                     padded = x[2 + axis] + 2 * padding;
+  TANDEM_CHECK(kernel >= 1 && reach <= padded,
+               op,
+               ": the kernel of weight ",
+               weight,
+               " reaches over ",
+               reach,
+               " of the ",
+               padded,
+               " padded ",
+               axis == 0 ? "rows" : "columns",
+               " of x ",
+               x,
+               "; pad more, or use a smaller kernel");
+  return (padded - reach) / stride + 1;
+}
+
+/// All sizes, checked. @param op  named in errors.
+ConvSize conv_size(const char* op,
+                   const Shape& x,
+                   const Shape& weight,
+                   const Conv2dOptions& options) {
+  TANDEM_CHECK(x.size() == 4 && weight.size() == 4,
+               op,
+               ": needs x (N, C, H, W) and weight (O, C / groups, kH, kW), got ",
+               x,
+               " and ",
+               weight);
+  const std::int64_t groups = options.groups;
+  TANDEM_CHECK(
+      groups >= 1 && x[1] > 0 && weight[0] > 0 && x[1] % groups == 0 && weight[0] % groups == 0,
+      op,
+      ": the channels of x ",
+      x,
+      " and weight ",
+      weight,
+      " must be multiples of groups ",
+      groups);
+  TANDEM_CHECK(weight[1] == x[1] / groups,
+               op,
+               ": x ",
+               x,
+               " has ",
+               x[1] / groups,
+               " channels per group, weight ",
+               weight,
+               " needs ",
+               weight[1]);
+  ConvSize z;
+  z.n = x[0], z.c = x[1], z.h = x[2], z.w = x[3];
+  z.o = weight[0], z.kh = weight[2], z.kw = weight[3];
+  z.oh = out_size(op, x, weight, options, 0);
+  z.ow = out_size(op, x, weight, options, 1);
+  z.stride = options.stride, z.padding = options.padding, z.dilation = options.dilation,
+  z.groups = groups;
+  return z;
+}
+
+void check_dtypes(const char* op, const Tensor& a, const Tensor& b) {
+  TANDEM_CHECK(is_float(a.dtype()) && a.dtype() == b.dtype(),
+               op,
+               ": needs float tensors of one dtype, got ",
+               a.describe(),
+               " and ",
+               b.describe());
+}
+
+void check_gradient(const char* op, const Tensor& dy, const ConvSize& z) {
+  const Shape wanted{z.n, z.o, z.oh, z.ow};
+  TANDEM_CHECK(dy.shape() == wanted,
+               op,
+               ": dy has shape ",
+               dy.shape(),
+               ", the convolution's output has ",
+               wanted);
+}
+
+/// The format that the kernels work in: the library's where one runs, else the tensor's own.
+MemoryFormat kernel_format(const Tensor& x) {
+  const bool library =
+      has_onednn && context().path == KernelPath::fastest && x.dtype() == DType::f32;
+  return library ? MemoryFormat::channels_last : format_of(x);
+}
+
+Tensor dense(const Tensor& x, MemoryFormat format) {
+  return x.detach().contiguous(format);
+}
+
+Tensor new_like(const Tensor& x,
+                const Shape& shape,
+                MemoryFormat format = MemoryFormat::contiguous) {
+  return empty(shape, {.dtype = x.dtype(), .device = x.device(), .format = format});
+}
+
+Work conv_work(const char* op,
+               const ConvSize& z,
+               std::initializer_list<Tensor> in,
+               std::initializer_list<Tensor> out) {
+  return make_work(Work::Kind::conv, op, in, out, z.flops(), {z.rows() * z.ow, z.o, z.patch()});
+}
+
+kernels::View optional_view(const Tensor& x) {
+  return x.defined() ? view_of(x) : kernels::View{};
+}
+
+// ---- off the tape ----
+
+Tensor forward(const ConvSize& z, const Tensor& x_, const Tensor& weight, const Tensor& bias) {
+  const MemoryFormat format = kernel_format(x_);
+  const Tensor x = dense(x_, format), w = dense(weight, MemoryFormat::contiguous);
+  const Tensor b = bias.defined() ? dense(bias, MemoryFormat::contiguous) : bias;
+  const Tensor y = new_like(x, {z.n, z.o, z.oh, z.ow}, format);
+  dispatch(x.stream(), conv_work("conv2d", z, {x, w, b}, {y}), [&](HostStream& s) {
+    kernels::conv2d(s, z, view_of(x), view_of(w), optional_view(b), view_of(y));
+  });
+  return y.contiguous(format_of(x_));
+}
+
+Tensor input_grad(const ConvSize& z, const Tensor& dy_, const Tensor& weight, MemoryFormat wanted) {
+  const MemoryFormat format = kernel_format(dy_);
+  const Tensor dy = dense(dy_, format), w = dense(weight, MemoryFormat::contiguous);
+  const Tensor dx = new_like(dy, {z.n, z.c, z.h, z.w}, format);
+  dispatch(dy.stream(), conv_work("conv2d_input_grad", z, {dy, w}, {dx}), [&](HostStream& s) {
+    kernels::conv2d_input_grad(s, z, view_of(dy), view_of(w), view_of(dx));
+  });
+  return dx.contiguous(wanted);
+}
+
+/// Of weight, and of bias where `dbias` is defined: it is written to.
+Tensor weight_grad(const ConvSize& z, const Tensor& dy_, const Tensor& x_, const Tensor& dbias) {
+  const MemoryFormat format = kernel_format(x_);
+  const Tensor dy = dense(dy_, format), x = dense(x_, format);
+  const Tensor dweight = new_like(x, {z.o, z.c / z.groups, z.kh, z.kw});
+  dispatch(x.stream(),
+           conv_work("conv2d_weight_grad", z, {dy, x}, {dweight, dbias}),
+           [&](HostStream& s) {
+             kernels::conv2d_weight_grad(
+                 s, z, view_of(dy), view_of(x), view_of(dweight), optional_view(dbias));
+           });
+  return dweight;
+}
+
+/// What conv2d keeps for backward.
+struct Kept {
+  Saved x, weight;
+  Tensor bias;  // only asked whether it wants a gradient
+  ConvSize size;
+  Conv2dOptions options;
+
+  bool wants_bias() const { return bias.defined() && bias.requires_grad(); }
+
+  Gradients formula(const Tensor& dy) const {
+    const Tensor &in = x.get(), &w = weight.get();
+    return {in.requires_grad() ? conv2d_input_grad(dy, w, in.shape(), options) : Tensor(),
+            w.requires_grad() ? conv2d_weight_grad(dy, in, w.shape(), options) : Tensor(),
+            wants_bias() ? sum(dy, {0, 2, 3}) : Tensor()};
+  }
+
+  /// Weight and bias in one kernel.
+  Gradients fused(const Tensor& dy) const {
+    const Tensor &in = x.get(), &w = weight.get();
+    if (!w.requires_grad()) return formula(dy);
+    const Tensor dbias = wants_bias() ? new_like(dy, {size.o}) : Tensor();
+    Tensor dx = in.requires_grad() ? input_grad(size, dy, w, format_of(in)) : Tensor();
+    return {std::move(dx), weight_grad(size, dy, in, dbias), dbias};
+  }
+};
+
+}  // namespace
+
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, Conv2dOptions options) {
+  check_dtypes("conv2d", x, weight);
+  const ConvSize size = conv_size("conv2d", x.shape(), weight.shape(), options);
+  if (bias.defined()) {
+    check_dtypes("conv2d", x, bias);
+    TANDEM_CHECK(bias.shape() == Shape{size.o},
+                 "conv2d: bias ",
+                 bias.shape(),
+                 " does not fit weight ",
+                 weight.shape(),
+                 ": needs (",
+                 size.o,
+                 ")");
+  }
+  const auto kept =
+      std::make_shared<const Kept>(Kept{Saved(x), Saved(weight), bias, size, options});
+  return autograd::record("conv2d",
+                          forward(size, x, weight, bias),
+                          {x, weight, bias},
+                          autograd::Formula([kept](const Tensor& dy) { return kept->formula(dy); }),
+                          autograd::Formula([kept](const Tensor& dy) { return kept->fused(dy); }));
+}
+
+Tensor conv2d_input_grad(const Tensor& dy,
+                         const Tensor& weight,
+                         const Shape& x_shape,
+                         Conv2dOptions options) {
+  check_dtypes("conv2d_input_grad", dy, weight);
+  const ConvSize size = conv_size("conv2d_input_grad", x_shape, weight.shape(), options);
+  check_gradient("conv2d_input_grad", dy, size);
+  return autograd::record(
+      "conv2d_input_grad",
+      input_grad(size, dy, weight, format_of(dy)),
+      {dy, weight},
+      [dy = Saved(dy), weight = Saved(weight), options](const Tensor& g) {
+        const Tensor &d = dy.get(), &w = weight.get();
+        return Gradients{
+            d.requires_grad() ? conv2d(g, w, {}, options) : Tensor(),
+            w.requires_grad() ? conv2d_weight_grad(d, g, w.shape(), options) : Tensor()};
+      });
+}
+
+Tensor conv2d_weight_grad(const Tensor& dy,
+                          const Tensor& x,
+                          const Shape& weight_shape,
+                          Conv2dOptions options) {
+  check_dtypes("conv2d_weight_grad", dy, x);
+  const ConvSize size = conv_size("conv2d_weight_grad", x.shape(), weight_shape, options);
+  check_gradient("conv2d_weight_grad", dy, size);
+  return autograd::record(
+      "conv2d_weight_grad",
+      weight_grad(size, dy, x, {}),
+      {dy, x},
+      [dy = Saved(dy), x = Saved(x), options](const Tensor& g) {
+        const Tensor &d = dy.get(), &in = x.get();
+        return Gradients{
+            d.requires_grad() ? conv2d(in, g, {}, options) : Tensor(),
+            in.requires_grad() ? conv2d_input_grad(d, g, in.shape(), options) : Tensor()};
+      });
+}
+
+}  // namespace tandem

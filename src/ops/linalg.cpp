@@ -1,0 +1,192 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/ops/linalg.hpp"
+
+#include <limits>
+
+#include "tandem/autograd/autograd.hpp"
+#include "tandem/core/check.hpp"
+#include "tandem/ops/reduce.hpp"
+#include "tandem/tensor/access.hpp"
+#include "tandem/tensor/factories.hpp"
+
+#include "kernels/gemm.hpp"
+#include "tensor/view_of.hpp"
+
+namespace tandem {
+namespace {
+
+using autograd::Gradients;
+using autograd::Saved;
+
+/// Largest side of a matrix: BLAS counts in 32 bits.
+constexpr std::int64_t kMostSide = std::numeric_limits<std::int32_t>::max();
+
+void check_operands(const char* op, const Tensor& a, const Tensor& b) {
+  TANDEM_CHECK(is_float(a.dtype()) && is_float(b.dtype()),
+               op,
+               ": needs float tensors, got ",
+               a.describe(),
+               " and ",
+               b.describe(),
+               "; convert with .to(dtype)");
+  TANDEM_CHECK(a.dtype() == b.dtype(),
+               op,
+               ": the dtypes differ: ",
+               a.describe(),
+               " and ",
+               b.describe(),
+               "; convert one with .to(dtype)");
+}
+
+/// `x` off the tape, in a layout that BLAS reads: transposes are, other strides are copied.
+Tensor readable(const Tensor& x) {
+  const auto layout =
+      kernels::matrix_layout(x.size(-2), x.size(-1), x.strides()[-2], x.strides()[-1]);
+  return layout ? x.detach() : x.detach().contiguous();
+}
+
+/// a (..., m, k) @ b (..., k, n) + bias (n); batch sizes are equal. Off the tape.
+Tensor multiply(const char* op, const Tensor& a_, const Tensor& b_, const Tensor& bias) {
+  const Tensor a = readable(a_), b = readable(b_);
+  Shape shape = a.shape();
+  shape[-1] = b.size(-1);
+  const std::int64_t m = a.size(-2), n = b.size(-1), k = a.size(-1);
+  TANDEM_CHECK(m <= kMostSide && n <= kMostSide && k <= kMostSide,
+               op,
+               ": a side of ",
+               a.shape(),
+               " @ ",
+               b.shape(),
+               " is above ",
+               kMostSide,
+               "; work on parts");
+  const Tensor c = empty(shape, {.dtype = a.dtype(), .device = a.device()});
+  const Tensor dense_bias = bias.defined() ? bias.detach().contiguous() : bias;
+  const std::int64_t batch = c.numel() == 0 ? 0 : c.numel() / (m * n);
+  const double flops = 2.0 * static_cast<double>(batch * m * n) * static_cast<double>(k);
+  dispatch(a.stream(),
+           make_work(Work::Kind::gemm, op, {a, b, dense_bias}, {c}, flops, {batch * m, n, k}),
+           [&](HostStream& s) {
+             kernels::matmul(s,
+                             view_of(a),
+                             view_of(b),
+                             dense_bias.defined() ? view_of(dense_bias) : kernels::View{},
+                             view_of(c));
+           });
+  return c;
+}
+
+/// matmul of tensors of at least two dimensions with equal batch sizes.
+Tensor matmul_batch(const Tensor& a, const Tensor& b) {
+  return autograd::record("matmul",
+                          multiply("matmul", a, b, {}),
+                          {a, b},
+                          [a = Saved(a), b = Saved(b)](const Tensor& dy) {
+                            const Tensor& x = a.get();
+                            const Tensor& y = b.get();
+                            return Gradients{
+                                x.requires_grad() ? matmul_batch(dy, y.t()) : Tensor(),
+                                y.requires_grad() ? matmul_batch(x.t(), dy) : Tensor()};
+                          });
+}
+
+/// `x` with its batch dimensions expanded to `batch`.
+Tensor expand_batch(const Tensor& x, Shape batch) {
+  batch.push_back(x.size(-2));
+  batch.push_back(x.size(-1));
+  return x.shape() == batch ? x : x.expand(batch);
+}
+
+Shape batch_of(const Tensor& x) {
+  Shape batch = x.shape();
+  batch.erase(batch.size() - 1);
+  batch.erase(batch.size() - 1);
+  return batch;
+}
+
+/// Sizes of a reshape of (..., k) to rows of k; spelled out, since -1 does not work without
+/// elements.
+Shape rows_of(const Tensor& x) {
+  std::int64_t rows = 1;
+  for (int d = 0; d < x.ndim() - 1; ++d)
+    rows *= x.size(d);
+  return {rows, x.size(-1)};
+}
+
+/// linear of x (rows, in).
+Tensor linear_rows(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  return autograd::record("linear",
+                          multiply("linear", x, weight.detach().t(), bias),
+                          {x, weight, bias},
+                          [x = Saved(x), weight = Saved(weight), bias](const Tensor& dy) {
+                            const Tensor& in = x.get();
+                            const Tensor& w = weight.get();
+                            const bool wants_bias = bias.defined() && bias.requires_grad();
+                            return Gradients{
+                                in.requires_grad() ? matmul_batch(dy, w) : Tensor(),
+                                w.requires_grad() ? matmul_batch(dy.t(), in) : Tensor(),
+                                wants_bias ? sum(dy, {0}) : Tensor()};
+                          });
+}
+
+}  // namespace
+
+Tensor matmul(const Tensor& a, const Tensor& b) {
+  check_operands("matmul", a, b);
+  TANDEM_CHECK(a.ndim() >= 1 && b.ndim() >= 1,
+               "matmul: needs at least one dimension each, got ",
+               a.describe(),
+               " and ",
+               b.describe());
+  const std::int64_t inner = b.ndim() == 1 ? b.size(0) : b.size(-2);
+  TANDEM_CHECK(a.size(-1) == inner,
+               "matmul: the inner sizes differ: ",
+               a.shape(),
+               " @ ",
+               b.shape(),
+               " needs ",
+               a.size(-1),
+               " == ",
+               inner);
+  if (a.ndim() == 1) return matmul(a.unsqueeze(0), b).squeeze(-2);
+  if (b.ndim() == 1) return matmul(a, b.unsqueeze(1)).squeeze(-1);
+  if (a.ndim() == 2 && b.ndim() == 2) return matmul_batch(a, b);
+  if (b.ndim() == 2) {  // one product of all rows
+    Shape shape = a.shape();
+    shape[-1] = b.size(-1);
+    return matmul_batch(a.reshape(rows_of(a)), b).reshape(shape);
+  }
+  const Shape batch = broadcast_shapes(batch_of(a), batch_of(b), "matmul");
+  return matmul_batch(expand_batch(a, batch), expand_batch(b, batch));
+}
+
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  check_operands("linear", x, weight);
+  TANDEM_CHECK(weight.ndim() == 2, "linear: weight needs (out, in), got ", weight.describe());
+  TANDEM_CHECK(x.ndim() >= 1 && x.size(-1) == weight.size(1),
+               "linear: x ",
+               x.shape(),
+               " does not fit weight ",
+               weight.shape(),
+               ": x's last size must be ",
+               weight.size(1));
+  if (bias.defined()) {
+    check_operands("linear", x, bias);
+    TANDEM_CHECK(bias.shape() == Shape{weight.size(0)},
+                 "linear: bias ",
+                 bias.shape(),
+                 " does not fit weight ",
+                 weight.shape(),
+                 ": needs (",
+                 weight.size(0),
+                 ")");
+  }
+  if (x.ndim() == 2) return linear_rows(x, weight, bias);
+  Shape shape = x.shape();
+  shape[-1] = weight.size(0);
+  return linear_rows(x.reshape(rows_of(x)), weight, bias).reshape(shape);
+}
+
+}  // namespace tandem

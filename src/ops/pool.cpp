@@ -1,0 +1,257 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/ops/pool.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "tandem/autograd/autograd.hpp"
+#include "tandem/core/check.hpp"
+#include "tandem/tensor/access.hpp"
+#include "tandem/tensor/factories.hpp"
+
+#include "kernels/pool.hpp"
+#include "ops/memory_format.hpp"
+#include "tensor/view_of.hpp"
+
+namespace tandem {
+namespace {
+
+using autograd::Formula;
+using autograd::Gradients;
+using kernels::Pooling;
+using kernels::Window;
+
+/// A pooling with what its ops need; shared by forward and the ops of its gradients.
+struct Pool {
+  Pooling pooling;
+  Shape in, out;
+  MemoryFormat format = MemoryFormat::contiguous;
+  Tensor index;  // i32, of shape `out`; of max pooling
+};
+using PoolPtr = std::shared_ptr<const Pool>;
+
+void check_input(const char* op, const Tensor& x) {
+  TANDEM_CHECK(x.ndim() == 4 && is_float(x.dtype()),
+               op,
+               ": needs a float tensor (N, C, H, W), got ",
+               x.describe());
+}
+
+std::vector<Window> sliding(const char* op,
+                            const Tensor& x,
+                            int axis,
+                            Pair kernel,
+                            const Pool2dOptions& options,
+                            PadCount count) {
+  const auto a = static_cast<std::size_t>(axis);
+  const std::int64_t size = x.size(2 + axis), k = kernel[a], padding = options.padding[a];
+  const std::int64_t stride = options.stride ? (*options.stride)[a] : k;
+  TANDEM_CHECK(k >= 1 && stride >= 1 && padding >= 0 && 2 * padding <= k,
+               op,
+               ": needs kernel >= 1, stride >= 1 and padding of at most half the kernel, got ",
+               k,
+               ", ",
+               stride,
+               ", ",
+               padding);
+  TANDEM_CHECK(size + 2 * padding >= k,
+               op,
+               ": the kernel ",
+               k,
+               " reaches over the ",
+               size + 2 * padding,
+               " padded ",
+               axis == 0 ? "rows" : "columns",
+               " of x ",
+               x.shape(),
+               "; take a smaller one");
+  std::vector<Window> windows;
+  for (std::int64_t first = -padding; first + k <= size + padding; first += stride) {
+    const Window w{std::max<std::int64_t>(0, first), std::min(size, first + k), 0};
+    windows.push_back({w.begin, w.end, count == PadCount::include ? k : w.end - w.begin});
+  }
+  return windows;
+}
+
+std::vector<Window> adaptive(const Tensor& x, int axis, Pair output) {
+  const std::int64_t size = x.size(2 + axis), n = output[static_cast<std::size_t>(axis)];
+  TANDEM_CHECK(n >= 1 && size >= 1,
+               "adaptive_avg_pool2d: cannot average x ",
+               x.shape(),
+               " to (",
+               output[0],
+               ", ",
+               output[1],
+               "); both need sizes >= 1");
+  std::vector<Window> windows;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int64_t begin = i * size / n, end = ((i + 1) * size + n - 1) / n;
+    windows.push_back({begin, end, end - begin});
+  }
+  return windows;
+}
+
+/// Windows follow each other without gap or overlap and cover [0, size).
+bool covers(const std::vector<Window>& windows, std::int64_t size) {
+  std::int64_t at = 0;
+  for (const Window& w : windows) {
+    if (w.begin != at) return false;
+    at = w.end;
+  }
+  return at == size;
+}
+
+Pool make_pool(const Tensor& x, std::vector<Window> rows, std::vector<Window> columns) {
+  Pool pool;
+  const Shape& s = x.shape();
+  pool.in = s;
+  pool.out = {s[0],
+              s[1],
+              static_cast<std::int64_t>(rows.size()),
+              static_cast<std::int64_t>(columns.size())};
+  pool.format = format_of(x);
+  const bool last = pool.format == MemoryFormat::channels_last;
+  const bool tiles = last && covers(rows, s[2]) && covers(columns, s[3]);
+  pool.pooling = {.images = last ? s[0] : s[0] * s[1],
+                  .channels = last ? s[1] : 1,
+                  .h = s[2],
+                  .w = s[3],
+                  .rows = std::move(rows),
+                  .columns = std::move(columns),
+                  .tiles = tiles};
+  return pool;
+}
+
+Tensor dense(const Tensor& x, const Pool& pool) {
+  return x.detach().contiguous(pool.format);
+}
+
+Tensor new_like(const Tensor& x, const Shape& shape, const Pool& pool, DType dtype) {
+  return empty(shape, {.dtype = dtype, .device = x.device(), .format = pool.format});
+}
+
+/// Runs `kernel(stream, view of x, view of result)` into a new tensor of `shape`. Off the tape.
+template <class Kernel>
+Tensor run(const char* op, const Pool& pool, const Tensor& x_, const Shape& shape, Kernel kernel) {
+  const Tensor x = dense(x_, pool), y = new_like(x, shape, pool, x.dtype());
+  dispatch(x.stream(), make_work(Work::Kind::pool, op, {x, pool.index}, {y}), [&](HostStream& s) {
+    kernel(s, view_of(x), view_of(y));
+  });
+  return y;
+}
+
+Tensor max_gather(const Tensor& x, const PoolPtr& pool);
+
+/// Gradient of max pooling: dy goes to where the maxima were.
+Tensor max_scatter(const Tensor& dy, const PoolPtr& pool) {
+  Tensor dx = run("max_pool2d_scatter",
+                  *pool,
+                  dy,
+                  pool->in,
+                  [&](HostStream& s, const kernels::View& from, const kernels::View& to) {
+                    kernels::max_pool_scatter(s, pool->pooling, from, view_of(pool->index), to);
+                  });
+  return autograd::record(
+      "max_pool2d_scatter", std::move(dx), {dy}, Formula([pool](const Tensor& g) {
+        return Gradients{max_gather(g, pool)};
+      }));
+}
+
+/// Takes from x what stands where the maxima were.
+Tensor max_gather(const Tensor& x, const PoolPtr& pool) {
+  Tensor y = run("max_pool2d_gather",
+                 *pool,
+                 x,
+                 pool->out,
+                 [&](HostStream& s, const kernels::View& from, const kernels::View& to) {
+                   kernels::max_pool_gather(s, pool->pooling, from, view_of(pool->index), to);
+                 });
+  return autograd::record("max_pool2d_gather", std::move(y), {x}, Formula([pool](const Tensor& g) {
+                            return Gradients{max_scatter(g, pool)};
+                          }));
+}
+
+Tensor average(const Tensor& x, const PoolPtr& pool);
+
+Tensor average_grad(const Tensor& dy, const PoolPtr& pool) {
+  Tensor dx = run("avg_pool2d_grad",
+                  *pool,
+                  dy,
+                  pool->in,
+                  [&](HostStream& s, const kernels::View& from, const kernels::View& to) {
+                    kernels::avg_pool_grad(s, pool->pooling, from, to);
+                  });
+  return autograd::record("avg_pool2d_grad", std::move(dx), {dy}, Formula([pool](const Tensor& g) {
+                            return Gradients{average(g, pool)};
+                          }));
+}
+
+Tensor average(const Tensor& x, const PoolPtr& pool) {
+  Tensor y = run("avg_pool2d",
+                 *pool,
+                 x,
+                 pool->out,
+                 [&](HostStream& s, const kernels::View& from, const kernels::View& to) {
+                   kernels::avg_pool(s, pool->pooling, from, to);
+                 });
+  return autograd::record("avg_pool2d", std::move(y), {x}, Formula([pool](const Tensor& dy) {
+                            return Gradients{average_grad(dy, pool)};
+                          }));
+}
+
+/// Maximum and i32 index.
+std::pair<Tensor, Tensor> max_pool(const Tensor& x_, Pair kernel, const Pool2dOptions& options) {
+  check_input("max_pool2d", x_);
+  Pool pool = make_pool(x_,
+                        sliding("max_pool2d", x_, 0, kernel, options, PadCount::exclude),
+                        sliding("max_pool2d", x_, 1, kernel, options, PadCount::exclude));
+  const Tensor x = dense(x_, pool);
+  Tensor y = new_like(x, pool.out, pool, x.dtype());
+  const Tensor index = new_like(x, pool.out, pool, DType::i32);
+  dispatch(
+      x.stream(), make_work(Work::Kind::pool, "max_pool2d", {x}, {y, index}), [&](HostStream& s) {
+        kernels::max_pool(s, pool.pooling, view_of(x), view_of(y), view_of(index));
+      });
+  pool.index = index;
+  y = autograd::record("max_pool2d",
+                       std::move(y),
+                       {x_},
+                       Formula([kept = std::make_shared<const Pool>(std::move(pool))](
+                                   const Tensor& dy) { return Gradients{max_scatter(dy, kept)}; }));
+  return {std::move(y), index};
+}
+
+}  // namespace
+
+Tensor max_pool2d(const Tensor& x, Pair kernel, Pool2dOptions options) {
+  return max_pool(x, kernel, options).first;
+}
+
+std::pair<Tensor, Tensor> max_pool2d_with_indices(const Tensor& x,
+                                                  Pair kernel,
+                                                  Pool2dOptions options) {
+  auto [y, index] = max_pool(x, kernel, options);
+  return {std::move(y), index.to(DType::i64)};
+}
+
+Tensor avg_pool2d(const Tensor& x, Pair kernel, Pool2dOptions options, PadCount count) {
+  check_input("avg_pool2d", x);
+  return average(
+      x,
+      std::make_shared<const Pool>(make_pool(x,
+                                             sliding("avg_pool2d", x, 0, kernel, options, count),
+                                             sliding("avg_pool2d", x, 1, kernel, options, count))));
+}
+
+Tensor adaptive_avg_pool2d(const Tensor& x, Pair output) {
+  check_input("adaptive_avg_pool2d", x);
+  return average(
+      x,
+      std::make_shared<const Pool>(make_pool(x, adaptive(x, 0, output), adaptive(x, 1, output))));
+}
+
+}  // namespace tandem
