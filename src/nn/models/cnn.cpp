@@ -16,13 +16,22 @@ Conv2d conv3x3(std::int64_t in, std::int64_t out, DType dtype, Device device) {
   return Conv2d(in, out, 3, {.padding = {1, 1}, .dtype = dtype, .device = device});
 }
 
+/// Features of an image after two rounds of pooling.
+std::int64_t features(const CnnSmallOptions& o) {
+  TANDEM_CHECK(o.size[0] >= 4 && o.size[1] >= 4,
+               "CnnSmall: images are at least 4 x 4, got ",
+               o.size[0],
+               " x ",
+               o.size[1]);
+  return 32 * (o.size[0] / 4) * (o.size[1] / 4);
+}
+
 }  // namespace
 
 CnnSmall::CnnSmall(const CnnSmallOptions& o)
     : conv1(conv3x3(o.channels, 16, o.dtype, o.device)),
       conv2(conv3x3(16, 32, o.dtype, o.device)),
-      hidden(
-          32 * (o.size[0] / 4) * (o.size[1] / 4), o.hidden, {.dtype = o.dtype, .device = o.device}),
+      hidden(features(o), o.hidden, {.dtype = o.dtype, .device = o.device}),
       head(o.hidden, o.classes, {.dtype = o.dtype, .device = o.device}) {}
 
 Tensor CnnSmall::forward(const Tensor& x) {

@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+
+#include "tandem/nn/loss.hpp"
+#include "tandem/nn/models/cnn.hpp"
+#include "tandem/nn/models/mlp.hpp"
+#include "tandem/nn/replicate.hpp"
+#include "tandem/ops/reduce.hpp"
+#include "tandem/runtime/runtime.hpp"
+#include "tandem/tensor/factories.hpp"
+
+namespace tandem::nn::models {
+namespace {
+
+std::int64_t count(const Module& module) {
+  std::int64_t n = 0;
+  for (const Tensor& p : module.parameters())
+    n += p.numel();
+  return n;
+}
+
+/// Every parameter gets a finite gradient that is not all zero.
+template <class M>
+void expect_trains(M& net, const Tensor& x) {
+  const Tensor y = net(x);
+  ASSERT_EQ(y.shape(), (Shape{x.size(0), 10}));
+  CrossEntropyLoss()(y, zeros({x.size(0)}, {.dtype = DType::i64, .device = x.device()})).backward();
+  for (const auto& [name, p] : net.named_parameters()) {
+    ASSERT_TRUE(p.grad().defined()) << name;
+    const double norm = global_norm({p.grad()}).item();
+    EXPECT_TRUE(std::isfinite(norm)) << name;
+    if (name.ends_with("conv.bias")) continue;  // batch norm takes it off again
+    EXPECT_GT(norm, 0) << name;
+  }
+}
+
+class ModelsTest : public ::testing::Test {
+ protected:
+  void SetUp() override { manual_seed(4); }
+};
+
+TEST_F(ModelsTest, MlpHasTheSizesOfItsOptions) {
+  EXPECT_EQ(count(Mlp()), 784 * 1024 + 1024 + 1024 * 1024 + 1024 + 10240 + 10);
+  Mlp net({.sizes = {12, 7, 10}, .dtype = DType::f64});
+  expect_trains(net, randn({5, 3, 2, 2}, {.dtype = DType::f64}));
+  EXPECT_THROW(Mlp({.sizes = {3}}), InvalidArgument);
+}
+
+TEST_F(ModelsTest, CnnSmallTakesImagesOfAnySize) {
+  EXPECT_EQ(count(CnnSmall()), 206'922);
+  CnnSmall digits({.size = {8, 8}});
+  EXPECT_EQ(digits.hidden.weight.shape(), (Shape{128, 128}));
+  expect_trains(digits, randn({3, 1, 8, 8}));
+  CnnSmall odd({.channels = 2, .size = {9, 6}, .dtype = DType::f64});
+  expect_trains(odd, randn({3, 2, 9, 6}, {.dtype = DType::f64}));
+  try {
+    CnnSmall({.size = {3, 28}});
+    FAIL();
+  } catch (const InvalidArgument& e) {
+    EXPECT_THAT(e.what(), ::testing::HasSubstr("at least 4 x 4, got 3 x 28"));
+  }
+}
+
+TEST_F(ModelsTest, CnnIsThatOfThePeers) {
+  Cnn net;
+  // convolutions 896 + 9,248 + 18,496 + 36,928 + 73,856, norms 640, head 1,290
+  EXPECT_EQ(count(net), 141'354);
+  EXPECT_EQ(net.state_dict().size(), 5u * 7 + 2);
+  expect_trains(net, randn({4, 3, 9, 8}));
+}
+
+TEST_F(ModelsTest, MemoryFormatOfTheInputChangesNothing) {
+  CnnSmall net({.channels = 2, .size = {8, 8}, .dtype = DType::f64});
+  const Tensor x = randn({3, 2, 8, 8}, {.dtype = DType::f64});
+  EXPECT_EQ(net(x).to_doubles(), net(x.contiguous(MemoryFormat::channels_last)).to_doubles());
+}
+
+TEST_F(ModelsTest, AReplicaOnAnotherDeviceGivesTheSame) {
+  Cnn net({.dtype = DType::f64});
+  const Device other{DeviceType::cpu, 1};
+  Cnn replica = replicate(net, other);
+  const Tensor x = randn({4, 3, 8, 8}, {.dtype = DType::f64});
+  const Tensor y = replica(x.to(other));
+  EXPECT_EQ(y.device(), other);
+  EXPECT_EQ(y.to_doubles(), net(x).to_doubles());
+  EXPECT_EQ(replica.blocks[3].norm.running_mean.to_doubles(),
+            net.blocks[3].norm.running_mean.to_doubles());
+}
+
+}  // namespace
+}  // namespace tandem::nn::models
