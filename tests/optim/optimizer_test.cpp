@@ -10,6 +10,7 @@
 
 #include <gmock/gmock.h>
 
+#include "tandem/nn/module.hpp"
 #include "tandem/optim/adam.hpp"
 #include "tandem/optim/arena.hpp"
 #include "tandem/optim/sgd.hpp"
@@ -23,6 +24,7 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Key;
+using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
 Tensor parameter(std::initializer_list<double> values, Device device = {}) {
@@ -51,6 +53,12 @@ std::size_t state_nbytes(Device device = {}) {
       .memory_stats()
       .by_category[static_cast<std::size_t>(Category::optimizer)];
 }
+
+struct Net : nn::Module {
+  nn::Parameter weight = ones({3});
+  nn::Parameter bias = ones({1});
+  TANDEM_MODULE(Net, weight, bias)
+};
 
 /// A user's own: p -= lr * sign(grad), and counts what it was called with.
 class SignDescent : public Optimizer {
@@ -195,6 +203,26 @@ TEST(Optimizer, FollowsParametersToAnotherArenaWithTheirState) {
   EXPECT_EQ(a.item(), 1 - 0.25 - 0.125 * (0.5 * 2 + 2));
   EXPECT_EQ(b.item(), 0.75);
   EXPECT_EQ(other.item(), 9);
+}
+
+TEST(Optimizer, FollowsAModuleToAnotherDeviceAndTypeWithItsState) {
+  const Device there = parse_device("cpu:1");
+  Net net;
+  SGD opt(net.named_parameters(), {.lr = 0.125, .momentum = 0.5});
+  give(net.bias, 2);
+  opt.step();
+  net.to(DType::f64);
+  net.to(there);
+  const double before = net.bias.item();
+  give(net.bias, 2);
+
+  opt.step();
+
+  EXPECT_EQ(net.bias.item(), before - 0.125 * (0.5 * 2 + 2));
+  const Tensor state = opt.state_dict().tensors.at("bias.momentum_buffer");
+  EXPECT_EQ(state.device(), there);
+  EXPECT_EQ(state.dtype(), DType::f64);
+  EXPECT_THAT(Arena::of(net.bias), Not(nullptr));
 }
 
 TEST(Optimizer, UpdatesParametersThatWereInAnArenaBefore) {
