@@ -150,8 +150,8 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
                a.size(-1),
                " == ",
                inner);
-  if (a.ndim() == 1) return matmul(a.unsqueeze(0), b).squeeze(-2);
   if (b.ndim() == 1) return matmul(a, b.unsqueeze(1)).squeeze(-1);
+  if (a.ndim() == 1) return matmul(a.unsqueeze(0), b).squeeze(-2);
   if (a.ndim() == 2 && b.ndim() == 2) return matmul_batch(a, b);
   if (b.ndim() == 2) {  // one product of all rows
     Shape shape = a.shape();
