@@ -34,9 +34,11 @@ Tensor BatchNorm::normalize(const Tensor& x) {
                num_features_,
                " channels of the module");
   if (!is_training() && running_mean.defined()) {
-    return batch_norm_eval(x, running_mean, running_var, weight, bias, options_.eps);
+    return batch_norm_eval(
+        x, running_mean, running_var, weight, bias, options_.eps, options_.activation);
   }
-  BatchNormResult result = batch_norm(x, weight, bias, options_.eps, options_.sync);
+  BatchNormResult result =
+      batch_norm(x, weight, bias, options_.eps, options_.sync, options_.activation);
   if (is_training() && running_mean.defined()) update(result.statistics);
   return result.y;
 }

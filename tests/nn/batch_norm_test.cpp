@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 
 #include "tandem/autograd/autograd.hpp"
+#include "tandem/ops/activation.hpp"
+#include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
 
 namespace tandem::nn {
@@ -65,6 +67,30 @@ TEST(BatchNormTest, WithoutTrackingEvaluationUsesTheBatch) {
   const std::vector<double> training = norm(batch()).to_doubles();
   norm.eval();
   EXPECT_EQ(norm(batch()).to_doubles(), training);
+}
+
+TEST(BatchNormTest, ReluInTheSamePassGivesWhatReluAfterItGives) {
+  manual_seed(6);
+  BatchNorm2d plain(3, {.dtype = DType::f64});
+  BatchNorm2d fused(3, {.activation = NormActivation::relu, .dtype = DType::f64});
+  const Tensor data = randn({4, 3, 5, 2}, {.dtype = DType::f64});
+  Tensor a = data.clone().requires_grad_();
+  Tensor b = data.clone().requires_grad_();
+  const Tensor expected = relu(plain(a));
+  const Tensor y = fused(b);
+  EXPECT_THAT(y.to_doubles(), Pointwise(DoubleNear(1e-14), expected.to_doubles()));
+
+  const Tensor dy = randn(y.shape(), {.dtype = DType::f64});
+  expected.backward(dy);
+  y.backward(dy);
+  EXPECT_THAT(b.grad().to_doubles(), Pointwise(DoubleNear(1e-13), a.grad().to_doubles()));
+  EXPECT_THAT(fused.weight.grad().to_doubles(),
+              Pointwise(DoubleNear(1e-13), plain.weight.grad().to_doubles()));
+
+  plain.eval();
+  fused.eval();
+  EXPECT_THAT(fused(data).to_doubles(),
+              Pointwise(DoubleNear(1e-14), relu(plain(data)).to_doubles()));
 }
 
 TEST(BatchNormTest, OtherShapesAreRefused) {

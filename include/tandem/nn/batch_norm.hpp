@@ -16,6 +16,7 @@ struct BatchNormOptions {
   bool affine = true;
   bool track_running_stats = true;  ///< false: batch statistics in evaluation too
   BatchNormSync sync = BatchNormSync::synchronised;
+  NormActivation activation = NormActivation::none;  ///< relu: in the same pass over memory
   DType dtype = DType::f32;
   Device device = {};
 };

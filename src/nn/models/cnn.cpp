@@ -44,10 +44,14 @@ Tensor CnnSmall::forward(const Tensor& x) {
 
 Cnn::Block::Block(std::int64_t in, std::int64_t out, const CnnOptions& o)
     : conv(conv3x3(in, out, o.dtype, o.device)),
-      norm(out, {.sync = o.sync, .dtype = o.dtype, .device = o.device}) {}
+      norm(out,
+           {.sync = o.sync,
+            .activation = NormActivation::relu,
+            .dtype = o.dtype,
+            .device = o.device}) {}
 
 Tensor Cnn::Block::forward(const Tensor& x) {
-  return relu(norm(conv(x)));
+  return norm(conv(x));
 }
 
 Cnn::Cnn(const CnnOptions& o) : head(128, o.classes, {.dtype = o.dtype, .device = o.device}) {
