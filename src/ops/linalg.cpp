@@ -189,4 +189,8 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   return linear_rows(x.reshape(rows_of(x)), weight, bias).reshape(shape);
 }
 
+Tensor Tensor::matmul(const Tensor& other) const {
+  return tandem::matmul(*this, other);
+}
+
 }  // namespace tandem

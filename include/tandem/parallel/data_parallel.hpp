@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tandem/nn/module.hpp"
+#include "tandem/parallel/gathered.hpp"
+#include "tandem/parallel/nest_rows.hpp"
+#include "tandem/parallel/options.hpp"
+#include "tandem/parallel/replica_set.hpp"
+
+namespace tandem::parallel {
+
+namespace detail {
+
+/// The devices of `options`, or the default ones.
+std::vector<Device> devices_of(const DataParallelOptions& options);
+/// What a loss function returned, as sum and weight; a plain scalar counts as the mean over `rows`.
+WeightedSum weighted(const WeightedSum& loss, RowRange rows);
+WeightedSum weighted(const Tensor& loss, RowRange rows);
+
+}  // namespace detail
+
+/// Trains one module on several devices: `dp(x)` stands in place of `net(x)`, and nothing else
+/// changes.
+///
+///     parallel::DataParallel dp(net, {.devices = configure_devices("cpu:4"), .gpu0_bsz = 40});
+///     const auto result = dp.step(batch, loss, &optimizer);   // or: loss(dp(x), y).backward();
+///     optimizer.step();
+///
+/// Replica 0 is the user's module, which outlives the wrapper; replicas on the other devices follow
+/// it. A batch is cut by the chunk policy; the result of a step is the whole batch's, however it is
+/// cut. Each call is a transaction: a failed one throws ReplicaError and has no effect.
+/// Used by one thread at a time, which is none of the devices' own.
+template <std::derived_from<nn::Module> M>
+class DataParallel {
+ public:
+  /// @throws InvalidArgument  a tensor of the module is not on the first device; a device twice;
+  ///                          options that contradict each other.
+  /// @throws OutOfMemory      nothing has changed.
+  explicit DataParallel(M& module, const DataParallelOptions& options = {})
+      : module_(module), options_(options), replicas_(std::make_shared<std::vector<M>>()) {
+    const std::vector<Device> devices = detail::devices_of(options);
+    options_.devices = devices;
+    replicas_->assign(devices.size() - 1, module);
+    std::vector<nn::Module*> modules{&module};
+    for (M& replica : *replicas_)
+      modules.push_back(&replica);
+    set_ = std::make_shared<ReplicaSet>(std::move(modules), devices, options_);
+  }
+
+  M& module() noexcept { return module_; }
+  M* operator->() noexcept { return &module_; }
+  /// The module's part on a device; 0 is the user's own.
+  M& replica(int index) {
+    return index == 0 ? module_ : replicas_->at(static_cast<std::size_t>(index) - 1);
+  }
+  const std::vector<Device>& devices() const noexcept { return set_->devices(); }
+  /// Rows of each device for a batch.
+  std::vector<RowRange> plan(std::int64_t rows) const { return set_->plan(rows); }
+  std::size_t parameter_nbytes() const noexcept { return set_->parameter_nbytes(); }
+
+  void train(nn::Mode mode = nn::Mode::training) { module_.train(mode); }
+  void eval() { module_.eval(); }
+
+  /// Scatters the arguments, runs every replica on its rows, and gathers on the output device.
+  ///
+  /// Arguments are nests, split along options.dim, or replicate(x), or split(x, dim). backward() of
+  /// what depends on the result reaches the module's grad(), and the grad() of inputs.
+  /// @throws ReplicaError  a replica failed; the call has no effect.
+  template <class... Args>
+  auto operator()(const Args&... arguments) {
+    using Output =
+        std::decay_t<decltype(module_(detail::take_part(arguments, 0, RowRange{}, Device{})...))>;
+    const std::vector<RowRange> rows = set_->plan(count_rows(options_.dim, arguments...));
+    auto outputs = std::make_shared<std::vector<std::optional<Output>>>(rows.size());
+    detail::GatheredCall call(set_, rows, options_, module_.parameters());
+    auto inputs = std::make_tuple(call.track(arguments)...);
+    set_->forward(
+        rows,
+        [this_replicas = replicas_, own = &module_, outputs, inputs, dim = options_.dim](
+            const Replica& r) {
+          M& replica =
+              r.index == 0 ? *own : (*this_replicas)[static_cast<std::size_t>(r.index) - 1];
+          std::apply(
+              [&](const auto&... tracked) {
+                (*outputs)[static_cast<std::size_t>(r.index)] = replica(tracked.part(dim, r)...);
+              },
+              inputs);
+        });
+    return call.finish(*outputs);
+  }
+
+  /// One step with the loss in the replica: forward, loss, backward, and the update where
+  /// `optimizer` is given.
+  ///
+  /// @param batch      a nest, split along options.dim.
+  /// @param loss       (M& replica, const Batch& part) -> WeightedSum (exact under any chunking),
+  /// or a
+  ///                   scalar Tensor, which counts as a mean over the part's rows.
+  /// @param optimizer  null: gradients are added to the module's, and the update is the caller's.
+  ///                   Given: gradients start from nothing, and the step ends with the update.
+  /// @throws ReplicaError  a replica failed, or its loss is not finite; parameters, state, buffers
+  /// and
+  ///                       random numbers are as before.
+  template <Nest Batch, class Loss>
+  StepResult step(const Batch& batch, Loss loss, optim::Optimizer* optimizer = nullptr) {
+    const std::vector<RowRange> rows = set_->plan(count_rows(options_.dim, batch));
+    return set_->step(
+        rows,
+        [this_replicas = replicas_, own = &module_, batch, loss, dim = options_.dim](
+            const Replica& r) mutable {
+          M& replica =
+              r.index == 0 ? *own : (*this_replicas)[static_cast<std::size_t>(r.index) - 1];
+          const Batch part = detail::scatter_part(batch, dim, r);
+          return detail::weighted(loss(replica, part), r.rows);
+        },
+        optimizer);
+  }
+
+ private:
+  M& module_;
+  DataParallelOptions options_;
+  std::shared_ptr<std::vector<M>> replicas_;
+  std::shared_ptr<ReplicaSet> set_;
+};
+
+}  // namespace tandem::parallel

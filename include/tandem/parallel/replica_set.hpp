@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tandem/nn/module.hpp"
+#include "tandem/ops/loss.hpp"
+#include "tandem/optim/optimizer.hpp"
+#include "tandem/parallel/options.hpp"
+#include "tandem/runtime/context.hpp"
+
+namespace tandem::parallel {
+
+/// One device's part of a call.
+struct Replica {
+  int index = 0;  ///< of the device
+  Device device;
+  RowRange rows;  ///< of the whole batch
+};
+
+/// The loss of a step.
+struct StepResult {
+  double loss = 0;                 ///< sum over all replicas / weight
+  double weight = 0;               ///< what the loss was divided by: rows, or the labels that count
+  std::vector<std::int64_t> rows;  ///< by device
+};
+
+/// The replicas of a module: its arenas, groups and the threads' work. DataParallel<M> adds the
+/// types.
+///
+/// Each call is a transaction: it ends well, or throws ReplicaError and has changed nothing. After
+/// a call that passed its deadline the set is poisoned, and says so. Used by one thread at a time.
+class ReplicaSet {
+ public:
+  /// Work of one replica, on its device's thread, in its context.
+  using Body = std::function<void(const Replica&)>;
+  using LossBody = std::function<WeightedSum(const Replica&)>;
+
+  /// @param modules  the user's module on devices[0], then a replica on each other device.
+  /// @throws InvalidArgument  a tensor is on another device than devices[0]; it is named.
+  ReplicaSet(std::vector<nn::Module*> modules,
+             std::vector<Device> devices,
+             const DataParallelOptions& options);
+  ~ReplicaSet();
+  ReplicaSet(const ReplicaSet&) = delete;
+  ReplicaSet& operator=(const ReplicaSet&) = delete;
+
+  const std::vector<Device>& devices() const noexcept;
+  /// Rows of each device for a batch. @throws InvalidArgument  by the chunk policy.
+  std::vector<RowRange> plan(std::int64_t rows) const;
+
+  /// Runs `body` on every device that has rows, with this moment's parameters. Buffers that the
+  /// replicas write are merged into the module at the end.
+  void forward(const std::vector<RowRange>& rows, const Body& body);
+  /// Runs `body`, which goes backward through an earlier forward's tapes, and reduces the gradients
+  /// into the module's.
+  void backward(const std::vector<RowRange>& rows, const Body& body);
+  /// Forward with the loss in the replica, backward, and, where there is an optimizer, the update.
+  /// @param optimizer  null: the gradients are added to the module's.
+  StepResult step(const std::vector<RowRange>& rows,
+                  const LossBody& body,
+                  optim::Optimizer* optimizer);
+  /// Runs `body` on the thread of one device (gathering); no group, no transaction.
+  void on_device(Device device, Phase phase, const std::function<void()>& body);
+
+  /// Bytes of parameters on each device.
+  std::size_t parameter_nbytes() const noexcept;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;  // shared with jobs, which may outlive a call that timed out
+};
+
+}  // namespace tandem::parallel

@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "parallel/buckets.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "tandem/core/check.hpp"
+#include "tandem/runtime/context.hpp"
+
+namespace tandem::parallel {
+
+std::vector<Bucket> plan_buckets(const optim::ArenaLayout& layout,
+                                 std::size_t first_nbytes,
+                                 std::size_t nbytes) {
+  std::vector<Bucket> buckets;
+  const auto& places = layout.places();
+  std::vector<std::size_t> open(layout.blocks().size(), SIZE_MAX);  // by block: its open bucket
+  for (std::size_t p = places.size(); p-- > 0;) {
+    const optim::ArenaPlace& place = places[p];
+    const optim::ArenaBlock& block = layout.blocks()[static_cast<std::size_t>(place.block)];
+    if (block.trains == optim::Trains::no) continue;
+    auto& current = open[static_cast<std::size_t>(place.block)];
+    if (current == SIZE_MAX) {
+      current = buckets.size();
+      buckets.push_back(
+          {place.block, place.offset + place.extent, place.offset + place.extent, {}});
+    }
+    Bucket& bucket = buckets[current];
+    bucket.begin = place.offset;
+    bucket.places.push_back(p);
+    const std::size_t limit = current == 0 ? first_nbytes : nbytes;
+    if (static_cast<std::size_t>(bucket.end - bucket.begin) * itemsize(block.dtype) >= limit)
+      current = SIZE_MAX;
+  }
+  return buckets;
+}
+
+BucketReducer::BucketReducer(std::shared_ptr<optim::Arena> arena,
+                             std::shared_ptr<const std::vector<Bucket>> buckets)
+    : arena_(std::move(arena)),
+      buckets_(std::move(buckets)),
+      bucket_of_(arena_->layout().places().size(), SIZE_MAX),
+      used_(bucket_of_.size()) {
+  for (std::size_t b = 0; b < buckets_->size(); ++b) {
+    const Bucket& bucket = (*buckets_)[b];
+    const Tensor& grads = arena_->grads(bucket.block);
+    flat_.push_back(
+        as_strided(grads, {bucket.end - bucket.begin}, {1}, grads.impl().offset + bucket.begin));
+    for (const std::size_t place : bucket.places)
+      bucket_of_[place] = b;
+  }
+}
+
+void BucketReducer::arm(comm::Communicator* group) {
+  disarm();
+  group_ = group;
+  armed_ = true;
+  next_ = 0;
+  std::ranges::fill(used_, std::uint8_t{0});
+  pending_.clear();
+  for (const Bucket& bucket : *buckets_)
+    pending_.push_back(static_cast<std::int64_t>(bucket.places.size()));
+}
+
+void BucketReducer::on_gradient(std::size_t place) {
+  if (!armed_ || bucket_of_[place] == SIZE_MAX || used_[place] != 0) return;
+  used_[place] = 1;
+  --pending_[bucket_of_[place]];
+  launch_ready();
+}
+
+void BucketReducer::launch_ready() {
+  for (; next_ < flat_.size() && pending_[next_] == 0; ++next_) {
+    if (group_ == nullptr) continue;
+    const ContextScope scope([](Context& c) { c.phase = Phase::reduce; });
+    handles_.push_back(group_->start_reduce(flat_[next_], comm::ReduceOp::sum, 0));
+  }
+}
+
+void BucketReducer::finish() {
+  TANDEM_ASSERT(armed_, "finish without arm");
+  for (std::size_t place = 0; place < bucket_of_.size(); ++place) {
+    if (bucket_of_[place] == SIZE_MAX || used_[place] != 0) continue;
+    // This replica's part is zero, unless an earlier backward has left something to add to.
+    if (!arena_->tensor(place).grad().defined()) arena_->gradient(place).fill_(0);
+    --pending_[bucket_of_[place]];
+  }
+  launch_ready();
+  const ContextScope scope([](Context& c) { c.phase = Phase::reduce; });
+  for (comm::Handle& handle : handles_)
+    handle.wait();
+  disarm();
+}
+
+void BucketReducer::disarm() noexcept {
+  handles_.clear();
+  armed_ = false;
+  group_ = nullptr;
+}
+
+}  // namespace tandem::parallel

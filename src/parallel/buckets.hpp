@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "tandem/comm/communicator.hpp"
+#include "tandem/optim/arena.hpp"
+
+namespace tandem::parallel {
+
+/// Gradients that are reduced in one message: places that lie next to each other in a block.
+struct Bucket {
+  int block = 0;
+  std::int64_t begin = 0;  ///< elements of the block
+  std::int64_t end = 0;
+  std::vector<std::size_t> places;
+};
+
+/// Cuts the gradients into buckets from the last place to the first, which is about the order in
+/// which backward makes them. The first bucket is small, so that the reduction starts early.
+///
+/// @param first_nbytes, nbytes  a bucket is closed when it has reached its size.
+std::vector<Bucket> plan_buckets(const optim::ArenaLayout& layout,
+                                 std::size_t first_nbytes,
+                                 std::size_t nbytes);
+
+/// Reduces the gradients of one replica to rank 0 of a group, bucket by bucket, as backward makes
+/// them.
+///
+/// Used by the replica's own thread.
+class BucketReducer {
+ public:
+  BucketReducer(std::shared_ptr<optim::Arena> arena,
+                std::shared_ptr<const std::vector<Bucket>> buckets);
+
+  /// From here on, complete buckets are reduced over `group` (null: there is but one replica).
+  void arm(comm::Communicator* group);
+  /// A gradient of this replica is complete.
+  void on_gradient(std::size_t place);
+  /// Counts missing gradients as zero, reduces what is left, and waits for all of it.
+  void finish();
+  /// Forgets a backward that failed.
+  void disarm() noexcept;
+  /// Places whose gradient the last backward made.
+  const std::vector<std::uint8_t>& used() const noexcept { return used_; }
+
+ private:
+  void launch_ready();
+
+  std::shared_ptr<optim::Arena> arena_;
+  std::shared_ptr<const std::vector<Bucket>> buckets_;
+  std::vector<std::size_t> bucket_of_;  // by place; SIZE_MAX where it does not train
+  std::vector<std::int64_t> pending_;   // by bucket
+  std::vector<std::uint8_t> used_;      // by place
+  std::vector<Tensor> flat_;            // by bucket: its gradients
+  std::vector<comm::Handle> handles_;
+  std::size_t next_ = 0;  // bucket to be reduced next: all ranks go in this order
+  comm::Communicator* group_ = nullptr;
+  bool armed_ = false;
+};
+
+}  // namespace tandem::parallel

@@ -1,0 +1,304 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+#include <utility>
+
+#include "tandem/core/check.hpp"
+#include "tandem/parallel/replica_error.hpp"
+#include "tandem/runtime/runtime.hpp"
+
+#include "parallel/replica_state.hpp"
+
+namespace tandem::parallel {
+namespace {
+
+constexpr auto kGrace = std::chrono::seconds(1);  // for a replica to notice its deadline itself
+
+/// One call at a time.
+class Busy {
+ public:
+  explicit Busy(std::atomic<bool>& flag) : flag_(flag) {
+    TANDEM_CHECK(!flag_.exchange(true),
+                 "DataParallel: a call is running already; use one thread at a time, and do not "
+                 "call it from inside a replica");
+  }
+  ~Busy() { flag_.store(false); }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+
+ private:
+  std::atomic<bool>& flag_;
+};
+
+}  // namespace
+
+comm::Communicator* Group::comm_of(int device) const noexcept {
+  const auto at = std::ranges::find(ranks, device);
+  if (world.empty() || at == ranks.end()) return nullptr;
+  return world[static_cast<std::size_t>(at - ranks.begin())].get();
+}
+
+void Group::abort(const std::string& reason) noexcept {
+  if (!world.empty()) world.front()->abort(reason);
+  if (!active.empty()) active.begin()->second->abort(reason);
+}
+
+void Group::reset() {
+  if (!world.empty()) world.front()->reset();
+  if (!active.empty()) active.begin()->second->reset();
+}
+
+int Call::first_active() const {
+  for (int r = 0; r < static_cast<int>(rows.size()); ++r) {
+    if (active(r)) return r;
+  }
+  return -1;
+}
+
+Group& ReplicaSet::State::group_for(const Call& call) {
+  std::vector<int> active;
+  for (int r = 0; r < static_cast<int>(devices.size()); ++r) {
+    if (call.active(r)) active.push_back(r);
+  }
+  auto& slot = groups[active];
+  if (slot != nullptr) return *slot;
+  auto group = std::make_unique<Group>();
+  group->ranks = active;
+  if (active.empty() || active.front() != 0) group->ranks.insert(group->ranks.begin(), 0);
+  const auto devices_of = [&](const std::vector<int>& ranks) {
+    std::vector<Device> list;
+    for (const int r : ranks)
+      list.push_back(devices[static_cast<std::size_t>(r)]);
+    return list;
+  };
+  const comm::LocalOptions comm_options{.timeout = options.deadline};
+  if (group->ranks.size() > 1)
+    group->world = comm::make_local(devices_of(group->ranks), comm_options);
+  if (active.size() > 1) {
+    auto comms = comm::make_local(devices_of(active), comm_options);
+    for (std::size_t i = 0; i < active.size(); ++i) {
+      group->rows[active[i]] = std::make_shared<comm::RowGroupAdapter>(*comms[i]);
+      group->active[active[i]] = std::move(comms[i]);
+    }
+  }
+  slot = std::move(group);
+  return *slot;
+}
+
+std::shared_ptr<Call> ReplicaSet::State::begin(const std::vector<RowRange>& rows) {
+  check_module();
+  copy_modes();
+  auto call = std::make_shared<Call>(rows);
+  call->group = &group_for(*call);
+  for (std::size_t b = 0; params[0] != nullptr && b < params[0]->layout().blocks().size(); ++b) {
+    call->versions.push_back(params[0]->params(static_cast<int>(b)).buffer().version());
+    for (const int r : call->group->ranks) {
+      call->replicate_parameters |=
+          r > 0 && synced[static_cast<std::size_t>(r)][b] != call->versions[b];
+    }
+  }
+  if (master_buffers != nullptr) {
+    const std::uint64_t now = master_buffers->params(0).buffer().version();
+    call->replicate_buffers = buffers_dirty || now != buffers_synced;
+  }
+  return call;
+}
+
+Replica ReplicaSet::State::replica(const Call& call, int rank) const {
+  return {rank, devices[static_cast<std::size_t>(rank)], call.rows[static_cast<std::size_t>(rank)]};
+}
+
+std::shared_ptr<const Context> ReplicaSet::State::replica_context(const Call& call,
+                                                                  int rank,
+                                                                  Phase phase) const {
+  const Runtime& runtime = Runtime::instance();
+  auto c = std::make_shared<Context>(context());
+  const auto group_of_rows = call.group->rows.find(rank);
+  c->phase = phase;
+  c->replica = rank;
+  c->rows = call.rows[static_cast<std::size_t>(rank)];
+  c->threads = std::max(1, core_count() / static_cast<int>(call.group->ranks.size()));
+  c->frame = std::make_shared<ForwardFrame>(ForwardFrame{runtime.seed(), call.forward, {}});
+  c->row_group = group_of_rows == call.group->rows.end() ? nullptr : group_of_rows->second;
+  c->deadline = call.deadline;
+  return c;
+}
+
+void ReplicaSet::State::run(const std::shared_ptr<Call>& call,
+                            Phase phase,
+                            std::function<void(int rank)> job) {
+  const Busy busy(running);
+  call->deadline =
+      std::min(context().deadline, std::chrono::steady_clock::now() + options.deadline);
+  call->forward = Runtime::instance().forwards().load(std::memory_order_relaxed);
+  const auto shared_job = std::make_shared<std::function<void(int)>>(std::move(job));
+  const auto attempt = [this, call, shared_job](int rank) {  // the job keeps this object
+    try {
+      (*shared_job)(rank);
+    } catch (...) {
+      if (!reducers.empty()) reducers[static_cast<std::size_t>(rank)].disarm();
+      call->group->abort("replica " + std::to_string(rank) + " failed");
+      throw;
+    }
+  };
+  std::vector<std::exception_ptr> errors(devices.size());
+  std::vector<std::pair<int, Ticket>> tickets;
+  std::vector<int>
+      own;  // this thread's: the only replica, or that of the device whose thread this is
+  for (const int rank : call->group->ranks) {
+    call->phases[static_cast<std::size_t>(rank)].store(phase, std::memory_order_relaxed);
+    Worker& worker = logical_device(devices[static_cast<std::size_t>(rank)]).worker();
+    if (call->group->ranks.size() == 1 || worker.is_current()) {
+      own.push_back(rank);
+      continue;
+    }
+    const ContextScope scope(replica_context(*call, rank, phase));
+    tickets.emplace_back(rank, worker.submit([attempt, rank] { attempt(rank); }));
+  }
+  for (const int rank : own) {
+    const ContextScope scope(replica_context(*call, rank, phase));
+    try {
+      attempt(rank);
+    } catch (...) {
+      errors[static_cast<std::size_t>(rank)] = std::current_exception();
+    }
+  }
+  for (auto& [rank, ticket] : tickets)
+    errors[static_cast<std::size_t>(rank)] = outcome_of(*call, rank, ticket);
+  if (std::ranges::any_of(errors, [](const auto& e) { return e != nullptr; }))
+    raise(*call, std::move(errors));
+}
+
+std::exception_ptr ReplicaSet::State::outcome_of(const Call& call, int rank, Ticket& ticket) {
+  try {
+    return ticket.outcome(call.deadline + kGrace);
+  } catch (const Timeout&) {
+    const Device device = devices[static_cast<std::size_t>(rank)];
+    poison(tandem::detail::concat(device,
+                                  " passed the deadline of ",
+                                  options.deadline.count(),
+                                  " ms in phase ",
+                                  call.phases[static_cast<std::size_t>(rank)].load(),
+                                  ", last operation ",
+                                  logical_device(device).last_work()));
+    call.group->abort(poisoned);
+    throw Timeout("DataParallel: " + poisoned);
+  }
+}
+
+void ReplicaSet::State::raise(const Call& call, std::vector<std::exception_ptr> errors) {
+  call.group->reset();
+  for (BucketReducer& reducer : reducers)
+    reducer.disarm();
+  const auto secondary = [](const std::exception_ptr& e) {
+    try {
+      std::rethrow_exception(e);
+    } catch (const CommAborted&) {
+      return true;
+    } catch (...) {
+      return false;
+    }
+  };
+  int first = -1;
+  for (int r = 0; r < static_cast<int>(errors.size()); ++r) {
+    const auto& e = errors[static_cast<std::size_t>(r)];
+    if (e != nullptr &&
+        (first < 0 || (secondary(errors[static_cast<std::size_t>(first)]) && !secondary(e))))
+      first = r;
+  }
+  std::vector<std::string> others;
+  for (int r = 0; r < static_cast<int>(errors.size()); ++r) {
+    const auto& e = errors[static_cast<std::size_t>(r)];
+    if (e == nullptr || r == first || secondary(e)) continue;
+    others.push_back(
+        tandem::detail::concat(devices[static_cast<std::size_t>(r)], ": ", describe(e)));
+  }
+  const auto at = static_cast<std::size_t>(first);
+  const std::string cause = describe(errors[at]);
+  try {
+    std::rethrow_exception(std::exchange(errors[at], nullptr));
+  } catch (...) {
+    throw ReplicaError(
+        devices[at], first, call.rows[at], call.phases[at].load(), cause, std::move(others));
+  }
+}
+
+void ReplicaSet::State::poison(const std::string& reason) {
+  poisoned = reason;
+}
+
+void ReplicaSet::State::replicate(Call& call, int rank) {
+  comm::Communicator* world = call.group->comm_of(rank);
+  const auto r = static_cast<std::size_t>(rank);
+  in_phase(call, rank, Phase::replicate, [&] {
+    if (call.replicate_parameters && world != nullptr) {
+      for (std::size_t b = 0; b < params[r]->layout().blocks().size(); ++b) {
+        Tensor block = params[r]->params(static_cast<int>(b));
+        world->broadcast(block, 0);
+      }
+    }
+    if (!call.replicate_buffers) return;
+    for (std::size_t b = 0; b < buffers[r]->layout().blocks().size(); ++b) {
+      Tensor block = buffers[r]->params(static_cast<int>(b));
+      if (rank == 0) block.copy_(master_buffers->params(static_cast<int>(b)));
+      if (world != nullptr) world->broadcast(block, 0);
+    }
+  });
+}
+
+void ReplicaSet::State::arm(Call& call, int rank) {
+  if (params[0] == nullptr) return;
+  const auto r = static_cast<std::size_t>(rank);
+  if (rank != 0) {
+    for (std::size_t p = 0; p < params[r]->layout().places().size(); ++p)
+      params[r]->tensor(p).set_grad({});
+  }
+  reducers[r].arm(call.group->comm_of(rank));
+}
+
+void ReplicaSet::State::reduce(Call& call, int rank) {
+  if (params[0] == nullptr) return;
+  in_phase(call, rank, Phase::reduce, [&] { reducers[static_cast<std::size_t>(rank)].finish(); });
+}
+
+void ReplicaSet::State::adopt_gradients(const Call& call) {
+  if (params[0] == nullptr) return;
+  for (std::size_t p = 0; p < params[0]->layout().places().size(); ++p) {
+    const Tensor x = params[0]->tensor(p);
+    if (!x.requires_grad() || x.grad().defined()) continue;
+    for (const int r : call.group->ranks) {
+      if (reducers[static_cast<std::size_t>(r)].used()[p] == 0) continue;
+      x.set_grad(params[0]->gradient(p));
+      break;
+    }
+  }
+}
+
+void ReplicaSet::State::vote(Call& call, int rank) {
+  if (comm::Communicator* world = call.group->comm_of(rank)) world->barrier();
+}
+
+void ReplicaSet::State::merge_buffers(Call& call, int rank) {
+  // With synchronised statistics all replicas that have rows hold the same bits.
+  const int source = call.first_active();
+  if (rank != 0 || master_buffers == nullptr || source < 0 || !modules[0]->is_training()) return;
+  for (std::size_t b = 0; b < master_buffers->layout().blocks().size(); ++b) {
+    Tensor block = master_buffers->params(static_cast<int>(b));
+    block.copy_(buffers[static_cast<std::size_t>(source)]->params(static_cast<int>(b)));
+  }
+}
+
+void ReplicaSet::State::commit(const Call& call) {
+  for (const int r : call.group->ranks)
+    synced[static_cast<std::size_t>(r)] = call.versions;
+  if (modules[0]->is_training()) {
+    buffers_dirty = true;
+    Runtime::instance().forwards().fetch_add(1, std::memory_order_relaxed);
+  } else if (master_buffers != nullptr) {
+    buffers_dirty = false;
+    buffers_synced = master_buffers->params(0).buffer().version();
+  }
+}
+
+}  // namespace tandem::parallel

@@ -1,0 +1,213 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/parallel/replica_set.hpp"
+
+#include <cmath>
+#include <utility>
+
+#include "tandem/autograd/autograd.hpp"
+#include "tandem/autograd/row_group.hpp"
+#include "tandem/core/check.hpp"
+#include "tandem/ops/elementwise.hpp"
+#include "tandem/runtime/runtime.hpp"
+
+#include "parallel/replica_state.hpp"
+
+namespace tandem::parallel {
+namespace {
+
+/// Shows the module its private buffers until the end of the scope, whichever way that comes.
+template <class State>
+class PrivateBuffers {
+ public:
+  explicit PrivateBuffers(State& state) : state_(state) {
+    state_.show_buffers(state_.private_buffers);
+  }
+  ~PrivateBuffers() { state_.show_buffers(state_.own_buffers); }
+  PrivateBuffers(const PrivateBuffers&) = delete;
+  PrivateBuffers& operator=(const PrivateBuffers&) = delete;
+
+ private:
+  State& state_;
+};
+
+/// The gradients of a module as they were, to put back after a failure.
+class GradientSnapshot {
+ public:
+  /// Copies only what is there: nothing after zero_grad.
+  explicit GradientSnapshot(std::shared_ptr<optim::Arena> arena) : arena_(std::move(arena)) {
+    if (arena_ == nullptr) return;
+    const std::size_t n = arena_->layout().places().size();
+    const autograd::NoGrad off;
+    const ContextScope scope([](Context& c) { c.category = Category::gradient; });
+    for (std::size_t p = 0; p < n; ++p) {
+      const Tensor grad = arena_->tensor(p).grad();
+      saved_.push_back(grad.defined() ? grad.clone() : Tensor{});
+    }
+  }
+  void restore() const {
+    const autograd::NoGrad off;
+    for (std::size_t p = 0; p < saved_.size(); ++p) {
+      const Tensor x = arena_->tensor(p);
+      x.set_grad({});
+      if (saved_[p].defined()) x.set_grad(saved_[p]);
+    }
+  }
+
+ private:
+  std::shared_ptr<optim::Arena> arena_;
+  std::vector<Tensor> saved_;
+};
+
+/// What the replicas' threads find out in a step.
+struct StepOutcome {
+  std::vector<double> sums, weights;  // by device
+  std::exception_ptr commit_error;    // of the update, after the vote
+};
+
+}  // namespace
+
+ReplicaSet::ReplicaSet(std::vector<nn::Module*> modules,
+                       std::vector<Device> devices,
+                       const DataParallelOptions& options)
+    : state_(std::make_shared<State>(std::move(modules), std::move(devices), options)) {}
+
+ReplicaSet::~ReplicaSet() {
+  state_->clear_hooks();
+}
+
+const std::vector<Device>& ReplicaSet::devices() const noexcept {
+  return state_->devices;
+}
+
+std::size_t ReplicaSet::parameter_nbytes() const noexcept {
+  return state_->params[0] == nullptr ? 0 : state_->params[0]->layout().nbytes();
+}
+
+std::vector<RowRange> ReplicaSet::plan(std::int64_t rows) const {
+  TANDEM_CHECK(rows > 0, "DataParallel: the batch has no rows");
+  std::vector<RowRange> ranges;
+  std::int64_t begin = 0;
+  for (const std::int64_t n : state_->policy.plan(rows, state_->devices)) {
+    ranges.push_back({begin, begin + n});
+    begin += n;
+  }
+  return ranges;
+}
+
+void ReplicaSet::forward(const std::vector<RowRange>& rows, const Body& body) {
+  State& state = *state_;
+  const auto call = state.begin(rows);
+  const PrivateBuffers<State> buffers(state);
+  state.run(call, Phase::replicate, [state = state_, call, body](int rank) {
+    state->replicate(*call, rank);
+    if (call->active(rank)) {
+      in_phase(*call, rank, Phase::forward, [&] { body(state->replica(*call, rank)); });
+    }
+    state->vote(*call, rank);
+    state->merge_buffers(*call, rank);
+  });
+  state.commit(*call);
+}
+
+void ReplicaSet::backward(const std::vector<RowRange>& rows, const Body& body) {
+  State& state = *state_;
+  state.check_module();
+  const auto call = std::make_shared<Call>(rows);
+  call->group = &state.group_for(*call);
+  const GradientSnapshot snapshot(state.params[0]);
+  try {
+    state.run(call, Phase::backward, [state = state_, call, body](int rank) {
+      state->arm(*call, rank);
+      if (call->active(rank)) body(state->replica(*call, rank));
+      state->reduce(*call, rank);
+      state->vote(*call, rank);
+    });
+  } catch (...) {
+    snapshot.restore();
+    throw;
+  }
+  state.adopt_gradients(*call);
+}
+
+StepResult ReplicaSet::step(const std::vector<RowRange>& rows,
+                            const LossBody& body,
+                            optim::Optimizer* optimizer) {
+  State& state = *state_;
+  const auto call = state.begin(rows);
+  const auto outcome = std::make_shared<StepOutcome>();
+  outcome->sums.resize(rows.size());
+  outcome->weights.resize(rows.size());
+  if (optimizer != nullptr) optimizer->zero_grad();
+  const GradientSnapshot snapshot(state.params[0]);
+  const PrivateBuffers<State> buffers(state);
+  const auto job = [state = state_, call, outcome, body, optimizer](int rank) {
+    state->replicate(*call, rank);
+    state->arm(*call, rank);
+    if (call->active(rank)) {
+      const auto r = static_cast<std::size_t>(rank);
+      WeightedSum part =
+          in_phase(*call, rank, Phase::forward, [&] { return body(state->replica(*call, rank)); });
+      in_phase(*call, rank, Phase::loss, [&] {
+        TANDEM_CHECK(part.sum.defined() && part.sum.numel() == 1,
+                     "step: the loss must be a scalar, it is ",
+                     part.sum.describe());
+        outcome->sums[r] = part.sum.detach().item();
+        outcome->weights[r] = part.weight.item();
+        TANDEM_CHECK(std::isfinite(outcome->sums[r]),
+                     "step: the loss is ",
+                     outcome->sums[r],
+                     " on ",
+                     part.sum.device(),
+                     "; lower the learning rate, or look at this batch");
+        // The whole batch's weight, so that the gradients need no division afterwards.
+        part.sum = part.sum / sum_over_replicas(part.weight.to(part.sum.dtype()));
+      });
+      in_phase(*call, rank, Phase::backward, [&] { part.sum.backward(); });
+    }
+    state->reduce(*call, rank);
+    if (rank == 0) {
+      state->adopt_gradients(*call);
+      if (optimizer != nullptr) in_phase(*call, rank, Phase::update, [&] { optimizer->prepare(); });
+    }
+    state->vote(*call, rank);
+    state->merge_buffers(*call, rank);
+    if (rank == 0 && optimizer != nullptr) {
+      in_phase(*call, rank, Phase::update, [&] { outcome->commit_error = optimizer->commit(); });
+    }
+  };
+  try {
+    state.run(call, Phase::replicate, job);
+  } catch (...) {
+    snapshot.restore();
+    throw;
+  }
+  if (outcome->commit_error != nullptr) {
+    state.poison("the update failed after all replicas had agreed to it: " +
+                 describe(outcome->commit_error));
+    std::rethrow_exception(outcome->commit_error);
+  }
+  state.commit(*call);
+  StepResult result;
+  double sum = 0;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    sum += outcome->sums[r];
+    result.weight += outcome->weights[r];
+    result.rows.push_back(rows[r].end - rows[r].begin);
+  }
+  result.loss = sum / result.weight;
+  return result;
+}
+
+void ReplicaSet::on_device(Device device, Phase phase, const std::function<void()>& body) {
+  const ContextScope scope([&](Context& c) { c.phase = phase; });
+  Worker& worker = logical_device(device).worker();
+  if (state_->devices.size() == 1 || worker.is_current()) {
+    body();
+  } else {
+    worker.submit(body).wait(std::chrono::steady_clock::now() + state_->options.deadline);
+  }
+}
+
+}  // namespace tandem::parallel

@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "parallel/replica_state.hpp"
+
+#include <algorithm>
+
+#include "tandem/autograd/autograd.hpp"
+#include "tandem/core/check.hpp"
+
+namespace tandem::parallel {
+
+const char* name(Mode) noexcept {
+  return "server";
+}
+
+ChunkPolicy chunk_policy(const DataParallelOptions& options) {
+  const int given = int{options.chunks.has_value()} + int{!options.chunk_sizes.empty()} +
+                    int{options.gpu0_bsz.has_value()};
+  TANDEM_CHECK(
+      given <= 1, "DataParallel: give one of chunks, chunk_sizes and gpu0_bsz, not ", given);
+  if (options.gpu0_bsz) return ChunkPolicy::gpu0(*options.gpu0_bsz);
+  if (!options.chunk_sizes.empty()) return ChunkPolicy::sizes(options.chunk_sizes);
+  return options.chunks.value_or(ChunkPolicy::even());
+}
+
+ReplicaSet::State::State(std::vector<nn::Module*> m,
+                         std::vector<Device> d,
+                         const DataParallelOptions& o)
+    : modules(std::move(m)), devices(std::move(d)), options(o), policy(chunk_policy(o)) {
+  policy.plan(
+      0, devices);  // a policy for another number of devices is refused now, not at the first batch
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const auto again =
+        std::find(devices.begin() + static_cast<std::ptrdiff_t>(i) + 1, devices.end(), devices[i]);
+    TANDEM_CHECK(again == devices.end(), "DataParallel: ", devices[i], " is listed twice");
+  }
+  nn::visit_tensors(*modules[0], [&](const std::string& name, Tensor& x, nn::TensorKind) {
+    TANDEM_CHECK(x.device() == devices[0],
+                 "DataParallel: '",
+                 name,
+                 "' is on ",
+                 x.device(),
+                 ", the first device is ",
+                 devices[0],
+                 "; call module.to(...) first");
+  });
+  bind_parameters();
+  bind_buffers();
+  set_hooks();
+}
+
+void ReplicaSet::State::bind_parameters() {
+  std::vector<optim::ArenaEntry> entries;
+  for (const nn::NamedTensor& p : modules[0]->named_parameters())
+    entries.push_back({p.name, p.tensor});
+  params.resize(devices.size());
+  synced.resize(devices.size());
+  if (entries.empty()) return;
+  params[0] = optim::Arena::obtain(std::move(entries), {});
+  const auto buckets = std::make_shared<const std::vector<Bucket>>(
+      plan_buckets(params[0]->layout(), options.first_bucket_nbytes, options.bucket_nbytes));
+  for (std::size_t r = 0; r < devices.size(); ++r) {
+    if (r > 0) {
+      const optim::ArenaReplica replica = params[0]->replicate(devices[r]);
+      params[r] = replica.arena;
+      place_tensors(static_cast<int>(r), *params[0], replica);
+    }
+    reducers.emplace_back(params[r], buckets);
+    synced[r].assign(params[0]->layout().blocks().size(), UINT64_MAX);
+  }
+}
+
+void ReplicaSet::State::bind_buffers() {
+  std::vector<optim::ArenaEntry> entries;
+  for (const nn::NamedTensor& b : modules[0]->named_buffers())
+    entries.push_back({b.name, b.tensor});
+  if (entries.empty()) return;
+  master_buffers = optim::Arena::obtain(std::move(entries), {.category = Category::buffer});
+  for (std::size_t p = 0; p < master_buffers->layout().places().size(); ++p) {
+    own_buffers.push_back(master_buffers->tensor(p));
+  }
+  for (std::size_t r = 0; r < devices.size(); ++r) {
+    const optim::ArenaReplica replica = master_buffers->replicate(devices[r]);
+    buffers.push_back(replica.arena);
+    if (r > 0) {
+      place_tensors(static_cast<int>(r), *master_buffers, replica);
+    } else {
+      private_buffers = replica.tensors;
+    }
+  }
+}
+
+void ReplicaSet::State::place_tensors(int rank,
+                                      const optim::Arena& original,
+                                      const optim::ArenaReplica& replica) {
+  nn::visit_tensors(*modules[static_cast<std::size_t>(rank)],
+                    [&](const std::string&, Tensor& x, nn::TensorKind) {
+                      if (const auto place = original.place_of(x)) x = replica.tensors[*place];
+                    });
+}
+
+void ReplicaSet::State::show_buffers(const std::vector<Tensor>& tensors) {
+  if (master_buffers == nullptr) return;
+  nn::visit_tensors(*modules[0], [&](const std::string&, Tensor& x, nn::TensorKind) {
+    auto place = master_buffers->place_of(x);
+    if (!place) place = buffers[0]->place_of(x);
+    if (place) x = tensors[*place];
+  });
+}
+
+void ReplicaSet::State::set_hooks() {
+  for (std::size_t r = 0; r < reducers.size(); ++r) {
+    for (std::size_t place = 0; place < params[r]->layout().places().size(); ++place) {
+      const Tensor x = params[r]->tensor(place);
+      if (!x.requires_grad()) continue;
+      autograd::set_accumulate_hook(
+          x, [reducer = &reducers[r], place](const Tensor&) { reducer->on_gradient(place); });
+    }
+  }
+}
+
+void ReplicaSet::State::clear_hooks() noexcept {
+  if (params.empty() || params[0] == nullptr) return;
+  for (std::size_t place = 0; place < params[0]->layout().places().size(); ++place) {
+    const Tensor x = params[0]->tensor(place);
+    if (x.defined() && x.requires_grad()) autograd::set_accumulate_hook(x, nullptr);
+  }
+}
+
+void ReplicaSet::State::check_module() const {
+  TANDEM_CHECK(poisoned.empty(),
+               "DataParallel: its replicas are in an unknown state, since ",
+               poisoned,
+               "; restore the checkpoint and wrap the module again");
+  nn::visit_tensors(*modules[0], [&](const std::string& name, Tensor& x, nn::TensorKind kind) {
+    const auto& arena = kind == nn::TensorKind::parameter ? params[0] : master_buffers;
+    TANDEM_CHECK(arena != nullptr && optim::Arena::of(x) == arena,
+                 "DataParallel: '",
+                 name,
+                 "' was added, resized or moved after wrapping; wrap the module again");
+  });
+}
+
+void ReplicaSet::State::copy_modes() {
+  const std::vector<nn::Module*> own = modules[0]->modules();
+  for (std::size_t r = 1; r < modules.size(); ++r) {
+    const std::vector<nn::Module*> copy = modules[r]->modules();
+    TANDEM_CHECK(copy.size() == own.size(),
+                 "DataParallel: the module had ",
+                 copy.size(),
+                 " parts when it was wrapped, now ",
+                 own.size(),
+                 "; wrap it again");
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      const auto mode = own[i]->is_training() ? nn::Mode::training : nn::Mode::evaluation;
+      if (copy[i]->is_training() != own[i]->is_training()) copy[i]->train(mode);
+    }
+  }
+}
+
+}  // namespace tandem::parallel

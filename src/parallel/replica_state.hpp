@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tandem/comm/local.hpp"
+#include "tandem/comm/row_group_adapter.hpp"
+#include "tandem/parallel/replica_set.hpp"
+
+#include "parallel/buckets.hpp"
+
+namespace tandem::parallel {
+
+/// The ranks that take part in a call: those with rows, and device 0, which owns the model.
+struct Group {
+  std::vector<int> ranks;                                     // of devices, ascending
+  std::vector<std::unique_ptr<comm::Communicator>> world;     // by position in `ranks`
+  std::map<int, std::unique_ptr<comm::Communicator>> active;  // by device, of those with rows
+  std::map<int, std::shared_ptr<RowGroup>> rows;              // over `active`
+
+  /// Null where the device is alone: nothing to talk to.
+  comm::Communicator* comm_of(int device) const noexcept;
+  void abort(const std::string& reason) noexcept;
+  void reset();
+};
+
+/// A call in flight.
+struct Call {
+  std::vector<RowRange> rows;
+  Group* group = nullptr;
+  bool replicate_parameters = false;
+  bool replicate_buffers = false;
+  std::vector<std::uint64_t> versions;     // of the parameters, by block
+  std::vector<std::atomic<Phase>> phases;  // where each replica is
+  std::chrono::steady_clock::time_point deadline;
+  std::uint64_t forward = 0;  // count of top-level forwards before this one
+
+  explicit Call(std::vector<RowRange> r) : rows(std::move(r)), phases(rows.size()) {}
+  bool active(int rank) const {
+    return rows[static_cast<std::size_t>(rank)].end > rows[static_cast<std::size_t>(rank)].begin;
+  }
+  int first_active() const;
+};
+
+struct ReplicaSet::State {
+  State(std::vector<nn::Module*> modules,
+        std::vector<Device> devices,
+        const DataParallelOptions& options);
+
+  // ---- what the replicas are (replica_state.cpp) ----
+  void bind_parameters();
+  void bind_buffers();
+  void place_tensors(int rank, const optim::Arena& original, const optim::ArenaReplica& replica);
+  void set_hooks();
+  void clear_hooks() noexcept;
+  /// @throws InvalidArgument  the module is not as it was when it was wrapped.
+  void check_module() const;
+  void copy_modes();
+  /// Puts `tensors` (by place) in the module's places of buffers: its own, or replica 0's private
+  /// ones.
+  void show_buffers(const std::vector<Tensor>& tensors);
+
+  // ---- how calls run (replica_call.cpp) ----
+  Group& group_for(const Call& call);
+  std::shared_ptr<Call> begin(const std::vector<RowRange>& rows);
+  /// Runs `job(rank)` on the devices of the call's group. @throws ReplicaError, Timeout
+  void run(const std::shared_ptr<Call>& call, Phase phase, std::function<void(int rank)> job);
+  std::shared_ptr<const Context> replica_context(const Call& call, int rank, Phase phase) const;
+  /// What a replica threw; null where it ended well. @throws Timeout  it passed the deadline.
+  std::exception_ptr outcome_of(const Call& call, int rank, Ticket& ticket);
+  void replicate(Call& call, int rank);
+  /// Readies a replica's gradients for a backward: those of other devices than 0 start from
+  /// nothing.
+  void arm(Call& call, int rank);
+  /// Ends the reduction of a replica's gradients.
+  void reduce(Call& call, int rank);
+  /// Marks the module's gradients that some replica made, also where replica 0 made none.
+  void adopt_gradients(const Call& call);
+  void vote(Call& call, int rank);
+  void merge_buffers(Call& call, int rank);
+  /// After a call that went well.
+  void commit(const Call& call);
+  Replica replica(const Call& call, int rank) const;
+  [[noreturn]] void raise(const Call& call, std::vector<std::exception_ptr> errors);
+  void poison(const std::string& reason);
+
+  std::vector<nn::Module*> modules;
+  std::vector<Device> devices;
+  DataParallelOptions options;
+  ChunkPolicy policy;
+  std::vector<std::shared_ptr<optim::Arena>> params;   // by device; null where the module has none
+  std::shared_ptr<optim::Arena> master_buffers;        // the module's own
+  std::vector<std::shared_ptr<optim::Arena>> buffers;  // by device: private
+  std::vector<Tensor> own_buffers;                     // by place of master_buffers: the module's
+  std::vector<Tensor> private_buffers;                 // by place: what replica 0 writes in a call
+  std::vector<BucketReducer> reducers;                 // by device
+  std::vector<std::vector<std::uint64_t>> synced;      // by device, by block: version last received
+  std::uint64_t buffers_synced = 0;
+  bool buffers_dirty = true;
+  std::map<std::vector<int>, std::unique_ptr<Group>> groups;  // by active devices
+  std::string poisoned;
+  std::atomic<bool> running{false};
+};
+
+/// Runs `f` on `rank`'s thread as `phase`; where it fails, the phase stays noted for the error.
+template <class F>
+decltype(auto) in_phase(Call& call, int rank, Phase phase, F&& f) {
+  call.phases[static_cast<std::size_t>(rank)].store(phase, std::memory_order_relaxed);
+  const ContextScope scope([&](Context& c) { c.phase = phase; });
+  return f();
+}
+
+}  // namespace tandem::parallel

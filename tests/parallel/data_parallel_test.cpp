@@ -1,0 +1,253 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/parallel/data_parallel.hpp"
+
+#include <mutex>
+
+#include <gmock/gmock.h>
+
+#include "tandem/autograd/autograd.hpp"
+#include "tandem/nn/replicate.hpp"
+#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/reduce.hpp"
+#include "tandem/optim/sgd.hpp"
+#include "tandem/parallel/replica_error.hpp"
+#include "tandem/runtime/observer.hpp"
+
+#include "parallel/nets.hpp"
+
+namespace tandem::parallel::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
+
+/// Bytes copied between devices, by (source, destination), of one phase.
+class CopyCounter : public Observer {
+ public:
+  explicit CopyCounter(Phase phase) : phase_(phase) {}
+  void on_copy(const CopyEvent& e) noexcept override {
+    if (e.phase != phase_) return;
+    const std::scoped_lock lock(mutex_);
+    bytes_[{e.source.index, e.destination.index}] += e.nbytes;
+  }
+  std::map<std::pair<int, int>, std::size_t> take() {
+    const std::scoped_lock lock(mutex_);
+    return std::exchange(bytes_, {});
+  }
+
+ private:
+  Phase phase_;
+  std::mutex mutex_;
+  std::map<std::pair<int, int>, std::size_t> bytes_;
+};
+
+template <class F>
+std::string error_of(F f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+std::size_t in_use(int device, Category category) {
+  return logical_device({DeviceType::cpu, device})
+      .memory_stats()
+      .by_category[static_cast<std::size_t>(category)];
+}
+
+TEST(DataParallelTest, StandsInPlaceOfTheModule) {
+  manual_seed(1);
+  Mlp net;
+  const Tensor x = randn({7, 3, 2, 2}, {.dtype = DType::f64});
+  const auto expected = net(x).to_doubles();
+  DataParallel dp(net, {.devices = cpus(3)});
+  const Tensor y = dp(x);
+  EXPECT_EQ(y.shape(), (Shape{7, 5}));
+  EXPECT_EQ(y.device(), cpus(1)[0]);
+  EXPECT_THAT(y.to_doubles(), ::testing::Pointwise(::testing::DoubleNear(1e-14), expected));
+}
+
+TEST(DataParallelTest, RowsAreThoseOfThePolicy) {
+  Mlp net;
+  DataParallel dp(net, {.devices = cpus(3), .gpu0_bsz = 16});
+  const auto rows = dp.plan(53);
+  EXPECT_THAT(rows, ElementsAre(RowRange{0, 16}, RowRange{16, 35}, RowRange{35, 53}));
+  const auto result = dp.step(make_batch(53, 1, DType::f64, false), kLoss);
+  EXPECT_THAT(result.rows, ElementsAre(16, 19, 18));
+  EXPECT_EQ(result.weight, 53);
+}
+
+TEST(DataParallelTest, NothingIsAliased) {
+  Mlp net;
+  const std::size_t before = in_use(1, Category::parameter);
+  DataParallel dp(net, {.devices = cpus(2)});
+  dp.step(make_batch(8, 1, DType::f64, false), kLoss);
+  const std::size_t p = dp.parameter_nbytes();
+  EXPECT_GT(p, 0u);
+  EXPECT_EQ(in_use(1, Category::parameter) - before, p);
+  const auto own = values_of(net);
+  {
+    const autograd::NoGrad off;
+    for (Tensor x : dp.replica(1).parameters())
+      x.fill_(1e6);
+  }
+  EXPECT_EQ(values_of(net), own);
+}
+
+TEST(DataParallelTest, ParametersGoOutOncePerUpdate) {
+  Mlp net;
+  optim::SGD optimizer(net.named_parameters(), {.lr = 0.1});
+  DataParallel dp(net, {.devices = cpus(3)});
+  CopyCounter counter(Phase::replicate);
+  const Subscription subscription(counter);
+  const std::size_t p = dp.parameter_nbytes();
+  const Batch batch = make_batch(9, 1, DType::f64, false);
+  dp(batch.x);
+  EXPECT_THAT(counter.take(),
+              UnorderedElementsAre(Pair(std::pair(0, 1), p), Pair(std::pair(0, 2), p)));
+  dp(batch.x);
+  EXPECT_TRUE(counter.take().empty()) << "nothing has changed";
+  dp.step(batch, kLoss, &optimizer);
+  EXPECT_TRUE(counter.take().empty()) << "the update comes after";
+  dp(batch.x);
+  EXPECT_THAT(counter.take(),
+              UnorderedElementsAre(Pair(std::pair(0, 1), p), Pair(std::pair(0, 2), p)));
+}
+
+TEST(DataParallelTest, GradientsAddUpOverStepsWithoutUpdate) {
+  manual_seed(2);
+  Mlp net;
+  Mlp alone = nn::clone(net);
+  DataParallel dp(net, {.devices = cpus(2)});
+  for (const std::uint64_t seed : {1u, 2u}) {
+    const Batch batch = make_batch(6, seed, DType::f64, false);
+    cross_entropy(alone(batch.x), batch.labels).backward();
+    dp.step(batch, kLoss);
+  }
+  EXPECT_LE(difference(gradients_of(net), gradients_of(alone)), 1e-12);
+}
+
+TEST(DataParallelTest, GradientsReachTheInputs) {
+  manual_seed(2);
+  Mlp net;
+  Tensor x = randn({5, 3, 2, 2}, {.dtype = DType::f64});
+  Tensor same = x.clone();
+  x.requires_grad_();
+  same.requires_grad_();
+  sum(square(net(same))).backward();
+  net.zero_grad();
+  DataParallel dp(net, {.devices = cpus(3)});
+  sum(square(dp(x))).backward();
+  EXPECT_THAT(x.grad().to_doubles(),
+              ::testing::Pointwise(::testing::DoubleNear(1e-12), same.grad().to_doubles()));
+}
+
+TEST(DataParallelTest, FewerRowsThanDevicesAndOneDevice) {
+  manual_seed(3);
+  Mlp net;
+  const Batch batch = make_batch(2, 1, DType::f64, false);
+  const auto expected = net(batch.x).to_doubles();
+  for (const int n : {1, 2, 7}) {
+    Mlp wrapped = nn::clone(net);
+    DataParallel dp(wrapped, {.devices = cpus(n)});
+    EXPECT_THAT(dp(batch.x).to_doubles(),
+                ::testing::Pointwise(::testing::DoubleNear(1e-14), expected))
+        << n;
+    EXPECT_EQ(dp.step(batch, kLoss).weight, 2) << n;
+  }
+}
+
+TEST(DataParallelTest, EvaluationLeavesBuffersAndTrainingMovesThem) {
+  Cnn net;
+  DataParallel dp(net, {.devices = cpus(3), .gpu0_bsz = 0});
+  const Batch batch = make_batch(9, 1, DType::f64, false);
+  const auto before = values_of(net);
+  dp.eval();
+  dp(batch.x);
+  EXPECT_EQ(values_of(net), before);
+  dp.train();
+  dp(batch.x);
+  const auto after = values_of(net);
+  EXPECT_NE(after.at("norm1.running_mean"), before.at("norm1.running_mean"));
+  EXPECT_THAT(after.at("norm1.num_batches_tracked"), ElementsAre(1));
+}
+
+struct TwoInputs : nn::Module {
+  nn::Linear a{4, 3, {.dtype = DType::f64}};
+  struct Out {
+    Tensor product;
+    Tensor mean;
+    int parts;
+    TANDEM_FIELDS(product, mean, parts)
+  };
+  Out forward(const Tensor& x, const Tensor& table, const Tensor& mask) {
+    return {a(x).matmul(table) * mask.transpose(0, 1), mean(x), 2};
+  }
+  TANDEM_MODULE(TwoInputs, a)
+};
+
+TEST(DataParallelTest, ArgumentsHaveTheirOwnSchema) {
+  manual_seed(4);
+  TwoInputs net;
+  const TensorOptions f64{.dtype = DType::f64};
+  const Tensor x = randn({6, 4}, f64), table = randn({3, 2}, f64), mask = randn({2, 6}, f64);
+  const auto expected = net(x, table, mask);
+  DataParallel dp(net, {.devices = cpus(2), .gpu0_bsz = 2});
+  const auto got = dp(x, replicate(table), split(mask, 1));
+  EXPECT_THAT(got.product.to_doubles(),
+              ::testing::Pointwise(::testing::DoubleNear(1e-13), expected.product.to_doubles()));
+  EXPECT_EQ(got.mean.shape(), (Shape{2})) << "a scalar from each replica: stacked";
+  EXPECT_EQ(got.parts, 2);
+  EXPECT_THAT(error_of([&] { dp(x, table, split(mask, 1)); }), HasSubstr("argument 1"));
+}
+
+TEST(DataParallelTest, BadCallsSayWhatIsWrong) {
+  Mlp net;
+  EXPECT_THAT(error_of([&] {
+                DataParallel(net, {.devices = {cpus(1)[0], cpus(1)[0]}});
+              }),
+              HasSubstr("listed twice"));
+  EXPECT_THAT(error_of([&] {
+                DataParallel(net, {.devices = cpus(2), .chunk_sizes = {1, 2, 3}});
+              }),
+              HasSubstr("3 sizes for 2 devices"));
+  EXPECT_THAT(error_of([&] {
+                DataParallel(net, {.devices = cpus(2), .chunk_sizes = {1, 2}, .gpu0_bsz = 1});
+              }),
+              HasSubstr("one of chunks, chunk_sizes and gpu0_bsz"));
+  EXPECT_THAT(error_of([&] {
+                DataParallel(net, {.devices = {cpus(2)[1], cpus(2)[0]}});
+              }),
+              HasSubstr("'hidden.weight' is on cpu:0, the first device is cpu:1"));
+  DataParallel dp(net, {.devices = cpus(2)});
+  EXPECT_THAT(error_of([&] { dp.step(make_batch(0, 1, DType::f64, false), kLoss); }),
+              HasSubstr("no rows"));
+  Batch uneven = make_batch(4, 1, DType::f64, false);
+  uneven.labels = uneven.labels.narrow(0, 0, 3);
+  EXPECT_THAT(error_of([&] { dp.step(uneven, kLoss); }), HasSubstr("has 3 rows"));
+}
+
+TEST(DataParallelTest, SecondDerivativesThroughTheCallAreRefused) {
+  Mlp net;
+  DataParallel dp(net, {.devices = cpus(2)});
+  const Tensor y = sum(dp(make_batch(4, 1, DType::f64, false).x));
+  EXPECT_THAT(error_of([&] { autograd::grad({y}, {net.head.weight}); }),
+              HasSubstr("autograd::grad through dp(x)"));
+}
+
+TEST(DataParallelTest, ModuleChangesAfterWrappingAreNoticed) {
+  Mlp net;
+  DataParallel dp(net, {.devices = cpus(2)});
+  net.head = nn::Linear(16, 9, {.dtype = DType::f64});
+  EXPECT_THAT(error_of([&] { dp.step(make_batch(4, 1, DType::f64, false), kLoss); }),
+              HasSubstr("'head.weight' was added, resized or moved after wrapping"));
+}
+
+}  // namespace
+}  // namespace tandem::parallel::test

@@ -1,0 +1,165 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <dirent.h>
+#include <gmock/gmock.h>
+
+#include "tandem/optim/adam.hpp"
+#include "tandem/parallel/replica_error.hpp"
+
+#include "parallel/nets.hpp"
+
+namespace tandem::parallel::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int kDevices = 3;
+
+LogicalDevice& device(int i) {
+  return logical_device({DeviceType::cpu, i});
+}
+
+int thread_count() {
+  int n = 0;
+  DIR* tasks = opendir("/proc/self/task");
+  while (readdir(tasks) != nullptr)
+    ++n;
+  closedir(tasks);
+  return n;
+}
+
+class LimitsTest : public ::testing::Test {
+ protected:
+  LimitsTest() { step(); }
+  ~LimitsTest() override {
+    for (int d = 0; d < kDevices; ++d)
+      device(d).set_limit(SIZE_MAX);
+  }
+  void step() { dp.step(batch, kLoss, &optimizer); }
+  /// Peak bytes of one step on a device.
+  std::size_t peak(int d) {
+    device(d).reset_peak();
+    step();
+    return device(d).memory_stats().peak;
+  }
+
+  Cnn net;
+  optim::AdamW optimizer{net.named_parameters(), {.lr = 0.01}};
+  DataParallel<Cnn> dp{net, {.devices = cpus(kDevices), .gpu0_bsz = 3}};
+  Batch batch = make_batch(13, 2, DType::f64, false);
+};
+
+TEST_F(LimitsTest, AStepRunsAtItsPeakAndNotBelow) {
+  for (int d = 0; d < kDevices; ++d) {
+    const std::size_t x = peak(d);
+    const std::size_t in_use = device(d).memory_stats().in_use;
+    device(d).set_limit(x);
+    EXPECT_NO_THROW(step()) << "device " << d;
+    device(d).set_limit(x - 1);
+    optimizer.zero_grad();
+    try {
+      step();
+      ADD_FAILURE() << "device " << d << " took " << x << " bytes under a limit of one less";
+    } catch (const ReplicaError& e) {
+      const auto* cause = find_cause<OutOfMemory>(e);
+      ASSERT_NE(cause, nullptr) << e.what();
+      EXPECT_EQ(cause->limit(), x - 1);
+      EXPECT_EQ(cause->device(), to_string(device(d).device()));
+      EXPECT_GT(cause->asked() + cause->in_use(), x - 1);
+      EXPECT_THAT(e.what(), HasSubstr("largest owners: "));
+    }
+    EXPECT_EQ(device(d).memory_stats().in_use, in_use);
+    device(d).set_limit(SIZE_MAX);
+    step();
+  }
+}
+
+TEST_F(LimitsTest, PeaksAreTheSameEveryTime) {
+  std::vector<std::size_t> first;
+  for (int d = 0; d < kDevices; ++d)
+    first.push_back(peak(d));
+  for (int repetition = 0; repetition < 20; ++repetition) {
+    for (int d = 0; d < kDevices; ++d)
+      EXPECT_EQ(peak(d), first[static_cast<std::size_t>(d)]) << "device " << d;
+  }
+}
+
+TEST_F(LimitsTest, ASteadyStepTakesNothingFromTheSystem) {
+  for (int i = 0; i < 3; ++i)
+    step();
+  const int threads = thread_count();
+  std::vector<std::uint64_t> before;
+  for (int d = 0; d < kDevices; ++d)
+    before.push_back(device(d).memory_stats().system_allocations);
+  for (int i = 0; i < 10; ++i)
+    step();
+  for (int d = 0; d < kDevices; ++d) {
+    EXPECT_EQ(device(d).memory_stats().system_allocations, before[static_cast<std::size_t>(d)])
+        << "device " << d;
+  }
+  EXPECT_EQ(thread_count(), threads);
+}
+
+TEST_F(LimitsTest, CategoriesAddUpToTheTotal) {
+  for (int d = 0; d < kDevices; ++d) {
+    const MemoryStats stats = device(d).memory_stats();
+    std::size_t now = 0, peak = 0;
+    for (int c = 0; c < kCategories; ++c) {
+      now += stats.by_category[static_cast<std::size_t>(c)];
+      peak += stats.peak_by_category[static_cast<std::size_t>(c)];
+    }
+    EXPECT_EQ(now, stats.in_use);
+    EXPECT_EQ(peak, stats.peak);
+  }
+}
+
+// Every allocation of a step fails once: an error or success, and never a byte lost.
+TEST_F(LimitsTest, EveryAllocationMayFail) {
+  struct Failing : Allocator {
+    Failing(Allocator& a, std::atomic<int>& n) : inner(a), left(n) {}
+    void* allocate(std::size_t nbytes, Category category) override {
+      if (left.fetch_sub(1) == 1) throw OutOfMemory("test", nbytes, 0, 0, {});
+      return inner.allocate(nbytes, category);
+    }
+    void deallocate(void* p, std::size_t nbytes, Category category) noexcept override {
+      inner.deallocate(p, nbytes, category);
+    }
+    Allocator& inner;
+    std::atomic<int>& left;
+  };
+  std::atomic<int> left{0};
+  optimizer.zero_grad();
+  const Values before = values_of(net);
+  for (int d = 0; d < kDevices; ++d) {
+    const std::size_t in_use = device(d).memory_stats().in_use;
+    device(d).set_wrapper([&](Allocator& inner) { return std::make_unique<Failing>(inner, left); });
+    int k = 1;
+    for (bool failed = true; failed && k < 2000; ++k) {
+      left = k;
+      failed = false;
+      try {
+        dp.step(batch, kLoss);
+      } catch (const Error& e) {
+        failed = true;
+        EXPECT_NE(find_cause<OutOfMemory>(e), nullptr)
+            << "allocation " << k << " on device " << d << ": " << e.what();
+      }
+      left = 0;
+      net.zero_grad();
+      ASSERT_EQ(device(d).memory_stats().in_use, in_use)
+          << "allocation " << k << " on device " << d;
+    }
+    device(d).set_wrapper(nullptr);
+    EXPECT_GT(k, 10) << "the step allocates";
+  }
+  Values after = values_of(net);
+  for (auto& [name, values] : after) {
+    if (name.find("running") == std::string::npos && name.find("tracked") == std::string::npos) {
+      EXPECT_EQ(values, before.at(name)) << name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tandem::parallel::test

@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <atomic>
+#include <thread>
+
+#include <gmock/gmock.h>
+
+#include "tandem/autograd/autograd.hpp"
+#include "tandem/nn/replicate.hpp"
+#include "tandem/optim/adam.hpp"
+#include "tandem/parallel/replica_error.hpp"
+
+#include "parallel/nets.hpp"
+
+// A call that fails has no effect, says where it failed, and the next one works.
+namespace tandem::parallel::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Everything {
+  Values values;
+  std::map<std::string, std::vector<double>> state;
+  std::uint64_t forwards;
+  std::vector<std::size_t> in_use;
+
+  friend bool operator==(const Everything&, const Everything&) = default;
+};
+
+Everything everything(nn::Module& net, optim::Optimizer& optimizer, int devices) {
+  Everything all{values_of(net), {}, Runtime::instance().forwards().load(), {}};
+  for (const auto& [name, x] : optimizer.state_dict().tensors)
+    all.state[name] = x.to_doubles();
+  for (const auto& [name, number] : optimizer.state_dict().numbers)
+    all.state[name] = {number};
+  for (int d = 0; d < devices; ++d) {
+    all.in_use.push_back(logical_device({DeviceType::cpu, d}).memory_stats().in_use);
+  }
+  return all;
+}
+
+constexpr int kDevices = 3;
+
+class TransactionTest : public ::testing::Test {
+ protected:
+  TransactionTest() {
+    batch = make_batch(13, 2, DType::f64, false);
+    dp.step(batch, kLoss, &optimizer);  // states and replicas are there
+  }
+
+  Cnn net;
+  optim::AdamW optimizer{net.named_parameters(), {.lr = 0.01}};
+  DataParallel<Cnn> dp{net, {.devices = cpus(kDevices), .gpu0_bsz = 3}};
+  Batch batch;
+};
+
+TEST_F(TransactionTest, AFailureInOneReplicaHasNoEffect) {
+  for (const int failing : {0, 1, 2}) {
+    optimizer.zero_grad();
+    const Everything before = everything(net, optimizer, kDevices);
+    try {
+      dp.step(
+          batch,
+          [failing](Cnn& m, const Batch& b) {
+            WeightedSum loss = cross_entropy_sum(m(b.x), b.labels);
+            if (context().replica == failing) throw std::runtime_error("badness");
+            return loss;
+          },
+          &optimizer);
+      FAIL();
+    } catch (const ReplicaError& e) {
+      EXPECT_EQ(e.device.index, failing);
+      EXPECT_EQ(e.replica, failing);
+      EXPECT_EQ(e.rows, dp.plan(13)[static_cast<std::size_t>(failing)]);
+      EXPECT_EQ(e.phase, Phase::forward);
+      EXPECT_THAT(e.what(), HasSubstr("badness"));
+      EXPECT_TRUE(e.others.empty());
+      EXPECT_NE(find_cause<std::runtime_error>(e), nullptr);
+    }
+    EXPECT_EQ(everything(net, optimizer, kDevices), before) << "replica " << failing;
+    dp.step(batch, kLoss, &optimizer);
+  }
+}
+
+TEST_F(TransactionTest, AllFailuresAreTold) {
+  optimizer.zero_grad();
+  const Everything before = everything(net, optimizer, kDevices);
+  try {
+    dp.step(
+        batch, [](Cnn&, const Batch&) -> WeightedSum { throw 42; }, &optimizer);
+    FAIL();
+  } catch (const ReplicaError& e) {
+    EXPECT_EQ(e.replica, 0);
+    EXPECT_THAT(e.what(), HasSubstr("unknown exception"));
+    EXPECT_THAT(e.others,
+                ::testing::ElementsAre("cpu:1: unknown exception", "cpu:2: unknown exception"));
+  }
+  EXPECT_EQ(everything(net, optimizer, kDevices), before);
+  dp.step(batch, kLoss, &optimizer);
+}
+
+TEST_F(TransactionTest, AFailureInBackwardKeepsEarlierGradients) {
+  dp.step(batch, kLoss);
+  const Values gradients = gradients_of(net);
+  EXPECT_THROW(dp.step(batch,
+                       [](Cnn& m, const Batch& b) {
+                         const Tensor y = m(b.x);
+                         if (context().replica == 1) {
+                           autograd::register_hook(y, [](const Tensor&) -> Tensor {
+                             throw std::runtime_error("hook");
+                           });
+                         }
+                         return cross_entropy_sum(y, b.labels);
+                       }),
+               ReplicaError);
+  EXPECT_EQ(gradients_of(net), gradients);
+}
+
+TEST_F(TransactionTest, ALossThatIsNoNumberStopsTheStep) {
+  optimizer.zero_grad();
+  Batch bad = batch;
+  bad.x = batch.x.clone();
+  bad.x.narrow(0, 12, 1).fill_(NAN);  // a row of the last device; batch norm spreads it
+  const Everything before = everything(net, optimizer, kDevices);
+  try {
+    dp.step(bad, kLoss, &optimizer);
+    FAIL();
+  } catch (const ReplicaError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("the loss is nan on cpu:"));
+    EXPECT_EQ(e.phase, Phase::loss);
+  }
+  EXPECT_EQ(everything(net, optimizer, kDevices), before);
+}
+
+TEST_F(TransactionTest, ALabelOutOfRangeIsNamed) {
+  Batch bad = batch;
+  bad.labels = batch.labels.clone();
+  bad.labels.narrow(0, 5, 1).fill_(7);
+  try {
+    dp.step(bad, kLoss, &optimizer);
+    FAIL();
+  } catch (const ReplicaError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("7"));
+    EXPECT_NE(find_cause<InvalidArgument>(e), nullptr);
+  }
+}
+
+TEST(HungReplicaTest, IsNamedAndPoisonsTheGroup) {
+  Mlp net;
+  DataParallel dp(net, {.devices = cpus(2), .deadline = std::chrono::milliseconds(200)});
+  const Batch batch = make_batch(4, 1, DType::f64, false);
+  const auto release = std::make_shared<std::atomic<bool>>(false);
+  const auto start = std::chrono::steady_clock::now();
+  try {
+    dp.step(batch, [release](Mlp& m, const Batch& b) {
+      while (context().replica == 1 && !release->load())
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      return cross_entropy_sum(m(b.x), b.labels);
+    });
+    ADD_FAILURE() << "no error";
+  } catch (const Timeout& e) {
+    EXPECT_THAT(e.what(), HasSubstr("cpu:1 passed the deadline of 200 ms in phase forward"));
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+  release->store(true);
+  EXPECT_THROW(dp.step(batch, kLoss), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace tandem::parallel::test
