@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tandem/train/checkpoint.hpp"
+#include "tandem/train/task.hpp"
+
+namespace tandem::train {
+
+/// A step that has ended.
+struct StepInfo {
+  std::int64_t step = 0;   ///< from 1, over the whole run
+  std::int64_t epoch = 0;  ///< from 1
+  std::int64_t batch = 0;  ///< from 1, in its epoch
+  std::int64_t batches = 0;
+  std::int64_t rows = 0;
+  double loss = 0;
+  std::chrono::duration<double> seconds{};  ///< of this step
+};
+
+/// An epoch that has ended.
+struct EpochInfo {
+  std::int64_t epoch = 0;  ///< from 1
+  double loss = 0;         ///< mean over what it trained on
+  double test_accuracy = 0;
+  double seconds = 0;  ///< of training, measuring left out
+};
+
+struct LoopOptions {
+  std::int64_t epochs = 1;
+  std::optional<std::int64_t> steps;  ///< ends the run earlier
+  std::string checkpoint;             ///< written after each epoch and at the end; empty: none
+  std::function<void(const StepInfo&)> on_step;
+  std::function<void(const EpochInfo&)> on_epoch;
+  std::function<bool()> stop;  ///< asked after each step
+};
+
+struct DeviceReport {
+  Device device;
+  std::int64_t rows = 0;  ///< of a full batch
+  std::size_t peak_bytes = 0;
+};
+
+/// What a run has come to.
+struct RunReport {
+  std::vector<DeviceReport> devices;
+  std::vector<EpochInfo> epochs;
+  double step_ms_p50 = 0;
+  double step_ms_p90 = 0;
+  std::int64_t steps = 0;  ///< of this call
+  bool stopped = false;    ///< by LoopOptions::stop
+};
+
+/// Trains `task` on `train`, measures it on `test` after each epoch, and writes checkpoints.
+///
+/// @param batch_size  of `train`; for the report.
+/// @param state       where the run begins; where it has come to at the end, also after an error.
+/// @throws what a step throws: nothing of that step has happened, and the last checkpoint stands.
+RunReport run(Task& task,
+              optim::Optimizer& optimizer,
+              data::DataLoader& train,
+              data::DataLoader& test,
+              std::int64_t batch_size,
+              RunState& state,
+              const LoopOptions& options);
+
+/// Share of right answers over all of `loader`.
+double accuracy(Task& task, data::DataLoader& loader);
+
+}  // namespace tandem::train

@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "tandem/data/data_loader.hpp"
+#include "tandem/nn/module.hpp"
+#include "tandem/ops/loss.hpp"
+#include "tandem/optim/optimizer.hpp"
+#include "tandem/parallel/data_parallel.hpp"
+
+namespace tandem::train {
+
+/// A model on its devices with what is trained on it; what a training loop drives.
+class Task {
+ public:
+  virtual ~Task() = default;
+  virtual nn::Module& module() = 0;
+  virtual const std::vector<Device>& devices() const = 0;
+  /// Rows of each device for a batch.
+  virtual std::vector<RowRange> plan(std::int64_t rows) const = 0;
+  /// One update. See DataParallel::step.
+  virtual parallel::StepResult step(const data::Batch& batch, optim::Optimizer& optimizer) = 0;
+  /// Right answers in a batch; module in evaluation mode, off the tape.
+  virtual std::int64_t count_correct(const data::Batch& batch) = 0;
+};
+
+/// Right answers among logits (N, C) for labels (N), which may be on another device.
+std::int64_t count_correct(const Tensor& logits, const Tensor& labels);
+
+/// Classification of {inputs, labels} by a module, under DataParallel.
+template <std::derived_from<nn::Module> M>
+class Classifier final : public Task {
+ public:
+  Classifier(M module, const parallel::DataParallelOptions& options)
+      : module_(std::move(module)), parallel_(module_, options) {}
+  Classifier(const Classifier&) = delete;
+  Classifier& operator=(const Classifier&) = delete;
+
+  nn::Module& module() override { return module_; }
+  const std::vector<Device>& devices() const override { return parallel_.devices(); }
+  std::vector<RowRange> plan(std::int64_t rows) const override { return parallel_.plan(rows); }
+  parallel::StepResult step(const data::Batch& batch, optim::Optimizer& optimizer) override {
+    return parallel_.step(
+        batch,
+        [](M& m, const data::Batch& part) { return cross_entropy_sum(m(part.at(0)), part.at(1)); },
+        &optimizer);
+  }
+  std::int64_t count_correct(const data::Batch& batch) override {
+    return train::count_correct(parallel_(batch.at(0)), batch.at(1));
+  }
+
+ private:
+  M module_;
+  parallel::DataParallel<M> parallel_;
+};
+
+}  // namespace tandem::train

@@ -1,0 +1,14 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "cli/options.hpp"
+
+namespace tandem::cli {
+
+/// Each returns the program's exit code; results go to stdout, the rest to stderr.
+int run_devices(const std::string& devices, bool json);
+int run_train(const RunOptions& options);
+int run_verify(const RunOptions& options);
+
+}  // namespace tandem::cli

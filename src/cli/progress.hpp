@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "tandem/train/loop.hpp"
+
+namespace tandem::cli {
+
+/// Shows how far a run has come, on stderr: a bar that rewrites itself on a terminal, plain lines
+/// every few seconds elsewhere (or with NO_COLOR), nothing when quiet.
+class Progress {
+ public:
+  enum class Style { bar, lines, quiet };
+  explicit Progress(Style style) : style_(style) {}
+  /// By --quiet, the terminal and NO_COLOR.
+  static Style choose(bool quiet);
+
+  void step(const train::StepInfo& info, std::int64_t epochs);
+  void epoch(const train::EpochInfo& info, std::int64_t epochs);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void show(const train::StepInfo& info, std::int64_t epochs);
+
+  Style style_;
+  Clock::time_point shown_{};
+  double rate_ = 0;  // rows per second, smoothed
+};
+
+}  // namespace tandem::cli

@@ -1,0 +1,170 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/train/loop.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tandem/autograd/autograd.hpp"
+#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/reduce.hpp"
+#include "tandem/runtime/runtime.hpp"
+
+namespace tandem::train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double percentile(std::vector<double> values, double p) {
+  if (values.empty()) return 0;
+  std::ranges::sort(values);
+  const auto at = static_cast<std::size_t>(std::ceil(p * static_cast<double>(values.size()))) - 1;
+  return values[std::min(at, values.size() - 1)];
+}
+
+/// Sets evaluation mode until the end of the scope.
+class Evaluation {
+ public:
+  explicit Evaluation(nn::Module& module)
+      : module_(module), mode_(module.is_training() ? nn::Mode::training : nn::Mode::evaluation) {
+    module_.eval();
+  }
+  ~Evaluation() { module_.train(mode_); }
+  Evaluation(const Evaluation&) = delete;
+  Evaluation& operator=(const Evaluation&) = delete;
+
+ private:
+  nn::Module& module_;
+  nn::Mode mode_;
+};
+
+/// One call of `run`.
+class Loop {
+ public:
+  Loop(Task& task,
+       optim::Optimizer& optimizer,
+       data::DataLoader& train,
+       data::DataLoader& test,
+       RunState& state,
+       const LoopOptions& options)
+      : task_(task),
+        optimizer_(optimizer),
+        train_(train),
+        test_(test),
+        state_(state),
+        options_(options) {}
+
+  RunReport run(std::int64_t batch_size) {
+    train_.seek(state_.position);
+    for (const Device d : task_.devices())
+      logical_device(d).reset_peak();
+    while (state_.position.epoch < options_.epochs && !ended())
+      epoch();
+    if (!options_.checkpoint.empty() && report_.steps > 0) save();
+    const std::vector<RowRange> rows = task_.plan(batch_size);
+    for (std::size_t d = 0; d < rows.size(); ++d) {
+      const Device device = task_.devices()[d];
+      report_.devices.push_back(
+          {device, rows[d].end - rows[d].begin, logical_device(device).memory_stats().peak});
+    }
+    report_.step_ms_p50 = percentile(step_ms_, 0.5);
+    report_.step_ms_p90 = percentile(step_ms_, 0.9);
+    return std::move(report_);
+  }
+
+ private:
+  /// No further step; a full epoch is still measured.
+  bool ended() const {
+    const bool enough = options_.steps && state_.step >= *options_.steps;
+    return report_.stopped || (enough && state_.position.batch < train_.batches());
+  }
+
+  void save() const { save_checkpoint(options_.checkpoint, task_.module(), optimizer_, state_); }
+
+  void step(const data::Batch& batch) {
+    const auto start = Clock::now();
+    const parallel::StepResult result = task_.step(batch, optimizer_);
+    const std::chrono::duration<double> seconds = Clock::now() - start;
+    ++state_.step;
+    ++report_.steps;
+    step_ms_.push_back(1e3 * seconds.count());
+    state_.position = train_.position();
+    state_.forwards = Runtime::instance().forwards().load();
+    state_.draws = Runtime::instance().draws().load();
+    state_.epoch_loss += result.loss * result.weight;
+    state_.epoch_weight += result.weight;
+    epoch_seconds_ += seconds.count();
+    if (options_.on_step) {
+      options_.on_step({state_.step,
+                        state_.position.epoch + 1,
+                        state_.position.batch,
+                        train_.batches(),
+                        batch.at(0).size(0),
+                        result.loss,
+                        seconds});
+    }
+    if (options_.stop && options_.stop()) report_.stopped = true;
+  }
+
+  void epoch() {
+    epoch_seconds_ = 0;
+    while (!ended()) {
+      const auto batch = train_.next();
+      if (!batch) {
+        end_epoch();
+        return;
+      }
+      step(*batch);
+    }
+  }
+
+  void end_epoch() {
+    state_.position = train_.position();
+    const double loss = state_.epoch_weight > 0 ? state_.epoch_loss / state_.epoch_weight : 0;
+    state_.epoch_loss = state_.epoch_weight = 0;
+    report_.epochs.push_back({state_.position.epoch, loss, accuracy(task_, test_), epoch_seconds_});
+    if (!options_.checkpoint.empty()) save();
+    if (options_.on_epoch) options_.on_epoch(report_.epochs.back());
+  }
+
+  Task& task_;
+  optim::Optimizer& optimizer_;
+  data::DataLoader& train_;
+  data::DataLoader& test_;
+  RunState& state_;
+  const LoopOptions& options_;
+  RunReport report_;
+  std::vector<double> step_ms_;
+  double epoch_seconds_ = 0;
+};
+
+}  // namespace
+
+std::int64_t count_correct(const Tensor& logits, const Tensor& labels) {
+  const autograd::NoGrad off;
+  return static_cast<std::int64_t>(sum(eq(argmax(logits, -1), labels.to(logits.device()))).item());
+}
+
+double accuracy(Task& task, data::DataLoader& loader) {
+  const autograd::NoGrad off;
+  const Evaluation evaluation(task.module());
+  std::int64_t correct = 0, rows = 0;
+  while (const auto batch = loader.next()) {
+    correct += task.count_correct(*batch);
+    rows += batch->at(0).size(0);
+  }
+  return rows == 0 ? 0 : static_cast<double>(correct) / static_cast<double>(rows);
+}
+
+RunReport run(Task& task,
+              optim::Optimizer& optimizer,
+              data::DataLoader& train,
+              data::DataLoader& test,
+              std::int64_t batch_size,
+              RunState& state,
+              const LoopOptions& options) {
+  return Loop(task, optimizer, train, test, state, options).run(batch_size);
+}
+
+}  // namespace tandem::train
