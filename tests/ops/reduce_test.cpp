@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <ostream>
 
 #include <gmock/gmock.h>
 
@@ -50,6 +51,10 @@ struct ReduceCase {
   Dims order;  ///< of permute
   Dims dims;
 };
+
+void PrintTo(const ReduceCase& c, std::ostream* s) {
+  *s << c.shape << " permuted by " << c.order << " over " << c.dims;
+}
 
 class ReduceTest : public testing::TestWithParam<std::tuple<ReduceCase, int>> {};
 
