@@ -5,16 +5,23 @@
 
 #include <gmock/gmock.h>
 
+#include "tandem/nn/activation.hpp"
+#include "tandem/nn/flatten.hpp"
 #include "tandem/nn/loss.hpp"
 #include "tandem/nn/models/cnn.hpp"
 #include "tandem/nn/models/mlp.hpp"
+#include "tandem/nn/pool.hpp"
 #include "tandem/nn/replicate.hpp"
+#include "tandem/nn/sequential.hpp"
 #include "tandem/ops/reduce.hpp"
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
 
 namespace tandem::nn::models {
 namespace {
+
+using ::testing::DoubleNear;
+using ::testing::Pointwise;
 
 std::int64_t count(const Module& module) {
   std::int64_t n = 0;
@@ -36,6 +43,16 @@ void expect_trains(M& net, const Tensor& x) {
     if (name.ends_with("conv.bias")) continue;  // batch norm takes it off again
     EXPECT_GT(norm, 0) << name;
   }
+}
+
+/// The state of `from` under the names of `to`, which has the same tensors in the same order.
+void load_in_order(Module& to, const Module& from) {
+  const StateDict source = from.state_dict();
+  StateDict state;
+  auto next = source.begin();
+  for (const NamedTensor& entry : to.state_dict())
+    state.set(entry.name, (next++)->tensor);
+  to.load_state_dict(state);
 }
 
 class ModelsTest : public ::testing::Test {
@@ -71,6 +88,56 @@ TEST_F(ModelsTest, CnnIsThatOfThePeers) {
   EXPECT_EQ(count(net), 141'354);
   EXPECT_EQ(net.state_dict().size(), 5u * 7 + 2);
   expect_trains(net, randn({4, 3, 9, 8}));
+}
+
+// Layers and Sequential agree with PyTorch's (tests/oracles), so they tell what the models are.
+TEST_F(ModelsTest, MlpIsItsLayersWithReluBetween) {
+  Mlp net({.sizes = {12, 7, 6, 10}, .dtype = DType::f64});
+  Sequential layers{Flatten(), Linear(12, 7), ReLU(), Linear(7, 6), ReLU(), Linear(6, 10)};
+  layers.to(DType::f64);
+  load_in_order(layers, net);
+  const Tensor x = randn({5, 3, 4}, {.dtype = DType::f64});
+  EXPECT_THAT(net(x).to_doubles(), Pointwise(DoubleNear(1e-12), layers(x).to_doubles()));
+}
+
+TEST_F(ModelsTest, CnnSmallIsItsLayersInOrder) {
+  CnnSmall net({.size = {8, 8}, .dtype = DType::f64});
+  Sequential layers{Conv2d(1, 16, 3, {.padding = {1, 1}}),
+                    ReLU(),
+                    MaxPool2d(2),
+                    Conv2d(16, 32, 3, {.padding = {1, 1}}),
+                    ReLU(),
+                    MaxPool2d(2),
+                    Flatten(),
+                    Linear(128, 128),
+                    ReLU(),
+                    Linear(128, 10)};
+  layers.to(DType::f64);
+  load_in_order(layers, net);
+  const Tensor x = randn({3, 1, 8, 8}, {.dtype = DType::f64});
+  EXPECT_THAT(net(x).to_doubles(), Pointwise(DoubleNear(1e-12), layers(x).to_doubles()));
+}
+
+auto block(std::int64_t in, std::int64_t out) {
+  return Sequential{Conv2d(in, out, 3, {.padding = {1, 1}}), BatchNorm2d(out), ReLU()};
+}
+
+TEST_F(ModelsTest, CnnIsItsLayersInOrder) {
+  Cnn net({.dtype = DType::f64});
+  Sequential layers{block(3, 32),
+                    block(32, 32),
+                    MaxPool2d(2),
+                    block(32, 64),
+                    block(64, 64),
+                    MaxPool2d(2),
+                    block(64, 128),
+                    AdaptiveAvgPool2d(1),
+                    Flatten(),
+                    Linear(128, 10)};
+  layers.to(DType::f64);
+  load_in_order(layers, net);
+  const Tensor x = randn({4, 3, 9, 8}, {.dtype = DType::f64});
+  EXPECT_THAT(net(x).to_doubles(), Pointwise(DoubleNear(1e-11), layers(x).to_doubles()));
 }
 
 TEST_F(ModelsTest, MemoryFormatOfTheInputChangesNothing) {
