@@ -1,0 +1,24 @@
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+"""An example's source: the comment on its top, and the program below."""
+
+
+class ExampleFile:
+    def __init__(self, path):
+        with open(path, encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        end = next((i for i, line in enumerate(lines) if not line.startswith("//")), len(lines))
+        self.path = path
+        self.head = [line[2:] for line in lines[:end]]
+        self.program = lines[end:]
+
+    def block(self, title):
+        """The lines of the head that follow `title`, which are indented by three spaces."""
+        if f" {title}" not in self.head:
+            raise SystemExit(f"{self.path}: the head has no line '// {title}'")
+        lines = []
+        for line in self.head[self.head.index(f" {title}") + 1 :]:
+            if not line.startswith("   "):
+                break
+            lines.append(line[3:])
+        return lines
