@@ -124,7 +124,19 @@ struct GradientMaps {
   }
 };
 
-template <class T, After kAfter>
+/// Whether the statistics came from the batch, so that dx depends on all of it.
+enum class From { batch, constants };
+
+template <class T, After kAfter, From kFrom>
+T gradient_of(T dy, T centred, T scale, T bias, T slope, T offset) {
+  const T g = pass<T, kAfter>(centred * scale + bias, dy) * scale;
+  if constexpr (kFrom == From::batch)
+    return g + centred * slope + offset;
+  else
+    return g;
+}
+
+template <class T, After kAfter, From kFrom>
 void input_grad(const HostStream& s,
                 const NormLayout& l,
                 const View& x,
@@ -140,21 +152,16 @@ void input_grad(const HostStream& s,
     T* const out = dx.as<T>() + at;
     if (l.inner == 1) {
 #pragma GCC ivdep
-      for (std::int64_t i = 0; i < n; ++i) {
-        const T centred = in[i] - maps.mean[i];
-        const T g = pass<T, kAfter>(centred * maps.scale[i] + bias[i], d[i]);
-        out[i] = g * maps.scale[i] + centred * slope[i] + offset[i];
-      }
+      for (std::int64_t i = 0; i < n; ++i)
+        out[i] = gradient_of<T, kAfter, kFrom>(
+            d[i], in[i] - maps.mean[i], maps.scale[i], bias[i], slope[i], offset[i]);
       return;
     }
     const T mean = maps.mean[c], scale = maps.scale[c], shift = bias[c], sl = slope[c],
             off = offset[c];
 #pragma GCC ivdep
-    for (std::int64_t i = 0; i < n; ++i) {
-      const T centred = in[i] - mean;
-      const T g = pass<T, kAfter>(centred * scale + shift, d[i]);
-      out[i] = g * scale + centred * sl + off;
-    }
+    for (std::int64_t i = 0; i < n; ++i)
+      out[i] = gradient_of<T, kAfter, kFrom>(d[i], in[i] - mean, scale, shift, sl, off);
   });
 }
 
@@ -287,7 +294,10 @@ void batch_norm_input_grad(const HostStream& s,
                            const View& dx) {
   with_after(x.dtype, affine.after, [&]<class T, After kAfter>() {
     const GradientMaps<T> gradient(affine, sums, rstd, count, l.channels);
-    input_grad<T, kAfter>(s, l, x, affine, dy, gradient, dx);
+    if (sums.data == nullptr)
+      input_grad<T, kAfter, From::constants>(s, l, x, affine, dy, gradient, dx);
+    else
+      input_grad<T, kAfter, From::batch>(s, l, x, affine, dy, gradient, dx);
   });
 }
 

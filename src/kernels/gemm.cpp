@@ -115,6 +115,8 @@ std::optional<MatrixLayout> matrix_layout(std::int64_t rows,
     return (inner <= 1 || inner_stride == 1) &&
            (outer <= 1 || outer_stride >= std::max<std::int64_t>(1, inner));
   };
+  if (rows == 0 || cols == 0)
+    return MatrixLayout{MatrixOrder::row_major, std::max<std::int64_t>(1, cols)};
   if (fits(rows, cols, row_stride, col_stride)) {
     return MatrixLayout{MatrixOrder::row_major,
                         rows <= 1 ? std::max<std::int64_t>(1, cols) : row_stride};
