@@ -1,0 +1,168 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Time of one training step: forward, cross entropy, backward, AdamW. The twin of
+// bench/peers/pytorch_step.py and pytorch_ddp.py: same models, batch, data and JSON. --profile adds
+// where the time goes, by op.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "tandem/config.hpp"
+#include "tandem/nn/models/cnn.hpp"
+#include "tandem/nn/models/mlp.hpp"
+#include "tandem/ops/loss.hpp"
+#include "tandem/optim/adam.hpp"
+#include "tandem/parallel/data_parallel.hpp"
+#include "tandem/runtime/dispatch.hpp"
+#include "tandem/runtime/observer.hpp"
+#include "tandem/runtime/runtime.hpp"
+#include "tandem/tensor/factories.hpp"
+
+namespace tandem {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Time, arithmetic and bytes of the work of all devices, by name.
+class Profile : public Observer {
+ public:
+  struct Row {
+    double seconds = 0, flops = 0, nbytes = 0;
+    std::int64_t calls = 0;
+  };
+  void on_work_begin(const Work& work, Device device) noexcept override {
+    const std::scoped_lock lock(mutex_);
+    open_[{device, &work}] = Clock::now();
+  }
+  void on_work_end(const Work& work, Device device) noexcept override {
+    const auto end = Clock::now();
+    const std::scoped_lock lock(mutex_);
+    const auto begin = open_.extract({device, &work});
+    Row& row = rows_[work.name];
+    row.seconds += std::chrono::duration<double>(end - begin.mapped()).count();
+    row.flops += work.flops;
+    for (const Access& a : work.accesses)
+      row.nbytes += static_cast<double>(a.nbytes);
+    ++row.calls;
+  }
+  void print(std::int64_t steps) const {
+    std::vector<std::pair<std::string, Row>> sorted(rows_.begin(), rows_.end());
+    std::ranges::sort(
+        sorted, [](const auto& a, const auto& b) { return a.second.seconds > b.second.seconds; });
+    const double n = static_cast<double>(steps);
+    fmt::print(stderr,
+               "{:<28} {:>8} {:>9} {:>10} {:>8}\n",
+               "op, per step",
+               "calls",
+               "ms",
+               "GFLOP/s",
+               "GB/s");
+    for (const auto& [name, r] : sorted) {
+      fmt::print(stderr,
+                 "{:<28} {:>8.1f} {:>9.3f} {:>10.1f} {:>8.1f}\n",
+                 name,
+                 static_cast<double>(r.calls) / n,
+                 1e3 * r.seconds / n,
+                 r.flops / r.seconds / 1e9,
+                 r.nbytes / r.seconds / 1e9);
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::pair<Device, const Work*>, Clock::time_point> open_;
+  std::map<std::string, Row> rows_;
+};
+
+struct Options {
+  std::string model = "mlp";
+  std::string devices = "cpu:1";
+  std::int64_t batch = 0;
+  std::int64_t steps = 50;
+  std::int64_t warmup = 10;
+  bool profile = false;
+};
+
+double percentile(std::vector<double> values, double p) {
+  std::ranges::sort(values);
+  const auto at = static_cast<std::size_t>(std::ceil(p * static_cast<double>(values.size()))) - 1;
+  return values[std::min(at, values.size() - 1)];
+}
+
+template <class M>
+std::vector<double> run(M net,
+                        const Shape& sample,
+                        std::int64_t batch,
+                        const std::vector<Device>& devices,
+                        const Options& o) {
+  optim::AdamW optimizer(net.named_parameters(), {.lr = 1e-3});
+  parallel::DataParallel dp(net, {.devices = devices});
+  Shape shape = sample;
+  shape.insert(0, batch);
+  const std::vector<Tensor> data{randn(shape), randint(0, 10, {batch})};
+  const auto loss = [](M& m, const std::vector<Tensor>& part) {
+    return cross_entropy_sum(m(part[0]), part[1]);
+  };
+  Profile profile;
+  std::unique_ptr<Subscription> subscription;
+  std::vector<double> ms;
+  for (std::int64_t step = 0; step < o.warmup + o.steps; ++step) {
+    if (step == o.warmup && o.profile) subscription = std::make_unique<Subscription>(profile);
+    const auto start = Clock::now();
+    dp.step(data, loss, &optimizer);
+    const std::chrono::duration<double, std::milli> time = Clock::now() - start;
+    if (step >= o.warmup) ms.push_back(time.count());
+  }
+  subscription.reset();
+  if (o.profile) profile.print(o.steps);
+  return ms;
+}
+
+int main_(int argc, char** argv) {
+  CLI::App app{"Times training steps on random data and prints JSON"};
+  Options o;
+  app.add_option("--model", o.model)->check(CLI::IsMember({"mlp", "cnn"}))->capture_default_str();
+  app.add_option("--devices", o.devices, "device list; cpu:1 is one device with all cores")
+      ->capture_default_str();
+  app.add_option("--batch", o.batch, "rows over all devices (default: mlp 512, cnn 128)");
+  app.add_option("--steps", o.steps)->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--warmup", o.warmup)->check(CLI::NonNegativeNumber)->capture_default_str();
+  app.add_flag("--profile", o.profile, "print time by op, which costs a little");
+  CLI11_PARSE(app, argc, argv);
+
+  manual_seed(0);
+  const std::vector<Device> devices = configure_devices(o.devices);
+  const bool mlp = o.model == "mlp";
+  const std::int64_t batch = o.batch > 0 ? o.batch : mlp ? 512 : 128;
+  const std::vector<double> ms = mlp ? run(nn::models::Mlp(), {784}, batch, devices, o)
+                                     : run(nn::models::Cnn(), {3, 32, 32}, batch, devices, o);
+  fmt::print(
+      "{}\n",
+      nlohmann::json{{"schema_version", 1},
+                     {"program", std::string("tandem ") + version},
+                     {"mode", devices.size() == 1 ? "single" : "server"},
+                     {"model", o.model},
+                     {"batch", batch},
+                     {"devices", devices.size()},
+                     {"threads", core_count()},
+                     {"optimizer", "adamw"},
+                     {"steps", o.steps},
+                     {"step_ms", {{"p50", percentile(ms, 0.5)}, {"p90", percentile(ms, 0.9)}}}}
+          .dump());
+  return 0;
+}
+
+}  // namespace
+}  // namespace tandem
+
+int main(int argc, char** argv) {
+  return tandem::main_(argc, argv);
+}
