@@ -4,11 +4,40 @@
 #include <iostream>
 
 #include "tandem/config.hpp"
-#include "tandem/core/shape.hpp"
+#include "tandem/io/idx.hpp"
+#include "tandem/nn/activation.hpp"
+#include "tandem/nn/conv2d.hpp"
+#include "tandem/nn/flatten.hpp"
+#include "tandem/nn/linear.hpp"
+#include "tandem/nn/sequential.hpp"
+#include "tandem/tensor/factories.hpp"
 
-// Exits 0 if a call into the library gives what its header says.
+namespace {
+
+// The gradient of the last bias is the number of rows. Convolution and matrix product call the
+// libraries that a static libtandem leaves to be linked here.
+bool gradient_is_right() {
+  using namespace tandem;
+  nn::Sequential net{nn::Conv2d(1, 4, 3), nn::ReLU(), nn::Flatten(), nn::Linear(4 * 6 * 6, 1)};
+  net(ones({5, 1, 8, 8})).sum().backward();
+  const double gradient = net.get<3>().bias.grad().item();
+  std::cout << "tandem " << version << ": gradient " << gradient << ", expected 5\n";
+  return gradient == 5.0;
+}
+
+// An error keeps its type on the way through the library's border.
+bool error_has_its_type() {
+  try {
+    tandem::read_idx("no such file.gz");
+  } catch (const tandem::FileError& error) {
+    std::cout << error.what() << '\n';
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 int main() {
-  const tandem::Shape shape = tandem::broadcast_shapes({4, 1}, {3}, "consumer");
-  std::cout << "tandem " << tandem::version << ": " << shape << '\n';
-  return shape == tandem::Shape{4, 3} ? 0 : 1;
+  return gradient_is_right() && error_has_its_type() ? 0 : 1;
 }
