@@ -8,8 +8,7 @@ to a file instead has {json} where the file's name belongs. Alternation spreads 
 over both; the figure of a command is the median of its rounds' p50.
 
     bench/peers/compare.py --rounds 5 --budget 1.0 \
-      --tandem "build/tandem train --model mlp --data fashion-mnist --devices cpu:1 --batch 512 \
-                --steps 60 --optimizer adamw --json {json}" \
+      --tandem "build/bench/step/step_bench --model mlp --devices cpu:1" \
       --peer ".venv/bin/python bench/peers/pytorch_step.py --model mlp --threads 2"
 """
 
