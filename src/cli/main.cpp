@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <charconv>
+#include <cmath>
 #include <cstdio>
 
 #include <CLI/CLI.hpp>
@@ -19,6 +21,40 @@ constexpr const char* kDevicesHelp =
     "parts are joined by "
     "commas; everywhere else cpu:1 names one device. Default: TANDEM_DEVICES, else one per core";
 
+/// The whole of `text` as a number, if it is one.
+template <class T>
+bool parse_number(const std::string& text, T& value) {
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && at == end;
+}
+
+CLI::Validator at_least(std::int64_t least) {
+  const auto check = [least](std::string& text) -> std::string {
+    std::int64_t value = 0;
+    if (parse_number(text, value) && value >= least) return {};
+    return fmt::format("needs a whole number of at least {}, not '{}'", least, text);
+  };
+  return {check, fmt::format("(at least {})", least)};
+}
+
+CLI::Validator above_zero() {
+  const auto check = [](std::string& text) -> std::string {
+    double value = 0;
+    if (parse_number(text, value) && value > 0 && std::isfinite(value)) return {};
+    return fmt::format("needs a number above 0, not '{}'", text);
+  };
+  return {check, "(above 0)"};
+}
+
+/// One sentence for a wrong command line: what is wrong, and where to read what is right.
+std::string usage_message(const CLI::App* app, const CLI::Error& error) {
+  std::string command = "tandem";
+  for (const CLI::App* part : app->get_subcommands())
+    command += ' ' + part->get_name();
+  return fmt::format("tandem: {}; see {} --help\n", error.what(), command);
+}
+
 void add_run_options(CLI::App& app, RunOptions& o) {
   app.add_option("--model", o.model, "model to train")
       ->check(CLI::IsMember({"cnn-small", "cnn", "mlp"}))
@@ -29,20 +65,20 @@ void add_run_options(CLI::App& app, RunOptions& o) {
   app.add_option("--data-dir", o.data_dir, "directory of the data set's IDX files");
   app.add_option("--devices", o.devices, kDevicesHelp);
   app.add_option("--batch", o.batch, "rows of a batch, over all devices")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->capture_default_str();
   app.add_option("--gpu0-bsz", o.gpu0_bsz, "rows of the first device; the others share the rest")
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least(0));
   app.add_option("--chunk-sizes",
                  o.chunk_sizes,
                  "rows of each device, joined by commas; they add up to --batch")
       ->delimiter(',')
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least(0));
   app.add_option("--optimizer", o.optimizer, "adamw, or sgd with momentum 0.9")
       ->check(CLI::IsMember({"adamw", "sgd"}))
       ->capture_default_str();
   app.add_option("--lr", o.lr, "learning rate (default 0.001 for adamw, 0.05 for sgd)")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   app.add_option("--dtype", o.dtype, "of parameters and arithmetic")
       ->check(CLI::IsMember({"f32", "f64"}))
       ->capture_default_str();
@@ -55,6 +91,7 @@ int run(int argc, char** argv) {
   app.name("tandem");
   app.set_version_flag("--version", std::string("tandem ") + version);
   app.require_subcommand(1);
+  app.failure_message(usage_message);
 
   std::string list;
   bool json = false;
@@ -66,10 +103,10 @@ int run(int argc, char** argv) {
   auto* train = app.add_subcommand("train", "train a model under DataParallel");
   add_run_options(*train, train_options);
   train->add_option("--epochs", train_options.epochs, "passes over the data")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->capture_default_str();
   train->add_option("--steps", train_options.steps, "end after so many updates")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
   auto* checkpoint =
       train->add_option("--checkpoint",
                         train_options.checkpoint,
@@ -84,7 +121,7 @@ int run(int argc, char** argv) {
       "verify", "train on the devices and on one alone, and compare the weights");
   add_run_options(*verify, verify_options);
   verify->add_option("--steps", verify_options.steps, "updates of each (default 20)")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
   verify->add_option("--json", verify_options.json, "- for JSON on stdout")
       ->check(CLI::IsMember({"-"}));
 

@@ -32,6 +32,10 @@ Progress::Style Progress::choose(bool quiet) {
   return plain ? Style::lines : Style::bar;
 }
 
+Progress::~Progress() {
+  if (open_) std::fputc('\n', stderr);
+}
+
 void Progress::step(const train::StepInfo& info, std::int64_t epochs) {
   if (style_ == Style::quiet) return;
   const double now = static_cast<double>(info.rows) / std::max(info.seconds.count(), 1e-9);
@@ -68,6 +72,7 @@ void Progress::show(const train::StepInfo& info, std::int64_t epochs) {
              std::string(kWidth - filled, ' '),
              text);
   std::fflush(stderr);
+  open_ = true;
 }
 
 void Progress::epoch(const train::EpochInfo& info, std::int64_t epochs) {
@@ -80,6 +85,7 @@ void Progress::epoch(const train::EpochInfo& info, std::int64_t epochs) {
              info.loss,
              info.test_accuracy,
              info.seconds);
+  open_ = false;
 }
 
 }  // namespace tandem::cli

@@ -15,6 +15,10 @@ class Progress {
  public:
   enum class Style { bar, lines, quiet };
   explicit Progress(Style style) : style_(style) {}
+  /// Ends a bar's line, so that what comes after begins on its own.
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
   /// By --quiet, the terminal and NO_COLOR.
   static Style choose(bool quiet);
 
@@ -26,6 +30,7 @@ class Progress {
   void show(const train::StepInfo& info, std::int64_t epochs);
 
   Style style_;
+  bool open_ = false;  // a bar stands on the last line
   Clock::time_point shown_{};
   double rate_ = 0;  // rows per second, smoothed
 };

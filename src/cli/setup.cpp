@@ -36,7 +36,11 @@ DataSets load_data(const RunOptions& options) {
 }
 
 std::vector<Device> devices_of(const RunOptions& options) {
-  return options.devices.empty() ? default_devices() : configure_devices(options.devices);
+  try {
+    return options.devices.empty() ? default_devices() : configure_devices(options.devices);
+  } catch (const InvalidArgument& e) {
+    throw UsageError(concat(options.devices.empty() ? "" : "--devices: ", e.what()));
+  }
 }
 
 parallel::DataParallelOptions parallel_options(const RunOptions& options,
@@ -89,7 +93,17 @@ std::unique_ptr<train::Task> make_task(const RunOptions& options,
 
 std::string model_identity(const RunOptions& options, const data::IdxDataset& data) {
   const Shape shape = data.sample_shape();
-  return concat(options.model, ' ', shape[0], 'x', shape[1], 'x', shape[2], ' ', options.dtype);
+  return concat(options.model,
+                ' ',
+                shape[0],
+                'x',
+                shape[1],
+                'x',
+                shape[2],
+                ' ',
+                options.dtype,
+                ", ",
+                options.optimizer);
 }
 
 std::unique_ptr<optim::Optimizer> make_optimizer(const RunOptions& options, nn::Module& module) {

@@ -21,10 +21,10 @@ struct DataSets {
   std::shared_ptr<const data::IdxDataset> train, test;
 };
 
-/// @throws UsageError  a name that there is none of. @throws FileError  the files.
+/// @throws FileError  the files.
 DataSets load_data(const RunOptions& options);
 
-/// The devices that a list names, with their limits set.
+/// The devices that a list names, with their limits set. @throws UsageError  no such list.
 std::vector<Device> devices_of(const RunOptions& options);
 
 /// How the batch is cut. @throws UsageError  --gpu0-bsz and --chunk-sizes at once, or sizes that do
@@ -37,7 +37,7 @@ std::unique_ptr<train::Task> make_task(const RunOptions& options,
                                        const data::IdxDataset& data,
                                        const parallel::DataParallelOptions& parallel);
 
-/// "cnn-small 1x28x28 f32": what a checkpoint must be of.
+/// "cnn-small 1x28x28 f32, adamw": what a checkpoint must be of.
 std::string model_identity(const RunOptions& options, const data::IdxDataset& data);
 
 std::unique_ptr<optim::Optimizer> make_optimizer(const RunOptions& options, nn::Module& module);

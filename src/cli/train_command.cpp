@@ -4,11 +4,12 @@
 #include <atomic>
 #include <cmath>
 #include <csignal>
-#include <fstream>
+#include <filesystem>
 #include <iostream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "tandem/io/file.hpp"
 #include "tandem/nn/summary.hpp"
@@ -90,9 +91,57 @@ void write_json(const std::string& path, const Json& json) {
   write_atomically(path, parts);
 }
 
+/// Finds out before the run, not after it, whether `path` can be written.
+void check_writable(const std::string& path) {
+  if (path.empty() || path == "-") return;
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  const std::string dir = parent.empty() ? "." : parent.string();
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(dir, ignored) || access(dir.c_str(), W_OK) != 0) {
+    throw FileError(
+        path,
+        -1,
+        "the directory " + dir + " is not there or not writable; make it, or give another path");
+  }
+  if (std::filesystem::is_directory(path, ignored))
+    throw FileError(path, -1, "is a directory; give the path of a file");
+}
+
+/// Loads the checkpoint of a run that these options go on with.
+train::RunState resume(const RunOptions& options,
+                       train::Task& task,
+                       optim::Optimizer& optimizer,
+                       const std::string& identity) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(options.checkpoint, ignored))
+    throw FileError(options.checkpoint,
+                    -1,
+                    "there is no checkpoint to go on from; leave out --resume to begin a run");
+  const train::RunState state =
+      train::load_checkpoint(options.checkpoint, task.module(), optimizer, identity);
+  if (!options.quiet)
+    fmt::print(stderr, "resumed from {} at step {}\n", options.checkpoint, state.step);
+  return state;
+}
+
+/// Why a run ended early, and how it goes on.
+void print_end(const RunOptions& options, const train::RunState& state) {
+  if (options.checkpoint.empty())
+    fmt::print(stderr,
+               "interrupted after step {}; --checkpoint FILE would have kept the run\n",
+               state.step);
+  else
+    fmt::print(stderr,
+               "interrupted after step {}; --checkpoint {} --resume goes on\n",
+               state.step,
+               options.checkpoint);
+}
+
 }  // namespace
 
 int run_train(const RunOptions& options) {
+  check_writable(options.checkpoint);
+  check_writable(options.json);
   const std::vector<Device> devices = devices_of(options);
   const auto parallel = parallel_options(options, devices);
   const DataSets sets = load_data(options);
@@ -105,11 +154,7 @@ int run_train(const RunOptions& options) {
   state.model = identity;
   state.data = options.data;
   state.seed = options.seed;
-  if (options.resume) {
-    state = train::load_checkpoint(options.checkpoint, task->module(), *optimizer, identity);
-    if (!options.quiet)
-      fmt::print(stderr, "resumed from {} at step {}\n", options.checkpoint, state.step);
-  }
+  if (options.resume) state = resume(options, *task, *optimizer, identity);
   RunOptions seeded = options;
   seeded.seed = state.seed;
   data::DataLoader train(sets.train,
@@ -117,7 +162,7 @@ int run_train(const RunOptions& options) {
   data::DataLoader test(sets.test,
                         loader_options(seeded, *sets.test, data::Split::test, devices.front()));
 
-  Progress progress(Progress::choose(options.quiet));
+  auto progress = std::make_unique<Progress>(Progress::choose(options.quiet));
   interrupted = 0;
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
@@ -131,9 +176,11 @@ int run_train(const RunOptions& options) {
       {.epochs = options.epochs,
        .steps = options.steps,
        .checkpoint = options.checkpoint,
-       .on_step = [&](const train::StepInfo& info) { progress.step(info, options.epochs); },
-       .on_epoch = [&](const train::EpochInfo& info) { progress.epoch(info, options.epochs); },
+       .on_step = [&](const train::StepInfo& info) { progress->step(info, options.epochs); },
+       .on_epoch = [&](const train::EpochInfo& info) { progress->epoch(info, options.epochs); },
        .stop = [] { return interrupted != 0; }});
+  progress.reset();
+  if (report.stopped && !options.quiet) print_end(options, state);
   if (!options.json.empty()) write_json(options.json, to_json(seeded, report));
   if (options.json != "-") print_report(report);
   return report.stopped ? 128 + static_cast<int>(interrupted) : 0;

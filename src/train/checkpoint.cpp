@@ -29,6 +29,7 @@ Json to_json(const RunState& s) {
           {"step", s.step},
           {"epoch", s.position.epoch},
           {"batch", s.position.batch},
+          {"batch_size", s.batch_size},
           {"seed", s.seed},
           {"forwards", s.forwards},
           {"draws", s.draws},
@@ -43,6 +44,7 @@ RunState run_state(const Json& j) {
   j.at("step").get_to(s.step);
   j.at("epoch").get_to(s.position.epoch);
   j.at("batch").get_to(s.position.batch);
+  j.at("batch_size").get_to(s.batch_size);
   j.at("seed").get_to(s.seed);
   j.at("forwards").get_to(s.forwards);
   j.at("draws").get_to(s.draws);
@@ -97,6 +99,26 @@ nn::StateDict copy_of(const nn::Module& module) {
   return copy;
 }
 
+/// Into both, or into neither.
+void load(const std::string& path,
+          const nn::StateDict& weights,
+          const optim::OptimizerState& own,
+          nn::Module& module,
+          optim::Optimizer& optimizer) {
+  const nn::StateDict before = copy_of(module);
+  try {
+    module.load_state_dict(weights);
+    try {
+      optimizer.load_state_dict(own);
+    } catch (...) {
+      module.load_state_dict(before);
+      throw;
+    }
+  } catch (const InvalidArgument& e) {
+    throw InvalidArgument(tandem::detail::concat("checkpoint ", path, ": ", e.what()));
+  }
+}
+
 }  // namespace
 
 void save_checkpoint(const std::string& path,
@@ -123,14 +145,16 @@ RunState load_checkpoint(const std::string& path,
   const SafetensorsFile file(path);
   check_format(path, file);
   RunState state = parse_metadata(path, file, "run", run_state);
+  if (state.step < 0 || state.position.epoch < 0 || state.position.batch < 0)
+    throw FileError(path, -1, "the metadata 'run' has a negative step, epoch or batch");
   TANDEM_CHECK(state.model == model,
                "checkpoint ",
                path,
-               ": it is of model '",
+               ": it is of '",
                state.model,
-               "', this run's is '",
+               "', this run is of '",
                model,
-               "'; give the same model, or another file");
+               "'; go on with the same, or give another file");
   nn::StateDict weights;
   optim::OptimizerState own;
   own.numbers = parse_metadata(path, file, "optimizer", [](const Json& j) {
@@ -149,14 +173,7 @@ RunState load_checkpoint(const std::string& path,
           tandem::detail::concat("tensor '", name, "' is neither model's nor optimizer's"));
     }
   }
-  const nn::StateDict before = copy_of(module);
-  module.load_state_dict(weights);
-  try {
-    optimizer.load_state_dict(own);
-  } catch (...) {
-    module.load_state_dict(before);
-    throw;
-  }
+  load(path, weights, own, module, optimizer);
   Runtime& runtime = Runtime::instance();
   runtime.manual_seed(state.seed);
   runtime.forwards().store(state.forwards, std::memory_order_relaxed);

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "tandem/autograd/autograd.hpp"
+#include "tandem/core/check.hpp"
 #include "tandem/ops/elementwise.hpp"
 #include "tandem/ops/reduce.hpp"
 #include "tandem/runtime/runtime.hpp"
@@ -56,7 +57,16 @@ class Loop {
         options_(options) {}
 
   RunReport run(std::int64_t batch_size) {
+    TANDEM_CHECK(state_.position.batch == 0 || state_.batch_size == batch_size,
+                 "run: it stands after ",
+                 state_.position.batch,
+                 " batches of ",
+                 state_.batch_size,
+                 " rows in its epoch, this run's are of ",
+                 batch_size,
+                 "; give the same batch size to go on");
     train_.seek(state_.position);
+    state_.batch_size = batch_size;
     for (const Device d : task_.devices())
       logical_device(d).reset_peak();
     while (state_.position.epoch < options_.epochs && !ended())
@@ -82,9 +92,26 @@ class Loop {
 
   void save() const { save_checkpoint(options_.checkpoint, task_.module(), optimizer_, state_); }
 
+  parallel::StepResult try_step(const data::Batch& batch) {
+    try {
+      return task_.step(batch, optimizer_);
+    } catch (const std::exception& e) {
+      const std::int64_t step = state_.step + 1;
+      std::throw_with_nested(StepError(step,
+                                       tandem::detail::concat("step ",
+                                                              step,
+                                                              " (epoch ",
+                                                              state_.position.epoch + 1,
+                                                              ", batch ",
+                                                              train_.position().batch,
+                                                              "): ",
+                                                              e.what())));
+    }
+  }
+
   void step(const data::Batch& batch) {
     const auto start = Clock::now();
-    const parallel::StepResult result = task_.step(batch, optimizer_);
+    const parallel::StepResult result = try_step(batch);
     const std::chrono::duration<double> seconds = Clock::now() - start;
     ++state_.step;
     ++report_.steps;

@@ -17,6 +17,7 @@ struct RunState {
   std::string data;               ///< name of the data set
   std::int64_t step = 0;          ///< updates so far
   data::LoaderPosition position;  ///< epoch, and batches of it that were trained on
+  std::int64_t batch_size = 0;    ///< rows of a batch that `position` counts
   std::uint64_t seed = 0;
   std::uint64_t forwards = 0;  ///< position of dropout's numbers
   std::uint64_t draws = 0;     ///< position of rand and randn

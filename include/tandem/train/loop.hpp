@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tandem/core/error.hpp"
 #include "tandem/train/checkpoint.hpp"
 #include "tandem/train/task.hpp"
 
@@ -23,6 +24,18 @@ struct StepInfo {
   std::int64_t rows = 0;
   double loss = 0;
   std::chrono::duration<double> seconds{};  ///< of this step
+};
+
+/// A step of a run failed: the text has its number and the cause's text, the cause is nested (see
+/// find_cause).
+class StepError : public Error {
+ public:
+  StepError(std::int64_t step, const std::string& text) : Error(text), step_(step) {}
+  /// From 1, over the whole run.
+  std::int64_t step() const noexcept { return step_; }
+
+ private:
+  std::int64_t step_;
 };
 
 /// An epoch that has ended.
@@ -62,7 +75,8 @@ struct RunReport {
 ///
 /// @param batch_size  of `train`; for the report.
 /// @param state       where the run begins; where it has come to at the end, also after an error.
-/// @throws what a step throws: nothing of that step has happened, and the last checkpoint stands.
+/// @throws StepError        nothing of that step has happened, and the last checkpoint stands.
+/// @throws InvalidArgument  the run stands within an epoch of other batches or other data.
 RunReport run(Task& task,
               optim::Optimizer& optimizer,
               data::DataLoader& train,

@@ -1,0 +1,92 @@
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+"""Files, devices and runs that go wrong: exit 1, one sentence, nothing lost."""
+
+import gzip
+import os
+import struct
+import unittest
+
+from program import DIGITS, ProgramTest, main
+
+FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte",
+         "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
+
+
+def idx(shape, data):
+    """An IDX file of unsigned bytes."""
+    return struct.pack(f">BBBB{len(shape)}I", 0, 0, 8, len(shape), *shape) + bytes(data)
+
+
+class DataTest(ProgramTest):
+    def train(self, *arguments):
+        return ["train", "--devices", "cpu:1", "--quiet", *DIGITS, *arguments]
+
+    def write_digits(self, rows=8, label=0, name=None, content=None):
+        """A data set of `rows` blank images, with one file's content of the test's choice."""
+        images, labels = idx((rows, 8, 8), [0] * 64 * rows), idx((rows,), [label] * rows)
+        for file in FILES:
+            own = content if file == name else images if "images" in file else labels
+            with open(self.file(file), "wb") as out:
+                out.write(own)
+
+    def test_missing_data_set_names_path_and_remedy(self):
+        nowhere = self.file("nowhere")
+        self.fail_with(1, "train", "--data", "fashion-mnist", "--data-dir", nowhere,
+                       says=[nowhere, "dataset-fashion-mnist", "TANDEM_DATA_DIR"])
+        self.fail_with(1, *self.train("--data-dir", nowhere), says=[nowhere, "examples/data/digits"])
+
+    def test_one_file_of_the_set_is_missing(self):
+        self.write_digits()
+        os.remove(self.file(FILES[1]))
+        self.fail_with(1, *self.train("--data-dir", self.directory),
+                       says=[self.file(FILES[1]), "no such file"])
+
+    def test_files_of_another_format(self):
+        cases = {
+            "text": b"this is no IDX file, for sure",
+            "empty": b"",
+            "cut off": idx((8, 8, 8), [0] * 100),
+            "hostile size": idx((0x7fffffff, 0x7fffffff, 0x7fffffff), []),
+            "broken gzip": gzip.compress(bytes(100))[:20],
+        }
+        for what, content in cases.items():
+            with self.subTest(what):
+                self.write_digits(name=FILES[0], content=content)
+                self.fail_with(1, *self.train("--data-dir", self.directory),
+                               says=[self.file(FILES[0])])
+
+    def test_images_and_labels_that_do_not_match(self):
+        self.write_digits(name=FILES[1], content=idx((7,), [0] * 7))
+        self.fail_with(1, *self.train("--data-dir", self.directory), says=["8", "7"])
+
+
+class RunTest(ProgramTest):
+    @unittest.skipIf(os.environ.get("PROGRAM_HAS_CUDA") == "1", "built with CUDA")
+    def test_cuda_devices_in_a_build_without_cuda(self):
+        for device in ("cuda:0", "cuda:0x4@20GiB"):
+            self.fail_with(2, "train", *DIGITS, "--devices", device,
+                           says=["--devices", "without CUDA", "cpu"])
+
+    def test_memory_limit_names_device_and_figures(self):
+        self.fail_with(1, "train", *DIGITS, "--devices", "cpu:2@10KiB",
+                       says=["out of memory on cpu:0", "limit of 10240", "smaller batch"])
+
+    def test_loss_that_is_not_finite_names_step_and_device(self):
+        checkpoint = self.file("run.safetensors")
+        done = self.run_program("train", *DIGITS, "--devices", "cpu:2", "--quiet", "--optimizer",
+                                "sgd", "--lr", "1e30", "--checkpoint", checkpoint)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"tandem: step \d+ \(epoch 1, batch \d+\): .*cpu:\d.*nan")
+        self.assertIn("learning rate", done.stderr)
+
+    def test_places_that_cannot_be_written_are_found_before_the_run(self):
+        for option in ("--checkpoint", "--json"):
+            done = self.fail_with(1, "train", *DIGITS, option, self.file("no/where"),
+                                  says=[self.file("no/where"), self.file("no"), "give another path"])
+            self.assertNotIn("epoch", done.stderr)
+            self.fail_with(1, "train", *DIGITS, option, self.directory, says=["is a directory"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+"""What train and verify give back."""
+
+import json
+import os
+import unittest
+
+from program import DIGITS, ProgramTest, main
+
+FASHION_MNIST = "/usr/share/datasets/fashion-mnist"
+
+
+class TrainTest(ProgramTest):
+    def check_report(self, report, devices, rows, epochs):
+        self.assertEqual(report["schema_version"], 1)
+        self.assertEqual(report["mode"], "server")
+        self.assertEqual(report["model"], "cnn-small")
+        self.assertEqual([d["name"] for d in report["devices"]], devices)
+        self.assertEqual([d["rows"] for d in report["devices"]], rows)
+        for device in report["devices"]:
+            self.assertGreater(device["peak_bytes"], 22602 * 4)  # at least the parameters
+        self.assertEqual([e["epoch"] for e in report["epochs"]], epochs)
+        for epoch in report["epochs"]:
+            self.assertGreater(epoch["loss"], 0)
+            self.assertTrue(0 <= epoch["test_accuracy"] <= 1, epoch)
+            self.assertGreater(epoch["seconds"], 0)
+        self.assertGreater(report["step_ms"]["p50"], 0)
+        self.assertGreaterEqual(report["step_ms"]["p90"], report["step_ms"]["p50"])
+
+    def test_json_on_stdout_is_all_that_is_there(self):
+        done = self.succeed("train", *DIGITS, "--devices", "cpu:3", "--gpu0-bsz", "10", "--epochs",
+                            "2", "--seed", "7", "--json", "-")
+        report = json.loads(done.stdout)
+        self.check_report(report, ["cpu:0", "cpu:1", "cpu:2"], [10, 27, 27], [1, 2])
+        self.assertEqual(report["data"], "digits")
+        self.assertEqual(report["seed"], 7)
+        self.assertEqual(report["steps"], 46)  # 1437 rows in batches of 64, twice
+        self.assertIn("CnnSmall: 22,602 parameters", done.stderr)
+        self.assertIn("epoch 2/2 done", done.stderr)
+
+    def test_json_to_a_file_leaves_the_table_on_stdout(self):
+        done = self.succeed("train", *DIGITS, "--devices", "cpu:2", "--chunk-sizes", "20,44",
+                            "--epochs", "1", "--json", self.file("report.json"))
+        with open(self.file("report.json"), encoding="utf-8") as report:
+            self.check_report(json.load(report), ["cpu:0", "cpu:1"], [20, 44], [1])
+        self.assertRegex(done.stdout, r"(?m)^epoch 1: loss \d+\.\d+, test accuracy 0\.\d+")
+        self.assertRegex(done.stdout, r"(?m)^cpu:1 +44 +\d")
+        self.assertNotIn("{", done.stdout)
+
+    def test_steps_end_a_run_within_an_epoch(self):
+        report = json.loads(self.succeed("train", *DIGITS, "--devices", "cpu:2", "--steps", "3",
+                                         "--json", "-").stdout)
+        self.check_report(report, ["cpu:0", "cpu:1"], [32, 32], [])
+        self.assertEqual(report["steps"], 3)
+
+    def test_steps_that_fill_an_epoch_measure_it(self):
+        report = json.loads(self.succeed("train", *DIGITS, "--devices", "cpu:2", "--steps", "23",
+                                         "--json", "-").stdout)
+        self.check_report(report, ["cpu:0", "cpu:1"], [32, 32], [1])
+        self.assertEqual(report["steps"], 23)
+
+    def test_quiet_says_nothing_beside_the_results(self):
+        done = self.succeed("train", *DIGITS, "--devices", "cpu:2", "--epochs", "1", "--quiet")
+        self.assertEqual(done.stderr, "")
+        self.assertIn("test accuracy", done.stdout)
+
+    def test_devices_from_the_environment(self):
+        report = json.loads(self.succeed("train", *DIGITS, "--steps", "1", "--json", "-",
+                                         TANDEM_DEVICES="cpu:3").stdout)
+        self.assertEqual([d["rows"] for d in report["devices"]], [22, 21, 21])
+
+    def test_equal_seeds_give_equal_runs(self):
+        losses = []
+        for seed in ("3", "3", "4"):
+            report = json.loads(self.succeed("train", *DIGITS, "--devices", "cpu:2", "--epochs",
+                                             "1", "--seed", seed, "--json", "-").stdout)
+            losses.append(report["epochs"][0]["loss"])
+        self.assertEqual(losses[0], losses[1])
+        self.assertNotEqual(losses[0], losses[2])
+
+    def test_digits_are_learnt(self):
+        report = json.loads(self.succeed("train", "--data", "digits", "--batch", "32", "--devices",
+                                         "cpu:2", "--epochs", "8", "--quiet", "--json", "-").stdout)
+        self.assertGreater(report["epochs"][-1]["test_accuracy"], 0.9)
+        self.assertLess(report["epochs"][-1]["loss"], 0.1)
+
+    @unittest.skipUnless(os.path.isdir(FASHION_MNIST), FASHION_MNIST + " is not there")
+    def test_fashion_mnist_is_the_default(self):
+        report = json.loads(self.succeed("train", "--devices", "cpu:2", "--steps", "2", "--batch",
+                                         "16", "--json", "-").stdout)
+        self.assertEqual(report["data"], "fashion-mnist")
+        self.assertEqual(report["steps"], 2)
+
+
+class VerifyTest(ProgramTest):
+    def verify(self, *arguments):
+        done = self.succeed("verify", *DIGITS, "--devices", "cpu:3", "--gpu0-bsz", "10", "--json",
+                            "-", *arguments)
+        return json.loads(done.stdout)
+
+    def test_f64_on_three_devices_is_the_result_of_one(self):
+        report = self.verify("--dtype", "f64")
+        self.assertTrue(report["equal"])
+        self.assertLessEqual(report["relative_difference"], 1e-12)
+        # Sums in another order: exactly zero would mean that one device did all the work.
+        self.assertGreater(report["relative_difference"], 0)
+        self.assertEqual(report["steps"], 20)
+        self.assertEqual(report["devices"], 3)
+
+    def test_f32(self):
+        report = self.verify("--steps", "5")
+        self.assertTrue(report["equal"])
+        self.assertLessEqual(report["relative_difference"], 1e-4)
+
+    def test_text(self):
+        done = self.succeed("verify", *DIGITS, "--devices", "cpu:2", "--dtype", "f64", "--steps",
+                            "2", "--quiet")
+        self.assertRegex(done.stdout, r"after 2 steps in f64, 2 devices against one: .*: equal\n$")
+        self.assertEqual(done.stderr, "")
+
+
+if __name__ == "__main__":
+    main()

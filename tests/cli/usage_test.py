@@ -1,0 +1,96 @@
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+"""Exit codes, help, and sentences for a wrong command line."""
+
+import json
+
+from program import DIGITS, ProgramTest, main
+
+
+class UsageTest(ProgramTest):
+    def refuse(self, *arguments, says, **extra):
+        """Holds that a command line ends at once with exit 2 and nothing but one sentence."""
+        done = self.fail_with(2, *arguments, says=says, **extra)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertLess(len(done.stderr), 300)
+
+    def test_help_is_a_result(self):
+        done = self.succeed("--help")
+        for command in ("devices", "train", "verify"):
+            self.assertIn(command, done.stdout)
+        self.assertEqual(done.stderr, "")
+
+    def test_help_of_a_command_has_its_options_and_their_defaults(self):
+        done = self.succeed("train", "--help")
+        self.assertEqual(done.stderr, "")
+        for option in ("--model", "--data", "--data-dir", "--devices", "--batch", "--gpu0-bsz",
+                       "--chunk-sizes", "--epochs", "--steps", "--optimizer", "--lr", "--dtype",
+                       "--seed", "--checkpoint", "--resume", "--json", "--quiet"):
+            self.assertIn(option, done.stdout)
+        self.assertIn("cpu:N is N virtual devices", " ".join(done.stdout.split()))
+        self.assertIn("cnn-small", done.stdout)
+
+    def test_version(self):
+        self.assertRegex(self.succeed("--version").stdout, r"^tandem \d+\.\d+\.\d+\n$")
+
+    def test_no_or_unknown_command(self):
+        self.refuse(says=["subcommand is required", "tandem --help"])
+        self.refuse("fly", says=["tandem --help"])
+
+    def test_unknown_option_is_named(self):
+        self.refuse("train", "--bogus", says=["--bogus", "tandem train --help"])
+        self.refuse("verify", "--epochs", "2", says=["--epochs", "tandem verify --help"])
+
+    def test_numbers_out_of_range(self):
+        self.refuse("train", "--batch", "0", says=["--batch", "at least 1", "'0'"])
+        self.refuse("train", "--batch", "ten", says=["--batch", "at least 1", "'ten'"])
+        self.refuse("train", "--epochs", "-1", says=["--epochs", "at least 1", "'-1'"])
+        self.refuse("train", "--steps", "1.5", says=["--steps", "at least 1", "'1.5'"])
+        self.refuse("train", "--gpu0-bsz=-4", says=["--gpu0-bsz", "at least 0", "'-4'"])
+        self.refuse("train", "--lr", "0", says=["--lr", "above 0", "'0'"])
+        self.refuse("train", "--lr", "nan", says=["--lr", "above 0", "'nan'"])
+        self.refuse("train", "--seed", "x", says=["--seed"])
+
+    def test_names_that_there_are_none_of(self):
+        self.refuse("train", "--model", "vgg", says=["--model", "vgg", "cnn-small", "mlp"])
+        self.refuse("train", "--data", "cifar", says=["--data", "cifar", "fashion-mnist", "digits"])
+        self.refuse("train", "--optimizer", "lion", says=["--optimizer", "adamw", "sgd"])
+        self.refuse("train", "--dtype", "f8", says=["--dtype", "f32", "f64"])
+
+    def test_wrong_device_lists(self):
+        for command in ("train", "verify", "devices"):
+            self.refuse(command, "--devices", "cpu:0", says=["--devices", "'cpu:0'", "cpu:4"])
+        self.refuse("train", "--devices", "gpu:1", says=["--devices", "gpu", "cpu", "cuda"])
+        self.refuse("train", "--devices", "cpu:2@5XB", says=["--devices", "5XB", "512MiB"])
+        self.refuse("train", "--devices", "cpu:", says=["--devices", "cpu:4"])
+        self.refuse("devices", TANDEM_DEVICES="gpu:3", says=["TANDEM_DEVICES", "gpu:3"])
+
+    def test_chunk_sizes_that_do_not_fit(self):
+        run = ["train", *DIGITS, "--devices", "cpu:2"]
+        self.refuse(*run, "--chunk-sizes", "10,20", says=["--chunk-sizes", "30", "--batch", "64"])
+        self.refuse(*run, "--chunk-sizes", "10,20,34", says=["--chunk-sizes", "3 sizes", "2 devices"])
+        self.refuse(*run, "--chunk-sizes", "10,a", says=["--chunk-sizes", "'a'"])
+        self.refuse(*run, "--chunk-sizes", "10,54", "--gpu0-bsz", "4",
+                    says=["--gpu0-bsz", "--chunk-sizes", "one of them"])
+
+    def test_resume_without_checkpoint(self):
+        self.refuse("train", "--resume", says=["--resume", "--checkpoint"])
+
+    def test_devices_as_table_and_json(self):
+        lines = self.succeed("devices", "--devices", "cpu:2@64MiB").stdout.splitlines()
+        self.assertEqual([line.split()[0] for line in lines], ["device", "cpu:0", "cpu:1"])
+        self.assertIn("64.0 MiB", lines[1])
+        report = json.loads(self.succeed("devices", "--json", "--devices", "cpu:2@64MiB").stdout)
+        self.assertEqual(report["schema_version"], 1)
+        self.assertGreaterEqual(report["cores"], 1)
+        self.assertEqual([d["name"] for d in report["devices"]], ["cpu:0", "cpu:1"])
+        for device in report["devices"]:
+            self.assertEqual(device["limit_bytes"], 64 << 20)
+            self.assertEqual(device["type"], "cpu")
+        report = json.loads(self.succeed("devices", "--json", TANDEM_DEVICES="cpu:3").stdout)
+        self.assertEqual(len(report["devices"]), 3)
+        self.assertIsNone(report["devices"][0]["limit_bytes"])
+
+
+if __name__ == "__main__":
+    main()
