@@ -15,15 +15,11 @@
 namespace tandem::parallel::detail {
 namespace {
 
-/// The part of each device in an output: where its rows begin in the gathered tensor.
-struct Place {
-  bool scalar = false;
-  int dim = 0;
-  std::vector<RowRange> rows;  // by device; in the gathered tensor
-};
-
 /// Gradients of the replicas' outputs, cut from those of the gathered ones.
-Tensor part_of(const Tensor& dy, const Place& place, std::size_t device, Device target) {
+Tensor part_of(const Tensor& dy,
+               const GatheredCall::Place& place,
+               std::size_t device,
+               Device target) {
   const ContextScope scope([](Context& c) { c.category = Category::output_gradient; });
   const RowRange range = place.rows[device];
   const Tensor part = place.scalar ? dy.select(0, range.begin)
@@ -49,7 +45,7 @@ Tensor input_gradient(const ReplicaTapes::Input& input) {
 autograd::Gradients backward(ReplicaSet& set,
                              const std::vector<RowRange>& rows,
                              const std::shared_ptr<ReplicaTapes>& tapes,
-                             const std::vector<Place>& places,
+                             const std::vector<GatheredCall::Place>& places,
                              const std::vector<Tensor>& dys,
                              std::size_t inputs) {
   TANDEM_CHECK(!context().grad_enabled,
@@ -112,43 +108,46 @@ int GatheredCall::add_input(const Tensor& x, int dim, Whole whole) {
   return static_cast<int>(tapes_->inputs.size()) - 1;
 }
 
+std::vector<GatheredCall::Place> GatheredCall::gather_on_device(std::vector<Tensor>& joined) const {
+  const autograd::NoGrad off;
+  const ContextScope scope([](Context& c) { c.category = Category::output; });
+  std::vector<Place> places(joined.size());
+  for (std::size_t k = 0; k < joined.size(); ++k) {
+    Place& place = places[k];
+    place.rows.resize(rows_.size());
+    place.dim = dim_;
+    std::vector<Tensor> parts;
+    std::int64_t begin = 0;
+    for (std::size_t r = 0; r < rows_.size(); ++r) {
+      if (rows_[r].end == rows_[r].begin) continue;
+      const std::vector<Tensor>& outputs = tapes_->outputs[r];
+      TANDEM_CHECK(outputs.size() == joined.size(),
+                   "gather: replica ",
+                   r,
+                   " returned ",
+                   outputs.size(),
+                   " tensors, the first one ",
+                   joined.size(),
+                   "; return as many from every replica");
+      const Tensor part = outputs[k].defined() ? outputs[k].detach() : Tensor{};
+      place.scalar = part.defined() && part.ndim() == 0;
+      const std::int64_t size = !part.defined() ? 0 : place.scalar ? 1 : part.size(dim_);
+      place.rows[r] = {begin, begin + size};
+      begin += size;
+      parts.push_back(part);
+    }
+    joined[k] = join_rows(parts, dim_, output_device_);
+  }
+  return places;
+}
+
 std::vector<Tensor> GatheredCall::join() {
   const auto first =
       std::ranges::find_if(tapes_->outputs, [](const auto& part) { return !part.empty(); });
   if (first == tapes_->outputs.end()) return {};
-  const std::size_t n = first->size();
-  std::vector<Tensor> joined(n);
-  std::vector<Place> places(n);
-  for (std::size_t k = 0; k < n; ++k)
-    places[k].rows.resize(rows_.size());
-  set_->on_device(output_device_, Phase::gather, [&] {
-    const autograd::NoGrad off;
-    const ContextScope scope([](Context& c) { c.category = Category::output; });
-    for (std::size_t k = 0; k < n; ++k) {
-      std::vector<Tensor> parts;
-      std::int64_t begin = 0;
-      for (std::size_t r = 0; r < rows_.size(); ++r) {
-        if (rows_[r].end == rows_[r].begin) continue;
-        TANDEM_CHECK(tapes_->outputs[r].size() == n,
-                     "gather: replica ",
-                     r,
-                     " returned ",
-                     tapes_->outputs[r].size(),
-                     " tensors, the first one ",
-                     n,
-                     "; return as many from every replica");
-        const Tensor part =
-            tapes_->outputs[r][k].defined() ? tapes_->outputs[r][k].detach() : Tensor{};
-        places[k].scalar = part.defined() && part.ndim() == 0;
-        places[k].dim = dim_;
-        const std::int64_t size = !part.defined() ? 0 : places[k].scalar ? 1 : part.size(dim_);
-        places[k].rows[r] = {begin, begin + size};
-        begin += size;
-        parts.push_back(part);
-      }
-      joined[k] = join_rows(parts, dim_, output_device_);
-    }
-  });
+  std::vector<Tensor> joined(first->size());
+  std::vector<Place> places;
+  set_->on_device(output_device_, Phase::gather, [&] { places = gather_on_device(joined); });
   const bool any = std::ranges::any_of(tapes_->outputs, [](const auto& part) {
     return std::ranges::any_of(part, &Tensor::requires_grad);
   });

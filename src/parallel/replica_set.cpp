@@ -60,12 +60,6 @@ class GradientSnapshot {
   std::vector<Tensor> saved_;
 };
 
-/// What the replicas' threads find out in a step.
-struct StepOutcome {
-  std::vector<double> sums, weights;  // by device
-  std::exception_ptr commit_error;    // of the update, after the vote
-};
-
 }  // namespace
 
 ReplicaSet::ReplicaSet(std::vector<nn::Module*> modules,
@@ -131,6 +125,48 @@ void ReplicaSet::backward(const std::vector<RowRange>& rows, const Body& body) {
   state.adopt_gradients(*call);
 }
 
+void ReplicaSet::State::forward_and_backward(Call& call,
+                                             int rank,
+                                             const LossBody& body,
+                                             StepOutcome& outcome) {
+  const auto r = static_cast<std::size_t>(rank);
+  WeightedSum part =
+      in_phase(call, rank, Phase::forward, [&] { return body(replica(call, rank)); });
+  in_phase(call, rank, Phase::loss, [&] {
+    TANDEM_CHECK(part.sum.defined() && part.sum.numel() == 1,
+                 "step: the loss must be a scalar, it is ",
+                 part.sum.describe());
+    outcome.sums[r] = part.sum.detach().item();
+    outcome.weights[r] = part.weight.item();
+    TANDEM_CHECK(std::isfinite(outcome.sums[r]),
+                 "step: the loss is ",
+                 outcome.sums[r],
+                 " on ",
+                 part.sum.device(),
+                 "; lower the learning rate, or look at this batch");
+    // The whole batch's weight, so that the gradients need no division afterwards.
+    part.sum = part.sum / sum_over_replicas(part.weight.to(part.sum.dtype()));
+  });
+  in_phase(call, rank, Phase::backward, [&] { part.sum.backward(); });
+}
+
+void ReplicaSet::State::step_replica(
+    Call& call, int rank, const LossBody& body, optim::Optimizer* optimizer, StepOutcome& outcome) {
+  replicate(call, rank);
+  arm(call, rank);
+  if (call.active(rank)) forward_and_backward(call, rank, body, outcome);
+  reduce(call, rank);
+  if (rank == 0) {
+    adopt_gradients(call);
+    if (optimizer != nullptr) in_phase(call, rank, Phase::update, [&] { optimizer->prepare(); });
+  }
+  vote(call, rank);
+  merge_buffers(call, rank);
+  if (rank == 0 && optimizer != nullptr) {
+    in_phase(call, rank, Phase::update, [&] { outcome.commit_error = optimizer->commit(); });
+  }
+}
+
 StepResult ReplicaSet::step(const std::vector<RowRange>& rows,
                             const LossBody& body,
                             optim::Optimizer* optimizer) {
@@ -142,43 +178,10 @@ StepResult ReplicaSet::step(const std::vector<RowRange>& rows,
   if (optimizer != nullptr) optimizer->zero_grad();
   const GradientSnapshot snapshot(state.params[0]);
   const PrivateBuffers<State> buffers(state);
-  const auto job = [state = state_, call, outcome, body, optimizer](int rank) {
-    state->replicate(*call, rank);
-    state->arm(*call, rank);
-    if (call->active(rank)) {
-      const auto r = static_cast<std::size_t>(rank);
-      WeightedSum part =
-          in_phase(*call, rank, Phase::forward, [&] { return body(state->replica(*call, rank)); });
-      in_phase(*call, rank, Phase::loss, [&] {
-        TANDEM_CHECK(part.sum.defined() && part.sum.numel() == 1,
-                     "step: the loss must be a scalar, it is ",
-                     part.sum.describe());
-        outcome->sums[r] = part.sum.detach().item();
-        outcome->weights[r] = part.weight.item();
-        TANDEM_CHECK(std::isfinite(outcome->sums[r]),
-                     "step: the loss is ",
-                     outcome->sums[r],
-                     " on ",
-                     part.sum.device(),
-                     "; lower the learning rate, or look at this batch");
-        // The whole batch's weight, so that the gradients need no division afterwards.
-        part.sum = part.sum / sum_over_replicas(part.weight.to(part.sum.dtype()));
-      });
-      in_phase(*call, rank, Phase::backward, [&] { part.sum.backward(); });
-    }
-    state->reduce(*call, rank);
-    if (rank == 0) {
-      state->adopt_gradients(*call);
-      if (optimizer != nullptr) in_phase(*call, rank, Phase::update, [&] { optimizer->prepare(); });
-    }
-    state->vote(*call, rank);
-    state->merge_buffers(*call, rank);
-    if (rank == 0 && optimizer != nullptr) {
-      in_phase(*call, rank, Phase::update, [&] { outcome->commit_error = optimizer->commit(); });
-    }
-  };
   try {
-    state.run(call, Phase::replicate, job);
+    state.run(call, Phase::replicate, [state = state_, call, outcome, body, optimizer](int rank) {
+      state->step_replica(*call, rank, body, optimizer, *outcome);
+    });
   } catch (...) {
     snapshot.restore();
     throw;

@@ -51,6 +51,12 @@ struct Call {
   int first_active() const;
 };
 
+/// What the replicas' threads find out in a step.
+struct StepOutcome {
+  std::vector<double> sums, weights;  // by device
+  std::exception_ptr commit_error;    // of the update, after the vote
+};
+
 struct ReplicaSet::State {
   State(std::vector<nn::Module*> modules,
         std::vector<Device> devices,
@@ -78,6 +84,14 @@ struct ReplicaSet::State {
   /// What a replica threw; null where it ended well. @throws Timeout  it passed the deadline.
   std::exception_ptr outcome_of(const Call& call, int rank, Ticket& ticket);
   void replicate(Call& call, int rank);
+  // ---- the parts of a step, each on its replica's thread (replica_set.cpp) ----
+  void forward_and_backward(Call& call, int rank, const LossBody& body, StepOutcome& outcome);
+  void step_replica(Call& call,
+                    int rank,
+                    const LossBody& body,
+                    optim::Optimizer* optimizer,
+                    StepOutcome& outcome);
+
   /// Readies a replica's gradients for a backward: those of other devices than 0 start from
   /// nothing.
   void arm(Call& call, int rank);

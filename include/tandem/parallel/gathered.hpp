@@ -60,6 +60,13 @@ Batch scatter_part(const Batch& batch, int dim, const Replica& replica) {
 /// puts the whole on the caller's tape as one op.
 class GatheredCall {
  public:
+  /// Where each device's part stands in a gathered tensor.
+  struct Place {
+    bool scalar = false;  // stacked: one entry for each part
+    int dim = 0;
+    std::vector<RowRange> rows;  // by device
+  };
+
   GatheredCall(std::shared_ptr<ReplicaSet> set,
                std::vector<RowRange> rows,
                const DataParallelOptions& options,
@@ -111,6 +118,8 @@ class GatheredCall {
     return {std::move(plain), std::move(slots)};
   }
   int add_input(const Tensor& x, int dim, Whole whole);
+  /// Joins the replicas' outputs; on the output device's thread.
+  std::vector<Place> gather_on_device(std::vector<Tensor>& joined) const;
   std::vector<Tensor> join();
 
   std::shared_ptr<ReplicaSet> set_;  // kept by the tape
