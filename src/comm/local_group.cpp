@@ -25,13 +25,17 @@ constexpr auto kForever = std::chrono::hours(24 * 365);
 
 }  // namespace
 
+std::string title(Collective::Kind kind, std::int64_t number) {
+  return detail::concat(name(kind), " number ", number);
+}
+
 void Failure::raise(const std::string& what) const {
   if (kind == Kind::desync) throw Desync(text);
   throw CommAborted(what + ": stopped, since " + text);
 }
 
 std::string Operation::title() const {
-  return detail::concat(name(plan.signature.kind), " number ", number);
+  return comm::title(plan.signature.kind, number);
 }
 
 LocalGroup::LocalGroup(std::vector<Device> devices, std::chrono::milliseconds timeout)
@@ -46,7 +50,7 @@ std::shared_ptr<Operation> LocalGroup::arrive(int rank,
   bool last = false;
   {
     const std::scoped_lock lock(mutex_);
-    if (failure_ != nullptr) failure_->raise(name(signature.kind));
+    if (failure_ != nullptr) failure_->raise(title(signature.kind, next_number(rank)));
     op = next_operation(rank, signature);
     check_signature(*op, rank, signature);
     op->parts[static_cast<std::size_t>(rank)] = part;
@@ -63,7 +67,7 @@ std::shared_ptr<Operation> LocalGroup::arrive(int rank,
 }
 
 std::shared_ptr<Operation> LocalGroup::next_operation(int rank, const Signature& signature) {
-  const std::int64_t number = reached_[static_cast<std::size_t>(rank)] + 1;
+  const std::int64_t number = next_number(rank);
   // Ranks reach collectives in order, so the last rank to come completes the oldest one.
   const std::int64_t oldest = pending_.empty() ? number : pending_.front()->number;
   const auto place = static_cast<std::size_t>(number - oldest);

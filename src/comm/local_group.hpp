@@ -29,6 +29,9 @@ struct Failure {
   [[noreturn]] void raise(const std::string& what) const;
 };
 
+/// "all_reduce number 3".
+std::string title(Collective::Kind kind, std::int64_t number);
+
 /// A collective that at least one rank has reached.
 ///
 /// gathering -> running -> complete, or gathering -> failed; the first step is taken under the
@@ -50,7 +53,6 @@ struct Operation {
   std::atomic<int> parked{0};
   std::condition_variable changed;  // with the group's mutex
 
-  /// "all_reduce number 3".
   std::string title() const;
 };
 
@@ -79,6 +81,7 @@ class LocalGroup {
  private:
   using Clock = std::chrono::steady_clock;
 
+  std::int64_t next_number(int rank) const { return reached_[static_cast<std::size_t>(rank)] + 1; }
   std::shared_ptr<Operation> next_operation(int rank, const Signature& signature);
   void check_signature(const Operation& op, int rank, const Signature& signature);
   void begin(Operation& op);

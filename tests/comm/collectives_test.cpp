@@ -66,9 +66,9 @@ std::vector<ReduceOp> reductions(DType dtype) {
   return {ReduceOp::sum, ReduceOp::min, ReduceOp::max};
 }
 
-/// Elements of rank r in a cut tensor: uneven, and zero for rank 1.
-std::int64_t part_count(int r, std::int64_t n) {
-  return r == 1 ? 0 : n + r;
+/// Elements of rank r in a tensor that is cut: uneven, about n in all, and none for rank 1.
+std::int64_t part_count(int r, int ranks, std::int64_t n) {
+  return r == 1 ? 0 : n / ranks + r;
 }
 
 Values slice(const Values& whole, std::int64_t begin, std::int64_t count) {
@@ -99,7 +99,7 @@ class CollectivesTest : public ::testing::TestWithParam<std::tuple<int, std::int
   std::int64_t offset(int rank) const {
     std::int64_t sum = 0;
     for (int r = 0; r < rank; ++r)
-      sum += part_count(r, n);
+      sum += part_count(r, ranks, n);
     return sum;
   }
   std::int64_t whole_count() const { return offset(ranks); }
@@ -107,7 +107,7 @@ class CollectivesTest : public ::testing::TestWithParam<std::tuple<int, std::int
   Values joined() const {
     Values all;
     for (int r = 0; r < ranks; ++r) {
-      const Values part = rank_values(r, part_count(r, n), dtype);
+      const Values part = rank_values(r, part_count(r, ranks, n), dtype);
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;
@@ -157,7 +157,7 @@ TEST_P(CollectivesTest, AllReduce) {
 TEST_P(CollectivesTest, GatherJoinsUnevenParts) {
   for_each_dtype([&] {
     run_ranks(ranks, [&](Communicator& comm) {
-      const Tensor part = own(comm, part_count(comm.rank(), n));
+      const Tensor part = own(comm, part_count(comm.rank(), ranks, n));
       const Tensor whole = comm.rank() == root ? blank(comm, whole_count()) : Tensor();
       comm.gather(part, whole, root);
       if (comm.rank() != root) return;
@@ -170,7 +170,7 @@ TEST_P(CollectivesTest, ScatterCutsUnevenParts) {
   for_each_dtype([&] {
     const Values all = rank_values(0, whole_count(), dtype);
     run_ranks(ranks, [&](Communicator& comm) {
-      const std::int64_t count = part_count(comm.rank(), n);
+      const std::int64_t count = part_count(comm.rank(), ranks, n);
       const Tensor part = blank(comm, count);
       const Tensor whole = comm.rank() == root ? make_tensor(all, dtype, comm.device()) : Tensor();
       comm.scatter(whole, part, root);
@@ -184,7 +184,7 @@ TEST_P(CollectivesTest, AllGather) {
   for_each_dtype([&] {
     run_ranks(ranks, [&](Communicator& comm) {
       const Tensor whole = blank(comm, whole_count());
-      comm.all_gather(own(comm, part_count(comm.rank(), n)), whole);
+      comm.all_gather(own(comm, part_count(comm.rank(), ranks, n)), whole);
       EXPECT_EQ(difference(whole.to_doubles(), joined()), "") << dtype << " rank " << comm.rank();
     });
   });
@@ -195,7 +195,7 @@ TEST_P(CollectivesTest, ReduceScatter) {
     for (const ReduceOp op : reductions(dtype)) {
       const Values all = serial_reduction(op, ranks, whole_count(), dtype);
       run_ranks(ranks, [&](Communicator& comm) {
-        const std::int64_t count = part_count(comm.rank(), n);
+        const std::int64_t count = part_count(comm.rank(), ranks, n);
         const Tensor part = blank(comm, count);
         comm.reduce_scatter(own(comm, whole_count()), part, op);
         EXPECT_EQ(difference(part.to_doubles(), slice(all, offset(comm.rank()), count)), "")
@@ -211,7 +211,7 @@ TEST_P(CollectivesTest, InPlacePartsOfTheWhole) {
     run_ranks(ranks, [&](Communicator& comm) {
       const Tensor whole = own(comm, whole_count());
       const std::int64_t begin = whole.impl().offset + offset(comm.rank());
-      const Tensor part = as_strided(whole, {part_count(comm.rank(), n)}, {1}, begin);
+      const Tensor part = as_strided(whole, {part_count(comm.rank(), ranks, n)}, {1}, begin);
       comm.reduce_scatter(whole, part, ReduceOp::max);
       comm.all_gather(part, whole);
       EXPECT_EQ(difference(whole.to_doubles(), sums), "") << dtype << " rank " << comm.rank();

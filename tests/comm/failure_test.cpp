@@ -142,14 +142,14 @@ TEST(Desync, PartsThatDoNotAddUp) {
 }
 
 TEST(Timeout, NamesTheRankThatStaysAwayAndEndsOnTime) {
-  Group group = make_group(3, {.timeout = 200ms});
+  Group group = make_group(3, {.timeout = 500ms});
   outcomes(group, [](Communicator& comm) { comm.barrier(); });
   const auto start = Clock::now();
   const auto errors = outcomes(group, [](Communicator& comm) {
     if (comm.rank() != 1) comm.all_reduce(vector_of(comm, 13));
   });
   const auto took = Clock::now() - start;
-  EXPECT_GE(took, 200ms);
+  EXPECT_GE(took, 500ms);
   EXPECT_LT(took, 5s);
   int timeouts = 0;
   for (const int r : {0, 2}) {  // the first says Timeout, the other may learn of it
@@ -157,7 +157,7 @@ TEST(Timeout, NamesTheRankThatStaysAwayAndEndsOnTime) {
     EXPECT_THAT(
         text,
         AllOf(HasSubstr("all_reduce number 2"),
-              HasSubstr("rank 1 (cpu:1) (1 collectives so far) did not come within 0.2 s")));
+              HasSubstr("rank 1 (cpu:1) (1 collectives so far) did not come within 0.5 s")));
     timeouts += text.find("gave up") == std::string::npos ? 1 : 0;
   }
   EXPECT_GE(timeouts, 1);
