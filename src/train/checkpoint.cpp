@@ -99,6 +99,20 @@ nn::StateDict copy_of(const nn::Module& module) {
   return copy;
 }
 
+/// A module takes tensors of any type and converts them, which would not go on exactly.
+void check_types(const nn::StateDict& weights, const nn::Module& module) {
+  for (const auto& [name, x] : module.state_dict()) {
+    if (!weights.contains(name)) continue;
+    TANDEM_CHECK(weights.at(name).dtype() == x.dtype(),
+                 "'",
+                 name,
+                 "' is ",
+                 weights.at(name).dtype(),
+                 ", the model's is ",
+                 x.dtype());
+  }
+}
+
 /// Into both, or into neither.
 void load(const std::string& path,
           const nn::StateDict& weights,
@@ -107,6 +121,7 @@ void load(const std::string& path,
           optim::Optimizer& optimizer) {
   const nn::StateDict before = copy_of(module);
   try {
+    check_types(weights, module);
     module.load_state_dict(weights);
     try {
       optimizer.load_state_dict(own);

@@ -48,11 +48,11 @@ struct EpochInfo {
 
 struct LoopOptions {
   std::int64_t epochs = 1;
-  std::optional<std::int64_t> steps;  ///< ends the run earlier
-  std::string checkpoint;             ///< written after each epoch and at the end; empty: none
-  std::function<void(const StepInfo&)> on_step;
-  std::function<void(const EpochInfo&)> on_epoch;
-  std::function<bool()> stop;  ///< asked after each step
+  std::optional<std::int64_t> steps = {};  ///< ends the run earlier
+  std::string checkpoint = {};             ///< written after each epoch and at the end; empty: none
+  std::function<void(const StepInfo&)> on_step = {};
+  std::function<void(const EpochInfo&)> on_epoch = {};
+  std::function<bool()> stop = {};  ///< asked after each step
 };
 
 struct DeviceReport {

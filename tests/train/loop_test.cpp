@@ -1,0 +1,215 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/train/loop.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <gmock/gmock.h>
+
+#include "tandem/nn/replicate.hpp"
+
+#include "io/temp_dir.hpp"
+#include "train/small_run.hpp"
+
+namespace tandem::train::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// Gives step k the loss k, and fails where told.
+class Script final : public Task {
+ public:
+  explicit Script(std::int64_t fail_at = -1) : fail_at_(fail_at) {}
+  nn::Module& module() override { return net_; }
+  const std::vector<Device>& devices() const override { return devices_; }
+  std::vector<RowRange> plan(std::int64_t rows) const override { return {{0, 5}, {5, rows}}; }
+  parallel::StepResult step(const data::Batch& batch, optim::Optimizer&) override {
+    if (++steps_ == fail_at_) throw InvalidArgument("the script fails");
+    in_training_ = in_training_ && net_.is_training();
+    return {.loss = static_cast<double>(steps_),
+            .weight = static_cast<double>(batch.at(0).size(0)),
+            .rows = {}};
+  }
+  std::int64_t count_correct(const data::Batch& batch) override {
+    in_evaluation_ = in_evaluation_ && !net_.is_training();
+    return batch.at(0).size(0) / 2;
+  }
+
+  bool in_training_ = true, in_evaluation_ = true;
+
+ private:
+  Net net_;
+  std::vector<Device> devices_ = cpus(2);
+  std::int64_t fail_at_;
+  std::int64_t steps_ = 0;
+};
+
+class LoopTest : public ::testing::Test {
+ protected:
+  RunReport go(const LoopOptions& options, std::int64_t fail_at = -1) {
+    script_ = std::make_unique<Script>(fail_at);
+    optim::AdamW optimizer(script_->module().named_parameters());
+    return run(*script_, optimizer, train_, test_, kBatch, state_, options);
+  }
+
+  data::DataLoader train_{rows(1), {.batch_size = kBatch}}, test_{rows(2), {.batch_size = 15}};
+  RunState state_;
+  std::unique_ptr<Script> script_;
+};
+
+TEST_F(LoopTest, CallsOnStepAndOnEpochWithTheirFigures) {
+  std::vector<StepInfo> steps;
+  std::vector<EpochInfo> epochs;
+  const RunReport report = go({.epochs = 2,
+                               .on_step = [&](const StepInfo& s) { steps.push_back(s); },
+                               .on_epoch = [&](const EpochInfo& e) { epochs.push_back(e); }});
+  ASSERT_EQ(steps.size(), 6U);
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    EXPECT_EQ(steps[i].step, static_cast<std::int64_t>(i + 1));
+    EXPECT_EQ(steps[i].epoch, i < 3 ? 1 : 2);
+    EXPECT_EQ(steps[i].batch, static_cast<std::int64_t>(i % 3 + 1));
+    EXPECT_EQ(steps[i].batches, kBatches);
+    EXPECT_EQ(steps[i].rows, i % 3 == 2 ? 8 : 16);
+    EXPECT_EQ(steps[i].loss, static_cast<double>(i + 1));
+  }
+  // Losses 1, 2, 3 over 16, 16 and 8 rows, then 4, 5, 6; 7 + 7 + 5 right of 40.
+  ASSERT_EQ(epochs.size(), 2U);
+  EXPECT_DOUBLE_EQ(epochs[0].loss, (16.0 * 1 + 16 * 2 + 8 * 3) / 40);
+  EXPECT_DOUBLE_EQ(epochs[1].loss, (16.0 * 4 + 16 * 5 + 8 * 6) / 40);
+  EXPECT_DOUBLE_EQ(epochs[0].test_accuracy, 19.0 / 40);
+  EXPECT_EQ(epochs[1].epoch, 2);
+  double seconds = 0;
+  for (std::size_t i = 3; i < 6; ++i)
+    seconds += steps[i].seconds.count();
+  EXPECT_DOUBLE_EQ(epochs[1].seconds, seconds);
+  EXPECT_EQ(report.epochs.size(), 2U);
+  EXPECT_EQ(report.steps, 6);
+  EXPECT_FALSE(report.stopped);
+  EXPECT_TRUE(script_->in_training_ && script_->in_evaluation_);
+  EXPECT_TRUE(script_->module().is_training());
+}
+
+TEST_F(LoopTest, ReportsRowsOfAFullBatchAndPeaks) {
+  const Tensor held = zeros({1000}, {.device = cpus(2)[1]});
+  const RunReport report = go({.epochs = 1});
+  ASSERT_EQ(report.devices.size(), 2U);
+  EXPECT_EQ(report.devices[0].rows, 5);
+  EXPECT_EQ(report.devices[1].rows, 11);
+  EXPECT_EQ(report.devices[1].device, cpus(2)[1]);
+  EXPECT_GE(report.devices[1].peak_bytes, 4000U);
+}
+
+TEST_F(LoopTest, PercentilesAreThoseOfTheSteps) {
+  for (const std::int64_t steps : {1, 2, 7, 10}) {
+    state_ = {};
+    std::vector<double> ms;
+    const RunReport report = go({.epochs = 9, .steps = steps, .on_step = [&](const StepInfo& s) {
+                                   ms.push_back(1e3 * s.seconds.count());
+                                 }});
+    ASSERT_EQ(ms.size(), static_cast<std::size_t>(steps));
+    std::ranges::sort(ms);
+    // The smallest value that is not below p of all.
+    EXPECT_DOUBLE_EQ(report.step_ms_p50, ms[static_cast<std::size_t>((steps + 1) / 2 - 1)]);
+    EXPECT_DOUBLE_EQ(report.step_ms_p90, ms[static_cast<std::size_t>((9 * steps + 9) / 10 - 1)]);
+  }
+}
+
+TEST_F(LoopTest, StepsEndARun) {
+  RunReport report = go({.epochs = 9, .steps = 2});
+  EXPECT_EQ(report.steps, 2);
+  EXPECT_TRUE(report.epochs.empty());
+  EXPECT_EQ(state_.position, (data::LoaderPosition{.epoch = 0, .batch = 2}));
+
+  // From there to the end of the epoch, which is measured; and no further.
+  report = go({.epochs = 9, .steps = 3});
+  EXPECT_EQ(report.steps, 1);
+  ASSERT_EQ(report.epochs.size(), 1U);
+  EXPECT_EQ(state_.position, (data::LoaderPosition{.epoch = 1, .batch = 0}));
+
+  report = go({.epochs = 9, .steps = 3});
+  EXPECT_EQ(report.steps, 0);
+  EXPECT_TRUE(report.epochs.empty());
+  EXPECT_EQ(report.step_ms_p50, 0);
+}
+
+TEST_F(LoopTest, StopIsAskedAfterEachStep) {
+  const tandem::testing::TempDir dir;
+  const std::string path = dir.file("run.safetensors");
+  std::int64_t asked = 0;
+  const RunReport report =
+      go({.epochs = 9, .checkpoint = path, .stop = [&asked] { return ++asked == 5; }});
+  EXPECT_TRUE(report.stopped);
+  EXPECT_EQ(report.steps, 5);
+  EXPECT_EQ(report.epochs.size(), 1U);
+  EXPECT_EQ(state_.position, (data::LoaderPosition{.epoch = 1, .batch = 2}));
+  EXPECT_THAT(dir.names(), ElementsAre("run.safetensors"));
+}
+
+TEST_F(LoopTest, FailedStepIsNamedAndNotCounted) {
+  try {
+    go({.epochs = 9}, 5);
+    FAIL() << "nothing was thrown";
+  } catch (const StepError& e) {
+    EXPECT_EQ(e.step(), 5);
+    EXPECT_THAT(e.what(), AllOf(HasSubstr("step 5 (epoch 2, batch 2)"), HasSubstr("script fails")));
+    EXPECT_NE(find_cause<InvalidArgument>(e), nullptr);
+  }
+  EXPECT_EQ(state_.step, 4);
+  EXPECT_EQ(state_.position, (data::LoaderPosition{.epoch = 1, .batch = 1}));
+  // Goes on with the batch that failed.
+  EXPECT_EQ(go({.epochs = 2}).steps, 2);
+}
+
+TEST(LabelTest, OutOfRangeFailsTheStepAndKeepsTheWeights) {
+  SmallRun r(2, 1, kClasses + 1);
+  const Numbers before = weights_of(r);
+  try {
+    r.go({.epochs = 1});
+    FAIL() << "nothing was thrown";
+  } catch (const StepError& e) {
+    EXPECT_EQ(e.step(), 1);
+    EXPECT_THAT(e.what(), AllOf(HasSubstr("label"), HasSubstr("3"), HasSubstr("cpu:")));
+  }
+  EXPECT_THAT(differing(weights_of(r), before), IsEmpty());
+  EXPECT_EQ(r.state.step, 0);
+}
+
+TEST(AccuracyTest, IsTheShareOfRowsWhoseLargestLogitIsTheLabel) {
+  const Tensor logits = tensor<double>({1, 0, 0, 0, 2, 1, 0, 1, 3, -1, -2, -3}).reshape({4, 3});
+  EXPECT_EQ(count_correct(logits, tensor<std::int64_t>({0, 1, 2, 0})), 4);
+  EXPECT_EQ(count_correct(logits, tensor<std::int64_t>({0, 2, 2, 1})), 2);
+  EXPECT_EQ(count_correct(logits, tensor<std::int64_t>({0, 1, 2, 0}).to(cpus(2)[1])), 4);
+}
+
+TEST(AccuracyTest, EqualsACountByHandAndChangesNothing) {
+  SmallRun r(3);
+  r.go({.epochs = 2});
+  const Numbers before = numbers_of(r);
+  const auto random = random_state();
+  const double measured = accuracy(*r.task, r.test);
+  EXPECT_THAT(differing(numbers_of(r), before), IsEmpty());
+  EXPECT_EQ(random_state(), random);
+  EXPECT_TRUE(r.task->module().is_training());
+
+  Net net = nn::clone(static_cast<const Net&>(r.task->module()));
+  net.eval();
+  std::int64_t right = 0;
+  while (const auto batch = r.test.next()) {
+    const std::vector<double> logits = net(batch->at(0)).to_doubles();
+    const std::vector<double> labels = batch->at(1).to_doubles();
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      const auto row = logits.begin() + static_cast<std::ptrdiff_t>(kClasses * i);
+      right +=
+          std::max_element(row, row + kClasses) - row == static_cast<std::ptrdiff_t>(labels[i]);
+    }
+  }
+  EXPECT_DOUBLE_EQ(measured, static_cast<double>(right) / kRows);
+}
+
+}  // namespace
+}  // namespace tandem::train::test
