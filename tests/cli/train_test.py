@@ -82,7 +82,8 @@ class TrainTest(ProgramTest):
     def test_digits_are_learnt(self):
         report = json.loads(self.succeed("train", "--data", "digits", "--batch", "32", "--devices",
                                          "cpu:2", "--epochs", "8", "--quiet", "--json", "-").stdout)
-        self.assertGreater(report["epochs"][-1]["test_accuracy"], 0.9)
+        # 0.911 where it was written; 0.906 to 0.925 in the epochs around it
+        self.assertGreater(report["epochs"][-1]["test_accuracy"], 0.88)
         self.assertLess(report["epochs"][-1]["loss"], 0.1)
 
     @unittest.skipUnless(os.path.isdir(FASHION_MNIST), FASHION_MNIST + " is not there")
