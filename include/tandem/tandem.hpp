@@ -60,6 +60,7 @@
 #include "tandem/parallel/data_parallel.hpp"
 #include "tandem/parallel/nest_rows.hpp"
 #include "tandem/parallel/options.hpp"
+#include "tandem/parallel/parallel_apply.hpp"
 #include "tandem/parallel/replica_error.hpp"
 #include "tandem/parallel/replica_set.hpp"
 #include "tandem/runtime/allocator.hpp"

@@ -189,39 +189,13 @@ std::exception_ptr ReplicaSet::State::outcome_of(const Call& call, int rank, Tic
 
 void ReplicaSet::State::raise(const Call& call, std::vector<std::exception_ptr> errors) {
   call.group->reset();
-  for (BucketReducer& reducer : reducers)
-    reducer.disarm();
-  const auto secondary = [](const std::exception_ptr& e) {
-    try {
-      std::rethrow_exception(e);
-    } catch (const CommAborted&) {
-      return true;
-    } catch (...) {
-      return false;
-    }
-  };
-  int first = -1;
+  std::vector<Replica> replicas;
+  std::vector<Phase> phases;
   for (int r = 0; r < static_cast<int>(errors.size()); ++r) {
-    const auto& e = errors[static_cast<std::size_t>(r)];
-    if (e != nullptr &&
-        (first < 0 || (secondary(errors[static_cast<std::size_t>(first)]) && !secondary(e))))
-      first = r;
+    replicas.push_back(replica(call, r));
+    phases.push_back(call.phases[static_cast<std::size_t>(r)].load());
   }
-  std::vector<std::string> others;
-  for (int r = 0; r < static_cast<int>(errors.size()); ++r) {
-    const auto& e = errors[static_cast<std::size_t>(r)];
-    if (e == nullptr || r == first || secondary(e)) continue;
-    others.push_back(
-        tandem::detail::concat(devices[static_cast<std::size_t>(r)], ": ", describe(e)));
-  }
-  const auto at = static_cast<std::size_t>(first);
-  const std::string cause = describe(errors[at]);
-  try {
-    std::rethrow_exception(std::exchange(errors[at], nullptr));
-  } catch (...) {
-    throw ReplicaError(
-        devices[at], first, call.rows[at], call.phases[at].load(), cause, std::move(others));
-  }
+  throw_replica_error(std::move(errors), replicas, phases);
 }
 
 void ReplicaSet::State::poison(const std::string& reason) {

@@ -33,6 +33,17 @@ std::string text(Device device,
   return s;
 }
 
+/// It only tells that another replica failed.
+bool is_secondary(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const CommAborted&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
 }  // namespace
 
 ReplicaError::ReplicaError(Device d,
@@ -47,5 +58,30 @@ ReplicaError::ReplicaError(Device d,
       rows(range),
       phase(p),
       others(std::move(more)) {}
+
+void throw_replica_error(std::vector<std::exception_ptr> errors,
+                         const std::vector<Replica>& replicas,
+                         const std::vector<Phase>& phases) {
+  std::size_t first = errors.size();
+  for (std::size_t r = 0; r < errors.size(); ++r) {
+    if (errors[r] == nullptr) continue;
+    if (first == errors.size() || (is_secondary(errors[first]) && !is_secondary(errors[r])))
+      first = r;
+  }
+  TANDEM_ASSERT(first < errors.size(), "no replica has failed");
+  std::vector<std::string> others;
+  for (std::size_t r = 0; r < errors.size(); ++r) {
+    if (errors[r] == nullptr || r == first || is_secondary(errors[r])) continue;
+    others.push_back(tandem::detail::concat(replicas[r].device, ": ", describe(errors[r])));
+  }
+  const std::string cause = describe(errors[first]);
+  const Replica& failed = replicas[first];
+  try {
+    std::rethrow_exception(std::exchange(errors[first], nullptr));
+  } catch (...) {
+    throw ReplicaError(
+        failed.device, failed.index, failed.rows, phases[first], cause, std::move(others));
+  }
+}
 
 }  // namespace tandem::parallel

@@ -101,13 +101,16 @@ RC_GTEST_PROP(ExactnessProperty, MlpInF64EqualsOneDevice, ()) {
 RC_GTEST_PROP(ExactnessProperty, MlpWithBatchNormInF64EqualsOneDevice, ()) {
   check_random_chunking<NormMlp>();
 }
+RC_GTEST_PROP(ExactnessProperty, CnnInF64EqualsOneDevice, ()) {
+  check_random_chunking<PlainCnn>();
+}
 RC_GTEST_PROP(ExactnessProperty, CnnWithBatchNormInF64EqualsOneDevice, ()) {
   check_random_chunking<Cnn>();
 }
 
 template <class Net>
 class SinglePrecisionTest : public ::testing::Test {};
-using Nets = ::testing::Types<Mlp, NormMlp, Cnn>;
+using Nets = ::testing::Types<Mlp, NormMlp, PlainCnn, Cnn>;
 TYPED_TEST_SUITE(SinglePrecisionTest, Nets);
 
 TYPED_TEST(SinglePrecisionTest, GradientsOfOneStepEqualOneDevice) {

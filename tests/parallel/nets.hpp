@@ -69,6 +69,16 @@ struct Cnn : nn::Module {
   TANDEM_MODULE(Cnn, first, norm1, second, norm2, head)
 };
 
+/// Convolutions and pooling, without batch norm.
+struct PlainCnn : nn::Module {
+  explicit PlainCnn(DType t = DType::f64)
+      : conv(3, 6, 3, {.padding = {1, 1}, .dtype = t}), head(6, 5, {.dtype = t}) {}
+  nn::Conv2d conv;
+  nn::Linear head;
+  Tensor forward(const Tensor& x) { return head(max_pool2d(tanh(conv(x)), {2, 2}).flatten(1)); }
+  TANDEM_MODULE(PlainCnn, conv, head)
+};
+
 struct Batch {
   Tensor x, labels;
   TANDEM_FIELDS(x, labels)

@@ -30,4 +30,19 @@ struct ReplicaError : Error, std::nested_exception {
   std::vector<std::string> others;
 };
 
+/// One device's part of a call.
+struct Replica {
+  int index = 0;  ///< of the device
+  Device device = {};
+  RowRange rows = {};  ///< of the whole batch
+};
+
+/// Throws the first error as ReplicaError, with the others attached. One that only tells of another
+/// replica's failure (CommAborted) comes last, and is not attached.
+///
+/// @param errors  by replica; null where it ended well, but not all. @param phases  by replica.
+[[noreturn]] void throw_replica_error(std::vector<std::exception_ptr> errors,
+                                      const std::vector<Replica>& replicas,
+                                      const std::vector<Phase>& phases);
+
 }  // namespace tandem::parallel

@@ -12,16 +12,10 @@
 #include "tandem/ops/loss.hpp"
 #include "tandem/optim/optimizer.hpp"
 #include "tandem/parallel/options.hpp"
+#include "tandem/parallel/replica_error.hpp"
 #include "tandem/runtime/context.hpp"
 
 namespace tandem::parallel {
-
-/// One device's part of a call.
-struct Replica {
-  int index = 0;  ///< of the device
-  Device device;
-  RowRange rows;  ///< of the whole batch
-};
 
 /// The loss of a step.
 struct StepResult {
