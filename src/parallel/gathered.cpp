@@ -54,6 +54,9 @@ autograd::Gradients backward(ReplicaSet& set,
   TANDEM_CHECK(!context().captures_gradients,
                "DataParallel: autograd::grad through dp(x) is not there; use backward(), which "
                "reaches every replica");
+  TANDEM_CHECK(!std::ranges::all_of(tapes->outputs, &std::vector<Tensor>::empty),
+               "DataParallel: the replicas' tapes of this dp(x) were released by an earlier "
+               "backward; call dp(x) again (retain_graph does not keep them)");
   set.backward(rows, [tapes, places, dys](const Replica& r) {
     const auto at = static_cast<std::size_t>(r.index);
     std::vector<Tensor> roots, gradients;

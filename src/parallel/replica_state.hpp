@@ -83,8 +83,8 @@ struct ReplicaSet::State {
   std::shared_ptr<const Context> replica_context(const Call& call, int rank, Phase phase) const;
   /// What a replica threw; null where it ended well. @throws Timeout  it passed the deadline.
   std::exception_ptr outcome_of(const Call& call, int rank, Ticket& ticket);
+  // ---- the parts of a call, each on its replica's thread ----
   void replicate(Call& call, int rank);
-  // ---- the parts of a step, each on its replica's thread (replica_set.cpp) ----
   void forward_and_backward(Call& call, int rank, const LossBody& body, StepOutcome& outcome);
   void step_replica(Call& call,
                     int rank,

@@ -241,6 +241,16 @@ TEST(DataParallelTest, SecondDerivativesThroughTheCallAreRefused) {
               HasSubstr("autograd::grad through dp(x)"));
 }
 
+TEST(DataParallelTest, ASecondBackwardIsRefused) {
+  Mlp net;
+  DataParallel dp(net, {.devices = cpus(2)});
+  const Tensor y = sum(dp(make_batch(4, 1, DType::f64, false).x));
+  autograd::backward({y}, {}, {.retain_graph = true});
+  const Values gradients = gradients_of(net);
+  EXPECT_THAT(error_of([&] { y.backward(); }), HasSubstr("released by an earlier backward"));
+  EXPECT_EQ(gradients_of(net), gradients);
+}
+
 TEST(DataParallelTest, ModuleChangesAfterWrappingAreNoticed) {
   Mlp net;
   DataParallel dp(net, {.devices = cpus(2)});
