@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <gmock/gmock.h>
-
 #include <thread>
+
+#include <gmock/gmock.h>
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/error.hpp"
@@ -12,27 +12,20 @@
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "thrown_text.hpp"
+
 namespace tandem {
 namespace {
 
 using ::testing::DoubleEq;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::thrown_text;
 
 Tensor leaf(std::initializer_list<double> values, Device device = {}) {
   Tensor x = tensor(values, device);
   x.requires_grad_();
   return x;
-}
-
-template <class F>
-std::string error_of(F f) {
-  try {
-    f();
-  } catch (const InvalidArgument& e) {
-    return e.what();
-  }
-  return "no error";
 }
 
 TEST(EngineTest, GradientsOfAllPathsAddUp) {
@@ -57,7 +50,7 @@ TEST(EngineTest, TapeIsReleasedUnlessRetained) {
   autograd::backward({y}, {}, {.retain_graph = true});
   y.backward();
   EXPECT_THAT(x.grad().to_host<double>(), ElementsAre(12));
-  EXPECT_THAT(error_of([&] { y.backward(); }), HasSubstr("retain_graph"));
+  EXPECT_THAT(thrown_text([&] { y.backward(); }), HasSubstr("retain_graph"));
 }
 
 TEST(EngineTest, CreateGraphGivesHigherDerivatives) {
@@ -131,7 +124,8 @@ TEST(EngineTest, BoundGradientsAccumulateInPlace) {
   EXPECT_THAT(storage.to_host<double>(), ElementsAre(4, 6));
   x.set_grad({});
   sum(x * 7.0).backward();
-  EXPECT_THAT(storage.to_host<double>(), ElementsAre(7, 7)) << "a cleared gradient starts from nothing";
+  EXPECT_THAT(storage.to_host<double>(), ElementsAre(7, 7))
+      << "a cleared gradient starts from nothing";
 }
 
 TEST(EngineTest, ChangedTensorsAreNoticed) {
@@ -139,16 +133,16 @@ TEST(EngineTest, ChangedTensorsAreNoticed) {
   Tensor other = tensor({3.0});
   const Tensor y = sum(x * other);
   other.fill_(4);
-  EXPECT_THAT(error_of([&] { y.backward(); }), HasSubstr("changed in place"));
+  EXPECT_THAT(thrown_text([&] { y.backward(); }), HasSubstr("changed in place"));
 }
 
 TEST(EngineTest, BadCallsSayWhatIsWrong) {
   const Tensor x = leaf({1, 2});
-  EXPECT_THAT(error_of([&] { (x * 2.0).backward(); }), HasSubstr("needs its gradient given"));
-  EXPECT_THAT(error_of([&] { x.detach().backward(); }), HasSubstr("not on the tape"));
-  EXPECT_THAT(error_of([&] { (x * 2.0).backward(tensor({1.0})); }), HasSubstr("(1)"));
-  EXPECT_THAT(error_of([&] { Tensor(x * 2.0).requires_grad_(); }), HasSubstr("leaf"));
-  EXPECT_THAT(error_of([&] { arange(0, 3).requires_grad_(); }), HasSubstr("only float"));
+  EXPECT_THAT(thrown_text([&] { (x * 2.0).backward(); }), HasSubstr("needs its gradient given"));
+  EXPECT_THAT(thrown_text([&] { x.detach().backward(); }), HasSubstr("not on the tape"));
+  EXPECT_THAT(thrown_text([&] { (x * 2.0).backward(tensor({1.0})); }), HasSubstr("(1)"));
+  EXPECT_THAT(thrown_text([&] { Tensor(x * 2.0).requires_grad_(); }), HasSubstr("leaf"));
+  EXPECT_THAT(thrown_text([&] { arange(0, 3).requires_grad_(); }), HasSubstr("only float"));
 }
 
 TEST(EngineTest, LongTapesNeitherRecurseNorLeak) {
@@ -157,7 +151,8 @@ TEST(EngineTest, LongTapesNeitherRecurseNorLeak) {
   {
     const Tensor x = leaf({1});
     Tensor y = x;
-    for (int i = 0; i < 100'000; ++i) y = y + 1.0;
+    for (int i = 0; i < 100'000; ++i)
+      y = y + 1.0;
     sum(y).backward();
     EXPECT_THAT(x.grad().to_host<double>(), ElementsAre(1));
   }
@@ -188,14 +183,15 @@ TEST(EngineTest, EachDeviceRunsItsOwnNodes) {
 TEST(EngineTest, ExpandedGradientsAddUp) {
   const Tensor x = ones({2, 3}).requires_grad_();
   (sum(x) + sum(x) * 2.0).backward();
-  EXPECT_THAT(x.grad().to_doubles(), testing::Each(3));
+  EXPECT_THAT(x.grad().to_doubles(), ::testing::Each(3));
 }
 
 TEST(EngineTest, FailureOnOneDeviceEndsTheOthers) {
   const Device b{DeviceType::cpu, 1};
   const Tensor x = leaf({1});
   const Tensor z = x.to(b) * 3.0;
-  autograd::register_hook(z, [](const Tensor&) -> Tensor { throw std::runtime_error("hook failed"); });
+  autograd::register_hook(z,
+                          [](const Tensor&) -> Tensor { throw std::runtime_error("hook failed"); });
   const Tensor y = sum(z.to(Device{}) * x);
   try {
     y.backward();

@@ -24,7 +24,7 @@
 
 #include "comm/rank_values.hpp"
 #include "comm/run_ranks.hpp"
-#include "runtime/thrown_text.hpp"
+#include "thrown_text.hpp"
 
 namespace tandem {
 namespace {

@@ -18,7 +18,7 @@
 
 #include "comm/rank_values.hpp"
 #include "comm/run_ranks.hpp"
-#include "runtime/thrown_text.hpp"
+#include "thrown_text.hpp"
 
 namespace tandem {
 namespace {
@@ -269,11 +269,10 @@ INSTANTIATE_TEST_SUITE_P(
                 [](Communicator& c) { c.all_reduce(vector_of(c, 4, DType::boolean)); }}));
 
 TEST(MakeLocal, RefusesBadGroups) {
-  EXPECT_THAT(thrown_text<InvalidArgument>([] { comm::make_local({}); }), HasSubstr("no device"));
+  EXPECT_THAT(thrown_text([] { comm::make_local({}); }), HasSubstr("no device"));
   const std::vector<Device> twice{{DeviceType::cpu, 0}, {DeviceType::cpu, 1}, {DeviceType::cpu, 0}};
-  EXPECT_THAT(thrown_text<InvalidArgument>([&] { comm::make_local(twice); }),
-              HasSubstr("cpu:0 is listed twice"));
-  EXPECT_THAT(thrown_text<InvalidArgument>([] { comm::make_local(cpus(2), {.timeout = 0ms}); }),
+  EXPECT_THAT(thrown_text([&] { comm::make_local(twice); }), HasSubstr("cpu:0 is listed twice"));
+  EXPECT_THAT(thrown_text([] { comm::make_local(cpus(2), {.timeout = 0ms}); }),
               HasSubstr("timeout"));
   EXPECT_NO_THROW(comm::make_local(cpus(2), {.timeout = std::chrono::milliseconds::max()}));
 }

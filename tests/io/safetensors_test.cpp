@@ -14,6 +14,7 @@
 #include "tandem/core/error.hpp"
 
 #include "io/temp_dir.hpp"
+#include "thrown_text.hpp"
 
 namespace tandem {
 namespace {
@@ -25,6 +26,7 @@ using ::testing::HasSubstr;
 using ::testing::Pair;
 using testing::put;
 using testing::TempDir;
+using testing::thrown_text;
 
 const std::string kSample = TANDEM_IO_TEST_DATA "/sample.safetensors";
 
@@ -123,13 +125,8 @@ TEST(SafetensorsTest, WriterRefusesWhatItCouldNotReadBack) {
   const std::vector<float> two{1, 2};
   put(dir.file("x"), "old");
   const auto text = [&](std::vector<SafetensorsItem> items,
-                        const SafetensorsMetadata& metadata = {}) -> std::string {
-    try {
-      write_safetensors(dir.file("x"), items, metadata);
-    } catch (const InvalidArgument& e) {
-      return e.what();
-    }
-    return "nothing was thrown";
+                        const SafetensorsMetadata& metadata = {}) {
+    return thrown_text([&] { write_safetensors(dir.file("x"), items, metadata); });
   };
   const SafetensorsItem good{.name = "a", .dtype = DType::f32, .shape = {2}, .bytes = bytes(two)};
   SafetensorsItem bad = good;

@@ -20,7 +20,7 @@
 #include "tandem/runtime/context.hpp"
 
 #include "ops/compare.hpp"
-#include "runtime/thrown_text.hpp"
+#include "thrown_text.hpp"
 
 namespace tandem {
 namespace {
@@ -208,7 +208,7 @@ TEST(BatchNormSync, OneRowAltogetherIsRefusedByAll) {
   Meeting meeting(2);
   run_replicas(meeting, [&](int rank, Device device) {
     const Tensor x = randn({rank, 3}, {.device = device});
-    EXPECT_THAT(thrown_text<InvalidArgument>([&] { batch_norm(x, {}, {}, kEps); }),
+    EXPECT_THAT(thrown_text([&] { batch_norm(x, {}, {}, kEps); }),
                 HasSubstr("one value per channel"));
   });
 }

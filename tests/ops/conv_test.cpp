@@ -21,7 +21,7 @@
 #include "tandem/runtime/runtime.hpp"
 
 #include "ops/compare.hpp"
-#include "runtime/thrown_text.hpp"
+#include "thrown_text.hpp"
 
 namespace tandem {
 namespace {
@@ -232,7 +232,7 @@ TEST(Conv2d, ErrorsNameBothShapes) {
   const Tensor x = randn({2, 3, 6, 5}), w = randn({4, 2, 3, 3});
   const auto text =
       [&](const Tensor& in, const Tensor& weight, const Tensor& bias, Conv2dOptions options) {
-        return thrown_text<InvalidArgument>([&] { conv2d(in, weight, bias, options); });
+        return thrown_text([&] { conv2d(in, weight, bias, options); });
       };
   EXPECT_THAT(
       text(x, w, {}, {}),
@@ -248,7 +248,7 @@ TEST(Conv2d, ErrorsNameBothShapes) {
               AllOf(HasSubstr("bias (3)"), HasSubstr("needs (4)")));
   EXPECT_THAT(text(x, fits.to(DType::f64), {}, {}), AllOf(HasSubstr("f32"), HasSubstr("f64")));
   EXPECT_THAT(text(x, fits, {}, {.stride = {0, 1}}), HasSubstr("stride >= 1"));
-  EXPECT_THAT(thrown_text<InvalidArgument>([&] {
+  EXPECT_THAT(thrown_text([&] {
                 conv2d_input_grad(randn({2, 4, 1, 1}), randn({4, 3, 3, 3}), x.shape());
               }),
               AllOf(HasSubstr("(2, 4, 1, 1)"), HasSubstr("(2, 4, 4, 3)")));

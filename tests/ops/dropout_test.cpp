@@ -13,13 +13,14 @@
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
 
-#include "ops/error_of.hpp"
+#include "thrown_text.hpp"
 
 namespace tandem {
 namespace {
 
-using testing::Each;
-using testing::HasSubstr;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using testing::thrown_text;
 
 /// dropout(x, 0.5) at a given place of the random numbers: rows [begin, end) of a batch.
 Tensor dropped(const Tensor& x,
@@ -104,10 +105,11 @@ TEST(DropoutTest, GradientIsThatOfTheMask) {
 TEST(DropoutTest, ArgumentsAreChecked) {
   const Tensor x = ones({2, 2});
   EXPECT_TRUE(dropout(x, 0).is(x));
-  EXPECT_THAT(error_of([&] { dropout(x, 1); }), HasSubstr("p is 1"));
-  EXPECT_THAT(error_of([&] { dropout(x, -0.1); }), HasSubstr("-0.1"));
-  EXPECT_THAT(error_of([&] { dropout(ones({2}, {.dtype = DType::i64}), 0.5); }), HasSubstr("i64"));
-  EXPECT_THAT(error_of([&] { dropout(x, 0.5, {.row_dim = 2}); }), HasSubstr("dropout"));
+  EXPECT_THAT(thrown_text([&] { dropout(x, 1); }), HasSubstr("p is 1"));
+  EXPECT_THAT(thrown_text([&] { dropout(x, -0.1); }), HasSubstr("-0.1"));
+  EXPECT_THAT(thrown_text([&] { dropout(ones({2}, {.dtype = DType::i64}), 0.5); }),
+              HasSubstr("i64"));
+  EXPECT_THAT(thrown_text([&] { dropout(x, 0.5, {.row_dim = 2}); }), HasSubstr("dropout"));
   EXPECT_EQ(dropout(zeros({0, 3}), 0.5).shape(), (Shape{0, 3}));
 }
 

@@ -19,7 +19,7 @@
 #include "tandem/runtime/context.hpp"
 
 #include "ops/compare.hpp"
-#include "runtime/thrown_text.hpp"
+#include "thrown_text.hpp"
 
 extern "C" int openblas_get_num_threads();
 
@@ -173,7 +173,7 @@ TEST(Matmul, GradientsAgreeWithDifferencesTwice) {
 
 TEST(Matmul, ErrorsNameBothShapes) {
   const auto text = [](const Tensor& a, const Tensor& b) {
-    return thrown_text<InvalidArgument>([&] { matmul(a, b); });
+    return thrown_text([&] { matmul(a, b); });
   };
   EXPECT_THAT(text(randn({3, 4}), randn({5, 6})),
               AllOf(HasSubstr("(3, 4)"), HasSubstr("(5, 6)"), HasSubstr("4 == 5")));
@@ -210,13 +210,12 @@ TEST(Linear, GradientsAgreeWithDifferencesTwice) {
 
 TEST(Linear, ErrorsNameBothShapes) {
   const Tensor x = randn({3, 5}), w = randn({4, 6});
-  EXPECT_THAT(thrown_text<InvalidArgument>([&] { linear(x, w); }),
-              AllOf(HasSubstr("(3, 5)"), HasSubstr("(4, 6)")));
-  EXPECT_THAT(thrown_text<InvalidArgument>([&] {
+  EXPECT_THAT(thrown_text([&] { linear(x, w); }), AllOf(HasSubstr("(3, 5)"), HasSubstr("(4, 6)")));
+  EXPECT_THAT(thrown_text([&] {
                 linear(x, randn({4, 5}), randn({5}));
               }),
               AllOf(HasSubstr("bias (5)"), HasSubstr("needs (4)")));
-  EXPECT_THAT(thrown_text<InvalidArgument>([&] { linear(x, randn({5})); }), HasSubstr("(out, in)"));
+  EXPECT_THAT(thrown_text([&] { linear(x, randn({5})); }), HasSubstr("(out, in)"));
 }
 
 TEST(Gemm, TheLibraryStaysAtOneThread) {

@@ -14,44 +14,45 @@
 #include "tandem/runtime/context.hpp"
 #include "tandem/tensor/factories.hpp"
 
-#include "ops/error_of.hpp"
+#include "thrown_text.hpp"
 
 namespace tandem {
 namespace {
 
-using testing::AllOf;
-using testing::Each;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::thrown_text;
 
 TEST(LossTest, BadLabelNamesRowAndLabel) {
   const Tensor logits = randn({4, 10});
   const Tensor labels = tensor<std::int64_t>({3, 9, 10, -1});
-  EXPECT_THAT(error_of([&] { cross_entropy(logits, labels); }),
+  EXPECT_THAT(thrown_text([&] { cross_entropy(logits, labels); }),
               AllOf(HasSubstr("label 10"), HasSubstr("row 2"), HasSubstr("[0, 10)")));
   // In a replica the row is that of the whole batch.
   const ContextScope scope([](Context& c) { c.rows = {100, 104}; });
-  EXPECT_THAT(error_of([&] { cross_entropy(logits, labels); }), HasSubstr("row 102"));
+  EXPECT_THAT(thrown_text([&] { cross_entropy(logits, labels); }), HasSubstr("row 102"));
   const Tensor image = randn({2, 3, 2}), map = tensor<std::int64_t>({0, 1, 2, 5}).reshape({2, 2});
-  EXPECT_THAT(error_of([&] { cross_entropy(image, map); }),
+  EXPECT_THAT(thrown_text([&] { cross_entropy(image, map); }),
               AllOf(HasSubstr("label 5"), HasSubstr("row 101")));
 }
 
 TEST(LossTest, WrongShapesAndTypesAreNamed) {
   const Tensor logits = randn({4, 3});
-  EXPECT_THAT(error_of([&] {
+  EXPECT_THAT(thrown_text([&] {
                 cross_entropy(logits, tensor<std::int64_t>({1, 2}));
               }),
               AllOf(HasSubstr("(4, 3)"), HasSubstr("(2)")));
-  EXPECT_THAT(error_of([&] { cross_entropy(logits, ones({4})); }), HasSubstr("f32 (4)"));
-  EXPECT_THAT(error_of([&] { cross_entropy(ones({4}), tensor<std::int64_t>({1})); }),
+  EXPECT_THAT(thrown_text([&] { cross_entropy(logits, ones({4})); }), HasSubstr("f32 (4)"));
+  EXPECT_THAT(thrown_text([&] { cross_entropy(ones({4}), tensor<std::int64_t>({1})); }),
               HasSubstr("(N, C, ...)"));
   const CrossEntropyOptions options{.class_weight = ones({4})};
-  EXPECT_THAT(error_of([&] {
+  EXPECT_THAT(thrown_text([&] {
                 cross_entropy_sum(logits, tensor<std::int64_t>({0, 1, 2, 0}), options);
               }),
               AllOf(HasSubstr("class_weight"), HasSubstr("(4)"), HasSubstr("(3)")));
-  EXPECT_THAT(error_of([&] {
+  EXPECT_THAT(thrown_text([&] {
                 mse_loss(ones({2, 3}), ones({3}));
               }),
               AllOf(HasSubstr("(2, 3)"), HasSubstr("(3)")));

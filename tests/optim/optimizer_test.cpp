@@ -17,9 +17,12 @@
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "thrown_text.hpp"
+
 namespace tandem::optim {
 namespace {
 
+using tandem::testing::thrown_text;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -36,16 +39,6 @@ Tensor parameter(std::initializer_list<double> values, Device device = {}) {
 
 void give(const Tensor& x, double gradient) {
   x.set_grad(full(x.shape(), gradient, {.dtype = x.dtype(), .device = x.device()}));
-}
-
-template <class F>
-std::string refusal(F f) {
-  try {
-    f();
-  } catch (const InvalidArgument& e) {
-    return e.what();
-  }
-  return "nothing was refused";
 }
 
 std::size_t state_nbytes(Device device = {}) {
@@ -279,7 +272,7 @@ TEST(Optimizer, NamesAGradientThatIsNotFinite) {
     give(a, 1e300);
     give(b, bad);
 
-    const std::string text = refusal([&] { opt.step({.error_if_nonfinite = true}); });
+    const std::string text = thrown_text([&] { opt.step({.error_if_nonfinite = true}); });
 
     EXPECT_THAT(text, HasSubstr("'head.bias' on cpu:0"));
     EXPECT_EQ(a.item(), 1);
@@ -308,7 +301,7 @@ TEST(Optimizer, IsOutOfUseAfterAFailedCommitUntilAStateIsLoaded) {
   opt.fail = true;
   EXPECT_THROW(opt.step(), DeviceError);
   opt.fail = false;
-  EXPECT_THAT(refusal([&] { opt.step(); }), HasSubstr("load_state_dict"));
+  EXPECT_THAT(thrown_text([&] { opt.step(); }), HasSubstr("load_state_dict"));
 
   opt.load_state_dict(start);
   EXPECT_NO_THROW(opt.step());
@@ -318,7 +311,7 @@ TEST(Optimizer, IsOutOfUseAfterAFailedCommitUntilAStateIsLoaded) {
 TEST(Optimizer, RefusesWrongParametersAndOptions) {
   const Tensor a = parameter({1}), b = parameter({1});
   const auto sgd = [](std::vector<GroupSpec> groups, SGDOptions options = {}) {
-    return refusal([&] { SGD(groups, options); });
+    return thrown_text([&] { SGD(groups, options); });
   };
   EXPECT_THAT(sgd({}), HasSubstr("no parameters"));
   EXPECT_THAT(sgd({{std::vector<Tensor>{a}}, {std::vector<Tensor>{a}}}),
@@ -329,7 +322,7 @@ TEST(Optimizer, RefusesWrongParametersAndOptions) {
   EXPECT_THAT(sgd({{std::vector<Tensor>{a}}}, {.lr = -1}), HasSubstr("lr is -1"));
   EXPECT_THAT(sgd({{std::vector<Tensor>{a}}}, {.nesterov = true}),
               HasSubstr("nesterov needs momentum"));
-  EXPECT_THAT(refusal([&] {
+  EXPECT_THAT(thrown_text([&] {
                 AdamW(std::vector<Tensor>{a}, {.betas = {0.9, 1.0}});
               }),
               HasSubstr("beta2 is 1"));
@@ -395,7 +388,7 @@ TEST_F(StateTest, ListsAllThatDoesNotFitAndChangesNothing) {
   wrong.numbers["param_groups.0.lr"] = 9;
   const auto before = opt.state_dict().tensors.at("b.exp_avg").to_host<double>();
 
-  const std::string text = refusal([&] { opt.load_state_dict(wrong); });
+  const std::string text = thrown_text([&] { opt.load_state_dict(wrong); });
 
   EXPECT_THAT(text, HasSubstr("has no 'w.exp_avg'"));
   EXPECT_THAT(text, HasSubstr("'b.step' is 1.5"));
@@ -406,7 +399,7 @@ TEST_F(StateTest, ListsAllThatDoesNotFitAndChangesNothing) {
 
   wrong = opt.state_dict();
   wrong.tensors["b.exp_avg"] = zeros({3}, {.dtype = DType::f64});
-  EXPECT_THAT(refusal([&] { opt.load_state_dict(wrong); }),
+  EXPECT_THAT(thrown_text([&] { opt.load_state_dict(wrong); }),
               HasSubstr("f64 (3) on cpu:0, expected f64 (2)"));
 }
 

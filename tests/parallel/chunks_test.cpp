@@ -11,9 +11,12 @@
 #include "tandem/core/error.hpp"
 #include "tandem/runtime/runtime.hpp"
 
+#include "thrown_text.hpp"
+
 namespace tandem::parallel {
 namespace {
 
+using tandem::testing::thrown_text;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -22,16 +25,6 @@ std::vector<Device> cpus(int n) {
   for (int i = 0; i < n; ++i)
     devices.push_back({DeviceType::cpu, i});
   return devices;
-}
-
-template <class F>
-std::string error_of(F f) {
-  try {
-    f();
-  } catch (const InvalidArgument& e) {
-    return e.what();
-  }
-  return "no error";
 }
 
 // The figures of BalancedDataParallel (transformer-xl), with what it gets wrong put right.
@@ -76,15 +69,15 @@ TEST(ChunksTest, FreeMemoryFollowsTheLimits) {
 }
 
 TEST(ChunksTest, BadPoliciesSayBothValues) {
-  EXPECT_THAT(error_of([] { ChunkPolicy::gpu0(-1); }), HasSubstr("gpu0_bsz is -1"));
-  EXPECT_THAT(error_of([] { ChunkPolicy::sizes({1, -2}); }), HasSubstr("-2 is negative"));
-  EXPECT_THAT(error_of([] { ChunkPolicy::sizes({0, 0}); }), HasSubstr("no device has rows"));
-  EXPECT_THAT(error_of([] { ChunkPolicy::weights({0.0, 0.0}); }), HasSubstr("all are zero"));
-  EXPECT_THAT(error_of([] {
+  EXPECT_THAT(thrown_text([] { ChunkPolicy::gpu0(-1); }), HasSubstr("gpu0_bsz is -1"));
+  EXPECT_THAT(thrown_text([] { ChunkPolicy::sizes({1, -2}); }), HasSubstr("-2 is negative"));
+  EXPECT_THAT(thrown_text([] { ChunkPolicy::sizes({0, 0}); }), HasSubstr("no device has rows"));
+  EXPECT_THAT(thrown_text([] { ChunkPolicy::weights({0.0, 0.0}); }), HasSubstr("all are zero"));
+  EXPECT_THAT(thrown_text([] {
                 ChunkPolicy::sizes({1, 2}).plan(3, cpus(3));
               }),
               HasSubstr("2 sizes for 3 devices"));
-  EXPECT_THAT(error_of([] {
+  EXPECT_THAT(thrown_text([] {
                 ChunkPolicy::sizes({1, 2}).plan(4, cpus(2));
               }),
               HasSubstr("add up to 3 rows, the batch has 4"));

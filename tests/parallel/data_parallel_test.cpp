@@ -16,10 +16,12 @@
 #include "tandem/runtime/observer.hpp"
 
 #include "parallel/nets.hpp"
+#include "thrown_text.hpp"
 
 namespace tandem::parallel::test {
 namespace {
 
+using tandem::testing::thrown_text;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
@@ -44,16 +46,6 @@ class CopyCounter : public Observer {
   std::mutex mutex_;
   std::map<std::pair<int, int>, std::size_t> bytes_;
 };
-
-template <class F>
-std::string error_of(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
 
 std::size_t in_use(int device, Category category) {
   return logical_device({DeviceType::cpu, device})
@@ -204,40 +196,40 @@ TEST(DataParallelTest, ArgumentsHaveTheirOwnSchema) {
               ::testing::Pointwise(::testing::DoubleNear(1e-13), expected.product.to_doubles()));
   EXPECT_EQ(got.mean.shape(), (Shape{2})) << "a scalar from each replica: stacked";
   EXPECT_EQ(got.parts, 2);
-  EXPECT_THAT(error_of([&] { dp(x, table, split(mask, 1)); }), HasSubstr("argument 1"));
+  EXPECT_THAT(thrown_text<Error>([&] { dp(x, table, split(mask, 1)); }), HasSubstr("argument 1"));
 }
 
 TEST(DataParallelTest, BadCallsSayWhatIsWrong) {
   Mlp net;
-  EXPECT_THAT(error_of([&] {
+  EXPECT_THAT(thrown_text<Error>([&] {
                 DataParallel(net, {.devices = {cpus(1)[0], cpus(1)[0]}});
               }),
               HasSubstr("listed twice"));
-  EXPECT_THAT(error_of([&] {
+  EXPECT_THAT(thrown_text<Error>([&] {
                 DataParallel(net, {.devices = cpus(2), .chunk_sizes = {1, 2, 3}});
               }),
               HasSubstr("3 sizes for 2 devices"));
-  EXPECT_THAT(error_of([&] {
+  EXPECT_THAT(thrown_text<Error>([&] {
                 DataParallel(net, {.devices = cpus(2), .chunk_sizes = {1, 2}, .gpu0_bsz = 1});
               }),
               HasSubstr("one of chunks, chunk_sizes and gpu0_bsz"));
-  EXPECT_THAT(error_of([&] {
+  EXPECT_THAT(thrown_text<Error>([&] {
                 DataParallel(net, {.devices = {cpus(2)[1], cpus(2)[0]}});
               }),
               HasSubstr("'hidden.weight' is on cpu:0, the first device is cpu:1"));
   DataParallel dp(net, {.devices = cpus(2)});
-  EXPECT_THAT(error_of([&] { dp.step(make_batch(0, 1, DType::f64, false), kLoss); }),
+  EXPECT_THAT(thrown_text<Error>([&] { dp.step(make_batch(0, 1, DType::f64, false), kLoss); }),
               HasSubstr("no rows"));
   Batch uneven = make_batch(4, 1, DType::f64, false);
   uneven.labels = uneven.labels.narrow(0, 0, 3);
-  EXPECT_THAT(error_of([&] { dp.step(uneven, kLoss); }), HasSubstr("has 3 rows"));
+  EXPECT_THAT(thrown_text<Error>([&] { dp.step(uneven, kLoss); }), HasSubstr("has 3 rows"));
 }
 
 TEST(DataParallelTest, SecondDerivativesThroughTheCallAreRefused) {
   Mlp net;
   DataParallel dp(net, {.devices = cpus(2)});
   const Tensor y = sum(dp(make_batch(4, 1, DType::f64, false).x));
-  EXPECT_THAT(error_of([&] { autograd::grad({y}, {net.head.weight}); }),
+  EXPECT_THAT(thrown_text<Error>([&] { autograd::grad({y}, {net.head.weight}); }),
               HasSubstr("autograd::grad through dp(x)"));
 }
 
@@ -247,7 +239,8 @@ TEST(DataParallelTest, ASecondBackwardIsRefused) {
   const Tensor y = sum(dp(make_batch(4, 1, DType::f64, false).x));
   autograd::backward({y}, {}, {.retain_graph = true});
   const Values gradients = gradients_of(net);
-  EXPECT_THAT(error_of([&] { y.backward(); }), HasSubstr("released by an earlier backward"));
+  EXPECT_THAT(thrown_text<Error>([&] { y.backward(); }),
+              HasSubstr("released by an earlier backward"));
   EXPECT_EQ(gradients_of(net), gradients);
 }
 
@@ -255,7 +248,7 @@ TEST(DataParallelTest, ModuleChangesAfterWrappingAreNoticed) {
   Mlp net;
   DataParallel dp(net, {.devices = cpus(2)});
   net.head = nn::Linear(16, 9, {.dtype = DType::f64});
-  EXPECT_THAT(error_of([&] { dp.step(make_batch(4, 1, DType::f64, false), kLoss); }),
+  EXPECT_THAT(thrown_text<Error>([&] { dp.step(make_batch(4, 1, DType::f64, false), kLoss); }),
               HasSubstr("'head.weight' was added, resized or moved after wrapping"));
 }
 

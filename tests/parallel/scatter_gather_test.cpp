@@ -13,23 +13,15 @@
 #include "tandem/parallel/replica_error.hpp"
 
 #include "parallel/nets.hpp"
+#include "thrown_text.hpp"
 
 // The parts of DataParallel as public functions; the cases are PyTorch's test_data_parallel.py's.
 namespace tandem::parallel::test {
 namespace {
 
+using tandem::testing::thrown_text;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-template <class F>
-std::string error_of(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
 
 struct Sample {
   std::vector<Tensor> tensors;
@@ -79,12 +71,12 @@ TEST(ScatterTest, GradientsComeBackFromEveryPart) {
 TEST(ScatterTest, BadSizesSayWhatIsWrong) {
   const Tensor x = arange(0, 4);
   const auto cut = [&](std::vector<std::int64_t> sizes) {
-    return error_of([&] { scatter(x, cpus(2), sizes); });
+    return thrown_text<Error>([&] { scatter(x, cpus(2), sizes); });
   };
   EXPECT_THAT(cut({1, 2}), HasSubstr("add up to 3 rows, the value has 4"));
   EXPECT_THAT(cut({1, 4}), HasSubstr("rows 1 to 5 of 4"));
   EXPECT_THAT(cut({4}), HasSubstr("2 devices but 1 sizes"));
-  EXPECT_THAT(error_of([] { scatter(scalar(1), cpus(1), std::vector<std::int64_t>{1}); }),
+  EXPECT_THAT(thrown_text<Error>([] { scatter(scalar(1), cpus(1), std::vector<std::int64_t>{1}); }),
               HasSubstr("has no rows"));
 }
 
@@ -97,11 +89,11 @@ TEST(GatherTest, ScalarsBecomeAVectorAndConstantsMustAgree) {
               ElementsAre(1, 2));
   std::vector<Sample> differ = parts;
   differ[1].text = "other";
-  EXPECT_THAT(error_of([&] { gather(std::span<const Sample>(differ), cpus(1)[0]); }),
+  EXPECT_THAT(thrown_text<Error>([&] { gather(std::span<const Sample>(differ), cpus(1)[0]); }),
               HasSubstr("'other' in part 1 and 'same' in part 0"));
   differ = parts;
   differ[1].tensors.pop_back();
-  EXPECT_THAT(error_of([&] { gather(std::span<const Sample>(differ), cpus(1)[0]); }),
+  EXPECT_THAT(thrown_text<Error>([&] { gather(std::span<const Sample>(differ), cpus(1)[0]); }),
               HasSubstr("part 1 holds 2 tensors, part 0 holds 3"));
 }
 
@@ -152,7 +144,7 @@ TEST(ParallelApplyTest, ErrorsNameReplicaAndDeviceAndADeviceMayComeTwice) {
     EXPECT_THAT(e.what(), HasSubstr("Badness!"));
     EXPECT_THAT(e.others, ElementsAre("cpu:1: Badness!"));
   }
-  EXPECT_THAT(error_of([&] {
+  EXPECT_THAT(thrown_text<Error>([&] {
                 parallel_apply(
                     std::vector<Picky*>{&modules[0]}, std::vector<std::tuple<Tensor>>{}, devices);
               }),

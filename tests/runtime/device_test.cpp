@@ -42,7 +42,7 @@ class BadDevice : public ::testing::TestWithParam<BadText> {};
 
 TEST_P(BadDevice, NamesTheTextAndTheFault) {
   const auto [text, says] = GetParam();
-  const std::string message = thrown_text<InvalidArgument>([text = text] { parse_device(text); });
+  const std::string message = thrown_text([text = text] { parse_device(text); });
   EXPECT_THAT(message, HasSubstr(std::string("'") + text + "'"));
   EXPECT_THAT(message, HasSubstr(says));
 }
@@ -77,8 +77,7 @@ class BadDeviceList : public ::testing::TestWithParam<BadText> {};
 
 TEST_P(BadDeviceList, SaysWhatWasExpected) {
   const auto [text, says] = GetParam();
-  EXPECT_THAT(thrown_text<InvalidArgument>([text = text] { parse_devices(text); }),
-              HasSubstr(says));
+  EXPECT_THAT(thrown_text([text = text] { parse_devices(text); }), HasSubstr(says));
 }
 
 INSTANTIATE_TEST_SUITE_P(All,
@@ -111,12 +110,11 @@ TEST(ParseNbytes, TakesPowersOf1024) {
 TEST(ParseNbytes, RefusesTheRestByName) {
   for (const char* text :
        {"", "0", "0MiB", "-1", "1.5GiB", "1 MiB", "MiB", "1mib", "1MB", "1e3", "0x10", "nan"}) {
-    EXPECT_THAT(thrown_text<InvalidArgument>([text] { parse_nbytes(text); }),
+    EXPECT_THAT(thrown_text([text] { parse_nbytes(text); }),
                 HasSubstr(std::string("size '") + text + "': expected a positive number"));
   }
   for (const char* text : {"4194305TiB", "4611686018427387905", "18446744073709551615KiB"}) {
-    EXPECT_THAT(thrown_text<InvalidArgument>([text] { parse_nbytes(text); }),
-                HasSubstr("more than a machine"));
+    EXPECT_THAT(thrown_text([text] { parse_nbytes(text); }), HasSubstr("more than a machine"));
   }
 }
 

@@ -101,12 +101,12 @@ TEST(Dispatch, RefusesBuffersOfAnotherDevice) {
     dispatch(logical_device(kFirst).stream(), work_of(x, y), [&](HostStream&) { ran = true; });
   };
   EXPECT_THAT(
-      thrown_text<InvalidArgument>(run),
+      thrown_text(run),
       AllOf(
           HasSubstr("my_op"), HasSubstr("cpu:1"), HasSubstr("cpu:0"), HasSubstr("TANDEM_MODULE")));
   const ContextScope scope(
       [](Context& c) { c.module_path = std::make_shared<const std::string>("net.fc"); });
-  EXPECT_THAT(thrown_text<InvalidArgument>(run), HasSubstr("(module net.fc)"));
+  EXPECT_THAT(thrown_text(run), HasSubstr("(module net.fc)"));
   EXPECT_FALSE(ran);
   EXPECT_EQ(y.version(), 0u);
 }

@@ -79,7 +79,7 @@ TEST(Ticket, RethrowsWhatTheJobThrew) {
   Ticket bad = worker.submit([] { throw InvalidArgument("row 7 is bad"); });
   Ticket odd = worker.submit([] { throw 42; });
   Ticket good = worker.submit([] {});
-  EXPECT_EQ(thrown_text<InvalidArgument>([&] { bad.wait(); }), "row 7 is bad");
+  EXPECT_EQ(thrown_text([&] { bad.wait(); }), "row 7 is bad");
   EXPECT_THROW(odd.wait(), int);
   EXPECT_NO_THROW(good.wait()) << "a failed job does not disturb the next";
   EXPECT_EQ(good.outcome(), nullptr);

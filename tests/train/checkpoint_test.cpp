@@ -10,6 +10,7 @@
 #include "tandem/io/tensor_file.hpp"
 
 #include "io/temp_dir.hpp"
+#include "thrown_text.hpp"
 #include "train/small_run.hpp"
 
 namespace tandem::train::test {
@@ -18,6 +19,7 @@ namespace {
 using tandem::testing::file_error;
 using tandem::testing::get;
 using tandem::testing::put;
+using tandem::testing::thrown_text;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -54,12 +56,7 @@ class CheckpointTest : public ::testing::Test {
     r.go({.epochs = 2, .steps = 1});
     const Numbers before = numbers_of(r);
     const auto random = random_state();
-    std::string text = "nothing was thrown";
-    try {
-      r.load(path_);
-    } catch (const E& e) {
-      text = e.what();
-    }
+    const std::string text = thrown_text<E>([&] { r.load(path_); });
     EXPECT_THAT(differing(numbers_of(r), before), IsEmpty());
     EXPECT_EQ(random_state(), random);
     r.go({.epochs = 2, .steps = 2});
