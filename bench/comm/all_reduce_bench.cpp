@@ -20,6 +20,7 @@
 #include <benchmark/benchmark.h>
 
 #include "tandem/comm/local.hpp"
+#include "tandem/core/percentile.hpp"
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
 
@@ -73,13 +74,6 @@ class Ranks {
   std::vector<Tensor> tensors_;
 };
 
-double percentile(std::vector<double>& times, double share) {
-  const auto at =
-      times.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(times.size() - 1));
-  std::nth_element(times.begin(), at, times.end());
-  return *at;
-}
-
 /// Args: ranks, bytes of each rank's tensor.
 void BM_AllReduce(benchmark::State& state) {
   const auto nbytes = static_cast<double>(state.range(1));
@@ -102,12 +96,12 @@ void BM_AllReduce(benchmark::State& state) {
     });
     state.SetIterationTime(total / calls);
   }
-  const double t = percentile(times, 0.5);
+  const double t = tandem::percentile(times, 0.5);
   const auto n = static_cast<double>(ranks.size());
   state.counters["algbw_GB/s"] = nbytes / t * 1e-9;
   state.counters["busbw_GB/s"] = nbytes / t * 1e-9 * 2 * (n - 1) / n;
   state.counters["p50_us"] = t * 1e6;
-  state.counters["p99_us"] = percentile(times, 0.99) * 1e6;
+  state.counters["p99_us"] = tandem::percentile(times, 0.99) * 1e6;
 }
 BENCHMARK(BM_AllReduce)
     ->ArgNames({"ranks", "bytes"})

@@ -6,7 +6,6 @@
 // where the time goes, by op.
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -16,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tandem/config.hpp"
+#include "tandem/core/percentile.hpp"
 #include "tandem/nn/models/cnn.hpp"
 #include "tandem/nn/models/mlp.hpp"
 #include "tandem/ops/loss.hpp"
@@ -90,12 +90,6 @@ struct Options {
   std::int64_t warmup = 10;
   bool profile = false;
 };
-
-double percentile(std::vector<double> values, double p) {
-  std::ranges::sort(values);
-  const auto at = static_cast<std::size_t>(std::ceil(p * static_cast<double>(values.size()))) - 1;
-  return values[std::min(at, values.size() - 1)];
-}
 
 template <class M>
 std::vector<double> run(M net,

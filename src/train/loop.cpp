@@ -3,11 +3,9 @@
 
 #include "tandem/train/loop.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
+#include "tandem/core/percentile.hpp"
 #include "tandem/ops/elementwise.hpp"
 #include "tandem/ops/reduce.hpp"
 #include "tandem/runtime/runtime.hpp"
@@ -16,13 +14,6 @@ namespace tandem::train {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double percentile(std::vector<double> values, double p) {
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  const auto at = static_cast<std::size_t>(std::ceil(p * static_cast<double>(values.size()))) - 1;
-  return values[std::min(at, values.size() - 1)];
-}
 
 /// Sets evaluation mode until the end of the scope.
 class Evaluation {
