@@ -1,13 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <algorithm>
-#include <cmath>
 #include <iostream>
-#include <map>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include "tandem/nn/difference.hpp"
 
 #include "cli/commands.hpp"
 #include "cli/setup.hpp"
@@ -15,16 +14,14 @@
 namespace tandem::cli {
 namespace {
 
-using Weights = std::map<std::string, std::vector<double>>;
-
 constexpr double kTolerance64 = 1e-12;  // docs/exactness.md
 constexpr double kTolerance32 = 1e-4;
 
 /// The weights after `steps` steps on these devices.
-Weights train_weights(const RunOptions& options,
-                      const DataSets& sets,
-                      std::vector<Device> devices,
-                      bool chunked) {
+nn::NamedValues train_weights(const RunOptions& options,
+                              const DataSets& sets,
+                              std::vector<Device> devices,
+                              bool chunked) {
   RunOptions own = options;
   if (!chunked) {
     own.gpu0_bsz.reset();
@@ -44,29 +41,10 @@ Weights train_weights(const RunOptions& options,
       fmt::print(
           stderr, "{} device(s): loss {:.15g} after {} steps\n", devices.size(), result.loss, step);
   }
-  Weights weights;
+  nn::NamedValues weights;
   for (const auto& [name, x] : task->module().named_parameters())
     weights[name] = x.to_doubles();
   return weights;
-}
-
-/// Per tensor max|a - b| / max(max|b|, 1e-3 of the largest value of the model); the worst of all.
-std::pair<double, std::string> difference(const Weights& a, const Weights& b) {
-  double largest = 0;
-  for (const auto& [name, values] : b) {
-    for (const double v : values)
-      largest = std::max(largest, std::abs(v));
-  }
-  std::pair<double, std::string> worst{0, b.begin()->first};
-  for (const auto& [name, values] : b) {
-    double gap = 0, scale = 1e-3 * largest;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      gap = std::max(gap, std::abs(a.at(name)[i] - values[i]));
-      scale = std::max(scale, std::abs(values[i]));
-    }
-    if (gap / scale > worst.first) worst = {gap / scale, name};
-  }
-  return worst;
 }
 
 }  // namespace
@@ -76,9 +54,9 @@ int run_verify(const RunOptions& given) {
   options.steps = given.steps.value_or(20);
   const std::vector<Device> devices = devices_of(options);
   const DataSets sets = load_data(options);
-  const Weights many = train_weights(options, sets, devices, true);
-  const Weights one = train_weights(options, sets, {devices.front()}, false);
-  const auto [gap, name] = difference(many, one);
+  const nn::NamedValues many = train_weights(options, sets, devices, true);
+  const nn::NamedValues one = train_weights(options, sets, {devices.front()}, false);
+  const auto [gap, name] = nn::difference(many, one);
   const double tolerance = options.dtype == "f64" ? kTolerance64 : kTolerance32;
   const bool equal = gap <= tolerance;
   if (options.json == "-") {
@@ -102,7 +80,7 @@ int run_verify(const RunOptions& given) {
         options.dtype,
         devices.size(),
         gap,
-        name,
+        name.empty() ? "all tensors" : name,
         tolerance,
         equal ? "equal" : "NOT EQUAL");
   }

@@ -2,14 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <string>
 #include <vector>
 
 #include "tandem/nn/batch_norm.hpp"
 #include "tandem/nn/conv2d.hpp"
+#include "tandem/nn/difference.hpp"
 #include "tandem/nn/linear.hpp"
 #include "tandem/ops/activation.hpp"
 #include "tandem/ops/loss.hpp"
@@ -101,7 +98,7 @@ inline constexpr auto kLoss = [](auto& net, const Batch& b) {
   return cross_entropy_sum(net(b.x), b.labels);
 };
 
-using Values = std::map<std::string, std::vector<double>>;
+using Values = nn::NamedValues;
 
 inline Values values_of(nn::Module& net) {
   Values values;
@@ -119,26 +116,9 @@ inline Values gradients_of(nn::Module& net) {
   return values;
 }
 
-/// The measure of docs/exactness.md: per tensor max|a - b| / max(max|b|, 1e-3 of the model's
-/// largest value).
+/// How far `a` is from what it should be.
 inline double difference(const Values& a, const Values& b) {
-  double largest = 0;
-  for (const auto& [name, values] : b) {
-    for (const double v : values)
-      largest = std::max(largest, std::abs(v));
-  }
-  double worst = 0;
-  for (const auto& [name, expected] : b) {
-    const std::vector<double>& got = a.at(name);
-    double gap = 0, scale = 1e-3 * largest;
-    for (std::size_t i = 0; i < expected.size(); ++i) {
-      if (!std::isfinite(got[i])) return INFINITY;
-      gap = std::max(gap, std::abs(got[i] - expected[i]));
-      scale = std::max(scale, std::abs(expected[i]));
-    }
-    worst = std::max(worst, gap / scale);
-  }
-  return worst;
+  return nn::difference(a, b).value;
 }
 
 }  // namespace tandem::parallel::test
