@@ -45,6 +45,12 @@ CODE = CPP | {".py", ".cmake", ".sh"}
 MAX_LINES, MAX_TEST_LINES, MAX_FUNCTION_LINES = 400, 500, 50
 FORBIDDEN_NAMES = {"util", "utils", "common", "helper", "helpers", "manager", "managers"}
 
+UMBRELLA = "tandem/tandem.hpp"
+# Public headers that a program need not know, and the reason.
+NOT_IN_UMBRELLA = {
+    "tandem/comm/row_group_adapter.hpp": "joins autograd's RowGroup to a Communicator; the wrappers use it",
+}
+
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 CONDITIONAL = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif|else)\b")
 BACKEND_CONDITIONAL = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b.*(CUDA|NCCL|CUDNN|ONEDNN|DNNL|MPI)")
@@ -230,6 +236,25 @@ def check_open_items(source):
             yield number, "todo", f"{match.group(1)} names its issue: {match.group(1)}(#12)"
 
 
+def check_umbrella(sources):
+    """Every public header is reached from the umbrella header, or is named in NOT_IN_UMBRELLA."""
+    by_name = {source.path[len("include/"):]: source for source in sources if source.path.startswith("include/tandem/")}
+    if UMBRELLA not in by_name:
+        return
+    reached, open_ = {UMBRELLA}, [UMBRELLA]
+    while open_:
+        for line in by_name[open_.pop()].lines:
+            match = INCLUDE.match(line)
+            if match and match.group(2) in by_name and match.group(2) not in reached:
+                reached.add(match.group(2))
+                open_.append(match.group(2))
+    for name, source in sorted(by_name.items()):
+        if name not in reached and name not in NOT_IN_UMBRELLA:
+            yield source.path, 1, "umbrella", f"{UMBRELLA} does not include it; or say in NOT_IN_UMBRELLA of lint.py why not"
+        elif name in reached and name in NOT_IN_UMBRELLA:
+            yield source.path, 1, "umbrella", f"{UMBRELLA} includes it, but NOT_IN_UMBRELLA of lint.py says it does not"
+
+
 CHECKS = [
     check_arrows,
     check_public_headers,
@@ -274,6 +299,7 @@ def violations(sources):
     for source in sources:
         for check in CHECKS:
             found += [(source.path, line, rule, text) for line, rule, text in check(source)]
+    found += check_umbrella(sources)
     return sorted(found)
 
 

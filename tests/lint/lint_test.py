@@ -103,6 +103,23 @@ class PublicHeaders(Lint):
         self.refuses("pragma-once", self.PATH, HEAD, 1)
 
 
+class Umbrella(Lint):
+    UMBRELLA, A, B = "include/tandem/tandem.hpp", "include/tandem/core/a.hpp", "include/tandem/core/b.hpp"
+    LEFT_OUT = "include/" + next(iter(lint.NOT_IN_UMBRELLA))
+
+    def test_header_that_is_not_reached(self):
+        files = {self.UMBRELLA: HEADER + '#include "tandem/core/a.hpp"\n', self.A: HEADER, self.B: HEADER}
+        self.assertEqual(lint_files(files), [("umbrella", self.B, 1)])
+        files[self.A] = HEADER + '#include "tandem/core/b.hpp"\n'
+        self.assertEqual(lint_files(files), [])
+
+    def test_header_that_is_left_out_on_purpose(self):
+        files = {self.UMBRELLA: HEADER, self.LEFT_OUT: HEADER}
+        self.assertEqual(lint_files(files), [])
+        files[self.UMBRELLA] += f'#include "{self.LEFT_OUT[len("include/"):]}"\n'
+        self.assertEqual(lint_files(files), [("umbrella", self.LEFT_OUT, 1)])
+
+
 class Sources(Lint):
     def test_backend_conditional(self):
         self.refuses("conditional", "src/ops/a.cpp", HEAD + "#ifdef TANDEM_HAS_CUDA\n#endif\n", 3)
