@@ -19,9 +19,9 @@ namespace tandem::parallel {
 
 /// The loss of a step.
 struct StepResult {
-  double loss = 0;                 ///< sum over all replicas / weight
-  double weight = 0;               ///< what the loss was divided by: rows, or the labels that count
-  std::vector<std::int64_t> rows;  ///< by device
+  double loss = 0;    ///< sum over all replicas / weight
+  double weight = 0;  ///< what the loss was divided by: rows, or the labels that count
+  std::vector<std::int64_t> rows = {};  ///< by device
 };
 
 /// The replicas of a module: its arenas, groups and the threads' work. DataParallel<M> adds the
