@@ -17,6 +17,7 @@ constexpr std::int64_t kSummarise = 1000;  // elements above which the middle is
 
 std::string number(double value, DType dtype) {
   if (dtype == DType::boolean) return value != 0 ? "true" : "false";
+  if (std::isnan(value)) return "nan";  // whatever its sign
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), is_float(dtype) ? "%.4g" : "%.0f", value);
   std::string s = text.data();

@@ -77,7 +77,7 @@ class RunTest(ProgramTest):
         done = self.run_program("train", *DIGITS, "--devices", "cpu:2", "--quiet", "--optimizer",
                                 "sgd", "--lr", "1e30", "--checkpoint", checkpoint)
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stderr, r"tandem: step \d+ \(epoch 1, batch \d+\): .*cpu:\d.*nan")
+        self.assertRegex(done.stderr, r"tandem: step \d+ \(epoch 1, batch \d+\): .*the loss is nan on cpu:\d")
         self.assertIn("learning rate", done.stderr)
 
     def test_places_that_cannot_be_written_are_found_before_the_run(self):

@@ -3,6 +3,9 @@
 
 #include "tandem/core/error.hpp"
 
+#include <cmath>
+#include <limits>
+
 #include <gmock/gmock.h>
 
 #include "tandem/core/check.hpp"
@@ -18,7 +21,9 @@ struct Outer : Error, std::nested_exception {
 
 TEST(ErrorTest, OutOfMemorySaysDeviceFiguresAndOwners) {
   const OutOfMemory e("cpu:1", 100, 950, 1000, {{"activation net.conv1", 600}, {"parameter", 350}});
-  EXPECT_THAT(e.what(), HasSubstr("out of memory on cpu:1: asked for 100 bytes with 950 in use and a limit of 1000"));
+  EXPECT_THAT(
+      e.what(),
+      HasSubstr("out of memory on cpu:1: asked for 100 bytes with 950 in use and a limit of 1000"));
   EXPECT_THAT(e.what(), HasSubstr("activation net.conv1 600, parameter 350"));
 }
 
@@ -46,6 +51,13 @@ TEST(ErrorTest, FindCauseLooksInsideNestedErrors) {
 TEST(ErrorTest, ForeignTypesAreDescribed) {
   EXPECT_EQ(describe(std::make_exception_ptr(42)), "unknown exception");
   EXPECT_EQ(describe(std::make_exception_ptr(std::logic_error("x"))), "x");
+}
+
+TEST(ErrorTest, TextsHaveNanWithoutItsSign) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(detail::concat(std::copysign(nan, -1.0), ' ', std::copysign(nan, 1.0)), "nan nan");
+  EXPECT_EQ(detail::concat(std::copysign(static_cast<float>(nan), -1.0F)), "nan");
+  EXPECT_EQ(detail::concat(-1.5, ' ', -std::numeric_limits<double>::infinity()), "-1.5 -inf");
 }
 
 TEST(ErrorTest, MacrosThrowTheirOwnTypes) {

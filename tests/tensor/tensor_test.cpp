@@ -3,6 +3,8 @@
 
 #include "tandem/tensor/tensor.hpp"
 
+#include <cmath>
+
 #include <gmock/gmock.h>
 
 #include "tandem/core/error.hpp"
@@ -58,6 +60,7 @@ TEST(TensorTest, PrintsLikePyTorch) {
   EXPECT_EQ(as_strided(arange(0, 4), {2, 2}, {2, 1}, 0).to_string(), "[[0, 1],\n [2, 3]]");
   EXPECT_THAT(arange(0, 2000).to_string(), HasSubstr("..."));
   EXPECT_EQ(scalar(3).to_string(), "3.");
+  EXPECT_EQ(scalar(std::copysign(NAN, -1.0)).to_string(), "nan");
 }
 
 TEST(TensorTest, FactoriesCheckTheirArguments) {

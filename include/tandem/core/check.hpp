@@ -2,18 +2,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cmath>
 #include <sstream>
 #include <string>
+#include <type_traits>
 
 #include "tandem/core/error.hpp"
 
 namespace tandem::detail {
 
+/// Streams `part`; a NaN as "nan", whose sign says nothing.
+template <class Part>
+void stream(std::ostream& s, const Part& part) {
+  if constexpr (std::is_floating_point_v<Part>) {
+    if (std::isnan(part)) {
+      s << "nan";
+      return;
+    }
+  }
+  s << part;
+}
+
 /// Streams `parts` one after the other into a string.
 template <class... Parts>
 std::string concat(const Parts&... parts) {
   std::ostringstream s;
-  (s << ... << parts);
+  (stream(s, parts), ...);
   return s.str();
 }
 
