@@ -8,7 +8,7 @@
 #include "kernels/view.hpp"
 
 // Philox 4x32-10 (Random123): the numbers are a pure function of key and place, so that they do not
-// depend on threads or devices. A y of these kernels is contiguous.
+// depend on threads or devices, nor on the strides of y.
 namespace tandem::kernels {
 
 /// Uniform in [0, 1), f32 or f64.

@@ -87,19 +87,40 @@ struct RandInt {
   }
 };
 
-/// Draw number `i` fills elements [i * kMade, (i + 1) * kMade) of y, or what there is of them.
-template <class T, class Make>
+/// Where the elements of a dense tensor are, in row-major order.
+struct InOrder {
+  TANDEM_HD std::int64_t operator()(std::int64_t i) const { return i; }
+};
+/// The same for any strides.
+struct ByStrides {
+  int ndim = 0;
+  std::int64_t sizes[kMaxDims] = {};
+  std::int64_t strides[kMaxDims] = {};
+  TANDEM_HD std::int64_t operator()(std::int64_t i) const {
+    std::int64_t at = 0;
+    for (int d = ndim - 1; d >= 0; --d) {
+      at += i % sizes[d] * strides[d];
+      i /= sizes[d];
+    }
+    return at;
+  }
+};
+
+/// Draw number `i` fills elements [i * kMade, (i + 1) * kMade) of y, or what there is of them: in
+/// row-major order, however y lies.
+template <class T, class Make, class Place>
 struct Draw {
   std::uint64_t seed;
   std::uint64_t draw;
   std::int64_t n;
   T* y;
   Make make;
+  Place place;
   TANDEM_HD void operator()(std::int64_t i) const {
     T made[Make::kMade];
     make(philox(seed, draw, static_cast<std::uint64_t>(i)), made);
     for (std::int64_t k = 0; k < Make::kMade; ++k) {
-      if (i * Make::kMade + k < n) y[i * Make::kMade + k] = made[k];
+      if (i * Make::kMade + k < n) y[place(i * Make::kMade + k)] = made[k];
     }
   }
 };

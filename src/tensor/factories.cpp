@@ -37,7 +37,7 @@ Strides dense_strides(const Tensor& x) {
 
 template <class Kernel>
 Tensor random(const char* name, const Shape& shape, const TensorOptions& options, Kernel kernel) {
-  const Tensor y = empty(shape, {.dtype = options.dtype, .device = options.device});
+  const Tensor y = empty(shape, options);
   Runtime& runtime = Runtime::instance();
   const std::uint64_t draw = runtime.draws().fetch_add(1, std::memory_order_relaxed);
   dispatch(y.stream(), make_work(Work::Kind::random, name, {}, {y}), [&](HostStream& s) {

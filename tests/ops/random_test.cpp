@@ -40,10 +40,30 @@ TEST(RandomTest, DoesNotDependOnSizeOrThreads) {
   EXPECT_EQ(randn({100'003}).to_host<float>(), many);
 }
 
+TEST(RandomTest, IsTheSameTensorInEveryFormat) {
+  const Shape shape{2, 3, 5, 7};
+  const auto check = [&](auto make) {
+    manual_seed(3);
+    const Tensor rows = make(MemoryFormat::contiguous);
+    manual_seed(3);
+    const Tensor last = make(MemoryFormat::channels_last);
+    EXPECT_TRUE(rows.is_contiguous());
+    EXPECT_TRUE(last.is_contiguous(MemoryFormat::channels_last));
+    EXPECT_EQ(last.to_doubles(), rows.to_doubles());
+  };
+  for (const DType t : {DType::f32, DType::f64}) {
+    check([&](MemoryFormat f) { return rand(shape, {.dtype = t, .format = f}); });
+    check([&](MemoryFormat f) { return randn(shape, {.dtype = t, .format = f}); });
+    check([&](MemoryFormat f) { return full(shape, 3, {.dtype = t, .format = f}); });
+  }
+  check([&](MemoryFormat f) { return randint(-9, 9, shape, {.dtype = DType::i64, .format = f}); });
+}
+
 TEST(RandomTest, StaysInItsRange) {
   EXPECT_THAT(rand({10'001}).to_doubles(), Each(AllOf(Ge(0.0), Lt(1.0))));
   EXPECT_THAT(randint(-3, 2, {10'001}).to_doubles(), Each(AllOf(Ge(-3.0), Lt(2.0))));
-  EXPECT_THAT(randint(0, 256, {1000}, {.dtype = DType::u8}).to_doubles(), testing::Contains(Ge(200.0)));
+  EXPECT_THAT(randint(0, 256, {1000}, {.dtype = DType::u8}).to_doubles(),
+              testing::Contains(Ge(200.0)));
 }
 
 }  // namespace

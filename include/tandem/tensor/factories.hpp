@@ -14,7 +14,7 @@ namespace tandem {
 struct TensorOptions {
   DType dtype = DType::f32;
   Device device = {};
-  MemoryFormat format = MemoryFormat::contiguous;
+  MemoryFormat format = MemoryFormat::contiguous;  ///< changes no value; channels_last needs 4-D
 };
 
 /// Not initialised.
