@@ -73,21 +73,18 @@ Key key_of(const HostStream& s, Part part, const ConvSize& z, bool biased) {
   return key;
 }
 
+/// make(...) of the descriptions in the order of oneDNN's operations, with the bias where there is
+/// one.
+template <class Make>
+auto with_bias_if(bool biased, const Descs& d, Make make) {
+  return biased ? make(d.x, d.any_weight, d.bias, d.y, d.stride, d.dilation, d.before, d.after)
+                : make(d.x, d.any_weight, d.y, d.stride, d.dilation, d.before, d.after);
+}
+
 auto forward_desc(const Descs& d, bool biased, const dnnl::engine& engine) {
-  const auto kind = dnnl::prop_kind::forward_training;
-  const auto desc =
-      biased ? dnnl::convolution_forward::desc(kind,
-                                               kDirect,
-                                               d.x,
-                                               d.any_weight,
-                                               d.bias,
-                                               d.y,
-                                               d.stride,
-                                               d.dilation,
-                                               d.before,
-                                               d.after)
-             : dnnl::convolution_forward::desc(
-                   kind, kDirect, d.x, d.any_weight, d.y, d.stride, d.dilation, d.before, d.after);
+  const auto desc = with_bias_if(biased, d, [](const auto&... parts) {
+    return dnnl::convolution_forward::desc(dnnl::prop_kind::forward_training, kDirect, parts...);
+  });
   return dnnl::convolution_forward::primitive_desc(desc, user_scratchpad(), engine);
 }
 
@@ -158,18 +155,8 @@ bool conv2d_weight_grad(const HostStream& s,
       session.find(key_of(s, Part::weight_grad, size, biased), [&](const dnnl::engine& engine) {
         const Descs d(size);
         using Backward = dnnl::convolution_backward_weights;
-        const auto wish =
-            biased ? Backward::desc(kDirect,
-                                    d.x,
-                                    d.any_weight,
-                                    d.bias,
-                                    d.y,
-                                    d.stride,
-                                    d.dilation,
-                                    d.before,
-                                    d.after)
-                   : Backward::desc(
-                         kDirect, d.x, d.any_weight, d.y, d.stride, d.dilation, d.before, d.after);
+        const auto wish = with_bias_if(
+            biased, d, [](const auto&... parts) { return Backward::desc(kDirect, parts...); });
         const Backward::primitive_desc desc(
             wish, user_scratchpad(), engine, forward_desc(d, biased, engine));
         if (is_reference(desc.impl_info_str())) return std::unique_ptr<Prepared>();
