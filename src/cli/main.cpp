@@ -82,7 +82,7 @@ void add_run_options(CLI::App& app, RunOptions& o) {
   app.add_option("--dtype", o.dtype, "of parameters and arithmetic")
       ->check(CLI::IsMember({"f32", "f64"}))
       ->capture_default_str();
-  app.add_option("--seed", o.seed, "of weights, shuffling and dropout")->capture_default_str();
+  app.add_option("--seed", o.seed, "of weights, shuffling and dropout (default 0)");
   app.add_flag("--quiet", o.quiet, "no summary and no progress");
 }
 
@@ -111,7 +111,9 @@ int run(int argc, char** argv) {
       train->add_option("--checkpoint",
                         train_options.checkpoint,
                         "file that the run is saved to after each epoch and at the end");
-  train->add_flag("--resume", train_options.resume, "go on where the checkpoint stands")
+  train
+      ->add_flag(
+          "--resume", train_options.resume, "go on from the checkpoint, with its seed and lr")
       ->needs(checkpoint);
   train->add_option(
       "--json", train_options.json, "write the results as JSON to this file; - for stdout");

@@ -26,7 +26,7 @@ struct RunOptions {
   std::string optimizer = "adamw";
   std::optional<double> lr;
   std::string dtype = "f32";
-  std::uint64_t seed = 0;
+  std::optional<std::uint64_t> seed;  // none: 0, or the checkpoint's
   std::string checkpoint;
   bool resume = false;
   std::string json;

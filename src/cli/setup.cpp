@@ -68,12 +68,16 @@ parallel::DataParallelOptions parallel_options(const RunOptions& options,
           .gpu0_bsz = options.gpu0_bsz};
 }
 
+std::uint64_t seed_of(const RunOptions& options) {
+  return options.seed.value_or(0);
+}
+
 std::unique_ptr<train::Task> make_task(const RunOptions& options,
                                        const data::IdxDataset& data,
                                        const parallel::DataParallelOptions& parallel) {
   const Shape shape = data.sample_shape();
   const DType dtype = parse_dtype(options.dtype);
-  manual_seed(options.seed);
+  manual_seed(seed_of(options));
   if (options.model == "mlp") {
     return classifier(
         nn::models::Mlp({.sizes = {numel(shape), 1024, 1024, data.classes()}, .dtype = dtype}),
@@ -122,7 +126,7 @@ data::LoaderOptions loader_options(const RunOptions& options,
                                    Device device) {
   const bool training = split == data::Split::train;
   return {.batch_size = options.batch,
-          .sampler = training ? data::random_sampler(data.size(), options.seed)
+          .sampler = training ? data::random_sampler(data.size(), seed_of(options))
                               : data::sequential_sampler(data.size()),
           .device = device};
 }

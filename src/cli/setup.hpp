@@ -32,6 +32,9 @@ std::vector<Device> devices_of(const RunOptions& options);
 parallel::DataParallelOptions parallel_options(const RunOptions& options,
                                                std::vector<Device> devices);
 
+/// The seed of a run that begins.
+std::uint64_t seed_of(const RunOptions& options);
+
 /// The model by its name, for samples of this shape, on the first of the devices.
 std::unique_ptr<train::Task> make_task(const RunOptions& options,
                                        const data::IdxDataset& data,

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -56,7 +57,7 @@ Json to_json(const RunOptions& options, const train::RunReport& report) {
           {"dtype", options.dtype},
           {"optimizer", options.optimizer},
           {"batch", options.batch},
-          {"seed", options.seed},
+          {"seed", seed_of(options)},
           {"steps", report.steps},
           {"devices", devices},
           {"epochs", epochs},
@@ -107,6 +108,23 @@ void check_writable(const std::string& path) {
     throw FileError(path, -1, "is a directory; give the path of a file");
 }
 
+/// @throws InvalidArgument  the command line asks for another value than the run began with.
+template <class T>
+void check_unchanged(const RunOptions& options,
+                     const char* option,
+                     const std::optional<T>& given,
+                     T own) {
+  if (!given || *given == own) return;
+  throw InvalidArgument(
+      fmt::format("checkpoint {}: its run has {} {}, not {}; leave {} out to go on with it, or "
+                  "begin another run in another file",
+                  options.checkpoint,
+                  option,
+                  own,
+                  *given,
+                  option));
+}
+
 /// Loads the checkpoint of a run that these options go on with.
 train::RunState resume(const RunOptions& options,
                        train::Task& task,
@@ -119,6 +137,8 @@ train::RunState resume(const RunOptions& options,
                     "there is no checkpoint to go on from; leave out --resume to begin a run");
   const train::RunState state =
       train::load_checkpoint(options.checkpoint, task.module(), optimizer, identity);
+  check_unchanged(options, "--seed", options.seed, state.seed);
+  check_unchanged(options, "--lr", options.lr, optimizer.param_groups().front().lr());
   if (!options.quiet)
     fmt::print(stderr, "resumed from {} at step {}\n", options.checkpoint, state.step);
   return state;
@@ -153,7 +173,7 @@ int run_train(const RunOptions& options) {
   train::RunState state;
   state.model = identity;
   state.data = options.data;
-  state.seed = options.seed;
+  state.seed = seed_of(options);
   if (options.resume) state = resume(options, *task, *optimizer, identity);
   RunOptions seeded = options;
   seeded.seed = state.seed;

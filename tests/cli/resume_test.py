@@ -42,6 +42,16 @@ class ResumeTest(ProgramTest):
         report = json.loads(self.succeed(*self.train("--steps", "4", "--resume", "--json", "-")).stdout)
         self.assertEqual(report["seed"], 9)
 
+    def test_what_a_run_has_from_its_beginning_cannot_change(self):
+        self.succeed(*self.train("--steps", "2", "--seed", "9", "--lr", "0.0003"))
+        before = self.content(self.checkpoint)
+        self.fail_with(1, *self.train("--steps", "4", "--resume", "--seed", "7"),
+                       says=[self.checkpoint, "--seed 9, not 7", "leave --seed out"])
+        self.fail_with(1, *self.train("--steps", "4", "--resume", "--lr", "0.003"),
+                       says=[self.checkpoint, "--lr 0.0003, not 0.003", "leave --lr out"])
+        self.assertEqual(self.content(self.checkpoint), before)
+        self.succeed(*self.train("--steps", "4", "--resume", "--seed", "9", "--lr", "0.0003"))
+
     def test_resume_without_a_file_says_what_to_do(self):
         self.fail_with(1, *self.train("--resume"), says=[self.checkpoint, "leave out --resume"])
 
