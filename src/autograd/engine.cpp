@@ -25,11 +25,12 @@ struct Stopped {};
 /// The forward's context as backward runs in it.
 std::shared_ptr<const Context> backward_context(const Context& forward,
                                                 const Context& caller,
-                                                bool create_graph,
+                                                const BackwardOptions& options,
                                                 bool captures) {
   auto c = std::make_shared<Context>(forward);
-  c->grad_enabled = create_graph;
+  c->grad_enabled = options.create_graph;
   c->captures_gradients = captures;
+  c->retains_graph = options.retain_graph;
   c->phase = Phase::backward;
   c->deadline = caller.deadline;
   c->abort = caller.abort;
@@ -246,7 +247,8 @@ void Engine::run_node(Node& node, Lane& lane) {
     state = &nodes_.at(&node);
     wait_for(lock, *state, lane);
   }
-  const ContextScope scope(backward_context(*node.context, *caller_, options_.create_graph, !captures_.empty()));
+  const ContextScope scope(
+      backward_context(*node.context, *caller_, options_, !captures_.empty()));
   std::vector<Tensor> dys = take_gradients(node, *state);
   const bool any = std::ranges::any_of(dys, &Tensor::defined);
   Gradients gradients;

@@ -56,17 +56,22 @@ autograd::Gradients backward(ReplicaSet& set,
                "reaches every replica");
   TANDEM_CHECK(!std::ranges::all_of(tapes->outputs, &std::vector<Tensor>::empty),
                "DataParallel: the replicas' tapes of this dp(x) were released by an earlier "
-               "backward; call dp(x) again (retain_graph does not keep them)");
-  set.backward(rows, [tapes, places, dys](const Replica& r) {
+               "backward, which failed; call dp(x) again");
+  const bool retain = context().retains_graph;
+  set.backward(rows, [tapes, places, dys, retain](const Replica& r) {
     const auto at = static_cast<std::size_t>(r.index);
+    for (ReplicaTapes::Input& input : tapes->inputs) {
+      if (input.parts[at].defined()) input.parts[at].set_grad({});  // an earlier backward's
+    }
     std::vector<Tensor> roots, gradients;
     for (std::size_t k = 0; k < dys.size(); ++k) {
-      if (!dys[k].defined() || !tapes->outputs[at][k].requires_grad()) continue;
-      roots.push_back(std::move(tapes->outputs[at][k]));
+      const Tensor& output = tapes->outputs[at][k];
+      if (!dys[k].defined() || !output.requires_grad()) continue;
+      roots.push_back(output);
       gradients.push_back(part_of(dys[k], places[k], at, r.device));
     }
-    tapes->outputs[at].clear();
-    if (!roots.empty()) autograd::backward(roots, gradients);
+    if (!retain) tapes->outputs[at].clear();
+    if (!roots.empty()) autograd::backward(roots, gradients, {.retain_graph = retain});
   });
   autograd::Gradients result(inputs);
   for (std::size_t i = 0; i < tapes->inputs.size(); ++i)

@@ -58,6 +58,7 @@ struct ForwardFrame {
 struct Context {
   bool grad_enabled = true;
   bool captures_gradients = false;  ///< in a backward: for autograd::grad, not for the leaves
+  bool retains_graph = false;       ///< in a backward: the tape stays for another one
   Phase phase = Phase::none;
   Category category = Category::activation;  ///< of new tensors
   int replica = 0;                           ///< index of the device in its group
