@@ -6,6 +6,7 @@
 //
 // Run with --benchmark_out=FILE --benchmark_out_format=json for JSON.
 
+#include "tandem/autograd/autograd.hpp"
 #include "tandem/ops/pool.hpp"
 #include "tandem/tensor/factories.hpp"
 
@@ -14,9 +15,12 @@
 namespace tandem::bench {
 namespace {
 
+MemoryFormat format_of(const benchmark::State& state) {
+  return static_cast<MemoryFormat>(state.range(2));
+}
+
 Tensor input(const benchmark::State& state) {
-  const auto format = static_cast<MemoryFormat>(state.range(2));
-  return randn({128, state.range(0), state.range(1), state.range(1)}).contiguous(format);
+  return randn({128, state.range(0), state.range(1), state.range(1)}, {.format = format_of(state)});
 }
 
 void BM_MaxPool2d(benchmark::State& state) {
@@ -37,6 +41,41 @@ void BM_AvgPool2d(benchmark::State& state) {
   count_bytes(state, 1.25 * static_cast<double>(x.nbytes()));
 }
 
+/// Backward: reads dy (and for maxima their indices), writes dx.
+template <class Pool>
+void run_backward(benchmark::State& state, Pool pool, double nbytes_of_x) {
+  const Setting setting(KernelPath::fastest, static_cast<int>(state.range(3)));
+  const autograd::EnableGrad on;
+  const Tensor x = input(state).requires_grad_();
+  const Tensor y = pool(x), dy = randn(y.shape()).contiguous(format_of(state));
+  const auto grad = [](const Tensor& of, const Tensor& at, const Tensor& seed) {
+    return autograd::grad({of}, {at}, {seed}, {.retain_graph = true})[0];
+  };
+  const Tensor rows = x.detach().contiguous().requires_grad_();
+  verify(grad(y, x, dy), grad(pool(rows), rows, dy.contiguous()), "pooling's gradient");
+  for (auto _ : state)
+    benchmark::DoNotOptimize(grad(y, x, dy).data());
+  count_bytes(state, nbytes_of_x * static_cast<double>(x.nbytes()));
+}
+
+void BM_MaxPool2dGrad(benchmark::State& state) {
+  run_backward(
+      state,
+      [](const Tensor& x) {
+        return max_pool2d(x, {2, 2});
+      },
+      1.5);
+}
+
+void BM_AvgPool2dGrad(benchmark::State& state) {
+  run_backward(
+      state,
+      [](const Tensor& x) {
+        return avg_pool2d(x, {2, 2});
+      },
+      1.25);
+}
+
 void layers(benchmark::internal::Benchmark* b) {
   b->ArgNames({"channels", "side", "channels_last", "threads"})
       ->UseRealTime()
@@ -49,6 +88,8 @@ void layers(benchmark::internal::Benchmark* b) {
 
 BENCHMARK(BM_MaxPool2d)->Apply(layers);
 BENCHMARK(BM_AvgPool2d)->Apply(layers);
+BENCHMARK(BM_MaxPool2dGrad)->Apply(layers);
+BENCHMARK(BM_AvgPool2dGrad)->Apply(layers);
 
 }  // namespace
 }  // namespace tandem::bench

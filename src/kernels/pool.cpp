@@ -7,9 +7,10 @@
 #include <limits>
 
 #include "kernels/for_each.hpp"
+#include "kernels/pool_plane.hpp"
 
-// Loops run over a window's positions outside and channels inside, so that they are vectors where
-// channels lie next to each other.
+// Loops run over a window's positions outside and channels inside: vectors of channels. Where there
+// is one channel, pool_plane.cpp takes over.
 namespace tandem::kernels {
 namespace {
 
@@ -54,18 +55,16 @@ void for_window(const Pooling& p, const Window& row, const Window& column, F f) 
   }
 }
 
-/// @tparam kFixed  lanes, where they are known to the compiler; 0: `lanes`.
-template <std::int64_t kFixed, class T>
+template <class T>
 void max_of_window(const Pooling& p,
                    const Window& row,
                    const Window& column,
                    const T* x,
                    T* y,
                    std::int32_t* index,
-                   std::int64_t lanes) {
-  const std::int64_t n = kFixed > 0 ? kFixed : lanes;
-  T best[kFixed > 0 ? kFixed : kLanes];
-  std::int32_t at[kFixed > 0 ? kFixed : kLanes];
+                   std::int64_t n) {
+  T best[kLanes];
+  std::int32_t at[kLanes];
   std::fill_n(best, n, -std::numeric_limits<T>::infinity());
   std::fill_n(at, n, static_cast<std::int32_t>(row.begin * p.w + column.begin));
   for_window(p, row, column, [&](std::int64_t position) {
@@ -108,13 +107,6 @@ void scatter_max(
   if (!p.tiles) zero(s, g, dx);
   for_pixels(
       s, g, [&](std::int64_t out, std::int64_t image, const Window& row, const Window& column) {
-        if (p.channels == 1) {
-          T& to = dx[image + index[out]];
-          if (p.tiles)
-            for_window(p, row, column, [&](std::int64_t position) { dx[image + position] = T(0); });
-          to += dy[out];
-          return;
-        }
         for_window(p, row, column, [&](std::int64_t position) {
           T* const to = dx + image + position * p.channels;
           const auto here = static_cast<std::int32_t>(position);
@@ -134,28 +126,19 @@ void scatter_max(
 
 void max_pool(
     const HostStream& s, const Pooling& p, const View& x, const View& y, const View& index) {
+  if (p.channels == 1) return plane::max_pool(s, p, x, y, index);
   with_float(x.dtype, [&]<class T>() {
     for_pixels(s,
                Geometry{p},
                [&](std::int64_t out, std::int64_t image, const Window& row, const Window& column) {
-                 if (p.channels == 1) {
-                   max_of_window<1>(p,
-                                    row,
-                                    column,
-                                    x.as<T>() + image,
-                                    y.as<T>() + out,
-                                    index.as<std::int32_t>() + out,
-                                    1);
-                   return;
-                 }
                  for (std::int64_t c = 0; c < p.channels; c += kLanes) {
-                   max_of_window<0>(p,
-                                    row,
-                                    column,
-                                    x.as<T>() + image + c,
-                                    y.as<T>() + out + c,
-                                    index.as<std::int32_t>() + out + c,
-                                    std::min(kLanes, p.channels - c));
+                   max_of_window(p,
+                                 row,
+                                 column,
+                                 x.as<T>() + image + c,
+                                 y.as<T>() + out + c,
+                                 index.as<std::int32_t>() + out + c,
+                                 std::min(kLanes, p.channels - c));
                  }
                });
   });
@@ -163,6 +146,7 @@ void max_pool(
 
 void max_pool_scatter(
     const HostStream& s, const Pooling& p, const View& dy, const View& index, const View& dx) {
+  if (p.channels == 1) return plane::max_pool_scatter(s, p, dy, index, dx);
   with_float(dx.dtype, [&]<class T>() {
     scatter_max(s, Geometry{p}, dy.as<T>(), index.as<std::int32_t>(), dx.as<T>());
   });
@@ -170,6 +154,7 @@ void max_pool_scatter(
 
 void max_pool_gather(
     const HostStream& s, const Pooling& p, const View& x, const View& index, const View& y) {
+  if (p.channels == 1) return plane::max_pool_gather(s, p, x, index, y);
   with_float(x.dtype, [&]<class T>() {
     const T* const from = x.as<T>();
     const std::int32_t* const at = index.as<std::int32_t>();
@@ -183,6 +168,7 @@ void max_pool_gather(
 }
 
 void avg_pool(const HostStream& s, const Pooling& p, const View& x, const View& y) {
+  if (p.channels == 1) return plane::avg_pool(s, p, x, y);
   with_float(x.dtype, [&]<class T>() {
     const T* const from = x.as<T>();
     T* const to = y.as<T>();
@@ -203,6 +189,7 @@ void avg_pool(const HostStream& s, const Pooling& p, const View& x, const View& 
 }
 
 void avg_pool_grad(const HostStream& s, const Pooling& p, const View& dy, const View& dx) {
+  if (p.channels == 1) return plane::avg_pool_grad(s, p, dy, dx);
   with_float(dx.dtype, [&]<class T>() {
     const T* const from = dy.as<T>();
     T* const to = dx.as<T>();

@@ -18,6 +18,15 @@ struct Window {
   std::int64_t count = 0;  ///< what an average divides by, along this axis
 };
 
+/// Windows of output columns that follow each other alike: of one width, at one distance.
+struct ColumnRun {
+  std::int64_t size = 0;    ///< output columns
+  std::int64_t begin = 0;   ///< first input column of the first window
+  std::int64_t stride = 1;  ///< input columns from one window to the next
+  std::int64_t width = 0;
+  std::int64_t count = 0;  ///< as Window's
+};
+
 /// A pooling over the planes of images; windows go over rows and columns separately.
 ///
 /// The data lies as (image, row, column, channel): channels-last tensors as they are, row-major
@@ -25,8 +34,9 @@ struct Window {
 struct Pooling {
   std::int64_t images = 0, channels = 1;
   std::int64_t h = 0, w = 0;
-  std::vector<Window> rows, columns;  ///< one per output row and column
-  bool tiles = false;                 ///< every input position is in exactly one window
+  std::vector<Window> rows, columns;        ///< one per output row and column
+  std::vector<ColumnRun> column_runs = {};  ///< `columns` once more, where there is one channel
+  bool tiles = false;                       ///< every input position is in exactly one window
 
   std::int64_t pixels() const noexcept {
     return images * static_cast<std::int64_t>(rows.size() * columns.size());

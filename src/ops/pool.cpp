@@ -105,6 +105,24 @@ bool covers(const std::vector<Window>& windows, std::int64_t size) {
   return at == size;
 }
 
+/// The windows as the longest runs that are alike.
+std::vector<kernels::ColumnRun> runs_of(const std::vector<Window>& columns) {
+  std::vector<kernels::ColumnRun> runs;
+  for (const Window& w : columns) {
+    const std::int64_t width = w.end - w.begin;
+    if (!runs.empty() && runs.back().width == width && runs.back().count == w.count) {
+      kernels::ColumnRun& run = runs.back();
+      if (run.size == 1) run.stride = w.begin - run.begin;
+      if (run.stride > 0 && w.begin == run.begin + run.size * run.stride) {
+        ++run.size;
+        continue;
+      }
+    }
+    runs.push_back({.size = 1, .begin = w.begin, .width = width, .count = w.count});
+  }
+  return runs;
+}
+
 Pool make_pool(const Tensor& x, std::vector<Window> rows, std::vector<Window> columns) {
   Pool pool;
   const Shape& s = x.shape();
@@ -115,14 +133,16 @@ Pool make_pool(const Tensor& x, std::vector<Window> rows, std::vector<Window> co
               static_cast<std::int64_t>(columns.size())};
   pool.format = format_of(x);
   const bool last = pool.format == MemoryFormat::channels_last;
-  const bool tiles = last && covers(rows, s[2]) && covers(columns, s[3]);
+  const std::int64_t channels = last ? s[1] : 1;
+  const bool tiles = covers(rows, s[2]) && covers(columns, s[3]);
   pool.pooling = {.images = last ? s[0] : s[0] * s[1],
-                  .channels = last ? s[1] : 1,
+                  .channels = channels,
                   .h = s[2],
                   .w = s[3],
                   .rows = std::move(rows),
                   .columns = std::move(columns),
                   .tiles = tiles};
+  if (channels == 1) pool.pooling.column_runs = runs_of(pool.pooling.columns);
   return pool;
 }
 

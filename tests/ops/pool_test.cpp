@@ -4,9 +4,11 @@
 #include "tandem/ops/pool.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <ostream>
 #include <tuple>
 #include <vector>
@@ -18,6 +20,8 @@
 #include "tandem/core/error.hpp"
 #include "tandem/ops/elementwise.hpp"
 #include "tandem/runtime/context.hpp"
+#include "tandem/runtime/runtime.hpp"
+#include "tandem/tensor/factories.hpp"
 
 #include "ops/compare.hpp"
 #include "thrown_text.hpp"
@@ -232,6 +236,52 @@ TEST(Pool, ErrorsNameShapesAndRemedy) {
                 max_pool2d(ones({1, 1, 4, 4}, {.dtype = DType::i64}), {2, 2});
               }),
               HasSubstr("i64"));
+}
+
+std::vector<std::uint32_t> bits(const Tensor& x) {
+  std::vector<std::uint32_t> all;
+  for (const float v : x.contiguous().to_host<float>())
+    all.push_back(std::bit_cast<std::uint32_t>(v));
+  return all;
+}
+
+/// What pooling gives for x, bit by bit.
+std::map<std::string, std::vector<std::uint32_t>> pooled(const Tensor& x_,
+                                                         Pair kernel,
+                                                         const Pool2dOptions& options) {
+  const Tensor x = x_.detach().requires_grad_();
+  const auto [most, index] = max_pool2d_with_indices(x, kernel, options);
+  const Tensor mean = avg_pool2d(x, kernel, options);
+  manual_seed(3);
+  const Tensor dy = randn(most.shape());
+  const auto gradient = [&](const Tensor& y) { return bits(autograd::grad({y}, {x}, {dy})[0]); };
+  return {{"maximum", bits(most)},
+          {"index", bits(index.to(DType::f32))},
+          {"mean", bits(mean)},
+          {"gradient of the maximum", gradient(most)},
+          {"gradient of the mean", gradient(mean)}};
+}
+
+// Rows that are and are no multiples of a vector; windows narrower, as wide as and wider than
+// their distance.
+TEST(PoolTest, BothFormatsGiveTheSameBits) {
+  manual_seed(2);
+  for (const std::int64_t width : {5, 16, 33}) {
+    Tensor x = randint(-4, 4, {2, 3, 6, width}).to(DType::f32) * 0.1;  // many ties
+    for (const std::int64_t at : {0, 7, 40, 41})
+      x.flatten().narrow(0, at, 1).fill_(NAN);
+    const Tensor last = x.contiguous(MemoryFormat::channels_last);
+    for (const std::int64_t k : {1, 2, 3, 5}) {
+      for (const std::int64_t stride : {1, 2, 3}) {
+        const Pool2dOptions options{.stride = Pair{stride, stride}, .padding = {k / 2, k / 2}};
+        const auto expected = pooled(last, {k, k}, options);
+        for (const auto& [name, values] : pooled(x, {k, k}, options)) {
+          EXPECT_TRUE(values == expected.at(name))
+              << name << ": " << width << " columns, kernel " << k << ", stride " << stride;
+        }
+      }
+    }
+  }
 }
 
 }  // namespace
