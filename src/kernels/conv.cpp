@@ -8,13 +8,14 @@
 #include <type_traits>
 
 #include "tandem/config.hpp"
-#include "tandem/runtime/buffer.hpp"
 
+#include "kernels/conv_direct.hpp"
 #include "kernels/copy.hpp"
 #include "kernels/for_each.hpp"
 #include "kernels/gemm.hpp"
 #include "kernels/im2col.hpp"
 #include "kernels/onednn/fast_path.hpp"
+#include "kernels/workspace.hpp"
 
 // Convolution as GEMM over patches (im2col), a block of output rows at a time, so that the patches
 // stay in the cache. Symbols as in im2col.hpp.
@@ -176,10 +177,14 @@ bool is_channels_last(const View& x) {
                        {x.strides[0], x.strides[2], x.strides[3], x.strides[1]});
 }
 
+bool is_row_major(const View& x, const View& y) {
+  return x.contiguous() && y.contiguous();
+}
+
 /// Calls f(kernel) with the native kernel of x's and y's layout.
 template <class T, class F>
 void with_layout(const HostStream& s, const ConvSize& z, const View& x, const View& y, F f) {
-  if (x.contiguous() && y.contiguous())
+  if (is_row_major(x, y))
     f(Native<T, ChannelsFirst>{s, z});
   else
     f(Native<T, ChannelsLast>{s, z});
@@ -191,15 +196,6 @@ View patch_order(const ConvSize& z, void* data, DType t) {
   return {data, t, {z.o, cg, z.kh, z.kw}, {z.patch(), 1, z.kw * cg, cg}};
 }
 
-/// Elements of workspace with T's size, from the device's allocator.
-template <class T>
-struct Workspace {
-  Buffer buffer;
-  Workspace(const HostStream& s, std::int64_t elements)
-      : buffer(s.device, static_cast<std::size_t>(elements) * sizeof(T), Category::workspace) {}
-  T* data() const { return static_cast<T*>(buffer.data()); }
-};
-
 template <class T>
 void native_forward(const HostStream& s,
                     const ConvSize& z,
@@ -207,6 +203,7 @@ void native_forward(const HostStream& s,
                     const View& w,
                     const View& bias,
                     const View& y) {
+  if (!is_row_major(x, y) && is_direct<T>(z)) return direct_forward<T>(s, z, x, w, bias, y);
   with_layout<T>(s, z, x, y, [&](const auto& native) {
     const std::int64_t weights = native.kLast ? w.numel() : 0;
     const Workspace<T> workspace(s, weights + s.threads * native.block_elements());
@@ -222,6 +219,7 @@ void native_forward(const HostStream& s,
 template <class T>
 void native_input_grad(
     const HostStream& s, const ConvSize& z, const View& dy, const View& w, const View& dx) {
+  if (!is_row_major(dx, dy) && is_direct<T>(z)) return direct_input_grad<T>(s, z, dy, w, dx);
   with_layout<T>(s, z, dx, dy, [&](const auto& native) {
     const std::int64_t weights = native.kLast ? w.numel() : 0;
     const Workspace<T> workspace(s, weights + s.threads * native.block_elements());
@@ -240,6 +238,7 @@ void native_weight_grad(const HostStream& s,
                         const View& x,
                         const View& dw,
                         const View& dbias) {
+  if (!is_row_major(x, dy) && is_direct<T>(z)) return direct_weight_grad<T>(s, z, dy, x, dw, dbias);
   with_layout<T>(s, z, x, dy, [&](const auto& native) {
     const std::int64_t sums = dw.numel() + z.o, part = sums + native.block_elements();
     const std::int64_t tiles =

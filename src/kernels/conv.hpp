@@ -31,8 +31,9 @@ struct ConvSize {
 
 // x (n, c, h, w) and y, dy (n, o, oh, ow) are dense, both channels-last or both row-major; weights
 // (o, c / groups, kh, kw) and bias (o) are dense row-major. Workspace comes from the device's
-// allocator. f32 with channels-last runs through oneDNN where it is there, else all is im2col and
-// GEMM.
+// allocator. f32 with channels-last runs through oneDNN where it is there; else channels-last goes
+// direct (conv_direct.hpp) where that is faster, and
+// all else is im2col and GEMM.
 
 /// y = conv(x, weight) + bias. @param bias  null data: none.
 void conv2d(const HostStream& s,

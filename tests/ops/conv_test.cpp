@@ -65,6 +65,11 @@ const Case kDepthwise{{2, 6, 5, 5}, {6, 1, 3, 3}, {.padding = {1, 1}, .groups = 
 const Case kOneChannel{{2, 1, 9, 9}, {1, 1, 3, 3}, {.stride = {3, 2}, .padding = {0, 1}}};
 const Case kDilated{
     {1, 16, 12, 12}, {32, 16, 3, 3}, {.stride = {2, 2}, .padding = {1, 1}, .dilation = {2, 2}}};
+// Output channels that are whole vectors, in odd numbers too: channels-last goes without im2col.
+// The rows of an image come in chunks of unequal length; threads cut it in between.
+const Case kDirect{{3, 3, 13, 11}, {48, 3, 5, 3}, {.padding = {2, 1}}};
+const Case kDirectStrided{
+    {3, 5, 17, 12}, {16, 5, 3, 4}, {.stride = {2, 3}, .padding = {1, 3}, .dilation = {1, 2}}};
 
 /// Calls f(index of y, of x, of weight) for each product of the convolution: the definition, as a
 /// serial loop.
@@ -128,14 +133,21 @@ TEST_P(Conv2dTest, FollowsTheDefinition) {
   EXPECT_TRUE(y.is_contiguous(format)) << "the result keeps x's memory format";
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Cases,
-    Conv2dTest,
-    Combine(Values(kPlain, kUneven, kGrouped, kPointwise, kDepthwise, kOneChannel, kDilated),
-            Values(DType::f32, DType::f64),
-            Values(MemoryFormat::contiguous, MemoryFormat::channels_last),
-            Values(KernelPath::native, KernelPath::fastest),
-            Values(1, 2)));
+INSTANTIATE_TEST_SUITE_P(Cases,
+                         Conv2dTest,
+                         Combine(Values(kPlain,
+                                        kUneven,
+                                        kGrouped,
+                                        kPointwise,
+                                        kDepthwise,
+                                        kOneChannel,
+                                        kDilated,
+                                        kDirect,
+                                        kDirectStrided),
+                                 Values(DType::f32, DType::f64),
+                                 Values(MemoryFormat::contiguous, MemoryFormat::channels_last),
+                                 Values(KernelPath::native, KernelPath::fastest),
+                                 Values(1, 2)));
 
 TEST(Conv2d, OneDnnIsTheNativePathWithinRounding) {
   if (!has_onednn) GTEST_SKIP() << "built without oneDNN";

@@ -1,0 +1,22 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tandem/runtime/buffer.hpp"
+#include "tandem/runtime/stream.hpp"
+
+namespace tandem::kernels {
+
+/// Elements of workspace with T's size, from the device's allocator.
+template <class T>
+struct Workspace {
+  Buffer buffer;
+  Workspace(const HostStream& s, std::int64_t elements)
+      : buffer(s.device, static_cast<std::size_t>(elements) * sizeof(T), Category::workspace) {}
+  T* data() const { return static_cast<T*>(buffer.data()); }
+};
+
+}  // namespace tandem::kernels
