@@ -9,12 +9,15 @@ if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
 endif()
 
 function(tandem_compile_options target)
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor)
+  target_compile_options(${target} PRIVATE
+    $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor>
+    $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>)
   if(TANDEM_WERROR)
-    target_compile_options(${target} PRIVATE -Werror)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
   endif()
   if(TANDEM_SANITIZE)
-    target_compile_options(${target} PRIVATE -fsanitize=${TANDEM_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    target_compile_options(${target} PRIVATE
+      $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${TANDEM_SANITIZE};-fno-omit-frame-pointer;-fno-sanitize-recover=all>)
     target_link_options(${target} PRIVATE -fsanitize=${TANDEM_SANITIZE})
   endif()
 endfunction()
@@ -22,8 +25,12 @@ endfunction()
 # For the library alone. Without contraction a kernel gives the same bits in the body and in the tail
 # of a vector loop, inlined or not, in every build type; GEMM and convolution have FMA in their libraries.
 function(tandem_kernel_options target)
-  target_compile_options(${target} PRIVATE -ffp-contract=off)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
   if(TANDEM_MARCH)
-    target_compile_options(${target} PRIVATE -march=${TANDEM_MARCH})
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-march=${TANDEM_MARCH}>)
   endif()
+  # The dialect by its flag: CMake 3.25 does not know that nvcc has C++20. Functors call constexpr
+  # functions of the standard library.
+  target_compile_options(${target} PRIVATE
+    $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20;--expt-relaxed-constexpr>)
 endfunction()

@@ -11,7 +11,14 @@ mark_as_advanced(TANDEM_RANDOM123_INCLUDE TANDEM_XXHASH_INCLUDE)
 
 set(TANDEM_HAS_CUDA false)
 if(TANDEM_CUDA)
-  message(FATAL_ERROR "tandem ${PROJECT_VERSION} has no CUDA backend yet; configure with -DTANDEM_CUDA=OFF")
+  find_package(CUDAToolkit 12.8 REQUIRED)
+  set(TANDEM_HAS_CUDA true)
+  if(NOT TANDEM_CUDA_STAND_IN)  # the tests' stand-in needs the toolkit's headers alone
+    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+      set(CMAKE_CUDA_ARCHITECTURES 80 90)
+    endif()
+    enable_language(CUDA)
+  endif()
 endif()
 set(TANDEM_HAS_ONEDNN false)
 if(TANDEM_ONEDNN)
@@ -25,10 +32,18 @@ if(TANDEM_OPENMP)
 endif()
 
 # Thrust: the toolkit's CCCL or Debian's libthrust-dev, never both in one build.
-find_path(TANDEM_THRUST_INCLUDE NAMES thrust/version.h PATHS /usr/include NO_DEFAULT_PATH)
-mark_as_advanced(TANDEM_THRUST_INCLUDE)
-if(NOT TANDEM_THRUST_INCLUDE)
-  message(FATAL_ERROR "tandem needs Thrust (Debian: libthrust-dev); run scripts/setup")
+if(TANDEM_CUDA)
+  find_path(TANDEM_CCCL_INCLUDE NAMES thrust/version.h PATHS ${CUDAToolkit_INCLUDE_DIRS}
+            PATH_SUFFIXES cccl NO_DEFAULT_PATH REQUIRED)
+  mark_as_advanced(TANDEM_CCCL_INCLUDE)
+  set(TANDEM_THRUST "${TANDEM_CCCL_INCLUDE}")
+else()
+  find_path(TANDEM_THRUST_INCLUDE NAMES thrust/version.h PATHS /usr/include NO_DEFAULT_PATH)
+  mark_as_advanced(TANDEM_THRUST_INCLUDE)
+  set(TANDEM_THRUST "${TANDEM_THRUST_INCLUDE}")
+  if(NOT TANDEM_THRUST_INCLUDE)
+    message(FATAL_ERROR "tandem needs Thrust (Debian: libthrust-dev); run scripts/setup")
+  endif()
 endif()
 
 # All of them PRIVATE: no public header shows one. A static library hands its libraries on to the
@@ -36,10 +51,15 @@ endif()
 # headers alone only the folder is taken, so that it ends with our own build.
 function(tandem_link_dependencies target)
   target_include_directories(${target} SYSTEM PRIVATE
-    "${TANDEM_RANDOM123_INCLUDE}" "${TANDEM_THRUST_INCLUDE}" "${TANDEM_XXHASH_INCLUDE}"
+    "${TANDEM_RANDOM123_INCLUDE}" "${TANDEM_THRUST}" "${TANDEM_XXHASH_INCLUDE}"
     $<TARGET_PROPERTY:nlohmann_json::nlohmann_json,INTERFACE_INCLUDE_DIRECTORIES>)
   target_link_libraries(${target} PRIVATE
     Threads::Threads OpenBLASPthread::OpenBLASPthread TBB::tbb ZLIB::ZLIB)
+  if(TANDEM_CUDA AND NOT TANDEM_CUDA_STAND_IN)
+    target_link_libraries(${target} PRIVATE CUDA::cudart CUDA::cublasLt)
+  elseif(TANDEM_CUDA)
+    target_include_directories(${target} SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  endif()
   if(TANDEM_ONEDNN)
     target_link_libraries(${target} PRIVATE DNNL::dnnl)
   endif()

@@ -29,25 +29,40 @@ Work work_of(const Collective& c, AccessList accesses) {
   return {.kind = Work::Kind::custom, .name = name(c.kind), .dtype = dtype, .accesses = accesses};
 }
 
+/// The work of `stream` so far.
+std::shared_ptr<const Event> recorded(const Stream& stream) {
+  auto event = std::make_shared<Event>();
+  event->record(stream);
+  return event;
+}
+
 class LocalPending final : public Handle::Pending {
  public:
   LocalPending(std::shared_ptr<LocalGroup> group, int rank, Collective collective)
       : group_(std::move(group)), rank_(rank), collective_(std::move(collective)) {
     const Work work = work_of(collective_, accesses({collective_.input}, {}));
-    dispatch(stream(), work, [&](HostStream&) {
-      operation_ = group_->arrive(rank_, signature_of(collective_), part_of(collective_));
+    dispatch(stream(), work, [&](auto&) {
+      Part part = part_of(collective_);
+      if (group_->on_gpus()) part.ready = recorded(stream());
+      operation_ = group_->arrive(rank_, signature_of(collective_), std::move(part));
     });
   }
   ~LocalPending() override {
-    if (operation_ != nullptr) group_->leave(*operation_, rank_);
+    if (operation_ == nullptr) return;
+    group_->leave(*operation_, rank_);
+    try {
+      follow();
+    } catch (...) {  // the GPU is lost: nobody reads the memory that this would have kept
+    }
   }
   LocalPending(const LocalPending&) = delete;
   LocalPending& operator=(const LocalPending&) = delete;
 
   void wait() override {
     const Tensor output = written(collective_, rank_);
-    dispatch(stream(), work_of(collective_, accesses({}, {output})), [&](HostStream&) {
+    dispatch(stream(), work_of(collective_, accesses({}, {output})), [&](auto&) {
       group_->wait(*operation_, rank_);
+      follow();
     });
     if (!output.defined()) return;
     const Plan& plan = operation_->plan;
@@ -61,6 +76,13 @@ class LocalPending final : public Handle::Pending {
   }
 
  private:
+  /// On GPUs the work is queued when the operation is complete: what this rank does next comes
+  /// after it.
+  void follow() const {
+    if (operation_->state.load(std::memory_order_acquire) != Operation::State::complete) return;
+    for (const auto& ended : operation_->ended)
+      ended->wait(stream(), name(collective_.kind));
+  }
   Stream& stream() const { return logical_device(group_->device(rank_)).stream(); }
 
   std::shared_ptr<LocalGroup> group_;
@@ -114,6 +136,12 @@ std::vector<std::unique_ptr<Communicator>> make_local(std::span<const Device> de
                  "make_local: ",
                  *d,
                  " is listed twice; each rank has a device of its own");
+    TANDEM_CHECK(d->type == devices.front().type,
+                 "make_local: ",
+                 devices.front(),
+                 " and ",
+                 *d,
+                 " are of two kinds; use cpu devices alone, or cuda devices alone");
   }
   const auto group = std::make_shared<LocalGroup>(
       std::vector<Device>(devices.begin(), devices.end()), options.timeout);

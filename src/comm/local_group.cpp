@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "tandem/config.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/context.hpp"
 
@@ -58,7 +59,9 @@ std::shared_ptr<Operation> LocalGroup::arrive(int rank,
     last = ++op->arrived == size();
     if (last) begin(*op);
   }
-  if (last) {
+  if (last && on_gpus()) {
+    queue(*op);
+  } else if (last) {
     // A single slice is done here before anyone could wake up to help.
     if (op->plan.slices != 1) wake(*op);
     work(*op);
@@ -131,6 +134,23 @@ void LocalGroup::work(Operation& op) noexcept {
   }
 }
 
+// By the rank that came last, for all: kernels and copies do not wait for each other's threads.
+void LocalGroup::queue(Operation& op) {
+  if (op.state.load() != State::running) return;
+  try {
+    if constexpr (has_cuda) queue_on_gpus(*this, op);
+    op.state.store(State::complete);
+  } catch (const std::exception& e) {
+    const std::scoped_lock lock(mutex_);
+    fail(Failure::Kind::aborted, op.title() + " failed: " + e.what());
+    op.failure = failure_;
+    op.state.store(State::failed);
+    op.changed.notify_all();
+    throw;
+  }
+  wake(op);
+}
+
 // The state was stored before, and a rank that parks counts itself before it looks at the state,
 // both sequentially consistent: either it is seen here, or it sees the new state.
 void LocalGroup::wake(Operation& op) noexcept {
@@ -156,7 +176,7 @@ void LocalGroup::wait(Operation& op, int rank) {
     const State seen = op.state.load(std::memory_order_acquire);
     if (seen == State::complete) return;
     if (seen == State::failed) op.failure->raise(op.title());
-    if (seen == State::running) work(op);
+    if (seen == State::running && !on_gpus()) work(op);
     const auto changed = [&] { return op.state.load(std::memory_order_acquire) != seen; };
     for (const auto end = Clock::now() + kSpin; !changed() && Clock::now() < end;)
       std::this_thread::yield();
@@ -207,7 +227,7 @@ void LocalGroup::leave(Operation& op, int rank) noexcept {
     }
   }
   while (op.state.load(std::memory_order_acquire) == State::running) {
-    work(op);
+    if (!on_gpus()) work(op);  // else the rank that came last is queueing it
     std::this_thread::yield();
   }
 }

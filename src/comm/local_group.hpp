@@ -46,6 +46,8 @@ struct Operation {
   std::vector<Part> parts;                 ///< by rank; fixed from `running` on
   std::shared_ptr<const Failure> failure;  ///< set before `failed`
   Plan plan;
+  std::vector<std::shared_ptr<const Event>> ended;  ///< on GPUs, by rank: its share of the work is
+                                                    ///< done; fixed from `complete` on
 
   std::atomic<State> state{State::gathering};
   std::atomic<std::int64_t> claimed{0};
@@ -62,6 +64,7 @@ class LocalGroup {
   LocalGroup(std::vector<Device> devices, std::chrono::milliseconds timeout);
 
   int size() const noexcept { return static_cast<int>(devices_.size()); }
+  bool on_gpus() const noexcept { return devices_.front().type == DeviceType::cuda; }
   Device device(int rank) const noexcept { return devices_[static_cast<std::size_t>(rank)]; }
 
   /// Registers a rank's part in its next collective; the last to come does the work that is left to
@@ -87,6 +90,7 @@ class LocalGroup {
   void begin(Operation& op);
   void fail(Failure::Kind kind, const std::string& text);
   void work(Operation& op) noexcept;
+  void queue(Operation& op);
   void wake(Operation& op) noexcept;
   void park(Operation& op, Operation::State seen, Clock::time_point deadline);
   void check_patience(Operation& op, int rank, Clock::time_point deadline);
@@ -101,5 +105,11 @@ class LocalGroup {
   std::vector<std::int64_t> reached_;               // collectives that a rank has come to
   std::shared_ptr<const Failure> failure_;          // null while the group is usable
 };
+
+/// Queues all of an operation's work on the side streams of the ranks' GPUs, after what is there
+/// already and the parts' events; sets `ended`. Waits for nothing but staging.
+///
+/// @throws DeviceError, OutOfMemory  part of it may be queued then.
+void queue_on_gpus(const LocalGroup& group, Operation& op);
 
 }  // namespace tandem::comm

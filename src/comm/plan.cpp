@@ -8,8 +8,6 @@
 
 #include "tandem/core/check.hpp"
 
-#include "kernels/sum_ranks.hpp"
-
 namespace tandem::comm {
 namespace {
 
@@ -20,20 +18,6 @@ constexpr std::int64_t kSliceBytes = 64 * 1024;
 
 std::int64_t slice_count(const Signature& s) noexcept {
   return kSliceBytes / static_cast<std::int64_t>(itemsize(s.dtype));
-}
-
-kernels::Reduction reduction_of(ReduceOp op) noexcept {
-  switch (op) {
-    case ReduceOp::avg:
-      return kernels::Reduction::avg;
-    case ReduceOp::min:
-      return kernels::Reduction::min;
-    case ReduceOp::max:
-      return kernels::Reduction::max;
-    case ReduceOp::sum:
-      break;
-  }
-  return kernels::Reduction::sum;
 }
 
 const void* after(const void* p, std::int64_t count, DType dtype) noexcept {
@@ -90,22 +74,22 @@ Piece cut_piece(const Signature& s,
   const std::size_t root = static_cast<std::size_t>(std::max(s.root, 0));
   switch (s.kind) {
     case Kind::gather:
-      piece.sources = {parts[r].input};
-      piece.targets = {after(parts[root].output, offset, s.dtype)};
+      piece.add_source(r, parts[r].input);
+      piece.add_target(root, after(parts[root].output, offset, s.dtype));
       break;
     case Kind::scatter:
-      piece.sources = {after(parts[root].input, offset, s.dtype)};
-      piece.targets = {parts[r].output};
+      piece.add_source(root, after(parts[root].input, offset, s.dtype));
+      piece.add_target(r, parts[r].output);
       break;
     case Kind::all_gather:
-      piece.sources = {parts[r].input};
-      for (const Part& p : parts)
-        piece.targets.push_back(after(p.output, offset, s.dtype));
+      piece.add_source(r, parts[r].input);
+      for (std::size_t to = 0; to < parts.size(); ++to)
+        piece.add_target(to, after(parts[to].output, offset, s.dtype));
       break;
     default:  // reduce_scatter
-      for (const Part& p : parts)
-        piece.sources.push_back(after(p.input, offset, s.dtype));
-      piece.targets = {parts[r].output};
+      for (std::size_t from = 0; from < parts.size(); ++from)
+        piece.add_source(from, after(parts[from].input, offset, s.dtype));
+      piece.add_target(r, parts[r].output);
   }
   return piece;
 }
@@ -116,19 +100,34 @@ Piece whole_piece(const Signature& s, std::span<const Part> parts) {
   piece.count = s.count;
   for (std::size_t r = 0; r < parts.size(); ++r) {
     const bool is_root = static_cast<int>(r) == s.root;
-    if (s.kind != Kind::broadcast || is_root) piece.sources.push_back(parts[r].input);
+    if (s.kind != Kind::broadcast || is_root) piece.add_source(r, parts[r].input);
     const bool gets = s.kind == Kind::all_reduce || (s.kind == Kind::reduce) == is_root;
-    if (gets) piece.targets.push_back(parts[r].output);
+    if (gets) piece.add_target(r, parts[r].output);
   }
   return piece;
 }
 
-/// Elements of the even share of rank `r`: they differ by one at most.
-std::int64_t share(std::int64_t count, int r, int size) noexcept {
-  return count / size + (r < count % size ? 1 : 0);
+}  // namespace
+
+kernels::Reduction reduction_of(ReduceOp op) noexcept {
+  switch (op) {
+    case ReduceOp::avg:
+      return kernels::Reduction::avg;
+    case ReduceOp::min:
+      return kernels::Reduction::min;
+    case ReduceOp::max:
+      return kernels::Reduction::max;
+    case ReduceOp::sum:
+      break;
+  }
+  return kernels::Reduction::sum;
 }
 
-}  // namespace
+Share share_of(std::int64_t count, int r, int size) noexcept {
+  const std::int64_t each = count / size, rest = count % size;
+  const std::int64_t begin = r * each + std::min<std::int64_t>(r, rest);
+  return {begin, begin + each + (r < rest ? 1 : 0)};
+}
 
 Signature signature_of(const Collective& c) {
   const Tensor& x = c.input.defined() ? c.input : c.output;
@@ -167,6 +166,16 @@ Part part_of(const Collective& c) {
     part.output_count = c.output.numel();
   }
   return part;
+}
+
+void Piece::add_source(std::size_t rank, const void* data) {
+  sources.push_back(data);
+  source_ranks.push_back(static_cast<int>(rank));
+}
+
+void Piece::add_target(std::size_t rank, void* data) {
+  targets.push_back(data);
+  target_ranks.push_back(static_cast<int>(rank));
 }
 
 Plan make_plan(const Signature& signature, std::span<const Part> parts) {
@@ -221,7 +230,10 @@ std::size_t bytes_between(const Signature& s, std::span<const Part> parts, int f
       count = to == s.root ? s.count : 0;
       break;
     case Kind::all_reduce:
-      count = share(s.count, to, size) + share(s.count, from, size);
+      for (const int r : {to, from}) {
+        const Share share = share_of(s.count, r, size);
+        count += share.end - share.begin;
+      }
       break;
     case Kind::gather:
       count = to == s.root ? parts[source].input_count : 0;

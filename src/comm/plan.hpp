@@ -4,11 +4,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "tandem/comm/communicator.hpp"
+
+#include "kernels/sum_ranks.hpp"
 
 namespace tandem::comm {
 
@@ -34,6 +37,7 @@ struct Part {
   void* output = nullptr;
   std::int64_t input_count = 0;
   std::int64_t output_count = 0;
+  std::shared_ptr<const Event> ready = nullptr;  ///< on a GPU: after it the memory may be used
 };
 Part part_of(const Collective& collective);
 
@@ -41,8 +45,13 @@ Part part_of(const Collective& collective);
 struct Piece {
   std::vector<const void*> sources;
   std::vector<void*> targets;
+  std::vector<int> source_ranks;  ///< whose memory the sources are
+  std::vector<int> target_ranks;
   std::int64_t count = 0;
   std::int64_t first_slice = 0;
+
+  void add_source(std::size_t rank, const void* data);
+  void add_target(std::size_t rank, void* data);
 };
 
 /// The work of a collective, cut into slices that any thread may do in any order.
@@ -57,6 +66,16 @@ struct Plan {
 /// @param parts  by rank.
 /// @throws Desync  the parts of a gather or scatter do not add up to the whole.
 Plan make_plan(const Signature& signature, std::span<const Part> parts);
+
+/// What kernels call a reduction.
+kernels::Reduction reduction_of(ReduceOp op) noexcept;
+
+/// The even share of rank `r` of `count` elements, [begin, end): sizes differ by one at most.
+struct Share {
+  std::int64_t begin;
+  std::int64_t end;
+};
+Share share_of(std::int64_t count, int r, int size) noexcept;
 
 /// Bytes that rank `to` gets from rank `from`: the figures under @cost in communicator.hpp.
 std::size_t bytes_between(const Signature& signature,

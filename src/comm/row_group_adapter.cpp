@@ -14,7 +14,7 @@ namespace tandem::comm {
 
 Tensor RowGroupAdapter::all_reduce_sum(const Tensor& x) {
   const Tensor y = empty(x.shape(), {.dtype = x.dtype(), .device = x.device()});
-  dispatch(x.stream(), make_work(Work::Kind::copy, "all_reduce_sum", {x}, {y}), [&](HostStream& s) {
+  dispatch(x.stream(), make_work(Work::Kind::copy, "all_reduce_sum", {x}, {y}), [&](auto& s) {
     kernels::copy(s, view_of(x), view_of(y));
   });
   comm_.all_reduce(y, ReduceOp::sum);

@@ -9,6 +9,7 @@
 
 #include "tandem/runtime/buffer.hpp"
 
+#include "kernels/batch_norm.inl"
 #include "kernels/for_each.hpp"
 #include "kernels/moments.hpp"
 
@@ -72,14 +73,6 @@ void for_lines(const HostStream& s, const NormLayout& l, F f) {
 }
 
 template <class T, After kAfter>
-T pass(T y, T value) {
-  if constexpr (kAfter == After::relu)
-    return y <= T(0) ? T(0) : value;  // NaN goes through, as in relu
-  else
-    return value;
-}
-
-template <class T, After kAfter>
 void normalize(
     const HostStream& s, const NormLayout& l, const View& x, const Affine& affine, const View& y) {
   const Maps<T> maps(affine, l.channels);
@@ -123,18 +116,6 @@ struct GradientMaps {
     }
   }
 };
-
-/// Whether the statistics came from the batch, so that dx depends on all of it.
-enum class From { batch, constants };
-
-template <class T, After kAfter, From kFrom>
-T gradient_of(T dy, T centred, T scale, T bias, T slope, T offset) {
-  const T g = pass<T, kAfter>(centred * scale + bias, dy) * scale;
-  if constexpr (kFrom == From::batch)
-    return g + centred * slope + offset;
-  else
-    return g;
-}
 
 template <class T, After kAfter, From kFrom>
 void input_grad(const HostStream& s,

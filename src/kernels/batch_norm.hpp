@@ -36,10 +36,21 @@ void batch_moments(const HostStream& s,
                    const NormLayout& layout,
                    const View& x,
                    const View& moments);
+void batch_moments(const CudaStream& s,
+                   const NormLayout& layout,
+                   const View& x,
+                   const View& moments);
 /// Joins the moments of parts, in their order. @param parts  (n, 1 + 2 C), dense.
 void merge_moments(const HostStream& s, const View& parts, const View& moments);
+void merge_moments(const CudaStream& s, const View& parts, const View& moments);
 /// mean, var (biased) and 1 / sqrt(var + eps) in their dtype, from moments.
 void finish_moments(const HostStream& s,
+                    double eps,
+                    const View& moments,
+                    const View& mean,
+                    const View& var,
+                    const View& rstd);
+void finish_moments(const CudaStream& s,
                     double eps,
                     const View& moments,
                     const View& mean,
@@ -52,9 +63,20 @@ void batch_norm(const HostStream& s,
                 const View& x,
                 const Affine& affine,
                 const View& y);
+void batch_norm(const CudaStream& s,
+                const NormLayout& layout,
+                const View& x,
+                const Affine& affine,
+                const View& y);
 /// Per channel in f64: sum of dy, then sum of dy * (x - mean): 2 C numbers. dy counts where `after`
 /// let it through.
 void batch_norm_sums(const HostStream& s,
+                     const NormLayout& layout,
+                     const View& x,
+                     const Affine& affine,
+                     const View& dy,
+                     const View& sums);
+void batch_norm_sums(const CudaStream& s,
                      const NormLayout& layout,
                      const View& x,
                      const Affine& affine,
@@ -73,9 +95,23 @@ void batch_norm_input_grad(const HostStream& s,
                            const View& rstd,
                            double count,
                            const View& dx);
+void batch_norm_input_grad(const CudaStream& s,
+                           const NormLayout& layout,
+                           const View& x,
+                           const Affine& affine,
+                           const View& dy,
+                           const View& sums,
+                           const View& rstd,
+                           double count,
+                           const View& dx);
 
 /// dweight = sum_dy_centred * rstd and dbias = sum_dy, from batch_norm_sums of the rows at hand.
 void batch_norm_parameter_grads(const HostStream& s,
+                                const View& sums,
+                                const View& rstd,
+                                const View& dweight,
+                                const View& dbias);
+void batch_norm_parameter_grads(const CudaStream& s,
                                 const View& sums,
                                 const View& rstd,
                                 const View& dweight,

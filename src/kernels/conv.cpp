@@ -206,7 +206,7 @@ void native_forward(const HostStream& s,
   if (!is_row_major(x, y) && is_direct<T>(z)) return direct_forward<T>(s, z, x, w, bias, y);
   with_layout<T>(s, z, x, y, [&](const auto& native) {
     const std::int64_t weights = native.kLast ? w.numel() : 0;
-    const Workspace<T> workspace(s, weights + s.threads * native.block_elements());
+    const Workspace<T> workspace(s.device, weights + s.threads * native.block_elements());
     if (native.kLast) copy(s, w, patch_order(z, workspace.data(), w.dtype));
     native.forward(x.as<T>(),
                    native.kLast ? workspace.data() : w.as<T>(),
@@ -222,7 +222,7 @@ void native_input_grad(
   if (!is_row_major(dx, dy) && is_direct<T>(z)) return direct_input_grad<T>(s, z, dy, w, dx);
   with_layout<T>(s, z, dx, dy, [&](const auto& native) {
     const std::int64_t weights = native.kLast ? w.numel() : 0;
-    const Workspace<T> workspace(s, weights + s.threads * native.block_elements());
+    const Workspace<T> workspace(s.device, weights + s.threads * native.block_elements());
     if (native.kLast) copy(s, w, patch_order(z, workspace.data(), w.dtype));
     native.input_grad(dy.as<T>(),
                       native.kLast ? workspace.data() : w.as<T>(),
@@ -243,7 +243,7 @@ void native_weight_grad(const HostStream& s,
     const std::int64_t sums = dw.numel() + z.o, part = sums + native.block_elements();
     const std::int64_t tiles =
         std::max<std::int64_t>(1, std::min(z.rows(), tile_count(s, z.rows(), 1)));
-    const Workspace<T> workspace(s, tiles * part);
+    const Workspace<T> workspace(s.device, tiles * part);
     T* const total = workspace.data();
     native.weight_grad(dy.as<T>(), x.as<T>(), total, part, tiles, dbias.data != nullptr);
     for (std::int64_t t = 1; t < tiles; ++t) {  // in tile order: the same bits every time

@@ -42,11 +42,25 @@ void conv2d(const HostStream& s,
             const View& weight,
             const View& bias,
             const View& y);
+void conv2d(const CudaStream& s,
+            const ConvSize& size,
+            const View& x,
+            const View& weight,
+            const View& bias,
+            const View& y);
 /// The gradient of conv2d with respect to x.
 void conv2d_input_grad(
     const HostStream& s, const ConvSize& size, const View& dy, const View& weight, const View& dx);
+void conv2d_input_grad(
+    const CudaStream& s, const ConvSize& size, const View& dy, const View& weight, const View& dx);
 /// The gradients with respect to weight and bias. @param dbias  null data: not wanted.
 void conv2d_weight_grad(const HostStream& s,
+                        const ConvSize& size,
+                        const View& dy,
+                        const View& x,
+                        const View& dweight,
+                        const View& dbias);
+void conv2d_weight_grad(const CudaStream& s,
                         const ConvSize& size,
                         const View& dy,
                         const View& x,

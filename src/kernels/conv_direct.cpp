@@ -50,7 +50,7 @@ struct Direct {
   std::int64_t line = (z.w + 2 * z.padding[1]) * z.c;  ///< of a strip
   std::int64_t strip = whole_vectors<T>(strip_rows(chunk_rows) * line);
   std::int64_t padded_patch = whole_vectors<T>(patch);
-  Workspace<std::int64_t> tables{s, 2 * pixels + patch + z.o};
+  Workspace<std::int64_t> tables{s.device, 2 * pixels + patch + z.o};
   std::int64_t* pixel = tables.data();
   std::int64_t* y_pixel = pixel + pixels;
   std::int64_t* tap = y_pixel + pixels;
@@ -132,7 +132,7 @@ struct Direct {
 
   void forward(const View& x, const View& w, const T* bias, T* y) const {
     const std::int64_t tiles = tile_count(s, z.rows(), 1);
-    const Workspace<T> workspace(s, patch * z.o + tiles * strip);
+    const Workspace<T> workspace(s.device, patch * z.o + tiles * strip);
     T* const by_tap = workspace.data();
     copy(s, w, weights(by_tap, w.dtype, 1, z.o));
     for_each_tile(s, tiles, [&](std::int64_t t) {
@@ -151,7 +151,7 @@ struct Direct {
   void input_grad(T* dy, const View& w, T* dx) const {
     const std::int64_t tiles = tile_count(s, z.n, 1);  // whole images: strips overlap
     const std::int64_t filter = z.o * padded_patch, part = strip + pixels * padded_patch;
-    const Workspace<T> workspace(s, filter + tiles * part);
+    const Workspace<T> workspace(s.device, filter + tiles * part);
     T* const by_channel = workspace.data();
     std::fill_n(by_channel, filter, T(0));
     copy(s, w, weights(by_channel, w.dtype, padded_patch, 1));
@@ -222,7 +222,7 @@ void direct_weight_grad(const HostStream& s,
   const Direct<T> direct(s, z);
   const std::int64_t sums = dw.numel() + z.o, part = sums + direct.strip;
   const std::int64_t tiles = std::max<std::int64_t>(1, tile_count(s, z.rows(), 1));
-  const Workspace<T> workspace(s, tiles * part);
+  const Workspace<T> workspace(s.device, tiles * part);
   T* const total = workspace.data();
   direct.weight_grad(dy.as<T>(), x.as<T>(), total, part, tiles, dbias.data != nullptr);
   for (std::int64_t t = 1; t < tiles; ++t) {  // in tile order: the same bits every time

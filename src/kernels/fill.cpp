@@ -3,20 +3,12 @@
 
 #include "kernels/fill.hpp"
 
-#include "kernels/copy.inl"
 #include "kernels/elementwise.hpp"
+#include "kernels/fill.inl"
 
 namespace tandem::kernels {
 
-void fill(const HostStream& s, double value, const View& y) {
-  with_dtype(y.dtype, [&]<class T>() { map<T>(s, Constant<T>{Convert<T>{}(value)}, y); });
-}
-
-void arange(const HostStream& s, double start, double step, const View& y) {
-  const std::int64_t stride = y.shape.empty() ? 1 : y.strides[0];
-  with_dtype(y.dtype, [&]<class T>() {
-    for_each(s, y.numel(), Arange<T>{start, step, y.as<T>(), stride});
-  });
-}
+template void fill(const HostStream&, double, const View&);
+template void arange(const HostStream&, double, double, const View&);
 
 }  // namespace tandem::kernels

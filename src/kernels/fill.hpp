@@ -8,8 +8,10 @@
 namespace tandem::kernels {
 
 /// Every element becomes `value`, converted to y's dtype.
-void fill(const HostStream& s, double value, const View& y);
+template <class S>
+void fill(const S& s, double value, const View& y);
 /// y[i] = start + i * step. @param y  1-D.
-void arange(const HostStream& s, double start, double step, const View& y);
+template <class S>
+void arange(const S& s, double start, double step, const View& y);
 
 }  // namespace tandem::kernels

@@ -60,5 +60,6 @@ void gemm(
 /// A batch stride may be zero (broadcast). The last two dimensions of a and b have a matrix_layout,
 /// c's are row-major. @param bias  (n), dense; null data: none.
 void matmul(const HostStream& s, const View& a, const View& b, const View& bias, const View& c);
+void matmul(const CudaStream& s, const View& a, const View& b, const View& bias, const View& c);
 
 }  // namespace tandem::kernels

@@ -9,26 +9,11 @@
 #include <utility>
 
 #include "kernels/batch_norm.hpp"
+#include "kernels/batch_norm.inl"
 
 // Sums per channel for batch norm: a block of a few kilobytes in the tensor's type, blocks joined
 // in f64.
 namespace tandem::kernels {
-
-/// Moments of one channel.
-struct Moments {
-  double count = 0;
-  double mean = 0;
-  double squares = 0;  ///< sum of (x - mean)^2
-
-  /// Chan, Golub and LeVeque: as exact as two passes over all.
-  void join(double other_count, double other_mean, double other_squares) {
-    if (other_count == 0) return;
-    const double total = count + other_count, delta = other_mean - mean;
-    mean += delta * (other_count / total);
-    squares += other_squares + delta * delta * (count * other_count / total);
-    count = total;
-  }
-};
 
 /// Joins `part` into `total`: count, means, squares of all channels.
 inline void join_moments(std::int64_t channels, const double* part, double* total) {

@@ -4,83 +4,21 @@
 #include "kernels/optimizer.hpp"
 
 #include <atomic>
+#include <cmath>
 #include <limits>
 
+#include "kernels/for_each.hpp"
 #include "kernels/optimizer.inl"
 
 namespace tandem::kernels {
 
-void sgd(const HostStream& s,
-         DType t,
-         std::int64_t n,
-         const SgdNumbers& k,
-         void* param,
-         const void* grad) {
-  with_float(t, [&]<class T>() {
-    for_each(
-        s,
-        n,
-        Sgd<T>{T(k.lr), T(k.weight_decay), static_cast<T*>(param), static_cast<const T*>(grad)});
-  });
-}
-
-void sgd_momentum(const HostStream& s,
-                  DType t,
-                  std::int64_t n,
-                  const SgdNumbers& k,
-                  void* param,
-                  const void* grad,
-                  void* buf) {
-  with_float(t, [&]<class T>() {
-    for_each(s,
-             n,
-             SgdMomentum<T>{T(k.lr),
-                            T(k.weight_decay),
-                            T(k.old_share),
-                            T(k.new_share),
-                            T(k.grad_share),
-                            T(k.buf_share),
-                            static_cast<T*>(param),
-                            static_cast<const T*>(grad),
-                            static_cast<T*>(buf)});
-  });
-}
-
-void adam(const HostStream& s,
-          DType t,
-          std::int64_t n,
-          const AdamNumbers& k,
-          void* param,
-          const void* grad,
-          void* m,
-          void* v) {
-  with_float(t, [&]<class T>() {
-    for_each(s,
-             n,
-             Adam<T>{T(1 - k.beta1),
-                     T(k.beta2),
-                     T(1 - k.beta2),
-                     T(k.eps),
-                     T(k.l2),
-                     T(k.decay),
-                     T(k.step_size),
-                     T(k.root_bias2),
-                     static_cast<T*>(param),
-                     static_cast<const T*>(grad),
-                     static_cast<T*>(m),
-                     static_cast<T*>(v)});
-  });
-}
-
-void scale(const HostStream& s, DType t, std::int64_t n, void* x, const void* factor) {
-  with_float(t, [&]<class T>() {
-    for_each(s, n, Scale<T>{static_cast<T*>(x), static_cast<const T*>(factor)});
-  });
-}
-
-void clamp(const HostStream& s, DType t, std::int64_t n, void* x, double limit) {
-  with_float(t, [&]<class T>() { for_each(s, n, Clamp<T>{T(limit), static_cast<T*>(x)}); });
-}
+template void sgd(const HostStream&, DType, std::int64_t, const SgdNumbers&, void*, const void*);
+template void sgd_momentum(
+    const HostStream&, DType, std::int64_t, const SgdNumbers&, void*, const void*, void*);
+template void adam(
+    const HostStream&, DType, std::int64_t, const AdamNumbers&, void*, const void*, void*, void*);
+template void scale(const HostStream&, DType, std::int64_t, void*, const void*);
+template void clamp(const HostStream&, DType, std::int64_t, void*, double);
 
 void find_nonfinite(
     const HostStream& s, DType t, std::int64_t n, const void* x, std::int32_t* flag) {

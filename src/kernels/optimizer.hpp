@@ -21,14 +21,11 @@ struct SgdNumbers {
 };
 
 /// Without momentum.
-void sgd(const HostStream& s,
-         DType t,
-         std::int64_t n,
-         const SgdNumbers& k,
-         void* param,
-         const void* grad);
+template <class S>
+void sgd(const S& s, DType t, std::int64_t n, const SgdNumbers& k, void* param, const void* grad);
 /// With momentum. @param buf  momentum buffer; updated.
-void sgd_momentum(const HostStream& s,
+template <class S>
+void sgd_momentum(const S& s,
                   DType t,
                   std::int64_t n,
                   const SgdNumbers& k,
@@ -47,7 +44,8 @@ struct AdamNumbers {
 };
 
 /// @param m, v  running means of the gradient and of its square; updated.
-void adam(const HostStream& s,
+template <class S>
+void adam(const S& s,
           DType t,
           std::int64_t n,
           const AdamNumbers& k,
@@ -57,11 +55,15 @@ void adam(const HostStream& s,
           void* v);
 
 /// x *= factor[0].
-void scale(const HostStream& s, DType t, std::int64_t n, void* x, const void* factor);
+template <class S>
+void scale(const S& s, DType t, std::int64_t n, void* x, const void* factor);
 /// x = min(max(x, -limit), limit); NaN stays.
-void clamp(const HostStream& s, DType t, std::int64_t n, void* x, double limit);
+template <class S>
+void clamp(const S& s, DType t, std::int64_t n, void* x, double limit);
 /// flag[0] = 1 if an element of x is infinite or NaN; else it stays.
 void find_nonfinite(
     const HostStream& s, DType t, std::int64_t n, const void* x, std::int32_t* flag);
+void find_nonfinite(
+    const CudaStream& s, DType t, std::int64_t n, const void* x, std::int32_t* flag);
 
 }  // namespace tandem::kernels

@@ -68,4 +68,76 @@ struct Clamp {
   }
 };
 
+template <class S>
+void sgd(const S& s, DType t, std::int64_t n, const SgdNumbers& k, void* param, const void* grad) {
+  with_float(t, [&]<class T>() {
+    for_each(
+        s,
+        n,
+        Sgd<T>{T(k.lr), T(k.weight_decay), static_cast<T*>(param), static_cast<const T*>(grad)});
+  });
+}
+
+template <class S>
+void sgd_momentum(const S& s,
+                  DType t,
+                  std::int64_t n,
+                  const SgdNumbers& k,
+                  void* param,
+                  const void* grad,
+                  void* buf) {
+  with_float(t, [&]<class T>() {
+    for_each(s,
+             n,
+             SgdMomentum<T>{T(k.lr),
+                            T(k.weight_decay),
+                            T(k.old_share),
+                            T(k.new_share),
+                            T(k.grad_share),
+                            T(k.buf_share),
+                            static_cast<T*>(param),
+                            static_cast<const T*>(grad),
+                            static_cast<T*>(buf)});
+  });
+}
+
+template <class S>
+void adam(const S& s,
+          DType t,
+          std::int64_t n,
+          const AdamNumbers& k,
+          void* param,
+          const void* grad,
+          void* m,
+          void* v) {
+  with_float(t, [&]<class T>() {
+    for_each(s,
+             n,
+             Adam<T>{T(1 - k.beta1),
+                     T(k.beta2),
+                     T(1 - k.beta2),
+                     T(k.eps),
+                     T(k.l2),
+                     T(k.decay),
+                     T(k.step_size),
+                     T(k.root_bias2),
+                     static_cast<T*>(param),
+                     static_cast<const T*>(grad),
+                     static_cast<T*>(m),
+                     static_cast<T*>(v)});
+  });
+}
+
+template <class S>
+void scale(const S& s, DType t, std::int64_t n, void* x, const void* factor) {
+  with_float(t, [&]<class T>() {
+    for_each(s, n, Scale<T>{static_cast<T*>(x), static_cast<const T*>(factor)});
+  });
+}
+
+template <class S>
+void clamp(const S& s, DType t, std::int64_t n, void* x, double limit) {
+  with_float(t, [&]<class T>() { for_each(s, n, Clamp<T>{T(limit), static_cast<T*>(x)}); });
+}
+
 }  // namespace tandem::kernels

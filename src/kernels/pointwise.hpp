@@ -31,30 +31,39 @@ enum class Unary : std::uint8_t {
   gelu_tanh,
 };
 /// y = op(x), of one dtype.
-void unary(const HostStream& s, Unary op, const View& x, const View& y);
+template <class S>
+void unary(const S& s, Unary op, const View& x, const View& y);
 /// y = x^exponent, f32 or f64.
-void power(const HostStream& s, double exponent, const View& x, const View& y);
+template <class S>
+void power(const S& s, double exponent, const View& x, const View& y);
 /// y (bool) = x (f32 or f64) is neither infinite nor NaN.
-void is_finite(const HostStream& s, const View& x, const View& y);
+template <class S>
+void is_finite(const S& s, const View& x, const View& y);
 
 /// Ops of two operands of the output's dtype; div is for float types alone.
 enum class Binary : std::uint8_t { add, sub, mul, div, maximum, minimum };
-void binary(const HostStream& s, Binary op, const View& a, const View& b, const View& y);
+template <class S>
+void binary(const S& s, Binary op, const View& a, const View& b, const View& y);
 /// The same with a number, converted to a's dtype.
-void binary(const HostStream& s, Binary op, const View& a, double b, const View& y);
+template <class S>
+void binary(const S& s, Binary op, const View& a, double b, const View& y);
 /// y = a + alpha * b.
-void scaled_add(const HostStream& s, const View& a, const View& b, double alpha, const View& y);
+template <class S>
+void scaled_add(const S& s, const View& a, const View& b, double alpha, const View& y);
 /// y = condition (bool) ? a : b.
-void where(const HostStream& s, const View& condition, const View& a, const View& b, const View& y);
+template <class S>
+void where(const S& s, const View& condition, const View& a, const View& b, const View& y);
 
 /// Comparisons of two operands of one dtype; y is bool. Greater is less with the sides exchanged.
 enum class Compare : std::uint8_t { equal, not_equal, less, less_equal };
-void compare(const HostStream& s, Compare op, const View& a, const View& b, const View& y);
+template <class S>
+void compare(const S& s, Compare op, const View& a, const View& b, const View& y);
 
 /// Activations' gradients, f32 or f64, from what the op kept: the output, and the input for gelu.
 enum class ActivationGrad : std::uint8_t { relu, tanh, sigmoid, gelu, gelu_tanh };
 /// dx = dy * op'(kept).
+template <class S>
 void activation_grad(
-    const HostStream& s, ActivationGrad op, const View& dy, const View& kept, const View& dx);
+    const S& s, ActivationGrad op, const View& dy, const View& kept, const View& dx);
 
 }  // namespace tandem::kernels

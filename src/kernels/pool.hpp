@@ -47,15 +47,23 @@ struct Pooling {
 /// above all.
 void max_pool(
     const HostStream& s, const Pooling& p, const View& x, const View& y, const View& index);
+void max_pool(
+    const CudaStream& s, const Pooling& p, const View& x, const View& y, const View& index);
 /// dx[index] += dy over all windows; the rest of dx becomes zero.
 void max_pool_scatter(
     const HostStream& s, const Pooling& p, const View& dy, const View& index, const View& dx);
+void max_pool_scatter(
+    const CudaStream& s, const Pooling& p, const View& dy, const View& index, const View& dx);
 /// y = x[index].
 void max_pool_gather(
     const HostStream& s, const Pooling& p, const View& x, const View& index, const View& y);
+void max_pool_gather(
+    const CudaStream& s, const Pooling& p, const View& x, const View& index, const View& y);
 /// y = mean of each window.
 void avg_pool(const HostStream& s, const Pooling& p, const View& x, const View& y);
+void avg_pool(const CudaStream& s, const Pooling& p, const View& x, const View& y);
 /// The gradient of avg_pool.
 void avg_pool_grad(const HostStream& s, const Pooling& p, const View& dy, const View& dx);
+void avg_pool_grad(const CudaStream& s, const Pooling& p, const View& dy, const View& dx);
 
 }  // namespace tandem::kernels

@@ -12,11 +12,14 @@
 namespace tandem::kernels {
 
 /// Uniform in [0, 1), f32 or f64.
-void uniform(const HostStream& s, std::uint64_t seed, std::uint64_t draw, const View& y);
+template <class S>
+void uniform(const S& s, std::uint64_t seed, std::uint64_t draw, const View& y);
 /// Standard normal, f32 or f64.
-void normal(const HostStream& s, std::uint64_t seed, std::uint64_t draw, const View& y);
+template <class S>
+void normal(const S& s, std::uint64_t seed, std::uint64_t draw, const View& y);
 /// Integers in [low, high), any dtype.
-void randint(const HostStream& s,
+template <class S>
+void randint(const S& s,
              std::uint64_t seed,
              std::uint64_t draw,
              std::int64_t low,
@@ -35,6 +38,13 @@ struct DropoutKey {
 ///
 /// @param mask  bool, of x's shape; any strides, as x (f32 or f64) and y.
 void dropout(const HostStream& s,
+             double p,
+             const DropoutKey& key,
+             int row_dim,
+             const View& x,
+             const View& y,
+             const View& mask);
+void dropout(const CudaStream& s,
              double p,
              const DropoutKey& key,
              int row_dim,

@@ -64,4 +64,11 @@ struct Extreme {
   }
 };
 
+/// The reduction of no element.
+template <class Out, class Op>
+struct Nothing {
+  Op op;
+  TANDEM_HD Out operator()() const { return op.template finish<Out>(op.total()); }
+};
+
 }  // namespace tandem::kernels

@@ -8,6 +8,7 @@
 
 #include "kernels/elementwise.hpp"
 #include "kernels/for_each.hpp"
+#include "kernels/reduce.inl"
 
 // The host's driver of reductions. x is walked in its memory order, in rows (the innermost
 // dimension). Where a row is reduced, an output is the join of whole rows; where it is kept, each
@@ -157,13 +158,6 @@ void reduce_block_in_parts(const HostStream& s,
   }
 }
 
-// The reduction of no element.
-template <class Out, class Op>
-struct Nothing {
-  Op op;
-  TANDEM_HD Out operator()() const { return op.template finish<Out>(op.total()); }
-};
-
 }  // namespace detail
 
 /// y = the reduction of x by `op`, a functor of reduce.inl.
@@ -172,7 +166,7 @@ void reduce(const HostStream& s, const Op& op, const View& x, const View& y) {
   using detail::reduce_block;
   const std::int64_t outputs = y.numel();
   if (outputs == 0) return;
-  if (x.numel() == 0) return map<Out>(s, detail::Nothing<Out, Op>{op}, y);
+  if (x.numel() == 0) return map<Out>(s, Nothing<Out, Op>{op}, y);
   const ReducePlan plan = make_reduce_plan(x, y);
   const std::int64_t columns = plan.row_reduced ? 1 : plan.length;
   const std::int64_t depth = x.numel() / outputs;  // elements of an output

@@ -14,9 +14,12 @@ enum class SoftmaxForm : std::uint8_t { softmax, log_softmax };
 
 /// y = softmax(x) or its logarithm along `dim`.
 void softmax(const HostStream& s, SoftmaxForm form, int dim, const View& x, const View& y);
+void softmax(const CudaStream& s, SoftmaxForm form, int dim, const View& x, const View& y);
 /// Gradient by the output: dx = y (dy - sum(dy y)), or dy - exp(y) sum(dy).
 void softmax_grad(
     const HostStream& s, SoftmaxForm form, int dim, const View& dy, const View& y, const View& dx);
+void softmax_grad(
+    const CudaStream& s, SoftmaxForm form, int dim, const View& dy, const View& y, const View& dx);
 
 /// The labels of a cross entropy.
 struct Labels {
@@ -32,8 +35,18 @@ void cross_entropy(const HostStream& s,
                    const Labels& labels,
                    const View& losses,
                    const View& weights);
+void cross_entropy(const CudaStream& s,
+                   const View& logits,
+                   const Labels& labels,
+                   const View& losses,
+                   const View& weights);
 /// dlogits = dlosses * weights * (softmax(logits) - one hot label); zero where it is ignored.
 void cross_entropy_grad(const HostStream& s,
+                        const View& dlosses,
+                        const View& logits,
+                        const Labels& labels,
+                        const View& dlogits);
+void cross_entropy_grad(const CudaStream& s,
                         const View& dlosses,
                         const View& logits,
                         const Labels& labels,

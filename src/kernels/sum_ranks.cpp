@@ -5,40 +5,14 @@
 
 #include <algorithm>
 #include <cstring>
-#include <type_traits>
 
-#include "kernels/for_each.hpp"
+#include "kernels/sum_ranks.inl"
 
 namespace tandem::kernels {
 namespace {
 
 /// Elements reduced at a time: the accumulators stay in the first cache while the ranks pass by.
 constexpr std::int64_t kBlock = 1024;
-
-template <class T>
-struct Sum {
-  TANDEM_HD T operator()(T a, T b) const {
-    if constexpr (std::is_floating_point_v<T>) {
-      return a + b;
-    } else if constexpr (std::is_same_v<T, bool>) {
-      return a || b;
-    } else {
-      using U = std::make_unsigned_t<T>;
-      return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
-    }
-  }
-};
-
-// `b != b`: b is NaN. Where a is NaN both comparisons are false, and it stays.
-template <class T>
-struct Min {
-  TANDEM_HD T operator()(T a, T b) const { return b < a || b != b ? b : a; }
-};
-
-template <class T>
-struct Max {
-  TANDEM_HD T operator()(T a, T b) const { return a < b || b != b ? b : a; }
-};
 
 template <class T, class F>
 void combine(F f, const T* a, const T* b, T* __restrict y, std::int64_t n) {

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "tandem/core/dtype.hpp"
+#include "tandem/runtime/stream.hpp"
 
 namespace tandem::kernels {
 
@@ -16,6 +17,16 @@ enum class Reduction : std::uint8_t { sum, avg, min, max };
 ///
 /// Of one source it is a copy. NaN wins in min and max; integer sums wrap.
 void sum_ranks(Reduction reduction,
+               DType dtype,
+               std::span<const void* const> sources,
+               std::span<void* const> targets,
+               std::int64_t begin,
+               std::int64_t end);
+
+/// The same on a GPU, which reaches all that is pointed to; at most kMaxDevices sources and
+/// targets.
+void sum_ranks(const CudaStream& s,
+               Reduction reduction,
                DType dtype,
                std::span<const void* const> sources,
                std::span<void* const> targets,

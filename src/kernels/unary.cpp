@@ -1,105 +1,17 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "kernels/unary.inl"
+
 #include "kernels/elementwise.hpp"
 #include "kernels/pointwise.hpp"
-#include "kernels/pointwise.inl"
 
 namespace tandem::kernels {
-namespace {
 
-// Numbers of any type. @return  whether `op` is one of them.
-template <class T>
-bool any_unary(const HostStream& s, Unary op, const View& x, const View& y) {
-  switch (op) {
-    case Unary::neg:
-      map<T, T>(s, Neg{}, y, x);
-      return true;
-    case Unary::abs:
-      map<T, T>(s, Abs{}, y, x);
-      return true;
-    case Unary::square:
-      map<T, T>(s, Square{}, y, x);
-      return true;
-    case Unary::sign:
-      map<T, T>(s, Sign{}, y, x);
-      return true;
-    case Unary::relu:
-      map<T, T>(s, Relu{}, y, x);
-      return true;
-    default:
-      return false;
-  }
-}
-
-template <class T>
-void float_unary(const HostStream& s, Unary op, const View& x, const View& y) {
-  switch (op) {
-    case Unary::exp:
-      return map<T, T>(s, Exp{}, y, x);
-    case Unary::log:
-      return map<T, T>(s, Log{}, y, x);
-    case Unary::sqrt:
-      return map<T, T>(s, Sqrt{}, y, x);
-    case Unary::rsqrt:
-      return map<T, T>(s, Rsqrt{}, y, x);
-    case Unary::reciprocal:
-      return map<T, T>(s, Reciprocal{}, y, x);
-    case Unary::sin:
-      return map<T, T>(s, Sin{}, y, x);
-    case Unary::cos:
-      return map<T, T>(s, Cos{}, y, x);
-    case Unary::erf:
-      return map<T, T>(s, Erf{}, y, x);
-    case Unary::tanh:
-      return map<T, T>(s, Tanh{}, y, x);
-    case Unary::sigmoid:
-      return map<T, T>(s, Sigmoid{}, y, x);
-    case Unary::gelu:
-      return map<T, T>(s, Gelu{}, y, x);
-    case Unary::gelu_tanh:
-      return map<T, T>(s, GeluTanh{}, y, x);
-    default:
-      break;  // any_unary
-  }
-}
-
-}  // namespace
-
-void unary(const HostStream& s, Unary op, const View& x, const View& y) {
-  const bool done = with_dtype(x.dtype, [&]<class T>() {
-    if constexpr (std::is_same_v<T, bool>)
-      return any_unary<std::uint8_t>(s, op, x, y);
-    else
-      return any_unary<T>(s, op, x, y);
-  });
-  if (!done) with_float(x.dtype, [&]<class T>() { float_unary<T>(s, op, x, y); });
-}
-
-void power(const HostStream& s, double exponent, const View& x, const View& y) {
-  with_float(x.dtype, [&]<class T>() { map<T, T>(s, Pow<T>{static_cast<T>(exponent)}, y, x); });
-}
-
-void is_finite(const HostStream& s, const View& x, const View& y) {
-  with_float(x.dtype, [&]<class T>() { map<bool, T>(s, IsFinite{}, y, x); });
-}
-
-void activation_grad(
-    const HostStream& s, ActivationGrad op, const View& dy, const View& kept, const View& dx) {
-  with_float(dx.dtype, [&]<class T>() {
-    switch (op) {
-      case ActivationGrad::relu:
-        return map<T, T, T>(s, ReluGrad{}, dx, dy, kept);
-      case ActivationGrad::tanh:
-        return map<T, T, T>(s, TanhGrad{}, dx, dy, kept);
-      case ActivationGrad::sigmoid:
-        return map<T, T, T>(s, SigmoidGrad{}, dx, dy, kept);
-      case ActivationGrad::gelu:
-        return map<T, T, T>(s, GeluGrad{}, dx, dy, kept);
-      case ActivationGrad::gelu_tanh:
-        return map<T, T, T>(s, GeluTanhGrad{}, dx, dy, kept);
-    }
-  });
-}
+template void unary(const HostStream&, Unary, const View&, const View&);
+template void power(const HostStream&, double, const View&, const View&);
+template void is_finite(const HostStream&, const View&, const View&);
+template void activation_grad(
+    const HostStream&, ActivationGrad, const View&, const View&, const View&);
 
 }  // namespace tandem::kernels

@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "tandem/runtime/buffer.hpp"
-#include "tandem/runtime/stream.hpp"
 
 namespace tandem::kernels {
 
@@ -14,8 +13,8 @@ namespace tandem::kernels {
 template <class T>
 struct Workspace {
   Buffer buffer;
-  Workspace(const HostStream& s, std::int64_t elements)
-      : buffer(s.device, static_cast<std::size_t>(elements) * sizeof(T), Category::workspace) {}
+  Workspace(Device device, std::int64_t elements)
+      : buffer(device, static_cast<std::size_t>(elements) * sizeof(T), Category::workspace) {}
   T* data() const { return static_cast<T*>(buffer.data()); }
 };
 

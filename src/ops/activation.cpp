@@ -31,11 +31,10 @@ using kernels::Unary;
 Tensor fused_grad(const char* name, ActivationGrad op, const Tensor& dy, const Tensor& kept) {
   const Tensor dx = make_output(kept.shape(), kept.dtype(), {kept});
   const auto flops = 4 * static_cast<double>(dx.numel());
-  dispatch(kept.stream(),
-           make_work(Work::Kind::elementwise, name, {dy, kept}, {dx}, flops),
-           [&](HostStream& s) {
-             kernels::activation_grad(s, op, view_of(dy), view_of(kept), view_of(dx));
-           });
+  dispatch(
+      kept.stream(),
+      make_work(Work::Kind::elementwise, name, {dy, kept}, {dx}, flops),
+      [&](auto& s) { kernels::activation_grad(s, op, view_of(dy), view_of(kept), view_of(dx)); });
   return dx;
 }
 

@@ -29,10 +29,9 @@ Tensor compared(const char* name, Compare op, const Tensor& a, const Tensor& b) 
   const Shape shape = broadcast_shapes(a.shape(), b.shape(), name);
   const Tensor y = make_output(shape, DType::boolean, {a, b});
   const auto flops = static_cast<double>(y.numel());
-  dispatch(
-      a.stream(), make_work(Work::Kind::elementwise, name, {a, b}, {y}, flops), [&](HostStream& s) {
-        kernels::compare(s, op, view_as(a, shape), view_as(b, shape), view_of(y));
-      });
+  dispatch(a.stream(), make_work(Work::Kind::elementwise, name, {a, b}, {y}, flops), [&](auto& s) {
+    kernels::compare(s, op, view_as(a, shape), view_as(b, shape), view_of(y));
+  });
   return y;
 }
 
@@ -86,7 +85,7 @@ Tensor isfinite(const Tensor& x) {
   const auto flops = static_cast<double>(y.numel());
   dispatch(x.stream(),
            make_work(Work::Kind::elementwise, "isfinite", {x}, {y}, flops),
-           [&](HostStream& s) { kernels::is_finite(s, view_of(x), view_of(y)); });
+           [&](auto& s) { kernels::is_finite(s, view_of(x), view_of(y)); });
   return y;
 }
 
@@ -101,7 +100,7 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   const Tensor y = make_output(shape, t, {a, b, condition});
   dispatch(a.stream(),
            make_work(Work::Kind::elementwise, "where", {condition, a, b}, {y}),
-           [&](HostStream& s) {
+           [&](auto& s) {
              kernels::where(
                  s, view_as(condition, shape), view_as(a, shape), view_as(b, shape), view_of(y));
            });

@@ -149,7 +149,7 @@ Tensor forward(const ConvSize& z, const Tensor& x_, const Tensor& weight, const 
   const Tensor x = dense(x_, format), w = dense(weight, MemoryFormat::contiguous);
   const Tensor b = bias.defined() ? dense(bias, MemoryFormat::contiguous) : bias;
   const Tensor y = new_like(x, {z.n, z.o, z.oh, z.ow}, format);
-  dispatch(x.stream(), conv_work("conv2d", z, {x, w, b}, {y}), [&](HostStream& s) {
+  dispatch(x.stream(), conv_work("conv2d", z, {x, w, b}, {y}), [&](auto& s) {
     kernels::conv2d(s, z, view_of(x), view_of(w), optional_view(b), view_of(y));
   });
   return y.contiguous(format_of(x_));
@@ -159,7 +159,7 @@ Tensor input_grad(const ConvSize& z, const Tensor& dy_, const Tensor& weight, Me
   const MemoryFormat format = kernel_format(dy_);
   const Tensor dy = dense(dy_, format), w = dense(weight, MemoryFormat::contiguous);
   const Tensor dx = new_like(dy, {z.n, z.c, z.h, z.w}, format);
-  dispatch(dy.stream(), conv_work("conv2d_input_grad", z, {dy, w}, {dx}), [&](HostStream& s) {
+  dispatch(dy.stream(), conv_work("conv2d_input_grad", z, {dy, w}, {dx}), [&](auto& s) {
     kernels::conv2d_input_grad(s, z, view_of(dy), view_of(w), view_of(dx));
   });
   return dx.contiguous(wanted);
@@ -170,12 +170,10 @@ Tensor weight_grad(const ConvSize& z, const Tensor& dy_, const Tensor& x_, const
   const MemoryFormat format = kernel_format(x_);
   const Tensor dy = dense(dy_, format), x = dense(x_, format);
   const Tensor dweight = new_like(x, {z.o, z.c / z.groups, z.kh, z.kw});
-  dispatch(x.stream(),
-           conv_work("conv2d_weight_grad", z, {dy, x}, {dweight, dbias}),
-           [&](HostStream& s) {
-             kernels::conv2d_weight_grad(
-                 s, z, view_of(dy), view_of(x), view_of(dweight), optional_view(dbias));
-           });
+  dispatch(x.stream(), conv_work("conv2d_weight_grad", z, {dy, x}, {dweight, dbias}), [&](auto& s) {
+    kernels::conv2d_weight_grad(
+        s, z, view_of(dy), view_of(x), view_of(dweight), optional_view(dbias));
+  });
   return dweight;
 }
 

@@ -20,7 +20,7 @@ using autograd::Gradients;
 using autograd::record;
 
 void copy_into(const char* name, const Tensor& x, const Tensor& y) {
-  dispatch(y.stream(), make_work(Work::Kind::copy, name, {x}, {y}), [&](HostStream& s) {
+  dispatch(y.stream(), make_work(Work::Kind::copy, name, {x}, {y}), [&](auto& s) {
     kernels::copy(s, view_of(x), view_of(y));
   });
 }

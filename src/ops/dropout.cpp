@@ -62,10 +62,9 @@ Tensor dropout(const Tensor& x, double p, DropoutOptions options) {
   const Tensor y = make_output(x.shape(), x.dtype(), {x});
   const Tensor mask = empty_strided(y.shape(), y.strides(), DType::boolean, y.device());
   const kernels::DropoutKey key = next_key(x.shape()[row_dim]);
-  dispatch(
-      x.stream(), make_work(Work::Kind::random, "dropout", {x}, {y, mask}), [&](HostStream& s) {
-        kernels::dropout(s, p, key, row_dim, view_of(x), view_of(y), view_of(mask));
-      });
+  dispatch(x.stream(), make_work(Work::Kind::random, "dropout", {x}, {y, mask}), [&](auto& s) {
+    kernels::dropout(s, p, key, row_dim, view_of(x), view_of(y), view_of(mask));
+  });
   return autograd::record(
       "dropout", y, {x}, [m = Saved(mask), scale = 1 / (1 - p)](const Tensor& dy) {
         return Gradients{where(m.get(), dy * scale, 0.0)};

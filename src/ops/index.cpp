@@ -49,7 +49,7 @@ void check_within(const char* op, const Tensor& index, const Tensor& x, int dim)
 }
 
 void copy_part(const char* name, const Tensor& x, const Tensor& part) {
-  dispatch(x.stream(), make_work(Work::Kind::copy, name, {x}, {part}), [&](HostStream& s) {
+  dispatch(x.stream(), make_work(Work::Kind::copy, name, {x}, {part}), [&](auto& s) {
     kernels::copy(s, view_of(x), view_of(part));
   });
 }
@@ -80,7 +80,7 @@ void check_index(const char* op,
   TANDEM_CHECK(size > 0, op, ": there is nothing to choose from");
   const autograd::NoGrad off;
   const Tensor found = empty({}, {.dtype = DType::i64, .device = index.device()});
-  dispatch(index.stream(), make_work(Work::Kind::index, op, {index}, {found}), [&](HostStream& s) {
+  dispatch(index.stream(), make_work(Work::Kind::index, op, {index}, {found}), [&](auto& s) {
     kernels::find_outside(s, view_of(index), 0, size, ignored.value_or(0), view_of(found));
   });
   const auto at = static_cast<std::int64_t>(found.item());
@@ -196,10 +196,9 @@ Tensor index_select(const Tensor& x, int dim, const Tensor& index) {
   const Tensor positions = as_index("index_select", index).reshape(beside).expand(shape);
   check_index("index_select", "index", as_index("index_select", index), x.shape()[d]);
   const Tensor y = empty(shape, {.dtype = x.dtype(), .device = x.device()});
-  dispatch(
-      x.stream(),
-      make_work(Work::Kind::index, "index_select", {x, positions}, {y}),
-      [&](HostStream& s) { kernels::gather(s, d, view_of(x), view_of(positions), view_of(y)); });
+  dispatch(x.stream(),
+           make_work(Work::Kind::index, "index_select", {x, positions}, {y}),
+           [&](auto& s) { kernels::gather(s, d, view_of(x), view_of(positions), view_of(y)); });
   return record(
       "index_select", y, {x}, [d, old = x.shape(), i = Saved(positions)](const Tensor& dy) {
         return Gradients{scatter_add(zeros_of(old, dy), d, i.get(), dy)};
@@ -212,10 +211,9 @@ Tensor gather(const Tensor& x, int dim, const Tensor& index) {
   const Tensor positions = as_index("gather", index);
   check_index("gather", "index", positions, x.shape()[d]);
   const Tensor y = empty(index.shape(), {.dtype = x.dtype(), .device = x.device()});
-  dispatch(
-      x.stream(), make_work(Work::Kind::index, "gather", {x, positions}, {y}), [&](HostStream& s) {
-        kernels::gather(s, d, view_of(x), view_of(positions), view_of(y));
-      });
+  dispatch(x.stream(), make_work(Work::Kind::index, "gather", {x, positions}, {y}), [&](auto& s) {
+    kernels::gather(s, d, view_of(x), view_of(positions), view_of(y));
+  });
   return record("gather", y, {x}, [d, old = x.shape(), i = Saved(positions)](const Tensor& dy) {
     return Gradients{scatter_add(zeros_of(old, dy), d, i.get(), dy)};
   });
@@ -239,7 +237,7 @@ Tensor scatter_add(const Tensor& x, int dim, const Tensor& index, const Tensor& 
   const Tensor y = make_output(x.shape(), x.dtype(), {x});
   dispatch(x.stream(),
            make_work(Work::Kind::index, "scatter_add", {x, positions, part}, {y}),
-           [&](HostStream& s) {
+           [&](auto& s) {
              kernels::copy(s, view_of(x), view_of(y));
              kernels::scatter_add(s, d, view_of(part), view_of(positions), view_of(y));
            });

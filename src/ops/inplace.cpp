@@ -59,7 +59,7 @@ void check_broadcasts(const char* name, const Tensor& x, const Tensor& source) {
 
 Tensor& Tensor::fill_(double value) {
   check_in_place("fill_", *this);
-  dispatch(stream(), make_work(Work::Kind::elementwise, "fill_", {}, {*this}), [&](HostStream& s) {
+  dispatch(stream(), make_work(Work::Kind::elementwise, "fill_", {}, {*this}), [&](auto& s) {
     kernels::fill(s, value, view_of(*this));
   });
   return *this;
@@ -75,7 +75,7 @@ Tensor& Tensor::copy_(const Tensor& source) {
     copy_bytes(source.buffer(), first_byte(source), buffer(), first_byte(*this), nbytes());
     return *this;
   }
-  dispatch(stream(), make_work(Work::Kind::copy, "copy_", {source}, {*this}), [&](HostStream& s) {
+  dispatch(stream(), make_work(Work::Kind::copy, "copy_", {source}, {*this}), [&](auto& s) {
     kernels::copy(s, view_as(source, shape()), view_of(*this));
   });
   return *this;
@@ -94,7 +94,7 @@ Tensor& Tensor::add_(const Tensor& other, double alpha) {
   const double flops = 2 * static_cast<double>(numel());
   dispatch(stream(),
            make_work(Work::Kind::elementwise, "add_", {*this, term}, {*this}, flops),
-           [&](HostStream& s) {
+           [&](auto& s) {
              kernels::scaled_add(s, view_of(*this), view_as(term, shape()), alpha, view_of(*this));
            });
   return *this;
@@ -109,11 +109,10 @@ Tensor& Tensor::mul_(double factor) {
                describe(),
                " does not fit in it");
   const auto flops = static_cast<double>(numel());
-  dispatch(stream(),
-           make_work(Work::Kind::elementwise, "mul_", {*this}, {*this}, flops),
-           [&](HostStream& s) {
-             kernels::binary(s, kernels::Binary::mul, view_of(*this), factor, view_of(*this));
-           });
+  dispatch(
+      stream(), make_work(Work::Kind::elementwise, "mul_", {*this}, {*this}, flops), [&](auto& s) {
+        kernels::binary(s, kernels::Binary::mul, view_of(*this), factor, view_of(*this));
+      });
   return *this;
 }
 

@@ -68,7 +68,7 @@ Tensor multiply(const char* op, const Tensor& a_, const Tensor& b_, const Tensor
   const double flops = 2.0 * static_cast<double>(batch * m * n) * static_cast<double>(k);
   dispatch(a.stream(),
            make_work(Work::Kind::gemm, op, {a, b, dense_bias}, {c}, flops, {batch * m, n, k}),
-           [&](HostStream& s) {
+           [&](auto& s) {
              kernels::matmul(s,
                              view_of(a),
                              view_of(b),

@@ -91,7 +91,7 @@ Tensor fused_gradient(const Tensor& dy, const Tensor& logits, const Targets& tar
                               {dy, logits, targets.index, targets.class_weight},
                               {dlogits},
                               flops);
-  dispatch(logits.stream(), work, [&](HostStream& s) {
+  dispatch(logits.stream(), work, [&](auto& s) {
     kernels::cross_entropy_grad(s, view_of(dy), view_of(logits), targets.view(), view_of(dlogits));
   });
   return dlogits;
@@ -114,7 +114,7 @@ LossPerLabel loss_per_label(const Tensor& logits,
                               {logits, targets.index, targets.class_weight},
                               {losses, weights},
                               flops);
-  dispatch(logits.stream(), work, [&](HostStream& s) {
+  dispatch(logits.stream(), work, [&](auto& s) {
     kernels::cross_entropy(s, view_of(logits), targets.view(), view_of(losses), view_of(weights));
   });
   const Saved x(logits);

@@ -127,10 +127,9 @@ struct Norm {
 
 Tensor Norm::forward(const Tensor& in) const {
   const Tensor y = empty_like(in);
-  dispatch(
-      in.stream(), norm_work("batch_norm", {in, mean, scale, bias.get()}, {y}), [&](HostStream& s) {
-        kernels::batch_norm(s, layout_of(in), view_of(in), affine(), view_of(y));
-      });
+  dispatch(in.stream(), norm_work("batch_norm", {in, mean, scale, bias.get()}, {y}), [&](auto& s) {
+    kernels::batch_norm(s, layout_of(in), view_of(in), affine(), view_of(y));
+  });
   return y;
 }
 
@@ -144,7 +143,7 @@ Gradients Norm::fused(const Tensor& dy_) const {
   Gradients gradients(3);
   dispatch(in.stream(),
            norm_work("batch_norm_sums", {in, dy, mean, scale, bias.get()}, {sums}),
-           [&](HostStream& s) {
+           [&](auto& s) {
              kernels::batch_norm_sums(s, layout, view_of(in), affine(), view_of(dy), view_of(sums));
            });
   if (w.defined() || b.defined()) {  // of the rows at hand: the wrapper sums parameters'
@@ -153,7 +152,7 @@ Gradients Norm::fused(const Tensor& dy_) const {
     gradients[2] = empty_like(mean);
     dispatch(in.stream(),
              norm_work("batch_norm_parameter_grads", {sums, rstd}, {gradients[1], gradients[2]}),
-             [&](HostStream& s) {
+             [&](auto& s) {
                kernels::batch_norm_parameter_grads(
                    s, view_of(sums), view_of(rstd), view_of(gradients[1]), view_of(gradients[2]));
              });
@@ -166,7 +165,7 @@ Gradients Norm::fused(const Tensor& dy_) const {
   const Tensor dx = empty_like(in);
   dispatch(in.stream(),
            norm_work("batch_norm_input_grad", {in, dy, mean, scale, bias.get(), all, rstd}, {dx}),
-           [&](HostStream& s) {
+           [&](auto& s) {
              kernels::batch_norm_input_grad(s,
                                             layout,
                                             view_of(in),
@@ -217,7 +216,7 @@ Tensor batch_moments(const Tensor& x, RowGroup* group) {
   const NormLayout layout = layout_of(x);
   const std::int64_t width = 1 + 2 * layout.channels;
   const Tensor moments = f64_like(x, {width});
-  dispatch(x.stream(), norm_work("batch_norm_moments", {x}, {moments}), [&](HostStream& s) {
+  dispatch(x.stream(), norm_work("batch_norm_moments", {x}, {moments}), [&](auto& s) {
     kernels::batch_moments(s, layout, view_of(x), view_of(moments));
   });
   if (group == nullptr) return moments;
@@ -226,7 +225,7 @@ Tensor batch_moments(const Tensor& x, RowGroup* group) {
   const Tensor mine = zeros({group->size(), width}, {.dtype = DType::f64, .device = x.device()});
   mine.select(0, group->rank()).copy_(moments);
   const Tensor parts = group->all_reduce_sum(mine);
-  dispatch(x.stream(), norm_work("batch_norm_merge", {parts}, {moments}), [&](HostStream& s) {
+  dispatch(x.stream(), norm_work("batch_norm_merge", {parts}, {moments}), [&](auto& s) {
     kernels::merge_moments(s, view_of(parts), view_of(moments));
   });
   return moments;
@@ -276,7 +275,7 @@ BatchNormResult batch_norm(const Tensor& x_,
   const Tensor var = empty(channels, place);
   dispatch(x.stream(),
            norm_work("batch_norm_finish", {moments}, {norm.mean, var, norm.rstd}),
-           [&](HostStream& s) {
+           [&](auto& s) {
              kernels::finish_moments(
                  s, eps, view_of(moments), view_of(norm.mean), view_of(var), view_of(norm.rstd));
            });

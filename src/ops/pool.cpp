@@ -158,7 +158,7 @@ Tensor new_like(const Tensor& x, const Shape& shape, const Pool& pool, DType dty
 template <class Kernel>
 Tensor run(const char* op, const Pool& pool, const Tensor& x_, const Shape& shape, Kernel kernel) {
   const Tensor x = dense(x_, pool), y = new_like(x, shape, pool, x.dtype());
-  dispatch(x.stream(), make_work(Work::Kind::pool, op, {x, pool.index}, {y}), [&](HostStream& s) {
+  dispatch(x.stream(), make_work(Work::Kind::pool, op, {x, pool.index}, {y}), [&](auto& s) {
     kernel(s, view_of(x), view_of(y));
   });
   return y;
@@ -172,7 +172,7 @@ Tensor max_scatter(const Tensor& dy, const PoolPtr& pool) {
                   *pool,
                   dy,
                   pool->in,
-                  [&](HostStream& s, const kernels::View& from, const kernels::View& to) {
+                  [&](auto& s, const kernels::View& from, const kernels::View& to) {
                     kernels::max_pool_scatter(s, pool->pooling, from, view_of(pool->index), to);
                   });
   return autograd::record(
@@ -187,7 +187,7 @@ Tensor max_gather(const Tensor& x, const PoolPtr& pool) {
                  *pool,
                  x,
                  pool->out,
-                 [&](HostStream& s, const kernels::View& from, const kernels::View& to) {
+                 [&](auto& s, const kernels::View& from, const kernels::View& to) {
                    kernels::max_pool_gather(s, pool->pooling, from, view_of(pool->index), to);
                  });
   return autograd::record("max_pool2d_gather", std::move(y), {x}, Formula([pool](const Tensor& g) {
@@ -202,7 +202,7 @@ Tensor average_grad(const Tensor& dy, const PoolPtr& pool) {
                   *pool,
                   dy,
                   pool->in,
-                  [&](HostStream& s, const kernels::View& from, const kernels::View& to) {
+                  [&](auto& s, const kernels::View& from, const kernels::View& to) {
                     kernels::avg_pool_grad(s, pool->pooling, from, to);
                   });
   return autograd::record("avg_pool2d_grad", std::move(dx), {dy}, Formula([pool](const Tensor& g) {
@@ -215,7 +215,7 @@ Tensor average(const Tensor& x, const PoolPtr& pool) {
                  *pool,
                  x,
                  pool->out,
-                 [&](HostStream& s, const kernels::View& from, const kernels::View& to) {
+                 [&](auto& s, const kernels::View& from, const kernels::View& to) {
                    kernels::avg_pool(s, pool->pooling, from, to);
                  });
   return autograd::record("avg_pool2d", std::move(y), {x}, Formula([pool](const Tensor& dy) {
@@ -232,10 +232,9 @@ std::pair<Tensor, Tensor> max_pool(const Tensor& x_, Pair kernel, const Pool2dOp
   const Tensor x = dense(x_, pool);
   Tensor y = new_like(x, pool.out, pool, x.dtype());
   const Tensor index = new_like(x, pool.out, pool, DType::i32);
-  dispatch(
-      x.stream(), make_work(Work::Kind::pool, "max_pool2d", {x}, {y, index}), [&](HostStream& s) {
-        kernels::max_pool(s, pool.pooling, view_of(x), view_of(y), view_of(index));
-      });
+  dispatch(x.stream(), make_work(Work::Kind::pool, "max_pool2d", {x}, {y, index}), [&](auto& s) {
+    kernels::max_pool(s, pool.pooling, view_of(x), view_of(y), view_of(index));
+  });
   pool.index = index;
   y = autograd::record("max_pool2d",
                        std::move(y),

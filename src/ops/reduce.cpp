@@ -57,7 +57,7 @@ Tensor run(
     const char* name, const Tensor& x, const Reduced& shape, DType dtype, const Kernel& kernel) {
   const Tensor y = empty(shape.result, {.dtype = dtype, .device = x.device()});
   const auto flops = static_cast<double>(x.numel());
-  dispatch(x.stream(), make_work(Work::Kind::reduce, name, {x}, {y}, flops), [&](HostStream& s) {
+  dispatch(x.stream(), make_work(Work::Kind::reduce, name, {x}, {y}, flops), [&](auto& s) {
     kernel(s, view_of(x), kept_view(y, shape.kept));
   });
   return y;
@@ -70,8 +70,8 @@ Tensor spread(const Tensor& dy, const Shape& kept, const Shape& shape) {
 
 Tensor scaled_sum(const char* name, const Tensor& x, const Reduced& shape, double scale) {
   const DType dtype = is_float(x.dtype()) ? x.dtype() : DType::i64;
-  const Tensor y = run(
-      name, x, shape, dtype, [&](HostStream& s, const kernels::View& vx, const kernels::View& vy) {
+  const Tensor y =
+      run(name, x, shape, dtype, [&](auto& s, const kernels::View& vx, const kernels::View& vy) {
         kernels::sum(s, kernels::Term::value, scale, vx, vy);
       });
   return record(name, y, {x}, [kept = shape.kept, old = x.shape(), scale](const Tensor& dy) {
@@ -86,13 +86,10 @@ Tensor extremum(
                name,
                ": there is nothing to choose from in ",
                x.shape());
-  const Tensor y = run(name,
-                       x,
-                       shape,
-                       x.dtype(),
-                       [&](HostStream& s, const kernels::View& vx, const kernels::View& vy) {
-                         kernels::extremum(s, which, vx, vy);
-                       });
+  const Tensor y = run(
+      name, x, shape, x.dtype(), [&](auto& s, const kernels::View& vx, const kernels::View& vy) {
+        kernels::extremum(s, which, vx, vy);
+      });
   return record(
       name, y, {x}, [kept = shape.kept, s = Saved(x)](const Tensor& dy, const Tensor& found) {
         Tensor share;
@@ -147,7 +144,7 @@ Tensor argmax(const Tensor& x, int dim, Keep keep) {
              x,
              shape,
              DType::i64,
-             [&](HostStream& s, const kernels::View& vx, const kernels::View& vy) {
+             [&](auto& s, const kernels::View& vx, const kernels::View& vy) {
                kernels::argmax(s, d, vx, vy);
              });
 }
@@ -178,9 +175,7 @@ Tensor global_norm(const std::vector<Tensor>& tensors) {
     const Tensor y = squares.select(0, i);
     const auto flops = 2 * static_cast<double>(x.numel());
     dispatch(
-        x.stream(),
-        make_work(Work::Kind::reduce, "global_norm", {x}, {y}, flops),
-        [&](HostStream& s) {
+        x.stream(), make_work(Work::Kind::reduce, "global_norm", {x}, {y}, flops), [&](auto& s) {
           kernels::sum(
               s, kernels::Term::square, 1, view_of(x), kept_view(y, Shape::filled(x.ndim(), 1)));
         });

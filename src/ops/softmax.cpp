@@ -24,7 +24,7 @@ using kernels::SoftmaxForm;
 Tensor run(const char* name, SoftmaxForm form, const Tensor& x, int dim) {
   const Tensor y = make_output(x.shape(), x.dtype(), {x});
   const auto flops = 4 * static_cast<double>(x.numel());
-  dispatch(x.stream(), make_work(Work::Kind::reduce, name, {x}, {y}, flops), [&](HostStream& s) {
+  dispatch(x.stream(), make_work(Work::Kind::reduce, name, {x}, {y}, flops), [&](auto& s) {
     kernels::softmax(s, form, dim, view_of(x), view_of(y));
   });
   return y;
@@ -34,10 +34,9 @@ OutputFormula fused(const char* name, SoftmaxForm form, int dim) {
   return [=](const Tensor& dy, const Tensor& y) {
     const Tensor dx = make_output(y.shape(), y.dtype(), {y});
     const auto flops = 4 * static_cast<double>(y.numel());
-    dispatch(
-        y.stream(), make_work(Work::Kind::reduce, name, {dy, y}, {dx}, flops), [&](HostStream& s) {
-          kernels::softmax_grad(s, form, dim, view_of(dy), view_of(y), view_of(dx));
-        });
+    dispatch(y.stream(), make_work(Work::Kind::reduce, name, {dy, y}, {dx}, flops), [&](auto& s) {
+      kernels::softmax_grad(s, form, dim, view_of(dy), view_of(y), view_of(dx));
+    });
     return Gradients{dx};
   };
 }

@@ -26,9 +26,9 @@ using kernels::Unary;
 Tensor run_unary(const char* name, Unary op, const Tensor& x) {
   const Tensor y = make_output(x.shape(), x.dtype(), {x});
   const auto flops = static_cast<double>(y.numel());
-  dispatch(x.stream(),
-           make_work(Work::Kind::elementwise, name, {x}, {y}, flops),
-           [&](HostStream& s) { kernels::unary(s, op, view_of(x), view_of(y)); });
+  dispatch(x.stream(), make_work(Work::Kind::elementwise, name, {x}, {y}, flops), [&](auto& s) {
+    kernels::unary(s, op, view_of(x), view_of(y));
+  });
   return y;
 }
 
@@ -124,9 +124,9 @@ Tensor pow(const Tensor& input, double exponent) {
   if (exponent == 2) return square(x);
   const Tensor y = make_output(x.shape(), x.dtype(), {x});
   const auto flops = static_cast<double>(y.numel());
-  dispatch(x.stream(),
-           make_work(Work::Kind::elementwise, "pow", {x}, {y}, flops),
-           [&](HostStream& s) { kernels::power(s, exponent, view_of(x), view_of(y)); });
+  dispatch(x.stream(), make_work(Work::Kind::elementwise, "pow", {x}, {y}, flops), [&](auto& s) {
+    kernels::power(s, exponent, view_of(x), view_of(y));
+  });
   return record("pow", y, {x}, [s = Saved(x), exponent](const Tensor& dy) {
     if (exponent == 0) return Gradients{zeros_like(dy)};
     return Gradients{dy * (pow(s.get(), exponent - 1) * exponent)};

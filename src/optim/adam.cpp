@@ -83,7 +83,7 @@ void Adam::update(const UpdateSlice& slice, const ParamGroup& group, std::int64_
                               {p, slice.grad, m, v},
                               {p, m, v},
                               14.0 * static_cast<double>(p.numel()));
-  dispatch(p.stream(), work, [&](HostStream& s) {
+  dispatch(p.stream(), work, [&](auto& s) {
     kernels::adam(s, p.dtype(), p.numel(), k, p.data(), slice.grad.data(), m.data(), v.data());
   });
 }

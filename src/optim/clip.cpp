@@ -37,7 +37,7 @@ void scale(const std::vector<Tensor>& grads, const Tensor& factor) {
   for (const Tensor& x : grads) {
     const Tensor by = factor.to(x.dtype());
     const Work work = make_work(Work::Kind::elementwise, "clip_grad_norm_", {x, by}, {x});
-    dispatch(x.stream(), work, [&](HostStream& s) {
+    dispatch(x.stream(), work, [&](auto& s) {
       kernels::scale(s, x.dtype(), x.numel(), x.data(), by.data());
     });
   }
@@ -85,7 +85,7 @@ void clip_grad_value_(const std::vector<Tensor>& parameters, double clip_value) 
   for (const Tensor& x : gradient_runs(parameters)) {
     dispatch(x.stream(),
              make_work(Work::Kind::elementwise, "clip_grad_value_", {x}, {x}),
-             [&](HostStream& s) { kernels::clamp(s, x.dtype(), x.numel(), x.data(), clip_value); });
+             [&](auto& s) { kernels::clamp(s, x.dtype(), x.numel(), x.data(), clip_value); });
   }
 }
 

@@ -65,12 +65,10 @@ bool has_nonfinite(const std::vector<Tensor>& grads) {
   if (grads.empty()) return false;
   const Tensor flag = zeros({}, {.dtype = DType::i32, .device = grads.front().device()});
   for (const Tensor& x : grads) {
-    dispatch(x.stream(),
-             make_work(Work::Kind::reduce, "has_nonfinite", {x}, {flag}),
-             [&](HostStream& s) {
-               kernels::find_nonfinite(
-                   s, x.dtype(), x.numel(), x.data(), static_cast<std::int32_t*>(flag.data()));
-             });
+    dispatch(x.stream(), make_work(Work::Kind::reduce, "has_nonfinite", {x}, {flag}), [&](auto& s) {
+      kernels::find_nonfinite(
+          s, x.dtype(), x.numel(), x.data(), static_cast<std::int32_t*>(flag.data()));
+    });
   }
   return flag.item() != 0;
 }

@@ -3,6 +3,7 @@
 
 #include "tandem/runtime/device.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdio>
@@ -16,7 +17,8 @@
 namespace tandem {
 namespace {
 
-constexpr const char* kListForm = "expected a list like cpu:4, cpu:4@512MiB or cpu:1@1GiB,cpu:2";
+constexpr const char* kListForm =
+    "expected a list like cpu:4, cpu:4@512MiB, cpu:1@1GiB,cpu:2, cuda:0,cuda:1 or cuda:0x4@20GiB";
 
 /// A whole non-negative decimal number, or nothing.
 std::optional<std::uint64_t> number(std::string_view text) {
@@ -32,6 +34,51 @@ DeviceType parse_type(std::string_view text, std::string_view whole) {
   TANDEM_CHECK(
       has_cuda, "device '", whole, "': this tandem was built without CUDA; use cpu devices");
   return DeviceType::cuda;
+}
+
+/// What stands between two commas of a list.
+struct Part {
+  DeviceType type;
+  std::uint64_t count;  // of logical devices
+  int gpu;              // -1 on the host
+  bool numbered;        // has an xN
+  std::optional<std::size_t> limit;
+};
+
+Part parse_part(std::string_view part, std::string_view text) {
+  const auto at = part.find('@');
+  const std::string_view place = part.substr(0, at);
+  const auto colon = place.find(':');
+  Part p{parse_type(place.substr(0, colon), text), 1, -1, false, std::nullopt};
+  std::string_view digits =
+      colon == std::string_view::npos ? std::string_view{} : place.substr(colon + 1);
+  std::optional<std::uint64_t> count = 1;
+  if (p.type == DeviceType::cuda) {
+    const auto x = digits.find('x');
+    p.numbered = x != std::string_view::npos;
+    if (p.numbered) count = number(digits.substr(x + 1));
+    const auto gpu = colon == std::string_view::npos ? 0 : number(digits.substr(0, x));
+    TANDEM_CHECK(gpu && *gpu < kMaxDevices,
+                 "devices '",
+                 text,
+                 "': '",
+                 part,
+                 "' needs the index of a GPU; ",
+                 kListForm);
+    p.gpu = static_cast<int>(*gpu);
+  } else if (colon != std::string_view::npos) {
+    count = number(digits);
+  }
+  TANDEM_CHECK(count && *count > 0,
+               "devices '",
+               text,
+               "': '",
+               part,
+               "' needs a count of at least 1; ",
+               kListForm);
+  p.count = *count;
+  if (at != std::string_view::npos) p.limit = parse_nbytes(part.substr(at + 1));
+  return p;
 }
 
 }  // namespace
@@ -59,42 +106,29 @@ Device parse_device(std::string_view text) {
 }
 
 std::vector<DeviceSpec> parse_devices(std::string_view text) {
-  std::vector<DeviceSpec> devices;
-  int next = 0;
-  for (std::string_view rest = text; !rest.empty() || devices.empty();) {
+  TANDEM_CHECK(!text.ends_with(','), "devices '", text, "': ends with a comma; ", kListForm);
+  std::vector<Part> parts;
+  for (std::string_view rest = text;;) {
     const auto comma = rest.find(',');
-    const std::string_view part = rest.substr(0, comma);
-    rest = comma == std::string_view::npos ? std::string_view{} : rest.substr(comma + 1);
-    TANDEM_CHECK(comma == std::string_view::npos || !rest.empty(),
-                 "devices '",
-                 text,
-                 "': ends with a comma; ",
-                 kListForm);
-    const auto at = part.find('@');
-    const std::string_view place = part.substr(0, at);
-    const auto colon = place.find(':');
-    parse_type(place.substr(0, colon), text);
-    const auto count = colon == std::string_view::npos ? std::optional<std::uint64_t>(1)
-                                                       : number(place.substr(colon + 1));
-    TANDEM_CHECK(count && *count > 0,
-                 "devices '",
-                 text,
-                 "': '",
-                 part,
-                 "' needs a count of at least 1; ",
-                 kListForm);
-    TANDEM_CHECK(*count <= kMaxDevices - devices.size(),
+    parts.push_back(parse_part(rest.substr(0, comma), text));
+    if (comma == std::string_view::npos) break;
+    rest = rest.substr(comma + 1);
+  }
+  const bool shared = std::ranges::any_of(parts, &Part::numbered);
+  std::vector<DeviceSpec> devices;
+  int cpus = 0, gpus = 0;
+  for (const Part& part : parts) {
+    TANDEM_CHECK(part.count <= kMaxDevices - devices.size(),
                  "devices '",
                  text,
                  "': at most ",
                  kMaxDevices,
                  " devices are possible");
-    const auto limit = at == std::string_view::npos
-                           ? std::nullopt
-                           : std::optional(parse_nbytes(part.substr(at + 1)));
-    for (std::uint64_t i = 0; i < *count; ++i)
-      devices.push_back({{DeviceType::cpu, next++}, limit});
-    if (rest.empty()) break;
+    for (std::uint64_t i = 0; i < part.count; ++i) {
+      const bool cuda = part.type == DeviceType::cuda;
+      const int index = !cuda ? cpus++ : shared ? gpus++ : part.gpu;
+      devices.push_back({{part.type, index}, part.limit, part.gpu});
+    }
   }
   return devices;
 }

@@ -9,6 +9,8 @@
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/runtime.hpp"
 
+#include "runtime/cuda/backend.hpp"
+
 namespace tandem {
 
 void AccessList::add(Access access) {
@@ -36,7 +38,7 @@ void begin_work(Stream& stream, const Work& work) {
                  "TANDEM_MODULE?"));
     }
     if (a.buffer->ready() != nullptr) [[unlikely]]
-      a.buffer->ready()->wait(work.name);
+      a.buffer->ready()->wait(stream, work.name);
   }
   if (const auto* observers = Runtime::instance().observers()) [[unlikely]] {
     for (Observer* o : *observers)
@@ -54,9 +56,24 @@ void end_work(Stream& stream, const Work& work) noexcept {
   }
 }
 
-HostStream host_stream(const Stream& stream) noexcept {
+HostStream host_stream(const Stream& stream, const Work& work) {
+  TANDEM_CHECK(
+      stream.native() == nullptr,
+      work.name,
+      ": has no CUDA kernel, and its tensors are on ",
+      stream.device(),
+      "; give dispatch a function that takes a CudaStream&, or move them with .to(\"cpu\")");
   const Context& c = context();
   return {stream.device(), c.threads, c.path};
+}
+
+CudaStream cuda_stream(const Stream& stream) {
+  if constexpr (has_cuda) stream.logical_device().cuda()->activate();
+  return {stream.device(), stream.native(), context().path};
+}
+
+void check_launch(const CudaStream& stream, const Work& work) {
+  if constexpr (has_cuda) cuda::check_launch(stream.device, work.name);
 }
 
 }  // namespace detail
@@ -64,20 +81,32 @@ HostStream host_stream(const Stream& stream) noexcept {
 void read(
     const Buffer& source, std::size_t offset, void* target, std::size_t nbytes, const char* op) {
   TANDEM_ASSERT(offset + nbytes <= source.nbytes(), op, " reads past the end of a buffer");
-  if (source.ready() != nullptr) source.ready()->wait(op);
-  source.logical_device().stream().synchronize();
+  const Stream& stream = source.logical_device().stream();
+  if (source.ready() != nullptr) source.ready()->wait(stream, op);
   if (const auto* observers = Runtime::instance().observers()) [[unlikely]] {
     for (Observer* o : *observers)
       o->on_read(op, source.device(), nbytes);
   }
-  if (nbytes > 0) std::memcpy(target, static_cast<const char*>(source.data()) + offset, nbytes);
+  if (nbytes == 0) return;
+  const void* from = static_cast<const char*>(source.data()) + offset;
+  if constexpr (has_cuda) {
+    if (stream.native() != nullptr) return cuda::copy_to_host(stream, from, target, nbytes, op);
+  }
+  std::memcpy(target, from, nbytes);
 }
 
 void write(const void* source, Buffer& target, std::size_t offset, std::size_t nbytes) {
   TANDEM_ASSERT(offset + nbytes <= target.nbytes(), "write past the end of a buffer");
-  if (target.ready() != nullptr) target.ready()->wait("write");
-  if (nbytes > 0) std::memcpy(static_cast<char*>(target.data()) + offset, source, nbytes);
+  const Stream& stream = target.logical_device().stream();
+  if (target.ready() != nullptr) target.ready()->wait(stream, "write");
   target.bump_version();
+  if (nbytes == 0) return;
+  void* to = static_cast<char*>(target.data()) + offset;
+  if constexpr (has_cuda) {
+    if (stream.native() != nullptr)
+      return cuda::copy_from_host(stream, source, to, nbytes, "write");
+  }
+  std::memcpy(to, source, nbytes);
 }
 
 void copy_bytes(const Buffer& source,
@@ -88,11 +117,22 @@ void copy_bytes(const Buffer& source,
   TANDEM_ASSERT(
       source_offset + nbytes <= source.nbytes() && target_offset + nbytes <= target.nbytes(),
       "copy past the end of a buffer");
-  if (source.ready() != nullptr) source.ready()->wait("copy");
+  const Stream& out = source.logical_device().stream();
+  const Stream& in = target.logical_device().stream();
+  if (source.ready() != nullptr) source.ready()->wait(out, "copy");
   if (nbytes > 0) {
-    std::memmove(static_cast<char*>(target.data()) + target_offset,
-                 static_cast<const char*>(source.data()) + source_offset,
-                 nbytes);
+    const void* from = static_cast<const char*>(source.data()) + source_offset;
+    void* to = static_cast<char*>(target.data()) + target_offset;
+    if (out.native() == nullptr && in.native() == nullptr) {
+      std::memmove(to, from, nbytes);
+    } else if constexpr (has_cuda) {
+      if (out.native() == nullptr)
+        cuda::copy_from_host(in, from, to, nbytes, "copy");
+      else if (in.native() == nullptr)
+        cuda::copy_to_host(out, from, to, nbytes, "copy");
+      else
+        cuda::copy_between(out, from, in, to, nbytes);
+    }
   }
   target.bump_version();
   count_copy(source.device(), target, nbytes);

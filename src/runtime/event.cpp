@@ -5,9 +5,12 @@
 #include <chrono>
 #include <thread>
 
+#include "tandem/config.hpp"
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/logical_device.hpp"
 #include "tandem/runtime/stream.hpp"
+
+#include "runtime/cuda/backend.hpp"
 
 namespace tandem {
 namespace {
@@ -23,21 +26,61 @@ Device Stream::device() const noexcept {
   return device_->device();
 }
 
-void Event::record(const Stream& stream) noexcept {
-  stream.synchronize();
+void Stream::synchronize(const char* op) const {
+  if constexpr (has_cuda) {
+    if (native_ != nullptr) cuda::synchronize(*device_->cuda(), native_, op);
+  }
+}
+
+Event::~Event() {
+  if constexpr (has_cuda) cuda::destroy_event(native_, gpu_);
+}
+
+void Event::record(const Stream& stream) {
+  if constexpr (has_cuda) {
+    if (stream.native() != nullptr) {
+      cuda::record_event(native_, gpu_, stream);
+    } else {
+      cuda::destroy_event(native_, gpu_);
+      native_ = nullptr;
+    }
+  }
   const std::scoped_lock lock(mutex_);
-  done_.store(true, std::memory_order_release);
-  recorded_.notify_all();
+  recorded_.store(true, std::memory_order_release);
+  changed_.notify_all();
+}
+
+bool Event::query() const {
+  if (!recorded_.load(std::memory_order_acquire)) return false;
+  if constexpr (has_cuda) {
+    if (native_ != nullptr) return cuda::event_done(native_, gpu_);
+  }
+  return true;
+}
+
+void Event::wait_recorded(const char* op) const {
+  const auto recorded = [&] { return recorded_.load(std::memory_order_acquire); };
+  for (const auto end = Clock::now() + kSpin; !recorded() && Clock::now() < end;)
+    std::this_thread::yield();
+  while (!recorded()) {
+    check_alive(op);
+    std::unique_lock lock(mutex_);
+    changed_.wait_until(lock, std::min(Clock::now() + kPoll, context().deadline), recorded);
+  }
 }
 
 void Event::wait(const char* op) const {
-  for (const auto end = Clock::now() + kSpin; !query() && Clock::now() < end;)
-    std::this_thread::yield();
-  while (!query()) {
-    check_alive(op);
-    std::unique_lock lock(mutex_);
-    recorded_.wait_until(
-        lock, std::min(Clock::now() + kPoll, context().deadline), [&] { return query(); });
+  wait_recorded(op);
+  if constexpr (has_cuda) {
+    if (native_ != nullptr) cuda::wait_event(native_, gpu_, op);
+  }
+}
+
+void Event::wait(const Stream& stream, const char* op) const {
+  if (stream.native() == nullptr) return wait(op);
+  wait_recorded(op);
+  if constexpr (has_cuda) {
+    if (native_ != nullptr) cuda::stream_wait_event(stream, native_);
   }
 }
 

@@ -6,17 +6,40 @@
 #include <algorithm>
 #include <map>
 
+#include "tandem/config.hpp"
 #include "tandem/runtime/buffer.hpp"
 #include "tandem/runtime/context.hpp"
 
-namespace tandem {
+#include "runtime/cuda/backend.hpp"
 
-LogicalDevice::LogicalDevice(Device device) : device_(device), stream_(*this) {
-  auto system = std::make_unique<SystemAllocator>(to_string(device));
-  system_ = system.get();
-  auto caching = std::make_unique<CachingAllocator>(std::move(system));
-  caching_ = caching.get();
-  auto limit = std::make_unique<LimitAllocator>(std::move(caching), to_string(device));
+namespace tandem {
+namespace {
+
+std::shared_ptr<cuda::GpuDevice> open_gpu(Device device, int gpu) {
+  if constexpr (has_cuda) {
+    if (device.type == DeviceType::cuda) return std::make_shared<cuda::GpuDevice>(device, gpu);
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+LogicalDevice::LogicalDevice(Device device, int gpu)
+    : device_(device), gpu_(open_gpu(device, gpu)), stream_(*this), side_stream_(*this) {
+  std::unique_ptr<SourceAllocator> source;
+  if constexpr (has_cuda) {
+    if (gpu_ != nullptr) {
+      stream_ = Stream(*this, gpu_->main_stream());
+      side_stream_ = Stream(*this, gpu_->side_stream());
+      source = gpu_->make_allocator();
+    }
+  }
+  if (source == nullptr) {
+    source =
+        std::make_unique<CachingAllocator>(std::make_unique<SystemAllocator>(to_string(device)));
+  }
+  source_ = source.get();
+  auto limit = std::make_unique<LimitAllocator>(std::move(source), to_string(device));
   limit_ = limit.get();
   auto statistics = std::make_unique<StatisticsAllocator>(std::move(limit));
   statistics_ = statistics.get();
@@ -36,7 +59,7 @@ Worker& LogicalDevice::worker() {
 
 MemoryStats LogicalDevice::memory_stats() const {
   MemoryStats stats = statistics_->stats();
-  stats.system_allocations = system_->calls();
+  stats.system_allocations = source_->system_calls();
   return stats;
 }
 

@@ -7,11 +7,15 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 #include <thread>
 
 #include <sched.h>
 
+#include "tandem/config.hpp"
 #include "tandem/core/check.hpp"
+
+#include "runtime/cuda/backend.hpp"
 
 namespace tandem {
 namespace {
@@ -36,6 +40,11 @@ int detect_cores() noexcept {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
+int gpu_count() noexcept {
+  if constexpr (has_cuda) return cuda::gpu_count();
+  return 0;
+}
+
 }  // namespace
 
 int core_count() noexcept {
@@ -56,8 +65,10 @@ Runtime::Runtime() {
                "': expected a number from 1 to ",
                kMaxThreads,
                "; unset it to use all cores");
-  for (int i = 0; i < std::min(core_count(), kMaxDevices); ++i)
-    defaults_.push_back({DeviceType::cpu, i});
+  std::iota(gpus_.begin(), gpus_.end(), 0);
+  const int gpus = gpu_count();
+  for (int i = 0; i < std::min(gpus > 0 ? gpus : core_count(), kMaxDevices); ++i)
+    defaults_.push_back({gpus > 0 ? DeviceType::cuda : DeviceType::cpu, i});
   if (const char* list = std::getenv("TANDEM_DEVICES")) {
     try {
       configure(parse_devices(list));
@@ -68,7 +79,7 @@ Runtime::Runtime() {
 }
 
 LogicalDevice& Runtime::device(Device device) {
-  TANDEM_CHECK(device.type == DeviceType::cpu,
+  TANDEM_CHECK(has_cuda || device.type == DeviceType::cpu,
                "device ",
                device,
                ": this tandem was built without CUDA; use cpu devices");
@@ -77,12 +88,15 @@ LogicalDevice& Runtime::device(Device device) {
                device,
                ": the index must be from 0 to ",
                kMaxDevices - 1);
-  auto& slot = cpu_[static_cast<std::size_t>(device.index)];
+  auto& slots = device.type == DeviceType::cuda ? cuda_ : cpu_;
+  auto& slot = slots[static_cast<std::size_t>(device.index)];
   if (LogicalDevice* known = slot.load(std::memory_order_acquire)) [[likely]]
     return *known;
   const std::scoped_lock lock(mutex_);
   if (LogicalDevice* known = slot.load(std::memory_order_acquire)) return *known;
-  owned_.push_back(std::make_unique<LogicalDevice>(device));
+  owned_.push_back(std::make_unique<LogicalDevice>(
+      device,
+      device.type == DeviceType::cuda ? gpus_[static_cast<std::size_t>(device.index)] : -1));
   slot.store(owned_.back().get(), std::memory_order_release);
   return *owned_.back();
 }
@@ -95,19 +109,64 @@ std::vector<Device> Runtime::devices() const {
 void Runtime::configure(const std::vector<DeviceSpec>& devices) {
   TANDEM_CHECK(!devices.empty(), "devices: the list is empty; name at least one, like cpu:2");
   std::vector<Device> names;
-  std::vector<LogicalDevice*> known;
   for (const DeviceSpec& spec : devices) {  // all checks before the first change
     TANDEM_CHECK(std::ranges::find(names, spec.device) == names.end(),
                  "devices: ",
                  spec.device,
                  " is listed twice");
-    known.push_back(&device(spec.device));
     names.push_back(spec.device);
+  }
+  const auto gpus = place(devices);
+  std::vector<LogicalDevice*> known;
+  try {
+    for (const Device name : names)
+      known.push_back(&device(name));
+  } catch (...) {
+    const std::scoped_lock lock(mutex_);
+    gpus_ = gpus;
+    throw;
   }
   for (std::size_t i = 0; i < known.size(); ++i)
     known[i]->set_limit(devices[i].limit.value_or(SIZE_MAX));
   const std::scoped_lock lock(mutex_);
   defaults_ = std::move(names);
+}
+
+std::array<int, kMaxDevices> Runtime::place(const std::vector<DeviceSpec>& devices) {
+  const std::scoped_lock lock(mutex_);
+  const auto before = gpus_;
+  auto next = gpus_;
+  for (const DeviceSpec& spec : devices) {
+    if (spec.device.type != DeviceType::cuda || spec.gpu < 0) continue;
+    const auto at = static_cast<std::size_t>(spec.device.index);
+    TANDEM_CHECK(cuda_.at(at).load() == nullptr || gpus_[at] == spec.gpu,
+                 "devices: ",
+                 spec.device,
+                 " is in use on GPU ",
+                 gpus_[at],
+                 " and cannot become GPU ",
+                 spec.gpu,
+                 "; list the devices before their first use");
+    next[at] = spec.gpu;
+  }
+  gpus_ = next;
+  return before;
+}
+
+int Runtime::count(DeviceType type) const {
+  if (type == DeviceType::cpu) return kMaxDevices;
+  const std::scoped_lock lock(mutex_);
+  const auto listed = std::ranges::count(defaults_, DeviceType::cuda, &Device::type);
+  return std::max(static_cast<int>(listed), std::min(gpu_count(), kMaxDevices));
+}
+
+Device get_default_device() noexcept {
+  return Runtime::instance().default_device();
+}
+
+void set_default_device(Device device) {
+  logical_device(device);  // refuses what is not there
+  Runtime::instance().set_default_device(device);
 }
 
 void Runtime::subscribe(Observer& observer) {

@@ -40,7 +40,7 @@ Tensor random(const char* name, const Shape& shape, const TensorOptions& options
   const Tensor y = empty(shape, options);
   Runtime& runtime = Runtime::instance();
   const std::uint64_t draw = runtime.draws().fetch_add(1, std::memory_order_relaxed);
-  dispatch(y.stream(), make_work(Work::Kind::random, name, {}, {y}), [&](HostStream& s) {
+  dispatch(y.stream(), make_work(Work::Kind::random, name, {}, {y}), [&](auto& s) {
     kernel(s, runtime.seed(), draw, view_of(y));
   });
   return y;
@@ -83,7 +83,7 @@ Tensor arange(double start, double end, double step, TensorOptions options) {
   const auto n =
       std::max<std::int64_t>(0, static_cast<std::int64_t>(std::ceil((end - start) / step)));
   const Tensor y = empty({n}, options);
-  dispatch(y.stream(), make_work(Work::Kind::elementwise, "arange", {}, {y}), [&](HostStream& s) {
+  dispatch(y.stream(), make_work(Work::Kind::elementwise, "arange", {}, {y}), [&](auto& s) {
     kernels::arange(s, start, step, view_of(y));
   });
   return y;
@@ -116,12 +116,22 @@ Tensor scalar(double value, TensorOptions options) {
 
 Tensor rand(const Shape& shape, TensorOptions options) {
   TANDEM_CHECK(is_float(options.dtype), "rand: needs a float dtype, got ", options.dtype);
-  return random("rand", shape, options, kernels::uniform);
+  return random("rand",
+                shape,
+                options,
+                [](auto& s, std::uint64_t seed, std::uint64_t draw, const kernels::View& y) {
+                  kernels::uniform(s, seed, draw, y);
+                });
 }
 
 Tensor randn(const Shape& shape, TensorOptions options) {
   TANDEM_CHECK(is_float(options.dtype), "randn: needs a float dtype, got ", options.dtype);
-  return random("randn", shape, options, kernels::normal);
+  return random("randn",
+                shape,
+                options,
+                [](auto& s, std::uint64_t seed, std::uint64_t draw, const kernels::View& y) {
+                  kernels::normal(s, seed, draw, y);
+                });
 }
 
 Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, TensorOptions options) {
@@ -129,7 +139,7 @@ Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, TensorOp
   return random("randint",
                 shape,
                 options,
-                [&](HostStream& s, std::uint64_t seed, std::uint64_t draw, const kernels::View& y) {
+                [&](auto& s, std::uint64_t seed, std::uint64_t draw, const kernels::View& y) {
                   kernels::randint(s, seed, draw, low, high, y);
                 });
 }

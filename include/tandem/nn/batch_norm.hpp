@@ -18,7 +18,7 @@ struct BatchNormOptions {
   BatchNormSync sync = BatchNormSync::synchronised;
   NormActivation activation = NormActivation::none;  ///< relu: in the same pass over memory
   DType dtype = DType::f32;
-  Device device = {};
+  Device device = get_default_device();
 };
 
 /// Normalises each channel (dimension 1): by the batch in training, by running statistics in

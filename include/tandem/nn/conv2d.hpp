@@ -17,7 +17,7 @@ struct Conv2dOptions {
   std::int64_t groups = 1;
   bool bias = true;
   DType dtype = DType::f32;
-  Device device = {};
+  Device device = get_default_device();
 };
 
 /// 2-D convolution with PyTorch's initial weights. Keeps the memory format of its input.

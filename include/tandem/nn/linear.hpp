@@ -11,7 +11,7 @@ namespace tandem::nn {
 struct LinearOptions {
   bool bias = true;
   DType dtype = DType::f32;
-  Device device = {};
+  Device device = get_default_device();
 };
 
 /// x @ weight.t() + bias over the last dimension, with PyTorch's initial weights.

@@ -30,35 +30,46 @@ class Allocator {
   virtual void deallocate(void* p, std::size_t nbytes, Category category) noexcept = 0;
 };
 
-/// The host's own memory.
+/// Where the memory of a device comes from: what keeps free blocks, and knows how often it had to
+/// ask the system.
+class SourceAllocator : public Allocator {
+ public:
+  /// Calls that reached the system's allocator so far.
+  virtual std::uint64_t system_calls() const noexcept = 0;
+  /// Gives kept free blocks back to the system.
+  virtual void release_cached() noexcept = 0;
+};
+
+/// The host's own memory. Inputs of a batch's size are pinned where there are GPUs, so that they
+/// are scattered straight from here.
 class SystemAllocator final : public Allocator {
  public:
   explicit SystemAllocator(std::string device) : device_(std::move(device)) {}
   void* allocate(std::size_t nbytes, Category category) override;
   void deallocate(void* p, std::size_t nbytes, Category category) noexcept override;
-  /// Calls of `allocate` so far.
-  std::uint64_t calls() const noexcept { return calls_.load(std::memory_order_relaxed); }
 
  private:
   std::string device_;
-  std::atomic<std::uint64_t> calls_{0};
 };
 
 /// Keeps freed blocks and gives them again, so that a steady step never reaches the upstream.
 ///
 /// Sizes are rounded up to one of eight classes per power of two: at most 12.5 % is wasted.
-class CachingAllocator final : public Allocator {
+class CachingAllocator final : public SourceAllocator {
  public:
   explicit CachingAllocator(std::unique_ptr<Allocator> upstream) : upstream_(std::move(upstream)) {}
   ~CachingAllocator() override;
+  std::uint64_t system_calls() const noexcept override {
+    return misses_.load(std::memory_order_relaxed);
+  }
   void* allocate(std::size_t nbytes, Category category) override;
   void deallocate(void* p, std::size_t nbytes, Category category) noexcept override;
-  /// Returns every kept block to the upstream.
-  void release_cached() noexcept;
+  void release_cached() noexcept override;
 
  private:
   std::unique_ptr<Allocator> upstream_;
-  std::mutex mutex_;  // guards free_
+  std::atomic<std::uint64_t> misses_{0};  // calls that the upstream answered
+  std::mutex mutex_;                      // guards free_
   std::map<std::size_t, std::vector<void*>> free_;
 };
 

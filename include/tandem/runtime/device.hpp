@@ -17,7 +17,8 @@ enum class DeviceType : std::uint8_t { cpu, cuda };
 
 const char* name(DeviceType type) noexcept;
 
-/// A logical device by type and index: `cpu:1` is the second virtual device of the host.
+/// A logical device by type and index: `cpu:1` is the second virtual device of the host, `cuda:1`
+/// the second GPU, or the second of the logical devices that a device list made of GPUs.
 ///
 /// A value. Naming a device creates nothing; its allocator and worker start on first use.
 struct Device {
@@ -36,16 +37,27 @@ std::ostream& operator<<(std::ostream& s, Device device);
 /// CUDA.
 Device parse_device(std::string_view text);
 
+/// Where tensors and modules are made that name no device: cpu:0 unless set.
+///
+/// Thread-safe; one for the process, as PyTorch's function of this name.
+Device get_default_device() noexcept;
+/// @throws InvalidArgument  there is no such device.
+void set_default_device(Device device);
+
 /// A logical device of a list, with its byte limit.
 struct DeviceSpec {
   Device device;
-  std::optional<std::size_t> limit;  ///< bytes; none means the machine's own limit
+  std::optional<std::size_t> limit = std::nullopt;  ///< bytes; none: the machine's own limit
+  int gpu = -1;                                     ///< where it is a GPU's: the GPU
 
   friend bool operator==(const DeviceSpec&, const DeviceSpec&) = default;
 };
 
-/// A device list: in a list `cpu:N` is a count of virtual devices, `@SIZE` the byte limit of each
-/// ("cpu:4@512MiB"); parts are joined by commas ("cpu:1@1GiB,cpu:2").
+/// A device list: parts joined by commas ("cpu:1@1GiB,cpu:2"), `@SIZE` the byte limit of each
+/// device of a part ("cpu:4@512MiB").
+///
+/// In a list `cpu:N` is a count of virtual devices, `cuda:i` is GPU i, and `cuda:ixN` N logical
+/// devices of GPU i; where a part has an xN, the list's CUDA devices are numbered from cuda:0 on.
 ///
 /// @throws InvalidArgument  the text and what was expected.
 std::vector<DeviceSpec> parse_devices(std::string_view text);

@@ -5,8 +5,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
+#include "tandem/config.hpp"
 #include "tandem/core/dtype.hpp"
 #include "tandem/runtime/buffer.hpp"
 #include "tandem/runtime/stream.hpp"
@@ -85,19 +87,36 @@ class WorkScope {
   const Work& work_;
 };
 /// The host stream of `stream` for the calling thread.
-HostStream host_stream(const Stream& stream) noexcept;
+///
+/// @throws InvalidArgument  a GPU's: `work` has no CUDA kernel.
+HostStream host_stream(const Stream& stream, const Work& work);
+/// The CUDA stream of `stream`, with its GPU made the calling thread's.
+CudaStream cuda_stream(const Stream& stream);
+/// Looks whether kernels of `work` could be launched. @throws DeviceError
+void check_launch(const CudaStream& stream, const Work& work);
 
 }  // namespace detail
 
-/// Runs `f(HostStream&)` as work of `stream`: the only way to touch a device's data.
+/// Runs `f(s)` as work of `stream`: the only way to touch a device's data. `s` is a `HostStream&`,
+/// or a `CudaStream&` on a GPU.
 ///
-/// A host stream runs it at once, on the calling thread.
+/// A host stream runs it at once, on the calling thread; a GPU's queues what `f` launches.
 /// @throws InvalidArgument  an access is of another device than the stream; the text has both.
+///                          `f` takes no `CudaStream&`, and the device is a GPU.
 /// @throws Timeout, CommAborted  while it waited for bytes that are on their way.
 template <class F>
 void dispatch(Stream& stream, const Work& work, F&& f) {
   const detail::WorkScope scope(stream, work);
-  HostStream host = detail::host_stream(stream);
+  if constexpr (has_cuda) {  // nested: without CUDA nothing of `f` is made for a CudaStream
+    if constexpr (std::is_invocable_v<F, CudaStream&>) {
+      if (stream.native() != nullptr) {
+        CudaStream cuda = detail::cuda_stream(stream);
+        f(cuda);
+        return detail::check_launch(cuda, work);
+      }
+    }
+  }
+  HostStream host = detail::host_stream(stream, work);
   std::forward<F>(f)(host);
 }
 

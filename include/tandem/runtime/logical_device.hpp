@@ -20,29 +20,37 @@
 namespace tandem {
 
 class Buffer;
+namespace cuda {
+class GpuDevice;
+}
 
 /// Most logical devices of a type.
 inline constexpr int kMaxDevices = 64;
 
 /// Libraries that keep state per device: handles, primitives made for a shape.
-enum class Library : std::uint8_t { onednn };
-inline constexpr int kLibraries = 1;
+enum class Library : std::uint8_t { onednn, cublaslt, cudnn };
+inline constexpr int kLibraries = 3;
 
 /// What a library keeps between its calls on a device.
 struct LibraryState {
   virtual ~LibraryState() = default;
 };
 
-/// A logical device: its allocator with limit and statistics, its stream, its worker.
+/// A logical device: its allocator with limit and statistics, its streams, its worker.
 ///
 /// Lives until the program ends. Thread-safe.
 class LogicalDevice {
  public:
-  explicit LogicalDevice(Device device);
+  /// @param gpu  where it is a GPU's: the GPU. @throws InvalidArgument  there is no such GPU.
+  explicit LogicalDevice(Device device, int gpu = -1);
   ~LogicalDevice();
 
   Device device() const noexcept { return device_; }
   Stream& stream() noexcept { return stream_; }
+  /// For communication beside the work of `stream()`; on the host as good as it.
+  Stream& side_stream() noexcept { return side_stream_; }
+  /// Null on the host.
+  const cuda::GpuDevice* cuda() const noexcept { return gpu_.get(); }
   /// Starts the device's thread on first use.
   Worker& worker();
 
@@ -52,11 +60,13 @@ class LogicalDevice {
   void set_limit(std::size_t limit) noexcept { limit_->set_limit(limit); }
   std::size_t limit() const noexcept { return limit_->limit(); }
   /// Gives kept free blocks back to the system.
-  void release_cached() noexcept { caching_->release_cached(); }
+  void release_cached() noexcept { source_->release_cached(); }
 
   /// Name of the work that the device began last; for messages about a hung one.
   const char* last_work() const noexcept { return last_work_.load(std::memory_order_relaxed); }
-  void set_last_work(const char* name) noexcept { last_work_.store(name, std::memory_order_relaxed); }
+  void set_last_work(const char* name) noexcept {
+    last_work_.store(name, std::memory_order_relaxed);
+  }
 
   /// Puts an allocator of the user's between the limit and its callers (fault injection, tracing).
   ///
@@ -82,10 +92,11 @@ class LogicalDevice {
   std::vector<OutOfMemory::Owner> largest_owners() const;
 
   Device device_;
+  std::shared_ptr<cuda::GpuDevice> gpu_;
   Stream stream_;
-  // The chain, innermost first; each is owned by the one after it, `statistics_` by top_.
-  SystemAllocator* system_;
-  CachingAllocator* caching_;
+  Stream side_stream_;
+  // The chain, innermost first; each is owned by the one after it, `statistics_` by chain_.
+  SourceAllocator* source_;
   LimitAllocator* limit_;
   StatisticsAllocator* statistics_;
   std::unique_ptr<Allocator> chain_;

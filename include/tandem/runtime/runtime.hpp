@@ -26,12 +26,27 @@ class Runtime {
  public:
   static Runtime& instance();
 
-  /// The device, made on first use. @throws InvalidArgument  index outside [0, kMaxDevices).
+  /// The device, made on first use.
+  ///
+  /// @throws InvalidArgument  index outside [0, kMaxDevices), or no such GPU.
   LogicalDevice& device(Device device);
-  /// The default device list: TANDEM_DEVICES where set, else one cpu device per core.
+  /// The default device list: TANDEM_DEVICES where set, else all GPUs, else one cpu device per
+  /// core.
   std::vector<Device> devices() const;
   /// Sets the default device list and the limits of its devices; other devices stay as they are.
+  ///
+  /// @throws InvalidArgument  a device is listed twice, is not there, or is in use on another GPU;
+  /// nothing has changed then.
   void configure(const std::vector<DeviceSpec>& devices);
+  /// Devices of a type that can be used: kMaxDevices of the host; GPUs, or the logical devices that
+  /// the default list makes of them.
+  int count(DeviceType type) const;
+
+  /// See get_default_device.
+  Device default_device() const noexcept { return default_.load(std::memory_order_relaxed); }
+  void set_default_device(Device device) noexcept {
+    default_.store(device, std::memory_order_relaxed);
+  }
 
   using Observers = std::vector<Observer*>;
   /// Null where there is none: one branch on the hot path.
@@ -54,12 +69,18 @@ class Runtime {
  private:
   Runtime();
 
+  /// Notes the GPUs of a list's devices. @return  those before, to go back to.
+  std::array<int, kMaxDevices> place(const std::vector<DeviceSpec>& devices);
+
   std::array<std::atomic<LogicalDevice*>, kMaxDevices> cpu_{};
-  mutable std::mutex mutex_;  // guards owned_, defaults_, lists_
+  std::array<std::atomic<LogicalDevice*>, kMaxDevices> cuda_{};
+  mutable std::mutex mutex_;  // guards owned_, gpus_, defaults_, lists_
   std::vector<std::unique_ptr<LogicalDevice>> owned_;
+  std::array<int, kMaxDevices> gpus_;  // by CUDA device: its GPU
   std::vector<Device> defaults_;
   std::vector<std::unique_ptr<Observers>> lists_;  // old lists stay: a reader may hold one
   std::atomic<const Observers*> observers_{nullptr};
+  std::atomic<Device> default_{};
   std::atomic<std::uint64_t> seed_{0};
   std::atomic<std::uint64_t> forwards_{0};
   std::atomic<std::uint64_t> draws_{0};
@@ -73,6 +94,10 @@ inline LogicalDevice& logical_device(Device device) {
 /// The default device list.
 inline std::vector<Device> default_devices() {
   return Runtime::instance().devices();
+}
+/// Devices of a type that can be used, see Runtime::count.
+inline int device_count(DeviceType type) {
+  return Runtime::instance().count(type);
 }
 /// Sets the default device list: "cpu:4@512MiB". See parse_devices for the grammar.
 ///

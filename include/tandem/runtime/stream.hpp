@@ -9,23 +9,35 @@
 
 #include "tandem/runtime/device.hpp"
 
+// CUDA's own types, so that no public header needs CUDA's.
+struct CUstream_st;
+struct CUevent_st;
+
 namespace tandem {
 
 class LogicalDevice;
 
 /// An ordered queue of a device's work.
 ///
-/// A host device's stream runs inline: work is done when `dispatch` returns.
+/// A host device's stream runs inline: work is done when `dispatch` returns. A GPU's is
+/// asynchronous: work is done after `synchronize`, or a `read` of its result.
 class Stream {
  public:
-  explicit Stream(LogicalDevice& device) noexcept : device_(&device) {}
+  /// @param native  the GPU's queue; null on the host.
+  explicit Stream(LogicalDevice& device, CUstream_st* native = nullptr) noexcept
+      : device_(&device), native_(native) {}
   LogicalDevice& logical_device() const noexcept { return *device_; }
   Device device() const noexcept;
-  /// Waits for all work queued so far.
-  void synchronize() const noexcept {}
+  CUstream_st* native() const noexcept { return native_; }
+  /// Waits for all work queued so far. @param op  named in errors.
+  ///
+  /// @throws DeviceError  work has failed.
+  /// @throws Timeout, CommAborted  by the caller's context (deadline, abort token).
+  void synchronize(const char* op = "synchronize") const;
 
  private:
   LogicalDevice* device_;
+  CUstream_st* native_;
 };
 
 /// Which of an op's kernels run: all give the same values but for rounding.
@@ -41,25 +53,46 @@ struct HostStream {
   KernelPath path = KernelPath::fastest;
 };
 
-/// A point in a stream that others can wait for; here between host threads.
+/// What a CUDA kernel gets: its device, the queue that it is launched on, and which path it takes.
+struct CudaStream {
+  Device device;
+  CUstream_st* native = nullptr;
+  KernelPath path = KernelPath::fastest;
+};
+
+/// A point in a stream that others can wait for.
 ///
-/// Thread-safe: recorded by one thread, waited for by any.
+/// Thread-safe: recorded by one thread, waited for by any. Recorded again only when nobody waits.
 class Event {
  public:
-  /// All work of `stream` so far is what is waited for.
-  void record(const Stream& stream) noexcept;
+  Event() = default;
+  ~Event();
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+
+  /// All work of `stream` so far is what is waited for. @throws DeviceError
+  void record(const Stream& stream);
   /// Makes it unrecorded again.
-  void reset() noexcept { done_.store(false, std::memory_order_release); }
-  bool query() const noexcept { return done_.load(std::memory_order_acquire); }
-  /// Waits until it is recorded.
+  void reset() noexcept { recorded_.store(false, std::memory_order_release); }
+  /// It is recorded, and the work before it is done.
+  bool query() const;
+  /// Waits until it is recorded and the work before it is done.
   ///
   /// @throws Timeout, CommAborted  by the caller's context (deadline, abort token), naming `op`.
   void wait(const char* op) const;
+  /// Work that `stream` gets from here on waits for it; the caller waits until it is recorded, on
+  /// the host as above.
+  void wait(const Stream& stream, const char* op) const;
 
  private:
-  std::atomic<bool> done_{false};
-  mutable std::mutex mutex_;  // guards the change of done_ to true against waiters about to park
-  mutable std::condition_variable recorded_;
+  void wait_recorded(const char* op) const;
+
+  std::atomic<bool> recorded_{false};
+  CUevent_st* native_ = nullptr;  // where the stream is a GPU's; written before recorded_
+  int gpu_ = -1;                  // of native_
+  mutable std::mutex
+      mutex_;  // guards the change of recorded_ to true against waiters about to park
+  mutable std::condition_variable changed_;
 };
 
 }  // namespace tandem

@@ -13,7 +13,7 @@ namespace tandem {
 /// Where and what a new tensor is. `{.dtype = DType::f64, .device = parse_device("cpu:1")}`
 struct TensorOptions {
   DType dtype = DType::f32;
-  Device device = {};
+  Device device = get_default_device();
   MemoryFormat format = MemoryFormat::contiguous;  ///< changes no value; channels_last needs 4-D
 };
 
@@ -34,10 +34,10 @@ Tensor arange(double start,
 
 /// Copies host values, row-major. @throws InvalidArgument  count and shape differ.
 template <Element T>
-Tensor from_host(std::span<const T> values, const Shape& shape, Device device = {});
+Tensor from_host(std::span<const T> values, const Shape& shape, Device device = get_default_device());
 /// The values' own type gives the dtype: `tensor({1.f, 2.f})`.
 template <Element T>
-Tensor tensor(std::initializer_list<T> values, Device device = {}) {
+Tensor tensor(std::initializer_list<T> values, Device device = get_default_device()) {
   return from_host(std::span<const T>(values.begin(), values.size()),
                    {static_cast<std::int64_t>(values.size())},
                    device);

@@ -17,7 +17,7 @@ struct CnnSmallOptions {
   std::int64_t hidden = 128;
   std::int64_t classes = 10;
   DType dtype = DType::f32;
-  Device device = {};
+  Device device = get_default_device();
 };
 
 /// Two 3x3 convolutions of 16 and 32 channels, each with ReLU and 2x2 max pooling, then a hidden
@@ -40,7 +40,7 @@ struct CnnOptions {
   std::int64_t classes = 10;
   BatchNormSync sync = BatchNormSync::synchronised;
   DType dtype = DType::f32;
-  Device device = {};
+  Device device = get_default_device();
 };
 
 /// Five 3x3 convolutions of 32, 32, 64, 64 and 128 channels with batch norm and ReLU, max pooling

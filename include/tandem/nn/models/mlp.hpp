@@ -13,7 +13,7 @@ struct MlpOptions {
   std::vector<std::int64_t> sizes{
       784, 1024, 1024, 10};  ///< of the input, the hidden layers, the output
   DType dtype = DType::f32;
-  Device device = {};
+  Device device = get_default_device();
 };
 
 /// Linear layers with ReLU between them.

@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// A local collective on GPUs. Who gets a result makes it: its side stream reads the sources where
+// they are. Of an all-reduce each rank makes its share and writes it to all. GPUs that do not reach
+// each other get copies of the sources first, and give copies of the result.
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+#include "tandem/runtime/buffer.hpp"
+#include "tandem/runtime/dispatch.hpp"
+#include "tandem/runtime/runtime.hpp"
+
+#include "comm/local_group.hpp"
+#include "runtime/cuda/backend.hpp"
+
+namespace tandem::comm {
+namespace {
+
+/// A piece of memory that stands in for another GPU's: made in the main stream's order, used in the
+/// side stream's.
+class Staged {
+ public:
+  Staged(LogicalDevice& device, std::size_t nbytes)
+      : device_(device), buffer_(device.device(), nbytes, Category::communication) {
+    order(device.stream(), device.side_stream());
+  }
+  ~Staged() {
+    try {
+      order(device_.side_stream(), device_.stream());
+    } catch (...) {  // the GPU is lost: its memory is not used again
+    }
+  }
+  Staged(const Staged&) = delete;
+  Staged& operator=(const Staged&) = delete;
+  void* data() const noexcept { return buffer_.data(); }
+
+ private:
+  static void order(const Stream& first, const Stream& then) {
+    Event event;
+    event.record(first);
+    event.wait(then, "collective");
+  }
+  LogicalDevice& device_;
+  Buffer buffer_;
+};
+
+/// Elements [begin, end) of a piece, made by one rank.
+class Part {
+ public:
+  Part(const LocalGroup& group, const Signature& signature, int rank, Share range)
+      : group_(group),
+        signature_(signature),
+        rank_(rank),
+        range_(range),
+        size_(itemsize(signature.dtype)) {}
+
+  void run(const Piece& piece, const std::vector<std::size_t>& targets) {
+    std::vector<std::unique_ptr<Staged>> staged;
+    std::vector<const void*> from;
+    for (std::size_t i = 0; i < piece.sources.size(); ++i)
+      from.push_back(near(staged, piece.source_ranks[i], piece.sources[i]));
+    std::vector<void*> to;
+    std::vector<std::pair<std::size_t, void*>> far;
+    for (const std::size_t i : targets) {
+      if (reaches(piece.target_ranks[i])) {
+        to.push_back(piece.targets[i]);
+      } else {
+        to.push_back(stage(staged));
+        far.emplace_back(i, to.back());
+      }
+    }
+    const CudaStream stream = detail::cuda_stream(side(rank_));
+    kernels::sum_ranks(
+        stream, reduction_of(signature_.op), signature_.dtype, from, to, range_.begin, range_.end);
+    detail::check_launch(stream, {.name = name(signature_.kind)});
+    for (const auto& [i, data] : far)
+      copy(data, rank_, piece.targets[i], piece.target_ranks[i]);
+  }
+
+ private:
+  Stream& side(int rank) const { return logical_device(group_.device(rank)).side_stream(); }
+  bool reaches(int rank) const {
+    const auto gpu = [&](int r) { return logical_device(group_.device(r)).cuda()->gpu(); };
+    return cuda::peers(gpu(rank_), gpu(rank));
+  }
+  std::size_t nbytes() const { return static_cast<std::size_t>(range_.end - range_.begin) * size_; }
+  std::size_t offset() const { return static_cast<std::size_t>(range_.begin) * size_; }
+  void copy(const void* from, int from_rank, void* to, int to_rank) const {
+    cuda::copy_between(side(from_rank),
+                       static_cast<const char*>(from) + offset(),
+                       side(to_rank),
+                       static_cast<char*>(to) + offset(),
+                       nbytes());
+  }
+  /// Memory here for the range; the pointer is that of element 0, which may not be there.
+  void* stage(std::vector<std::unique_ptr<Staged>>& staged) const {
+    staged.push_back(std::make_unique<Staged>(logical_device(group_.device(rank_)), nbytes()));
+    return static_cast<char*>(staged.back()->data()) - offset();
+  }
+  const void* near(std::vector<std::unique_ptr<Staged>>& staged, int rank, const void* data) const {
+    if (reaches(rank)) return data;
+    void* here = stage(staged);
+    copy(data, rank, here, rank_);
+    return here;
+  }
+
+  const LocalGroup& group_;
+  const Signature& signature_;
+  int rank_;
+  Share range_;
+  std::size_t size_;
+};
+
+void queue_piece(const LocalGroup& group, const Signature& signature, const Piece& piece) {
+  if (piece.count == 0) return;
+  const std::size_t targets = piece.targets.size();
+  if (piece.sources.size() > 1 && targets > 1) {  // all_reduce: rank r makes share r for all
+    std::vector<std::size_t> all(targets);
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    for (int r = 0; r < group.size(); ++r) {
+      const Share share = share_of(piece.count, r, group.size());
+      if (share.begin < share.end) Part(group, signature, r, share).run(piece, all);
+    }
+    return;
+  }
+  for (std::size_t i = 0; i < targets; ++i) {
+    if (piece.sources.size() == 1 && piece.sources[0] == piece.targets[i]) continue;  // in place
+    Part(group, signature, piece.target_ranks[i], {0, piece.count}).run(piece, {i});
+  }
+}
+
+}  // namespace
+
+void queue_on_gpus(const LocalGroup& group, Operation& op) {
+  const char* const what = name(op.plan.signature.kind);
+  const auto side = [&](int r) -> Stream& { return logical_device(group.device(r)).side_stream(); };
+  for (int r = 0; r < group.size(); ++r) {
+    for (const auto& part : op.parts)
+      part.ready->wait(side(r), what);
+  }
+  for (const Piece& piece : op.plan.pieces)
+    queue_piece(group, op.plan.signature, piece);
+  std::vector<std::shared_ptr<const Event>> ended;
+  for (int r = 0; r < group.size(); ++r) {
+    auto event = std::make_shared<Event>();
+    event->record(side(r));
+    ended.push_back(std::move(event));
+  }
+  op.ended = std::move(ended);
+}
+
+}  // namespace tandem::comm

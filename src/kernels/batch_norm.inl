@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Functors of batch norm, for both backends.
+#pragma once
+
+#include "kernels/batch_norm.hpp"
+#include "kernels/for_each.hpp"
+
+namespace tandem::kernels {
+
+/// Moments of one channel.
+struct Moments {
+  double count = 0;
+  double mean = 0;
+  double squares = 0;  ///< sum of (x - mean)^2
+
+  /// Chan, Golub and LeVeque: as exact as two passes over all.
+  TANDEM_HD void join(double other_count, double other_mean, double other_squares) {
+    if (other_count == 0) return;
+    const double total = count + other_count, delta = other_mean - mean;
+    mean += delta * (other_count / total);
+    squares += other_squares + delta * delta * (count * other_count / total);
+    count = total;
+  }
+};
+
+/// `value` where `after` lets the normalised `y` through, else zero.
+template <class T, After kAfter>
+TANDEM_HD T pass(T y, T value) {
+  if constexpr (kAfter == After::relu)
+    return y <= T(0) ? T(0) : value;  // NaN goes through, as in relu
+  else
+    return value;
+}
+
+/// Whether the statistics came from the batch, so that dx depends on all of it.
+enum class From { batch, constants };
+
+/// dx of one element, by the coefficients of its channel.
+template <class T, After kAfter, From kFrom>
+TANDEM_HD T gradient_of(T dy, T centred, T scale, T bias, T slope, T offset) {
+  const T g = pass<T, kAfter>(centred * scale + bias, dy) * scale;
+  if constexpr (kFrom == From::batch)
+    return g + centred * slope + offset;
+  else
+    return g;
+}
+
+}  // namespace tandem::kernels

@@ -1,0 +1,16 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/binary.inl"
+#include "kernels/cuda/map.hpp"
+#include "kernels/pointwise.hpp"
+
+namespace tandem::kernels {
+
+template void binary(const CudaStream&, Binary, const View&, const View&, const View&);
+template void binary(const CudaStream&, Binary, const View&, double, const View&);
+template void scaled_add(const CudaStream&, const View&, const View&, double, const View&);
+template void where(const CudaStream&, const View&, const View&, const View&, const View&);
+template void compare(const CudaStream&, Compare, const View&, const View&, const View&);
+
+}  // namespace tandem::kernels

@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+
+#include "tandem/runtime/stream.hpp"
+
+#include "kernels/gemm.hpp"
+
+namespace tandem::kernels {
+
+/// Steps between the matrices of a batch, in elements.
+struct GemmBatch {
+  std::int64_t count = 1;
+  std::int64_t a = 0;  ///< zero: the same for all
+  std::int64_t b = 0;
+  std::int64_t c = 0;
+};
+
+/// c = a @ b + bias + beta * c, of each matrix of a batch. f32 is f32: no TF32.
+///
+/// @param c     row-major, step `ldc` between rows.
+/// @param bias  (n), added to each row; null: none. Then beta is zero.
+template <class T>
+void gemm(const CudaStream& s,
+          GemmSize size,
+          Operand<T> a,
+          Operand<T> b,
+          T beta,
+          T* c,
+          std::int64_t ldc,
+          const T* bias = nullptr,
+          GemmBatch batch = {});
+
+}  // namespace tandem::kernels

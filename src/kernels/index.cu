@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/cuda/map.hpp"
+#include "kernels/index.hpp"
+
+namespace tandem::kernels {
+namespace {
+
+/// The first position whose entry is bad.
+struct FindOutside {
+  using Total = std::int64_t;
+  static constexpr std::int64_t kNone = INT64_MAX;
+  Plan plan;
+  const std::int64_t* index;
+  std::int64_t low, high, ignored;
+  std::int64_t* found;
+
+  TANDEM_HD Total total() const { return kNone; }
+  TANDEM_HD Total at(std::int64_t, std::int64_t i) const {
+    const std::int64_t value = index[detail::Place<1>(plan, i).at[0]];
+    return (value < low || value >= high) && value != ignored ? i : kNone;
+  }
+  TANDEM_HD Total join(Total a, Total b) const { return a < b ? a : b; }
+  TANDEM_HD void store(std::int64_t, Total first) const { *found = first == kNone ? -1 : first; }
+};
+
+template <class T>
+struct GatherElement {
+  Plan plan;            // y, index, x without the looked-up dimension
+  std::int64_t stride;  // of that dimension
+  T* y;
+  const std::int64_t* index;
+  const T* x;
+
+  TANDEM_HD void operator()(std::int64_t i) const {
+    const detail::Place<3> place(plan, i);
+    y[place.at[0]] = x[place.at[2] + index[place.at[1]] * stride];
+  }
+};
+
+/// All entries of one line along the dimension: lines do not meet, and the order of additions
+/// within one is that of the entries.
+template <class T>
+struct ScatterLine {
+  Plan plan;  // x, index, y without the dimension
+  std::int64_t n, x_step, index_step, y_step;
+  const T* x;
+  const std::int64_t* index;
+  T* y;
+
+  TANDEM_HD void operator()(std::int64_t i) const {
+    const detail::Place<3> place(plan, i);
+    for (std::int64_t k = 0; k < n; ++k) {
+      T& to = y[place.at[2] + index[place.at[1] + k * index_step] * y_step];
+      to = static_cast<T>(to + x[place.at[0] + k * x_step]);
+    }
+  }
+};
+
+// The operand that `dim` is looked up in, walked beside the others: the index decides on its place.
+View without_step(const View& x, int dim, const Shape& shape) {
+  View v = x;
+  v.shape = shape;
+  v.strides[dim] = 0;
+  return v;
+}
+
+View without_dim(const View& x, int dim) {
+  View v = x;
+  v.shape.erase(dim);
+  v.strides.erase(dim);
+  return v;
+}
+
+template <class T>
+void gather_bits(const CudaStream& s, int dim, const View& x, const View& index, const View& y) {
+  const View source = without_step(x, dim, y.shape);
+  const Plan plan = make_plan({&y, &index, &source});
+  for_each(s,
+           plan.numel,
+           GatherElement<T>{
+               plan, x.strides[dim], y.as<T>(), index.as<const std::int64_t>(), x.as<const T>()});
+}
+
+}  // namespace
+
+void find_outside(const CudaStream& s,
+                  const View& index,
+                  std::int64_t low,
+                  std::int64_t high,
+                  std::int64_t ignored,
+                  const View& found) {
+  reduce_each(s,
+              1,
+              index.numel(),
+              Walk::along,
+              FindOutside{make_row_major_plan({&index}),
+                          index.as<const std::int64_t>(),
+                          low,
+                          high,
+                          ignored,
+                          found.as<std::int64_t>()});
+}
+
+void gather(const CudaStream& s, int dim, const View& x, const View& index, const View& y) {
+  switch (itemsize(x.dtype)) {
+    case 1:
+      return gather_bits<std::uint8_t>(s, dim, x, index, y);
+    case 4:
+      return gather_bits<std::uint32_t>(s, dim, x, index, y);
+    default:
+      return gather_bits<std::uint64_t>(s, dim, x, index, y);
+  }
+}
+
+void scatter_add(const CudaStream& s, int dim, const View& x, const View& index, const View& y) {
+  if (x.numel() == 0) return;
+  const View vx = without_dim(x, dim), vi = without_dim(index, dim);
+  View vy = without_dim(y, dim);
+  vy.shape = vx.shape;  // lies within y's
+  const Plan plan = make_plan({&vx, &vi, &vy});
+  with_dtype(y.dtype, [&]<class T>() {
+    for_each(s,
+             plan.numel,
+             ScatterLine<T>{plan,
+                            x.shape[dim],
+                            x.strides[dim],
+                            index.strides[dim],
+                            y.strides[dim],
+                            x.as<const T>(),
+                            index.as<const std::int64_t>(),
+                            y.as<T>()});
+  });
+}
+
+}  // namespace tandem::kernels

@@ -1,0 +1,15 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/cuda/launch.hpp"
+#include "kernels/random.hpp"
+#include "kernels/random.inl"
+
+namespace tandem::kernels {
+
+template void uniform(const CudaStream&, std::uint64_t, std::uint64_t, const View&);
+template void normal(const CudaStream&, std::uint64_t, std::uint64_t, const View&);
+template void randint(
+    const CudaStream&, std::uint64_t, std::uint64_t, std::int64_t, std::int64_t, const View&);
+
+}  // namespace tandem::kernels

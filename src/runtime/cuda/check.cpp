@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "runtime/cuda/check.hpp"
+
+#include <array>
+#include <atomic>
+#include <string>
+
+#include "tandem/core/error.hpp"
+#include "tandem/runtime/runtime.hpp"
+
+#include "runtime/cuda/backend.hpp"
+
+namespace tandem::cuda {
+namespace {
+
+/// By GPU: the error that ended its use; 0 where there is none.
+std::array<std::atomic<int>, kMaxDevices> poison{};
+
+/// After these every call of the process to that GPU fails until it ends.
+bool is_sticky(cudaError_t status) noexcept {
+  switch (status) {
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchFailure:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorAssert:
+    case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
+    case cudaErrorContextIsDestroyed:
+    case cudaErrorMpsClientTerminated:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::string gpu_name(int gpu) {
+  return gpu < 0 ? "GPU" : "GPU " + std::to_string(gpu);
+}
+
+constexpr const char* kRestart =
+    "; the GPU takes no more work of this process: restart it, from a checkpoint where there is "
+    "one";
+
+}  // namespace
+
+int current_gpu() noexcept {
+  int gpu = -1;
+  return cudaGetDevice(&gpu) == cudaSuccess ? gpu : -1;
+}
+
+void check(cudaError_t status, const char* call) {
+  if (status == cudaSuccess) [[likely]]
+    return;
+  cudaGetLastError();  // else the next launch would seem to have failed
+  const int gpu = current_gpu();
+  std::string text = std::string(cudaGetErrorName(status)) + ", " + cudaGetErrorString(status);
+  if (is_sticky(status)) {
+    if (gpu >= 0) poison[static_cast<std::size_t>(gpu)].store(status, std::memory_order_relaxed);
+    text += kRestart;
+  }
+  const std::string name(call);
+  throw DeviceError(gpu_name(gpu), name.substr(0, name.find('(')), status, text);
+}
+
+void check_usable(int gpu) {
+  const int code = poison[static_cast<std::size_t>(gpu)].load(std::memory_order_relaxed);
+  if (code == 0) [[likely]]
+    return;
+  throw DeviceError(gpu_name(gpu),
+                    "an earlier call",
+                    code,
+                    cudaGetErrorName(static_cast<cudaError_t>(code)) + std::string(kRestart));
+}
+
+void check_launch(Device, const char* name) {
+  check(cudaPeekAtLastError(), name);
+}
+
+}  // namespace tandem::cuda

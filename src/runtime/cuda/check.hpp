@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+namespace tandem::cuda {
+
+/// Throws DeviceError unless `status` is success. @param call  its text up to the parenthesis is
+/// named.
+void check(cudaError_t status, const char* call);
+
+/// Throws DeviceError where an earlier error has ended the GPU's use by this process.
+void check_usable(int gpu);
+
+/// The GPU of the calling thread; -1 where CUDA does not say.
+int current_gpu() noexcept;
+
+/// Makes a GPU the calling thread's for a scope; does not throw, so that destructors may use it.
+class GpuScope {
+ public:
+  explicit GpuScope(int gpu) noexcept : before_(current_gpu()) {
+    if (before_ != gpu) cudaSetDevice(gpu);
+  }
+  ~GpuScope() {
+    if (before_ >= 0) cudaSetDevice(before_);
+  }
+  GpuScope(const GpuScope&) = delete;
+  GpuScope& operator=(const GpuScope&) = delete;
+
+ private:
+  int before_;
+};
+
+}  // namespace tandem::cuda
+
+/// Throws DeviceError with call and code unless the CUDA call succeeds.
+#define TANDEM_CUDA(expr) ::tandem::cuda::check((expr), #expr)

@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <thread>
+
+#include "tandem/runtime/logical_device.hpp"
+
+#include "runtime/cuda/backend.hpp"
+#include "runtime/cuda/check.hpp"
+
+namespace tandem::cuda {
+namespace {
+
+/// Bytes that a staged copy carries over the host at a time.
+constexpr std::size_t kStage = std::size_t{4} << 20;
+constexpr auto kGrace = std::chrono::seconds(2);
+constexpr auto kPause = std::chrono::microseconds(50);
+
+/// The driver keeps no copy of pinned memory: the GPU reads it when the stream comes to it.
+bool is_pinned(const void* p) {
+  cudaPointerAttributes attributes{};
+  TANDEM_CUDA(cudaPointerGetAttributes(&attributes, p));
+  return attributes.type == cudaMemoryTypeHost;
+}
+
+/// Pinned memory of the host, for a scope.
+class Stage {
+ public:
+  explicit Stage(std::size_t nbytes) { TANDEM_CUDA(cudaMallocHost(&data_, nbytes)); }
+  ~Stage() { cudaFreeHost(data_); }
+  Stage(const Stage&) = delete;
+  Stage& operator=(const Stage&) = delete;
+  void* data() const noexcept { return data_; }
+
+ private:
+  void* data_ = nullptr;
+};
+
+/// Waits for a stream's work where a failure leaves nobody else to: memory that a copy is on its
+/// way to or from is about to be given back. After the grace time it is left behind, as a hung one.
+void drain(const GpuDevice& device, CUstream_st* stream) noexcept {
+  const GpuScope scope(device.gpu());
+  const auto end = std::chrono::steady_clock::now() + kGrace;
+  while (cudaStreamQuery(stream) == cudaErrorNotReady && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(kPause);
+  cudaGetLastError();
+}
+
+/// For GPUs that do not reach each other: through the host, and done when it returns.
+void copy_staged(const Stream& from_stream,
+                 const void* from,
+                 const Stream& to_stream,
+                 void* to,
+                 std::size_t nbytes) {
+  const Stage stage(std::min(nbytes, kStage));
+  for (std::size_t at = 0; at < nbytes; at += kStage) {
+    const std::size_t n = std::min(kStage, nbytes - at);
+    copy_to_host(from_stream, static_cast<const char*>(from) + at, stage.data(), n, "copy");
+    copy_from_host(to_stream, stage.data(), static_cast<char*>(to) + at, n, "copy");
+  }
+}
+
+}  // namespace
+
+void pin(void* p, std::size_t nbytes) noexcept {
+  if (gpu_count() == 0) return;
+  if (cudaHostRegister(p, nbytes, cudaHostRegisterPortable) != cudaSuccess) cudaGetLastError();
+}
+
+void unpin(void* p) noexcept {
+  if (gpu_count() == 0) return;
+  if (cudaHostUnregister(p) != cudaSuccess) cudaGetLastError();
+}
+
+void copy_to_host(
+    const Stream& stream, const void* source, void* target, std::size_t nbytes, const char* op) {
+  const GpuDevice& device = *stream.logical_device().cuda();
+  device.activate();
+  TANDEM_CUDA(cudaMemcpyAsync(target, source, nbytes, cudaMemcpyDeviceToHost, stream.native()));
+  try {
+    synchronize(device, stream.native(), op);
+  } catch (...) {
+    drain(device, stream.native());
+    throw;
+  }
+}
+
+void copy_from_host(
+    const Stream& stream, const void* source, void* target, std::size_t nbytes, const char* op) {
+  const GpuDevice& device = *stream.logical_device().cuda();
+  device.activate();
+  TANDEM_CUDA(cudaMemcpyAsync(target, source, nbytes, cudaMemcpyHostToDevice, stream.native()));
+  try {
+    if (is_pinned(source)) synchronize(device, stream.native(), op);
+  } catch (...) {
+    drain(device, stream.native());
+    throw;
+  }
+}
+
+void copy_between(const Stream& source_stream,
+                  const void* source,
+                  const Stream& target_stream,
+                  void* target,
+                  std::size_t nbytes) {
+  const GpuDevice& from = *source_stream.logical_device().cuda();
+  const GpuDevice& to = *target_stream.logical_device().cuda();
+  if (!peers(from.gpu(), to.gpu()))
+    return copy_staged(source_stream, source, target_stream, target, nbytes);
+  Event before, after;
+  before.record(source_stream);
+  before.wait(target_stream, "copy");
+  to.activate();
+  if (from.gpu() == to.gpu()) {
+    TANDEM_CUDA(
+        cudaMemcpyAsync(target, source, nbytes, cudaMemcpyDeviceToDevice, target_stream.native()));
+  } else {
+    TANDEM_CUDA(
+        cudaMemcpyPeerAsync(target, to.gpu(), source, from.gpu(), nbytes, target_stream.native()));
+  }
+  try {  // the source's owner may free or change it in its own order
+    after.record(target_stream);
+    after.wait(source_stream, "copy");
+  } catch (...) {
+    drain(to, target_stream.native());
+    throw;
+  }
+}
+
+}  // namespace tandem::cuda

@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether two GPUs reach each other's memory. The driver's word is not enough: with some IOMMU and
+// PCIe settings a copy between peers hangs or brings other bytes, so one is tried first.
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tandem/core/error.hpp"
+#include "tandem/runtime/logical_device.hpp"
+
+#include "runtime/cuda/backend.hpp"
+#include "runtime/cuda/check.hpp"
+#include "runtime/cuda/pool.hpp"
+
+namespace tandem::cuda {
+namespace {
+
+constexpr std::size_t kBytes = 64 * 1024;
+constexpr auto kPatience = std::chrono::seconds(5);
+
+enum Answer : std::uint8_t { unknown, asking, no, yes };
+/// By pair, the lower GPU first.
+std::array<std::array<std::atomic<std::uint8_t>, kMaxDevices>, kMaxDevices> answers{};
+
+/// A block of a GPU, a stream and a pool, for the trial.
+class Trial {
+ public:
+  explicit Trial(int gpu) : gpu_(gpu) {
+    const GpuScope scope(gpu);
+    try {
+      TANDEM_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+      pool_ = make_pool(gpu);
+      TANDEM_CUDA(cudaMallocFromPoolAsync(&data_, kBytes, pool_, stream_));
+    } catch (...) {
+      release();
+      throw;
+    }
+  }
+  ~Trial() { release(); }
+  Trial(const Trial&) = delete;
+  Trial& operator=(const Trial&) = delete;
+
+  void fill(const std::vector<std::uint8_t>& bytes) {
+    copy(data_, bytes.data(), cudaMemcpyHostToDevice);
+  }
+  std::vector<std::uint8_t> bytes() {
+    std::vector<std::uint8_t> read(kBytes);
+    copy(read.data(), data_, cudaMemcpyDeviceToHost);
+    return read;
+  }
+  /// @return  whether the copy came to its end in time.
+  bool copy_from(const Trial& other) {
+    const GpuScope scope(gpu_);
+    TANDEM_CUDA(cudaMemcpyPeerAsync(data_, gpu_, other.data_, other.gpu_, kBytes, stream_));
+    return done();
+  }
+
+ private:
+  void copy(void* to, const void* from, cudaMemcpyKind kind) {
+    const GpuScope scope(gpu_);
+    TANDEM_CUDA(cudaMemcpyAsync(to, from, kBytes, kind, stream_));
+    if (!done()) throw DeviceError("GPU " + std::to_string(gpu_), "copy", 0, "it does not end");
+  }
+  bool done() const {
+    for (const auto end = std::chrono::steady_clock::now() + kPatience;;) {
+      const cudaError_t status = cudaStreamQuery(stream_);
+      if (status == cudaSuccess) return true;
+      cudaGetLastError();
+      if (status != cudaErrorNotReady || std::chrono::steady_clock::now() > end) return false;
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  }
+  void release() noexcept {
+    const GpuScope scope(gpu_);
+    if (data_ != nullptr) cudaFreeAsync(data_, stream_);
+    if (pool_ != nullptr) cudaMemPoolDestroy(pool_);
+    if (stream_ != nullptr) cudaStreamDestroy(stream_);
+  }
+
+  int gpu_;
+  cudaStream_t stream_ = nullptr;
+  cudaMemPool_t pool_ = nullptr;
+  void* data_ = nullptr;
+};
+
+bool reaches(int gpu, int other) {
+  int can = 0;
+  TANDEM_CUDA(cudaDeviceCanAccessPeer(&can, gpu, other));
+  return can != 0;
+}
+
+bool try_pair(int gpu, int other) {
+  if (!reaches(gpu, other) || !reaches(other, gpu)) return false;
+  std::vector<std::uint8_t> pattern(kBytes);
+  for (std::size_t i = 0; i < kBytes; ++i)
+    pattern[i] = static_cast<std::uint8_t>(i * 131 + i / 251);
+  Trial source(gpu), target(other);
+  source.fill(pattern);
+  target.fill(std::vector<std::uint8_t>(kBytes));
+  if (!target.copy_from(source) || target.bytes() != pattern) return false;
+  source.fill(std::vector<std::uint8_t>(kBytes));
+  return source.copy_from(target) && source.bytes() == pattern;
+}
+
+}  // namespace
+
+bool peers(int gpu, int other) {
+  if (gpu == other) return true;
+  auto& answer = answers[static_cast<std::size_t>(std::min(gpu, other))]
+                        [static_cast<std::size_t>(std::max(gpu, other))];
+  for (;;) {
+    std::uint8_t seen = answer.load(std::memory_order_acquire);
+    if (seen == yes || seen == no) return seen == yes;
+    if (seen == unknown && answer.compare_exchange_strong(seen, asking)) break;
+    std::this_thread::yield();  // another thread is trying this pair
+  }
+  try {
+    const bool can = try_pair(gpu, other);
+    answer.store(can ? yes : no, std::memory_order_release);
+    return can;
+  } catch (...) {
+    answer.store(unknown, std::memory_order_release);
+    throw;
+  }
+}
+
+}  // namespace tandem::cuda

@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include <cuda_runtime_api.h>
+
+#include "tandem/runtime/allocator.hpp"
+
+#include "runtime/cuda/backend.hpp"
+
+namespace tandem::cuda {
+
+/// A memory pool of a GPU that keeps what is freed, and that all its peers may read and write.
+cudaMemPool_t make_pool(int gpu);
+
+/// Memory of a pool, given and taken in the order of the device's main stream.
+class PoolAllocator final : public SourceAllocator {
+ public:
+  /// @param device  outlives the allocator.
+  PoolAllocator(const GpuDevice& device, cudaMemPool_t pool) noexcept
+      : device_(device), pool_(pool) {}
+  void* allocate(std::size_t nbytes, Category category) override;
+  void deallocate(void* p, std::size_t nbytes, Category category) noexcept override;
+  /// Allocations after which the pool held more of the GPU's memory than ever before.
+  std::uint64_t system_calls() const noexcept override {
+    return growths_.load(std::memory_order_relaxed);
+  }
+  void release_cached() noexcept override;
+
+ private:
+  cudaError_t try_allocate(void** p, std::size_t nbytes) noexcept;
+  void note_growth() noexcept;
+
+  const GpuDevice& device_;
+  cudaMemPool_t pool_;
+  std::atomic<std::uint64_t> growths_{0};
+  std::atomic<std::uint64_t> reserved_{0};  // bytes, the most that was seen
+};
+
+}  // namespace tandem::cuda
