@@ -12,6 +12,7 @@
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "devices.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem {
@@ -22,7 +23,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::thrown_text;
 
-Tensor leaf(std::initializer_list<double> values, Device device = {}) {
+Tensor leaf(std::initializer_list<double> values, Device device = get_default_device()) {
   Tensor x = tensor(values, device);
   x.requires_grad_();
   return x;
@@ -146,7 +147,7 @@ TEST(EngineTest, BadCallsSayWhatIsWrong) {
 }
 
 TEST(EngineTest, LongTapesNeitherRecurseNorLeak) {
-  const Device device{};
+  const Device device = get_default_device();
   const std::size_t before = logical_device(device).memory_stats().in_use;
   {
     const Tensor x = leaf({1});
@@ -161,7 +162,7 @@ TEST(EngineTest, LongTapesNeitherRecurseNorLeak) {
 
 // Nodes run on the threads of their own devices, whichever thread calls backward.
 TEST(EngineTest, EachDeviceRunsItsOwnNodes) {
-  const Device a{DeviceType::cpu, 0}, b{DeviceType::cpu, 1};
+  const Device a = testing::device(0), b = testing::device(1);
   const Tensor x = leaf({1, 2}, a);
   std::thread::id of_a, of_b;
   const Tensor y = x * 2.0;
@@ -187,12 +188,12 @@ TEST(EngineTest, ExpandedGradientsAddUp) {
 }
 
 TEST(EngineTest, FailureOnOneDeviceEndsTheOthers) {
-  const Device b{DeviceType::cpu, 1};
+  const Device b = testing::device(1);
   const Tensor x = leaf({1});
   const Tensor z = x.to(b) * 3.0;
   autograd::register_hook(z,
                           [](const Tensor&) -> Tensor { throw std::runtime_error("hook failed"); });
-  const Tensor y = sum(z.to(Device{}) * x);
+  const Tensor y = sum(z.to(get_default_device()) * x);
   try {
     y.backward();
     FAIL();

@@ -24,6 +24,7 @@
 
 #include "comm/rank_values.hpp"
 #include "comm/run_ranks.hpp"
+#include "devices.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem {
@@ -131,7 +132,7 @@ TEST(Async, AHandleThatIsDroppedFailsTheGroupOrEndsItsWork) {
   ASSERT_EQ(errors[0], nullptr);
   ASSERT_NE(errors[1], nullptr);
   EXPECT_THAT(thrown_text<CommAborted>([&] { std::rethrow_exception(errors[1]); }),
-              HasSubstr("rank 0 (cpu:0) left all_reduce number 1"));
+              HasSubstr("rank 0 (" + testing::device_name(0) + ") left all_reduce number 1"));
 
   group[0]->reset();
   std::atomic<int> started{0};

@@ -18,6 +18,7 @@
 
 #include "comm/rank_values.hpp"
 #include "comm/run_ranks.hpp"
+#include "devices.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem {
@@ -27,7 +28,7 @@ using namespace std::chrono_literals;
 using comm::Communicator;
 using comm::ReduceOp;
 using ::testing::AllOf;
-using testing::cpus;
+using testing::devices;
 using testing::Group;
 using ::testing::HasSubstr;
 using testing::make_group;
@@ -75,7 +76,7 @@ TEST_P(DesyncTest, IsAnErrorOnEveryRankThatNamesFieldAndValues) {
       EXPECT_THAT(text_of<Desync>(error),
                   AllOf(HasSubstr("collective number " + std::to_string(round == 0 ? 2 : 1)),
                         HasSubstr(GetParam().field + std::string(" differs")),
-                        HasSubstr("rank 2 (cpu:2)"),
+                        HasSubstr("rank 2 (" + testing::device_name(2) + ")"),
                         HasSubstr(GetParam().usual),
                         HasSubstr(GetParam().odd)));
     }
@@ -154,10 +155,10 @@ TEST(Timeout, NamesTheRankThatStaysAwayAndEndsOnTime) {
   int timeouts = 0;
   for (const int r : {0, 2}) {  // the first says Timeout, the other may learn of it
     const std::string text = text_of<CommError>(errors[static_cast<std::size_t>(r)]);
-    EXPECT_THAT(
-        text,
-        AllOf(HasSubstr("all_reduce number 2"),
-              HasSubstr("rank 1 (cpu:1) (1 collectives so far) did not come within 0.5 s")));
+    EXPECT_THAT(text,
+                AllOf(HasSubstr("all_reduce number 2"),
+                      HasSubstr("rank 1 (" + testing::device_name(1) +
+                                ") (1 collectives so far) did not come within 0.5 s")));
     timeouts += text.find("gave up") == std::string::npos ? 1 : 0;
   }
   EXPECT_GE(timeouts, 1);
@@ -220,11 +221,11 @@ TEST(Abort, ByARankThatIsDestroyed) {
   std::this_thread::sleep_for(20ms);
   group[1].reset();
   EXPECT_THAT(text_of<CommAborted>(waiting.outcome(Clock::now() + 30s)),
-              HasSubstr("rank 1 (cpu:1) was destroyed"));
+              HasSubstr("rank 1 (" + testing::device_name(1) + ") was destroyed"));
 }
 
 struct BadCall {
-  const char* says;
+  std::string says;
   std::function<void(Communicator&)> call;
 };
 void PrintTo(const BadCall& b, std::ostream* s) {
@@ -240,8 +241,9 @@ TEST_P(BadCallTest, IsRefusedAndFreesThePeers) {
     comm.barrier();
   });
   EXPECT_THAT(text_of<InvalidArgument>(errors[1]), HasSubstr(GetParam().says));
-  EXPECT_THAT(text_of<CommAborted>(errors[0]),
-              AllOf(HasSubstr("rank 1 (cpu:1)"), HasSubstr(GetParam().says)));
+  EXPECT_THAT(
+      text_of<CommAborted>(errors[0]),
+      AllOf(HasSubstr("rank 1 (" + testing::device_name(1) + ")"), HasSubstr(GetParam().says)));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -250,9 +252,9 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         BadCall{"must be dense",
                 [](Communicator& c) { c.all_reduce(as_strided(vector_of(c, 8), {4}, {2}, 0)); }},
-        BadCall{"this rank is on cpu:1",
+        BadCall{"this rank is on " + testing::device_name(1),
                 [](Communicator& c) {
-                  c.all_reduce(make_tensor({1}, DType::f32, {DeviceType::cpu, 0}));
+                  c.all_reduce(make_tensor({1}, DType::f32, testing::device(0)));
                 }},
         BadCall{"the tensor to send is undefined", [](Communicator& c) { c.all_reduce({}); }},
         BadCall{"the tensor to fill is undefined",
@@ -270,11 +272,12 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(MakeLocal, RefusesBadGroups) {
   EXPECT_THAT(thrown_text([] { comm::make_local({}); }), HasSubstr("no device"));
-  const std::vector<Device> twice{{DeviceType::cpu, 0}, {DeviceType::cpu, 1}, {DeviceType::cpu, 0}};
-  EXPECT_THAT(thrown_text([&] { comm::make_local(twice); }), HasSubstr("cpu:0 is listed twice"));
-  EXPECT_THAT(thrown_text([] { comm::make_local(cpus(2), {.timeout = 0ms}); }),
+  const std::vector<Device> twice{testing::device(0), testing::device(1), testing::device(0)};
+  EXPECT_THAT(thrown_text([&] { comm::make_local(twice); }),
+              HasSubstr(testing::device_name(0) + " is listed twice"));
+  EXPECT_THAT(thrown_text([] { comm::make_local(devices(2), {.timeout = 0ms}); }),
               HasSubstr("timeout"));
-  EXPECT_NO_THROW(comm::make_local(cpus(2), {.timeout = std::chrono::milliseconds::max()}));
+  EXPECT_NO_THROW(comm::make_local(devices(2), {.timeout = std::chrono::milliseconds::max()}));
 }
 
 // A rank stops at every possible moment of the others: the memory it takes away is touched by

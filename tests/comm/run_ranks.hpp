@@ -12,21 +12,15 @@
 #include "tandem/core/error.hpp"
 #include "tandem/runtime/runtime.hpp"
 
+#include "devices.hpp"
+
 namespace tandem::testing {
 
 using Group = std::vector<std::unique_ptr<comm::Communicator>>;
 
-/// cpu:0 to cpu:n-1.
-inline std::vector<Device> cpus(int n) {
-  std::vector<Device> devices;
-  for (int i = 0; i < n; ++i)
-    devices.push_back({DeviceType::cpu, i});
-  return devices;
-}
-
 inline Group make_group(int ranks,
                         comm::LocalOptions options = {.timeout = std::chrono::seconds(30)}) {
-  return comm::make_local(cpus(ranks), options);
+  return comm::make_local(devices(ranks), options);
 }
 
 /// Runs f(communicator) for each rank on its device's worker, and returns what each threw.

@@ -14,6 +14,8 @@
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "devices.hpp"
+
 namespace tandem::nn {
 namespace {
 
@@ -109,7 +111,7 @@ TEST_F(InitTest, OneSeedGivesOneNet) {
   const Linear a(5, 4);
   const Linear b(5, 4);
   manual_seed(7);
-  const Linear c(5, 4, {.device = {DeviceType::cpu, 1}});
+  const Linear c(5, 4, {.device = testing::device(1)});
   EXPECT_EQ(a.weight.to_doubles(), c.weight.to_doubles());
   EXPECT_NE(a.weight.to_doubles(), b.weight.to_doubles());
 }

@@ -11,6 +11,8 @@
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "devices.hpp"
+
 namespace tandem::nn {
 namespace {
 
@@ -34,7 +36,7 @@ TEST(CrossEntropyLossTest, SumAndWeightOfPartsGiveTheMeanOfTheWhole) {
 
 TEST(CrossEntropyLossTest, WeightsFollowTheLogitsToTheirDevice) {
   const CrossEntropyLoss loss({.class_weight = tensor<double>({1, 3})});
-  const Device other{DeviceType::cpu, 1};
+  const Device other = testing::device(1);
   const Tensor logits = zeros({2, 2}, {.dtype = DType::f64, .device = other});
   const Tensor labels = zeros({2}, {.dtype = DType::i64, .device = other});
   EXPECT_NEAR(loss(logits, labels).item(), std::log(2.0), 1e-15);

@@ -17,6 +17,8 @@
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "devices.hpp"
+
 namespace tandem::nn::models {
 namespace {
 
@@ -148,7 +150,7 @@ TEST_F(ModelsTest, MemoryFormatOfTheInputChangesNothing) {
 
 TEST_F(ModelsTest, AReplicaOnAnotherDeviceGivesTheSame) {
   Cnn net({.dtype = DType::f64});
-  const Device other{DeviceType::cpu, 1};
+  const Device other = testing::device(1);
   Cnn replica = replicate(net, other);
   const Tensor x = randn({4, 3, 8, 8}, {.dtype = DType::f64});
   const Tensor y = replica(x.to(other));

@@ -12,6 +12,7 @@
 #include "tandem/ops/elementwise.hpp"
 #include "tandem/runtime/observer.hpp"
 
+#include "devices.hpp"
 #include "nn/toy.hpp"
 
 namespace tandem::nn {
@@ -21,7 +22,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const Device kOther{DeviceType::cpu, 1};
+const Device kOther = testing::device(1);
 
 std::set<const void*> storages(Module& module) {
   std::set<const void*> all;
@@ -114,7 +115,7 @@ TEST(ReplicateTest, OnlyARealMoveTakesATensorOutOfItsArena) {
   const Tensor storage = zeros({2}, {.dtype = DType::f64});
   autograd::bind_gradient(cell.weight, storage);
 
-  cell.to(Device{});
+  cell.to(get_default_device());
   EXPECT_EQ(cell.weight.impl().home, home);
   cell.weight.set_grad(ones({2}, {.dtype = DType::f64}));
   EXPECT_EQ(&cell.weight.grad().buffer(), &storage.buffer());
@@ -151,8 +152,8 @@ TEST(ReplicateTest, AMemberLeftOutIsNamedAtItsFirstUse) {
     FAIL();
   } catch (const InvalidArgument& e) {
     EXPECT_THAT(e.what(),
-                AllOf(HasSubstr("cpu:0"),
-                      HasSubstr("cpu:1"),
+                AllOf(HasSubstr(testing::device_name(0)),
+                      HasSubstr(testing::device_name(1)),
                       HasSubstr("module Linear"),
                       HasSubstr("not listed in TANDEM_MODULE?")));
   }

@@ -8,6 +8,7 @@
 #include "tandem/nn/linear.hpp"
 #include "tandem/ops/elementwise.hpp"
 
+#include "devices.hpp"
 #include "nn/toy.hpp"
 
 namespace tandem::nn {
@@ -63,12 +64,12 @@ TEST(StateDictTest, RoundTripGivesTheValuesAndKeepsTheTensors) {
 }
 
 TEST(StateDictTest, LoadingConvertsToTheModulesDtypeAndDevice) {
-  Linear target(2, 1, {.dtype = DType::f64, .device = {DeviceType::cpu, 1}});
+  Linear target(2, 1, {.dtype = DType::f64, .device = testing::device(1)});
   StateDict state;
   state.set("weight", tensor({0.5f, 2.f}).reshape({1, 2}));
   state.set("bias", tensor<std::int64_t>({3}));
   target.load_state_dict(state);
-  EXPECT_EQ(target.weight.describe(), "f64 (1, 2) on cpu:1");
+  EXPECT_EQ(target.weight.describe(), "f64 (1, 2) on " + testing::device_name(1));
   EXPECT_THAT(target.weight.to_doubles(), ElementsAre(0.5, 2));
   EXPECT_THAT(target.bias.to_doubles(), ElementsAre(3));
 }

@@ -19,6 +19,7 @@
 #include "tandem/ops/norm.hpp"
 #include "tandem/runtime/context.hpp"
 
+#include "devices.hpp"
 #include "ops/compare.hpp"
 #include "thrown_text.hpp"
 
@@ -91,7 +92,7 @@ void run_replicas(Meeting& meeting, const std::function<void(int, Device)>& f) {
         c.threads = 1;
         c.row_group = std::make_shared<Replica>(meeting, rank);
       });
-      f(rank, Device{DeviceType::cpu, rank});
+      f(rank, testing::device(rank));
     });
   }
   for (std::thread& t : threads)

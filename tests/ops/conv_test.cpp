@@ -20,6 +20,7 @@
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/runtime.hpp"
 
+#include "devices.hpp"
 #include "ops/compare.hpp"
 #include "thrown_text.hpp"
 
@@ -151,6 +152,7 @@ INSTANTIATE_TEST_SUITE_P(Cases,
 
 TEST(Conv2d, OneDnnIsTheNativePathWithinRounding) {
   if (!has_onednn) GTEST_SKIP() << "built without oneDNN";
+  if (testing::device_type() != DeviceType::cpu) GTEST_SKIP() << "oneDNN runs on the host alone";
   const Shape shape{8, 32, 16, 16};
   const Tensor x = randn(shape).contiguous(MemoryFormat::channels_last).requires_grad_();
   const Tensor w = leaf({64, 32, 3, 3}, DType::f32), b = leaf({64}, DType::f32);
@@ -267,7 +269,7 @@ TEST(Conv2d, ErrorsNameBothShapes) {
 }
 
 TEST(Conv2d, WorkspaceIsTheDevicesAndGoesAgain) {
-  const Device device{DeviceType::cpu, 40};
+  const Device device = testing::device(7);
   LogicalDevice& logical = logical_device(device);
   for (const KernelPath path : {KernelPath::native, KernelPath::fastest}) {
     const ContextScope scope([path](Context& c) { c.path = path; });

@@ -12,13 +12,15 @@
 #include "tandem/runtime/observer.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "devices.hpp"
+
 namespace tandem {
 namespace {
 
-using testing::Each;
-using testing::ElementsAre;
+using ::testing::Each;
+using ::testing::ElementsAre;
 
-constexpr Device kOther{DeviceType::cpu, 1};
+const Device kOther = testing::device(1);
 
 class CopyCounter final : public Observer {
  public:
@@ -71,7 +73,7 @@ TEST(CopyTest, ConvertsTypes) {
   EXPECT_THAT(leaf.grad().to_doubles(), ElementsAre(2, 5));
 }
 
-class TransposeTest : public testing::TestWithParam<std::tuple<DType, int>> {};
+class TransposeTest : public ::testing::TestWithParam<std::tuple<DType, int>> {};
 
 TEST_P(TransposeTest, MovesEveryElement) {
   const auto [dtype, threads] = GetParam();
@@ -94,8 +96,8 @@ TEST_P(TransposeTest, MovesEveryElement) {
 
 INSTANTIATE_TEST_SUITE_P(Types,
                          TransposeTest,
-                         testing::Combine(testing::Values(DType::u8, DType::f32, DType::f64),
-                                          testing::Values(1, 3)));
+                         ::testing::Combine(::testing::Values(DType::u8, DType::f32, DType::f64),
+                                          ::testing::Values(1, 3)));
 
 TEST(CopyTest, CloneHasItsOwnStorage) {
   const Tensor x = randn({3, 4}).t();

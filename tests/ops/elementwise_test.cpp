@@ -12,6 +12,7 @@
 #include "tandem/runtime/context.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "devices.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem {
@@ -36,9 +37,11 @@ TEST(ElementwiseTest, WrongShapesNameBoth) {
 }
 
 TEST(ElementwiseTest, DevicesThatDifferAreNamed) {
-  const Tensor a = ones({2}), b = ones({2}, {.device = {DeviceType::cpu, 1}});
+  const Tensor a = ones({2}), b = ones({2}, {.device = testing::device(1)});
   EXPECT_THAT(thrown_text([&] { a* b; }),
-              AllOf(HasSubstr("mul"), HasSubstr("cpu:0"), HasSubstr("cpu:1")));
+              AllOf(HasSubstr("mul"),
+                    HasSubstr(testing::device_name(0)),
+                    HasSubstr(testing::device_name(1))));
 }
 
 TEST(ElementwiseTest, BoolHasNoDifferenceOrNegative) {

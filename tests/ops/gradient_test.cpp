@@ -20,11 +20,13 @@ namespace {
 using Inputs = std::vector<Tensor>;
 using Function = std::function<Tensor(const Inputs&)>;
 
-constexpr TensorOptions kDouble{.dtype = DType::f64};
+TensorOptions doubles() {
+  return {.dtype = DType::f64};
+}
 
 /// Values between `low` and `high`, none near zero, as a leaf.
 Tensor leaf(const Shape& shape, double low = 0.3, double high = 1.7) {
-  return (rand(shape, kDouble) * (high - low) + low).detach().requires_grad_();
+  return (rand(shape, doubles()) * (high - low) + low).detach().requires_grad_();
 }
 
 struct GradientCase {

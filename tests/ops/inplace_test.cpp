@@ -8,6 +8,7 @@
 #include "tandem/ops/reduce.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "devices.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem {
@@ -29,7 +30,7 @@ TEST(InPlaceTest, ChangesTheSharedStorage) {
 }
 
 TEST(InPlaceTest, CopyConvertsBroadcastsAndCrossesDevices) {
-  Tensor x = zeros({2, 3}, {.dtype = DType::f64, .device = {DeviceType::cpu, 1}});
+  Tensor x = zeros({2, 3}, {.dtype = DType::f64, .device = testing::device(1)});
   x.copy_(tensor<std::int32_t>({1, 2, 3}));
   EXPECT_THAT(x.to_doubles(), ElementsAre(1, 2, 3, 1, 2, 3));
   x.select(0, 1).copy_(tensor({7.0, 8.0, 9.0}));

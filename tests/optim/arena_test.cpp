@@ -15,6 +15,8 @@
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "devices.hpp"
+
 namespace tandem::optim {
 namespace {
 
@@ -22,7 +24,7 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const Device kHere = parse_device("cpu:0");
+const Device kHere = testing::device(0);
 
 /// first, first + 1, ... as a leaf that requires grad.
 Tensor counting(const Shape& shape, float first, Device device = kHere) {
@@ -176,7 +178,7 @@ TEST(Arena, LivesAsLongAsItsTensors) {
 }
 
 TEST(Arena, ChangesNothingWhereMemoryIsShort) {
-  const Device device = parse_device("cpu:9");
+  const Device device = testing::device(7);
   LogicalDevice& logical = logical_device(device);
   const Tensor a = counting({100}, 1, device);
   const Tensor b = counting({100}, 1, device);
@@ -197,16 +199,16 @@ TEST(Arena, ChangesNothingWhereMemoryIsShort) {
 
 TEST(Arena, NamesTensorsOnDifferentDevices) {
   try {
-    Arena::bind({{"a", counting({2}, 0)}, {"b", counting({2}, 0, parse_device("cpu:1"))}});
+    Arena::bind({{"a", counting({2}, 0)}, {"b", counting({2}, 0, testing::device(1))}});
     FAIL() << "expected InvalidArgument";
   } catch (const InvalidArgument& e) {
-    EXPECT_THAT(e.what(), HasSubstr("'a' is on cpu:0"));
-    EXPECT_THAT(e.what(), HasSubstr("'b' on cpu:1"));
+    EXPECT_THAT(e.what(), HasSubstr("'a' is on " + testing::device_name(0)));
+    EXPECT_THAT(e.what(), HasSubstr("'b' on " + testing::device_name(1)));
   }
 }
 
 TEST(Arena, ReplicatesTheLayoutOnAnotherDevice) {
-  const Device there = parse_device("cpu:1");
+  const Device there = testing::device(1);
   const std::size_t before = in_use(Category::parameter, there);
   const Tensor a = counting({3}, 1);
   const Tensor frozen = zeros({5});

@@ -12,6 +12,8 @@
 #include "tandem/optim/arena.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "devices.hpp"
+
 namespace tandem::optim {
 namespace {
 
@@ -19,7 +21,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 /// A parameter of zeros with these gradients.
-Tensor with_gradient(std::initializer_list<float> gradient, Device device = {}) {
+Tensor with_gradient(std::initializer_list<float> gradient, Device device = get_default_device()) {
   const Tensor grad = tensor(gradient, device);
   Tensor x = zeros_like(grad).requires_grad_();
   x.set_grad(grad);
@@ -89,12 +91,12 @@ TEST(Clip, NothingToClipHasNormZero) {
 }
 
 TEST(Clip, RefusesSeveralDevicesAndOptionsOutOfRange) {
-  const std::vector<Tensor> apart{with_gradient({1}), with_gradient({1}, parse_device("cpu:1"))};
+  const std::vector<Tensor> apart{with_gradient({1}), with_gradient({1}, testing::device(1))};
   try {
     clip_grad_norm_(apart, 1);
     FAIL() << "expected InvalidArgument";
   } catch (const InvalidArgument& e) {
-    EXPECT_THAT(e.what(), HasSubstr("cpu:0 and cpu:1"));
+    EXPECT_THAT(e.what(), HasSubstr(testing::device_name(0) + " and " + testing::device_name(1)));
   }
   EXPECT_THROW(clip_grad_norm_({apart[0]}, -1), InvalidArgument);
   EXPECT_THROW(clip_grad_norm_({apart[0]}, 1, {.norm_type = 0}), InvalidArgument);

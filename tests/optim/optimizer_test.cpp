@@ -17,6 +17,7 @@
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "devices.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem::optim {
@@ -30,7 +31,7 @@ using ::testing::Key;
 using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
-Tensor parameter(std::initializer_list<double> values, Device device = {}) {
+Tensor parameter(std::initializer_list<double> values, Device device = get_default_device()) {
   return from_host<double>(std::span(values.begin(), values.size()),
                            {static_cast<std::int64_t>(values.size())},
                            device)
@@ -41,7 +42,7 @@ void give(const Tensor& x, double gradient) {
   x.set_grad(full(x.shape(), gradient, {.dtype = x.dtype(), .device = x.device()}));
 }
 
-std::size_t state_nbytes(Device device = {}) {
+std::size_t state_nbytes(Device device = get_default_device()) {
   return logical_device(device)
       .memory_stats()
       .by_category[static_cast<std::size_t>(Category::optimizer)];
@@ -199,7 +200,7 @@ TEST(Optimizer, FollowsParametersToAnotherArenaWithTheirState) {
 }
 
 TEST(Optimizer, FollowsAModuleToAnotherDeviceAndTypeWithItsState) {
-  const Device there = parse_device("cpu:1");
+  const Device there = testing::device(1);
   Net net;
   SGD opt(net.named_parameters(), {.lr = 0.125, .momentum = 0.5});
   give(net.bias, 2);
@@ -247,7 +248,7 @@ TEST(Optimizer, AllocatesStateInTheFirstStepAlone) {
 }
 
 TEST(Optimizer, ChangesNothingWhereStateDoesNotFit) {
-  const Device device = parse_device("cpu:9");
+  const Device device = testing::device(7);
   LogicalDevice& logical = logical_device(device);
   const Tensor a = parameter({1}, device);
   AdamW opt(std::vector<Tensor>{a}, {.lr = 0.1});
@@ -274,7 +275,7 @@ TEST(Optimizer, NamesAGradientThatIsNotFinite) {
 
     const std::string text = thrown_text([&] { opt.step({.error_if_nonfinite = true}); });
 
-    EXPECT_THAT(text, HasSubstr("'head.bias' on cpu:0"));
+    EXPECT_THAT(text, HasSubstr("'head.bias' on " + testing::device_name(0)));
     EXPECT_EQ(a.item(), 1);
   }
 }
@@ -400,7 +401,7 @@ TEST_F(StateTest, ListsAllThatDoesNotFitAndChangesNothing) {
   wrong = opt.state_dict();
   wrong.tensors["b.exp_avg"] = zeros({3}, {.dtype = DType::f64});
   EXPECT_THAT(thrown_text([&] { opt.load_state_dict(wrong); }),
-              HasSubstr("f64 (3) on cpu:0, expected f64 (2)"));
+              HasSubstr("f64 (3) on " + testing::device_name(0) + ", expected f64 (2)"));
 }
 
 TEST_F(StateTest, ParametersThatAreNotNamedStartAnew) {

@@ -15,6 +15,7 @@
 #include "tandem/parallel/replica_error.hpp"
 #include "tandem/runtime/observer.hpp"
 
+#include "devices.hpp"
 #include "parallel/nets.hpp"
 #include "thrown_text.hpp"
 
@@ -48,7 +49,7 @@ class CopyCounter : public Observer {
 };
 
 std::size_t in_use(int device, Category category) {
-  return logical_device({DeviceType::cpu, device})
+  return logical_device(testing::device(device))
       .memory_stats()
       .by_category[static_cast<std::size_t>(category)];
 }
@@ -58,16 +59,16 @@ TEST(DataParallelTest, StandsInPlaceOfTheModule) {
   Mlp net;
   const Tensor x = randn({7, 3, 2, 2}, {.dtype = DType::f64});
   const auto expected = net(x).to_doubles();
-  DataParallel dp(net, {.devices = cpus(3)});
+  DataParallel dp(net, {.devices = devices(3)});
   const Tensor y = dp(x);
   EXPECT_EQ(y.shape(), (Shape{7, 5}));
-  EXPECT_EQ(y.device(), cpus(1)[0]);
+  EXPECT_EQ(y.device(), devices(1)[0]);
   EXPECT_THAT(y.to_doubles(), ::testing::Pointwise(::testing::DoubleNear(1e-14), expected));
 }
 
 TEST(DataParallelTest, RowsAreThoseOfThePolicy) {
   Mlp net;
-  DataParallel dp(net, {.devices = cpus(3), .gpu0_bsz = 16});
+  DataParallel dp(net, {.devices = devices(3), .gpu0_bsz = 16});
   const auto rows = dp.plan(53);
   EXPECT_THAT(rows, ElementsAre(RowRange{0, 16}, RowRange{16, 35}, RowRange{35, 53}));
   const auto result = dp.step(make_batch(53, 1, DType::f64, false), kLoss);
@@ -78,7 +79,7 @@ TEST(DataParallelTest, RowsAreThoseOfThePolicy) {
 TEST(DataParallelTest, NothingIsAliased) {
   Mlp net;
   const std::size_t before = in_use(1, Category::parameter);
-  DataParallel dp(net, {.devices = cpus(2)});
+  DataParallel dp(net, {.devices = devices(2)});
   dp.step(make_batch(8, 1, DType::f64, false), kLoss);
   const std::size_t p = dp.parameter_nbytes();
   EXPECT_GT(p, 0u);
@@ -95,7 +96,7 @@ TEST(DataParallelTest, NothingIsAliased) {
 TEST(DataParallelTest, ParametersGoOutOncePerUpdate) {
   Mlp net;
   optim::SGD optimizer(net.named_parameters(), {.lr = 0.1});
-  DataParallel dp(net, {.devices = cpus(3)});
+  DataParallel dp(net, {.devices = devices(3)});
   CopyCounter counter(Phase::replicate);
   const Subscription subscription(counter);
   const std::size_t p = dp.parameter_nbytes();
@@ -116,7 +117,7 @@ TEST(DataParallelTest, GradientsAddUpOverStepsWithoutUpdate) {
   manual_seed(2);
   Mlp net;
   Mlp alone = nn::clone(net);
-  DataParallel dp(net, {.devices = cpus(2)});
+  DataParallel dp(net, {.devices = devices(2)});
   for (const std::uint64_t seed : {1u, 2u}) {
     const Batch batch = make_batch(6, seed, DType::f64, false);
     cross_entropy(alone(batch.x), batch.labels).backward();
@@ -134,7 +135,7 @@ TEST(DataParallelTest, GradientsReachTheInputs) {
   same.requires_grad_();
   sum(square(net(same))).backward();
   net.zero_grad();
-  DataParallel dp(net, {.devices = cpus(3)});
+  DataParallel dp(net, {.devices = devices(3)});
   sum(square(dp(x))).backward();
   EXPECT_THAT(x.grad().to_doubles(),
               ::testing::Pointwise(::testing::DoubleNear(1e-12), same.grad().to_doubles()));
@@ -147,7 +148,7 @@ TEST(DataParallelTest, FewerRowsThanDevicesAndOneDevice) {
   const auto expected = net(batch.x).to_doubles();
   for (const int n : {1, 2, 7}) {
     Mlp wrapped = nn::clone(net);
-    DataParallel dp(wrapped, {.devices = cpus(n)});
+    DataParallel dp(wrapped, {.devices = devices(n)});
     EXPECT_THAT(dp(batch.x).to_doubles(),
                 ::testing::Pointwise(::testing::DoubleNear(1e-14), expected))
         << n;
@@ -157,7 +158,7 @@ TEST(DataParallelTest, FewerRowsThanDevicesAndOneDevice) {
 
 TEST(DataParallelTest, EvaluationLeavesBuffersAndTrainingMovesThem) {
   Cnn net;
-  DataParallel dp(net, {.devices = cpus(3), .gpu0_bsz = 0});
+  DataParallel dp(net, {.devices = devices(3), .gpu0_bsz = 0});
   const Batch batch = make_batch(9, 1, DType::f64, false);
   const auto before = values_of(net);
   dp.eval();
@@ -190,7 +191,7 @@ TEST(DataParallelTest, ArgumentsHaveTheirOwnSchema) {
   const TensorOptions f64{.dtype = DType::f64};
   const Tensor x = randn({6, 4}, f64), table = randn({3, 2}, f64), mask = randn({2, 6}, f64);
   const auto expected = net(x, table, mask);
-  DataParallel dp(net, {.devices = cpus(2), .gpu0_bsz = 2});
+  DataParallel dp(net, {.devices = devices(2), .gpu0_bsz = 2});
   const auto got = dp(x, replicate(table), split(mask, 1));
   EXPECT_THAT(got.product.to_doubles(),
               ::testing::Pointwise(::testing::DoubleNear(1e-13), expected.product.to_doubles()));
@@ -202,22 +203,23 @@ TEST(DataParallelTest, ArgumentsHaveTheirOwnSchema) {
 TEST(DataParallelTest, BadCallsSayWhatIsWrong) {
   Mlp net;
   EXPECT_THAT(thrown_text<Error>([&] {
-                DataParallel(net, {.devices = {cpus(1)[0], cpus(1)[0]}});
+                DataParallel(net, {.devices = {devices(1)[0], devices(1)[0]}});
               }),
               HasSubstr("listed twice"));
   EXPECT_THAT(thrown_text<Error>([&] {
-                DataParallel(net, {.devices = cpus(2), .chunk_sizes = {1, 2, 3}});
+                DataParallel(net, {.devices = devices(2), .chunk_sizes = {1, 2, 3}});
               }),
               HasSubstr("3 sizes for 2 devices"));
   EXPECT_THAT(thrown_text<Error>([&] {
-                DataParallel(net, {.devices = cpus(2), .chunk_sizes = {1, 2}, .gpu0_bsz = 1});
+                DataParallel(net, {.devices = devices(2), .chunk_sizes = {1, 2}, .gpu0_bsz = 1});
               }),
               HasSubstr("one of chunks, chunk_sizes and gpu0_bsz"));
   EXPECT_THAT(thrown_text<Error>([&] {
-                DataParallel(net, {.devices = {cpus(2)[1], cpus(2)[0]}});
+                DataParallel(net, {.devices = {devices(2)[1], devices(2)[0]}});
               }),
-              HasSubstr("'hidden.weight' is on cpu:0, the first device is cpu:1"));
-  DataParallel dp(net, {.devices = cpus(2)});
+              HasSubstr("'hidden.weight' is on " + testing::device_name(0) +
+                        ", the first device is " + testing::device_name(1)));
+  DataParallel dp(net, {.devices = devices(2)});
   EXPECT_THAT(thrown_text<Error>([&] { dp.step(make_batch(0, 1, DType::f64, false), kLoss); }),
               HasSubstr("no rows"));
   Batch uneven = make_batch(4, 1, DType::f64, false);
@@ -227,7 +229,7 @@ TEST(DataParallelTest, BadCallsSayWhatIsWrong) {
 
 TEST(DataParallelTest, SecondDerivativesThroughTheCallAreRefused) {
   Mlp net;
-  DataParallel dp(net, {.devices = cpus(2)});
+  DataParallel dp(net, {.devices = devices(2)});
   const Tensor y = sum(dp(make_batch(4, 1, DType::f64, false).x));
   EXPECT_THAT(thrown_text<Error>([&] { autograd::grad({y}, {net.head.weight}); }),
               HasSubstr("autograd::grad through dp(x)"));
@@ -252,7 +254,7 @@ TEST(DataParallelTest, RetainedGraphTakesASecondBackward) {
     manual_seed(1);
     Cnn alone;
     Cnn net = nn::clone(alone);
-    DataParallel dp(net, {.devices = cpus(3), .chunk_sizes = sizes});
+    DataParallel dp(net, {.devices = devices(3), .chunk_sizes = sizes});
     const Values expected = backward_twice(alone, [&](const Tensor& x) { return alone(x); });
     const Values got = backward_twice(net, [&](const Tensor& x) { return dp(x); });
     EXPECT_LE(difference(got, expected), 1e-12) << ::testing::PrintToString(sizes);
@@ -261,7 +263,7 @@ TEST(DataParallelTest, RetainedGraphTakesASecondBackward) {
 
 TEST(DataParallelTest, ASecondBackwardWithoutARetainedGraphIsRefused) {
   Mlp net;
-  DataParallel dp(net, {.devices = cpus(2)});
+  DataParallel dp(net, {.devices = devices(2)});
   const Tensor y = dp(make_batch(4, 1, DType::f64, false).x);
   autograd::backward({sum(y)}, {}, {.retain_graph = true});
   sum(y).backward();
@@ -272,7 +274,7 @@ TEST(DataParallelTest, ASecondBackwardWithoutARetainedGraphIsRefused) {
 
 TEST(DataParallelTest, ModuleChangesAfterWrappingAreNoticed) {
   Mlp net;
-  DataParallel dp(net, {.devices = cpus(2)});
+  DataParallel dp(net, {.devices = devices(2)});
   net.head = nn::Linear(16, 9, {.dtype = DType::f64});
   EXPECT_THAT(thrown_text<Error>([&] { dp.step(make_batch(4, 1, DType::f64, false), kLoss); }),
               HasSubstr("'head.weight' was added, resized or moved after wrapping"));

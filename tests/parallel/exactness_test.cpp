@@ -13,6 +13,7 @@
 #include "tandem/optim/adam.hpp"
 #include "tandem/optim/sgd.hpp"
 
+#include "devices.hpp"
 #include "parallel/nets.hpp"
 
 // The result of training is one device's, however many devices there are and however the rows are
@@ -88,8 +89,11 @@ void check_random_chunking() {
   manual_seed(5);
   const Net net;
   const Values alone = train_alone<Net>(nn::clone(net), algorithm, DType::f64, ignored);
-  const Values parallel = train_parallel<Net>(
-      nn::clone(net), algorithm, DType::f64, ignored, {.devices = cpus(n), .chunk_sizes = sizes});
+  const Values parallel = train_parallel<Net>(nn::clone(net),
+                                              algorithm,
+                                              DType::f64,
+                                              ignored,
+                                              {.devices = devices(n), .chunk_sizes = sizes});
   const double gap = difference(parallel, alone);
   RC_LOG() << "sizes " << ::testing::PrintToString(sizes) << " gap " << gap << '\n';
   RC_ASSERT(gap <= 1e-12);
@@ -121,7 +125,7 @@ TYPED_TEST(SinglePrecisionTest, GradientsOfOneStepEqualOneDevice) {
     TypeParam net = nn::clone(alone);
     const Batch batch = make_batch(kRows, 3, DType::f32, true);
     cross_entropy(alone(batch.x), batch.labels).backward();
-    DataParallel dp(net, {.devices = cpus(3), .chunk_sizes = sizes});
+    DataParallel dp(net, {.devices = devices(3), .chunk_sizes = sizes});
     dp.step(batch, kLoss);
     EXPECT_LE(difference(gradients_of(net), gradients_of(alone)), 1e-5)
         << ::testing::PrintToString(sizes);
@@ -134,7 +138,7 @@ TYPED_TEST(SinglePrecisionTest, TwentyStepsEqualOneDevice) {
   for (const Algorithm algorithm : {Algorithm::sgd, Algorithm::adamw}) {
     const Values alone = train_alone(nn::clone(net), algorithm, DType::f32, false);
     const Values parallel = train_parallel(
-        nn::clone(net), algorithm, DType::f32, false, {.devices = cpus(3), .gpu0_bsz = 4});
+        nn::clone(net), algorithm, DType::f32, false, {.devices = devices(3), .gpu0_bsz = 4});
     EXPECT_LE(difference(parallel, alone), 1e-4);
   }
 }
@@ -146,12 +150,12 @@ TEST(ExactnessTest, GatheredOutputTrainsTheSame) {
   Cnn wrapped = nn::clone(net);
   const auto optimizer = make_optimizer(Algorithm::adamw, wrapped);
   DataParallel dp(wrapped,
-                  {.devices = cpus(3), .output_device = Device{DeviceType::cpu, 2}, .gpu0_bsz = 5});
+                  {.devices = devices(3), .output_device = testing::device(2), .gpu0_bsz = 5});
   for (int step = 0; step < kSteps; ++step) {
     const Batch batch = batch_of_step(step, DType::f64, true);
     optimizer->zero_grad();
     const Tensor y = dp(batch.x);
-    EXPECT_EQ(y.device(), (Device{DeviceType::cpu, 2}));
+    EXPECT_EQ(y.device(), testing::device(2));
     cross_entropy(y, batch.labels.to(y.device())).backward();
     optimizer->step();
   }
@@ -164,7 +168,7 @@ TEST(ExactnessTest, MeanLossCountsByRows) {
   const Values alone = train_alone(nn::clone(net), Algorithm::sgd, DType::f64, false);
   Mlp wrapped = nn::clone(net);
   const auto optimizer = make_optimizer(Algorithm::sgd, wrapped);
-  DataParallel dp(wrapped, {.devices = cpus(2), .gpu0_bsz = 3});
+  DataParallel dp(wrapped, {.devices = devices(2), .gpu0_bsz = 3});
   for (int step = 0; step < kSteps; ++step) {
     dp.step(
         batch_of_step(step, DType::f64, false),
@@ -182,7 +186,7 @@ TEST(ExactnessTest, PerReplicaBatchNormEqualsOneDeviceChunkByChunk) {
   NormMlp wrapped = nn::clone(net);
   optim::SGD own(alone.named_parameters(), {.lr = 0.05});
   optim::SGD optimizer(wrapped.named_parameters(), {.lr = 0.05});
-  DataParallel dp(wrapped, {.devices = cpus(2), .chunk_sizes = sizes});
+  DataParallel dp(wrapped, {.devices = devices(2), .chunk_sizes = sizes});
   for (int step = 0; step < kSteps; ++step) {
     const Batch batch = make_batch(kRows, 40 + static_cast<std::uint64_t>(step), DType::f64, false);
     own.zero_grad();
@@ -212,7 +216,7 @@ TEST(ExactnessTest, DropoutMasksDoNotDependOnTheDevices) {
   std::vector<std::vector<double>> results;
   for (const int n : {1, 2, 3, 7}) {
     TwoDropouts net;
-    DataParallel dp(net, {.devices = cpus(n), .chunks = ChunkPolicy::gpu0(3)});
+    DataParallel dp(net, {.devices = devices(n), .chunks = ChunkPolicy::gpu0(3)});
     manual_seed(11);
     dp(x);
     results.push_back(dp(x).to_doubles());  // the second forward: its position counts

@@ -7,6 +7,7 @@
 #include "tandem/optim/adam.hpp"
 #include "tandem/parallel/replica_error.hpp"
 
+#include "devices.hpp"
 #include "parallel/nets.hpp"
 
 namespace tandem::parallel::test {
@@ -17,7 +18,7 @@ using ::testing::HasSubstr;
 constexpr int kDevices = 3;
 
 LogicalDevice& device(int i) {
-  return logical_device({DeviceType::cpu, i});
+  return logical_device(testing::device(i));
 }
 
 int thread_count() {
@@ -46,7 +47,7 @@ class LimitsTest : public ::testing::Test {
 
   Cnn net;
   optim::AdamW optimizer{net.named_parameters(), {.lr = 0.01}};
-  DataParallel<Cnn> dp{net, {.devices = cpus(kDevices), .gpu0_bsz = 3}};
+  DataParallel<Cnn> dp{net, {.devices = devices(kDevices), .gpu0_bsz = 3}};
   Batch batch = make_batch(13, 2, DType::f64, false);
 };
 

@@ -15,14 +15,11 @@
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "devices.hpp"
+
 namespace tandem::parallel::test {
 
-inline std::vector<Device> cpus(int n) {
-  std::vector<Device> devices;
-  for (int i = 0; i < n; ++i)
-    devices.push_back({DeviceType::cpu, i});
-  return devices;
-}
+using testing::devices;
 
 /// 12 -> 16 -> 5 with tanh, so that no kink hides a difference.
 struct Mlp : nn::Module {

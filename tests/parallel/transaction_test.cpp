@@ -11,6 +11,7 @@
 #include "tandem/optim/adam.hpp"
 #include "tandem/parallel/replica_error.hpp"
 
+#include "devices.hpp"
 #include "parallel/nets.hpp"
 
 // A call that fails has no effect, says where it failed, and the next one works.
@@ -35,7 +36,7 @@ Everything everything(nn::Module& net, optim::Optimizer& optimizer, int devices)
   for (const auto& [name, number] : optimizer.state_dict().numbers)
     all.state[name] = {number};
   for (int d = 0; d < devices; ++d) {
-    all.in_use.push_back(logical_device({DeviceType::cpu, d}).memory_stats().in_use);
+    all.in_use.push_back(logical_device(testing::device(d)).memory_stats().in_use);
   }
   return all;
 }
@@ -51,7 +52,7 @@ class TransactionTest : public ::testing::Test {
 
   Cnn net;
   optim::AdamW optimizer{net.named_parameters(), {.lr = 0.01}};
-  DataParallel<Cnn> dp{net, {.devices = cpus(kDevices), .gpu0_bsz = 3}};
+  DataParallel<Cnn> dp{net, {.devices = devices(kDevices), .gpu0_bsz = 3}};
   Batch batch;
 };
 
@@ -94,7 +95,8 @@ TEST_F(TransactionTest, AllFailuresAreTold) {
     EXPECT_EQ(e.replica, 0);
     EXPECT_THAT(e.what(), HasSubstr("unknown exception"));
     EXPECT_THAT(e.others,
-                ::testing::ElementsAre("cpu:1: unknown exception", "cpu:2: unknown exception"));
+                ::testing::ElementsAre(testing::device_name(1) + ": unknown exception",
+                                       testing::device_name(2) + ": unknown exception"));
   }
   EXPECT_EQ(everything(net, optimizer, kDevices), before);
   dp.step(batch, kLoss, &optimizer);
@@ -127,7 +129,8 @@ TEST_F(TransactionTest, ALossThatIsNoNumberStopsTheStep) {
     dp.step(bad, kLoss, &optimizer);
     FAIL();
   } catch (const ReplicaError& e) {
-    EXPECT_THAT(e.what(), HasSubstr("the loss is nan on cpu:"));
+    EXPECT_THAT(e.what(),
+                HasSubstr(std::string("the loss is nan on ") + name(testing::device_type())));
     EXPECT_EQ(e.phase, Phase::loss);
   }
   EXPECT_EQ(everything(net, optimizer, kDevices), before);
@@ -148,7 +151,7 @@ TEST_F(TransactionTest, ALabelOutOfRangeIsNamed) {
 
 TEST(HungReplicaTest, IsNamedAndPoisonsTheGroup) {
   Mlp net;
-  DataParallel dp(net, {.devices = cpus(2), .deadline = std::chrono::milliseconds(200)});
+  DataParallel dp(net, {.devices = devices(2), .deadline = std::chrono::milliseconds(200)});
   const Batch batch = make_batch(4, 1, DType::f64, false);
   const auto release = std::make_shared<std::atomic<bool>>(false);
   const auto start = std::chrono::steady_clock::now();
@@ -160,13 +163,15 @@ TEST(HungReplicaTest, IsNamedAndPoisonsTheGroup) {
     });
     ADD_FAILURE() << "no error";
   } catch (const Timeout& e) {
-    EXPECT_THAT(e.what(), HasSubstr("cpu:1 passed the deadline of 200 ms in phase forward"));
+    EXPECT_THAT(
+        e.what(),
+        HasSubstr(testing::device_name(1) + " passed the deadline of 200 ms in phase forward"));
   }
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
   release->store(true);
   EXPECT_THROW(dp.step(batch, kLoss), InvalidArgument);
   // What was left behind ends before the process does.
-  logical_device(cpus(2)[1]).worker().submit([] {}).wait(start + std::chrono::seconds(30));
+  logical_device(devices(2)[1]).worker().submit([] {}).wait(start + std::chrono::seconds(30));
 }
 
 }  // namespace

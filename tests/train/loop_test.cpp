@@ -10,6 +10,7 @@
 
 #include "tandem/nn/replicate.hpp"
 
+#include "devices.hpp"
 #include "io/temp_dir.hpp"
 #include "train/small_run.hpp"
 
@@ -173,7 +174,8 @@ TEST(LabelTest, OutOfRangeFailsTheStepAndKeepsTheWeights) {
     FAIL() << "nothing was thrown";
   } catch (const StepError& e) {
     EXPECT_EQ(e.step(), 1);
-    EXPECT_THAT(e.what(), AllOf(HasSubstr("label"), HasSubstr("3"), HasSubstr("cpu:")));
+    EXPECT_THAT(e.what(),
+                AllOf(HasSubstr("label"), HasSubstr("3"), HasSubstr(name(testing::device_type()))));
   }
   EXPECT_THAT(differing(weights_of(r), before), IsEmpty());
   EXPECT_EQ(r.state.step, 0);
@@ -200,7 +202,7 @@ TEST(AccuracyTest, EqualsACountByHandAndChangesNothing) {
   net.eval();
   std::int64_t right = 0;
   while (const auto batch = r.test.next()) {
-    const std::vector<double> logits = net(batch->at(0)).to_doubles();
+    const std::vector<double> logits = net(batch->at(0).to(get_default_device())).to_doubles();
     const std::vector<double> labels = batch->at(1).to_doubles();
     for (std::size_t i = 0; i < labels.size(); ++i) {
       const auto row = logits.begin() + static_cast<std::ptrdiff_t>(kClasses * i);

@@ -17,6 +17,8 @@
 #include "tandem/tensor/factories.hpp"
 #include "tandem/train/loop.hpp"
 
+#include "devices.hpp"
+
 namespace tandem::train::test {
 
 inline constexpr std::int64_t kRows = 40;
@@ -38,7 +40,7 @@ struct Net : nn::Module {
 inline std::vector<Device> cpus(int n) {
   std::vector<Device> devices;
   for (int i = 0; i < n; ++i)
-    devices.push_back({DeviceType::cpu, i});
+    devices.push_back(testing::device(i));
   return devices;
 }
 

@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tandem/runtime/device.hpp"
+
+// The devices that a run of the tests is for. Test programs are run once for the host's, and once,
+// with TANDEM_TEST_DEVICE=cuda, for GPUs: tests that name no device make their tensors on device(0)
+// then, and all are skipped where there is no GPU (device_environment.cpp). The list is
+// TANDEM_TEST_DEVICES, else eight logical devices of the first GPU.
+namespace tandem::testing {
+
+/// By TANDEM_TEST_DEVICE; cpu unless set.
+DeviceType device_type();
+
+inline Device device(int index) {
+  return {device_type(), index};
+}
+/// The first `n`.
+inline std::vector<Device> devices(int n) {
+  std::vector<Device> list;
+  for (int i = 0; i < n; ++i)
+    list.push_back(device(i));
+  return list;
+}
+/// "cpu:1", or "cuda:1".
+inline std::string device_name(int index) {
+  return to_string(device(index));
+}
+
+}  // namespace tandem::testing

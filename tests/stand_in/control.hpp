@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+
+struct CUstream_st;
+
+// The stand-in for CUDA's run-time: the calls that the CUDA backend makes, on the host's memory.
+//
+// What is put on a stream waits there until a call asks for a result: then tasks of all streams
+// run, each stream's in order, streams against each other in an order that a seed decides, until
+// the asked thing is done: a wait that is missing shows as other data. Fresh memory is 0xCD, freed
+// memory 0xDD, and with the address sanitizer poisoned; memory of a GPU is protected against the
+// host but for the time in which tasks run.
+//
+// What CUDA leaves undefined or forgives is an error here: there is no default stream; a copy of
+// memory that its stream has not got yet, has no longer, or finds unpinned is an illegal address
+// (the reason goes to stderr); a call that would wait without end is cudaErrorTimeout.
+//
+// Everything is thread-safe. Kernels make no calls.
+namespace tandem::stand_in {
+
+/// What GPUs say of their peers, and what a copy between them does.
+enum class Peers : std::uint8_t {
+  all,          ///< all reach each other
+  none,         ///< none does
+  wrong_bytes,  ///< they say that they do; a copy changes a byte on its way
+  hanging,      ///< they say that they do; a copy does not end
+};
+
+/// GPUs of the machine; at first $TANDEM_STAND_IN_GPUS, or 0. At most 64.
+void set_gpus(int n);
+/// Bytes of each GPU; at first 16 GiB.
+void set_memory(std::size_t nbytes);
+void set_peers(Peers peers);
+/// Begins another order of tasks; at first $TANDEM_STAND_IN_SEED, or 1.
+void seed(std::uint64_t n);
+
+/// The `nth` call from here on (1: the next) of the function of this name does nothing but return
+/// `code`, a cudaError. An error after which a GPU takes no more work stays for the caller's GPU,
+/// and for every GPU that waits for an event of it.
+void fail_call(const std::string& name, int nth, int code);
+/// By function: calls since the last reset. Launches of kernels count as "cudaLaunchKernel".
+std::map<std::string, int> call_counts();
+/// From here on every call returns cudaErrorCudartUnloading, as in a process that ends.
+void unload();
+/// Settings as at first but for the number of GPUs; no call is to fail, no error stays, copies that
+/// hang end, calls are counted from 0. Streams, events and memory stay.
+void reset();
+
+/// Streams, events, pools, blocks and pinned ranges that were made and not given back.
+std::size_t live_objects();
+/// Bytes of a GPU that were asked for and not freed, by calls so far.
+std::size_t live_bytes(int gpu);
+
+/// Queues a kernel. As with CUDA, a refusal is the calling thread's last error.
+void launch(CUstream_st* stream, std::function<void()> kernel);
+
+}  // namespace tandem::stand_in

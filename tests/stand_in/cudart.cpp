@@ -1,0 +1,312 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The functions of CUDA's run-time: each checks what it is given, and queues a task or asks the
+// machine. How they answer is CUDA's, but for what control.hpp says.
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "stand_in/machine.hpp"
+
+namespace tandem::stand_in {
+namespace {
+
+thread_local int current_gpu = 0;
+thread_local cudaError_t last_error = cudaSuccess;
+
+/// A call that needs no GPU in order.
+template <class F>
+cudaError_t call(const char* name, F f) {
+  Machine& m = Machine::get();
+  const std::lock_guard lock(m.mutex);
+  try {
+    m.enter(name, current_gpu);
+    f(m);
+    return cudaSuccess;
+  } catch (cudaError_t status) {
+    return last_error = status;
+  }
+}
+
+/// A call that concerns a stream, an event or a pool; an error of its GPU is the answer.
+template <class Handle, class F>
+cudaError_t call(const char* name, Handle* handle, F f) {
+  return call(name, [&](Machine& m) {
+    m.check_handle(handle);
+    m.check_gpu(handle->gpu);
+    f(m);
+    m.check_gpu(handle->gpu);
+  });
+}
+
+/// The thread's error, or the one that stays.
+cudaError_t see_last_error(const char* name) {
+  const cudaError_t seen = last_error;
+  const cudaError_t status = call(name, [](Machine& m) { m.check_gpu(current_gpu); });
+  last_error = seen;
+  return status == cudaSuccess || status == cudaErrorNoDevice ? seen : status;
+}
+
+auto drained(CUstream_st* stream) {
+  return [stream] { return stream->tasks.empty(); };
+}
+
+auto reached(CUevent_st* event) {
+  return [event] { return event->mark == nullptr || event->mark->done; };
+}
+
+struct Copy {
+  Place to, from;
+  bool damages = false;
+  std::vector<std::byte> taken = {};  // instead of `from`, where that is pageable
+
+  void run(Machine& m, int gpu) const {
+    if (m.errors[gpu] != cudaSuccess) return;
+    if (!m.usable(to) || !m.usable(from))
+      return m.fault(gpu, "a copy of memory that is not allocated yet, freed, or not pinned now");
+    std::memcpy(to.data, taken.empty() ? from.data : taken.data(), to.nbytes);
+    if (damages) to.data[to.nbytes / 2] ^= std::byte{1};
+  }
+};
+
+void push_copy(Machine& m, CUstream_st* stream, Copy copy) {
+  const bool waits = copy.to.block == nullptr && !copy.to.pinned;
+  if (copy.from.block == nullptr && !copy.from.pinned)
+    copy.taken.assign(copy.from.data, copy.from.data + copy.from.nbytes);
+  const auto end = std::make_shared<Mark>();
+  stream->tasks.push_back(
+      {[&m, stream, c = std::move(copy)] { c.run(m, stream->gpu); }, nullptr, end});
+  if (waits) m.finish([&] { return end->done; });
+}
+
+}  // namespace
+
+void launch(CUstream_st* stream, std::function<void()> kernel) {
+  call("cudaLaunchKernel", stream, [&](Machine& m) {
+    need(current_gpu == stream->gpu, cudaErrorInvalidResourceHandle);
+    stream->tasks.push_back({[&m, stream, run = std::move(kernel)] {
+      if (m.errors[stream->gpu] == cudaSuccess) run();
+    }});
+  });
+}
+
+}  // namespace tandem::stand_in
+
+using namespace tandem::stand_in;
+
+extern "C" {
+
+cudaError_t cudaGetLastError() {
+  const cudaError_t error = see_last_error(__func__);
+  last_error = cudaSuccess;
+  return error;
+}
+
+cudaError_t cudaPeekAtLastError() {
+  return see_last_error(__func__);
+}
+
+const char* cudaGetErrorName(cudaError_t error) {
+  if (error == cudaErrorMemoryAllocation) return "cudaErrorMemoryAllocation";
+  if (error == cudaErrorIllegalAddress) return "cudaErrorIllegalAddress";
+  if (error == cudaErrorUnknown) return "cudaErrorUnknown";
+  return "an error that the stand-in has no name for";
+}
+
+const char* cudaGetErrorString(cudaError_t) {
+  return "the stand-in for CUDA says so";
+}
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = 0;
+  return call(__func__, [=](Machine& m) { *count = m.gpus; });
+}
+
+cudaError_t cudaSetDevice(int gpu) {
+  return call(__func__, [=](Machine& m) {
+    need(gpu >= 0 && gpu < m.gpus, cudaErrorInvalidDevice);
+    current_gpu = gpu;
+  });
+}
+
+cudaError_t cudaGetDevice(int* gpu) {
+  return call(__func__, [=](Machine&) { *gpu = current_gpu; });
+}
+
+cudaError_t cudaDeviceCanAccessPeer(int* can, int gpu, int peer) {
+  return call(__func__, [=](Machine& m) {
+    need(gpu >= 0 && gpu < m.gpus && peer >= 0 && peer < m.gpus, cudaErrorInvalidDevice);
+    *can = gpu != peer && m.peers != Peers::none ? 1 : 0;
+  });
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int) {
+  return call(__func__, [=](Machine& m) {
+    *stream = m.make(m.streams, CUstream_st{current_gpu, m.rng()});
+  });
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {  // its tasks still run
+  return call(__func__, stream, [=](Machine& m) { m.handles.erase(stream); });
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  return call(__func__, stream, [=](Machine& m) { m.query(drained(stream)); });
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  return call(__func__, stream, [=](Machine& m) { m.finish(drained(stream)); });
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int) {
+  return call(__func__, stream, [=](Machine& m) {
+    m.check_handle(event);
+    if (event->mark != nullptr) stream->tasks.push_back({nullptr, event->mark});
+  });
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int) {
+  return call(__func__, [=](Machine& m) { *event = m.make(m.events, CUevent_st{current_gpu}); });
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  return call(__func__, stream, [=](Machine& m) {
+    m.check_handle(event);
+    need(event->gpu == stream->gpu, cudaErrorInvalidResourceHandle);
+    event->mark = std::make_shared<Mark>();
+    stream->tasks.push_back({nullptr, nullptr, event->mark});
+  });
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  return call(__func__, event, [=](Machine& m) { m.query(reached(event)); });
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  return call(__func__, event, [=](Machine& m) { m.finish(reached(event)); });
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  return call(__func__, event, [=](Machine& m) { m.handles.erase(event); });
+}
+
+cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* props) {
+  return call(__func__, [=](Machine& m) {
+    const int gpu = props->location.id;
+    need(props->location.type == cudaMemLocationTypeDevice && gpu >= 0 && gpu < m.gpus);
+    *pool = m.make(m.pools, CUmemPoolHandle_st{gpu});
+  });
+}
+
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {  // its blocks stay until they are freed
+  return call(__func__, pool, [=](Machine& m) {
+    m.handles.erase(pool);
+    m.trim(pool, 0);
+  });
+}
+
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attr, void*) {
+  return call(__func__, pool, [=](Machine&) { need(attr == cudaMemPoolAttrReleaseThreshold); });
+}
+
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attr, void* value) {
+  return call(__func__, pool, [=](Machine&) {
+    const bool used = attr == cudaMemPoolAttrUsedMemCurrent;
+    need(used || attr == cudaMemPoolAttrReservedMemCurrent);
+    *static_cast<std::uint64_t*>(value) = used ? pool->used : pool->reserved;
+  });
+}
+
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* list, size_t n) {
+  return call(__func__, pool, [=](Machine& m) {
+    for (const cudaMemAccessDesc* a = list; a != list + n; ++a) {
+      need(a->location.id < m.gpus && a->flags == cudaMemAccessFlagsProtReadWrite);
+      need(m.peers != Peers::none, cudaErrorPeerAccessUnsupported);
+    }
+  });
+}
+
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep) {
+  return call(__func__, pool, [=](Machine& m) { m.trim(pool, keep); });
+}
+
+cudaError_t cudaMallocFromPoolAsync(void** p, size_t n, cudaMemPool_t pool, cudaStream_t stream) {
+  return call(__func__, stream, [=](Machine& m) {
+    m.check_handle(pool);
+    need(pool->gpu == stream->gpu && n > 0);
+    const auto block = m.allocate(pool, n, stream);
+    *p = block->data;
+    stream->tasks.push_back({[block] { block->begin(); }});
+  });
+}
+
+cudaError_t cudaFreeAsync(void* p, cudaStream_t stream) {
+  return call(__func__, stream, [=](Machine& m) {
+    const auto end = [&m, stream, block = m.free(p, stream)] {
+      if (!block->end()) m.fault(stream->gpu, "a free of memory that is not allocated yet");
+      if (!m.handles.contains(block->pool)) m.trim(block->pool, 0);
+    };
+    stream->tasks.push_back({end});
+  });
+}
+
+cudaError_t cudaMemcpyAsync(
+    void* to, const void* from, size_t n, cudaMemcpyKind kind, cudaStream_t stream) {
+  return call(__func__, stream, [=](Machine& m) {
+    if (n == 0) return;
+    const Place target = m.locate(to, n), source = m.locate(from, n);
+    const bool up = kind == cudaMemcpyHostToDevice, down = kind == cudaMemcpyDeviceToHost;
+    need(up || down || kind == cudaMemcpyDeviceToDevice);
+    need(down ? target.block == nullptr : target.on(stream->gpu));
+    need(up ? source.block == nullptr : source.on(stream->gpu));
+    push_copy(m, stream, {target, source});
+  });
+}
+
+cudaError_t cudaMemcpyPeerAsync(
+    void* to, int to_gpu, const void* from, int from_gpu, size_t n, cudaStream_t stream) {
+  return call(__func__, stream, [=](Machine& m) {
+    if (n == 0) return;
+    const Place target = m.locate(to, n), source = m.locate(from, n);
+    need(target.on(to_gpu) && source.on(from_gpu));
+    if (m.peers == Peers::hanging) stream->tasks.push_back({nullptr, m.never});
+    push_copy(m, stream, {target, source, m.peers == Peers::wrong_bytes});
+  });
+}
+
+cudaError_t cudaMallocHost(void** p, size_t n) {
+  return call(__func__, [=](Machine& m) {
+    *p = std::malloc(n);
+    m.pin(*p, n);
+  });
+}
+
+cudaError_t cudaFreeHost(void* p) {
+  return call(__func__, [=](Machine& m) {
+    need(m.unpin(p));
+    std::free(p);
+  });
+}
+
+cudaError_t cudaHostRegister(void* p, size_t n, unsigned int) {
+  return call(__func__, [=](Machine& m) { m.pin(p, n); });
+}
+
+cudaError_t cudaHostUnregister(void* p) {
+  return call(__func__, [=](Machine& m) { need(m.unpin(p), cudaErrorHostMemoryNotRegistered); });
+}
+
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* p) {
+  return call(__func__, [=](Machine& m) {
+    const Place place = m.locate(p, 1);
+    *attributes = {};
+    attributes->type = place.block != nullptr ? cudaMemoryTypeDevice
+                       : place.pinned         ? cudaMemoryTypeHost
+                                              : cudaMemoryTypeUnregistered;
+    attributes->device = place.block != nullptr ? place.block->pool->gpu : current_gpu;
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,277 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "stand_in/machine.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include <sanitizer/asan_interface.h>
+#include <sys/mman.h>
+
+namespace tandem::stand_in {
+namespace {
+
+constexpr std::size_t kUnit = 512;  // a pool's sizes are multiples of it
+constexpr std::size_t kPage = 4096;
+/// Addresses of all GPUs together. Those of blocks that went back to the system are not used again.
+constexpr std::size_t kAddresses = std::size_t{64} << 30;
+
+constexpr std::size_t round_up(std::size_t n, std::size_t unit) {
+  return (n + unit - 1) / unit * unit;
+}
+
+int from_environment(const char* name, int otherwise) {
+  const char* const text = std::getenv(name);
+  return text != nullptr ? std::atoi(text) : otherwise;
+}
+
+/// After these a GPU takes no more work of the process: illegal address to launch failure, without
+/// those that are of peers or of host memory.
+bool is_sticky(cudaError_t code) {
+  return code == cudaErrorIllegalAddress || code == cudaErrorLaunchTimeout ||
+         code == cudaErrorContextIsDestroyed || code == cudaErrorAssert ||
+         (code >= cudaErrorHardwareStackError && code <= cudaErrorLaunchFailure);
+}
+
+template <class F>
+auto locked(F f) {
+  Machine& m = Machine::get();
+  const std::lock_guard lock(m.mutex);
+  return f(m);
+}
+
+}  // namespace
+
+Machine& Machine::get() {
+  static Machine& machine = *new Machine;
+  return machine;
+}
+
+Machine::Machine() : gpus(from_environment("TANDEM_STAND_IN_GPUS", 0)) {
+  void* const p =
+      mmap(nullptr, kAddresses, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) std::abort();
+  begin_ = fresh_ = static_cast<std::byte*>(p);
+  reset();
+}
+
+void Machine::reset() {
+  gpu_bytes = std::size_t{16} << 30;
+  peers = Peers::all;
+  unloaded = false;
+  rng.seed(from_environment("TANDEM_STAND_IN_SEED", 1));
+  never->done = true;
+  never = std::make_shared<Mark>();
+  std::ranges::fill(errors, cudaSuccess);
+  for (CUstream_st& s : streams)
+    for (Task& task : s.tasks)
+      if (task.after != nullptr) task.after->error = cudaSuccess;
+  counts.clear();
+  failures.clear();
+}
+
+void Machine::enter(const std::string& name, int caller_gpu) {
+  const int count = ++counts[name];
+  need(!unloaded, cudaErrorCudartUnloading);
+  if (const auto failure = failures.find({name, count}); failure != failures.end()) {
+    if (is_sticky(failure->second)) errors[caller_gpu] = failure->second;
+    throw failure->second;
+  }
+  need(gpus > 0, cudaErrorNoDevice);
+}
+
+void Machine::fault(int gpu, const char* why) {
+  std::fprintf(stderr, "CUDA stand-in: GPU %d: %s\n", gpu, why);
+  errors[gpu] = cudaErrorIllegalAddress;
+}
+
+// Streams have random priorities, and at some steps get another one: unlike a fair choice at each
+// step this lets one stream stay behind for long, or another run far ahead (S. Burckhardt et al.,
+// "A randomized scheduler with probabilistic guarantees of finding bugs", ASPLOS 2010).
+bool Machine::step() {
+  CUstream_st* next = nullptr;
+  for (CUstream_st& s : streams) {
+    const bool can_run =
+        !s.tasks.empty() && (s.tasks.front().after == nullptr || s.tasks.front().after->done);
+    if (can_run && (next == nullptr || s.priority > next->priority)) next = &s;
+  }
+  if (next == nullptr) return false;
+  if (rng() % 16 == 0) next->priority = rng();
+  const Task task = std::move(next->tasks.front());
+  next->tasks.pop_front();
+  cudaError_t& error = errors[next->gpu];
+  if (error == cudaSuccess && task.after != nullptr) error = task.after->error;
+  if (task.run) task.run();
+  if (task.sets != nullptr) *task.sets = {true, error};
+  return true;
+}
+
+void Machine::query(const std::function<bool()>& done) {
+  std::size_t queued = 0;
+  for (const CUstream_st& s : streams)
+    queued += s.tasks.size();
+  if (!done()) run_until([n = rng() % (4 + queued / 2)]() mutable { return n-- == 0; });
+  need(done(), cudaErrorNotReady);
+}
+
+void Block::begin() {
+  if (state == State::freed) return;
+  ASAN_UNPOISON_MEMORY_REGION(data, size);
+  std::memset(data, 0xCD, size);
+  state = State::ready;
+}
+
+bool Block::end() {
+  const bool was_ready = state == State::ready;
+  if (was_ready) std::memset(data, 0xDD, size);
+  ASAN_POISON_MEMORY_REGION(data, capacity);
+  state = State::freed;
+  return was_ready;
+}
+
+bool Machine::run_until(const std::function<bool()>& done) {
+  bool is_done = done();
+  if (is_done) return true;
+  const auto protect = [this](int access) { mprotect(begin_, fresh_ - begin_, access); };
+  protect(PROT_READ | PROT_WRITE);
+  while (!is_done && step())
+    is_done = done();
+  protect(PROT_NONE);
+  return is_done;
+}
+
+std::shared_ptr<Block> Machine::allocate(CUmemPoolHandle_st* pool,
+                                         std::size_t n,
+                                         CUstream_st* stream) {
+  need(n <= gpu_bytes, cudaErrorMemoryAllocation);
+  Block block{fresh_, n, round_up(n, kUnit), pool};
+  const auto kept = std::ranges::find_if(pool->free, [&](const auto& b) {
+    return (b->state == Block::State::freed || b->freed_on == stream) &&
+           b->capacity >= block.capacity && b->capacity <= 2 * block.capacity;
+  });
+  if (kept != pool->free.end()) {
+    block.data = (*kept)->data;
+    block.capacity = (*kept)->capacity;
+    pool->free.erase(kept);
+  } else {
+    const std::size_t step = round_up(n, kPage) + kPage;  // a poisoned page between blocks
+    need(block.capacity + reserved[pool->gpu] <= gpu_bytes && fresh_ + step <= begin_ + kAddresses,
+         cudaErrorMemoryAllocation);
+    ASAN_POISON_MEMORY_REGION(fresh_, step);
+    fresh_ += step;
+    reserved[pool->gpu] += block.capacity;
+    pool->reserved += block.capacity;
+  }
+  pool->used += block.capacity;
+  return blocks[block.data] = std::make_shared<Block>(block);
+}
+
+std::shared_ptr<Block> Machine::free(void* p, CUstream_st* stream) {
+  const auto found = blocks.find(static_cast<std::byte*>(p));
+  need(found != blocks.end());
+  std::shared_ptr<Block> block = std::move(found->second);
+  blocks.erase(found);
+  block->freed_on = stream;
+  block->pool->used -= block->capacity;
+  block->pool->free.push_back(block);
+  return block;
+}
+
+void Machine::trim(CUmemPoolHandle_st* pool, std::size_t keep) {
+  std::erase_if(pool->free, [&](const std::shared_ptr<Block>& block) {
+    if (pool->reserved <= keep || block->state != Block::State::freed) return false;
+    pool->reserved -= block->capacity;
+    reserved[pool->gpu] -= block->capacity;
+    madvise(block->data, round_up(block->capacity, kPage), MADV_DONTNEED);
+    return true;
+  });
+}
+
+void Machine::pin(void* p, std::size_t n) {
+  need(p != nullptr && n > 0);
+  const Place place = locate(p, n);
+  need(place.block == nullptr && !place.pinned, cudaErrorHostMemoryAlreadyRegistered);
+  pinned.emplace(place.data, n);
+}
+
+Place Machine::locate(const void* p, std::size_t n) const {
+  Place place{static_cast<std::byte*>(const_cast<void*>(p)), n};
+  const std::byte* const end = place.data + n;
+  if (place.data >= begin_ && place.data < begin_ + kAddresses) {
+    const auto next = blocks.upper_bound(place.data);
+    need(next != blocks.begin());
+    place.block = std::prev(next)->second;
+    need(end <= place.block->data + place.block->size);
+    return place;
+  }
+  const auto next = pinned.lower_bound(place.data + n);
+  if (next == pinned.begin()) return place;
+  const auto [first, size] = *std::prev(next);  // the last one that begins before the end
+  place.pinned = first + size > place.data;
+  need(!place.pinned || (first <= place.data && first + size >= end));
+  return place;
+}
+
+bool Machine::usable(const Place& place) const {
+  if (place.block != nullptr) return place.block->state == Block::State::ready;
+  if (!place.pinned) return true;
+  const auto next = pinned.upper_bound(place.data);
+  return next != pinned.begin() &&
+         std::prev(next)->first + std::prev(next)->second >= place.data + place.nbytes;
+}
+
+void set_gpus(int n) {
+  locked([=](Machine& m) { m.gpus = n; });
+}
+
+void set_memory(std::size_t nbytes) {
+  locked([=](Machine& m) { m.gpu_bytes = nbytes; });
+}
+
+void set_peers(Peers peers) {
+  locked([=](Machine& m) { m.peers = peers; });
+}
+
+void seed(std::uint64_t n) {
+  locked([=](Machine& m) {
+    m.rng.seed(n);
+    for (CUstream_st& s : m.streams)
+      s.priority = m.rng();
+  });
+}
+
+void fail_call(const std::string& name, int nth, int code) {
+  locked([&](Machine& m) {
+    m.failures[{name, m.counts[name] + nth}] = static_cast<cudaError_t>(code);
+  });
+}
+
+std::map<std::string, int> call_counts() {
+  return locked([](Machine& m) { return m.counts; });
+}
+
+void unload() {
+  locked([](Machine& m) { m.unloaded = true; });
+}
+
+void reset() {
+  locked([](Machine& m) { m.reset(); });
+}
+
+std::size_t live_objects() {
+  return locked([](Machine& m) { return m.handles.size() + m.blocks.size() + m.pinned.size(); });
+}
+
+std::size_t live_bytes(int gpu) {
+  return locked([=](Machine& m) {
+    std::size_t n = 0;
+    for (const auto& [data, block] : m.blocks)
+      if (block->pool->gpu == gpu) n += block->size;
+    return n;
+  });
+}
+
+}  // namespace tandem::stand_in

@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <cuda_runtime_api.h>
+
+#include "stand_in/control.hpp"
+
+namespace tandem::stand_in {
+
+/// Something that comes to pass when a stream reaches it: each recording of an event has its own.
+struct Mark {
+  bool done = false;
+  cudaError_t error = cudaSuccess;  // of the GPU that came to it
+};
+
+struct Task {
+  std::function<void()> run;              // may be empty
+  std::shared_ptr<Mark> after = nullptr;  // where set, the task waits for it
+  std::shared_ptr<Mark> sets = nullptr;   // where set, done after the task
+};
+
+/// An allocation. Calls make and free it; its state is what tasks have come to.
+struct Block {
+  enum class State : std::uint8_t { queued, ready, freed };
+
+  std::byte* data;
+  std::size_t size, capacity;
+  CUmemPoolHandle_st* pool;
+  State state = State::queued;
+  const CUstream_st* freed_on = nullptr;
+
+  /// What tasks do. @return  whether the block was there to be freed.
+  void begin();
+  bool end();
+};
+
+}  // namespace tandem::stand_in
+
+struct CUstream_st {
+  int gpu;
+  std::uint64_t priority;
+  std::deque<tandem::stand_in::Task> tasks = {};
+};
+
+struct CUevent_st {
+  int gpu;
+  std::shared_ptr<tandem::stand_in::Mark> mark = nullptr;  // of the last recording, if any
+};
+
+struct CUmemPoolHandle_st {
+  int gpu;
+  std::uint64_t reserved = 0, used = 0;
+  std::vector<std::shared_ptr<tandem::stand_in::Block>> free = {};  // by calls, maybe not by tasks
+};
+
+namespace tandem::stand_in {
+
+/// Where a range of bytes lies.
+struct Place {
+  std::byte* data;
+  std::size_t nbytes;
+  std::shared_ptr<Block> block = nullptr;  // on a GPU; null on the host
+  bool pinned = false;
+
+  bool on(int gpu) const { return block != nullptr && block->pool->gpu == gpu; }
+};
+
+inline constexpr int kMostGpus = 64;
+
+/// Ends a call that is refused.
+inline void need(bool holds, cudaError_t otherwise = cudaErrorInvalidValue) {
+  if (!holds) throw otherwise;
+}
+
+/// All state of the stand-in. Lives until the process has ended, so that any destructor may call.
+///
+/// Whoever calls a member holds the mutex. What is said to be checked throws a cudaError_t.
+class Machine {
+ public:
+  static Machine& get();
+  void reset();
+  /// Counts a call, and checks whether it is to do its work.
+  void enter(const std::string& name, int caller_gpu);
+  /// Ends the use of a GPU.
+  void fault(int gpu, const char* why);
+  void check_gpu(int gpu) const { need(errors[gpu] == cudaSuccess, errors[gpu]); }
+  void check_handle(const void* h) const {
+    need(handles.contains(h), cudaErrorInvalidResourceHandle);
+  }
+
+  /// Runs tasks until `done()`; checks that it comes to that.
+  void finish(const std::function<bool()>& done) { need(run_until(done), cudaErrorTimeout); }
+  /// Runs some tasks, unless it is done already, as time passes between two questions; checks it.
+  void query(const std::function<bool()>& done);
+
+  template <class T>
+  T* make(std::deque<T>& all, T object) {
+    handles.insert(&all.emplace_back(std::move(object)));
+    return &all.back();
+  }
+  /// Checks that the GPU has as much left.
+  std::shared_ptr<Block> allocate(CUmemPoolHandle_st* pool, std::size_t n, CUstream_st* stream);
+  /// Checks that a block begins there. The pool has it again, for `stream` at once.
+  std::shared_ptr<Block> free(void* p, CUstream_st* stream);
+  /// Gives free blocks back while the pool has more than `keep` bytes.
+  void trim(CUmemPoolHandle_st* pool, std::size_t keep);
+  /// Checks that no part of it is pinned.
+  void pin(void* p, std::size_t n);
+  bool unpin(void* p) { return pinned.erase(static_cast<std::byte*>(p)) != 0; }
+  /// Checks that the range is in one block, or on the host, pinned as a whole or not at all.
+  Place locate(const void* p, std::size_t n) const;
+  /// Whether a task may use it now.
+  bool usable(const Place& place) const;
+
+  std::mutex mutex;
+  int gpus;
+  std::size_t gpu_bytes;
+  Peers peers;
+  bool unloaded;
+  std::mt19937_64 rng;
+  std::shared_ptr<Mark> never = std::make_shared<Mark>();  // what copies wait for that hang
+  cudaError_t errors[kMostGpus];                           // that stay
+  std::size_t reserved[kMostGpus] = {};
+  std::map<std::string, int> counts;
+  std::map<std::pair<std::string, int>, cudaError_t> failures;  // by call and its count
+  std::set<const void*> handles;                                // that are not destroyed
+  std::deque<CUstream_st> streams;  // the destroyed ones too, so that order depends on no address
+  std::deque<CUevent_st> events;
+  std::deque<CUmemPoolHandle_st> pools;
+  std::map<std::byte*, std::shared_ptr<Block>> blocks;  // that calls have not freed
+  std::map<std::byte*, std::size_t> pinned;             // host memory: sizes
+
+ private:
+  Machine();
+  bool step();
+  bool run_until(const std::function<bool()>& done);
+
+  std::byte* begin_;  // addresses of all GPUs
+  std::byte* fresh_;  // nothing was given from here on
+};
+
+}  // namespace tandem::stand_in
