@@ -1,11 +1,13 @@
 # Warnings, sanitizers and code generation of our own targets; nothing global, so that a parent
 # project keeps its flags.
-if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+if(PROJECT_IS_TOP_LEVEL)
   find_program(TANDEM_CCACHE ccache)
   mark_as_advanced(TANDEM_CCACHE)
-  if(TANDEM_CCACHE)
-    set(CMAKE_CXX_COMPILER_LAUNCHER "${TANDEM_CCACHE}")
-  endif()
+  foreach(language IN ITEMS CXX CUDA)
+    if(TANDEM_CCACHE AND NOT CMAKE_${language}_COMPILER_LAUNCHER)
+      set(CMAKE_${language}_COMPILER_LAUNCHER "${TANDEM_CCACHE}")
+    endif()
+  endforeach()
 endif()
 
 function(tandem_compile_options target)
