@@ -49,9 +49,9 @@ class Staged {
 };
 
 /// Elements [begin, end) of a piece, made by one rank.
-class Part {
+class RankWork {
  public:
-  Part(const LocalGroup& group, const Signature& signature, int rank, Share range)
+  RankWork(const LocalGroup& group, const Signature& signature, int rank, Share range)
       : group_(group),
         signature_(signature),
         rank_(rank),
@@ -123,13 +123,13 @@ void queue_piece(const LocalGroup& group, const Signature& signature, const Piec
     std::iota(all.begin(), all.end(), std::size_t{0});
     for (int r = 0; r < group.size(); ++r) {
       const Share share = share_of(piece.count, r, group.size());
-      if (share.begin < share.end) Part(group, signature, r, share).run(piece, all);
+      if (share.begin < share.end) RankWork(group, signature, r, share).run(piece, all);
     }
     return;
   }
   for (std::size_t i = 0; i < targets; ++i) {
     if (piece.sources.size() == 1 && piece.sources[0] == piece.targets[i]) continue;  // in place
-    Part(group, signature, piece.target_ranks[i], {0, piece.count}).run(piece, {i});
+    RankWork(group, signature, piece.target_ranks[i], {0, piece.count}).run(piece, {i});
   }
 }
 

@@ -69,7 +69,7 @@ HostStream host_stream(const Stream& stream, const Work& work) {
 
 CudaStream cuda_stream(const Stream& stream) {
   if constexpr (has_cuda) stream.logical_device().cuda()->activate();
-  return {stream.device(), stream.native(), context().path};
+  return {stream.device(), stream.native(), context().path, get_float32_matmul_precision()};
 }
 
 void check_launch(const CudaStream& stream, const Work& work) {

@@ -160,6 +160,14 @@ int Runtime::count(DeviceType type) const {
   return std::max(static_cast<int>(listed), std::min(gpu_count(), kMaxDevices));
 }
 
+MatmulPrecision get_float32_matmul_precision() noexcept {
+  return Runtime::instance().matmul_precision().load(std::memory_order_relaxed);
+}
+
+void set_float32_matmul_precision(MatmulPrecision precision) noexcept {
+  Runtime::instance().matmul_precision().store(precision, std::memory_order_relaxed);
+}
+
 Device get_default_device() noexcept {
   return Runtime::instance().default_device();
 }

@@ -48,6 +48,9 @@ class Runtime {
     default_.store(device, std::memory_order_relaxed);
   }
 
+  /// See get_float32_matmul_precision.
+  std::atomic<MatmulPrecision>& matmul_precision() noexcept { return matmul_precision_; }
+
   using Observers = std::vector<Observer*>;
   /// Null where there is none: one branch on the hot path.
   const Observers* observers() const noexcept { return observers_.load(std::memory_order_acquire); }
@@ -81,6 +84,7 @@ class Runtime {
   std::vector<std::unique_ptr<Observers>> lists_;  // old lists stay: a reader may hold one
   std::atomic<const Observers*> observers_{nullptr};
   std::atomic<Device> default_{};
+  std::atomic<MatmulPrecision> matmul_precision_{MatmulPrecision::highest};
   std::atomic<std::uint64_t> seed_{0};
   std::atomic<std::uint64_t> forwards_{0};
   std::atomic<std::uint64_t> draws_{0};

@@ -53,11 +53,22 @@ struct HostStream {
   KernelPath path = KernelPath::fastest;
 };
 
+/// How exact the products of f32 matrices are (PyTorch's torch.set_float32_matmul_precision).
+enum class MatmulPrecision : std::uint8_t {
+  highest,  ///< f32 is f32
+  high,     ///< a GPU may round factors to TF32: ten bits of mantissa, sums in f32
+};
+
+/// The process's; `highest` unless set. Thread-safe. On the host f32 is always f32.
+MatmulPrecision get_float32_matmul_precision() noexcept;
+void set_float32_matmul_precision(MatmulPrecision precision) noexcept;
+
 /// What a CUDA kernel gets: its device, the queue that it is launched on, and which path it takes.
 struct CudaStream {
   Device device;
   CUstream_st* native = nullptr;
   KernelPath path = KernelPath::fastest;
+  MatmulPrecision precision = MatmulPrecision::highest;
 };
 
 /// A point in a stream that others can wait for.

@@ -19,7 +19,8 @@ struct GemmBatch {
   std::int64_t c = 0;
 };
 
-/// c = a @ b + bias + beta * c, of each matrix of a batch. f32 is f32: no TF32.
+/// c = a @ b + bias + beta * c, of each matrix of a batch. f32 is f32, but for the precision that
+/// `s` asks for.
 ///
 /// @param c     row-major, step `ldc` between rows.
 /// @param bias  (n), added to each row; null: none. Then beta is zero.
