@@ -174,17 +174,6 @@ struct ParameterGrads {
   }
 };
 
-/// Calls f.template operator()<T, After>() for the dtype and what follows.
-template <class F>
-void with_after(DType t, After after, F f) {
-  with_float(t, [&]<class T>() {
-    if (after == After::relu)
-      f.template operator()<T, After::relu>();
-    else
-      f.template operator()<T, After::nothing>();
-  });
-}
-
 }  // namespace
 
 void batch_moments(const CudaStream& s, const NormLayout& l, const View& x, const View& moments) {

@@ -47,4 +47,15 @@ TANDEM_HD T gradient_of(T dy, T centred, T scale, T bias, T slope, T offset) {
     return g;
 }
 
+/// Calls f.template operator()<T, After>() for the dtype and what follows.
+template <class F>
+void with_after(DType t, After after, F f) {
+  with_float(t, [&]<class T>() {
+    if (after == After::relu)
+      f.template operator()<T, After::relu>();
+    else
+      f.template operator()<T, After::nothing>();
+  });
+}
+
 }  // namespace tandem::kernels

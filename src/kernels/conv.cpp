@@ -25,12 +25,6 @@ namespace {
 constexpr std::int64_t kPatchBytes =
     512 * 1024;  ///< of a block: half of a common second-level cache
 
-template <class T>
-Operand<T> transposed(Operand<T> x) {
-  const bool rows = x.layout.order == MatrixOrder::row_major;
-  return {x.data, {rows ? MatrixOrder::column_major : MatrixOrder::row_major, x.layout.ld}};
-}
-
 /// x itself is the matrix of patches.
 bool is_pointwise(const ConvSize& z) {
   return z.kh == 1 && z.kw == 1 && z.stride == Pair{1, 1} && z.padding == Pair{0, 0};
@@ -188,12 +182,6 @@ void with_layout(const HostStream& s, const ConvSize& z, const View& x, const Vi
     f(Native<T, ChannelsFirst>{s, z});
   else
     f(Native<T, ChannelsLast>{s, z});
-}
-
-/// Weights of (o, kh, kw, cg) in memory, seen in the order of the logical shape (o, cg, kh, kw).
-View patch_order(const ConvSize& z, void* data, DType t) {
-  const std::int64_t cg = z.c / z.groups;
-  return {data, t, {z.o, cg, z.kh, z.kw}, {z.patch(), 1, z.kw * cg, cg}};
 }
 
 template <class T>

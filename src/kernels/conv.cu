@@ -182,12 +182,6 @@ Operand<T> columns(const T* data, std::int64_t ld) {
   return {data, {MatrixOrder::column_major, ld}};
 }
 
-/// Weights of (o, kh, kw, cg) in memory, seen in the order of the logical shape (o, cg, kh, kw).
-View patch_order(const ConvSize& z, void* data, DType t) {
-  const std::int64_t cg = z.c / z.groups;
-  return {data, t, {z.o, cg, z.kh, z.kw}, {z.patch(), 1, z.kw * cg, cg}};
-}
-
 template <class T>
 void forward(const CudaStream& s,
              const ConvSize& z,
@@ -270,12 +264,6 @@ void input_grad(
             out.batch);
     blocks.sum(dx, g, n, images);
   });
-}
-
-template <class T>
-Operand<T> transposed(Operand<T> x) {
-  const bool by_rows = x.layout.order == MatrixOrder::row_major;
-  return {x.data, {by_rows ? MatrixOrder::column_major : MatrixOrder::row_major, x.layout.ld}};
 }
 
 template <class T>

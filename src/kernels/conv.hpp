@@ -29,6 +29,13 @@ struct ConvSize {
   double flops() const noexcept { return 2.0 * static_cast<double>(rows() * ow * o * patch()); }
 };
 
+/// Weights of (o, kh, kw, c / groups) in memory, the order of a patch of a channels-last image,
+/// seen in the order of the logical shape (o, c / groups, kh, kw).
+inline View patch_order(const ConvSize& z, void* data, DType t) {
+  const std::int64_t cg = z.c / z.groups;
+  return {data, t, {z.o, cg, z.kh, z.kw}, {z.patch(), 1, z.kw * cg, cg}};
+}
+
 // x (n, c, h, w) and y, dy (n, o, oh, ow) are dense, both channels-last or both row-major; weights
 // (o, c / groups, kh, kw) and bias (o) are dense row-major. Workspace comes from the device's
 // allocator. f32 with channels-last runs through oneDNN where it is there; else channels-last goes

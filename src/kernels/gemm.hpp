@@ -39,6 +39,13 @@ struct Operand {
   }
 };
 
+/// The same memory seen as the transposed matrix.
+template <class T>
+Operand<T> transposed(Operand<T> x) noexcept {
+  const bool rows = x.layout.order == MatrixOrder::row_major;
+  return {x.data, {rows ? MatrixOrder::column_major : MatrixOrder::row_major, x.layout.ld}};
+}
+
 struct GemmSize {
   std::int64_t m = 0;
   std::int64_t n = 0;

@@ -7,19 +7,6 @@
 #include "kernels/reduce_driver.hpp"
 
 namespace tandem::kernels {
-namespace {
-
-template <class T, class Square>
-void typed_sum(const HostStream& s, double scale, const View& x, const View& y) {
-  const SumOf<T, Square> op{scale};
-  if constexpr (std::is_same_v<T, float>) {
-    if (y.dtype == DType::f64) return reduce<double>(s, op, x, y);
-  }
-  reduce<typename SumOf<T>::Part>(s, op, x, y);
-}
-
-}  // namespace
-
 ReducePlan make_reduce_plan(const View& x, const View& y) {
   View target = broadcast_to(y, x.shape);
   // A size of one is no sign of a reduced dimension, and no stride of it is used.
@@ -37,25 +24,8 @@ ReducePlan make_reduce_plan(const View& x, const View& y) {
           plan.inner_stride(1) == 0};
 }
 
-void sum(const HostStream& s, Term term, double scale, const View& x, const View& y) {
-  with_dtype(x.dtype, [&]<class T>() {
-    if (term == Term::value) return typed_sum<T, std::false_type>(s, scale, x, y);
-    if constexpr (std::is_floating_point_v<T>) typed_sum<T, std::true_type>(s, scale, x, y);
-  });
-}
-
-void extremum(const HostStream& s, Extremum which, const View& x, const View& y) {
-  const auto run = [&]<class T>() {
-    if (which == Extremum::largest) return reduce<T>(s, Extreme<T, true>{}, x, y);
-    reduce<T>(s, Extreme<T, false>{}, x, y);
-  };
-  with_dtype(x.dtype, [&]<class T>() {
-    if constexpr (std::is_same_v<T, bool>)
-      run.template operator()<std::uint8_t>();
-    else
-      run.template operator()<T>();
-  });
-}
+template void sum(const HostStream&, Term, double, const View&, const View&);
+template void extremum(const HostStream&, Extremum, const View&, const View&);
 
 void argmax(const HostStream& s, int dim, const View& x, const View& y) {
   // Rows of single elements: x at the first of a row along `dim`, y beside it.

@@ -14,13 +14,13 @@ namespace tandem::kernels {
 /// How a sum takes its elements.
 enum class Term : std::uint8_t { value, square };
 /// y = scale * sum of x's terms. Floats give floats (x's type, or f64), other types i64.
-void sum(const HostStream& s, Term term, double scale, const View& x, const View& y);
-void sum(const CudaStream& s, Term term, double scale, const View& x, const View& y);
+template <class S>
+void sum(const S& s, Term term, double scale, const View& x, const View& y);
 
 enum class Extremum : std::uint8_t { largest, smallest };
 /// @param x  at least one element for each of y's.
-void extremum(const HostStream& s, Extremum which, const View& x, const View& y);
-void extremum(const CudaStream& s, Extremum which, const View& x, const View& y);
+template <class S>
+void extremum(const S& s, Extremum which, const View& x, const View& y);
 /// y (i64) = index along `dim` of the first largest element; a NaN counts as largest.
 void argmax(const HostStream& s, int dim, const View& x, const View& y);
 void argmax(const CudaStream& s, int dim, const View& x, const View& y);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Functors of reductions, for both backends: `Part` adds up a short run of elements in the fastest
+// Reductions, for both backends. In a functor `Part` adds up a short run of elements in the fastest
 // way, `Total` joins the parts without losing what they gathered.
 #pragma once
 
@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "kernels/for_each.hpp"
+#include "kernels/reduce.hpp"
 
 namespace tandem::kernels {
 
@@ -70,5 +71,41 @@ struct Nothing {
   Op op;
   TANDEM_HD Out operator()() const { return op.template finish<Out>(op.total()); }
 };
+
+namespace detail {
+
+template <class T, class Square, class S>
+void typed_sum(const S& s, double scale, const View& x, const View& y) {
+  const SumOf<T, Square> op{scale};
+  if constexpr (std::is_same_v<T, float>) {
+    if (y.dtype == DType::f64) return reduce<double>(s, op, x, y);
+  }
+  reduce<typename SumOf<T>::Part>(s, op, x, y);
+}
+
+}  // namespace detail
+
+// `reduce` is that of the stream.
+template <class S>
+void sum(const S& s, Term term, double scale, const View& x, const View& y) {
+  with_dtype(x.dtype, [&]<class T>() {
+    if (term == Term::value) return detail::typed_sum<T, std::false_type>(s, scale, x, y);
+    if constexpr (std::is_floating_point_v<T>) detail::typed_sum<T, std::true_type>(s, scale, x, y);
+  });
+}
+
+template <class S>
+void extremum(const S& s, Extremum which, const View& x, const View& y) {
+  const auto run = [&]<class T>() {
+    if (which == Extremum::largest) return reduce<T>(s, Extreme<T, true>{}, x, y);
+    reduce<T>(s, Extreme<T, false>{}, x, y);
+  };
+  with_dtype(x.dtype, [&]<class T>() {
+    if constexpr (std::is_same_v<T, bool>)
+      run.template operator()<std::uint8_t>();
+    else
+      run.template operator()<T>();
+  });
+}
 
 }  // namespace tandem::kernels

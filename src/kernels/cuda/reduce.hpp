@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/cuda/map.hpp"
+#include "kernels/reduce.inl"
+
+// A GPU's driver of reductions: any strides, by reduce_each.
+namespace tandem::kernels {
+namespace detail {
+
+/// The dimensions of x that are kept, with y beside them, and those that are reduced.
+struct Dimensions {
+  Plan kept;     // x, y
+  Plan reduced;  // x
+  Walk walk;
+
+  Dimensions(const View& x, const View& y) {
+    const View target = broadcast_to(y, x.shape);
+    const Plan plan = make_plan({&x, &target});
+    unsigned bits = 0;
+    for (int d = 0; d < plan.ndim; ++d)
+      bits |= (plan.strides[1][static_cast<std::size_t>(d)] != 0 ? 1U : 0U) << d;
+    kept = select_dims(plan, bits);
+    reduced = select_dims(plan, ~bits);
+    walk = plan.inner_stride(1) == 0 ? Walk::along : Walk::across;
+  }
+};
+
+/// A functor of reduce.inl over elements with strides.
+template <class Op, class Out>
+struct ReduceElements {
+  using Total = typename Op::Total;
+  Op op;
+  Plan kept, reduced;
+  const typename Op::In* x;
+  Out* y;
+
+  TANDEM_HD Total total() const { return op.total(); }
+  TANDEM_HD Total at(std::int64_t output, std::int64_t i) const {
+    const std::int64_t first = Place<1>(kept, output).at[0];
+    const auto value = x[first + Place<1>(reduced, i).at[0]];
+    return static_cast<Total>(op.add(op.part(), value));
+  }
+  TANDEM_HD Total join(Total a, Total b) const { return op.join(a, b); }
+  TANDEM_HD void store(std::int64_t output, Total total) const {
+    y[Place<2>(kept, output).at[1]] = op.template finish<Out>(total);
+  }
+};
+
+}  // namespace detail
+
+/// y = the reduction of x by `op`, a functor of reduce.inl.
+template <class Out, class Op>
+void reduce(const CudaStream& s, const Op& op, const View& x, const View& y) {
+  if (x.numel() == 0) return map<Out>(s, Nothing<Out, Op>{op}, y);
+  const detail::Dimensions d(x, y);
+  reduce_each(s,
+              d.kept.numel,
+              d.reduced.numel,
+              d.walk,
+              detail::ReduceElements<Op, Out>{
+                  op, d.kept, d.reduced, x.as<const typename Op::In>(), y.as<Out>()});
+}
+
+}  // namespace tandem::kernels
