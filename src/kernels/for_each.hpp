@@ -25,7 +25,8 @@ std::int64_t tile_count(const HostStream& s, std::int64_t n, std::int64_t grain)
 
 namespace detail {
 
-/// Runs call(context, t) for t in [0, tiles) on the threads of `s`, through Thrust.
+/// Runs call(context, t) for t in [0, tiles) on the threads of `s`, through Thrust: defined by one
+/// file of host_threads/.
 void run_tiles(const HostStream& s,
                std::int64_t tiles,
                void (*call)(const void*, std::int64_t),
