@@ -120,6 +120,7 @@ void copy_bytes(const Buffer& source,
   const Stream& out = source.logical_device().stream();
   const Stream& in = target.logical_device().stream();
   if (source.ready() != nullptr) source.ready()->wait(out, "copy");
+  if (target.ready() != nullptr) target.ready()->wait(in, "copy");
   if (nbytes > 0) {
     const void* from = static_cast<const char*>(source.data()) + source_offset;
     void* to = static_cast<char*>(target.data()) + target_offset;
