@@ -139,6 +139,7 @@ std::array<int, kMaxDevices> Runtime::place(const std::vector<DeviceSpec>& devic
   for (const DeviceSpec& spec : devices) {
     if (spec.device.type != DeviceType::cuda || spec.gpu < 0) continue;
     const auto at = static_cast<std::size_t>(spec.device.index);
+    if constexpr (has_cuda) cuda::check_gpu(spec.device, spec.gpu);
     TANDEM_CHECK(cuda_.at(at).load() == nullptr || gpus_[at] == spec.gpu,
                  "devices: ",
                  spec.device,

@@ -21,6 +21,8 @@ namespace tandem::cuda {
 
 /// GPUs that the process may use; 0 without a driver.
 int gpu_count() noexcept;
+/// @throws InvalidArgument  there is no GPU `gpu`, as `name` asks for.
+void check_gpu(Device name, int gpu);
 
 /// What a logical device of a GPU is made of: two streams and a memory pool of its own.
 ///

@@ -22,7 +22,7 @@ int gpu_count() noexcept {
   return kCount;
 }
 
-GpuDevice::GpuDevice(Device name, int gpu) : name_(name), gpu_(gpu) {
+void check_gpu(Device name, int gpu) {
   TANDEM_CHECK(
       gpu >= 0 && gpu < gpu_count(),
       "device ",
@@ -32,6 +32,10 @@ GpuDevice::GpuDevice(Device name, int gpu) : name_(name), gpu_(gpu) {
       "; this machine has ",
       gpu_count(),
       gpu_count() == 0 ? ", use cpu devices" : ", several logical devices of one: cuda:0x4");
+}
+
+GpuDevice::GpuDevice(Device name, int gpu) : name_(name), gpu_(gpu) {
+  check_gpu(name, gpu);
   activate();
   const GpuScope scope(gpu);
   try {
