@@ -3,6 +3,7 @@
 
 #include "runtime/cuda/pool.hpp"
 
+#include <mutex>
 #include <vector>
 
 #include "tandem/core/error.hpp"
@@ -10,6 +11,20 @@
 #include "runtime/cuda/check.hpp"
 
 namespace tandem::cuda {
+namespace {
+
+/// The allocators of all GPUs. Lives until the process has ended, as devices do.
+struct Registry {
+  std::mutex mutex;  // guards all
+  std::vector<PoolAllocator*> all;
+
+  static Registry& get() {
+    static Registry& registry = *new Registry;
+    return registry;
+  }
+};
+
+}  // namespace
 
 cudaMemPool_t make_pool(int gpu) {
   cudaMemPoolProps props{};
@@ -37,6 +52,17 @@ cudaMemPool_t make_pool(int gpu) {
   return pool;
 }
 
+PoolAllocator::PoolAllocator(const GpuDevice& device, cudaMemPool_t pool)
+    : device_(device), pool_(pool) {
+  const std::scoped_lock lock(Registry::get().mutex);
+  Registry::get().all.push_back(this);
+}
+
+PoolAllocator::~PoolAllocator() {
+  const std::scoped_lock lock(Registry::get().mutex);
+  std::erase(Registry::get().all, this);
+}
+
 cudaError_t PoolAllocator::try_allocate(void** p, std::size_t nbytes) noexcept {
   return cudaMallocFromPoolAsync(p, nbytes, pool_, device_.main_stream());
 }
@@ -48,8 +74,7 @@ void* PoolAllocator::allocate(std::size_t nbytes, Category) {
   if (status == cudaErrorMemoryAllocation) {
     // What is freed may still wait for work in the stream.
     cudaGetLastError();
-    synchronize(device_, device_.main_stream(), "allocate");
-    release_cached();
+    release_gpu();
     status = try_allocate(&p, nbytes);
   }
   if (status == cudaErrorMemoryAllocation) {
@@ -69,7 +94,16 @@ void PoolAllocator::deallocate(void* p, std::size_t, Category) noexcept {
 
 void PoolAllocator::release_cached() noexcept {
   const GpuScope scope(device_.gpu());
-  cudaMemPoolTrimTo(pool_, 0);
+  forgive(cudaMemPoolTrimTo(pool_, 0));
+}
+
+void PoolAllocator::release_gpu() {
+  const std::scoped_lock lock(Registry::get().mutex);
+  for (PoolAllocator* const other : Registry::get().all) {
+    if (other->device_.gpu() != device_.gpu()) continue;
+    synchronize(other->device_, other->device_.main_stream(), "allocate");
+    other->release_cached();
+  }
 }
 
 void PoolAllocator::note_growth() noexcept {

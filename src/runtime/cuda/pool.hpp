@@ -18,11 +18,15 @@ namespace tandem::cuda {
 cudaMemPool_t make_pool(int gpu);
 
 /// Memory of a pool, given and taken in the order of the device's main stream.
+///
+/// Where the GPU is full, what all pools of its logical devices keep is given back first.
 class PoolAllocator final : public SourceAllocator {
  public:
   /// @param device  outlives the allocator.
-  PoolAllocator(const GpuDevice& device, cudaMemPool_t pool) noexcept
-      : device_(device), pool_(pool) {}
+  PoolAllocator(const GpuDevice& device, cudaMemPool_t pool);
+  ~PoolAllocator() override;
+  PoolAllocator(const PoolAllocator&) = delete;
+  PoolAllocator& operator=(const PoolAllocator&) = delete;
   void* allocate(std::size_t nbytes, Category category) override;
   void deallocate(void* p, std::size_t nbytes, Category category) noexcept override;
   /// Allocations after which the pool held more of the GPU's memory than ever before.
@@ -34,6 +38,8 @@ class PoolAllocator final : public SourceAllocator {
  private:
   cudaError_t try_allocate(void** p, std::size_t nbytes) noexcept;
   void note_growth() noexcept;
+  /// Of all pools of the GPU, after the work that what was freed may wait for.
+  void release_gpu();
 
   const GpuDevice& device_;
   cudaMemPool_t pool_;
