@@ -16,6 +16,8 @@ namespace {
 
 /// Bytes that a staged copy carries over the host at a time.
 constexpr std::size_t kStage = std::size_t{4} << 20;
+/// Bytes of memory that is not pinned which the driver takes without a wait.
+constexpr std::size_t kMostTaken = std::size_t{64} << 10;
 constexpr auto kGrace = std::chrono::seconds(2);
 constexpr auto kPause = std::chrono::microseconds(50);
 
@@ -78,7 +80,9 @@ void unpin(void* p) noexcept {
 void copy_to_host(
     const Stream& stream, const void* source, void* target, std::size_t nbytes, const char* op) {
   const GpuDevice& device = *stream.logical_device().cuda();
-  device.activate();
+  // A copy to memory that is not pinned waits in the driver for what is before it: here a deadline
+  // ends that.
+  synchronize(device, stream.native(), op);
   TANDEM_CUDA(cudaMemcpyAsync(target, source, nbytes, cudaMemcpyDeviceToHost, stream.native()));
   try {
     synchronize(device, stream.native(), op);
@@ -92,9 +96,11 @@ void copy_from_host(
     const Stream& stream, const void* source, void* target, std::size_t nbytes, const char* op) {
   const GpuDevice& device = *stream.logical_device().cuda();
   device.activate();
+  const bool pinned = is_pinned(source);
+  if (!pinned && nbytes > kMostTaken) synchronize(device, stream.native(), op);  // as above
   TANDEM_CUDA(cudaMemcpyAsync(target, source, nbytes, cudaMemcpyHostToDevice, stream.native()));
   try {
-    if (is_pinned(source)) synchronize(device, stream.native(), op);
+    if (pinned) synchronize(device, stream.native(), op);
   } catch (...) {
     drain(device, stream.native());
     throw;
