@@ -52,14 +52,16 @@ constexpr const char* kRestart =
 
 int current_gpu() noexcept {
   int gpu = -1;
-  return cudaGetDevice(&gpu) == cudaSuccess ? gpu : -1;
+  const cudaError_t status = cudaGetDevice(&gpu);
+  forgive(status);
+  return status == cudaSuccess ? gpu : -1;
 }
 
-void check(cudaError_t status, const char* call) {
+void check(cudaError_t status, const char* call, int gpu) {
   if (status == cudaSuccess) [[likely]]
     return;
-  cudaGetLastError();  // else the next launch would seem to have failed
-  const int gpu = current_gpu();
+  forgive(status);
+  if (gpu < 0) gpu = current_gpu();
   std::string text = std::string(cudaGetErrorName(status)) + ", " + cudaGetErrorString(status);
   if (is_sticky(status)) {
     if (gpu >= 0) poison[static_cast<std::size_t>(gpu)].store(status, std::memory_order_relaxed);

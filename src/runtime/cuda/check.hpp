@@ -6,9 +6,16 @@
 
 namespace tandem::cuda {
 
-/// Throws DeviceError unless `status` is success. @param call  its text up to the parenthesis is
-/// named.
-void check(cudaError_t status, const char* call);
+/// Throws DeviceError unless `status` is success.
+///
+/// @param call  its text up to the parenthesis is named.
+/// @param gpu   that the call concerns; -1: the calling thread's.
+void check(cudaError_t status, const char* call, int gpu = -1);
+
+/// For a call that may fail without harm: else the thread's next launch would seem to have failed.
+inline void forgive(cudaError_t status) noexcept {
+  if (status != cudaSuccess) cudaGetLastError();
+}
 
 /// Throws DeviceError where an earlier error has ended the GPU's use by this process.
 void check_usable(int gpu);
@@ -20,10 +27,10 @@ int current_gpu() noexcept;
 class GpuScope {
  public:
   explicit GpuScope(int gpu) noexcept : before_(current_gpu()) {
-    if (before_ != gpu) cudaSetDevice(gpu);
+    if (before_ != gpu) forgive(cudaSetDevice(gpu));
   }
   ~GpuScope() {
-    if (before_ >= 0) cudaSetDevice(before_);
+    if (before_ >= 0) forgive(cudaSetDevice(before_));
   }
   GpuScope(const GpuScope&) = delete;
   GpuScope& operator=(const GpuScope&) = delete;

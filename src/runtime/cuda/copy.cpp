@@ -32,7 +32,7 @@ bool is_pinned(const void* p) {
 class Stage {
  public:
   explicit Stage(std::size_t nbytes) { TANDEM_CUDA(cudaMallocHost(&data_, nbytes)); }
-  ~Stage() { cudaFreeHost(data_); }
+  ~Stage() { forgive(cudaFreeHost(data_)); }
   Stage(const Stage&) = delete;
   Stage& operator=(const Stage&) = delete;
   void* data() const noexcept { return data_; }
@@ -69,12 +69,12 @@ void copy_staged(const Stream& from_stream,
 
 void pin(void* p, std::size_t nbytes) noexcept {
   if (gpu_count() == 0) return;
-  if (cudaHostRegister(p, nbytes, cudaHostRegisterPortable) != cudaSuccess) cudaGetLastError();
+  forgive(cudaHostRegister(p, nbytes, cudaHostRegisterPortable));
 }
 
 void unpin(void* p) noexcept {
   if (gpu_count() == 0) return;
-  if (cudaHostUnregister(p) != cudaSuccess) cudaGetLastError();
+  forgive(cudaHostUnregister(p));
 }
 
 void copy_to_host(

@@ -55,9 +55,9 @@ GpuDevice::~GpuDevice() {
 // Statuses are not looked at: the driver may be gone already.
 void GpuDevice::release() noexcept {
   const GpuScope scope(gpu_);
-  if (pool_ != nullptr) cudaMemPoolDestroy(pool_);
-  if (side_ != nullptr) cudaStreamDestroy(side_);
-  if (main_ != nullptr) cudaStreamDestroy(main_);
+  if (pool_ != nullptr) forgive(cudaMemPoolDestroy(pool_));
+  if (side_ != nullptr) forgive(cudaStreamDestroy(side_));
+  if (main_ != nullptr) forgive(cudaStreamDestroy(main_));
 }
 
 void GpuDevice::activate() const {

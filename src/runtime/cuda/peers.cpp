@@ -80,9 +80,9 @@ class Trial {
   }
   void release() noexcept {
     const GpuScope scope(gpu_);
-    if (data_ != nullptr) cudaFreeAsync(data_, stream_);
-    if (pool_ != nullptr) cudaMemPoolDestroy(pool_);
-    if (stream_ != nullptr) cudaStreamDestroy(stream_);
+    if (data_ != nullptr) forgive(cudaFreeAsync(data_, stream_));
+    if (pool_ != nullptr) forgive(cudaMemPoolDestroy(pool_));
+    if (stream_ != nullptr) forgive(cudaStreamDestroy(stream_));
   }
 
   int gpu_;

@@ -46,7 +46,7 @@ cudaMemPool_t make_pool(int gpu) {
     }
     if (!peers.empty()) TANDEM_CUDA(cudaMemPoolSetAccess(pool, peers.data(), peers.size()));
   } catch (...) {
-    cudaMemPoolDestroy(pool);
+    forgive(cudaMemPoolDestroy(pool));
     throw;
   }
   return pool;
@@ -72,7 +72,6 @@ void* PoolAllocator::allocate(std::size_t nbytes, Category) {
   void* p = nullptr;
   cudaError_t status = try_allocate(&p, nbytes);
   if (status == cudaErrorMemoryAllocation) {
-    // What is freed may still wait for work in the stream.
     cudaGetLastError();
     release_gpu();
     status = try_allocate(&p, nbytes);
@@ -87,9 +86,10 @@ void* PoolAllocator::allocate(std::size_t nbytes, Category) {
 }
 
 void PoolAllocator::deallocate(void* p, std::size_t, Category) noexcept {
-  // The status is not looked at: after the driver's end there is nothing to free.
+  // After the driver's end there is nothing to free. Else the block is lost: whether a call that
+  // fails has freed it is not known, and a second one might free what is another's by then.
   const GpuScope scope(device_.gpu());
-  cudaFreeAsync(p, device_.main_stream());
+  forgive(cudaFreeAsync(p, device_.main_stream()));
 }
 
 void PoolAllocator::release_cached() noexcept {
@@ -108,8 +108,7 @@ void PoolAllocator::release_gpu() {
 
 void PoolAllocator::note_growth() noexcept {
   std::uint64_t now = 0;
-  if (cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrReservedMemCurrent, &now) != cudaSuccess)
-    return;
+  forgive(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrReservedMemCurrent, &now));
   std::uint64_t most = reserved_.load(std::memory_order_relaxed);
   while (now > most) {
     if (!reserved_.compare_exchange_weak(most, now, std::memory_order_relaxed)) continue;

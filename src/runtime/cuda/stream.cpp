@@ -25,11 +25,11 @@ constexpr auto kPause = std::chrono::microseconds(50);
 
 /// Returns when `query()` gives success. @param call  named where it fails.
 template <class Query>
-void wait_until_done(Query query, const char* call, const char* op) {
+void wait_until_done(Query query, const char* call, int gpu, const char* op) {
   const auto spin_end = Clock::now() + kSpin;
   for (;;) {
     const cudaError_t status = query();
-    if (status != cudaErrorNotReady) return check(status, call);
+    if (status != cudaErrorNotReady) return check(status, call, gpu);
     cudaGetLastError();  // "not ready" is no error of a launch
     check_alive(op);
     if (Clock::now() < spin_end)
@@ -43,7 +43,7 @@ void wait_until_done(Query query, const char* call, const char* op) {
 
 void synchronize(const GpuDevice& device, CUstream_st* stream, const char* op) {
   device.activate();
-  wait_until_done([&] { return cudaStreamQuery(stream); }, "cudaStreamQuery", op);
+  wait_until_done([&] { return cudaStreamQuery(stream); }, "cudaStreamQuery", device.gpu(), op);
 }
 
 void record_event(CUevent_st*& event, int& gpu, const Stream& stream) {
@@ -67,13 +67,13 @@ bool event_done(CUevent_st* event, int gpu) {
     cudaGetLastError();
     return false;
   }
-  check(status, "cudaEventQuery");
+  check(status, "cudaEventQuery", gpu);
   return true;
 }
 
 void wait_event(CUevent_st* event, int gpu, const char* op) {
   check_usable(gpu);
-  wait_until_done([&] { return cudaEventQuery(event); }, "cudaEventQuery", op);
+  wait_until_done([&] { return cudaEventQuery(event); }, "cudaEventQuery", gpu, op);
 }
 
 void stream_wait_event(const Stream& stream, CUevent_st* event) {
@@ -84,7 +84,7 @@ void stream_wait_event(const Stream& stream, CUevent_st* event) {
 void destroy_event(CUevent_st* event, int gpu) noexcept {
   if (event == nullptr) return;
   const GpuScope scope(gpu);
-  cudaEventDestroy(event);  // after the driver's end there is nothing to destroy
+  forgive(cudaEventDestroy(event));  // after the driver's end there is nothing to destroy
 }
 
 }  // namespace tandem::cuda
