@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tandem/config.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/dispatch.hpp"
 #include "tandem/runtime/runtime.hpp"
@@ -52,7 +53,8 @@ class LocalPending final : public Handle::Pending {
     group_->leave(*operation_, rank_);
     try {
       follow();
-    } catch (...) {  // the GPU is lost: nobody reads the memory that this would have kept
+    } catch (...) {  // the memory goes back in the main stream's order
+      if constexpr (has_cuda) drain_gpus(*group_);
     }
   }
   LocalPending(const LocalPending&) = delete;

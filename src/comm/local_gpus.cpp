@@ -31,7 +31,8 @@ class Staged {
   ~Staged() {
     try {
       order(device_.side_stream(), device_.stream());
-    } catch (...) {  // the GPU is lost: its memory is not used again
+    } catch (...) {  // the buffer goes back in the main stream's order
+      cuda::drain(*device_.cuda(), device_.side_stream().native());
     }
   }
   Staged(const Staged&) = delete;
@@ -134,6 +135,13 @@ void queue_piece(const LocalGroup& group, const Signature& signature, const Piec
 }
 
 }  // namespace
+
+void drain_gpus(const LocalGroup& group) noexcept {
+  for (int r = 0; r < group.size(); ++r) {
+    LogicalDevice& device = logical_device(group.device(r));
+    cuda::drain(*device.cuda(), device.side_stream().native());
+  }
+}
 
 void queue_on_gpus(const LocalGroup& group, Operation& op) {
   const char* const what = name(op.plan.signature.kind);

@@ -141,6 +141,7 @@ void LocalGroup::queue(Operation& op) {
     if constexpr (has_cuda) queue_on_gpus(*this, op);
     op.state.store(State::complete);
   } catch (const std::exception& e) {
+    if constexpr (has_cuda) drain_gpus(*this);
     const std::scoped_lock lock(mutex_);
     fail(Failure::Kind::aborted, op.title() + " failed: " + e.what());
     op.failure = failure_;

@@ -109,7 +109,10 @@ class LocalGroup {
 /// Queues all of an operation's work on the side streams of the ranks' GPUs, after what is there
 /// already and the parts' events; sets `ended`. Waits for nothing but staging.
 ///
-/// @throws DeviceError, OutOfMemory  part of it may be queued then.
+/// @throws DeviceError, OutOfMemory  part of it may be queued then: see drain_gpus.
 void queue_on_gpus(const LocalGroup& group, Operation& op);
+/// Waits for what is on the side streams of the ranks' GPUs, where a failure leaves nothing else to
+/// keep their memory until it is done.
+void drain_gpus(const LocalGroup& group) noexcept;
 
 }  // namespace tandem::comm

@@ -66,6 +66,10 @@ void stream_wait_event(const Stream& stream, CUevent_st* event);
 /// Null is fine.
 void destroy_event(CUevent_st* event, int gpu) noexcept;
 
+/// Waits for a stream's work where a failure leaves nobody else to: memory that it reads or writes
+/// is about to be given back. After a grace time the work is left behind, as hung.
+void drain(const GpuDevice& device, CUstream_st* stream) noexcept;
+
 /// Copies in the stream's order, and waits for the end.
 void copy_to_host(
     const Stream& stream, const void* source, void* target, std::size_t nbytes, const char* op);

@@ -41,16 +41,6 @@ class Stage {
   void* data_ = nullptr;
 };
 
-/// Waits for a stream's work where a failure leaves nobody else to: memory that a copy is on its
-/// way to or from is about to be given back. After the grace time it is left behind, as a hung one.
-void drain(const GpuDevice& device, CUstream_st* stream) noexcept {
-  const GpuScope scope(device.gpu());
-  const auto end = std::chrono::steady_clock::now() + kGrace;
-  while (cudaStreamQuery(stream) == cudaErrorNotReady && std::chrono::steady_clock::now() < end)
-    std::this_thread::sleep_for(kPause);
-  cudaGetLastError();
-}
-
 /// For GPUs that do not reach each other: through the host, and done when it returns.
 void copy_staged(const Stream& from_stream,
                  const void* from,
@@ -66,6 +56,14 @@ void copy_staged(const Stream& from_stream,
 }
 
 }  // namespace
+
+void drain(const GpuDevice& device, CUstream_st* stream) noexcept {
+  const GpuScope scope(device.gpu());
+  const auto end = std::chrono::steady_clock::now() + kGrace;
+  while (cudaStreamQuery(stream) == cudaErrorNotReady && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(kPause);
+  cudaGetLastError();
+}
 
 void pin(void* p, std::size_t nbytes) noexcept {
   if (gpu_count() == 0) return;
