@@ -42,11 +42,13 @@ class LocalPending final : public Handle::Pending {
   LocalPending(std::shared_ptr<LocalGroup> group, int rank, Collective collective)
       : group_(std::move(group)), rank_(rank), collective_(std::move(collective)) {
     const Work work = work_of(collective_, accesses({collective_.input}, {}));
-    dispatch(stream(), work, [&](auto&) {
-      Part part = part_of(collective_);
-      if (group_->on_gpus()) part.ready = recorded(stream());
-      operation_ = group_->arrive(rank_, signature_of(collective_), std::move(part));
-    });
+    // No dispatch: it ends with a look at the GPU, and nothing may fail here once the others count
+    // on this rank. For the same reason a barrier asks the GPU for nothing.
+    const tandem::detail::WorkScope scope(stream(), work);
+    Part part = part_of(collective_);
+    if (group_->on_gpus() && collective_.kind != Collective::Kind::barrier)
+      part.ready = recorded(stream());
+    operation_ = group_->arrive(rank_, signature_of(collective_), std::move(part));
   }
   ~LocalPending() override {
     if (operation_ == nullptr) return;
@@ -62,10 +64,12 @@ class LocalPending final : public Handle::Pending {
 
   void wait() override {
     const Tensor output = written(collective_, rank_);
-    dispatch(stream(), work_of(collective_, accesses({}, {output})), [&](auto&) {
+    {
+      const Work work = work_of(collective_, accesses({}, {output}));
+      const tandem::detail::WorkScope scope(stream(), work);
       group_->wait(*operation_, rank_);
       follow();
-    });
+    }
     if (!output.defined()) return;
     const Plan& plan = operation_->plan;
     for (int from = 0; from < group_->size(); ++from) {

@@ -257,13 +257,21 @@ void ReplicaSet::State::merge_buffers(Call& call, int rank) {
   // With synchronised statistics all replicas that have rows hold the same bits.
   const int source = call.first_active();
   if (rank != 0 || master_buffers == nullptr || source < 0 || !modules[0]->is_training()) return;
-  for (std::size_t b = 0; b < master_buffers->layout().blocks().size(); ++b) {
-    Tensor block = master_buffers->params(static_cast<int>(b));
-    block.copy_(buffers[static_cast<std::size_t>(source)]->params(static_cast<int>(b)));
+  try {
+    for (std::size_t b = 0; b < master_buffers->layout().blocks().size(); ++b) {
+      Tensor block = master_buffers->params(static_cast<int>(b));
+      block.copy_(buffers[static_cast<std::size_t>(source)]->params(static_cast<int>(b)));
+    }
+  } catch (...) {
+    call.commit_error = std::current_exception();
   }
 }
 
 void ReplicaSet::State::commit(const Call& call) {
+  if (call.commit_error != nullptr) {
+    poison("the update failed after all replicas had agreed to it: " + describe(call.commit_error));
+    std::rethrow_exception(call.commit_error);
+  }
   for (const int r : call.group->ranks)
     synced[static_cast<std::size_t>(r)] = call.versions;
   if (modules[0]->is_training()) {

@@ -162,8 +162,8 @@ void ReplicaSet::State::step_replica(
   }
   vote(call, rank);
   merge_buffers(call, rank);
-  if (rank == 0 && optimizer != nullptr) {
-    in_phase(call, rank, Phase::update, [&] { outcome.commit_error = optimizer->commit(); });
+  if (rank == 0 && optimizer != nullptr && call.commit_error == nullptr) {
+    in_phase(call, rank, Phase::update, [&] { call.commit_error = optimizer->commit(); });
   }
 }
 
@@ -185,11 +185,6 @@ StepResult ReplicaSet::step(const std::vector<RowRange>& rows,
   } catch (...) {
     snapshot.restore();
     throw;
-  }
-  if (outcome->commit_error != nullptr) {
-    state.poison("the update failed after all replicas had agreed to it: " +
-                 describe(outcome->commit_error));
-    std::rethrow_exception(outcome->commit_error);
   }
   state.commit(*call);
   StepResult result;

@@ -42,7 +42,8 @@ struct Call {
   std::vector<std::uint64_t> versions;     // of the parameters, by block
   std::vector<std::atomic<Phase>> phases;  // where each replica is
   std::chrono::steady_clock::time_point deadline;
-  std::uint64_t forward = 0;  // count of top-level forwards before this one
+  std::uint64_t forward = 0;        // count of top-level forwards before this one
+  std::exception_ptr commit_error;  // of what replica 0 changes after the vote
 
   explicit Call(std::vector<RowRange> r) : rows(std::move(r)), phases(rows.size()) {}
   bool active(int rank) const {
@@ -54,7 +55,6 @@ struct Call {
 /// What the replicas' threads find out in a step.
 struct StepOutcome {
   std::vector<double> sums, weights;  // by device
-  std::exception_ptr commit_error;    // of the update, after the vote
 };
 
 struct ReplicaSet::State {
@@ -101,7 +101,8 @@ struct ReplicaSet::State {
   void adopt_gradients(const Call& call);
   void vote(Call& call, int rank);
   void merge_buffers(Call& call, int rank);
-  /// After a call that went well.
+  /// After a call that all replicas have agreed to. @throws  what the update did: the set is
+  /// poisoned then.
   void commit(const Call& call);
   Replica replica(const Call& call, int rank) const;
   [[noreturn]] void raise(const Call& call, std::vector<std::exception_ptr> errors);
