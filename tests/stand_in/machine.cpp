@@ -113,7 +113,7 @@ void Machine::query(const std::function<bool()>& done) {
   std::size_t queued = 0;
   for (const CUstream_st& s : streams)
     queued += s.tasks.size();
-  if (!done()) run_until([n = rng() % (4 + queued / 2)]() mutable { return n-- == 0; });
+  if (!done()) run_until([n = rng() % (4 + queued)]() mutable { return n-- == 0; });
   need(done(), cudaErrorNotReady);
 }
 
