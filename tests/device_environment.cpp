@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <climits>
 #include <cstdlib>
 #include <stdexcept>
 #include <string_view>
@@ -15,6 +16,8 @@
 namespace tandem::testing {
 namespace {
 
+int limit = INT_MAX;
+
 /// Skips all tests of a run for GPUs where there is none, else makes cuda:0 the default device.
 class DeviceEnvironment final : public ::testing::Environment {
  public:
@@ -26,12 +29,31 @@ class DeviceEnvironment final : public ::testing::Environment {
     const char* const list = std::getenv("TANDEM_TEST_DEVICES");
     configure_devices(list != nullptr ? list : "cuda:0x8");
     set_default_device(device(0));
+    limit = device_count(DeviceType::cuda);
   }
 };
 
 const auto* const kEnvironment = ::testing::AddGlobalTestEnvironment(new DeviceEnvironment);
 
+void skip(int index) {
+  GTEST_SKIP() << "needs " << index + 1 << " devices, TANDEM_TEST_DEVICES has " << limit;
+}
+
 }  // namespace
+
+int device_limit() {
+  return limit;
+}
+
+Device device(int index) {
+  if (index >= limit) {
+    skip(index);
+    // GoogleTest takes it for the end of a test whose result is known.
+    throw ::testing::AssertionException(
+        {::testing::TestPartResult::kSkip, __FILE__, __LINE__, "too few devices"});
+  }
+  return {device_type(), index};
+}
 
 DeviceType device_type() {
   const char* const name = std::getenv("TANDEM_TEST_DEVICE");

@@ -10,15 +10,18 @@
 // The devices that a run of the tests is for. Test programs are run once for the host's, and once,
 // with TANDEM_TEST_DEVICE=cuda, for GPUs: tests that name no device make their tensors on device(0)
 // then, and all are skipped where there is no GPU (device_environment.cpp). The list is
-// TANDEM_TEST_DEVICES, else eight logical devices of the first GPU.
+// TANDEM_TEST_DEVICES, else eight logical devices of the first GPU; a test that asks for more than
+// it has is skipped.
 namespace tandem::testing {
 
 /// By TANDEM_TEST_DEVICE; cpu unless set.
 DeviceType device_type();
 
-inline Device device(int index) {
-  return {device_type(), index};
-}
+/// Devices 0 .. limit - 1 can be used.
+int device_limit();
+
+/// Skips the running test where there is no such device. Not on a device's thread.
+Device device(int index);
 /// The first `n`.
 inline std::vector<Device> devices(int n) {
   std::vector<Device> list;
@@ -28,7 +31,7 @@ inline std::vector<Device> devices(int n) {
 }
 /// "cpu:1", or "cuda:1".
 inline std::string device_name(int index) {
-  return to_string(device(index));
+  return to_string(Device{device_type(), index});
 }
 
 }  // namespace tandem::testing

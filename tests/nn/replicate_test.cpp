@@ -22,7 +22,9 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const Device kOther = testing::device(1);
+Device other() {
+  return testing::device(1);
+}
 
 std::set<const void*> storages(Module& module) {
   std::set<const void*> all;
@@ -63,10 +65,10 @@ TEST(ReplicateTest, NothingOfAReplicaIsAliased) {
   net.eval();
   int calls = 0;
   net.register_forward_hook([&calls](const ForwardCall&) { ++calls; });
-  toy::Net replica = replicate(net, kOther);
+  toy::Net replica = replicate(net, other());
 
   visit_tensors(replica, [](const std::string& name, Tensor& t, TensorKind kind) {
-    EXPECT_EQ(t.device(), kOther) << name;
+    EXPECT_EQ(t.device(), other()) << name;
     EXPECT_EQ(t.buffer().category(),
               kind == TensorKind::parameter ? Category::parameter : Category::buffer)
         << name;
@@ -89,7 +91,7 @@ TEST(ReplicateTest, EveryDistinctTensorIsCopiedOnce) {
   } counter;
   const toy::Net net;
   const Subscription subscription(counter);
-  replicate(net, kOther);
+  replicate(net, other());
   // 5 distinct weights of two f64, 6 counters of one i64, one scale in f32
   EXPECT_EQ(counter.nbytes, 5u * 16 + 6 * 8 + 4);
 }
@@ -98,13 +100,13 @@ TEST(ReplicateTest, ToMovesInPlaceWithGradients) {
   toy::Net net;
   const Tensor handle = net.embed.weight;
   handle.set_grad(tensor<double>({3, 4}));
-  net.to(kOther);
-  EXPECT_EQ(handle.device(), kOther);
+  net.to(other());
+  EXPECT_EQ(handle.device(), other());
   EXPECT_TRUE(handle.is(net.head.weight));
-  EXPECT_EQ(handle.grad().device(), kOther);
+  EXPECT_EQ(handle.grad().device(), other());
   EXPECT_THAT(handle.grad().to_doubles(), ElementsAre(3, 4));
   EXPECT_TRUE(handle.requires_grad());
-  EXPECT_EQ(net.scales.at("a").device(), kOther);
+  EXPECT_EQ(net.scales.at("a").device(), other());
 }
 
 TEST(ReplicateTest, OnlyARealMoveTakesATensorOutOfItsArena) {
@@ -120,9 +122,9 @@ TEST(ReplicateTest, OnlyARealMoveTakesATensorOutOfItsArena) {
   cell.weight.set_grad(ones({2}, {.dtype = DType::f64}));
   EXPECT_EQ(&cell.weight.grad().buffer(), &storage.buffer());
 
-  cell.to(kOther);
+  cell.to(other());
   EXPECT_EQ(cell.weight.impl().home, nullptr);
-  EXPECT_EQ(cell.weight.grad().device(), kOther);
+  EXPECT_EQ(cell.weight.grad().device(), other());
   EXPECT_THAT(cell.weight.grad().to_doubles(), ElementsAre(1, 1));
 }
 
@@ -146,9 +148,9 @@ struct Forgetful : Module {
 
 TEST(ReplicateTest, AMemberLeftOutIsNamedAtItsFirstUse) {
   const Forgetful net;
-  Forgetful replica = replicate(net, kOther);
+  Forgetful replica = replicate(net, other());
   try {
-    replica(ones({1, 2}, {.device = kOther}));
+    replica(ones({1, 2}, {.device = other()}));
     FAIL();
   } catch (const InvalidArgument& e) {
     EXPECT_THAT(e.what(),

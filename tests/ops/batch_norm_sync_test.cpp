@@ -85,6 +85,7 @@ class Replica final : public RowGroup {
 
 /// Runs `f(rank, device)` in a thread for each replica, as a member of one row group.
 void run_replicas(Meeting& meeting, const std::function<void(int, Device)>& f) {
+  const std::vector<Device> devices = testing::devices(meeting.size());
   std::vector<std::thread> threads;
   for (int rank = 0; rank < meeting.size(); ++rank) {
     threads.emplace_back([&, rank] {
@@ -92,7 +93,7 @@ void run_replicas(Meeting& meeting, const std::function<void(int, Device)>& f) {
         c.threads = 1;
         c.row_group = std::make_shared<Replica>(meeting, rank);
       });
-      f(rank, testing::device(rank));
+      f(rank, devices[static_cast<std::size_t>(rank)]);
     });
   }
   for (std::thread& t : threads)

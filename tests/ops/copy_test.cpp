@@ -20,7 +20,9 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAre;
 
-const Device kOther = testing::device(1);
+Device other() {
+  return testing::device(1);
+}
 
 class CopyCounter final : public Observer {
  public:
@@ -36,10 +38,10 @@ TEST(CopyTest, BetweenDevicesIsOneCountedCopyOfTheBytes) {
   CopyCounter counter;
   const Subscription subscription(counter);
   const Tensor x = randn({3, 4, 5, 6}).contiguous(MemoryFormat::channels_last);
-  const Tensor y = x.to(kOther);
+  const Tensor y = x.to(other());
   EXPECT_EQ(counter.nbytes, x.nbytes());
-  EXPECT_EQ(counter.last, kOther);
-  EXPECT_EQ(y.device(), kOther);
+  EXPECT_EQ(counter.last, other());
+  EXPECT_EQ(y.device(), other());
   EXPECT_TRUE(y.is_contiguous(MemoryFormat::channels_last));
   EXPECT_EQ(y.to_doubles(), x.to_doubles());
   EXPECT_TRUE(x.to(x.device()).is(x));
@@ -50,13 +52,13 @@ TEST(CopyTest, StridedSourceSendsOnlyItsElements) {
   const Subscription subscription(counter);
   const Tensor x = randn({8, 8});
   const Tensor part = x.slice(1, {0, 8, 2});
-  EXPECT_EQ(part.to(kOther).to_doubles(), part.to_doubles());
+  EXPECT_EQ(part.to(other()).to_doubles(), part.to_doubles());
   EXPECT_EQ(counter.nbytes, part.nbytes());
 }
 
 TEST(CopyTest, GradientComesBack) {
   const Tensor x = ones({2, 2}).requires_grad_();
-  sum(x.to(kOther) * 3.0).to(x.device()).backward();
+  sum(x.to(other()) * 3.0).to(x.device()).backward();
   EXPECT_EQ(x.grad().device(), x.device());
   EXPECT_THAT(x.grad().to_doubles(), Each(3));
 }

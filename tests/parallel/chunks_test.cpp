@@ -3,6 +3,7 @@
 
 #include "tandem/parallel/chunks.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 #include <gmock/gmock.h>
@@ -81,7 +82,7 @@ TEST(ChunksTest, BadPoliciesSayBothValues) {
 }
 
 RC_GTEST_PROP(ChunksProperty, EveryPolicySharesOutEveryRow, ()) {
-  const int n = *rc::gen::inRange(1, 9);
+  const int n = *rc::gen::inRange(1, std::min(8, testing::device_limit()) + 1);
   const auto rows = *rc::gen::inRange<std::int64_t>(0, 2000);
   const auto g = *rc::gen::inRange<std::int64_t>(0, 2000);
   const auto weights = *rc::gen::container<std::vector<double>>(
