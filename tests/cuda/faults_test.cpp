@@ -3,6 +3,7 @@
 
 // Each call to CUDA in a training step refused once.
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <set>
@@ -96,7 +97,8 @@ class FaultsTest : public GpusTest {
       } else {
         EXPECT_GT(seen[Outcome::undone], 0);
       }
-      EXPECT_LE(seen[Outcome::half_way], 4) << "the last launches of a step alone";
+      // The last launches of a step; which call is the k-th differs between runs.
+      EXPECT_LE(seen[Outcome::half_way], std::max(4, count / 20));
     }
   }
 };
