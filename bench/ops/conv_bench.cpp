@@ -44,8 +44,7 @@ void run(benchmark::State& state, const std::function<Tensor(const Layer&)>& op)
   }
   const Setting setting(path, threads);
   verify(op(layer), wanted, "conv2d");
-  for (auto _ : state)
-    benchmark::DoNotOptimize(op(layer).data());
+  measure(state, [&] { return op(layer); });
   count_flops(state, layer.flops(), threads);
   state.SetLabel(label(path));
 }

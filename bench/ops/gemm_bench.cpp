@@ -27,8 +27,7 @@ void run(benchmark::State& state, DType dtype) {
   }
   const Setting setting(path, threads);
   verify(linear(x, weight), wanted, "linear");
-  for (auto _ : state)
-    benchmark::DoNotOptimize(linear(x, weight).data());
+  measure(state, [&] { return linear(x, weight); });
   count_flops(state, 2.0 * static_cast<double>(m * n * k), threads);
   state.SetLabel(label(path));
 }

@@ -31,8 +31,7 @@ void BM_BatchNormRelu(benchmark::State& state) {
   const Setting setting(KernelPath::fastest, static_cast<int>(state.range(3)));
   const Tensor x = input(state), weight = ones({x.size(1)}), bias = zeros({x.size(1)});
   verify(norm_relu(x, weight, bias), relu(batch_norm(x, weight, bias, kEps).y), "batch_norm");
-  for (auto _ : state)
-    benchmark::DoNotOptimize(norm_relu(x, weight, bias).data());
+  measure(state, [&] { return norm_relu(x, weight, bias); });
   count_bytes(state, 3.0 * static_cast<double>(x.nbytes()));
 }
 
@@ -42,9 +41,9 @@ void BM_BatchNormReluBackward(benchmark::State& state) {
   const Tensor x = input(state).requires_grad_(), dy = input(state);
   const Tensor weight = ones({x.size(1)}).requires_grad_(),
                bias = zeros({x.size(1)}).requires_grad_();
-  for (auto _ : state)
-    benchmark::DoNotOptimize(
-        autograd::grad({norm_relu(x, weight, bias)}, {x, weight, bias}, {dy}).data());
+  measure(state, [&] {
+    return autograd::grad({norm_relu(x, weight, bias)}, {x, weight, bias}, {dy})[0];
+  });
   count_bytes(state, 8.0 * static_cast<double>(x.nbytes()));
 }
 

@@ -27,8 +27,7 @@ void BM_MaxPool2d(benchmark::State& state) {
   const Setting setting(KernelPath::fastest, static_cast<int>(state.range(3)));
   const Tensor x = input(state);
   verify(max_pool2d(x, {2, 2}), max_pool2d(x.contiguous(), {2, 2}), "max_pool2d");
-  for (auto _ : state)
-    benchmark::DoNotOptimize(max_pool2d(x, {2, 2}).data());
+  measure(state, [&] { return max_pool2d(x, {2, 2}); });
   count_bytes(state, 1.5 * static_cast<double>(x.nbytes()));
 }
 
@@ -36,8 +35,7 @@ void BM_AvgPool2d(benchmark::State& state) {
   const Setting setting(KernelPath::fastest, static_cast<int>(state.range(3)));
   const Tensor x = input(state);
   verify(avg_pool2d(x, {2, 2}), avg_pool2d(x.contiguous(), {2, 2}), "avg_pool2d");
-  for (auto _ : state)
-    benchmark::DoNotOptimize(avg_pool2d(x, {2, 2}).data());
+  measure(state, [&] { return avg_pool2d(x, {2, 2}); });
   count_bytes(state, 1.25 * static_cast<double>(x.nbytes()));
 }
 
@@ -53,8 +51,7 @@ void run_backward(benchmark::State& state, Pool pool, double nbytes_of_x) {
   };
   const Tensor rows = x.detach().contiguous().requires_grad_();
   verify(grad(y, x, dy), grad(pool(rows), rows, dy.contiguous()), "pooling's gradient");
-  for (auto _ : state)
-    benchmark::DoNotOptimize(grad(y, x, dy).data());
+  measure(state, [&] { return grad(y, x, dy); });
   count_bytes(state, nbytes_of_x * static_cast<double>(x.nbytes()));
 }
 

@@ -22,10 +22,26 @@ class Setting {
   ContextScope scope_;
 };
 
-/// Reports FLOP/s, and as `of_gemm` their share of gemm_roof (a rate too: the "/s" behind it is
-/// none).
+/// Calls of an op between two looks at the clock: one on the host; many on a GPU, which are queued,
+/// and waited for once.
+int calls_an_iteration();
+void synchronize();
+
+/// Times `op`, which returns a tensor.
+template <class Op>
+void measure(benchmark::State& state, const Op& op) {
+  const int calls = calls_an_iteration();
+  for (auto _ : state) {
+    for (int i = 0; i < calls; ++i)
+      benchmark::DoNotOptimize(op().data());
+    synchronize();
+  }
+}
+
+/// Reports FLOP/s of ops of `flops` each, and as `of_gemm` their share of gemm_roof (a rate too:
+/// the "/s" behind it is none).
 void count_flops(benchmark::State& state, double flops, int threads);
-/// Reports bytes/s.
+/// Reports bytes/s of ops that read and write `nbytes` each.
 void count_bytes(benchmark::State& state, double nbytes);
 
 /// Throws std::runtime_error where the elements of `a` and `b` differ by more than 1e-4 of the

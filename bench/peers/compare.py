@@ -63,17 +63,19 @@ def main():
         parser.error("--rounds must be at least 1")
 
     p50 = {"tandem": [], "peer": []}
+    peak = {"tandem": None, "peer": None}
     for i in range(args.rounds):
         # the order changes from round to round, so that neither always follows the other
         for name in ("tandem", "peer") if i % 2 == 0 else ("peer", "tandem"):
             result = run_once(getattr(args, name), args.timeout)
             p50[name].append(float(result["step_ms"]["p50"]))
+            peak[name] = result.get("peak_mib")
         print(f"round {i + 1}: tandem {p50['tandem'][-1]:.2f} ms, peer {p50['peer'][-1]:.2f} ms, "
               f"load {os.getloadavg()[0]:.1f}", file=sys.stderr)
 
     ratio = statistics.median(p50["tandem"]) / statistics.median(p50["peer"])
     print(json.dumps({"tandem_ms": spread(p50["tandem"]), "peer_ms": spread(p50["peer"]),
-                      "ratio": round(ratio, 3)}))
+                      "ratio": round(ratio, 3), "peak_mib": peak}))
     if args.budget is not None and ratio > args.budget:
         sys.exit(1)
 

@@ -37,18 +37,19 @@ def make_cnn():
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, 10))
 
 
-def make_model(name, layout):
+def make_model(name, layout, device="cpu"):
     torch.manual_seed(SEED)
     model = {"mlp": make_mlp, "cnn": make_cnn}[name]()
-    return model.to(memory_format=LAYOUTS[layout])
+    return model.to(device, memory_format=LAYOUTS[layout])
 
 
-def make_batch(name, rows, layout, rank=0):
+def make_batch(name, rows, layout, rank=0, device="cpu"):
     """Random input and labels; the same for every step."""
     generator = torch.Generator().manual_seed(SEED + 1 + rank)
     x = torch.randn(rows, *INPUT_SHAPE[name], generator=generator)
     y = torch.randint(0, 10, (rows,), generator=generator)
-    return (x.contiguous(memory_format=LAYOUTS[layout]) if x.dim() == 4 else x), y
+    x = x.contiguous(memory_format=LAYOUTS[layout]) if x.dim() == 4 else x
+    return x.to(device), y.to(device)
 
 
 def make_optimizer(name, parameters):
@@ -68,10 +69,14 @@ def time_steps(model, optimizer, x, y, warmup, steps):
     criterion = nn.CrossEntropyLoss()
     times = []
     for i in range(warmup + steps):
+        if i == warmup and x.is_cuda:
+            torch.cuda.reset_peak_memory_stats()
         start = time.perf_counter()
         criterion(model(x), y).backward()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
+        if x.is_cuda:
+            torch.cuda.synchronize()
         if i >= warmup:
             times.append(1e3 * (time.perf_counter() - start))
     return times

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""Times PyTorch's training step on one CPU device and prints JSON.
+"""Times PyTorch's training step on one device and prints JSON.
 
-One step is forward, cross entropy, backward, optimizer step and zero_grad(set_to_none=True), in f32.
+One step is forward, cross entropy, backward, optimizer step and zero_grad(set_to_none=True), in f32;
+on a GPU until it has done all of it. TF32 is off unless asked for, also where PyTorch would use it
+(convolutions), as tandem's products are of f32.
 """
 
 import argparse
@@ -14,21 +16,31 @@ import torch
 import peer_models as peer
 
 
+def time_layout(layout, args):
+    model = peer.make_model(args.model, layout, args.device)
+    optimizer = peer.make_optimizer(args.optimizer, model.parameters())
+    x, y = peer.make_batch(args.model, args.batch, layout, device=args.device)
+    runs = torch.compile(model) if args.compile else model
+    return peer.summary(peer.time_steps(runs, optimizer, x, y, args.warmup, args.steps))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     peer.add_arguments(parser)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--compile", action="store_true", help="by torch.compile; its time is warm-up's")
+    parser.add_argument("--tf32", action="store_true", help="let a GPU's products round to TF32")
     args = peer.parse(parser)
     torch.set_num_threads(args.threads)
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = args.tf32
 
-    by_layout = {}
-    for layout in peer.layouts_to_try(args.model, args.layout):
-        model = peer.make_model(args.model, layout)
-        optimizer = peer.make_optimizer(args.optimizer, model.parameters())
-        x, y = peer.make_batch(args.model, args.batch, layout)
-        times = peer.time_steps(model, optimizer, x, y, args.warmup, args.steps)
-        by_layout[layout] = peer.summary(times)
-    print(json.dumps(peer.report(args, "single", 1, args.threads, by_layout)))
+    by_layout = {layout: time_layout(layout, args) for layout in peer.layouts_to_try(args.model, args.layout)}
+    result = peer.report(args, "compiled" if args.compile else "single", 1, args.threads, by_layout)
+    if args.device == "cuda":
+        result |= {"gpu": torch.cuda.get_device_name(), "tf32": args.tf32,
+                   "peak_mib": round(torch.cuda.max_memory_allocated() / 2**20, 1)}
+    print(json.dumps(result))
 
 
 if __name__ == "__main__":
