@@ -45,11 +45,17 @@ def output_of(*command, **options):
         raise BundleError(f"{' '.join(command)} failed: {e.stderr.decode().strip()}") from e
 
 
+def below_usr(path):
+    """The path's name in the prefix: /lib is a link to /usr/lib."""
+    return path if path.is_relative_to("/usr") else pathlib.Path("/usr", *path.parts[1:])
+
+
 def with_link_targets(path):
     """The path, and what it links to, as long as that is a link."""
-    found = [path]
+    found = [below_usr(path)]
     while found[-1].is_symlink():
-        found.append(pathlib.Path(os.path.normpath(found[-1].parent / os.readlink(found[-1]))))
+        target = os.path.normpath(found[-1].parent / os.readlink(found[-1]))
+        found.append(below_usr(pathlib.Path(target)))
     return found
 
 
@@ -61,17 +67,18 @@ def package_files(package):
 
 
 def needed_libraries(library):
-    """What ldd finds for a shared library, the system's own left out."""
+    """What ldd finds for a shared library, the system's own left out, and the name that it is loaded by."""
     found = re.findall(r"^\s*(\S+) => (/\S+)", output_of("ldd", str(library)).decode(), re.MULTILINE)
-    return [pathlib.Path(path) for name, path in found if not OF_THE_SYSTEM.match(name)]
+    own = re.findall(r"SONAME.*\[(\S+)\]", output_of("readelf", "-d", str(library)).decode())
+    return ([pathlib.Path(path) for name, path in found if not OF_THE_SYSTEM.match(name)] +
+            [library.parent / name for name in own if (library.parent / name).exists()])
 
 
 def prefix_files():
     files = {path for package in PACKAGES for path in package_files(package)}
     for library in [p for p in files if ".so" in p.name and not p.is_symlink()]:
         for path in needed_libraries(library):
-            usr = path if path.is_relative_to("/usr") else pathlib.Path("/usr", *path.parts[1:])
-            files.update(with_link_targets(usr))
+            files.update(with_link_targets(path))
     return sorted(files)
 
 
@@ -80,6 +87,19 @@ def add_sources(bundle, root):
     with tarfile.open(fileobj=io.BytesIO(archive)) as sources:
         for member in sources:
             bundle.addfile(member, sources.extractfile(member) if member.isfile() else None)
+
+
+def add_file(bundle, path):
+    """Below the prefix; a link stays a link, to what lies there too."""
+    member = bundle.gettarinfo(path, f"{NAME}/prefix{path}")
+    if path.is_symlink():
+        member.linkname = os.path.relpath(with_link_targets(path)[1], path.parent)
+        bundle.addfile(member)
+        return
+    member.type = tarfile.REGTYPE  # also where it has a second name
+    member.linkname, member.size = "", path.stat().st_size
+    with path.open("rb") as file:
+        bundle.addfile(member, file)
 
 
 def add_text(bundle, name, text):
@@ -100,7 +120,7 @@ def make(root, folder):
         add_text(bundle, "bundle.json", json.dumps({"commit": commit}).encode())
         bundle.add(GOOGLETEST, f"{NAME}/googletest")
         for file in prefix_files():
-            bundle.add(file, f"{NAME}/prefix{file}", recursive=False)
+            add_file(bundle, file)
     nbytes = path.stat().st_size
     if nbytes > MAX_NBYTES:
         raise BundleError(f"{path} has {nbytes / 2**20:.1f} MiB, at most {MAX_NBYTES / 2**20:.0f} are allowed")
