@@ -22,7 +22,7 @@ MAX_NBYTES = 60 * 2**20
 GOOGLETEST = pathlib.Path("/usr/src/googletest")
 
 # Whose files go into the prefix. CUDA's toolkit has Thrust, and oneDNN is not built in.
-PACKAGES = ["libopenblas-pthread-dev", "libtbb-dev", "zlib1g-dev", "libfmt-dev", "nlohmann-json3-dev",
+PACKAGES = ["libopenblas-pthread-dev", "zlib1g-dev", "libfmt-dev", "nlohmann-json3-dev",
             "libcli11-dev", "librandom123-dev", "libxxhash-dev", "librapidcheck-dev", "libbenchmark-dev"]
 WANTED = re.compile(r"^/usr/(include/|lib/.*(\.so|\.cmake)$|share/cmake/)")
 # OpenBLAS stands in for libblas and liblapack on Debian; nobody here asks for those names.

@@ -105,7 +105,7 @@ def test_step(plan, part, folder, devices, wrap=(), label=""):
     file.parent.mkdir(exist_ok=True)
     return Step(name, part, [*wrap, plan.test_program(folder)],
                 {**plan.environment(), "TANDEM_TEST_DEVICE": "cuda", "TANDEM_TEST_DEVICES": devices,
-                 "RC_PARAMS": "max_success=20", "GTEST_OUTPUT": f"json:{file}"}, read=read_tests(file))
+                 "RC_PARAMS": "max_success=20", "GTEST_OUTPUT": f"json:{file}"}, read=read_tests(file), writes=file)
 
 
 def tests(plan):
@@ -139,7 +139,7 @@ def demo(plan):
     common = ["--model", "cnn-small", "--data", "digits", "--devices", "cuda:0x4", "--batch", "256"]
     steps = [
         Step("demo/train", "demo", [plan.program, "train", *common, "--gpu0-bsz", "40", "--epochs", "8",
-                                    "--json", trained], read=read_file(trained)),
+                                    "--json", trained], read=read_file(trained), writes=trained),
         Step("demo/verify", "demo", [plan.program, "verify", *common, "--chunk-sizes", "40,72,72,72",
                                      "--steps", "20", "--dtype", "f64", "--json", "-"], read=read_json)]
     for step in steps:
@@ -180,7 +180,8 @@ def ops(plan):
         return {b["name"]: {k: b[k] for k in keys if k in b} for b in json.loads(file.read_text())["benchmarks"]}
     return Step("bench/ops", "bench", [
         plan.tree / "bench" / "ops" / "ops_bench", "--device=cuda:0", f"--benchmark_out={file}",
-        "--benchmark_out_format=json", "--benchmark_filter=(path:0/|last:[01]/|n:[0-9]+/)threads:1/"], plan.environment(), read=read, skip=plan.without_gpu())
+        "--benchmark_out_format=json", "--benchmark_filter=(path:0/|last:[01]/|n:[0-9]+/)threads:1/"],
+        plan.environment(), read=read, writes=file, skip=plan.without_gpu())
 
 
 def steps_of(part, plan):

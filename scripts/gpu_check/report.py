@@ -21,7 +21,8 @@ def tests_table(steps):
     for name, step in steps:
         f = step.get("figures", {})
         rows.append([name, outcome(step), f.get("tests", "-"), f.get("skipped", "-"),
-                     ", ".join(f.get("failed", [])) or "-", ", ".join(f.get("reasons", [])) or "-", step.get("seconds", "-")])
+                     ", ".join(f.get("failed", [])) or "-", ", ".join(f.get("reasons", [])) or "-",
+                     step.get("seconds", "-")])
     return table(["program", "outcome", "tests", "skipped", "failed", "why skipped", "s"], rows)
 
 

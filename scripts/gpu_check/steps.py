@@ -21,7 +21,8 @@ class Step:
     part: str
     command: list
     environment: dict = dataclasses.field(default_factory=dict)
-    timeout: float = 540
+    timeout: float = 500
+    writes: object = None  # the file that `read` reads: none is there when the command starts
     read: object = None  # log -> the figures that the report shows; "nothing_run" is a reason to call it skipped
     skip: str = ""  # the reason not to run it
     essential: bool = False  # nothing goes on where it fails
@@ -68,8 +69,14 @@ def run_command(step, log, seconds):
 def run_step(step, state, seconds):
     """Runs it for at most `seconds`; a step that had less than its own time is left for the next call."""
     log = state.log(step)
+    if step.writes:
+        step.writes.unlink(missing_ok=True)
     started = time.monotonic()
-    code = run_command(step, log, min(seconds, step.timeout))
+    try:
+        code = run_command(step, log, min(seconds, step.timeout))
+    except OSError as e:
+        state.note(step, status="failed", seconds=0, reason=f"cannot be run: {e}; is the part build done?")
+        return
     took = round(time.monotonic() - started, 1)
     if code is None and seconds < step.timeout:
         state.note(step, status="interrupted", seconds=took)
