@@ -47,5 +47,80 @@ TEST_F(CollectivesOnGpusTest, MemoryOfACollectiveThatIsLetGoIsNotTouchedLater) {
   });
 }
 
+/// On each rank: a collective under way whose handle and memory go.
+void let_go(comm::Communicator& comm) {
+  Tensor x = full({100}, 1, {.dtype = DType::f64, .device = comm.device()});
+  comm::Handle handle = comm.start_all_reduce(x);
+  comm.barrier();
+  handle = {};
+}
+
+// The same where a call that would have kept streams in order is refused.
+void refuse_while_let_go(const std::vector<Device>& devices) {
+  testing::Group group = comm::make_local(devices);
+  const auto run = [&] {
+    testing::outcomes(group, let_go);
+    for (const Device d : devices) {
+      const Tensor other = full({100}, -1, {.dtype = DType::f64, .device = d});
+      logical_device(d).side_stream().synchronize();
+      EXPECT_EQ(other.to_doubles(), Values(100, -1)) << d;
+    }
+    group.front()->reset();
+  };
+  run();
+  stand_in::reset();
+  run();
+  const auto counts = stand_in::call_counts();
+  for (const char* call : {"cudaEventRecord", "cudaStreamWaitEvent", "cudaLaunchKernel"}) {
+    for (int k = 1; k <= counts.at(call); ++k) {
+      SCOPED_TRACE(call + (" number " + std::to_string(k)));
+      for_each_seed([&](int) {
+        stand_in::fail_call(call, k, 999);
+        try {
+          run();
+        } catch (const DeviceError&) {  // it was a call of the test's own
+        }
+        stand_in::reset();
+      });
+    }
+  }
+}
+
+TEST_F(CollectivesOnGpusTest, MemoryOfACollectiveThatFailsIsNotTouchedLater) {
+  refuse_while_let_go({gpu(0), gpu(1)});
+}
+
+TEST_F(CollectivesOnGpusTest, MemoryOfAStagedCollectiveThatFailsIsNotTouchedLater) {
+  stand_in::set_peers(stand_in::Peers::none);
+  EXPECT_FALSE(peers(0, 1));
+  refuse_while_let_go({gpu(0), gpu(2)});
+}
+
+TEST_F(CollectivesOnGpusTest, AStagedReduceIsRightOrAnError) {
+  stand_in::set_peers(stand_in::Peers::none);
+  EXPECT_FALSE(peers(0, 1));
+  testing::Group group = comm::make_local(std::vector{gpu(0), gpu(2)});
+  const auto run = [&] {
+    testing::outcomes(group, [](comm::Communicator& comm) {
+      const Tensor x = full({100}, 1, {.dtype = DType::f64, .device = comm.device()});
+      comm.reduce(x, comm::ReduceOp::sum, 0);
+      EXPECT_EQ(x.to_doubles(), Values(100, comm.rank() == 0 ? 2 : 1));
+    });
+    group.front()->reset();
+    stand_in::reset();
+  };
+  run();
+  run();
+  for (const char* call : {"cudaEventRecord", "cudaStreamWaitEvent"}) {
+    for (int k = 1; k <= 12; ++k) {
+      SCOPED_TRACE(call + (" number " + std::to_string(k)));
+      for_each_seed([&](int) {
+        stand_in::fail_call(call, k, 999);
+        run();
+      });
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tandem::cuda::test

@@ -44,7 +44,7 @@ Tensor overwrite(Device device) {
 }
 
 /// From the first device to the second: the same one, another on the same GPU, on another GPU.
-class CopyTest : public GpusTest {
+class CopyOrderTest : public GpusTest {
  protected:
   template <class F>
   void for_each_way(F f) {
@@ -55,7 +55,7 @@ class CopyTest : public GpusTest {
   }
 };
 
-TEST_F(CopyTest, HostToGpuToGpuToHost) {
+TEST_F(CopyOrderTest, HostToGpuToGpuToHost) {
   for_each_way([](Device from, Device to, int s) {
     const std::vector<double> values = count_from(s, kCount);
     keep_busy(from);
@@ -68,7 +68,7 @@ TEST_F(CopyTest, HostToGpuToGpuToHost) {
   });
 }
 
-TEST_F(CopyTest, TheSourceMayGoOrChangeAtOnce) {
+TEST_F(CopyOrderTest, TheSourceMayGoOrChangeAtOnce) {
   for_each_way([](Device from, Device to, int s) {
     const std::vector<double> values = count_from(s, kCount);
     keep_busy(to);
@@ -85,7 +85,7 @@ TEST_F(CopyTest, TheSourceMayGoOrChangeAtOnce) {
   });
 }
 
-TEST_F(CopyTest, TheTargetMayGoAtOnce) {
+TEST_F(CopyOrderTest, TheTargetMayGoAtOnce) {
   for_each_way([](Device from, Device to, int s) {
     const Tensor x = tensor_of(count_from(s, kCount), from);
     keep_busy(from);
@@ -95,7 +95,22 @@ TEST_F(CopyTest, TheTargetMayGoAtOnce) {
   });
 }
 
-TEST_F(CopyTest, TheHostMayChangeWhatItGave) {
+// With the event after the copy refused nothing tells the source's stream when it may free.
+TEST_F(CopyOrderTest, TheSourceOfACopyThatFailsStaysUntilItIsRead) {
+  for_each_way([](Device from, Device to, int s) {
+    if (from == to) return;
+    Tensor x = tensor_of(count_from(s, kCount), from);
+    keep_busy(to);
+    stand_in::fail_call("cudaEventRecord", 2, 999);
+    EXPECT_THROW(x.to(to), DeviceError);
+    x = Tensor();
+    logical_device(from).stream().synchronize();
+    logical_device(to).stream().synchronize();
+    EXPECT_EQ(overwrite(to).to_doubles(), std::vector<double>(kCount, -1));
+  });
+}
+
+TEST_F(CopyOrderTest, TheHostMayChangeWhatItGave) {
   for (const std::int64_t n : {kCount, std::int64_t{40'000}}) {  // the second is pinned
     for_each_seed([n](int s) {
       const std::vector<double> values = count_from(s, n);
@@ -164,7 +179,7 @@ TEST_F(EventTest, WhoReadsABufferWaitsUntilItIsReady) {
   for_each_seed([](int s) {
     const std::vector<double> values = count_from(s, kCount);
     const Tensor source = tensor_of(values, gpu(1));
-    for (int way = 0; way < 4; ++way) {
+    for (int way = 0; way < 5; ++way) {
       SCOPED_TRACE("way " + std::to_string(way));
       Tensor x = empty({kCount}, {.dtype = DType::f64, .device = gpu(0)});
       Stream& main = logical_device(gpu(0)).stream();
@@ -187,6 +202,10 @@ TEST_F(EventTest, WhoReadsABufferWaitsUntilItIsReady) {
         EXPECT_EQ(mul(x, 2).to_doubles(), times(2, expected));
       } else if (way == 2) {  // a copy from it
         EXPECT_EQ(x.to(gpu(1)).to_doubles(), expected);
+      } else if (way == 3) {  // a write of the host
+        write(values.data(), x.buffer(), 0, source.nbytes());
+        side.synchronize();
+        EXPECT_EQ(x.to_doubles(), values);
       } else {  // a copy to it
         copy_bytes(source.buffer(), 0, x.buffer(), 0, source.nbytes());
         side.synchronize();
