@@ -38,13 +38,6 @@ struct DropWords {
   }
 };
 
-View without(const View& x, int dim) {
-  View v = x;
-  v.shape.erase(dim);
-  v.strides.erase(dim);
-  return v;
-}
-
 }  // namespace
 
 void dropout(const CudaStream& s,
@@ -55,7 +48,8 @@ void dropout(const CudaStream& s,
              const View& y,
              const View& mask) {
   if (x.numel() == 0) return;
-  const View vx = without(x, row_dim), vy = without(y, row_dim), vm = without(mask, row_dim);
+  const View vx = without_dim(x, row_dim), vy = without_dim(y, row_dim),
+             vm = without_dim(mask, row_dim);
   const Plan row = make_row_major_plan({&vx, &vy, &vm});
   const std::int64_t blocks = (row.numel + kWords - 1) / kWords;
   with_float(x.dtype, [&]<class T>() {

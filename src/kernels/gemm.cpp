@@ -44,10 +44,6 @@ struct Batch {
   }
 };
 
-MatrixLayout layout_of(const View& x) {
-  return matrix_layout(x.shape[-2], x.shape[-1], x.strides[-2], x.strides[-1]).value();
-}
-
 template <class T>
 void fill_rows(GemmSize size, const T* bias, T* c, std::int64_t ldc) {
   for (std::int64_t i = 0; i < size.m; ++i) {

@@ -26,6 +26,11 @@ std::optional<MatrixLayout> matrix_layout(std::int64_t rows,
                                           std::int64_t row_stride,
                                           std::int64_t col_stride) noexcept;
 
+/// The layout of the last two dimensions of `x`, which has one.
+inline MatrixLayout layout_of(const View& x) {
+  return matrix_layout(x.shape[-2], x.shape[-1], x.strides[-2], x.strides[-1]).value();
+}
+
 /// A matrix that GEMM reads.
 template <class T>
 struct Operand {

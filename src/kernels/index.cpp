@@ -10,14 +10,6 @@
 namespace tandem::kernels {
 namespace {
 
-// The tensor that `dim` is looked up in, walked beside the others: the index decides on its place.
-View without_dim(const View& x, int dim, const Shape& shape) {
-  View v = x;
-  v.shape = shape;
-  v.strides.begin()[dim] = 0;
-  return v;
-}
-
 // Steps within a row of the plan's operands.
 struct Steps {
   std::int64_t y;
@@ -62,7 +54,7 @@ struct ScatterAdd {
 
 template <class T>
 void gather_bits(const HostStream& s, int dim, const View& x, const View& index, const View& y) {
-  const View source = without_dim(x, dim, y.shape);
+  const View source = without_step(x, dim, y.shape);
   const Plan plan = make_plan({&y, &index, &source});
   if (plan.numel == 0) return;
   const Gather<T> row{{plan.inner_stride(0), plan.inner_stride(1), plan.inner_stride(2)},
@@ -121,7 +113,7 @@ void gather(const HostStream& s, int dim, const View& x, const View& index, cons
 }
 
 void scatter_add(const HostStream&, int dim, const View& x, const View& index, const View& y) {
-  const View target = without_dim(y, dim, x.shape);
+  const View target = without_step(y, dim, x.shape);
   // Row-major whatever the layout: entries that meet add up in one order.
   View order = x;
   order.strides = contiguous_strides(x.shape);

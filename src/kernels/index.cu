@@ -58,21 +58,6 @@ struct ScatterLine {
   }
 };
 
-// The operand that `dim` is looked up in, walked beside the others: the index decides on its place.
-View without_step(const View& x, int dim, const Shape& shape) {
-  View v = x;
-  v.shape = shape;
-  v.strides[dim] = 0;
-  return v;
-}
-
-View without_dim(const View& x, int dim) {
-  View v = x;
-  v.shape.erase(dim);
-  v.strides.erase(dim);
-  return v;
-}
-
 template <class T>
 void gather_bits(const CudaStream& s, int dim, const View& x, const View& index, const View& y) {
   const View source = without_step(x, dim, y.shape);

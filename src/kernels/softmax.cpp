@@ -11,14 +11,6 @@ namespace {
 
 constexpr std::int64_t kElementCost = 8;  // an exponential, in elements of a sum
 
-// `x` without `dim`: its elements are the starts of lines.
-View starts(const View& x, int dim) {
-  View v = x;
-  v.shape.erase(dim);
-  v.strides.erase(dim);
-  return v;
-}
-
 // Calls f(offsets) for each line; the first operand's memory order.
 template <class F>
 void for_each_line(const HostStream& s,
@@ -37,25 +29,12 @@ void for_each_line(const HostStream& s,
   });
 }
 
-template <class T>
-struct LabelReader {
-  const Labels& labels;
-  std::int64_t weight_stride =
-      labels.class_weight.data == nullptr ? 0 : labels.class_weight.strides[0];
-
-  std::int64_t label(std::int64_t at) const { return labels.index.as<const std::int64_t>()[at]; }
-  T weight(std::int64_t label) const {
-    if (labels.class_weight.data == nullptr) return T(1);
-    return labels.class_weight.as<const T>()[label * weight_stride];
-  }
-};
-
 }  // namespace
 
 void softmax(const HostStream& s, SoftmaxForm form, int dim, const View& x, const View& y) {
   const std::int64_t n = x.shape[dim];
   if (n == 0) return;
-  const View vy = starts(y, dim), vx = starts(x, dim);
+  const View vy = without_dim(y, dim), vx = without_dim(x, dim);
   with_float(y.dtype, [&]<class T>() {
     for_each_line(s, n, {&vy, &vx}, [&](const Cursor& at) {
       const Line<const T> from{x.as<const T>() + at.offset(1), x.strides[dim]};
@@ -70,7 +49,7 @@ void softmax(const HostStream& s, SoftmaxForm form, int dim, const View& x, cons
 
 void softmax_grad(
     const HostStream& s, SoftmaxForm form, int dim, const View& dy, const View& y, const View& dx) {
-  const View vdx = starts(dx, dim), vdy = starts(dy, dim), vy = starts(y, dim);
+  const View vdx = without_dim(dx, dim), vdy = without_dim(dy, dim), vy = without_dim(y, dim);
   const std::int64_t n = y.shape[dim];
   with_float(y.dtype, [&]<class T>() {
     for_each_line(s, n, {&vdx, &vdy, &vy}, [&](const Cursor& at) {
@@ -90,12 +69,12 @@ void cross_entropy(const HostStream& s,
                    const Labels& labels,
                    const View& losses,
                    const View& weights) {
-  const View scores = starts(logits, 1);
+  const View scores = without_dim(logits, 1);
   const std::int64_t n = logits.shape[1];
   with_float(logits.dtype, [&]<class T>() {
-    const LabelReader<T> reader{labels};
+    const LabelAt<T> reader(labels);
     for_each_line(s, n, {&losses, &weights, &scores, &labels.index}, [&](const Cursor& at) {
-      const std::int64_t label = reader.label(at.offset(3));
+      const std::int64_t label = reader.index[at.offset(3)];
       T weight = T(0), loss = T(0);
       if (label != labels.ignored) {
         weight = reader.weight(label);
@@ -113,13 +92,13 @@ void cross_entropy_grad(const HostStream& s,
                         const View& logits,
                         const Labels& labels,
                         const View& dlogits) {
-  const View target = starts(dlogits, 1), scores = starts(logits, 1);
+  const View target = without_dim(dlogits, 1), scores = without_dim(logits, 1);
   const std::int64_t n = logits.shape[1];
   with_float(logits.dtype, [&]<class T>() {
-    const LabelReader<T> reader{labels};
+    const LabelAt<T> reader(labels);
     for_each_line(s, n, {&target, &dlosses, &scores, &labels.index}, [&](const Cursor& at) {
       const Line<T> to{dlogits.as<T>() + at.offset(0), dlogits.strides[1]};
-      const std::int64_t label = reader.label(at.offset(3));
+      const std::int64_t label = reader.index[at.offset(3)];
       if (label == labels.ignored) {
         for (std::int64_t i = 0; i < n; ++i)
           to[i] = T(0);

@@ -11,14 +11,6 @@
 namespace tandem::kernels {
 namespace {
 
-/// `x` without `dim`: its elements are the starts of lines.
-View starts(const View& x, int dim) {
-  View v = x;
-  v.shape.erase(dim);
-  v.strides.erase(dim);
-  return v;
-}
-
 /// Lines of scores beside up to three other operands; the scores are operand `kScores` of `lines`.
 template <class T, int kScores>
 struct Scores {
@@ -119,25 +111,6 @@ struct SoftmaxGrad {
   }
 };
 
-/// Labels where the lines are; `kLabels` is their operand.
-template <class T>
-struct LabelAt {
-  const std::int64_t* index;
-  const T* class_weight;  // null: 1 for all
-  std::int64_t weight_step;
-  std::int64_t ignored;
-
-  explicit LabelAt(const Labels& labels)
-      : index(labels.index.as<const std::int64_t>()),
-        class_weight(labels.class_weight.as<const T>()),
-        weight_step(labels.class_weight.data == nullptr ? 0 : labels.class_weight.strides[0]),
-        ignored(labels.ignored) {}
-  TANDEM_HD T weight(std::int64_t label) const {
-    if (label == ignored) return T(0);
-    return class_weight == nullptr ? T(1) : class_weight[label * weight_step];
-  }
-};
-
 /// Loss and weight of each line; operands losses, weights, scores, labels.
 template <class T>
 struct CrossEntropy : JoinNormalisers<T, 2> {
@@ -192,7 +165,7 @@ struct CrossEntropyGrad {
 void softmax(const CudaStream& s, SoftmaxForm form, int dim, const View& x, const View& y) {
   const std::int64_t n = x.shape[dim];
   if (x.numel() == 0) return;
-  const View vy = starts(y, dim), vx = starts(x, dim);
+  const View vy = without_dim(y, dim), vx = without_dim(x, dim);
   const Plan lines = make_plan({&vy, &vx});
   with_float(y.dtype, [&]<class T>() {
     const Workspace<Normaliser<T>> norms(s.device, lines.numel);
@@ -215,7 +188,7 @@ void softmax_grad(
     const CudaStream& s, SoftmaxForm form, int dim, const View& dy, const View& y, const View& dx) {
   const std::int64_t n = y.shape[dim];
   if (y.numel() == 0) return;
-  const View vdx = starts(dx, dim), vdy = starts(dy, dim), vy = starts(y, dim);
+  const View vdx = without_dim(dx, dim), vdy = without_dim(dy, dim), vy = without_dim(y, dim);
   const Plan lines = make_plan({&vdx, &vdy, &vy});
   with_float(y.dtype, [&]<class T>() {
     const Workspace<double> sums(s.device, lines.numel);
@@ -236,7 +209,7 @@ void cross_entropy(const CudaStream& s,
                    const Labels& labels,
                    const View& losses,
                    const View& weights) {
-  const View scores = starts(logits, 1);
+  const View scores = without_dim(logits, 1);
   if (losses.numel() == 0) return;
   const Plan lines = make_plan({&losses, &weights, &scores, &labels.index});
   with_float(logits.dtype, [&]<class T>() {
@@ -256,7 +229,7 @@ void cross_entropy_grad(const CudaStream& s,
                         const View& logits,
                         const Labels& labels,
                         const View& dlogits) {
-  const View target = starts(dlogits, 1), start = starts(logits, 1);
+  const View target = without_dim(dlogits, 1), start = without_dim(logits, 1);
   const std::int64_t n = logits.shape[1];
   if (logits.numel() == 0) return;
   const Plan lines = make_plan({&target, &dlosses, &start, &labels.index});

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "kernels/for_each.hpp"
+#include "kernels/softmax.hpp"
 
 namespace tandem::kernels {
 
@@ -91,5 +92,25 @@ TANDEM_HD void cross_entropy_grad_line(
     dx[i] = scale * (std::exp(x[i] - norm.most) * share);
   dx[label] -= scale;
 }
+
+/// Labels as a kernel reads them.
+template <class T>
+struct LabelAt {
+  const std::int64_t* index;
+  const T* class_weight;  // null: 1 for all
+  std::int64_t weight_step;
+  std::int64_t ignored;
+
+  explicit LabelAt(const Labels& labels)
+      : index(labels.index.as<const std::int64_t>()),
+        class_weight(labels.class_weight.as<const T>()),
+        weight_step(class_weight == nullptr ? 0 : labels.class_weight.strides[0]),
+        ignored(labels.ignored) {}
+  /// Zero where the label is ignored.
+  TANDEM_HD T weight(std::int64_t label) const {
+    if (label == ignored) return T(0);
+    return class_weight == nullptr ? T(1) : class_weight[label * weight_step];
+  }
+};
 
 }  // namespace tandem::kernels

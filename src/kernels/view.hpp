@@ -24,4 +24,21 @@ struct View {
   }
 };
 
+/// `x` without dimension `dim`: its elements are the starts of lines along it.
+inline View without_dim(const View& x, int dim) {
+  View v = x;
+  v.shape.erase(dim);
+  v.strides.erase(dim);
+  return v;
+}
+
+/// `x` as one of `shape` that stays at the start of dimension `dim`: an index decides on the place
+/// there.
+inline View without_step(const View& x, int dim, const Shape& shape) {
+  View v = x;
+  v.shape = shape;
+  v.strides[dim] = 0;
+  return v;
+}
+
 }  // namespace tandem::kernels

@@ -9,10 +9,6 @@
 namespace tandem::kernels {
 namespace {
 
-MatrixLayout layout_of(const View& x) {
-  return matrix_layout(x.shape[-2], x.shape[-1], x.strides[-2], x.strides[-1]).value();
-}
-
 /// The dimensions of the batch, with a, b and c.
 Plan batch_plan(const View& a, const View& b, const View& c) {
   View va = a, vb = b, vc = c;
