@@ -77,7 +77,7 @@ class RankWork {
     const CudaStream stream = detail::cuda_stream(side(rank_));
     kernels::sum_ranks(
         stream, reduction_of(signature_.op), signature_.dtype, from, to, range_.begin, range_.end);
-    detail::check_launch(stream, {.name = name(signature_.kind)});
+    detail::check_launch({.name = name(signature_.kind)});
     for (const auto& [i, data] : far)
       copy(data, rank_, piece.targets[i], piece.target_ranks[i]);
   }

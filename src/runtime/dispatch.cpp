@@ -72,8 +72,8 @@ CudaStream cuda_stream(const Stream& stream) {
   return {stream.device(), stream.native(), context().path, get_float32_matmul_precision()};
 }
 
-void check_launch(const CudaStream& stream, const Work& work) {
-  if constexpr (has_cuda) cuda::check_launch(stream.device, work.name);
+void check_launch(const Work& work) {
+  if constexpr (has_cuda) cuda::check_launch(work.name);
 }
 
 }  // namespace detail

@@ -101,6 +101,14 @@ LogicalDevice& Runtime::device(Device device) {
   return *owned_.back();
 }
 
+std::vector<LogicalDevice*> Runtime::made(DeviceType type) const {
+  std::vector<LogicalDevice*> devices;
+  for (const auto& slot : type == DeviceType::cuda ? cuda_ : cpu_) {
+    if (LogicalDevice* device = slot.load(std::memory_order_acquire)) devices.push_back(device);
+  }
+  return devices;
+}
+
 std::vector<Device> Runtime::devices() const {
   const std::scoped_lock lock(mutex_);
   return defaults_;

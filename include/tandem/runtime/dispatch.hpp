@@ -92,8 +92,10 @@ class WorkScope {
 HostStream host_stream(const Stream& stream, const Work& work);
 /// The CUDA stream of `stream`, with its GPU made the calling thread's.
 CudaStream cuda_stream(const Stream& stream);
-/// Looks whether kernels of `work` could be launched. @throws DeviceError
-void check_launch(const CudaStream& stream, const Work& work);
+/// Looks whether the kernels of `work` that this thread launched last were taken.
+///
+/// @throws DeviceError
+void check_launch(const Work& work);
 
 }  // namespace detail
 
@@ -112,7 +114,7 @@ void dispatch(Stream& stream, const Work& work, F&& f) {
       if (stream.native() != nullptr) {
         CudaStream cuda = detail::cuda_stream(stream);
         f(cuda);
-        return detail::check_launch(cuda, work);
+        return detail::check_launch(work);
       }
     }
   }

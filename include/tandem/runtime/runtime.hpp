@@ -30,6 +30,8 @@ class Runtime {
   ///
   /// @throws InvalidArgument  index outside [0, kMaxDevices), or no such GPU.
   LogicalDevice& device(Device device);
+  /// The devices of a type that have been made so far.
+  std::vector<LogicalDevice*> made(DeviceType type) const;
   /// The default device list: TANDEM_DEVICES where set, else all GPUs, else one cpu device per
   /// core.
   std::vector<Device> devices() const;

@@ -93,6 +93,6 @@ void pin(void* p, std::size_t nbytes) noexcept;
 void unpin(void* p) noexcept;
 
 /// Looks whether the last launch of the calling thread was refused.
-void check_launch(Device device, const char* name);
+void check_launch(const char* name);
 
 }  // namespace tandem::cuda

@@ -81,7 +81,7 @@ void check_usable(int gpu) {
                     cudaGetErrorName(static_cast<cudaError_t>(code)) + std::string(kRestart));
 }
 
-void check_launch(Device, const char* name) {
+void check_launch(const char* name) {
   check(cudaPeekAtLastError(), name);
 }
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
+
 #include <cuda_runtime_api.h>
 
 namespace tandem::cuda {
@@ -22,6 +24,11 @@ void check_usable(int gpu);
 
 /// The GPU of the calling thread; -1 where CUDA does not say.
 int current_gpu() noexcept;
+
+/// Waits for a stream's work where no context's deadline does.
+///
+/// @return  whether it has ended, and well, within `patience`.
+bool ends_within(std::chrono::steady_clock::duration patience, CUstream_st* stream) noexcept;
 
 /// Makes a GPU the calling thread's for a scope; does not throw, so that destructors may use it.
 class GpuScope {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <thread>
 
 #include "tandem/runtime/logical_device.hpp"
 
@@ -19,7 +18,6 @@ constexpr std::size_t kStage = std::size_t{4} << 20;
 /// Bytes of memory that is not pinned which the driver takes without a wait.
 constexpr std::size_t kMostTaken = std::size_t{64} << 10;
 constexpr auto kGrace = std::chrono::seconds(2);
-constexpr auto kPause = std::chrono::microseconds(50);
 
 /// The driver keeps no copy of pinned memory: the GPU reads it when the stream comes to it.
 bool is_pinned(const void* p) {
@@ -59,10 +57,7 @@ void copy_staged(const Stream& from_stream,
 
 void drain(const GpuDevice& device, CUstream_st* stream) noexcept {
   const GpuScope scope(device.gpu());
-  const auto end = std::chrono::steady_clock::now() + kGrace;
-  while (cudaStreamQuery(stream) == cudaErrorNotReady && std::chrono::steady_clock::now() < end)
-    std::this_thread::sleep_for(kPause);
-  cudaGetLastError();
+  ends_within(kGrace, stream);
 }
 
 void pin(void* p, std::size_t nbytes) noexcept {

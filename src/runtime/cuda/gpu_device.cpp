@@ -15,9 +15,9 @@ namespace tandem::cuda {
 int gpu_count() noexcept {
   static const int kCount = [] {
     int n = 0;
-    if (cudaGetDeviceCount(&n) == cudaSuccess) return n;
-    cudaGetLastError();  // no driver, or none that is new enough
-    return 0;
+    const cudaError_t status = cudaGetDeviceCount(&n);
+    forgive(status);  // no driver, or none that is new enough
+    return status == cudaSuccess ? n : 0;
   }();
   return kCount;
 }
@@ -37,7 +37,6 @@ void check_gpu(Device name, int gpu) {
 GpuDevice::GpuDevice(Device name, int gpu) : name_(name), gpu_(gpu) {
   check_gpu(name, gpu);
   activate();
-  const GpuScope scope(gpu);
   try {
     TANDEM_CUDA(cudaStreamCreateWithFlags(&main_, cudaStreamNonBlocking));
     TANDEM_CUDA(cudaStreamCreateWithFlags(&side_, cudaStreamNonBlocking));

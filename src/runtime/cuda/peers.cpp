@@ -69,15 +69,7 @@ class Trial {
     TANDEM_CUDA(cudaMemcpyAsync(to, from, kBytes, kind, stream_));
     if (!done()) throw DeviceError("GPU " + std::to_string(gpu_), "copy", 0, "it does not end");
   }
-  bool done() const {
-    for (const auto end = std::chrono::steady_clock::now() + kPatience;;) {
-      const cudaError_t status = cudaStreamQuery(stream_);
-      if (status == cudaSuccess) return true;
-      cudaGetLastError();
-      if (status != cudaErrorNotReady || std::chrono::steady_clock::now() > end) return false;
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
-    }
-  }
+  bool done() const { return ends_within(kPatience, stream_); }
   void release() noexcept {
     const GpuScope scope(gpu_);
     if (data_ != nullptr) forgive(cudaFreeAsync(data_, stream_));

@@ -3,28 +3,14 @@
 
 #include "runtime/cuda/pool.hpp"
 
-#include <mutex>
 #include <vector>
 
 #include "tandem/core/error.hpp"
+#include "tandem/runtime/runtime.hpp"
 
 #include "runtime/cuda/check.hpp"
 
 namespace tandem::cuda {
-namespace {
-
-/// The allocators of all GPUs. Lives until the process has ended, as devices do.
-struct Registry {
-  std::mutex mutex;  // guards all
-  std::vector<PoolAllocator*> all;
-
-  static Registry& get() {
-    static Registry& registry = *new Registry;
-    return registry;
-  }
-};
-
-}  // namespace
 
 cudaMemPool_t make_pool(int gpu) {
   cudaMemPoolProps props{};
@@ -50,17 +36,6 @@ cudaMemPool_t make_pool(int gpu) {
     throw;
   }
   return pool;
-}
-
-PoolAllocator::PoolAllocator(const GpuDevice& device, cudaMemPool_t pool)
-    : device_(device), pool_(pool) {
-  const std::scoped_lock lock(Registry::get().mutex);
-  Registry::get().all.push_back(this);
-}
-
-PoolAllocator::~PoolAllocator() {
-  const std::scoped_lock lock(Registry::get().mutex);
-  std::erase(Registry::get().all, this);
 }
 
 cudaError_t PoolAllocator::try_allocate(void** p, std::size_t nbytes) noexcept {
@@ -98,11 +73,10 @@ void PoolAllocator::release_cached() noexcept {
 }
 
 void PoolAllocator::release_gpu() {
-  const std::scoped_lock lock(Registry::get().mutex);
-  for (PoolAllocator* const other : Registry::get().all) {
-    if (other->device_.gpu() != device_.gpu()) continue;
-    synchronize(other->device_, other->device_.main_stream(), "allocate");
-    other->release_cached();
+  for (LogicalDevice* const device : Runtime::instance().made(DeviceType::cuda)) {
+    if (device->cuda()->gpu() != device_.gpu()) continue;
+    device->stream().synchronize("allocate");
+    device->release_cached();
   }
 }
 

@@ -23,10 +23,8 @@ cudaMemPool_t make_pool(int gpu);
 class PoolAllocator final : public SourceAllocator {
  public:
   /// @param device  outlives the allocator.
-  PoolAllocator(const GpuDevice& device, cudaMemPool_t pool);
-  ~PoolAllocator() override;
-  PoolAllocator(const PoolAllocator&) = delete;
-  PoolAllocator& operator=(const PoolAllocator&) = delete;
+  PoolAllocator(const GpuDevice& device, cudaMemPool_t pool) noexcept
+      : device_(device), pool_(pool) {}
   void* allocate(std::size_t nbytes, Category category) override;
   void deallocate(void* p, std::size_t nbytes, Category category) noexcept override;
   /// Allocations after which the pool held more of the GPU's memory than ever before.
