@@ -10,6 +10,7 @@ namespace tandem::kernels {
 
 template void binary(const HostStream&, Binary, const View&, const View&, const View&);
 template void binary(const HostStream&, Binary, const View&, double, const View&);
+template void power(const HostStream&, const View&, const View&, const View&);
 template void scaled_add(const HostStream&, const View&, const View&, double, const View&);
 template void where(const HostStream&, const View&, const View&, const View&, const View&);
 template void compare(const HostStream&, Compare, const View&, const View&, const View&);

@@ -9,6 +9,7 @@ namespace tandem::kernels {
 
 template void binary(const CudaStream&, Binary, const View&, const View&, const View&);
 template void binary(const CudaStream&, Binary, const View&, double, const View&);
+template void power(const CudaStream&, const View&, const View&, const View&);
 template void scaled_add(const CudaStream&, const View&, const View&, double, const View&);
 template void where(const CudaStream&, const View&, const View&, const View&, const View&);
 template void compare(const CudaStream&, Compare, const View&, const View&, const View&);

@@ -58,6 +58,11 @@ void binary(const S& s, Binary op, const View& a, double b, const View& y) {
 }
 
 template <class S>
+void power(const S& s, const View& x, const View& exponent, const View& y) {
+  with_float(y.dtype, [&]<class T>() { map<T, T, T>(s, Power{}, y, x, exponent); });
+}
+
+template <class S>
 void scaled_add(const S& s, const View& a, const View& b, double alpha, const View& y) {
   with_dtype(y.dtype,
              [&]<class T>() { map<T, T, T>(s, ScaledAdd<T>{Convert<T>{}(alpha)}, y, a, b); });

@@ -36,6 +36,9 @@ void unary(const S& s, Unary op, const View& x, const View& y);
 /// y = x^exponent, f32 or f64.
 template <class S>
 void power(const S& s, double exponent, const View& x, const View& y);
+/// y = x^exponent of two operands.
+template <class S>
+void power(const S& s, const View& x, const View& exponent, const View& y);
 /// y (bool) = x (f32 or f64) is neither infinite nor NaN.
 template <class S>
 void is_finite(const S& s, const View& x, const View& y);

@@ -35,6 +35,12 @@ struct Div {
     return a / b;
   }
 };
+struct Power {
+  template <class T>
+  TANDEM_HD T operator()(T a, T b) const {
+    return std::pow(a, b);
+  }
+};
 // A NaN on either side wins.
 struct Maximum {
   template <class T>

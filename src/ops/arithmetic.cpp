@@ -144,6 +144,34 @@ Tensor minimum(const Tensor& a, const Tensor& b) {
   return extreme("minimum", Binary::minimum, a, b);
 }
 
+Tensor pow(const Tensor& a, const Tensor& b) {
+  const DType t = promote(promote(a.dtype(), b.dtype()), DType::f32);
+  if (promoted(a, b, t)) return pow(a.to(t), b.to(t));
+  const Shape shape = broadcast_shapes(a.shape(), b.shape(), "pow");
+  const Tensor y = make_output(shape, t, {a, b});
+  const auto flops = static_cast<double>(y.numel());
+  dispatch(a.stream(), make_work(Work::Kind::elementwise, "pow", {a, b}, {y}, flops), [&](auto& s) {
+    kernels::power(s, view_as(a, shape), view_as(b, shape), view_of(y));
+  });
+  return record("pow",
+                y,
+                {a, b},
+                [x = Operand(a), z = Operand(b), sa = Saved(a), sb = Saved(b)](
+                    const Tensor& dy, const Tensor& power) {
+                  const Tensor &base = sa.get(), &exponent = sb.get();
+                  return Gradients{
+                      x.gradient([&] {
+                        const Tensor da = dy * (exponent * pow(base, exponent - 1.0));
+                        return where(ne(exponent, 0.0), da, 0.0);  // x^0 is flat, at x = 0 too
+                      }),
+                      z.gradient([&] {
+                        const Tensor flat = eq(base, 0.0) * ge(exponent, 0.0);
+                        return dy * masked_fill(
+                                        power * log(masked_fill(base, eq(base, 0.0), 1)), flat, 0);
+                      })};
+                });
+}
+
 Tensor add(const Tensor& a, double b) {
   const Tensor x = a.to(number_dtype(a.dtype(), b));
   return record(

@@ -123,4 +123,8 @@ Tensor where(const Tensor& condition, const Tensor& a, double b) {
   return where(condition, a, beside(a, b));
 }
 
+Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
+  return where(mask, scalar(value, {.dtype = x.dtype(), .device = x.device()}), x);
+}
+
 }  // namespace tandem

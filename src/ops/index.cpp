@@ -7,6 +7,7 @@
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
+#include "tandem/ops/elementwise.hpp"
 #include "tandem/runtime/dispatch.hpp"
 #include "tandem/tensor/access.hpp"
 #include "tandem/tensor/factories.hpp"
@@ -244,6 +245,16 @@ Tensor scatter_add(const Tensor& x, int dim, const Tensor& index, const Tensor& 
   return record("scatter_add", y, {x, part}, [d, i = Saved(positions)](const Tensor& dy) {
     return Gradients{dy, gather(dy, d, i.get())};
   });
+}
+
+Tensor one_hot(const Tensor& index, std::int64_t num_classes) {
+  const autograd::NoGrad off;
+  TANDEM_CHECK(num_classes > 0, "one_hot: num_classes is ", num_classes, "; it must be above 0");
+  const Tensor entries = as_index("one_hot", index);
+  check_index("one_hot", "class", entries, num_classes);
+  const Tensor classes = arange(
+      0, static_cast<double>(num_classes), 1, {.dtype = DType::i64, .device = index.device()});
+  return eq(entries.unsqueeze(-1), classes).to(DType::i64);
 }
 
 Tensor slice_backward(const Tensor& x, const Shape& shape, int dim, Slice range) {

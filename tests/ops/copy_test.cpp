@@ -99,7 +99,7 @@ TEST_P(TransposeTest, MovesEveryElement) {
 INSTANTIATE_TEST_SUITE_P(Types,
                          TransposeTest,
                          ::testing::Combine(::testing::Values(DType::u8, DType::f32, DType::f64),
-                                          ::testing::Values(1, 3)));
+                                            ::testing::Values(1, 3)));
 
 TEST(CopyTest, CloneHasItsOwnStorage) {
   const Tensor x = randn({3, 4}).t();

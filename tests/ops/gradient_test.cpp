@@ -87,28 +87,36 @@ GradientCase binary(const char* name, Tensor (*f)(const Tensor&, const Tensor&))
 INSTANTIATE_TEST_SUITE_P(
     Elementwise,
     GradientTest,
-    testing::Values(binary("add", add),
-                    binary("sub", sub),
-                    binary("mul", mul),
-                    binary("div", div),
-                    binary("maximum", maximum),
-                    binary("minimum", minimum),
-                    unary("neg", neg),
-                    unary("abs", abs),
-                    unary("exp", exp),
-                    unary("log", log),
-                    unary("sqrt", sqrt),
-                    unary("rsqrt", rsqrt),
-                    unary("reciprocal", reciprocal),
-                    unary("square", square),
-                    unary("sin", sin),
-                    unary("cos", cos),
-                    unary("erf", erf),
-                    unary("pow", [](const Tensor& x) { return pow(x, 2.5); }),
-                    unary("number", [](const Tensor& x) { return 2.0 / (3.0 - x * 0.5) + 1.0; }),
-                    unary("where", [](const Tensor& x) {
-                      return where(gt(x, 1.0), x, x * 2.0) + where(lt(x, 1.0), x, 3.0);
-                    })));
+    testing::Values(
+        binary("add", add),
+        binary("sub", sub),
+        binary("mul", mul),
+        binary("div", div),
+        binary("maximum", maximum),
+        binary("minimum", minimum),
+        unary("neg", neg),
+        unary("abs", abs),
+        unary("exp", exp),
+        unary("log", log),
+        unary("sqrt", sqrt),
+        unary("rsqrt", rsqrt),
+        unary("reciprocal", reciprocal),
+        unary("square", square),
+        unary("sin", sin),
+        unary("cos", cos),
+        unary("erf", erf),
+        binary("pow_tensor", [](const Tensor& a, const Tensor& b) { return pow(a, b); }),
+        unary("clamp", [](const Tensor& x) { return square(clamp(x, 0.5, 1.4)); }),
+        binary("clamp_tensor",
+               [](const Tensor& x, const Tensor& bound) {
+                 return clamp(x * x, bound - 1.5, bound);
+               }),
+        unary("masked_fill", [](const Tensor& x) { return square(masked_fill(x, gt(x, 1.0), 3)); }),
+        unary("pow", [](const Tensor& x) { return pow(x, 2.5); }),
+        unary("number", [](const Tensor& x) { return 2.0 / (3.0 - x * 0.5) + 1.0; }),
+        unary("where", [](const Tensor& x) {
+          return where(gt(x, 1.0), x, x * 2.0) + where(lt(x, 1.0), x, 3.0);
+        })));
 
 INSTANTIATE_TEST_SUITE_P(
     Activation,
@@ -116,6 +124,12 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(unary("relu", [](const Tensor& x) { return relu(x - 1.0); }),
                     unary("tanh", tanh),
                     unary("sigmoid", sigmoid),
+                    unary("silu", [](const Tensor& x) { return silu(x * 2.0 - 2.0); }),
+                    unary("leaky_relu",
+                          [](const Tensor& x) { return square(leaky_relu(x - 1.0)); }),
+                    unary("elu", [](const Tensor& x) { return elu(x - 1.0, 1.5); }),
+                    unary("softplus", [](const Tensor& x) { return softplus(x - 1.0, 2.5, 1); }),
+                    unary("logsigmoid", [](const Tensor& x) { return logsigmoid(x * 2.0 - 2.0); }),
                     unary("gelu", [](const Tensor& x) { return gelu(x - 1.0); }),
                     unary("gelu_tanh", [](const Tensor& x) { return gelu(x - 1.0, Gelu::tanh); })));
 
@@ -200,6 +214,8 @@ INSTANTIATE_TEST_SUITE_P(
            [](const Inputs& x) {
              return square(index_select(x[0], 0, labels({2, 0, 2})));
            }),
+        on("tril", {3, 4}, [](const Inputs& x) { return square(tril(x[0].t(), 1)); }),
+        on("triu", {2, 3, 4}, [](const Inputs& x) { return square(triu(x[0], -1)); }),
         on("gather",
            {2, 4},
            [](const Inputs& x) {

@@ -24,6 +24,15 @@ TEST_P(ActivationOracle, OpsAgreeWithPyTorch) {
        [](const Call& c) {
          return out(gelu(c["x"], c.text("approximate") == "tanh" ? Gelu::tanh : Gelu::exact));
        }},
+      {"silu", unary(silu)},
+      {"leaky_relu",
+       [](const Call& c) { return out(leaky_relu(c["x"], c.number("negative_slope"))); }},
+      {"elu", [](const Call& c) { return out(elu(c["x"], c.number("alpha"))); }},
+      {"softplus",
+       [](const Call& c) {
+         return out(softplus(c["x"], c.number("beta"), c.number("threshold")));
+       }},
+      {"logsigmoid", unary(logsigmoid)},
       {"softmax", [](const Call& c) { return out(softmax(c["x"], c.integer("dim"))); }},
       {"log_softmax", [](const Call& c) { return out(log_softmax(c["x"], c.integer("dim"))); }},
   };

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tandem/ops/elementwise.hpp"
 
+#include <limits>
+
 #include <gtest/gtest.h>
 
 #include "oracles/oracle_file.hpp"
@@ -19,6 +21,14 @@ Op binary(Tensor (*f)(const Tensor&, const Tensor&)) {
 }
 Op scalar(Tensor (*f)(const Tensor&, double)) {
   return [f](const Call& c) { return out(f(c["x"], c.number("other"))); };
+}
+
+Tensor clamped(const Call& c) {
+  constexpr double kNone = std::numeric_limits<double>::infinity();
+  const auto &min = c.parameters.at("min"), &max = c.parameters.at("max");
+  return clamp(c["x"],
+               min.is_null() ? -kNone : min.get<double>(),
+               max.is_null() ? kNone : max.get<double>());
 }
 
 TEST_P(ElementwiseOracle, OpsAgreeWithPyTorch) {
@@ -45,6 +55,11 @@ TEST_P(ElementwiseOracle, OpsAgreeWithPyTorch) {
       {"cos", unary(cos)},
       {"erf", unary(erf)},
       {"pow", [](const Call& c) { return out(pow(c["x"], c.number("exponent"))); }},
+      {"pow_tensor", binary(pow)},
+      {"clamp", [](const Call& c) { return out(clamped(c)); }},
+      {"clamp_tensor", [](const Call& c) { return out(clamp(c["x"], c["min"], c["max"])); }},
+      {"masked_fill",
+       [](const Call& c) { return out(masked_fill(c["x"], c["mask"], c.number("value"))); }},
       {"eq", binary(eq)},
       {"ne", binary(ne)},
       {"lt", binary(lt)},

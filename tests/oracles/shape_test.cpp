@@ -77,6 +77,9 @@ TEST_P(ShapeOracle, ViewsJoinsAndIndexingAgreeWithPyTorch) {
       {"index_select",
        [](const Call& c) { return out(index_select(c["x"], c.integer("dim"), c["index"])); }},
       {"gather", [](const Call& c) { return out(gather(c["x"], c.integer("dim"), c["index"])); }},
+      {"tril", [](const Call& c) { return out(tril(c["x"], c.integer("diagonal"))); }},
+      {"triu", [](const Call& c) { return out(triu(c["x"], c.integer("diagonal"))); }},
+      {"one_hot", [](const Call& c) { return out(one_hot(c["index"], c.integer("num_classes"))); }},
       {"scatter_add",
        [](const Call& c) {
          return out(scatter_add(c["x"], c.integer("dim"), c["index"], c["source"]));

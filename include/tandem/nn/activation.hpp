@@ -32,6 +32,47 @@ struct Sigmoid : Module {
   TANDEM_MODULE(Sigmoid)
 };
 
+struct SiLU : Module {
+  Tensor forward(const Tensor& x) { return silu(x); }
+  TANDEM_MODULE(SiLU)
+};
+
+class LeakyReLU : public Module {
+ public:
+  explicit LeakyReLU(double negative_slope = 0.01) : negative_slope_(negative_slope) {}
+  Tensor forward(const Tensor& x) { return leaky_relu(x, negative_slope_); }
+  TANDEM_MODULE(LeakyReLU)
+
+ private:
+  double negative_slope_;
+};
+
+class ELU : public Module {
+ public:
+  explicit ELU(double alpha = 1) : alpha_(alpha) {}
+  Tensor forward(const Tensor& x) { return elu(x, alpha_); }
+  TANDEM_MODULE(ELU)
+
+ private:
+  double alpha_;
+};
+
+class Softplus : public Module {
+ public:
+  explicit Softplus(double beta = 1, double threshold = 20) : beta_(beta), threshold_(threshold) {}
+  Tensor forward(const Tensor& x) { return softplus(x, beta_, threshold_); }
+  TANDEM_MODULE(Softplus)
+
+ private:
+  double beta_;
+  double threshold_;
+};
+
+struct LogSigmoid : Module {
+  Tensor forward(const Tensor& x) { return logsigmoid(x); }
+  TANDEM_MODULE(LogSigmoid)
+};
+
 class Softmax : public Module {
  public:
   explicit Softmax(int dim) : dim_(dim) {}

@@ -15,6 +15,18 @@ Tensor relu(const Tensor& x);
 Tensor gelu(const Tensor& x, Gelu form = Gelu::exact);
 Tensor tanh(const Tensor& x);
 Tensor sigmoid(const Tensor& x);
+/// x sigmoid(x), also called swish.
+Tensor silu(const Tensor& x);
+/// x, or negative_slope x below zero.
+Tensor leaky_relu(const Tensor& x, double negative_slope = 0.01);
+/// x, or alpha (exp(x) - 1) below zero.
+Tensor elu(const Tensor& x, double alpha = 1);
+/// log(1 + exp(beta x)) / beta; x itself where beta x is above `threshold`.
+///
+/// @throws InvalidArgument  beta is not above 0.
+Tensor softplus(const Tensor& x, double beta = 1, double threshold = 20);
+/// log(sigmoid(x)), exact far from zero too.
+Tensor logsigmoid(const Tensor& x);
 /// Over one dimension.
 Tensor softmax(const Tensor& x, int dim);
 Tensor log_softmax(const Tensor& x, int dim);

@@ -20,6 +20,15 @@ Tensor add(const Tensor& a, double b);
 Tensor mul(const Tensor& a, double b);
 /// x^exponent.
 Tensor pow(const Tensor& x, double exponent);
+/// x^exponent of two tensors. The gradient of the exponent is zero where x is.
+Tensor pow(const Tensor& x, const Tensor& exponent);
+/// Not below `min` nor above `max` (infinities: no bound); NaN stays. `max` wins where they cross.
+///
+/// The gradient is one between the bounds, zero at them and beyond.
+Tensor clamp(const Tensor& x, double min, double max);
+/// The same by tensors, which broadcast; undefined: no bound. As maximum and minimum: what is taken
+/// gets the gradient, half of it where two are equal.
+Tensor clamp(const Tensor& x, const Tensor& min, const Tensor& max);
 
 Tensor neg(const Tensor& x);
 Tensor abs(const Tensor& x);
@@ -51,6 +60,8 @@ Tensor isfinite(const Tensor& x);
 /// a where `condition` (bool) holds, else b.
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
 Tensor where(const Tensor& condition, const Tensor& a, double b);
+/// x with `value` where `mask` (bool) holds.
+Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);
 
 inline Tensor operator+(const Tensor& a, const Tensor& b) {
   return add(a, b);

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""relu, gelu, tanh, sigmoid, softmax, log_softmax."""
+"""relu, gelu, silu and other functions of one operand; softmax, log_softmax."""
 
 import torch
 import torch.nn.functional as F
@@ -44,5 +44,11 @@ def build(f):
     pointwise(f, "gelu_tanh", "gelu", F.gelu, {"approximate": "tanh"})
     pointwise(f, "tanh", "tanh", torch.tanh)
     pointwise(f, "sigmoid", "sigmoid", torch.sigmoid)
+    pointwise(f, "silu", "silu", F.silu)
+    pointwise(f, "leaky_relu", "leaky_relu", F.leaky_relu, {"negative_slope": 0.125})
+    pointwise(f, "elu", "elu", F.elu, {"alpha": 1.5})
+    pointwise(f, "softplus", "softplus", F.softplus, {"beta": 1.0, "threshold": 20.0})
+    pointwise(f, "softplus_beta", "softplus", F.softplus, {"beta": 2.5, "threshold": 3.0})
+    pointwise(f, "logsigmoid", "logsigmoid", F.logsigmoid)
     along_a_dim(f, "softmax", torch.softmax)
     along_a_dim(f, "log_softmax", torch.log_softmax)

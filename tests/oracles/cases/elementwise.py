@@ -92,6 +92,48 @@ def powers(f):
           {"x": "transpose:0:1"})
 
 
+def tensor_powers(f):
+    def one(name, x, y, strided=None):
+        c = f.case(f"pow_tensor_{name}")
+        c.run("pow_tensor", torch.pow, {"x": c.uniform(0.25, 3, *x), "y": c.uniform(-2, 2, *y)},
+              strided=strided)
+
+    one("same", (3, 4), (3, 4))
+    one("broadcast", (2, 1, 4), (3, 1))
+    one("transposed", (4, 3), (3, 4), {"x": "transpose:0:1"})
+    c = f.case("pow_tensor_of_zero")
+    c.run("pow_tensor", torch.pow, {"x": torch.zeros(3, dtype=torch.float64),
+                                    "y": torch.tensor([0.0, 1.0, 2.0], dtype=torch.float64)})
+
+
+def clamps(f):
+    for name, low, high in (("both", -1.0, 0.5), ("min", -0.25, None), ("max", None, 1.0),
+                            ("crossed", 1.0, -1.0)):
+        c = f.case(f"clamp_{name}")
+        c.run("clamp", lambda x, min, max: torch.clamp(x, min, max), {"x": c.normal(3, 5)},
+              {"min": low, "max": high})
+    c = f.case("clamp_at_the_bounds")
+    c.run("clamp", lambda x, min, max: torch.clamp(x, min, max),
+          {"x": torch.tensor([-1.0, 1.0, 0.0, math.nan, math.inf]).double()},
+          {"min": -1.0, "max": 1.0})
+    c = f.case("clamp_int64")
+    c.run("clamp", lambda x, min, max: torch.clamp(x, min, max), {"x": c.integers(-9, 9, 12)},
+          {"min": -3, "max": 4})
+    for name, shapes in (("same", ((3, 4), (3, 4), (3, 4))), ("broadcast", ((3, 4), (4,), (3, 1)))):
+        c = f.case(f"clamp_tensor_{name}")
+        x, low, high = (c.normal(*shape) for shape in shapes)
+        c.run("clamp_tensor", torch.clamp, {"x": x, "min": low - 1, "max": high + 1})
+
+
+def fills(f):
+    for name, mask, strided in (("same", (3, 4), {}), ("broadcast", (4,), {}),
+                                ("transposed", (3, 4), {"x": "transpose:0:1"})):
+        c = f.case(f"masked_fill_{name}")
+        c.run("masked_fill", lambda x, mask, value: x.masked_fill(mask, value),
+              {"x": c.normal(4, 3) if strided else c.normal(3, 4),
+               "mask": c.integers(0, 2, *mask, dtype=torch.bool)}, {"value": -1.5}, strided)
+
+
 def comparisons(f, op, function):
     c = f.case(f"{op}_same")
     c.run(op, function, {"x": c.integers(0, 3, 3, 4).double(), "y": c.integers(0, 3, 3, 4).double()},
@@ -129,6 +171,9 @@ def build(f):
     for op, row in UNARY.items():
         unary(f, op, *row)
     powers(f)
+    tensor_powers(f)
+    clamps(f)
+    fills(f)
     for op, function in COMPARE.items():
         comparisons(f, op, function)
     wheres(f)

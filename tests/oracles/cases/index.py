@@ -120,7 +120,26 @@ def indexed(f):
             {"x": "transpose:0:1", "source": "transpose:0:1"})
 
 
+def triangles(f):
+    for op, function in (("tril", torch.tril), ("triu", torch.triu)):
+        for name, shape, diagonal, strided in (
+                ("default", (3, 4), 0, {}), ("above", (4, 3), 1, {}), ("below", (2, 3, 4), -1, {}),
+                ("far", (3, 3), 5, {}), ("transposed", (4, 3), 0, {"x": "transpose:0:1"})):
+            c = f.case(f"{op}_{name}")
+            c.run(op, lambda x, diagonal, function=function: function(x, diagonal),
+                  {"x": c.normal(*shape)}, {"diagonal": diagonal}, strided)
+
+
+def one_hots(f):
+    for name, shape in (("default", (5,)), ("2d", (2, 3)), ("scalar_tensor", ())):
+        c = f.case(f"one_hot_{name}")
+        c.run("one_hot", torch.nn.functional.one_hot, {"index": c.integers(0, 4, *shape)},
+              {"num_classes": 5})
+
+
 def build(f):
     views(f)
     joins(f)
     indexed(f)
+    triangles(f)
+    one_hots(f)

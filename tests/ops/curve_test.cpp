@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <cmath>
+#include <limits>
+
+#include <gmock/gmock.h>
+
+#include "tandem/ops/activation.hpp"
+#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/index.hpp"
+#include "tandem/tensor/factories.hpp"
+
+#include "ops/compare.hpp"
+#include "thrown_text.hpp"
+
+namespace tandem {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::expect_fused_is_formula;
+using ::testing::HasSubstr;
+using testing::leaf;
+using testing::thrown_text;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+TEST(Curve, FusedGradientsAreTheFormulas) {
+  const auto check = [](Tensor (*f)(const Tensor&)) {
+    for (const DType t : {DType::f32, DType::f64}) {
+      const double tolerance = t == DType::f32 ? 1e-5 : 1e-13;
+      const auto strided = [f](const std::vector<Tensor>& in) { return f(in[0].t() * 3.0); };
+      expect_fused_is_formula(strided, {leaf({7, 5}, t)}, tolerance);
+    }
+  };
+  check(silu);
+  check(logsigmoid);
+  check([](const Tensor& x) { return leaky_relu(x); });
+  check([](const Tensor& x) { return elu(x); });
+  check([](const Tensor& x) { return softplus(x); });
+  check([](const Tensor& x) { return clamp(x, -0.5, 0.5); });
+}
+
+TEST(Curve, LayoutAndEmptinessStay) {
+  const Tensor x = randn({2, 3, 4, 5}).contiguous(MemoryFormat::channels_last);
+  EXPECT_TRUE(silu(x).is_contiguous(MemoryFormat::channels_last));
+  EXPECT_EQ(elu(zeros({0, 3})).shape(), Shape({0, 3}));
+  EXPECT_EQ(silu(tensor<std::int64_t>({1, 2})).dtype(), DType::f32);
+}
+
+TEST(Curve, LogSigmoidKeepsItsDigitsFarFromZero) {
+  const Tensor x = tensor({-1000.0, -40.0, 40.0, 1000.0});
+  const std::vector<double> y = logsigmoid(x).to_doubles();
+  EXPECT_EQ(y[0], -1000);
+  EXPECT_DOUBLE_EQ(y[1], -40 - std::exp(-40.0));
+  EXPECT_DOUBLE_EQ(y[2], -std::exp(-40.0));
+  EXPECT_EQ(y[3], 0);
+}
+
+TEST(Curve, ClampTakesIntegersAndOneBound) {
+  const Tensor x = tensor<std::int64_t>({-5, 0, 5});
+  EXPECT_THAT(clamp(x, -2, kInfinity).to_host<std::int64_t>(), ElementsAre(-2, 0, 5));
+  EXPECT_THAT(clamp(x, -kInfinity, 2).to_host<std::int64_t>(), ElementsAre(-5, 0, 2));
+  EXPECT_EQ(clamp(x, 0.5, 2).dtype(), DType::f32);
+  EXPECT_THAT(clamp(x, tensor<std::int64_t>({-9, 3, 3}), {}).to_host<std::int64_t>(),
+              ElementsAre(-5, 3, 5));
+}
+
+TEST(Curve, SoftplusRefusesABetaThatIsNotPositive) {
+  EXPECT_THAT(thrown_text([] { softplus(ones({1}), 0); }), HasSubstr("softplus: beta is 0"));
+}
+
+TEST(Triangle, MasksHoldWhereTheTrianglesKeep) {
+  EXPECT_THAT(tril_mask(2, 3).to_doubles(), ElementsAre(1, 0, 0, 1, 1, 0));
+  EXPECT_THAT(tril_mask(2, 3, 1).to_doubles(), ElementsAre(1, 1, 0, 1, 1, 1));
+  EXPECT_THAT(triu_mask(3, 2, -1).to_doubles(), ElementsAre(1, 1, 1, 1, 0, 1));
+  EXPECT_EQ(tril_mask(0, 3).shape(), Shape({0, 3}));
+  EXPECT_EQ(triu_mask(2, 2).dtype(), DType::boolean);
+}
+
+TEST(Triangle, WorksOnAnyTypeAndRefusesVectors) {
+  const Tensor x = arange(1, 5).reshape({2, 2});
+  EXPECT_THAT(triu(x).to_host<std::int64_t>(), ElementsAre(1, 2, 0, 4));
+  EXPECT_THAT(thrown_text([] { tril(ones({3})); }), HasSubstr("tril: needs two dimensions"));
+}
+
+TEST(OneHot, NamesTheEntryThatIsOutside) {
+  const Tensor index = tensor<std::int64_t>({0, 3});
+  EXPECT_THAT(thrown_text([&] { one_hot(index, 3); }),
+              HasSubstr("one_hot: class 3 in row 1 is outside of [0, 3)"));
+  EXPECT_THAT(thrown_text([&] { one_hot(index, 0); }), HasSubstr("num_classes is 0"));
+  EXPECT_EQ(one_hot(index.narrow(0, 0, 0), 2).shape(), Shape({0, 2}));
+}
+
+}  // namespace
+}  // namespace tandem
