@@ -17,6 +17,19 @@ template void sgd_momentum(
     const HostStream&, DType, std::int64_t, const SgdNumbers&, void*, const void*, void*);
 template void adam(
     const HostStream&, DType, std::int64_t, const AdamNumbers&, void*, const void*, void*, void*);
+template void rmsprop(const HostStream&,
+                      DType,
+                      std::int64_t,
+                      const RmspropNumbers&,
+                      void*,
+                      const void*,
+                      void*,
+                      void*,
+                      void*);
+template void adagrad(
+    const HostStream&, DType, std::int64_t, const AdagradNumbers&, void*, const void*, void*);
+template void average(const HostStream&, DType, std::int64_t, double, const void*, void*);
+template void swap(const HostStream&, DType, std::int64_t, void*, void*);
 template void scale(const HostStream&, DType, std::int64_t, void*, const void*);
 template void clamp(const HostStream&, DType, std::int64_t, void*, double);
 

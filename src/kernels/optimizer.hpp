@@ -54,6 +54,51 @@ void adam(const S& s,
           void* m,
           void* v);
 
+struct RmspropNumbers {
+  double lr;
+  double alpha;
+  double eps;
+  double weight_decay;
+  double momentum;
+};
+
+/// @param v     running mean of the squared gradient; updated.
+/// @param mean  running mean of the gradient, which makes v a variance; updated. Null: not centred.
+/// @param buf   momentum buffer; updated. Null: no momentum.
+template <class S>
+void rmsprop(const S& s,
+             DType t,
+             std::int64_t n,
+             const RmspropNumbers& k,
+             void* param,
+             const void* grad,
+             void* v,
+             void* mean,
+             void* buf);
+
+struct AdagradNumbers {
+  double lr;  ///< of this step
+  double eps;
+  double weight_decay;
+};
+
+/// @param sum  of squared gradients; updated.
+template <class S>
+void adagrad(const S& s,
+             DType t,
+             std::int64_t n,
+             const AdagradNumbers& k,
+             void* param,
+             const void* grad,
+             void* sum);
+
+/// average += share * (x - average).
+template <class S>
+void average(const S& s, DType t, std::int64_t n, double share, const void* x, void* average);
+/// Exchanges the values of a and b.
+template <class S>
+void swap(const S& s, DType t, std::int64_t n, void* a, void* b);
+
 /// x *= factor[0].
 template <class S>
 void scale(const S& s, DType t, std::int64_t n, void* x, const void* factor);

@@ -52,6 +52,70 @@ struct Adam {
 };
 
 template <class T>
+struct Rmsprop {
+  T lr, new_share, alpha, eps, weight_decay, momentum;
+  T* param;
+  const T* grad;
+  T* v;
+  T* mean;  // null: not centred
+  T* buf;   // null: no momentum
+  TANDEM_HD void operator()(std::int64_t i) const {
+    const T g = grad[i] + weight_decay * param[i];
+    const T v_new = alpha * v[i] + new_share * g * g;
+    v[i] = v_new;
+    T spread = v_new;
+    if (mean != nullptr) {
+      const T m = mean[i] + new_share * (g - mean[i]);
+      mean[i] = m;
+      spread -= m * m;
+    }
+    T step = g / (std::sqrt(spread) + eps);
+    if (buf != nullptr) {
+      step += momentum * buf[i];
+      buf[i] = step;
+    }
+    param[i] -= lr * step;
+  }
+};
+
+template <class T>
+struct Adagrad {
+  T lr, eps, weight_decay;
+  T* param;
+  const T* grad;
+  T* sum;
+  TANDEM_HD void operator()(std::int64_t i) const {
+    const T g = grad[i] + weight_decay * param[i];
+    const T total = sum[i] + g * g;
+    sum[i] = total;
+    param[i] -= lr * g / (std::sqrt(total) + eps);
+  }
+};
+
+template <class T>
+struct Average {
+  T share;
+  const T* x;
+  T* mean;
+  // Exact at either end.
+  TANDEM_HD void operator()(std::int64_t i) const {
+    const T gap = x[i] - mean[i];
+    mean[i] = share < T(0.5) ? mean[i] + share * gap : x[i] - (T(1) - share) * gap;
+  }
+};
+
+template <class T>
+struct Swap {
+  T* a;
+  T* b;
+  TANDEM_HD void operator()(std::int64_t i) const {
+    const T old = a[i];
+    a[i] = b[i];
+    b[i] = old;
+  }
+};
+
+template <class T>
 struct Scale {
   T* x;
   const T* factor;
@@ -125,6 +189,67 @@ void adam(const S& s,
                      static_cast<const T*>(grad),
                      static_cast<T*>(m),
                      static_cast<T*>(v)});
+  });
+}
+
+template <class S>
+void rmsprop(const S& s,
+             DType t,
+             std::int64_t n,
+             const RmspropNumbers& k,
+             void* param,
+             const void* grad,
+             void* v,
+             void* mean,
+             void* buf) {
+  with_float(t, [&]<class T>() {
+    for_each(s,
+             n,
+             Rmsprop<T>{T(k.lr),
+                        T(1 - k.alpha),
+                        T(k.alpha),
+                        T(k.eps),
+                        T(k.weight_decay),
+                        T(k.momentum),
+                        static_cast<T*>(param),
+                        static_cast<const T*>(grad),
+                        static_cast<T*>(v),
+                        static_cast<T*>(mean),
+                        static_cast<T*>(buf)});
+  });
+}
+
+template <class S>
+void adagrad(const S& s,
+             DType t,
+             std::int64_t n,
+             const AdagradNumbers& k,
+             void* param,
+             const void* grad,
+             void* sum) {
+  with_float(t, [&]<class T>() {
+    for_each(s,
+             n,
+             Adagrad<T>{T(k.lr),
+                        T(k.eps),
+                        T(k.weight_decay),
+                        static_cast<T*>(param),
+                        static_cast<const T*>(grad),
+                        static_cast<T*>(sum)});
+  });
+}
+
+template <class S>
+void average(const S& s, DType t, std::int64_t n, double share, const void* x, void* average) {
+  with_float(t, [&]<class T>() {
+    for_each(s, n, Average<T>{T(share), static_cast<const T*>(x), static_cast<T*>(average)});
+  });
+}
+
+template <class S>
+void swap(const S& s, DType t, std::int64_t n, void* a, void* b) {
+  with_float(t, [&]<class T>() {
+    for_each(s, n, Swap<T>{static_cast<T*>(a), static_cast<T*>(b)});
   });
 }
 

@@ -5,11 +5,11 @@
 
 #include <cmath>
 
-#include "tandem/core/check.hpp"
 #include "tandem/runtime/dispatch.hpp"
 #include "tandem/tensor/access.hpp"
 
 #include "kernels/optimizer.hpp"
+#include "optim/check_range.hpp"
 
 namespace tandem::optim {
 namespace {
@@ -28,20 +28,8 @@ Options named(const O& o) {
 Adam::Adam(const char* name, const std::vector<GroupSpec>& groups, const Options& options)
     : Optimizer(name, groups, options) {
   for (const ParamGroup& group : param_groups()) {
-    for (const char* option : {"lr", "eps", "weight_decay"}) {
-      TANDEM_CHECK(group.get(option) >= 0,
-                   name,
-                   ": ",
-                   option,
-                   " is ",
-                   group.get(option),
-                   "; it may not be negative");
-    }
-    for (const char* option : {"beta1", "beta2"}) {
-      const double beta = group.get(option);
-      TANDEM_CHECK(
-          beta >= 0 && beta < 1, name, ": ", option, " is ", beta, "; it must be in [0, 1)");
-    }
+    check_not_negative(name, group, {"lr", "eps", "weight_decay"});
+    check_share(name, group, {"beta1", "beta2"});
   }
 }
 

@@ -11,9 +11,12 @@
 
 #include <gtest/gtest.h>
 
+#include "tandem/optim/adagrad.hpp"
 #include "tandem/optim/adam.hpp"
 #include "tandem/optim/clip.hpp"
+#include "tandem/optim/lamb.hpp"
 #include "tandem/optim/lr_scheduler.hpp"
+#include "tandem/optim/rmsprop.hpp"
 #include "tandem/optim/sgd.hpp"
 #include "tandem/tensor/factories.hpp"
 
@@ -68,7 +71,12 @@ class OptimizerOracle : public ::testing::TestWithParam<DType> {
       group.options.insert(common.begin(), common.end());
       groups.push_back(std::move(group));
     }
-    if (parameters["op"] == "SGD") return std::make_unique<SGD>(groups, SGDOptions{});
+    const std::string op = parameters["op"];
+    if (op == "SGD") return std::make_unique<SGD>(groups, SGDOptions{});
+    if (op == "Adam") return std::make_unique<Adam>(groups, AdamOptions{});
+    if (op == "RMSprop") return std::make_unique<RMSprop>(groups, RMSpropOptions{});
+    if (op == "Adagrad") return std::make_unique<Adagrad>(groups, AdagradOptions{});
+    if (op == "LAMB") return std::make_unique<LAMB>(groups, LAMBOptions{});
     return std::make_unique<AdamW>(groups, AdamWOptions{});
   }
 };
@@ -101,7 +109,7 @@ TEST_P(OptimizerOracle, TwentyStepsAgreeWithPyTorch) {
     }
     ++compared;
   }
-  EXPECT_EQ(compared, 16);
+  EXPECT_EQ(compared, 30);
 }
 
 TEST_P(OptimizerOracle, ClippingAgreesWithPyTorch) {

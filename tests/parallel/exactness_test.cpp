@@ -11,6 +11,8 @@
 #include "tandem/ops/elementwise.hpp"
 #include "tandem/ops/index.hpp"
 #include "tandem/optim/adam.hpp"
+#include "tandem/optim/lamb.hpp"
+#include "tandem/optim/rmsprop.hpp"
 #include "tandem/optim/sgd.hpp"
 
 #include "devices.hpp"
@@ -25,13 +27,19 @@ constexpr int kSteps = 20;
 constexpr std::int64_t kRows = 29;
 constexpr std::int64_t kLastRows = 11;  // a shorter last batch
 
-enum class Algorithm { sgd, adamw };
+enum class Algorithm { sgd, adamw, lamb, rmsprop };
 
 std::unique_ptr<optim::Optimizer> make_optimizer(Algorithm algorithm, nn::Module& net) {
   if (algorithm == Algorithm::sgd) {
     return std::make_unique<optim::SGD>(
         net.named_parameters(),
         optim::SGDOptions{.lr = 0.05, .momentum = 0.9, .weight_decay = 1e-3});
+  }
+  if (algorithm == Algorithm::lamb)
+    return std::make_unique<optim::LAMB>(net.named_parameters(), optim::LAMBOptions{.lr = 0.01});
+  if (algorithm == Algorithm::rmsprop) {
+    return std::make_unique<optim::RMSprop>(net.named_parameters(),
+                                            optim::RMSpropOptions{.lr = 1e-3, .eps = 1e-3});
   }
   return std::make_unique<optim::AdamW>(net.named_parameters(), optim::AdamWOptions{.lr = 0.01});
 }
@@ -84,7 +92,8 @@ template <class Net>
 void check_random_chunking() {
   const int n = *rc::gen::suchThat(rc::gen::element(1, 2, 3, 4, 7),
                                    [](int i) { return i <= testing::device_limit(); });
-  const auto algorithm = *rc::gen::element(Algorithm::sgd, Algorithm::adamw);
+  const auto algorithm =
+      *rc::gen::element(Algorithm::sgd, Algorithm::adamw, Algorithm::lamb, Algorithm::rmsprop);
   const bool ignored = *rc::gen::arbitrary<bool>();
   const std::vector<std::int64_t> sizes = random_sizes(n);
   manual_seed(5);

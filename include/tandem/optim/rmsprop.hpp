@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "tandem/optim/optimizer.hpp"
+
+namespace tandem::optim {
+
+/// PyTorch's names and defaults.
+struct RMSpropOptions {
+  double lr = 1e-2;
+  double alpha = 0.99;  ///< of the running means
+  double eps = 1e-8;
+  double weight_decay = 0;
+  double momentum = 0;
+  bool centered = false;  ///< by the variance of the gradient, not the mean of its square
+};
+
+/// Divides each gradient by the root of the running mean of its square.
+///
+/// State: "square_avg"; "momentum_buffer", where momentum is not zero; "grad_avg", where centred.
+/// @source Hinton, "Neural networks for machine learning", lecture 6, 2012; Graves,
+/// arXiv:1308.0850 (centred)
+class RMSprop final : public Optimizer {
+ public:
+  /// @throws InvalidArgument  an option out of range.
+  explicit RMSprop(const ParamList& params, RMSpropOptions options = {});
+  /// Options of a group stand above `options`.
+  RMSprop(const std::vector<GroupSpec>& groups, RMSpropOptions options);
+
+ private:
+  std::vector<StateSpec> state(const ParamGroup& group) const override;
+  void update(const UpdateSlice& slice, const ParamGroup& group, std::int64_t t) override;
+};
+
+}  // namespace tandem::optim
