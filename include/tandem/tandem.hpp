@@ -31,6 +31,7 @@
 #include "tandem/nn/dropout.hpp"
 #include "tandem/nn/flatten.hpp"
 #include "tandem/nn/init.hpp"
+#include "tandem/nn/layer_norm.hpp"
 #include "tandem/nn/linear.hpp"
 #include "tandem/nn/loss.hpp"
 #include "tandem/nn/models/cnn.hpp"

@@ -49,4 +49,25 @@ Tensor batch_norm_eval(const Tensor& x,
                        double eps,
                        NormActivation activation = NormActivation::none);
 
+/// Normalises the last dimensions, of `normalized_shape`: each row by its own mean and variance.
+///
+/// @param weight, bias  of `normalized_shape`, or undefined.
+/// @throws InvalidArgument  x does not end in `normalized_shape`; both are in the text.
+/// @source Ba, Kiros and Hinton, "Layer normalization", arXiv:1607.06450.
+Tensor layer_norm(const Tensor& x,
+                  const Shape& normalized_shape,
+                  const Tensor& weight = {},
+                  const Tensor& bias = {},
+                  double eps = 1e-5);
+/// Normalises groups of channels of (N, C) or (N, C, ...), for each entry of the batch by itself.
+///
+/// @param weight, bias  (C) or undefined.
+/// @throws InvalidArgument  the channels cannot be cut into `num_groups` groups of one size.
+/// @source Wu and He, "Group normalization", ECCV 2018.
+Tensor group_norm(const Tensor& x,
+                  std::int64_t num_groups,
+                  const Tensor& weight = {},
+                  const Tensor& bias = {},
+                  double eps = 1e-5);
+
 }  // namespace tandem

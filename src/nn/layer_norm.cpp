@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/nn/layer_norm.hpp"
+
+#include "tandem/core/check.hpp"
+#include "tandem/ops/norm.hpp"
+#include "tandem/tensor/factories.hpp"
+
+namespace tandem::nn {
+
+LayerNorm::LayerNorm(const Shape& normalized_shape, LayerNormOptions options)
+    : normalized_shape_(normalized_shape), eps_(options.eps) {
+  TANDEM_CHECK(normalized_shape.size() > 0 && numel(normalized_shape) > 0,
+               "LayerNorm: needs sizes of at least one, got ",
+               normalized_shape);
+  const TensorOptions place{.dtype = options.dtype, .device = options.device};
+  if (!options.elementwise_affine) return;
+  weight = ones(normalized_shape, place);
+  if (options.bias) bias = zeros(normalized_shape, place);
+}
+
+Tensor LayerNorm::forward(const Tensor& x) {
+  return layer_norm(x, normalized_shape_, weight, bias, eps_);
+}
+
+GroupNorm::GroupNorm(std::int64_t num_groups, std::int64_t num_channels, GroupNormOptions options)
+    : num_groups_(num_groups), num_channels_(num_channels), eps_(options.eps) {
+  TANDEM_CHECK(num_groups > 0 && num_channels > 0 && num_channels % num_groups == 0,
+               "GroupNorm: ",
+               num_channels,
+               " channels cannot be cut into ",
+               num_groups,
+               " groups of one size");
+  const TensorOptions place{.dtype = options.dtype, .device = options.device};
+  if (!options.affine) return;
+  weight = ones({num_channels}, place);
+  bias = zeros({num_channels}, place);
+}
+
+Tensor GroupNorm::forward(const Tensor& x) {
+  TANDEM_CHECK(x.ndim() >= 2 && x.size(1) == num_channels_,
+               "GroupNorm: dimension 1 of the input ",
+               x.describe(),
+               " has not the ",
+               num_channels_,
+               " channels of the module");
+  return group_norm(x, num_groups_, weight, bias, eps_);
+}
+
+}  // namespace tandem::nn
