@@ -4,6 +4,7 @@
 #include "tandem/ops/index.hpp"
 
 #include <algorithm>
+#include <string>
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
@@ -66,6 +67,17 @@ Tensor slice_off(const Tensor& x, int dim, Slice range) {
   return x.slice(dim, range);
 }
 
+/// ", at (5, 17)," of row-major position `at`; nothing where the row says it all.
+std::string place_of(std::int64_t at, const Shape& shape) {
+  if (shape.size() < 2) return "";
+  Shape place = shape;
+  for (int d = shape.size() - 1; d >= 0; --d) {
+    place[d] = at % shape[d];
+    at /= shape[d];
+  }
+  return detail::concat(", at ", place, ',');
+}
+
 Tensor zeros_of(const Shape& shape, const Tensor& like) {
   return zeros(shape, {.dtype = like.dtype(), .device = like.device()});
 }
@@ -97,6 +109,7 @@ void check_index(const char* op,
                                        value,
                                        " in row ",
                                        context().rows.begin + row,
+                                       place_of(at, index.shape()),
                                        " is outside of [0, ",
                                        size,
                                        ")"));
