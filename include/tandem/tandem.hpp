@@ -45,6 +45,7 @@
 #include "tandem/nn/state_dict.hpp"
 #include "tandem/nn/summary.hpp"
 #include "tandem/ops/activation.hpp"
+#include "tandem/ops/attention.hpp"
 #include "tandem/ops/conv.hpp"
 #include "tandem/ops/elementwise.hpp"
 #include "tandem/ops/embedding.hpp"

@@ -15,6 +15,7 @@
 #include "tandem/tensor/access.hpp"
 
 #include "kernels/random.hpp"
+#include "ops/dropout_key.hpp"
 #include "ops/output.hpp"
 #include "tensor/view_of.hpp"
 
@@ -33,8 +34,9 @@ std::int64_t first_row(std::int64_t rows) {
   return range.begin * (rows % batch == 0 ? rows / batch : 1);
 }
 
-/// Moves the position of the random numbers on by one call.
-kernels::DropoutKey next_key(std::int64_t rows) {
+}  // namespace
+
+kernels::DropoutKey next_dropout_key(std::int64_t rows) {
   kernels::DropoutKey key;
   key.first_row = first_row(rows);
   if (ForwardFrame* frame = context().frame.get(); frame != nullptr) {
@@ -52,8 +54,6 @@ kernels::DropoutKey next_key(std::int64_t rows) {
   return key;
 }
 
-}  // namespace
-
 Tensor dropout(const Tensor& x, double p, DropoutOptions options) {
   TANDEM_CHECK(p >= 0 && p < 1, "dropout: p is ", p, ", expected a probability in [0, 1)");
   TANDEM_CHECK(is_float(x.dtype()), "dropout: needs a float tensor, got ", x.describe());
@@ -61,7 +61,7 @@ Tensor dropout(const Tensor& x, double p, DropoutOptions options) {
   const int row_dim = normalize_dim(options.row_dim, x.ndim(), "dropout");
   const Tensor y = make_output(x.shape(), x.dtype(), {x});
   const Tensor mask = empty_strided(y.shape(), y.strides(), DType::boolean, y.device());
-  const kernels::DropoutKey key = next_key(x.shape()[row_dim]);
+  const kernels::DropoutKey key = next_dropout_key(x.shape()[row_dim]);
   dispatch(x.stream(), make_work(Work::Kind::random, "dropout", {x}, {y, mask}), [&](auto& s) {
     kernels::dropout(s, p, key, row_dim, view_of(x), view_of(y), view_of(mask));
   });
