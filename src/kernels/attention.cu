@@ -230,65 +230,75 @@ struct GradSpace {
   T *scores, *dropped, *ds, *delta;
 };
 
+/// The backward pass of one chunk.
 template <class T>
-void grad_chunk(const CudaStream& s,
-                const Attention& a,
-                const Chunk& c,
-                const View& out,
-                const View& lse,
-                const View& dout,
-                const AttentionGrads& g,
-                const GradSpace<T>& space) {
-  const std::int64_t dim = a.q.shape[3], value_dim = a.v.shape[3], each = c.rows * c.keys;
-  const T beta = c.begin == 0 ? T(0) : T(1);
-  const Probability<T> p = probability<T>(a, c, space.scores, lse);
-  score_product(s, a, c, space.scores);
-  for_each(s, c.elements(), StoreDropped<T>{p, space.dropped});
-  const auto to_keys = [&](const T* weights, const View& from, const View& to) {
+struct GradChunk {
+  const CudaStream& s;
+  const Attention& a;
+  const Chunk& c;
+  const View& out;
+  const View& lse;
+  const View& dout;
+  const AttentionGrads& g;
+  GradSpace<T> space;
+
+  /// to (+)= weights^T @ from.
+  void to_keys(const T* weights, const View& from, const View& to) const {
     gemm<T>(s,
             {c.keys, to.shape[3], c.rows},
             transposed(scores_matrix(weights, c)),
             matrix<T>(from, c, c.begin),
-            beta,
+            c.begin == 0 ? T(0) : T(1),
             first_row<T>(to, c, 0),
             row_step(to),
             nullptr,
-            {c.heads, each, head_step(from), head_step(to)});
-  };
-  to_keys(space.dropped, dout, g.dv);
-  gemm<T>(s,
-          {c.rows, c.keys, value_dim},
-          matrix<T>(dout, c, c.begin),
-          transposed(matrix<T>(a.v, c, 0)),
-          T(0),
-          space.ds,
-          c.keys,
-          nullptr,
-          {c.heads, head_step(dout), head_step(a.v), each});
-  reduce_each(s,
-              c.heads * c.rows,
-              value_dim,
-              Walk::along,
-              Delta<T>{c,
-                       head_step(out),
-                       row_step(out),
-                       head_step(dout),
-                       row_step(dout),
-                       first_row<const T>(out, c, c.begin),
-                       first_row<const T>(dout, c, c.begin),
-                       space.delta});
-  for_each(s, c.elements(), ScoreGrad<T>{p, space.delta, space.ds});
-  gemm<T>(s,
-          {c.rows, dim, c.keys},
-          scores_matrix<T>(space.ds, c),
-          matrix<T>(a.k, c, 0),
-          T(0),
-          first_row<T>(g.dq, c, c.begin),
-          row_step(g.dq),
-          nullptr,
-          {c.heads, each, head_step(a.k), head_step(g.dq)});
-  to_keys(space.ds, a.q, g.dk);
-}
+            {c.heads, c.rows * c.keys, head_step(from), head_step(to)});
+  }
+
+  void deltas() const {
+    reduce_each(s,
+                c.heads * c.rows,
+                out.shape[3],
+                Walk::along,
+                Delta<T>{c,
+                         head_step(out),
+                         row_step(out),
+                         head_step(dout),
+                         row_step(dout),
+                         first_row<const T>(out, c, c.begin),
+                         first_row<const T>(dout, c, c.begin),
+                         space.delta});
+  }
+
+  void run() const {
+    const std::int64_t each = c.rows * c.keys;
+    const Probability<T> p = probability<T>(a, c, space.scores, lse);
+    score_product(s, a, c, space.scores);
+    for_each(s, c.elements(), StoreDropped<T>{p, space.dropped});
+    to_keys(space.dropped, dout, g.dv);
+    gemm<T>(s,
+            {c.rows, c.keys, a.v.shape[3]},
+            matrix<T>(dout, c, c.begin),
+            transposed(matrix<T>(a.v, c, 0)),
+            T(0),
+            space.ds,
+            c.keys,
+            nullptr,
+            {c.heads, head_step(dout), head_step(a.v), each});
+    deltas();
+    for_each(s, c.elements(), ScoreGrad<T>{p, space.delta, space.ds});
+    gemm<T>(s,
+            {c.rows, a.q.shape[3], c.keys},
+            scores_matrix<T>(space.ds, c),
+            matrix<T>(a.k, c, 0),
+            T(0),
+            first_row<T>(g.dq, c, c.begin),
+            row_step(g.dq),
+            nullptr,
+            {c.heads, each, head_step(a.k), head_step(g.dq)});
+    to_keys(space.ds, a.q, g.dk);
+  }
+};
 
 }  // namespace
 
@@ -333,7 +343,9 @@ void attention_grad(const CudaStream& s,
     const Workspace<T> scores(s.device, most), dropped(s.device, most), ds(s.device, most),
         delta(s.device, lines);
     const GradSpace<T> space{scores.data(), dropped.data(), ds.data(), delta.data()};
-    for_chunks(a, [&](const Chunk& c) { grad_chunk<T>(s, a, c, out, lse, dout, grads, space); });
+    for_chunks(a, [&](const Chunk& c) {
+      GradChunk<T>{s, a, c, out, lse, dout, grads, space}.run();
+    });
   });
 }
 
