@@ -59,6 +59,7 @@
 #include "tandem/ops/norm.hpp"
 #include "tandem/ops/pool.hpp"
 #include "tandem/ops/reduce.hpp"
+#include "tandem/ops/sort.hpp"
 #include "tandem/optim/adagrad.hpp"
 #include "tandem/optim/adam.hpp"
 #include "tandem/optim/arena.hpp"

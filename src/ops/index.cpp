@@ -17,6 +17,7 @@
 #include "kernels/index.hpp"
 #include "ops/check_index.hpp"
 #include "ops/output.hpp"
+#include "ops/take.hpp"
 #include "tensor/view_of.hpp"
 
 namespace tandem {
@@ -215,7 +216,7 @@ Tensor index_select(const Tensor& x, int dim, const Tensor& index) {
            [&](auto& s) { kernels::gather(s, d, view_of(x), view_of(positions), view_of(y)); });
   return record(
       "index_select", y, {x}, [d, old = x.shape(), i = Saved(positions)](const Tensor& dy) {
-        return Gradients{scatter_add(zeros_of(old, dy), d, i.get(), dy)};
+        return Gradients{put(zeros_of(old, dy), d, i.get(), dy)};
       });
 }
 
@@ -224,12 +225,16 @@ Tensor gather(const Tensor& x, int dim, const Tensor& index) {
   check_within("gather", index, x, d);
   const Tensor positions = as_index("gather", index);
   check_index("gather", "index", positions, x.shape()[d]);
+  return take(x, d, positions);
+}
+
+Tensor take(const Tensor& x, int dim, const Tensor& index) {
   const Tensor y = empty(index.shape(), {.dtype = x.dtype(), .device = x.device()});
-  dispatch(x.stream(), make_work(Work::Kind::index, "gather", {x, positions}, {y}), [&](auto& s) {
-    kernels::gather(s, d, view_of(x), view_of(positions), view_of(y));
+  dispatch(x.stream(), make_work(Work::Kind::index, "gather", {x, index}, {y}), [&](auto& s) {
+    kernels::gather(s, dim, view_of(x), view_of(index), view_of(y));
   });
-  return record("gather", y, {x}, [d, old = x.shape(), i = Saved(positions)](const Tensor& dy) {
-    return Gradients{scatter_add(zeros_of(old, dy), d, i.get(), dy)};
+  return record("gather", y, {x}, [dim, old = x.shape(), i = Saved(index)](const Tensor& dy) {
+    return Gradients{put(zeros_of(old, dy), dim, i.get(), dy)};
   });
 }
 
@@ -248,15 +253,18 @@ Tensor scatter_add(const Tensor& x, int dim, const Tensor& index, const Tensor& 
   Tensor part = source;
   for (int i = 0; i < source.ndim(); ++i)
     part = part.narrow(i, 0, index.shape()[i]);
+  return put(x, d, positions, part);
+}
+
+Tensor put(const Tensor& x, int dim, const Tensor& index, const Tensor& part) {
   const Tensor y = make_output(x.shape(), x.dtype(), {x});
-  dispatch(x.stream(),
-           make_work(Work::Kind::index, "scatter_add", {x, positions, part}, {y}),
-           [&](auto& s) {
-             kernels::copy(s, view_of(x), view_of(y));
-             kernels::scatter_add(s, d, view_of(part), view_of(positions), view_of(y));
-           });
-  return record("scatter_add", y, {x, part}, [d, i = Saved(positions)](const Tensor& dy) {
-    return Gradients{dy, gather(dy, d, i.get())};
+  dispatch(
+      x.stream(), make_work(Work::Kind::index, "scatter_add", {x, index, part}, {y}), [&](auto& s) {
+        kernels::copy(s, view_of(x), view_of(y));
+        kernels::scatter_add(s, dim, view_of(part), view_of(index), view_of(y));
+      });
+  return record("scatter_add", y, {x, part}, [dim, i = Saved(index)](const Tensor& dy) {
+    return Gradients{dy, take(dy, dim, i.get())};
   });
 }
 

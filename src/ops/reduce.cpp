@@ -4,6 +4,7 @@
 #include "tandem/ops/reduce.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
@@ -125,6 +126,42 @@ Tensor var(const Tensor& x, const Dims& dims, int correction, Keep keep) {
   const Reduced shape(x, dims, keep, "var");
   const double count = static_cast<double>(shape.count - correction);
   return scaled_sum("var", square(x - mean(x, dims, Keep::dims)), shape, 1 / std::max(count, 0.0));
+}
+
+Tensor std(const Tensor& x, const Dims& dims, int correction, Keep keep) {
+  const Reduced shape(x, dims, keep, "std");
+  const double count = std::max(static_cast<double>(shape.count - correction), 0.0);
+  const auto off_tape = [&] {
+    const autograd::NoGrad off;
+    return sqrt(var(x, dims, correction, keep));
+  };
+  return record("std",
+                off_tape(),
+                {x},
+                [dims, count, kept = shape.kept, s = Saved(x)](const Tensor& dy, const Tensor& y) {
+                  const Tensor share = masked_fill(dy / (y * count), eq(y, 0.0), 0);
+                  const Tensor centred = s.get() - mean(s.get(), dims, Keep::dims);
+                  return Gradients{centred * share.reshape(kept)};
+                });
+}
+
+Tensor logsumexp(const Tensor& input, const Dims& dims, Keep keep) {
+  const Tensor x = is_float(input.dtype()) ? input : input.to(DType::f32);
+  const Reduced shape(x, dims, keep, "logsumexp");
+  const auto off_tape = [&] {
+    const autograd::NoGrad off;
+    const Tensor largest = amax(x, dims, Keep::dims);
+    const Tensor most = where(isfinite(largest), largest, 0.0);
+    return (log(sum(exp(x - most), dims, Keep::dims)) + most).reshape(shape.result);
+  };
+  return record("logsumexp",
+                off_tape(),
+                {x},
+                [kept = shape.kept, s = Saved(x)](const Tensor& dy, const Tensor& y) {
+                  constexpr double kNone = -std::numeric_limits<double>::infinity();
+                  const Tensor base = masked_fill(y, eq(y, kNone), 0);  // of no weight at all
+                  return Gradients{exp(s.get() - base.reshape(kept)) * dy.reshape(kept)};
+                });
 }
 
 Tensor amax(const Tensor& x, const Dims& dims, Keep keep) {

@@ -10,6 +10,7 @@
 #include "tandem/ops/index.hpp"
 #include "tandem/ops/loss.hpp"
 #include "tandem/ops/reduce.hpp"
+#include "tandem/ops/sort.hpp"
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
 
@@ -153,6 +154,17 @@ INSTANTIATE_TEST_SUITE_P(
            [](const Inputs& x) {
              return var(x[0], {0, -1});
            }),
+        on("std",
+           {2, 3, 4},
+           [](const Inputs& x) {
+             return std(x[0], {0, -1});
+           }),
+        on("logsumexp", {2, 3}, [](const Inputs& x) { return logsumexp(x[0].t(), {0}); }),
+        on("cumsum", {2, 3, 2}, [](const Inputs& x) { return square(cumsum(x[0], 1)); }),
+        on("max", {3, 5}, [](const Inputs& x) { return square(max(x[0], 1).values); }),
+        on("min", {3, 5}, [](const Inputs& x) { return square(min(x[0].t(), 1).values); }),
+        on("topk", {3, 5}, [](const Inputs& x) { return square(topk(x[0], 2).values); }),
+        on("sort", {20, 2}, [](const Inputs& x) { return square(sort(x[0], 0).values); }),
         on("amax", {3, 5}, [](const Inputs& x) { return amax(x[0], {1}); }),
         on("amin", {3, 5}, [](const Inputs& x) { return amin(x[0].t(), {0}, Keep::dims); }),
         on("sum_to",
@@ -229,29 +241,30 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Loss,
     GradientTest,
-    testing::Values(on("cross_entropy",
-                       {4, 3},
-                       [](const Inputs& x) {
-                         return cross_entropy(x[0], labels({2, 0, -100, 1}));
-                       }),
-                    on("cross_entropy_image",
-                       {2, 3, 2},
-                       [](const Inputs& x) {
-                         const CrossEntropyOptions options{.ignore_index = 1,
-                                                           .class_weight = tensor({0.5, 1.0, 2.0})};
-                         return cross_entropy(
-                             x[0], labels({2, 0, 1, 2}).reshape({2, 2}), Reduction::none, options);
-                       }),
-                    on("cross_entropy_sum",
-                       {3, 4},
-                       [](const Inputs& x) {
-                         return cross_entropy_sum(x[0].t(), labels({2, 0, 0, 1})).sum;
-                       }),
-                    GradientCase{"mse",
-                                 [](const Inputs& x) { return mse_loss(x[0], x[1].t()); },
-                                 [] {
-                                   return Inputs{leaf({3, 4}), leaf({4, 3})};
-                                 }}));
+    testing::Values(
+        on("cross_entropy",
+           {4, 3},
+           [](const Inputs& x) {
+             return cross_entropy(x[0], labels({2, 0, -100, 1}));
+           }),
+        on("cross_entropy_image",
+           {2, 3, 2},
+           [](const Inputs& x) {
+             const CrossEntropyOptions options{.ignore_index = 1,
+                                               .class_weight = tensor({0.5, 1.0, 2.0})};
+             return cross_entropy(
+                 x[0], labels({2, 0, 1, 2}).reshape({2, 2}), Reduction::none, options);
+           }),
+        on("cross_entropy_sum",
+           {3, 4},
+           [](const Inputs& x) {
+             return cross_entropy_sum(x[0].t(), labels({2, 0, 0, 1})).sum;
+           }),
+        GradientCase{"mse",
+                     [](const Inputs& x) { return mse_loss(x[0], x[1].t()); },
+                     [] {
+                       return Inputs{leaf({3, 4}), leaf({4, 3})};
+                     }}));
 
 }  // namespace
 }  // namespace tandem

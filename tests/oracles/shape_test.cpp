@@ -7,6 +7,7 @@
 
 #include "tandem/ops/index.hpp"
 #include "tandem/ops/reduce.hpp"
+#include "tandem/ops/sort.hpp"
 
 #include "oracles/oracle_file.hpp"
 
@@ -26,6 +27,14 @@ Op reduction(Tensor (*f)(const Tensor&, const Dims&, Keep)) {
 Results arg_max(const Call& c) {
   if (c.parameters.at("dim").is_null()) return out(argmax(c["x"].flatten(), 0));
   return out(argmax(c["x"], c.integer("dim"), keep(c)));
+}
+
+Results results_of(const ValuesIndices& r) {
+  return {{"out", r.values}, {"out.indices", r.indices}};
+}
+
+Order order(bool descending) {
+  return descending ? Order::descending : Order::ascending;
 }
 
 Results cut(const Call& c) {
@@ -48,6 +57,24 @@ TEST_P(ShapeOracle, ReductionsAgreeWithPyTorch) {
       {"amax", reduction(amax)},
       {"amin", reduction(amin)},
       {"argmax", arg_max},
+      {"argmin", [](const Call& c) { return out(argmin(c["x"], c.integer("dim"), keep(c))); }},
+      {"max", [](const Call& c) { return results_of(max(c["x"], c.integer("dim"), keep(c))); }},
+      {"min", [](const Call& c) { return results_of(min(c["x"], c.integer("dim"), keep(c))); }},
+      {"topk",
+       [](const Call& c) {
+         return results_of(
+             topk(c["x"], c.integer("k"), c.integer("dim"), order(c.flag("largest"))));
+       }},
+      {"sort",
+       [](const Call& c) {
+         return results_of(sort(c["x"], c.integer("dim"), order(c.flag("descending"))));
+       }},
+      {"cumsum", [](const Call& c) { return out(cumsum(c["x"], c.integer("dim"))); }},
+      {"logsumexp", reduction(logsumexp)},
+      {"std",
+       [](const Call& c) {
+         return out(std(c["x"], c.dims("dim"), c.integer("correction"), keep(c)));
+       }},
       {"var",
        [](const Call& c) {
          return out(var(c["x"], c.dims("dim"), c.flag("unbiased") ? 1 : 0, keep(c)));

@@ -18,11 +18,32 @@ Tensor sum(const Tensor& x, const Dims& dims = {}, Keep keep = Keep::none);
 Tensor mean(const Tensor& x, const Dims& dims = {}, Keep keep = Keep::none);
 /// @param correction  1: unbiased (PyTorch's default); 0: biased.
 Tensor var(const Tensor& x, const Dims& dims = {}, int correction = 1, Keep keep = Keep::none);
+/// Square root of var; its gradient is zero where it is zero.
+Tensor std(const Tensor& x, const Dims& dims = {}, int correction = 1, Keep keep = Keep::none);
 /// Largest and smallest; the gradient goes in equal parts to all that tie (PyTorch's amax).
 Tensor amax(const Tensor& x, const Dims& dims = {}, Keep keep = Keep::none);
 Tensor amin(const Tensor& x, const Dims& dims = {}, Keep keep = Keep::none);
 /// Index (i64) of the first largest along `dim`.
 Tensor argmax(const Tensor& x, int dim, Keep keep = Keep::none);
+/// Index of the first smallest. A NaN counts as smallest here, and as largest in argmax.
+Tensor argmin(const Tensor& x, int dim, Keep keep = Keep::none);
+
+/// Elements along a dimension, and where they were.
+struct ValuesIndices {
+  Tensor values;
+  Tensor indices;  ///< i64, off the tape
+};
+/// The first largest along `dim`, a NaN above all; the gradient goes to that element alone.
+///
+/// @throws InvalidArgument  `dim` is empty.
+ValuesIndices max(const Tensor& x, int dim, Keep keep = Keep::none);
+/// The first smallest, a NaN below all.
+ValuesIndices min(const Tensor& x, int dim, Keep keep = Keep::none);
+
+/// x[0] + ... + x[k] at each k along `dim`. bool and integers sum in i64.
+Tensor cumsum(const Tensor& x, int dim);
+/// log(sum(exp(x))), without overflow on the way.
+Tensor logsumexp(const Tensor& x, const Dims& dims, Keep keep = Keep::none);
 /// Sums `x` down to `shape`, which broadcasts to x's: the reverse of broadcasting.
 Tensor sum_to(const Tensor& x, const Shape& shape);
 /// Square root of the sum of squares of all elements of all tensors; off the tape.
