@@ -16,6 +16,8 @@
 #include "kernels/softmax.hpp"
 #include "ops/check_index.hpp"
 #include "ops/output.hpp"
+#include "ops/reduce_loss.hpp"
+#include "ops/take.hpp"
 #include "tensor/view_of.hpp"
 
 namespace tandem {
@@ -37,8 +39,11 @@ struct Targets {
   }
 };
 
-Targets targets_of(const Tensor& logits, const Tensor& labels, const CrossEntropyOptions& options) {
-  const char* op = "cross_entropy";
+Targets targets_of(const char* op,
+                   const Tensor& logits,
+                   const Tensor& labels,
+                   const Tensor& weight,
+                   std::int64_t ignored) {
   TANDEM_CHECK(is_float(logits.dtype()), op, ": needs float logits, got ", logits.describe());
   TANDEM_CHECK(!is_float(labels.dtype()) && labels.dtype() != DType::boolean,
                op,
@@ -56,7 +61,6 @@ Targets targets_of(const Tensor& logits, const Tensor& labels, const CrossEntrop
                ", got ",
                labels.shape());
   const std::int64_t classes = logits.shape()[1];
-  const Tensor& weight = options.class_weight;
   TANDEM_CHECK(!weight.defined() || weight.shape() == Shape{classes},
                op,
                ": class_weight has the shape ",
@@ -64,9 +68,8 @@ Targets targets_of(const Tensor& logits, const Tensor& labels, const CrossEntrop
                ", expected ",
                Shape{classes});
   const autograd::NoGrad off;
-  Targets targets{labels.to(DType::i64),
-                  weight.defined() ? weight.to(logits.dtype()) : Tensor(),
-                  options.ignore_index};
+  Targets targets{
+      labels.to(DType::i64), weight.defined() ? weight.to(logits.dtype()) : Tensor(), ignored};
   check_index(op, "label", targets.index, classes, targets.ignored);
   return targets;
 }
@@ -102,12 +105,10 @@ struct LossPerLabel {
   Tensor weights;  ///< of each label, off the tape
 };
 
-LossPerLabel loss_per_label(const Tensor& logits,
-                            const Tensor& labels,
-                            const CrossEntropyOptions& options) {
-  const Targets targets = targets_of(logits, labels, options);
+LossPerLabel loss_per_label(const Tensor& logits, const Targets& targets) {
   const TensorOptions like{.dtype = logits.dtype(), .device = logits.device()};
-  const Tensor losses = empty(labels.shape(), like), weights = empty(labels.shape(), like);
+  const Tensor losses = empty(targets.index.shape(), like),
+               weights = empty(targets.index.shape(), like);
   const auto flops = 4 * static_cast<double>(logits.numel());
   const Work work = make_work(Work::Kind::reduce,
                               "cross_entropy",
@@ -129,10 +130,53 @@ LossPerLabel loss_per_label(const Tensor& logits,
   return {losses, weights};
 }
 
-Tensor squared_error(const Tensor& a, const Tensor& b) {
-  TANDEM_CHECK(
-      a.shape() == b.shape(), "mse_loss: the shapes ", a.shape(), " and ", b.shape(), " differ");
-  return square(as_float(a - b));
+/// What each class gets of a target that is spread over all of them; zero where it is ignored.
+Tensor spread_losses(const Tensor& logits, const Targets& targets) {
+  Tensor logs = log_softmax(logits, 1);
+  if (targets.class_weight.defined()) {
+    Shape classes = Shape::filled(logits.ndim(), 1);
+    classes[1] = logits.size(1);
+    logs = logs * targets.class_weight.reshape(classes);
+  }
+  const Tensor ignored = eq(targets.index, static_cast<double>(targets.ignored));
+  return masked_fill(-sum(logs, {1}), ignored, 0);
+}
+
+LossPerLabel smoothed_loss_per_label(const Tensor& logits,
+                                     const Tensor& labels,
+                                     const CrossEntropyOptions& options) {
+  const double share = options.label_smoothing;
+  TANDEM_CHECK(share >= 0 && share <= 1,
+               "cross_entropy: label_smoothing is ",
+               share,
+               "; it must be in [0, 1]");
+  const Targets targets =
+      targets_of("cross_entropy", logits, labels, options.class_weight, options.ignore_index);
+  LossPerLabel all = loss_per_label(logits, targets);
+  if (share == 0) return all;
+  const double each = share / static_cast<double>(logits.size(1));
+  all.losses = all.losses * (1 - share) + spread_losses(logits, targets) * each;
+  return all;
+}
+
+LossPerLabel picked_losses(const Tensor& logs, const Tensor& labels, const NllOptions& options) {
+  const Targets targets =
+      targets_of("nll_loss", logs, labels, options.class_weight, options.ignore_index);
+  const Tensor ignored = eq(targets.index, static_cast<double>(targets.ignored));
+  const Tensor index = masked_fill(targets.index, ignored, 0);
+  const TensorOptions like{.dtype = logs.dtype(), .device = logs.device()};
+  const Tensor of_class =
+      targets.class_weight.defined()
+          ? take(targets.class_weight, 0, index.flatten()).reshape(index.shape())
+          : ones(index.shape(), like);
+  const Tensor weights = masked_fill(of_class, ignored, 0);
+  const Tensor picked = take(logs, 1, index.unsqueeze(1)).squeeze(1);
+  return {masked_fill(-(picked * weights), ignored, 0), weights};
+}
+
+Tensor reduced(const LossPerLabel& all, Reduction reduction) {
+  if (reduction == Reduction::mean) return sum(all.losses) / sum(all.weights);
+  return reduce_loss(all.losses, reduction);
 }
 
 }  // namespace
@@ -141,42 +185,28 @@ Tensor cross_entropy(const Tensor& logits,
                      const Tensor& labels,
                      Reduction reduction,
                      const CrossEntropyOptions& options) {
-  const auto [losses, weights] = loss_per_label(logits, labels, options);
-  switch (reduction) {
-    case Reduction::none:
-      return losses;
-    case Reduction::sum:
-      return sum(losses);
-    case Reduction::mean:
-      return sum(losses) / sum(weights);
-  }
-  return {};
+  return reduced(smoothed_loss_per_label(logits, labels, options), reduction);
 }
 
 WeightedSum cross_entropy_sum(const Tensor& logits,
                               const Tensor& labels,
                               const CrossEntropyOptions& options) {
-  const auto [losses, weights] = loss_per_label(logits, labels, options);
+  const auto [losses, weights] = smoothed_loss_per_label(logits, labels, options);
   return {sum(losses), sum(weights)};
 }
 
-Tensor mse_loss(const Tensor& a, const Tensor& b, Reduction reduction) {
-  const Tensor errors = squared_error(a, b);
-  switch (reduction) {
-    case Reduction::none:
-      return errors;
-    case Reduction::sum:
-      return sum(errors);
-    case Reduction::mean:
-      return mean(errors);
-  }
-  return {};
+Tensor nll_loss(const Tensor& log_probabilities,
+                const Tensor& labels,
+                Reduction reduction,
+                const NllOptions& options) {
+  return reduced(picked_losses(log_probabilities, labels, options), reduction);
 }
 
-WeightedSum mse_loss_sum(const Tensor& a, const Tensor& b) {
-  const Tensor errors = squared_error(a, b);
-  const auto count = static_cast<double>(errors.numel());
-  return {sum(errors), scalar(count, {.dtype = errors.dtype(), .device = errors.device()})};
+WeightedSum nll_loss_sum(const Tensor& log_probabilities,
+                         const Tensor& labels,
+                         const NllOptions& options) {
+  const auto [losses, weights] = picked_losses(log_probabilities, labels, options);
+  return {sum(losses), sum(weights)};
 }
 
 }  // namespace tandem

@@ -52,6 +52,36 @@ TEST(MSELossTest, ReductionsAndParts) {
   EXPECT_DOUBLE_EQ(parts.weight.item(), 3);
 }
 
+/// Each module is its function, and its parts give its mean.
+template <class Loss>
+void expect_function(const Loss& loss, const Tensor& a, const Tensor& b, const Tensor& expected) {
+  EXPECT_DOUBLE_EQ(loss(a, b).item(), expected.item()) << loss.type_name();
+  const WeightedSum parts = loss.sum_and_weight(a, b);
+  EXPECT_NEAR(parts.sum.item() / parts.weight.item(), expected.item(), 1e-15) << loss.type_name();
+}
+
+TEST(LossTest, ModulesAreTheirFunctions) {
+  manual_seed(2);
+  constexpr Reduction kMean = Reduction::mean;
+  const Tensor a = randn({3, 4}, {.dtype = DType::f64}), b = rand({3, 4}, {.dtype = DType::f64});
+  const Tensor labels = tensor<std::int64_t>({0, 3, 2}), weight = tensor<double>({1, 3, 2, 0.5});
+  expect_function(L1Loss(), a, b, l1_loss(a, b));
+  expect_function(SmoothL1Loss(kMean, 0.5), a, b, smooth_l1_loss(a, b, kMean, 0.5));
+  expect_function(HuberLoss(kMean, 0.5), a, b, huber_loss(a, b, kMean, 0.5));
+  expect_function(BCEWithLogitsLoss({.weight = weight, .pos_weight = weight}),
+                  a,
+                  b,
+                  bce_with_logits(a, b, kMean, {weight, weight}));
+  expect_function(KLDivLoss(Reduction::batch_mean), a, b, kl_div(a, b, Reduction::batch_mean));
+  expect_function(
+      NLLLoss({.class_weight = weight}), a, labels, nll_loss(a, labels, kMean, {-100, weight}));
+  expect_function(CrossEntropyLoss({.class_weight = weight, .label_smoothing = 0.1}),
+                  a,
+                  labels,
+                  cross_entropy(a, labels, kMean, {-100, weight, 0.1}));
+  EXPECT_EQ(BCEWithLogitsLoss({.weight = weight}).named_buffers().size(), 1u);
+}
+
 TEST(LossTest, ACriterionIsNoStepOfTheRandomNumbers) {
   manual_seed(2);
   Linear net(3, 1, {.dtype = DType::f64});

@@ -260,6 +260,39 @@ INSTANTIATE_TEST_SUITE_P(
            [](const Inputs& x) {
              return cross_entropy_sum(x[0].t(), labels({2, 0, 0, 1})).sum;
            }),
+        on("cross_entropy_smooth",
+           {4, 3},
+           [](const Inputs& x) {
+             const CrossEntropyOptions options{.class_weight = tensor({0.5, 1.0, 2.0}),
+                                               .label_smoothing = 0.2};
+             return cross_entropy(x[0], labels({2, 0, -100, 1}), Reduction::mean, options);
+           }),
+        on("nll",
+           {4, 3},
+           [](const Inputs& x) {
+             return nll_loss(square(x[0]), labels({2, 0, -100, 1}));
+           }),
+        on("bce_with_logits",
+           {3, 4},
+           [](const Inputs& x) {
+             const BceOptions options{.pos_weight = tensor({0.5, 1.0, 2.0, 3.0})};
+             return bce_with_logits(x[0], x[0].t().reshape({3, 4}) * 0.5, Reduction::none, options);
+           }),
+        on("smooth_l1",
+           {3, 4},
+           [](const Inputs& x) {
+             return smooth_l1_loss(x[0] * 2.0, ones({3, 4}), Reduction::none, 0.5);
+           }),
+        on("huber",
+           {3, 4},
+           [](const Inputs& x) {
+             return huber_loss(x[0] * 2.0, ones({3, 4}), Reduction::none, 0.5);
+           }),
+        on("kl_div",
+           {3, 4},
+           [](const Inputs& x) {
+             return kl_div(x[0], exp(x[0].t().reshape({3, 4})), Reduction::batch_mean);
+           }),
         GradientCase{"mse",
                      [](const Inputs& x) { return mse_loss(x[0], x[1].t()); },
                      [] {

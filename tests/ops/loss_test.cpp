@@ -12,6 +12,7 @@
 #include "tandem/ops/index.hpp"
 #include "tandem/ops/reduce.hpp"
 #include "tandem/runtime/context.hpp"
+#include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
 
 #include "thrown_text.hpp"
@@ -91,6 +92,71 @@ TEST(LossTest, IgnoredRowsHaveNoGradientWhateverTheyHold) {
   cross_entropy(logits, tensor<std::int64_t>({1, -100, 2})).backward();
   EXPECT_THAT(logits.grad().select(0, 1).to_doubles(), Each(0));
   EXPECT_TRUE(std::isfinite(logits.grad().select(0, 0).to_doubles()[0]));
+}
+
+TEST(LossTest, OptionsOutOfRangeAreNamed) {
+  const Tensor x = ones({2, 3});
+  const Tensor target = tensor<std::int64_t>({0, 1});
+  EXPECT_THAT(
+      thrown_text([&] { cross_entropy(x, target, Reduction::mean, {.label_smoothing = 1.5}); }),
+      HasSubstr("label_smoothing is 1.5; it must be in [0, 1]"));
+  EXPECT_THAT(thrown_text([&] {
+                nll_loss(x, tensor<std::int64_t>({0, 3}));
+              }),
+              HasSubstr("nll_loss: label 3 in row 1"));
+  EXPECT_THAT(thrown_text([&] { smooth_l1_loss(x, x, Reduction::mean, -1); }),
+              HasSubstr("beta is -1"));
+  EXPECT_THAT(thrown_text([&] { huber_loss(x, x, Reduction::mean, 0); }), HasSubstr("delta is 0"));
+  EXPECT_THAT(thrown_text([&] { l1_loss(x, ones({3})); }), HasSubstr("l1_loss: the shapes (2, 3)"));
+  EXPECT_THAT(thrown_text([&] {
+                bce_with_logits(x, x, Reduction::mean, {.weight = ones({4, 2, 3})});
+              }),
+              HasSubstr("weight (4, 2, 3) does not broadcast to (2, 3)"));
+}
+
+/// Parts of a batch add up for each loss, as they must in replicas.
+TEST(LossTest, PartsOfEveryLossAddUp) {
+  manual_seed(9);
+  const Tensor a = randn({7, 4}, {.dtype = DType::f64}), b = rand({7, 4}, {.dtype = DType::f64});
+  const Tensor index = randint(0, 4, {7});
+  const auto check = [&](const char* name, auto sum_of, const Tensor& whole) {
+    double total = 0, weight = 0;
+    for (const auto& [begin, n] : {std::pair{0, 2}, {2, 4}, {6, 1}}) {
+      const WeightedSum part = sum_of(begin, n);
+      total += part.sum.item();
+      weight += part.weight.item();
+    }
+    EXPECT_NEAR(total / weight, whole.item(), 1e-14) << name;
+  };
+  const auto cut = [](const Tensor& x, int begin, int n) { return x.narrow(0, begin, n); };
+  const CrossEntropyOptions smooth{
+      .ignore_index = 1, .class_weight = tensor({0.5, 1.0, 2.0, 0.25}), .label_smoothing = 0.25};
+  check(
+      "label smoothing",
+      [&](int i, int n) { return cross_entropy_sum(cut(a, i, n), cut(index, i, n), smooth); },
+      cross_entropy(a, index, Reduction::mean, smooth));
+  check(
+      "nll",
+      [&](int i, int n) { return nll_loss_sum(cut(a, i, n), cut(index, i, n)); },
+      nll_loss(a, index));
+  check(
+      "l1", [&](int i, int n) { return l1_loss_sum(cut(a, i, n), cut(b, i, n)); }, l1_loss(a, b));
+  check(
+      "bce",
+      [&](int i, int n) { return bce_with_logits_sum(cut(a, i, n), cut(b, i, n)); },
+      bce_with_logits(a, b));
+  check(
+      "kl_div",
+      [&](int i, int n) { return kl_div_sum(cut(a, i, n), cut(b, i, n), Reduction::batch_mean); },
+      kl_div(a, b, Reduction::batch_mean));
+}
+
+TEST(LossTest, BinaryEntropyHoldsFarFromZero) {
+  const Tensor x = tensor({-1000.0, 1000.0}).requires_grad_();
+  const Tensor loss = bce_with_logits(x, tensor({0.0, 0.0}), Reduction::none);
+  EXPECT_THAT(loss.to_doubles(), ElementsAre(0, 1000));
+  loss.backward(ones_like(loss));
+  EXPECT_THAT(x.grad().to_doubles(), ElementsAre(0, 1));
 }
 
 /// The composed formula, by other kernels.
