@@ -41,6 +41,8 @@
 #include "tandem/nn/models/gpt.hpp"
 #include "tandem/nn/models/mlp.hpp"
 #include "tandem/nn/module.hpp"
+#include "tandem/nn/module_dict.hpp"
+#include "tandem/nn/module_list.hpp"
 #include "tandem/nn/parameter.hpp"
 #include "tandem/nn/pool.hpp"
 #include "tandem/nn/replicate.hpp"
