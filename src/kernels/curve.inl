@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "kernels/curve.hpp"
+#include "kernels/exp.inl"
 
 namespace tandem::kernels {
 namespace detail {
@@ -14,12 +15,12 @@ namespace detail {
 // A NaN fails every comparison and stays one.
 template <class T>
 TANDEM_HD T sigmoid_of(T x) {
-  return T(1) / (T(1) + std::exp(-x));
+  return T(1) / (T(1) + bounded_exp(-x));
 }
 
 template <class T>
 struct SiluCurve {
-  TANDEM_HD T operator()(T x) const { return x / (T(1) + std::exp(-x)); }
+  TANDEM_HD T operator()(T x) const { return x * sigmoid_of(x); }
   TANDEM_HD T slope(T x) const {
     const T s = sigmoid_of(x);
     return s * (T(1) + x * (T(1) - s));

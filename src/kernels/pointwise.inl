@@ -7,6 +7,8 @@
 #include <cmath>
 #include <type_traits>
 
+#include "kernels/erf.inl"
+#include "kernels/exp.inl"
 #include "kernels/for_each.hpp"
 
 namespace tandem::kernels {
@@ -176,19 +178,19 @@ struct Cos {
 struct Erf {
   template <class T>
   TANDEM_HD T operator()(T x) const {
-    return std::erf(x);
+    return fast_erf(x);
   }
 };
 struct Tanh {
   template <class T>
   TANDEM_HD T operator()(T x) const {
-    return std::tanh(x);
+    return fast_tanh(x);
   }
 };
 struct Sigmoid {
   template <class T>
   TANDEM_HD T operator()(T x) const {
-    return T(1) / (T(1) + std::exp(-x));
+    return T(1) / (T(1) + bounded_exp(-x));
   }
 };
 template <class T>
@@ -205,7 +207,7 @@ inline constexpr double kGeluCubic = 0.044715;  // Hendrycks and Gimpel, arXiv:1
 struct Gelu {
   template <class T>
   TANDEM_HD T operator()(T x) const {
-    return T(0.5) * x * (T(1) + std::erf(x * T(kInvSqrt2)));
+    return T(0.5) * x * (T(1) + fast_erf(x * T(kInvSqrt2)));
   }
 };
 struct GeluTanh {
@@ -237,8 +239,8 @@ struct SigmoidGrad {
 struct GeluGrad {
   template <class T>
   TANDEM_HD T operator()(T dy, T x) const {
-    const T cdf = T(0.5) * (T(1) + std::erf(x * T(kInvSqrt2)));
-    return dy * (cdf + x * T(kInvSqrt2Pi) * std::exp(T(-0.5) * x * x));
+    const T cdf = T(0.5) * (T(1) + fast_erf(x * T(kInvSqrt2)));
+    return dy * (cdf + x * T(kInvSqrt2Pi) * bounded_exp(T(-0.5) * x * x));
   }
 };
 struct GeluTanhGrad {

@@ -41,6 +41,29 @@ TEST(Curve, FusedGradientsAreTheFormulas) {
   check([](const Tensor& x) { return clamp(x, -0.5, 0.5); });
 }
 
+/// f32 goes by polynomials, f64 by the standard library.
+TEST(Curve, SinglePrecisionIsThatOfTheStandardLibrary) {
+  const Tensor x = arange(-12, 12, 1.0 / 512, {.dtype = DType::f32});
+  const auto check = [&](const char* name, Tensor (*f)(const Tensor&)) {
+    const std::vector<double> fast = f(x).to_doubles(), exact = f(x.to(DType::f64)).to_doubles();
+    for (std::size_t i = 0; i < fast.size(); ++i)
+      ASSERT_NEAR(fast[i], exact[i], 5e-7 * std::abs(exact[i]) + 1e-37) << name << " at " << i;
+  };
+  check("erf", erf);
+  check("tanh", tanh);
+  check("sigmoid", sigmoid);
+  check("silu", silu);
+  const double inf = kInfinity;
+  const Tensor far = tensor({-inf, -100.0, 100.0, inf}).to(DType::f32);
+  EXPECT_THAT(erf(far).to_doubles(), ElementsAre(-1, -1, 1, 1));
+  EXPECT_THAT(tanh(far).to_doubles(), ElementsAre(-1, -1, 1, 1));
+  EXPECT_NEAR(sigmoid(far).to_doubles()[0], 0, 1e-37);
+  EXPECT_EQ(sigmoid(far).to_doubles()[3], 1);
+  const Tensor nan = tensor({std::nan("")}).to(DType::f32);
+  for (const Tensor& y : {erf(nan), tanh(nan), sigmoid(nan), gelu(nan), silu(nan)})
+    EXPECT_TRUE(std::isnan(y.item()));
+}
+
 TEST(Curve, LayoutAndEmptinessStay) {
   const Tensor x = randn({2, 3, 4, 5}).contiguous(MemoryFormat::channels_last);
   EXPECT_TRUE(silu(x).is_contiguous(MemoryFormat::channels_last));
