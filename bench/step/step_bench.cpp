@@ -6,9 +6,7 @@
 // where the time goes, by op; of a GPU's ops it is the time to queue them.
 #include <algorithm>
 #include <chrono>
-#include <map>
 #include <memory>
-#include <mutex>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -21,66 +19,22 @@
 #include "tandem/ops/loss.hpp"
 #include "tandem/optim/adam.hpp"
 #include "tandem/parallel/data_parallel.hpp"
-#include "tandem/runtime/dispatch.hpp"
+#include "tandem/runtime/context.hpp"
 #include "tandem/runtime/observer.hpp"
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
+
+#include "profile.hpp"
 
 namespace tandem {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Time, arithmetic and bytes of the work of all devices, by name.
-class Profile : public Observer {
- public:
-  struct Row {
-    double seconds = 0, flops = 0, nbytes = 0;
-    std::int64_t calls = 0;
-  };
-  void on_work_begin(const Work& work, Device device) noexcept override {
-    const std::scoped_lock lock(mutex_);
-    open_[{device, &work}] = Clock::now();
-  }
-  void on_work_end(const Work& work, Device device) noexcept override {
-    const auto end = Clock::now();
-    const std::scoped_lock lock(mutex_);
-    const auto begin = open_.extract({device, &work});
-    Row& row = rows_[work.name];
-    row.seconds += std::chrono::duration<double>(end - begin.mapped()).count();
-    row.flops += work.flops;
-    for (const Access& a : work.accesses)
-      row.nbytes += static_cast<double>(a.nbytes);
-    ++row.calls;
-  }
-  void print(std::int64_t steps) const {
-    std::vector<std::pair<std::string, Row>> sorted(rows_.begin(), rows_.end());
-    std::ranges::sort(
-        sorted, [](const auto& a, const auto& b) { return a.second.seconds > b.second.seconds; });
-    const double n = static_cast<double>(steps);
-    fmt::print(stderr,
-               "{:<28} {:>8} {:>9} {:>10} {:>8}\n",
-               "op, per step",
-               "calls",
-               "ms",
-               "GFLOP/s",
-               "GB/s");
-    for (const auto& [name, r] : sorted) {
-      fmt::print(stderr,
-                 "{:<28} {:>8.1f} {:>9.3f} {:>10.1f} {:>8.1f}\n",
-                 name,
-                 static_cast<double>(r.calls) / n,
-                 1e3 * r.seconds / n,
-                 r.flops / r.seconds / 1e9,
-                 r.nbytes / r.seconds / 1e9);
-    }
-  }
-
- private:
-  std::mutex mutex_;
-  std::map<std::pair<Device, const Work*>, Clock::time_point> open_;
-  std::map<std::string, Row> rows_;
-};
+/// Threads that a step's kernels have on each device.
+int threads_of(const std::vector<Device>& devices) {
+  return std::max(1, context().threads / static_cast<int>(devices.size()));
+}
 
 struct Options {
   std::string model = "mlp";
@@ -112,7 +66,7 @@ Measured run(M net,
   const auto loss = [](M& m, const std::vector<Tensor>& part) {
     return cross_entropy_sum(m(part[0]), part[1]);
   };
-  Profile profile;
+  bench::Profile profile;
   std::unique_ptr<Subscription> subscription;
   Measured result;
   for (std::int64_t step = 0; step < o.warmup + o.steps; ++step) {
@@ -129,7 +83,7 @@ Measured run(M net,
     if (step >= o.warmup) result.ms.push_back(time.count());
   }
   subscription.reset();
-  if (o.profile) profile.print(o.steps);
+  if (o.profile) profile.print(o.steps, bench::Roofs::of(devices.front(), threads_of(devices)));
   for (const Device d : devices)
     result.peak = std::max(result.peak, logical_device(d).memory_stats().peak);
   return result;

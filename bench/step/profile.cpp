@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "profile.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "tandem/autograd/autograd.hpp"
+#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/linalg.hpp"
+#include "tandem/runtime/context.hpp"
+#include "tandem/runtime/runtime.hpp"
+#include "tandem/tensor/factories.hpp"
+
+namespace tandem::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// The shortest of ten calls, in seconds.
+template <class F>
+double shortest(Device device, const F& f) {
+  double best = 1e9;
+  for (int i = 0; i < 10; ++i) {
+    const auto start = Clock::now();
+    f();
+    logical_device(device).stream().synchronize();
+    best = std::min(best, std::chrono::duration<double>(Clock::now() - start).count());
+  }
+  return best;
+}
+
+}  // namespace
+
+Roofs Roofs::of(Device device, int threads) {
+  const autograd::NoGrad off;
+  const ContextScope scope([threads](Context& c) { c.threads = threads; });
+  constexpr std::int64_t kSide = 2048, kNumel = std::int64_t{1} << 25;
+  const Tensor a = randn({kSide, kSide}, {.device = device});
+  const Tensor x = zeros({kNumel}, {.device = device});
+  Tensor y = zeros({kNumel}, {.device = device});
+  const double product = shortest(device, [&] { matmul(a, a); });
+  const double sum = shortest(device, [&] { y.add_(x); });
+  return {2.0 * kSide * kSide * kSide / product, 3 * 4.0 * kNumel / sum};
+}
+
+double Roofs::least(double work_flops, double work_nbytes) const {
+  return std::max(work_flops / flops, work_nbytes / bandwidth);
+}
+
+void Profile::on_work_begin(const Work& work, Device device) noexcept {
+  const std::scoped_lock lock(mutex_);
+  open_[{device, &work}] = Clock::now();
+}
+
+void Profile::on_work_end(const Work& work, Device device) noexcept {
+  const auto end = Clock::now();
+  const std::scoped_lock lock(mutex_);
+  const auto begin = open_.extract({device, &work});
+  Row& row = rows_[work.name];
+  row.seconds += std::chrono::duration<double>(end - begin.mapped()).count();
+  row.flops += work.flops;
+  for (const Access& a : work.accesses)
+    row.nbytes += static_cast<double>(a.nbytes);
+  ++row.calls;
+}
+
+void Profile::print(std::int64_t steps, const Roofs& roofs) const {
+  std::vector<std::pair<std::string, Row>> sorted(rows_.begin(), rows_.end());
+  std::ranges::sort(
+      sorted, [](const auto& a, const auto& b) { return a.second.seconds > b.second.seconds; });
+  const double n = static_cast<double>(steps);
+  double total = 0;
+  for (const auto& [name, r] : sorted)
+    total += r.seconds;
+  fmt::print(stderr,
+             "roofs of a device: {:.0f} GFLOP/s, {:.0f} GB/s; ops take {:.2f} ms a step\n",
+             roofs.flops / 1e9,
+             roofs.bandwidth / 1e9,
+             1e3 * total / n);
+  fmt::print(stderr,
+             "{:<28} {:>8} {:>9} {:>7} {:>10} {:>8} {:>8}\n",
+             "op, per step",
+             "calls",
+             "ms",
+             "share",
+             "GFLOP/s",
+             "GB/s",
+             "of roof");
+  for (const auto& [name, r] : sorted) {
+    fmt::print(stderr,
+               "{:<28} {:>8.1f} {:>9.3f} {:>6.1f}% {:>10.1f} {:>8.1f} {:>7.0f}%\n",
+               name,
+               static_cast<double>(r.calls) / n,
+               1e3 * r.seconds / n,
+               100 * r.seconds / total,
+               r.flops / r.seconds / 1e9,
+               r.nbytes / r.seconds / 1e9,
+               100 * roofs.least(r.flops, r.nbytes) / r.seconds);
+  }
+}
+
+}  // namespace tandem::bench
