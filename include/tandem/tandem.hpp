@@ -13,6 +13,7 @@
 #include "tandem/core/check.hpp"
 #include "tandem/core/dtype.hpp"
 #include "tandem/core/error.hpp"
+#include "tandem/core/float16.hpp"
 #include "tandem/core/percentile.hpp"
 #include "tandem/core/shape.hpp"
 #include "tandem/data/data_loader.hpp"

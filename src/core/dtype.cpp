@@ -17,8 +17,10 @@ struct Row {
   int rank;  // place in the promotion lattice
 };
 
-constexpr std::array<Row, 6> kTypes{{{DType::f32, "f32", 4, 4},
-                                     {DType::f64, "f64", 8, 5},
+constexpr std::array<Row, 8> kTypes{{{DType::f32, "f32", 4, 5},
+                                     {DType::f64, "f64", 8, 6},
+                                     {DType::bf16, "bf16", 2, 4},
+                                     {DType::f16, "f16", 2, 4},
                                      {DType::i32, "i32", 4, 2},
                                      {DType::i64, "i64", 8, 3},
                                      {DType::u8, "u8", 1, 1},
@@ -39,11 +41,15 @@ const char* name(DType t) noexcept {
 
 DType parse_dtype(std::string_view text) {
   const auto hit = std::ranges::find(kTypes, text, &Row::name);
-  TANDEM_CHECK(hit != kTypes.end(), "dtype: '", text, "' is none of f32, f64, i32, i64, u8, bool");
+  TANDEM_CHECK(hit != kTypes.end(),
+               "dtype: '",
+               text,
+               "' is none of f32, f64, bf16, f16, i32, i64, u8, bool");
   return hit->type;
 }
 
 DType promote(DType a, DType b) noexcept {
+  if (a != b && is_float16(a) && is_float16(b)) return DType::f32;  // neither holds the other
   return row(a).rank >= row(b).rank ? a : b;
 }
 

@@ -89,8 +89,14 @@ void check_layout(const std::vector<detail::HeaderTensor>& tensors,
 
 /// The reference writer's order: wide types first, so that each tensor is aligned to its type.
 int place(DType t) {
-  constexpr std::array kOrder{
-      DType::i64, DType::f64, DType::f32, DType::i32, DType::u8, DType::boolean};
+  constexpr std::array kOrder{DType::i64,
+                              DType::f64,
+                              DType::f32,
+                              DType::i32,
+                              DType::bf16,
+                              DType::f16,
+                              DType::u8,
+                              DType::boolean};
   return static_cast<int>(std::ranges::find(kOrder, t) - kOrder.begin());
 }
 

@@ -24,8 +24,10 @@ struct Name {
   DType type;
   const char* text;
 };
-constexpr std::array<Name, 6> kNames{{{DType::f32, "F32"},
+constexpr std::array<Name, 8> kNames{{{DType::f32, "F32"},
                                       {DType::f64, "F64"},
+                                      {DType::bf16, "BF16"},
+                                      {DType::f16, "F16"},
                                       {DType::i32, "I32"},
                                       {DType::i64, "I64"},
                                       {DType::u8, "U8"},

@@ -36,7 +36,7 @@ void with_binary(Binary op, F f) {
     case Binary::div:
       break;
   }
-  if constexpr (std::is_floating_point_v<T>) f(Div{});
+  if constexpr (is_float_v<T>) f(Div{});
 }
 
 }  // namespace detail
@@ -52,20 +52,23 @@ template <class S>
 void binary(const S& s, Binary op, const View& a, double b, const View& y) {
   with_dtype(y.dtype, [&]<class T>() {
     detail::with_binary<T>(op, [&](auto f) {
-      map<T, T>(s, detail::WithNumber<decltype(f), T>{f, Convert<T>{}(b)}, y, a);
+      using Number = compute_t<T>;
+      map<T, T>(s, detail::WithNumber<decltype(f), Number>{f, Convert<Number>{}(b)}, y, a);
     });
   });
 }
 
 template <class S>
 void power(const S& s, const View& x, const View& exponent, const View& y) {
-  with_float(y.dtype, [&]<class T>() { map<T, T, T>(s, Power{}, y, x, exponent); });
+  with_any_float(y.dtype, [&]<class T>() { map<T, T, T>(s, Power{}, y, x, exponent); });
 }
 
 template <class S>
 void scaled_add(const S& s, const View& a, const View& b, double alpha, const View& y) {
-  with_dtype(y.dtype,
-             [&]<class T>() { map<T, T, T>(s, ScaledAdd<T>{Convert<T>{}(alpha)}, y, a, b); });
+  with_dtype(y.dtype, [&]<class T>() {
+    using Number = compute_t<T>;
+    map<T, T, T>(s, ScaledAdd<Number>{Convert<Number>{}(alpha)}, y, a, b);
+  });
 }
 
 template <class S>

@@ -95,6 +95,8 @@ void copy(const HostStream& s, const View& x, const View& y) {
   switch (itemsize(x.dtype)) {
     case 1:
       return copy_bits<std::uint8_t>(s, plan, x, y);
+    case 2:
+      return copy_bits<std::uint16_t>(s, plan, x, y);
     case 4:
       return copy_bits<std::uint32_t>(s, plan, x, y);
     default:

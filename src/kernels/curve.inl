@@ -111,16 +111,16 @@ void with_curve(Curve op, double a, double b, F f) {
 
 template <class S>
 void curve(const S& s, Curve op, double a, double b, const View& x, const View& y) {
-  with_float(y.dtype, [&]<class T>() {
-    detail::with_curve<T>(op, a, b, [&](auto f) { map<T, T>(s, f, y, x); });
+  with_any_float(y.dtype, [&]<class T>() {
+    detail::with_curve<compute_t<T>>(op, a, b, [&](auto f) { map<T, T>(s, f, y, x); });
   });
 }
 
 template <class S>
 void curve_grad(
     const S& s, Curve op, double a, double b, const View& dy, const View& x, const View& dx) {
-  with_float(dx.dtype, [&]<class T>() {
-    detail::with_curve<T>(
+  with_any_float(dx.dtype, [&]<class T>() {
+    detail::with_curve<compute_t<T>>(
         op, a, b, [&](auto f) { map<T, T, T>(s, detail::Slope<decltype(f)>{f}, dx, dy, x); });
   });
 }

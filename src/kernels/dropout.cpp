@@ -39,7 +39,7 @@ constexpr std::int64_t kChunk = 256;  // words drawn at once, then used as vecto
 template <class T>
 struct Apply {
   std::uint32_t threshold;  // a word below it drops
-  T scale;
+  compute_t<T> scale;
   T* y;
   const T* x;
   bool* mask;
@@ -49,7 +49,7 @@ struct Apply {
                std::int64_t at_y,
                std::int64_t at_mask) const {
     const bool keep = word >= threshold;
-    y[at_y] = keep ? x[at_x] * scale : T(0);
+    y[at_y] = keep ? store<T>(load(x[at_x]) * scale) : T(0);
     mask[at_mask] = keep;
   }
   // Places [first, first + n) of a dense row.
@@ -99,7 +99,7 @@ void run(const HostStream& s,
           const std::int64_t first = i % chunks * kChunk;
           const std::int64_t n = std::min(kChunk, places - first);
           const Apply<T> apply{threshold,
-                               T(1 / (1 - p)),
+                               static_cast<compute_t<T>>(1 / (1 - p)),
                                y.as<T>() + r * y.strides[row_dim],
                                x.as<const T>() + r * x.strides[row_dim],
                                mask.as<bool>() + r * mask.strides[row_dim]};
@@ -127,7 +127,7 @@ void dropout(const HostStream& s,
              const View& y,
              const View& mask) {
   if (x.numel() == 0) return;
-  with_float(x.dtype, [&]<class T>() { run<T>(s, p, key, row_dim, x, y, mask); });
+  with_any_float(x.dtype, [&]<class T>() { run<T>(s, p, key, row_dim, x, y, mask); });
 }
 
 }  // namespace tandem::kernels

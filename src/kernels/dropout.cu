@@ -16,7 +16,7 @@ struct DropWords {
   std::uint64_t key;
   std::int64_t first_row;
   std::uint32_t threshold;  // a word below it drops
-  T scale;
+  compute_t<T> scale;
   Plan row;  // places of a row, in row-major order: x, y, mask
   std::int64_t blocks;
   std::int64_t x_step, y_step, mask_step;  // between rows
@@ -31,8 +31,8 @@ struct DropWords {
     for (std::int64_t w = 0; w < kWords && block * kWords + w < row.numel; ++w) {
       const detail::Place<3> place(row, block * kWords + w);
       const bool keep = words.v[w] >= threshold;
-      const T value = x[r * x_step + place.at[0]];
-      y[r * y_step + place.at[1]] = keep ? value * scale : T(0);
+      const auto value = load(x[r * x_step + place.at[0]]);
+      y[r * y_step + place.at[1]] = keep ? store<T>(value * scale) : T(0);
       mask[r * mask_step + place.at[2]] = keep;
     }
   }
@@ -52,13 +52,13 @@ void dropout(const CudaStream& s,
              vm = without_dim(mask, row_dim);
   const Plan row = make_row_major_plan({&vx, &vy, &vm});
   const std::int64_t blocks = (row.numel + kWords - 1) / kWords;
-  with_float(x.dtype, [&]<class T>() {
+  with_any_float(x.dtype, [&]<class T>() {
     for_each(s,
              x.shape[row_dim] * blocks,
              DropWords<T>{wide(philox(key.seed, key.forward, key.path_hash), 0),
                           key.first_row,
                           static_cast<std::uint32_t>(p * 0x1p32),
-                          T(1 / (1 - p)),
+                          static_cast<compute_t<T>>(1 / (1 - p)),
                           row,
                           blocks,
                           x.strides[row_dim],

@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <utility>
 
+#include "kernels/element.hpp"
 #include "kernels/for_each.hpp"
 #include "kernels/view.hpp"
 
@@ -76,28 +77,28 @@ void map_row(Op op,
   if (dense) {
 #pragma GCC ivdep
     for (std::int64_t i = 0; i < n; ++i)
-      y[i] = op(x[i]...);
+      y[i] = store<Out>(op(load(x[i])...));
     return;
   }
   if constexpr (sizeof...(In) == 2) {
     const auto both = std::pair<const In*...>(x...);
     if (sy == 1 && sx[0] == 1 && sx[1] == 0) {
-      const auto b = *both.second;
+      const auto b = load(*both.second);
 #pragma GCC ivdep
       for (std::int64_t i = 0; i < n; ++i)
-        y[i] = op(both.first[i], b);
+        y[i] = store<Out>(op(load(both.first[i]), b));
       return;
     }
     if (sy == 1 && sx[0] == 0 && sx[1] == 1) {
-      const auto a = *both.first;
+      const auto a = load(*both.first);
 #pragma GCC ivdep
       for (std::int64_t i = 0; i < n; ++i)
-        y[i] = op(a, both.second[i]);
+        y[i] = store<Out>(op(a, load(both.second[i])));
       return;
     }
   }
   for (std::int64_t i = 0; i < n; ++i)
-    y[i * sy] = op(x[i * sx[I]]...);
+    y[i * sy] = store<Out>(op(load(x[i * sx[I]])...));
 }
 
 template <class Op, class Out, class... In, std::size_t... I>
@@ -129,7 +130,7 @@ void map_plan(const HostStream& s,
 
 }  // namespace detail
 
-/// y = op(x...), element by element. `op` is a functor over values, marked TANDEM_HD.
+/// y = op(x...), element by element. `op` is a functor over numbers (compute_t), marked TANDEM_HD.
 ///
 /// @param x  of y's shape: broadcast them first (broadcast_to). May be `y` itself.
 template <class Out, class... In, class Op, class... Views>

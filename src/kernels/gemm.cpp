@@ -12,6 +12,7 @@
 
 #include "kernels/for_each.hpp"
 #include "kernels/onednn/fast_path.hpp"
+#include "kernels/widened_matmul.hpp"
 
 namespace tandem::kernels {
 namespace {
@@ -190,10 +191,12 @@ template void gemm(
 void matmul(const HostStream& s, const View& a, const View& b, const View& bias, const View& c) {
   if (c.numel() == 0) return;
   if constexpr (has_onednn) {
-    const bool fast = s.path == KernelPath::fastest && c.dtype == DType::f32 &&
+    const bool known = c.dtype == DType::f32 || c.dtype == DType::bf16;
+    const bool fast = s.path == KernelPath::fastest && known &&
                       c.numel() * a.shape[-1] >= kSmallGemm && onednn::matmul(s, a, b, bias, c);
     if (fast) return;
   }
+  if (is_float16(c.dtype)) return widened_matmul(s, a, b, bias, c);
   with_float(c.dtype, [&]<class T>() { native_matmul<T>(s, a, b, bias, c); });
 }
 

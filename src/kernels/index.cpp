@@ -105,6 +105,8 @@ void gather(const HostStream& s, int dim, const View& x, const View& index, cons
   switch (itemsize(x.dtype)) {
     case 1:
       return gather_bits<std::uint8_t>(s, dim, x, index, y);
+    case 2:
+      return gather_bits<std::uint16_t>(s, dim, x, index, y);
     case 4:
       return gather_bits<std::uint32_t>(s, dim, x, index, y);
     default:

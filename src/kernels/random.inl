@@ -10,7 +10,7 @@
 #include <Random123/philox.h>
 
 #include "kernels/copy.inl"
-#include "kernels/for_each.hpp"
+#include "kernels/element.hpp"
 #include "kernels/random.hpp"
 
 namespace tandem::kernels {
@@ -52,6 +52,21 @@ struct Uniform<double> {
       y[i] = static_cast<double>(wide(w, i) >> 11) * 0x1p-53;
   }
 };
+
+/// Of as many bits as T's fraction holds: rounded, a number just below 1 would become 1.
+template <class T>
+struct ShortUniform {
+  static constexpr int kMade = 4;
+  static constexpr int kBits = std::is_same_v<T, BFloat16> ? 8 : 11;
+  TANDEM_HD void operator()(const philox4x32_ctr_t& w, float* y) const {
+    for (int i = 0; i < 4; ++i)
+      y[i] = static_cast<float>(w.v[i] >> (32 - kBits)) / static_cast<float>(1 << kBits);
+  }
+};
+template <>
+struct Uniform<BFloat16> : ShortUniform<BFloat16> {};
+template <>
+struct Uniform<Half> : ShortUniform<Half> {};
 
 template <class T>
 struct Normal;
@@ -120,10 +135,10 @@ struct Draw {
   Make make;
   Place place;
   TANDEM_HD void operator()(std::int64_t i) const {
-    T made[Make::kMade];
+    compute_t<T> made[Make::kMade];
     make(philox(seed, draw, static_cast<std::uint64_t>(i)), made);
     for (std::int64_t k = 0; k < Make::kMade; ++k) {
-      if (i * Make::kMade + k < n) y[place(i * Make::kMade + k)] = made[k];
+      if (i * Make::kMade + k < n) y[place(i * Make::kMade + k)] = store<T>(made[k]);
     }
   }
 };
@@ -150,12 +165,13 @@ void run(const S& s, std::uint64_t seed, std::uint64_t draw, const View& y, Make
 
 template <class S>
 void uniform(const S& s, std::uint64_t seed, std::uint64_t draw, const View& y) {
-  with_float(y.dtype, [&]<class T>() { detail::run<T>(s, seed, draw, y, Uniform<T>{}); });
+  with_any_float(y.dtype, [&]<class T>() { detail::run<T>(s, seed, draw, y, Uniform<T>{}); });
 }
 
 template <class S>
 void normal(const S& s, std::uint64_t seed, std::uint64_t draw, const View& y) {
-  with_float(y.dtype, [&]<class T>() { detail::run<T>(s, seed, draw, y, Normal<T>{}); });
+  with_any_float(y.dtype,
+                 [&]<class T>() { detail::run<T>(s, seed, draw, y, Normal<compute_t<T>>{}); });
 }
 
 template <class S>
@@ -166,7 +182,9 @@ void randint(const S& s,
              std::int64_t high,
              const View& y) {
   const std::uint64_t range = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
-  with_dtype(y.dtype, [&]<class T>() { detail::run<T>(s, seed, draw, y, RandInt<T>{low, range}); });
+  with_dtype(y.dtype, [&]<class T>() {
+    detail::run<T>(s, seed, draw, y, RandInt<compute_t<T>>{low, range});
+  });
 }
 
 }  // namespace tandem::kernels

@@ -46,8 +46,8 @@ void argmax(const HostStream& s, int dim, const View& x, const View& y) {
                        const T* row = x.as<const T>() + at.offset(1);
                        std::int64_t best = 0;
                        for (std::int64_t k = 1; k < n; ++k) {
-                         const T a = row[k * step];
-                         const T b = row[best * step];
+                         const compute_t<T> a = load(row[k * step]);
+                         const compute_t<T> b = load(row[best * step]);
                          if (a > b || (a != a && b == b)) best = k;
                        }
                        y.as<std::int64_t>()[at.offset(0)] = best;

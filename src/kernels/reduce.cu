@@ -18,7 +18,7 @@ struct Ranked {
 /// The first of the largest, a NaN above all.
 template <class T>
 struct ArgMaxLine {
-  using Total = Ranked<T>;
+  using Total = Ranked<compute_t<T>>;
   Plan plan;  // y, x at the start of the line
   std::int64_t step;
   const T* x;
@@ -26,7 +26,7 @@ struct ArgMaxLine {
 
   TANDEM_HD Total total() const { return {T(0), -1}; }
   TANDEM_HD Total at(std::int64_t output, std::int64_t i) const {
-    return {x[detail::Place<2>(plan, output).at[1] + i * step], i};
+    return {load(x[detail::Place<2>(plan, output).at[1] + i * step]), i};
   }
   TANDEM_HD Total join(Total a, Total b) const {
     if (a.index < 0 || b.index < 0) return a.index < 0 ? b : a;

@@ -9,7 +9,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "kernels/for_each.hpp"
+#include "kernels/element.hpp"
 #include "kernels/reduce.hpp"
 
 namespace tandem::kernels {
@@ -18,13 +18,13 @@ namespace tandem::kernels {
 template <class T, class Square = std::false_type>
 struct SumOf {
   using In = T;
-  using Part = std::conditional_t<std::is_floating_point_v<T>, T, std::int64_t>;
-  using Total = std::conditional_t<std::is_floating_point_v<T>, double, std::int64_t>;
+  using Part = std::conditional_t<is_float_v<T>, compute_t<T>, std::int64_t>;
+  using Total = std::conditional_t<is_float_v<T>, double, std::int64_t>;
   double scale = 1;
 
   TANDEM_HD Part part() const { return Part(0); }
   TANDEM_HD Part add(Part a, T x) const {
-    const Part p = static_cast<Part>(x);
+    const Part p = static_cast<Part>(load(x));
     if constexpr (Square::value)
       return a + p * p;
     else
@@ -34,8 +34,8 @@ struct SumOf {
   TANDEM_HD Total join(Total a, Total b) const { return a + b; }
   template <class Out>
   TANDEM_HD Out finish(Total t) const {
-    if constexpr (std::is_floating_point_v<T>)
-      return static_cast<Out>(t * scale);
+    if constexpr (is_float_v<T>)
+      return store<Out>(t * scale);
     else
       return static_cast<Out>(t);
   }
@@ -45,23 +45,25 @@ struct SumOf {
 template <class T, bool kLargest>
 struct Extreme {
   using In = T;
-  using Part = T;
-  using Total = T;
+  using Part = compute_t<T>;
+  using Total = Part;
 
-  TANDEM_HD static T worst() {
-    using Limits = std::numeric_limits<T>;
+  TANDEM_HD static Part worst() {
+    using Limits = std::numeric_limits<Part>;
     if constexpr (Limits::has_infinity)
       return kLargest ? -Limits::infinity() : Limits::infinity();
     else
       return kLargest ? Limits::lowest() : Limits::max();
   }
-  TANDEM_HD T part() const { return worst(); }
-  TANDEM_HD T add(T a, T x) const { return (kLargest ? a > x : a < x) || a != a ? a : x; }
-  TANDEM_HD T total() const { return worst(); }
-  TANDEM_HD T join(T a, T b) const { return add(a, b); }
+  TANDEM_HD Part part() const { return worst(); }
+  TANDEM_HD Part add(Part a, T x) const { return join(a, load(x)); }
+  TANDEM_HD Total total() const { return worst(); }
+  TANDEM_HD Total join(Total a, Total b) const {
+    return (kLargest ? a > b : a < b) || a != a ? a : b;
+  }
   template <class Out>
-  TANDEM_HD Out finish(T t) const {
-    return static_cast<Out>(t);
+  TANDEM_HD Out finish(Total t) const {
+    return store<Out>(t);
   }
 };
 
@@ -77,10 +79,10 @@ namespace detail {
 template <class T, class Square, class S>
 void typed_sum(const S& s, double scale, const View& x, const View& y) {
   const SumOf<T, Square> op{scale};
-  if constexpr (std::is_same_v<T, float>) {
+  if constexpr (is_float_v<T> && !std::is_same_v<T, double>) {
     if (y.dtype == DType::f64) return reduce<double>(s, op, x, y);
   }
-  reduce<typename SumOf<T>::Part>(s, op, x, y);
+  reduce<std::conditional_t<is_float_v<T>, T, std::int64_t>>(s, op, x, y);
 }
 
 }  // namespace detail
@@ -90,7 +92,7 @@ template <class S>
 void sum(const S& s, Term term, double scale, const View& x, const View& y) {
   with_dtype(x.dtype, [&]<class T>() {
     if (term == Term::value) return detail::typed_sum<T, std::false_type>(s, scale, x, y);
-    if constexpr (std::is_floating_point_v<T>) detail::typed_sum<T, std::true_type>(s, scale, x, y);
+    if constexpr (is_float_v<T>) detail::typed_sum<T, std::true_type>(s, scale, x, y);
   });
 }
 

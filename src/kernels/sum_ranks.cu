@@ -32,17 +32,17 @@ template <class T, class F>
 struct SumElement {
   F f;
   Ends ends;
-  T divisor;  // 1: none
+  compute_t<T> divisor;  // 1: none
   std::int64_t begin;
 
   TANDEM_HD void operator()(std::int64_t i) const {
     i += begin;
-    T value = source(0)[i];
+    compute_t<T> value = load(source(0)[i]);
     for (int r = 1; r < ends.source_count; ++r)
-      value = f(value, source(r)[i]);
-    if constexpr (std::is_floating_point_v<T>) value /= divisor;
+      value = f(value, load(source(r)[i]));
+    if constexpr (is_float_v<T>) value /= divisor;
     for (int r = 0; r < ends.target_count; ++r)
-      static_cast<T*>(ends.targets[r])[i] = value;
+      static_cast<T*>(ends.targets[r])[i] = store<T>(value);
   }
 
  private:
@@ -60,18 +60,19 @@ void sum_ranks(const CudaStream& s,
                std::int64_t end) {
   const Ends ends(sources, targets);
   with_dtype(dtype, [&]<class T>() {
-    const auto run = [&](auto f, T divisor) {
+    using Number = compute_t<T>;
+    const auto run = [&](auto f, Number divisor) {
       for_each(s, end - begin, SumElement<T, decltype(f)>{f, ends, divisor, begin});
     };
     switch (reduction) {
       case Reduction::sum:
-        return run(Sum<T>{}, T(1));
+        return run(Sum<Number>{}, Number(1));
       case Reduction::avg:
-        return run(Sum<T>{}, static_cast<T>(sources.size()));
+        return run(Sum<Number>{}, static_cast<Number>(sources.size()));
       case Reduction::min:
-        return run(Min<T>{}, T(1));
+        return run(Min<Number>{}, Number(1));
       case Reduction::max:
-        return run(Max<T>{}, T(1));
+        return run(Max<Number>{}, Number(1));
     }
   });
 }

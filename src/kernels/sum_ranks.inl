@@ -6,7 +6,7 @@
 
 #include <type_traits>
 
-#include "kernels/for_each.hpp"
+#include "kernels/element.hpp"
 
 namespace tandem::kernels {
 

@@ -76,23 +76,26 @@ void unary(const S& s, Unary op, const View& x, const View& y) {
     else
       return detail::any_unary<T>(s, op, x, y);
   });
-  if (!done) with_float(x.dtype, [&]<class T>() { detail::float_unary<T>(s, op, x, y); });
+  if (!done) with_any_float(x.dtype, [&]<class T>() { detail::float_unary<T>(s, op, x, y); });
 }
 
 template <class S>
 void power(const S& s, double exponent, const View& x, const View& y) {
-  with_float(x.dtype, [&]<class T>() { map<T, T>(s, Pow<T>{static_cast<T>(exponent)}, y, x); });
+  with_any_float(x.dtype, [&]<class T>() {
+    using Number = compute_t<T>;
+    map<T, T>(s, Pow<Number>{static_cast<Number>(exponent)}, y, x);
+  });
 }
 
 template <class S>
 void is_finite(const S& s, const View& x, const View& y) {
-  with_float(x.dtype, [&]<class T>() { map<bool, T>(s, IsFinite{}, y, x); });
+  with_any_float(x.dtype, [&]<class T>() { map<bool, T>(s, IsFinite{}, y, x); });
 }
 
 template <class S>
 void activation_grad(
     const S& s, ActivationGrad op, const View& dy, const View& kept, const View& dx) {
-  with_float(dx.dtype, [&]<class T>() {
+  with_any_float(dx.dtype, [&]<class T>() {
     switch (op) {
       case ActivationGrad::relu:
         return map<T, T, T>(s, ReluGrad{}, dx, dy, kept);

@@ -125,7 +125,8 @@ Tensor mul(const Tensor& a, const Tensor& b) {
 }
 
 Tensor div(const Tensor& a, const Tensor& b) {
-  const DType t = promote(promote(a.dtype(), b.dtype()), DType::f32);
+  const DType both = promote(a.dtype(), b.dtype());
+  const DType t = is_float(both) ? both : DType::f32;
   if (promoted(a, b, t)) return div(a.to(t), b.to(t));
   return record(
       "div",

@@ -105,6 +105,8 @@ Tensor from_host(std::span<const T> values, const Shape& shape, Device device) {
 
 template Tensor from_host(std::span<const float>, const Shape&, Device);
 template Tensor from_host(std::span<const double>, const Shape&, Device);
+template Tensor from_host(std::span<const BFloat16>, const Shape&, Device);
+template Tensor from_host(std::span<const Half>, const Shape&, Device);
 template Tensor from_host(std::span<const std::int32_t>, const Shape&, Device);
 template Tensor from_host(std::span<const std::int64_t>, const Shape&, Device);
 template Tensor from_host(std::span<const std::uint8_t>, const Shape&, Device);

@@ -89,6 +89,8 @@ std::vector<T> Tensor::to_host() const {
 
 template std::vector<float> Tensor::to_host() const;
 template std::vector<double> Tensor::to_host() const;
+template std::vector<BFloat16> Tensor::to_host() const;
+template std::vector<Half> Tensor::to_host() const;
 template std::vector<std::int32_t> Tensor::to_host() const;
 template std::vector<std::int64_t> Tensor::to_host() const;
 template std::vector<std::uint8_t> Tensor::to_host() const;

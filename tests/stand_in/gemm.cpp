@@ -11,27 +11,55 @@
 
 namespace tandem::kernels {
 
+namespace {
+
+template <class T>
+void multiply(GemmSize size,
+              Operand<T> a,
+              Operand<T> b,
+              compute_t<T> beta,
+              T* c,
+              std::int64_t ldc,
+              const T* bias) {
+  if constexpr (std::is_same_v<T, compute_t<T>>) {
+    for (std::int64_t r = 0; bias != nullptr && r < size.m; ++r)
+      std::copy_n(bias, size.n, c + r * ldc);
+    gemm_serial<T>(size, a, b, bias == nullptr ? beta : T(1), c, ldc);
+  } else {
+    for (std::int64_t r = 0; r < size.m; ++r) {
+      for (std::int64_t j = 0; j < size.n; ++j) {
+        T& y = c[r * ldc + j];
+        float sum = beta == 0 ? 0.0F : beta * y;
+        if (bias != nullptr) sum = bias[j];
+        for (std::int64_t k = 0; k < size.k; ++k)
+          sum += *a.at(r, k).data * *b.at(k, j).data;
+        y = T(sum);
+      }
+    }
+  }
+}
+
+}  // namespace
+
 template <class T>
 void gemm(const CudaStream& s,
           GemmSize size,
           Operand<T> a,
           Operand<T> b,
-          T beta,
+          compute_t<T> beta,
           T* c,
           std::int64_t ldc,
           const T* bias,
           GemmBatch batch) {
   stand_in::launch(s.native, [=] {
     for (std::int64_t i = 0; i < batch.count; ++i) {
-      T* const out = c + i * batch.c;
-      for (std::int64_t r = 0; bias != nullptr && r < size.m; ++r)
-        std::copy_n(bias, size.n, out + r * ldc);
-      gemm_serial<T>(size,
-                     {a.data + i * batch.a, a.layout},
-                     {b.data + i * batch.b, b.layout},
-                     bias == nullptr ? beta : T(1),
-                     out,
-                     ldc);
+      multiply(size,
+               Operand<T>{a.data + i * batch.a, a.layout},
+               Operand<T>{b.data + i * batch.b, b.layout},
+               beta,
+               c + i * batch.c,
+               ldc,
+               bias);
     }
   });
 }
@@ -53,6 +81,24 @@ template void gemm(const CudaStream&,
                    double*,
                    std::int64_t,
                    const double*,
+                   GemmBatch);
+template void gemm(const CudaStream&,
+                   GemmSize,
+                   Operand<BFloat16>,
+                   Operand<BFloat16>,
+                   float,
+                   BFloat16*,
+                   std::int64_t,
+                   const BFloat16*,
+                   GemmBatch);
+template void gemm(const CudaStream&,
+                   GemmSize,
+                   Operand<Half>,
+                   Operand<Half>,
+                   float,
+                   Half*,
+                   std::int64_t,
+                   const Half*,
                    GemmBatch);
 
 }  // namespace tandem::kernels

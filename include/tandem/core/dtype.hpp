@@ -9,23 +9,32 @@
 #include <type_traits>
 
 #include "tandem/core/check.hpp"
+#include "tandem/core/float16.hpp"
 
 namespace tandem {
 
 /// Element types of a tensor.
-enum class DType : std::uint8_t { f32, f64, i32, i64, u8, boolean };
+enum class DType : std::uint8_t { f32, f64, bf16, f16, i32, i64, u8, boolean };
 
 /// Bytes of one element.
 std::size_t itemsize(DType t) noexcept;
-/// "f32", "f64", "i32", "i64", "u8", "bool".
+/// "f32", "f64", "bf16", "f16", "i32", "i64", "u8", "bool".
 const char* name(DType t) noexcept;
 /// @throws InvalidArgument  `text` is none of the names above.
 DType parse_dtype(std::string_view text);
 constexpr bool is_float(DType t) noexcept {
-  return t == DType::f32 || t == DType::f64;
+  return t <= DType::f16;
 }
-/// The type that holds both without loss of kind: bool < u8 < i32 < i64 < f32 < f64 (PyTorch's
-/// lattice).
+/// Storage for floats that are computed in f32: bf16 and f16.
+constexpr bool is_float16(DType t) noexcept {
+  return t == DType::bf16 || t == DType::f16;
+}
+/// The type in which elements of `t` are computed: f32 for bf16 and f16, else `t`.
+constexpr DType compute_dtype(DType t) noexcept {
+  return is_float16(t) ? DType::f32 : t;
+}
+/// The type that holds both without loss of kind: bool < u8 < i32 < i64 < bf16, f16 < f32 < f64;
+/// bf16 with f16 is f32 (PyTorch's lattice).
 DType promote(DType a, DType b) noexcept;
 std::ostream& operator<<(std::ostream& s, DType t);
 
@@ -35,6 +44,10 @@ template <>
 inline constexpr bool is_element<float> = true;
 template <>
 inline constexpr bool is_element<double> = true;
+template <>
+inline constexpr bool is_element<BFloat16> = true;
+template <>
+inline constexpr bool is_element<Half> = true;
 template <>
 inline constexpr bool is_element<std::int32_t> = true;
 template <>
@@ -54,6 +67,10 @@ constexpr DType dtype_of() noexcept {
     return DType::f32;
   else if constexpr (std::is_same_v<T, double>)
     return DType::f64;
+  else if constexpr (std::is_same_v<T, BFloat16>)
+    return DType::bf16;
+  else if constexpr (std::is_same_v<T, Half>)
+    return DType::f16;
   else if constexpr (std::is_same_v<T, std::int32_t>)
     return DType::i32;
   else if constexpr (std::is_same_v<T, std::int64_t>)
@@ -64,6 +81,15 @@ constexpr DType dtype_of() noexcept {
     return DType::boolean;
 }
 
+/// Floats of any width; std::is_floating_point does not know those of 16 bits.
+template <class T>
+inline constexpr bool is_float_v =
+    std::is_floating_point_v<T> || std::is_same_v<T, BFloat16> || std::is_same_v<T, Half>;
+
+/// The C++ type in which elements of type T are computed: float for the 16-bit ones, else T.
+template <class T>
+using compute_t = std::conditional_t<is_float_v<T> && sizeof(T) == 2, float, T>;
+
 /// Calls `f.template operator()<T>()` with the C++ type of `t`.
 template <class F>
 decltype(auto) with_dtype(DType t, F&& f) {
@@ -72,6 +98,10 @@ decltype(auto) with_dtype(DType t, F&& f) {
       return f.template operator()<float>();
     case DType::f64:
       return f.template operator()<double>();
+    case DType::bf16:
+      return f.template operator()<BFloat16>();
+    case DType::f16:
+      return f.template operator()<Half>();
     case DType::i32:
       return f.template operator()<std::int32_t>();
     case DType::i64:
@@ -86,6 +116,23 @@ decltype(auto) with_dtype(DType t, F&& f) {
 
 /// As with_dtype, for float types only.
 template <class F>
+decltype(auto) with_any_float(DType t, F&& f) {
+  switch (t) {
+    case DType::f32:
+      return f.template operator()<float>();
+    case DType::f64:
+      return f.template operator()<double>();
+    case DType::bf16:
+      return f.template operator()<BFloat16>();
+    case DType::f16:
+      return f.template operator()<Half>();
+    default:
+      throw InvalidArgument(detail::concat("needs a float tensor, got ", name(t)));
+  }
+}
+
+/// As with_dtype, for f32 and f64 only.
+template <class F>
 decltype(auto) with_float(DType t, F&& f) {
   switch (t) {
     case DType::f32:
@@ -93,7 +140,9 @@ decltype(auto) with_float(DType t, F&& f) {
     case DType::f64:
       return f.template operator()<double>();
     default:
-      throw InvalidArgument(detail::concat("needs a float tensor (f32 or f64), got ", name(t)));
+      throw InvalidArgument(detail::concat("needs a tensor of f32 or f64, got ",
+                                           name(t),
+                                           is_float(t) ? "; convert it with .to(DType::f32)" : ""));
   }
 }
 

@@ -45,6 +45,7 @@ constexpr std::size_t kMostWorkspace = std::size_t{32} << 20;
 /// What descriptors and the choice of an algorithm depend on.
 struct Problem {
   cudaDataType_t type;
+  cudaDataType_t scale_type;  // of alpha and beta
   cublasComputeType_t compute;
   GemmSize size;
   MatrixLayout a, b;
@@ -122,7 +123,7 @@ class LtPlan {
  public:
   LtPlan(cublasLtHandle_t handle, const Problem& p) {
     cublasLtMatmulDesc_t d = nullptr;
-    TANDEM_CUDA(cublasLtMatmulDescCreate(&d, p.compute, p.type));
+    TANDEM_CUDA(cublasLtMatmulDescCreate(&d, p.compute, p.scale_type));
     descriptor_.reset(d);
     set(CUBLASLT_MATMUL_DESC_TRANSA, by_rows(p.b) ? CUBLAS_OP_N : CUBLAS_OP_T);
     set(CUBLASLT_MATMUL_DESC_TRANSB, by_rows(p.a) ? CUBLAS_OP_N : CUBLAS_OP_T);
@@ -143,12 +144,12 @@ class LtPlan {
            const CudaStream& s,
            const T* a,
            const T* b,
-           T beta,
+           compute_t<T> beta,
            T* c,
            const T* bias,
            void* workspace) {
     if (bias != nullptr) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
-    const T alpha = T(1);
+    const compute_t<T> alpha = 1;
     TANDEM_CUDA(cublasLtMatmul(handle,
                                descriptor_.get(),
                                &alpha,
@@ -231,9 +232,18 @@ class LtScope {
 };
 
 template <class T>
+constexpr cudaDataType_t data_type() {
+  if constexpr (std::is_same_v<T, double>) return CUDA_R_64F;
+  if constexpr (std::is_same_v<T, BFloat16>) return CUDA_R_16BF;
+  if constexpr (std::is_same_v<T, Half>) return CUDA_R_16F;
+  return CUDA_R_32F;
+}
+
+template <class T>
 cublasComputeType_t compute_type(MatmulPrecision precision) {
   if constexpr (std::is_same_v<T, double>) return CUBLAS_COMPUTE_64F;
-  return precision == MatmulPrecision::high ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+  const bool tf32 = std::is_same_v<T, float> && precision == MatmulPrecision::high;
+  return tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
 }
 
 /// Alignment in bytes, up to what algorithms look at.
@@ -249,13 +259,14 @@ void gemm(const CudaStream& s,
           GemmSize size,
           Operand<T> a,
           Operand<T> b,
-          T beta,
+          compute_t<T> beta,
           T* c,
           std::int64_t ldc,
           const T* bias,
           GemmBatch batch) {
   if (size.m == 0 || size.n == 0 || batch.count == 0) return;
-  const Problem problem{std::is_same_v<T, float> ? CUDA_R_32F : CUDA_R_64F,
+  const Problem problem{data_type<T>(),
+                        data_type<compute_t<T>>(),
                         compute_type<T>(s.precision),
                         size,
                         a.layout,
@@ -263,7 +274,7 @@ void gemm(const CudaStream& s,
                         ldc,
                         batch,
                         bias != nullptr,
-                        beta != T(0),
+                        beta != 0,
                         alignment(a.data),
                         alignment(b.data),
                         alignment(c)};
@@ -295,6 +306,24 @@ template void gemm(const CudaStream&,
                    double*,
                    std::int64_t,
                    const double*,
+                   GemmBatch);
+template void gemm(const CudaStream&,
+                   GemmSize,
+                   Operand<BFloat16>,
+                   Operand<BFloat16>,
+                   float,
+                   BFloat16*,
+                   std::int64_t,
+                   const BFloat16*,
+                   GemmBatch);
+template void gemm(const CudaStream&,
+                   GemmSize,
+                   Operand<Half>,
+                   Operand<Half>,
+                   float,
+                   Half*,
+                   std::int64_t,
+                   const Half*,
                    GemmBatch);
 
 }  // namespace tandem::kernels

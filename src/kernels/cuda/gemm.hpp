@@ -19,8 +19,8 @@ struct GemmBatch {
   std::int64_t c = 0;
 };
 
-/// c = a @ b + bias + beta * c, of each matrix of a batch. f32 is f32, but for the precision that
-/// `s` asks for.
+/// c = a @ b + bias + beta * c, of each matrix of a batch. Types of 16 bits are summed in f32. f32
+/// is f32, but for the precision that `s` asks for.
 ///
 /// @param c     row-major, step `ldc` between rows.
 /// @param bias  (n), added to each row; null: none. Then beta is zero.
@@ -29,7 +29,7 @@ void gemm(const CudaStream& s,
           GemmSize size,
           Operand<T> a,
           Operand<T> b,
-          T beta,
+          compute_t<T> beta,
           T* c,
           std::int64_t ldc,
           const T* bias = nullptr,

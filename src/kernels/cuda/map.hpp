@@ -57,7 +57,7 @@ struct MapElement {
   template <std::size_t... I>
   TANDEM_HD void run(std::int64_t i, std::index_sequence<I...>) const {
     const Place<1 + sizeof...(In)> place(plan, i);
-    y[place.at[0]] = op(static_cast<const In*>(x[I])[place.at[I + 1]]...);
+    y[place.at[0]] = store<Out>(op(load(static_cast<const In*>(x[I])[place.at[I + 1]])...));
   }
 };
 
@@ -81,7 +81,7 @@ inline Plan make_row_major_plan(std::initializer_list<const View*> operands) {
   return plan;
 }
 
-/// y = op(x...), element by element. `op` is a functor over values, marked TANDEM_HD.
+/// y = op(x...), element by element. `op` is a functor over numbers (compute_t), marked TANDEM_HD.
 ///
 /// @param x  of y's shape: broadcast them first (broadcast_to). May be `y` itself.
 template <class Out, class... In, class Op, class... Views>

@@ -40,7 +40,7 @@ void typed_matmul(
             size,
             {a.as<T>() + at.offset(1), la},
             {b.as<T>() + at.offset(2), lb},
-            T(0),
+            0,
             c.as<T>() + at.offset(0),
             ldc,
             bias.as<T>(),
@@ -52,7 +52,7 @@ void typed_matmul(
 
 void matmul(const CudaStream& s, const View& a, const View& b, const View& bias, const View& c) {
   if (c.numel() == 0) return;
-  with_float(c.dtype, [&]<class T>() { typed_matmul<T>(s, a, b, bias, c); });
+  with_any_float(c.dtype, [&]<class T>() { typed_matmul<T>(s, a, b, bias, c); });
 }
 
 }  // namespace tandem::kernels

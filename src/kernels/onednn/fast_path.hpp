@@ -7,9 +7,9 @@
 #include "kernels/conv.hpp"
 #include "kernels/view.hpp"
 
-// oneDNN behind the kernels of the same names: f32 only. Each returns false, with nothing done,
-// where oneDNN has no fast implementation for the sizes. Compiled only where has_onednn: name these
-// inside `if constexpr (has_onednn)`.
+// oneDNN behind the kernels of the same names: f32, and matmul in bf16 too. Each returns false,
+// with nothing done, where oneDNN has no fast implementation for the sizes or the CPU. Compiled
+// only where has_onednn: name these inside `if constexpr (has_onednn)`.
 namespace tandem::kernels::onednn {
 
 bool matmul(const HostStream& s, const View& a, const View& b, const View& bias, const View& c);

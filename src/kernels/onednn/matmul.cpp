@@ -11,7 +11,10 @@ namespace tandem::kernels::onednn {
 namespace {
 
 using Desc = dnnl::memory::desc;
-constexpr auto kFloat = dnnl::memory::data_type::f32;
+
+dnnl::memory::data_type type_of(const View& x) {
+  return x.dtype == DType::bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+}
 
 /// A batch of matrices as one matrix by batch index: oneDNN knows no broadcast by stride zero.
 struct Stack {
@@ -41,15 +44,15 @@ Desc desc_of(const View& x, const Stack& stack, bool batched) {
       rows == 1 ? cols * (cols == 1 ? 1 : x.strides[-1]) : x.strides[-2];
   const std::int64_t col_stride =
       cols == 1 ? (rows == 1 || x.strides[-2] != 1 ? 1 : rows) : x.strides[-1];
-  if (!batched) return Desc({rows, cols}, kFloat, dnnl::memory::dims{row_stride, col_stride});
+  if (!batched) return Desc({rows, cols}, type_of(x), dnnl::memory::dims{row_stride, col_stride});
   const std::int64_t count = stack.step == 0 ? 1 : stack.count;
   const std::int64_t step = count == 1 ? rows * cols : stack.step;
-  return Desc({count, rows, cols}, kFloat, dnnl::memory::dims{step, row_stride, col_stride});
+  return Desc({count, rows, cols}, type_of(x), dnnl::memory::dims{step, row_stride, col_stride});
 }
 
-Desc bias_desc(std::int64_t n, bool batched) {
-  return batched ? Desc({1, 1, n}, kFloat, dnnl::memory::format_tag::abc)
-                 : Desc({1, n}, kFloat, dnnl::memory::format_tag::ab);
+Desc bias_desc(const View& bias, std::int64_t n, bool batched) {
+  return batched ? Desc({1, 1, n}, type_of(bias), dnnl::memory::format_tag::abc)
+                 : Desc({1, n}, type_of(bias), dnnl::memory::format_tag::ab);
 }
 
 std::unique_ptr<Prepared> prepare(
@@ -77,6 +80,7 @@ bool matmul(const HostStream& s, const View& a, const View& b, const View& bias,
   key.add({0,
            s.threads,
            biased,
+           static_cast<std::int64_t>(c.dtype),
            sc->count,
            m,
            n,
@@ -91,7 +95,7 @@ bool matmul(const HostStream& s, const View& a, const View& b, const View& bias,
            sc->step});
   Session session(s);
   Prepared* primitive = session.find(key, [&](const dnnl::engine& engine) {
-    const Desc row = bias_desc(n, batched);
+    const Desc row = bias_desc(bias, n, batched);
     return prepare(engine,
                    desc_of(a, *sa, batched),
                    desc_of(b, *sb, batched),

@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+namespace tandem {
+
+/// bfloat16: the upper half of an IEEE 754 binary32, 8 bits of exponent and 7 of fraction.
+///
+/// For storage: arithmetic is done in float, to which it converts exactly. From float it rounds to
+/// the nearest, ties to even; a NaN stays one.
+struct BFloat16 {
+  std::uint16_t bits = 0;
+
+  BFloat16() = default;
+  constexpr explicit BFloat16(float x) : bits(rounded(std::bit_cast<std::uint32_t>(x))) {}
+  constexpr operator float() const {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+  }
+  static constexpr BFloat16 from_bits(std::uint16_t bits) {
+    BFloat16 x;
+    x.bits = bits;
+    return x;
+  }
+
+ private:
+  static constexpr std::uint16_t rounded(std::uint32_t x) {
+    const std::uint32_t upper = x >> 16;
+    const std::uint32_t nearest = (x + 0x7fffU + (upper & 1U)) >> 16;
+    const bool nan = (x & 0x7fffffffU) > 0x7f800000U;
+    return static_cast<std::uint16_t>(nan ? upper | 0x40U : nearest);
+  }
+};
+
+/// IEEE 754 binary16: 5 bits of exponent and 10 of fraction; the largest number is 65504.
+///
+/// For storage, as BFloat16. From float it rounds to the nearest, ties to even; what is above 65504
+/// by more than half a step becomes infinite.
+struct Half {
+  std::uint16_t bits = 0;
+
+  Half() = default;
+  constexpr explicit Half(float x) : bits(rounded(std::bit_cast<std::uint32_t>(x))) {}
+  constexpr operator float() const { return widened(bits); }
+  static constexpr Half from_bits(std::uint16_t bits) {
+    Half x;
+    x.bits = bits;
+    return x;
+  }
+
+ private:
+  // Exponents: 127 is float's zero, 15 is ours, so that both differ by 112 where both are normal.
+  static constexpr std::uint32_t kShift = 112U << 23;
+
+  static constexpr std::uint16_t rounded(std::uint32_t x) {
+    const std::uint32_t sign = x >> 16 & 0x8000U, size = x & 0x7fffffffU;
+    std::uint32_t y = 0;
+    if (size > 0x7f800000U) {
+      y = 0x7e00U;  // a NaN
+    } else if (size >= 0x47800000U) {
+      y = 0x7c00U;  // from 65536 on
+    } else if (size < 0x38800000U) {
+      // Below the least normal number: an addition rounds to multiples of 2^-24.
+      y = std::bit_cast<std::uint32_t>(std::bit_cast<float>(size) + 0.5F) - 0x3f000000U;
+    } else {
+      y = (size - kShift + 0xfffU + (size >> 13 & 1U)) >> 13;
+    }
+    return static_cast<std::uint16_t>(sign | y);
+  }
+
+  static constexpr float widened(std::uint16_t x) {
+    const std::uint32_t sign = (x & 0x8000U) << 16, size = (x & 0x7fffU) << 13;
+    const std::uint32_t exponent = size & 0x0f800000U;
+    if (exponent == 0) {  // a multiple of 2^-24
+      const float y = static_cast<float>(size >> 13) * 0x1p-24F;
+      return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(y));
+    }
+    const std::uint32_t y = size + (exponent == 0x0f800000U ? 2 * kShift : kShift);
+    return std::bit_cast<float>(sign | y);
+  }
+};
+
+}  // namespace tandem
