@@ -53,6 +53,7 @@
 #include "tandem/nn/transformer.hpp"
 #include "tandem/ops/activation.hpp"
 #include "tandem/ops/attention.hpp"
+#include "tandem/ops/autocast.hpp"
 #include "tandem/ops/conv.hpp"
 #include "tandem/ops/elementwise.hpp"
 #include "tandem/ops/embedding.hpp"

@@ -12,6 +12,7 @@
 #include "tandem/tensor/factories.hpp"
 
 #include "kernels/gemm.hpp"
+#include "ops/autocast.hpp"
 #include "tensor/view_of.hpp"
 
 namespace tandem {
@@ -133,7 +134,8 @@ Tensor linear_rows(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 
 }  // namespace
 
-Tensor matmul(const Tensor& a, const Tensor& b) {
+Tensor matmul(const Tensor& x, const Tensor& y) {
+  const Tensor a = as_factor(x), b = as_factor(y);
   check_operands("matmul", a, b);
   TANDEM_CHECK(a.ndim() >= 1 && b.ndim() >= 1,
                "matmul: needs at least one dimension each, got ",
@@ -162,7 +164,8 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   return matmul_batch(expand_batch(a, batch), expand_batch(b, batch));
 }
 
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+Tensor linear(const Tensor& input, const Tensor& weights, const Tensor& biases) {
+  const Tensor x = as_factor(input), weight = as_factor(weights), bias = as_factor(biases);
   check_operands("linear", x, weight);
   TANDEM_CHECK(weight.ndim() == 2, "linear: weight needs (out, in), got ", weight.describe());
   TANDEM_CHECK(x.ndim() >= 1 && x.size(-1) == weight.size(1),

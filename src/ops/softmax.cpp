@@ -10,6 +10,7 @@
 #include "tandem/runtime/dispatch.hpp"
 #include "tandem/tensor/access.hpp"
 
+#include "ops/autocast.hpp"
 #include "ops/output.hpp"
 #include "tensor/view_of.hpp"
 
@@ -44,6 +45,7 @@ OutputFormula fused(const char* name, SoftmaxForm form, int dim) {
 }  // namespace
 
 Tensor softmax(const Tensor& input, int dim) {
+  if (is_float16(input.dtype())) return narrowed(softmax(widened(input), dim), input.dtype());
   const Tensor x = as_float(input);
   const int d = normalize_dim(dim, x.ndim(), "softmax");
   return record(
@@ -57,6 +59,7 @@ Tensor softmax(const Tensor& input, int dim) {
 }
 
 Tensor log_softmax(const Tensor& input, int dim) {
+  if (is_float16(input.dtype())) return narrowed(log_softmax(widened(input), dim), input.dtype());
   const Tensor x = as_float(input);
   const int d = normalize_dim(dim, x.ndim(), "log_softmax");
   return record(

@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
 
+#include "tandem/core/dtype.hpp"
 #include "tandem/runtime/memory.hpp"
 #include "tandem/runtime/stream.hpp"
 
@@ -65,6 +67,7 @@ struct Context {
   RowRange rows;
   int threads = 1;  ///< of a host device: its share of the cores
   KernelPath path = KernelPath::fastest;
+  std::optional<DType> autocast;  ///< type of 16 bits for products (ops/autocast.hpp); none: off
   std::shared_ptr<const std::string> module_path;  ///< "net.conv1"; null outside modules
   std::shared_ptr<ForwardFrame> frame;             ///< null outside a top-level forward
   std::shared_ptr<RowGroup> row_group;             ///< null outside a data-parallel call

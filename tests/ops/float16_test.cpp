@@ -1,0 +1,177 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Types of 16 bits: each op computes in f32 and rounds once, so its result is that of f32, rounded.
+
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tandem/autograd/autograd.hpp"
+#include "tandem/ops/activation.hpp"
+#include "tandem/ops/autocast.hpp"
+#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/index.hpp"
+#include "tandem/ops/linalg.hpp"
+#include "tandem/ops/reduce.hpp"
+#include "tandem/runtime/context.hpp"
+#include "tandem/tensor/factories.hpp"
+
+#include "ops/compare.hpp"
+#include "thrown_text.hpp"
+
+namespace tandem {
+namespace {
+
+using testing::near;
+using testing::thrown_text;
+
+/// Half a step of the type at 1.
+double half_step(DType t) {
+  return t == DType::bf16 ? 0x1p-8 : 0x1p-11;
+}
+
+/// Normal numbers that the type holds.
+Tensor numbers(const Shape& shape, DType t) {
+  return randn(shape).to(t);
+}
+
+class Float16OpTest : public ::testing::TestWithParam<DType> {};
+INSTANTIATE_TEST_SUITE_P(Types,
+                         Float16OpTest,
+                         ::testing::Values(DType::bf16, DType::f16),
+                         [](const auto& type) { return std::string(name(type.param)); });
+
+struct Case {
+  const char* name;
+  std::function<Tensor(const Tensor&, const Tensor&)> op;
+};
+
+const std::vector<Case>& elementwise_cases() {
+  static const std::vector<Case> kCases{
+      {"add", [](const Tensor& a, const Tensor& b) { return a + b; }},
+      {"sub", [](const Tensor& a, const Tensor& b) { return a - b; }},
+      {"mul", [](const Tensor& a, const Tensor& b) { return a * b; }},
+      {"div", [](const Tensor& a, const Tensor& b) { return a / b; }},
+      {"number", [](const Tensor& a, const Tensor&) { return a * 0.1 + 3; }},
+      {"maximum", [](const Tensor& a, const Tensor& b) { return maximum(a, b); }},
+      {"exp", [](const Tensor& a, const Tensor&) { return exp(a); }},
+      {"gelu", [](const Tensor& a, const Tensor&) { return gelu(a); }},
+      {"pow", [](const Tensor& a, const Tensor&) { return pow(abs(a), 1.5); }},
+      {"where", [](const Tensor& a, const Tensor& b) { return where(lt(a, b), a, b); }},
+      {"amax", [](const Tensor& a, const Tensor&) { return amax(a, {1}); }},
+      {"softmax", [](const Tensor& a, const Tensor&) { return softmax(a, 1); }},
+  };
+  return kCases;
+}
+
+TEST_P(Float16OpTest, ElementwiseIsF32Rounded) {
+  const DType t = GetParam();
+  for (const Shape& shape : {Shape{37, 65}, Shape{1, 65}}) {
+    const Tensor a = numbers({37, 65}, t), b = numbers(shape, t);
+    for (const Case& c : elementwise_cases()) {
+      const Tensor y = c.op(a, b);
+      EXPECT_EQ(y.dtype(), t) << c.name;
+      const Tensor wide = c.op(a.to(DType::f32), b.to(DType::f32));
+      // Two roundings where the case has two ops.
+      EXPECT_TRUE(near(y, wide.to(t), 4 * half_step(t))) << c.name;
+      if (std::string(c.name) != "number" && std::string(c.name) != "pow") {
+        EXPECT_EQ(y.to_doubles(), wide.to(t).to_doubles()) << c.name;
+      }
+    }
+  }
+}
+
+TEST_P(Float16OpTest, GradientsComeInTheTypeOfTheInput) {
+  const Tensor x = numbers({5, 7}, GetParam()).requires_grad_();
+  sum(gelu(x) * x).backward();
+  ASSERT_EQ(x.grad().dtype(), GetParam());
+  const Tensor wide = x.detach().to(DType::f32).requires_grad_();
+  sum(gelu(wide) * wide).backward();
+  EXPECT_TRUE(near(x.grad().to_doubles(), wide.grad().to_doubles(), 8 * half_step(GetParam())));
+}
+
+TEST_P(Float16OpTest, SumsAddUpInF32) {
+  // In the type itself a sum of ones would end at 256 or 2048, where a step is 2.
+  const Tensor x = ones({4096, 3}, {.dtype = GetParam()});
+  EXPECT_EQ(sum(x, {0}).to_doubles(), (std::vector<double>{4096, 4096, 4096}));
+  EXPECT_EQ(mean(x).item(), 1);
+}
+
+TEST_P(Float16OpTest, ProductsAddUpInF32) {
+  const DType t = GetParam();
+  for (const auto path : {KernelPath::native, KernelPath::fastest}) {
+    const ContextScope scope([path](Context& c) { c.path = path; });
+    const Tensor a = numbers({3, 70, 300}, t), b = numbers({300, 90}, t), bias = numbers({90}, t);
+    const Tensor exact = matmul(a.to(DType::f64), b.to(DType::f64));
+    EXPECT_TRUE(near(matmul(a, b), exact, half_step(t)));
+    const Tensor same = numbers({3, 300, 1}, t).expand({3, 300, 90});  // strides of zero
+    EXPECT_TRUE(near(matmul(a, same), matmul(a.to(DType::f64), same.to(DType::f64)), half_step(t)));
+    EXPECT_TRUE(near(linear(a, b.t(), bias), exact + bias.to(DType::f64), half_step(t)));
+    EXPECT_EQ(matmul(a, b).dtype(), t);
+  }
+}
+
+TEST_P(Float16OpTest, CopiesGathersAndSumsOfRowsKeepTheType) {
+  const DType t = GetParam();
+  const Tensor x = numbers({6, 40}, t);
+  EXPECT_EQ(x.t().contiguous().t().to_doubles(), x.to_doubles());
+  const Tensor rows = tensor<std::int64_t>({4, 0, 4});
+  const Tensor picked = index_select(x, 0, rows);
+  EXPECT_EQ(picked.dtype(), t);
+  EXPECT_EQ(picked.select(0, 2).to_doubles(), x.select(0, 4).to_doubles());
+  EXPECT_EQ(cat({x, x}, 0).to_doubles().size(), 480U);
+  for (const DType other : {DType::f64, DType::i32, DType::u8, DType::boolean, DType::bf16}) {
+    const Tensor small = arange(0, 200, 1, {.dtype = other});
+    EXPECT_EQ(small.to(t).to(other).to_doubles(), small.to_doubles()) << other;
+  }
+}
+
+TEST_P(Float16OpTest, UniformNumbersStayBelowOne) {
+  const Tensor x = rand({20000}, {.dtype = GetParam()});
+  EXPECT_LT(amax(x).item(), 1);
+  EXPECT_GE(amin(x).item(), 0);
+  EXPECT_NEAR(mean(x.to(DType::f64)).item(), 0.5, 0.01);
+}
+
+TEST_P(Float16OpTest, DropoutScalesWhatItKeeps) {
+  const Tensor y = dropout(ones({64, 64}, {.dtype = GetParam()}), 0.5);
+  EXPECT_EQ(y.dtype(), GetParam());
+  for (const double v : y.to_doubles())
+    EXPECT_TRUE(v == 0 || v == 2) << v;
+}
+
+TEST(Float16PrintTest, NumbersOf16BitsPrintAsFloats) {
+  EXPECT_EQ(tensor({1.0F, 0.5F}).to(DType::bf16).to_string(), "[ 1., 0.5]");
+}
+
+TEST(AutocastTest, ProductsAreNarrowAndSoftmaxIsWide) {
+  const Tensor x = randn({4, 8}), w = randn({3, 8}).requires_grad_();
+  const Autocast mixed(DType::bf16);
+  const Tensor y = linear(x, w, {});
+  EXPECT_EQ(y.dtype(), DType::bf16);
+  EXPECT_EQ(softmax(y, 1).dtype(), DType::f32);
+  EXPECT_EQ((y + x.narrow(1, 0, 3)).dtype(), DType::f32) << "the lattice joins bf16 and f32";
+  sum(softmax(y, 1) * softmax(y, 1)).backward();
+  EXPECT_EQ(w.grad().dtype(), DType::f32) << "the master weight's";
+}
+
+TEST(AutocastTest, F64StaysAndAnInnerScopeTurnsItOff) {
+  const Autocast mixed(DType::f16);
+  const Tensor x = randn({2, 2}, {.dtype = DType::f64});
+  EXPECT_EQ(matmul(x, x).dtype(), DType::f64);
+  EXPECT_EQ(matmul(randn({2, 2}), randn({2, 2})).dtype(), DType::f16);
+  const Autocast off(DType::f32);
+  EXPECT_EQ(matmul(randn({2, 2}), randn({2, 2})).dtype(), DType::f32);
+}
+
+TEST(AutocastTest, OtherTypesAreRefused) {
+  EXPECT_EQ(thrown_text<InvalidArgument>([] { const Autocast wrong(DType::f64); }),
+            "Autocast: f64 is none of bf16, f16 and f32 (off)");
+}
+
+}  // namespace
+}  // namespace tandem
