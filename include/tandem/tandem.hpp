@@ -69,6 +69,7 @@
 #include "tandem/optim/arena.hpp"
 #include "tandem/optim/arena_layout.hpp"
 #include "tandem/optim/clip.hpp"
+#include "tandem/optim/grad_scaler.hpp"
 #include "tandem/optim/lamb.hpp"
 #include "tandem/optim/lr_scheduler.hpp"
 #include "tandem/optim/moving_average.hpp"

@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "tandem/optim/optimizer.hpp"
+#include "tandem/tensor/tensor.hpp"
+
+namespace tandem::optim {
+
+/// PyTorch's names and defaults.
+struct GradScalerOptions {
+  double init_scale = 65536;
+  double growth_factor = 2;
+  double backoff_factor = 0.5;
+  std::int64_t growth_interval = 2000;  ///< steps without overflow before the scale grows
+};
+
+/// Scales the loss, so that gradients of f16 do not vanish below 6e-8, and leaves out the steps in
+/// which they overflow. bf16 needs none: it has the exponents of f32.
+///
+///     scaler.scale(loss).backward();
+///     scaler.step(optimizer);   // unscales; skips the update where a gradient is not finite
+///     scaler.update();
+///
+/// With DataParallel return `{scaler.scale(sum), weight}` from the loss function, and let the
+/// scaler make the step. Used by one thread at a time.
+class GradScaler {
+ public:
+  /// @throws InvalidArgument  a factor or the scale is out of range.
+  explicit GradScaler(const GradScalerOptions& options = {});
+
+  /// loss * get_scale(), on the tape.
+  Tensor scale(const Tensor& loss) const;
+  /// Divides the gradients of the optimizer's parameters by the scale: before clipping, say. Costs
+  /// a pass over them and a read of the device.
+  /// @throws InvalidArgument  they have been unscaled since the last update().
+  void unscale_(Optimizer& optimizer);
+  /// unscale_, unless done, then the optimizer's step if all gradients are finite.
+  /// @return  whether the step was made. @throws what Optimizer::step throws.
+  [[nodiscard]] bool step(Optimizer& optimizer, StepOptions options = {});
+  /// Adapts the scale, at the end of each step. @throws InvalidArgument  nothing was unscaled.
+  void update();
+
+  double get_scale() const noexcept { return scale_; }
+  /// For a checkpoint: the scale, and the steps since it last changed.
+  struct State {
+    double scale = 0;
+    std::int64_t growth_tracker = 0;
+    friend bool operator==(const State&, const State&) = default;
+  };
+  State state() const noexcept { return {scale_, growth_tracker_}; }
+  void load_state(const State& state) noexcept;
+
+ private:
+  enum class Found : std::uint8_t { nothing_yet, finite, nonfinite };
+
+  GradScalerOptions options_;
+  double scale_;
+  std::int64_t growth_tracker_ = 0;
+  Found found_ = Found::nothing_yet;
+};
+
+}  // namespace tandem::optim

@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/optim/grad_scaler.hpp"
+
+#include "tandem/autograd/autograd.hpp"
+#include "tandem/core/check.hpp"
+#include "tandem/ops/elementwise.hpp"
+
+#include "optim/gradients.hpp"
+
+namespace tandem::optim {
+
+GradScaler::GradScaler(const GradScalerOptions& options)
+    : options_(options), scale_(options.init_scale) {
+  TANDEM_CHECK(options.init_scale > 0,
+               "GradScaler: init_scale is ",
+               options.init_scale,
+               "; it must be above 0");
+  TANDEM_CHECK(options.growth_factor > 1,
+               "GradScaler: growth_factor is ",
+               options.growth_factor,
+               "; it must be above 1");
+  TANDEM_CHECK(options.backoff_factor > 0 && options.backoff_factor < 1,
+               "GradScaler: backoff_factor is ",
+               options.backoff_factor,
+               "; it must be between 0 and 1");
+  TANDEM_CHECK(options.growth_interval > 0,
+               "GradScaler: growth_interval is ",
+               options.growth_interval,
+               "; it must be above 0");
+}
+
+Tensor GradScaler::scale(const Tensor& loss) const {
+  return loss * scale_;
+}
+
+void GradScaler::unscale_(Optimizer& optimizer) {
+  TANDEM_CHECK(found_ == Found::nothing_yet,
+               "GradScaler: the gradients have been unscaled already; call update() at the end of "
+               "each step, and unscale_ or step once before it");
+  std::vector<Tensor> params;
+  for (const ParamGroup& group : optimizer.param_groups()) {
+    for (const NamedParameter& p : group.params())
+      params.push_back(p.tensor);
+  }
+  const autograd::NoGrad off;
+  std::vector<Tensor> grads = gradient_runs(params);
+  for (Tensor& x : grads)
+    x.mul_(1 / scale_);
+  found_ = has_nonfinite(grads) ? Found::nonfinite : Found::finite;
+}
+
+bool GradScaler::step(Optimizer& optimizer, StepOptions options) {
+  if (found_ == Found::nothing_yet) unscale_(optimizer);
+  if (found_ == Found::nonfinite) return false;
+  optimizer.step(options);
+  return true;
+}
+
+void GradScaler::update() {
+  TANDEM_CHECK(found_ != Found::nothing_yet,
+               "GradScaler: update() without step() or unscale_() before it");
+  if (found_ == Found::nonfinite) {
+    scale_ *= options_.backoff_factor;
+    growth_tracker_ = 0;
+  } else if (++growth_tracker_ == options_.growth_interval) {
+    scale_ *= options_.growth_factor;
+    growth_tracker_ = 0;
+  }
+  found_ = Found::nothing_yet;
+}
+
+void GradScaler::load_state(const State& state) noexcept {
+  scale_ = state.scale;
+  growth_tracker_ = state.growth_tracker;
+  found_ = Found::nothing_yet;
+}
+
+}  // namespace tandem::optim
