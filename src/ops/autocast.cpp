@@ -24,7 +24,7 @@ Tensor as_factor(const Tensor& x) {
 }
 
 Tensor widened(const Tensor& x) {
-  return is_float16(x.dtype()) ? x.to(DType::f32) : x;
+  return x.defined() && is_float16(x.dtype()) ? x.to(DType::f32) : x;
 }
 
 Tensor narrowed(const Tensor& y, DType dtype) {

@@ -9,7 +9,7 @@ namespace tandem {
 
 /// An operand of a product: `x` in the type that the policy has for it.
 Tensor as_factor(const Tensor& x);
-/// A float operand of an op that computes in f32 at least: bf16 and f16 are widened.
+/// An operand of an op that computes in f32 at least: bf16 and f16 are widened.
 Tensor widened(const Tensor& x);
 /// The result of such an op on an operand of `dtype`: of this type, or wide where the policy says
 /// so.

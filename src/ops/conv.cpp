@@ -12,6 +12,7 @@
 #include "tandem/tensor/factories.hpp"
 
 #include "kernels/conv.hpp"
+#include "ops/autocast.hpp"
 #include "ops/memory_format.hpp"
 #include "tensor/view_of.hpp"
 
@@ -205,8 +206,16 @@ struct Kept {
 
 }  // namespace
 
-Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, Conv2dOptions options) {
+Tensor conv2d(const Tensor& input,
+              const Tensor& weights,
+              const Tensor& biases,
+              Conv2dOptions options) {
+  const Tensor x = as_factor(input), weight = as_factor(weights), bias = as_factor(biases);
   check_dtypes("conv2d", x, weight);
+  if (is_float16(x.dtype())) {
+    const Autocast off(DType::f32);
+    return conv2d(widened(x), widened(weight), widened(bias), options).to(x.dtype());
+  }
   const ConvSize size = conv_size("conv2d", x.shape(), weight.shape(), options);
   if (bias.defined()) {
     check_dtypes("conv2d", x, bias);

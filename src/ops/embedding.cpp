@@ -12,6 +12,7 @@
 
 #include "kernels/embedding.hpp"
 #include "kernels/index.hpp"
+#include "ops/autocast.hpp"
 #include "ops/check_index.hpp"
 #include "tensor/view_of.hpp"
 
@@ -81,6 +82,8 @@ Tensor embedding(const Tensor& index,
   TANDEM_CHECK(weight.ndim() == 2 && is_float(weight.dtype()),
                "embedding: weight needs floats (vocabulary, width), got ",
                weight.describe());
+  if (is_float16(weight.dtype()))
+    return narrowed(embedding(index, widened(weight), padding_idx), weight.dtype());
   const std::int64_t padding = padding_entry(padding_idx, weight.size(0));
   const Tensor at = index.to(DType::i64);
   check_index("embedding", "index", at, weight.size(0));

@@ -10,6 +10,7 @@
 #include "tandem/tensor/factories.hpp"
 
 #include "kernels/row_norm.hpp"
+#include "ops/autocast.hpp"
 #include "tensor/view_of.hpp"
 
 namespace tandem {
@@ -151,6 +152,10 @@ Tensor layer_norm(const Tensor& x,
                   const Tensor& bias,
                   double eps) {
   TANDEM_CHECK(is_float(x.dtype()), "layer_norm: needs a float tensor, got ", x.describe());
+  if (is_float16(x.dtype())) {
+    return narrowed(layer_norm(widened(x), normalized_shape, widened(weight), widened(bias), eps),
+                    x.dtype());
+  }
   const int dims = normalized_shape.size(), first = x.ndim() - dims;
   bool fits = dims > 0 && first >= 0 && numel(normalized_shape) > 0;
   std::int64_t rows = 1;
@@ -180,6 +185,10 @@ Tensor group_norm(const Tensor& x,
   TANDEM_CHECK(is_float(x.dtype()) && x.ndim() >= 2,
                "group_norm: needs a float tensor (N, C) or (N, C, ...), got ",
                x.describe());
+  if (is_float16(x.dtype())) {
+    return narrowed(group_norm(widened(x), num_groups, widened(weight), widened(bias), eps),
+                    x.dtype());
+  }
   TANDEM_CHECK(num_groups > 0 && x.size(1) > 0 && x.size(1) % num_groups == 0,
                "group_norm: the ",
                x.size(1),

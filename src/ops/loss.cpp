@@ -14,6 +14,7 @@
 #include "tandem/tensor/factories.hpp"
 
 #include "kernels/softmax.hpp"
+#include "ops/autocast.hpp"
 #include "ops/check_index.hpp"
 #include "ops/output.hpp"
 #include "ops/reduce_loss.hpp"
@@ -142,9 +143,10 @@ Tensor spread_losses(const Tensor& logits, const Targets& targets) {
   return masked_fill(-sum(logs, {1}), ignored, 0);
 }
 
-LossPerLabel smoothed_loss_per_label(const Tensor& logits,
+LossPerLabel smoothed_loss_per_label(const Tensor& scores,
                                      const Tensor& labels,
                                      const CrossEntropyOptions& options) {
+  const Tensor logits = widened(scores);
   const double share = options.label_smoothing;
   TANDEM_CHECK(share >= 0 && share <= 1,
                "cross_entropy: label_smoothing is ",
@@ -159,7 +161,8 @@ LossPerLabel smoothed_loss_per_label(const Tensor& logits,
   return all;
 }
 
-LossPerLabel picked_losses(const Tensor& logs, const Tensor& labels, const NllOptions& options) {
+LossPerLabel picked_losses(const Tensor& input, const Tensor& labels, const NllOptions& options) {
+  const Tensor logs = widened(input);
   const Targets targets =
       targets_of("nll_loss", logs, labels, options.class_weight, options.ignore_index);
   const Tensor ignored = eq(targets.index, static_cast<double>(targets.ignored));

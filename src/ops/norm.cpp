@@ -16,6 +16,7 @@
 #include "tandem/tensor/factories.hpp"
 
 #include "kernels/batch_norm.hpp"
+#include "ops/autocast.hpp"
 #include "ops/memory_format.hpp"
 #include "tensor/view_of.hpp"
 
@@ -249,6 +250,12 @@ BatchNormResult batch_norm(const Tensor& x_,
                            double eps,
                            BatchNormSync sync,
                            NormActivation activation) {
+  if (is_float16(x_.dtype())) {
+    BatchNormResult result =
+        batch_norm(widened(x_), widened(weight), widened(bias), eps, sync, activation);
+    result.y = narrowed(result.y, x_.dtype());
+    return result;
+  }
   check_input("batch_norm", x_, weight, bias);
   const Tensor x = dense(x_);
   const auto group = group_of(sync);
@@ -292,6 +299,16 @@ Tensor batch_norm_eval(const Tensor& x,
                        const Tensor& bias,
                        double eps,
                        NormActivation activation) {
+  if (is_float16(x.dtype())) {
+    return narrowed(batch_norm_eval(widened(x),
+                                    widened(running_mean),
+                                    widened(running_var),
+                                    widened(weight),
+                                    widened(bias),
+                                    eps,
+                                    activation),
+                    x.dtype());
+  }
   check_input("batch_norm_eval", x, weight, bias);
   TANDEM_CHECK(running_mean.defined() && running_var.defined(),
                "batch_norm_eval: needs running_mean and running_var");

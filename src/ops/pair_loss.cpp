@@ -10,6 +10,7 @@
 #include "tandem/ops/reduce.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "ops/autocast.hpp"
 #include "ops/output.hpp"
 #include "ops/reduce_loss.hpp"
 #include "ops/run_curve.hpp"
@@ -26,7 +27,7 @@ void check_shapes(const char* op, const Tensor& a, const Tensor& b) {
 
 Tensor difference(const char* op, const Tensor& a, const Tensor& b) {
   check_shapes(op, a, b);
-  return as_float(a - b);
+  return as_float(widened(a) - widened(b));
 }
 
 Tensor squared_errors(const Tensor& a, const Tensor& b) {
@@ -50,6 +51,7 @@ Tensor binary_entropies(const Tensor& logits, const Tensor& target, const BceOpt
   check_shapes("bce_with_logits", logits, target);
   TANDEM_CHECK(
       is_float(logits.dtype()), "bce_with_logits: needs float logits, got ", logits.describe());
+  if (is_float16(logits.dtype())) return binary_entropies(widened(logits), target, options);
   const Tensor t = target.to(logits.dtype());
   Tensor yes = logsigmoid(logits);
   if (options.pos_weight.defined())
@@ -77,6 +79,8 @@ Tensor divergences(const Tensor& input, const Tensor& target, KlTarget form) {
                input.describe(),
                " and ",
                target.describe());
+  if (is_float16(input.dtype()) || is_float16(target.dtype()))
+    return divergences(widened(input), widened(target), form);
   if (form == KlTarget::log_probabilities) return exp(target) * (target - input);
   const Tensor logs = log(masked_fill(target, le(target, 0.0), 1));  // 0 log 0 is 0
   return target * (logs - input);

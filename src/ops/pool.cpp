@@ -14,6 +14,7 @@
 #include "tandem/tensor/factories.hpp"
 
 #include "kernels/pool.hpp"
+#include "ops/autocast.hpp"
 #include "ops/memory_format.hpp"
 #include "tensor/view_of.hpp"
 
@@ -226,6 +227,10 @@ Tensor average(const Tensor& x, const PoolPtr& pool) {
 /// Maximum and i32 index.
 std::pair<Tensor, Tensor> max_pool(const Tensor& x_, Pair kernel, const Pool2dOptions& options) {
   check_input("max_pool2d", x_);
+  if (is_float16(x_.dtype())) {
+    auto [y, index] = max_pool(widened(x_), kernel, options);
+    return {y.to(x_.dtype()), std::move(index)};
+  }
   Pool pool = make_pool(x_,
                         sliding("max_pool2d", x_, 0, kernel, options, PadCount::exclude),
                         sliding("max_pool2d", x_, 1, kernel, options, PadCount::exclude));
@@ -259,6 +264,7 @@ std::pair<Tensor, Tensor> max_pool2d_with_indices(const Tensor& x,
 
 Tensor avg_pool2d(const Tensor& x, Pair kernel, Pool2dOptions options, PadCount count) {
   check_input("avg_pool2d", x);
+  if (is_float16(x.dtype())) return avg_pool2d(widened(x), kernel, options, count).to(x.dtype());
   return average(
       x,
       std::make_shared<const Pool>(make_pool(x,
@@ -268,6 +274,7 @@ Tensor avg_pool2d(const Tensor& x, Pair kernel, Pool2dOptions options, PadCount 
 
 Tensor adaptive_avg_pool2d(const Tensor& x, Pair output) {
   check_input("adaptive_avg_pool2d", x);
+  if (is_float16(x.dtype())) return adaptive_avg_pool2d(widened(x), output).to(x.dtype());
   return average(
       x,
       std::make_shared<const Pool>(make_pool(x, adaptive(x, 0, output), adaptive(x, 1, output))));

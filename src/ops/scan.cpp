@@ -9,6 +9,7 @@
 #include "tandem/runtime/dispatch.hpp"
 #include "tandem/tensor/access.hpp"
 
+#include "ops/autocast.hpp"
 #include "ops/output.hpp"
 #include "tensor/view_of.hpp"
 
@@ -33,6 +34,7 @@ Tensor running_sum(ScanFrom from, const Tensor& x, int dim) {
 }  // namespace
 
 Tensor cumsum(const Tensor& x, int dim) {
+  if (is_float16(x.dtype())) return narrowed(cumsum(widened(x), dim), x.dtype());
   const int d = normalize_dim(dim, x.ndim(), "cumsum");
   return running_sum(ScanFrom::first, is_float(x.dtype()) ? x : x.to(DType::i64), d);
 }

@@ -12,10 +12,15 @@
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/ops/activation.hpp"
+#include "tandem/ops/attention.hpp"
 #include "tandem/ops/autocast.hpp"
+#include "tandem/ops/conv.hpp"
 #include "tandem/ops/elementwise.hpp"
 #include "tandem/ops/index.hpp"
 #include "tandem/ops/linalg.hpp"
+#include "tandem/ops/loss.hpp"
+#include "tandem/ops/norm.hpp"
+#include "tandem/ops/pool.hpp"
 #include "tandem/ops/reduce.hpp"
 #include "tandem/runtime/context.hpp"
 #include "tandem/tensor/factories.hpp"
@@ -142,6 +147,58 @@ TEST_P(Float16OpTest, DropoutScalesWhatItKeeps) {
   EXPECT_EQ(y.dtype(), GetParam());
   for (const double v : y.to_doubles())
     EXPECT_TRUE(v == 0 || v == 2) << v;
+}
+
+struct WideCase {
+  const char* name;
+  std::function<Tensor(const Tensor&)> op;  // of (2, 4, 6, 6)
+};
+
+TEST_P(Float16OpTest, OpsWithoutAKernelOf16BitsGoThroughF32) {
+  const DType t = GetParam();
+  const Tensor weight = numbers({5, 4, 3, 3}, t), ones_of = ones({4}, {.dtype = t}),
+               none = zeros({4}, {.dtype = t});
+  const std::vector<WideCase> cases{
+      {"conv2d", [&](const Tensor& x) { return conv2d(x, weight.to(x.dtype()), {}); }},
+      {"max_pool2d",
+       [](const Tensor& x) {
+         return max_pool2d(x, {2, 2});
+       }},
+      {"avg_pool2d",
+       [](const Tensor& x) {
+         return avg_pool2d(x, {2, 2});
+       }},
+      {"adaptive_avg_pool2d",
+       [](const Tensor& x) {
+         return adaptive_avg_pool2d(x, {1, 1});
+       }},
+      {"batch_norm", [](const Tensor& x) { return batch_norm(x, {}, {}, 1e-5).y; }},
+      {"batch_norm_eval",
+       [&](const Tensor& x) {
+         return batch_norm_eval(x, none.to(x.dtype()), ones_of.to(x.dtype()), {}, {}, 1e-5);
+       }},
+      {"layer_norm", [](const Tensor& x) { return layer_norm(x, {6}); }},
+      {"group_norm", [](const Tensor& x) { return group_norm(x, 2); }},
+      {"attention", [](const Tensor& x) { return scaled_dot_product_attention(x, x, x); }},
+      {"cumsum", [](const Tensor& x) { return cumsum(x, 1); }},
+  };
+  const Tensor x = numbers({2, 4, 6, 6}, t);
+  for (const WideCase& c : cases) {
+    const Tensor y = c.op(x), wide = c.op(x.to(DType::f32));
+    EXPECT_EQ(y.dtype(), t) << c.name;
+    EXPECT_EQ(y.to_doubles(), wide.to(t).to_doubles()) << c.name;
+  }
+}
+
+TEST_P(Float16OpTest, LossesComeInF32) {
+  const Tensor logits = numbers({6, 5}, GetParam()), wide = logits.to(DType::f32);
+  const Tensor labels = tensor<std::int64_t>({0, 1, 2, 3, 4, 0});
+  const Tensor loss = cross_entropy(logits, labels);
+  EXPECT_EQ(loss.dtype(), DType::f32);
+  EXPECT_EQ(loss.item(), cross_entropy(wide, labels).item());
+  EXPECT_EQ(mse_loss(logits, logits * 0).item(), mse_loss(wide, wide * 0).item());
+  const Tensor target = zeros({6, 5});
+  EXPECT_EQ(bce_with_logits(logits, target).item(), bce_with_logits(wide, target).item());
 }
 
 TEST(Float16PrintTest, NumbersOf16BitsPrintAsFloats) {
