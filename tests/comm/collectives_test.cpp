@@ -54,8 +54,12 @@ Values serial_reduction(ReduceOp op, int ranks, std::int64_t n, DType dtype) {
     }
   }
   for (double& v : result) {
-    if (op != ReduceOp::avg) continue;
-    v = dtype == DType::f32 ? static_cast<float>(v) / static_cast<float>(ranks) : v / ranks;
+    if (op == ReduceOp::avg && dtype == DType::f64)
+      v /= ranks;
+    else if (op == ReduceOp::avg)
+      v = static_cast<float>(v) / static_cast<float>(ranks);
+    if (dtype == DType::bf16) v = BFloat16(static_cast<float>(v));  // summed in f32, rounded once
+    if (dtype == DType::f16) v = Half(static_cast<float>(v));
   }
   return result;
 }
@@ -84,8 +88,14 @@ class CollectivesTest : public ::testing::TestWithParam<std::tuple<int, std::int
 
   template <class F>
   void for_each_dtype(F f) {
-    for (const DType t :
-         {DType::f32, DType::f64, DType::i32, DType::i64, DType::u8, DType::boolean}) {
+    for (const DType t : {DType::f32,
+                          DType::f64,
+                          DType::bf16,
+                          DType::f16,
+                          DType::i32,
+                          DType::i64,
+                          DType::u8,
+                          DType::boolean}) {
       dtype = t;
       f();
     }

@@ -53,8 +53,14 @@ std::string any_text() {
 }
 
 RC_GTEST_PROP(SafetensorsProperty, WhatIsWrittenIsReadBack, ()) {
-  const std::vector<DType> types{
-      DType::f32, DType::f64, DType::i32, DType::i64, DType::u8, DType::boolean};
+  const std::vector<DType> types{DType::f32,
+                                 DType::f64,
+                                 DType::bf16,
+                                 DType::f16,
+                                 DType::i32,
+                                 DType::i64,
+                                 DType::u8,
+                                 DType::boolean};
   std::map<std::string, Held> tensors;
   for (int n = *rc::gen::inRange(0, 6); n > 0; --n)
     tensors[any_text()] = any_tensor(types, 0);

@@ -124,8 +124,8 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"unknown_field", with_tensor(kGood + R"(,"x":1)", 2), "'x' is none of"},
         Fault{"missing_field", with_tensor(R"("dtype":"U8","shape":[2])", 2), "needs each of"},
         Fault{"unknown_dtype",
-              with_tensor(R"("dtype":"F16","shape":[1],"data_offsets":[0,2])", 2),
-              "dtype 'F16' is none of"},
+              with_tensor(R"("dtype":"I16","shape":[1],"data_offsets":[0,2])", 2),
+              "dtype 'I16' is none of"},
         Fault{"dtype_number",
               with_tensor(R"("dtype":1,"shape":[2],"data_offsets":[0,2])", 2),
               "a number may not"},
@@ -205,11 +205,11 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(SafetensorsOffsetTest, PointsAtTheFault) {
   const TempDir dir;
-  const std::string content = with_tensor(R"("dtype":"F16","shape":[1],"data_offsets":[0,2])", 2);
+  const std::string content = with_tensor(R"("dtype":"I16","shape":[1],"data_offsets":[0,2])", 2);
   put(dir.file("x"), content);
   const FileError e = file_error([&] { SafetensorsFile{dir.file("x")}; });
   EXPECT_EQ(e.offset(),
-            static_cast<std::int64_t>(content.find("F16\"") + 3));  // where the bad word ends
+            static_cast<std::int64_t>(content.find("I16\"") + 3));  // where the bad word ends
 }
 
 TEST(SafetensorsOffsetTest, AnyOrderOfFieldsAndNamesIsFine) {

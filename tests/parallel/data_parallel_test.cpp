@@ -9,6 +9,7 @@
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/nn/replicate.hpp"
+#include "tandem/ops/autocast.hpp"
 #include "tandem/ops/elementwise.hpp"
 #include "tandem/ops/reduce.hpp"
 #include "tandem/optim/sgd.hpp"
@@ -270,6 +271,31 @@ TEST(DataParallelTest, ASecondBackwardWithoutARetainedGraphIsRefused) {
   const Values gradients = gradients_of(net);
   EXPECT_THAT(thrown_text<Error>([&] { sum(y).backward(); }), HasSubstr("pass retain_graph"));
   EXPECT_EQ(gradients_of(net), gradients);
+}
+
+TEST(DataParallelTest, AutocastReachesTheReplicas) {
+  const auto train = [](int count) {
+    manual_seed(3);
+    Mlp net(DType::f32);
+    optim::SGD sgd(net.named_parameters(), {.lr = 0.1});
+    DataParallel dp(net, {.devices = devices(count)});
+    const Autocast mixed(DType::bf16);
+    const std::vector<Tensor> batch{randn({12, 3, 2, 2}), randint(0, 5, {12})};
+    dp.step(
+        batch,
+        [](Mlp& m, const std::vector<Tensor>& part) {
+          const Tensor y = m(part[0]);
+          EXPECT_EQ(y.dtype(), DType::bf16);
+          return cross_entropy_sum(y, part[1]);
+        },
+        &sgd);
+    EXPECT_EQ(net.hidden.weight.dtype(), DType::f32);
+    return net.hidden.weight.to_doubles();
+  };
+  const std::vector<double> one = train(1), three = train(3);
+  ASSERT_EQ(one.size(), three.size());
+  for (std::size_t i = 0; i < one.size(); ++i)
+    EXPECT_NEAR(three[i], one[i], 1e-3) << i;  // a step of 0.1 times gradients of 8 bits
 }
 
 TEST(DataParallelTest, ModuleChangesAfterWrappingAreNoticed) {
