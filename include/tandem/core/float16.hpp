@@ -51,7 +51,7 @@ struct Half {
   }
 
  private:
-  // Exponents: 127 is float's zero, 15 is ours, so that both differ by 112 where both are normal.
+  // Exponents: 127 is float's zero, 15 is ours.
   static constexpr std::uint32_t kShift = 112U << 23;
 
   static constexpr std::uint16_t rounded(std::uint32_t x) {
@@ -72,13 +72,10 @@ struct Half {
 
   static constexpr float widened(std::uint16_t x) {
     const std::uint32_t sign = (x & 0x8000U) << 16, size = (x & 0x7fffU) << 13;
-    const std::uint32_t exponent = size & 0x0f800000U;
-    if (exponent == 0) {  // a multiple of 2^-24
-      const float y = static_cast<float>(size >> 13) * 0x1p-24F;
-      return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(y));
-    }
-    const std::uint32_t y = size + (exponent == 0x0f800000U ? 2 * kShift : kShift);
-    return std::bit_cast<float>(sign | y);
+    // Seen as a float it is too small by 2^112, below the least normal number too.
+    const auto y = std::bit_cast<std::uint32_t>(std::bit_cast<float>(size) * 0x1p112F);
+    const bool finite = size < 0x0f800000U;
+    return std::bit_cast<float>(sign | (finite ? y : size | 0x7f800000U));
   }
 };
 
