@@ -12,9 +12,10 @@
 
 namespace tandem::kernels {
 
-/// e^x, for sums of exponentials: zero below -87, and from 87 on what it is there.
+/// e^x, for sums of exponentials; never infinite.
 ///
-/// f32: within two units of the last place. @source Moshier, Cephes, expf.
+/// f32: zero below -87, from 87 on what it is there, within two units of the last place. @source
+/// Moshier, Cephes, expf.
 TANDEM_HD inline float bounded_exp(float x) {
   constexpr float kMost = 87.0F;
   constexpr float kRound = 12582912.0F;  // 1.5 * 2^23: adding it leaves an integer
@@ -33,7 +34,8 @@ TANDEM_HD inline float bounded_exp(float x) {
   return x < -kMost ? 0.0F : y * power;
 }
 TANDEM_HD inline double bounded_exp(double x) {
-  return std::exp(x);
+  constexpr double kMost = 700;
+  return std::exp(x > kMost ? kMost : x);
 }
 
 }  // namespace tandem::kernels

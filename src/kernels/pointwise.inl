@@ -210,10 +210,16 @@ struct Gelu {
     return T(0.5) * x * (T(1) + fast_erf(x * T(kInvSqrt2)));
   }
 };
+/// exp(-2u), where gelu's share of x is (1 + tanh(u)) / 2 = 1 / (1 + exp(-2u)), u = sqrt(2 / pi) (x
+/// + 0.044715 x^3).
+template <class T>
+TANDEM_HD T gelu_tanh_power(T x) {
+  return bounded_exp(T(-2 * kSqrt2OverPi) * (x + T(kGeluCubic) * x * x * x));
+}
 struct GeluTanh {
   template <class T>
   TANDEM_HD T operator()(T x) const {
-    return T(0.5) * x * (T(1) + std::tanh(T(kSqrt2OverPi) * (x + T(kGeluCubic) * x * x * x)));
+    return x / (T(1) + gelu_tanh_power(x));
   }
 };
 
@@ -246,9 +252,9 @@ struct GeluGrad {
 struct GeluTanhGrad {
   template <class T>
   TANDEM_HD T operator()(T dy, T x) const {
-    const T t = std::tanh(T(kSqrt2OverPi) * (x + T(kGeluCubic) * x * x * x));
-    const T slope = T(kSqrt2OverPi) * (T(1) + T(3 * kGeluCubic) * x * x);
-    return dy * T(0.5) * (T(1) + t + x * (T(1) - t * t) * slope);
+    const T power = gelu_tanh_power(x), share = T(1) / (T(1) + power);
+    const T slope = T(2 * kSqrt2OverPi) * (T(1) + T(3 * kGeluCubic) * x * x);
+    return dy * (share + x * (power * share * share) * slope);
   }
 };
 
