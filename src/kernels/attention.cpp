@@ -14,26 +14,6 @@
 namespace tandem::kernels {
 namespace {
 
-template <class T>
-T lane_max(std::int64_t n, const T* x) {
-  constexpr auto kStep = static_cast<std::int64_t>(kSums);
-  std::array<T, kSums> most;
-  most.fill(-std::numeric_limits<T>::infinity());
-  std::int64_t i = 0;
-  for (; i + kStep <= n; i += kStep) {
-    for (std::size_t j = 0; j < kSums; ++j) {
-      const T v = x[i + static_cast<std::int64_t>(j)];
-      most[j] = v > most[j] || v != v ? v : most[j];
-    }
-  }
-  T all = most[0];
-  for (std::size_t j = 1; j < kSums; ++j)
-    all = most[j] > all || most[j] != most[j] ? most[j] : all;
-  for (; i < n; ++i)
-    all = x[i] > all || x[i] != x[i] ? x[i] : all;
-  return all;
-}
-
 /// The softmax of the rows of one block of queries, so far.
 template <class T>
 struct Online {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <utility>
 
 // Sums of a dense run on the host, many side by side: the loops run as vectors, and round less than
@@ -56,6 +57,27 @@ std::pair<A, A> lane_sums(std::int64_t n, F f) {
     second[j] += v.second;
   }
   return {join_sums(first), join_sums(second)};
+}
+
+/// The largest of x[0, n), a NaN where there is one; minus infinity of nothing.
+template <class T>
+T lane_max(std::int64_t n, const T* x) {
+  constexpr auto kStep = static_cast<std::int64_t>(kSums);
+  std::array<T, kSums> most;
+  most.fill(-std::numeric_limits<T>::infinity());
+  std::int64_t i = 0;
+  for (; i + kStep <= n; i += kStep) {
+    for (std::size_t j = 0; j < kSums; ++j) {
+      const T v = x[i + static_cast<std::int64_t>(j)];
+      most[j] = v > most[j] || v != v ? v : most[j];
+    }
+  }
+  T all = most[0];
+  for (std::size_t j = 1; j < kSums; ++j)
+    all = most[j] > all || most[j] != most[j] ? most[j] : all;
+  for (; i < n; ++i)
+    all = x[i] > all || x[i] != x[i] ? x[i] : all;
+  return all;
 }
 
 }  // namespace tandem::kernels

@@ -4,6 +4,8 @@
 #include "kernels/softmax.hpp"
 
 #include "kernels/elementwise.hpp"
+#include "kernels/exp.inl"
+#include "kernels/lane_sum.hpp"
 #include "kernels/softmax.inl"
 
 namespace tandem::kernels {
@@ -28,6 +30,48 @@ void for_each_line(const HostStream& s,
       f(at);
   });
 }
+
+/// Scores of one row. Those of dense rows are summed as vectors: by f32 in runs, and these in f64.
+template <class T>
+struct Scores {
+  static constexpr std::int64_t kRun = 1024;
+  std::int64_t n;
+  Line<const T> x;
+
+  Normaliser<T> normaliser() const {
+    if (x.stride != 1) return Normaliser<T>::of(x, n);
+    const T most = lane_max(n, x.data);
+    double total = 0;
+    for (std::int64_t i = 0; i < n; i += kRun) {
+      const T* const run = x.data + i;
+      total += static_cast<double>(lane_sum<T>(std::min(kRun, n - i), [run, most](std::int64_t k) {
+        return bounded_exp(run[k] - most);
+      }));
+    }
+    return {most, total};
+  }
+
+  T negative_log_likelihood(std::int64_t label) const {
+    const Normaliser<T> norm = normaliser();
+    return norm.log() - (x[label] - norm.most);
+  }
+
+  void cross_entropy_grad(std::int64_t label, T scale, Line<T> dx) const {
+    const Normaliser<T> norm = normaliser();
+    const T share = static_cast<T>(1 / norm.total);
+    if (x.stride == 1 && dx.stride == 1) {
+      const T* const from = x.data;
+      T* const to = dx.data;
+#pragma GCC ivdep
+      for (std::int64_t i = 0; i < n; ++i)
+        to[i] = scale * (bounded_exp(from[i] - norm.most) * share);
+    } else {
+      for (std::int64_t i = 0; i < n; ++i)
+        dx[i] = scale * (bounded_exp(x[i] - norm.most) * share);
+    }
+    dx[label] -= scale;
+  }
+};
 
 }  // namespace
 
@@ -78,8 +122,8 @@ void cross_entropy(const HostStream& s,
       T weight = T(0), loss = T(0);
       if (label != labels.ignored) {
         weight = reader.weight(label);
-        loss = weight * negative_log_likelihood<T>(
-                            n, {logits.as<const T>() + at.offset(2), logits.strides[1]}, label);
+        const Scores<T> row{n, {logits.as<const T>() + at.offset(2), logits.strides[1]}};
+        loss = weight * row.negative_log_likelihood(label);
       }
       losses.as<T>()[at.offset(0)] = loss;
       weights.as<T>()[at.offset(1)] = weight;
@@ -105,8 +149,8 @@ void cross_entropy_grad(const HostStream& s,
         return;
       }
       const T scale = dlosses.as<const T>()[at.offset(1)] * reader.weight(label);
-      cross_entropy_grad_line<T>(
-          n, {logits.as<const T>() + at.offset(2), logits.strides[1]}, label, scale, to);
+      const Scores<T> row{n, {logits.as<const T>() + at.offset(2), logits.strides[1]}};
+      row.cross_entropy_grad(label, scale, to);
     });
   });
 }

@@ -77,22 +77,6 @@ TANDEM_HD void log_softmax_grad_line(std::int64_t n,
     dx[i] = dy[i] - std::exp(y[i]) * sum;
 }
 
-template <class T>
-TANDEM_HD T negative_log_likelihood(std::int64_t n, Line<const T> x, std::int64_t label) {
-  const auto norm = Normaliser<T>::of(x, n);
-  return norm.log() - (x[label] - norm.most);
-}
-
-template <class T>
-TANDEM_HD void cross_entropy_grad_line(
-    std::int64_t n, Line<const T> x, std::int64_t label, T scale, Line<T> dx) {
-  const auto norm = Normaliser<T>::of(x, n);
-  const T share = static_cast<T>(1 / norm.total);
-  for (std::int64_t i = 0; i < n; ++i)
-    dx[i] = scale * (std::exp(x[i] - norm.most) * share);
-  dx[label] -= scale;
-}
-
 /// Labels as a kernel reads them.
 template <class T>
 struct LabelAt {
