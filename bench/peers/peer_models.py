@@ -1,10 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""The two benchmark models and one timed training step, for both PyTorch scripts.
+"""The three benchmark models and one timed training step, for both PyTorch scripts.
 
 mlp: 784-1024-1024-10 with ReLU. cnn: 3x32x32 input; 3x3 convolutions with padding 1 to 32, 32, pool,
 64, 64, pool, 128 channels, each with batch norm and ReLU, max pooling by 2, then the mean over the
-image and a linear layer to 10 classes. Layers have PyTorch's defaults (convolutions with bias).
+image and a linear layer to 10 classes. gpt: GPT-2's blocks without dropout, 4 layers of width 256
+with 4 heads, 128 of 256 characters in a row, the head tied to the embedding. Layers have PyTorch's
+defaults (convolutions with bias).
 """
 
 import statistics
@@ -12,9 +14,11 @@ import time
 
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 SEED = 1
-DEFAULT_BATCH = {"mlp": 512, "cnn": 128}
+DEFAULT_BATCH = {"mlp": 512, "cnn": 128, "gpt": 16}
+GPT_LAYERS, GPT_WIDTH, GPT_HEADS, GPT_LENGTH, GPT_VOCABULARY = 4, 256, 4, 128, 256
 INPUT_SHAPE = {"mlp": (784,), "cnn": (3, 32, 32)}
 LAYOUTS = {"contiguous": torch.contiguous_format, "channels_last": torch.channels_last}
 
@@ -37,15 +41,54 @@ def make_cnn():
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, 10))
 
 
+class Block(nn.Module):
+    """One projection for queries, keys and values, and PyTorch's fused attention."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(GPT_WIDTH), nn.LayerNorm(GPT_WIDTH)
+        self.qkv = nn.Linear(GPT_WIDTH, 3 * GPT_WIDTH)
+        self.out = nn.Linear(GPT_WIDTH, GPT_WIDTH)
+        self.fc = nn.Linear(GPT_WIDTH, 4 * GPT_WIDTH)
+        self.proj = nn.Linear(4 * GPT_WIDTH, GPT_WIDTH)
+
+    def forward(self, x):
+        heads = [y.unflatten(2, (GPT_HEADS, -1)).transpose(1, 2)
+                 for y in self.qkv(self.norm1(x)).chunk(3, dim=2)]
+        y = F.scaled_dot_product_attention(*heads, is_causal=True)
+        x = x + self.out(y.transpose(1, 2).flatten(2))
+        return x + self.proj(F.gelu(self.fc(self.norm2(x)), approximate="tanh"))
+
+
+class Gpt(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(GPT_VOCABULARY, GPT_WIDTH)
+        self.position = nn.Embedding(GPT_LENGTH, GPT_WIDTH)
+        self.blocks = nn.Sequential(*[Block() for _ in range(GPT_LAYERS)])
+        self.norm = nn.LayerNorm(GPT_WIDTH)
+        self.head = nn.Linear(GPT_WIDTH, GPT_VOCABULARY, bias=False)
+        for weight in (self.embed.weight, self.position.weight):
+            nn.init.normal_(weight, std=0.02)
+        self.head.weight = self.embed.weight
+
+    def forward(self, index):
+        x = self.embed(index) + self.position.weight[:index.shape[1]]
+        return self.head(self.norm(self.blocks(x)))
+
+
 def make_model(name, layout, device="cpu"):
     torch.manual_seed(SEED)
-    model = {"mlp": make_mlp, "cnn": make_cnn}[name]()
+    model = {"mlp": make_mlp, "cnn": make_cnn, "gpt": Gpt}[name]()
     return model.to(device, memory_format=LAYOUTS[layout])
 
 
 def make_batch(name, rows, layout, rank=0, device="cpu"):
     """Random input and labels; the same for every step."""
     generator = torch.Generator().manual_seed(SEED + 1 + rank)
+    if name == "gpt":
+        x, y = torch.randint(0, GPT_VOCABULARY, (2, rows, GPT_LENGTH), generator=generator)
+        return x.to(device), y.to(device)
     x = torch.randn(rows, *INPUT_SHAPE[name], generator=generator)
     y = torch.randint(0, 10, (rows,), generator=generator)
     x = x.contiguous(memory_format=LAYOUTS[layout]) if x.dim() == 4 else x
@@ -59,7 +102,7 @@ def make_optimizer(name, parameters):
 
 
 def layouts_to_try(model, layout):
-    if model == "mlp":
+    if model != "cnn":
         return ["contiguous"]  # no 4-D tensors
     return list(LAYOUTS) if layout == "auto" else [layout]
 
@@ -72,7 +115,7 @@ def time_steps(model, optimizer, x, y, warmup, steps):
         if i == warmup and x.is_cuda:
             torch.cuda.reset_peak_memory_stats()
         start = time.perf_counter()
-        criterion(model(x), y).backward()
+        criterion(model(x).flatten(0, -2), y.flatten()).backward()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         if x.is_cuda:
@@ -96,7 +139,7 @@ def best_of(by_layout):
 def add_arguments(parser):
     parser.add_argument("--model", choices=DEFAULT_BATCH, required=True)
     parser.add_argument("--batch", type=int, help="rows of a step, all processes together "
-                        "(default: mlp 512, cnn 128)")
+                        "(default: mlp 512, cnn 128, gpt 16)")
     parser.add_argument("--layout", choices=[*LAYOUTS, "auto"], default="auto",
                         help="of 4-D tensors; auto tries both and reports the faster")
     parser.add_argument("--steps", type=int, default=50)

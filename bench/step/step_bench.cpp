@@ -15,6 +15,7 @@
 #include "tandem/config.hpp"
 #include "tandem/core/percentile.hpp"
 #include "tandem/nn/models/cnn.hpp"
+#include "tandem/nn/models/gpt.hpp"
 #include "tandem/nn/models/mlp.hpp"
 #include "tandem/ops/loss.hpp"
 #include "tandem/optim/adam.hpp"
@@ -52,19 +53,16 @@ struct Measured {
   std::size_t peak = 0;
 };
 
+/// @param data  what goes in, and labels.
 template <class M>
 Measured run(M net,
-             const Shape& sample,
-             std::int64_t batch,
+             const std::vector<Tensor>& data,
              const std::vector<Device>& devices,
              const Options& o) {
   optim::AdamW optimizer(net.named_parameters(), {.lr = 1e-3});
   parallel::DataParallel dp(net, {.devices = devices});
-  Shape shape = sample;
-  shape.insert(0, batch);
-  const std::vector<Tensor> data{randn(shape), randint(0, 10, {batch})};
   const auto loss = [](M& m, const std::vector<Tensor>& part) {
-    return cross_entropy_sum(m(part[0]), part[1]);
+    return cross_entropy_sum(m(part[0]).flatten(0, -2), part[1].flatten());
   };
   bench::Profile profile;
   std::unique_ptr<Subscription> subscription;
@@ -89,15 +87,35 @@ Measured run(M net,
   return result;
 }
 
+std::int64_t default_batch(const std::string& model) {
+  if (model == "mlp") return 512;
+  return model == "cnn" ? 128 : 16;
+}
+
+Measured run_model(std::int64_t batch, const std::vector<Device>& devices, const Options& o) {
+  if (o.model == "gpt") {  // of characters, without dropout
+    const nn::models::GptOptions small{
+        .layers = 4, .width = 256, .heads = 4, .context = 128, .vocabulary = 256, .dropout = 0};
+    const Shape shape{batch, small.context};
+    return run(
+        nn::models::Gpt(small), {randint(0, 256, shape), randint(0, 256, shape)}, devices, o);
+  }
+  const Tensor labels = randint(0, 10, {batch});
+  if (o.model == "mlp") return run(nn::models::Mlp(), {randn({batch, 784}), labels}, devices, o);
+  return run(nn::models::Cnn(), {randn({batch, 3, 32, 32}), labels}, devices, o);
+}
+
 int main_(int argc, char** argv) {
   CLI::App app{"Times training steps on random data and prints JSON"};
   Options o;
-  app.add_option("--model", o.model)->check(CLI::IsMember({"mlp", "cnn"}))->capture_default_str();
+  app.add_option("--model", o.model)
+      ->check(CLI::IsMember({"mlp", "cnn", "gpt"}))
+      ->capture_default_str();
   app.add_option("--devices,--device",
                  o.devices,
                  "device list; cpu:1 is one device with all cores, cuda:0 a GPU")
       ->capture_default_str();
-  app.add_option("--batch", o.batch, "rows over all devices (default: mlp 512, cnn 128)");
+  app.add_option("--batch", o.batch, "rows over all devices (default: mlp 512, cnn 128, gpt 16)");
   app.add_option("--steps", o.steps)->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--warmup", o.warmup)->check(CLI::NonNegativeNumber)->capture_default_str();
   app.add_flag("--profile", o.profile, "print time by op, which costs a little");
@@ -108,10 +126,8 @@ int main_(int argc, char** argv) {
   if (o.tf32) set_float32_matmul_precision(MatmulPrecision::high);
   const std::vector<Device> devices = configure_devices(o.devices);
   set_default_device(devices[0]);  // of the model and the batch
-  const bool mlp = o.model == "mlp";
-  const std::int64_t batch = o.batch > 0 ? o.batch : mlp ? 512 : 128;
-  const auto [ms, peak] = mlp ? run(nn::models::Mlp(), {784}, batch, devices, o)
-                              : run(nn::models::Cnn(), {3, 32, 32}, batch, devices, o);
+  const std::int64_t batch = o.batch > 0 ? o.batch : default_batch(o.model);
+  const auto [ms, peak] = run_model(batch, devices, o);
   fmt::print(
       "{}\n",
       nlohmann::json{{"schema_version", 1},
