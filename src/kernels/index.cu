@@ -3,6 +3,8 @@
 
 #include "kernels/cuda/map.hpp"
 #include "kernels/index.hpp"
+#include "kernels/top.hpp"
+#include "kernels/workspace.hpp"
 
 namespace tandem::kernels {
 namespace {
@@ -58,6 +60,99 @@ struct ScatterLine {
   }
 };
 
+/// Entries of a line that go to one place stand together in `order`; the thread of the first adds
+/// up all of them, in their order.
+template <class T>
+struct ScatterRuns {
+  Plan plan;  // x, index, y, order without the dimension
+  std::int64_t n, x_step, index_step, y_step, order_step;
+  const T* x;
+  const std::int64_t* index;
+  T* y;
+  const std::int64_t* order;
+
+  TANDEM_HD void operator()(std::int64_t i) const {
+    const detail::Place<4> place(plan, i % plan.numel);
+    const std::int64_t* const from = order + place.at[3];
+    const std::int64_t* const targets = index + place.at[1];
+    const std::int64_t first = i / plan.numel;
+    const std::int64_t target = targets[from[first * order_step] * index_step];
+    if (first > 0 && targets[from[(first - 1) * order_step] * index_step] == target) return;
+    T& to = y[place.at[2] + target * y_step];
+    for (std::int64_t k = first; k < n; ++k) {
+      const std::int64_t entry = from[k * order_step];
+      if (targets[entry * index_step] != target) return;
+      to = static_cast<T>(to + x[place.at[0] + entry * x_step]);
+    }
+  }
+};
+
+/// Fewer lines than this leave most of a GPU idle; longer ones than that pay for being sorted.
+constexpr std::int64_t kManyLines = std::int64_t{1} << 16;
+constexpr std::int64_t kLongLine = 1024;
+
+/// `index` is the same for all lines along `dim`.
+bool is_shared(const View& index, int dim) {
+  for (int d = 0; d < index.shape.size(); ++d) {
+    if (d != dim && index.shape[d] > 1 && index.strides[d] != 0) return false;
+  }
+  return true;
+}
+
+/// The entries of each line by where they go.
+class LineOrder {
+ public:
+  LineOrder(const CudaStream& s, int dim, const View& index)
+      : room_(s.device, is_shared(index, dim) ? index.shape[dim] : index.numel()) {
+    constexpr Ranking kAscending{false, false};
+    view_ = {room_.data(), DType::i64, index.shape, contiguous_strides(index.shape)};
+    if (!is_shared(index, dim)) {
+      top(s, kAscending, dim, index, view_);
+      return;
+    }
+    View line = index;
+    for (int d = 0; d < line.shape.size(); ++d) {
+      if (d == dim) continue;
+      line.shape[d] = 1;
+      view_.strides[d] = 0;
+    }
+    view_.strides[dim] = 1;
+    View order = view_;
+    order.shape = line.shape;
+    top(s, kAscending, dim, line, order);
+  }
+  const View& view() const { return view_; }
+
+ private:
+  Workspace<std::int64_t> room_;
+  View view_;
+};
+
+void scatter_add_in_runs(
+    const CudaStream& s, int dim, const View& x, const View& index, const View& y) {
+  const LineOrder order(s, dim, index);
+  const View vx = without_dim(x, dim), vi = without_dim(index, dim),
+             vo = without_dim(order.view(), dim);
+  View vy = without_dim(y, dim);
+  vy.shape = vx.shape;  // lies within y's
+  const Plan plan = make_plan({&vx, &vi, &vy, &vo});
+  const std::int64_t n = x.shape[dim];
+  with_dtype(y.dtype, [&]<class T>() {
+    for_each(s,
+             plan.numel * n,
+             ScatterRuns<T>{plan,
+                            n,
+                            x.strides[dim],
+                            index.strides[dim],
+                            y.strides[dim],
+                            order.view().strides[dim],
+                            x.as<const T>(),
+                            index.as<const std::int64_t>(),
+                            y.as<T>(),
+                            order.view().as<const std::int64_t>()});
+  });
+}
+
 template <class T>
 void gather_bits(const CudaStream& s, int dim, const View& x, const View& index, const View& y) {
   const View source = without_step(x, dim, y.shape);
@@ -103,6 +198,8 @@ void gather(const CudaStream& s, int dim, const View& x, const View& index, cons
 
 void scatter_add(const CudaStream& s, int dim, const View& x, const View& index, const View& y) {
   if (x.numel() == 0) return;
+  const std::int64_t n = x.shape[dim];
+  if (n >= kLongLine && x.numel() / n < kManyLines) return scatter_add_in_runs(s, dim, x, index, y);
   const View vx = without_dim(x, dim), vi = without_dim(index, dim);
   View vy = without_dim(y, dim);
   vy.shape = vx.shape;  // lies within y's

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "tandem/ops/reduce.hpp"
+#include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
 
 #include "thrown_text.hpp"
@@ -94,6 +95,23 @@ TEST(IndexTest, RepeatedEntriesAddUp) {
   EXPECT_THAT(y.to_doubles(), ElementsAre(0, 11, 4));
   const Tensor rows = index_select(arange(0, 12).reshape({3, 4}), 0, index({2, 0}));
   EXPECT_THAT(rows.to_doubles(), ElementsAre(8, 9, 10, 11, 0, 1, 2, 3));
+}
+
+/// Long lines, whose entries meet at few places, by an index of their own and by one that they
+/// share.
+TEST(ScatterAddTest, LongLinesAddUpInTheirOrder) {
+  const std::int64_t n = 1500;
+  manual_seed(6);
+  for (const bool shared : {false, true}) {
+    const Tensor index = shared ? randint(0, 7, {n, 1}).expand({n, 3}) : randint(0, 7, {n, 3});
+    const Tensor source = randn({3, n}).t(), x = randn({7, 3});
+    std::vector<float> expected = x.to_host<float>();
+    const std::vector<float> from = source.contiguous().to_host<float>();
+    const std::vector<std::int64_t> to = index.contiguous().to_host<std::int64_t>();
+    for (std::size_t i = 0; i < from.size(); ++i)
+      expected[static_cast<std::size_t>(to[i]) * 3 + i % 3] += from[i];
+    EXPECT_EQ(scatter_add(x, 0, index, source).to_host<float>(), expected) << shared;
+  }
 }
 
 }  // namespace
