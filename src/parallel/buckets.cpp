@@ -42,7 +42,8 @@ BucketReducer::BucketReducer(std::shared_ptr<optim::Arena> arena,
     : arena_(std::move(arena)),
       buckets_(std::move(buckets)),
       bucket_of_(arena_->layout().places().size(), SIZE_MAX),
-      used_(bucket_of_.size()) {
+      used_(bucket_of_.size()),
+      complete_(bucket_of_.size()) {
   for (std::size_t b = 0; b < buckets_->size(); ++b) {
     const Bucket& bucket = (*buckets_)[b];
     const Tensor& grads = arena_->grads(bucket.block);
@@ -53,20 +54,25 @@ BucketReducer::BucketReducer(std::shared_ptr<optim::Arena> arena,
   }
 }
 
-void BucketReducer::arm(comm::Communicator* group) {
+void BucketReducer::arm(comm::Communicator* group, std::int64_t backwards) {
   disarm();
   group_ = group;
   armed_ = true;
   next_ = 0;
+  backward_ = 0;
+  backwards_ = backwards;
   std::ranges::fill(used_, std::uint8_t{0});
+  std::ranges::fill(complete_, std::uint8_t{0});
   pending_.clear();
   for (const Bucket& bucket : *buckets_)
     pending_.push_back(static_cast<std::int64_t>(bucket.places.size()));
 }
 
 void BucketReducer::on_gradient(std::size_t place) {
-  if (!armed_ || bucket_of_[place] == SIZE_MAX || used_[place] != 0) return;
+  if (!armed_ || bucket_of_[place] == SIZE_MAX) return;
   used_[place] = 1;
+  if (backward_ < backwards_ || complete_[place] != 0) return;
+  complete_[place] = 1;
   --pending_[bucket_of_[place]];
   launch_ready();
 }
@@ -82,7 +88,7 @@ void BucketReducer::launch_ready() {
 void BucketReducer::finish() {
   TANDEM_ASSERT(armed_, "finish without arm");
   for (std::size_t place = 0; place < bucket_of_.size(); ++place) {
-    if (bucket_of_[place] == SIZE_MAX || used_[place] != 0) continue;
+    if (bucket_of_[place] == SIZE_MAX || complete_[place] != 0) continue;
     // This replica's part is zero, unless an earlier backward has left something to add to.
     if (!arena_->tensor(place).grad().defined()) arena_->gradient(place).fill_(0);
     --pending_[bucket_of_[place]];

@@ -38,14 +38,18 @@ class BucketReducer {
                 std::shared_ptr<const std::vector<Bucket>> buckets);
 
   /// From here on, complete buckets are reduced over `group` (null: there is but one replica).
-  void arm(comm::Communicator* group);
+  ///
+  /// @param backwards  that add up to the gradients: only the last one completes buckets.
+  void arm(comm::Communicator* group, std::int64_t backwards);
+  /// A backward begins, unless this replica has no part in it.
+  void begin_backward() noexcept { ++backward_; }
   /// A gradient of this replica is complete.
   void on_gradient(std::size_t place);
   /// Counts missing gradients as zero, reduces what is left, and waits for all of it.
   void finish();
   /// Forgets a backward that failed.
   void disarm() noexcept;
-  /// Places whose gradient the last backward made.
+  /// Places whose gradient was made since arm.
   const std::vector<std::uint8_t>& used() const noexcept { return used_; }
 
  private:
@@ -56,11 +60,14 @@ class BucketReducer {
   std::vector<std::size_t> bucket_of_;  // by place; SIZE_MAX where it does not train
   std::vector<std::int64_t> pending_;   // by bucket
   std::vector<std::uint8_t> used_;      // by place
+  std::vector<std::uint8_t> complete_;  // by place: counted in pending_
   std::vector<Tensor> flat_;            // by bucket: its gradients
   std::vector<comm::Handle> handles_;
   std::size_t next_ = 0;  // bucket to be reduced next: all ranks go in this order
   comm::Communicator* group_ = nullptr;
   bool armed_ = false;
+  std::int64_t backward_ = 0;  // from 1
+  std::int64_t backwards_ = 1;
 };
 
 }  // namespace tandem::parallel

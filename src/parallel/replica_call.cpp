@@ -8,6 +8,7 @@
 #include "tandem/parallel/replica_error.hpp"
 #include "tandem/runtime/runtime.hpp"
 
+#include "parallel/micro_batches.hpp"
 #include "parallel/replica_state.hpp"
 
 namespace tandem::parallel {
@@ -49,17 +50,29 @@ void Group::reset() {
   if (!active.empty()) active.begin()->second->reset();
 }
 
-int Call::first_active() const {
+int first_active(const std::vector<RowRange>& rows) {
   for (int r = 0; r < static_cast<int>(rows.size()); ++r) {
-    if (active(r)) return r;
+    if (active(rows, r)) return r;
   }
   return -1;
 }
 
-Group& ReplicaSet::State::group_for(const Call& call) {
+void Call::abort(const std::string& reason) noexcept {
+  group->abort(reason);
+  for (const MicroBatch& part : micro_batches)
+    if (part.group != group) part.group->abort(reason);
+}
+
+void Call::reset() {
+  group->reset();
+  for (const MicroBatch& part : micro_batches)
+    if (part.group != group) part.group->reset();
+}
+
+Group& ReplicaSet::State::group_for(const std::vector<RowRange>& rows) {
   std::vector<int> active;
   for (int r = 0; r < static_cast<int>(devices.size()); ++r) {
-    if (call.active(r)) active.push_back(r);
+    if (parallel::active(rows, r)) active.push_back(r);
   }
   auto& slot = groups[active];
   if (slot != nullptr) return *slot;
@@ -90,7 +103,7 @@ std::shared_ptr<Call> ReplicaSet::State::begin(const std::vector<RowRange>& rows
   check_module();
   copy_modes();
   auto call = std::make_shared<Call>(rows);
-  call->group = &group_for(*call);
+  call->group = &group_for(rows);
   for (std::size_t b = 0; params[0] != nullptr && b < params[0]->layout().blocks().size(); ++b) {
     call->versions.push_back(params[0]->params(static_cast<int>(b)).buffer().version());
     for (const int r : call->group->ranks) {
@@ -105,8 +118,15 @@ std::shared_ptr<Call> ReplicaSet::State::begin(const std::vector<RowRange>& rows
   return call;
 }
 
+void ReplicaSet::State::cut(Call& call) {
+  for (auto& part : cut_micro_batches(call.rows, devices, options.accumulate)) {
+    Group* group = &group_for(part);
+    call.micro_batches.push_back({std::move(part), group});
+  }
+}
+
 Replica ReplicaSet::State::replica(const Call& call, int rank) const {
-  return {rank, devices[static_cast<std::size_t>(rank)], call.rows[static_cast<std::size_t>(rank)]};
+  return {rank, devices[static_cast<std::size_t>(rank)], call.at[static_cast<std::size_t>(rank)]};
 }
 
 std::shared_ptr<const Context> ReplicaSet::State::replica_context(const Call& call,
@@ -138,7 +158,7 @@ void ReplicaSet::State::run(const std::shared_ptr<Call>& call,
       (*shared_job)(rank);
     } catch (...) {
       if (!reducers.empty()) reducers[static_cast<std::size_t>(rank)].disarm();
-      call->group->abort("replica " + std::to_string(rank) + " failed");
+      call->abort("replica " + std::to_string(rank) + " failed");
       throw;
     }
   };
@@ -170,7 +190,7 @@ void ReplicaSet::State::run(const std::shared_ptr<Call>& call,
     raise(*call, std::move(errors));
 }
 
-std::exception_ptr ReplicaSet::State::outcome_of(const Call& call, int rank, Ticket& ticket) {
+std::exception_ptr ReplicaSet::State::outcome_of(Call& call, int rank, Ticket& ticket) {
   try {
     return ticket.outcome(call.deadline + kGrace);
   } catch (const Timeout&) {
@@ -182,13 +202,13 @@ std::exception_ptr ReplicaSet::State::outcome_of(const Call& call, int rank, Tic
                                   call.phases[static_cast<std::size_t>(rank)].load(),
                                   ", last operation ",
                                   logical_device(device).last_work()));
-    call.group->abort(poisoned);
+    call.abort(poisoned);
     throw Timeout("DataParallel: " + poisoned);
   }
 }
 
-void ReplicaSet::State::raise(const Call& call, std::vector<std::exception_ptr> errors) {
-  call.group->reset();
+void ReplicaSet::State::raise(Call& call, std::vector<std::exception_ptr> errors) {
+  call.reset();
   std::vector<Replica> replicas;
   std::vector<Phase> phases;
   for (int r = 0; r < static_cast<int>(errors.size()); ++r) {
@@ -228,7 +248,8 @@ void ReplicaSet::State::arm(Call& call, int rank) {
     for (std::size_t p = 0; p < params[r]->layout().places().size(); ++p)
       params[r]->tensor(p).set_grad({});
   }
-  reducers[r].arm(call.group->comm_of(rank));
+  const std::size_t backwards = std::max<std::size_t>(call.micro_batches.size(), 1);
+  reducers[r].arm(call.group->comm_of(rank), static_cast<std::int64_t>(backwards));
 }
 
 void ReplicaSet::State::reduce(Call& call, int rank) {
@@ -255,7 +276,8 @@ void ReplicaSet::State::vote(Call& call, int rank) {
 
 void ReplicaSet::State::merge_buffers(Call& call, int rank) {
   // With synchronised statistics all replicas that have rows hold the same bits.
-  const int source = call.first_active();
+  const int source =
+      first_active(call.micro_batches.empty() ? call.rows : call.micro_batches.back().rows);
   if (rank != 0 || master_buffers == nullptr || source < 0 || !modules[0]->is_training()) return;
   try {
     for (std::size_t b = 0; b < master_buffers->layout().blocks().size(); ++b) {

@@ -3,13 +3,10 @@
 
 #include "tandem/parallel/replica_set.hpp"
 
-#include <cmath>
 #include <utility>
 
 #include "tandem/autograd/autograd.hpp"
-#include "tandem/autograd/row_group.hpp"
 #include "tandem/core/check.hpp"
-#include "tandem/ops/elementwise.hpp"
 #include "tandem/runtime/runtime.hpp"
 
 #include "parallel/replica_state.hpp"
@@ -52,6 +49,24 @@ class GradientSnapshot {
       const Tensor x = arena_->tensor(p);
       x.set_grad({});
       if (saved_[p].defined()) x.set_grad(saved_[p]);
+    }
+  }
+  /// Begins anew from no gradients.
+  void clear() const {
+    for (std::size_t p = 0; p < saved_.size(); ++p)
+      if (saved_[p].defined()) arena_->tensor(p).set_grad({});
+  }
+  /// Adds them to what has come since.
+  void add() const {
+    const autograd::NoGrad off;
+    for (std::size_t p = 0; p < saved_.size(); ++p) {
+      if (!saved_[p].defined()) continue;
+      const Tensor x = arena_->tensor(p);
+      if (x.grad().defined()) {
+        x.grad().add_(saved_[p]);
+      } else {
+        x.set_grad(saved_[p]);
+      }
     }
   }
 
@@ -109,11 +124,13 @@ void ReplicaSet::backward(const std::vector<RowRange>& rows, const Body& body) {
   State& state = *state_;
   state.check_module();
   const auto call = std::make_shared<Call>(rows);
-  call->group = &state.group_for(*call);
+  call->group = &state.group_for(rows);
   const GradientSnapshot snapshot(state.params[0]);
   try {
     state.run(call, Phase::backward, [state = state_, call, body](int rank) {
       state->arm(*call, rank);
+      if (!state->reducers.empty())
+        state->reducers[static_cast<std::size_t>(rank)].begin_backward();
       if (call->active(rank)) body(state->replica(*call, rank));
       state->reduce(*call, rank);
       state->vote(*call, rank);
@@ -125,58 +142,19 @@ void ReplicaSet::backward(const std::vector<RowRange>& rows, const Body& body) {
   state.adopt_gradients(*call);
 }
 
-void ReplicaSet::State::forward_and_backward(Call& call,
-                                             int rank,
-                                             const LossBody& body,
-                                             StepOutcome& outcome) {
-  const auto r = static_cast<std::size_t>(rank);
-  WeightedSum part =
-      in_phase(call, rank, Phase::forward, [&] { return body(replica(call, rank)); });
-  in_phase(call, rank, Phase::loss, [&] {
-    TANDEM_CHECK(part.sum.defined() && part.sum.numel() == 1,
-                 "step: the loss must be a scalar, it is ",
-                 part.sum.describe());
-    outcome.sums[r] = part.sum.detach().item();
-    outcome.weights[r] = part.weight.item();
-    TANDEM_CHECK(std::isfinite(outcome.sums[r]),
-                 "step: the loss is ",
-                 outcome.sums[r],
-                 " on ",
-                 part.sum.device(),
-                 "; lower the learning rate, or look at this batch");
-    // The whole batch's weight, so that the gradients need no division afterwards.
-    part.sum = part.sum / sum_over_replicas(part.weight.to(part.sum.dtype()));
-  });
-  in_phase(call, rank, Phase::backward, [&] { part.sum.backward(); });
-}
-
-void ReplicaSet::State::step_replica(
-    Call& call, int rank, const LossBody& body, optim::Optimizer* optimizer, StepOutcome& outcome) {
-  replicate(call, rank);
-  arm(call, rank);
-  if (call.active(rank)) forward_and_backward(call, rank, body, outcome);
-  reduce(call, rank);
-  if (rank == 0) {
-    adopt_gradients(call);
-    if (optimizer != nullptr) in_phase(call, rank, Phase::update, [&] { optimizer->prepare(); });
-  }
-  vote(call, rank);
-  merge_buffers(call, rank);
-  if (rank == 0 && optimizer != nullptr && call.commit_error == nullptr) {
-    in_phase(call, rank, Phase::update, [&] { call.commit_error = optimizer->commit(); });
-  }
-}
-
 StepResult ReplicaSet::step(const std::vector<RowRange>& rows,
                             const LossBody& body,
                             optim::Optimizer* optimizer) {
   State& state = *state_;
   const auto call = state.begin(rows);
+  state.cut(*call);
   const auto outcome = std::make_shared<StepOutcome>();
   outcome->sums.resize(rows.size());
   outcome->weights.resize(rows.size());
   if (optimizer != nullptr) optimizer->zero_grad();
   const GradientSnapshot snapshot(state.params[0]);
+  // Earlier gradients are not to be rescaled with those of the micro-batches.
+  if (call->accumulates()) snapshot.clear();
   const PrivateBuffers<State> buffers(state);
   try {
     state.run(call, Phase::replicate, [state = state_, call, outcome, body, optimizer](int rank) {
@@ -187,6 +165,7 @@ StepResult ReplicaSet::step(const std::vector<RowRange>& rows,
     throw;
   }
   state.commit(*call);
+  if (call->accumulates()) snapshot.add();
   StepResult result;
   double sum = 0;
   for (std::size_t r = 0; r < rows.size(); ++r) {

@@ -28,6 +28,10 @@ ReplicaSet::State::State(std::vector<nn::Module*> m,
                          std::vector<Device> d,
                          const DataParallelOptions& o)
     : modules(std::move(m)), devices(std::move(d)), options(o), policy(chunk_policy(o)) {
+  TANDEM_CHECK(options.accumulate >= 1,
+               "DataParallel: accumulate is ",
+               options.accumulate,
+               "; a step has one micro-batch or more");
   policy.plan(
       0, devices);  // a policy for another number of devices is refused now, not at the first batch
   for (std::size_t i = 0; i < devices.size(); ++i) {

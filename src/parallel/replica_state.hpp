@@ -20,6 +20,13 @@
 
 namespace tandem::parallel {
 
+/// A device has rows.
+inline bool active(const std::vector<RowRange>& rows, int rank) {
+  return rows[static_cast<std::size_t>(rank)].end > rows[static_cast<std::size_t>(rank)].begin;
+}
+/// The first device that has rows; -1: none.
+int first_active(const std::vector<RowRange>& rows);
+
 /// The ranks that take part in a call: those with rows, and device 0, which owns the model.
 struct Group {
   std::vector<int> ranks;                                     // of devices, ascending
@@ -33,10 +40,20 @@ struct Group {
   void reset();
 };
 
+/// A part of a step's batch that goes forward and backward at once.
+struct MicroBatch {
+  std::vector<RowRange> rows;  // by device
+  Group* group = nullptr;      // of the devices that have rows of it
+
+  bool active(int rank) const { return tandem::parallel::active(rows, rank); }
+};
+
 /// A call in flight.
 struct Call {
   std::vector<RowRange> rows;
+  std::vector<RowRange> at;  // by device: what it works on, for messages
   Group* group = nullptr;
+  std::vector<MicroBatch> micro_batches;  // of a step
   bool replicate_parameters = false;
   bool replicate_buffers = false;
   std::vector<std::uint64_t> versions;     // of the parameters, by block
@@ -45,11 +62,12 @@ struct Call {
   std::uint64_t forward = 0;        // count of top-level forwards before this one
   std::exception_ptr commit_error;  // of what replica 0 changes after the vote
 
-  explicit Call(std::vector<RowRange> r) : rows(std::move(r)), phases(rows.size()) {}
-  bool active(int rank) const {
-    return rows[static_cast<std::size_t>(rank)].end > rows[static_cast<std::size_t>(rank)].begin;
-  }
-  int first_active() const;
+  explicit Call(std::vector<RowRange> r) : rows(std::move(r)), at(rows), phases(rows.size()) {}
+  bool active(int rank) const { return tandem::parallel::active(rows, rank); }
+  std::int64_t batch_rows() const { return rows.back().end - rows.front().begin; }
+  bool accumulates() const noexcept { return micro_batches.size() > 1; }
+  void abort(const std::string& reason) noexcept;
+  void reset();
 };
 
 /// What the replicas' threads find out in a step.
@@ -76,16 +94,27 @@ struct ReplicaSet::State {
   void show_buffers(const std::vector<Tensor>& tensors);
 
   // ---- how calls run (replica_call.cpp) ----
-  Group& group_for(const Call& call);
+  Group& group_for(const std::vector<RowRange>& rows);
   std::shared_ptr<Call> begin(const std::vector<RowRange>& rows);
+  /// Makes the micro-batches of a step.
+  void cut(Call& call);
   /// Runs `job(rank)` on the devices of the call's group. @throws ReplicaError, Timeout
   void run(const std::shared_ptr<Call>& call, Phase phase, std::function<void(int rank)> job);
   std::shared_ptr<const Context> replica_context(const Call& call, int rank, Phase phase) const;
   /// What a replica threw; null where it ended well. @throws Timeout  it passed the deadline.
-  std::exception_ptr outcome_of(const Call& call, int rank, Ticket& ticket);
+  std::exception_ptr outcome_of(Call& call, int rank, Ticket& ticket);
   // ---- the parts of a call, each on its replica's thread ----
   void replicate(Call& call, int rank);
+  /// Of all micro-batches; the gradients are those of the whole batch at the end.
   void forward_and_backward(Call& call, int rank, const LossBody& body, StepOutcome& outcome);
+  void run_micro_batch(
+      Call& call, int rank, std::size_t index, const LossBody& body, StepOutcome& outcome);
+  /// The weight of the whole batch, once a replica knows its own part.
+  Tensor total_weight(const Call& call, int rank, double own) const;
+  /// Divides the gradients of earlier micro-batches by the batch's weight in place of its rows.
+  void rescale_gradients(const Call& call, int rank, const Tensor& total) const;
+  /// Gives the buffers of a micro-batch to replicas that had no rows of it.
+  void follow_buffers(Call& call, int rank, const MicroBatch& part);
   void step_replica(Call& call,
                     int rank,
                     const LossBody& body,
@@ -105,7 +134,7 @@ struct ReplicaSet::State {
   /// poisoned then.
   void commit(const Call& call);
   Replica replica(const Call& call, int rank) const;
-  [[noreturn]] void raise(const Call& call, std::vector<std::exception_ptr> errors);
+  [[noreturn]] void raise(Call& call, std::vector<std::exception_ptr> errors);
   void poison(const std::string& reason);
 
   std::vector<nn::Module*> modules;

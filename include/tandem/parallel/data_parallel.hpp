@@ -103,6 +103,10 @@ class DataParallel {
   /// One step with the loss in the replica: forward, loss, backward, and the update where
   /// `optimizer` is given.
   ///
+  /// With options.accumulate the batch is cut into micro-batches, which go forward and backward one
+  /// after the other; nothing is reduced before the last one. Gradients and dropout are those of
+  /// the whole batch; batch norm takes its statistics of each micro-batch, as PyTorch's does.
+  ///
   /// @param batch      a nest, split along options.dim.
   /// @param loss       (M& replica, const Batch& part) -> WeightedSum (exact under any chunking),
   /// or a

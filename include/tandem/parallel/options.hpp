@@ -33,6 +33,9 @@ struct DataParallelOptions {
   std::optional<ChunkPolicy> chunks = std::nullopt;     ///< none: even
   std::vector<std::int64_t> chunk_sizes = {};           ///< short for ChunkPolicy::sizes
   std::optional<std::int64_t> gpu0_bsz = std::nullopt;  ///< short for ChunkPolicy::gpu0
+  /// Micro-batches of a step: their gradients make one update, that of the whole batch. Activations
+  /// take the memory of one. A batch of fewer rows has fewer.
+  std::int64_t accumulate = 1;
   std::chrono::milliseconds deadline =
       std::chrono::minutes(5);  ///< of one call; then the group is poisoned
   std::size_t first_bucket_nbytes = std::size_t{1} << 20;

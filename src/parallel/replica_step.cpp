@@ -1,0 +1,131 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+#include <cmath>
+
+#include "tandem/autograd/autograd.hpp"
+#include "tandem/autograd/row_group.hpp"
+#include "tandem/core/check.hpp"
+#include "tandem/ops/elementwise.hpp"
+#include "tandem/tensor/factories.hpp"
+
+#include "parallel/replica_state.hpp"
+
+// Note [Micro-batches]: the weight of the whole batch is known only after the forward of the last
+// micro-batch. Until then gradients are divided by the batch's rows, by the same number in all
+// replicas, since synchronised batch norm adds up what it makes of them; before the last backward,
+// whose gradients are reduced, they are rescaled to the batch's weight. All parts have the same
+// position of random numbers and their own rows of the batch, so dropout masks are the whole
+// batch's.
+namespace tandem::parallel {
+
+Tensor ReplicaSet::State::total_weight(const Call& call, int rank, double own) const {
+  const auto group = call.group->rows.find(rank);
+  const Tensor part =
+      scalar(own, {.dtype = DType::f64, .device = devices[static_cast<std::size_t>(rank)]});
+  return group == call.group->rows.end() ? part : group->second->all_reduce_sum(part);
+}
+
+void ReplicaSet::State::rescale_gradients(const Call& call, int rank, const Tensor& total) const {
+  const auto r = static_cast<std::size_t>(rank);
+  if (params[r] == nullptr || !call.accumulates()) return;
+  const autograd::NoGrad off;
+  const double factor = static_cast<double>(call.batch_rows()) / total.item();
+  for (std::size_t b = 0; b < params[r]->layout().blocks().size(); ++b) {
+    Tensor grads = params[r]->grads(static_cast<int>(b));
+    if (grads.defined()) grads.mul_(factor);
+  }
+}
+
+void ReplicaSet::State::run_micro_batch(
+    Call& call, int rank, std::size_t index, const LossBody& body, StepOutcome& outcome) {
+  const auto r = static_cast<std::size_t>(rank);
+  WeightedSum part =
+      in_phase(call, rank, Phase::forward, [&] { return body(replica(call, rank)); });
+  in_phase(call, rank, Phase::loss, [&] {
+    TANDEM_CHECK(part.sum.defined() && part.sum.numel() == 1,
+                 "step: the loss must be a scalar, it is ",
+                 part.sum.describe());
+    const double sum = part.sum.detach().item();
+    const double weight = part.weight.item();
+    TANDEM_CHECK(std::isfinite(sum),
+                 "step: the loss is ",
+                 sum,
+                 " on ",
+                 part.sum.device(),
+                 "; lower the learning rate, or look at this batch");
+    outcome.sums[r] += sum;
+    outcome.weights[r] += weight;
+    if (index + 1 == call.micro_batches.size()) {
+      // The whole batch's weight, so that the gradients need no division afterwards.
+      const Tensor total = total_weight(call, rank, outcome.weights[r]);
+      rescale_gradients(call, rank, total);
+      part.sum = part.sum / total.to(part.sum.dtype());
+    } else {
+      part.sum = part.sum / static_cast<double>(call.batch_rows());
+    }
+  });
+  in_phase(call, rank, Phase::backward, [&] { part.sum.backward(); });
+}
+
+void ReplicaSet::State::follow_buffers(Call& call, int rank, const MicroBatch& part) {
+  if (master_buffers == nullptr || !modules[0]->is_training()) return;
+  const std::vector<int>& ranks = call.group->ranks;
+  const bool all = std::ranges::all_of(ranks, [&](int r) { return part.active(r); });
+  if (all) return;
+  const auto root = std::ranges::find(ranks, first_active(part.rows)) - ranks.begin();
+  in_phase(call, rank, Phase::replicate, [&] {
+    const auto& own = *buffers[static_cast<std::size_t>(rank)];
+    for (std::size_t b = 0; b < own.layout().blocks().size(); ++b)
+      call.group->comm_of(rank)->broadcast(own.params(static_cast<int>(b)), static_cast<int>(root));
+  });
+}
+
+void ReplicaSet::State::forward_and_backward(Call& call,
+                                             int rank,
+                                             const LossBody& body,
+                                             StepOutcome& outcome) {
+  const auto r = static_cast<std::size_t>(rank);
+  const std::size_t count = call.micro_batches.size();
+  for (std::size_t k = 0; k < count; ++k) {
+    const MicroBatch& part = call.micro_batches[k];
+    if (!reducers.empty()) reducers[r].begin_backward();
+    if (part.active(rank)) {
+      call.at[r] = part.rows[r];
+      const ContextScope scope([&](Context& c) {
+        const auto group = part.group->rows.find(rank);
+        c.rows = part.rows[r];
+        c.row_group = group == part.group->rows.end() ? nullptr : group->second;
+        auto frame = std::make_shared<ForwardFrame>(*c.frame);
+        c.frame = std::move(frame);
+      });
+      run_micro_batch(call, rank, k, body, outcome);
+    }
+    if (k + 1 < count) follow_buffers(call, rank, part);
+  }
+  if (call.active(rank) && !call.micro_batches.back().active(rank)) {
+    in_phase(call, rank, Phase::loss, [&] {
+      rescale_gradients(call, rank, total_weight(call, rank, outcome.weights[r]));
+    });
+  }
+}
+
+void ReplicaSet::State::step_replica(
+    Call& call, int rank, const LossBody& body, optim::Optimizer* optimizer, StepOutcome& outcome) {
+  replicate(call, rank);
+  arm(call, rank);
+  forward_and_backward(call, rank, body, outcome);
+  reduce(call, rank);
+  if (rank == 0) {
+    adopt_gradients(call);
+    if (optimizer != nullptr) in_phase(call, rank, Phase::update, [&] { optimizer->prepare(); });
+  }
+  vote(call, rank);
+  merge_buffers(call, rank);
+  if (rank == 0 && optimizer != nullptr && call.commit_error == nullptr) {
+    in_phase(call, rank, Phase::update, [&] { call.commit_error = optimizer->commit(); });
+  }
+}
+
+}  // namespace tandem::parallel
