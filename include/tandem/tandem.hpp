@@ -4,6 +4,7 @@
 
 // All that a program needs. The library itself includes single headers.
 #include "tandem/autograd/autograd.hpp"
+#include "tandem/autograd/checkpoint.hpp"
 #include "tandem/autograd/function.hpp"
 #include "tandem/autograd/gradcheck.hpp"
 #include "tandem/autograd/row_group.hpp"

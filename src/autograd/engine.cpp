@@ -31,6 +31,8 @@ std::shared_ptr<const Context> backward_context(const Context& forward,
   c->grad_enabled = options.create_graph;
   c->captures_gradients = captures;
   c->retains_graph = options.retain_graph;
+  c->checkpoint = nullptr;
+  c->recomputes = false;
   c->phase = Phase::backward;
   c->deadline = caller.deadline;
   c->abort = caller.abort;
@@ -247,8 +249,7 @@ void Engine::run_node(Node& node, Lane& lane) {
     state = &nodes_.at(&node);
     wait_for(lock, *state, lane);
   }
-  const ContextScope scope(
-      backward_context(*node.context, *caller_, options_, !captures_.empty()));
+  const ContextScope scope(backward_context(*node.context, *caller_, options_, !captures_.empty()));
   std::vector<Tensor> dys = take_gradients(node, *state);
   const bool any = std::ranges::any_of(dys, &Tensor::defined);
   Gradients gradients;

@@ -6,6 +6,7 @@
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/runtime.hpp"
 
+#include "autograd/checkpoint_state.hpp"
 #include "autograd/node.hpp"
 
 namespace tandem::autograd {
@@ -46,13 +47,26 @@ std::shared_ptr<Node> make_node(const char* name,
 NoGrad::NoGrad() : scope_([](Context& c) { c.grad_enabled = false; }) {}
 EnableGrad::EnableGrad() : scope_([](Context& c) { c.grad_enabled = true; }) {}
 
+Saved::Saved(const Tensor& x) {
+  if (!x.defined()) return;
+  const std::shared_ptr<Checkpoint>& checkpoint = context().checkpoint;
+  // A leaf that trains stays anyway.
+  if (checkpoint != nullptr && !(x.is_leaf() && x.requires_grad())) {
+    slot_ = checkpoint->keep(x);
+    return;
+  }
+  tensor_ = x;
+  version_ = x.buffer().version();
+}
+
 const Tensor& Saved::get() const {
+  const Tensor& x = slot_ == nullptr ? tensor_ : slot_->checkpoint->get(*slot_);
   TANDEM_CHECK(
-      !tensor_.defined() || tensor_.buffer().version() == version_,
+      !x.defined() || x.buffer().version() == (slot_ == nullptr ? version_ : slot_->version),
       "backward: a tensor that it needs (",
-      tensor_.describe(),
+      x.describe(),
       ") was changed in place after the forward; clone() it first, or change it after backward");
-  return tensor_;
+  return x;
 }
 
 bool should_record(const std::vector<Tensor>& inputs) {

@@ -39,7 +39,7 @@ Tensor BatchNorm::normalize(const Tensor& x) {
   }
   BatchNormResult result =
       batch_norm(x, weight, bias, options_.eps, options_.sync, options_.activation);
-  if (running_mean.defined()) update(result.statistics);
+  if (running_mean.defined() && !context().recomputes) update(result.statistics);
   return result.y;
 }
 

@@ -18,6 +18,10 @@ using Gradients = std::vector<Tensor>;
 
 /// A recorded op: what backward runs.
 struct Node;
+/// A part of a forward that backward runs again (see checkpoint.hpp).
+class Checkpoint;
+/// A saved tensor of such a part.
+struct SavedSlot;
 
 /// No op of this scope is recorded (torch.no_grad).
 class NoGrad {
@@ -40,17 +44,19 @@ class EnableGrad {
 /// A tensor kept for backward: noticed if it was changed in place since.
 ///
 /// Inputs of an op are kept by `Saved(x)`. Keep an output `y` by naming it as the last argument of
-/// the formula (see record), never by capture: it would hold itself for ever.
+/// the formula (see record), never by capture: it would hold itself for ever. In a checkpoint the
+/// tensor is not kept, but made again when it is asked for.
 class Saved {
  public:
   Saved() = default;
-  explicit Saved(const Tensor& x) : tensor_(x), version_(x.defined() ? x.buffer().version() : 0) {}
+  explicit Saved(const Tensor& x);
   /// @throws InvalidArgument  the tensor was changed in place after it was saved.
   const Tensor& get() const;
 
  private:
   Tensor tensor_;
   std::uint64_t version_ = 0;
+  std::shared_ptr<SavedSlot> slot_;  // in place of the tensor, in a checkpoint
 };
 
 /// dy -> gradients of the inputs, in differentiable ops.

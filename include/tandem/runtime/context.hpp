@@ -19,6 +19,9 @@
 namespace tandem {
 
 class RowGroup;  // autograd/row_group.hpp: the replicas that share a batch
+namespace autograd {
+class Checkpoint;  // autograd/checkpoint.hpp: a part of a forward that backward runs again
+}
 
 /// Rows of the whole batch that the current replica works on: [begin, end).
 struct RowRange {
@@ -68,9 +71,11 @@ struct Context {
   int threads = 1;  ///< of a host device: its share of the cores
   KernelPath path = KernelPath::fastest;
   std::optional<DType> autocast;  ///< type of 16 bits for products (ops/autocast.hpp); none: off
-  std::shared_ptr<const std::string> module_path;  ///< "net.conv1"; null outside modules
-  std::shared_ptr<ForwardFrame> frame;             ///< null outside a top-level forward
-  std::shared_ptr<RowGroup> row_group;             ///< null outside a data-parallel call
+  std::shared_ptr<const std::string> module_path;    ///< "net.conv1"; null outside modules
+  std::shared_ptr<ForwardFrame> frame;               ///< null outside a top-level forward
+  std::shared_ptr<RowGroup> row_group;               ///< null outside a data-parallel call
+  std::shared_ptr<autograd::Checkpoint> checkpoint;  ///< that ops save for; null: the tape
+  bool recomputes = false;  ///< a checkpoint's second run: buffers were updated by the first
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   std::shared_ptr<const AbortToken> abort;  ///< null: none
 };

@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "tandem/autograd/autograd.hpp"
+
+namespace tandem::autograd {
+
+class Checkpoint;
+
+/// A tensor that an op in a checkpoint saved: gone after the forward, made again in backward.
+struct SavedSlot {
+  std::shared_ptr<Checkpoint> checkpoint;
+  std::weak_ptr<TensorImpl> original;
+  Shape shape;
+  DType dtype = DType::f32;
+  std::uint64_t version = 0;  // of the original, then of `made`
+  Tensor made;                // by the second run
+};
+
+/// A part of a forward that backward runs again. Its slots are kept by the tape alone, so that a
+/// tensor goes when the last op that needs it has run.
+class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
+ public:
+  explicit Checkpoint(std::function<void()> again);
+
+  /// In the first run: a slot for `x`. In the second: the same slot, filled.
+  std::shared_ptr<SavedSlot> keep(const Tensor& x);
+  /// The tensor of a slot; runs the forward again where it has gone.
+  const Tensor& get(SavedSlot& slot);
+  /// The first run has ended.
+  void finish();
+
+ private:
+  void run_again();
+
+  std::function<void()> again_;
+  std::shared_ptr<const Context> context_;
+  std::optional<ForwardFrame> position_;  // of the random numbers; none: outside of a module's call
+  std::uint64_t seed_, forwards_, draws_;
+  // Lanes of several devices may ask at once; a module that reads what it has just saved asks from
+  // within the second run.
+  std::recursive_mutex mutex_;  // guards what is below
+  std::vector<std::weak_ptr<SavedSlot>> slots_;
+  std::size_t next_ = 0;  // in the second run
+  bool finished_ = false;
+};
+
+}  // namespace tandem::autograd
