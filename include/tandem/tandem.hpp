@@ -24,6 +24,7 @@
 #include "tandem/io/file.hpp"
 #include "tandem/io/host_array.hpp"
 #include "tandem/io/idx.hpp"
+#include "tandem/io/npy.hpp"
 #include "tandem/io/safetensors.hpp"
 #include "tandem/io/tensor_file.hpp"
 #include "tandem/nn/activation.hpp"
