@@ -21,6 +21,7 @@
 #include "tandem/data/dataset.hpp"
 #include "tandem/data/idx_dataset.hpp"
 #include "tandem/data/sampler.hpp"
+#include "tandem/data/text_dataset.hpp"
 #include "tandem/io/file.hpp"
 #include "tandem/io/host_array.hpp"
 #include "tandem/io/idx.hpp"

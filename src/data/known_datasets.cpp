@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -9,6 +8,8 @@
 
 #include "tandem/core/error.hpp"
 #include "tandem/data/idx_dataset.hpp"
+
+#include "data/places.hpp"
 
 namespace tandem::data {
 namespace {
@@ -63,20 +64,6 @@ std::shared_ptr<const IdxDataset> load(Known known, Split split, const LoadOptio
       ImageOptions{.dtype = options.dtype, .mean = known.mean, .stddev = known.stddev});
 }
 
-std::vector<fs::path> places(const char* name, const std::vector<fs::path>& more) {
-  std::vector<fs::path> all;
-  if (const char* root = std::getenv("TANDEM_DATA_DIR"); root != nullptr && *root != '\0')
-    all.push_back(fs::path(root) / name);
-  all.insert(all.end(), more.begin(), more.end());
-  return all;
-}
-
-/// share/tandem of the installation that the running program is a part of.
-fs::path beside_program() {
-  std::error_code ignored;
-  return fs::read_symlink("/proc/self/exe", ignored).parent_path().parent_path() / TANDEM_DATADIR;
-}
-
 }  // namespace
 
 std::shared_ptr<const IdxDataset> load_fashion_mnist(Split split, const LoadOptions& options) {
@@ -94,10 +81,7 @@ std::shared_ptr<const IdxDataset> load_fashion_mnist(Split split, const LoadOpti
 
 std::shared_ptr<const IdxDataset> load_digits(Split split, const LoadOptions& options) {
   return load({.name = "digits",
-               .places = places("digits",
-                                {beside_program() / "digits",
-                                 fs::path(TANDEM_INSTALLED_DATA) / "digits",
-                                 fs::path(TANDEM_SOURCE_DATA) / "digits"}),
+               .places = places("digits", shipped_places("digits")),
                .mean = 0.3054,
                .stddev = 0.3753,
                .remedy = "pass the directory of its files (tandem's sources hold them in "
