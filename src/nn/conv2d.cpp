@@ -3,8 +3,7 @@
 
 #include "tandem/nn/conv2d.hpp"
 
-#include "tandem/core/check.hpp"
-
+#include "nn/conv_sizes.hpp"
 #include "nn/default_init.hpp"
 
 namespace tandem::nn {
@@ -17,24 +16,7 @@ Conv2d::Conv2d(std::int64_t in_channels,
                .padding = options.padding,
                .dilation = options.dilation,
                .groups = options.groups} {
-  TANDEM_CHECK(in_channels > 0 && out_channels > 0 && kernel[0] > 0 && kernel[1] > 0,
-               "Conv2d: sizes must be positive, got in ",
-               in_channels,
-               ", out ",
-               out_channels,
-               ", kernel ",
-               kernel[0],
-               " x ",
-               kernel[1]);
-  TANDEM_CHECK(
-      options.groups > 0 && in_channels % options.groups == 0 && out_channels % options.groups == 0,
-      "Conv2d: ",
-      options.groups,
-      " groups do not divide in ",
-      in_channels,
-      " and out ",
-      out_channels,
-      " channels");
+  check_conv_sizes("Conv2d", in_channels, out_channels, kernel, options.groups);
   const TensorOptions place{.dtype = options.dtype, .device = options.device};
   weight =
       default_weight({out_channels, in_channels / options.groups, kernel[0], kernel[1]}, place);

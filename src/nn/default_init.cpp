@@ -29,7 +29,11 @@ Parameter default_weight(const Shape& shape, const TensorOptions& options) {
 }
 
 Parameter default_bias(const Tensor& weight, const TensorOptions& options) {
-  return uniform({weight.size(0)}, options, init::fans(weight).in);
+  return default_bias(weight, weight.size(0), options);
+}
+
+Parameter default_bias(const Tensor& weight, std::int64_t size, const TensorOptions& options) {
+  return uniform({size}, options, init::fans(weight).in);
 }
 
 }  // namespace tandem::nn

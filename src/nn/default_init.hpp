@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <cstdint>
+
 #include "tandem/nn/parameter.hpp"
 #include "tandem/tensor/factories.hpp"
 
@@ -12,5 +14,7 @@ namespace tandem::nn {
 /// output).
 Parameter default_weight(const Shape& shape, const TensorOptions& options);
 Parameter default_bias(const Tensor& weight, const TensorOptions& options);
+/// The same for a bias of another size than the weight's first.
+Parameter default_bias(const Tensor& weight, std::int64_t size, const TensorOptions& options);
 
 }  // namespace tandem::nn

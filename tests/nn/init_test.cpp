@@ -9,7 +9,9 @@
 
 #include <gtest/gtest.h>
 
+#include "tandem/nn/conv1d.hpp"
 #include "tandem/nn/conv2d.hpp"
+#include "tandem/nn/conv_transpose2d.hpp"
 #include "tandem/nn/linear.hpp"
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
@@ -102,6 +104,17 @@ TEST_F(InitTest, LayersStartWithinOneOverRootOfTheInputs) {
   expect_uniform(linear.bias, 1.0 / 20);
   const Conv2d conv(32, 1000, {5, 5}, {.groups = 2});
   EXPECT_EQ(conv.weight.shape(), (Shape{1000, 16, 5, 5}));
+  expect_uniform(conv.weight, 1.0 / 20);
+  expect_uniform(conv.bias, 1.0 / 20);
+  const Conv1d line(32, 1000, 25, {.groups = 2});
+  EXPECT_EQ(line.weight.shape(), (Shape{1000, 16, 25}));
+  expect_uniform(line.weight, 1.0 / 20);
+  expect_uniform(line.bias, 1.0 / 20);
+}
+
+TEST_F(InitTest, ATransposedConvolutionCountsTheOutputsOfItsGroups) {
+  const ConvTranspose2d conv(500, 1000, {10, 20}, {.groups = 500});
+  EXPECT_EQ(conv.weight.shape(), (Shape{500, 2, 10, 20}));
   expect_uniform(conv.weight, 1.0 / 20);
   expect_uniform(conv.bias, 1.0 / 20);
 }

@@ -23,10 +23,25 @@ TEST_P(ContractionOracle, ProductsAgreeWithPyTorch) {
 
 TEST_P(ContractionOracle, ConvolutionAgreesWithPyTorch) {
   const Ops ops = {
-      {"conv2d", [](const Call& c) {
+      {"conv2d",
+       [](const Call& c) {
          const Conv2dOptions options{
              c.pair("stride"), c.pair("padding"), c.pair("dilation"), c.integer("groups")};
          return out(conv2d(c["x"], c["weight"], c["bias"], options));
+       }},
+      {"conv1d",
+       [](const Call& c) {
+         const Conv1dOptions options{
+             c.integer("stride"), c.integer("padding"), c.integer("dilation"), c.integer("groups")};
+         return out(conv1d(c["x"], c["weight"], c["bias"], options));
+       }},
+      {"conv_transpose2d", [](const Call& c) {
+         const ConvTranspose2dOptions options{c.pair("stride"),
+                                              c.pair("padding"),
+                                              c.pair("output_padding"),
+                                              c.pair("dilation"),
+                                              c.integer("groups")};
+         return out(conv_transpose2d(c["x"], c["weight"], c["bias"], options));
        }}};
   check_family("conv", ops, GetParam());
 }

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""Convolution in two dimensions."""
+"""Convolution in two dimensions, in one, and transposed."""
 
 import torch.nn.functional as F
 
@@ -39,3 +39,41 @@ def build(f):
     one("x_step2", (2, 3, 5, 8), (2, 3, 3, 3), strided={"x": "step:3:2"})
     one("weight_transposed", (2, 3, 5, 5), (3, 3, 2, 3), strided={"weight": "transpose:0:1"})
     one("no_rows", (0, 3, 4, 4), (2, 3, 3, 3))
+    line(f)
+    transposed(f)
+
+
+def line(f):
+    def one(name, x, weight, bias=True, strided=None, **changes):
+        c = f.case(f"conv1d_{name}")
+        parameters = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1, **changes}
+        inputs = {"x": c.normal(*x), "weight": c.normal(*weight)}
+        if bias:
+            inputs["bias"] = c.normal(weight[0])
+        c.run("conv1d", lambda x, w, b=None, **p: F.conv1d(x, w, b, **p), inputs, parameters, strided)
+
+    one("default", (2, 3, 7), (4, 3, 3))
+    one("all", (2, 4, 11), (6, 2, 3), stride=2, padding=3, dilation=2, groups=2)
+    one("depthwise", (2, 4, 6), (4, 1, 3), padding=1, groups=4)
+    one("no_bias", (1, 2, 5), (3, 2, 5), bias=False)
+    one("x_transposed", (2, 6, 3), (4, 3, 2), strided={"x": "transpose:1:2"})
+
+
+def transposed(f):
+    def one(name, x, weight, bias=True, strided=None, **changes):
+        c = f.case(f"conv_transpose2d_{name}")
+        parameters = {"stride": [1, 1], "padding": [0, 0], "output_padding": [0, 0],
+                      "dilation": [1, 1], "groups": 1, **changes}
+        inputs = {"x": c.normal(*x), "weight": c.normal(*weight)}
+        if bias:
+            inputs["bias"] = c.normal(weight[1] * parameters["groups"])
+        function = lambda x, w, b=None, **p: F.conv_transpose2d(x, w, b, **p)
+        c.run("conv_transpose2d", function, inputs, parameters, strided)
+
+    one("default", (2, 3, 4, 5), (3, 4, 3, 2))
+    one("stride", (2, 3, 3, 4), (3, 2, 3, 3), stride=[2, 3], padding=[1, 0], output_padding=[1, 2])
+    one("all", (2, 4, 3, 4), (4, 3, 3, 2), stride=[3, 2], padding=[1, 0], output_padding=[2, 1],
+        dilation=[1, 2], groups=2)
+    one("all_channels_last", (2, 4, 3, 4), (4, 3, 3, 2), stride=[3, 2], padding=[1, 0],
+        output_padding=[2, 1], dilation=[1, 2], groups=2, strided=LAST)
+    one("no_bias", (1, 2, 3, 3), (2, 3, 2, 2), bias=False, stride=[2, 2])

@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Convolutions that are conv2d or one of its gradients, seen in another way.
+
+#include "tandem/core/check.hpp"
+#include "tandem/ops/conv.hpp"
+#include "tandem/ops/elementwise.hpp"
+
+namespace tandem {
+namespace {
+
+void check_bias(const char* op, const Tensor& bias, const Tensor& weight, std::int64_t channels) {
+  if (!bias.defined()) return;
+  TANDEM_CHECK(bias.shape() == Shape{channels} && bias.dtype() == weight.dtype(),
+               op,
+               ": bias ",
+               bias.describe(),
+               " does not fit weight ",
+               weight.describe(),
+               ": needs (",
+               channels,
+               ") of the same type");
+}
+
+void check_conv1d(const Tensor& x, const Tensor& weight, const Conv1dOptions& o) {
+  TANDEM_CHECK(x.ndim() == 3 && weight.ndim() == 3,
+               "conv1d: needs x (N, C, L) and weight (O, C / groups, K), got ",
+               x.shape(),
+               " and ",
+               weight.shape());
+  TANDEM_CHECK(o.stride >= 1 && o.padding >= 0 && o.dilation >= 1 && o.groups >= 1,
+               "conv1d: needs stride, dilation and groups >= 1 and padding >= 0, got ",
+               o.stride,
+               ", ",
+               o.dilation,
+               ", ",
+               o.groups,
+               " and ",
+               o.padding);
+  TANDEM_CHECK(weight.size(1) * o.groups == x.size(1) && weight.size(0) % o.groups == 0,
+               "conv1d: x ",
+               x.shape(),
+               " and weight ",
+               weight.shape(),
+               " do not fit with groups ",
+               o.groups,
+               ": needs weight (O, ",
+               x.size(1),
+               " / groups, K), O a multiple of groups");
+  const std::int64_t reach = o.dilation * (weight.size(2) - 1) + 1,
+                     padded = x.size(2) + 2 * o.padding;
+  TANDEM_CHECK(weight.size(2) >= 1 && reach <= padded,
+               "conv1d: the kernel of weight ",
+               weight.shape(),
+               " reaches over ",
+               reach,
+               " of the ",
+               padded,
+               " padded columns of x ",
+               x.shape(),
+               "; pad more, or use a smaller kernel");
+}
+
+void check_conv_transpose2d(const Tensor& x,
+                            const Tensor& weight,
+                            const ConvTranspose2dOptions& o) {
+  TANDEM_CHECK(x.ndim() == 4 && weight.ndim() == 4 && x.size(1) == weight.size(0),
+               "conv_transpose2d: needs x (N, C, H, W) and weight (C, O / groups, kH, kW), got ",
+               x.shape(),
+               " and ",
+               weight.shape());
+  TANDEM_CHECK(o.groups >= 1 && x.size(1) % o.groups == 0,
+               "conv_transpose2d: the channels of x ",
+               x.shape(),
+               " must be a multiple of groups ",
+               o.groups);
+  for (const std::size_t axis : {std::size_t{0}, std::size_t{1}}) {
+    TANDEM_CHECK(o.output_padding[axis] >= 0 && o.output_padding[axis] < o.stride[axis],
+                 "conv_transpose2d: output_padding ",
+                 o.output_padding[axis],
+                 " must be less than the stride ",
+                 o.stride[axis],
+                 ", since the convolution that it undoes leaves less than a stride over");
+  }
+}
+
+/// Rows (axis 0) or columns (1) of the result.
+std::int64_t transposed_size(const Tensor& x,
+                             const Tensor& weight,
+                             const ConvTranspose2dOptions& o,
+                             int axis) {
+  const auto a = static_cast<std::size_t>(axis);
+  const std::int64_t size = (x.size(2 + axis) - 1) * o.stride[a] - 2 * o.padding[a] +
+                            o.dilation[a] * (weight.size(2 + axis) - 1) + o.output_padding[a] + 1;
+  TANDEM_CHECK(size >= 1,
+               "conv_transpose2d: of x ",
+               x.shape(),
+               " and weight ",
+               weight.shape(),
+               " the padding of ",
+               o.padding[a],
+               " leaves ",
+               size,
+               axis == 0 ? " rows" : " columns",
+               "; pad less");
+  return size;
+}
+
+}  // namespace
+
+Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias, Conv1dOptions options) {
+  check_conv1d(x, weight, options);
+  check_bias("conv1d", bias, weight, weight.size(0));
+  return conv2d(x.unsqueeze(2),
+                weight.unsqueeze(2),
+                bias,
+                {.stride = {1, options.stride},
+                 .padding = {0, options.padding},
+                 .dilation = {1, options.dilation},
+                 .groups = options.groups})
+      .squeeze(2);
+}
+
+Tensor conv_transpose2d(const Tensor& x,
+                        const Tensor& weight,
+                        const Tensor& bias,
+                        ConvTranspose2dOptions options) {
+  check_conv_transpose2d(x, weight, options);
+  const std::int64_t channels = weight.size(1) * options.groups;
+  check_bias("conv_transpose2d", bias, weight, channels);
+  const Shape shape{x.size(0),
+                    channels,
+                    transposed_size(x, weight, options, 0),
+                    transposed_size(x, weight, options, 1)};
+  const Tensor y = conv2d_input_grad(x,
+                                     weight,
+                                     shape,
+                                     {.stride = options.stride,
+                                      .padding = options.padding,
+                                      .dilation = options.dilation,
+                                      .groups = options.groups});
+  return bias.defined() ? y + bias.reshape({1, channels, 1, 1}) : y;
+}
+
+}  // namespace tandem

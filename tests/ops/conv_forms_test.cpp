@@ -1,0 +1,180 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <cstdint>
+#include <tuple>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tandem/autograd/gradcheck.hpp"
+#include "tandem/ops/conv.hpp"
+#include "tandem/runtime/context.hpp"
+
+#include "ops/compare.hpp"
+#include "thrown_text.hpp"
+
+namespace tandem {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Combine;
+using testing::expect_fused_is_formula;
+using ::testing::HasSubstr;
+using testing::leaf;
+using testing::near;
+using testing::thrown_text;
+using ::testing::Values;
+
+double tolerance(DType t) {
+  return t == DType::f64 ? 1e-13 : 1e-5;
+}
+
+class Conv1dTest : public ::testing::TestWithParam<std::tuple<DType, KernelPath>> {};
+
+TEST_P(Conv1dTest, FollowsTheDefinition) {
+  const auto [dtype, path] = GetParam();
+  const ContextScope scope([path = path](Context& c) { c.path = path; });
+  constexpr std::int64_t n = 2, c = 4, length = 11, o = 6, k = 3, groups = 2;
+  const Conv1dOptions options{.stride = 2, .padding = 1, .dilation = 2, .groups = groups};
+  const Tensor x = randn({n, c, length}, {.dtype = dtype}),
+               w = randn({o, c / groups, k}, {.dtype = dtype}), b = randn({o}, {.dtype = dtype});
+  const Tensor y = conv1d(x, w, b, options);
+  constexpr std::int64_t out = (length + 2 - 2 * (k - 1) - 1) / 2 + 1;
+  ASSERT_EQ(y.shape(), (Shape{n, o, out}));
+
+  const auto vx = x.to_doubles(), vw = w.to_doubles(), vb = b.to_doubles();
+  std::vector<double> wanted(static_cast<std::size_t>(n * o * out));
+  for (std::int64_t i = 0; i < n * o * out; ++i) {
+    const std::int64_t at = i % out, channel = i / out % o, image = i / out / o;
+    double& sum = wanted[static_cast<std::size_t>(i)];
+    sum = vb[static_cast<std::size_t>(channel)];
+    for (std::int64_t j = 0; j < c / groups * k; ++j) {
+      const std::int64_t from = at * 2 - 1 + j % k * 2;
+      if (from < 0 || from >= length) continue;
+      const std::int64_t source = channel / (o / groups) * (c / groups) + j / k;
+      sum += vx[static_cast<std::size_t>((image * c + source) * length + from)] *
+             vw[static_cast<std::size_t>(channel * (c / groups) * k + j)];
+    }
+  }
+  EXPECT_TRUE(near(y.to_doubles(), wanted, tolerance(dtype)));
+}
+
+class ConvTranspose2dTest
+    : public ::testing::TestWithParam<std::tuple<DType, MemoryFormat, KernelPath>> {};
+
+TEST_P(ConvTranspose2dTest, FollowsTheDefinition) {
+  const auto [dtype, format, path] = GetParam();
+  const ContextScope scope([path = path](Context& c) { c.path = path; });
+  constexpr std::int64_t groups = 2, c = 4, og = 3;
+  const ConvTranspose2dOptions options{.stride = {3, 2},
+                                       .padding = {1, 0},
+                                       .output_padding = {2, 1},
+                                       .dilation = {1, 2},
+                                       .groups = groups};
+  const Tensor x = randn({2, c, 3, 4}, {.dtype = dtype}).contiguous(format),
+               w = randn({c, og, 3, 2}, {.dtype = dtype}),
+               b = randn({og * groups}, {.dtype = dtype});
+  const Tensor y = conv_transpose2d(x, w, b, options);
+  const Shape shape{2, og * groups, 2 * 3 - 2 + 2 + 2 + 1, 3 * 2 + 2 + 1 + 1};
+  ASSERT_EQ(y.shape(), shape);
+  EXPECT_TRUE(y.is_contiguous(format)) << "the result keeps x's memory format";
+
+  const auto vx = x.to_doubles(), vw = w.to_doubles(), vb = b.to_doubles();
+  std::vector<double> wanted(static_cast<std::size_t>(numel(shape)));
+  const std::int64_t plane = shape[2] * shape[3];
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    wanted[i] = vb[i / static_cast<std::size_t>(plane) % vb.size()];
+  for (std::int64_t i = 0; i < x.numel(); ++i) {  // each element of x spreads the kernel
+    const std::int64_t column = i % 4, row = i / 4 % 3, channel = i / 12 % c, image = i / 12 / c;
+    for (std::int64_t j = 0; j < og * 6; ++j) {
+      const std::int64_t iy = row * 3 - 1 + j / 2 % 3, ix = column * 2 + j % 2 * 2;
+      if (iy < 0 || iy >= shape[2] || ix < 0 || ix >= shape[3]) continue;
+      const std::int64_t o = channel / (c / groups) * og + j / 6;
+      wanted[static_cast<std::size_t>(((image * og * groups + o) * shape[2] + iy) * shape[3] +
+                                      ix)] +=
+          vx[static_cast<std::size_t>(i)] * vw[static_cast<std::size_t>(channel * og * 6 + j)];
+    }
+  }
+  EXPECT_TRUE(near(y.to_doubles(), wanted, tolerance(dtype)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Paths,
+                         Conv1dTest,
+                         Combine(Values(DType::f32, DType::f64),
+                                 Values(KernelPath::native, KernelPath::fastest)));
+INSTANTIATE_TEST_SUITE_P(Paths,
+                         ConvTranspose2dTest,
+                         Combine(Values(DType::f32, DType::f64),
+                                 Values(MemoryFormat::contiguous, MemoryFormat::channels_last),
+                                 Values(KernelPath::native, KernelPath::fastest)));
+
+TEST(ConvForms, GradientsAgreeWithDifferencesTwice) {
+  const auto one = [](const std::vector<Tensor>& in) {
+    return std::vector<Tensor>{
+        conv1d(in[0], in[1], in[2], {.stride = 2, .padding = 1, .groups = 2})};
+  };
+  const std::vector<Tensor> lines{leaf({2, 4, 5}), leaf({2, 2, 3}), leaf({2})};
+  EXPECT_EQ(autograd::gradcheck(one, lines), "");
+  EXPECT_EQ(autograd::gradgradcheck(one, lines), "");
+  const auto two = [](const std::vector<Tensor>& in) {
+    return std::vector<Tensor>{conv_transpose2d(
+        in[0],
+        in[1],
+        in[2],
+        {.stride = {2, 1}, .padding = {1, 0}, .output_padding = {1, 0}, .groups = 2})};
+  };
+  const std::vector<Tensor> images{leaf({2, 4, 2, 3}), leaf({4, 1, 3, 2}), leaf({2})};
+  EXPECT_EQ(autograd::gradcheck(two, images), "");
+  EXPECT_EQ(autograd::gradgradcheck(two, images), "");
+  expect_fused_is_formula([&](const std::vector<Tensor>& in) { return one(in)[0]; }, lines, 1e-13);
+  expect_fused_is_formula([&](const std::vector<Tensor>& in) { return two(in)[0]; }, images, 1e-13);
+}
+
+TEST(ConvForms, ErrorsNameTheShapesAndTheRemedy) {
+  const Tensor line = randn({2, 4, 5});
+  EXPECT_THAT(thrown_text([&] {
+                conv1d(line, randn({2, 4, 1, 3}));
+              }),
+              AllOf(HasSubstr("conv1d"), HasSubstr("(N, C, L)"), HasSubstr("(2, 4, 1, 3)")));
+  EXPECT_THAT(thrown_text([&] {
+                conv1d(line, randn({2, 3, 3}));
+              }),
+              AllOf(HasSubstr("(2, 4, 5)"), HasSubstr("(2, 3, 3)"), HasSubstr("(O, 4 / groups")));
+  EXPECT_THAT(thrown_text([&] {
+                conv1d(line, randn({2, 4, 6}));
+              }),
+              AllOf(HasSubstr("reaches over 6 of the 5 padded columns"), HasSubstr("pad more")));
+  EXPECT_THAT(thrown_text([&] {
+                conv1d(line, randn({2, 4, 3}), {}, {.stride = 0});
+              }),
+              HasSubstr("stride, dilation and groups >= 1"));
+  EXPECT_THAT(thrown_text([&] {
+                conv1d(line, randn({2, 4, 3}), randn({3}));
+              }),
+              AllOf(HasSubstr("bias"), HasSubstr("needs (2)")));
+
+  const Tensor image = randn({2, 4, 3, 3});
+  EXPECT_THAT(
+      thrown_text([&] {
+        conv_transpose2d(image, randn({3, 4, 2, 2}));
+      }),
+      AllOf(HasSubstr("(2, 4, 3, 3)"), HasSubstr("(3, 4, 2, 2)"), HasSubstr("C, O / groups")));
+  EXPECT_THAT(thrown_text([&] {
+                conv_transpose2d(
+                    image, randn({4, 2, 2, 2}), {}, {.stride = {2, 2}, .output_padding = {2, 0}});
+              }),
+              HasSubstr("output_padding 2 must be less than the stride 2"));
+  EXPECT_THAT(thrown_text([&] {
+                conv_transpose2d(image, randn({4, 2, 2, 2}), {}, {.padding = {2, 2}});
+              }),
+              AllOf(HasSubstr("leaves 0 rows"), HasSubstr("pad less")));
+  EXPECT_THAT(thrown_text([&] {
+                conv_transpose2d(image, randn({4, 2, 2, 2}), randn({2}), {.groups = 2});
+              }),
+              AllOf(HasSubstr("bias f32 (2)"), HasSubstr("needs (4)")));
+}
+
+}  // namespace
+}  // namespace tandem
