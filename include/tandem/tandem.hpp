@@ -46,6 +46,8 @@
 #include "tandem/nn/models/cnn.hpp"
 #include "tandem/nn/models/gpt.hpp"
 #include "tandem/nn/models/mlp.hpp"
+#include "tandem/nn/models/resnet.hpp"
+#include "tandem/nn/models/vgg.hpp"
 #include "tandem/nn/module.hpp"
 #include "tandem/nn/module_dict.hpp"
 #include "tandem/nn/module_list.hpp"

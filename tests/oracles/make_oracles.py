@@ -19,14 +19,14 @@ import numpy as np
 import torch
 
 from cases import (activation, attention, clip, conv, elementwise, index, layers, linalg, loss, lr,
-                   norm, optim, pool, reduce, transformer)
+                   models, norm, optim, pool, reduce, transformer)
 from recorder import Family
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 FAMILIES = {"elementwise": elementwise, "reduce": reduce, "linalg": linalg, "conv": conv,
             "pool": pool, "norm": norm, "index": index, "loss": loss, "activation": activation,
-            "attention": attention, "transformer": transformer, "layers": layers, "optim": optim,
-            "clip": clip}
+            "attention": attention, "transformer": transformer, "layers": layers, "models": models,
+            "optim": optim, "clip": clip}
 NUMPY = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U8": "u1", "BOOL": "?"}
 
 

@@ -13,8 +13,8 @@ from torch import nn
 from recorder import derive
 
 
-def fill(case, module):
-    """Random numbers of our own kind in every parameter and buffer."""
+def fill(case, module, scale):
+    """Random numbers of our own kind in every parameter and buffer; `scale`: of parameters."""
     state = {}
     for name, old in module.state_dict().items():
         if name.endswith("num_batches_tracked"):
@@ -22,14 +22,14 @@ def fill(case, module):
         elif name.endswith("running_var"):
             state[name] = case.uniform(0.5, 2, *old.shape)
         else:
-            state[name] = case.normal(*old.shape)
+            state[name] = case.normal(*old.shape) * scale
     module.load_state_dict(state)
     return state
 
 
-def record(c, module, op, parameters, x, strided=None):
+def record(c, module, op, parameters, x, strided=None, scale=1.0):
     module.double()
-    state = fill(c, module)
+    state = fill(c, module, scale)
     c.put("in.x", x)
     for name, tensor in state.items():
         c.put(f"in.{name}", tensor)
