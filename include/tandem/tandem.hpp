@@ -17,6 +17,7 @@
 #include "tandem/core/float16.hpp"
 #include "tandem/core/percentile.hpp"
 #include "tandem/core/shape.hpp"
+#include "tandem/data/cifar10.hpp"
 #include "tandem/data/data_loader.hpp"
 #include "tandem/data/dataset.hpp"
 #include "tandem/data/idx_dataset.hpp"

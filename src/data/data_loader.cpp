@@ -30,6 +30,7 @@ std::int64_t batches_of(std::size_t samples, const LoaderOptions& options) {
 /// What the jobs of an epoch share; a job that hangs keeps it alive after the loader.
 struct DataLoader::Epoch {
   std::shared_ptr<const Dataset> dataset;
+  std::int64_t number;
   std::vector<std::int64_t> order;
   std::int64_t batch_size;
   std::int64_t batches;
@@ -38,7 +39,7 @@ struct DataLoader::Epoch {
   std::vector<HostArray> prepare(std::int64_t batch) const {
     const auto first = static_cast<std::size_t>(batch * batch_size);
     const std::size_t count = std::min(static_cast<std::size_t>(batch_size), order.size() - first);
-    return dataset->get(std::span(order).subspan(first, count));
+    return dataset->get_in_epoch(std::span(order).subspan(first, count), number);
   }
 };
 
@@ -129,6 +130,7 @@ void DataLoader::begin_epoch() {
   if (epoch_) return;
   auto epoch = std::make_shared<Epoch>();
   epoch->dataset = dataset_;
+  epoch->number = position_.epoch;
   epoch->order = options_.sampler(position_.epoch);
   epoch->batch_size = options_.batch_size;
   epoch->batches = batches_of(epoch->order.size(), options_);

@@ -26,6 +26,12 @@ class Dataset {
   ///
   /// Thread-safe. What it throws reaches the consumer of the DataLoader.
   virtual std::vector<HostArray> get(std::span<const std::int64_t> indices) const = 0;
+  /// The samples as a DataLoader's epoch sees them: for data sets that change their samples at
+  /// random. Such a change follows from the epoch and the index, so that a run can go on anywhere.
+  virtual std::vector<HostArray> get_in_epoch(std::span<const std::int64_t> indices,
+                                              std::int64_t /*epoch*/) const {
+    return get(indices);
+  }
 };
 
 /// Arrays whose first dimension counts the samples.
