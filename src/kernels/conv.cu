@@ -3,15 +3,19 @@
 
 #include <algorithm>
 
+#include "tandem/config.hpp"
+
 #include "kernels/conv.hpp"
 #include "kernels/copy.hpp"
 #include "kernels/cuda/gemm.hpp"
 #include "kernels/cuda/map.hpp"
+#include "kernels/cudnn/fast_path.hpp"
 #include "kernels/fill.hpp"
 #include "kernels/workspace.hpp"
 
-// Convolution as GEMM over patches, a block of images at a time. Patches are (pixel, element), an
-// element (kh, kw, channel of the group) in any layout: weights are brought into that order first.
+// Convolution by cuDNN where it is there, else as GEMM over patches, a block of images at a time.
+// Patches are (pixel, element), an element (kh, kw, channel of the group) in any layout: weights
+// are brought into that order first.
 namespace tandem::kernels {
 namespace {
 
@@ -298,6 +302,24 @@ void bias_grad(const CudaStream& s, const ConvSize& z, const View& dy, const Vie
               SumChannel<T>{ImageStrides(dy), z.oh, z.ow, dy.as<const T>(), dbias.as<T>()});
 }
 
+struct Plus {
+  template <class T>
+  TANDEM_HD T operator()(T a, T b) const {
+    return a + b;
+  }
+};
+
+/// y += bias, by channel.
+void add_bias(const CudaStream& s, const View& bias, const View& y) {
+  const View spread{bias.data, bias.dtype, y.shape, {0, bias.strides[0], 0, 0}};
+  with_float(y.dtype, [&]<class T>() { map<T, T, T>(s, Plus{}, y, y, spread); });
+}
+
+/// cuDNN is asked first; the sizes leave it something to do.
+bool wants_cudnn(const CudaStream& s, const ConvSize& z) {
+  return s.path == KernelPath::fastest && z.n > 0;
+}
+
 }  // namespace
 
 void conv2d(const CudaStream& s,
@@ -307,12 +329,21 @@ void conv2d(const CudaStream& s,
             const View& bias,
             const View& y) {
   if (y.numel() == 0) return;
+  if constexpr (has_cudnn) {
+    if (wants_cudnn(s, z) && cudnn::conv2d(s, z, x, weight, y)) {
+      if (bias.data != nullptr) add_bias(s, bias, y);
+      return;
+    }
+  }
   with_float(y.dtype, [&]<class T>() { forward<T>(s, z, x, weight, bias, y); });
 }
 
 void conv2d_input_grad(
     const CudaStream& s, const ConvSize& z, const View& dy, const View& weight, const View& dx) {
   if (dx.numel() == 0) return;
+  if constexpr (has_cudnn) {
+    if (wants_cudnn(s, z) && cudnn::conv2d_input_grad(s, z, dy, weight, dx)) return;
+  }
   with_float(dx.dtype, [&]<class T>() { input_grad<T>(s, z, dy, weight, dx); });
 }
 
@@ -322,8 +353,11 @@ void conv2d_weight_grad(const CudaStream& s,
                         const View& x,
                         const View& dweight,
                         const View& dbias) {
+  bool done = false;
+  if constexpr (has_cudnn)
+    done = wants_cudnn(s, z) && cudnn::conv2d_weight_grad(s, z, dy, x, dweight);
   with_float(dweight.dtype, [&]<class T>() {
-    weight_grad<T>(s, z, dy, x, dweight);
+    if (!done) weight_grad<T>(s, z, dy, x, dweight);
     if (dbias.data != nullptr) bias_grad<T>(s, z, dy, dbias);
   });
 }

@@ -170,6 +170,42 @@ TEST(Conv2d, OneDnnIsTheNativePathWithinRounding) {
       << "sums of 2,048 products with the same bits: did the library run at all?";
 }
 
+class CudnnTest : public ::testing::TestWithParam<std::tuple<Case, DType, MemoryFormat>> {};
+
+TEST_P(CudnnTest, IsTheNativePathWithinRounding) {
+  if (!has_cudnn) GTEST_SKIP() << "built without cuDNN";
+  if (testing::device_type() != DeviceType::cuda) GTEST_SKIP() << "cuDNN runs on GPUs alone";
+  const auto& [c, dtype, format] = GetParam();
+  const Tensor x = randn(c.x, {.dtype = dtype}).contiguous(format).requires_grad_();
+  const Tensor w = leaf(c.weight, dtype), b = leaf({c.weight[0]}, dtype);
+  const auto run = [&, options = c.options](KernelPath path) {
+    const ContextScope scope([path](Context& context) { context.path = path; });
+    const Tensor y = conv2d(x, w, b, options);
+    auto results = autograd::grad({y}, {x, w, b}, {y.detach()});
+    results.push_back(y.detach());
+    return results;
+  };
+  const auto native = run(KernelPath::native), fastest = run(KernelPath::fastest),
+             again = run(KernelPath::fastest);
+  for (std::size_t i = 0; i < native.size(); ++i) {
+    EXPECT_TRUE(near(fastest[i], native[i], tolerance(dtype))) << i;
+    EXPECT_EQ(fastest[i].to_doubles(), again[i].to_doubles()) << "the same bits in every run";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Cases,
+    CudnnTest,
+    Combine(Values(Case{{8, 32, 16, 16}, {64, 32, 3, 3}, {.padding = {1, 1}}},
+                   Case{{4, 64, 14, 14}, {64, 64, 1, 1}, {.stride = {2, 2}}},
+                   Case{{2, 3, 64, 48}, {16, 3, 7, 7}, {.stride = {2, 2}, .padding = {3, 3}}},
+                   kGrouped,
+                   kDepthwise,
+                   kDilated,
+                   kUneven),
+            Values(DType::f32, DType::f64),
+            Values(MemoryFormat::contiguous, MemoryFormat::channels_last)));
+
 class Conv2dGradientTest : public ::testing::TestWithParam<std::tuple<Case, MemoryFormat>> {};
 
 TEST_P(Conv2dGradientTest, AgreesWithDifferencesTwice) {
