@@ -108,5 +108,6 @@
 #include "tandem/tensor/nest.hpp"
 #include "tandem/tensor/tensor.hpp"
 #include "tandem/train/checkpoint.hpp"
+#include "tandem/train/generate.hpp"
 #include "tandem/train/loop.hpp"
 #include "tandem/train/task.hpp"

@@ -3,8 +3,8 @@
 
 #include "tandem/train/checkpoint.hpp"
 
-#include <charconv>
 #include <map>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 
@@ -17,6 +17,7 @@ namespace tandem::train {
 namespace {
 
 using Json = nlohmann::json;
+using Numbers = std::map<std::string, double>;
 
 constexpr const char* kFormat = "tandem.checkpoint";
 constexpr const char* kSchemaVersion = "1";
@@ -34,7 +35,9 @@ Json to_json(const RunState& s) {
           {"forwards", s.forwards},
           {"draws", s.draws},
           {"epoch_loss", s.epoch_loss},
-          {"epoch_weight", s.epoch_weight}};
+          {"epoch_weight", s.epoch_weight},
+          {"sizes", s.sizes},
+          {"vocabulary", s.vocabulary}};
 }
 
 RunState run_state(const Json& j) {
@@ -50,6 +53,8 @@ RunState run_state(const Json& j) {
   j.at("draws").get_to(s.draws);
   j.at("epoch_loss").get_to(s.epoch_loss);
   j.at("epoch_weight").get_to(s.epoch_weight);
+  s.sizes = j.value("sizes", s.sizes);  // younger than the schema
+  s.vocabulary = j.value("vocabulary", "");
   return s;
 }
 
@@ -91,6 +96,44 @@ void check_format(const std::string& path, const SafetensorsFile& file) {
   }
 }
 
+RunState read_state(const std::string& path, const SafetensorsFile& file) {
+  check_format(path, file);
+  RunState state = parse_metadata(path, file, "run", run_state);
+  if (state.step < 0 || state.position.epoch < 0 || state.position.batch < 0)
+    throw FileError(path, -1, "the metadata 'run' has a negative step, epoch or batch");
+  return state;
+}
+
+/// What a checkpoint holds beside the state of its run.
+struct Content {
+  nn::StateDict weights;
+  optim::OptimizerState optimizer;
+  std::optional<Numbers> schedule;
+};
+
+Content read_content(const std::string& path, const SafetensorsFile& file) {
+  const auto numbers = [](const Json& j) { return j.get<Numbers>(); };
+  Content content;
+  content.optimizer.numbers = parse_metadata(path, file, "optimizer", numbers);
+  if (file.metadata().contains("schedule"))
+    content.schedule = parse_metadata(path, file, "schedule", numbers);
+  for (const SafetensorsEntry& entry : file.entries()) {
+    const std::string_view name = entry.name;
+    if (name.starts_with(kModel)) {
+      content.weights.set(name.substr(kModel.size()), read_tensor(file, entry));
+    } else if (name.starts_with(kOptimizer)) {
+      content.optimizer.tensors[std::string(name.substr(kOptimizer.size()))] =
+          read_tensor(file, entry);
+    } else {
+      throw FileError(
+          path,
+          static_cast<std::int64_t>(entry.offset),
+          tandem::detail::concat("tensor '", name, "' is neither model's nor optimizer's"));
+    }
+  }
+  return content;
+}
+
 /// The module's tensors as they are, to put back if the optimizer's do not fit.
 nn::StateDict copy_of(const nn::Module& module) {
   nn::StateDict copy;
@@ -113,14 +156,43 @@ void check_types(const nn::StateDict& weights, const nn::Module& module) {
   }
 }
 
-/// Into both, or into neither.
+/// A schedule takes its numbers, and gives them back unless all goes well.
+class ScheduleLoad {
+ public:
+  ScheduleLoad(optim::LRScheduler* schedule, const std::optional<Numbers>& numbers)
+      : schedule_(schedule) {
+    TANDEM_CHECK((schedule != nullptr) == numbers.has_value(),
+                 numbers ? "its run has a schedule of the learning rate, this one has none"
+                         : "its run has no schedule of the learning rate, this one has",
+                 "; go on as it began");
+    if (schedule == nullptr) return;
+    before_ = schedule->state_dict();
+    schedule->load_state_dict(*numbers);
+  }
+  ~ScheduleLoad() {
+    if (schedule_ != nullptr && !kept_) schedule_->load_state_dict(before_);
+  }
+  ScheduleLoad(const ScheduleLoad&) = delete;
+  ScheduleLoad& operator=(const ScheduleLoad&) = delete;
+  void keep() noexcept { kept_ = true; }
+
+ private:
+  optim::LRScheduler* schedule_;
+  Numbers before_;
+  bool kept_ = false;
+};
+
+/// Into all, or into none.
 void load(const std::string& path,
-          const nn::StateDict& weights,
-          const optim::OptimizerState& own,
+          const Content& content,
           nn::Module& module,
-          optim::Optimizer& optimizer) {
+          optim::Optimizer& optimizer,
+          optim::LRScheduler* schedule) {
+  const nn::StateDict& weights = content.weights;
+  const optim::OptimizerState& own = content.optimizer;
   const nn::StateDict before = copy_of(module);
   try {
+    ScheduleLoad rates(schedule, content.schedule);
     check_types(weights, module);
     module.load_state_dict(weights);
     try {
@@ -129,6 +201,7 @@ void load(const std::string& path,
       module.load_state_dict(before);
       throw;
     }
+    rates.keep();
   } catch (const InvalidArgument& e) {
     throw InvalidArgument(tandem::detail::concat("checkpoint ", path, ": ", e.what()));
   }
@@ -139,29 +212,29 @@ void load(const std::string& path,
 void save_checkpoint(const std::string& path,
                      const nn::Module& module,
                      const optim::Optimizer& optimizer,
-                     const RunState& state) {
+                     const RunState& state,
+                     const optim::LRScheduler* schedule) {
   std::map<std::string, Tensor> tensors;
   for (const auto& [name, x] : module.state_dict())
     tensors[std::string(kModel) + name] = x;
   const optim::OptimizerState own = optimizer.state_dict();
   for (const auto& [name, x] : own.tensors)
     tensors[std::string(kOptimizer) + name] = x;
-  const SafetensorsMetadata metadata{{"format", kFormat},
-                                     {"schema_version", kSchemaVersion},
-                                     {"run", to_json(state).dump()},
-                                     {"optimizer", Json(own.numbers).dump()}};
+  SafetensorsMetadata metadata{{"format", kFormat},
+                               {"schema_version", kSchemaVersion},
+                               {"run", to_json(state).dump()},
+                               {"optimizer", Json(own.numbers).dump()}};
+  if (schedule != nullptr) metadata["schedule"] = Json(schedule->state_dict()).dump();
   save_safetensors(path, tensors, metadata);
 }
 
 RunState load_checkpoint(const std::string& path,
                          nn::Module& module,
                          optim::Optimizer& optimizer,
-                         const std::string& model) {
+                         const std::string& model,
+                         optim::LRScheduler* schedule) {
   const SafetensorsFile file(path);
-  check_format(path, file);
-  RunState state = parse_metadata(path, file, "run", run_state);
-  if (state.step < 0 || state.position.epoch < 0 || state.position.batch < 0)
-    throw FileError(path, -1, "the metadata 'run' has a negative step, epoch or batch");
+  const RunState state = read_state(path, file);
   TANDEM_CHECK(state.model == model,
                "checkpoint ",
                path,
@@ -170,30 +243,28 @@ RunState load_checkpoint(const std::string& path,
                "', this run is of '",
                model,
                "'; go on with the same, or give another file");
-  nn::StateDict weights;
-  optim::OptimizerState own;
-  own.numbers = parse_metadata(path, file, "optimizer", [](const Json& j) {
-    return j.get<std::map<std::string, double>>();
-  });
-  for (const SafetensorsEntry& entry : file.entries()) {
-    const std::string_view name = entry.name;
-    if (name.starts_with(kModel)) {
-      weights.set(name.substr(kModel.size()), read_tensor(file, entry));
-    } else if (name.starts_with(kOptimizer)) {
-      own.tensors[std::string(name.substr(kOptimizer.size()))] = read_tensor(file, entry);
-    } else {
-      throw FileError(
-          path,
-          static_cast<std::int64_t>(entry.offset),
-          tandem::detail::concat("tensor '", name, "' is neither model's nor optimizer's"));
-    }
-  }
-  load(path, weights, own, module, optimizer);
+  load(path, read_content(path, file), module, optimizer, schedule);
   Runtime& runtime = Runtime::instance();
   runtime.manual_seed(state.seed);
   runtime.forwards().store(state.forwards, std::memory_order_relaxed);
   runtime.draws().store(state.draws, std::memory_order_relaxed);
   return state;
+}
+
+RunState read_run_state(const std::string& path) {
+  return read_state(path, SafetensorsFile(path));
+}
+
+void load_model(const std::string& path, nn::Module& module) {
+  const SafetensorsFile file(path);
+  read_state(path, file);
+  const nn::StateDict weights = read_content(path, file).weights;
+  try {
+    check_types(weights, module);
+    module.load_state_dict(weights);
+  } catch (const InvalidArgument& e) {
+    throw InvalidArgument(tandem::detail::concat("checkpoint ", path, ": ", e.what()));
+  }
 }
 
 }  // namespace tandem::train

@@ -6,6 +6,7 @@
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/core/percentile.hpp"
+#include "tandem/ops/autocast.hpp"
 #include "tandem/ops/elementwise.hpp"
 #include "tandem/ops/reduce.hpp"
 #include "tandem/runtime/runtime.hpp"
@@ -56,6 +57,8 @@ class Loop {
                  " rows in its epoch, this run's are of ",
                  batch_size,
                  "; give the same batch size to go on");
+    std::optional<Autocast> mixed;
+    if (options_.autocast) mixed.emplace(*options_.autocast);
     train_.seek(state_.position);
     state_.batch_size = batch_size;
     for (const Device d : task_.devices())
@@ -81,7 +84,9 @@ class Loop {
     return report_.stopped || (enough && state_.position.batch < train_.batches());
   }
 
-  void save() const { save_checkpoint(options_.checkpoint, task_.module(), optimizer_, state_); }
+  void save() const {
+    save_checkpoint(options_.checkpoint, task_.module(), optimizer_, state_, options_.schedule);
+  }
 
   parallel::StepResult try_step(const data::Batch& batch) {
     try {
@@ -104,6 +109,7 @@ class Loop {
     const auto start = Clock::now();
     const parallel::StepResult result = try_step(batch);
     const std::chrono::duration<double> seconds = Clock::now() - start;
+    if (options_.schedule != nullptr) options_.schedule->step();
     ++state_.step;
     ++report_.steps;
     step_ms_.push_back(1e3 * seconds.count());
@@ -113,6 +119,8 @@ class Loop {
     state_.epoch_loss += result.loss * result.weight;
     state_.epoch_weight += result.weight;
     epoch_seconds_ += seconds.count();
+    const bool due = options_.save_every && state_.step % *options_.save_every == 0;
+    if (due && !options_.checkpoint.empty()) save();
     if (options_.on_step) {
       options_.on_step({state_.step,
                         state_.position.epoch + 1,
@@ -141,7 +149,12 @@ class Loop {
     state_.position = train_.position();
     const double loss = state_.epoch_weight > 0 ? state_.epoch_loss / state_.epoch_weight : 0;
     state_.epoch_loss = state_.epoch_weight = 0;
-    report_.epochs.push_back({state_.position.epoch, loss, accuracy(task_, test_), epoch_seconds_});
+    const Measure test = measure(task_, test_);
+    report_.epochs.push_back({.epoch = state_.position.epoch,
+                              .loss = loss,
+                              .test_loss = test.loss,
+                              .test_accuracy = test.accuracy,
+                              .seconds = epoch_seconds_});
     if (!options_.checkpoint.empty()) save();
     if (options_.on_epoch) options_.on_epoch(report_.epochs.back());
   }
@@ -159,20 +172,30 @@ class Loop {
 
 }  // namespace
 
-std::int64_t count_correct(const Tensor& logits, const Tensor& labels) {
+Score score_logits(const Tensor& logits, const Tensor& labels_) {
   const autograd::NoGrad off;
-  return static_cast<std::int64_t>(sum(eq(argmax(logits, -1), labels.to(logits.device()))).item());
+  const Tensor labels = labels_.to(logits.device());
+  const WeightedSum loss = cross_entropy_sum(logits, labels);
+  return {.correct = static_cast<std::int64_t>(sum(eq(argmax(logits, -1), labels)).item()),
+          .answers = labels.numel(),
+          .loss = loss.sum.item(),
+          .weight = loss.weight.item()};
 }
 
-double accuracy(Task& task, data::DataLoader& loader) {
+Measure measure(Task& task, data::DataLoader& loader) {
   const autograd::NoGrad off;
   const Evaluation evaluation(task.module());
-  std::int64_t correct = 0, rows = 0;
+  Score total;
   while (const auto batch = loader.next()) {
-    correct += task.count_correct(*batch);
-    rows += batch->at(0).size(0);
+    const Score part = task.score(*batch);
+    total.correct += part.correct;
+    total.answers += part.answers;
+    total.loss += part.loss;
+    total.weight += part.weight;
   }
-  return rows == 0 ? 0 : static_cast<double>(correct) / static_cast<double>(rows);
+  if (total.answers == 0) return {};
+  return {.accuracy = static_cast<double>(total.correct) / static_cast<double>(total.answers),
+          .loss = total.loss / total.weight};
 }
 
 RunReport run(Task& task,

@@ -95,6 +95,36 @@ TEST_F(CheckpointTest, RoundTripIsBitForBit) {
   EXPECT_EQ(dir_.names().size(), 2U);
 }
 
+TEST_F(CheckpointTest, SaysWhatItsModelIsWithoutOne) {
+  SmallRun saved(1);
+  state_.sizes = {{"layers", 3}, {"width", 12}};
+  state_.vocabulary = "\n abé€";
+  save_checkpoint(path_, saved.task->module(), *saved.optimizer, state_);
+  const RunState read = read_run_state(path_);
+  EXPECT_EQ(read.sizes, state_.sizes);
+  EXPECT_EQ(read.vocabulary, state_.vocabulary);
+  EXPECT_EQ(read.step, 4);
+  Net net;
+  load_model(path_, net);
+  for (const auto& [name, x] : net.state_dict())
+    EXPECT_EQ(x.to_doubles(), weights_of(saved).at(name)) << name;
+  EXPECT_THAT(thrown_text<FileError>([&] { read_run_state(dir_.file("none")); }),
+              HasSubstr("none"));
+}
+
+TEST_F(CheckpointTest, FilesWithoutTheYoungerFieldsAreRead) {
+  rewrite([](auto&, auto& metadata) {
+    std::string& text = metadata["run"];
+    for (const std::string field : {"\"sizes\":{},", ",\"vocabulary\":\"\""}) {
+      const auto at = text.find(field);
+      ASSERT_NE(at, std::string::npos) << text;
+      text.erase(at, field.size());
+    }
+  });
+  EXPECT_EQ(read_run_state(path_).step, 4);
+  EXPECT_TRUE(read_run_state(path_).sizes.empty());
+}
+
 TEST_F(CheckpointTest, HoldsWhatTheSchemaSays) {
   const SafetensorsFile file(path_);
   EXPECT_EQ(file.metadata().at("format"), "tandem.checkpoint");

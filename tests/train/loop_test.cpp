@@ -36,9 +36,11 @@ class Script final : public Task {
             .weight = static_cast<double>(batch.at(0).size(0)),
             .rows = {}};
   }
-  std::int64_t count_correct(const data::Batch& batch) override {
+  Score score(const data::Batch& batch) override {
     in_evaluation_ = in_evaluation_ && !net_.is_training();
-    return batch.at(0).size(0) / 2;
+    const std::int64_t rows = batch.at(0).size(0);
+    const auto weight = static_cast<double>(rows);
+    return {.correct = rows / 2, .answers = rows, .loss = 3 * weight, .weight = 2 * weight};
   }
 
   bool in_training_ = true, in_evaluation_ = true;
@@ -83,6 +85,7 @@ TEST_F(LoopTest, CallsOnStepAndOnEpochWithTheirFigures) {
   EXPECT_DOUBLE_EQ(epochs[0].loss, (16.0 * 1 + 16 * 2 + 8 * 3) / 40);
   EXPECT_DOUBLE_EQ(epochs[1].loss, (16.0 * 4 + 16 * 5 + 8 * 6) / 40);
   EXPECT_DOUBLE_EQ(epochs[0].test_accuracy, 19.0 / 40);
+  EXPECT_DOUBLE_EQ(epochs[0].test_loss, 1.5);
   EXPECT_EQ(epochs[1].epoch, 2);
   double seconds = 0;
   for (std::size_t i = 3; i < 6; ++i)
@@ -151,6 +154,21 @@ TEST_F(LoopTest, StopIsAskedAfterEachStep) {
   EXPECT_THAT(dir.names(), ElementsAre("run.safetensors"));
 }
 
+TEST_F(LoopTest, SavesEverySoManySteps) {
+  const tandem::testing::TempDir dir;
+  const std::string path = dir.file("run.safetensors");
+  std::vector<std::int64_t> saved;
+  go({.epochs = 9,
+      .steps = 5,
+      .checkpoint = path,
+      .save_every = 2,
+      .on_step = [&](const StepInfo&) {
+        saved.push_back(dir.names().empty() ? 0 : read_run_state(path).step);
+      }});
+  EXPECT_THAT(saved, ElementsAre(0, 2, 2, 4, 4));
+  EXPECT_EQ(read_run_state(path).step, 5);
+}
+
 TEST_F(LoopTest, FailedStepIsNamedAndNotCounted) {
   try {
     go({.epochs = 9}, 5);
@@ -183,9 +201,13 @@ TEST(LabelTest, OutOfRangeFailsTheStepAndKeepsTheWeights) {
 
 TEST(AccuracyTest, IsTheShareOfRowsWhoseLargestLogitIsTheLabel) {
   const Tensor logits = tensor<double>({1, 0, 0, 0, 2, 1, 0, 1, 3, -1, -2, -3}).reshape({4, 3});
-  EXPECT_EQ(count_correct(logits, tensor<std::int64_t>({0, 1, 2, 0})), 4);
-  EXPECT_EQ(count_correct(logits, tensor<std::int64_t>({0, 2, 2, 1})), 2);
-  EXPECT_EQ(count_correct(logits, tensor<std::int64_t>({0, 1, 2, 0}).to(cpus(2)[1])), 4);
+  EXPECT_EQ(score_logits(logits, tensor<std::int64_t>({0, 1, 2, 0})).correct, 4);
+  EXPECT_EQ(score_logits(logits, tensor<std::int64_t>({0, 2, 2, 1})).correct, 2);
+  EXPECT_EQ(score_logits(logits, tensor<std::int64_t>({0, 1, 2, 0}).to(cpus(2)[1])).correct, 4);
+  const Score score = score_logits(zeros({4, 3}), tensor<std::int64_t>({0, 1, 2, 0}));
+  EXPECT_EQ(score.answers, 4);
+  EXPECT_EQ(score.weight, 4);
+  EXPECT_NEAR(score.loss, 4 * std::log(3.0), 1e-6);
 }
 
 TEST(AccuracyTest, EqualsACountByHandAndChangesNothing) {
@@ -193,7 +215,7 @@ TEST(AccuracyTest, EqualsACountByHandAndChangesNothing) {
   r.go({.epochs = 2});
   const Numbers before = numbers_of(r);
   const auto random = random_state();
-  const double measured = accuracy(*r.task, r.test);
+  const Measure measured = measure(*r.task, r.test);
   EXPECT_THAT(differing(numbers_of(r), before), IsEmpty());
   EXPECT_EQ(random_state(), random);
   EXPECT_TRUE(r.task->module().is_training());
@@ -210,7 +232,7 @@ TEST(AccuracyTest, EqualsACountByHandAndChangesNothing) {
           std::max_element(row, row + kClasses) - row == static_cast<std::ptrdiff_t>(labels[i]);
     }
   }
-  EXPECT_DOUBLE_EQ(measured, static_cast<double>(right) / kRows);
+  EXPECT_DOUBLE_EQ(measured.accuracy, static_cast<double>(right) / kRows);
 }
 
 }  // namespace

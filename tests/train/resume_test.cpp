@@ -100,6 +100,53 @@ TEST(ResumeLoopTest, StoppedOnTheLastBatchOfAnEpochIsMeasuredAfterwards) {
   EXPECT_EQ(two.epochs[0].test_accuracy, one.epochs[0].test_accuracy);
 }
 
+TEST(ResumeScheduleTest, RatesGoOnAsIfTheRunHadNotBeenCut) {
+  const tandem::testing::TempDir dir;
+  const std::string path = dir.file("run.safetensors");
+  const optim::Schedule cosine = optim::CosineAnnealingLR{.t_max = kEpochs * kBatches};
+  SmallRun whole(2), first(2);
+  optim::LRScheduler rates(*whole.optimizer, cosine), cut(*first.optimizer, cosine);
+  manual_seed(1);
+  whole.go({.epochs = kEpochs, .schedule = &rates});
+  EXPECT_NEAR(rates.get_last_lr().front(), 0, 1e-12);
+  manual_seed(1);
+  first.go({.epochs = kEpochs, .steps = 5, .checkpoint = path, .schedule = &cut});
+
+  SmallRun rest(3, 999);
+  optim::LRScheduler again(*rest.optimizer, cosine);
+  rest.state = load_checkpoint(path, rest.task->module(), *rest.optimizer, kModel, &again);
+  EXPECT_EQ(again.last_epoch(), 5);
+  EXPECT_EQ(again.get_last_lr(), cut.get_last_lr());
+  rest.go({.epochs = kEpochs, .schedule = &again});
+  const Numbers expected = numbers_of(whole);
+  for (const auto& [name, values] : numbers_of(rest)) {
+    for (std::size_t i = 0; i < values.size(); ++i)
+      EXPECT_NEAR(values[i], expected.at(name)[i], 1e-12 * std::max(1.0, std::abs(values[i])))
+          << name << ' ' << i;
+  }
+}
+
+TEST(ResumeScheduleTest, IsOnBothSidesOrOnNone) {
+  const tandem::testing::TempDir dir;
+  const std::string path = dir.file("run.safetensors");
+  SmallRun r(1);
+  optim::LRScheduler rates(*r.optimizer, optim::CosineAnnealingLR{.t_max = 9});
+  r.go({.epochs = 1, .checkpoint = path, .schedule = &rates});
+  SmallRun other(1, 999);
+  const Numbers before = numbers_of(other);
+  EXPECT_THAT([&] { other.load(path); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("its run has a schedule")));
+  EXPECT_THAT(differing(numbers_of(other), before), IsEmpty());
+
+  r.save(path);
+  optim::LRScheduler fresh(*other.optimizer, optim::CosineAnnealingLR{.t_max = 9});
+  EXPECT_THAT(
+      [&] { load_checkpoint(path, other.task->module(), *other.optimizer, kModel, &fresh); },
+      ThrowsMessage<InvalidArgument>(HasSubstr("its run has no schedule")));
+  EXPECT_EQ(fresh.last_epoch(), 0);
+  EXPECT_THAT(differing(numbers_of(other), before), IsEmpty());
+}
+
 TEST(ResumeLoopTest, RefusesAnotherBatchSizeWithinAnEpochOnly) {
   SmallRun r(1);
   r.go({.epochs = 2, .steps = 1});

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "tandem/data/data_loader.hpp"
 #include "tandem/nn/module.hpp"
+#include "tandem/optim/lr_scheduler.hpp"
 #include "tandem/optim/optimizer.hpp"
 
 namespace tandem::train {
@@ -23,28 +25,44 @@ struct RunState {
   std::uint64_t draws = 0;     ///< position of rand and randn
   double epoch_loss = 0;       ///< sum of loss x weight of the running epoch
   double epoch_weight = 0;
+  std::map<std::string, std::int64_t> sizes;  ///< of the model, by name: to build it again
+  std::string vocabulary;                     ///< characters of a text; empty: none
 };
 
 /// Writes a whole run to one safetensors file, in one step (see write_atomically).
 ///
 /// Schema, version 1: tensors "model.<name>" and "optimizer.<parameter>.<state>"; metadata "format"
-/// ("tandem.checkpoint"), "schema_version", "run" and "optimizer" (JSON).
+/// ("tandem.checkpoint"), "schema_version", "run", "optimizer" and "schedule" (JSON).
+/// @param schedule  null: the run has none.
 /// @throws FileError  the old file is as it was.
 void save_checkpoint(const std::string& path,
                      const nn::Module& module,
                      const optim::Optimizer& optimizer,
-                     const RunState& state);
+                     const RunState& state,
+                     const optim::LRScheduler* schedule = nullptr);
 
 /// Reads what save_checkpoint wrote into module and optimizer; sets the seed and position of random
 /// numbers.
 ///
-/// @param model  what the run's model must be.
+/// @param model     what the run's model must be.
+/// @param schedule  where the saved run had one, else null.
 /// @throws FileError        the file is missing, cut off, or no checkpoint; it has the offset.
-/// @throws InvalidArgument  another model, other names or shapes. Module and optimizer are as
-/// before.
+/// @throws InvalidArgument  another model, other names or shapes, a schedule on one side alone.
+///                          Module, optimizer and schedule are as before.
 RunState load_checkpoint(const std::string& path,
                          nn::Module& module,
                          optim::Optimizer& optimizer,
-                         const std::string& model);
+                         const std::string& model,
+                         optim::LRScheduler* schedule = nullptr);
+
+/// Reads where the run of a checkpoint stands, and nothing else: what its model is.
+///
+/// @throws FileError  as load_checkpoint.
+RunState read_run_state(const std::string& path);
+
+/// Reads the model of a checkpoint without what a run needs to go on.
+///
+/// @throws FileError, InvalidArgument  as load_checkpoint.
+void load_model(const std::string& path, nn::Module& module);
 
 }  // namespace tandem::train

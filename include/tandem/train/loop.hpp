@@ -42,6 +42,7 @@ class StepError : public Error {
 struct EpochInfo {
   std::int64_t epoch = 0;  ///< from 1
   double loss = 0;         ///< mean over what it trained on
+  double test_loss = 0;
   double test_accuracy = 0;
   double seconds = 0;  ///< of training, measuring left out
 };
@@ -50,6 +51,10 @@ struct LoopOptions {
   std::int64_t epochs = 1;
   std::optional<std::int64_t> steps = {};  ///< ends the run earlier
   std::string checkpoint = {};             ///< written after each epoch and at the end; empty: none
+  std::optional<std::int64_t> save_every = {};  ///< steps after which it is written too
+  optim::LRScheduler* schedule = nullptr;       ///< goes on by one with each update; null: none
+  std::optional<DType> autocast =
+      {};  ///< products in this type of 16 bits (see Autocast); none: off
   std::function<void(const StepInfo&)> on_step = {};
   std::function<void(const EpochInfo&)> on_epoch = {};
   std::function<bool()> stop = {};  ///< asked after each step
@@ -85,7 +90,13 @@ RunReport run(Task& task,
               RunState& state,
               const LoopOptions& options);
 
-/// Share of right answers over all of `loader`.
-double accuracy(Task& task, data::DataLoader& loader);
+/// What a task makes of a data set.
+struct Measure {
+  double accuracy = 0;  ///< share of right answers
+  double loss = 0;      ///< mean
+};
+
+/// Measures over all of `loader`; changes nothing.
+Measure measure(Task& task, data::DataLoader& loader);
 
 }  // namespace tandem::train

@@ -16,6 +16,14 @@
 
 namespace tandem::train {
 
+/// What measuring adds up, batch by batch.
+struct Score {
+  std::int64_t correct = 0;
+  std::int64_t answers = 0;
+  double loss = 0;  ///< sum
+  double weight = 0;
+};
+
 /// A model on its devices with what is trained on it; what a training loop drives.
 class Task {
  public:
@@ -26,12 +34,12 @@ class Task {
   virtual std::vector<RowRange> plan(std::int64_t rows) const = 0;
   /// One update. See DataParallel::step.
   virtual parallel::StepResult step(const data::Batch& batch, optim::Optimizer& optimizer) = 0;
-  /// Right answers in a batch; module in evaluation mode, off the tape.
-  virtual std::int64_t count_correct(const data::Batch& batch) = 0;
+  /// How well a batch is answered; module in evaluation mode, off the tape.
+  virtual Score score(const data::Batch& batch) = 0;
 };
 
-/// Right answers among logits (N, C) for labels (N), which may be on another device.
-std::int64_t count_correct(const Tensor& logits, const Tensor& labels);
+/// Scores logits (N, C) for labels (N), which may be on another device.
+Score score_logits(const Tensor& logits, const Tensor& labels);
 
 /// Classification of {inputs, labels} by a module, under DataParallel.
 template <std::derived_from<nn::Module> M>
@@ -51,8 +59,38 @@ class Classifier final : public Task {
         [](M& m, const data::Batch& part) { return cross_entropy_sum(m(part.at(0)), part.at(1)); },
         &optimizer);
   }
-  std::int64_t count_correct(const data::Batch& batch) override {
-    return train::count_correct(parallel_(batch.at(0)), batch.at(1));
+  Score score(const data::Batch& batch) override {
+    return score_logits(parallel_(batch.at(0)), batch.at(1));
+  }
+
+ private:
+  M module_;
+  parallel::DataParallel<M> parallel_;
+};
+
+/// The next token of {inputs (N, L), labels (N, L)} by a module that gives logits (N, L, C), under
+/// DataParallel. Loss and accuracy are per token.
+template <std::derived_from<nn::Module> M>
+class LanguageModel final : public Task {
+ public:
+  LanguageModel(M module, const parallel::DataParallelOptions& options)
+      : module_(std::move(module)), parallel_(module_, options) {}
+  LanguageModel(const LanguageModel&) = delete;
+  LanguageModel& operator=(const LanguageModel&) = delete;
+
+  nn::Module& module() override { return module_; }
+  const std::vector<Device>& devices() const override { return parallel_.devices(); }
+  std::vector<RowRange> plan(std::int64_t rows) const override { return parallel_.plan(rows); }
+  parallel::StepResult step(const data::Batch& batch, optim::Optimizer& optimizer) override {
+    return parallel_.step(
+        batch,
+        [](M& m, const data::Batch& part) {
+          return cross_entropy_sum(m(part.at(0)).flatten(0, 1), part.at(1).flatten());
+        },
+        &optimizer);
+  }
+  Score score(const data::Batch& batch) override {
+    return score_logits(parallel_(batch.at(0)).flatten(0, 1), batch.at(1).flatten());
   }
 
  private:
