@@ -10,5 +10,6 @@ namespace tandem::cli {
 int run_devices(const std::string& devices, bool json);
 int run_train(const RunOptions& options);
 int run_verify(const RunOptions& options);
+int run_generate(const GenerateRequest& request);
 
 }  // namespace tandem::cli

@@ -56,17 +56,18 @@ std::string usage_message(const CLI::App* app, const CLI::Error& error) {
 }
 
 void add_run_options(CLI::App& app, RunOptions& o) {
-  app.add_option("--model", o.model, "model to train")
-      ->check(CLI::IsMember({"cnn-small", "cnn", "mlp"}))
-      ->capture_default_str();
-  app.add_option("--data", o.data, "data set")
-      ->check(CLI::IsMember({"fashion-mnist", "digits"}))
-      ->capture_default_str();
+  app.add_option("--model", o.model, "model to train (default cnn-small; gpt for a text)")
+      ->check(CLI::IsMember({"cnn-small", "cnn", "mlp", "gpt"}));
+  app.add_option("--data", o.data, "data set (default fashion-mnist; text for gpt)")
+      ->check(CLI::IsMember({"fashion-mnist", "digits", "text"}));
   app.add_option("--data-dir", o.data_dir, "directory of the data set's IDX files");
+  app.add_option(
+      "--text", o.text, "file of UTF-8 for --data text (default: tales that come along)");
   app.add_option("--devices", o.devices, kDevicesHelp);
-  app.add_option("--batch", o.batch, "rows of a batch, over all devices")
-      ->check(at_least(1))
-      ->capture_default_str();
+  app.add_option("--batch",
+                 o.batch,
+                 "rows of a batch, over all devices (default 256; 16 windows of a text)")
+      ->check(at_least(1));
   app.add_option("--gpu0-bsz", o.gpu0_bsz, "rows of the first device; the others share the rest")
       ->check(at_least(0));
   app.add_option("--chunk-sizes",
@@ -79,11 +80,73 @@ void add_run_options(CLI::App& app, RunOptions& o) {
       ->capture_default_str();
   app.add_option("--lr", o.lr, "learning rate (default 0.001 for adamw, 0.05 for sgd)")
       ->check(above_zero());
-  app.add_option("--dtype", o.dtype, "of parameters and arithmetic")
-      ->check(CLI::IsMember({"f32", "f64"}))
+  app.add_option(
+         "--dtype", o.dtype, "of parameters and arithmetic; bf16: of products, the rest f32")
+      ->check(CLI::IsMember({"f32", "f64", "bf16"}))
       ->capture_default_str();
   app.add_option("--seed", o.seed, "of weights, shuffling and dropout (default 0)");
   app.add_flag("--quiet", o.quiet, "no summary and no progress");
+}
+
+void add_gpt_options(CLI::App& app, GptSizes& o) {
+  app.add_option("--layers", o.layers, "blocks of gpt")->check(at_least(1))->capture_default_str();
+  app.add_option("--width", o.width, "of gpt's blocks")->check(at_least(1))->capture_default_str();
+  app.add_option("--heads", o.heads, "of gpt's attention; they divide its width")
+      ->check(at_least(1))
+      ->capture_default_str();
+  app.add_option("--context", o.context, "characters that gpt sees")
+      ->check(at_least(1))
+      ->capture_default_str();
+  app.add_option("--dropout", o.dropout, "of gpt")
+      ->check(CLI::Range(0.0, 0.99))
+      ->capture_default_str();
+}
+
+void add_train_options(CLI::App& app, RunOptions& o) {
+  app.add_option("--epochs", o.epochs, "passes over the data")
+      ->check(at_least(1))
+      ->capture_default_str();
+  app.add_option("--steps", o.steps, "end after so many updates")->check(at_least(1));
+  app.add_option("--accumulate",
+                 o.accumulate,
+                 "parts that a batch is cut into, one after the other: the same update in less "
+                 "memory")
+      ->check(at_least(1))
+      ->capture_default_str();
+  app.add_flag(
+      "--recompute", o.recompute, "compute gpt's activations again in backward: less memory");
+  app.add_option("--schedule", o.schedule, "of the learning rate")
+      ->check(CLI::IsMember({"constant", "cosine"}))
+      ->capture_default_str();
+  app.add_option("--warmup", o.warmup, "steps in which the learning rate grows to its value")
+      ->check(at_least(0))
+      ->capture_default_str();
+  auto* checkpoint =
+      app.add_option("--checkpoint",
+                     o.checkpoint,
+                     "file that the run is saved to after each epoch and at the end");
+  app.add_option("--save-every", o.save_every, "steps after which the checkpoint is saved too")
+      ->check(at_least(1))
+      ->needs(checkpoint);
+  app.add_flag("--resume", o.resume, "go on from the checkpoint, with its seed and lr")
+      ->needs(checkpoint);
+  app.add_option("--json", o.json, "write the results as JSON to this file; - for stdout");
+}
+
+void add_generate_options(CLI::App& app, GenerateRequest& o) {
+  app.add_option("--checkpoint", o.checkpoint, "of a model trained by train --data text")
+      ->required();
+  app.add_option("--prompt", o.prompt, "text to go on from");
+  app.add_option("--tokens", o.tokens, "characters to write")
+      ->check(at_least(0))
+      ->capture_default_str();
+  app.add_option("--temperature", o.temperature, "0 always takes the likeliest, 1 draws as trained")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--top-k", o.top_k, "draw among so many of the likeliest (default all)")
+      ->check(at_least(1));
+  app.add_option("--seed", o.seed, "of what is drawn")->capture_default_str();
+  app.add_flag("--json", o.json, "as one JSON object");
 }
 
 int run(int argc, char** argv) {
@@ -102,30 +165,22 @@ int run(int argc, char** argv) {
   RunOptions train_options;
   auto* train = app.add_subcommand("train", "train a model under DataParallel");
   add_run_options(*train, train_options);
-  train->add_option("--epochs", train_options.epochs, "passes over the data")
-      ->check(at_least(1))
-      ->capture_default_str();
-  train->add_option("--steps", train_options.steps, "end after so many updates")
-      ->check(at_least(1));
-  auto* checkpoint =
-      train->add_option("--checkpoint",
-                        train_options.checkpoint,
-                        "file that the run is saved to after each epoch and at the end");
-  train
-      ->add_flag(
-          "--resume", train_options.resume, "go on from the checkpoint, with its seed and lr")
-      ->needs(checkpoint);
-  train->add_option(
-      "--json", train_options.json, "write the results as JSON to this file; - for stdout");
+  add_gpt_options(*train, train_options.gpt);
+  add_train_options(*train, train_options);
 
   RunOptions verify_options;
   auto* verify = app.add_subcommand(
       "verify", "train on the devices and on one alone, and compare the weights");
   add_run_options(*verify, verify_options);
+  add_gpt_options(*verify, verify_options.gpt);
   verify->add_option("--steps", verify_options.steps, "updates of each (default 20)")
       ->check(at_least(1));
   verify->add_option("--json", verify_options.json, "- for JSON on stdout")
       ->check(CLI::IsMember({"-"}));
+
+  GenerateRequest request;
+  auto* generate = app.add_subcommand("generate", "write text by a trained model");
+  add_generate_options(*generate, request);
 
   try {
     app.parse(argc, argv);
@@ -134,6 +189,7 @@ int run(int argc, char** argv) {
     return code == 0 ? 0 : 2;
   }
   if (devices->parsed()) return run_devices(list, json);
+  if (generate->parsed()) return run_generate(request);
   return train->parsed() ? run_train(train_options) : run_verify(verify_options);
 }
 

@@ -12,22 +12,49 @@
 
 namespace tandem::cli {
 
+/// Sizes of the model of a text.
+struct GptSizes {
+  std::int64_t layers = 4;
+  std::int64_t width = 128;
+  std::int64_t heads = 4;
+  std::int64_t context = 128;
+  double dropout = 0.1;
+};
+
+/// What generate was asked for.
+struct GenerateRequest {
+  std::string checkpoint;
+  std::optional<std::string> prompt;
+  std::int64_t tokens = 500;
+  double temperature = 0.8;
+  std::optional<std::int64_t> top_k;
+  std::uint64_t seed = 0;
+  bool json = false;
+};
+
 /// What train and verify have in common, as the command line gave it.
 struct RunOptions {
-  std::string model = "cnn-small";
-  std::string data = "fashion-mnist";
+  std::string model;  // empty: by the data
+  std::string data;   // empty: by the model
   std::string data_dir;
-  std::string devices;  // empty: the default list
-  std::int64_t batch = 256;
+  std::string text;        // a file; empty: tandem's own
+  std::string devices;     // empty: the default list
+  std::int64_t batch = 0;  // 0: by the data
+  std::int64_t accumulate = 1;
+  bool recompute = false;
   std::optional<std::int64_t> gpu0_bsz;
   std::vector<std::int64_t> chunk_sizes;
   std::int64_t epochs = 2;
   std::optional<std::int64_t> steps;
   std::string optimizer = "adamw";
   std::optional<double> lr;
+  std::string schedule = "constant";
+  std::int64_t warmup = 0;
   std::string dtype = "f32";
   std::optional<std::uint64_t> seed;  // none: 0, or the checkpoint's
+  GptSizes gpt;
   std::string checkpoint;
+  std::optional<std::int64_t> save_every;
   bool resume = false;
   std::string json;
   bool quiet = false;

@@ -78,12 +78,12 @@ void Progress::show(const train::StepInfo& info, std::int64_t epochs) {
 void Progress::epoch(const train::EpochInfo& info, std::int64_t epochs) {
   if (style_ == Style::quiet) return;
   fmt::print(stderr,
-             "{}epoch {}/{} done: loss {:.4f}, test accuracy {:.4f}, {:.1f} s\n",
+             "{}epoch {}/{} done: loss {:.4f}, {}, {:.1f} s\n",
              style_ == Style::bar ? "\r\x1b[K" : "",
              info.epoch,
              epochs,
              info.loss,
-             info.test_accuracy,
+             describe_test(info, measured_),
              info.seconds);
   open_ = false;
 }

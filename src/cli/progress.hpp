@@ -7,6 +7,8 @@
 
 #include "tandem/train/loop.hpp"
 
+#include "cli/report.hpp"
+
 namespace tandem::cli {
 
 /// Shows how far a run has come, on stderr: a bar that rewrites itself on a terminal, plain lines
@@ -14,7 +16,7 @@ namespace tandem::cli {
 class Progress {
  public:
   enum class Style { bar, lines, quiet };
-  explicit Progress(Style style) : style_(style) {}
+  Progress(Style style, Measured measured) : style_(style), measured_(measured) {}
   /// Ends a bar's line, so that what comes after begins on its own.
   ~Progress();
   Progress(const Progress&) = delete;
@@ -30,6 +32,7 @@ class Progress {
   void show(const train::StepInfo& info, std::int64_t epochs);
 
   Style style_;
+  Measured measured_;
   bool open_ = false;  // a bar stands on the last line
   Clock::time_point shown_{};
   double rate_ = 0;  // rows per second, smoothed

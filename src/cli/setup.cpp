@@ -7,8 +7,6 @@
 
 #include "tandem/core/check.hpp"
 #include "tandem/data/sampler.hpp"
-#include "tandem/nn/models/cnn.hpp"
-#include "tandem/nn/models/mlp.hpp"
 #include "tandem/optim/adam.hpp"
 #include "tandem/optim/sgd.hpp"
 #include "tandem/runtime/runtime.hpp"
@@ -18,21 +16,46 @@ namespace {
 
 using tandem::detail::concat;
 
-template <class M>
-std::unique_ptr<train::Task> classifier(M module, const parallel::DataParallelOptions& options) {
-  module.to(options.devices.front());
-  return std::make_unique<train::Classifier<M>>(std::move(module), options);
+/// A data set of images in its two parts, by the function that loads one.
+template <class Load>
+DataSets images(const RunOptions& options, Load load) {
+  const data::LoadOptions from{.dir = options.data_dir, .dtype = storage_dtype(options)};
+  const auto train = load(data::Split::train, from);
+  return {.train = train,
+          .test = load(data::Split::test, from),
+          .sample = train->sample_shape(),
+          .classes = train->classes(),
+          .vocabulary = {}};
 }
 
 }  // namespace
 
+RunOptions resolve(RunOptions options) {
+  if (options.model.empty()) options.model = options.data == "text" ? "gpt" : "cnn-small";
+  const bool text = options.model == "gpt";
+  if (options.data.empty()) options.data = text ? "text" : "fashion-mnist";
+  if (text != (options.data == "text")) {
+    throw UsageError(
+        concat("--model ",
+               options.model,
+               " does not read --data ",
+               options.data,
+               text ? "; it is a model of text: give --data text" : "; a text needs --model gpt"));
+  }
+  if (!options.text.empty() && !text)
+    throw UsageError("--text is a file for --data text; give that too, or leave it out");
+  if (options.recompute && !text)
+    throw UsageError(concat("--recompute is for models of blocks (gpt), not for ", options.model));
+  if (options.batch == 0) options.batch = text ? 16 : 256;
+  return options;
+}
+
 DataSets load_data(const RunOptions& options) {
-  const data::LoadOptions load{.dir = options.data_dir, .dtype = parse_dtype(options.dtype)};
-  if (options.data == "digits")
-    return {data::load_digits(data::Split::train, load),
-            data::load_digits(data::Split::test, load)};
-  return {data::load_fashion_mnist(data::Split::train, load),
-          data::load_fashion_mnist(data::Split::test, load)};
+  if (options.data == "digits") return images(options, data::load_digits);
+  if (options.data == "fashion-mnist") return images(options, data::load_fashion_mnist);
+  const data::TextData text =
+      data::load_text({.path = options.text, .context = options.gpt.context});
+  return {.train = text.train, .test = text.test, .sample = {}, .vocabulary = text.vocabulary};
 }
 
 std::vector<Device> devices_of(const RunOptions& options) {
@@ -65,49 +88,16 @@ parallel::DataParallelOptions parallel_options(const RunOptions& options,
   }
   return {.devices = std::move(devices),
           .chunk_sizes = options.chunk_sizes,
-          .gpu0_bsz = options.gpu0_bsz};
+          .gpu0_bsz = options.gpu0_bsz,
+          .accumulate = options.accumulate};
+}
+
+DType storage_dtype(const RunOptions& options) {
+  return options.dtype == "bf16" ? DType::f32 : parse_dtype(options.dtype);
 }
 
 std::uint64_t seed_of(const RunOptions& options) {
   return options.seed.value_or(0);
-}
-
-std::unique_ptr<train::Task> make_task(const RunOptions& options,
-                                       const data::IdxDataset& data,
-                                       const parallel::DataParallelOptions& parallel) {
-  const Shape shape = data.sample_shape();
-  const DType dtype = parse_dtype(options.dtype);
-  manual_seed(seed_of(options));
-  if (options.model == "mlp") {
-    return classifier(
-        nn::models::Mlp({.sizes = {numel(shape), 1024, 1024, data.classes()}, .dtype = dtype}),
-        parallel);
-  }
-  if (options.model == "cnn") {
-    return classifier(
-        nn::models::Cnn({.channels = shape[0], .classes = data.classes(), .dtype = dtype}),
-        parallel);
-  }
-  return classifier(nn::models::CnnSmall({.channels = shape[0],
-                                          .size = {shape[1], shape[2]},
-                                          .classes = data.classes(),
-                                          .dtype = dtype}),
-                    parallel);
-}
-
-std::string model_identity(const RunOptions& options, const data::IdxDataset& data) {
-  const Shape shape = data.sample_shape();
-  return concat(options.model,
-                ' ',
-                shape[0],
-                'x',
-                shape[1],
-                'x',
-                shape[2],
-                ' ',
-                options.dtype,
-                ", ",
-                options.optimizer);
 }
 
 std::unique_ptr<optim::Optimizer> make_optimizer(const RunOptions& options, nn::Module& module) {
@@ -116,12 +106,34 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const RunOptions& options, nn::
         module.named_parameters(),
         optim::SGDOptions{.lr = options.lr.value_or(0.05), .momentum = 0.9});
   }
-  return std::make_unique<optim::AdamW>(module.named_parameters(),
-                                        optim::AdamWOptions{.lr = options.lr.value_or(1e-3)});
+  // The gradient of attention's key bias is zero but for rounding, which AdamW would turn into
+  // steps with a smaller eps (docs/exactness.md).
+  const double eps = options.model == "gpt" ? 1e-6 : 1e-8;
+  return std::make_unique<optim::AdamW>(
+      module.named_parameters(), optim::AdamWOptions{.lr = options.lr.value_or(1e-3), .eps = eps});
+}
+
+std::unique_ptr<optim::LRScheduler> make_schedule(const RunOptions& options,
+                                                  optim::Optimizer& optimizer,
+                                                  std::int64_t steps) {
+  if (options.schedule == "constant" && options.warmup == 0) return nullptr;
+  if (options.warmup >= steps) {
+    throw UsageError(
+        concat("--warmup ", options.warmup, " takes all of the run's ", steps, " steps"));
+  }
+  optim::Schedule rest = optim::LambdaLR{[](std::int64_t) { return 1.0; }};
+  if (options.schedule == "cosine")
+    rest = optim::CosineAnnealingLR{.t_max = steps - options.warmup};
+  if (options.warmup == 0) return std::make_unique<optim::LRScheduler>(optimizer, rest);
+  const optim::LinearLR first{.start_factor = 1 / static_cast<double>(options.warmup + 1),
+                              .end_factor = 1,
+                              .total_iters = options.warmup};
+  return std::make_unique<optim::LRScheduler>(
+      optimizer, optim::SequentialLR{.schedules = {first, rest}, .milestones = {options.warmup}});
 }
 
 data::LoaderOptions loader_options(const RunOptions& options,
-                                   const data::IdxDataset& data,
+                                   const data::Dataset& data,
                                    data::Split split,
                                    Device device) {
   const bool training = split == data::Split::train;

@@ -2,12 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "tandem/data/data_loader.hpp"
 #include "tandem/data/idx_dataset.hpp"
+#include "tandem/data/text_dataset.hpp"
+#include "tandem/nn/models/gpt.hpp"
+#include "tandem/optim/lr_scheduler.hpp"
 #include "tandem/optim/optimizer.hpp"
 #include "tandem/parallel/options.hpp"
 #include "tandem/train/task.hpp"
@@ -18,8 +22,16 @@ namespace tandem::cli {
 
 /// Both parts of a data set.
 struct DataSets {
-  std::shared_ptr<const data::IdxDataset> train, test;
+  std::shared_ptr<const data::Dataset> train, test;
+  Shape sample;                 // of an image
+  std::int64_t classes = 0;     // of an image
+  data::Vocabulary vocabulary;  // of a text; empty: these are images
+
+  bool is_text() const noexcept { return vocabulary.size() > 0; }
 };
+
+/// Model, data and batch size that go with what was given. @throws UsageError  they do not.
+RunOptions resolve(RunOptions options);
 
 /// @throws FileError  the files.
 DataSets load_data(const RunOptions& options);
@@ -32,22 +44,33 @@ std::vector<Device> devices_of(const RunOptions& options);
 parallel::DataParallelOptions parallel_options(const RunOptions& options,
                                                std::vector<Device> devices);
 
+/// Of parameters and data: f32 for bf16, in which the products alone are.
+DType storage_dtype(const RunOptions& options);
+
 /// The seed of a run that begins.
 std::uint64_t seed_of(const RunOptions& options);
 
-/// The model by its name, for samples of this shape, on the first of the devices.
+/// The model by its name, for these data, on the first of the devices.
 std::unique_ptr<train::Task> make_task(const RunOptions& options,
-                                       const data::IdxDataset& data,
+                                       const DataSets& data,
                                        const parallel::DataParallelOptions& parallel);
 
 /// "cnn-small 1x28x28 f32, adamw": what a checkpoint must be of.
-std::string model_identity(const RunOptions& options, const data::IdxDataset& data);
+std::string model_identity(const RunOptions& options, const DataSets& data);
+/// Sizes that a checkpoint keeps, to build the model again.
+std::map<std::string, std::int64_t> model_sizes(const RunOptions& options, const DataSets& data);
+/// The model of such sizes. @throws InvalidArgument  one is missing.
+nn::models::GptOptions gpt_options(const std::map<std::string, std::int64_t>& sizes);
 
 std::unique_ptr<optim::Optimizer> make_optimizer(const RunOptions& options, nn::Module& module);
+/// Null: the rate stays as it is.
+std::unique_ptr<optim::LRScheduler> make_schedule(const RunOptions& options,
+                                                  optim::Optimizer& optimizer,
+                                                  std::int64_t steps);
 
 /// Seeded shuffling for training, or in order for measuring.
 data::LoaderOptions loader_options(const RunOptions& options,
-                                   const data::IdxDataset& data,
+                                   const data::Dataset& data,
                                    data::Split split,
                                    Device device);
 

@@ -1,30 +1,25 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <atomic>
-#include <cmath>
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
-#include <iostream>
 #include <optional>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "tandem/io/file.hpp"
 #include "tandem/nn/summary.hpp"
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/train/loop.hpp"
 
 #include "cli/commands.hpp"
 #include "cli/progress.hpp"
+#include "cli/report.hpp"
 #include "cli/setup.hpp"
 
 namespace tandem::cli {
 namespace {
-
-using Json = nlohmann::json;
 
 volatile std::sig_atomic_t interrupted = 0;
 
@@ -32,64 +27,6 @@ volatile std::sig_atomic_t interrupted = 0;
 void on_signal(int signal) {
   interrupted = signal;
   std::signal(signal, SIG_DFL);
-}
-
-/// A number, or null where JSON has none for it.
-Json finite(double value) {
-  return std::isfinite(value) ? Json(value) : Json();
-}
-
-Json to_json(const RunOptions& options, const train::RunReport& report) {
-  Json devices = Json::array(), epochs = Json::array();
-  for (const auto& d : report.devices)
-    devices.push_back(
-        {{"name", to_string(d.device)}, {"rows", d.rows}, {"peak_bytes", d.peak_bytes}});
-  for (const auto& e : report.epochs) {
-    epochs.push_back({{"epoch", e.epoch},
-                      {"loss", finite(e.loss)},
-                      {"test_accuracy", e.test_accuracy},
-                      {"seconds", e.seconds}});
-  }
-  return {{"schema_version", 1},
-          {"mode", name(parallel::Mode::server)},
-          {"model", options.model},
-          {"data", options.data},
-          {"dtype", options.dtype},
-          {"optimizer", options.optimizer},
-          {"batch", options.batch},
-          {"seed", seed_of(options)},
-          {"steps", report.steps},
-          {"devices", devices},
-          {"epochs", epochs},
-          {"step_ms", {{"p50", report.step_ms_p50}, {"p90", report.step_ms_p90}}}};
-}
-
-void print_report(const train::RunReport& report) {
-  for (const auto& e : report.epochs) {
-    fmt::print("epoch {}: loss {:.4f}, test accuracy {:.4f}, {:.1f} s\n",
-               e.epoch,
-               e.loss,
-               e.test_accuracy,
-               e.seconds);
-  }
-  fmt::print("step: {:.1f} ms p50, {:.1f} ms p90 over {} steps\n",
-             report.step_ms_p50,
-             report.step_ms_p90,
-             report.steps);
-  fmt::print("{:<8} {:>8} {:>12}\n", "device", "rows", "peak memory");
-  for (const auto& d : report.devices)
-    fmt::print("{:<8} {:>8} {:>12}\n", to_string(d.device), d.rows, format_nbytes(d.peak_bytes));
-}
-
-void write_json(const std::string& path, const Json& json) {
-  const std::string text = json.dump(2) + "\n";
-  if (path == "-") {
-    std::cout << text;
-    return;
-  }
-  const std::span<const char> bytes(text.data(), text.size());
-  const std::span<const std::byte> parts[] = {std::as_bytes(bytes)};
-  write_atomically(path, parts);
 }
 
 /// Finds out before the run, not after it, whether `path` can be written.
@@ -129,19 +66,45 @@ void check_unchanged(const RunOptions& options,
 train::RunState resume(const RunOptions& options,
                        train::Task& task,
                        optim::Optimizer& optimizer,
-                       const std::string& identity) {
+                       optim::LRScheduler* schedule,
+                       const train::RunState& fresh) {
   std::error_code ignored;
   if (!std::filesystem::exists(options.checkpoint, ignored))
     throw FileError(options.checkpoint,
                     -1,
                     "there is no checkpoint to go on from; leave out --resume to begin a run");
   const train::RunState state =
-      train::load_checkpoint(options.checkpoint, task.module(), optimizer, identity);
+      train::load_checkpoint(options.checkpoint, task.module(), optimizer, fresh.model, schedule);
+  if (state.vocabulary != fresh.vocabulary) {
+    throw InvalidArgument(
+        fmt::format("checkpoint {}: its run's text has other characters than this one; give the "
+                    "same text to go on",
+                    options.checkpoint));
+  }
   check_unchanged(options, "--seed", options.seed, state.seed);
-  check_unchanged(options, "--lr", options.lr, optimizer.param_groups().front().lr());
+  const double lr = schedule == nullptr ? optimizer.param_groups().front().lr()
+                                        : schedule->state_dict().at("base_lrs.0");
+  check_unchanged(options, "--lr", options.lr, lr);
   if (!options.quiet)
     fmt::print(stderr, "resumed from {} at step {}\n", options.checkpoint, state.step);
   return state;
+}
+
+/// Where a run begins.
+train::RunState fresh_state(const RunOptions& options, const DataSets& sets) {
+  train::RunState state;
+  state.model = model_identity(options, sets);
+  state.data = options.data;
+  state.seed = seed_of(options);
+  state.sizes = model_sizes(options, sets);
+  state.vocabulary = sets.vocabulary.characters();
+  return state;
+}
+
+/// Updates of the whole run.
+std::int64_t total_steps(const RunOptions& options, const data::Dataset& data) {
+  const std::int64_t all = options.epochs * ((data.size() + options.batch - 1) / options.batch);
+  return std::min(options.steps.value_or(all), all);
 }
 
 /// Why a run ended early, and how it goes on.
@@ -159,22 +122,21 @@ void print_end(const RunOptions& options, const train::RunState& state) {
 
 }  // namespace
 
-int run_train(const RunOptions& options) {
+int run_train(const RunOptions& given) {
+  const RunOptions options = resolve(given);
   check_writable(options.checkpoint);
   check_writable(options.json);
   const std::vector<Device> devices = devices_of(options);
   const auto parallel = parallel_options(options, devices);
   const DataSets sets = load_data(options);
-  const auto task = make_task(options, *sets.train, parallel);
+  const Measured measured = sets.is_text() ? Measured::text : Measured::images;
+  const auto task = make_task(options, sets, parallel);
   const auto optimizer = make_optimizer(options, task->module());
-  const std::string identity = model_identity(options, *sets.train);
+  const auto schedule = make_schedule(options, *optimizer, total_steps(options, *sets.train));
   if (!options.quiet) fmt::print(stderr, "{}\n", nn::summary(task->module()));
 
-  train::RunState state;
-  state.model = identity;
-  state.data = options.data;
-  state.seed = seed_of(options);
-  if (options.resume) state = resume(options, *task, *optimizer, identity);
+  train::RunState state = fresh_state(options, sets);
+  if (options.resume) state = resume(options, *task, *optimizer, schedule.get(), state);
   RunOptions seeded = options;
   seeded.seed = state.seed;
   data::DataLoader train(sets.train,
@@ -182,7 +144,7 @@ int run_train(const RunOptions& options) {
   data::DataLoader test(sets.test,
                         loader_options(seeded, *sets.test, data::Split::test, devices.front()));
 
-  auto progress = std::make_unique<Progress>(Progress::choose(options.quiet));
+  auto progress = std::make_unique<Progress>(Progress::choose(options.quiet), measured);
   interrupted = 0;
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
@@ -196,13 +158,16 @@ int run_train(const RunOptions& options) {
       {.epochs = options.epochs,
        .steps = options.steps,
        .checkpoint = options.checkpoint,
+       .save_every = options.save_every,
+       .schedule = schedule.get(),
+       .autocast = options.dtype == "bf16" ? std::optional(DType::bf16) : std::nullopt,
        .on_step = [&](const train::StepInfo& info) { progress->step(info, options.epochs); },
        .on_epoch = [&](const train::EpochInfo& info) { progress->epoch(info, options.epochs); },
        .stop = [] { return interrupted != 0; }});
   progress.reset();
   if (report.stopped && !options.quiet) print_end(options, state);
-  if (!options.json.empty()) write_json(options.json, to_json(seeded, report));
-  if (options.json != "-") print_report(report);
+  if (!options.json.empty()) write_json(options.json, to_json(seeded, report, measured));
+  if (options.json != "-") print_report(report, measured);
   return report.stopped ? 128 + static_cast<int>(interrupted) : 0;
 }
 

@@ -28,7 +28,7 @@ nn::NamedValues train_weights(const RunOptions& options,
     own.chunk_sizes.clear();
   }
   const auto parallel = parallel_options(own, devices);
-  const auto task = make_task(own, *sets.train, parallel);
+  const auto task = make_task(own, sets, parallel);
   const auto optimizer = make_optimizer(own, task->module());
   data::DataLoader loader(sets.train,
                           loader_options(own, *sets.train, data::Split::train, devices.front()));
@@ -50,7 +50,9 @@ nn::NamedValues train_weights(const RunOptions& options,
 }  // namespace
 
 int run_verify(const RunOptions& given) {
-  RunOptions options = given;
+  RunOptions options = resolve(given);
+  if (options.dtype == "bf16")
+    throw UsageError("--dtype bf16 rounds too much to compare weights; give f32 or f64");
   options.steps = given.steps.value_or(20);
   const std::vector<Device> devices = devices_of(options);
   const DataSets sets = load_data(options);

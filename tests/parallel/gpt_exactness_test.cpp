@@ -78,6 +78,18 @@ TEST(GptExactnessTest, TwentyStepsInF64EqualOneDevice) {
       1e-12);
 }
 
+TEST(GptExactnessTest, MicroBatchesAndRecomputationEqualOneDevice) {
+  nn::models::GptOptions o = options(DType::f64);
+  manual_seed(5);
+  const Values alone = train_alone(nn::models::Gpt(o));
+  o.recompute = true;
+  manual_seed(5);
+  const nn::models::Gpt net(o);
+  EXPECT_EQ(train_alone(nn::clone(net)), alone);  // bit for bit
+  const DataParallelOptions parts{.devices = devices(3), .accumulate = 3};
+  EXPECT_LE(difference(train_parallel(nn::clone(net), parts), alone), 1e-12);
+}
+
 TEST(GptExactnessTest, TwentyStepsInF32EqualOneDevice) {
   manual_seed(5);
   const nn::models::Gpt net(options(DType::f32));

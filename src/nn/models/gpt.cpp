@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string>
 
+#include "tandem/autograd/checkpoint.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/nn/init.hpp"
 #include "tandem/ops/elementwise.hpp"
@@ -94,7 +95,7 @@ Tensor Gpt::forward(const Tensor& index) {
                index.describe());
   Tensor x = drop(embed(index) + position.weight.narrow(0, 0, index.size(1)));
   for (TransformerBlock& block : blocks)
-    x = block(x);
+    x = options_.recompute ? autograd::checkpoint(block, x) : block(x);
   return head(norm(x));
 }
 

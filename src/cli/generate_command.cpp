@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <cstdio>
+#include <iostream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "tandem/io/safetensors.hpp"
+#include "tandem/train/checkpoint.hpp"
+#include "tandem/train/generate.hpp"
+
+#include "cli/commands.hpp"
+#include "cli/setup.hpp"
+
+namespace tandem::cli {
+namespace {
+
+/// The model of a checkpoint, ready to speak.
+nn::models::Gpt load(const std::string& path, const train::RunState& state) {
+  if (state.vocabulary.empty()) {
+    throw InvalidArgument(fmt::format(
+        "checkpoint {}: it is of '{}', which knows no characters; train a model of text "
+        "(tandem train --data text --checkpoint FILE)",
+        path,
+        state.model));
+  }
+  nn::models::GptOptions options;
+  try {
+    options = gpt_options(state.sizes);
+  } catch (const InvalidArgument& e) {
+    throw InvalidArgument(fmt::format("checkpoint {}: {}", path, e.what()));
+  }
+  const SafetensorsFile file(path);
+  if (const SafetensorsEntry* embed = file.find("model.embed.weight")) options.dtype = embed->dtype;
+  nn::models::Gpt net(options);
+  train::load_model(path, net);
+  net.eval();
+  return net;
+}
+
+/// The characters to go on from. @throws UsageError  the model does not know one.
+std::vector<std::int32_t> encode(const data::Vocabulary& vocabulary, const std::string& prompt) {
+  try {
+    return vocabulary.encode(prompt);
+  } catch (const InvalidArgument& e) {
+    throw UsageError(fmt::format("--prompt: {}", e.what()));
+  }
+}
+
+}  // namespace
+
+int run_generate(const GenerateRequest& request) {
+  const train::RunState state = train::read_run_state(request.checkpoint);
+  nn::models::Gpt net = load(request.checkpoint, state);
+  const data::Vocabulary vocabulary(state.vocabulary);
+  const std::string prompt = request.prompt.value_or(vocabulary.character(0));
+  const std::vector<std::int32_t> start = encode(vocabulary, prompt);
+  if (prompt.empty()) throw UsageError("--prompt is empty; give a character, or leave it out");
+  std::string text;
+  if (!request.json && request.prompt) fmt::print("{}", prompt);
+  train::generate([&net](const Tensor& tokens) { return net(tokens); },
+                  start,
+                  {.tokens = request.tokens,
+                   .context = net.options().context,
+                   .temperature = request.temperature,
+                   .top_k = request.top_k,
+                   .seed = request.seed},
+                  [&](std::int64_t token) {
+                    const std::string& character = vocabulary.character(token);
+                    text += character;
+                    if (request.json) return true;
+                    std::fwrite(character.data(), 1, character.size(), stdout);
+                    return std::fflush(stdout) == 0;  // a reader that went away ends it
+                  });
+  if (request.json) {
+    std::cout << nlohmann::json{{"schema_version", 1},
+                                {"model", state.model},
+                                {"step", state.step},
+                                {"prompt", prompt},
+                                {"text", text},
+                                {"tokens", request.tokens},
+                                {"seed", request.seed}}
+                     .dump(2)
+              << '\n';
+  } else {
+    fmt::print("\n");
+  }
+  return 0;
+}
+
+}  // namespace tandem::cli

@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/report.hpp"
+
+#include <cmath>
+#include <iostream>
+#include <numbers>
+
+#include <fmt/format.h>
+
+#include "tandem/io/file.hpp"
+#include "tandem/parallel/options.hpp"
+#include "tandem/runtime/runtime.hpp"
+
+#include "cli/setup.hpp"
+
+namespace tandem::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Of a loss in nats.
+double bits(double loss) {
+  return loss / std::numbers::ln2;
+}
+
+/// A number, or null where JSON has none for it.
+Json finite(double value) {
+  return std::isfinite(value) ? Json(value) : Json();
+}
+
+}  // namespace
+
+std::string describe_test(const train::EpochInfo& epoch, Measured measured) {
+  if (measured == Measured::images) return fmt::format("test accuracy {:.4f}", epoch.test_accuracy);
+  return fmt::format(
+      "test loss {:.4f}, {:.3f} bits per character", epoch.test_loss, bits(epoch.test_loss));
+}
+
+Json to_json(const RunOptions& options, const train::RunReport& report, Measured measured) {
+  Json devices = Json::array(), epochs = Json::array();
+  for (const auto& d : report.devices)
+    devices.push_back(
+        {{"name", to_string(d.device)}, {"rows", d.rows}, {"peak_bytes", d.peak_bytes}});
+  for (const auto& e : report.epochs) {
+    epochs.push_back({{"epoch", e.epoch},
+                      {"loss", finite(e.loss)},
+                      {"test_loss", finite(e.test_loss)},
+                      {"test_accuracy", e.test_accuracy},
+                      {"seconds", e.seconds}});
+    if (measured == Measured::images) continue;
+    epochs.back()["test_bits_per_character"] = finite(bits(e.test_loss));
+    epochs.back()["test_perplexity"] = finite(std::exp(e.test_loss));
+  }
+  return {{"schema_version", 1},
+          {"mode", name(parallel::Mode::server)},
+          {"model", options.model},
+          {"data", options.data},
+          {"dtype", options.dtype},
+          {"optimizer", options.optimizer},
+          {"batch", options.batch},
+          {"accumulate", options.accumulate},
+          {"seed", seed_of(options)},
+          {"steps", report.steps},
+          {"devices", devices},
+          {"epochs", epochs},
+          {"step_ms", {{"p50", report.step_ms_p50}, {"p90", report.step_ms_p90}}}};
+}
+
+void print_report(const train::RunReport& report, Measured measured) {
+  for (const auto& e : report.epochs) {
+    fmt::print("epoch {}: loss {:.4f}, {}, {:.1f} s\n",
+               e.epoch,
+               e.loss,
+               describe_test(e, measured),
+               e.seconds);
+  }
+  fmt::print("step: {:.1f} ms p50, {:.1f} ms p90 over {} steps\n",
+             report.step_ms_p50,
+             report.step_ms_p90,
+             report.steps);
+  fmt::print("{:<8} {:>8} {:>12}\n", "device", "rows", "peak memory");
+  for (const auto& d : report.devices)
+    fmt::print("{:<8} {:>8} {:>12}\n", to_string(d.device), d.rows, format_nbytes(d.peak_bytes));
+}
+
+void write_json(const std::string& path, const Json& json) {
+  const std::string text = json.dump(2) + "\n";
+  if (path == "-") {
+    std::cout << text;
+    return;
+  }
+  const std::span<const char> bytes(text.data(), text.size());
+  const std::span<const std::byte> parts[] = {std::as_bytes(bytes)};
+  write_atomically(path, parts);
+}
+
+}  // namespace tandem::cli
