@@ -81,9 +81,9 @@ Measured run(M net,
     if (step >= o.warmup) result.ms.push_back(time.count());
   }
   subscription.reset();
-  if (o.profile) profile.print(o.steps, bench::Roofs::of(devices.front(), threads_of(devices)));
   for (const Device d : devices)
     result.peak = std::max(result.peak, logical_device(d).memory_stats().peak);
+  if (o.profile) profile.print(o.steps, bench::Roofs::of(devices.front(), threads_of(devices)));
   return result;
 }
 
