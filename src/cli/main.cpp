@@ -57,10 +57,13 @@ std::string usage_message(const CLI::App* app, const CLI::Error& error) {
 
 void add_run_options(CLI::App& app, RunOptions& o) {
   app.add_option("--model", o.model, "model to train (default cnn-small; gpt for a text)")
-      ->check(CLI::IsMember({"cnn-small", "cnn", "mlp", "gpt"}));
-  app.add_option("--data", o.data, "data set (default fashion-mnist; text for gpt)")
-      ->check(CLI::IsMember({"fashion-mnist", "digits", "text"}));
-  app.add_option("--data-dir", o.data_dir, "directory of the data set's IDX files");
+      ->check(CLI::IsMember({"cnn-small", "cnn", "mlp", "resnet18", "gpt"}));
+  app.add_option("--data",
+                 o.data,
+                 "data set (default fashion-mnist; text for gpt); cifar10 reads its binary files "
+                 "from --data-dir")
+      ->check(CLI::IsMember({"fashion-mnist", "digits", "cifar10", "text"}));
+  app.add_option("--data-dir", o.data_dir, "directory of the data set's files");
   app.add_option(
       "--text", o.text, "file of UTF-8 for --data text (default: tales that come along)");
   app.add_option("--devices", o.devices, kDevicesHelp);

@@ -4,6 +4,7 @@
 #include "tandem/core/check.hpp"
 #include "tandem/nn/models/cnn.hpp"
 #include "tandem/nn/models/mlp.hpp"
+#include "tandem/nn/models/resnet.hpp"
 #include "tandem/runtime/runtime.hpp"
 
 #include "cli/setup.hpp"
@@ -64,6 +65,13 @@ std::unique_ptr<train::Task> make_task(const RunOptions& options,
   if (options.model == "cnn") {
     return task<train::Classifier>(
         nn::models::Cnn({.channels = shape[0], .classes = data.classes, .dtype = dtype}), parallel);
+  }
+  if (options.model == "resnet18") {  // the images of all data sets here are small
+    return task<train::Classifier>(nn::models::resnet18({.channels = shape[0],
+                                                         .classes = data.classes,
+                                                         .stem = nn::models::ResNetStem::cifar,
+                                                         .dtype = dtype}),
+                                   parallel);
   }
   return task<train::Classifier>(nn::models::CnnSmall({.channels = shape[0],
                                                        .size = {shape[1], shape[2]},

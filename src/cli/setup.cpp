@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "tandem/core/check.hpp"
+#include "tandem/data/cifar10.hpp"
 #include "tandem/data/sampler.hpp"
 #include "tandem/optim/adam.hpp"
 #include "tandem/optim/sgd.hpp"
@@ -53,6 +54,7 @@ RunOptions resolve(RunOptions options) {
 DataSets load_data(const RunOptions& options) {
   if (options.data == "digits") return images(options, data::load_digits);
   if (options.data == "fashion-mnist") return images(options, data::load_fashion_mnist);
+  if (options.data == "cifar10") return images(options, data::load_cifar10);
   const data::TextData text =
       data::load_text({.path = options.text, .context = options.gpt.context});
   return {.train = text.train, .test = text.test, .sample = {}, .vocabulary = text.vocabulary};

@@ -35,6 +35,8 @@ class DataTest(ProgramTest):
         self.fail_with(1, "train", "--data", "fashion-mnist", "--data-dir", nowhere,
                        says=[nowhere, "dataset-fashion-mnist", "TANDEM_DATA_DIR"])
         self.fail_with(1, *self.train("--data-dir", nowhere), says=[nowhere, "examples/data/digits"])
+        self.fail_with(1, "train", "--model", "resnet18", "--data", "cifar10", "--data-dir", nowhere,
+                       says=[os.path.join(nowhere, "data_batch_1.bin")])
 
     def test_one_file_of_the_set_is_missing(self):
         self.write_digits()

@@ -48,6 +48,18 @@ class TrainTest(ProgramTest):
         self.assertRegex(done.stdout, r"(?m)^cpu:1 +44 +\d")
         self.assertNotIn("{", done.stdout)
 
+    def test_resnet18_reads_the_files_of_cifar10(self):
+        for name in [f"data_batch_{i}.bin" for i in range(1, 6)] + ["test_batch.bin"]:
+            with open(self.file(name), "wb") as out:
+                out.truncate(10_000 * 3073)  # black images of class 0
+        done = self.succeed("train", "--model", "resnet18", "--data", "cifar10", "--data-dir",
+                            self.directory, "--devices", "cpu:2", "--batch", "4", "--steps", "1",
+                            "--json", "-")
+        report = json.loads(done.stdout)
+        self.assertEqual([report["model"], report["data"]], ["resnet18", "cifar10"])
+        self.assertEqual([d["rows"] for d in report["devices"]], [2, 2])
+        self.assertIn("11,173,962 parameters", done.stderr)  # torchvision's, with the stem of 3 x 3
+
     def test_steps_end_a_run_within_an_epoch(self):
         report = json.loads(self.succeed("train", *DIGITS, "--devices", "cpu:2", "--steps", "3",
                                          "--json", "-").stdout)
