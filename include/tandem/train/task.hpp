@@ -41,48 +41,53 @@ class Task {
 /// Scores logits (N, C) for labels (N), which may be on another device.
 Score score_logits(const Tensor& logits, const Tensor& labels);
 
-/// Classification of {inputs, labels} by a module, under DataParallel.
+/// A task of one module under DataParallel.
 template <std::derived_from<nn::Module> M>
-class Classifier final : public Task {
+class ModuleTask : public Task {
  public:
-  Classifier(M module, const parallel::DataParallelOptions& options)
+  ModuleTask(M module, const parallel::DataParallelOptions& options)
       : module_(std::move(module)), parallel_(module_, options) {}
-  Classifier(const Classifier&) = delete;
-  Classifier& operator=(const Classifier&) = delete;
+  ModuleTask(const ModuleTask&) = delete;
+  ModuleTask& operator=(const ModuleTask&) = delete;
 
-  nn::Module& module() override { return module_; }
-  const std::vector<Device>& devices() const override { return parallel_.devices(); }
-  std::vector<RowRange> plan(std::int64_t rows) const override { return parallel_.plan(rows); }
-  parallel::StepResult step(const data::Batch& batch, optim::Optimizer& optimizer) override {
-    return parallel_.step(
-        batch,
-        [](M& m, const data::Batch& part) { return cross_entropy_sum(m(part.at(0)), part.at(1)); },
-        &optimizer);
-  }
-  Score score(const data::Batch& batch) override {
-    return score_logits(parallel_(batch.at(0)), batch.at(1));
-  }
+  nn::Module& module() final { return module_; }
+  const std::vector<Device>& devices() const final { return parallel_.devices(); }
+  std::vector<RowRange> plan(std::int64_t rows) const final { return parallel_.plan(rows); }
+
+ protected:
+  parallel::DataParallel<M>& parallel() noexcept { return parallel_; }
 
  private:
   M module_;
   parallel::DataParallel<M> parallel_;
 };
 
+/// Classification of {inputs, labels} by a module, under DataParallel.
+template <std::derived_from<nn::Module> M>
+class Classifier final : public ModuleTask<M> {
+ public:
+  using ModuleTask<M>::ModuleTask;
+
+  parallel::StepResult step(const data::Batch& batch, optim::Optimizer& optimizer) override {
+    return this->parallel().step(
+        batch,
+        [](M& m, const data::Batch& part) { return cross_entropy_sum(m(part.at(0)), part.at(1)); },
+        &optimizer);
+  }
+  Score score(const data::Batch& batch) override {
+    return score_logits(this->parallel()(batch.at(0)), batch.at(1));
+  }
+};
+
 /// The next token of {inputs (N, L), labels (N, L)} by a module that gives logits (N, L, C), under
 /// DataParallel. Loss and accuracy are per token.
 template <std::derived_from<nn::Module> M>
-class LanguageModel final : public Task {
+class LanguageModel final : public ModuleTask<M> {
  public:
-  LanguageModel(M module, const parallel::DataParallelOptions& options)
-      : module_(std::move(module)), parallel_(module_, options) {}
-  LanguageModel(const LanguageModel&) = delete;
-  LanguageModel& operator=(const LanguageModel&) = delete;
+  using ModuleTask<M>::ModuleTask;
 
-  nn::Module& module() override { return module_; }
-  const std::vector<Device>& devices() const override { return parallel_.devices(); }
-  std::vector<RowRange> plan(std::int64_t rows) const override { return parallel_.plan(rows); }
   parallel::StepResult step(const data::Batch& batch, optim::Optimizer& optimizer) override {
-    return parallel_.step(
+    return this->parallel().step(
         batch,
         [](M& m, const data::Batch& part) {
           return cross_entropy_sum(m(part.at(0)).flatten(0, 1), part.at(1).flatten());
@@ -90,12 +95,8 @@ class LanguageModel final : public Task {
         &optimizer);
   }
   Score score(const data::Batch& batch) override {
-    return score_logits(parallel_(batch.at(0)).flatten(0, 1), batch.at(1).flatten());
+    return score_logits(this->parallel()(batch.at(0)).flatten(0, 1), batch.at(1).flatten());
   }
-
- private:
-  M module_;
-  parallel::DataParallel<M> parallel_;
 };
 
 }  // namespace tandem::train
