@@ -4,16 +4,10 @@
 #include "kernels/cuda/reduce.hpp"
 #include "kernels/reduce.hpp"
 #include "kernels/reduce.inl"
+#include "kernels/top.inl"
 
 namespace tandem::kernels {
 namespace {
-
-/// An element and its index; -1: none.
-template <class T>
-struct Ranked {
-  T value;
-  std::int64_t index;
-};
 
 /// The first of the largest, a NaN above all.
 template <class T>
@@ -29,11 +23,7 @@ struct ArgMaxLine {
     return {load(x[detail::Place<2>(plan, output).at[1] + i * step]), i};
   }
   TANDEM_HD Total join(Total a, Total b) const {
-    if (a.index < 0 || b.index < 0) return a.index < 0 ? b : a;
-    const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
-    const bool equal = a_nan || b_nan ? a_nan == b_nan : a.value == b.value;
-    if (equal) return a.index < b.index ? a : b;
-    return a_nan || (!b_nan && a.value > b.value) ? a : b;
+    return before(Ranking{.largest_first = true, .nan_first = true}, a, b) ? a : b;
   }
   TANDEM_HD void store(std::int64_t output, Total best) const {
     y[detail::Place<2>(plan, output).at[0]] = best.index;
