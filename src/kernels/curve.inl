@@ -14,7 +14,7 @@ namespace detail {
 
 // A NaN fails every comparison and stays one.
 template <class T>
-TANDEM_HD_INLINE T sigmoid_of(T x) {
+TANDEM_HD T sigmoid_of(T x) {
   return T(1) / (T(1) + bounded_exp(-x));
 }
 

@@ -65,14 +65,16 @@ View broadcast_to(const View& x, const Shape& shape);
 
 namespace detail {
 
+// Flattened: GCC stops putting functions into their callers as a file grows, and a loop with a call
+// in it is no vector loop.
 template <class Op, class Out, class... In, std::size_t... I>
-void map_row(Op op,
-             std::int64_t n,
-             Out* y,
-             std::int64_t sy,
-             const std::array<std::int64_t, sizeof...(In)>& sx,
-             std::index_sequence<I...>,
-             const In*... x) {
+[[gnu::flatten]] void map_row(Op op,
+                              std::int64_t n,
+                              Out* y,
+                              std::int64_t sy,
+                              const std::array<std::int64_t, sizeof...(In)>& sx,
+                              std::index_sequence<I...>,
+                              const In*... x) {
   const bool dense = sy == 1 && ((sx[I] == 1) && ...);
   if (dense) {
 #pragma GCC ivdep

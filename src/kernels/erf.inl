@@ -14,7 +14,7 @@ namespace detail {
 
 /// p[0] + p[1] s + ..., from the last coefficient on.
 template <int kTerms>
-TANDEM_HD_INLINE float polynomial(float s, const float (&p)[kTerms]) {
+TANDEM_HD inline float polynomial(float s, const float (&p)[kTerms]) {
   float sum = p[kTerms - 1];
   for (int i = kTerms - 2; i >= 0; --i)
     sum = sum * s + p[i];
@@ -24,7 +24,7 @@ TANDEM_HD_INLINE float polynomial(float s, const float (&p)[kTerms]) {
 }  // namespace detail
 
 /// @source Eigen, generic_fast_erf_float (MPL-2.0; the coefficients alone)
-TANDEM_HD_INLINE float fast_erf(float x) {
+TANDEM_HD inline float fast_erf(float x) {
   const float low = x < -4.0F ? -4.0F : x;
   const float c = low > 4.0F ? 4.0F : low;  // there it is one
   const float p[] = {-1.60960333262415e-02F,
@@ -41,12 +41,12 @@ TANDEM_HD_INLINE float fast_erf(float x) {
                      -1.45660718464996e-05F};
   return c * detail::polynomial(c * c, p) / detail::polynomial(c * c, q);
 }
-TANDEM_HD_INLINE double fast_erf(double x) {
+TANDEM_HD inline double fast_erf(double x) {
   return std::erf(x);
 }
 
 /// @source Eigen, generic_fast_tanh_float (MPL-2.0; the coefficients alone)
-TANDEM_HD_INLINE float fast_tanh(float x) {
+TANDEM_HD inline float fast_tanh(float x) {
   constexpr float kMost = 7.9F;
   const float low = x < -kMost ? -kMost : x;
   const float c = low > kMost ? kMost : low;
@@ -63,7 +63,7 @@ TANDEM_HD_INLINE float fast_tanh(float x) {
   const float up = x > kMost ? 1.0F : y;
   return x < -kMost ? -1.0F : up;
 }
-TANDEM_HD_INLINE double fast_tanh(double x) {
+TANDEM_HD inline double fast_tanh(double x) {
   return std::tanh(x);
 }
 

@@ -16,7 +16,7 @@ namespace tandem::kernels {
 ///
 /// f32: zero below -87, from 87 on what it is there, within two units of the last place. @source
 /// Moshier, Cephes, expf.
-TANDEM_HD_INLINE float bounded_exp(float x) {
+TANDEM_HD inline float bounded_exp(float x) {
   constexpr float kMost = 87.0F;
   constexpr float kRound = 12582912.0F;  // 1.5 * 2^23: adding it leaves an integer
   const float low = x < -kMost ? -kMost : x;
@@ -33,7 +33,7 @@ TANDEM_HD_INLINE float bounded_exp(float x) {
   const float power = std::bit_cast<float>((static_cast<std::int32_t>(n) + 127) << 23);
   return x < -kMost ? 0.0F : y * power;
 }
-TANDEM_HD_INLINE double bounded_exp(double x) {
+TANDEM_HD inline double bounded_exp(double x) {
   constexpr double kMost = 700;
   return std::exp(x > kMost ? kMost : x);
 }

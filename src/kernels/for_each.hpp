@@ -13,9 +13,6 @@
 #else
 #define TANDEM_HD
 #endif
-/// The same, for what the loops over elements call: GCC stops putting functions into their callers
-/// as a file grows, and a loop with a call in it is no vector loop.
-#define TANDEM_HD_INLINE TANDEM_HD inline __attribute__((always_inline))
 
 namespace tandem::kernels {
 

@@ -213,7 +213,7 @@ struct Gelu {
 /// exp(-2u), where gelu's share of x is (1 + tanh(u)) / 2 = 1 / (1 + exp(-2u)), u = sqrt(2 / pi) (x
 /// + 0.044715 x^3).
 template <class T>
-TANDEM_HD_INLINE T gelu_tanh_power(T x) {
+TANDEM_HD T gelu_tanh_power(T x) {
   return bounded_exp(T(-2 * kSqrt2OverPi) * (x + T(kGeluCubic) * x * x * x));
 }
 struct GeluTanh {
