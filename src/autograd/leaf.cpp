@@ -10,6 +10,13 @@
 
 namespace tandem {
 namespace autograd {
+namespace {
+
+void complete_gradient(const Meta& meta) {
+  if (const auto source = meta.source.lock()) source->complete();
+}
+
+}  // namespace
 
 Meta* meta_of(const TensorImpl& impl) noexcept {
   return static_cast<Meta*>(impl.autograd.get());
@@ -32,6 +39,7 @@ void accumulate(const std::shared_ptr<TensorImpl>& leaf, Tensor gradient, bool c
   for (const auto& [id, hook] : meta.hooks) {
     if (Tensor changed = hook(gradient); changed.defined()) gradient = std::move(changed);
   }
+  complete_gradient(meta);
   const Tensor x(leaf);
   if (create_graph) {
     Tensor total = meta.grad.defined() ? meta.grad.add(gradient) : gradient;
@@ -84,6 +92,16 @@ void set_accumulate_hook(const Tensor& leaf, AccumulateHook hook) {
   make_meta(leaf.impl()).on_accumulate = std::move(hook);
 }
 
+void set_gradient_source(const Tensor& leaf, std::weak_ptr<GradientSource> source) {
+  TANDEM_CHECK(leaf.is_leaf(), "set_gradient_source: the tensor is not a leaf");
+  make_meta(leaf.impl()).source = std::move(source);
+}
+
+Tensor stored_gradient(const Tensor& leaf) noexcept {
+  const Meta* meta = meta_of(leaf.impl());
+  return meta == nullptr ? Tensor{} : meta->grad;
+}
+
 void bind_gradient(const Tensor& leaf, const Tensor& storage) {
   TANDEM_CHECK(leaf.is_leaf(), "bind_gradient: the tensor is not a leaf");
   TANDEM_CHECK(
@@ -129,7 +147,9 @@ bool Tensor::is_leaf() const noexcept {
 
 Tensor Tensor::grad() const {
   const autograd::Meta* meta = autograd::meta_of(impl());
-  return meta == nullptr ? Tensor{} : meta->grad;
+  if (meta == nullptr || !meta->grad.defined()) return {};
+  autograd::complete_gradient(*meta);
+  return meta->grad;
 }
 
 void Tensor::set_grad(const Tensor& grad) const {
@@ -141,6 +161,7 @@ void Tensor::set_grad(const Tensor& grad) const {
                ", the tensor ",
                describe());
   autograd::Meta& meta = autograd::make_meta(impl());
+  if (grad.defined()) autograd::complete_gradient(meta);
   if (!grad.defined() || !meta.bound.defined()) {
     meta.grad = grad;
     return;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tandem/autograd/autograd.hpp"
+#include "tandem/autograd/gradient_source.hpp"
 
 namespace tandem::autograd {
 
@@ -29,6 +30,7 @@ struct Meta final : AutogradMeta {
   std::vector<std::pair<int, GradientHook>> hooks;  // of a leaf
   int next_hook = 0;
   AccumulateHook on_accumulate;
+  std::weak_ptr<GradientSource> source;  // of parts of a leaf's grad that are elsewhere
 };
 
 /// Null where the tensor is plain data.

@@ -7,6 +7,7 @@
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
+#include "tandem/optim/arena_sharing.hpp"
 #include "tandem/runtime/dispatch.hpp"
 
 namespace tandem::optim {
@@ -176,6 +177,11 @@ Tensor Arena::view(std::size_t place, const Tensor& flat, std::int64_t begin) co
 }
 
 std::vector<ArenaSlice> Arena::slices() const {
+  const auto shared = sharing();
+  return shared == nullptr ? whole_slices() : shared->slices();
+}
+
+std::vector<ArenaSlice> Arena::whole_slices() const {
   std::vector<ArenaSlice> slices;
   for (std::size_t b = 0; b < values_.size(); ++b) {
     slices.push_back(

@@ -4,6 +4,7 @@
 #include "optim/gradients.hpp"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 #include <unordered_set>
 
@@ -62,15 +63,17 @@ std::vector<Tensor> gradient_runs(const std::vector<Tensor>& params) {
 }
 
 bool has_nonfinite(const std::vector<Tensor>& grads) {
-  if (grads.empty()) return false;
-  const Tensor flag = zeros({}, {.dtype = DType::i32, .device = grads.front().device()});
+  std::map<Device, Tensor> flags;
   for (const Tensor& x : grads) {
+    const auto [at, is_new] = flags.try_emplace(x.device());
+    if (is_new) at->second = zeros({}, {.dtype = DType::i32, .device = x.device()});
+    const Tensor& flag = at->second;
     dispatch(x.stream(), make_work(Work::Kind::reduce, "has_nonfinite", {x}, {flag}), [&](auto& s) {
       kernels::find_nonfinite(
           s, x.dtype(), x.numel(), x.data(), static_cast<std::int32_t*>(flag.data()));
     });
   }
-  return flag.item() != 0;
+  return std::ranges::any_of(flags, [](const auto& entry) { return entry.second.item() != 0; });
 }
 
 }  // namespace tandem::optim

@@ -3,6 +3,7 @@
 
 #include "tandem/optim/optimizer.hpp"
 
+#include <algorithm>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -80,7 +81,7 @@ Optimizer::Optimizer(std::string name,
     : name_(std::move(name)),
       groups_(make_groups(name_, groups, defaults)),
       layout_(std::make_unique<detail::StateLayout>(groups_)) {
-  layout_->refresh();
+  layout_->refresh(Granularity::element);
 }
 
 Optimizer::~Optimizer() = default;
@@ -114,9 +115,11 @@ void Optimizer::prepare(StepOptions options) {
   TANDEM_CHECK(
       !poisoned_, name_, ": an earlier step failed half-way; load_state_dict a checkpoint first");
   const ContextScope scope(kUpdating);
-  layout_->refresh();
+  layout_->plan.clear();
+  layout_->refresh(granularity());
+  layout_->settle_gradients();
   const auto specs = this->specs(groups_);
-  std::vector<detail::Run> runs = layout_->runs(granularity());
+  std::vector<detail::Run> runs = layout_->runs();
   std::vector<bool> wanted(layout_->segments().size(), false);
   for (const detail::Run& run : runs)
     wanted[run.segment] = true;
@@ -127,23 +130,56 @@ void Optimizer::prepare(StepOptions options) {
     if (has_nonfinite(grads)) check_finite();  // which names the parameter
   }
   layout_->allocate(specs, wanted);
-  layout_->attach_state(runs, specs, granularity());
+  layout_->attach_state(runs, specs);
   layout_->plan = std::move(runs);
 }
 
 std::exception_ptr Optimizer::commit() noexcept {
+  std::exception_ptr error;
+  try {
+    for (const auto& sharing : layout_->sharings())
+      sharing->update([this](Device device) { return update_on(device); });
+  } catch (...) {
+    error = std::current_exception();
+  }
+  return end_commit(error);
+}
+
+bool Optimizer::updates_through(const ArenaSharing& sharing) const {
+  const auto sharings = layout_->sharings();
+  return std::ranges::any_of(sharings, [&](const auto& s) { return s.get() == &sharing; });
+}
+
+void Optimizer::update_run(detail::Run& run) {
+  run.done = 1;
+  update(run.slice, groups_[layout_->segments()[run.segment].group], run.t);
+}
+
+std::exception_ptr Optimizer::update_on(Device device) noexcept {
   try {
     const ContextScope scope(kUpdating);
-    for (const detail::Run& run : layout_->plan)
-      update(run.slice, groups_[layout_->segments()[run.segment].group], run.t);
-    layout_->count_steps(layout_->plan);
-    layout_->plan.clear();
+    for (detail::Run& run : layout_->plan)
+      if (run.device == device && run.done == 0) update_run(run);
     return nullptr;
   } catch (...) {
-    poisoned_ = true;
-    layout_->plan.clear();
     return std::current_exception();
   }
+}
+
+std::exception_ptr Optimizer::end_commit(std::exception_ptr error) noexcept {
+  try {
+    const ContextScope scope(kUpdating);
+    for (detail::Run& run : layout_->plan)
+      if (error == nullptr && run.done == 0) update_run(run);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error == nullptr)
+    layout_->count_steps(layout_->plan);
+  else
+    poisoned_ = true;
+  layout_->plan.clear();
+  return error;
 }
 
 void Optimizer::zero_grad() {

@@ -111,7 +111,7 @@ OptimizerState Optimizer::state_dict() const {
 
 void Optimizer::load_state_dict(const OptimizerState& state) {
   const autograd::NoGrad off;
-  layout_->refresh();
+  layout_->refresh(granularity());
   Reader reader(state);
   std::vector<ParamGroup> groups = reader.groups(groups_);
   const auto specs = this->specs(groups);
@@ -123,23 +123,25 @@ void Optimizer::load_state_dict(const OptimizerState& state) {
   for (std::size_t i = 0; i < members.size(); ++i) {
     steps.push_back(reader.steps(members[i]));
     if (steps.back() == 0) continue;
-    wanted[members[i].segment] = true;
+    for (const std::size_t segment : members[i].segments)
+      wanted[segment] = true;
     for (const StateSpec& spec : specs[members[i].group])
       sources[i].push_back(reader.tensor(members[i], spec));
   }
   reader.finish(name_);
   layout_->allocate(specs, wanted);
+  for (std::size_t i = 0; i < members.size(); ++i)
+    for (Tensor& source : sources[i])
+      source = detail::StateLayout::flat_state(members[i], source);
 
   // From here on nothing fails.
   for (std::size_t i = 0; i < members.size(); ++i) {
     const std::vector<StateSpec>& wants = specs[members[i].group];
     for (std::size_t k = 0; k < wants.size(); ++k) {
-      Tensor target = layout_->state(members[i], wants[k].name);
-      if (!target.defined()) continue;
       if (steps[i] > 0)
-        target.copy_(sources[i][k]);
+        layout_->set_state(members[i], wants[k].name, sources[i][k]);
       else
-        target.fill_(wants[k].fill);
+        layout_->fill_state(members[i], wants[k]);
     }
     members[i].steps = steps[i];
   }

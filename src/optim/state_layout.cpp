@@ -7,7 +7,9 @@
 #include <map>
 #include <utility>
 
+#include "tandem/autograd/gradient_source.hpp"
 #include "tandem/core/check.hpp"
+#include "tandem/tensor/factories.hpp"
 
 namespace tandem::optim::detail {
 namespace {
@@ -33,56 +35,65 @@ Tensor range(const Tensor& flat, std::int64_t begin, std::int64_t end, std::int6
   return as_strided(flat, {end - begin}, {1}, flat.impl().offset + begin - from);
 }
 
-/// The places of `arena` that members take, as segments; sets their `segment` and place.
+/// What `segment` has of a parameter's elements.
+std::pair<std::int64_t, std::int64_t> part_of(const Segment& segment, const ArenaPlace& at) {
+  return {std::max(segment.begin, at.offset), std::min(segment.end, at.offset + at.extent)};
+}
+
+/// The places of `arena` that members take, as segments; sets their segments and place.
 class Cutter {
  public:
   Cutter(std::vector<Member>& members, std::vector<Segment>& segments)
       : members_(members), segments_(segments) {}
 
-  void cut(const std::shared_ptr<Arena>& arena) {
+  void cut(const std::shared_ptr<Arena>& arena, const std::vector<ArenaSlice>& slices) {
     std::map<std::size_t, std::size_t> taken;  // place -> member
     for (std::size_t m = 0; m < members_.size(); ++m) {
       if (Arena::of(members_[m].tensor) == arena) taken[*arena->place_of(members_[m].tensor)] = m;
     }
-    const auto& places = arena->layout().places();
-    for (const ArenaSlice& slice : arena->slices()) {
-      bool open = false;
-      for (std::size_t p = 0; p < places.size(); ++p) {
-        const ArenaPlace& at = places[p];
-        if (at.block != slice.block || at.offset < slice.begin || at.offset + at.extent > slice.end)
-          continue;
-        const auto member = taken.find(p);
-        if (member == taken.end()) {
-          open = false;
-          continue;
-        }
-        Member& m = members_[member->second];
-        if (!open || segments_.back().group != m.group) open_segment(arena, slice, at, m.group);
-        open = true;
-        segments_.back().end = at.offset + at.extent;
-        segments_.back().members.push_back(member->second);
-        m.arena = arena;
-        m.place = p;
-        m.at = at;
-        m.segment = segments_.size() - 1;
-      }
-    }
+    for (std::size_t i = 0; i < slices.size(); ++i)
+      cut_slice(arena, slices[i], i, taken);
   }
 
  private:
-  void open_segment(const std::shared_ptr<Arena>& arena,
-                    const ArenaSlice& slice,
-                    const ArenaPlace& at,
-                    std::size_t group) {
-    segments_.push_back({arena,
-                         slice.device,
-                         slice.block,
-                         slice.params.dtype(),
-                         group,
-                         at.offset,
-                         at.offset,
-                         {},
-                         {}});
+  void cut_slice(const std::shared_ptr<Arena>& arena,
+                 const ArenaSlice& slice,
+                 std::size_t index,
+                 const std::map<std::size_t, std::size_t>& taken) {
+    const auto& places = arena->layout().places();
+    bool open = false;
+    for (std::size_t p = 0; p < places.size(); ++p) {
+      const ArenaPlace& at = places[p];
+      const std::int64_t begin = std::max(slice.begin, at.offset);
+      const std::int64_t end = std::min(slice.end, at.offset + at.extent);
+      if (at.block != slice.block || begin > end || (begin == end && at.extent > 0)) continue;
+      const auto member = taken.find(p);
+      if (member == taken.end()) {
+        open = false;
+        continue;
+      }
+      Member& m = members_[member->second];
+      if (!open || segments_.back().group != m.group) {
+        segments_.push_back({arena,
+                             index,
+                             slice.device,
+                             slice.block,
+                             slice.params.dtype(),
+                             m.group,
+                             begin,
+                             begin,
+                             {},
+                             {}});
+      }
+      open = true;
+      segments_.back().end = end;
+      segments_.back().members.push_back(member->second);
+      m.arena = arena;
+      m.sharing = arena->sharing();
+      m.place = p;
+      m.at = at;
+      m.segments.push_back(segments_.size() - 1);
+    }
   }
 
   std::vector<Member>& members_;
@@ -120,87 +131,121 @@ void StateLayout::bind_loose() const {
 bool StateLayout::moved() const {
   return std::any_of(members_.begin(), members_.end(), [](const Member& m) {
     const auto arena = Arena::of(m.tensor);
-    return arena != m.arena.lock() || arena->place_of(m.tensor) != m.place;
+    if (arena != m.arena.lock() || arena->place_of(m.tensor) != m.place) return true;
+    const auto sharing = arena->sharing();
+    return sharing.owner_before(m.sharing) || m.sharing.owner_before(sharing);
   });
 }
 
-void StateLayout::refresh() {
+void StateLayout::refresh(Granularity granularity) {
   bind_loose();
-  if (segments_.empty() || moved()) rebuild();
+  if (!segments_.empty() && granularity == granularity_ && !moved()) return;
+  granularity_ = granularity;
+  rebuild();
+}
+
+std::vector<ArenaSlice> StateLayout::slices_of(const Arena& arena) const {
+  return granularity_ == Granularity::tensor ? arena.whole_slices() : arena.slices();
 }
 
 void StateLayout::rebuild() {
-  std::vector<Member> members = members_;
-  std::vector<Segment> segments;
+  StateLayout fresh(*this);
+  fresh.segments_.clear();
+  for (Member& m : fresh.members_)
+    m.segments.clear();
   std::vector<std::shared_ptr<Arena>> arenas;
-  for (const Member& m : members) {
+  for (const Member& m : members_) {
     auto arena = Arena::of(m.tensor);
     if (std::find(arenas.begin(), arenas.end(), arena) == arenas.end())
       arenas.push_back(std::move(arena));
   }
-  Cutter cutter(members, segments);
+  Cutter cutter(fresh.members_, fresh.segments_);
   for (const auto& arena : arenas)
-    cutter.cut(arena);
+    cutter.cut(arena, slices_of(*arena));
 
   // State follows its parameter, whatever stands next to it now.
-  for (Segment& fresh : segments) {
-    for (const std::size_t m : fresh.members) {
-      if (segments_.empty()) break;
-      const Segment& old = segments_[members_[m].segment];
-      for (const StateTensor& from : old.state) {
-        if (find(fresh, from.spec.name) == nullptr) {
-          const DType dtype = from.flat.dtype() == old.dtype ? fresh.dtype : from.flat.dtype();
-          fresh.state.push_back(make_state(fresh, from.spec, dtype));
-        }
-        const ArenaPlace& at = members[m].at;
-        const Tensor& to = find(fresh, from.spec.name)->flat;
-        as_strided(to, at.shape, at.strides, at.offset - fresh.begin)
-            .copy_(state(members_[m], from.spec.name));
+  for (std::size_t m = 0; m < members_.size(); ++m) {
+    if (members_[m].segments.empty()) continue;
+    const Segment& old = segments_[members_[m].segments.front()];
+    for (const StateTensor& from : old.state) {
+      const Tensor value = state(members_[m], from.spec.name);
+      if (!value.defined()) continue;
+      for (const std::size_t s : fresh.members_[m].segments) {
+        Segment& to = fresh.segments_[s];
+        const DType dtype = from.flat.dtype() == old.dtype ? to.dtype : from.flat.dtype();
+        if (find(to, from.spec.name) == nullptr)
+          to.state.push_back(make_state(to, from.spec, dtype));
       }
+      fresh.set_state(fresh.members_[m], from.spec.name, flat_state(fresh.members_[m], value));
     }
   }
-  members_ = std::move(members);
-  segments_ = std::move(segments);
+  *this = std::move(fresh);
 }
 
-std::vector<Run> StateLayout::runs(Granularity granularity) const {
+std::vector<std::shared_ptr<ArenaSharing>> StateLayout::sharings() const {
+  std::vector<std::shared_ptr<ArenaSharing>> sharings;
+  if (granularity_ == Granularity::tensor) return sharings;
+  for (const Member& m : members_) {
+    auto sharing = m.sharing.lock();
+    if (sharing != nullptr &&
+        std::find(sharings.begin(), sharings.end(), sharing) == sharings.end())
+      sharings.push_back(std::move(sharing));
+  }
+  return sharings;
+}
+
+void StateLayout::settle_gradients() {
+  for (const Member& m : members_) {
+    const Tensor grad =
+        granularity_ == Granularity::tensor ? m.tensor.grad() : autograd::stored_gradient(m.tensor);
+    // A gradient that is on the tape itself (create_graph) has storage of its own.
+    const std::shared_ptr<Arena> arena = m.arena.lock();
+    if (grad.defined() && &grad.buffer() != &arena->grads(m.at.block).buffer())
+      arena->gradient(m.place).copy_(m.tensor.grad().detach());
+  }
+  for (const auto& sharing : sharings())
+    sharing->share_gradients();
+}
+
+std::vector<Run> StateLayout::runs() const {
   std::vector<Run> runs;
   for (std::size_t s = 0; s < segments_.size(); ++s) {
     const Segment& segment = segments_[s];
-    const std::shared_ptr<Arena> arena = segment.arena.lock();
     bool open = false;
     for (std::size_t i = 0; i < segment.members.size(); ++i) {
       const Member& m = members_[segment.members[i]];
-      const Tensor grad = m.tensor.grad();
-      if (!grad.defined()) {
+      if (!autograd::stored_gradient(m.tensor).defined()) {
         open = false;
         continue;
       }
-      // A gradient that is on the tape itself (create_graph) has storage of its own.
-      if (&grad.buffer() != &arena->grads(segment.block).buffer())
-        arena->gradient(m.place).copy_(grad.detach());
-      if (!open || granularity == Granularity::tensor || runs.back().t != m.steps + 1) {
-        runs.push_back({s, i, i, m.steps + 1, {}});
-      }
+      if (!open || granularity_ == Granularity::tensor || runs.back().t != m.steps + 1)
+        runs.push_back({s, i, i, m.steps + 1, segment.device});
       runs.back().last = i + 1;
       open = true;
     }
   }
+  std::map<const Arena*, std::vector<ArenaSlice>> slices;
   for (Run& run : runs) {
-    const Segment& segment = segments_[run.segment];
-    const std::shared_ptr<Arena> arena = segment.arena.lock();
-    const Member& first = members_[segment.members[run.first]];
-    const Member& last = members_[segment.members[run.last - 1]];
-    if (granularity == Granularity::tensor) {
-      run.slice = {first.tensor.detach(), arena->gradient(first.place), {}};
-    } else {
-      const std::int64_t begin = first.at.offset, end = last.at.offset + last.at.extent;
-      run.slice = {range(arena->params(segment.block), begin, end, 0),
-                   range(arena->grads(segment.block), begin, end, 0),
-                   {}};
-    }
+    const auto arena = segments_[run.segment].arena.lock();
+    const auto [at, is_new] = slices.try_emplace(arena.get());
+    if (is_new) at->second = slices_of(*arena);
+    run.slice = slice_of(run, at->second);
   }
   return runs;
+}
+
+UpdateSlice StateLayout::slice_of(const Run& run, const std::vector<ArenaSlice>& slices) const {
+  const Segment& segment = segments_[run.segment];
+  const Member& first = members_[segment.members[run.first]];
+  const Member& last = members_[segment.members[run.last - 1]];
+  if (granularity_ == Granularity::tensor)
+    return {first.tensor.detach(), segment.arena.lock()->gradient(first.place), {}};
+  const std::int64_t begin = part_of(segment, first.at).first,
+                     end = part_of(segment, last.at).second;
+  const ArenaSlice& slice = slices[segment.slice];
+  return {range(slice.params, begin, end, slice.begin),
+          range(slice.grads, begin, end, slice.begin),
+          {}};
 }
 
 void StateLayout::allocate(const Specs& specs, const std::vector<bool>& wanted) {
@@ -217,20 +262,18 @@ void StateLayout::allocate(const Specs& specs, const std::vector<bool>& wanted) 
     segment->state.push_back(std::move(state));
 }
 
-void StateLayout::attach_state(std::vector<Run>& runs,
-                               const Specs& specs,
-                               Granularity granularity) const {
+void StateLayout::attach_state(std::vector<Run>& runs, const Specs& specs) const {
   for (Run& run : runs) {
     const Segment& segment = segments_[run.segment];
     const Member& first = members_[segment.members[run.first]];
     const Member& last = members_[segment.members[run.last - 1]];
     for (const StateSpec& spec : specs[segment.group]) {
-      if (granularity == Granularity::tensor) {
+      if (granularity_ == Granularity::tensor) {
         run.slice.state.push_back(state(first, spec.name));
       } else {
         run.slice.state.push_back(range(find(segment, spec.name)->flat,
-                                        first.at.offset,
-                                        last.at.offset + last.at.extent,
+                                        part_of(segment, first.at).first,
+                                        part_of(segment, last.at).second,
                                         segment.begin));
       }
     }
@@ -246,11 +289,50 @@ void StateLayout::count_steps(const std::vector<Run>& runs) noexcept {
 }
 
 Tensor StateLayout::state(const Member& member, const std::string& name) const {
-  const Segment& segment = segments_[member.segment];
-  const StateTensor* found = find(segment, name);
-  if (found == nullptr) return {};
-  return as_strided(
-      found->flat, member.at.shape, member.at.strides, member.at.offset - segment.begin);
+  const ArenaPlace& at = member.at;
+  Tensor flat;  // of the parameter's place
+  for (const std::size_t s : member.segments) {
+    const Segment& segment = segments_[s];
+    const StateTensor* found = find(segment, name);
+    if (found == nullptr) return {};
+    if (member.segments.size() == 1)
+      return as_strided(found->flat, at.shape, at.strides, at.offset - segment.begin);
+    if (!flat.defined())
+      flat = zeros({at.extent}, {.dtype = found->flat.dtype(), .device = member.tensor.device()});
+    const auto [begin, end] = part_of(segment, at);
+    range(flat, begin, end, at.offset).copy_(range(found->flat, begin, end, segment.begin));
+  }
+  return flat.defined() ? as_strided(flat, at.shape, at.strides, 0) : flat;
+}
+
+Tensor StateLayout::flat_state(const Member& member, const Tensor& value) {
+  const ArenaPlace& at = member.at;
+  const std::int64_t n = numel(at.shape);
+  if (value.strides() == at.strides) return as_strided(value, {n}, {1}, value.impl().offset);
+  const Tensor flat = zeros({n}, {.dtype = value.dtype(), .device = value.device()});
+  as_strided(flat, at.shape, at.strides, 0).copy_(value);
+  return flat;
+}
+
+void StateLayout::set_state(const Member& member, const std::string& name, const Tensor& flat) {
+  const ArenaPlace& at = member.at;
+  for (const std::size_t s : member.segments) {
+    const Segment& segment = segments_[s];
+    const auto [begin, most] = part_of(segment, at);
+    const std::int64_t end = std::min(most, at.offset + flat.numel());
+    if (begin >= end) continue;
+    range(find(segment, name)->flat, begin, end, segment.begin)
+        .copy_(as_strided(flat, {end - begin}, {1}, flat.impl().offset + begin - at.offset));
+  }
+}
+
+void StateLayout::fill_state(const Member& member, const StateSpec& spec) {
+  for (const std::size_t s : member.segments) {
+    const StateTensor* found = find(segments_[s], spec.name);
+    if (found == nullptr) continue;
+    const auto [begin, end] = part_of(segments_[s], member.at);
+    range(found->flat, begin, end, segments_[s].begin).fill_(spec.fill);
+  }
 }
 
 }  // namespace tandem::optim::detail

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tandem/optim/arena.hpp"
+#include "tandem/optim/arena_sharing.hpp"
 #include "tandem/optim/optimizer.hpp"
 
 namespace tandem::optim::detail {
@@ -21,9 +22,10 @@ struct Member {
   std::int64_t steps = 0;
   // Where it was at the last refresh; the arena may be gone by now.
   std::weak_ptr<Arena> arena;
+  std::weak_ptr<ArenaSharing> sharing;
   std::size_t place = 0;
   ArenaPlace at;
-  std::size_t segment = 0;
+  std::vector<std::size_t> segments;  // several where devices share the arena
 };
 
 struct StateTensor {
@@ -31,9 +33,11 @@ struct StateTensor {
   Tensor flat;  // of the segment's length
 };
 
-/// Parameters of one group that stand next to each other in an arena, and their state.
+/// Parameters of one group that stand next to each other in a slice of an arena, and their state.
+/// The first and the last may reach beyond it.
 struct Segment {
   std::weak_ptr<Arena> arena;
+  std::size_t slice = 0;
   Device device;
   int block = 0;
   DType dtype = DType::f32;
@@ -50,7 +54,9 @@ struct Run {
   std::size_t first = 0;
   std::size_t last = 0;
   std::int64_t t = 0;
-  UpdateSlice slice;
+  Device device = {};
+  UpdateSlice slice = {};
+  std::uint8_t done = 0;  // no bool: devices set theirs at once
 };
 
 /// Which of an optimizer's parameters lie where, and the state that goes with them.
@@ -66,18 +72,31 @@ class StateLayout {
   /// Each parameter of `runs` has made a step.
   void count_steps(const std::vector<Run>& runs) noexcept;
 
-  /// Follows parameters that were bound in another arena since, with their state; binds those that
-  /// are in none.
-  void refresh();
+  /// Follows parameters that were bound in another arena since, or are shared by other devices,
+  /// with their state; binds those that are in none.
+  ///
+  /// @param granularity  tensor: parameters stay whole, on their own device.
+  void refresh(Granularity granularity);
+  /// Brings the gradients to where they are used.
+  void settle_gradients();
+  /// Devices that share the update of arenas, each once.
+  std::vector<std::shared_ptr<ArenaSharing>> sharings() const;
   /// The runs of parameters that have a gradient, without state.
-  std::vector<Run> runs(Granularity granularity) const;
+  std::vector<Run> runs() const;
   /// Allocates the state that the segments of `wanted` lack. Nothing has changed where memory is
   /// short.
   void allocate(const Specs& specs, const std::vector<bool>& wanted);
   /// Gives each run its part of the state.
-  void attach_state(std::vector<Run>& runs, const Specs& specs, Granularity granularity) const;
-  /// A parameter's part of its state, in its shape; undefined where it is not allocated.
+  void attach_state(std::vector<Run>& runs, const Specs& specs) const;
+  /// A parameter's part of its state, in its shape; undefined where it is not allocated. A view, or
+  /// a copy where devices share it.
   Tensor state(const Member& member, const std::string& name) const;
+  /// `value` of a parameter's state as it lies in its place: a view where it lies so already.
+  static Tensor flat_state(const Member& member, const Tensor& value);
+  /// Fills a parameter's part of its state, which is allocated. @param flat  see flat_state.
+  void set_state(const Member& member, const std::string& name, const Tensor& flat);
+  /// The same, as before the first step; where it is not allocated, nothing.
+  void fill_state(const Member& member, const StateSpec& spec);
 
   std::vector<Run> plan;  ///< of the step that is prepared
 
@@ -85,9 +104,12 @@ class StateLayout {
   void bind_loose() const;
   bool moved() const;
   void rebuild();
+  UpdateSlice slice_of(const Run& run, const std::vector<ArenaSlice>& slices) const;
+  std::vector<ArenaSlice> slices_of(const Arena& arena) const;
 
   std::vector<Member> members_;
   std::vector<Segment> segments_;
+  Granularity granularity_ = Granularity::element;
 };
 
 }  // namespace tandem::optim::detail

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "tandem/autograd/gradient_source.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/context.hpp"
 
@@ -37,10 +38,19 @@ std::vector<Bucket> plan_buckets(const optim::ArenaLayout& layout,
   return buckets;
 }
 
+Range share_of(const Bucket& bucket, int r, int ranks) noexcept {
+  const std::int64_t count = bucket.end - bucket.begin;
+  const std::int64_t size = count / ranks, larger = count % ranks;
+  const std::int64_t begin = bucket.begin + r * size + std::min<std::int64_t>(r, larger);
+  return {begin, begin + size + (r < larger ? 1 : 0)};
+}
+
 BucketReducer::BucketReducer(std::shared_ptr<optim::Arena> arena,
-                             std::shared_ptr<const std::vector<Bucket>> buckets)
+                             std::shared_ptr<const std::vector<Bucket>> buckets,
+                             ReduceTo to)
     : arena_(std::move(arena)),
       buckets_(std::move(buckets)),
+      to_(to),
       bucket_of_(arena_->layout().places().size(), SIZE_MAX),
       used_(bucket_of_.size()),
       complete_(bucket_of_.size()) {
@@ -78,11 +88,22 @@ void BucketReducer::on_gradient(std::size_t place) {
 }
 
 void BucketReducer::launch_ready() {
+  if (to_ == ReduceTo::rank_0_at_end && !finishing_) return;
   for (; next_ < flat_.size() && pending_[next_] == 0; ++next_) {
     if (group_ == nullptr) continue;
     const ContextScope scope([](Context& c) { c.phase = Phase::reduce; });
-    handles_.push_back(group_->start_reduce(flat_[next_], comm::ReduceOp::sum, 0));
+    handles_.push_back(launch(next_));
   }
+}
+
+comm::Handle BucketReducer::launch(std::size_t bucket) {
+  const Tensor& whole = flat_[bucket];
+  if (to_ != ReduceTo::shares) return group_->start_reduce(whole, comm::ReduceOp::sum, 0);
+  const Bucket& b = (*buckets_)[bucket];
+  const Range share = share_of(b, group_->rank(), group_->size());
+  const Tensor part = as_strided(
+      whole, {share.end - share.begin}, {1}, whole.impl().offset + share.begin - b.begin);
+  return group_->start({comm::Collective::Kind::reduce_scatter, whole, part, comm::ReduceOp::sum});
 }
 
 void BucketReducer::finish() {
@@ -90,9 +111,11 @@ void BucketReducer::finish() {
   for (std::size_t place = 0; place < bucket_of_.size(); ++place) {
     if (bucket_of_[place] == SIZE_MAX || complete_[place] != 0) continue;
     // This replica's part is zero, unless an earlier backward has left something to add to.
-    if (!arena_->tensor(place).grad().defined()) arena_->gradient(place).fill_(0);
+    if (!autograd::stored_gradient(arena_->tensor(place)).defined())
+      arena_->gradient(place).fill_(0);
     --pending_[bucket_of_[place]];
   }
+  finishing_ = true;
   launch_ready();
   const ContextScope scope([](Context& c) { c.phase = Phase::reduce; });
   for (comm::Handle& handle : handles_)
@@ -103,6 +126,7 @@ void BucketReducer::finish() {
 void BucketReducer::disarm() noexcept {
   handles_.clear();
   armed_ = false;
+  finishing_ = false;
   group_ = nullptr;
 }
 

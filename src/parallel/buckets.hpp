@@ -20,6 +20,15 @@ struct Bucket {
   std::vector<std::size_t> places;
 };
 
+/// Elements of a block.
+struct Range {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
+/// The even share of rank `r` of a bucket: sizes differ by one at most.
+Range share_of(const Bucket& bucket, int r, int ranks) noexcept;
+
 /// Cuts the gradients into buckets from the last place to the first, which is about the order in
 /// which backward makes them. The first bucket is small, so that the reduction starts early.
 ///
@@ -28,14 +37,21 @@ std::vector<Bucket> plan_buckets(const optim::ArenaLayout& layout,
                                  std::size_t first_nbytes,
                                  std::size_t nbytes);
 
-/// Reduces the gradients of one replica to rank 0 of a group, bucket by bucket, as backward makes
-/// them.
+/// Where the gradients of the replicas are added up.
+enum class ReduceTo : std::uint8_t {
+  rank_0,         ///< each bucket as soon as backward has made it
+  rank_0_at_end,  ///< when backward has ended
+  shares,         ///< each bucket as soon as it is made, to every rank its share
+};
+
+/// Reduces the gradients of one replica over a group, bucket by bucket.
 ///
 /// Used by the replica's own thread.
 class BucketReducer {
  public:
   BucketReducer(std::shared_ptr<optim::Arena> arena,
-                std::shared_ptr<const std::vector<Bucket>> buckets);
+                std::shared_ptr<const std::vector<Bucket>> buckets,
+                ReduceTo to);
 
   /// From here on, complete buckets are reduced over `group` (null: there is but one replica).
   ///
@@ -54,9 +70,11 @@ class BucketReducer {
 
  private:
   void launch_ready();
+  comm::Handle launch(std::size_t bucket);
 
   std::shared_ptr<optim::Arena> arena_;
   std::shared_ptr<const std::vector<Bucket>> buckets_;
+  ReduceTo to_;
   std::vector<std::size_t> bucket_of_;  // by place; SIZE_MAX where it does not train
   std::vector<std::int64_t> pending_;   // by bucket
   std::vector<std::uint8_t> used_;      // by place
@@ -66,6 +84,7 @@ class BucketReducer {
   std::size_t next_ = 0;  // bucket to be reduced next: all ranks go in this order
   comm::Communicator* group_ = nullptr;
   bool armed_ = false;
+  bool finishing_ = false;
   std::int64_t backward_ = 0;  // from 1
   std::int64_t backwards_ = 1;
 };

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
+#include "tandem/autograd/gradient_source.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/parallel/replica_error.hpp"
 #include "tandem/runtime/runtime.hpp"
@@ -63,6 +65,12 @@ void Call::abort(const std::string& reason) noexcept {
     if (part.group != group) part.group->abort(reason);
 }
 
+std::exception_ptr Call::commit_error() const noexcept {
+  const auto first =
+      std::ranges::find_if(commit_errors, [](const auto& e) { return e != nullptr; });
+  return first == commit_errors.end() ? nullptr : *first;
+}
+
 void Call::reset() {
   group->reset();
   for (const MicroBatch& part : micro_batches)
@@ -79,6 +87,10 @@ Group& ReplicaSet::State::group_for(const std::vector<RowRange>& rows) {
   auto group = std::make_unique<Group>();
   group->ranks = active;
   if (active.empty() || active.front() != 0) group->ranks.insert(group->ranks.begin(), 0);
+  if (shards != nullptr) {  // also those without rows have their share
+    group->ranks.resize(devices.size());
+    std::iota(group->ranks.begin(), group->ranks.end(), 0);
+  }
   const auto devices_of = [&](const std::vector<int>& ranks) {
     std::vector<Device> list;
     for (const int r : ranks)
@@ -114,6 +126,10 @@ std::shared_ptr<Call> ReplicaSet::State::begin(const std::vector<RowRange>& rows
   if (master_buffers != nullptr) {
     const std::uint64_t now = master_buffers->params(0).buffer().version();
     call->replicate_buffers = buffers_dirty || now != buffers_synced;
+  }
+  if (options.mode == Mode::classic) {
+    call->replicate_parameters = params[0] != nullptr;
+    call->replicate_buffers = master_buffers != nullptr;
   }
   return call;
 }
@@ -163,18 +179,22 @@ void ReplicaSet::State::run(const std::shared_ptr<Call>& call,
     }
   };
   std::vector<std::exception_ptr> errors(devices.size());
+  std::vector<std::unique_ptr<Worker>> started;  // for this call alone, as nn.DataParallel does
   std::vector<std::pair<int, Ticket>> tickets;
   std::vector<int>
       own;  // this thread's: the only replica, or that of the device whose thread this is
   for (const int rank : call->group->ranks) {
     call->phases[static_cast<std::size_t>(rank)].store(phase, std::memory_order_relaxed);
-    Worker& worker = logical_device(devices[static_cast<std::size_t>(rank)]).worker();
-    if (call->group->ranks.size() == 1 || worker.is_current()) {
+    const Device device = devices[static_cast<std::size_t>(rank)];
+    Worker* worker = &logical_device(device).worker();
+    if (call->group->ranks.size() == 1 || worker->is_current()) {
       own.push_back(rank);
       continue;
     }
+    if (options.mode == Mode::classic && phase == Phase::replicate)
+      worker = started.emplace_back(std::make_unique<Worker>(to_string(device))).get();
     const ContextScope scope(replica_context(*call, rank, phase));
-    tickets.emplace_back(rank, worker.submit([attempt, rank] { attempt(rank); }));
+    tickets.emplace_back(rank, worker->submit([attempt, rank] { attempt(rank); }));
   }
   for (const int rank : own) {
     const ContextScope scope(replica_context(*call, rank, phase));
@@ -261,13 +281,14 @@ void ReplicaSet::State::adopt_gradients(const Call& call) {
   if (params[0] == nullptr) return;
   for (std::size_t p = 0; p < params[0]->layout().places().size(); ++p) {
     const Tensor x = params[0]->tensor(p);
-    if (!x.requires_grad() || x.grad().defined()) continue;
+    if (!x.requires_grad() || autograd::stored_gradient(x).defined()) continue;
     for (const int r : call.group->ranks) {
       if (reducers[static_cast<std::size_t>(r)].used()[p] == 0) continue;
       x.set_grad(params[0]->gradient(p));
       break;
     }
   }
+  if (shards != nullptr) shards->reduced();
 }
 
 void ReplicaSet::State::vote(Call& call, int rank) {
@@ -285,17 +306,57 @@ void ReplicaSet::State::merge_buffers(Call& call, int rank) {
       block.copy_(buffers[static_cast<std::size_t>(source)]->params(static_cast<int>(b)));
     }
   } catch (...) {
-    call.commit_error = std::current_exception();
+    call.commit_errors[0] = std::current_exception();
+  }
+}
+
+void ReplicaSet::State::update(Call& call, int rank, optim::Optimizer& optimizer) {
+  const auto r = static_cast<std::size_t>(rank);
+  if (call.shared_update) {
+    try {
+      call.commit_errors[r] = optimizer.update_on(devices[r]);
+      shards->gather_values(*call.group->comm_of(rank), rank);
+    } catch (...) {
+      if (call.commit_errors[r] == nullptr) call.commit_errors[r] = std::current_exception();
+    }
+  } else if (rank == 0 && call.commit_errors[0] == nullptr) {
+    call.commit_errors[0] = optimizer.commit();
+  }
+}
+
+void ReplicaSet::State::update_shards(const std::function<void(int rank)>& part) {
+  const auto call = begin(std::vector<RowRange>(devices.size()));
+  call->replicate_buffers = false;
+  try {
+    run(call, Phase::update, [this, call, &part](int rank) {
+      replicate(*call, rank);
+      in_phase(*call, rank, Phase::update, [&] {
+        part(rank);
+        shards->gather_values(*call->group->comm_of(rank), rank);
+      });
+    });
+  } catch (const Error& e) {
+    poison(std::string("an update failed half-way: ") + e.what());
+    throw;
+  }
+  mark_synced();
+}
+
+void ReplicaSet::State::mark_synced() {
+  for (std::size_t r = 0; r < synced.size(); ++r) {
+    for (std::size_t b = 0; b < synced[r].size(); ++b)
+      synced[r][b] = params[0]->params(static_cast<int>(b)).buffer().version();
   }
 }
 
 void ReplicaSet::State::commit(const Call& call) {
-  if (call.commit_error != nullptr) {
-    poison("the update failed after all replicas had agreed to it: " + describe(call.commit_error));
-    std::rethrow_exception(call.commit_error);
+  if (const std::exception_ptr error = call.commit_error()) {
+    poison("the update failed after all replicas had agreed to it: " + describe(error));
+    std::rethrow_exception(error);
   }
   for (const int r : call.group->ranks)
     synced[static_cast<std::size_t>(r)] = call.versions;
+  if (call.shared_update) mark_synced();
   if (modules[0]->is_training()) {
     buffers_dirty = true;
     Runtime::instance().forwards().fetch_add(1, std::memory_order_relaxed);

@@ -125,6 +125,7 @@ void ReplicaSet::backward(const std::vector<RowRange>& rows, const Body& body) {
   state.check_module();
   const auto call = std::make_shared<Call>(rows);
   call->group = &state.group_for(rows);
+  if (state.shards != nullptr) state.shards->begin_backward();
   const GradientSnapshot snapshot(state.params[0]);
   try {
     state.run(call, Phase::backward, [state = state_, call, body](int rank) {
@@ -152,6 +153,7 @@ StepResult ReplicaSet::step(const std::vector<RowRange>& rows,
   outcome->sums.resize(rows.size());
   outcome->weights.resize(rows.size());
   if (optimizer != nullptr) optimizer->zero_grad();
+  if (state.shards != nullptr) state.shards->begin_backward();
   const GradientSnapshot snapshot(state.params[0]);
   // Earlier gradients are not to be rescaled with those of the micro-batches.
   if (call->accumulates()) snapshot.clear();
@@ -164,6 +166,7 @@ StepResult ReplicaSet::step(const std::vector<RowRange>& rows,
     snapshot.restore();
     throw;
   }
+  if (call->shared_update) call->commit_errors[0] = optimizer->end_commit(call->commit_error());
   state.commit(*call);
   if (call->accumulates()) snapshot.add();
   StepResult result;

@@ -4,14 +4,26 @@
 #include "parallel/replica_state.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "tandem/autograd/autograd.hpp"
+#include "tandem/autograd/gradient_source.hpp"
 #include "tandem/core/check.hpp"
 
 namespace tandem::parallel {
 
-const char* name(Mode) noexcept {
-  return "server";
+namespace {
+
+ReduceTo reduce_to(Mode mode) noexcept {
+  constexpr std::array kTo{ReduceTo::rank_0_at_end, ReduceTo::rank_0, ReduceTo::shares};
+  return kTo[static_cast<std::size_t>(mode)];
+}
+
+}  // namespace
+
+const char* name(Mode mode) noexcept {
+  constexpr std::array kNames{"classic", "server", "sharded"};
+  return kNames[static_cast<std::size_t>(mode)];
 }
 
 ChunkPolicy chunk_policy(const DataParallelOptions& options) {
@@ -70,8 +82,20 @@ void ReplicaSet::State::bind_parameters() {
       params[r] = replica.arena;
       place_tensors(static_cast<int>(r), *params[0], replica);
     }
-    reducers.emplace_back(params[r], buckets);
+    reducers.emplace_back(params[r], buckets, reduce_to(options.mode));
     synced[r].assign(params[0]->layout().blocks().size(), UINT64_MAX);
+  }
+  if (options.mode == Mode::sharded && devices.size() > 1 && !buckets->empty())
+    bind_shards(buckets);
+}
+
+void ReplicaSet::State::bind_shards(const std::shared_ptr<const std::vector<Bucket>>& buckets) {
+  shards = std::make_shared<Shards>(
+      params, buckets, [this](const std::function<void(int)>& part) { update_shards(part); });
+  params[0]->share(shards);
+  for (std::size_t p = 0; p < params[0]->layout().places().size(); ++p) {
+    const Tensor x = params[0]->tensor(p);
+    if (x.requires_grad()) autograd::set_gradient_source(x, shards);
   }
 }
 
@@ -125,6 +149,13 @@ void ReplicaSet::State::set_hooks() {
 }
 
 void ReplicaSet::State::clear_hooks() noexcept {
+  if (shards != nullptr) {
+    try {
+      shards->complete();
+    } catch (...) {  // gradients stay as they lie: the device is lost, and whoever uses it will
+                     // hear of it
+    }
+  }
   if (params.empty() || params[0] == nullptr) return;
   for (std::size_t place = 0; place < params[0]->layout().places().size(); ++place) {
     const Tensor x = params[0]->tensor(place);

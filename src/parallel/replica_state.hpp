@@ -17,6 +17,7 @@
 #include "tandem/parallel/replica_set.hpp"
 
 #include "parallel/buckets.hpp"
+#include "parallel/shards.hpp"
 
 namespace tandem::parallel {
 
@@ -59,15 +60,19 @@ struct Call {
   std::vector<std::uint64_t> versions;     // of the parameters, by block
   std::vector<std::atomic<Phase>> phases;  // where each replica is
   std::chrono::steady_clock::time_point deadline;
-  std::uint64_t forward = 0;        // count of top-level forwards before this one
-  std::exception_ptr commit_error;  // of what replica 0 changes after the vote
+  std::uint64_t forward = 0;                      // count of top-level forwards before this one
+  std::vector<std::exception_ptr> commit_errors;  // by device: of what it changes after the vote
+  bool shared_update = false;                     // the optimizer's update is the shards'
 
-  explicit Call(std::vector<RowRange> r) : rows(std::move(r)), at(rows), phases(rows.size()) {}
+  explicit Call(std::vector<RowRange> r)
+      : rows(std::move(r)), at(rows), phases(rows.size()), commit_errors(rows.size()) {}
   bool active(int rank) const { return tandem::parallel::active(rows, rank); }
   std::int64_t batch_rows() const { return rows.back().end - rows.front().begin; }
   bool accumulates() const noexcept { return micro_batches.size() > 1; }
   void abort(const std::string& reason) noexcept;
   void reset();
+  /// Null: all went well.
+  std::exception_ptr commit_error() const noexcept;
 };
 
 /// What the replicas' threads find out in a step.
@@ -82,6 +87,7 @@ struct ReplicaSet::State {
 
   // ---- what the replicas are (replica_state.cpp) ----
   void bind_parameters();
+  void bind_shards(const std::shared_ptr<const std::vector<Bucket>>& buckets);
   void bind_buffers();
   void place_tensors(int rank, const optim::Arena& original, const optim::ArenaReplica& replica);
   void set_hooks();
@@ -129,11 +135,18 @@ struct ReplicaSet::State {
   /// Marks the module's gradients that some replica made, also where replica 0 made none.
   void adopt_gradients(const Call& call);
   void vote(Call& call, int rank);
+  /// The optimizer's part of a replica, after the vote.
+  void update(Call& call, int rank, optim::Optimizer& optimizer);
+  /// Runs `part` on every device, as an update of the shards: an optimizer's step outside of a
+  /// call.
+  void update_shards(const std::function<void(int rank)>& part);
   void merge_buffers(Call& call, int rank);
   /// After a call that all replicas have agreed to. @throws  what the update did: the set is
   /// poisoned then.
   void commit(const Call& call);
   Replica replica(const Call& call, int rank) const;
+  /// Every replica has device 0's present parameters.
+  void mark_synced();
   [[noreturn]] void raise(Call& call, std::vector<std::exception_ptr> errors);
   void poison(const std::string& reason);
 
@@ -147,6 +160,7 @@ struct ReplicaSet::State {
   std::vector<Tensor> own_buffers;                     // by place of master_buffers: the module's
   std::vector<Tensor> private_buffers;                 // by place: what replica 0 writes in a call
   std::vector<BucketReducer> reducers;                 // by device
+  std::shared_ptr<Shards> shards;                      // null but in mode sharded
   std::vector<std::vector<std::uint64_t>> synced;      // by device, by block: version last received
   std::uint64_t buffers_synced = 0;
   bool buffers_dirty = true;

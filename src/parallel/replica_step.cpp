@@ -117,15 +117,18 @@ void ReplicaSet::State::step_replica(
   arm(call, rank);
   forward_and_backward(call, rank, body, outcome);
   reduce(call, rank);
+  if (shards != nullptr && optimizer != nullptr)
+    vote(call, rank);  // the update looks at all shares
   if (rank == 0) {
     adopt_gradients(call);
     if (optimizer != nullptr) in_phase(call, rank, Phase::update, [&] { optimizer->prepare(); });
+    call.shared_update =
+        optimizer != nullptr && shards != nullptr && optimizer->updates_through(*shards);
   }
   vote(call, rank);
   merge_buffers(call, rank);
-  if (rank == 0 && optimizer != nullptr && call.commit_error == nullptr) {
-    in_phase(call, rank, Phase::update, [&] { call.commit_error = optimizer->commit(); });
-  }
+  if (optimizer != nullptr)
+    in_phase(call, rank, Phase::update, [&] { update(call, rank, *optimizer); });
 }
 
 }  // namespace tandem::parallel

@@ -95,17 +95,19 @@ void check_random_chunking() {
   const auto algorithm =
       *rc::gen::element(Algorithm::sgd, Algorithm::adamw, Algorithm::lamb, Algorithm::rmsprop);
   const bool ignored = *rc::gen::arbitrary<bool>();
+  const Mode mode = *rc::gen::element(Mode::classic, Mode::server, Mode::sharded);
   const std::vector<std::int64_t> sizes = random_sizes(n);
   manual_seed(5);
   const Net net;
   const Values alone = train_alone<Net>(nn::clone(net), algorithm, DType::f64, ignored);
-  const Values parallel = train_parallel<Net>(nn::clone(net),
-                                              algorithm,
-                                              DType::f64,
-                                              ignored,
-                                              {.devices = devices(n), .chunk_sizes = sizes});
+  const Values parallel =
+      train_parallel<Net>(nn::clone(net),
+                          algorithm,
+                          DType::f64,
+                          ignored,
+                          {.devices = devices(n), .mode = mode, .chunk_sizes = sizes});
   const double gap = difference(parallel, alone);
-  RC_LOG() << "sizes " << ::testing::PrintToString(sizes) << " gap " << gap << '\n';
+  RC_LOG() << name(mode) << " sizes " << ::testing::PrintToString(sizes) << " gap " << gap << '\n';
   RC_ASSERT(gap <= 1e-12);
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "tandem/optim/arena_layout.hpp"
@@ -16,6 +17,7 @@
 namespace tandem::optim {
 
 class Arena;
+class ArenaSharing;
 
 struct ArenaOptions {
   Category category = Category::parameter;  ///< of the values; gradients are Category::gradient
@@ -89,8 +91,14 @@ class Arena final : public StorageHome {
   /// tensor's shape.
   Tensor view(std::size_t place, const Tensor& flat, std::int64_t begin = 0) const;
 
-  /// What an optimizer's update runs over.
+  /// What an optimizer's update runs over: the parts of the devices that share it, or whole_slices.
   std::vector<ArenaSlice> slices() const;
+  /// The blocks, as they lie here.
+  std::vector<ArenaSlice> whole_slices() const;
+  /// From now on, other devices take part in the update, as long as `sharing` lives.
+  void share(std::weak_ptr<ArenaSharing> sharing) { sharing_ = std::move(sharing); }
+  /// Null: the update is made here.
+  std::shared_ptr<ArenaSharing> sharing() const noexcept { return sharing_.lock(); }
   /// Gives gradient storage to blocks whose tensors require grad by now (unfrozen layers).
   ///
   /// @throws OutOfMemory  nothing has changed.
@@ -111,6 +119,7 @@ class Arena final : public StorageHome {
   std::vector<Tensor> gradients_;                   // per block
   std::vector<std::weak_ptr<TensorImpl>> tensors_;  // per place
   std::unordered_map<const TensorImpl*, std::size_t> index_;
+  std::weak_ptr<ArenaSharing> sharing_;
 };
 
 }  // namespace tandem::optim

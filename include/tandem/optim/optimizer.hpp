@@ -16,9 +16,12 @@
 
 namespace tandem::optim {
 
+class ArenaSharing;
+
 namespace detail {
 
 class StateLayout;
+struct Run;
 
 }  // namespace detail
 
@@ -85,6 +88,17 @@ class Optimizer {
   /// @return what update threw, null where all went well. After an error the optimizer refuses to
   /// go on until load_state_dict.
   [[nodiscard]] std::exception_ptr commit() noexcept;
+  /// What prepare found is updated, in part, by the devices of `sharing`.
+  bool updates_through(const ArenaSharing& sharing) const;
+  /// Of a commit that the devices' own threads make: updates what `device` has. Any number of
+  /// devices may be at it at once.
+  ///
+  /// @return what update threw, null where all went well.
+  [[nodiscard]] std::exception_ptr update_on(Device device) noexcept;
+  /// Ends such a commit, when all devices are done; updates what is on none of them.
+  ///
+  /// @param error  of a device, null where all went well. @return as commit.
+  [[nodiscard]] std::exception_ptr end_commit(std::exception_ptr error) noexcept;
 
   /// Makes grad() of all parameters undefined (PyTorch's set_to_none); the storage stays bound.
   void zero_grad();
@@ -112,13 +126,18 @@ class Optimizer {
   /// One step over `slice`, in no_grad mode. Launches kernels (dispatch, or ops in place) and
   /// should not allocate: what it throws leaves a half-made step.
   ///
+  /// Where devices share the parameters (DataParallel's mode sharded), each runs it on its own
+  /// part, on its own thread: it changes nothing but the slice.
+  ///
   /// @param t  steps of these parameters, this one included: from 1.
   virtual void update(const UpdateSlice& slice, const ParamGroup& group, std::int64_t t) = 0;
+  /// Optimizers of tensors update where the parameters are, also where devices could share them.
   virtual Granularity granularity() const { return Granularity::element; }
 
  private:
   std::vector<std::vector<StateSpec>> specs(const std::vector<ParamGroup>& groups) const;
   void check_finite() const;
+  void update_run(detail::Run& run);
 
   std::string name_;
   std::vector<ParamGroup> groups_;

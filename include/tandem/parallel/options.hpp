@@ -13,14 +13,25 @@
 
 namespace tandem::parallel {
 
-/// Where parameters are updated and how replicas follow.
+/// Where parameters are updated and how replicas follow. The result is the same in all, bit for
+/// bit.
 enum class Mode : std::uint8_t {
+  /// PyTorch's nn.DataParallel as it is, for comparison: in every forward, threads are started and
+  /// all
+  /// parameters and buffers are broadcast; gradients are reduced to device 0 when backward has
+  /// ended.
+  classic,
   /// Device 0 owns and updates the model; changed parameters are broadcast, gradients are reduced
-  /// to it.
+  /// to it while backward runs.
   server,
+  /// Each device reduces, and updates, its share of the parameters, and has its share of the
+  /// optimizer's state; the updated values go to all. Device 0 owns the model as before: its
+  /// parameters are up to date after an update, and its gradients are gathered when they are read.
+  /// An optimizer of whole tensors (LAMB) updates on device 0.
+  sharded,
 };
 
-/// "server".
+/// "classic", "server", "sharded".
 const char* name(Mode mode) noexcept;
 
 /// `DataParallel(net, {.devices = parse..., .gpu0_bsz = 40})`
