@@ -67,6 +67,21 @@ void add_run_options(CLI::App& app, RunOptions& o) {
   app.add_option(
       "--text", o.text, "file of UTF-8 for --data text (default: tales that come along)");
   app.add_option("--devices", o.devices, kDevicesHelp);
+  app.add_option(
+         "--mode",
+         o.mode,
+         "who updates what: the first device alone (single); DataParallel as PyTorch's is "
+         "(dp-classic), with all updates on the first device (dp-server), or each device its "
+         "share (dp-sharded)")
+      ->check(CLI::IsMember({"single", "dp-classic", "dp-server", "dp-sharded"}))
+      ->capture_default_str();
+  app.add_flag(
+      "--loss-in-replica,!--no-loss-in-replica",
+      o.loss_in_replica,
+      "the loss on each device, of its own rows; else of the outputs gathered on the output "
+      "device (default: yes, but for dp-classic)");
+  app.add_option(
+      "--output-device", o.output_device, "where outputs are gathered (default: the first device)");
   app.add_option("--batch",
                  o.batch,
                  "rows of a batch, over all devices (default 256; 16 windows of a text)")

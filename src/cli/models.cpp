@@ -15,9 +15,11 @@ namespace {
 using tandem::detail::concat;
 
 template <template <class> class T, class M>
-std::unique_ptr<train::Task> task(M module, const parallel::DataParallelOptions& options) {
+std::unique_ptr<train::Task> task(M module,
+                                  const parallel::DataParallelOptions& options,
+                                  train::LossPlace place) {
   module.to(options.devices.front());
-  return std::make_unique<T<M>>(std::move(module), options);
+  return std::make_unique<T<M>>(std::move(module), options, place);
 }
 
 }  // namespace
@@ -49,35 +51,41 @@ std::unique_ptr<train::Task> make_task(const RunOptions& options,
                                        const parallel::DataParallelOptions& parallel) {
   const Shape& shape = data.sample;
   const DType dtype = storage_dtype(options);
+  const train::LossPlace place = loss_place(options);
   manual_seed(seed_of(options));
   if (data.is_text()) {
     nn::models::GptOptions gpt = gpt_options(model_sizes(options, data));
     gpt.dropout = options.gpt.dropout;
     gpt.dtype = dtype;
     gpt.recompute = options.recompute;
-    return task<train::LanguageModel>(nn::models::Gpt(gpt), parallel);
+    return task<train::LanguageModel>(nn::models::Gpt(gpt), parallel, place);
   }
   if (options.model == "mlp") {
     return task<train::Classifier>(
         nn::models::Mlp({.sizes = {numel(shape), 1024, 1024, data.classes}, .dtype = dtype}),
-        parallel);
+        parallel,
+        place);
   }
   if (options.model == "cnn") {
     return task<train::Classifier>(
-        nn::models::Cnn({.channels = shape[0], .classes = data.classes, .dtype = dtype}), parallel);
+        nn::models::Cnn({.channels = shape[0], .classes = data.classes, .dtype = dtype}),
+        parallel,
+        place);
   }
   if (options.model == "resnet18") {  // the images of all data sets here are small
     return task<train::Classifier>(nn::models::resnet18({.channels = shape[0],
                                                          .classes = data.classes,
                                                          .stem = nn::models::ResNetStem::cifar,
                                                          .dtype = dtype}),
-                                   parallel);
+                                   parallel,
+                                   place);
   }
   return task<train::Classifier>(nn::models::CnnSmall({.channels = shape[0],
                                                        .size = {shape[1], shape[2]},
                                                        .classes = data.classes,
                                                        .dtype = dtype}),
-                                 parallel);
+                                 parallel,
+                                 place);
 }
 
 std::string model_identity(const RunOptions& options, const DataSets& data) {

@@ -37,9 +37,12 @@ struct RunOptions {
   std::string model;  // empty: by the data
   std::string data;   // empty: by the model
   std::string data_dir;
-  std::string text;        // a file; empty: tandem's own
-  std::string devices;     // empty: the default list
-  std::int64_t batch = 0;  // 0: by the data
+  std::string text;     // a file; empty: tandem's own
+  std::string devices;  // empty: the default list
+  std::string mode = "dp-sharded";
+  std::optional<bool> loss_in_replica;  // none: by the mode
+  std::string output_device;            // empty: the first
+  std::int64_t batch = 0;               // 0: by the data
   std::int64_t accumulate = 1;
   bool recompute = false;
   std::optional<std::int64_t> gpu0_bsz;

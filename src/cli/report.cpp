@@ -54,7 +54,7 @@ Json to_json(const RunOptions& options, const train::RunReport& report, Measured
     epochs.back()["test_perplexity"] = finite(std::exp(e.test_loss));
   }
   return {{"schema_version", 1},
-          {"mode", name(parallel::Mode::server)},
+          {"mode", options.mode},
           {"model", options.model},
           {"data", options.data},
           {"dtype", options.dtype},

@@ -29,6 +29,23 @@ DataSets images(const RunOptions& options, Load load) {
           .vocabulary = {}};
 }
 
+/// "single" is one device, in any mode.
+parallel::Mode mode_of(const RunOptions& options) {
+  using parallel::Mode;
+  for (const Mode mode : {Mode::classic, Mode::server})
+    if (options.mode == std::string("dp-") + name(mode)) return mode;
+  return Mode::sharded;
+}
+
+std::optional<Device> output_device(const RunOptions& options) {
+  if (options.output_device.empty()) return std::nullopt;
+  try {
+    return parse_device(options.output_device);
+  } catch (const InvalidArgument& e) {
+    throw UsageError(concat("--output-device: ", e.what()));
+  }
+}
+
 }  // namespace
 
 RunOptions resolve(RunOptions options) {
@@ -68,8 +85,22 @@ std::vector<Device> devices_of(const RunOptions& options) {
   }
 }
 
+train::LossPlace loss_place(const RunOptions& options) {
+  const bool replica = options.loss_in_replica.value_or(options.mode != "dp-classic");
+  if (!replica && options.accumulate > 1)
+    throw UsageError("--accumulate needs the loss in the replica; give --loss-in-replica");
+  return replica ? train::LossPlace::replica : train::LossPlace::output_device;
+}
+
 parallel::DataParallelOptions parallel_options(const RunOptions& options,
                                                std::vector<Device> devices) {
+  const std::optional<Device> output = output_device(options);
+  if (options.mode == "single") devices.resize(1);
+  if (devices.size() == 1 && options.mode == "single" &&
+      (options.gpu0_bsz || !options.chunk_sizes.empty()))
+    throw UsageError(
+        "--mode single has one device, which takes all rows; leave --gpu0-bsz and --chunk-sizes "
+        "out");
   if (options.gpu0_bsz && !options.chunk_sizes.empty()) {
     throw UsageError("--gpu0-bsz and --chunk-sizes both say how a batch is cut; give one of them");
   }
@@ -89,6 +120,8 @@ parallel::DataParallelOptions parallel_options(const RunOptions& options,
     }
   }
   return {.devices = std::move(devices),
+          .output_device = output,
+          .mode = mode_of(options),
           .chunk_sizes = options.chunk_sizes,
           .gpu0_bsz = options.gpu0_bsz,
           .accumulate = options.accumulate};

@@ -26,6 +26,7 @@ nn::NamedValues train_weights(const RunOptions& options,
   if (!chunked) {
     own.gpu0_bsz.reset();
     own.chunk_sizes.clear();
+    own.mode = "single";
   }
   const auto parallel = parallel_options(own, devices);
   const auto task = make_task(own, sets, parallel);

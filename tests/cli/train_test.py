@@ -14,7 +14,7 @@ FASHION_MNIST = "/usr/share/datasets/fashion-mnist"
 class TrainTest(ProgramTest):
     def check_report(self, report, devices, rows, epochs):
         self.assertEqual(report["schema_version"], 1)
-        self.assertEqual(report["mode"], "server")
+        self.assertEqual(report["mode"], "dp-sharded")
         self.assertEqual(report["model"], "cnn-small")
         self.assertEqual([d["name"] for d in report["devices"]], devices)
         self.assertEqual([d["rows"] for d in report["devices"]], rows)
@@ -47,6 +47,14 @@ class TrainTest(ProgramTest):
         self.assertRegex(done.stdout, r"(?m)^epoch 1: loss \d+\.\d+, test accuracy 0\.\d+")
         self.assertRegex(done.stdout, r"(?m)^cpu:1 +44 +\d")
         self.assertNotIn("{", done.stdout)
+
+    def test_single_is_the_first_device_and_outputs_go_where_asked(self):
+        run = ["train", *DIGITS, "--devices", "cpu:3", "--steps", "1", "--json", "-"]
+        report = json.loads(self.succeed(*run, "--mode", "single").stdout)
+        self.assertEqual([d["name"] for d in report["devices"]], ["cpu:0"])
+        self.assertEqual(report["mode"], "single")
+        report = json.loads(self.succeed(*run, "--mode", "dp-classic", "--output-device", "cpu:2").stdout)
+        self.assertEqual(report["mode"], "dp-classic")
 
     def test_resnet18_reads_the_files_of_cifar10(self):
         for name in [f"data_batch_{i}.bin" for i in range(1, 6)] + ["test_batch.bin"]:
@@ -125,6 +133,12 @@ class VerifyTest(ProgramTest):
         report = self.verify("--steps", "5")
         self.assertTrue(report["equal"])
         self.assertLessEqual(report["relative_difference"], 1e-4)
+
+    def test_all_modes_give_one_devices_weights(self):
+        for mode in ("dp-classic", "dp-server", "dp-sharded"):
+            for place in ("--loss-in-replica", "--no-loss-in-replica"):
+                report = self.verify("--dtype", "f64", "--steps", "4", "--mode", mode, place)
+                self.assertLessEqual(report["relative_difference"], 1e-12, (mode, place))
 
     def test_text(self):
         done = self.succeed("verify", *DIGITS, "--devices", "cpu:2", "--dtype", "f64", "--steps",

@@ -73,6 +73,14 @@ class UsageTest(ProgramTest):
         self.refuse(*run, "--chunk-sizes", "10,54", "--gpu0-bsz", "4",
                     says=["--gpu0-bsz", "--chunk-sizes", "one of them"])
 
+    def test_modes_that_do_not_fit(self):
+        run = ["train", *DIGITS, "--devices", "cpu:2"]
+        self.refuse(*run, "--mode", "ddpp", says=["--mode", "ddpp", "dp-sharded"])
+        self.refuse(*run, "--mode", "single", "--gpu0-bsz", "4", says=["--mode single", "--gpu0-bsz"])
+        self.refuse(*run, "--mode", "dp-classic", "--accumulate", "2",
+                    says=["--accumulate", "--loss-in-replica"])
+        self.refuse(*run, "--output-device", "gpu:1", says=["--output-device", "gpu"])
+
     def test_resume_without_checkpoint(self):
         self.refuse("train", "--resume", says=["--resume", "--checkpoint"])
 

@@ -8,8 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/core/check.hpp"
 #include "tandem/data/data_loader.hpp"
 #include "tandem/nn/module.hpp"
+#include "tandem/ops/elementwise.hpp"
 #include "tandem/ops/loss.hpp"
 #include "tandem/optim/optimizer.hpp"
 #include "tandem/parallel/data_parallel.hpp"
@@ -41,25 +43,63 @@ class Task {
 /// Scores logits (N, C) for labels (N), which may be on another device.
 Score score_logits(const Tensor& logits, const Tensor& labels);
 
-/// A task of one module under DataParallel.
+/// Where the loss of a step is calculated.
+enum class LossPlace : std::uint8_t {
+  replica,        ///< on each device, of its own rows: outputs stay where they are
+  output_device,  ///< of the gathered outputs, as with PyTorch's DataParallel
+};
+
+/// A task of one module under DataParallel: batches of {inputs, labels}.
 template <std::derived_from<nn::Module> M>
 class ModuleTask : public Task {
  public:
-  ModuleTask(M module, const parallel::DataParallelOptions& options)
-      : module_(std::move(module)), parallel_(module_, options) {}
+  /// @throws InvalidArgument  as DataParallel; the loss of gathered outputs with accumulate.
+  ModuleTask(M module,
+             const parallel::DataParallelOptions& options,
+             LossPlace place = LossPlace::replica)
+      : module_(std::move(module)), parallel_(module_, options), place_(place) {
+    TANDEM_CHECK(place == LossPlace::replica || options.accumulate == 1,
+                 "task: accumulate is ",
+                 options.accumulate,
+                 ", which needs the loss in the replica");
+  }
   ModuleTask(const ModuleTask&) = delete;
   ModuleTask& operator=(const ModuleTask&) = delete;
 
   nn::Module& module() final { return module_; }
   const std::vector<Device>& devices() const final { return parallel_.devices(); }
   std::vector<RowRange> plan(std::int64_t rows) const final { return parallel_.plan(rows); }
+  parallel::StepResult step(const data::Batch& batch, optim::Optimizer& optimizer) final {
+    if (place_ == LossPlace::output_device) return gathered_step(batch, optimizer);
+    return parallel_.step(
+        batch,
+        [this](M& m, const data::Batch& part) { return loss(m(part.at(0)), part.at(1)); },
+        &optimizer);
+  }
 
  protected:
+  /// Of outputs and labels on one device. Called by the devices' threads at once.
+  virtual WeightedSum loss(const Tensor& outputs, const Tensor& labels) const = 0;
   parallel::DataParallel<M>& parallel() noexcept { return parallel_; }
 
  private:
+  parallel::StepResult gathered_step(const data::Batch& batch, optim::Optimizer& optimizer) {
+    optimizer.zero_grad();
+    const Tensor outputs = parallel_(batch.at(0));
+    const WeightedSum total = loss(outputs, batch.at(1).to(outputs.device()));
+    (total.sum / total.weight.to(total.sum.dtype())).backward();
+    optimizer.step();
+    parallel::StepResult result;
+    result.weight = total.weight.item();
+    result.loss = total.sum.detach().item() / result.weight;
+    for (const RowRange& rows : plan(outputs.size(0)))
+      result.rows.push_back(rows.end - rows.begin);
+    return result;
+  }
+
   M module_;
   parallel::DataParallel<M> parallel_;
+  LossPlace place_;
 };
 
 /// Classification of {inputs, labels} by a module, under DataParallel.
@@ -68,14 +108,13 @@ class Classifier final : public ModuleTask<M> {
  public:
   using ModuleTask<M>::ModuleTask;
 
-  parallel::StepResult step(const data::Batch& batch, optim::Optimizer& optimizer) override {
-    return this->parallel().step(
-        batch,
-        [](M& m, const data::Batch& part) { return cross_entropy_sum(m(part.at(0)), part.at(1)); },
-        &optimizer);
-  }
   Score score(const data::Batch& batch) override {
     return score_logits(this->parallel()(batch.at(0)), batch.at(1));
+  }
+
+ protected:
+  WeightedSum loss(const Tensor& logits, const Tensor& labels) const override {
+    return cross_entropy_sum(logits, labels);
   }
 };
 
@@ -86,16 +125,13 @@ class LanguageModel final : public ModuleTask<M> {
  public:
   using ModuleTask<M>::ModuleTask;
 
-  parallel::StepResult step(const data::Batch& batch, optim::Optimizer& optimizer) override {
-    return this->parallel().step(
-        batch,
-        [](M& m, const data::Batch& part) {
-          return cross_entropy_sum(m(part.at(0)).flatten(0, 1), part.at(1).flatten());
-        },
-        &optimizer);
-  }
   Score score(const data::Batch& batch) override {
     return score_logits(this->parallel()(batch.at(0)).flatten(0, 1), batch.at(1).flatten());
+  }
+
+ protected:
+  WeightedSum loss(const Tensor& logits, const Tensor& labels) const override {
+    return cross_entropy_sum(logits.flatten(0, 1), labels.flatten());
   }
 };
 
