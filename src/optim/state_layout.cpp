@@ -196,8 +196,8 @@ std::vector<std::shared_ptr<ArenaSharing>> StateLayout::sharings() const {
 
 void StateLayout::settle_gradients() {
   for (const Member& m : members_) {
-    const Tensor grad =
-        granularity_ == Granularity::tensor ? m.tensor.grad() : autograd::stored_gradient(m.tensor);
+    const bool shared = granularity_ == Granularity::element && !m.sharing.expired();
+    const Tensor grad = shared ? autograd::stored_gradient(m.tensor) : m.tensor.grad();
     // A gradient that is on the tape itself (create_graph) has storage of its own.
     const std::shared_ptr<Arena> arena = m.arena.lock();
     if (grad.defined() && &grad.buffer() != &arena->grads(m.at.block).buffer())

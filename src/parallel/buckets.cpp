@@ -64,14 +64,14 @@ BucketReducer::BucketReducer(std::shared_ptr<optim::Arena> arena,
   }
 }
 
-void BucketReducer::arm(comm::Communicator* group, std::int64_t backwards) {
+void BucketReducer::arm(comm::Communicator* group, std::int64_t backwards, Used used) {
   disarm();
   group_ = group;
   armed_ = true;
   next_ = 0;
   backward_ = 0;
   backwards_ = backwards;
-  std::ranges::fill(used_, std::uint8_t{0});
+  if (used == Used::fresh) std::ranges::fill(used_, std::uint8_t{0});
   std::ranges::fill(complete_, std::uint8_t{0});
   pending_.clear();
   for (const Bucket& bucket : *buckets_)

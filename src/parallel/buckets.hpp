@@ -56,7 +56,9 @@ class BucketReducer {
   /// From here on, complete buckets are reduced over `group` (null: there is but one replica).
   ///
   /// @param backwards  that add up to the gradients: only the last one completes buckets.
-  void arm(comm::Communicator* group, std::int64_t backwards);
+  /// @param used       kept: gradients of earlier backwards, which were not reduced, count too.
+  enum class Used : std::uint8_t { fresh, kept };
+  void arm(comm::Communicator* group, std::int64_t backwards, Used used);
   /// A backward begins, unless this replica has no part in it.
   void begin_backward() noexcept { ++backward_; }
   /// A gradient of this replica is complete.

@@ -77,17 +77,19 @@ void Call::reset() {
     if (part.group != group) part.group->reset();
 }
 
-Group& ReplicaSet::State::group_for(const std::vector<RowRange>& rows) {
+Group& ReplicaSet::State::group_for(const std::vector<RowRange>& rows, Members members) {
   std::vector<int> active;
   for (int r = 0; r < static_cast<int>(devices.size()); ++r) {
     if (parallel::active(rows, r)) active.push_back(r);
   }
-  auto& slot = groups[active];
+  // Those without rows have their share too, in mode sharded, or gradients of earlier backwards.
+  const bool everyone = members == Members::all || shards != nullptr || unreduced;
+  auto& slot = groups[{active, everyone}];
   if (slot != nullptr) return *slot;
   auto group = std::make_unique<Group>();
   group->ranks = active;
   if (active.empty() || active.front() != 0) group->ranks.insert(group->ranks.begin(), 0);
-  if (shards != nullptr) {  // also those without rows have their share
+  if (everyone) {
     group->ranks.resize(devices.size());
     std::iota(group->ranks.begin(), group->ranks.end(), 0);
   }
@@ -111,11 +113,15 @@ Group& ReplicaSet::State::group_for(const std::vector<RowRange>& rows) {
   return *slot;
 }
 
-std::shared_ptr<Call> ReplicaSet::State::begin(const std::vector<RowRange>& rows) {
+std::shared_ptr<Call> ReplicaSet::State::begin_everywhere() {
+  return begin(std::vector<RowRange>(devices.size()), Members::all);
+}
+
+std::shared_ptr<Call> ReplicaSet::State::begin(const std::vector<RowRange>& rows, Members members) {
   check_module();
   copy_modes();
   auto call = std::make_shared<Call>(rows);
-  call->group = &group_for(rows);
+  call->group = &group_for(rows, members);
   for (std::size_t b = 0; params[0] != nullptr && b < params[0]->layout().blocks().size(); ++b) {
     call->versions.push_back(params[0]->params(static_cast<int>(b)).buffer().version());
     for (const int r : call->group->ranks) {
@@ -261,36 +267,6 @@ void ReplicaSet::State::replicate(Call& call, int rank) {
   });
 }
 
-void ReplicaSet::State::arm(Call& call, int rank) {
-  if (params[0] == nullptr) return;
-  const auto r = static_cast<std::size_t>(rank);
-  if (rank != 0) {
-    for (std::size_t p = 0; p < params[r]->layout().places().size(); ++p)
-      params[r]->tensor(p).set_grad({});
-  }
-  const std::size_t backwards = std::max<std::size_t>(call.micro_batches.size(), 1);
-  reducers[r].arm(call.group->comm_of(rank), static_cast<std::int64_t>(backwards));
-}
-
-void ReplicaSet::State::reduce(Call& call, int rank) {
-  if (params[0] == nullptr) return;
-  in_phase(call, rank, Phase::reduce, [&] { reducers[static_cast<std::size_t>(rank)].finish(); });
-}
-
-void ReplicaSet::State::adopt_gradients(const Call& call) {
-  if (params[0] == nullptr) return;
-  for (std::size_t p = 0; p < params[0]->layout().places().size(); ++p) {
-    const Tensor x = params[0]->tensor(p);
-    if (!x.requires_grad() || autograd::stored_gradient(x).defined()) continue;
-    for (const int r : call.group->ranks) {
-      if (reducers[static_cast<std::size_t>(r)].used()[p] == 0) continue;
-      x.set_grad(params[0]->gradient(p));
-      break;
-    }
-  }
-  if (shards != nullptr) shards->reduced();
-}
-
 void ReplicaSet::State::vote(Call& call, int rank) {
   if (comm::Communicator* world = call.group->comm_of(rank)) world->barrier();
 }
@@ -307,45 +283,6 @@ void ReplicaSet::State::merge_buffers(Call& call, int rank) {
     }
   } catch (...) {
     call.commit_errors[0] = std::current_exception();
-  }
-}
-
-void ReplicaSet::State::update(Call& call, int rank, optim::Optimizer& optimizer) {
-  const auto r = static_cast<std::size_t>(rank);
-  if (call.shared_update) {
-    try {
-      call.commit_errors[r] = optimizer.update_on(devices[r]);
-      shards->gather_values(*call.group->comm_of(rank), rank);
-    } catch (...) {
-      if (call.commit_errors[r] == nullptr) call.commit_errors[r] = std::current_exception();
-    }
-  } else if (rank == 0 && call.commit_errors[0] == nullptr) {
-    call.commit_errors[0] = optimizer.commit();
-  }
-}
-
-void ReplicaSet::State::update_shards(const std::function<void(int rank)>& part) {
-  const auto call = begin(std::vector<RowRange>(devices.size()));
-  call->replicate_buffers = false;
-  try {
-    run(call, Phase::update, [this, call, &part](int rank) {
-      replicate(*call, rank);
-      in_phase(*call, rank, Phase::update, [&] {
-        part(rank);
-        shards->gather_values(*call->group->comm_of(rank), rank);
-      });
-    });
-  } catch (const Error& e) {
-    poison(std::string("an update failed half-way: ") + e.what());
-    throw;
-  }
-  mark_synced();
-}
-
-void ReplicaSet::State::mark_synced() {
-  for (std::size_t r = 0; r < synced.size(); ++r) {
-    for (std::size_t b = 0; b < synced[r].size(); ++b)
-      synced[r][b] = params[0]->params(static_cast<int>(b)).buffer().version();
   }
 }
 

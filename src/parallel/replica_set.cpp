@@ -29,58 +29,14 @@ class PrivateBuffers {
   State& state_;
 };
 
-/// The gradients of a module as they were, to put back after a failure.
-class GradientSnapshot {
- public:
-  /// Copies only what is there: nothing after zero_grad.
-  explicit GradientSnapshot(std::shared_ptr<optim::Arena> arena) : arena_(std::move(arena)) {
-    if (arena_ == nullptr) return;
-    const std::size_t n = arena_->layout().places().size();
-    const autograd::NoGrad off;
-    const ContextScope scope([](Context& c) { c.category = Category::gradient; });
-    for (std::size_t p = 0; p < n; ++p) {
-      const Tensor grad = arena_->tensor(p).grad();
-      saved_.push_back(grad.defined() ? grad.clone() : Tensor{});
-    }
-  }
-  void restore() const {
-    const autograd::NoGrad off;
-    for (std::size_t p = 0; p < saved_.size(); ++p) {
-      const Tensor x = arena_->tensor(p);
-      x.set_grad({});
-      if (saved_[p].defined()) x.set_grad(saved_[p]);
-    }
-  }
-  /// Begins anew from no gradients.
-  void clear() const {
-    for (std::size_t p = 0; p < saved_.size(); ++p)
-      if (saved_[p].defined()) arena_->tensor(p).set_grad({});
-  }
-  /// Adds them to what has come since.
-  void add() const {
-    const autograd::NoGrad off;
-    for (std::size_t p = 0; p < saved_.size(); ++p) {
-      if (!saved_[p].defined()) continue;
-      const Tensor x = arena_->tensor(p);
-      if (x.grad().defined()) {
-        x.grad().add_(saved_[p]);
-      } else {
-        x.set_grad(saved_[p]);
-      }
-    }
-  }
-
- private:
-  std::shared_ptr<optim::Arena> arena_;
-  std::vector<Tensor> saved_;
-};
-
 }  // namespace
 
 ReplicaSet::ReplicaSet(std::vector<nn::Module*> modules,
                        std::vector<Device> devices,
                        const DataParallelOptions& options)
-    : state_(std::make_shared<State>(std::move(modules), std::move(devices), options)) {}
+    : state_(std::make_shared<State>(std::move(modules), std::move(devices), options)) {
+  state_->set_gradient_sources(state_);
+}
 
 ReplicaSet::~ReplicaSet() {
   state_->clear_hooks();
@@ -125,8 +81,7 @@ void ReplicaSet::backward(const std::vector<RowRange>& rows, const Body& body) {
   state.check_module();
   const auto call = std::make_shared<Call>(rows);
   call->group = &state.group_for(rows);
-  if (state.shards != nullptr) state.shards->begin_backward();
-  const GradientSnapshot snapshot(state.params[0]);
+  const auto snapshot = state.begin_gradients();
   try {
     state.run(call, Phase::backward, [state = state_, call, body](int rank) {
       state->arm(*call, rank);
@@ -137,9 +92,10 @@ void ReplicaSet::backward(const std::vector<RowRange>& rows, const Body& body) {
       state->vote(*call, rank);
     });
   } catch (...) {
-    snapshot.restore();
+    state.restore(snapshot);
     throw;
   }
+  state.note_reduction();
   state.adopt_gradients(*call);
 }
 
@@ -147,14 +103,18 @@ StepResult ReplicaSet::step(const std::vector<RowRange>& rows,
                             const LossBody& body,
                             optim::Optimizer* optimizer) {
   State& state = *state_;
+  TANDEM_CHECK(
+      optimizer == nullptr || state.syncs,
+      "DataParallel: a step with an optimizer under no_sync would update by gradients that "
+      "have not been reduced; leave the scope of no_sync first");
   const auto call = state.begin(rows);
   state.cut(*call);
   const auto outcome = std::make_shared<StepOutcome>();
   outcome->sums.resize(rows.size());
   outcome->weights.resize(rows.size());
   if (optimizer != nullptr) optimizer->zero_grad();
-  if (state.shards != nullptr) state.shards->begin_backward();
-  const GradientSnapshot snapshot(state.params[0]);
+  if (call->accumulates() && state.syncs) state.sync_gradients();
+  const auto snapshot = state.begin_gradients();
   // Earlier gradients are not to be rescaled with those of the micro-batches.
   if (call->accumulates()) snapshot.clear();
   const PrivateBuffers<State> buffers(state);
@@ -163,11 +123,12 @@ StepResult ReplicaSet::step(const std::vector<RowRange>& rows,
       state->step_replica(*call, rank, body, optimizer, *outcome);
     });
   } catch (...) {
-    snapshot.restore();
+    state.restore(snapshot);
     throw;
   }
   if (call->shared_update) call->commit_errors[0] = optimizer->end_commit(call->commit_error());
   state.commit(*call);
+  state.note_reduction();
   if (call->accumulates()) snapshot.add();
   StepResult result;
   double sum = 0;
@@ -178,6 +139,25 @@ StepResult ReplicaSet::step(const std::vector<RowRange>& rows,
   }
   result.loss = sum / result.weight;
   return result;
+}
+
+void ReplicaSet::set_syncs(GradientSync sync) {
+  state_->syncs = sync == GradientSync::on;
+}
+
+GradientSync ReplicaSet::syncs() const noexcept {
+  return state_->syncs ? GradientSync::on : GradientSync::off;
+}
+
+void ReplicaSet::sync() {
+  State& state = *state_;
+  state.sync_gradients();
+  const auto call = state.begin_everywhere();
+  state.run(call, Phase::replicate, [state = state_, call](int rank) {
+    state->replicate(*call, rank);
+    state->vote(*call, rank);
+  });
+  state.mark_synced();
 }
 
 void ReplicaSet::on_device(Device device, Phase phase, const std::function<void()>& body) {

@@ -7,7 +7,6 @@
 #include <array>
 
 #include "tandem/autograd/autograd.hpp"
-#include "tandem/autograd/gradient_source.hpp"
 #include "tandem/core/check.hpp"
 
 namespace tandem::parallel {
@@ -91,12 +90,11 @@ void ReplicaSet::State::bind_parameters() {
 
 void ReplicaSet::State::bind_shards(const std::shared_ptr<const std::vector<Bucket>>& buckets) {
   shards = std::make_shared<Shards>(
-      params, buckets, [this](const std::function<void(int)>& part) { update_shards(part); });
+      params,
+      buckets,
+      [this](const std::function<void(int)>& part) { update_shards(part); },
+      [this] { sync_gradients(); });
   params[0]->share(shards);
-  for (std::size_t p = 0; p < params[0]->layout().places().size(); ++p) {
-    const Tensor x = params[0]->tensor(p);
-    if (x.requires_grad()) autograd::set_gradient_source(x, shards);
-  }
 }
 
 void ReplicaSet::State::bind_buffers() {
@@ -149,9 +147,9 @@ void ReplicaSet::State::set_hooks() {
 }
 
 void ReplicaSet::State::clear_hooks() noexcept {
-  if (shards != nullptr) {
+  if (!params.empty() && params[0] != nullptr) {
     try {
-      shards->complete();
+      complete_gradients();
     } catch (...) {  // gradients stay as they lie: the device is lost, and whoever uses it will
                      // hear of it
     }

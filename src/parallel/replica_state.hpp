@@ -12,11 +12,13 @@
 #include <string>
 #include <vector>
 
+#include "tandem/autograd/gradient_source.hpp"
 #include "tandem/comm/local.hpp"
 #include "tandem/comm/row_group_adapter.hpp"
 #include "tandem/parallel/replica_set.hpp"
 
 #include "parallel/buckets.hpp"
+#include "parallel/gradient_snapshot.hpp"
 #include "parallel/shards.hpp"
 
 namespace tandem::parallel {
@@ -100,8 +102,11 @@ struct ReplicaSet::State {
   void show_buffers(const std::vector<Tensor>& tensors);
 
   // ---- how calls run (replica_call.cpp) ----
-  Group& group_for(const std::vector<RowRange>& rows);
-  std::shared_ptr<Call> begin(const std::vector<RowRange>& rows);
+  enum class Members : std::uint8_t { active, all };
+  Group& group_for(const std::vector<RowRange>& rows, Members members = Members::active);
+  std::shared_ptr<Call> begin(const std::vector<RowRange>& rows, Members members = Members::active);
+  /// A call without rows, of all devices.
+  std::shared_ptr<Call> begin_everywhere();
   /// Makes the micro-batches of a step.
   void cut(Call& call);
   /// Runs `job(rank)` on the devices of the call's group. @throws ReplicaError, Timeout
@@ -127,6 +132,17 @@ struct ReplicaSet::State {
                     optim::Optimizer* optimizer,
                     StepOutcome& outcome);
 
+  // ---- gradients (replica_gradients.cpp) ----
+  /// Makes reading the module's gradients bring them together.
+  void set_gradient_sources(const std::shared_ptr<State>& self);
+  void complete_gradients();
+  /// A backward is to come: what it would change, to be put back if it fails.
+  GradientSnapshot begin_gradients();
+  void restore(const GradientSnapshot& snapshot);
+  /// After a backward that went well.
+  void note_reduction() noexcept;
+  /// Reduces what backwards under no_sync have left in the replicas.
+  void sync_gradients();
   /// Readies a replica's gradients for a backward: those of other devices than 0 start from
   /// nothing.
   void arm(Call& call, int rank);
@@ -164,7 +180,11 @@ struct ReplicaSet::State {
   std::vector<std::vector<std::uint64_t>> synced;      // by device, by block: version last received
   std::uint64_t buffers_synced = 0;
   bool buffers_dirty = true;
-  std::map<std::vector<int>, std::unique_ptr<Group>> groups;  // by active devices
+  // By active devices, and whether the others are in it too.
+  std::map<std::pair<std::vector<int>, bool>, std::unique_ptr<Group>> groups;
+  std::shared_ptr<autograd::GradientSource> gradient_source;  // of the module's gradients
+  bool syncs = true;                                 // backwards reduce their gradients
+  bool unreduced = false;                            // replicas have gradients of earlier backwards
   std::string poisoned;
   std::atomic<bool> running{false};
 };

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tandem/autograd/autograd.hpp"
+#include "tandem/autograd/gradient_source.hpp"
 #include "tandem/runtime/context.hpp"
 
 namespace tandem::parallel {
@@ -19,10 +20,12 @@ Tensor range(const Tensor& flat, const Range& r) {
 
 Shards::Shards(std::vector<std::shared_ptr<optim::Arena>> arenas,
                std::shared_ptr<const std::vector<Bucket>> buckets,
-               OnDevices on_devices)
+               OnDevices on_devices,
+               std::function<void()> reduce)
     : arenas_(std::move(arenas)),
       buckets_(std::move(buckets)),
-      on_devices_(std::move(on_devices)) {}
+      on_devices_(std::move(on_devices)),
+      reduce_(std::move(reduce)) {}
 
 std::vector<optim::ArenaSlice> Shards::slices() const {
   std::vector<optim::ArenaSlice> slices;
@@ -77,6 +80,7 @@ void Shards::complete() {
 }
 
 void Shards::share_gradients() {
+  reduce_();
   if (partial_ || completed_ == versions()) return;
   copy_gradients(To::shares);
   completed_ = versions();

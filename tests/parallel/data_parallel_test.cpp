@@ -97,7 +97,7 @@ TEST(DataParallelTest, NothingIsAliased) {
 TEST(DataParallelTest, ParametersGoOutOncePerUpdate) {
   Mlp net;
   optim::SGD optimizer(net.named_parameters(), {.lr = 0.1});
-  DataParallel dp(net, {.devices = devices(3)});
+  DataParallel dp(net, {.devices = devices(3), .mode = Mode::server});
   CopyCounter counter(Phase::replicate);
   const Subscription subscription(counter);
   const std::size_t p = dp.parameter_nbytes();

@@ -181,6 +181,75 @@ TEST_P(Modes, StateGoesFromOneModeToAnother) {
         << name;
 }
 
+TEST_P(Modes, NothingIsReducedUnderNoSyncAndAllAfterIt) {
+  for (const std::int64_t few : {11, 1}) {  // one row: the other devices have but what was left
+    Mlp alone, net = nn::clone(alone);
+    DataParallel dp(net, options_of(GetParam()));
+    const auto both = [&](std::int64_t rows, std::uint64_t seed) {
+      const Batch batch = make_batch(rows, seed, DType::f64, false);
+      cross_entropy(alone(batch.x), batch.labels).backward();
+      cross_entropy(dp(batch.x), batch.labels).backward();
+    };
+    {
+      const auto scope = dp.no_sync();
+      both(11, 1);
+      both(7, 2);
+      EXPECT_THROW(
+          dp.step(batch_of(0),
+                  kLoss,
+                  std::make_unique<optim::SGD>(net.named_parameters(), optim::SGDOptions{}).get()),
+          InvalidArgument);
+    }
+    const Values own = values_of(dp.replica(1));
+    both(few, 3);
+    EXPECT_LE(difference(gradients_of(net), gradients_of(alone)), 1e-13) << few << " rows";
+    EXPECT_EQ(values_of(dp.replica(1)), own);
+  }
+}
+
+TEST_P(Modes, GradientsUnderNoSyncAreReducedForWhoeverNeedsThem) {
+  for (const bool by_optimizer : {false, true}) {
+    Mlp alone, net = nn::clone(alone);
+    optim::SGD a(alone.named_parameters(), {.lr = 0.1}), b(net.named_parameters(), {.lr = 0.1});
+    DataParallel dp(net, options_of(GetParam()));
+    {
+      const auto scope = dp.no_sync();
+      cross_entropy(alone(batch_of(0).x), batch_of(0).labels).backward();
+      dp.step(batch_of(0), kLoss);
+    }
+    if (!by_optimizer) {
+      EXPECT_LE(difference(gradients_of(net), gradients_of(alone)), 1e-13);
+    }
+    a.step();
+    b.step();
+    EXPECT_LE(difference(values_of(net), values_of(alone)), 1e-13);
+    dp.sync();
+    EXPECT_EQ(values_of(dp.replica(2)), values_of(net));
+  }
+}
+
+TEST_P(Modes, AFailureUnderNoSyncKeepsWhatTheReplicasHave) {
+  Mlp alone, net = nn::clone(alone);
+  DataParallel dp(net, options_of(GetParam()));
+  {
+    const auto scope = dp.no_sync();
+    cross_entropy(alone(batch_of(0).x), batch_of(0).labels).backward();
+    dp.step(batch_of(0), kLoss);
+    EXPECT_THROW(dp.step(batch_of(1),
+                         [](Mlp& m, const Batch& b) {
+                           const Tensor y = m(b.x);
+                           if (context().replica == 1) {
+                             autograd::register_hook(m.hidden.bias, [](const Tensor&) -> Tensor {
+                               throw std::runtime_error("hook");
+                             });
+                           }
+                           return cross_entropy_sum(y, b.labels);
+                         }),
+                 Error);
+  }
+  EXPECT_LE(difference(gradients_of(net), gradients_of(alone)), 1e-13);
+}
+
 TEST_P(Modes, FrozenAndUnusedParametersStay) {
   Mlp net;
   net.hidden.weight.requires_grad_(false);

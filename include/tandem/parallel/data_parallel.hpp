@@ -69,6 +69,20 @@ class DataParallel {
   std::vector<RowRange> plan(std::int64_t rows) const { return set_->plan(rows); }
   std::size_t parameter_nbytes() const noexcept { return set_->parameter_nbytes(); }
 
+  /// Until the end of its scope, gradients add up in the replicas, and nothing is exchanged for
+  /// them; the next backward after it reduces all (torch's DistributedDataParallel.no_sync).
+  /// Whoever reads a gradient before, an optimizer too, has them reduced then.
+  ///
+  ///     { const auto scope = dp.no_sync(); loss(dp(x1), y1).backward(); }
+  ///     loss(dp(x2), y2).backward();
+  ///     optimizer.step();
+  [[nodiscard]] NoSync no_sync() { return NoSync(set_); }
+  /// Brings module and replicas together now: reduces gradients that have not been, and copies
+  /// parameters and buffers that were changed to all devices. Calls do it on their own where they
+  /// need it; this is for whoever looks at replica(i) himself.
+  /// @throws ReplicaError, Timeout
+  void sync() { set_->sync(); }
+
   void train(nn::Mode mode = nn::Mode::training) { module_.train(mode); }
   void eval() { module_.eval(); }
 

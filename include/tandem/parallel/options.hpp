@@ -39,7 +39,7 @@ struct DataParallelOptions {
   std::vector<Device> devices = {};  ///< empty: default_devices(). The first owns the module.
   std::optional<Device> output_device = std::nullopt;  ///< none: devices[0]
   int dim = 0;  ///< of the batch's rows in inputs and outputs
-  Mode mode = Mode::server;
+  Mode mode = Mode::sharded;
   // One of these three at most.
   std::optional<ChunkPolicy> chunks = std::nullopt;     ///< none: even
   std::vector<std::int64_t> chunk_sizes = {};           ///< short for ChunkPolicy::sizes

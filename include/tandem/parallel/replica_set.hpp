@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tandem/nn/module.hpp"
@@ -23,6 +24,9 @@ struct StepResult {
   double weight = 0;  ///< what the loss was divided by: rows, or the labels that count
   std::vector<std::int64_t> rows = {};  ///< by device
 };
+
+/// Whether backwards reduce the gradients that they make.
+enum class GradientSync : std::uint8_t { on, off };
 
 /// The replicas of a module: its arenas, groups and the threads' work. DataParallel<M> adds the
 /// types.
@@ -59,6 +63,10 @@ class ReplicaSet {
   StepResult step(const std::vector<RowRange>& rows,
                   const LossBody& body,
                   optim::Optimizer* optimizer);
+  void set_syncs(GradientSync sync);
+  GradientSync syncs() const noexcept;
+  /// Reduces gradients that have not been, and brings parameters and buffers to all replicas.
+  void sync();
   /// Runs `body` on the thread of one device (gathering); no group, no transaction.
   void on_device(Device device, Phase phase, const std::function<void()>& body);
 
@@ -68,6 +76,21 @@ class ReplicaSet {
  private:
   struct State;
   std::shared_ptr<State> state_;  // shared with jobs, which may outlive a call that timed out
+};
+
+/// The scope of DataParallel::no_sync.
+class NoSync {
+ public:
+  explicit NoSync(std::shared_ptr<ReplicaSet> set) : set_(std::move(set)), before_(set_->syncs()) {
+    set_->set_syncs(GradientSync::off);
+  }
+  ~NoSync() { set_->set_syncs(before_); }
+  NoSync(const NoSync&) = delete;
+  NoSync& operator=(const NoSync&) = delete;
+
+ private:
+  std::shared_ptr<ReplicaSet> set_;
+  GradientSync before_;
 };
 
 }  // namespace tandem::parallel

@@ -1,0 +1,181 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+
+#include "tandem/autograd/autograd.hpp"
+#include "tandem/autograd/gradient_source.hpp"
+#include "tandem/parallel/replica_error.hpp"
+
+#include "parallel/replica_state.hpp"
+
+// How gradients come together, and what is done with them.
+namespace tandem::parallel {
+namespace {
+
+using Used = BucketReducer::Used;
+
+/// What brings the gradients together when somebody looks at the module's.
+class Source final : public autograd::GradientSource {
+ public:
+  explicit Source(std::function<void()> complete) : complete_(std::move(complete)) {}
+  void complete() override { complete_(); }
+
+ private:
+  std::function<void()> complete_;
+};
+
+/// Gradients are looked at without being reduced first.
+class AsTheyLie {
+ public:
+  explicit AsTheyLie(std::atomic<bool>& running)
+      : running_(running), before_(running.exchange(true)) {}
+  ~AsTheyLie() { running_ = before_; }
+  AsTheyLie(const AsTheyLie&) = delete;
+  AsTheyLie& operator=(const AsTheyLie&) = delete;
+
+ private:
+  std::atomic<bool>& running_;
+  bool before_;
+};
+
+}  // namespace
+
+void ReplicaSet::State::set_gradient_sources(const std::shared_ptr<State>& self) {
+  if (params[0] == nullptr || devices.size() == 1) return;
+  gradient_source = std::make_shared<Source>([weak = std::weak_ptr(self)] {
+    if (const auto state = weak.lock()) state->complete_gradients();
+  });
+  for (std::size_t p = 0; p < params[0]->layout().places().size(); ++p) {
+    const Tensor x = params[0]->tensor(p);
+    if (x.requires_grad()) autograd::set_gradient_source(x, gradient_source);
+  }
+}
+
+void ReplicaSet::State::complete_gradients() {
+  sync_gradients();
+  if (shards != nullptr) shards->complete();
+}
+
+GradientSnapshot ReplicaSet::State::begin_gradients() {
+  const auto& arena = params[0];
+  bool any = false;
+  for (std::size_t p = 0; arena != nullptr && !any && p < arena->layout().places().size(); ++p) {
+    const Tensor x = arena->tensor(p);
+    any = x.defined() && autograd::stored_gradient(x).defined();
+  }
+  if (!any) unreduced = false;  // the module's were dropped, and so are the replicas'
+  if (shards != nullptr) shards->begin_backward();
+  GradientSnapshot snapshot;
+  const AsTheyLie scope(running);
+  for (std::size_t r = 0; r < (unreduced ? params.size() : 1); ++r)
+    snapshot.take(params[r]);
+  return snapshot;
+}
+
+void ReplicaSet::State::restore(const GradientSnapshot& snapshot) {
+  const AsTheyLie scope(running);
+  snapshot.restore();
+}
+
+void ReplicaSet::State::arm(Call& call, int rank) {
+  if (params[0] == nullptr) return;
+  const auto r = static_cast<std::size_t>(rank);
+  if (rank != 0 && !unreduced) {
+    for (std::size_t p = 0; p < params[r]->layout().places().size(); ++p)
+      params[r]->tensor(p).set_grad({});
+  }
+  const std::size_t backwards = std::max<std::size_t>(call.micro_batches.size(), 1);
+  reducers[r].arm(syncs ? call.group->comm_of(rank) : nullptr,
+                  static_cast<std::int64_t>(backwards),
+                  unreduced ? Used::kept : Used::fresh);
+}
+
+void ReplicaSet::State::reduce(Call& call, int rank) {
+  if (params[0] == nullptr) return;
+  in_phase(call, rank, Phase::reduce, [&] { reducers[static_cast<std::size_t>(rank)].finish(); });
+}
+
+void ReplicaSet::State::adopt_gradients(const Call& call) {
+  if (params[0] == nullptr) return;
+  const AsTheyLie scope(running);
+  for (std::size_t p = 0; p < params[0]->layout().places().size(); ++p) {
+    const Tensor x = params[0]->tensor(p);
+    if (!x.requires_grad() || autograd::stored_gradient(x).defined()) continue;
+    for (const int r : call.group->ranks) {
+      if (reducers[static_cast<std::size_t>(r)].used()[p] == 0) continue;
+      x.set_grad(params[0]->gradient(p));
+      break;
+    }
+  }
+  if (shards != nullptr && syncs) shards->reduced();
+}
+
+void ReplicaSet::State::note_reduction() noexcept {
+  unreduced = !syncs && devices.size() > 1;
+}
+
+void ReplicaSet::State::sync_gradients() {
+  if (!unreduced || running) return;
+  const GradientSnapshot snapshot = begin_gradients();
+  if (!unreduced) return;
+  const bool before = syncs;
+  syncs = true;
+  const auto call = begin_everywhere();
+  try {
+    run(call, Phase::reduce, [this, call](int rank) {
+      const auto r = static_cast<std::size_t>(rank);
+      reducers[r].arm(call->group->comm_of(rank), 1, Used::kept);
+      reduce(*call, rank);
+      vote(*call, rank);
+    });
+  } catch (...) {
+    syncs = before;
+    restore(snapshot);
+    throw;
+  }
+  unreduced = false;
+  adopt_gradients(*call);
+  syncs = before;
+}
+
+void ReplicaSet::State::update(Call& call, int rank, optim::Optimizer& optimizer) {
+  const auto r = static_cast<std::size_t>(rank);
+  if (call.shared_update) {
+    try {
+      call.commit_errors[r] = optimizer.update_on(devices[r]);
+      shards->gather_values(*call.group->comm_of(rank), rank);
+    } catch (...) {
+      if (call.commit_errors[r] == nullptr) call.commit_errors[r] = std::current_exception();
+    }
+  } else if (rank == 0 && call.commit_errors[0] == nullptr) {
+    call.commit_errors[0] = optimizer.commit();
+  }
+}
+
+void ReplicaSet::State::update_shards(const std::function<void(int rank)>& part) {
+  const auto call = begin_everywhere();
+  call->replicate_buffers = false;
+  try {
+    run(call, Phase::update, [this, call, &part](int rank) {
+      replicate(*call, rank);
+      in_phase(*call, rank, Phase::update, [&] {
+        part(rank);
+        shards->gather_values(*call->group->comm_of(rank), rank);
+      });
+    });
+  } catch (const Error& e) {
+    poison(std::string("an update failed half-way: ") + e.what());
+    throw;
+  }
+  mark_synced();
+}
+
+void ReplicaSet::State::mark_synced() {
+  for (std::size_t r = 0; r < synced.size(); ++r) {
+    for (std::size_t b = 0; b < synced[r].size(); ++b)
+      synced[r][b] = params[0]->params(static_cast<int>(b)).buffer().version();
+  }
+}
+
+}  // namespace tandem::parallel
