@@ -99,6 +99,7 @@
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/device.hpp"
 #include "tandem/runtime/dispatch.hpp"
+#include "tandem/runtime/fault.hpp"
 #include "tandem/runtime/logical_device.hpp"
 #include "tandem/runtime/memory.hpp"
 #include "tandem/runtime/observer.hpp"

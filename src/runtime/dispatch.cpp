@@ -3,15 +3,33 @@
 
 #include "tandem/runtime/dispatch.hpp"
 
+#include <atomic>
 #include <cstring>
+#include <utility>
 
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/context.hpp"
+#include "tandem/runtime/fault.hpp"
 #include "tandem/runtime/runtime.hpp"
 
 #include "runtime/cuda/backend.hpp"
 
 namespace tandem {
+namespace {
+
+std::atomic<const WorkFault*> work_fault{nullptr};
+
+}  // namespace
+
+WorkFaultScope::WorkFaultScope(WorkFault fault) : fault_(std::move(fault)) {
+  const WorkFault* none = nullptr;
+  TANDEM_CHECK(work_fault.compare_exchange_strong(none, &fault_),
+               "WorkFaultScope: a fault is in place already; end that one first");
+}
+
+WorkFaultScope::~WorkFaultScope() {
+  work_fault = nullptr;
+}
 
 void AccessList::add(Access access) {
   TANDEM_ASSERT(size < kMost, "work with more than ", kMost, " accesses; split it");
@@ -22,6 +40,8 @@ namespace detail {
 
 void begin_work(Stream& stream, const Work& work) {
   stream.logical_device().set_last_work(work.name);
+  if (const WorkFault* fault = work_fault.load(std::memory_order_relaxed)) [[unlikely]]
+    (*fault)(work, stream.device());
   for (const Access& a : work.accesses) {
     if (a.buffer->device() != stream.device()) [[unlikely]] {
       const std::string& path = current_module_path();
