@@ -25,4 +25,8 @@ Tensor Linear::forward(const Tensor& x) {
   return linear(x, weight, bias);
 }
 
+Tensor Linear::forward(const Tensor& x, Gelu then) {
+  return linear_gelu(x, weight, bias, then);
+}
+
 }  // namespace tandem::nn

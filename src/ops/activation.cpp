@@ -12,6 +12,7 @@
 #include "tandem/tensor/access.hpp"
 
 #include "kernels/pointwise.hpp"
+#include "ops/linear.hpp"
 #include "ops/output.hpp"
 #include "ops/run_unary.hpp"
 #include "tensor/view_of.hpp"
@@ -44,14 +45,14 @@ OutputFormula fused_by_output(const char* name, ActivationGrad op) {
   };
 }
 
-/// x (f) = the share of the standard normal distribution below x, and its derivative.
-Tensor gelu_slope(const Tensor& x) {
+/// The share of the standard normal distribution below x, and x times its density.
+Tensor exact_slope(const Tensor& x) {
   const Tensor share = 0.5 * (1.0 + erf(x * (1 / std::numbers::sqrt2)));
   const double density = std::numbers::inv_sqrtpi / std::numbers::sqrt2;
   return share + x * exp(square(x) * -0.5) * density;
 }
 
-Tensor gelu_tanh_slope(const Tensor& x) {
+Tensor tanh_slope(const Tensor& x) {
   constexpr double kCubic = 0.044715;
   const double scale = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
   const Tensor t = tanh((x + kCubic * square(x) * x) * scale);
@@ -60,6 +61,10 @@ Tensor gelu_tanh_slope(const Tensor& x) {
 }
 
 }  // namespace
+
+Tensor gelu_slope(const Tensor& x, Gelu form) {
+  return form == Gelu::exact ? exact_slope(x) : tanh_slope(x);
+}
 
 Tensor relu(const Tensor& x) {
   return record(
@@ -99,9 +104,7 @@ Tensor gelu(const Tensor& input, Gelu form) {
       "gelu",
       run_unary("gelu", exact ? Unary::gelu : Unary::gelu_tanh, x),
       {x},
-      [s = Saved(x), exact](const Tensor& dy) {
-        return Gradients{dy * (exact ? gelu_slope(s.get()) : gelu_tanh_slope(s.get()))};
-      },
+      [s = Saved(x), form](const Tensor& dy) { return Gradients{dy * gelu_slope(s.get(), form)}; },
       [s = Saved(x), op](const Tensor& dy) {
         return Gradients{fused_grad("gelu_grad", op, dy, s.get())};
       });

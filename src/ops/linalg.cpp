@@ -3,6 +3,7 @@
 
 #include "tandem/ops/linalg.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "tandem/autograd/autograd.hpp"
@@ -13,6 +14,7 @@
 
 #include "kernels/gemm.hpp"
 #include "ops/autocast.hpp"
+#include "ops/linear.hpp"
 #include "tensor/view_of.hpp"
 
 namespace tandem {
@@ -41,20 +43,16 @@ void check_operands(const char* op, const Tensor& a, const Tensor& b) {
                "; convert one with .to(dtype)");
 }
 
-/// `x` off the tape, in a layout that BLAS reads: transposes are, other strides are copied.
+}  // namespace
+
 Tensor readable(const Tensor& x) {
   const auto layout =
       kernels::matrix_layout(x.size(-2), x.size(-1), x.strides()[-2], x.strides()[-1]);
   return layout ? x.detach() : x.detach().contiguous();
 }
 
-/// a (..., m, k) @ b (..., k, n) + bias (n); batch sizes are equal. Off the tape.
-Tensor multiply(const char* op, const Tensor& a_, const Tensor& b_, const Tensor& bias) {
-  const Tensor a = readable(a_), b = readable(b_);
-  Shape shape = a.shape();
-  shape[-1] = b.size(-1);
-  const std::int64_t m = a.size(-2), n = b.size(-1), k = a.size(-1);
-  TANDEM_CHECK(m <= kMostSide && n <= kMostSide && k <= kMostSide,
+void check_sides(const char* op, const Tensor& a, const Tensor& b) {
+  TANDEM_CHECK(std::max({a.size(-2), b.size(-1), a.size(-1)}) <= kMostSide,
                op,
                ": a side of ",
                a.shape(),
@@ -63,6 +61,14 @@ Tensor multiply(const char* op, const Tensor& a_, const Tensor& b_, const Tensor
                " is above ",
                kMostSide,
                "; work on parts");
+}
+
+Tensor multiply(const char* op, const Tensor& a_, const Tensor& b_, const Tensor& bias) {
+  const Tensor a = readable(a_), b = readable(b_);
+  Shape shape = a.shape();
+  shape[-1] = b.size(-1);
+  const std::int64_t m = a.size(-2), n = b.size(-1), k = a.size(-1);
+  check_sides(op, a, b);
   const Tensor c = empty(shape, {.dtype = a.dtype(), .device = a.device()});
   const Tensor dense_bias = bias.defined() ? bias.detach().contiguous() : bias;
   const std::int64_t batch = c.numel() == 0 ? 0 : c.numel() / (m * n);
@@ -78,6 +84,40 @@ Tensor multiply(const char* op, const Tensor& a_, const Tensor& b_, const Tensor
            });
   return c;
 }
+
+void check_linear(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  check_operands(op, x, weight);
+  TANDEM_CHECK(weight.ndim() == 2, op, ": weight needs (out, in), got ", weight.describe());
+  TANDEM_CHECK(x.ndim() >= 1 && x.size(-1) == weight.size(1),
+               op,
+               ": x ",
+               x.shape(),
+               " does not fit weight ",
+               weight.shape(),
+               ": x's last size must be ",
+               weight.size(1));
+  if (bias.defined()) {
+    check_operands(op, x, bias);
+    TANDEM_CHECK(bias.shape() == Shape{weight.size(0)},
+                 op,
+                 ": bias ",
+                 bias.shape(),
+                 " does not fit weight ",
+                 weight.shape(),
+                 ": needs (",
+                 weight.size(0),
+                 ")");
+  }
+}
+
+Shape rows_of(const Tensor& x) {
+  std::int64_t rows = 1;
+  for (int d = 0; d < x.ndim() - 1; ++d)
+    rows *= x.size(d);
+  return {rows, x.size(-1)};
+}
+
+namespace {
 
 /// matmul of tensors of at least two dimensions with equal batch sizes.
 Tensor matmul_batch(const Tensor& a, const Tensor& b) {
@@ -105,15 +145,6 @@ Shape batch_of(const Tensor& x) {
   batch.erase(batch.size() - 1);
   batch.erase(batch.size() - 1);
   return batch;
-}
-
-/// Sizes of a reshape of (..., k) to rows of k; spelled out, since -1 does not work without
-/// elements.
-Shape rows_of(const Tensor& x) {
-  std::int64_t rows = 1;
-  for (int d = 0; d < x.ndim() - 1; ++d)
-    rows *= x.size(d);
-  return {rows, x.size(-1)};
 }
 
 /// linear of x (rows, in).
@@ -166,26 +197,7 @@ Tensor matmul(const Tensor& x, const Tensor& y) {
 
 Tensor linear(const Tensor& input, const Tensor& weights, const Tensor& biases) {
   const Tensor x = as_factor(input), weight = as_factor(weights), bias = as_factor(biases);
-  check_operands("linear", x, weight);
-  TANDEM_CHECK(weight.ndim() == 2, "linear: weight needs (out, in), got ", weight.describe());
-  TANDEM_CHECK(x.ndim() >= 1 && x.size(-1) == weight.size(1),
-               "linear: x ",
-               x.shape(),
-               " does not fit weight ",
-               weight.shape(),
-               ": x's last size must be ",
-               weight.size(1));
-  if (bias.defined()) {
-    check_operands("linear", x, bias);
-    TANDEM_CHECK(bias.shape() == Shape{weight.size(0)},
-                 "linear: bias ",
-                 bias.shape(),
-                 " does not fit weight ",
-                 weight.shape(),
-                 ": needs (",
-                 weight.size(0),
-                 ")");
-  }
+  check_linear("linear", x, weight, bias);
   if (x.ndim() == 2) return linear_rows(x, weight, bias);
   Shape shape = x.shape();
   shape[-1] = weight.size(0);

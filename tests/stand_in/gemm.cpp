@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "kernels/pointwise.inl"
 #include "stand_in/control.hpp"
 
 namespace tandem::kernels {
@@ -64,6 +65,18 @@ void gemm(const CudaStream& s,
   });
 }
 
+template <class T>
+bool gemm_gelu(
+    const CudaStream& s, GemmSize size, Operand<T> a, Operand<T> b, const T* bias, T* pre, T* y) {
+  if (size.n % 8 != 0) return false;  // as cuBLASLt's
+  gemm<T>(s, size, a, b, 0, pre, size.n, bias, {});
+  stand_in::launch(s.native, [=] {
+    for (std::int64_t i = 0; i < size.m * size.n; ++i)
+      y[i] = T(GeluTanh{}(static_cast<compute_t<T>>(pre[i])));
+  });
+  return true;
+}
+
 template void gemm(const CudaStream&,
                    GemmSize,
                    Operand<float>,
@@ -100,5 +113,16 @@ template void gemm(const CudaStream&,
                    std::int64_t,
                    const Half*,
                    GemmBatch);
+template bool gemm_gelu(
+    const CudaStream&, GemmSize, Operand<float>, Operand<float>, const float*, float*, float*);
+template bool gemm_gelu(const CudaStream&,
+                        GemmSize,
+                        Operand<BFloat16>,
+                        Operand<BFloat16>,
+                        const BFloat16*,
+                        BFloat16*,
+                        BFloat16*);
+template bool gemm_gelu(
+    const CudaStream&, GemmSize, Operand<Half>, Operand<Half>, const Half*, Half*, Half*);
 
 }  // namespace tandem::kernels

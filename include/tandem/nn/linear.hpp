@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "tandem/nn/module.hpp"
+#include "tandem/ops/activation.hpp"
 
 namespace tandem::nn {
 
@@ -22,6 +23,8 @@ class Linear : public Module {
 
   /// @param x  (..., in_features).
   Tensor forward(const Tensor& x);
+  /// gelu of it, in one op (see linear_gelu). @param then  the form of what follows.
+  Tensor forward(const Tensor& x, Gelu then);
 
   Parameter weight;  ///< (out_features, in_features)
   Parameter bias;    ///< (out_features); undefined without one

@@ -35,4 +35,12 @@ void gemm(const CudaStream& s,
           const T* bias = nullptr,
           GemmBatch batch = {});
 
+/// pre = a @ b + bias, y = gelu(pre) by the tanh form, in one kernel: cuBLASLt's GELU is that form.
+///
+/// @param bias    null: none. @param pre, y  row-major and dense.
+/// @return  false, with nothing done, where the sizes or the places in memory do not allow it.
+template <class T>
+bool gemm_gelu(
+    const CudaStream& s, GemmSize size, Operand<T> a, Operand<T> b, const T* bias, T* pre, T* y);
+
 }  // namespace tandem::kernels
