@@ -3,7 +3,6 @@
 
 #include "tandem/nn/transformer.hpp"
 
-#include "tandem/ops/activation.hpp"
 #include "tandem/ops/elementwise.hpp"
 
 namespace tandem::nn {
@@ -38,7 +37,7 @@ TransformerBlock::TransformerBlock(std::int64_t width,
       gelu_(o.gelu) {}
 
 Tensor TransformerBlock::feed_forward(const Tensor& x) {
-  return drop(proj(gelu(fc(x), gelu_)));
+  return drop(proj(fc(x, gelu_)));
 }
 
 Tensor TransformerBlock::forward(const Tensor& x, const AttentionMasks& masks) {
