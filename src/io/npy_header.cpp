@@ -25,7 +25,8 @@ struct TypeName {
   DType dtype;
   std::string_view code;
 };
-constexpr std::array kTypes{TypeName{DType::f32, "f4"},
+constexpr std::array kTypes{TypeName{DType::f16, "f2"},
+                            TypeName{DType::f32, "f4"},
                             TypeName{DType::f64, "f8"},
                             TypeName{DType::i32, "i4"},
                             TypeName{DType::i64, "i8"},
@@ -121,7 +122,7 @@ class Parser {
     fail(at,
          concat("dtype '",
                 name,
-                "' is none that tandem holds (f4, f8, i4, i8, u1, b1); convert it "
+                "' is none that tandem holds (f2, f4, f8, i4, i8, u1, b1); convert it "
                 "by numpy's astype"));
   }
   Shape shape() {

@@ -58,7 +58,8 @@ TEST_P(NpyTypeTest, NumPysFilesAreReadAndWrittenByteForByte) {
 
 INSTANTIATE_TEST_SUITE_P(Types,
                          NpyTypeTest,
-                         ::testing::Values(Type{"f4", DType::f32},
+                         ::testing::Values(Type{"f2", DType::f16},
+                                           Type{"f4", DType::f32},
                                            Type{"f8", DType::f64},
                                            Type{"i4", DType::i32},
                                            Type{"i8", DType::i64},
@@ -101,6 +102,14 @@ TEST(NpyTest, TypesThatTandemDoesNotHold) {
   EXPECT_THAT(e.what(), HasSubstr("astype"));
   EXPECT_EQ(e.offset(), 20);
   EXPECT_THAT(file_error([] { load_npy(sample("structure")); }).what(), HasSubstr("structures"));
+}
+
+TEST(NpyTest, BFloat16HasNoNameInNumPy) {
+  const testing::TempDir dir;
+  EXPECT_THAT(testing::thrown_text<InvalidArgument>(
+                  [&] { save_npy(dir.file("x.npy"), zeros({2}, {.dtype = DType::bf16})); }),
+              ::testing::AllOf(HasSubstr("no dtype for bf16"), HasSubstr("to(DType::f32)")));
+  EXPECT_TRUE(dir.names().empty());
 }
 
 class NpyFaultTest : public ::testing::Test {

@@ -20,7 +20,7 @@ def write(name, array, version=(1, 0)):
 def main():
     os.makedirs(HERE, exist_ok=True)
     cube = np.arange(24).reshape(2, 3, 4)
-    for name in ("f4", "f8", "i4", "i8", "u1"):
+    for name in ("f2", "f4", "f8", "i4", "i8", "u1"):
         write(name, cube.astype("<" + name))
     write("b1", cube % 3 == 0)
     write("fortran", np.asfortranarray(cube.astype("<f4")))
