@@ -73,6 +73,23 @@ std::vector<ParamGroup> make_groups(const std::string& who,
   return groups;
 }
 
+bool is_updated(DType t) {
+  return t == DType::f32 || t == DType::f64;
+}
+
+void check_types(const std::string& who, const detail::StateLayout& layout) {
+  for (const detail::Member& m : layout.members()) {
+    TANDEM_CHECK(is_updated(m.tensor.dtype()),
+                 who,
+                 ": parameter '",
+                 m.name,
+                 "' is ",
+                 m.tensor.describe(),
+                 ", an optimizer updates f32 and f64; keep it in f32 by module.to(DType::f32), and "
+                 "let Autocast make products of 16 bits");
+  }
+}
+
 }  // namespace
 
 Optimizer::Optimizer(std::string name,
@@ -82,6 +99,7 @@ Optimizer::Optimizer(std::string name,
       groups_(make_groups(name_, groups, defaults)),
       layout_(std::make_unique<detail::StateLayout>(groups_)) {
   layout_->refresh(Granularity::element);
+  check_types(name_, *layout_);
 }
 
 Optimizer::~Optimizer() = default;
@@ -121,8 +139,10 @@ void Optimizer::prepare(StepOptions options) {
   const auto specs = this->specs(groups_);
   std::vector<detail::Run> runs = layout_->runs();
   std::vector<bool> wanted(layout_->segments().size(), false);
-  for (const detail::Run& run : runs)
+  for (const detail::Run& run : runs) {
+    if (!is_updated(run.slice.param.dtype())) check_types(name_, *layout_);  // it was converted
     wanted[run.segment] = true;
+  }
   if (options.error_if_nonfinite) {
     std::vector<Tensor> grads;
     for (const detail::Run& run : runs)

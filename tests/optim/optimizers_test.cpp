@@ -10,6 +10,7 @@
 
 #include <gmock/gmock.h>
 
+#include "tandem/nn/module.hpp"
 #include "tandem/optim/adagrad.hpp"
 #include "tandem/optim/lamb.hpp"
 #include "tandem/optim/rmsprop.hpp"
@@ -45,6 +46,34 @@ void step(Optimizer& optimizer, const Parameters& params, int number) {
   for (const NamedParameter& p : params)
     p.tensor.set_grad(randn(p.tensor.shape(), {.dtype = DType::f64}));
   optimizer.step();
+}
+
+struct OneParameter : nn::Module {
+  nn::Parameter b = nn::Parameter(zeros({5}));
+  TANDEM_MODULE(OneParameter, b)
+};
+
+// Before anything changes: a step that fails half-way would leave the optimizer without a state.
+TEST_P(OptimizersTest, ParametersOf16BitsAreRefusedByName) {
+  const auto refused = [](const auto& f) {
+    EXPECT_THAT(thrown_text<InvalidArgument>(f),
+                ::testing::AllOf(HasSubstr("'b' is bf16 (5)"),
+                                 HasSubstr("updates f32 and f64"),
+                                 HasSubstr("to(DType::f32)")));
+  };
+  Parameters params = parameters();
+  params[1].tensor = params[1].tensor.detach().to(DType::bf16).requires_grad_();
+  refused([&] { GetParam().make(params); });
+
+  OneParameter net;
+  const auto optimizer = GetParam().make(Parameters{{"b", net.b}});
+  net.to(DType::bf16);
+  net.b.set_grad(ones({5}, {.dtype = DType::bf16}));
+  refused([&] { optimizer->step(); });
+  net.to(DType::f32);
+  net.b.set_grad(ones({5}));
+  optimizer->step();
+  EXPECT_NE(net.b.to_doubles(), std::vector<double>(5, 0.0));
 }
 
 TEST_P(OptimizersTest, GoesOnExactlyFromAState) {
