@@ -23,6 +23,7 @@ namespace {
 
 using autograd::Formula;
 using autograd::Gradients;
+using autograd::Saved;
 using kernels::Pooling;
 using kernels::Window;
 
@@ -31,7 +32,6 @@ struct Pool {
   Pooling pooling;
   Shape in, out;
   MemoryFormat format = MemoryFormat::contiguous;
-  Tensor index;  // i32, of shape `out`; of max pooling
 };
 using PoolPtr = std::shared_ptr<const Pool>;
 
@@ -156,43 +156,57 @@ Tensor new_like(const Tensor& x, const Shape& shape, const Pool& pool, DType dty
 }
 
 /// Runs `kernel(stream, view of x, view of result)` into a new tensor of `shape`. Off the tape.
+///
+/// @param index  that the kernel reads too; undefined: none.
 template <class Kernel>
-Tensor run(const char* op, const Pool& pool, const Tensor& x_, const Shape& shape, Kernel kernel) {
+Tensor run(const char* op,
+           const Pool& pool,
+           const Tensor& x_,
+           const Tensor& index,
+           const Shape& shape,
+           Kernel kernel) {
   const Tensor x = dense(x_, pool), y = new_like(x, shape, pool, x.dtype());
-  dispatch(x.stream(), make_work(Work::Kind::pool, op, {x, pool.index}, {y}), [&](auto& s) {
+  dispatch(x.stream(), make_work(Work::Kind::pool, op, {x, index}, {y}), [&](auto& s) {
     kernel(s, view_of(x), view_of(y));
   });
   return y;
 }
 
-Tensor max_gather(const Tensor& x, const PoolPtr& pool);
+Tensor max_gather(const Tensor& x, const PoolPtr& pool, const Tensor& index);
 
-/// Gradient of max pooling: dy goes to where the maxima were.
-Tensor max_scatter(const Tensor& dy, const PoolPtr& pool) {
+/// Gradient of max pooling: dy goes to where the maxima were. @param index  i32, of shape `out`.
+Tensor max_scatter(const Tensor& dy, const PoolPtr& pool, const Tensor& index) {
   Tensor dx = run("max_pool2d_scatter",
                   *pool,
                   dy,
+                  index,
                   pool->in,
                   [&](auto& s, const kernels::View& from, const kernels::View& to) {
-                    kernels::max_pool_scatter(s, pool->pooling, from, view_of(pool->index), to);
+                    kernels::max_pool_scatter(s, pool->pooling, from, view_of(index), to);
                   });
-  return autograd::record(
-      "max_pool2d_scatter", std::move(dx), {dy}, Formula([pool](const Tensor& g) {
-        return Gradients{max_gather(g, pool)};
-      }));
+  return autograd::record("max_pool2d_scatter",
+                          std::move(dx),
+                          {dy},
+                          Formula([pool, index = Saved(index)](const Tensor& g) {
+                            return Gradients{max_gather(g, pool, index.get())};
+                          }));
 }
 
 /// Takes from x what stands where the maxima were.
-Tensor max_gather(const Tensor& x, const PoolPtr& pool) {
+Tensor max_gather(const Tensor& x, const PoolPtr& pool, const Tensor& index) {
   Tensor y = run("max_pool2d_gather",
                  *pool,
                  x,
+                 index,
                  pool->out,
                  [&](auto& s, const kernels::View& from, const kernels::View& to) {
-                   kernels::max_pool_gather(s, pool->pooling, from, view_of(pool->index), to);
+                   kernels::max_pool_gather(s, pool->pooling, from, view_of(index), to);
                  });
-  return autograd::record("max_pool2d_gather", std::move(y), {x}, Formula([pool](const Tensor& g) {
-                            return Gradients{max_scatter(g, pool)};
+  return autograd::record("max_pool2d_gather",
+                          std::move(y),
+                          {x},
+                          Formula([pool, index = Saved(index)](const Tensor& g) {
+                            return Gradients{max_scatter(g, pool, index.get())};
                           }));
 }
 
@@ -202,6 +216,7 @@ Tensor average_grad(const Tensor& dy, const PoolPtr& pool) {
   Tensor dx = run("avg_pool2d_grad",
                   *pool,
                   dy,
+                  {},
                   pool->in,
                   [&](auto& s, const kernels::View& from, const kernels::View& to) {
                     kernels::avg_pool_grad(s, pool->pooling, from, to);
@@ -215,6 +230,7 @@ Tensor average(const Tensor& x, const PoolPtr& pool) {
   Tensor y = run("avg_pool2d",
                  *pool,
                  x,
+                 {},
                  pool->out,
                  [&](auto& s, const kernels::View& from, const kernels::View& to) {
                    kernels::avg_pool(s, pool->pooling, from, to);
@@ -240,12 +256,12 @@ std::pair<Tensor, Tensor> max_pool(const Tensor& x_, Pair kernel, const Pool2dOp
   dispatch(x.stream(), make_work(Work::Kind::pool, "max_pool2d", {x}, {y, index}), [&](auto& s) {
     kernels::max_pool(s, pool.pooling, view_of(x), view_of(y), view_of(index));
   });
-  pool.index = index;
-  y = autograd::record("max_pool2d",
-                       std::move(y),
-                       {x_},
-                       Formula([kept = std::make_shared<const Pool>(std::move(pool))](
-                                   const Tensor& dy) { return Gradients{max_scatter(dy, kept)}; }));
+  y = autograd::record(
+      "max_pool2d",
+      std::move(y),
+      {x_},
+      Formula([kept = std::make_shared<const Pool>(std::move(pool)), index = Saved(index)](
+                  const Tensor& dy) { return Gradients{max_scatter(dy, kept, index.get())}; }));
   return {std::move(y), index};
 }
 

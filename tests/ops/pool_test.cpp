@@ -16,6 +16,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tandem/autograd/checkpoint.hpp"
 #include "tandem/autograd/gradcheck.hpp"
 #include "tandem/core/error.hpp"
 #include "tandem/ops/elementwise.hpp"
@@ -169,6 +170,17 @@ INSTANTIATE_TEST_SUITE_P(Cases,
                          PoolGradientTest,
                          Combine(Values(kHalving, kOverlapping, kGaps),
                                  Values(MemoryFormat::contiguous, MemoryFormat::channels_last)));
+
+TEST(MaxPool2d, ACheckpointLetsGoOfWhereTheMaximaWere) {
+  const Tensor x = leaf({4, 3, 32, 32}, DType::f32);
+  LogicalDevice& device = logical_device(x.device());
+  const auto pooled = [](const Tensor& in) { return max_pool2d(in, {2, 2}); };
+  const Tensor plain = autograd::grad({pooled(x).sum()}, {x})[0];
+  const std::size_t before = device.memory_stats().in_use;
+  const Tensor y = autograd::checkpoint(pooled, x);
+  EXPECT_EQ(device.memory_stats().in_use - before, y.buffer().nbytes()) << "the result alone";
+  EXPECT_EQ(autograd::grad({y.sum()}, {x})[0].to_doubles(), plain.to_doubles());
+}
 
 TEST(MaxPool2d, TakesTheFirstOfEqualsAndNaNAboveAll) {
   for (const MemoryFormat format : {MemoryFormat::contiguous, MemoryFormat::channels_last}) {
