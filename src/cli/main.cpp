@@ -132,7 +132,9 @@ void add_train_options(CLI::App& app, RunOptions& o) {
       ->check(at_least(1))
       ->capture_default_str();
   app.add_flag(
-      "--recompute", o.recompute, "compute gpt's activations again in backward: less memory");
+      "--recompute",
+      o.recompute,
+      "compute the activations of gpt's or resnet18's blocks again in backward: less memory");
   app.add_option("--schedule", o.schedule, "of the learning rate")
       ->check(CLI::IsMember({"constant", "cosine"}))
       ->capture_default_str();

@@ -76,6 +76,7 @@ std::unique_ptr<train::Task> make_task(const RunOptions& options,
     return task<train::Classifier>(nn::models::resnet18({.channels = shape[0],
                                                          .classes = data.classes,
                                                          .stem = nn::models::ResNetStem::cifar,
+                                                         .recompute = options.recompute,
                                                          .dtype = dtype}),
                                    parallel,
                                    place);

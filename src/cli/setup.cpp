@@ -62,8 +62,10 @@ RunOptions resolve(RunOptions options) {
   }
   if (!options.text.empty() && !text)
     throw UsageError("--text is a file for --data text; give that too, or leave it out");
-  if (options.recompute && !text)
-    throw UsageError(concat("--recompute is for models of blocks (gpt), not for ", options.model));
+  if (options.recompute && !text && options.model != "resnet18") {
+    throw UsageError(
+        concat("--recompute is for models of blocks (gpt, resnet18), not for ", options.model));
+  }
   if (options.batch == 0) options.batch = text ? 16 : 256;
   return options;
 }

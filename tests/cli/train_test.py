@@ -4,6 +4,7 @@
 
 import json
 import os
+import pathlib
 import unittest
 
 from program import DIGITS, ProgramTest, main
@@ -67,6 +68,16 @@ class TrainTest(ProgramTest):
         self.assertEqual([report["model"], report["data"]], ["resnet18", "cifar10"])
         self.assertEqual([d["rows"] for d in report["devices"]], [2, 2])
         self.assertIn("11,173,962 parameters", done.stderr)  # torchvision's, with the stem of 3 x 3
+
+    def test_resnet18_recomputes_for_less_memory_and_the_same_weights(self):
+        run = ["train", "--model", "resnet18", "--data", "digits", "--devices", "cpu:1", "--batch", "512",
+               "--optimizer", "sgd", "--steps", "1", "--json", "-", "--quiet"]
+        plain, again = (json.loads(self.succeed(*run, "--checkpoint", self.file(name), *more).stdout)
+                        for name, more in (("plain", []), ("again", ["--recompute"])))
+        contents = [pathlib.Path(self.file(name)).read_bytes() for name in ("plain", "again")]
+        self.assertEqual(*contents)
+        peak = [report["devices"][0]["peak_bytes"] for report in (plain, again)]
+        self.assertLess(peak[1], peak[0] * 3 / 4)
 
     def test_steps_end_a_run_within_an_epoch(self):
         report = json.loads(self.succeed("train", *DIGITS, "--devices", "cpu:2", "--steps", "3",

@@ -18,10 +18,12 @@ namespace {
 constexpr int kSteps = 20;
 const optim::SGDOptions kSgd{.lr = 0.02, .momentum = 0.9, .weight_decay = 1e-3};
 
-nn::models::ResNet make_net() {
+nn::models::ResNet make_net(nn::models::ResNetOptions options = {}) {
   manual_seed(5);
-  return nn::models::resnet18(
-      {.classes = 5, .width = 2, .stem = nn::models::ResNetStem::cifar, .dtype = DType::f64});
+  options.classes = 5;
+  options.width = 2;
+  options.dtype = DType::f64;
+  return nn::models::resnet18(options);
 }
 
 Batch images(int step) {
@@ -50,7 +52,7 @@ Values train_parallel(nn::models::ResNet net, const DataParallelOptions& how) {
 }
 
 TEST(ResNetExactnessTest, TwentyStepsInF64EqualOneDevice) {
-  nn::models::ResNet net = make_net();
+  nn::models::ResNet net = make_net({.stem = nn::models::ResNetStem::cifar});
   const Values alone = train_alone(nn::clone(net));
   EXPECT_GT(difference(values_of(net), alone), 1e-3) << "it trains";
   for (const int n : {2, 3})
@@ -59,6 +61,16 @@ TEST(ResNetExactnessTest, TwentyStepsInF64EqualOneDevice) {
   EXPECT_LE(
       difference(train_parallel(nn::clone(net), {.devices = devices(3), .gpu0_bsz = 1}), alone),
       1e-12);
+}
+
+// The second run of a block adds up its batch norms' statistics over the replicas once more.
+TEST(ResNetExactnessTest, RecomputationChangesNoBit) {
+  const nn::models::ResNetOptions whole{.stem = nn::models::ResNetStem::cifar};
+  nn::models::ResNetOptions parts = whole;
+  parts.recompute = true;
+  const Values plain = train_alone(make_net(whole));
+  EXPECT_EQ(train_alone(make_net(parts)), plain);
+  EXPECT_LE(difference(train_parallel(make_net(parts), {.devices = devices(3)}), plain), 1e-12);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "tandem/nn/models/resnet.hpp"
 
+#include "tandem/autograd/checkpoint.hpp"
 #include "tandem/nn/init.hpp"
 #include "tandem/ops/activation.hpp"
 #include "tandem/ops/elementwise.hpp"
@@ -96,7 +97,8 @@ ResNet::ResNet(ResNetBlockKind kind,
       layer3(stage(kind, out_channels(kind, 2 * o.width), 2, blocks[2], o)),
       layer4(stage(kind, out_channels(kind, 4 * o.width), 3, blocks[3], o)),
       fc(out_channels(kind, 8 * o.width), o.classes, {.dtype = o.dtype, .device = o.device}),
-      stem_(o.stem) {}
+      stem_(o.stem),
+      recompute_(o.recompute) {}
 
 Tensor ResNet::forward(const Tensor& x) {
   // Convolutions and pooling are fastest channels-last, and keep that format from here on.
@@ -105,7 +107,7 @@ Tensor ResNet::forward(const Tensor& x) {
     y = max_pool2d(y, {3, 3}, {.stride = Pair{2, 2}, .padding = {1, 1}});
   for (std::vector<ResNetBlock>* blocks : {&layer1, &layer2, &layer3, &layer4}) {
     for (ResNetBlock& block : *blocks)
-      y = block(y);
+      y = recompute_ ? autograd::checkpoint(block, y) : block(y);
   }
   return fc(mean(y, {2, 3}));
 }

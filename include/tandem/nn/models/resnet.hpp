@@ -32,6 +32,7 @@ struct ResNetOptions {
   std::int64_t width = 64;  ///< channels of the stem and the first stage
   ResNetStem stem = ResNetStem::imagenet;
   BatchNormSync sync = BatchNormSync::synchronised;
+  bool recompute = false;  ///< backward computes the blocks' activations again (see checkpoint)
   DType dtype = DType::f32;
   Device device = get_default_device();
 };
@@ -80,6 +81,7 @@ class ResNet : public Module {
 
  private:
   ResNetStem stem_;
+  bool recompute_;
 };
 
 ResNet resnet18(const ResNetOptions& options = {});
