@@ -3,9 +3,15 @@
 //
 // Convolutions that are conv2d or one of its gradients, seen in another way.
 
+#include <algorithm>
+
 #include "tandem/core/check.hpp"
 #include "tandem/ops/conv.hpp"
 #include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/index.hpp"
+#include "tandem/tensor/factories.hpp"
+
+#include "ops/memory_format.hpp"
 
 namespace tandem {
 namespace {
@@ -76,12 +82,21 @@ void check_conv_transpose2d(const Tensor& x,
                " must be a multiple of groups ",
                o.groups);
   for (const std::size_t axis : {std::size_t{0}, std::size_t{1}}) {
-    TANDEM_CHECK(o.output_padding[axis] >= 0 && o.output_padding[axis] < o.stride[axis],
+    TANDEM_CHECK(o.stride[axis] >= 1 && o.padding[axis] >= 0 && o.dilation[axis] >= 1,
+                 "conv_transpose2d: needs stride >= 1, padding >= 0 and dilation >= 1, got ",
+                 o.stride[axis],
+                 ", ",
+                 o.padding[axis],
+                 ", ",
+                 o.dilation[axis]);
+    TANDEM_CHECK(o.output_padding[axis] >= 0 &&
+                     o.output_padding[axis] < std::max(o.stride[axis], o.dilation[axis]),
                  "conv_transpose2d: output_padding ",
                  o.output_padding[axis],
                  " must be less than the stride ",
                  o.stride[axis],
-                 ", since the convolution that it undoes leaves less than a stride over");
+                 " or the dilation ",
+                 o.dilation[axis]);
   }
 }
 
@@ -105,6 +120,17 @@ std::int64_t transposed_size(const Tensor& x,
                axis == 0 ? " rows" : " columns",
                "; pad less");
   return size;
+}
+
+/// `x` with rows (axis 0) or columns (1) of zeros behind: as many as the convolution that is undone
+/// would make of `output_padding`, which makes none of less than a stride.
+Tensor padded_behind(const Tensor& x, const ConvTranspose2dOptions& o, int axis) {
+  const auto a = static_cast<std::size_t>(axis);
+  const std::int64_t more = o.output_padding[a] / o.stride[a];
+  if (more == 0) return x;
+  Shape shape = x.shape();
+  shape[2 + axis] = more;
+  return cat({x, zeros(shape, {.dtype = x.dtype(), .device = x.device()})}, 2 + axis);
 }
 
 }  // namespace
@@ -133,7 +159,8 @@ Tensor conv_transpose2d(const Tensor& x,
                     channels,
                     transposed_size(x, weight, options, 0),
                     transposed_size(x, weight, options, 1)};
-  const Tensor y = conv2d_input_grad(x,
+  const Tensor padded = padded_behind(padded_behind(x, options, 0), options, 1);
+  const Tensor y = conv2d_input_grad(padded.is(x) ? x : padded.contiguous(format_of(x)),
                                      weight,
                                      shape,
                                      {.stride = options.stride,

@@ -110,6 +110,29 @@ INSTANTIATE_TEST_SUITE_P(Paths,
                                  Values(MemoryFormat::contiguous, MemoryFormat::channels_last),
                                  Values(KernelPath::native, KernelPath::fastest)));
 
+// Rows that the padding cut off come back, and behind them there is nothing but the bias.
+TEST(ConvForms, OutputPaddingMayReachTheDilation) {
+  const Tensor x = leaf({2, 3, 3, 4}), w = leaf({3, 2, 2, 2}), b = leaf({2});
+  const ConvTranspose2dOptions wide{.stride = {1, 2}, .dilation = {3, 4}};
+  const Tensor whole = conv_transpose2d(x, w, b, wide);
+  ConvTranspose2dOptions options = wide;
+  options.padding = {1, 2};
+  options.output_padding = {2, 3};
+  const Tensor y = conv_transpose2d(x, w, b, options);
+  ASSERT_EQ(y.shape(), (Shape{2, 2, 6, 11 + 3 - 4}));
+  const Tensor beyond = b.detach().reshape({1, 2, 1, 1}).expand({2, 2, 1, 10});
+  EXPECT_TRUE(near(y.narrow(2, 5, 1), beyond, 1e-14));
+  EXPECT_TRUE(
+      near(y.narrow(2, 0, 5).narrow(3, 0, 9), whole.narrow(2, 1, 5).narrow(3, 2, 9), 1e-13));
+  const auto f = [&](const std::vector<Tensor>& in) {
+    return std::vector<Tensor>{conv_transpose2d(in[0], in[1], in[2], options)};
+  };
+  EXPECT_EQ(autograd::gradcheck(f, {x, w, b}), "");
+  const Tensor last = conv_transpose2d(x.contiguous(MemoryFormat::channels_last), w, b, options);
+  EXPECT_TRUE(near(last, y, 1e-13));
+  EXPECT_TRUE(last.is_contiguous(MemoryFormat::channels_last));
+}
+
 TEST(ConvForms, GradientsAgreeWithDifferencesTwice) {
   const auto one = [](const std::vector<Tensor>& in) {
     return std::vector<Tensor>{
@@ -165,7 +188,7 @@ TEST(ConvForms, ErrorsNameTheShapesAndTheRemedy) {
                 conv_transpose2d(
                     image, randn({4, 2, 2, 2}), {}, {.stride = {2, 2}, .output_padding = {2, 0}});
               }),
-              HasSubstr("output_padding 2 must be less than the stride 2"));
+              HasSubstr("output_padding 2 must be less than the stride 2 or the dilation 1"));
   EXPECT_THAT(thrown_text([&] {
                 conv_transpose2d(image, randn({4, 2, 2, 2}), {}, {.padding = {2, 2}});
               }),

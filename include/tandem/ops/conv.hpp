@@ -56,7 +56,7 @@ Tensor conv1d(const Tensor& x,
 struct ConvTranspose2dOptions {
   Pair stride{1, 1};
   Pair padding{0, 0};
-  Pair output_padding{0, 0};  ///< rows and columns added at one end; less than the stride
+  Pair output_padding{0, 0};  ///< rows and columns added at one end; less than stride or dilation
   Pair dilation{1, 1};
   std::int64_t groups = 1;
 };
