@@ -15,6 +15,7 @@
 #include "kernels/gemm.hpp"
 #include "kernels/im2col.hpp"
 #include "kernels/onednn/fast_path.hpp"
+#include "kernels/widened_conv.hpp"
 #include "kernels/workspace.hpp"
 
 // Convolution as GEMM over patches (im2col), a block of output rows at a time, so that the patches
@@ -247,8 +248,8 @@ void native_weight_grad(const HostStream& s,
 }
 
 bool wants_onednn(const HostStream& s, const ConvSize& z, const View& x, const View& y) {
-  return s.path == KernelPath::fastest && x.dtype == DType::f32 && z.n > 0 && is_channels_last(x) &&
-         is_channels_last(y);
+  return s.path == KernelPath::fastest && (x.dtype == DType::f32 || x.dtype == DType::bf16) &&
+         z.n > 0 && is_channels_last(x) && is_channels_last(y);
 }
 
 }  // namespace
@@ -263,6 +264,7 @@ void conv2d(const HostStream& s,
   if constexpr (has_onednn) {
     if (wants_onednn(s, z, x, y) && onednn::conv2d(s, z, x, weight, bias, y)) return;
   }
+  if (is_float16(y.dtype)) return widened_conv2d(s, z, x, weight, bias, y);
   with_float(y.dtype, [&]<class T>() { native_forward<T>(s, z, x, weight, bias, y); });
 }
 
@@ -272,6 +274,7 @@ void conv2d_input_grad(
   if constexpr (has_onednn) {
     if (wants_onednn(s, z, dx, dy) && onednn::conv2d_input_grad(s, z, dy, weight, dx)) return;
   }
+  if (is_float16(dx.dtype)) return widened_conv2d_input_grad(s, z, dy, weight, dx);
   with_float(dx.dtype, [&]<class T>() { native_input_grad<T>(s, z, dy, weight, dx); });
 }
 
@@ -285,6 +288,7 @@ void conv2d_weight_grad(const HostStream& s,
     if (wants_onednn(s, z, x, dy) && onednn::conv2d_weight_grad(s, z, dy, x, dweight, dbias))
       return;
   }
+  if (is_float16(dweight.dtype)) return widened_conv2d_weight_grad(s, z, dy, x, dweight, dbias);
   with_float(dweight.dtype, [&]<class T>() { native_weight_grad<T>(s, z, dy, x, dweight, dbias); });
 }
 

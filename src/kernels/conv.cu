@@ -10,7 +10,9 @@
 #include "kernels/cuda/gemm.hpp"
 #include "kernels/cuda/map.hpp"
 #include "kernels/cudnn/fast_path.hpp"
+#include "kernels/element.hpp"
 #include "kernels/fill.hpp"
+#include "kernels/widened_conv.hpp"
 #include "kernels/workspace.hpp"
 
 // Convolution by cuDNN where it is there, else as GEMM over patches, a block of images at a time.
@@ -119,10 +121,12 @@ struct SumChannel {
   TANDEM_HD Total at(std::int64_t o, std::int64_t i) const {
     const std::int64_t row = i / ow;
     return static_cast<double>(
-        dy[row / oh * step.n + o * step.c + row % oh * step.h + i % ow * step.w]);
+        load(dy[row / oh * step.n + o * step.c + row % oh * step.h + i % ow * step.w]));
   }
   TANDEM_HD Total join(Total a, Total b) const { return a + b; }
-  TANDEM_HD void store(std::int64_t o, Total sum) const { dbias[o] = static_cast<T>(sum); }
+  TANDEM_HD void store(std::int64_t o, Total sum) const {
+    dbias[o] = tandem::kernels::store<T>(static_cast<compute_t<T>>(sum));
+  }
 };
 
 /// A call's blocks, and the memory that they share.
@@ -312,7 +316,7 @@ struct Plus {
 /// y += bias, by channel.
 void add_bias(const CudaStream& s, const View& bias, const View& y) {
   const View spread{bias.data, bias.dtype, y.shape, {0, bias.strides[0], 0, 0}};
-  with_float(y.dtype, [&]<class T>() { map<T, T, T>(s, Plus{}, y, y, spread); });
+  with_any_float(y.dtype, [&]<class T>() { map<T, T, T>(s, Plus{}, y, y, spread); });
 }
 
 /// cuDNN is asked first; the sizes leave it something to do.
@@ -335,6 +339,7 @@ void conv2d(const CudaStream& s,
       return;
     }
   }
+  if (is_float16(y.dtype)) return widened_conv2d(s, z, x, weight, bias, y);
   with_float(y.dtype, [&]<class T>() { forward<T>(s, z, x, weight, bias, y); });
 }
 
@@ -344,6 +349,7 @@ void conv2d_input_grad(
   if constexpr (has_cudnn) {
     if (wants_cudnn(s, z) && cudnn::conv2d_input_grad(s, z, dy, weight, dx)) return;
   }
+  if (is_float16(dx.dtype)) return widened_conv2d_input_grad(s, z, dy, weight, dx);
   with_float(dx.dtype, [&]<class T>() { input_grad<T>(s, z, dy, weight, dx); });
 }
 
@@ -356,10 +362,11 @@ void conv2d_weight_grad(const CudaStream& s,
   bool done = false;
   if constexpr (has_cudnn)
     done = wants_cudnn(s, z) && cudnn::conv2d_weight_grad(s, z, dy, x, dweight);
-  with_float(dweight.dtype, [&]<class T>() {
-    if (!done) weight_grad<T>(s, z, dy, x, dweight);
-    if (dbias.data != nullptr) bias_grad<T>(s, z, dy, dbias);
-  });
+  if (!done && is_float16(dweight.dtype))
+    return widened_conv2d_weight_grad(s, z, dy, x, dweight, dbias);
+  if (!done) with_float(dweight.dtype, [&]<class T>() { weight_grad<T>(s, z, dy, x, dweight); });
+  if (dbias.data != nullptr)
+    with_any_float(dbias.dtype, [&]<class T>() { bias_grad<T>(s, z, dy, dbias); });
 }
 
 }  // namespace tandem::kernels

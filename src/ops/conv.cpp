@@ -118,7 +118,7 @@ void check_gradient(const char* op, const Tensor& dy, const ConvSize& z) {
 /// The format that the kernels work in: the library's where one runs, else the tensor's own.
 MemoryFormat kernel_format(const Tensor& x) {
   const bool library =
-      has_onednn && context().path == KernelPath::fastest && x.dtype() == DType::f32;
+      has_onednn && context().path == KernelPath::fastest && x.dtype() != DType::f64;
   return library ? MemoryFormat::channels_last : format_of(x);
 }
 
@@ -212,10 +212,6 @@ Tensor conv2d(const Tensor& input,
               Conv2dOptions options) {
   const Tensor x = as_factor(input), weight = as_factor(weights), bias = as_factor(biases);
   check_dtypes("conv2d", x, weight);
-  if (is_float16(x.dtype())) {
-    const Autocast off(DType::f32);
-    return conv2d(widened(x), widened(weight), widened(bias), options).to(x.dtype());
-  }
   const ConvSize size = conv_size("conv2d", x.shape(), weight.shape(), options);
   if (bias.defined()) {
     check_dtypes("conv2d", x, bias);

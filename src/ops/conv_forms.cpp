@@ -11,6 +11,7 @@
 #include "tandem/ops/index.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "ops/autocast.hpp"
 #include "ops/memory_format.hpp"
 
 namespace tandem {
@@ -135,7 +136,11 @@ Tensor padded_behind(const Tensor& x, const ConvTranspose2dOptions& o, int axis)
 
 }  // namespace
 
-Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias, Conv1dOptions options) {
+Tensor conv1d(const Tensor& input,
+              const Tensor& weights,
+              const Tensor& biases,
+              Conv1dOptions options) {
+  const Tensor x = as_factor(input), weight = as_factor(weights), bias = as_factor(biases);
   check_conv1d(x, weight, options);
   check_bias("conv1d", bias, weight, weight.size(0));
   return conv2d(x.unsqueeze(2),
@@ -148,10 +153,11 @@ Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias, Conv1dO
       .squeeze(2);
 }
 
-Tensor conv_transpose2d(const Tensor& x,
-                        const Tensor& weight,
-                        const Tensor& bias,
+Tensor conv_transpose2d(const Tensor& input,
+                        const Tensor& weights,
+                        const Tensor& biases,
                         ConvTranspose2dOptions options) {
+  const Tensor x = as_factor(input), weight = as_factor(weights), bias = as_factor(biases);
   check_conv_transpose2d(x, weight, options);
   const std::int64_t channels = weight.size(1) * options.groups;
   check_bias("conv_transpose2d", bias, weight, channels);

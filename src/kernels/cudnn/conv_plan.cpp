@@ -41,7 +41,16 @@ constexpr std::array<std::int64_t, 3> kIds = {'x', 'w', 'y'};
 constexpr std::int64_t kMostWorkspace = std::int64_t{512} << 20;
 
 cudnnDataType_t data_type(DType type) {
-  return type == DType::f64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
+  switch (type) {
+    case DType::f64:
+      return CUDNN_DATA_DOUBLE;
+    case DType::bf16:
+      return CUDNN_DATA_BFLOAT16;
+    case DType::f16:
+      return CUDNN_DATA_HALF;
+    default:
+      return CUDNN_DATA_FLOAT;
+  }
 }
 
 Four strides(const Four& dims, Layout layout) {
@@ -61,7 +70,7 @@ Descriptor make_tensor(const ConvProblem& p, std::int64_t id, const Four& dims) 
   return tensor;
 }
 
-/// Groups follow from the channels of x and of the weights.
+/// Groups follow from the channels of x and of the weights. Types of 16 bits are summed in f32.
 Descriptor make_convolution(const ConvProblem& p) {
   Descriptor conv(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
   conv.set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE,

@@ -7,9 +7,9 @@
 #include "kernels/conv.hpp"
 #include "kernels/view.hpp"
 
-// cuDNN behind the kernels of the same names: f32 and f64, without bias. Each returns false, with
-// nothing done, where cuDNN has no implementation that gives the same bits in every run. Compiled
-// only where has_cudnn: name these inside `if constexpr (has_cudnn)`.
+// cuDNN behind the kernels of the same names: all float types, without bias. Each returns false,
+// with nothing done, where cuDNN has no implementation that gives the same bits in every run.
+// Compiled only where has_cudnn: name these inside `if constexpr (has_cudnn)`.
 namespace tandem::kernels::cudnn {
 
 bool conv2d(

@@ -12,7 +12,7 @@ namespace {
 using Desc = dnnl::memory::desc;
 using Dims = dnnl::memory::dims;
 using Tag = dnnl::memory::format_tag;
-constexpr auto kFloat = dnnl::memory::data_type::f32;
+using Type = dnnl::memory::data_type;
 constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 
 /// The descriptions that the three primitives of a convolution share.
@@ -22,10 +22,10 @@ struct Descs {
   Desc any_weight;  // oneDNN chooses
   Dims stride, dilation, before, after;
 
-  explicit Descs(const ConvSize& size)
-      : x({size.n, size.c, size.h, size.w}, kFloat, Tag::nhwc),
-        y({size.n, size.o, size.oh, size.ow}, kFloat, Tag::nhwc),
-        bias({size.o}, kFloat, Tag::x),
+  Descs(const ConvSize& size, Type type)
+      : x({size.n, size.c, size.h, size.w}, type, Tag::nhwc),
+        y({size.n, size.o, size.oh, size.ow}, type, Tag::nhwc),
+        bias({size.o}, type, Tag::x),
         stride{size.stride[0], size.stride[1]},
         dilation{size.dilation[0] - 1, size.dilation[1] - 1},  // oneDNN counts the gaps
         before{size.padding[0], size.padding[1]},
@@ -33,8 +33,8 @@ struct Descs {
     const std::int64_t g = size.groups;
     const Dims dims = g == 1 ? Dims{size.o, size.c, size.kh, size.kw}
                              : Dims{g, size.o / g, size.c / g, size.kh, size.kw};
-    weight = Desc(dims, kFloat, g == 1 ? Tag::oihw : Tag::goihw);
-    any_weight = Desc(dims, kFloat, Tag::any);
+    weight = Desc(dims, type, g == 1 ? Tag::oihw : Tag::goihw);
+    any_weight = Desc(dims, type, Tag::any);
   }
 
  private:
@@ -49,10 +49,15 @@ struct Descs {
 
 enum class Part : std::uint8_t { forward = 1, input_grad, weight_grad };
 
-Key key_of(const HostStream& s, Part part, const ConvSize& z, bool biased) {
+Type type_of(const View& x) {
+  return x.dtype == DType::bf16 ? Type::bf16 : Type::f32;
+}
+
+Key key_of(const HostStream& s, Part part, const ConvSize& z, Type type, bool biased) {
   Key key;
   key.add({static_cast<std::int64_t>(part),
            s.threads,
+           static_cast<std::int64_t>(type),
            biased,
            z.n,
            z.c,
@@ -106,9 +111,9 @@ bool conv2d(const HostStream& s,
             const View& y) {
   const bool biased = bias.data != nullptr;
   Session session(s);
-  Prepared* primitive =
-      session.find(key_of(s, Part::forward, size, biased), [&](const dnnl::engine& engine) {
-        const Descs d(size);
+  Prepared* primitive = session.find(
+      key_of(s, Part::forward, size, type_of(x), biased), [&](const dnnl::engine& engine) {
+        const Descs d(size, type_of(x));
         const auto desc = forward_desc(d, biased, engine);
         if (is_reference(desc.impl_info_str())) return std::unique_ptr<Prepared>();
         std::vector<Argument> arguments{{DNNL_ARG_SRC, d.x, d.x},
@@ -129,9 +134,9 @@ bool conv2d(const HostStream& s,
 bool conv2d_input_grad(
     const HostStream& s, const ConvSize& size, const View& dy, const View& weight, const View& dx) {
   Session session(s);
-  Prepared* primitive =
-      session.find(key_of(s, Part::input_grad, size, false), [&](const dnnl::engine& engine) {
-        const Descs d(size);
+  Prepared* primitive = session.find(
+      key_of(s, Part::input_grad, size, type_of(dx), false), [&](const dnnl::engine& engine) {
+        const Descs d(size, type_of(dx));
         using Backward = dnnl::convolution_backward_data;
         const Backward::primitive_desc desc(
             Backward::desc(
@@ -160,9 +165,9 @@ bool conv2d_weight_grad(const HostStream& s,
   if (overruns_scratchpad(size)) return false;
   const bool biased = dbias.data != nullptr;
   Session session(s);
-  Prepared* primitive =
-      session.find(key_of(s, Part::weight_grad, size, biased), [&](const dnnl::engine& engine) {
-        const Descs d(size);
+  Prepared* primitive = session.find(
+      key_of(s, Part::weight_grad, size, type_of(x), biased), [&](const dnnl::engine& engine) {
+        const Descs d(size, type_of(x));
         using Backward = dnnl::convolution_backward_weights;
         const auto wish = with_bias_if(
             biased, d, [](const auto&... parts) { return Backward::desc(kDirect, parts...); });

@@ -7,8 +7,8 @@
 #include "kernels/conv.hpp"
 #include "kernels/view.hpp"
 
-// oneDNN behind the kernels of the same names: f32, and matmul in bf16 too. Each returns false,
-// with nothing done, where oneDNN has no fast implementation for the sizes or the CPU. Compiled
+// oneDNN behind the kernels of the same names, in f32 and bf16. Each returns false, with nothing
+// done, where oneDNN has no fast implementation for the sizes or the CPU. Compiled
 // only where has_onednn: name these inside `if constexpr (has_onednn)`.
 namespace tandem::kernels::onednn {
 
