@@ -291,11 +291,12 @@ Tensor four_dims(const Tensor& x, const Shape& batch) {
 
 }  // namespace
 
-Tensor scaled_dot_product_attention(const Tensor& q,
-                                    const Tensor& k,
-                                    const Tensor& v,
+Tensor scaled_dot_product_attention(const Tensor& query,
+                                    const Tensor& key,
+                                    const Tensor& value,
                                     const Tensor& mask,
                                     AttentionOptions options) {
+  const Tensor q = as_factor(query), k = as_factor(key), v = as_factor(value);
   constexpr const char* kOp = "scaled_dot_product_attention";
   TANDEM_CHECK(is_float(q.dtype()) && k.dtype() == q.dtype() && v.dtype() == q.dtype(),
                kOp,
@@ -306,6 +307,7 @@ Tensor scaled_dot_product_attention(const Tensor& q,
                " and v ",
                v.describe());
   if (is_float16(q.dtype())) {
+    const Autocast off(DType::f32);
     return scaled_dot_product_attention(widened(q), widened(k), widened(v), widened(mask), options)
         .to(q.dtype());
   }
@@ -332,15 +334,18 @@ Tensor scaled_dot_product_attention(const Tensor& q,
   return y.shape() == result ? y : y.reshape(result);
 }
 
-Tensor packed_attention(const Tensor& qkv,
+Tensor packed_attention(const Tensor& packed,
                         std::int64_t heads,
                         const Tensor& mask,
                         AttentionOptions options) {
+  const Tensor qkv = as_factor(packed);
   TANDEM_CHECK(is_float(qkv.dtype()) && qkv.ndim() == 3,
                "packed_attention: needs floats (batch, sequence, 3 * width), got ",
                qkv.describe());
-  if (is_float16(qkv.dtype()))
+  if (is_float16(qkv.dtype())) {
+    const Autocast off(DType::f32);
     return packed_attention(widened(qkv), heads, widened(mask), options).to(qkv.dtype());
+  }
   TANDEM_CHECK(heads > 0 && qkv.size(2) > 0 && qkv.size(2) % (3 * heads) == 0,
                "packed_attention: the last size of ",
                qkv.shape(),

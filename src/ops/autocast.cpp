@@ -31,4 +31,10 @@ Tensor narrowed(const Tensor& y, DType dtype) {
   return context().autocast ? y : y.to(dtype);
 }
 
+Tensor as_range(const Tensor& x) {
+  const Context& c = context();
+  const bool forward = c.phase != Phase::backward || c.recomputes;
+  return c.autocast && forward ? widened(x) : x;
+}
+
 }  // namespace tandem

@@ -14,5 +14,8 @@ Tensor widened(const Tensor& x);
 /// The result of such an op on an operand of `dtype`: of this type, or wide where the policy says
 /// so.
 Tensor narrowed(const Tensor& y, DType dtype);
+/// An operand of an op whose result may leave the range of 16 bits, or is small beside its terms:
+/// widened where the policy says so. Not in backward: gradients have the types of the forward.
+Tensor as_range(const Tensor& x);
 
 }  // namespace tandem

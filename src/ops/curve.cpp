@@ -11,6 +11,7 @@
 #include "tandem/tensor/access.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "ops/autocast.hpp"
 #include "ops/output.hpp"
 #include "ops/run_curve.hpp"
 #include "tensor/view_of.hpp"
@@ -92,7 +93,7 @@ Tensor elu(const Tensor& x, double alpha) {
 
 Tensor softplus(const Tensor& x, double beta, double threshold) {
   TANDEM_CHECK(beta > 0, "softplus: beta is ", beta, "; it must be above 0");
-  return run_curve("softplus", Curve::softplus, x, beta, threshold);
+  return run_curve("softplus", Curve::softplus, as_range(x), beta, threshold);
 }
 
 Tensor logsigmoid(const Tensor& x) {

@@ -14,6 +14,7 @@
 #include "tandem/tensor/factories.hpp"
 
 #include "kernels/reduce.hpp"
+#include "ops/autocast.hpp"
 #include "ops/output.hpp"
 #include "tensor/view_of.hpp"
 
@@ -105,7 +106,8 @@ Tensor extremum(
 
 }  // namespace
 
-Tensor sum(const Tensor& x, const Dims& dims, Keep keep) {
+Tensor sum(const Tensor& terms, const Dims& dims, Keep keep) {
+  const Tensor x = as_range(terms);
   return scaled_sum("sum", x, Reduced(x, dims, keep, "sum"), 1);
 }
 

@@ -12,6 +12,7 @@
 #include "tandem/tensor/factories.hpp"
 
 #include "kernels/pointwise.hpp"
+#include "ops/autocast.hpp"
 #include "ops/output.hpp"
 #include "ops/run_unary.hpp"
 #include "tensor/view_of.hpp"
@@ -59,14 +60,14 @@ Tensor square(const Tensor& x) {
 }
 
 Tensor exp(const Tensor& input) {
-  const Tensor x = as_float(input);
+  const Tensor x = as_range(as_float(input));
   return record("exp", run_unary("exp", Unary::exp, x), {x}, [](const Tensor& dy, const Tensor& y) {
     return Gradients{dy * y};
   });
 }
 
 Tensor log(const Tensor& input) {
-  const Tensor x = as_float(input);
+  const Tensor x = as_range(as_float(input));
   return record("log", run_unary("log", Unary::log, x), {x}, [s = Saved(x)](const Tensor& dy) {
     return Gradients{dy / s.get()};
   });
@@ -81,7 +82,7 @@ Tensor sqrt(const Tensor& input) {
 }
 
 Tensor rsqrt(const Tensor& input) {
-  const Tensor x = as_float(input);
+  const Tensor x = as_range(as_float(input));
   return record(
       "rsqrt", run_unary("rsqrt", Unary::rsqrt, x), {x}, [](const Tensor& dy, const Tensor& y) {
         return Gradients{dy * (y * y * y) * -0.5};
@@ -89,7 +90,7 @@ Tensor rsqrt(const Tensor& input) {
 }
 
 Tensor reciprocal(const Tensor& input) {
-  const Tensor x = as_float(input);
+  const Tensor x = as_range(as_float(input));
   return record("reciprocal",
                 run_unary("reciprocal", Unary::reciprocal, x),
                 {x},
@@ -117,7 +118,8 @@ Tensor erf(const Tensor& input) {
   });
 }
 
-Tensor pow(const Tensor& input, double exponent) {
+Tensor pow(const Tensor& given, double exponent) {
+  const Tensor input = as_range(given);
   const Tensor x = number_dtype(input.dtype(), exponent) == input.dtype() && exponent == 2
                        ? input
                        : as_float(input);

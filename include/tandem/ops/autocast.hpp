@@ -11,7 +11,8 @@ namespace tandem {
 /// it calls, choose their types by what they need:
 /// - products (matmul, linear, convolutions, attention) cast f32 operands to `dtype`, sum in f32
 ///   and give `dtype`;
-/// - what needs range or many terms (softmax, losses, norms) takes bf16 and f16 as f32, gives f32;
+/// - what needs range or many terms (softmax, losses, norms, sums, exponentials, powers) takes bf16
+///   and f16 as f32, gives f32 (docs/types.md has the list);
 /// - the rest computes in the type of its operands, which PyTorch's lattice joins.
 ///
 /// f64 stays as it is. Parameters stay f32 and get f32 gradients: a cast is an op like others. With
