@@ -108,7 +108,6 @@ void ReplicaSet::State::adopt_gradients(const Call& call) {
       break;
     }
   }
-  if (shards != nullptr && syncs) shards->reduced();
 }
 
 void ReplicaSet::State::note_reduction() noexcept {
@@ -136,6 +135,7 @@ void ReplicaSet::State::sync_gradients() {
   }
   unreduced = false;
   adopt_gradients(*call);
+  if (shards != nullptr) shards->reduced();
   syncs = before;
 }
 

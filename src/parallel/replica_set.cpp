@@ -97,9 +97,10 @@ void ReplicaSet::backward(const std::vector<RowRange>& rows, const Body& body) {
   }
   state.note_reduction();
   state.adopt_gradients(*call);
+  if (state.shards != nullptr && state.syncs) state.shards->reduced();
 }
 
-StepResult ReplicaSet::step(const std::vector<RowRange>& rows,
+StepResult ReplicaSet::step(const std::vector<RowRange>& planned,
                             const LossBody& body,
                             optim::Optimizer* optimizer) {
   State& state = *state_;
@@ -107,16 +108,20 @@ StepResult ReplicaSet::step(const std::vector<RowRange>& rows,
       optimizer == nullptr || state.syncs,
       "DataParallel: a step with an optimizer under no_sync would update by gradients that "
       "have not been reduced; leave the scope of no_sync first");
+  const auto outcome = std::make_shared<StepOutcome>();
+  const bool bitwise = state.is_bitwise();
+  const auto rows = bitwise ? state.cut_into_leaves(planned, *outcome) : planned;
   const auto call = state.begin(rows);
   state.cut(*call);
-  const auto outcome = std::make_shared<StepOutcome>();
   outcome->sums.resize(rows.size());
   outcome->weights.resize(rows.size());
   if (optimizer != nullptr) optimizer->zero_grad();
-  if (call->accumulates() && state.syncs) state.sync_gradients();
+  // Earlier gradients are not to be rescaled with those of the parts, nor added to them in their
+  // order.
+  const bool anew = bitwise || call->accumulates();
+  if (anew && state.syncs) state.sync_gradients();
   const auto snapshot = state.begin_gradients();
-  // Earlier gradients are not to be rescaled with those of the micro-batches.
-  if (call->accumulates()) snapshot.clear();
+  if (anew) snapshot.clear();
   const PrivateBuffers<State> buffers(state);
   try {
     state.run(call, Phase::replicate, [state = state_, call, outcome, body, optimizer](int rank) {
@@ -129,7 +134,7 @@ StepResult ReplicaSet::step(const std::vector<RowRange>& rows,
   if (call->shared_update) call->commit_errors[0] = optimizer->end_commit(call->commit_error());
   state.commit(*call);
   state.note_reduction();
-  if (call->accumulates()) snapshot.add();
+  if (anew) snapshot.add();
   StepResult result;
   double sum = 0;
   for (std::size_t r = 0; r < rows.size(); ++r) {

@@ -43,6 +43,10 @@ ReplicaSet::State::State(std::vector<nn::Module*> m,
                "DataParallel: accumulate is ",
                options.accumulate,
                "; a step has one micro-batch or more");
+  TANDEM_CHECK(options.bitwise_leaves >= 0,
+               "DataParallel: bitwise_leaves is ",
+               options.bitwise_leaves,
+               "; it is 0 (off) or the number of leaves");
   policy.plan(
       0, devices);  // a policy for another number of devices is refused now, not at the first batch
   for (std::size_t i = 0; i < devices.size(); ++i) {

@@ -19,6 +19,7 @@
 
 #include "parallel/buckets.hpp"
 #include "parallel/gradient_snapshot.hpp"
+#include "parallel/leaves.hpp"
 #include "parallel/shards.hpp"
 
 namespace tandem::parallel {
@@ -80,6 +81,17 @@ struct Call {
 /// What the replicas' threads find out in a step.
 struct StepOutcome {
   std::vector<double> sums, weights;  // by device
+  // In the bitwise mode:
+  std::vector<Leaf> leaves;
+  std::vector<std::pair<double, double>> leaf_losses;  // sum and weight
+  std::vector<LeafSums> sums_of_leaves;                // by device: gradients
+};
+
+/// A replica's loss, on the tape and as numbers.
+struct ReplicaLoss {
+  WeightedSum part;
+  double sum = 0;
+  double weight = 0;
 };
 
 struct ReplicaSet::State {
@@ -118,6 +130,7 @@ struct ReplicaSet::State {
   void replicate(Call& call, int rank);
   /// Of all micro-batches; the gradients are those of the whole batch at the end.
   void forward_and_backward(Call& call, int rank, const LossBody& body, StepOutcome& outcome);
+  ReplicaLoss loss_of(Call& call, int rank, const LossBody& body);
   void run_micro_batch(
       Call& call, int rank, std::size_t index, const LossBody& body, StepOutcome& outcome);
   /// The weight of the whole batch, once a replica knows its own part.
@@ -126,6 +139,15 @@ struct ReplicaSet::State {
   void rescale_gradients(const Call& call, int rank, const Tensor& total) const;
   /// Gives the buffers of a micro-batch to replicas that had no rows of it.
   void follow_buffers(Call& call, int rank, const MicroBatch& part);
+  // ---- the bitwise mode (replica_bitwise.cpp) ----
+  bool is_bitwise() const noexcept { return options.bitwise_leaves > 0; }
+  /// @return rows of each device, which are whole leaves.
+  std::vector<RowRange> cut_into_leaves(const std::vector<RowRange>& rows,
+                                        StepOutcome& outcome) const;
+  void run_leaf(Call& call, int rank, std::size_t leaf, const LossBody& body, StepOutcome& outcome);
+  /// In place of forward, backward and reduction: the gradients are on device 0 at the end.
+  void run_leaves(Call& call, int rank, const LossBody& body, StepOutcome& outcome);
+  void join_leaves(Call& call, StepOutcome& outcome);
   void step_replica(Call& call,
                     int rank,
                     const LossBody& body,
@@ -183,8 +205,8 @@ struct ReplicaSet::State {
   // By active devices, and whether the others are in it too.
   std::map<std::pair<std::vector<int>, bool>, std::unique_ptr<Group>> groups;
   std::shared_ptr<autograd::GradientSource> gradient_source;  // of the module's gradients
-  bool syncs = true;                                 // backwards reduce their gradients
-  bool unreduced = false;                            // replicas have gradients of earlier backwards
+  bool syncs = true;                                          // backwards reduce their gradients
+  bool unreduced = false;  // replicas have gradients of earlier backwards
   std::string poisoned;
   std::atomic<bool> running{false};
 };

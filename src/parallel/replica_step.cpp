@@ -38,23 +38,30 @@ void ReplicaSet::State::rescale_gradients(const Call& call, int rank, const Tens
   }
 }
 
+ReplicaLoss ReplicaSet::State::loss_of(Call& call, int rank, const LossBody& body) {
+  ReplicaLoss loss;
+  loss.part = in_phase(call, rank, Phase::forward, [&] { return body(replica(call, rank)); });
+  in_phase(call, rank, Phase::loss, [&] {
+    TANDEM_CHECK(loss.part.sum.defined() && loss.part.sum.numel() == 1,
+                 "step: the loss must be a scalar, it is ",
+                 loss.part.sum.describe());
+    loss.sum = loss.part.sum.detach().item();
+    loss.weight = loss.part.weight.item();
+    TANDEM_CHECK(std::isfinite(loss.sum),
+                 "step: the loss is ",
+                 loss.sum,
+                 " on ",
+                 loss.part.sum.device(),
+                 "; lower the learning rate, or look at this batch");
+  });
+  return loss;
+}
+
 void ReplicaSet::State::run_micro_batch(
     Call& call, int rank, std::size_t index, const LossBody& body, StepOutcome& outcome) {
   const auto r = static_cast<std::size_t>(rank);
-  WeightedSum part =
-      in_phase(call, rank, Phase::forward, [&] { return body(replica(call, rank)); });
-  in_phase(call, rank, Phase::loss, [&] {
-    TANDEM_CHECK(part.sum.defined() && part.sum.numel() == 1,
-                 "step: the loss must be a scalar, it is ",
-                 part.sum.describe());
-    const double sum = part.sum.detach().item();
-    const double weight = part.weight.item();
-    TANDEM_CHECK(std::isfinite(sum),
-                 "step: the loss is ",
-                 sum,
-                 " on ",
-                 part.sum.device(),
-                 "; lower the learning rate, or look at this batch");
+  auto [part, sum, weight] = loss_of(call, rank, body);
+  in_phase(call, rank, Phase::loss, [&, &part = part, &sum = sum, &weight = weight] {
     outcome.sums[r] += sum;
     outcome.weights[r] += weight;
     if (index + 1 == call.micro_batches.size()) {
@@ -114,18 +121,24 @@ void ReplicaSet::State::forward_and_backward(Call& call,
 void ReplicaSet::State::step_replica(
     Call& call, int rank, const LossBody& body, optim::Optimizer* optimizer, StepOutcome& outcome) {
   replicate(call, rank);
-  arm(call, rank);
-  forward_and_backward(call, rank, body, outcome);
-  reduce(call, rank);
+  if (is_bitwise()) {
+    run_leaves(call, rank, body, outcome);
+  } else {
+    arm(call, rank);
+    forward_and_backward(call, rank, body, outcome);
+    reduce(call, rank);
+  }
   if (shards != nullptr && optimizer != nullptr)
     vote(call, rank);  // the update looks at all shares
   if (rank == 0) {
     adopt_gradients(call);
+    if (shards != nullptr && syncs && !is_bitwise()) shards->reduced();
     if (optimizer != nullptr) in_phase(call, rank, Phase::update, [&] { optimizer->prepare(); });
     call.shared_update =
         optimizer != nullptr && shards != nullptr && optimizer->updates_through(*shards);
   }
   vote(call, rank);
+  if (is_bitwise()) outcome.sums_of_leaves[static_cast<std::size_t>(rank)].clear();
   merge_buffers(call, rank);
   if (optimizer != nullptr)
     in_phase(call, rank, Phase::update, [&] { update(call, rank, *optimizer); });

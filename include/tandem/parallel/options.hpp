@@ -47,6 +47,13 @@ struct DataParallelOptions {
   /// Micro-batches of a step: their gradients make one update, that of the whole batch. Activations
   /// take the memory of one. A batch of fewer rows has fewer.
   std::int64_t accumulate = 1;
+  /// Above 0, `step` gives the same bits on any number of devices and however the batch is cut: it
+  /// is cut into so many leaves (or one for each row), each calculated by one thread of one device,
+  /// whose gradients are added up in a fixed tree. No dtype, no op makes a difference; another
+  /// number of leaves does. Not for modules whose buffers change in training (batch norm).
+  /// @cost  a device works with one thread, on smaller products; a copy of the gradients for each
+  ///        leaf, and on each device memory for up to log2(leaves) + 1 of them.
+  std::int64_t bitwise_leaves = 0;
   std::chrono::milliseconds deadline =
       std::chrono::minutes(5);  ///< of one call; then the group is poisoned
   std::size_t first_bucket_nbytes = std::size_t{1} << 20;

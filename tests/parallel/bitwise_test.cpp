@@ -1,0 +1,141 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <cmath>
+#include <set>
+
+#include <gmock/gmock.h>
+
+#include "tandem/nn/dropout.hpp"
+#include "tandem/nn/replicate.hpp"
+#include "tandem/optim/adam.hpp"
+
+#include "devices.hpp"
+#include "parallel/leaves.hpp"
+#include "parallel/nets.hpp"
+
+// In the bitwise mode nothing about the devices can be seen in the result: 0 bits of difference.
+namespace tandem::parallel::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// Convolution, pooling, dropout and products.
+struct DropoutCnn : nn::Module {
+  explicit DropoutCnn(DType t) : cnn(t) {}
+  PlainCnn cnn;
+  nn::Dropout dropout{0.25};
+  Tensor forward(const Tensor& x) { return cnn(dropout(x)); }
+  TANDEM_MODULE(DropoutCnn, cnn, dropout)
+};
+
+template <class Net>
+Values train(DType t, const DataParallelOptions& options, int steps = 4) {
+  manual_seed(11);
+  Runtime::instance().forwards().store(0);
+  Net net(t);
+  optim::AdamW optimizer(net.named_parameters(), {.lr = 0.01});
+  DataParallel dp(net, options);
+  Values values;
+  for (int step = 0; step < steps; ++step) {
+    const Batch batch =
+        make_batch(step == 2 ? 5 : 29, 60 + static_cast<std::uint64_t>(step), t, true);
+    values["loss"].push_back(dp.step(batch, kLoss, &optimizer).loss);
+  }
+  for (auto& [name, x] : values_of(net))
+    values[name] = x;
+  return values;
+}
+
+template <class Net>
+void expect_no_bit_of_difference(DType t) {
+  const Values one = train<Net>(t, {.devices = devices(1), .bitwise_leaves = 7});
+  for (const int n : {2, 3, 4}) {
+    if (n > testing::device_limit()) break;
+    for (const Mode mode : {Mode::classic, Mode::server, Mode::sharded}) {
+      EXPECT_EQ(train<Net>(t, {.devices = devices(n), .mode = mode, .bitwise_leaves = 7}), one)
+          << n << " devices, " << name(mode);
+      EXPECT_EQ(
+          train<Net>(t, {.devices = devices(n), .mode = mode, .gpu0_bsz = 3, .bitwise_leaves = 7}),
+          one)
+          << n << " devices, gpu0_bsz 3, " << name(mode);
+    }
+  }
+  // The same weights as without, but for rounding; another tree has other bits.
+  EXPECT_NE(train<Net>(t, {.devices = devices(2), .bitwise_leaves = 3}), one);
+  const Values usual = train<Net>(t, {.devices = devices(2)});
+  EXPECT_LE(difference(usual, one), t == DType::f64 ? 1e-12 : 1e-4);
+}
+
+TEST(BitwiseTest, MlpF32) {
+  expect_no_bit_of_difference<Mlp>(DType::f32);
+}
+
+TEST(BitwiseTest, CnnWithDropoutF32) {
+  expect_no_bit_of_difference<DropoutCnn>(DType::f32);
+}
+
+TEST(BitwiseTest, MlpF64) {
+  expect_no_bit_of_difference<Mlp>(DType::f64);
+}
+
+TEST(BitwiseTest, GradientsAddUpOverSteps) {
+  const auto twice = [](int n) {
+    manual_seed(4);
+    Mlp net(DType::f32);
+    DataParallel dp(net, {.devices = devices(n), .bitwise_leaves = 4});
+    dp.step(make_batch(9, 1, DType::f32, false), kLoss);
+    dp.step(make_batch(9, 2, DType::f32, false), kLoss);
+    return gradients_of(net);
+  };
+  EXPECT_EQ(twice(3), twice(1));
+}
+
+TEST(BitwiseTest, RefusesWhatItHasNoRuleFor) {
+  const Batch batch = make_batch(9, 1, DType::f64, false);
+  Cnn norm;
+  DataParallel dp(norm, {.devices = devices(2), .bitwise_leaves = 4});
+  try {
+    dp.step(batch, kLoss);
+    FAIL();
+  } catch (const InvalidArgument& e) {
+    EXPECT_THAT(e.what(), HasSubstr("bitwise_leaves"));
+  }
+  Mlp net;
+  EXPECT_THROW(DataParallel(net, {.devices = devices(2), .bitwise_leaves = -1}), InvalidArgument);
+  DataParallel both(net, {.devices = devices(2), .accumulate = 2, .bitwise_leaves = 2});
+  EXPECT_THROW(both.step(batch, kLoss), InvalidArgument);
+}
+
+TEST(LeavesTest, AreTheSameForAllPlansAndCoverTheBatch) {
+  const std::vector<RowRange> one{{0, 10}}, three{{0, 2}, {2, 2}, {2, 10}};
+  const std::vector<Leaf> a = cut_leaves(one, 4), b = cut_leaves(three, 4);
+  ASSERT_EQ(a.size(), 4u);
+  for (std::size_t k = 0; k < 4; ++k)
+    EXPECT_EQ(a[k].rows, b[k].rows);
+  EXPECT_EQ(a[0].rows, (RowRange{0, 3}));
+  EXPECT_EQ(a[3].rows, (RowRange{8, 10}));
+  EXPECT_EQ(b[0].device, 0);
+  EXPECT_EQ(b[1].device, 2);
+  EXPECT_EQ(rows_of(b, 3), (std::vector<RowRange>{{0, 3}, {3, 3}, {3, 10}}));
+  EXPECT_EQ(cut_leaves(one, 64).size(), 10u);
+}
+
+// Powers of 1/3 in f32: each order of sums has its own bits.
+TEST(LeavesTest, TheTreeIsTheSameHoweverLeavesAreShared) {
+  for (std::size_t leaves = 1; leaves <= 13; ++leaves) {
+    std::set<float> sums;
+    for (std::size_t cut = 0; cut <= leaves; ++cut) {
+      LeafSums first, second;
+      for (std::size_t k = 0; k < leaves; ++k)
+        (k < cut ? first : second)
+            .add(k, {full({1}, std::pow(1.0 / 3.0, static_cast<double>(k % 7)))});
+      first.append_copy(second, Device{});
+      sums.insert(first.total().at(0).to_host<float>().at(0));
+    }
+    EXPECT_EQ(sums.size(), 1u) << leaves << " leaves";
+  }
+}
+
+}  // namespace
+}  // namespace tandem::parallel::test
