@@ -33,6 +33,13 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// Threads that a step's kernels have on each device.
+parallel::Mode mode_of(const std::string& text) {
+  using parallel::Mode;
+  for (const Mode mode : {Mode::classic, Mode::server})
+    if (text == name(mode)) return mode;
+  return Mode::sharded;
+}
+
 int threads_of(const std::vector<Device>& devices) {
   return std::max(1, context().threads / static_cast<int>(devices.size()));
 }
@@ -40,6 +47,8 @@ int threads_of(const std::vector<Device>& devices) {
 struct Options {
   std::string model = "mlp";
   std::string devices = "cpu:1";
+  std::string mode = "sharded";
+  std::int64_t bitwise_leaves = 0;
   std::int64_t batch = 0;
   std::int64_t steps = 50;
   std::int64_t warmup = 10;
@@ -60,7 +69,8 @@ Measured run(M net,
              const std::vector<Device>& devices,
              const Options& o) {
   optim::AdamW optimizer(net.named_parameters(), {.lr = 1e-3});
-  parallel::DataParallel dp(net, {.devices = devices});
+  parallel::DataParallel dp(
+      net, {.devices = devices, .mode = mode_of(o.mode), .bitwise_leaves = o.bitwise_leaves});
   const auto loss = [](M& m, const std::vector<Tensor>& part) {
     return cross_entropy_sum(m(part[0]).flatten(0, -2), part[1].flatten());
   };
@@ -115,6 +125,12 @@ int main_(int argc, char** argv) {
                  o.devices,
                  "device list; cpu:1 is one device with all cores, cuda:0 a GPU")
       ->capture_default_str();
+  app.add_option("--mode", o.mode, "of DataParallel, where there are several devices")
+      ->check(CLI::IsMember({"classic", "server", "sharded"}))
+      ->capture_default_str();
+  app.add_option("--bitwise-leaves", o.bitwise_leaves, "parts of the bitwise mode; 0: off")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   app.add_option("--batch", o.batch, "rows over all devices (default: mlp 512, cnn 128, gpt 16)");
   app.add_option("--steps", o.steps)->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--warmup", o.warmup)->check(CLI::NonNegativeNumber)->capture_default_str();
@@ -132,7 +148,7 @@ int main_(int argc, char** argv) {
       "{}\n",
       nlohmann::json{{"schema_version", 1},
                      {"program", std::string("tandem ") + version},
-                     {"mode", devices.size() == 1 ? "single" : "server"},
+                     {"mode", devices.size() == 1 ? "single" : o.mode},
                      {"model", o.model},
                      {"batch", batch},
                      {"devices", devices.size()},
