@@ -285,7 +285,10 @@ void conv2d_weight_grad(const HostStream& s,
                         const View& dweight,
                         const View& dbias) {
   if constexpr (has_onednn) {
-    if (wants_onednn(s, z, x, dy) && onednn::conv2d_weight_grad(s, z, dy, x, dweight, dbias))
+    // In bf16 oneDNN 2.6's threads wait for each other, spinning, at every block: seconds instead
+    // of milliseconds where the cores have other work too.
+    if (x.dtype != DType::bf16 && wants_onednn(s, z, x, dy) &&
+        onednn::conv2d_weight_grad(s, z, dy, x, dweight, dbias))
       return;
   }
   if (is_float16(dweight.dtype)) return widened_conv2d_weight_grad(s, z, dy, x, dweight, dbias);
