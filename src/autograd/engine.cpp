@@ -17,7 +17,7 @@
 namespace tandem::autograd {
 namespace {
 
-constexpr auto kPoll = std::chrono::milliseconds(50);
+constexpr auto kPoll = std::chrono::milliseconds(1);
 
 /// Ends a lane because another one failed, and tells of that failure itself.
 struct Stopped {};
@@ -113,6 +113,7 @@ void Engine::collect(const std::vector<Tensor>& roots) {
   for (auto& [leaf, state] : leaves_)
     ++lanes_[leaf->buffer->device()].leaves_left;
   for (auto& [device, lane] : lanes_) {
+    lane.device = device;
     std::ranges::sort(lane.nodes, std::ranges::greater{}, &Node::sequence);
   }
   if (!captures_.empty()) prune();
@@ -192,7 +193,7 @@ void Engine::run_lane(Lane& lane) {
         return failed_ || lane.leaves_left == 0 || !lane.ready_leaves.empty();
       };
       while (!condition_.wait_for(lock, kPoll, ready))
-        check_alive("backward");
+        help(lock, lane);
       if (failed_ || lane.leaves_left == 0) break;
       lock.unlock();
       run_leaves(lane);
@@ -208,6 +209,17 @@ void Engine::run_lane(Lane& lane) {
   }
 }
 
+/// A node on another device may need this thread for a part of its own work, as the backward of
+/// dp(x) does for its replicas: a lane that waits runs such jobs.
+void Engine::help(std::unique_lock<std::mutex>& lock, const Lane& lane) {
+  check_alive("backward");
+  Worker& worker = logical_device(lane.device).worker();
+  if (!worker.is_current()) return;
+  lock.unlock();
+  worker.run_next();
+  lock.lock();
+}
+
 void Engine::wait_for(std::unique_lock<std::mutex>& lock, const NodeState& state, Lane& lane) {
   const auto ready = [&] { return failed_ || state.pending == 0; };
   while (!ready()) {
@@ -217,9 +229,8 @@ void Engine::wait_for(std::unique_lock<std::mutex>& lock, const NodeState& state
       lock.lock();
       continue;
     }
-    if (!condition_.wait_for(lock, kPoll, [&] { return ready() || !lane.ready_leaves.empty(); })) {
-      check_alive("backward");
-    }
+    if (!condition_.wait_for(lock, kPoll, [&] { return ready() || !lane.ready_leaves.empty(); }))
+      help(lock, lane);
   }
   if (failed_) throw Stopped{};
 }

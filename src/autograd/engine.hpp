@@ -43,6 +43,7 @@ class Engine {
     bool needed = true;
   };
   struct Lane {  // of one device
+    Device device = {};
     std::vector<std::shared_ptr<Node>> nodes;
     std::vector<std::shared_ptr<TensorImpl>> ready_leaves;
     std::vector<Tensor> foreign;  // made elsewhere, freed by this device's thread
@@ -58,6 +59,7 @@ class Engine {
   void deliver(const Edge& edge, Tensor gradient);
   void add(Tensor& slot, Tensor gradient);
   void wait_for(std::unique_lock<std::mutex>& lock, const NodeState& state, Lane& lane);
+  void help(std::unique_lock<std::mutex>& lock, const Lane& lane);
   void fail() noexcept;
   bool is_captured(const Edge& edge) const;
 

@@ -163,6 +163,19 @@ Ticket Worker::submit(std::function<void()> job) {
   return Ticket(std::move(ticket));
 }
 
+bool Worker::run_next() {
+  State::Item item;
+  {
+    const std::scoped_lock lock(state_->mutex);
+    if (state_->queue.empty()) return false;
+    item = std::move(state_->queue.front());
+    state_->queue.pop_front();
+    state_->waiting.fetch_sub(1, std::memory_order_relaxed);
+  }
+  State::run_item(std::move(item));
+  return true;
+}
+
 bool Worker::is_current() const noexcept {
   return std::this_thread::get_id() == state_->thread;
 }

@@ -74,6 +74,22 @@ TEST(Worker, AJobMaySubmitTheNext) {
   EXPECT_TRUE(ran);
 }
 
+TEST(Worker, AJobThatWaitsMayRunTheNext) {
+  Worker worker("test");
+  std::vector<int> order;
+  Ticket first = worker.submit([&] {
+    EXPECT_FALSE(worker.run_next());
+    Ticket next = worker.submit([&] { order.push_back(1); });
+    worker.submit([&] { order.push_back(3); });
+    EXPECT_TRUE(worker.run_next());
+    next.wait();
+    order.push_back(2);
+  });
+  first.wait();
+  worker.submit([] {}).wait();
+  EXPECT_EQ(order, (std::vector<int>{1, 2, 3}));
+}
+
 TEST(Ticket, RethrowsWhatTheJobThrew) {
   Worker worker("test");
   Ticket bad = worker.submit([] { throw InvalidArgument("row 7 is bad"); });

@@ -52,6 +52,10 @@ class Worker {
 
   /// Asynchronous: queues `job`.
   Ticket submit(std::function<void()> job);
+  /// Runs the next job now, from inside of one that waits for others; on the worker's own thread.
+  ///
+  /// @return false where no job is queued.
+  bool run_next();
   /// The calling thread is this worker's.
   bool is_current() const noexcept;
 
