@@ -47,6 +47,55 @@ Rows largest_remainder(std::int64_t rows, const std::vector<double>& weights) {
   return chunks;
 }
 
+/// torch.chunk: equal parts of ceil(rows / n), the last of them shorter, the rest empty.
+Rows torch_rows(std::int64_t rows, std::size_t n) {
+  const auto devices = static_cast<std::int64_t>(n);
+  const std::int64_t part = (rows + devices - 1) / devices;
+  Rows chunks(n);
+  for (std::int64_t& chunk : chunks) {
+    chunk = std::min(part, rows);
+    rows -= chunk;
+  }
+  return chunks;
+}
+
+/// min(rows, first) for device 0, the rest even; one device takes all.
+Rows gpu0_rows(std::int64_t rows, std::int64_t first, std::size_t n) {
+  if (n == 1) return {rows};
+  first = std::min(first, rows);
+  Rows chunks = even_rows(rows - first, n - 1);
+  chunks.insert(chunks.begin(), first);
+  return chunks;
+}
+
+Rows balanced_rows(std::int64_t rows, std::int64_t first, std::size_t n) {
+  if (n == 1) return {rows};
+  const std::int64_t others = (rows - first) / static_cast<std::int64_t>(n - 1);
+  if (first < others) return gpu0_rows(rows, first, n);
+  if (first > 0) return torch_rows(rows, n);
+  Rows chunks = torch_rows(rows, n - 1);
+  chunks.insert(chunks.begin(), 0);
+  return chunks;
+}
+
+/// In proportion to what the limits leave free; even where a device has none.
+Rows free_memory_rows(std::int64_t rows, std::span<const Device> devices) {
+  std::vector<double> free;
+  for (const Device d : devices) {
+    const LogicalDevice& device = logical_device(d);
+    const std::size_t in_use = device.memory_stats().in_use;
+    if (device.limit() == SIZE_MAX) return even_rows(rows, devices.size());
+    free.push_back(static_cast<double>(device.limit() - std::min(device.limit(), in_use)));
+  }
+  const bool some = std::ranges::any_of(free, [](double f) { return f > 0; });
+  return some ? largest_remainder(rows, free) : even_rows(rows, devices.size());
+}
+
+void check_gpu0(std::int64_t gpu0_bsz) {
+  TANDEM_CHECK(
+      gpu0_bsz >= 0, "gpu0_bsz is ", gpu0_bsz, "; it must be 0 (no rows on device 0) or more");
+}
+
 template <class T>
 std::string join(const std::vector<T>& values) {
   std::string text;
@@ -90,10 +139,22 @@ ChunkPolicy ChunkPolicy::free_memory() {
 }
 
 ChunkPolicy ChunkPolicy::gpu0(std::int64_t gpu0_bsz) {
-  TANDEM_CHECK(
-      gpu0_bsz >= 0, "gpu0_bsz is ", gpu0_bsz, "; it must be 0 (no rows on device 0) or more");
+  check_gpu0(gpu0_bsz);
   ChunkPolicy policy;
   policy.kind_ = Gpu0{gpu0_bsz};
+  return policy;
+}
+
+ChunkPolicy ChunkPolicy::torch_chunk() {
+  ChunkPolicy policy;
+  policy.kind_ = TorchChunk{};
+  return policy;
+}
+
+ChunkPolicy ChunkPolicy::balanced_data_parallel(std::int64_t gpu0_bsz) {
+  check_gpu0(gpu0_bsz);
+  ChunkPolicy policy;
+  policy.kind_ = Balanced{gpu0_bsz};
   return policy;
 }
 
@@ -123,24 +184,10 @@ std::vector<std::int64_t> ChunkPolicy::plan(std::int64_t rows,
     check_count(w->weights.size(), "weights");
     return largest_remainder(rows, w->weights);
   }
-  if (const auto* g = std::get_if<Gpu0>(&kind_)) {
-    if (n == 1) return {rows};
-    const std::int64_t first = std::min(g->rows, rows);
-    Rows chunks = even_rows(rows - first, n - 1);
-    chunks.insert(chunks.begin(), first);
-    return chunks;
-  }
-  if (std::holds_alternative<FreeMemory>(kind_)) {
-    std::vector<double> free;
-    for (const Device d : devices) {
-      const LogicalDevice& device = logical_device(d);
-      const std::size_t in_use = device.memory_stats().in_use;
-      if (device.limit() == SIZE_MAX) return even_rows(rows, n);
-      free.push_back(static_cast<double>(device.limit() - std::min(device.limit(), in_use)));
-    }
-    const bool some = std::ranges::any_of(free, [](double f) { return f > 0; });
-    return some ? largest_remainder(rows, free) : even_rows(rows, n);
-  }
+  if (const auto* g = std::get_if<Gpu0>(&kind_)) return gpu0_rows(rows, g->rows, n);
+  if (const auto* g = std::get_if<Balanced>(&kind_)) return balanced_rows(rows, g->rows, n);
+  if (std::holds_alternative<TorchChunk>(kind_)) return torch_rows(rows, n);
+  if (std::holds_alternative<FreeMemory>(kind_)) return free_memory_rows(rows, devices);
   return even_rows(rows, n);
 }
 
@@ -148,6 +195,9 @@ std::string ChunkPolicy::describe() const {
   if (const auto* s = std::get_if<Sizes>(&kind_)) return "sizes " + join(s->sizes);
   if (const auto* w = std::get_if<Weights>(&kind_)) return "weights " + join(w->weights);
   if (const auto* g = std::get_if<Gpu0>(&kind_)) return "gpu0 " + std::to_string(g->rows);
+  if (const auto* g = std::get_if<Balanced>(&kind_))
+    return "BalancedDataParallel " + std::to_string(g->rows);
+  if (std::holds_alternative<TorchChunk>(kind_)) return "torch chunk";
   return std::holds_alternative<FreeMemory>(kind_) ? "free memory" : "even";
 }
 

@@ -37,6 +37,55 @@ TEST(ChunksTest, Gpu0FollowsBalancedDataParallelToTheRow) {
       << "one device takes all rows";
 }
 
+TEST(ChunksTest, TorchChunkCutsAsPyTorchDoes) {
+  const auto plan = [](std::int64_t rows, int n) {
+    return ChunkPolicy::torch_chunk().plan(rows, devices(n));
+  };
+  EXPECT_THAT(plan(9, 4), ElementsAre(3, 3, 3, 0));
+  EXPECT_THAT(plan(5, 4), ElementsAre(2, 2, 1, 0));
+  EXPECT_THAT(plan(2, 3), ElementsAre(1, 1, 0)) << "fewer rows than devices";
+  EXPECT_THAT(plan(1, 2), ElementsAre(1, 0));
+  EXPECT_THAT(plan(8, 2), ElementsAre(4, 4));
+  EXPECT_THAT(plan(0, 2), ElementsAre(0, 0));
+  EXPECT_THAT(plan(7, 1), ElementsAre(7));
+}
+
+// What the scatter of kimiyoung/transformer-xl's BalancedDataParallel gives, to the row.
+TEST(ChunksTest, BalancedDataParallelCutsEvenlyAboveTheEvenShare) {
+  const auto plan = [](std::int64_t gpu0_bsz, std::int64_t rows, int n) {
+    return ChunkPolicy::balanced_data_parallel(gpu0_bsz).plan(rows, devices(n));
+  };
+  EXPECT_THAT(plan(16, 52, 3), ElementsAre(16, 18, 18));
+  EXPECT_THAT(plan(16, 53, 3), ElementsAre(16, 19, 18));
+  EXPECT_THAT(plan(40, 96, 4), ElementsAre(24, 24, 24, 24)) << "above the share of the others";
+  EXPECT_THAT(plan(30, 40, 2), ElementsAre(20, 20));
+  EXPECT_THAT(plan(3, 9, 3), ElementsAre(3, 3, 3)) << "just the even share";
+  EXPECT_THAT(plan(3, 10, 3), ElementsAre(4, 4, 2)) << "which PyTorch cuts by ceil";
+  EXPECT_THAT(plan(40, 20, 3), ElementsAre(7, 7, 6)) << "more than the batch has";
+  EXPECT_THAT(plan(0, 10, 3), ElementsAre(0, 5, 5));
+  EXPECT_THAT(plan(0, 2, 4), ElementsAre(0, 1, 1, 0)) << "fewer rows than devices";
+  EXPECT_THAT(plan(4, 7, 1), ElementsAre(7)) << "the original divides by zero";
+}
+
+// Cases that BalancedDataParallel's users reported (Link-Li/Balanced-DataParallel #3, #4, #16).
+TEST(ChunksTest, Gpu0AndFewRows) {
+  EXPECT_THAT(ChunkPolicy::gpu0(0).plan(1, devices(2)), ElementsAre(0, 1));
+  EXPECT_THAT(ChunkPolicy::gpu0(1).plan(1, devices(3)), ElementsAre(1, 0, 0));
+  EXPECT_THAT(ChunkPolicy::gpu0(0).plan(2, devices(4)), ElementsAre(0, 1, 1, 0));
+  EXPECT_THAT(ChunkPolicy::gpu0(1).plan(158, devices(2)), ElementsAre(1, 157));
+  EXPECT_THAT(ChunkPolicy::gpu0(52).plan(52, devices(3)), ElementsAre(52, 0, 0));
+}
+
+TEST(ChunksTest, PoliciesSayWhatTheyAre) {
+  EXPECT_EQ(ChunkPolicy::even().describe(), "even");
+  EXPECT_EQ(ChunkPolicy::sizes({40, 72}).describe(), "sizes 40,72");
+  EXPECT_EQ(ChunkPolicy::weights({1, 0.5}).describe(), "weights 1,0.5");
+  EXPECT_EQ(ChunkPolicy::free_memory().describe(), "free memory");
+  EXPECT_EQ(ChunkPolicy::gpu0(40).describe(), "gpu0 40");
+  EXPECT_EQ(ChunkPolicy::torch_chunk().describe(), "torch chunk");
+  EXPECT_EQ(ChunkPolicy::balanced_data_parallel(40).describe(), "BalancedDataParallel 40");
+}
+
 TEST(ChunksTest, EvenSizesDifferByAtMostOne) {
   EXPECT_THAT(ChunkPolicy::even().plan(9, devices(4)), ElementsAre(3, 2, 2, 2));
   EXPECT_THAT(ChunkPolicy::even().plan(2, devices(3)), ElementsAre(1, 1, 0));
@@ -54,6 +103,8 @@ TEST(ChunksTest, SizesScaleByLargestRemainder) {
 TEST(ChunksTest, WeightsShareInProportion) {
   EXPECT_THAT(ChunkPolicy::weights({1, 3}).plan(8, devices(2)), ElementsAre(2, 6));
   EXPECT_THAT(ChunkPolicy::weights({1, 0, 1}).plan(5, devices(3)), ElementsAre(3, 0, 2));
+  EXPECT_THAT(ChunkPolicy::weights({1, 1, 1}).plan(2, devices(3)), ElementsAre(1, 1, 0));
+  EXPECT_THAT(ChunkPolicy::weights({1e-9, 1}).plan(4, devices(2)), ElementsAre(0, 4));
 }
 
 TEST(ChunksTest, FreeMemoryFollowsTheLimits) {
@@ -61,9 +112,13 @@ TEST(ChunksTest, FreeMemoryFollowsTheLimits) {
   logical_device(here[0]).set_limit(logical_device(here[0]).memory_stats().in_use + 1000);
   logical_device(here[1]).set_limit(logical_device(here[1]).memory_stats().in_use + 3000);
   EXPECT_THAT(ChunkPolicy::free_memory().plan(8, here), ElementsAre(2, 6));
+  logical_device(here[0]).set_limit(logical_device(here[0]).memory_stats().in_use);
+  EXPECT_THAT(ChunkPolicy::free_memory().plan(8, here), ElementsAre(0, 8)) << "device 0 is full";
+  logical_device(here[1]).set_limit(logical_device(here[1]).memory_stats().in_use);
+  EXPECT_THAT(ChunkPolicy::free_memory().plan(8, here), ElementsAre(4, 4)) << "all are full";
   for (const Device d : here)
     logical_device(d).set_limit(SIZE_MAX);
-  EXPECT_THAT(ChunkPolicy::free_memory().plan(8, here), ElementsAre(4, 4));
+  EXPECT_THAT(ChunkPolicy::free_memory().plan(8, here), ElementsAre(4, 4)) << "no limits";
 }
 
 TEST(ChunksTest, BadPoliciesSayBothValues) {
@@ -88,8 +143,11 @@ RC_GTEST_PROP(ChunksProperty, EveryPolicySharesOutEveryRow, ()) {
   const auto weights = *rc::gen::container<std::vector<double>>(
       static_cast<std::size_t>(n),
       rc::gen::map(rc::gen::inRange(1, 100), [](int w) { return w / 7.0; }));
-  for (const ChunkPolicy& policy :
-       {ChunkPolicy::even(), ChunkPolicy::gpu0(g), ChunkPolicy::weights(weights)}) {
+  for (const ChunkPolicy& policy : {ChunkPolicy::even(),
+                                    ChunkPolicy::gpu0(g),
+                                    ChunkPolicy::torch_chunk(),
+                                    ChunkPolicy::balanced_data_parallel(g),
+                                    ChunkPolicy::weights(weights)}) {
     const auto chunks = policy.plan(rows, devices(n));
     RC_ASSERT(chunks.size() == static_cast<std::size_t>(n));
     RC_ASSERT(std::accumulate(chunks.begin(), chunks.end(), std::int64_t{0}) == rows);

@@ -36,13 +36,22 @@ class ChunkPolicy {
   /// @source kimiyoung/transformer-xl, BalancedDataParallel; always honoured here.
   /// @throws InvalidArgument  gpu0_bsz is negative.
   static ChunkPolicy gpu0(std::int64_t gpu0_bsz);
+  /// As torch.nn.DataParallel cuts: ceil(rows / devices) rows for each device until none are left.
+  /// 9 rows on 4 devices: 3, 3, 3, 0. For comparison.
+  /// @source PyTorch, torch.chunk
+  static ChunkPolicy torch_chunk();
+  /// As BalancedDataParallel cuts, for comparison: gpu0 where gpu0_bsz is below what each other
+  /// device gets, else torch_chunk, without saying so (0: over the other devices).
+  /// @source kimiyoung/transformer-xl, BalancedDataParallel
+  /// @throws InvalidArgument  gpu0_bsz is negative.
+  static ChunkPolicy balanced_data_parallel(std::int64_t gpu0_bsz);
 
   /// Rows for each of `devices`; they add up to `rows`. Zero rows is normal.
   ///
   /// @throws InvalidArgument  the policy is for another number of devices, or its sizes are less
   /// than `rows`.
   std::vector<std::int64_t> plan(std::int64_t rows, std::span<const Device> devices) const;
-  /// "even", "sizes 40,72,72,72", "gpu0 40"; for messages and reports.
+  /// "even", "sizes 40,72,72,72", "gpu0 40", "torch chunk"; for messages and reports.
   std::string describe() const;
 
  private:
@@ -57,7 +66,11 @@ class ChunkPolicy {
   struct Gpu0 {
     std::int64_t rows;
   };
-  std::variant<Even, Sizes, Weights, FreeMemory, Gpu0> kind_;
+  struct TorchChunk {};
+  struct Balanced {
+    std::int64_t rows;
+  };
+  std::variant<Even, Sizes, Weights, FreeMemory, Gpu0, TorchChunk, Balanced> kind_;
 };
 
 }  // namespace tandem::parallel
