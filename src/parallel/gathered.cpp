@@ -8,6 +8,7 @@
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/index.hpp"
 #include "tandem/parallel/data_parallel.hpp"
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
@@ -15,16 +16,26 @@
 namespace tandem::parallel::detail {
 namespace {
 
-/// Gradients of the replicas' outputs, cut from those of the gathered ones.
+/// The gradient of a replica's output, cut from that of the gathered one.
 Tensor part_of(const Tensor& dy,
                const GatheredCall::Place& place,
                std::size_t device,
                Device target) {
   const ContextScope scope([](Context& c) { c.category = Category::output_gradient; });
+  const std::size_t part = place.part[device];
+  switch (place.rule.kind) {
+    case JoinRule::Kind::stack:
+      return dy.select(0, static_cast<std::int64_t>(part)).to(target);
+    case JoinRule::Kind::weigh: {
+      const Tensor here = dy.to(target);
+      const double factor = place.rule.factors[part];
+      return factor == 1 ? here : here * factor;
+    }
+    case JoinRule::Kind::rows:
+      break;
+  }
   const RowRange range = place.rows[device];
-  const Tensor part = place.scalar ? dy.select(0, range.begin)
-                                   : dy.narrow(place.dim, range.begin, range.end - range.begin);
-  return part.to(target);
+  return dy.narrow(place.rule.dim, range.begin, range.end - range.begin).to(target);
 }
 
 Tensor input_gradient(const ReplicaTapes::Input& input) {
@@ -45,7 +56,7 @@ Tensor input_gradient(const ReplicaTapes::Input& input) {
 autograd::Gradients backward(ReplicaSet& set,
                              const std::vector<RowRange>& rows,
                              const std::shared_ptr<ReplicaTapes>& tapes,
-                             const std::vector<GatheredCall::Place>& places,
+                             const GradientOf& gradient_of,
                              const std::vector<Tensor>& dys,
                              std::size_t inputs) {
   TANDEM_CHECK(!context().grad_enabled,
@@ -58,17 +69,19 @@ autograd::Gradients backward(ReplicaSet& set,
                "DataParallel: the replicas' tapes of this dp(x) were released by an earlier "
                "backward, which failed; call dp(x) again");
   const bool retain = context().retains_graph;
-  set.backward(rows, [tapes, places, dys, retain](const Replica& r) {
+  set.backward(rows, [tapes, gradient_of, dys, retain](const Replica& r) {
     const auto at = static_cast<std::size_t>(r.index);
     for (ReplicaTapes::Input& input : tapes->inputs) {
       if (input.parts[at].defined()) input.parts[at].set_grad({});  // an earlier backward's
     }
     std::vector<Tensor> roots, gradients;
-    for (std::size_t k = 0; k < dys.size(); ++k) {
+    for (std::size_t k = 0; k < tapes->outputs[at].size(); ++k) {
       const Tensor& output = tapes->outputs[at][k];
-      if (!dys[k].defined() || !output.requires_grad()) continue;
+      if (!output.defined() || !output.requires_grad()) continue;
+      Tensor gradient = gradient_of(dys, at, k, r.device);
+      if (!gradient.defined()) continue;
       roots.push_back(output);
-      gradients.push_back(part_of(dys[k], places[k], at, r.device));
+      gradients.push_back(std::move(gradient));
     }
     if (!retain) tapes->outputs[at].clear();
     if (!roots.empty()) autograd::backward(roots, gradients, {.retain_graph = retain});
@@ -83,6 +96,12 @@ autograd::Gradients backward(ReplicaSet& set,
 
 std::vector<Device> devices_of(const DataParallelOptions& options) {
   return options.devices.empty() ? default_devices() : options.devices;
+}
+
+std::vector<RowRange> rows_of_one_run(std::size_t devices) {
+  std::vector<RowRange> rows(devices, {1, 1});
+  rows[0] = {0, 1};
+  return rows;
 }
 
 WeightedSum weighted(const WeightedSum& loss, RowRange) {
@@ -105,61 +124,59 @@ GatheredCall::GatheredCall(std::shared_ptr<ReplicaSet> set,
       rows_(std::move(rows)),
       output_device_(options.output_device.value_or(set_->devices().front())),
       dim_(options.dim),
+      scalars_(options.scalars),
       parameters_(std::move(parameters)),
       tapes_(std::make_shared<ReplicaTapes>()) {
   tapes_->outputs.resize(rows_.size());
 }
 
-int GatheredCall::add_input(const Tensor& x, int dim, Whole whole) {
+int GatheredCall::add_input(const Tensor& x, const LeafRule& rule) {
   if (!context().grad_enabled || !x.requires_grad()) return -1;
-  tapes_->inputs.push_back({x, dim, whole == Whole::no, std::vector<Tensor>(rows_.size())});
+  tapes_->inputs.push_back({x, rule.dim, !rule.whole, std::vector<Tensor>(rows_.size())});
   return static_cast<int>(tapes_->inputs.size()) - 1;
 }
 
-std::vector<GatheredCall::Place> GatheredCall::gather_on_device(std::vector<Tensor>& joined) const {
+GatherOptions GatheredCall::gather_options() const {
+  GatherOptions options{.dim = dim_, .scalars = scalars_};
+  for (const RowRange& range : rows_)
+    if (range.end > range.begin) options.rows.push_back(range.end - range.begin);
+  return options;
+}
+
+std::vector<GatheredCall::Place> GatheredCall::gather_on_device(std::vector<OutputParts>& parts,
+                                                                std::vector<Tensor>& joined) const {
   const autograd::NoGrad off;
   const ContextScope scope([](Context& c) { c.category = Category::output; });
-  std::vector<Place> places(joined.size());
-  for (std::size_t k = 0; k < joined.size(); ++k) {
+  const GatherOptions options = gather_options();
+  std::vector<Place> places(parts[0].tensors.size());
+  for (std::size_t k = 0; k < places.size(); ++k) {
     Place& place = places[k];
+    place.rule = join_rule(parts, k, options);
+    place.part.resize(rows_.size());
     place.rows.resize(rows_.size());
-    place.dim = dim_;
-    std::vector<Tensor> parts;
+    std::vector<Tensor> column;
     std::int64_t begin = 0;
     for (std::size_t r = 0; r < rows_.size(); ++r) {
       if (rows_[r].end == rows_[r].begin) continue;
-      const std::vector<Tensor>& outputs = tapes_->outputs[r];
-      TANDEM_CHECK(outputs.size() == joined.size(),
-                   "gather: replica ",
-                   r,
-                   " returned ",
-                   outputs.size(),
-                   " tensors, the first one ",
-                   joined.size(),
-                   "; return as many from every replica");
-      const Tensor part = outputs[k].defined() ? outputs[k].detach() : Tensor{};
-      place.scalar = part.defined() && part.ndim() == 0;
-      const std::int64_t size = !part.defined() ? 0 : place.scalar ? 1 : part.size(dim_);
-      place.rows[r] = {begin, begin + size};
-      begin += size;
-      parts.push_back(part);
+      const Tensor& x = parts[column.size()].tensors[k];
+      place.part[r] = column.size();
+      column.push_back(x.defined() ? x.detach() : x);
+      if (place.rule.kind != JoinRule::Kind::rows || !x.defined()) continue;
+      place.rows[r] = {begin, begin + x.size(place.rule.dim)};
+      begin = place.rows[r].end;
     }
-    joined[k] = join_rows(parts, dim_, output_device_);
+    joined.push_back(detail::join(column, place.rule, output_device_));
   }
   return places;
 }
 
-std::vector<Tensor> GatheredCall::join() {
-  const auto first =
-      std::ranges::find_if(tapes_->outputs, [](const auto& part) { return !part.empty(); });
-  if (first == tapes_->outputs.end()) return {};
-  std::vector<Tensor> joined(first->size());
-  std::vector<Place> places;
-  set_->on_device(output_device_, Phase::gather, [&] { places = gather_on_device(joined); });
-  const bool any = std::ranges::any_of(tapes_->outputs, [](const auto& part) {
+bool GatheredCall::has_tape() const {
+  return std::ranges::any_of(tapes_->outputs, [](const auto& part) {
     return std::ranges::any_of(part, &Tensor::requires_grad);
   });
-  if (!any) return joined;
+}
+
+std::vector<Tensor> GatheredCall::record(std::vector<Tensor> outputs, GradientOf gradient) {
   std::vector<Tensor> inputs;
   for (const auto& input : tapes_->inputs)
     inputs.push_back(input.whole);
@@ -168,10 +185,50 @@ std::vector<Tensor> GatheredCall::join() {
   }
   const std::size_t count = inputs.size();
   const autograd::MultiFormula formula =
-      [set = set_, rows = rows_, tapes = tapes_, places, count](const std::vector<Tensor>& dys) {
-        return backward(*set, rows, tapes, places, dys, count);
+      [set = set_, rows = rows_, tapes = tapes_, gradient = std::move(gradient), count](
+          const std::vector<Tensor>& dys) {
+        return backward(*set, rows, tapes, gradient, dys, count);
       };
-  return autograd::record("data_parallel", std::move(joined), std::move(inputs), formula);
+  return autograd::record("data_parallel", std::move(outputs), std::move(inputs), formula);
+}
+
+std::vector<Tensor> GatheredCall::join(std::vector<OutputParts>& parts) {
+  std::vector<Tensor> joined;
+  std::vector<Place> places;
+  set_->on_device(output_device_, Phase::gather, [&] { places = gather_on_device(parts, joined); });
+  if (!has_tape()) return joined;
+  std::vector<Tensor> outputs;
+  for (std::size_t k = 0; k < joined.size(); ++k) {
+    places[k].recorded = outputs.size();
+    if (joined[k].defined()) outputs.push_back(joined[k]);
+  }
+  record(
+      std::move(outputs),
+      [places](const std::vector<Tensor>& dys, std::size_t device, std::size_t k, Device target) {
+        const Tensor& dy = dys[places[k].recorded];
+        return dy.defined() ? part_of(dy, places[k], device, target) : dy;
+      });
+  return joined;
+}
+
+std::vector<std::vector<Tensor>> GatheredCall::keep_distributed() {
+  std::vector<std::vector<Tensor>> kept = tapes_->outputs;
+  std::vector<std::vector<std::size_t>> recorded(kept.size());
+  std::vector<Tensor> outputs;
+  for (std::size_t r = 0; r < kept.size(); ++r) {
+    for (Tensor& x : kept[r]) {
+      recorded[r].push_back(outputs.size());
+      if (!x.defined()) continue;
+      x = x.detach();
+      outputs.push_back(x);
+    }
+  }
+  if (!has_tape()) return kept;
+  record(std::move(outputs),
+         [recorded](const std::vector<Tensor>& dys, std::size_t device, std::size_t k, Device) {
+           return dys[recorded[device][k]];
+         });
+  return kept;
 }
 
 }  // namespace tandem::parallel::detail

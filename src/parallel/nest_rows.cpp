@@ -3,31 +3,51 @@
 
 #include "tandem/parallel/nest_rows.hpp"
 
+#include <string_view>
+
 namespace tandem::parallel::detail {
 
-void check_rows(const Tensor& x,
-                int dim,
-                const std::string& argument,
-                std::optional<std::int64_t>& rows) {
+std::string to_string(const LeafPath& path) {
+  if (path.up == nullptr) return "argument " + std::to_string(path.index);
+  std::string text = to_string(*path.up);
+  if (path.key != nullptr) return text + "[\"" + *path.key + "\"]";
+  if (path.fields == nullptr) return text + "[" + std::to_string(path.index) + "]";
+  std::string_view names = path.fields;
+  for (std::size_t i = 0; i < path.index; ++i)
+    names.remove_prefix(names.find(',') + 1);
+  names = names.substr(0, names.find(','));
+  names.remove_prefix(names.find_first_not_of(' '));
+  return text.append(".").append(names.substr(0, names.find(' ')));
+}
+
+void RowCount::add_tensor(const Tensor& x, int dim, const LeafPath& path) {
   if (!x.defined()) return;
   TANDEM_CHECK(x.ndim() > 0,
                "scatter: ",
-               argument,
+               to_string(path),
                " holds a scalar tensor, which has no rows; wrap it in replicate(...)");
   const std::int64_t n = x.size(dim);
-  TANDEM_CHECK(!rows || *rows == n,
-               "scatter: ",
-               argument,
-               " (",
-               x.describe(),
-               ") has ",
-               n,
-               " rows in dimension ",
-               dim,
-               ", the arguments before it ",
-               rows.value_or(0),
-               "; wrap it in replicate(...) or split(..., dim)");
-  rows = n;
+  if (list_) {
+    add_rows(n, path, tandem::detail::concat(x.describe(), ", dimension ", dim));
+  } else {
+    add_rows(n, path);
+  }
+}
+
+void RowCount::add_rows(std::int64_t n, const LeafPath& path, const std::string& text) {
+  if (list_) {
+    *list_ += tandem::detail::concat(
+        list_->empty() ? "" : ", ", to_string(path), " (", text, ") has ", n, " rows");
+    return;
+  }
+  differ_ |= rows_.value_or(n) != n;
+  rows_ = rows_.value_or(n);
+}
+
+void RowCount::refuse() const {
+  throw InvalidArgument("scatter: the arguments differ in rows: " + list_.value_or("") +
+                        "; wrap what is not split in replicate(...), and what has its rows in "
+                        "another dimension in split(..., dim)");
 }
 
 Tensor take_rows(const Tensor& x, int dim, RowRange range, Device device) {
@@ -40,41 +60,6 @@ Tensor take_whole(const Tensor& x, Device device) {
   if (!x.defined()) return x;
   const ContextScope scope([](Context& c) { c.category = Category::input; });
   return x.to(device);
-}
-
-Tensor join_rows(std::span<const Tensor> parts, int dim, Device device) {
-  TANDEM_CHECK(!parts.empty(), "gather: there are no parts");
-  if (!parts[0].defined()) return {};
-  std::vector<Tensor> here;
-  for (const Tensor& part : parts) {
-    TANDEM_CHECK(
-        part.defined(),
-        "gather: a tensor is undefined in some parts only; return the same from every replica");
-    here.push_back(part.to(device));
-  }
-  return here[0].ndim() == 0 ? stack(here, 0) : cat(here, dim);
-}
-
-void check_constants(std::span<const std::vector<std::string>> constants) {
-  for (std::size_t i = 1; i < constants.size(); ++i) {
-    TANDEM_CHECK(constants[i].size() == constants[0].size(),
-                 "gather: part ",
-                 i,
-                 " holds ",
-                 constants[i].size(),
-                 " numbers and texts, part 0 holds ",
-                 constants[0].size());
-    for (std::size_t k = 0; k < constants[i].size(); ++k) {
-      TANDEM_CHECK(constants[i][k] == constants[0][k],
-                   "gather: a number or text is '",
-                   constants[i][k],
-                   "' in part ",
-                   i,
-                   " and '",
-                   constants[0][k],
-                   "' in part 0; return the same from every replica, or a tensor");
-    }
-  }
 }
 
 }  // namespace tandem::parallel::detail

@@ -95,6 +95,8 @@ inline constexpr auto kLoss = [](auto& net, const Batch& b) {
   return cross_entropy_sum(net(b.x), b.labels);
 };
 
+inline constexpr Mode kModes[] = {Mode::classic, Mode::server, Mode::sharded};
+
 using Values = nn::NamedValues;
 
 inline Values values_of(nn::Module& net) {

@@ -9,6 +9,7 @@
 #include "tandem/ops/elementwise.hpp"
 #include "tandem/ops/reduce.hpp"
 #include "tandem/parallel/nest_rows.hpp"
+#include "tandem/parallel/outputs.hpp"
 #include "tandem/parallel/parallel_apply.hpp"
 #include "tandem/parallel/replica_error.hpp"
 

@@ -24,6 +24,8 @@ namespace detail {
 
 /// The devices of `options`, or the default ones.
 std::vector<Device> devices_of(const DataParallelOptions& options);
+/// The rows of a call that has nothing to split: it runs once, on device 0.
+std::vector<RowRange> rows_of_one_run(std::size_t devices);
 /// What a loss function returned, as sum and weight; a plain scalar counts as the mean over `rows`.
 WeightedSum weighted(const WeightedSum& loss, RowRange rows);
 WeightedSum weighted(const Tensor& loss, RowRange rows);
@@ -88,16 +90,67 @@ class DataParallel {
 
   /// Scatters the arguments, runs every replica on its rows, and gathers on the output device.
   ///
-  /// Arguments are nests, split along options.dim, or replicate(x), or split(x, dim). backward() of
-  /// what depends on the result reaches the module's grad(), and the grad() of inputs.
-  /// @throws ReplicaError  a replica failed; the call has no effect.
-  template <class... Args>
+  /// Arguments are nests, split along options.dim, or marked (see marks.hpp): replicate(x),
+  /// split(x, dim), rows(vector), scatter_by(x, f); a field of a struct may have a mark as its
+  /// type. Where nothing is to be split, replica 0 runs once. backward() of what depends on the
+  /// result reaches the module's grad(), and the grad() of inputs.
+  /// @throws InvalidArgument  arguments differ in rows: all are listed, by place and field.
+  /// @throws ReplicaError     a replica failed; the call has no effect.
+  template <Argument... Args>
   auto operator()(const Args&... arguments) {
-    using Output =
-        std::decay_t<decltype(module_(detail::take_part(arguments, 0, RowRange{}, Device{})...))>;
-    const std::vector<RowRange> rows = set_->plan(count_rows(options_.dim, arguments...));
+    return run([](auto& call, auto& outputs) { return call.finish(outputs); }, arguments...);
+  }
+
+  /// The same, but the outputs stay on the replicas' devices.
+  ///
+  /// @return their parts, to be used there, and to gather or reduce later.
+  template <Argument... Args>
+  auto distributed(const Args&... arguments) {
+    return run([](auto& call, auto& outputs) { return call.finish_distributed(outputs); },
+               arguments...);
+  }
+
+  /// One step with the loss in the replica: forward, loss, backward, and the update where
+  /// `optimizer` is given.
+  ///
+  /// With options.accumulate the batch is cut into micro-batches, which go forward and backward one
+  /// after the other; nothing is reduced before the last one. Gradients and dropout are those of
+  /// the whole batch; batch norm takes its statistics of each micro-batch, as PyTorch's does.
+  ///
+  /// @param batch      a nest, split along options.dim, or marked; its fields may be marked too.
+  /// @param loss       (M& replica, const Batch& part) -> WeightedSum (exact under any chunking),
+  /// or a
+  ///                   scalar Tensor, which counts as a mean over the part's rows.
+  /// @param optimizer  null: gradients are added to the module's, and the update is the caller's.
+  ///                   Given: gradients start from nothing, and the step ends with the update.
+  /// @throws ReplicaError  a replica failed, or its loss is not finite; parameters, state, buffers
+  /// and
+  ///                       random numbers are as before.
+  template <Argument Batch, class Loss>
+  StepResult step(const Batch& batch, Loss loss, optim::Optimizer* optimizer = nullptr) {
+    const std::vector<RowRange> rows = set_->plan(count_rows(options_.dim, batch));
+    return set_->step(
+        rows,
+        [this_replicas = replicas_, own = &module_, batch, loss, dim = options_.dim](
+            const Replica& r) mutable {
+          M& replica =
+              r.index == 0 ? *own : (*this_replicas)[static_cast<std::size_t>(r.index) - 1];
+          const auto part = detail::scatter_part(batch, dim, r);
+          return detail::weighted(loss(replica, part), r.rows);
+        },
+        optimizer);
+  }
+
+ private:
+  template <class Finish, class... Args>
+  auto run(Finish finish, const Args&... arguments) {
+    using Output = std::decay_t<decltype(module_(std::declval<detail::PartOf<Args>>()...))>;
+    const std::optional<std::int64_t> count = find_rows(options_.dim, arguments...);
+    const std::vector<RowRange> rows =
+        count ? set_->plan(*count) : detail::rows_of_one_run(devices().size());
     auto outputs = std::make_shared<std::vector<std::optional<Output>>>(rows.size());
     detail::GatheredCall call(set_, rows, options_, module_.parameters());
+    if (!count) call.keep_scalars();
     auto inputs = std::make_tuple(call.track(arguments)...);
     set_->forward(
         rows,
@@ -111,41 +164,9 @@ class DataParallel {
               },
               inputs);
         });
-    return call.finish(*outputs);
+    return finish(call, *outputs);
   }
 
-  /// One step with the loss in the replica: forward, loss, backward, and the update where
-  /// `optimizer` is given.
-  ///
-  /// With options.accumulate the batch is cut into micro-batches, which go forward and backward one
-  /// after the other; nothing is reduced before the last one. Gradients and dropout are those of
-  /// the whole batch; batch norm takes its statistics of each micro-batch, as PyTorch's does.
-  ///
-  /// @param batch      a nest, split along options.dim.
-  /// @param loss       (M& replica, const Batch& part) -> WeightedSum (exact under any chunking),
-  /// or a
-  ///                   scalar Tensor, which counts as a mean over the part's rows.
-  /// @param optimizer  null: gradients are added to the module's, and the update is the caller's.
-  ///                   Given: gradients start from nothing, and the step ends with the update.
-  /// @throws ReplicaError  a replica failed, or its loss is not finite; parameters, state, buffers
-  /// and
-  ///                       random numbers are as before.
-  template <Nest Batch, class Loss>
-  StepResult step(const Batch& batch, Loss loss, optim::Optimizer* optimizer = nullptr) {
-    const std::vector<RowRange> rows = set_->plan(count_rows(options_.dim, batch));
-    return set_->step(
-        rows,
-        [this_replicas = replicas_, own = &module_, batch, loss, dim = options_.dim](
-            const Replica& r) mutable {
-          M& replica =
-              r.index == 0 ? *own : (*this_replicas)[static_cast<std::size_t>(r.index) - 1];
-          const Batch part = detail::scatter_part(batch, dim, r);
-          return detail::weighted(loss(replica, part), r.rows);
-        },
-        optimizer);
-  }
-
- private:
   M& module_;
   DataParallelOptions options_;
   std::shared_ptr<std::vector<M>> replicas_;

@@ -2,14 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <concepts>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "tandem/parallel/distributed.hpp"
 #include "tandem/parallel/nest_rows.hpp"
 #include "tandem/parallel/options.hpp"
+#include "tandem/parallel/outputs.hpp"
 #include "tandem/parallel/replica_set.hpp"
 
 namespace tandem::parallel::detail {
@@ -26,34 +31,49 @@ struct ReplicaTapes {
   std::vector<std::vector<Tensor>> outputs;  // by device
 };
 
+/// (gradients of the op's outputs, device, k, target) -> on `target`, the gradient of the device's
+/// k-th output; undefined: none.
+using GradientOf = std::function<Tensor(
+    const std::vector<Tensor>& dys, std::size_t device, std::size_t k, Device target)>;
+
 /// An argument whose tensors are off the tape, with the slots of those that require grad.
 template <class T>
 struct Tracked {
   T argument;
-  std::vector<int> slots;  // by leaf; -1: no gradient
+  std::vector<std::pair<const TensorImpl*, int>> slots;  // by tensor of `argument`
   std::shared_ptr<ReplicaTapes> tapes;
 
   /// The replica's part.
-  auto part(int dim, const Replica& replica) const {
+  PartOf<T> part(int dim, const Replica& replica) const {
     const ContextScope scope([](Context& c) { c.phase = Phase::scatter; });
-    auto value = take_part(argument, dim, replica.rows, replica.device);
-    std::size_t leaf = 0;
-    for_each_leaf(value, [&](Tensor& x) {
-      const int slot = slots[leaf++];
-      if (slot < 0) return;
+    auto on_leaf = [&](const Tensor& whole, Tensor& x) {
+      const auto slot =
+          std::ranges::find(slots, whole.shared().get(), [](const auto& s) { return s.first; });
+      if (slot == slots.end()) return;
+      x = x.detach();  // a leaf of the replica's own
       x.requires_grad_();
-      tapes->inputs[static_cast<std::size_t>(slot)].parts[static_cast<std::size_t>(replica.index)] =
-          x;
-    });
-    return value;
+      tapes->inputs[static_cast<std::size_t>(slot->second)]
+          .parts[static_cast<std::size_t>(replica.index)] = x;
+    };
+    return take_part(argument, dim, replica, on_leaf);
+  }
+};
+
+/// What the user's function made of an argument, by device.
+template <class T>
+struct TrackedParts {
+  std::vector<std::optional<Tracked<Replicated<T>>>> parts;
+
+  T part(int dim, const Replica& replica) const {
+    return parts[static_cast<std::size_t>(replica.index)]->part(dim, replica);
   }
 };
 
 /// One device's part of a batch.
-template <Nest Batch>
-Batch scatter_part(const Batch& batch, int dim, const Replica& replica) {
+template <Argument Batch>
+PartOf<Batch> scatter_part(const Batch& batch, int dim, const Replica& replica) {
   const ContextScope scope([](Context& c) { c.phase = Phase::scatter; });
-  return take_part(batch, dim, replica.rows, replica.device);
+  return take_part(batch, dim, replica);
 }
 
 /// What a call of `dp(x)` does around the replicas' forward: tracks inputs, gathers outputs, and
@@ -62,9 +82,10 @@ class GatheredCall {
  public:
   /// Where each device's part stands in a gathered tensor.
   struct Place {
-    bool scalar = false;  // stacked: one entry for each part
-    int dim = 0;
-    std::vector<RowRange> rows;  // by device
+    JoinRule rule;
+    std::vector<std::size_t> part;  // by device: its number among the parts
+    std::vector<RowRange> rows;     // by device: of the gathered tensor, where rows are joined
+    std::size_t recorded = 0;       // its number among the outputs of the op on the tape
   };
 
   GatheredCall(std::shared_ptr<ReplicaSet> set,
@@ -73,59 +94,108 @@ class GatheredCall {
                std::vector<Tensor> parameters);
 
   template <class T>
-  Tracked<T> track(const T& argument) {
-    if constexpr (is_replicated<T>) {
-      auto [value, slots] = track_leaves(argument.value, 0, Whole::yes);
-      return {T{std::move(value)}, std::move(slots), tapes_};
-    } else if constexpr (is_split<T>) {
-      auto [value, slots] = track_leaves(argument.value, argument.dim, Whole::no);
-      return {T{std::move(value), argument.dim}, std::move(slots), tapes_};
+  auto track(const T& argument) {
+    if constexpr (is_scatter_by<T>) {
+      return track_parts(argument);
     } else {
-      auto [value, slots] = track_leaves(argument, dim_, Whole::no);
-      return {std::move(value), std::move(slots), tapes_};
+      Tracked<T> tracked{argument, {}, tapes_};
+      track_leaves(tracked.argument, {.dim = dim_}, tracked.slots);
+      return tracked;
     }
   }
 
+  /// For a call that runs once: an output without dimensions stays as it is.
+  void keep_scalars() noexcept { scalars_ = Combine::sum; }
   /// Gathers what the replicas returned.
   template <Nest Output>
   Output finish(std::vector<std::optional<Output>>& outputs) {
-    std::vector<std::vector<std::string>> constants_of_parts;
+    std::vector<OutputParts> parts;
     std::optional<Output> result;
     for (std::size_t r = 0; r < outputs.size(); ++r) {
       if (!outputs[r]) continue;
-      constants_of_parts.push_back(constants(*outputs[r]));
-      tapes_->outputs[r] = leaves(*outputs[r]);
+      parts.push_back(take_apart(*outputs[r], dim_));
+      tapes_->outputs[r] = parts.back().tensors;
       if (!result) result = std::move(*outputs[r]);
       outputs[r].reset();
     }
-    check_constants(constants_of_parts);
-    const std::vector<Tensor> joined = join();
-    std::size_t k = 0;
-    for_each_leaf(*result, [&](Tensor& x) { x = joined[k++]; });
+    check_parts(parts);
+    const std::vector<Tensor> joined = join(parts);
+    put_together(*result, joined, combine_numbers(parts, gather_options()));
     return std::move(*result);
+  }
+  /// Leaves it where it is.
+  template <Nest Output>
+  Distributed<Output> finish_distributed(std::vector<std::optional<Output>>& outputs) {
+    std::vector<typename Distributed<Output>::Part> values;
+    for (std::size_t r = 0; r < outputs.size(); ++r) {
+      if (!outputs[r]) continue;
+      tapes_->outputs[r] = take_apart(*outputs[r], dim_).tensors;
+      const Replica replica{static_cast<int>(r), set_->devices()[r], rows_[r]};
+      values.push_back({replica, std::move(*outputs[r])});
+      outputs[r].reset();
+    }
+    const std::vector<std::vector<Tensor>> tensors = keep_distributed();
+    for (auto& part : values)
+      put_together(part.value, tensors[static_cast<std::size_t>(part.replica.index)], {});
+    return Distributed<Output>(std::move(values), output_device_, gather_options());
   }
 
  private:
-  enum class Whole : std::uint8_t { no, yes };
-
-  template <Nest T>
-  std::pair<T, std::vector<int>> track_leaves(const T& value, int dim, Whole whole) {
-    std::vector<int> slots;
-    T plain = map_leaves(value, [&](const Tensor& x) {
-      slots.push_back(add_input(x, dim, whole));
-      return x.defined() ? x.detach() : x;
-    });
-    return {std::move(plain), std::move(slots)};
+  /// Takes the tensors of `value` off the tape.
+  template <class T>
+  void track_leaves(T& value,
+                    LeafRule rule,
+                    std::vector<std::pair<const TensorImpl*, int>>& slots) {
+    auto f = [&](auto& part, const LeafRule& at, const LeafPath&) {
+      using U = std::remove_cvref_t<decltype(part)>;
+      if constexpr (std::derived_from<U, Tensor>) {
+        Tensor& x = part;
+        if (!x.defined()) return;
+        const int slot = add_input(x, at);
+        x = x.detach();
+        if (slot >= 0) slots.emplace_back(x.shared().get(), slot);
+      } else if constexpr (is_rows<U>) {
+        using Element = typename decltype(part.value)::value_type;
+        if constexpr (Nest<Element> && !tandem::detail::is_constant<Element>) {
+          for (Element& element : part.value)
+            track_leaves(element, {.whole = true}, slots);
+        }
+      }
+    };
+    visit_marked(value, rule, {}, f);
   }
-  int add_input(const Tensor& x, int dim, Whole whole);
+  /// Calls the user's function for each replica, on the caller's tape.
+  template <class T>
+  TrackedParts<PartOf<T>> track_parts(const T& argument) {
+    TrackedParts<PartOf<T>> tracked;
+    tracked.parts.resize(rows_.size());
+    const ContextScope scope([](Context& c) { c.phase = Phase::scatter; });
+    for (std::size_t r = 0; r < rows_.size(); ++r) {
+      if (rows_[r].end == rows_[r].begin) continue;
+      const Replica replica{static_cast<int>(r), set_->devices()[r], rows_[r]};
+      tracked.parts[r] = track(replicate(argument.scatter(argument.value, replica)));
+    }
+    return tracked;
+  }
+  int add_input(const Tensor& x, const LeafRule& rule);
+  /// Of the parts, one for each device that has rows.
+  GatherOptions gather_options() const;
   /// Joins the replicas' outputs; on the output device's thread.
-  std::vector<Place> gather_on_device(std::vector<Tensor>& joined) const;
-  std::vector<Tensor> join();
+  std::vector<Place> gather_on_device(std::vector<OutputParts>& parts,
+                                      std::vector<Tensor>& joined) const;
+  std::vector<Tensor> join(std::vector<OutputParts>& parts);
+  /// The replicas' outputs on the caller's tape, by device.
+  std::vector<std::vector<Tensor>> keep_distributed();
+  /// Some output has a tape to go back through.
+  bool has_tape() const;
+  /// Puts the call on the caller's tape as one op. @param gradient  see GradientOf.
+  std::vector<Tensor> record(std::vector<Tensor> outputs, GradientOf gradient);
 
   std::shared_ptr<ReplicaSet> set_;  // kept by the tape
   std::vector<RowRange> rows_;
   Device output_device_;
   int dim_;
+  Combine scalars_;
   std::vector<Tensor> parameters_;
   std::shared_ptr<ReplicaTapes> tapes_;
 };

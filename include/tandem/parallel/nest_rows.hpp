@@ -12,113 +12,146 @@
 #include <vector>
 
 #include "tandem/core/check.hpp"
-#include "tandem/ops/index.hpp"
+#include "tandem/parallel/marks.hpp"
+#include "tandem/parallel/replica_error.hpp"
 #include "tandem/runtime/context.hpp"
 #include "tandem/tensor/nest.hpp"
 
 namespace tandem::parallel {
 
-/// An argument that every replica gets whole: `dp(x, replicate(table))`.
-template <Nest T>
-struct Replicated {
-  T value;
-};
-template <Nest T>
-Replicated<T> replicate(T value) {
-  return {std::move(value)};
-}
-
-/// An argument that is split along a dimension of its own: `dp(x, split(mask, 1))`.
-template <Nest T>
-struct Split {
-  T value;
-  int dim;
-};
-template <Nest T>
-Split<T> split(T value, int dim) {
-  return {std::move(value), dim};
-}
-
 namespace detail {
 
-template <class T>
-inline constexpr bool is_replicated = false;
-template <class T>
-inline constexpr bool is_replicated<Replicated<T>> = true;
-template <class T>
-inline constexpr bool is_split = false;
-template <class T>
-inline constexpr bool is_split<Split<T>> = true;
-
-/// Checks that `x` has as many rows as what came before it; the first sets `rows`.
-void check_rows(const Tensor& x,
-                int dim,
-                const std::string& argument,
-                std::optional<std::int64_t>& rows);
 /// Rows `range` of `x`, on `device`: a view where `x` is there already, else a counted copy.
 Tensor take_rows(const Tensor& x, int dim, RowRange range, Device device);
 /// A copy of `x` on `device`, or `x` itself.
 Tensor take_whole(const Tensor& x, Device device);
 
-/// Finds the rows of one argument's tensors.
-template <class T>
-void count_rows(const T& argument,
-                int dim,
-                const std::string& name,
-                std::optional<std::int64_t>& rows) {
-  if constexpr (is_replicated<T>) {
-    return;
-  } else if constexpr (is_split<T>) {
-    count_rows(argument.value, argument.dim, name, rows);
-  } else {
-    for_each_leaf(argument, [&](const Tensor& x) { check_rows(x, dim, name, rows); });
+/// Counts the rows of arguments, which must agree. A first pass is quiet; where they differ, a
+/// second one lists all that have rows.
+class RowCount {
+ public:
+  template <class T>
+  void add_argument(const T& argument, int dim, std::size_t place) {
+    const LeafPath path{nullptr, place};
+    if constexpr (is_scatter_by<T>) {
+      if (argument.rows) add_rows(*argument.rows, path);
+    } else {
+      auto f = [this](const auto& part, const LeafRule& rule, const LeafPath& at) {
+        using U = std::remove_cvref_t<decltype(part)>;
+        if (rule.whole) return;
+        if constexpr (std::derived_from<U, Tensor>) {
+          add_tensor(part, rule.dim, at);
+        } else if constexpr (is_rows<U>) {
+          add_rows(static_cast<std::int64_t>(part.value.size()), at);
+        }
+      };
+      visit_marked(argument, {.dim = dim}, path, f);
+    }
   }
+  /// None where no argument has rows.
+  std::optional<std::int64_t> rows() const noexcept { return rows_; }
+  bool differ() const noexcept { return differ_; }
+  void begin_list() { list_.emplace(); }
+  /// What the second pass found, as an error.
+  [[noreturn]] void refuse() const;
+
+ private:
+  void add_tensor(const Tensor& x, int dim, const LeafPath& path);
+  void add_rows(std::int64_t n, const LeafPath& path, const std::string& text = "a vector");
+
+  std::optional<std::int64_t> rows_;
+  bool differ_ = false;
+  std::optional<std::string> list_;
+};
+
+/// Moves `value` to what `replica` gets of it. @param on_leaf  (whole tensor, its part)
+template <class T, class OnLeaf>
+void cut(T& value, LeafRule rule, const Replica& replica, OnLeaf& on_leaf) {
+  auto f = [&](auto& part, const LeafRule& at, const LeafPath&) {
+    using U = std::remove_cvref_t<decltype(part)>;
+    if constexpr (std::derived_from<U, Tensor>) {
+      Tensor& x = part;
+      Tensor taken = at.whole ? take_whole(x, replica.device)
+                              : take_rows(x, at.dim, replica.rows, replica.device);
+      on_leaf(std::as_const(x), taken);
+      x = std::move(taken);
+    } else if constexpr (is_rows<U>) {
+      if (!at.whole)
+        part.value = {part.value.begin() + replica.rows.begin,
+                      part.value.begin() + replica.rows.end};
+      using Element = typename decltype(part.value)::value_type;
+      if constexpr (Nest<Element> && !tandem::detail::is_constant<Element>) {
+        for (Element& element : part.value)
+          cut(element, {.whole = true}, replica, on_leaf);
+      }
+    }
+  };
+  visit_marked(value, rule, {}, f);
 }
 
-/// One device's part of one argument.
-template <class T>
-auto take_part(const T& argument, int dim, RowRange range, Device device) {
-  if constexpr (is_replicated<T>) {
-    return map_leaves(argument.value, [&](const Tensor& x) { return take_whole(x, device); });
-  } else if constexpr (is_split<T>) {
-    return map_leaves(argument.value,
-                      [&](const Tensor& x) { return take_rows(x, argument.dim, range, device); });
+/// One replica's part of one argument.
+template <class T, class OnLeaf>
+PartOf<T> take_part(const T& argument, int dim, const Replica& replica, OnLeaf& on_leaf) {
+  if constexpr (is_scatter_by<T>) {
+    PartOf<T> part = argument.scatter(argument.value, replica);
+    if constexpr (Nest<PartOf<T>>) cut(part, {.whole = true}, replica, on_leaf);
+    return part;
   } else {
-    return map_leaves(argument, [&](const Tensor& x) { return take_rows(x, dim, range, device); });
+    T part = argument;
+    cut(part, {.dim = dim}, replica, on_leaf);
+    if constexpr (std::same_as<T, PartOf<T>>) {
+      return part;
+    } else {
+      return std::move(part.value);
+    }
   }
 }
-
-/// Joins parts along `dim` on `device`; scalars are stacked into a vector.
-Tensor join_rows(std::span<const Tensor> parts, int dim, Device device);
-
-/// @throws InvalidArgument  numbers or texts differ between parts.
-void check_constants(std::span<const std::vector<std::string>> constants);
+template <class T>
+PartOf<T> take_part(const T& argument, int dim, const Replica& replica) {
+  auto nothing = [](const Tensor&, const Tensor&) {};
+  return take_part(argument, dim, replica, nothing);
+}
 
 }  // namespace detail
 
-/// Rows of all arguments that are split, which must agree.
+/// Rows of all arguments that are split, which must agree; none where there is no such argument.
 ///
-/// @throws InvalidArgument  they differ, or no argument has rows: the arguments are named by place.
+/// @throws InvalidArgument  they differ: the arguments are named by place and field.
+template <class... Args>
+std::optional<std::int64_t> find_rows(int dim, const Args&... arguments) {
+  detail::RowCount count;
+  const auto pass = [&] {
+    [[maybe_unused]] std::size_t place = 0;
+    (count.add_argument(arguments, dim, place++), ...);
+  };
+  pass();
+  if (count.differ()) {
+    count.begin_list();
+    pass();
+    count.refuse();
+  }
+  return count.rows();
+}
+
+/// The same where there must be one. @throws InvalidArgument  they differ, or there is none.
 template <class... Args>
 std::int64_t count_rows(int dim, const Args&... arguments) {
-  std::optional<std::int64_t> rows;
-  int place = 0;
-  (detail::count_rows(arguments, dim, "argument " + std::to_string(place++), rows), ...);
+  const std::optional<std::int64_t> rows = find_rows(dim, arguments...);
   TANDEM_CHECK(rows.has_value(),
                "scatter: no argument has a tensor to split; give one, or call the module itself");
   return *rows;
 }
 
-/// Splits a nest along `dim` into parts of the given rows, one on each device; other values are
-/// copied.
+/// Splits an argument along `dim` into parts of the given rows, one on each device; other values
+/// are copied.
 ///
 /// @throws InvalidArgument  sizes do not add up, devices and sizes differ in number, tensors differ
 /// in rows.
-template <Nest T>
-std::vector<T> scatter(const T& value,
-                       std::span<const Device> devices,
-                       std::span<const std::int64_t> sizes,
-                       int dim = 0) {
+template <Argument T>
+std::vector<detail::PartOf<T>> scatter(const T& value,
+                                       std::span<const Device> devices,
+                                       std::span<const std::int64_t> sizes,
+                                       int dim = 0) {
   TANDEM_CHECK(devices.size() == sizes.size(),
                "scatter: ",
                devices.size(),
@@ -126,7 +159,7 @@ std::vector<T> scatter(const T& value,
                sizes.size(),
                " sizes");
   const std::int64_t rows = count_rows(dim, value);
-  std::vector<T> parts;
+  std::vector<detail::PartOf<T>> parts;
   std::int64_t begin = 0;
   for (std::size_t i = 0; i < devices.size(); ++i) {
     TANDEM_CHECK(sizes[i] >= 0 && begin + sizes[i] <= rows,
@@ -136,27 +169,12 @@ std::vector<T> scatter(const T& value,
                  begin + sizes[i],
                  " of ",
                  rows);
-    parts.push_back(detail::take_part(value, dim, {begin, begin + sizes[i]}, devices[i]));
+    const Replica replica{static_cast<int>(i), devices[i], {begin, begin + sizes[i]}};
+    parts.push_back(detail::take_part(value, dim, replica));
     begin += sizes[i];
   }
   TANDEM_CHECK(begin == rows, "scatter: sizes add up to ", begin, " rows, the value has ", rows);
   return parts;
-}
-
-/// Joins the parts of a nest along `dim` on `device`; scalars become a vector, numbers and texts
-/// must agree.
-///
-/// @throws InvalidArgument  parts differ in their number of tensors, in shape beside `dim`, or in a
-/// number.
-template <Nest T>
-T gather(std::span<const T> parts, Device device, int dim = 0) {
-  std::vector<std::vector<std::string>> constants_of_parts;
-  for (const T& part : parts)
-    constants_of_parts.push_back(constants(part));
-  detail::check_constants(constants_of_parts);
-  return gather_leaves(parts, [&](const std::vector<Tensor>& column) {
-    return detail::join_rows(column, dim, device);
-  });
 }
 
 }  // namespace tandem::parallel

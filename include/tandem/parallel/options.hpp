@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tandem/parallel/chunks.hpp"
+#include "tandem/parallel/combine.hpp"
 #include "tandem/runtime/device.hpp"
 
 namespace tandem::parallel {
@@ -37,8 +38,9 @@ const char* name(Mode mode) noexcept;
 /// `DataParallel(net, {.devices = parse..., .gpu0_bsz = 40})`
 struct DataParallelOptions {
   std::vector<Device> devices = {};  ///< empty: default_devices(). The first owns the module.
-  std::optional<Device> output_device = std::nullopt;  ///< none: devices[0]
-  int dim = 0;  ///< of the batch's rows in inputs and outputs
+  std::optional<Device> output_device = std::nullopt;  ///< none: devices[0]; any
+  int dim = 0;                       ///< of the batch's rows in inputs and outputs
+  Combine scalars = Combine::stack;  ///< what becomes of outputs without dimensions
   Mode mode = Mode::sharded;
   // One of these three at most.
   std::optional<ChunkPolicy> chunks = std::nullopt;     ///< none: even

@@ -22,12 +22,15 @@
 /// Makes a struct a nest: `struct Batch { Tensor x, y; int n; TANDEM_FIELDS(x, y, n) };`
 ///
 /// Names every member that is to travel with the value; the struct stays an aggregate.
-#define TANDEM_FIELDS(...)        \
-  auto tandem_fields() {          \
-    return std::tie(__VA_ARGS__); \
-  }                               \
-  auto tandem_fields() const {    \
-    return std::tie(__VA_ARGS__); \
+#define TANDEM_FIELDS(...)                  \
+  auto tandem_fields() {                    \
+    return std::tie(__VA_ARGS__);           \
+  }                                         \
+  auto tandem_fields() const {              \
+    return std::tie(__VA_ARGS__);           \
+  }                                         \
+  static const char* tandem_field_names() { \
+    return #__VA_ARGS__;                    \
   }
 
 namespace tandem {
