@@ -4,10 +4,38 @@
 #include "tandem/nn/batch_norm.hpp"
 
 #include "tandem/autograd/autograd.hpp"
+#include "tandem/autograd/row_group.hpp"
 #include "tandem/core/check.hpp"
+#include "tandem/ops/elementwise.hpp"
+#include "tandem/runtime/context.hpp"
 #include "tandem/tensor/factories.hpp"
 
 namespace tandem::nn {
+namespace {
+
+/// The statistics of all replicas' rows, from each replica's own.
+///
+/// @param pivot  (C), the same in all replicas and near the means: squares of distances from it add
+///               up without cancellation.
+/// @source Chan, Golub and LeVeque, "Algorithms for computing the sample variance", 1983.
+BatchNormStatistics merged(const BatchNormStatistics& own, const Tensor& pivot, RowGroup& group) {
+  const std::int64_t channels = own.mean.numel();
+  const auto count = static_cast<double>(own.count);
+  const Tensor distance = own.mean.to(DType::f64) - pivot.to(DType::f64);
+  Tensor sums = zeros({2 * channels + 1}, {.dtype = DType::f64, .device = own.mean.device()});
+  sums.narrow(0, 0, channels).copy_(distance * count);
+  sums.narrow(0, channels, channels).copy_((own.var.to(DType::f64) + distance * distance) * count);
+  sums.narrow(0, 2 * channels, 1).fill_(count);
+  sums = group.all_reduce_sum(sums);
+  const double total = sums.narrow(0, 2 * channels, 1).item();
+  const Tensor mean = sums.narrow(0, 0, channels) / total;
+  const Tensor var = sums.narrow(0, channels, channels) / total - mean * mean;
+  return {(mean + pivot.to(DType::f64)).to(own.mean.dtype()),
+          var.to(own.var.dtype()),
+          static_cast<std::int64_t>(total)};
+}
+
+}  // namespace
 
 BatchNorm::BatchNorm(std::int64_t num_features, BatchNormOptions options)
     : num_features_(num_features), options_(options) {
@@ -43,8 +71,11 @@ Tensor BatchNorm::normalize(const Tensor& x) {
   return result.y;
 }
 
-void BatchNorm::update(const BatchNormStatistics& statistics) {
+void BatchNorm::update(const BatchNormStatistics& own) {
   const autograd::NoGrad off;
+  RowGroup* group = options_.sync == BatchNormSync::merged ? context().row_group.get() : nullptr;
+  const bool merges = group != nullptr && group->size() > 1;
+  const BatchNormStatistics statistics = merges ? merged(own, running_mean, *group) : own;
   num_batches_tracked.add_(ones({}, {.dtype = DType::i64, .device = running_mean.device()}));
   const double momentum = options_.momentum ? *options_.momentum : 1 / num_batches_tracked.item();
   // The running variance is the unbiased one.

@@ -24,8 +24,8 @@ struct BatchNormOptions {
 /// Normalises each channel (dimension 1): by the batch in training, by running statistics in
 /// evaluation.
 ///
-/// A forward in training updates the running buffers in place. Synchronised, it is collective over
-/// the replicas of a data-parallel call.
+/// A forward in training updates the running buffers in place. Synchronised or merged, it is
+/// collective over the replicas of a data-parallel call, which all come to the same buffers.
 class BatchNorm : public Module {
  public:
   Parameter weight, bias;                  ///< (C); undefined where not affine
@@ -37,7 +37,7 @@ class BatchNorm : public Module {
   Tensor normalize(const Tensor& x);
 
  private:
-  void update(const BatchNormStatistics& statistics);
+  void update(const BatchNormStatistics& own);
 
   std::int64_t num_features_;
   BatchNormOptions options_;

@@ -8,10 +8,13 @@
 
 namespace tandem {
 
-/// Whose statistics batch norm uses in training.
+/// Whose statistics batch norm uses in training, and which the running ones (nn::BatchNorm) follow.
 enum class BatchNormSync : std::uint8_t {
   synchronised,  ///< of the whole batch, across the replicas of the context's row group
-  per_replica,   ///< of this replica's rows (PyTorch's DataParallel)
+  /// Of this replica's rows; the running ones follow the whole batch's, put together from those of
+  /// all replicas, however many rows each has.
+  merged,
+  per_replica,  ///< of this replica's rows, and so the running ones (PyTorch's DataParallel)
 };
 
 /// What follows batch norm in the same pass over memory.
