@@ -40,4 +40,13 @@ void own_tensors(Module& module, Device device) {
   own(module, [device](const Tensor&) { return device; });
 }
 
+void Wrapping::follow(Module& replica, const Module& original) {
+  replica.mode_ = original.mode_;
+  // Ids are given once, and hooks only go away: equal counts are equal hooks.
+  if (replica.next_hook_ == original.next_hook_ && replica.hooks_.size() == original.hooks_.size())
+    return;
+  replica.hooks_ = original.hooks_;
+  replica.next_hook_ = original.next_hook_;
+}
+
 }  // namespace tandem::nn::detail

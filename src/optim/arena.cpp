@@ -65,7 +65,8 @@ bool Arena::bound_there(const Arena& arena, const std::vector<ArenaEntry>& entri
     seen[*place] = true;
   }
   for (std::size_t p = 0; p < seen.size(); ++p) {
-    if (!seen[p] && arena.tensor(p).defined()) return false;  // it holds a tensor of someone else
+    if (!seen[p])
+      return false;  // of someone else, or of nobody: a replica would have no tensor there
   }
   return true;
 }

@@ -119,7 +119,7 @@ std::shared_ptr<Call> ReplicaSet::State::begin_everywhere() {
 
 std::shared_ptr<Call> ReplicaSet::State::begin(const std::vector<RowRange>& rows, Members members) {
   check_module();
-  copy_modes();
+  follow_module();
   auto call = std::make_shared<Call>(rows);
   call->group = &group_for(rows, members);
   for (std::size_t b = 0; params[0] != nullptr && b < params[0]->layout().blocks().size(); ++b) {

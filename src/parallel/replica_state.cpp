@@ -64,9 +64,11 @@ ReplicaSet::State::State(std::vector<nn::Module*> m,
                  devices[0],
                  "; call module.to(...) first");
   });
+  check_unwrapped();
   bind_parameters();
   bind_buffers();
   set_hooks();
+  note_module();
 }
 
 void ReplicaSet::State::bind_parameters() {
@@ -162,37 +164,6 @@ void ReplicaSet::State::clear_hooks() noexcept {
   for (std::size_t place = 0; place < params[0]->layout().places().size(); ++place) {
     const Tensor x = params[0]->tensor(place);
     if (x.defined() && x.requires_grad()) autograd::set_accumulate_hook(x, nullptr);
-  }
-}
-
-void ReplicaSet::State::check_module() const {
-  TANDEM_CHECK(poisoned.empty(),
-               "DataParallel: its replicas are in an unknown state, since ",
-               poisoned,
-               "; restore the checkpoint and wrap the module again");
-  nn::visit_tensors(*modules[0], [&](const std::string& name, Tensor& x, nn::TensorKind kind) {
-    const auto& arena = kind == nn::TensorKind::parameter ? params[0] : master_buffers;
-    TANDEM_CHECK(arena != nullptr && optim::Arena::of(x) == arena,
-                 "DataParallel: '",
-                 name,
-                 "' was added, resized or moved after wrapping; wrap the module again");
-  });
-}
-
-void ReplicaSet::State::copy_modes() {
-  const std::vector<nn::Module*> own = modules[0]->modules();
-  for (std::size_t r = 1; r < modules.size(); ++r) {
-    const std::vector<nn::Module*> copy = modules[r]->modules();
-    TANDEM_CHECK(copy.size() == own.size(),
-                 "DataParallel: the module had ",
-                 copy.size(),
-                 " parts when it was wrapped, now ",
-                 own.size(),
-                 "; wrap it again");
-    for (std::size_t i = 0; i < own.size(); ++i) {
-      const auto mode = own[i]->is_training() ? nn::Mode::training : nn::Mode::evaluation;
-      if (copy[i]->is_training() != own[i]->is_training()) copy[i]->train(mode);
-    }
   }
 }
 

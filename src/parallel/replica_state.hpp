@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -106,9 +107,17 @@ struct ReplicaSet::State {
   void place_tensors(int rank, const optim::Arena& original, const optim::ArenaReplica& replica);
   void set_hooks();
   void clear_hooks() noexcept;
+
+  // ---- what becomes of the module (module_life.cpp) ----
+  /// @throws InvalidArgument  the module, or a part of it, is in another wrapper.
+  void check_unwrapped() const;
+  /// Keeps what the module is like, and marks its parts and replicas as wrapped.
+  void note_module();
   /// @throws InvalidArgument  the module is not as it was when it was wrapped.
   void check_module() const;
-  void copy_modes();
+  /// Gives the replicas the module's mode and hooks.
+  void follow_module();
+
   /// Puts `tensors` (by place) in the module's places of buffers: its own, or replica 0's private
   /// ones.
   void show_buffers(const std::vector<Tensor>& tensors);
@@ -202,6 +211,7 @@ struct ReplicaSet::State {
   std::vector<std::vector<std::uint64_t>> synced;      // by device, by block: version last received
   std::uint64_t buffers_synced = 0;
   bool buffers_dirty = true;
+  std::vector<bool> trains;                // by place of params: when the module was wrapped
   // By active devices, and whether the others are in it too.
   std::map<std::pair<std::vector<int>, bool>, std::unique_ptr<Group>> groups;
   std::shared_ptr<autograd::GradientSource> gradient_source;  // of the module's gradients
@@ -209,6 +219,8 @@ struct ReplicaSet::State {
   bool unreduced = false;  // replicas have gradients of earlier backwards
   std::string poisoned;
   std::atomic<bool> running{false};
+  // Of the marks of modules and replicas.
+  std::shared_ptr<const int> token = std::make_shared<const int>(0);
 };
 
 /// Runs `f` on `rank`'s thread as `phase`; where it fails, the phase stays noted for the error.

@@ -21,8 +21,21 @@
 namespace tandem::nn {
 
 namespace detail {
+
 class CallScope;
-}
+class Wrapping;
+
+/// Ends with the wrapper that a module is in; a copy of the module is in none.
+struct WrapperMark {
+  WrapperMark() = default;
+  WrapperMark(const WrapperMark&) noexcept {}
+  WrapperMark& operator=(const WrapperMark&) noexcept { return *this; }
+  ~WrapperMark() = default;
+
+  std::weak_ptr<const void> wrapper;
+};
+
+}  // namespace detail
 
 /// Whether layers that differ between the two (dropout, batch norm) act as in training.
 enum class Mode : std::uint8_t { training, evaluation };
@@ -33,7 +46,8 @@ struct ForwardCall {
   const std::string& path;          ///< "" for the module that was called from outside
   std::span<const Tensor> tensors;  ///< the tensors of the arguments, or of the result
 };
-/// Sees calls of a module; copied with it, so replicas call it from their own threads.
+/// Sees calls of a module; copied with it, so replicas call it from their own threads. Replicas
+/// have the hooks of the wrapped module, also those registered after wrapping.
 using ForwardHook = std::function<void(const ForwardCall&)>;
 
 /// A module of a tree with its path ("blocks.0.conv1"; "" for the root).
@@ -113,6 +127,7 @@ class Module {
 
  private:
   friend class detail::CallScope;
+  friend class detail::Wrapping;
   enum class When : std::uint8_t { before, after };
   struct Hook {
     int id;
@@ -125,6 +140,7 @@ class Module {
   Mode mode_ = Mode::training;
   int next_hook_ = 0;
   std::vector<Hook> hooks_;
+  detail::WrapperMark mark_;
   std::shared_ptr<const std::string> path_;  // in the tree last called; null before the first call
 };
 

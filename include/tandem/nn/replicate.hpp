@@ -3,6 +3,7 @@
 #pragma once
 
 #include <concepts>
+#include <memory>
 
 #include "tandem/nn/module.hpp"
 
@@ -12,6 +13,18 @@ namespace detail {
 /// Gives every distinct tensor of `module` storage of its own, on `device` or where it is.
 void own_tensors(Module& module);
 void own_tensors(Module& module, Device device);
+
+/// What a wrapper of a module does to its parts, each by itself.
+class Wrapping {
+ public:
+  /// The module is in a wrapper that lives, or a replica of one.
+  static bool is_wrapped(const Module& module) noexcept { return !module.mark_.wrapper.expired(); }
+  static void mark(Module& module, const std::shared_ptr<const void>& wrapper) noexcept {
+    module.mark_.wrapper = wrapper;
+  }
+  /// Gives a replica the mode and the hooks of its original.
+  static void follow(Module& replica, const Module& original);
+};
 
 }  // namespace detail
 

@@ -40,9 +40,11 @@ WeightedSum weighted(const Tensor& loss, RowRange rows);
 ///     optimizer.step();
 ///
 /// Replica 0 is the user's module, which outlives the wrapper; replicas on the other devices follow
-/// it. A batch is cut by the chunk policy; the result of a step is the whole batch's, however it is
-/// cut. Each call is a transaction: a failed one throws ReplicaError and has no effect.
-/// Used by one thread at a time, which is none of the devices' own.
+/// it: parameters, buffers, mode and hooks. What else a forward stores in its module stays in its
+/// replica from call to call, and is not merged: read it by replica(i). A batch is cut by the chunk
+/// policy; the result of a step is the whole batch's, however it is cut. Each call is a
+/// transaction: a failed one throws ReplicaError and has no effect. Used by one thread at a time,
+/// which is none of the devices' own.
 template <std::derived_from<nn::Module> M>
 class DataParallel {
  public:

@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/core/check.hpp"
+#include "tandem/nn/replicate.hpp"
+#include "tandem/runtime/context.hpp"
+
+#include "parallel/replica_state.hpp"
+
+// What may become of a module between calls of its wrapper.
+namespace tandem::parallel {
+namespace {
+
+constexpr const char* kAgain = "; end this DataParallel and wrap the module again";
+
+void check_all_seen(const std::shared_ptr<optim::Arena>& arena, const std::vector<bool>& seen) {
+  for (std::size_t p = 0; p < seen.size(); ++p) {
+    TANDEM_CHECK(seen[p],
+                 "DataParallel: '",
+                 arena->layout().places()[p].name,
+                 "' was removed after wrapping",
+                 kAgain);
+  }
+}
+
+}  // namespace
+
+void ReplicaSet::State::check_unwrapped() const {
+  for (const nn::NamedModule& part : modules[0]->named_modules()) {
+    TANDEM_CHECK(!nn::detail::Wrapping::is_wrapped(*part.module),
+                 "DataParallel: ",
+                 part.name.empty() ? "the module" : "'" + part.name + "'",
+                 " (",
+                 part.module->type_name(),
+                 ") is wrapped already, or a replica; use that DataParallel, or end it and the "
+                 "results of its calls first");
+  }
+}
+
+void ReplicaSet::State::note_module() {
+  for (std::size_t p = 0; params[0] != nullptr && p < params[0]->layout().places().size(); ++p)
+    trains.push_back(params[0]->tensor(p).requires_grad());
+  for (nn::Module* module : modules) {
+    for (nn::Module* part : module->modules())
+      nn::detail::Wrapping::mark(*part, token);
+  }
+}
+
+void ReplicaSet::State::check_module() const {
+  TANDEM_CHECK(context().rows.end < 0,
+               "DataParallel: called inside a replica (rows ",
+               context().rows.begin,
+               " to ",
+               context().rows.end,
+               "), whose devices are busy; call the module itself there");
+  TANDEM_CHECK(poisoned.empty(),
+               "DataParallel: its replicas are in an unknown state, since ",
+               poisoned,
+               "; restore the checkpoint and wrap the module again");
+  std::vector<bool> parameters(trains.size()), states(own_buffers.size());
+  nn::visit_tensors(*modules[0], [&](const std::string& name, Tensor& x, nn::TensorKind kind) {
+    const bool parameter = kind == nn::TensorKind::parameter;
+    const auto& arena = parameter ? params[0] : master_buffers;
+    const auto place = arena == nullptr ? std::nullopt : arena->place_of(x);
+    TANDEM_CHECK(place.has_value(),
+                 "DataParallel: '",
+                 name,
+                 "' was added, resized or moved after wrapping",
+                 kAgain);
+    (parameter ? parameters : states)[*place] = true;
+    TANDEM_CHECK(!parameter || x.requires_grad() == trains[*place],
+                 "DataParallel: '",
+                 name,
+                 "' was ",
+                 x.requires_grad() ? "unfrozen" : "frozen",
+                 " after wrapping",
+                 kAgain);
+  });
+  check_all_seen(params[0], parameters);
+  check_all_seen(master_buffers, states);
+}
+
+void ReplicaSet::State::follow_module() {
+  const std::vector<nn::Module*> own = modules[0]->modules();
+  for (std::size_t r = 1; r < modules.size(); ++r) {
+    const std::vector<nn::Module*> copy = modules[r]->modules();
+    TANDEM_CHECK(copy.size() == own.size(),
+                 "DataParallel: the module had ",
+                 copy.size(),
+                 " parts when it was wrapped, now ",
+                 own.size(),
+                 kAgain);
+    for (std::size_t i = 0; i < own.size(); ++i)
+      nn::detail::Wrapping::follow(*copy[i], *own[i]);
+  }
+}
+
+}  // namespace tandem::parallel
