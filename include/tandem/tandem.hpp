@@ -87,6 +87,7 @@
 #include "tandem/optim/param_group.hpp"
 #include "tandem/optim/rmsprop.hpp"
 #include "tandem/optim/sgd.hpp"
+#include "tandem/parallel/buffer_rule.hpp"
 #include "tandem/parallel/chunks.hpp"
 #include "tandem/parallel/combine.hpp"
 #include "tandem/parallel/data_parallel.hpp"

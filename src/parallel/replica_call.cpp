@@ -132,6 +132,7 @@ std::shared_ptr<Call> ReplicaSet::State::begin(const std::vector<RowRange>& rows
   if (master_buffers != nullptr) {
     const std::uint64_t now = master_buffers->params(0).buffer().version();
     call->replicate_buffers = buffers_dirty || now != buffers_synced;
+    if (modules[0]->is_training()) buffers_dirty = true;  // also where the call fails
   }
   if (options.mode == Mode::classic) {
     call->replicate_parameters = params[0] != nullptr;
@@ -271,21 +272,6 @@ void ReplicaSet::State::vote(Call& call, int rank) {
   if (comm::Communicator* world = call.group->comm_of(rank)) world->barrier();
 }
 
-void ReplicaSet::State::merge_buffers(Call& call, int rank) {
-  // With synchronised statistics all replicas that have rows hold the same bits.
-  const int source =
-      first_active(call.micro_batches.empty() ? call.rows : call.micro_batches.back().rows);
-  if (rank != 0 || master_buffers == nullptr || source < 0 || !modules[0]->is_training()) return;
-  try {
-    for (std::size_t b = 0; b < master_buffers->layout().blocks().size(); ++b) {
-      Tensor block = master_buffers->params(static_cast<int>(b));
-      block.copy_(buffers[static_cast<std::size_t>(source)]->params(static_cast<int>(b)));
-    }
-  } catch (...) {
-    call.commit_errors[0] = std::current_exception();
-  }
-}
-
 void ReplicaSet::State::commit(const Call& call) {
   if (const std::exception_ptr error = call.commit_error()) {
     poison("the update failed after all replicas had agreed to it: " + describe(error));
@@ -295,7 +281,6 @@ void ReplicaSet::State::commit(const Call& call) {
     synced[static_cast<std::size_t>(r)] = call.versions;
   if (call.shared_update) mark_synced();
   if (modules[0]->is_training()) {
-    buffers_dirty = true;
     Runtime::instance().forwards().fetch_add(1, std::memory_order_relaxed);
   } else if (master_buffers != nullptr) {
     buffers_dirty = false;

@@ -70,6 +70,7 @@ void ReplicaSet::forward(const std::vector<RowRange>& rows, const Body& body) {
     if (call->active(rank)) {
       in_phase(*call, rank, Phase::forward, [&] { body(state->replica(*call, rank)); });
     }
+    state->combine_buffers(*call, rank);
     state->vote(*call, rank);
     state->merge_buffers(*call, rank);
   });

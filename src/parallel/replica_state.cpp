@@ -67,6 +67,7 @@ ReplicaSet::State::State(std::vector<nn::Module*> m,
   check_unwrapped();
   bind_parameters();
   bind_buffers();
+  bind_buffer_rules();
   set_hooks();
   note_module();
 }

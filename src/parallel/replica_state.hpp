@@ -146,8 +146,6 @@ struct ReplicaSet::State {
   Tensor total_weight(const Call& call, int rank, double own) const;
   /// Divides the gradients of earlier micro-batches by the batch's weight in place of its rows.
   void rescale_gradients(const Call& call, int rank, const Tensor& total) const;
-  /// Gives the buffers of a micro-batch to replicas that had no rows of it.
-  void follow_buffers(Call& call, int rank, const MicroBatch& part);
   // ---- the bitwise mode (replica_bitwise.cpp) ----
   bool is_bitwise() const noexcept { return options.bitwise_leaves > 0; }
   /// @return rows of each device, which are whole leaves.
@@ -187,7 +185,17 @@ struct ReplicaSet::State {
   /// Runs `part` on every device, as an update of the shards: an optimizer's step outside of a
   /// call.
   void update_shards(const std::function<void(int rank)>& part);
+
+  // ---- buffers (buffer_merge.cpp) ----
+  void bind_buffer_rules();
+  /// The module's value is made of several replicas'.
+  bool combines(std::size_t place) const;
+  /// Makes, in replica 0's, what takes the values of several replicas.
+  void combine_buffers(Call& call, int rank);
   void merge_buffers(Call& call, int rank);
+  /// Gives the buffers of a micro-batch to replicas that had no rows of it.
+  void follow_buffers(Call& call, int rank, const MicroBatch& part);
+
   /// After a call that all replicas have agreed to. @throws  what the update did: the set is
   /// poisoned then.
   void commit(const Call& call);
@@ -211,6 +219,7 @@ struct ReplicaSet::State {
   std::vector<std::vector<std::uint64_t>> synced;      // by device, by block: version last received
   std::uint64_t buffers_synced = 0;
   bool buffers_dirty = true;
+  std::vector<BufferMerge> buffer_merges;  // by place of master_buffers
   std::vector<bool> trains;                // by place of params: when the module was wrapped
   // By active devices, and whether the others are in it too.
   std::map<std::pair<std::vector<int>, bool>, std::unique_ptr<Group>> groups;

@@ -76,19 +76,6 @@ void ReplicaSet::State::run_micro_batch(
   in_phase(call, rank, Phase::backward, [&] { part.sum.backward(); });
 }
 
-void ReplicaSet::State::follow_buffers(Call& call, int rank, const MicroBatch& part) {
-  if (master_buffers == nullptr || !modules[0]->is_training()) return;
-  const std::vector<int>& ranks = call.group->ranks;
-  const bool all = std::ranges::all_of(ranks, [&](int r) { return part.active(r); });
-  if (all) return;
-  const auto root = std::ranges::find(ranks, first_active(part.rows)) - ranks.begin();
-  in_phase(call, rank, Phase::replicate, [&] {
-    const auto& own = *buffers[static_cast<std::size_t>(rank)];
-    for (std::size_t b = 0; b < own.layout().blocks().size(); ++b)
-      call.group->comm_of(rank)->broadcast(own.params(static_cast<int>(b)), static_cast<int>(root));
-  });
-}
-
 void ReplicaSet::State::forward_and_backward(Call& call,
                                              int rank,
                                              const LossBody& body,
@@ -128,6 +115,7 @@ void ReplicaSet::State::step_replica(
     forward_and_backward(call, rank, body, outcome);
     reduce(call, rank);
   }
+  combine_buffers(call, rank);
   if (shards != nullptr && optimizer != nullptr)
     vote(call, rank);  // the update looks at all shares
   if (rank == 0) {

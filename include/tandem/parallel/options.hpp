@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "tandem/parallel/buffer_rule.hpp"
 #include "tandem/parallel/chunks.hpp"
 #include "tandem/parallel/combine.hpp"
 #include "tandem/runtime/device.hpp"
@@ -56,6 +57,8 @@ struct DataParallelOptions {
   /// @cost  a device works with one thread, on smaller products; a copy of the gradients for each
   ///        leaf, and on each device memory for up to log2(leaves) + 1 of them.
   std::int64_t bitwise_leaves = 0;
+  /// For each buffer the first rule that names it; without one BufferMerge::first.
+  std::vector<BufferRule> buffers = {};
   std::chrono::milliseconds deadline =
       std::chrono::minutes(5);  ///< of one call; then the group is poisoned
   std::size_t first_bucket_nbytes = std::size_t{1} << 20;
