@@ -94,6 +94,7 @@
 #include "tandem/parallel/distributed.hpp"
 #include "tandem/parallel/marks.hpp"
 #include "tandem/parallel/nest_rows.hpp"
+#include "tandem/parallel/non_finite.hpp"
 #include "tandem/parallel/options.hpp"
 #include "tandem/parallel/outputs.hpp"
 #include "tandem/parallel/parallel_apply.hpp"

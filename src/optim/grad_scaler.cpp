@@ -36,7 +36,7 @@ Tensor GradScaler::scale(const Tensor& loss) const {
 }
 
 void GradScaler::unscale_(Optimizer& optimizer) {
-  TANDEM_CHECK(found_ == Found::nothing_yet,
+  TANDEM_CHECK(!found_.has_value(),
                "GradScaler: the gradients have been unscaled already; call update() at the end of "
                "each step, and unscale_ or step once before it");
   std::vector<Tensor> params;
@@ -48,33 +48,36 @@ void GradScaler::unscale_(Optimizer& optimizer) {
   std::vector<Tensor> grads = gradient_runs(params);
   for (Tensor& x : grads)
     x.mul_(1 / scale_);
-  found_ = has_nonfinite(grads) ? Found::nonfinite : Found::finite;
+  found_ = has_nonfinite(grads) ? Overflow::yes : Overflow::no;
 }
 
 bool GradScaler::step(Optimizer& optimizer, StepOptions options) {
-  if (found_ == Found::nothing_yet) unscale_(optimizer);
-  if (found_ == Found::nonfinite) return false;
+  if (!found_) unscale_(optimizer);
+  if (found_ == Overflow::yes) return false;
   optimizer.step(options);
   return true;
 }
 
 void GradScaler::update() {
-  TANDEM_CHECK(found_ != Found::nothing_yet,
-               "GradScaler: update() without step() or unscale_() before it");
-  if (found_ == Found::nonfinite) {
+  TANDEM_CHECK(found_.has_value(), "GradScaler: update() without step() or unscale_() before it");
+  update(*found_);
+}
+
+void GradScaler::update(Overflow found) noexcept {
+  if (found == Overflow::yes) {
     scale_ *= options_.backoff_factor;
     growth_tracker_ = 0;
   } else if (++growth_tracker_ == options_.growth_interval) {
     scale_ *= options_.growth_factor;
     growth_tracker_ = 0;
   }
-  found_ = Found::nothing_yet;
+  found_.reset();
 }
 
 void GradScaler::load_state(const State& state) noexcept {
   scale_ = state.scale;
   growth_tracker_ = state.growth_tracker;
-  found_ = Found::nothing_yet;
+  found_.reset();
 }
 
 }  // namespace tandem::optim

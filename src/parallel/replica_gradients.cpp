@@ -75,6 +75,7 @@ GradientSnapshot ReplicaSet::State::begin_gradients() {
 
 void ReplicaSet::State::restore(const GradientSnapshot& snapshot) {
   const AsTheyLie scope(running);
+  if (shards != nullptr) shards->discard();
   snapshot.restore();
 }
 

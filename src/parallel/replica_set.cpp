@@ -103,47 +103,50 @@ void ReplicaSet::backward(const std::vector<RowRange>& rows, const Body& body) {
 
 StepResult ReplicaSet::step(const std::vector<RowRange>& planned,
                             const LossBody& body,
-                            optim::Optimizer* optimizer) {
+                            optim::Optimizer* optimizer,
+                            const StepOptions& options) {
   State& state = *state_;
   TANDEM_CHECK(
       optimizer == nullptr || state.syncs,
       "DataParallel: a step with an optimizer under no_sync would update by gradients that "
       "have not been reduced; leave the scope of no_sync first");
+  TANDEM_CHECK(options.scaler == nullptr || optimizer != nullptr,
+               "step: a scaler without an optimizer, whose update it guards; give both");
   const auto outcome = std::make_shared<StepOutcome>();
   const bool bitwise = state.is_bitwise();
   const auto rows = bitwise ? state.cut_into_leaves(planned, *outcome) : planned;
   const auto call = state.begin(rows);
   state.cut(*call);
+  if (options.scaler != nullptr) call->loss_scale = options.scaler->get_scale();
   outcome->sums.resize(rows.size());
   outcome->weights.resize(rows.size());
   if (optimizer != nullptr) optimizer->zero_grad();
   // Earlier gradients are not to be rescaled with those of the parts, nor added to them in their
   // order.
-  const bool anew = bitwise || call->accumulates();
+  const bool anew = bitwise || call->accumulates() || call->loss_scale;
   if (anew && state.syncs) state.sync_gradients();
   const auto snapshot = state.begin_gradients();
   if (anew) snapshot.clear();
   const PrivateBuffers<State> buffers(state);
+  StepResult result;
   try {
     state.run(call, Phase::replicate, [state = state_, call, outcome, body, optimizer](int rank) {
       state->step_replica(*call, rank, body, optimizer, *outcome);
     });
+    result = state.result_of(*call, *outcome);
   } catch (...) {
     state.restore(snapshot);
     throw;
+  }
+  if (options.scaler != nullptr) options.scaler->update(call->overflow());
+  if (result.skipped) {
+    state.restore(snapshot);
+    return result;
   }
   if (call->shared_update) call->commit_errors[0] = optimizer->end_commit(call->commit_error());
   state.commit(*call);
   state.note_reduction();
   if (anew) snapshot.add();
-  StepResult result;
-  double sum = 0;
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    sum += outcome->sums[r];
-    result.weight += outcome->weights[r];
-    result.rows.push_back(rows[r].end - rows[r].begin);
-  }
-  result.loss = sum / result.weight;
   return result;
 }
 

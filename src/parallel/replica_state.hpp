@@ -67,14 +67,27 @@ struct Call {
   std::uint64_t forward = 0;                      // count of top-level forwards before this one
   std::vector<std::exception_ptr> commit_errors;  // by device: of what it changes after the vote
   bool shared_update = false;                     // the optimizer's update is the shards'
+  // Note [Steps without effect], non_finite.cpp
+  std::optional<double> loss_scale;
+  std::vector<std::uint8_t> loss_is_non_finite;  // by device
+  std::atomic<bool> gradients_are_non_finite{false};
+  std::atomic<bool> has_no_effect{false};  // set before the vote
 
   explicit Call(std::vector<RowRange> r)
-      : rows(std::move(r)), at(rows), phases(rows.size()), commit_errors(rows.size()) {}
+      : rows(std::move(r)),
+        at(rows),
+        phases(rows.size()),
+        commit_errors(rows.size()),
+        loss_is_non_finite(rows.size()) {}
   bool active(int rank) const { return tandem::parallel::active(rows, rank); }
   std::int64_t batch_rows() const { return rows.back().end - rows.front().begin; }
   bool accumulates() const noexcept { return micro_batches.size() > 1; }
   void abort(const std::string& reason) noexcept;
   void reset();
+  optim::GradScaler::Overflow overflow() const noexcept {
+    using enum optim::GradScaler::Overflow;
+    return gradients_are_non_finite ? yes : no;
+  }
   /// Null: all went well.
   std::exception_ptr commit_error() const noexcept;
 };
@@ -195,6 +208,17 @@ struct ReplicaSet::State {
   void merge_buffers(Call& call, int rank);
   /// Gives the buffers of a micro-batch to replicas that had no rows of it.
   void follow_buffers(Call& call, int rank, const MicroBatch& part);
+
+  // ---- infinities and NaN (non_finite.cpp) ----
+  void inspect_loss(Call& call, int rank, double sum) const;
+  /// Scales the reduced gradients back where the loss was scaled, and looks at them if asked to.
+  void inspect_gradients(Call& call, int rank);
+  /// The reduced gradients that a replica updates by.
+  std::vector<Tensor> reduced_gradients(int rank) const;
+  /// @throws ReplicaError  gradients are not finite, and that is an error.
+  StepResult result_of(Call& call, const StepOutcome& outcome);
+  std::optional<NonFiniteValue> find_non_finite(const Call& call) const;
+  [[noreturn]] void refuse_gradients(Call& call, const NonFiniteValue& found);
 
   /// After a call that all replicas have agreed to. @throws  what the update did: the set is
   /// poisoned then.

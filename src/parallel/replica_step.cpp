@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
-#include <cmath>
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/autograd/row_group.hpp"
@@ -10,6 +9,7 @@
 #include "tandem/ops/elementwise.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "ops/autocast.hpp"
 #include "parallel/replica_state.hpp"
 
 // Note [Micro-batches]: the weight of the whole batch is known only after the forward of the last
@@ -47,12 +47,8 @@ ReplicaLoss ReplicaSet::State::loss_of(Call& call, int rank, const LossBody& bod
                  loss.part.sum.describe());
     loss.sum = loss.part.sum.detach().item();
     loss.weight = loss.part.weight.item();
-    TANDEM_CHECK(std::isfinite(loss.sum),
-                 "step: the loss is ",
-                 loss.sum,
-                 " on ",
-                 loss.part.sum.device(),
-                 "; lower the learning rate, or look at this batch");
+    inspect_loss(call, rank, loss.sum);
+    if (call.loss_scale) loss.part.sum = widened(loss.part.sum) * *call.loss_scale;
   });
   return loss;
 }
@@ -115,6 +111,7 @@ void ReplicaSet::State::step_replica(
     forward_and_backward(call, rank, body, outcome);
     reduce(call, rank);
   }
+  inspect_gradients(call, rank);
   combine_buffers(call, rank);
   if (shards != nullptr && optimizer != nullptr)
     vote(call, rank);  // the update looks at all shares
@@ -127,6 +124,7 @@ void ReplicaSet::State::step_replica(
   }
   vote(call, rank);
   if (is_bitwise()) outcome.sums_of_leaves[static_cast<std::size_t>(rank)].clear();
+  if (call.has_no_effect) return;
   merge_buffers(call, rank);
   if (optimizer != nullptr)
     in_phase(call, rank, Phase::update, [&] { update(call, rank, *optimizer); });

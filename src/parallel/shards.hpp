@@ -44,6 +44,11 @@ class Shards final : public optim::ArenaSharing {
   void begin_backward();
   /// The gradients have been reduced to the shares.
   void reduced() noexcept { partial_ = true; }
+  /// The gradients on device 0 are what they were before the backward.
+  void discard() noexcept {
+    partial_ = false;
+    completed_.clear();
+  }
   /// Gives every rank the values of all shares; each rank calls it, on its thread.
   void gather_values(comm::Communicator& group, int rank) const;
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "tandem/optim/optimizer.hpp"
 #include "tandem/tensor/tensor.hpp"
@@ -24,10 +25,13 @@ struct GradScalerOptions {
 ///     scaler.step(optimizer);   // unscales; skips the update where a gradient is not finite
 ///     scaler.update();
 ///
-/// With DataParallel return `{scaler.scale(sum), weight}` from the loss function, and let the
-/// scaler make the step. Used by one thread at a time.
+/// With DataParallel give it to the step, which does all of this:
+/// `dp.step(batch, loss, &optimizer, {.scaler = &scaler})`. Used by one thread at a time.
 class GradScaler {
  public:
+  /// Whether a gradient of a step was an infinity or NaN.
+  enum class Overflow : std::uint8_t { no, yes };
+
   /// @throws InvalidArgument  a factor or the scale is out of range.
   explicit GradScaler(const GradScalerOptions& options = {});
 
@@ -42,6 +46,8 @@ class GradScaler {
   [[nodiscard]] bool step(Optimizer& optimizer, StepOptions options = {});
   /// Adapts the scale, at the end of each step. @throws InvalidArgument  nothing was unscaled.
   void update();
+  /// The same for a step whose gradients someone else has scaled back and looked at.
+  void update(Overflow found) noexcept;
 
   double get_scale() const noexcept { return scale_; }
   /// For a checkpoint: the scale, and the steps since it last changed.
@@ -54,12 +60,10 @@ class GradScaler {
   void load_state(const State& state) noexcept;
 
  private:
-  enum class Found : std::uint8_t { nothing_yet, finite, nonfinite };
-
   GradScalerOptions options_;
   double scale_;
   std::int64_t growth_tracker_ = 0;
-  Found found_ = Found::nothing_yet;
+  std::optional<Overflow> found_;  // none: not unscaled yet
 };
 
 }  // namespace tandem::optim

@@ -125,11 +125,15 @@ class DataParallel {
   ///                   scalar Tensor, which counts as a mean over the part's rows.
   /// @param optimizer  null: gradients are added to the module's, and the update is the caller's.
   ///                   Given: gradients start from nothing, and the step ends with the update.
-  /// @throws ReplicaError  a replica failed, or its loss is not finite; parameters, state, buffers
-  /// and
-  ///                       random numbers are as before.
+  /// Under Autocast the replicas run in mixed precision; with f16 give the scaler too.
+  /// @throws ReplicaError  a replica failed, it met a NaN that is an error, or it has drifted (see
+  ///                       DataParallelOptions); parameters, state, buffers and random numbers are
+  ///                       as before.
   template <Argument Batch, class Loss>
-  StepResult step(const Batch& batch, Loss loss, optim::Optimizer* optimizer = nullptr) {
+  StepResult step(const Batch& batch,
+                  Loss loss,
+                  optim::Optimizer* optimizer = nullptr,
+                  const StepOptions& options = {}) {
     const std::vector<RowRange> rows = set_->plan(count_rows(options_.dim, batch));
     return set_->step(
         rows,
@@ -140,7 +144,8 @@ class DataParallel {
           const auto part = detail::scatter_part(batch, dim, r);
           return detail::weighted(loss(replica, part), r.rows);
         },
-        optimizer);
+        optimizer,
+        options);
   }
 
  private:

@@ -11,6 +11,7 @@
 #include "tandem/parallel/buffer_rule.hpp"
 #include "tandem/parallel/chunks.hpp"
 #include "tandem/parallel/combine.hpp"
+#include "tandem/parallel/non_finite.hpp"
 #include "tandem/runtime/device.hpp"
 
 namespace tandem::parallel {
@@ -59,6 +60,9 @@ struct DataParallelOptions {
   std::int64_t bitwise_leaves = 0;
   /// For each buffer the first rule that names it; without one BufferMerge::first.
   std::vector<BufferRule> buffers = {};
+  NonFinite non_finite_loss = NonFinite::error;
+  /// Other than off it costs a pass over the reduced gradients, and a read of the device.
+  NonFinite non_finite_gradients = NonFinite::off;
   std::chrono::milliseconds deadline =
       std::chrono::minutes(5);  ///< of one call; then the group is poisoned
   std::size_t first_bucket_nbytes = std::size_t{1} << 20;

@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tandem/nn/module.hpp"
 #include "tandem/ops/loss.hpp"
+#include "tandem/optim/grad_scaler.hpp"
 #include "tandem/optim/optimizer.hpp"
 #include "tandem/parallel/options.hpp"
 #include "tandem/parallel/replica_error.hpp"
@@ -18,11 +20,23 @@
 
 namespace tandem::parallel {
 
+/// What a step does besides; by name: `{.scaler = &scaler}`.
+struct StepOptions {
+  /// Scales the loss in the replicas and the reduced gradients back, skips the update on all
+  /// devices where a gradient overflowed, and adapts its scale: all that a step with a scaler
+  /// takes. Null: none.
+  optim::GradScaler* scaler = nullptr;
+};
+
 /// The loss of a step.
 struct StepResult {
   double loss = 0;    ///< sum over all replicas / weight
   double weight = 0;  ///< what the loss was divided by: rows, or the labels that count
   std::vector<std::int64_t> rows = {};  ///< by device
+  /// Gradients overflowed under the scaler, or NonFinite::skip has found something: the step has
+  /// had no effect, as if it had failed.
+  bool skipped = false;
+  std::optional<NonFiniteValue> non_finite = {};  ///< the first one found, by order of parameters
 };
 
 /// Whether backwards reduce the gradients that they make.
@@ -62,7 +76,8 @@ class ReplicaSet {
   /// @param optimizer  null: the gradients are added to the module's.
   StepResult step(const std::vector<RowRange>& rows,
                   const LossBody& body,
-                  optim::Optimizer* optimizer);
+                  optim::Optimizer* optimizer,
+                  const StepOptions& options = {});
   void set_syncs(GradientSync sync);
   GradientSync syncs() const noexcept;
   /// Reduces gradients that have not been, and brings parameters and buffers to all replicas.
