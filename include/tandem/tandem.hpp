@@ -98,6 +98,7 @@
 #include "tandem/parallel/options.hpp"
 #include "tandem/parallel/outputs.hpp"
 #include "tandem/parallel/parallel_apply.hpp"
+#include "tandem/parallel/replica_drift.hpp"
 #include "tandem/parallel/replica_error.hpp"
 #include "tandem/parallel/replica_set.hpp"
 #include "tandem/runtime/allocator.hpp"

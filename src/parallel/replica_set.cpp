@@ -117,6 +117,7 @@ StepResult ReplicaSet::step(const std::vector<RowRange>& planned,
   const auto rows = bitwise ? state.cut_into_leaves(planned, *outcome) : planned;
   const auto call = state.begin(rows);
   state.cut(*call);
+  state.watch_drift(*call);
   if (options.scaler != nullptr) call->loss_scale = options.scaler->get_scale();
   outcome->sums.resize(rows.size());
   outcome->weights.resize(rows.size());
@@ -146,6 +147,7 @@ StepResult ReplicaSet::step(const std::vector<RowRange>& planned,
   if (call->shared_update) call->commit_errors[0] = optimizer->end_commit(call->commit_error());
   state.commit(*call);
   state.note_reduction();
+  ++state.steps;
   if (anew) snapshot.add();
   return result;
 }

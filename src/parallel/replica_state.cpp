@@ -47,6 +47,10 @@ ReplicaSet::State::State(std::vector<nn::Module*> m,
                "DataParallel: bitwise_leaves is ",
                options.bitwise_leaves,
                "; it is 0 (off) or the number of leaves");
+  TANDEM_CHECK(options.check_drift_every >= 0,
+               "DataParallel: check_drift_every is ",
+               options.check_drift_every,
+               "; give a number of steps, or 0 for never");
   policy.plan(
       0, devices);  // a policy for another number of devices is refused now, not at the first batch
   for (std::size_t i = 0; i < devices.size(); ++i) {

@@ -53,6 +53,11 @@ struct MicroBatch {
   bool active(int rank) const { return tandem::parallel::active(rows, rank); }
 };
 
+/// What a replica computed with (drift.cpp), by place.
+struct ReplicaHashes {
+  std::vector<std::uint64_t> parameters, buffers;
+};
+
 /// A call in flight.
 struct Call {
   std::vector<RowRange> rows;
@@ -67,6 +72,7 @@ struct Call {
   std::uint64_t forward = 0;                      // count of top-level forwards before this one
   std::vector<std::exception_ptr> commit_errors;  // by device: of what it changes after the vote
   bool shared_update = false;                     // the optimizer's update is the shards'
+  std::vector<ReplicaHashes> hashes;              // by device; empty where they are not asked for
   // Note [Steps without effect], non_finite.cpp
   std::optional<double> loss_scale;
   std::vector<std::uint8_t> loss_is_non_finite;  // by device
@@ -220,6 +226,13 @@ struct ReplicaSet::State {
   std::optional<NonFiniteValue> find_non_finite(const Call& call) const;
   [[noreturn]] void refuse_gradients(Call& call, const NonFiniteValue& found);
 
+  // ---- drift (drift.cpp) ----
+  /// Asks for hashes where this step's turn has come.
+  void watch_drift(Call& call) const;
+  void hash_buffers(Call& call, int rank) const;
+  /// @throws ReplicaDrift  this replica has computed with other values than device 0's.
+  void check_drift(Call& call, int rank);
+
   /// After a call that all replicas have agreed to. @throws  what the update did: the set is
   /// poisoned then.
   void commit(const Call& call);
@@ -245,6 +258,7 @@ struct ReplicaSet::State {
   bool buffers_dirty = true;
   std::vector<BufferMerge> buffer_merges;  // by place of master_buffers
   std::vector<bool> trains;                // by place of params: when the module was wrapped
+  std::int64_t steps = 0;                  // that have been committed
   // By active devices, and whether the others are in it too.
   std::map<std::pair<std::vector<int>, bool>, std::unique_ptr<Group>> groups;
   std::shared_ptr<autograd::GradientSource> gradient_source;  // of the module's gradients

@@ -104,6 +104,7 @@ void ReplicaSet::State::forward_and_backward(Call& call,
 void ReplicaSet::State::step_replica(
     Call& call, int rank, const LossBody& body, optim::Optimizer* optimizer, StepOutcome& outcome) {
   replicate(call, rank);
+  hash_buffers(call, rank);
   if (is_bitwise()) {
     run_leaves(call, rank, body, outcome);
   } else {
@@ -113,6 +114,7 @@ void ReplicaSet::State::step_replica(
   }
   inspect_gradients(call, rank);
   combine_buffers(call, rank);
+  check_drift(call, rank);
   if (shards != nullptr && optimizer != nullptr)
     vote(call, rank);  // the update looks at all shares
   if (rank == 0) {

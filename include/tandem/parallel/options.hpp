@@ -63,6 +63,10 @@ struct DataParallelOptions {
   NonFinite non_finite_loss = NonFinite::error;
   /// Other than off it costs a pass over the reduced gradients, and a read of the device.
   NonFinite non_finite_gradients = NonFinite::off;
+  /// Steps after which the replicas' parameters and buffers are compared with device 0's, by their
+  /// hashes; a step that finds a difference throws ReplicaError around ReplicaDrift, and has no
+  /// effect. 0: never.
+  std::int64_t check_drift_every = 0;
   std::chrono::milliseconds deadline =
       std::chrono::minutes(5);  ///< of one call; then the group is poisoned
   std::size_t first_bucket_nbytes = std::size_t{1} << 20;

@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tandem/core/error.hpp"
+#include "tandem/runtime/device.hpp"
+
+namespace tandem::parallel {
+
+/// A replica computes with other values than device 0 (DataParallelOptions::check_drift_every).
+class ReplicaDrift : public Error {
+ public:
+  ReplicaDrift(const std::string& tensor, Device owner, Device device, std::int64_t step);
+
+  /// The first tensor that differs, by its name in the state dict.
+  const std::string& tensor() const noexcept { return tensor_; }
+  Device device() const noexcept { return device_; }
+  /// From 1, of the wrapper.
+  std::int64_t step() const noexcept { return step_; }
+
+ private:
+  std::string tensor_;
+  Device device_;
+  std::int64_t step_;
+};
+
+}  // namespace tandem::parallel
