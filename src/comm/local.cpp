@@ -13,6 +13,7 @@
 #include "tandem/tensor/access.hpp"
 
 #include "comm/local_group.hpp"
+#include "runtime/copy_times.hpp"
 
 namespace tandem::comm {
 namespace {
@@ -74,7 +75,7 @@ class LocalPending final : public Handle::Pending {
     const Plan& plan = operation_->plan;
     for (int from = 0; from < group_->size(); ++from) {
       const std::size_t nbytes = bytes_between(plan.signature, operation_->parts, from, rank_);
-      count_copy(group_->device(from), output.buffer(), nbytes);
+      count_copy(group_->device(from), output.buffer(), nbytes, operation_->times);
     }
   }
   bool done() const noexcept override {

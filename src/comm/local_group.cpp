@@ -107,6 +107,7 @@ void LocalGroup::begin(Operation& op) {
     failure_->raise(op.title());
   }
   pending_.pop_front();
+  op.times.begin = op.times.end = CopyTimes::now();
   op.state.store(op.plan.slices == 0 ? State::complete : State::running);
 }
 
@@ -128,6 +129,7 @@ void LocalGroup::work(Operation& op) noexcept {
     op.plan.run(slice);
     // Release: the slice's result; acquire: those of the others, for whoever completes.
     if (op.done.fetch_add(1, std::memory_order_acq_rel) + 1 == op.plan.slices) {
+      op.times.end = CopyTimes::now();
       op.state.store(State::complete);
       wake(op);
     }
@@ -139,6 +141,7 @@ void LocalGroup::queue(Operation& op) {
   if (op.state.load() != State::running) return;
   try {
     if constexpr (has_cuda) queue_on_gpus(*this, op);
+    op.times.end = CopyTimes::now();
     op.state.store(State::complete);
   } catch (const std::exception& e) {
     if constexpr (has_cuda) drain_gpus(*this);

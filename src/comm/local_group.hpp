@@ -16,6 +16,7 @@
 #include "tandem/runtime/device.hpp"
 
 #include "comm/plan.hpp"
+#include "runtime/copy_times.hpp"
 
 namespace tandem::comm {
 
@@ -48,6 +49,7 @@ struct Operation {
   Plan plan;
   std::vector<std::shared_ptr<const Event>> ended;  ///< on GPUs, by rank: its share of the work is
                                                     ///< done; fixed from `complete` on
+  CopyTimes times{};  ///< from the arrival of the last rank to the end; fixed likewise
 
   std::atomic<State> state{State::gathering};
   std::atomic<std::int64_t> claimed{0};

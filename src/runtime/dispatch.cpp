@@ -12,6 +12,7 @@
 #include "tandem/runtime/fault.hpp"
 #include "tandem/runtime/runtime.hpp"
 
+#include "runtime/copy_times.hpp"
 #include "runtime/cuda/backend.hpp"
 
 namespace tandem {
@@ -141,6 +142,8 @@ void copy_bytes(const Buffer& source,
   const Stream& in = target.logical_device().stream();
   if (source.ready() != nullptr) source.ready()->wait(out, "copy");
   if (target.ready() != nullptr) target.ready()->wait(in, "copy");
+  const bool observed = Runtime::instance().observers() != nullptr;
+  const CopyTimes::Moment begin = observed ? CopyTimes::now() : CopyTimes::Moment{};
   if (nbytes > 0) {
     const void* from = static_cast<const char*>(source.data()) + source_offset;
     void* to = static_cast<char*>(target.data()) + target_offset;
@@ -156,15 +159,27 @@ void copy_bytes(const Buffer& source,
     }
   }
   target.bump_version();
-  count_copy(source.device(), target, nbytes);
+  if (observed) [[unlikely]]
+    count_copy(source.device(), target, nbytes, {begin, CopyTimes::now()});
 }
 
 void count_copy(Device source, const Buffer& target, std::size_t nbytes) noexcept {
+  if (Runtime::instance().observers() == nullptr) [[likely]]
+    return;
+  const CopyTimes::Moment now = CopyTimes::now();
+  count_copy(source, target, nbytes, {now, now});
+}
+
+void count_copy(Device source,
+                const Buffer& target,
+                std::size_t nbytes,
+                const CopyTimes& times) noexcept {
   if (nbytes == 0 || source == target.device()) return;
   const auto* observers = Runtime::instance().observers();
   if (observers == nullptr) [[likely]]
     return;
-  const CopyEvent event{source, target.device(), nbytes, target.category(), context().phase};
+  const CopyEvent event{
+      source, target.device(), nbytes, target.category(), context().phase, times.begin, times.end};
   for (Observer* o : *observers)
     o->on_copy(event);
 }

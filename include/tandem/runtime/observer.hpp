@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -34,10 +35,14 @@ struct CopyEvent {
   std::size_t nbytes;
   Category category;  ///< of the destination
   Phase phase;
+  /// When the bytes were under way: of a collective, from the arrival of the last rank. Both are
+  /// the moment of the call where nothing was measured; of GPUs it is the time to queue.
+  std::chrono::steady_clock::time_point begin;
+  std::chrono::steady_clock::time_point end;
 };
 
 /// Sees what devices do. Called on the thread that does it, many at once: implementations are
-/// thread-safe, quick, and do not throw or call tandem.
+/// thread-safe, quick, and do not throw or call tandem; they may look at context().
 class Observer {
  public:
   virtual ~Observer() = default;
