@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "tandem/runtime/context.hpp"
+#include "tandem/runtime/device.hpp"
+#include "tandem/runtime/dispatch.hpp"
+#include "tandem/runtime/memory.hpp"
+#include "tandem/runtime/observer.hpp"
+
+namespace tandem::profile {
+
+/// Time since a record's beginning.
+using Since = std::chrono::nanoseconds;
+
+/// A piece of work of a device, as the host saw it: of a GPU's it is the time to queue it.
+struct WorkSpan {
+  Device device;
+  Phase phase;
+  Work::Kind kind;
+  const char* name;                  ///< of the op
+  RowRange rows;                     ///< of the replica; all rows where it is no replica's work
+  bool in_module;                    ///< called by a module's forward, or the backward of such work
+  std::optional<Category> category;  ///< of what it writes, else of what it reads; none: nothing
+  Since begin;
+  Since end;
+
+  bool in_replica() const noexcept { return rows.end >= 0; }
+};
+
+/// Bytes that went from one device to another at once.
+struct Transfer {
+  Device source;
+  Device destination;
+  Category category;  ///< of the destination
+  Phase phase;
+  std::size_t nbytes;
+  Since begin;
+  Since end;
+};
+
+/// What was executed between two moments, by all threads of the process.
+struct StepRecord {
+  std::vector<WorkSpan> work;       ///< in the order in which it ended
+  std::vector<Transfer> transfers;  ///< in the order in which they were seen
+  Since duration{};
+  bool complete = true;  ///< false: the host had no memory to keep all of it
+};
+
+/// Logical devices: whose thread carried the bytes does not matter.
+struct Link {
+  Device source;
+  Device destination;
+
+  friend auto operator<=>(const Link&, const Link&) = default;
+};
+
+/// What went over a link.
+struct Traffic {
+  std::array<std::size_t, kCategories> by_category{};
+  std::size_t nbytes = 0;  ///< the sum
+  std::size_t transfers = 0;
+  Since time{};  ///< the sum of the transfers' times, which may overlap
+};
+
+/// The traffic of a record, by link. Links without any are not there.
+std::map<Link, Traffic> traffic(const StepRecord& record);
+
+/// Keeps what the devices do.
+///
+/// Thread-safe but for take(), which is called when nothing runs.
+class StepRecorder final : public Observer {
+ public:
+  StepRecorder() : start_(Clock::now()) {}
+  /// What was seen since the beginning, or since the last take().
+  StepRecord take();
+
+  void on_copy(const CopyEvent& event) noexcept override;
+  void on_work_begin(const Work& work, Device device) noexcept override;
+  void on_work_end(const Work& work, Device device) noexcept override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Since since_start(Clock::time_point t) const { return t - start_; }
+
+  Clock::time_point start_;
+  std::mutex mutex_;  // guards what follows
+  std::unordered_map<const Work*, WorkSpan> open_;
+  StepRecord record_;
+};
+
+/// What is executed while `step()` runs.
+///
+/// `const auto r = profile::record([&] { dp.step(batch, loss, &optimizer); });`
+template <class F>
+StepRecord record(F&& step) {
+  StepRecorder recorder;
+  {
+    const Subscription subscription(recorder);
+    std::forward<F>(step)();
+  }
+  return recorder.take();
+}
+
+}  // namespace tandem::profile
