@@ -92,6 +92,7 @@
 #include "tandem/parallel/combine.hpp"
 #include "tandem/parallel/data_parallel.hpp"
 #include "tandem/parallel/distributed.hpp"
+#include "tandem/parallel/explain.hpp"
 #include "tandem/parallel/marks.hpp"
 #include "tandem/parallel/nest_rows.hpp"
 #include "tandem/parallel/non_finite.hpp"

@@ -10,6 +10,8 @@ namespace tandem::cli {
 int run_devices(const std::string& devices, bool json);
 int run_train(const RunOptions& options);
 int run_verify(const RunOptions& options);
+/// One step on random data, as it was executed.
+int run_explain(const RunOptions& options);
 int run_generate(const GenerateRequest& request);
 
 }  // namespace tandem::cli

@@ -55,17 +55,7 @@ std::string usage_message(const CLI::App* app, const CLI::Error& error) {
   return fmt::format("tandem: {}; see {} --help\n", error.what(), command);
 }
 
-void add_run_options(CLI::App& app, RunOptions& o) {
-  app.add_option("--model", o.model, "model to train (default cnn-small; gpt for a text)")
-      ->check(CLI::IsMember({"cnn-small", "cnn", "mlp", "resnet18", "gpt"}));
-  app.add_option("--data",
-                 o.data,
-                 "data set (default fashion-mnist; text for gpt); cifar10 reads its binary files "
-                 "from --data-dir")
-      ->check(CLI::IsMember({"fashion-mnist", "digits", "cifar10", "text"}));
-  app.add_option("--data-dir", o.data_dir, "directory of the data set's files");
-  app.add_option(
-      "--text", o.text, "file of UTF-8 for --data text (default: tales that come along)");
+void add_batch_options(CLI::App& app, RunOptions& o) {
   app.add_option("--devices", o.devices, kDevicesHelp);
   app.add_option(
          "--mode",
@@ -93,6 +83,20 @@ void add_run_options(CLI::App& app, RunOptions& o) {
                  "rows of each device, joined by commas; they add up to --batch")
       ->delimiter(',')
       ->check(at_least(0));
+}
+
+void add_run_options(CLI::App& app, RunOptions& o) {
+  app.add_option("--model", o.model, "model to train (default cnn-small; gpt for a text)")
+      ->check(CLI::IsMember({"cnn-small", "cnn", "mlp", "resnet18", "gpt"}));
+  app.add_option("--data",
+                 o.data,
+                 "data set (default fashion-mnist; text for gpt); cifar10 reads its binary files "
+                 "from --data-dir")
+      ->check(CLI::IsMember({"fashion-mnist", "digits", "cifar10", "text"}));
+  app.add_option("--data-dir", o.data_dir, "directory of the data set's files");
+  app.add_option(
+      "--text", o.text, "file of UTF-8 for --data text (default: tales that come along)");
+  add_batch_options(app, o);
   app.add_option("--optimizer", o.optimizer, "adamw, or sgd with momentum 0.9")
       ->check(CLI::IsMember({"adamw", "sgd"}))
       ->capture_default_str();
@@ -153,6 +157,18 @@ void add_train_options(CLI::App& app, RunOptions& o) {
   app.add_option("--json", o.json, "write the results as JSON to this file; - for stdout");
 }
 
+void add_explain_options(CLI::App& app, RunOptions& o) {
+  app.add_option("--model", o.model, "model that takes the step (default cnn-small)")
+      ->check(CLI::IsMember({"cnn-small", "cnn", "mlp", "resnet18", "gpt"}));
+  add_batch_options(app, o);
+  app.add_option("--accumulate", o.accumulate, "parts that the batch is cut into")
+      ->check(at_least(1))
+      ->capture_default_str();
+  add_gpt_options(app, o.gpt);
+  app.add_flag_callback(
+      "--json", [&o] { o.json = "-"; }, "as one JSON object");
+}
+
 void add_generate_options(CLI::App& app, GenerateRequest& o) {
   app.add_option("--checkpoint", o.checkpoint, "of a model trained by train --data text")
       ->required();
@@ -198,6 +214,11 @@ int run(int argc, char** argv) {
   verify->add_option("--json", verify_options.json, "- for JSON on stdout")
       ->check(CLI::IsMember({"-"}));
 
+  RunOptions explain_options;
+  auto* explain =
+      app.add_subcommand("explain", "say what one training step did, on which device and link");
+  add_explain_options(*explain, explain_options);
+
   GenerateRequest request;
   auto* generate = app.add_subcommand("generate", "write text by a trained model");
   add_generate_options(*generate, request);
@@ -209,6 +230,7 @@ int run(int argc, char** argv) {
     return code == 0 ? 0 : 2;
   }
   if (devices->parsed()) return run_devices(list, json);
+  if (explain->parsed()) return run_explain(explain_options);
   if (generate->parsed()) return run_generate(request);
   return train->parsed() ? run_train(train_options) : run_verify(verify_options);
 }

@@ -39,6 +39,7 @@ Tensor part_of(const Tensor& dy,
 }
 
 Tensor input_gradient(const ReplicaTapes::Input& input) {
+  const ContextScope scope([](Context& c) { c.category = Category::gradient; });
   std::vector<Tensor> parts;
   for (const Tensor& part : input.parts) {
     if (!part.defined()) continue;

@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/parallel/explain.hpp"
+
+#include <algorithm>
+#include <map>
+#include <ranges>
+#include <string_view>
+
+#include "tandem/comm/communicator.hpp"
+#include "tandem/core/check.hpp"
+
+#include "parallel/sentences.hpp"
+
+namespace tandem::parallel {
+namespace {
+
+using profile::Since;
+using profile::StepRecord;
+using profile::Transfer;
+using profile::WorkSpan;
+
+/// A start or an end of a collective; it knows no other name for it than the communicator's.
+bool is_collective(const WorkSpan& w) {
+  if (w.kind != Work::Kind::custom) return false;
+  for (int kind = 0; kind <= static_cast<int>(comm::Collective::Kind::barrier); ++kind) {
+    if (std::string_view(w.name) == comm::name(static_cast<comm::Collective::Kind>(kind)))
+      return true;
+  }
+  return false;
+}
+
+bool is_barrier(const WorkSpan& w) {
+  return is_collective(w) &&
+         std::string_view(w.name) == comm::name(comm::Collective::Kind::barrier);
+}
+
+/// Work that only serves the traffic of its phase.
+bool serves_traffic(const WorkSpan& w) {
+  return is_collective(w) || w.phase == Phase::replicate || w.phase == Phase::scatter ||
+         w.phase == Phase::gather || w.phase == Phase::reduce;
+}
+
+/// Sorts what was executed into steps.
+class Explainer {
+ public:
+  explicit Explainer(const StepRecord& record) : record_(record) {
+    for (const WorkSpan& w : record.work) {
+      if (w.phase == Phase::forward) first_forward_ = std::min(first_forward_, w.begin);
+      if (w.phase == Phase::backward) first_backward_ = std::min(first_backward_, w.begin);
+    }
+  }
+
+  Explanation run() {
+    for (const Transfer& t : record_.transfers)
+      add(t);
+    for (const WorkSpan& w : record_.work)
+      add(w);
+    std::multimap<Since, ExplainedStep> ordered;
+    for (auto& [key, draft] : drafts_) {
+      put_into_words(draft.step, key);
+      if (key.phase == Phase::reduce && key.traffic) draft.step.sentence += overlap();
+      ordered.emplace(draft.place(), std::move(draft.step));
+    }
+    Explanation result;
+    for (auto& [place, step] : ordered)
+      result.steps.push_back(std::move(step));
+    for (auto& [device, share] : devices_)
+      result.devices.push_back(share);
+    result.links = profile::traffic(record_);
+    result.duration = record_.duration;
+    result.complete = record_.complete;
+    return result;
+  }
+
+ private:
+  struct Draft {
+    ExplainedStep step;
+    std::map<Device, Since> begun;
+
+    /// What follows on every device comes later, though one device may be far ahead of another.
+    Since place() const { return std::ranges::max(begun | std::views::values); }
+  };
+
+  StepKey key_of(const WorkSpan& w) const {
+    if (is_barrier(w)) return {Phase::none, Actor::vote};
+    if (serves_traffic(w)) {
+      if (w.category && drafts_.contains({w.phase, Actor::replicas, w.category}))
+        return {w.phase, Actor::replicas, w.category};
+      for (const auto& [key, draft] : drafts_) {
+        if (key.traffic && key.phase == w.phase) return key;
+      }
+      return {w.phase, Actor::replicas};
+    }
+    // In a replica's forward, what is outside of the module is the user's loss.
+    if (w.phase == Phase::forward && w.in_replica() && !w.in_module)
+      return {Phase::loss, Actor::replicas};
+    if (w.phase == Phase::none && w.in_module) return {Phase::forward, Actor::caller};
+    // So is what the caller does between forward and backward.
+    if (w.phase == Phase::none && w.begin > first_forward_ && w.begin < first_backward_)
+      return {Phase::loss, Actor::caller};
+    const bool anyone =
+        w.in_replica() || w.phase == Phase::update || (w.phase == Phase::backward && w.in_module);
+    return {w.phase, anyone ? Actor::replicas : Actor::caller};
+  }
+
+  ExplainedStep& step_of(const StepKey& key, Device device, Since begin, Since end) {
+    const auto [at, fresh] = drafts_.try_emplace(key);
+    auto& first = at->second.begun.try_emplace(device, begin).first->second;
+    first = std::min(first, begin);
+    ExplainedStep& step = at->second.step;
+    step.phase = key.phase;
+    step.traffic = key.traffic;
+    step.begin = fresh ? begin : std::min(step.begin, begin);
+    step.end = fresh ? end : std::max(step.end, end);
+    return step;
+  }
+
+  void add(const Transfer& t) {
+    ExplainedStep& step =
+        step_of({t.phase, Actor::replicas, t.category}, t.destination, t.begin, t.end);
+    const profile::Link link{t.source, t.destination};
+    auto at = std::ranges::find(step.links, link, &LinkShare::link);
+    if (at == step.links.end()) at = step.links.insert(at, LinkShare{link});
+    at->nbytes += t.nbytes;
+    ++at->transfers;
+    at->time += t.end - t.begin;
+  }
+
+  void add(const WorkSpan& w) {
+    const StepKey key = key_of(w);
+    ExplainedStep& step = step_of(key, w.device, w.begin, w.end);
+    auto at = std::ranges::find(step.devices, w.device, &DeviceShare::device);
+    if (at == step.devices.end()) at = step.devices.insert(at, DeviceShare{w.device});
+    ExplainedDevice& device =
+        devices_.try_emplace(w.device, ExplainedDevice{w.device}).first->second;
+    if (w.in_replica()) {
+      const bool fresh = device.rows.end < 0;
+      device.rows = {fresh ? w.rows.begin : std::min(device.rows.begin, w.rows.begin),
+                     std::max(device.rows.end, w.rows.end)};
+    }
+    const Since time = w.end - w.begin;
+    if (is_collective(w)) {
+      ++at->calls;
+      at->in_calls += time;
+      device.in_collectives += time;
+    } else {
+      ++at->works;
+      at->time += time;
+      device.time[static_cast<std::size_t>(key.phase)] += time;
+    }
+    last_backward_ = std::max(last_backward_, key == kBackward ? w.end : Since{});
+  }
+
+  /// How many of the reductions' messages were under way while replicas still went backward.
+  std::string overlap() const {
+    std::map<profile::Link, std::pair<std::size_t, std::size_t>> links;  // all, early ones
+    for (const Transfer& t : record_.transfers) {
+      if (t.phase != Phase::reduce || t.category != Category::gradient) continue;
+      auto& [all, early] = links[{t.source, t.destination}];
+      ++all;
+      early += t.begin < last_backward_;
+    }
+    std::size_t all = 0, early = 0;
+    for (const auto& [link, counts] : links) {
+      all = std::max(all, counts.first);
+      early = std::max(early, counts.second);
+    }
+    const std::string buckets =
+        tandem::detail::concat(", in ", all, all == 1 ? " bucket" : " buckets");
+    if (early == 0) return buckets + ", after backward";
+    return tandem::detail::concat(
+        buckets, ", ", early == all ? "all" : std::to_string(early), " begun during backward");
+  }
+
+  static constexpr StepKey kBackward{Phase::backward, Actor::replicas};
+
+  const StepRecord& record_;
+  Since first_forward_ = Since::max();
+  Since first_backward_ = Since::max();
+  Since last_backward_{};
+  std::map<StepKey, Draft> drafts_;
+  std::map<Device, ExplainedDevice> devices_;
+};
+
+}  // namespace
+
+Explanation explain(const profile::StepRecord& record) {
+  return Explainer(record).run();
+}
+
+}  // namespace tandem::parallel

@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "tandem/parallel/explain.hpp"
+
+namespace tandem::parallel {
+
+/// Who works.
+enum class Actor : std::uint8_t { replicas, caller, vote };
+
+/// What belongs to one step of an explanation: work of an actor in a phase, or the traffic of a
+/// category in a phase.
+struct StepKey {
+  Phase phase = Phase::none;
+  Actor actor = Actor::replicas;
+  std::optional<Category> traffic = std::nullopt;
+
+  friend auto operator<=>(const StepKey&, const StepKey&) = default;
+};
+
+/// "cpu:0", "cpu:0 and cpu:2", "cpu:1..3".
+std::string list(const std::set<Device>& devices);
+/// "from cpu:0 to cpu:1..3, 1.2 MiB to each".
+std::string describe(const std::vector<LinkShare>& links);
+
+/// Gives the step its title and sentence.
+void put_into_words(ExplainedStep& step, const StepKey& key);
+
+}  // namespace tandem::parallel
