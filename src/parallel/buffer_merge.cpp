@@ -107,6 +107,7 @@ void ReplicaSet::State::merge_buffers(Call& call, int rank) {
   const int source =
       first_active(call.micro_batches.empty() ? call.rows : call.micro_batches.back().rows);
   if (rank != 0 || master_buffers == nullptr || source < 0 || !modules[0]->is_training()) return;
+  const ContextScope scope([](Context& c) { c.phase = Phase::update; });
   try {
     for (std::size_t b = 0; b < master_buffers->layout().blocks().size(); ++b) {
       Tensor block = master_buffers->params(static_cast<int>(b));
