@@ -16,7 +16,7 @@ class ExplainTest(ProgramTest):
 
     def test_text_has_numbered_steps_and_two_tables(self):
         out = self.succeed("explain", "--model", "mlp", "--devices", "cpu:4", "--batch", "32",
-                           "--gpu0-bsz", "5").stdout
+                           "--gpu0-bsz", "5", "--mode", "dp-server", "--loss-in-replica").stdout
         self.assertIn("32 rows on cpu:0..3 (5, 9, 9, 9)", out.splitlines()[0])
         steps = re.findall(r"^ *(\d+)\. +[\d.]+ +[\d.]+  (\w+): .*\.$", out, re.MULTILINE)
         self.assertEqual([title for _, title in steps], TITLES)
@@ -49,9 +49,15 @@ class ExplainTest(ProgramTest):
             self.assertIn("Forward", [s["title"] for s in report["steps"]])
 
     def test_one_device_exchanges_nothing(self):
-        report = self.explain("--model", "mlp", "--devices", "cpu:1", "--batch", "4")
+        report = self.explain("--model", "mlp", "--mode", "single", "--loss-in-replica", "--batch", "4")
         self.assertEqual(report["links"], [])
         self.assertEqual([s["title"] for s in report["steps"]], ["Forward", "Loss", "Backward", "Update"])
+
+    def test_classic_is_the_textbooks_ten_steps(self):
+        report = self.explain("--model", "mlp", "--mode", "dp-classic", "--devices", "cpu:2", "--batch", "4")
+        titles = [s["title"] for s in report["steps"] if s["title"] != "Vote"]
+        self.assertEqual(titles, ["Replicate", "Scatter", "Forward", "Gather", "Loss", "Backward", "Scatter",
+                                  "Backward", "Reduce", "Update"])
 
     def test_wrong_command_lines_are_one_sentence(self):
         self.fail_with(2, "explain", "--batch", "0", says=["--batch", "at least 1"])

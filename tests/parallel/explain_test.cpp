@@ -34,7 +34,7 @@ const ExplainedStep& find(const Explanation& e, Phase phase, std::optional<Categ
 struct ExplainTest : ::testing::Test {
   Mlp net;
   optim::SGD optimizer{net.named_parameters(), {.lr = 0.1}};
-  DataParallel<Mlp> dp{net, {.devices = devices(3), .gpu0_bsz = 2}};
+  DataParallel<Mlp> dp{net, {.devices = devices(3), .mode = Mode::server, .gpu0_bsz = 2}};
   const Batch batch = make_batch(10, 1, DType::f64, false);
   std::string device(int i) const { return testing::device_name(i); }
 };
@@ -167,7 +167,7 @@ TEST_F(ExplainTest, RowsAndBytesAreThoseOfTheRecord) {
 
 TEST_F(ExplainTest, BatchNormsStatisticsAreNamed) {
   NormMlp with_norm;
-  DataParallel norm_dp(with_norm, {.devices = devices(2)});
+  DataParallel norm_dp(with_norm, {.devices = devices(2), .mode = Mode::server});
   const Explanation e = explain([&] { norm_dp.step(batch, kLoss); });
   EXPECT_THAT(find(e, Phase::forward, Category::activation).sentence,
               HasSubstr("among " + device(0) + " and " + device(1)));
@@ -175,7 +175,7 @@ TEST_F(ExplainTest, BatchNormsStatisticsAreNamed) {
 }
 
 TEST_F(ExplainTest, BucketsAreCounted) {
-  DataParallelOptions options{.devices = devices(2)};
+  DataParallelOptions options{.devices = devices(2), .mode = Mode::server};
   options.first_bucket_nbytes = options.bucket_nbytes = 1;
   Mlp other;
   DataParallel many(other, options);
