@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
+#include <utility>
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/autograd/gradient_source.hpp"
@@ -144,7 +145,8 @@ void ReplicaSet::State::update(Call& call, int rank, optim::Optimizer& optimizer
   const auto r = static_cast<std::size_t>(rank);
   if (call.shared_update) {
     try {
-      call.commit_errors[r] = optimizer.update_on(devices[r]);
+      std::exception_ptr error = optimizer.update_on(devices[r]);
+      if (call.commit_errors[r] == nullptr) call.commit_errors[r] = std::move(error);
       shards->gather_values(*call.group->comm_of(rank), rank);
     } catch (...) {
       if (call.commit_errors[r] == nullptr) call.commit_errors[r] = std::current_exception();
