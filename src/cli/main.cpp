@@ -69,7 +69,6 @@ void add_batch_options(CLI::App& app, RunOptions& o) {
       "--loss-in-replica,!--no-loss-in-replica",
       [&o](std::int64_t given) { o.loss_in_replica = given > 0; },
       "the loss on each device, of its own rows; else of the outputs gathered on the output "
-      "device (default: yes, but for dp-classic)"); else of the outputs gathered on the output "
       "device (default: yes, but for dp-classic)");
   app.add_option(
       "--output-device", o.output_device, "where outputs are gathered (default: the first device)");

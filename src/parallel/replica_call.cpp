@@ -65,12 +65,6 @@ void Call::abort(const std::string& reason) noexcept {
     if (part.group != group) part.group->abort(reason);
 }
 
-std::exception_ptr Call::commit_error() const noexcept {
-  const auto first =
-      std::ranges::find_if(commit_errors, [](const auto& e) { return e != nullptr; });
-  return first == commit_errors.end() ? nullptr : *first;
-}
-
 void Call::reset() {
   group->reset();
   for (const MicroBatch& part : micro_batches)

@@ -7,6 +7,8 @@
 
 #include "tandem/core/check.hpp"
 
+#include "parallel/replica_state.hpp"
+
 namespace tandem::parallel {
 namespace {
 
@@ -45,6 +47,13 @@ bool is_secondary(const std::exception_ptr& error) {
 }
 
 }  // namespace
+
+std::exception_ptr Call::commit_error() const noexcept {
+  std::exception_ptr first;
+  for (const std::exception_ptr& error : commit_errors)
+    if (error != nullptr && (first == nullptr || is_secondary(first))) first = error;
+  return first;
+}
 
 ReplicaError::ReplicaError(Device d,
                            int r,

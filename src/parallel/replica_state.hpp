@@ -94,7 +94,7 @@ struct Call {
     using enum optim::GradScaler::Overflow;
     return gradients_are_non_finite ? yes : no;
   }
-  /// Null: all went well.
+  /// The cause rather than what it did to the others; null: all went well.
   std::exception_ptr commit_error() const noexcept;
 };
 
