@@ -1,25 +1,28 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""The three benchmark models and one timed training step, for both PyTorch scripts.
+"""The benchmark models and one timed training step, for both PyTorch scripts.
 
 mlp: 784-1024-1024-10 with ReLU. cnn: 3x32x32 input; 3x3 convolutions with padding 1 to 32, 32, pool,
 64, 64, pool, 128 channels, each with batch norm and ReLU, max pooling by 2, then the mean over the
 image and a linear layer to 10 classes. gpt: GPT-2's blocks without dropout, 4 layers of width 256
-with 4 heads, 128 of 256 characters in a row, the head tied to the embedding. Layers have PyTorch's
-defaults (convolutions with bias).
+with 4 heads, 128 of 256 characters in a row, the head tied to the embedding. gpt2: the same with
+GPT-2's 124 M parameters, 1024 tokens in a row. resnet50: He et al., 2015, on 3x224x224, the stride in
+the 3x3 convolution. Layers have PyTorch's defaults (convolutions of the cnn with bias).
 """
 
 import statistics
 import time
+import typing
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 
 SEED = 1
-DEFAULT_BATCH = {"mlp": 512, "cnn": 128, "gpt": 16}
-GPT_LAYERS, GPT_WIDTH, GPT_HEADS, GPT_LENGTH, GPT_VOCABULARY = 4, 256, 4, 128, 256
-INPUT_SHAPE = {"mlp": (784,), "cnn": (3, 32, 32)}
+DEFAULT_BATCH = {"mlp": 512, "cnn": 128, "gpt": 16, "resnet50": 32, "gpt2": 4}
+INPUT_SHAPE = {"mlp": (784,), "cnn": (3, 32, 32), "resnet50": (3, 224, 224)}
+CLASSES = {"mlp": 10, "cnn": 10, "resnet50": 1000}
+DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
 LAYOUTS = {"contiguous": torch.contiguous_format, "channels_last": torch.channels_last}
 
 
@@ -41,19 +44,31 @@ def make_cnn():
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, 10))
 
 
+class Sizes(typing.NamedTuple):
+    layers: int
+    width: int
+    heads: int
+    length: int
+    vocabulary: int
+
+
+GPT_SIZES = {"gpt": Sizes(4, 256, 4, 128, 256), "gpt2": Sizes(12, 768, 12, 1024, 50257)}
+
+
 class Block(nn.Module):
     """One projection for queries, keys and values, and PyTorch's fused attention."""
 
-    def __init__(self):
+    def __init__(self, sizes):
         super().__init__()
-        self.norm1, self.norm2 = nn.LayerNorm(GPT_WIDTH), nn.LayerNorm(GPT_WIDTH)
-        self.qkv = nn.Linear(GPT_WIDTH, 3 * GPT_WIDTH)
-        self.out = nn.Linear(GPT_WIDTH, GPT_WIDTH)
-        self.fc = nn.Linear(GPT_WIDTH, 4 * GPT_WIDTH)
-        self.proj = nn.Linear(4 * GPT_WIDTH, GPT_WIDTH)
+        width, self.heads = sizes.width, sizes.heads
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv = nn.Linear(width, 3 * width)
+        self.out = nn.Linear(width, width)
+        self.fc = nn.Linear(width, 4 * width)
+        self.proj = nn.Linear(4 * width, width)
 
     def forward(self, x):
-        heads = [y.unflatten(2, (GPT_HEADS, -1)).transpose(1, 2)
+        heads = [y.unflatten(2, (self.heads, -1)).transpose(1, 2)
                  for y in self.qkv(self.norm1(x)).chunk(3, dim=2)]
         y = F.scaled_dot_product_attention(*heads, is_causal=True)
         x = x + self.out(y.transpose(1, 2).flatten(2))
@@ -61,13 +76,13 @@ class Block(nn.Module):
 
 
 class Gpt(nn.Module):
-    def __init__(self):
+    def __init__(self, sizes):
         super().__init__()
-        self.embed = nn.Embedding(GPT_VOCABULARY, GPT_WIDTH)
-        self.position = nn.Embedding(GPT_LENGTH, GPT_WIDTH)
-        self.blocks = nn.Sequential(*[Block() for _ in range(GPT_LAYERS)])
-        self.norm = nn.LayerNorm(GPT_WIDTH)
-        self.head = nn.Linear(GPT_WIDTH, GPT_VOCABULARY, bias=False)
+        self.embed = nn.Embedding(sizes.vocabulary, sizes.width)
+        self.position = nn.Embedding(sizes.length, sizes.width)
+        self.blocks = nn.Sequential(*[Block(sizes) for _ in range(sizes.layers)])
+        self.norm = nn.LayerNorm(sizes.width)
+        self.head = nn.Linear(sizes.width, sizes.vocabulary, bias=False)
         for weight in (self.embed.weight, self.position.weight):
             nn.init.normal_(weight, std=0.02)
         self.head.weight = self.embed.weight
@@ -77,20 +92,49 @@ class Gpt(nn.Module):
         return self.head(self.norm(self.blocks(x)))
 
 
+class Bottleneck(nn.Module):
+    def __init__(self, inputs, width, stride):
+        super().__init__()
+        outputs = 4 * width
+        self.body = nn.Sequential(
+            nn.Conv2d(inputs, width, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(),
+            nn.Conv2d(width, width, 3, stride, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(),
+            nn.Conv2d(width, outputs, 1, bias=False), nn.BatchNorm2d(outputs))
+        self.shortcut = nn.Identity() if inputs == outputs else nn.Sequential(
+            nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
+
+    def forward(self, x):
+        return F.relu(self.body(x) + self.shortcut(x))
+
+
+def make_resnet50():
+    layers = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1)]
+    channels = 64
+    for stage, (blocks, width) in enumerate(zip((3, 4, 6, 3), (64, 128, 256, 512))):
+        for block in range(blocks):
+            layers.append(Bottleneck(channels, width, 2 if stage > 0 and block == 0 else 1))
+            channels = 4 * width
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, 1000))
+
+
 def make_model(name, layout, device="cpu"):
     torch.manual_seed(SEED)
-    model = {"mlp": make_mlp, "cnn": make_cnn, "gpt": Gpt}[name]()
+    if name in GPT_SIZES:
+        model = Gpt(GPT_SIZES[name])
+    else:
+        model = {"mlp": make_mlp, "cnn": make_cnn, "resnet50": make_resnet50}[name]()
     return model.to(device, memory_format=LAYOUTS[layout])
 
 
 def make_batch(name, rows, layout, rank=0, device="cpu"):
     """Random input and labels; the same for every step."""
     generator = torch.Generator().manual_seed(SEED + 1 + rank)
-    if name == "gpt":
-        x, y = torch.randint(0, GPT_VOCABULARY, (2, rows, GPT_LENGTH), generator=generator)
+    if name in GPT_SIZES:
+        sizes = GPT_SIZES[name]
+        x, y = torch.randint(0, sizes.vocabulary, (2, rows, sizes.length), generator=generator)
         return x.to(device), y.to(device)
     x = torch.randn(rows, *INPUT_SHAPE[name], generator=generator)
-    y = torch.randint(0, 10, (rows,), generator=generator)
+    y = torch.randint(0, CLASSES[name], (rows,), generator=generator)
     x = x.contiguous(memory_format=LAYOUTS[layout]) if x.dim() == 4 else x
     return x.to(device), y.to(device)
 
@@ -102,20 +146,26 @@ def make_optimizer(name, parameters):
 
 
 def layouts_to_try(model, layout):
-    if model != "cnn":
+    if model not in ("cnn", "resnet50"):
         return ["contiguous"]  # no 4-D tensors
     return list(LAYOUTS) if layout == "auto" else [layout]
 
 
-def time_steps(model, optimizer, x, y, warmup, steps):
-    """Milliseconds of each of `steps` training steps, after `warmup` that are not counted."""
+def time_steps(model, optimizer, x, y, warmup, steps, dtype="f32"):
+    """Milliseconds of each of `steps` training steps, after `warmup` that are not counted.
+
+    Products are of `dtype` by autocast; parameters are f32.
+    """
+    precision = torch.autocast(x.device.type, DTYPES[dtype], enabled=dtype != "f32")
     criterion = nn.CrossEntropyLoss()
     times = []
     for i in range(warmup + steps):
         if i == warmup and x.is_cuda:
             torch.cuda.reset_peak_memory_stats()
         start = time.perf_counter()
-        criterion(model(x).flatten(0, -2), y.flatten()).backward()
+        with precision:
+            loss = criterion(model(x).flatten(0, -2), y.flatten())
+        loss.backward()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         if x.is_cuda:
@@ -139,7 +189,7 @@ def best_of(by_layout):
 def add_arguments(parser):
     parser.add_argument("--model", choices=DEFAULT_BATCH, required=True)
     parser.add_argument("--batch", type=int, help="rows of a step, all processes together "
-                        "(default: mlp 512, cnn 128, gpt 16)")
+                        "(default: mlp 512, cnn 128, gpt 16, resnet50 32, gpt2 4)")
     parser.add_argument("--layout", choices=[*LAYOUTS, "auto"], default="auto",
                         help="of 4-D tensors; auto tries both and reports the faster")
     parser.add_argument("--steps", type=int, default=50)

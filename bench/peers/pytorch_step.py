@@ -21,7 +21,7 @@ def time_layout(layout, args):
     optimizer = peer.make_optimizer(args.optimizer, model.parameters())
     x, y = peer.make_batch(args.model, args.batch, layout, device=args.device)
     runs = torch.compile(model) if args.compile else model
-    return peer.summary(peer.time_steps(runs, optimizer, x, y, args.warmup, args.steps))
+    return peer.summary(peer.time_steps(runs, optimizer, x, y, args.warmup, args.steps, args.dtype))
 
 
 def main():
@@ -29,6 +29,7 @@ def main():
     peer.add_arguments(parser)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--dtype", choices=list(peer.DTYPES), default="f32", help="of products, by autocast")
     parser.add_argument("--compile", action="store_true", help="by torch.compile; its time is warm-up's")
     parser.add_argument("--tf32", action="store_true", help="let a GPU's products round to TF32")
     args = peer.parse(parser)

@@ -6,6 +6,7 @@
 // where the time goes, by op; of a GPU's ops it is the time to queue them.
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -17,6 +18,8 @@
 #include "tandem/nn/models/cnn.hpp"
 #include "tandem/nn/models/gpt.hpp"
 #include "tandem/nn/models/mlp.hpp"
+#include "tandem/nn/models/resnet.hpp"
+#include "tandem/ops/autocast.hpp"
 #include "tandem/ops/loss.hpp"
 #include "tandem/optim/adam.hpp"
 #include "tandem/parallel/data_parallel.hpp"
@@ -48,6 +51,7 @@ struct Options {
   std::string model = "mlp";
   std::string devices = "cpu:1";
   std::string mode = "sharded";
+  std::string dtype = "f32";
   std::int64_t bitwise_leaves = 0;
   std::int64_t batch = 0;
   std::int64_t steps = 50;
@@ -74,6 +78,7 @@ Measured run(M net,
   const auto loss = [](M& m, const std::vector<Tensor>& part) {
     return cross_entropy_sum(m(part[0]).flatten(0, -2), part[1].flatten());
   };
+  const Autocast precision(parse_dtype(o.dtype));
   bench::Profile profile;
   std::unique_ptr<Subscription> subscription;
   Measured result;
@@ -98,28 +103,37 @@ Measured run(M net,
 }
 
 std::int64_t default_batch(const std::string& model) {
-  if (model == "mlp") return 512;
-  return model == "cnn" ? 128 : 16;
+  const std::map<std::string, std::int64_t> rows{
+      {"mlp", 512}, {"cnn", 128}, {"gpt", 16}, {"resnet50", 32}, {"gpt2", 4}};
+  return rows.at(model);
+}
+
+/// Without dropout: "gpt" is a small one of characters.
+nn::models::GptOptions gpt_sizes(const std::string& model) {
+  nn::models::GptOptions sizes = nn::models::gpt_options("gpt2");
+  if (model == "gpt")
+    sizes = {.layers = 4, .width = 256, .heads = 4, .context = 128, .vocabulary = 256};
+  sizes.dropout = 0;
+  return sizes;
 }
 
 Measured run_model(std::int64_t batch, const std::vector<Device>& devices, const Options& o) {
-  if (o.model == "gpt") {  // of characters, without dropout
-    const nn::models::GptOptions small{
-        .layers = 4, .width = 256, .heads = 4, .context = 128, .vocabulary = 256, .dropout = 0};
-    const Shape shape{batch, small.context};
-    return run(
-        nn::models::Gpt(small), {randint(0, 256, shape), randint(0, 256, shape)}, devices, o);
+  if (o.model == "gpt" || o.model == "gpt2") {
+    const nn::models::GptOptions sizes = gpt_sizes(o.model);
+    const Shape shape{batch, sizes.context};
+    const std::int64_t n = sizes.vocabulary;
+    return run(nn::models::Gpt(sizes), {randint(0, n, shape), randint(0, n, shape)}, devices, o);
   }
-  const Tensor labels = randint(0, 10, {batch});
+  const Tensor labels = randint(0, o.model == "resnet50" ? 1000 : 10, {batch});
+  if (o.model == "resnet50")
+    return run(nn::models::resnet50(), {randn({batch, 3, 224, 224}), labels}, devices, o);
   if (o.model == "mlp") return run(nn::models::Mlp(), {randn({batch, 784}), labels}, devices, o);
   return run(nn::models::Cnn(), {randn({batch, 3, 32, 32}), labels}, devices, o);
 }
 
-int main_(int argc, char** argv) {
-  CLI::App app{"Times training steps on random data and prints JSON"};
-  Options o;
+void add_options(CLI::App& app, Options& o) {
   app.add_option("--model", o.model)
-      ->check(CLI::IsMember({"mlp", "cnn", "gpt"}))
+      ->check(CLI::IsMember({"mlp", "cnn", "gpt", "resnet50", "gpt2"}))
       ->capture_default_str();
   app.add_option("--devices,--device",
                  o.devices,
@@ -131,11 +145,22 @@ int main_(int argc, char** argv) {
   app.add_option("--bitwise-leaves", o.bitwise_leaves, "parts of the bitwise mode; 0: off")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  app.add_option("--batch", o.batch, "rows over all devices (default: mlp 512, cnn 128, gpt 16)");
+  app.add_option("--batch",
+                 o.batch,
+                 "rows over all devices (default: mlp 512, cnn 128, gpt 16, resnet50 32, gpt2 4)");
+  app.add_option("--dtype", o.dtype, "of products; parameters are f32 (Autocast)")
+      ->check(CLI::IsMember({"f32", "bf16", "f16"}))
+      ->capture_default_str();
   app.add_option("--steps", o.steps)->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--warmup", o.warmup)->check(CLI::NonNegativeNumber)->capture_default_str();
   app.add_flag("--profile", o.profile, "print time by op, which costs a little");
   app.add_flag("--tf32", o.tf32, "let a GPU round the factors of products to TF32");
+}
+
+int main_(int argc, char** argv) {
+  CLI::App app{"Times training steps on random data and prints JSON"};
+  Options o;
+  add_options(app, o);
   CLI11_PARSE(app, argc, argv);
 
   manual_seed(0);
@@ -153,6 +178,7 @@ int main_(int argc, char** argv) {
                      {"batch", batch},
                      {"devices", devices.size()},
                      {"device_list", o.devices},
+                     {"dtype", o.dtype},
                      {"tf32", o.tf32},
                      {"threads", core_count()},
                      {"optimizer", "adamw"},

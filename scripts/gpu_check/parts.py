@@ -18,7 +18,8 @@ DEVICE_LISTS = ["cuda:0", "cuda:0x2", "cuda:0x4", "cuda:0x8"]
 PROGRAMS = ["tensor", "autograd", "ops", "nn", "optim", "comm", "parallel", "train", "oracles"]
 # What a sanitizer makes ten to fifty times slower: kernels of every family, and the collectives.
 SANITIZED = {"memcheck": ["tensor", "ops", "optim", "comm", "parallel"], "racecheck": ["ops", "optim", "comm"]}
-MODELS = ["mlp", "cnn"]
+MODELS = ["mlp", "cnn", "gpt"]
+LARGE_MODELS = ["resnet50", "gpt2"]
 NO_GPU = "there is no GPU"
 
 
@@ -148,19 +149,23 @@ def demo(plan):
     return steps
 
 
-def compare(plan, model, variant, peer_arguments, arguments=""):
+def compare(plan, model, variant, peer_arguments, arguments="", steps="--steps 200 --warmup 50"):
     peers = plan.root / "bench" / "peers"
     step = plan.tree / "bench" / "step" / "step_bench"
     python = f"{sys.executable} {peers}/pytorch_step.py --device cuda --model {model}"
     return Step(f"bench/{model}/{variant}", "bench", [
         sys.executable, peers / "compare.py", "--rounds", str(plan.rounds),
-        "--tandem", f"{step} --model {model} --devices cuda:0 --steps 200 --warmup 50 {arguments}",
-        "--peer", f"{python} --steps 200 --warmup 50 {peer_arguments}"], read=read_json)
+        "--tandem", f"{step} --model {model} --devices cuda:0 {steps} {arguments}",
+        "--peer", f"{python} {steps} {peer_arguments}"], read=read_json)
 
 
 def bench(plan):
     variants = [("eager", "", ""), ("eager-tf32", "--tf32", "--tf32"), ("compile", "--compile", "")]
     steps = [compare(plan, model, *variant) for model in MODELS for variant in variants]
+    large = [("eager", "", ""), ("eager-bf16", "--dtype bf16", "--dtype bf16"),
+             ("compile-bf16", "--compile --dtype bf16", "--dtype bf16")]
+    steps += [compare(plan, model, *variant, "--steps 30 --warmup 10") for model in LARGE_MODELS
+              for variant in large]
     for step in steps:
         step.skip = "" if machine.has_torch() else "no PyTorch that sees a GPU"
     program = plan.tree / "bench" / "step" / "step_bench"
