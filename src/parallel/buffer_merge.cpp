@@ -6,6 +6,7 @@
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
+#include "tandem/nn/batch_norm.hpp"
 
 #include "parallel/replica_state.hpp"
 
@@ -76,6 +77,16 @@ void ReplicaSet::State::bind_buffer_rules() {
                  "' names none; the module has ",
                  names.empty() ? "no buffers" : names);
   }
+  std::vector<bool> agreed(count);
+  for (nn::Module* module : modules[0]->modules()) {
+    const auto* norm = dynamic_cast<const nn::BatchNorm*>(module);
+    if (norm == nullptr || norm->options().sync == BatchNormSync::per_replica) continue;
+    for (const Tensor& x : {norm->running_mean, norm->running_var, norm->num_batches_tracked})
+      if (x.defined()) agreed[*master_buffers->place_of(x)] = true;
+  }
+  replicas_agree =
+      std::ranges::count(agreed, false) == 0 &&
+      std::ranges::count(buffer_merges, BufferMerge::first) == std::ssize(buffer_merges);
 }
 
 bool ReplicaSet::State::combines(std::size_t place) const {
@@ -102,11 +113,42 @@ void ReplicaSet::State::combine_buffers(Call& call, int rank) {
   });
 }
 
+std::vector<std::uint64_t> ReplicaSet::State::versions_of(const optim::Arena& buffers) {
+  std::vector<std::uint64_t> versions;
+  for (std::size_t b = 0; b < buffers.layout().blocks().size(); ++b)
+    versions.push_back(buffers.params(static_cast<int>(b)).buffer().version());
+  return versions;
+}
+
+bool ReplicaSet::State::wrote_buffers(const Call& call) const {
+  return std::ranges::any_of(call.group->ranks, [&](int rank) {
+    const auto r = static_cast<std::size_t>(rank);
+    return versions_of(*buffers[r]) != call.buffer_versions[r];
+  });
+}
+
+void ReplicaSet::State::expect_writes(const Call& call) {
+  if (master_buffers == nullptr || !modules[0]->is_training()) return;
+  for (const int r : call.group->ranks)
+    buffers_synced[static_cast<std::size_t>(r)].clear();
+}
+
+void ReplicaSet::State::note_buffers(const Call& call) {
+  if (master_buffers == nullptr) return;
+  const bool wrote = modules[0]->is_training() && wrote_buffers(call);
+  const auto& last = call.micro_batches.empty() ? call.rows : call.micro_batches.back().rows;
+  const std::vector<std::uint64_t> now = versions_of(*master_buffers);
+  for (const int r : call.group->ranks)
+    if (!wrote || (replicas_agree && active(last, r)))
+      buffers_synced[static_cast<std::size_t>(r)] = now;
+}
+
 void ReplicaSet::State::merge_buffers(Call& call, int rank) {
   // With synchronised statistics all replicas that have rows hold the same bits.
   const int source =
       first_active(call.micro_batches.empty() ? call.rows : call.micro_batches.back().rows);
   if (rank != 0 || master_buffers == nullptr || source < 0 || !modules[0]->is_training()) return;
+  if (!wrote_buffers(call)) return;
   const ContextScope scope([](Context& c) { c.phase = Phase::update; });
   try {
     for (std::size_t b = 0; b < master_buffers->layout().blocks().size(); ++b) {

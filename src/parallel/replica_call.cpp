@@ -124,9 +124,10 @@ std::shared_ptr<Call> ReplicaSet::State::begin(const std::vector<RowRange>& rows
     }
   }
   if (master_buffers != nullptr) {
-    const std::uint64_t now = master_buffers->params(0).buffer().version();
-    call->replicate_buffers = buffers_dirty || now != buffers_synced;
-    if (modules[0]->is_training()) buffers_dirty = true;  // also where the call fails
+    const std::vector<std::uint64_t> now = versions_of(*master_buffers);
+    for (const int r : call->group->ranks)
+      call->replicate_buffers |= buffers_synced[static_cast<std::size_t>(r)] != now;
+    call->buffer_versions.resize(devices.size());
   }
   if (options.mode == Mode::classic) {
     call->replicate_parameters = params[0] != nullptr;
@@ -253,12 +254,14 @@ void ReplicaSet::State::replicate(Call& call, int rank) {
         world->broadcast(block, 0);
       }
     }
-    if (!call.replicate_buffers) return;
-    for (std::size_t b = 0; b < buffers[r]->layout().blocks().size(); ++b) {
+    if (master_buffers == nullptr) return;
+    for (std::size_t b = 0; call.replicate_buffers && b < buffers[r]->layout().blocks().size();
+         ++b) {
       Tensor block = buffers[r]->params(static_cast<int>(b));
       if (rank == 0) block.copy_(master_buffers->params(static_cast<int>(b)));
       if (world != nullptr) world->broadcast(block, 0);
     }
+    call.buffer_versions[r] = versions_of(*buffers[r]);
   });
 }
 
@@ -274,12 +277,9 @@ void ReplicaSet::State::commit(const Call& call) {
   for (const int r : call.group->ranks)
     synced[static_cast<std::size_t>(r)] = call.versions;
   if (call.shared_update) mark_synced();
-  if (modules[0]->is_training()) {
+  if (modules[0]->is_training())
     Runtime::instance().forwards().fetch_add(1, std::memory_order_relaxed);
-  } else if (master_buffers != nullptr) {
-    buffers_dirty = false;
-    buffers_synced = master_buffers->params(0).buffer().version();
-  }
+  note_buffers(call);
 }
 
 }  // namespace tandem::parallel

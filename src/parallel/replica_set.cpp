@@ -64,6 +64,7 @@ std::vector<RowRange> ReplicaSet::plan(std::int64_t rows) const {
 void ReplicaSet::forward(const std::vector<RowRange>& rows, const Body& body) {
   State& state = *state_;
   const auto call = state.begin(rows);
+  state.expect_writes(*call);
   const PrivateBuffers<State> buffers(state);
   state.run(call, Phase::replicate, [state = state_, call, body](int rank) {
     state->replicate(*call, rank);
@@ -128,6 +129,7 @@ StepResult ReplicaSet::step(const std::vector<RowRange>& planned,
   if (anew && state.syncs) state.sync_gradients();
   const auto snapshot = state.begin_gradients();
   if (anew) snapshot.clear();
+  state.expect_writes(*call);
   const PrivateBuffers<State> buffers(state);
   StepResult result;
   try {

@@ -109,6 +109,7 @@ void ReplicaSet::State::bind_shards(const std::shared_ptr<const std::vector<Buck
 }
 
 void ReplicaSet::State::bind_buffers() {
+  buffers_synced.resize(devices.size());
   std::vector<optim::ArenaEntry> entries;
   for (const nn::NamedTensor& b : modules[0]->named_buffers())
     entries.push_back({b.name, b.tensor});

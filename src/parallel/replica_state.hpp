@@ -71,8 +71,9 @@ struct Call {
   std::chrono::steady_clock::time_point deadline;
   std::uint64_t forward = 0;                      // count of top-level forwards before this one
   std::vector<std::exception_ptr> commit_errors;  // by device: of what it changes after the vote
-  bool shared_update = false;                     // the optimizer's update is the shards'
-  std::vector<ReplicaHashes> hashes;              // by device; empty where they are not asked for
+  std::vector<std::vector<std::uint64_t>> buffer_versions;  // by device, by block: before forward
+  bool shared_update = false;                               // the optimizer's update is the shards'
+  std::vector<ReplicaHashes> hashes;  // by device; empty where they are not asked for
   // Note [Steps without effect], non_finite.cpp
   std::optional<double> loss_scale;
   std::vector<std::uint8_t> loss_is_non_finite;  // by device
@@ -212,6 +213,14 @@ struct ReplicaSet::State {
   /// Makes, in replica 0's, what takes the values of several replicas.
   void combine_buffers(Call& call, int rank);
   void merge_buffers(Call& call, int rank);
+  /// Versions of buffers, by block.
+  static std::vector<std::uint64_t> versions_of(const optim::Arena& buffers);
+  /// Some replica has written into its private buffers.
+  bool wrote_buffers(const Call& call) const;
+  /// A forward is to come, which may write into buffers, and may fail.
+  void expect_writes(const Call& call);
+  /// Notes whose private buffers are the module's, after a call that went well.
+  void note_buffers(const Call& call);
   /// Gives the buffers of a micro-batch to replicas that had no rows of it.
   void follow_buffers(Call& call, int rank, const MicroBatch& part);
 
@@ -254,8 +263,10 @@ struct ReplicaSet::State {
   std::vector<BucketReducer> reducers;                 // by device
   std::shared_ptr<Shards> shards;                      // null but in mode sharded
   std::vector<std::vector<std::uint64_t>> synced;      // by device, by block: version last received
-  std::uint64_t buffers_synced = 0;
-  bool buffers_dirty = true;
+  // By device, by block: the version of the module's buffers that its private ones equal.
+  std::vector<std::vector<std::uint64_t>> buffers_synced;
+  bool replicas_agree =
+      false;  // what replicas write into buffers is the same on all that have rows
   std::vector<BufferMerge> buffer_merges;  // by place of master_buffers
   std::vector<bool> trains;                // by place of params: when the module was wrapped
   std::int64_t steps = 0;                  // that have been committed

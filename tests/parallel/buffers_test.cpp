@@ -11,6 +11,7 @@
 #include "tandem/ops/reduce.hpp"
 #include "tandem/optim/sgd.hpp"
 #include "tandem/parallel/replica_error.hpp"
+#include "tandem/profile/step_record.hpp"
 
 #include "devices.hpp"
 #include "parallel/nets.hpp"
@@ -147,6 +148,42 @@ TEST(BufferRulesTest, RulesThatCannotBeKeptAreRefused) {
               HasSubstr("the mean of buffer 'rows', which is i64, would be cut off"));
   EXPECT_THAT(refusal({"row", BufferMerge::sum}),
               HasSubstr("'row' names none; the module has last, average, rows, seen"));
+}
+
+TEST(BuffersTest, AnEvaluationOfFewRowsLeavesNoDeviceBehind) {
+  manual_seed(6);
+  NormMlp net;
+  optim::SGD optimizer(net.named_parameters(), {.lr = 0.1});
+  DataParallel dp(net, {.devices = devices(3), .mode = Mode::server, .gpu0_bsz = 2});
+  const Batch batch = make_batch(9, 3, DType::f64, false);
+  for (int step = 0; step < 2; ++step) {
+    dp.train();
+    dp.step(batch, kLoss, &optimizer);
+    dp.step(make_batch(2, 5, DType::f64, false), kLoss, &optimizer);  // device 0 alone
+    dp.eval();
+    const autograd::NoGrad off;
+    dp(batch.x.narrow(0, 0, 1));  // device 0 alone
+    const Tensor whole = net(batch.x);
+    EXPECT_LE(amax(abs(dp(batch.x) - whole)).item(), 1e-13) << "step " << step;
+  }
+}
+
+TEST(BuffersTest, StatisticsThatAllReplicasHaveAreNotSentAgain) {
+  NormMlp net;
+  optim::SGD optimizer(net.named_parameters(), {.lr = 0.1});
+  DataParallel dp(net, {.devices = devices(3)});
+  const Batch batch = make_batch(9, 3, DType::f64, false);
+  const auto sent = [&] {
+    std::size_t nbytes = 0;
+    for (const auto& [link, traffic] :
+         profile::traffic(profile::record([&] { dp.step(batch, kLoss, &optimizer); })))
+      nbytes += traffic.by_category[static_cast<std::size_t>(Category::buffer)];
+    return nbytes;
+  };
+  EXPECT_GT(sent(), 0U);
+  EXPECT_EQ(sent(), 0U);
+  net.norm.running_mean.fill_(1);  // the user's change goes out
+  EXPECT_GT(sent(), 0U);
 }
 
 }  // namespace

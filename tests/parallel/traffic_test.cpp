@@ -113,7 +113,9 @@ Bytes star_table(const Case& c, const Sizes& s, const Step& step) {
   const bool parameters = c.mode == Mode::classic || step.after_update;
   for (auto& [link, nbytes] : bytes) {
     const bool outward = link.first == 0;
-    nbytes += outward ? s.buffers + (parameters ? s.parameters : 0) : s.gradients;
+    // Buffers that no replica has written to, or all alike, go out once.
+    const std::size_t buffers = c.mode == Mode::classic ? s.buffers : 0;
+    nbytes += outward ? buffers + (parameters ? s.parameters : 0) : s.gradients;
   }
   return bytes;
 }
@@ -131,8 +133,7 @@ Bytes sharded_table(const Case& c, const Sizes& s, const Step& step) {
     for (std::size_t to = 0; to < n; ++to) {
       if (from == to) continue;
       bytes[{static_cast<int>(from), static_cast<int>(to)}] +=
-          share(s.gradients, to) + (step.updates ? share(s.parameters, from) : 0) +
-          (from == 0 ? s.buffers : 0);
+          share(s.gradients, to) + (step.updates ? share(s.parameters, from) : 0);
     }
   }
   return bytes;

@@ -32,6 +32,8 @@ class BatchNorm : public Module {
   BufferTensor running_mean, running_var;  ///< (C); undefined where not tracked
   BufferTensor num_batches_tracked;        ///< i64 scalar
 
+  const BatchNormOptions& options() const noexcept { return options_; }
+
  protected:
   BatchNorm(std::int64_t num_features, BatchNormOptions options);
   Tensor normalize(const Tensor& x);
