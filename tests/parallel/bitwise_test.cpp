@@ -130,7 +130,7 @@ TEST(LeavesTest, TheTreeIsTheSameHoweverLeavesAreShared) {
       for (std::size_t k = 0; k < leaves; ++k)
         (k < cut ? first : second)
             .add(k, {full({1}, std::pow(1.0 / 3.0, static_cast<double>(k % 7)))});
-      first.append_copy(second, Device{});
+      first.append_copy(second, get_default_device());
       sums.insert(first.total().at(0).to_host<float>().at(0));
     }
     EXPECT_EQ(sums.size(), 1u) << leaves << " leaves";
