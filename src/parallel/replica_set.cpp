@@ -108,9 +108,9 @@ StepResult ReplicaSet::step(const std::vector<RowRange>& planned,
                             const StepOptions& options) {
   State& state = *state_;
   TANDEM_CHECK(
-      optimizer == nullptr || state.syncs,
-      "DataParallel: a step with an optimizer under no_sync would update by gradients that "
-      "have not been reduced; leave the scope of no_sync first");
+      state.syncs || (optimizer == nullptr && !state.is_bitwise()),
+      "DataParallel: a step with an optimizer, or in the bitwise mode, needs gradients that have "
+      "been reduced; leave the scope of no_sync first");
   TANDEM_CHECK(options.scaler == nullptr || optimizer != nullptr,
                "step: a scaler without an optimizer, whose update it guards; give both");
   const auto outcome = std::make_shared<StepOutcome>();

@@ -103,6 +103,11 @@ TEST(BitwiseTest, RefusesWhatItHasNoRuleFor) {
   }
   Mlp net;
   EXPECT_THROW(DataParallel(net, {.devices = devices(2), .bitwise_leaves = -1}), InvalidArgument);
+  {
+    DataParallel unsynced(net, {.devices = devices(2), .bitwise_leaves = 2});
+    const auto scope = unsynced.no_sync();
+    EXPECT_THROW(unsynced.step(batch, kLoss), InvalidArgument);
+  }
   DataParallel both(net, {.devices = devices(2), .accumulate = 2, .bitwise_leaves = 2});
   EXPECT_THROW(both.step(batch, kLoss), InvalidArgument);
 }
