@@ -15,6 +15,7 @@
 #include "tandem/runtime/runtime.hpp"
 
 #include "comm/local_group.hpp"
+#include "core/even_share.hpp"
 #include "runtime/cuda/backend.hpp"
 
 namespace tandem::comm {
@@ -123,7 +124,7 @@ void queue_piece(const LocalGroup& group, const Signature& signature, const Piec
     std::vector<std::size_t> all(targets);
     std::iota(all.begin(), all.end(), std::size_t{0});
     for (int r = 0; r < group.size(); ++r) {
-      const Share share = share_of(piece.count, r, group.size());
+      const Share share = even_share(piece.count, r, group.size());
       if (share.begin < share.end) RankWork(group, signature, r, share).run(piece, all);
     }
     return;

@@ -8,6 +8,8 @@
 
 #include "tandem/core/check.hpp"
 
+#include "core/even_share.hpp"
+
 namespace tandem::comm {
 namespace {
 
@@ -123,12 +125,6 @@ kernels::Reduction reduction_of(ReduceOp op) noexcept {
   return kernels::Reduction::sum;
 }
 
-Share share_of(std::int64_t count, int r, int size) noexcept {
-  const std::int64_t each = count / size, rest = count % size;
-  const std::int64_t begin = r * each + std::min<std::int64_t>(r, rest);
-  return {begin, begin + each + (r < rest ? 1 : 0)};
-}
-
 Signature signature_of(const Collective& c) {
   const Tensor& x = c.input.defined() ? c.input : c.output;
   if (!x.defined()) return {c.kind, DType::f32, 0, c.op, c.root};
@@ -230,10 +226,8 @@ std::size_t bytes_between(const Signature& s, std::span<const Part> parts, int f
       count = to == s.root ? s.count : 0;
       break;
     case Kind::all_reduce:
-      for (const int r : {to, from}) {
-        const Share share = share_of(s.count, r, size);
-        count += share.end - share.begin;
-      }
+      for (const int r : {to, from})
+        count += even_share(s.count, r, size).size();
       break;
     case Kind::gather:
       count = to == s.root ? parts[source].input_count : 0;

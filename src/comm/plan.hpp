@@ -70,13 +70,6 @@ Plan make_plan(const Signature& signature, std::span<const Part> parts);
 /// What kernels call a reduction.
 kernels::Reduction reduction_of(ReduceOp op) noexcept;
 
-/// The even share of rank `r` of `count` elements, [begin, end): sizes differ by one at most.
-struct Share {
-  std::int64_t begin;
-  std::int64_t end;
-};
-Share share_of(std::int64_t count, int r, int size) noexcept;
-
 /// Bytes that rank `to` gets from rank `from`: the figures under @cost in communicator.hpp.
 std::size_t bytes_between(const Signature& signature,
                           std::span<const Part> parts,

@@ -38,11 +38,9 @@ std::vector<Bucket> plan_buckets(const optim::ArenaLayout& layout,
   return buckets;
 }
 
-Range share_of(const Bucket& bucket, int r, int ranks) noexcept {
-  const std::int64_t count = bucket.end - bucket.begin;
-  const std::int64_t size = count / ranks, larger = count % ranks;
-  const std::int64_t begin = bucket.begin + r * size + std::min<std::int64_t>(r, larger);
-  return {begin, begin + size + (r < larger ? 1 : 0)};
+Share share_of(const Bucket& bucket, int r, int ranks) noexcept {
+  const Share share = even_share(bucket.end - bucket.begin, r, ranks);
+  return {bucket.begin + share.begin, bucket.begin + share.end};
 }
 
 BucketReducer::BucketReducer(std::shared_ptr<optim::Arena> arena,
@@ -100,7 +98,7 @@ comm::Handle BucketReducer::launch(std::size_t bucket) {
   const Tensor& whole = flat_[bucket];
   if (to_ != ReduceTo::shares) return group_->start_reduce(whole, comm::ReduceOp::sum, 0);
   const Bucket& b = (*buckets_)[bucket];
-  const Range share = share_of(b, group_->rank(), group_->size());
+  const Share share = share_of(b, group_->rank(), group_->size());
   const Tensor part = as_strided(
       whole, {share.end - share.begin}, {1}, whole.impl().offset + share.begin - b.begin);
   return group_->start({comm::Collective::Kind::reduce_scatter, whole, part, comm::ReduceOp::sum});

@@ -10,6 +10,8 @@
 #include "tandem/comm/communicator.hpp"
 #include "tandem/optim/arena.hpp"
 
+#include "core/even_share.hpp"
+
 namespace tandem::parallel {
 
 /// Gradients that are reduced in one message: places that lie next to each other in a block.
@@ -20,14 +22,8 @@ struct Bucket {
   std::vector<std::size_t> places;
 };
 
-/// Elements of a block.
-struct Range {
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-};
-
-/// The even share of rank `r` of a bucket: sizes differ by one at most.
-Range share_of(const Bucket& bucket, int r, int ranks) noexcept;
+/// The even share of rank `r` of a bucket, in elements of the block.
+Share share_of(const Bucket& bucket, int r, int ranks) noexcept;
 
 /// Cuts the gradients into buckets from the last place to the first, which is about the order in
 /// which backward makes them. The first bucket is small, so that the reduction starts early.

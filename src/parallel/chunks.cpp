@@ -10,16 +10,19 @@
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/runtime.hpp"
 
+#include "core/even_share.hpp"
+
 namespace tandem::parallel {
 namespace {
 
 using Rows = std::vector<std::int64_t>;
 
 Rows even_rows(std::int64_t rows, std::size_t n) {
-  const auto devices = static_cast<std::int64_t>(n);
-  Rows chunks(n, rows / devices);
-  for (std::int64_t i = 0; i < rows % devices; ++i)
-    ++chunks[static_cast<std::size_t>(i)];
+  Rows chunks;
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto device = static_cast<std::int64_t>(i);
+    chunks.push_back(even_share(rows, device, static_cast<std::int64_t>(n)).size());
+  }
   return chunks;
 }
 

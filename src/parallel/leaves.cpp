@@ -6,20 +6,20 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/even_share.hpp"
+
 namespace tandem::parallel {
 
 std::vector<Leaf> cut_leaves(const std::vector<RowRange>& plan, std::int64_t count) {
   const std::int64_t rows = plan.back().end;
   count = std::min(count, rows);
   std::vector<Leaf> leaves;
-  std::int64_t begin = 0;
   for (std::int64_t k = 0; k < count; ++k) {
-    const std::int64_t end = begin + rows / count + (k < rows % count ? 1 : 0);
-    const std::int64_t middle = begin + (end - begin) / 2;
+    const Share share = even_share(rows, k, count);
+    const std::int64_t middle = share.begin + share.size() / 2;
     const auto owner = std::ranges::find_if(
         plan, [&](const RowRange& r) { return middle >= r.begin && middle < r.end; });
-    leaves.push_back({static_cast<int>(owner - plan.begin()), {begin, end}});
-    begin = end;
+    leaves.push_back({static_cast<int>(owner - plan.begin()), {share.begin, share.end}});
   }
   return leaves;
 }

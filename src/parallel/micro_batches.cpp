@@ -8,6 +8,8 @@
 
 #include "tandem/parallel/chunks.hpp"
 
+#include "core/even_share.hpp"
+
 namespace tandem::parallel {
 
 std::vector<std::vector<RowRange>> cut_micro_batches(const std::vector<RowRange>& plan,
@@ -23,8 +25,7 @@ std::vector<std::vector<RowRange>> cut_micro_batches(const std::vector<RowRange>
   std::vector<std::vector<RowRange>> parts;
   std::int64_t begin = 0;
   for (std::int64_t k = 0; k < count; ++k) {
-    const std::int64_t size = rows / count + (k < rows % count ? 1 : 0);
-    const auto chunks = ChunkPolicy::sizes(left).plan(size, devices);
+    const auto chunks = ChunkPolicy::sizes(left).plan(even_share(rows, k, count).size(), devices);
     std::vector<RowRange>& part = parts.emplace_back();
     for (std::size_t d = 0; d < chunks.size(); ++d) {
       part.push_back({begin, begin + chunks[d]});

@@ -12,7 +12,7 @@
 namespace tandem::parallel {
 namespace {
 
-Tensor range(const Tensor& flat, const Range& r) {
+Tensor range(const Tensor& flat, const Share& r) {
   return as_strided(flat, {r.end - r.begin}, {1}, flat.impl().offset + r.begin);
 }
 
@@ -31,7 +31,7 @@ std::vector<optim::ArenaSlice> Shards::slices() const {
   std::vector<optim::ArenaSlice> slices;
   for (const Bucket& bucket : *buckets_) {
     for (int r = 0; r < size(); ++r) {
-      const Range share = share_of(bucket, r, size());
+      const Share share = share_of(bucket, r, size());
       if (share.begin == share.end) continue;
       const optim::Arena& arena = *arenas_[static_cast<std::size_t>(r)];
       slices.push_back({arena.device(),
@@ -57,7 +57,7 @@ void Shards::copy_gradients(To to) const {
   const ContextScope scope([](Context& c) { c.phase = Phase::reduce; });
   for (const Bucket& bucket : *buckets_) {
     for (int r = 1; r < size(); ++r) {
-      const Range share = share_of(bucket, r, size());
+      const Share share = share_of(bucket, r, size());
       Tensor here = range(arenas_[0]->grads(bucket.block), share);
       Tensor there = range(arenas_[static_cast<std::size_t>(r)]->grads(bucket.block), share);
       if (to == To::device_0)
