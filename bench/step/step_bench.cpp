@@ -36,13 +36,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// Threads that a step's kernels have on each device.
-parallel::Mode mode_of(const std::string& text) {
-  using parallel::Mode;
-  for (const Mode mode : {Mode::classic, Mode::server})
-    if (text == name(mode)) return mode;
-  return Mode::sharded;
-}
-
 int threads_of(const std::vector<Device>& devices) {
   return std::max(1, context().threads / static_cast<int>(devices.size()));
 }
@@ -74,7 +67,7 @@ Measured run(M net,
              const Options& o) {
   optim::AdamW optimizer(net.named_parameters(), {.lr = 1e-3});
   parallel::DataParallel dp(
-      net, {.devices = devices, .mode = mode_of(o.mode), .bitwise_leaves = o.bitwise_leaves});
+      net, {.devices = devices, .mode = parallel::parse_mode(o.mode).value(), .bitwise_leaves = o.bitwise_leaves});
   const auto loss = [](M& m, const std::vector<Tensor>& part) {
     return cross_entropy_sum(m(part[0]).flatten(0, -2), part[1].flatten());
   };

@@ -31,10 +31,10 @@ DataSets images(const RunOptions& options, Load load) {
 
 /// "single" is one device, in any mode.
 parallel::Mode mode_of(const RunOptions& options) {
-  using parallel::Mode;
-  for (const Mode mode : {Mode::classic, Mode::server})
-    if (options.mode == std::string("dp-") + name(mode)) return mode;
-  return Mode::sharded;
+  constexpr std::string_view kPrefix = "dp-";
+  const std::string_view mode = options.mode;
+  if (!mode.starts_with(kPrefix)) return parallel::Mode::sharded;
+  return parallel::parse_mode(mode.substr(kPrefix.size())).value();
 }
 
 std::optional<Device> output_device(const RunOptions& options) {

@@ -113,10 +113,10 @@ void ReplicaSet::State::combine_buffers(Call& call, int rank) {
   });
 }
 
-std::vector<std::uint64_t> ReplicaSet::State::versions_of(const optim::Arena& buffers) {
+std::vector<std::uint64_t> ReplicaSet::State::versions_of(const optim::Arena& arena) {
   std::vector<std::uint64_t> versions;
-  for (std::size_t b = 0; b < buffers.layout().blocks().size(); ++b)
-    versions.push_back(buffers.params(static_cast<int>(b)).buffer().version());
+  for (std::size_t b = 0; b < arena.layout().blocks().size(); ++b)
+    versions.push_back(arena.params(static_cast<int>(b)).buffer().version());
   return versions;
 }
 

@@ -95,8 +95,7 @@ void ReplicaSet::State::check_drift(Call& call, int rank) {
   const std::size_t p = first_difference(own.parameters, owner.parameters);
   const std::size_t b = first_difference(own.buffers, owner.buffers);
   if (p == own.parameters.size() && b == own.buffers.size()) return;
-  for (std::uint64_t& version : synced[r])
-    version = UINT64_MAX;
+  synced[r].clear();
   const auto& arena = p < own.parameters.size() ? params[0] : master_buffers;
   const std::size_t place = p < own.parameters.size() ? p : b;
   throw ReplicaDrift(arena->layout().places()[place].name, devices[0], devices[r], steps + 1);

@@ -41,8 +41,7 @@ void ReplicaSet::State::run_leaf(
     c.frame = std::make_shared<ForwardFrame>(*c.frame);
   });
   if (params[r] != nullptr) {
-    for (std::size_t p = 0; p < params[r]->layout().places().size(); ++p)
-      params[r]->tensor(p).set_grad({});
+    drop_gradients(rank);
     reducers[r].arm(
         nullptr,
         1,
@@ -95,8 +94,7 @@ void ReplicaSet::State::join_leaves(Call& call, StepOutcome& outcome) {
       all.append_copy(own, devices[0]);
     const std::vector<Tensor> totals = all.total();
     const double factor = static_cast<double>(call.batch_rows()) / weight;
-    for (std::size_t p = 0; p < params[0]->layout().places().size(); ++p)
-      params[0]->tensor(p).set_grad({});
+    drop_gradients(0);
     std::size_t k = 0;
     for (std::size_t b = 0; b < params[0]->layout().blocks().size(); ++b) {
       Tensor g = params[0]->grads(static_cast<int>(b));

@@ -116,13 +116,9 @@ std::shared_ptr<Call> ReplicaSet::State::begin(const std::vector<RowRange>& rows
   follow_module();
   auto call = std::make_shared<Call>(rows);
   call->group = &group_for(rows, members);
-  for (std::size_t b = 0; params[0] != nullptr && b < params[0]->layout().blocks().size(); ++b) {
-    call->versions.push_back(params[0]->params(static_cast<int>(b)).buffer().version());
-    for (const int r : call->group->ranks) {
-      call->replicate_parameters |=
-          r > 0 && synced[static_cast<std::size_t>(r)][b] != call->versions[b];
-    }
-  }
+  if (params[0] != nullptr) call->versions = versions_of(*params[0]);
+  for (const int r : call->group->ranks)
+    call->replicate_parameters |= r > 0 && synced[static_cast<std::size_t>(r)] != call->versions;
   if (master_buffers != nullptr) {
     const std::vector<std::uint64_t> now = versions_of(*master_buffers);
     for (const int r : call->group->ranks)

@@ -83,14 +83,17 @@ void ReplicaSet::State::restore(const GradientSnapshot& snapshot) {
 void ReplicaSet::State::arm(Call& call, int rank) {
   if (params[0] == nullptr) return;
   const auto r = static_cast<std::size_t>(rank);
-  if (rank != 0 && !unreduced) {
-    for (std::size_t p = 0; p < params[r]->layout().places().size(); ++p)
-      params[r]->tensor(p).set_grad({});
-  }
+  if (rank != 0 && !unreduced) drop_gradients(rank);
   const std::size_t backwards = std::max<std::size_t>(call.micro_batches.size(), 1);
   reducers[r].arm(syncs ? call.group->comm_of(rank) : nullptr,
                   static_cast<std::int64_t>(backwards),
                   unreduced ? Used::kept : Used::fresh);
+}
+
+void ReplicaSet::State::drop_gradients(int rank) const {
+  const optim::Arena& arena = *params[static_cast<std::size_t>(rank)];
+  for (std::size_t p = 0; p < arena.layout().places().size(); ++p)
+    arena.tensor(p).set_grad({});
 }
 
 void ReplicaSet::State::reduce(Call& call, int rank) {
@@ -175,10 +178,7 @@ void ReplicaSet::State::update_shards(const std::function<void(int rank)>& part)
 }
 
 void ReplicaSet::State::mark_synced() {
-  for (std::size_t r = 0; r < synced.size(); ++r) {
-    for (std::size_t b = 0; b < synced[r].size(); ++b)
-      synced[r][b] = params[0]->params(static_cast<int>(b)).buffer().version();
-  }
+  if (params[0] != nullptr) std::ranges::fill(synced, versions_of(*params[0]));
 }
 
 }  // namespace tandem::parallel

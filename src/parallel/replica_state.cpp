@@ -13,6 +13,8 @@ namespace tandem::parallel {
 
 namespace {
 
+constexpr std::array<std::string_view, 3> kModes{"classic", "server", "sharded"};
+
 ReduceTo reduce_to(Mode mode) noexcept {
   constexpr std::array kTo{ReduceTo::rank_0_at_end, ReduceTo::rank_0, ReduceTo::shares};
   return kTo[static_cast<std::size_t>(mode)];
@@ -21,8 +23,13 @@ ReduceTo reduce_to(Mode mode) noexcept {
 }  // namespace
 
 const char* name(Mode mode) noexcept {
-  constexpr std::array kNames{"classic", "server", "sharded"};
-  return kNames[static_cast<std::size_t>(mode)];
+  return kModes[static_cast<std::size_t>(mode)].data();
+}
+
+std::optional<Mode> parse_mode(std::string_view name) noexcept {
+  const auto at = std::ranges::find(kModes, name);
+  if (at == kModes.end()) return std::nullopt;
+  return static_cast<Mode>(at - kModes.begin());
 }
 
 ChunkPolicy chunk_policy(const DataParallelOptions& options) {
@@ -93,7 +100,6 @@ void ReplicaSet::State::bind_parameters() {
       place_tensors(static_cast<int>(r), *params[0], replica);
     }
     reducers.emplace_back(params[r], buckets, reduce_to(options.mode));
-    synced[r].assign(params[0]->layout().blocks().size(), UINT64_MAX);
   }
   if (options.mode == Mode::sharded && devices.size() > 1 && !buckets->empty())
     bind_shards(buckets);

@@ -195,6 +195,7 @@ struct ReplicaSet::State {
   /// Readies a replica's gradients for a backward: those of other devices than 0 start from
   /// nothing.
   void arm(Call& call, int rank);
+  void drop_gradients(int rank) const;
   /// Ends the reduction of a replica's gradients.
   void reduce(Call& call, int rank);
   /// Marks the module's gradients that some replica made, also where replica 0 made none.
@@ -213,8 +214,8 @@ struct ReplicaSet::State {
   /// Makes, in replica 0's, what takes the values of several replicas.
   void combine_buffers(Call& call, int rank);
   void merge_buffers(Call& call, int rank);
-  /// Versions of buffers, by block.
-  static std::vector<std::uint64_t> versions_of(const optim::Arena& buffers);
+  /// Versions of an arena's values, by block.
+  static std::vector<std::uint64_t> versions_of(const optim::Arena& arena);
   /// Some replica has written into its private buffers.
   bool wrote_buffers(const Call& call) const;
   /// A forward is to come, which may write into buffers, and may fail.

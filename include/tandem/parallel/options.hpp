@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "tandem/parallel/buffer_rule.hpp"
@@ -36,6 +37,8 @@ enum class Mode : std::uint8_t {
 
 /// "classic", "server", "sharded".
 const char* name(Mode mode) noexcept;
+/// The mode of that name; none where there is no such mode.
+std::optional<Mode> parse_mode(std::string_view name) noexcept;
 
 /// `DataParallel(net, {.devices = parse..., .gpu0_bsz = 40})`
 struct DataParallelOptions {
