@@ -9,6 +9,7 @@
 #include "tandem/autograd/gradcheck.hpp"
 #include "tandem/autograd/gradient_source.hpp"
 #include "tandem/autograd/row_group.hpp"
+#include "tandem/comm/algorithms.hpp"
 #include "tandem/comm/communicator.hpp"
 #include "tandem/comm/local.hpp"
 #include "tandem/config.hpp"
