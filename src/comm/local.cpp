@@ -63,12 +63,12 @@ class LocalPending final : public Handle::Pending {
   LocalPending(const LocalPending&) = delete;
   LocalPending& operator=(const LocalPending&) = delete;
 
-  void wait() override {
+  void wait(std::chrono::milliseconds timeout) override {
     const Tensor output = written(collective_, rank_);
     {
       const Work work = work_of(collective_, accesses({}, {output}));
       const tandem::detail::WorkScope scope(stream(), work);
-      group_->wait(*operation_, rank_);
+      group_->wait(*operation_, rank_, timeout);
       follow();
     }
     if (!output.defined()) return;

@@ -76,8 +76,14 @@ class RankWork {
       }
     }
     const CudaStream stream = detail::cuda_stream(side(rank_));
-    kernels::sum_ranks(
-        stream, reduction_of(signature_.op), signature_.dtype, from, to, range_.begin, range_.end);
+    kernels::sum_ranks(stream,
+                       reduction_of(signature_.op),
+                       signature_.dtype,
+                       from,
+                       to,
+                       range_.begin,
+                       range_.end,
+                       piece.factors);
     detail::check_launch({.name = name(signature_.kind)});
     for (const auto& [i, data] : far)
       copy(data, rank_, piece.targets[i], piece.target_ranks[i]);
@@ -130,7 +136,9 @@ void queue_piece(const LocalGroup& group, const Signature& signature, const Piec
     return;
   }
   for (std::size_t i = 0; i < targets; ++i) {
-    if (piece.sources.size() == 1 && piece.sources[0] == piece.targets[i]) continue;  // in place
+    if (piece.sources.size() == 1 && piece.sources[0] == piece.targets[i] &&
+        signature.op != ReduceOp::premul_sum)
+      continue;  // in place
     RankWork(group, signature, piece.target_ranks[i], {0, piece.count}).run(piece, {i});
   }
 }

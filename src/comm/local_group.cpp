@@ -173,9 +173,11 @@ void LocalGroup::park(Operation& op, State seen, Clock::time_point deadline) {
   op.parked.fetch_sub(1);
 }
 
-void LocalGroup::wait(Operation& op, int rank) {
+void LocalGroup::wait(Operation& op, int rank, std::chrono::milliseconds timeout) {
   if (op.state.load(std::memory_order_acquire) == State::complete) return;
-  const auto deadline = std::min(Clock::now() + timeout_, context().deadline);
+  if (timeout == timeout.max()) timeout = timeout_;
+  timeout = std::min<std::chrono::milliseconds>(timeout, kForever);
+  const Patience patience{timeout, std::min(Clock::now() + timeout, context().deadline)};
   for (;;) {
     const State seen = op.state.load(std::memory_order_acquire);
     if (seen == State::complete) return;
@@ -185,29 +187,30 @@ void LocalGroup::wait(Operation& op, int rank) {
     for (const auto end = Clock::now() + kSpin; !changed() && Clock::now() < end;)
       std::this_thread::yield();
     if (changed()) continue;
-    if (seen == State::gathering) check_patience(op, rank, deadline);
-    park(op, seen, deadline);
+    if (seen == State::gathering) check_patience(op, rank, patience);
+    park(op, seen, patience.deadline);
   }
 }
 
-void LocalGroup::check_patience(Operation& op, int rank, Clock::time_point deadline) {
+void LocalGroup::check_patience(Operation& op, int rank, const Patience& patience) {
   const Context& c = context();
   const bool stopped = c.abort != nullptr && c.abort->aborted();
-  if (!stopped && Clock::now() < deadline) return;
+  if (!stopped && Clock::now() < patience.deadline) return;
   const std::scoped_lock lock(mutex_);
   if (op.state.load() != State::gathering) return;  // all ranks are there: it runs to its end
   if (stopped) {
     fail(Failure::Kind::aborted, c.abort->reason());
     failure_->raise(op.title());
   }
-  const bool by_context = deadline == c.deadline;
+  const bool by_context = patience.deadline == c.deadline;
   const std::string text = detail::concat(
       op.title(),
       ": ",
       absence(op),
       " did not come ",
-      by_context ? "before the step's deadline"
-                 : detail::concat("within ", static_cast<double>(timeout_.count()) / 1000, " s"));
+      by_context
+          ? "before the step's deadline"
+          : detail::concat("within ", static_cast<double>(patience.timeout.count()) / 1000, " s"));
   fail(Failure::Kind::aborted, rank_name(rank) + " gave up: " + text);
   throw Timeout(text);
 }

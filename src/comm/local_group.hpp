@@ -72,8 +72,11 @@ class LocalGroup {
   /// Registers a rank's part in its next collective; the last to come does the work that is left to
   /// claim.
   std::shared_ptr<Operation> arrive(int rank, const Signature& signature, const Part& part);
-  /// Returns when the operation is complete. @throws Desync, CommAborted, Timeout
-  void wait(Operation& op, int rank);
+  /// Returns when the operation is complete.
+  ///
+  /// @param timeout  max(): the group's.
+  /// @throws Desync, CommAborted, Timeout
+  void wait(Operation& op, int rank, std::chrono::milliseconds timeout);
   /// Gives an operation up: afterwards no thread touches the rank's memory.
   void leave(Operation& op, int rank) noexcept;
 
@@ -85,6 +88,11 @@ class LocalGroup {
 
  private:
   using Clock = std::chrono::steady_clock;
+  /// How long a rank waits for the others.
+  struct Patience {
+    std::chrono::milliseconds timeout;
+    Clock::time_point deadline;  ///< by the time-out, or before it by the context
+  };
 
   std::int64_t next_number(int rank) const { return reached_[static_cast<std::size_t>(rank)] + 1; }
   std::shared_ptr<Operation> next_operation(int rank, const Signature& signature);
@@ -95,7 +103,7 @@ class LocalGroup {
   void queue(Operation& op);
   void wake(Operation& op) noexcept;
   void park(Operation& op, Operation::State seen, Clock::time_point deadline);
-  void check_patience(Operation& op, int rank, Clock::time_point deadline);
+  void check_patience(Operation& op, int rank, const Patience& patience);
   std::string absence(const Operation& op) const;
 
   const std::vector<Device> devices_;

@@ -90,7 +90,7 @@ Piece cut_piece(const Signature& s,
       break;
     default:  // reduce_scatter
       for (std::size_t from = 0; from < parts.size(); ++from)
-        piece.add_source(from, after(parts[from].input, offset, s.dtype));
+        piece.add_source(from, after(parts[from].input, offset, s.dtype), parts[from].factor);
       piece.add_target(r, parts[r].output);
   }
   return piece;
@@ -102,7 +102,7 @@ Piece whole_piece(const Signature& s, std::span<const Part> parts) {
   piece.count = s.count;
   for (std::size_t r = 0; r < parts.size(); ++r) {
     const bool is_root = static_cast<int>(r) == s.root;
-    if (s.kind != Kind::broadcast || is_root) piece.add_source(r, parts[r].input);
+    if (s.kind != Kind::broadcast || is_root) piece.add_source(r, parts[r].input, parts[r].factor);
     const bool gets = s.kind == Kind::all_reduce || (s.kind == Kind::reduce) == is_root;
     if (gets) piece.add_target(r, parts[r].output);
   }
@@ -119,6 +119,16 @@ kernels::Reduction reduction_of(ReduceOp op) noexcept {
       return kernels::Reduction::min;
     case ReduceOp::max:
       return kernels::Reduction::max;
+    case ReduceOp::product:
+      return kernels::Reduction::product;
+    case ReduceOp::band:
+      return kernels::Reduction::band;
+    case ReduceOp::bor:
+      return kernels::Reduction::bor;
+    case ReduceOp::bxor:
+      return kernels::Reduction::bxor;
+    case ReduceOp::premul_sum:
+      return kernels::Reduction::premul_sum;
     case ReduceOp::sum:
       break;
   }
@@ -127,13 +137,13 @@ kernels::Reduction reduction_of(ReduceOp op) noexcept {
 
 Signature signature_of(const Collective& c) {
   const Tensor& x = c.input.defined() ? c.input : c.output;
-  if (!x.defined()) return {c.kind, DType::f32, 0, c.op, c.root};
+  if (!x.defined()) return {c.kind, DType::f32, 0, c.reduction.op, c.root};
   std::int64_t count = 0;
   if (c.kind == Kind::all_gather)
     count = c.output.numel();
   else if (!cuts(c.kind) || c.kind == Kind::reduce_scatter)
     count = c.input.numel();
-  return {c.kind, x.dtype(), count, c.op, c.root};
+  return {c.kind, x.dtype(), count, c.reduction.op, c.root};
 }
 
 std::string difference(const Signature& a,
@@ -153,6 +163,7 @@ std::string difference(const Signature& a,
 
 Part part_of(const Collective& c) {
   Part part;
+  part.factor = c.reduction.factor;
   if (c.input.defined()) {
     part.input = c.input.data();
     part.input_count = c.input.numel();
@@ -164,8 +175,9 @@ Part part_of(const Collective& c) {
   return part;
 }
 
-void Piece::add_source(std::size_t rank, const void* data) {
+void Piece::add_source(std::size_t rank, const void* data, double factor) {
   sources.push_back(data);
+  factors.push_back(factor);
   source_ranks.push_back(static_cast<int>(rank));
 }
 
@@ -209,7 +221,8 @@ void Plan::run(std::int64_t slice) const {
                      piece.sources,
                      piece.targets,
                      begin,
-                     std::min(piece.count, begin + per_slice));
+                     std::min(piece.count, begin + per_slice),
+                     piece.factors);
 }
 
 std::size_t bytes_between(const Signature& s, std::span<const Part> parts, int from, int to) {

@@ -37,6 +37,7 @@ struct Part {
   void* output = nullptr;
   std::int64_t input_count = 0;
   std::int64_t output_count = 0;
+  double factor = 1;                             ///< with premul_sum
   std::shared_ptr<const Event> ready = nullptr;  ///< on a GPU: after it the memory may be used
 };
 Part part_of(const Collective& collective);
@@ -47,10 +48,11 @@ struct Piece {
   std::vector<void*> targets;
   std::vector<int> source_ranks;  ///< whose memory the sources are
   std::vector<int> target_ranks;
+  std::vector<double> factors;  ///< of the sources, with premul_sum
   std::int64_t count = 0;
   std::int64_t first_slice = 0;
 
-  void add_source(std::size_t rank, const void* data);
+  void add_source(std::size_t rank, const void* data, double factor = 1);
   void add_target(std::size_t rank, void* data);
 };
 

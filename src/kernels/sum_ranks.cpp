@@ -21,6 +21,18 @@ void combine(F f, const T* a, const T* b, compute_t<T>* __restrict y, std::int64
 }
 
 template <class T>
+void scale(const T* x, compute_t<T> factor, compute_t<T>* __restrict y, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i)
+    y[i] = factor * load(x[i]);
+}
+
+template <class T>
+void add_scaled(const T* x, compute_t<T> factor, compute_t<T>* __restrict y, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i)
+    y[i] += factor * load(x[i]);
+}
+
+template <class T>
 void divide(T* y, T divisor, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i)
     y[i] /= divisor;
@@ -62,6 +74,26 @@ void reduce(F f,
   }
 }
 
+/// As reduce, of factors[r] * sources[r].
+template <class T>
+void reduce_scaled(std::span<const double> factors,
+                   std::span<const void* const> sources,
+                   std::span<void* const> targets,
+                   std::int64_t begin,
+                   std::int64_t end) {
+  const auto factor = [&](std::size_t r) { return static_cast<compute_t<T>>(factors[r]); };
+  const auto source = [&](std::size_t r) { return static_cast<const T*>(sources[r]); };
+  compute_t<T> sum[kBlock];
+  for (std::int64_t i = begin; i < end; i += kBlock) {
+    const std::int64_t n = std::min(kBlock, end - i);
+    scale(source(0) + i, factor(0), sum, n);
+    for (std::size_t r = 1; r < sources.size(); ++r)
+      add_scaled(source(r) + i, factor(r), sum, n);
+    for (void* target : targets)
+      store_block(sum, static_cast<T*>(target) + i, n);
+  }
+}
+
 void copy(DType dtype,
           const void* source,
           std::span<void* const> targets,
@@ -84,19 +116,17 @@ void sum_ranks(Reduction reduction,
                std::span<const void* const> sources,
                std::span<void* const> targets,
                std::int64_t begin,
-               std::int64_t end) {
+               std::int64_t end,
+               std::span<const double> factors) {
+  if (reduction == Reduction::premul_sum) {
+    return with_any_float(
+        dtype, [&]<class T>() { reduce_scaled<T>(factors, sources, targets, begin, end); });
+  }
   if (sources.size() == 1) return copy(dtype, sources[0], targets, begin, end);
+  const bool average = reduction == Reduction::avg;
   with_dtype(dtype, [&]<class T>() {
-    const bool average = reduction == Reduction::avg;
-    switch (reduction) {
-      case Reduction::sum:
-      case Reduction::avg:
-        return reduce<T>(Sum<compute_t<T>>{}, average, sources, targets, begin, end);
-      case Reduction::min:
-        return reduce<T>(Min<compute_t<T>>{}, average, sources, targets, begin, end);
-      case Reduction::max:
-        return reduce<T>(Max<compute_t<T>>{}, average, sources, targets, begin, end);
-    }
+    with_reduction<T>(reduction,
+                      [&](auto f) { reduce<T>(f, average, sources, targets, begin, end); });
   });
 }
 

@@ -49,6 +49,32 @@ struct SumElement {
   TANDEM_HD const T* source(int rank) const { return static_cast<const T*>(ends.sources[rank]); }
 };
 
+/// Factors of the ranks, by value.
+template <class Number>
+struct Factors {
+  Number values[kMaxDevices];
+
+  explicit Factors(std::span<const double> factors) {
+    std::transform(factors.begin(), factors.end(), values, [](double f) { return Number(f); });
+  }
+};
+
+template <class T>
+struct SumScaledElement {
+  Ends ends;
+  Factors<compute_t<T>> factors;
+  std::int64_t begin;
+
+  TANDEM_HD void operator()(std::int64_t i) const {
+    i += begin;
+    compute_t<T> value = 0;
+    for (int r = 0; r < ends.source_count; ++r)
+      value += factors.values[r] * load(static_cast<const T*>(ends.sources[r])[i]);
+    for (int r = 0; r < ends.target_count; ++r)
+      static_cast<T*>(ends.targets[r])[i] = store<T>(value);
+  }
+};
+
 }  // namespace
 
 void sum_ranks(const CudaStream& s,
@@ -57,23 +83,23 @@ void sum_ranks(const CudaStream& s,
                std::span<const void* const> sources,
                std::span<void* const> targets,
                std::int64_t begin,
-               std::int64_t end) {
+               std::int64_t end,
+               std::span<const double> factors) {
   const Ends ends(sources, targets);
+  if (reduction == Reduction::premul_sum) {
+    TANDEM_ASSERT(factors.size() == sources.size(), "a factor for each source");
+    return with_any_float(dtype, [&]<class T>() {
+      const Factors<compute_t<T>> values(factors);
+      for_each(s, end - begin, SumScaledElement<T>{ends, values, begin});
+    });
+  }
   with_dtype(dtype, [&]<class T>() {
     using Number = compute_t<T>;
-    const auto run = [&](auto f, Number divisor) {
+    const Number divisor =
+        reduction == Reduction::avg ? static_cast<Number>(sources.size()) : Number(1);
+    with_reduction<T>(reduction, [&](auto f) {
       for_each(s, end - begin, SumElement<T, decltype(f)>{f, ends, divisor, begin});
-    };
-    switch (reduction) {
-      case Reduction::sum:
-        return run(Sum<Number>{}, Number(1));
-      case Reduction::avg:
-        return run(Sum<Number>{}, static_cast<Number>(sources.size()));
-      case Reduction::min:
-        return run(Min<Number>{}, Number(1));
-      case Reduction::max:
-        return run(Max<Number>{}, Number(1));
-    }
+    });
   });
 }
 

@@ -2,72 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-#include <memory>
 #include <string>
 
+#include "tandem/comm/collective.hpp"
+#include "tandem/comm/handle.hpp"
 #include "tandem/tensor/tensor.hpp"
 
 namespace tandem::comm {
-
-/// How values of the ranks become one.
-enum class ReduceOp : std::uint8_t { sum, avg, min, max };
-
-/// "sum", "avg", "min", "max".
-const char* name(ReduceOp op) noexcept;
-
-/// One rank's part in a collective: what a backend carries out.
-struct Collective {
-  enum class Kind : std::uint8_t {
-    broadcast,
-    reduce,
-    all_reduce,
-    gather,
-    scatter,
-    all_gather,
-    reduce_scatter,
-    barrier,
-  };
-  Kind kind = Kind::barrier;
-  Tensor input = {};   ///< what this rank gives; undefined where it gives nothing
-  Tensor output = {};  ///< what this rank gets; undefined where it gets nothing
-  ReduceOp op = ReduceOp::sum;
-  int root = -1;  ///< -1 where the collective has none
-};
-
-/// "all_reduce".
-const char* name(Collective::Kind kind) noexcept;
-
-/// A collective that this rank has started.
-///
-/// Move-only; of the thread that uses the rank. Keeps the tensors until the end.
-class Handle {
- public:
-  /// What a backend keeps for a started collective; destroyed on the rank's thread.
-  ///
-  /// Its destructor leaves no other thread with the tensors: it waits for work under way, and fails
-  /// the group where the collective has not begun.
-  class Pending {
-   public:
-    virtual ~Pending() = default;
-    virtual void wait() = 0;
-    virtual bool done() const noexcept = 0;
-  };
-
-  /// Already done.
-  Handle() = default;
-  explicit Handle(std::unique_ptr<Pending> pending) noexcept : pending_(std::move(pending)) {}
-
-  /// Takes part in the work that is left, and returns when the output is there; then does nothing.
-  ///
-  /// @throws Desync, CommAborted, Timeout  see Communicator.
-  void wait();
-  /// wait() would return at once.
-  bool done() const noexcept { return pending_ == nullptr || pending_->done(); }
-
- private:
-  std::unique_ptr<Pending> pending_;
-};
 
 /// One rank of a group of devices that exchange tensors.
 ///
@@ -80,9 +21,11 @@ class Handle {
 /// have reached runs to its end. After any error the group refuses calls until `reset`.
 ///
 /// Values are combined in rank order: the bits depend on nothing else, and are equal on all ranks.
+/// avg and premul_sum are for float types, band, bor and bxor for integers and bool; sum is for all
+/// but bool, min, max and product (of bool: "and") for all.
 ///
 /// @throws InvalidArgument  a tensor is undefined, strided, of another device, or of a dtype that
-///                          the reduction does not take (avg: float types; sum: all but bool).
+///                          the reduction does not take (below).
 /// @throws Desync       on every rank: the calls differ; the text names field and both values.
 /// @throws CommAborted  another rank failed; the text has its reason.
 /// @throws Timeout      a rank did not come; the text names it.
@@ -102,13 +45,17 @@ class Communicator {
   /// The reduction of all `x` in the root's; the others keep theirs.
   ///
   /// @cost  x.nbytes() from each other device to the root's.
-  void reduce(const Tensor& x, ReduceOp op, int root) { start_reduce(x, op, root).wait(); }
+  void reduce(const Tensor& x, Reduction reduction, int root) {
+    start_reduce(x, reduction, root).wait();
+  }
 
   /// The reduction of all `x` on every rank.
   ///
   /// @cost  rank r reduces the r-th even share of the elements: it gets that share of each other
   ///        rank, and sends the result to each; 2 (N-1) x.nbytes() in all.
-  void all_reduce(const Tensor& x, ReduceOp op = ReduceOp::sum) { start_all_reduce(x, op).wait(); }
+  void all_reduce(const Tensor& x, Reduction reduction = ReduceOp::sum) {
+    start_all_reduce(x, reduction).wait();
+  }
 
   /// All `part`s one after the other, by rank, in the root's `whole`.
   ///
@@ -132,7 +79,7 @@ class Communicator {
   ///
   /// @param part  may be this rank's place in `whole`.
   /// @cost  for each rank its part.nbytes() from each other device.
-  void reduce_scatter(const Tensor& whole, const Tensor& part, ReduceOp op = ReduceOp::sum);
+  void reduce_scatter(const Tensor& whole, const Tensor& part, Reduction reduction = ReduceOp::sum);
 
   /// Returns when every rank has come.
   void barrier() { start({}).wait(); }
@@ -142,8 +89,8 @@ class Communicator {
   /// The last rank to come, and each that waits, does the work. Any number may be under way; the
   /// tensors are left alone until their handle has been waited for.
   [[nodiscard]] Handle start_broadcast(const Tensor& x, int root);
-  [[nodiscard]] Handle start_reduce(const Tensor& x, ReduceOp op, int root);
-  [[nodiscard]] Handle start_all_reduce(const Tensor& x, ReduceOp op = ReduceOp::sum);
+  [[nodiscard]] Handle start_reduce(const Tensor& x, Reduction reduction, int root);
+  [[nodiscard]] Handle start_all_reduce(const Tensor& x, Reduction reduction = ReduceOp::sum);
 
   /// Checks this rank's part and starts it: what the calls above come to.
   [[nodiscard]] Handle start(Collective collective);
