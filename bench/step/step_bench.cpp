@@ -133,7 +133,7 @@ void add_options(CLI::App& app, Options& o) {
                  "device list; cpu:1 is one device with all cores, cuda:0 a GPU")
       ->capture_default_str();
   app.add_option("--mode", o.mode, "of DataParallel, where there are several devices")
-      ->check(CLI::IsMember({"classic", "server", "sharded"}))
+      ->check(CLI::IsMember({"classic", "server", "sharded", "ddp"}))
       ->capture_default_str();
   app.add_option("--bitwise-leaves", o.bitwise_leaves, "parts of the bitwise mode; 0: off")
       ->check(CLI::NonNegativeNumber)

@@ -62,8 +62,8 @@ void add_batch_options(CLI::App& app, RunOptions& o) {
          o.mode,
          "who updates what: the first device alone (single); DataParallel as PyTorch's is "
          "(dp-classic), with all updates on the first device (dp-server), or each device its "
-         "share (dp-sharded)")
-      ->check(CLI::IsMember({"single", "dp-classic", "dp-server", "dp-sharded"}))
+         "share (dp-sharded); DistributedDataParallel, each device its copy (ddp)")
+      ->check(CLI::IsMember({"single", "dp-classic", "dp-server", "dp-sharded", "ddp"}))
       ->capture_default_str();
   app.add_flag_function(
       "--loss-in-replica,!--no-loss-in-replica",

@@ -32,9 +32,9 @@ DataSets images(const RunOptions& options, Load load) {
 /// "single" is one device, in any mode.
 parallel::Mode mode_of(const RunOptions& options) {
   constexpr std::string_view kPrefix = "dp-";
-  const std::string_view mode = options.mode;
-  if (!mode.starts_with(kPrefix)) return parallel::Mode::sharded;
-  return parallel::parse_mode(mode.substr(kPrefix.size())).value();
+  std::string_view mode = options.mode;
+  if (mode.starts_with(kPrefix)) mode.remove_prefix(kPrefix.size());
+  return parallel::parse_mode(mode).value_or(parallel::Mode::sharded);
 }
 
 std::optional<Device> output_device(const RunOptions& options) {

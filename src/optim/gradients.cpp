@@ -62,16 +62,19 @@ std::vector<Tensor> gradient_runs(const std::vector<Tensor>& params) {
   return runs;
 }
 
+void find_nonfinite(const Tensor& x, const Tensor& flag) {
+  dispatch(x.stream(), make_work(Work::Kind::reduce, "find_nonfinite", {x}, {flag}), [&](auto& s) {
+    kernels::find_nonfinite(
+        s, x.dtype(), x.numel(), x.data(), static_cast<std::int32_t*>(flag.data()));
+  });
+}
+
 bool has_nonfinite(const std::vector<Tensor>& grads) {
   std::map<Device, Tensor> flags;
   for (const Tensor& x : grads) {
     const auto [at, is_new] = flags.try_emplace(x.device());
     if (is_new) at->second = zeros({}, {.dtype = DType::i32, .device = x.device()});
-    const Tensor& flag = at->second;
-    dispatch(x.stream(), make_work(Work::Kind::reduce, "has_nonfinite", {x}, {flag}), [&](auto& s) {
-      kernels::find_nonfinite(
-          s, x.dtype(), x.numel(), x.data(), static_cast<std::int32_t*>(flag.data()));
-    });
+    find_nonfinite(x, at->second);
   }
   return std::ranges::any_of(flags, [](const auto& entry) { return entry.second.item() != 0; });
 }

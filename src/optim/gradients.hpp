@@ -12,6 +12,9 @@ namespace tandem::optim {
 /// tensor.
 std::vector<Tensor> gradient_runs(const std::vector<Tensor>& params);
 
+/// Sets `flag`, an i32 scalar, to 1 if `x`, which is dense, holds an infinity or NaN.
+void find_nonfinite(const Tensor& x, const Tensor& flag);
+
 /// Some element is an infinity or NaN. @param grads  dense, on one device. Reads the device.
 bool has_nonfinite(const std::vector<Tensor>& grads);
 

@@ -40,6 +40,11 @@ std::pair<std::int64_t, std::int64_t> part_of(const Segment& segment, const Aren
   return {std::max(segment.begin, at.offset), std::min(segment.end, at.offset + at.extent)};
 }
 
+/// A parameter's state in its shape. @param flat  of a segment that holds all of it.
+Tensor whole_state(const Segment& segment, const ArenaPlace& at, const Tensor& flat) {
+  return as_strided(flat, at.shape, at.strides, at.offset - segment.begin);
+}
+
 /// The places of `arena` that members take, as segments; sets their segments and place.
 class Cutter {
  public:
@@ -144,8 +149,13 @@ void StateLayout::refresh(Granularity granularity) {
   rebuild();
 }
 
+bool StateLayout::shares(const ArenaSharing* sharing) const {
+  const bool any_part = granularity_ == Granularity::element;
+  return sharing != nullptr && (any_part || sharing->parts() == ArenaSharing::Parts::copies);
+}
+
 std::vector<ArenaSlice> StateLayout::slices_of(const Arena& arena) const {
-  return granularity_ == Granularity::tensor ? arena.whole_slices() : arena.slices();
+  return shares(arena.sharing().get()) ? arena.slices() : arena.whole_slices();
 }
 
 void StateLayout::rebuild() {
@@ -184,10 +194,9 @@ void StateLayout::rebuild() {
 
 std::vector<std::shared_ptr<ArenaSharing>> StateLayout::sharings() const {
   std::vector<std::shared_ptr<ArenaSharing>> sharings;
-  if (granularity_ == Granularity::tensor) return sharings;
   for (const Member& m : members_) {
     auto sharing = m.sharing.lock();
-    if (sharing != nullptr &&
+    if (shares(sharing.get()) &&
         std::find(sharings.begin(), sharings.end(), sharing) == sharings.end())
       sharings.push_back(std::move(sharing));
   }
@@ -196,8 +205,8 @@ std::vector<std::shared_ptr<ArenaSharing>> StateLayout::sharings() const {
 
 void StateLayout::settle_gradients() {
   for (const Member& m : members_) {
-    const bool shared = granularity_ == Granularity::element && !m.sharing.expired();
-    const Tensor grad = shared ? autograd::stored_gradient(m.tensor) : m.tensor.grad();
+    const Tensor grad =
+        shares(m.sharing.lock().get()) ? autograd::stored_gradient(m.tensor) : m.tensor.grad();
     // A gradient that is on the tape itself (create_graph) has storage of its own.
     const std::shared_ptr<Arena> arena = m.arena.lock();
     if (grad.defined() && &grad.buffer() != &arena->grads(m.at.block).buffer())
@@ -238,11 +247,16 @@ UpdateSlice StateLayout::slice_of(const Run& run, const std::vector<ArenaSlice>&
   const Segment& segment = segments_[run.segment];
   const Member& first = members_[segment.members[run.first]];
   const Member& last = members_[segment.members[run.last - 1]];
-  if (granularity_ == Granularity::tensor)
-    return {first.tensor.detach(), segment.arena.lock()->gradient(first.place), {}};
+  const ArenaSlice& slice = slices[segment.slice];
+  if (granularity_ == Granularity::tensor) {
+    const ArenaPlace& at = first.at;
+    const auto whole = [&](const Tensor& flat) {
+      return as_strided(flat, at.shape, at.strides, flat.impl().offset + at.offset - slice.begin);
+    };
+    return {whole(slice.params), whole(slice.grads), {}};
+  }
   const std::int64_t begin = part_of(segment, first.at).first,
                      end = part_of(segment, last.at).second;
-  const ArenaSlice& slice = slices[segment.slice];
   return {range(slice.params, begin, end, slice.begin),
           range(slice.grads, begin, end, slice.begin),
           {}};
@@ -268,10 +282,11 @@ void StateLayout::attach_state(std::vector<Run>& runs, const Specs& specs) const
     const Member& first = members_[segment.members[run.first]];
     const Member& last = members_[segment.members[run.last - 1]];
     for (const StateSpec& spec : specs[segment.group]) {
+      const Tensor& flat = find(segment, spec.name)->flat;
       if (granularity_ == Granularity::tensor) {
-        run.slice.state.push_back(state(first, spec.name));
+        run.slice.state.push_back(whole_state(segment, first.at, flat));
       } else {
-        run.slice.state.push_back(range(find(segment, spec.name)->flat,
+        run.slice.state.push_back(range(flat,
                                         part_of(segment, first.at).first,
                                         part_of(segment, last.at).second,
                                         segment.begin));
@@ -295,8 +310,9 @@ Tensor StateLayout::state(const Member& member, const std::string& name) const {
     const Segment& segment = segments_[s];
     const StateTensor* found = find(segment, name);
     if (found == nullptr) return {};
-    if (member.segments.size() == 1)
-      return as_strided(found->flat, at.shape, at.strides, at.offset - segment.begin);
+    const bool is_whole = part_of(segment, at) == std::pair(at.offset, at.offset + at.extent);
+    // Of several copies the parameter's own device's comes first.
+    if (is_whole) return whole_state(segment, at, found->flat);
     if (!flat.defined())
       flat = zeros({at.extent}, {.dtype = found->flat.dtype(), .device = member.tensor.device()});
     const auto [begin, end] = part_of(segment, at);

@@ -104,6 +104,8 @@ class StateLayout {
   void bind_loose() const;
   bool moved() const;
   void rebuild();
+  /// All devices of `sharing`, which may be null, make updates of this granularity.
+  bool shares(const ArenaSharing* sharing) const;
   UpdateSlice slice_of(const Run& run, const std::vector<ArenaSlice>& slices) const;
   std::vector<ArenaSlice> slices_of(const Arena& arena) const;
 

@@ -9,6 +9,9 @@
 #include "tandem/autograd/gradient_source.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/context.hpp"
+#include "tandem/tensor/factories.hpp"
+
+#include "optim/gradients.hpp"
 
 namespace tandem::parallel {
 
@@ -64,6 +67,7 @@ BucketReducer::BucketReducer(std::shared_ptr<optim::Arena> arena,
 
 void BucketReducer::arm(comm::Communicator* group, std::int64_t backwards, Used used) {
   disarm();
+  non_finite_ = {};
   group_ = group;
   armed_ = true;
   next_ = 0;
@@ -80,9 +84,27 @@ void BucketReducer::on_gradient(std::size_t place) {
   if (!armed_ || bucket_of_[place] == SIZE_MAX) return;
   used_[place] = 1;
   if (backward_ < backwards_ || complete_[place] != 0) return;
+  complete(place);
+  launch_ready();
+}
+
+void BucketReducer::complete(std::size_t place) {
   complete_[place] = 1;
   --pending_[bucket_of_[place]];
-  launch_ready();
+  if (!non_finite_.defined()) return;
+  const optim::ArenaPlace& at = arena_->layout().places()[place];
+  const Tensor& grads = arena_->grads(at.block);
+  optim::find_nonfinite(as_strided(grads, {at.extent}, {1}, grads.impl().offset + at.offset),
+                        as_strided(non_finite_, {}, {}, static_cast<std::int64_t>(place)));
+}
+
+void BucketReducer::watch_non_finite() {
+  const auto places = static_cast<std::int64_t>(bucket_of_.size());
+  non_finite_ = zeros({places}, {.dtype = DType::i32, .device = arena_->device()});
+}
+
+std::vector<double> BucketReducer::non_finite() const {
+  return non_finite_.defined() ? non_finite_.to_doubles() : std::vector<double>{};
 }
 
 void BucketReducer::launch_ready() {
@@ -96,6 +118,7 @@ void BucketReducer::launch_ready() {
 
 comm::Handle BucketReducer::launch(std::size_t bucket) {
   const Tensor& whole = flat_[bucket];
+  if (to_ == ReduceTo::all) return group_->start_all_reduce(whole);
   if (to_ != ReduceTo::shares) return group_->start_reduce(whole, comm::ReduceOp::sum, 0);
   const Bucket& b = (*buckets_)[bucket];
   const Share share = share_of(b, group_->rank(), group_->size());
@@ -111,7 +134,7 @@ void BucketReducer::finish() {
     // This replica's part is zero, unless an earlier backward has left something to add to.
     if (!autograd::stored_gradient(arena_->tensor(place)).defined())
       arena_->gradient(place).fill_(0);
-    --pending_[bucket_of_[place]];
+    complete(place);
   }
   finishing_ = true;
   launch_ready();

@@ -38,6 +38,7 @@ enum class ReduceTo : std::uint8_t {
   rank_0,         ///< each bucket as soon as backward has made it
   rank_0_at_end,  ///< when backward has ended
   shares,         ///< each bucket as soon as it is made, to every rank its share
+  all,            ///< each bucket as soon as it is made, to every rank all of it
 };
 
 /// Reduces the gradients of one replica over a group, bucket by bucket.
@@ -55,6 +56,9 @@ class BucketReducer {
   /// @param used       kept: gradients of earlier backwards, which were not reduced, count too.
   enum class Used : std::uint8_t { fresh, kept };
   void arm(comm::Communicator* group, std::int64_t backwards, Used used);
+  /// After arm: notes where this replica makes infinities and NaN, which no one can tell from the
+  /// sum. @cost  a pass over the gradients.
+  void watch_non_finite();
   /// A backward begins, unless this replica has no part in it.
   void begin_backward() noexcept { ++backward_; }
   /// A gradient of this replica is complete.
@@ -65,8 +69,13 @@ class BucketReducer {
   void disarm() noexcept;
   /// Places whose gradient was made since arm.
   const std::vector<std::uint8_t>& used() const noexcept { return used_; }
+  /// Places where this replica made an infinity or NaN; empty if it was not watched. Reads the
+  /// device.
+  std::vector<double> non_finite() const;
 
  private:
+  /// This replica's part of a place's gradient is there.
+  void complete(std::size_t place);
   void launch_ready();
   comm::Handle launch(std::size_t bucket);
 
@@ -78,6 +87,7 @@ class BucketReducer {
   std::vector<std::uint8_t> used_;      // by place
   std::vector<std::uint8_t> complete_;  // by place: counted in pending_
   std::vector<Tensor> flat_;            // by bucket: its gradients
+  Tensor non_finite_;  // by place: not 0 where there is one; undefined: not watched
   std::vector<comm::Handle> handles_;
   std::size_t next_ = 0;  // bucket to be reduced next: all ranks go in this order
   comm::Communicator* group_ = nullptr;

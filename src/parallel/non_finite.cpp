@@ -98,6 +98,14 @@ std::optional<NonFiniteValue> ReplicaSet::State::find_non_finite(const Call& cal
     if (call.loss_is_non_finite[rank] != 0) return NonFiniteValue{devices[rank], ""};
   }
   if (!call.gradients_are_non_finite) return std::nullopt;
+  for (const int r : call.group->ranks) {
+    const std::vector<double> made = reducers[static_cast<std::size_t>(r)].non_finite();
+    const auto place = std::ranges::find_if(made, [](double flag) { return flag != 0; });
+    if (place == made.end()) continue;
+    const auto p = static_cast<std::size_t>(place - made.begin());
+    return NonFiniteValue{devices[static_cast<std::size_t>(r)],
+                          params[0]->layout().places()[p].name};
+  }
   const bool whole = !syncs || is_bitwise();
   const auto slices = whole ? std::vector<optim::ArenaSlice>{} : params[0]->slices();
   const auto& places = params[0]->layout().places();

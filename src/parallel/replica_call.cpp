@@ -77,7 +77,7 @@ Group& ReplicaSet::State::group_for(const std::vector<RowRange>& rows, Members m
     if (parallel::active(rows, r)) active.push_back(r);
   }
   // Those without rows have their share too, in mode sharded, or gradients of earlier backwards.
-  const bool everyone = members == Members::all || shards != nullptr || unreduced;
+  const bool everyone = members == Members::all || sharing != nullptr || unreduced;
   auto& slot = groups[{active, everyone}];
   if (slot != nullptr) return *slot;
   auto group = std::make_unique<Group>();

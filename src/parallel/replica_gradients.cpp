@@ -55,7 +55,7 @@ void ReplicaSet::State::set_gradient_sources(const std::shared_ptr<State>& self)
 
 void ReplicaSet::State::complete_gradients() {
   sync_gradients();
-  if (shards != nullptr) shards->complete();
+  if (sharing != nullptr) sharing->complete();
 }
 
 GradientSnapshot ReplicaSet::State::begin_gradients() {
@@ -66,7 +66,7 @@ GradientSnapshot ReplicaSet::State::begin_gradients() {
     any = x.defined() && autograd::stored_gradient(x).defined();
   }
   if (!any) unreduced = false;  // the module's were dropped, and so are the replicas'
-  if (shards != nullptr) shards->begin_backward();
+  if (sharing != nullptr) sharing->begin_backward();
   GradientSnapshot snapshot;
   const AsTheyLie scope(running);
   for (std::size_t r = 0; r < (unreduced ? params.size() : 1); ++r)
@@ -76,7 +76,7 @@ GradientSnapshot ReplicaSet::State::begin_gradients() {
 
 void ReplicaSet::State::restore(const GradientSnapshot& snapshot) {
   const AsTheyLie scope(running);
-  if (shards != nullptr) shards->discard();
+  if (sharing != nullptr) sharing->discard();
   snapshot.restore();
 }
 
@@ -88,6 +88,8 @@ void ReplicaSet::State::arm(Call& call, int rank) {
   reducers[r].arm(syncs ? call.group->comm_of(rank) : nullptr,
                   static_cast<std::int64_t>(backwards),
                   unreduced ? Used::kept : Used::fresh);
+  const bool looks = call.loss_scale || options.non_finite_gradients != NonFinite::off;
+  if (looks && options.mode == Mode::ddp) reducers[r].watch_non_finite();
 }
 
 void ReplicaSet::State::drop_gradients(int rank) const {
@@ -140,7 +142,7 @@ void ReplicaSet::State::sync_gradients() {
   }
   unreduced = false;
   adopt_gradients(*call);
-  if (shards != nullptr) shards->reduced();
+  if (sharing != nullptr) sharing->reduced();
   syncs = before;
 }
 
@@ -150,7 +152,7 @@ void ReplicaSet::State::update(Call& call, int rank, optim::Optimizer& optimizer
     try {
       std::exception_ptr error = optimizer.update_on(devices[r]);
       if (call.commit_errors[r] == nullptr) call.commit_errors[r] = std::move(error);
-      shards->gather_values(*call.group->comm_of(rank), rank);
+      sharing->gather_values(*call.group->comm_of(rank), rank);
     } catch (...) {
       if (call.commit_errors[r] == nullptr) call.commit_errors[r] = std::current_exception();
     }
@@ -159,7 +161,7 @@ void ReplicaSet::State::update(Call& call, int rank, optim::Optimizer& optimizer
   }
 }
 
-void ReplicaSet::State::update_shards(const std::function<void(int rank)>& part) {
+void ReplicaSet::State::update_everywhere(const std::function<void(int rank)>& part) {
   const auto call = begin_everywhere();
   call->replicate_buffers = false;
   try {
@@ -167,7 +169,7 @@ void ReplicaSet::State::update_shards(const std::function<void(int rank)>& part)
       replicate(*call, rank);
       in_phase(*call, rank, Phase::update, [&] {
         part(rank);
-        shards->gather_values(*call->group->comm_of(rank), rank);
+        sharing->gather_values(*call->group->comm_of(rank), rank);
       });
     });
   } catch (const Error& e) {

@@ -99,7 +99,7 @@ void ReplicaSet::backward(const std::vector<RowRange>& rows, const Body& body) {
   }
   state.note_reduction();
   state.adopt_gradients(*call);
-  if (state.shards != nullptr && state.syncs) state.shards->reduced();
+  if (state.sharing != nullptr && state.syncs) state.sharing->reduced();
 }
 
 StepResult ReplicaSet::step(const std::vector<RowRange>& planned,

@@ -9,14 +9,18 @@
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
 
+#include "parallel/copies.hpp"
+#include "parallel/shards.hpp"
+
 namespace tandem::parallel {
 
 namespace {
 
-constexpr std::array<std::string_view, 3> kModes{"classic", "server", "sharded"};
+constexpr std::array<std::string_view, 4> kModes{"classic", "server", "sharded", "ddp"};
 
 ReduceTo reduce_to(Mode mode) noexcept {
-  constexpr std::array kTo{ReduceTo::rank_0_at_end, ReduceTo::rank_0, ReduceTo::shares};
+  constexpr std::array kTo{
+      ReduceTo::rank_0_at_end, ReduceTo::rank_0, ReduceTo::shares, ReduceTo::all};
   return kTo[static_cast<std::size_t>(mode)];
 }
 
@@ -101,17 +105,19 @@ void ReplicaSet::State::bind_parameters() {
     }
     reducers.emplace_back(params[r], buckets, reduce_to(options.mode));
   }
-  if (options.mode == Mode::sharded && devices.size() > 1 && !buckets->empty())
-    bind_shards(buckets);
+  if (devices.size() > 1 && !buckets->empty()) bind_sharing(buckets);
 }
 
-void ReplicaSet::State::bind_shards(const std::shared_ptr<const std::vector<Bucket>>& buckets) {
-  shards = std::make_shared<Shards>(
-      params,
-      buckets,
-      [this](const std::function<void(int)>& part) { update_shards(part); },
-      [this] { sync_gradients(); });
-  params[0]->share(shards);
+void ReplicaSet::State::bind_sharing(const std::shared_ptr<const std::vector<Bucket>>& buckets) {
+  const UpdateSharing::OnDevices on_devices = [this](const std::function<void(int)>& part) {
+    update_everywhere(part);
+  };
+  const auto reduce = [this] { sync_gradients(); };
+  if (options.mode == Mode::sharded)
+    sharing = std::make_shared<Shards>(params, buckets, on_devices, reduce);
+  else if (options.mode == Mode::ddp)
+    sharing = std::make_shared<Copies>(params, buckets, on_devices, reduce);
+  if (sharing != nullptr) params[0]->share(sharing);
 }
 
 void ReplicaSet::State::bind_buffers() {

@@ -21,7 +21,7 @@
 #include "parallel/buckets.hpp"
 #include "parallel/gradient_snapshot.hpp"
 #include "parallel/leaves.hpp"
-#include "parallel/shards.hpp"
+#include "parallel/update_sharing.hpp"
 
 namespace tandem::parallel {
 
@@ -72,7 +72,7 @@ struct Call {
   std::uint64_t forward = 0;                      // count of top-level forwards before this one
   std::vector<std::exception_ptr> commit_errors;  // by device: of what it changes after the vote
   std::vector<std::vector<std::uint64_t>> buffer_versions;  // by device, by block: before forward
-  bool shared_update = false;                               // the optimizer's update is the shards'
+  bool shared_update = false;         // all devices make the optimizer's update
   std::vector<ReplicaHashes> hashes;  // by device; empty where they are not asked for
   // Note [Steps without effect], non_finite.cpp
   std::optional<double> loss_scale;
@@ -122,7 +122,7 @@ struct ReplicaSet::State {
 
   // ---- what the replicas are (replica_state.cpp) ----
   void bind_parameters();
-  void bind_shards(const std::shared_ptr<const std::vector<Bucket>>& buckets);
+  void bind_sharing(const std::shared_ptr<const std::vector<Bucket>>& buckets);
   void bind_buffers();
   void place_tensors(int rank, const optim::Arena& original, const optim::ArenaReplica& replica);
   void set_hooks();
@@ -203,9 +203,8 @@ struct ReplicaSet::State {
   void vote(Call& call, int rank);
   /// The optimizer's part of a replica, after the vote.
   void update(Call& call, int rank, optim::Optimizer& optimizer);
-  /// Runs `part` on every device, as an update of the shards: an optimizer's step outside of a
-  /// call.
-  void update_shards(const std::function<void(int rank)>& part);
+  /// Runs `part` on every device, as an update of all: an optimizer's step outside of a call.
+  void update_everywhere(const std::function<void(int rank)>& part);
 
   // ---- buffers (buffer_merge.cpp) ----
   void bind_buffer_rules();
@@ -262,7 +261,7 @@ struct ReplicaSet::State {
   std::vector<Tensor> own_buffers;                     // by place of master_buffers: the module's
   std::vector<Tensor> private_buffers;                 // by place: what replica 0 writes in a call
   std::vector<BucketReducer> reducers;                 // by device
-  std::shared_ptr<Shards> shards;                      // null but in mode sharded
+  std::shared_ptr<UpdateSharing> sharing;              // null where device 0 updates
   std::vector<std::vector<std::uint64_t>> synced;      // by device, by block: version last received
   // By device, by block: the version of the module's buffers that its private ones equal.
   std::vector<std::vector<std::uint64_t>> buffers_synced;

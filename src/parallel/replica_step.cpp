@@ -115,14 +115,14 @@ void ReplicaSet::State::step_replica(
   inspect_gradients(call, rank);
   combine_buffers(call, rank);
   check_drift(call, rank);
-  if (shards != nullptr && optimizer != nullptr)
+  if (sharing != nullptr && optimizer != nullptr)
     vote(call, rank);  // the update looks at all shares
   if (rank == 0) {
     adopt_gradients(call);
-    if (shards != nullptr && syncs && !is_bitwise()) shards->reduced();
+    if (sharing != nullptr && syncs && !is_bitwise()) sharing->reduced();
     if (optimizer != nullptr) in_phase(call, rank, Phase::update, [&] { optimizer->prepare(); });
     call.shared_update =
-        optimizer != nullptr && shards != nullptr && optimizer->updates_through(*shards);
+        optimizer != nullptr && sharing != nullptr && optimizer->updates_through(*sharing);
   }
   vote(call, rank);
   if (is_bitwise()) outcome.sums_of_leaves[static_cast<std::size_t>(rank)].clear();

@@ -3,37 +3,19 @@
 
 #include "parallel/shards.hpp"
 
-#include <utility>
-
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/autograd/gradient_source.hpp"
 #include "tandem/runtime/context.hpp"
 
 namespace tandem::parallel {
-namespace {
-
-Tensor range(const Tensor& flat, const Share& r) {
-  return as_strided(flat, {r.end - r.begin}, {1}, flat.impl().offset + r.begin);
-}
-
-}  // namespace
-
-Shards::Shards(std::vector<std::shared_ptr<optim::Arena>> arenas,
-               std::shared_ptr<const std::vector<Bucket>> buckets,
-               OnDevices on_devices,
-               std::function<void()> reduce)
-    : arenas_(std::move(arenas)),
-      buckets_(std::move(buckets)),
-      on_devices_(std::move(on_devices)),
-      reduce_(std::move(reduce)) {}
 
 std::vector<optim::ArenaSlice> Shards::slices() const {
   std::vector<optim::ArenaSlice> slices;
-  for (const Bucket& bucket : *buckets_) {
+  for (const Bucket& bucket : buckets()) {
     for (int r = 0; r < size(); ++r) {
       const Share share = share_of(bucket, r, size());
       if (share.begin == share.end) continue;
-      const optim::Arena& arena = *arenas_[static_cast<std::size_t>(r)];
+      const optim::Arena& arena = this->arena(r);
       slices.push_back({arena.device(),
                         bucket.block,
                         share.begin,
@@ -45,21 +27,14 @@ std::vector<optim::ArenaSlice> Shards::slices() const {
   return slices;
 }
 
-std::vector<std::uint64_t> Shards::versions() const {
-  std::vector<std::uint64_t> versions;
-  for (const Bucket& bucket : *buckets_)
-    versions.push_back(arenas_[0]->grads(bucket.block).buffer().version());
-  return versions;
-}
-
 void Shards::copy_gradients(To to) const {
   const autograd::NoGrad off;
   const ContextScope scope([](Context& c) { c.phase = Phase::reduce; });
-  for (const Bucket& bucket : *buckets_) {
+  for (const Bucket& bucket : buckets()) {
     for (int r = 1; r < size(); ++r) {
       const Share share = share_of(bucket, r, size());
-      Tensor here = range(arenas_[0]->grads(bucket.block), share);
-      Tensor there = range(arenas_[static_cast<std::size_t>(r)]->grads(bucket.block), share);
+      Tensor here = range(arena(0).grads(bucket.block), share);
+      Tensor there = range(arena(r).grads(bucket.block), share);
       if (to == To::device_0)
         here.copy_(there);
       else
@@ -80,14 +55,14 @@ void Shards::complete() {
 }
 
 void Shards::share_gradients() {
-  reduce_();
+  reduce();
   if (partial_ || completed_ == versions()) return;
   copy_gradients(To::shares);
   completed_ = versions();
 }
 
 void Shards::begin_backward() {
-  const optim::Arena& arena = *arenas_[0];
+  const optim::Arena& arena = this->arena(0);
   for (std::size_t p = 0; partial_ && p < arena.layout().places().size(); ++p) {
     if (const Tensor x = arena.tensor(p); x.defined() && autograd::stored_gradient(x).defined())
       complete();
@@ -97,9 +72,9 @@ void Shards::begin_backward() {
 }
 
 void Shards::gather_values(comm::Communicator& group, int rank) const {
-  const optim::Arena& arena = *arenas_[static_cast<std::size_t>(rank)];
+  const optim::Arena& arena = this->arena(rank);
   std::vector<comm::Handle> handles;
-  for (const Bucket& bucket : *buckets_) {
+  for (const Bucket& bucket : buckets()) {
     const Tensor& values = arena.params(bucket.block);
     handles.push_back(group.start({comm::Collective::Kind::all_gather,
                                    range(values, share_of(bucket, rank, size())),
@@ -107,13 +82,6 @@ void Shards::gather_values(comm::Communicator& group, int rank) const {
   }
   for (comm::Handle& handle : handles)
     handle.wait();
-}
-
-void Shards::update(const std::function<std::exception_ptr(Device)>& part) {
-  on_devices_([this, &part](int rank) {
-    if (const auto error = part(arenas_[static_cast<std::size_t>(rank)]->device()))
-      std::rethrow_exception(error);
-  });
 }
 
 }  // namespace tandem::parallel

@@ -146,7 +146,7 @@ class VerifyTest(ProgramTest):
         self.assertLessEqual(report["relative_difference"], 1e-4)
 
     def test_all_modes_give_one_devices_weights(self):
-        for mode in ("dp-classic", "dp-server", "dp-sharded"):
+        for mode in ("dp-classic", "dp-server", "dp-sharded", "ddp"):
             for place in ("--loss-in-replica", "--no-loss-in-replica"):
                 report = self.verify("--dtype", "f64", "--steps", "4", "--mode", mode, place)
                 self.assertLessEqual(report["relative_difference"], 1e-12, (mode, place))

@@ -52,7 +52,7 @@ void expect_no_bit_of_difference(DType t) {
   const Values one = train<Net>(t, {.devices = devices(1), .bitwise_leaves = 7});
   for (const int n : {2, 3, 4}) {
     if (n > testing::device_limit()) break;
-    for (const Mode mode : {Mode::classic, Mode::server, Mode::sharded}) {
+    for (const Mode mode : kModes) {
       EXPECT_EQ(train<Net>(t, {.devices = devices(n), .mode = mode, .bitwise_leaves = 7}), one)
           << n << " devices, " << name(mode);
       EXPECT_EQ(

@@ -102,7 +102,7 @@ TEST_P(DriftTest, BuffersAreCompared) {
 // classic sends all values for every forward: nothing lasts between steps.
 INSTANTIATE_TEST_SUITE_P(Modes,
                          DriftTest,
-                         ::testing::Values(Mode::server, Mode::sharded),
+                         ::testing::Values(Mode::server, Mode::sharded, Mode::ddp),
                          [](const auto& instance) { return std::string(name(instance.param)); });
 
 }  // namespace

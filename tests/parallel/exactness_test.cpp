@@ -95,7 +95,7 @@ void check_random_chunking() {
   const auto algorithm =
       *rc::gen::element(Algorithm::sgd, Algorithm::adamw, Algorithm::lamb, Algorithm::rmsprop);
   const bool ignored = *rc::gen::arbitrary<bool>();
-  const Mode mode = *rc::gen::element(Mode::classic, Mode::server, Mode::sharded);
+  const Mode mode = *rc::gen::elementOf(std::vector<Mode>(std::begin(kModes), std::end(kModes)));
   const std::vector<std::int64_t> sizes = random_sizes(n);
   manual_seed(5);
   const Net net;

@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "tandem/runtime/dispatch.hpp"
 #include "tandem/runtime/fault.hpp"
 
 #include <atomic>
@@ -14,6 +13,7 @@
 #include "tandem/nn/replicate.hpp"
 #include "tandem/optim/adam.hpp"
 #include "tandem/parallel/replica_error.hpp"
+#include "tandem/runtime/dispatch.hpp"
 
 #include "devices.hpp"
 #include "parallel/nets.hpp"
@@ -127,10 +127,9 @@ TEST_P(Faults, EachPieceOfWorkOfAStepFailsOnce) {
   EXPECT_EQ(run->step(), right);
 }
 
-INSTANTIATE_TEST_SUITE_P(All,
-                         Faults,
-                         ::testing::Values(Mode::classic, Mode::server, Mode::sharded),
-                         [](const auto& instance) { return std::string(name(instance.param)); });
+INSTANTIATE_TEST_SUITE_P(All, Faults, ::testing::ValuesIn(kModes), [](const auto& instance) {
+  return std::string(name(instance.param));
+});
 
 }  // namespace
 }  // namespace tandem::parallel::test

@@ -156,7 +156,7 @@ TEST_P(MixedPrecisionTest, ParametersThatTheOptimizerLeavesKeepTheirGradients) {
 
 INSTANTIATE_TEST_SUITE_P(Modes,
                          MixedPrecisionTest,
-                         ::testing::Values(Mode::classic, Mode::server, Mode::sharded),
+                         ::testing::ValuesIn(kModes),
                          [](const auto& instance) { return std::string(name(instance.param)); });
 
 TEST(ScalerTest, ItNeedsTheOptimizer) {

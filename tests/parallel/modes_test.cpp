@@ -272,12 +272,12 @@ TEST_P(Modes, FrozenAndUnusedParametersStay) {
 
 INSTANTIATE_TEST_SUITE_P(All,
                          Modes,
-                         ::testing::Values(Mode::classic, Mode::server, Mode::sharded),
+                         ::testing::ValuesIn(kModes),
                          [](const auto& instance) { return std::string(name(instance.param)); });
 
 TEST(ModesTest, AllModesGiveTheSameBits) {
   std::vector<Values> values;
-  for (const Mode mode : {Mode::classic, Mode::server, Mode::sharded}) {
+  for (const Mode mode : kModes) {
     manual_seed(3);
     Cnn net(DType::f32);
     optim::AdamW optimizer(net.named_parameters());
@@ -286,8 +286,8 @@ TEST(ModesTest, AllModesGiveTheSameBits) {
       dp.step(make_batch(11, 7, DType::f32, false), kLoss, &optimizer);
     values.push_back(values_of(net));
   }
-  EXPECT_EQ(values[1], values[0]);
-  EXPECT_EQ(values[2], values[0]);
+  for (std::size_t m = 1; m < values.size(); ++m)
+    EXPECT_EQ(values[m], values[0]) << name(kModes[m]);
 }
 
 /// Bytes of a category that are in use on each device after some steps.
@@ -320,6 +320,11 @@ TEST(ModesTest, EachDeviceHasItsShareOfTheOptimizersState) {
     sum += share;
   }
   EXPECT_GE(sum, all);
+}
+
+TEST(ModesTest, InDdpEachDeviceHasACopyOfTheOptimizersState) {
+  const std::size_t all = state_bytes(Mode::server)[0];
+  EXPECT_THAT(state_bytes(Mode::ddp), ::testing::Each(all));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <ostream>
 #include <vector>
 
 #include "tandem/nn/batch_norm.hpp"
@@ -17,7 +18,14 @@
 
 #include "devices.hpp"
 
-namespace tandem::parallel::test {
+namespace tandem::parallel {
+
+/// For messages.
+inline void PrintTo(Mode mode, std::ostream* s) {
+  *s << name(mode);
+}
+
+namespace test {
 
 using testing::devices;
 
@@ -95,7 +103,7 @@ inline constexpr auto kLoss = [](auto& net, const Batch& b) {
   return cross_entropy_sum(net(b.x), b.labels);
 };
 
-inline constexpr Mode kModes[] = {Mode::classic, Mode::server, Mode::sharded};
+inline constexpr Mode kModes[] = {Mode::classic, Mode::server, Mode::sharded, Mode::ddp};
 
 using Values = nn::NamedValues;
 
@@ -120,4 +128,5 @@ inline double difference(const Values& a, const Values& b) {
   return nn::difference(a, b).value;
 }
 
-}  // namespace tandem::parallel::test
+}  // namespace test
+}  // namespace tandem::parallel

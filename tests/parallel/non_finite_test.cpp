@@ -161,7 +161,7 @@ TEST_P(NonFiniteTest, EarlierGradientsSurviveASkippedStep) {
 
 INSTANTIATE_TEST_SUITE_P(Modes,
                          NonFiniteTest,
-                         ::testing::Values(Mode::classic, Mode::server, Mode::sharded),
+                         ::testing::ValuesIn(kModes),
                          [](const auto& instance) { return std::string(name(instance.param)); });
 
 TEST(NonFiniteOnOneTest, OneDeviceAndMicroBatches) {

@@ -22,8 +22,6 @@ namespace {
 
 using Bytes = std::map<std::pair<int, int>, std::size_t>;  // by (source, destination)
 
-constexpr Mode kModes[] = {Mode::classic, Mode::server, Mode::sharded};
-
 enum class LossPlace { on_the_outputs, in_the_replica };
 
 /// Devices by their rows.
@@ -120,9 +118,9 @@ Bytes star_table(const Case& c, const Sizes& s, const Step& step) {
   return bytes;
 }
 
-/// Mode sharded: each device gets its share of the gradients from each other, and gives its share
-/// of the parameters to each. Those without rows too.
-Bytes sharded_table(const Case& c, const Sizes& s, const Step& step) {
+/// Each device gets its share of the gradients from each other, and gives to each, in mode sharded,
+/// its share of the parameters, in mode ddp of the gradients. Those without rows too.
+Bytes shares_table(const Case& c, const Sizes& s, const Step& step) {
   Bytes bytes = rows_table(c, s, step.loss);
   const std::size_t n = c.rows.size();
   const auto share = [n](std::size_t whole, std::size_t r) {
@@ -133,14 +131,17 @@ Bytes sharded_table(const Case& c, const Sizes& s, const Step& step) {
     for (std::size_t to = 0; to < n; ++to) {
       if (from == to) continue;
       bytes[{static_cast<int>(from), static_cast<int>(to)}] +=
-          share(s.gradients, to) + (step.updates ? share(s.parameters, from) : 0);
+          share(s.gradients, to) + (c.mode == Mode::ddp ? share(s.gradients, from)
+                                    : step.updates      ? share(s.parameters, from)
+                                                        : 0);
     }
   }
   return bytes;
 }
 
 Bytes table(const Case& c, const Sizes& s, const Step& step) {
-  return c.mode == Mode::sharded ? sharded_table(c, s, step) : star_table(c, s, step);
+  const bool star = c.mode == Mode::classic || c.mode == Mode::server;
+  return star ? star_table(c, s, step) : shares_table(c, s, step);
 }
 
 template <class F>

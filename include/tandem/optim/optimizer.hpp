@@ -126,12 +126,13 @@ class Optimizer {
   /// One step over `slice`, in no_grad mode. Launches kernels (dispatch, or ops in place) and
   /// should not allocate: what it throws leaves a half-made step.
   ///
-  /// Where devices share the parameters (DataParallel's mode sharded), each runs it on its own
-  /// part, on its own thread: it changes nothing but the slice.
+  /// Where devices update together (DataParallel's modes sharded and ddp), each runs it on its own
+  /// part or copy, on its own thread: it changes nothing but the slice.
   ///
   /// @param t  steps of these parameters, this one included: from 1.
   virtual void update(const UpdateSlice& slice, const ParamGroup& group, std::int64_t t) = 0;
-  /// Optimizers of tensors update where the parameters are, also where devices could share them.
+  /// Optimizers of tensors update where the parameters are, also where devices have shares of them
+  /// (mode sharded), or on each device that has a copy (mode ddp).
   virtual Granularity granularity() const { return Granularity::element; }
 
  private:

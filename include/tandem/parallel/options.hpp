@@ -33,9 +33,14 @@ enum class Mode : std::uint8_t {
   /// parameters are up to date after an update, and its gradients are gathered when they are read.
   /// An optimizer of whole tensors (LAMB) updates on device 0.
   sharded,
+  /// PyTorch's DistributedDataParallel, for comparison: each device gets all gradients, added up
+  /// while backward runs, and updates its own copy by its own copy of the optimizer's state; no
+  /// parameter is sent. What a caller changes on device 0 (a gradient that is clipped, a parameter)
+  /// goes to the others.
+  ddp,
 };
 
-/// "classic", "server", "sharded".
+/// "classic", "server", "sharded", "ddp".
 const char* name(Mode mode) noexcept;
 /// The mode of that name; none where there is no such mode.
 std::optional<Mode> parse_mode(std::string_view name) noexcept;
