@@ -7,9 +7,11 @@
 namespace tandem::cli {
 
 /// Each returns the program's exit code; results go to stdout, the rest to stderr.
-int run_devices(const std::string& devices, bool json);
+int run_devices(const DevicesRequest& request);
 int run_train(const RunOptions& options);
 int run_verify(const RunOptions& options);
+/// The same run in several modes, one after the other.
+int run_compare(const CompareRequest& request);
 /// One step on random data, as it was executed.
 int run_explain(const RunOptions& options);
 int run_generate(const GenerateRequest& request);

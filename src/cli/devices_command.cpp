@@ -11,17 +11,18 @@
 
 namespace tandem::cli {
 
-int run_devices(const std::string& devices, bool json) {
+int run_devices(const DevicesRequest& request) {
   RunOptions options;
-  options.devices = devices;
+  options.devices = request.devices;
   const std::vector<Device> list = devices_of(options);
   const int threads = std::max(1, core_count() / static_cast<int>(list.size()));
   nlohmann::json rows = nlohmann::json::array();
-  if (!json) fmt::print("{:<8} {:>8} {:>12} {:>12}\n", "device", "threads", "limit", "in use");
+  if (!request.json)
+    fmt::print("{:<8} {:>8} {:>12} {:>12}\n", "device", "threads", "limit", "in use");
   for (const Device d : list) {
     const LogicalDevice& device = logical_device(d);
     const bool limited = device.limit() != SIZE_MAX;
-    if (json) {
+    if (request.json) {
       rows.push_back({{"name", to_string(d)},
                       {"type", name(d.type)},
                       {"threads", threads},
@@ -35,7 +36,7 @@ int run_devices(const std::string& devices, bool json) {
                  format_nbytes(device.memory_stats().in_use));
     }
   }
-  if (json)
+  if (request.json)
     fmt::print(
         "{}\n",
         nlohmann::json{{"schema_version", 1}, {"cores", core_count()}, {"devices", rows}}.dump(2));

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <functional>
+#include <memory>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -55,16 +57,21 @@ std::string usage_message(const CLI::App* app, const CLI::Error& error) {
   return fmt::format("tandem: {}; see {} --help\n", error.what(), command);
 }
 
-void add_batch_options(CLI::App& app, RunOptions& o) {
-  app.add_option("--devices", o.devices, kDevicesHelp);
+const std::vector<std::string> kModes = CompareRequest().modes;
+
+void add_mode_option(CLI::App& app, RunOptions& o) {
   app.add_option(
          "--mode",
          o.mode,
          "who updates what: the first device alone (single); DataParallel as PyTorch's is "
          "(dp-classic), with all updates on the first device (dp-server), or each device its "
          "share (dp-sharded); DistributedDataParallel, each device its copy (ddp)")
-      ->check(CLI::IsMember({"single", "dp-classic", "dp-server", "dp-sharded", "ddp"}))
+      ->check(CLI::IsMember(kModes))
       ->capture_default_str();
+}
+
+void add_batch_options(CLI::App& app, RunOptions& o) {
+  app.add_option("--devices", o.devices, kDevicesHelp);
   app.add_flag_function(
       "--loss-in-replica,!--no-loss-in-replica",
       [&o](std::int64_t given) { o.loss_in_replica = given > 0; },
@@ -83,6 +90,20 @@ void add_batch_options(CLI::App& app, RunOptions& o) {
                  "rows of each device, joined by commas; they add up to --batch")
       ->delimiter(',')
       ->check(at_least(0));
+}
+
+/// How a step goes about a batch.
+void add_step_options(CLI::App& app, RunOptions& o) {
+  app.add_option("--accumulate",
+                 o.accumulate,
+                 "parts that a batch is cut into, one after the other: the same update in less "
+                 "memory")
+      ->check(at_least(1))
+      ->capture_default_str();
+  app.add_flag(
+      "--recompute",
+      o.recompute,
+      "compute the activations of gpt's or resnet18's blocks again in backward: less memory");
 }
 
 void add_run_options(CLI::App& app, RunOptions& o) {
@@ -125,20 +146,14 @@ void add_gpt_options(CLI::App& app, GptSizes& o) {
 }
 
 void add_train_options(CLI::App& app, RunOptions& o) {
+  add_mode_option(app, o);
+  add_run_options(app, o);
+  add_gpt_options(app, o.gpt);
   app.add_option("--epochs", o.epochs, "passes over the data")
       ->check(at_least(1))
       ->capture_default_str();
   app.add_option("--steps", o.steps, "end after so many updates")->check(at_least(1));
-  app.add_option("--accumulate",
-                 o.accumulate,
-                 "parts that a batch is cut into, one after the other: the same update in less "
-                 "memory")
-      ->check(at_least(1))
-      ->capture_default_str();
-  app.add_flag(
-      "--recompute",
-      o.recompute,
-      "compute the activations of gpt's or resnet18's blocks again in backward: less memory");
+  add_step_options(app, o);
   app.add_option("--schedule", o.schedule, "of the learning rate")
       ->check(CLI::IsMember({"constant", "cosine"}))
       ->capture_default_str();
@@ -157,9 +172,25 @@ void add_train_options(CLI::App& app, RunOptions& o) {
   app.add_option("--json", o.json, "write the results as JSON to this file; - for stdout");
 }
 
+void add_compare_options(CLI::App& app, CompareRequest& o) {
+  app.add_option("--modes",
+                 o.modes,
+                 "modes to compare, joined by commas; with the first one's weights the others' are "
+                 "compared")
+      ->delimiter(',')
+      ->check(CLI::IsMember(kModes))
+      ->capture_default_str();
+  add_run_options(app, o.run);
+  add_gpt_options(app, o.run.gpt);
+  add_step_options(app, o.run);
+  app.add_option("--steps", o.run.steps, "updates in each mode (default 20)")->check(at_least(1));
+  app.add_option("--json", o.run.json, "write the results as JSON to this file; - for stdout");
+}
+
 void add_explain_options(CLI::App& app, RunOptions& o) {
   app.add_option("--model", o.model, "model that takes the step (default cnn-small)")
       ->check(CLI::IsMember({"cnn-small", "cnn", "mlp", "resnet18", "gpt"}));
+  add_mode_option(app, o);
   add_batch_options(app, o);
   app.add_option("--accumulate", o.accumulate, "parts that the batch is cut into")
       ->check(at_least(1))
@@ -185,54 +216,71 @@ void add_generate_options(CLI::App& app, GenerateRequest& o) {
   app.add_flag("--json", o.json, "as one JSON object");
 }
 
+void add_verify_options(CLI::App& app, RunOptions& o) {
+  add_mode_option(app, o);
+  add_run_options(app, o);
+  add_gpt_options(app, o.gpt);
+  app.add_option("--steps", o.steps, "updates of each (default 20)")->check(at_least(1));
+  app.add_option("--json", o.json, "- for JSON on stdout")->check(CLI::IsMember({"-"}));
+}
+
+void add_devices_options(CLI::App& app, DevicesRequest& o) {
+  app.add_option("--devices", o.devices, kDevicesHelp);
+  app.add_flag("--json", o.json, "as one JSON object");
+}
+
+/// A command with its options: `add` puts those of a request on it, `run` carries the request out.
+template <class Request>
+void add_command(CLI::App& app,
+                 const char* name,
+                 const char* what,
+                 void (*add)(CLI::App&, Request&),
+                 int (*run)(const Request&),
+                 std::function<int()>& chosen) {
+  const auto request = std::make_shared<Request>();
+  CLI::App* command = app.add_subcommand(name, what);
+  add(*command, *request);
+  command->callback([&chosen, run, request] { chosen = [run, request] { return run(*request); }; });
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"Trains one model on all devices of this machine, from one process."};
   app.name("tandem");
   app.set_version_flag("--version", std::string("tandem ") + version);
   app.require_subcommand(1);
   app.failure_message(usage_message);
-
-  std::string list;
-  bool json = false;
-  auto* devices = app.add_subcommand("devices", "list the devices of this machine");
-  devices->add_option("--devices", list, kDevicesHelp);
-  devices->add_flag("--json", json, "as one JSON object");
-
-  RunOptions train_options;
-  auto* train = app.add_subcommand("train", "train a model under DataParallel");
-  add_run_options(*train, train_options);
-  add_gpt_options(*train, train_options.gpt);
-  add_train_options(*train, train_options);
-
-  RunOptions verify_options;
-  auto* verify = app.add_subcommand(
-      "verify", "train on the devices and on one alone, and compare the weights");
-  add_run_options(*verify, verify_options);
-  add_gpt_options(*verify, verify_options.gpt);
-  verify->add_option("--steps", verify_options.steps, "updates of each (default 20)")
-      ->check(at_least(1));
-  verify->add_option("--json", verify_options.json, "- for JSON on stdout")
-      ->check(CLI::IsMember({"-"}));
-
-  RunOptions explain_options;
-  auto* explain =
-      app.add_subcommand("explain", "say what one training step did, on which device and link");
-  add_explain_options(*explain, explain_options);
-
-  GenerateRequest request;
-  auto* generate = app.add_subcommand("generate", "write text by a trained model");
-  add_generate_options(*generate, request);
-
+  std::function<int()> chosen;
+  add_command(
+      app, "devices", "list the devices of this machine", add_devices_options, run_devices, chosen);
+  add_command(
+      app, "train", "train a model under DataParallel", add_train_options, run_train, chosen);
+  add_command(app,
+              "verify",
+              "train on the devices and on one alone, and compare the weights",
+              add_verify_options,
+              run_verify,
+              chosen);
+  add_command(app,
+              "compare",
+              "train in each mode from one seed, and compare time, memory, traffic and weights",
+              add_compare_options,
+              run_compare,
+              chosen);
+  add_command(app,
+              "explain",
+              "say what one training step did, on which device and link",
+              add_explain_options,
+              run_explain,
+              chosen);
+  add_command(
+      app, "generate", "write text by a trained model", add_generate_options, run_generate, chosen);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     const int code = app.exit(e);
     return code == 0 ? 0 : 2;
   }
-  if (devices->parsed()) return run_devices(list, json);
-  if (explain->parsed()) return run_explain(explain_options);
-  if (generate->parsed()) return run_generate(request);
-  return train->parsed() ? run_train(train_options) : run_verify(verify_options);
+  return chosen();
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ struct GenerateRequest {
   bool json = false;
 };
 
-/// What train and verify have in common, as the command line gave it.
+/// What train, verify and compare have in common, as the command line gave it.
 struct RunOptions {
   std::string model;  // empty: by the data
   std::string data;   // empty: by the model
@@ -61,6 +61,19 @@ struct RunOptions {
   bool resume = false;
   std::string json;
   bool quiet = false;
+};
+
+/// Which devices are listed.
+struct DevicesRequest {
+  std::string devices;  // empty: the default list
+  bool json = false;
+};
+
+/// What is compared, and in which modes; the first is what the others are held against.
+struct CompareRequest {
+  CompareRequest() { run.optimizer = "sgd"; }
+  RunOptions run;
+  std::vector<std::string> modes{"single", "dp-classic", "dp-server", "dp-sharded", "ddp"};
 };
 
 /// A wrong command line: one sentence, exit 2.

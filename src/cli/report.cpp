@@ -25,12 +25,11 @@ double bits(double loss) {
   return loss / std::numbers::ln2;
 }
 
-/// A number, or null where JSON has none for it.
+}  // namespace
+
 Json finite(double value) {
   return std::isfinite(value) ? Json(value) : Json();
 }
-
-}  // namespace
 
 std::string describe_test(const train::EpochInfo& epoch, Measured measured) {
   if (measured == Measured::images) return fmt::format("test accuracy {:.4f}", epoch.test_accuracy);

@@ -23,6 +23,9 @@ nlohmann::json to_json(const RunOptions& options,
                        Measured measured);
 void print_report(const train::RunReport& report, Measured measured);
 
+/// A number, or null where JSON has none for it.
+nlohmann::json finite(double value);
+
 /// To a file, or to stdout for "-".
 void write_json(const std::string& path, const nlohmann::json& json);
 

@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/trial.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <optional>
+
+#include "tandem/ops/autocast.hpp"
+#include "tandem/runtime/observer.hpp"
+#include "tandem/runtime/runtime.hpp"
+
+namespace tandem::cli {
+namespace {
+
+/// Adds up what goes from each of some devices, and to each.
+class Traffic final : public Observer {
+ public:
+  explicit Traffic(const std::vector<Device>& devices)
+      : devices_(devices), sent_(devices.size()), received_(devices.size()) {}
+
+  void on_copy(const CopyEvent& event) noexcept override {
+    add(sent_, event.source, event.nbytes);
+    add(received_, event.destination, event.nbytes);
+  }
+  std::size_t sent(std::size_t d) const noexcept { return sent_[d]; }
+  std::size_t received(std::size_t d) const noexcept { return received_[d]; }
+
+ private:
+  void add(std::vector<std::atomic<std::size_t>>& sums,
+           Device device,
+           std::size_t nbytes) noexcept {
+    const auto at = std::ranges::find(devices_, device);
+    if (at != devices_.end()) sums[static_cast<std::size_t>(at - devices_.begin())] += nbytes;
+  }
+
+  const std::vector<Device>& devices_;
+  std::vector<std::atomic<std::size_t>> sent_, received_;
+};
+
+}  // namespace
+
+Trial::Trial(const RunOptions& options, const DataSets& sets, const std::vector<Device>& devices)
+    : options_(options),
+      task_(make_task(options, sets, parallel_options(options, devices))),
+      optimizer_(make_optimizer(options, task_->module())),
+      loader_(sets.train,
+              loader_options(options, *sets.train, data::Split::train, devices.front())) {}
+
+void Trial::run(std::int64_t steps, const std::function<void(std::int64_t, double)>& on_step) {
+  using Clock = std::chrono::steady_clock;
+  const std::vector<Device>& devices = task_->devices();
+  std::optional<Autocast> mixed;
+  if (options_.dtype == "bf16") mixed.emplace(DType::bf16);
+  for (const Device d : devices)
+    logical_device(d).reset_peak();
+  Traffic traffic(devices);
+  {
+    const Subscription subscription(traffic);
+    for (std::int64_t step = 0; step < steps;) {
+      const auto batch = loader_.next();
+      if (!batch) continue;  // the next epoch
+      const auto start = Clock::now();
+      const auto result = task_->step(*batch, *optimizer_);
+      step_ms_.push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count());
+      on_step(++step, result.loss);
+    }
+  }
+  const std::vector<RowRange> rows = task_->plan(options_.batch);
+  for (std::size_t d = 0; d < devices.size(); ++d) {
+    devices_.push_back({devices[d],
+                        rows[d].end - rows[d].begin,
+                        logical_device(devices[d]).memory_stats().peak,
+                        traffic.sent(d),
+                        traffic.received(d)});
+  }
+}
+
+nn::NamedValues Trial::weights() {
+  nn::NamedValues weights;
+  for (const auto& [name, x] : task_->module().named_parameters())
+    weights[name] = x.to_doubles();
+  return weights;
+}
+
+RunOptions on_one_device(RunOptions options) {
+  options.gpu0_bsz.reset();
+  options.chunk_sizes.clear();
+  options.mode = "single";
+  return options;
+}
+
+double tolerance_of(const RunOptions& options) noexcept {
+  if (options.dtype == "bf16") return 0;
+  return options.dtype == "f64" ? 1e-12 : 1e-4;
+}
+
+}  // namespace tandem::cli

@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "tandem/nn/difference.hpp"
+#include "tandem/optim/optimizer.hpp"
+#include "tandem/train/task.hpp"
+
+#include "cli/options.hpp"
+#include "cli/setup.hpp"
+
+namespace tandem::cli {
+
+/// What a device had of a trial's steps.
+struct TrialDevice {
+  Device device;
+  std::int64_t rows = 0;  ///< of a full batch
+  std::size_t peak_bytes = 0;
+  std::size_t bytes_sent = 0;  ///< to other devices, in all steps
+  std::size_t bytes_received = 0;
+};
+
+/// A model from the seed on, trained for some steps, to be held against the same in another way.
+class Trial {
+ public:
+  /// @param devices  the first alone in mode single.
+  Trial(const RunOptions& options, const DataSets& sets, const std::vector<Device>& devices);
+
+  /// @param on_step  after each: its number, from 1, and its loss.
+  void run(std::int64_t steps, const std::function<void(std::int64_t, double)>& on_step);
+
+  train::Task& task() { return *task_; }
+  nn::NamedValues weights();
+  const std::vector<double>& step_ms() const noexcept { return step_ms_; }
+  const std::vector<TrialDevice>& devices() const noexcept { return devices_; }
+
+ private:
+  RunOptions options_;
+  std::unique_ptr<train::Task> task_;
+  std::unique_ptr<optim::Optimizer> optimizer_;
+  data::DataLoader loader_;
+  std::vector<double> step_ms_;
+  std::vector<TrialDevice> devices_;
+};
+
+/// Without what has no meaning for one device.
+RunOptions on_one_device(RunOptions options);
+
+/// How far weights may be from one device's after some steps, see docs/exactness.md; 0: the dtype
+/// rounds too much to say.
+double tolerance_of(const RunOptions& options) noexcept;
+
+}  // namespace tandem::cli

@@ -1,0 +1,69 @@
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+"""What `tandem compare` says of the modes."""
+
+import json
+
+from program import DIGITS, ProgramTest, main
+
+MODES = ["single", "dp-classic", "dp-server", "dp-sharded", "ddp"]
+PARAMETERS = 22602 * 8  # cnn-small's, in bytes of f64
+
+
+class CompareTest(ProgramTest):
+    def compare(self, *arguments):
+        return json.loads(self.succeed("compare", *DIGITS, "--json", "-", *arguments).stdout)
+
+    def test_all_modes_give_one_devices_weights(self):
+        report = self.compare("--devices", "cpu:3", "--gpu0-bsz", "10", "--dtype", "f64", "--steps", "5")
+        self.assertEqual([report["schema_version"], report["steps"], report["optimizer"]], [1, 5, "sgd"])
+        self.assertEqual([m["mode"] for m in report["modes"]], MODES)
+        for mode in report["modes"]:
+            self.assertLessEqual(mode["max_relative_difference"], 1e-12, mode["mode"])
+            self.assertEqual(mode["test_accuracy"], report["modes"][0]["test_accuracy"])
+            self.assertGreaterEqual(mode["step_ms"]["p90"], mode["step_ms"]["p50"])
+            rows = [64] if mode["mode"] == "single" else [10, 27, 27]
+            self.assertEqual([d["rows"] for d in mode["devices"]], rows)
+        self.assertGreater(report["modes"][4]["max_relative_difference"], 0)  # or nothing was shared out
+
+    def test_bytes_are_those_of_the_mode(self):
+        steps = 4
+        report = self.compare("--devices", "cpu:2", "--dtype", "f64", "--steps", str(steps))
+        devices = {m["mode"]: m["devices"] for m in report["modes"]}
+        self.assertEqual([devices["single"][0][k] for k in ("bytes_sent", "bytes_received")], [0, 0])
+        for mode in MODES[1:]:
+            first, second = devices[mode]
+            self.assertEqual(first["bytes_sent"], second["bytes_received"], mode)
+            self.assertEqual(first["bytes_received"], second["bytes_sent"], mode)
+            # Gradients to device 0; in ddp, with two devices, half of them both ways, and in sharded
+            # half of them and half of the parameters.
+            self.assertGreaterEqual(second["bytes_sent"], steps * PARAMETERS, mode)
+            self.assertLess(second["bytes_sent"], 1.1 * steps * PARAMETERS, mode)
+        # A copy of momentum on each device against a share of it.
+        self.assertGreater(devices["ddp"][1]["peak_bytes"],
+                           devices["dp-sharded"][1]["peak_bytes"] + PARAMETERS // 4)
+
+    def test_the_table_says_equal(self):
+        out = self.succeed("compare", *DIGITS, "--devices", "cpu:2", "--steps", "2", "--modes", "single,ddp",
+                           "--json", self.file("report.json")).stdout
+        self.assertRegex(out, r"(?m)^single +[\d.]+ +[\d.]+ +-  cpu:0 +64 ")
+        self.assertRegex(out, r"(?m)^ddp +[\d.]+ +[\d.]+ +\d\.\de-\d\d  cpu:0 +32 ")
+        self.assertRegex(out, r"(?m)^weights: at most .* from single's, 1e-04 is allowed in f32: equal$")
+        with open(self.file("report.json"), encoding="utf-8") as report:
+            self.assertEqual([m["mode"] for m in json.load(report)["modes"]], ["single", "ddp"])
+
+    def test_text_and_micro_batches(self):
+        report = json.loads(self.succeed(
+            "compare", "--data", "text", "--layers", "1", "--width", "16", "--heads", "2", "--context", "8",
+            "--batch", "12", "--accumulate", "2", "--dtype", "f64", "--steps", "3", "--devices", "cpu:2",
+            "--json", "-").stdout)
+        for mode in report["modes"]:
+            self.assertLessEqual(mode["max_relative_difference"], 1e-12, mode["mode"])
+
+    def test_wrong_command_lines_are_one_sentence(self):
+        self.fail_with(2, "compare", "--modes", "dp", says=["--modes", "dp", "dp-sharded"])
+        self.fail_with(2, "compare", "--steps", "0", says=["--steps", "at least 1"])
+
+
+if __name__ == "__main__":
+    main()
