@@ -4,6 +4,7 @@
 #include "tandem/comm/collective.hpp"
 
 #include <array>
+#include <utility>
 
 #include "tandem/core/check.hpp"
 
@@ -15,6 +16,10 @@ namespace {
 bool reduces(Collective::Kind kind) noexcept {
   using Kind = Collective::Kind;
   return kind == Kind::reduce || kind == Kind::all_reduce || kind == Kind::reduce_scatter;
+}
+
+bool is_point_to_point(Collective::Kind kind) noexcept {
+  return kind == Collective::Kind::send || kind == Collective::Kind::recv;
 }
 
 bool has_root(Collective::Kind kind) noexcept {
@@ -73,8 +78,8 @@ void check_reduction(const Collective& c) {
 void check_ends(const Collective& c, int rank) {
   using Kind = Collective::Kind;
   if (c.kind == Kind::barrier) return;
-  const bool gives = c.kind != Kind::scatter || rank == c.root;
-  const bool gets = c.kind != Kind::gather || rank == c.root;
+  const bool gives = c.kind != Kind::recv && (c.kind != Kind::scatter || rank == c.root);
+  const bool gets = c.kind != Kind::send && (c.kind != Kind::gather || rank == c.root);
   TANDEM_CHECK(!gives || c.input.defined(), name(c.kind), ": the tensor to send is undefined");
   TANDEM_CHECK(!gets || c.output.defined(), name(c.kind), ": the tensor to fill is undefined");
   if (gives && gets) {
@@ -86,6 +91,43 @@ void check_ends(const Collective& c, int rank) {
                  c.output.describe(),
                  "; the dtypes must be equal");
   }
+}
+
+void check_counts(const Tensor& x,
+                  const char* which,
+                  const std::vector<std::int64_t>& counts,
+                  int size) {
+  TANDEM_CHECK(static_cast<int>(counts.size()) == size,
+               "all_to_all: ",
+               which,
+               "_counts has ",
+               counts.size(),
+               " numbers for ",
+               size,
+               " ranks");
+  std::int64_t sum = 0;
+  for (const std::int64_t count : counts) {
+    TANDEM_CHECK(count >= 0, "all_to_all: ", which, "_counts has ", count, "; expected 0 or more");
+    sum += count;
+  }
+  TANDEM_CHECK(sum == x.numel(),
+               "all_to_all: ",
+               which,
+               "_counts add up to ",
+               sum,
+               ", but the ",
+               which,
+               " has ",
+               x.numel(),
+               " elements");
+}
+
+void check_apart(const Collective& c) {
+  const auto* input = static_cast<const char*>(c.input.data());
+  const auto* output = static_cast<const char*>(c.output.data());
+  const bool apart = input + c.input.nbytes() <= output || output + c.output.nbytes() <= input ||
+                     c.input.numel() == 0 || c.output.numel() == 0;
+  TANDEM_CHECK(apart, name(c.kind), ": input and output share memory; give it two tensors");
 }
 
 }  // namespace
@@ -104,14 +146,82 @@ const char* name(Collective::Kind kind) noexcept {
                               "scatter",
                               "all_gather",
                               "reduce_scatter",
+                              "all_to_all",
+                              "send",
+                              "recv",
+                              "split",
                               "barrier"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
+Collective Collective::broadcast(const Tensor& x, int root) {
+  return {.kind = Kind::broadcast, .input = x, .output = x, .root = root};
+}
+
+Collective Collective::reduce(const Tensor& x, Reduction reduction, int root) {
+  return {.kind = Kind::reduce, .input = x, .output = x, .reduction = reduction, .root = root};
+}
+
+Collective Collective::all_reduce(const Tensor& x, Reduction reduction) {
+  return {.kind = Kind::all_reduce, .input = x, .output = x, .reduction = reduction};
+}
+
+Collective Collective::gather(const Tensor& part, const Tensor& whole, int root) {
+  return {.kind = Kind::gather, .input = part, .output = whole, .root = root};
+}
+
+Collective Collective::scatter(const Tensor& whole, const Tensor& part, int root) {
+  return {.kind = Kind::scatter, .input = whole, .output = part, .root = root};
+}
+
+Collective Collective::all_gather(const Tensor& part, const Tensor& whole) {
+  return {.kind = Kind::all_gather, .input = part, .output = whole};
+}
+
+Collective Collective::reduce_scatter(const Tensor& whole,
+                                      const Tensor& part,
+                                      Reduction reduction) {
+  return {.kind = Kind::reduce_scatter, .input = whole, .output = part, .reduction = reduction};
+}
+
+Collective Collective::all_to_all(const Tensor& input,
+                                  const Tensor& output,
+                                  std::vector<std::int64_t> input_counts,
+                                  std::vector<std::int64_t> output_counts) {
+  return {.kind = Kind::all_to_all,
+          .input = input,
+          .output = output,
+          .input_counts = std::move(input_counts),
+          .output_counts = std::move(output_counts)};
+}
+
+void complete_part(Collective& c, int rank, int size) {
+  if (c.kind == Collective::Kind::gather && rank != c.root) c.output = {};
+  if (c.kind == Collective::Kind::scatter && rank != c.root) c.input = {};
+  if (c.kind != Collective::Kind::all_to_all) return;
+  const auto fill = [&](const Tensor& x, const char* which, std::vector<std::int64_t>& counts) {
+    if (!x.defined() || !counts.empty()) return;
+    TANDEM_CHECK(x.numel() % size == 0,
+                 "all_to_all: the ",
+                 which,
+                 "'s ",
+                 x.numel(),
+                 " elements are no ",
+                 size,
+                 " even parts; give ",
+                 which,
+                 "_counts");
+    counts.assign(static_cast<std::size_t>(size), x.numel() / size);
+  };
+  fill(c.input, "input", c.input_counts);
+  fill(c.output, "output", c.output_counts);
+}
+
 void check_part(const Collective& c, int rank, int size, Device device) {
-  TANDEM_CHECK(!has_root(c.kind) || (c.root >= 0 && c.root < size),
+  const bool meets_two = is_point_to_point(c.kind);
+  TANDEM_CHECK(!(has_root(c.kind) || meets_two) || (c.root >= 0 && c.root < size),
                name(c.kind),
-               ": root ",
+               meets_two ? ": rank " : ": root ",
                c.root,
                " is not one of the ",
                size,
@@ -121,6 +231,10 @@ void check_part(const Collective& c, int rank, int size, Device device) {
   check_tensor(c.input, c, device);
   check_tensor(c.output, c, device);
   check_reduction(c);
+  if (c.kind != Collective::Kind::all_to_all) return;
+  check_counts(c.input, "input", c.input_counts, size);
+  check_counts(c.output, "output", c.output_counts, size);
+  check_apart(c);
 }
 
 }  // namespace tandem::comm

@@ -21,45 +21,55 @@ void Handle::wait_for(std::chrono::milliseconds timeout) {
   pending_.reset();
 }
 
-void Communicator::gather(const Tensor& part, const Tensor& whole, int root) {
-  start({Collective::Kind::gather, part, rank() == root ? whole : Tensor(), ReduceOp::sum, root})
-      .wait();
+Handle Communicator::start_send(const Tensor& x, int to, int tag) {
+  return start({.kind = Collective::Kind::send, .input = x, .root = to, .tag = tag});
 }
 
-void Communicator::scatter(const Tensor& whole, const Tensor& part, int root) {
-  start({Collective::Kind::scatter, rank() == root ? whole : Tensor(), part, ReduceOp::sum, root})
-      .wait();
-}
-
-void Communicator::all_gather(const Tensor& part, const Tensor& whole) {
-  start({Collective::Kind::all_gather, part, whole}).wait();
-}
-
-void Communicator::reduce_scatter(const Tensor& whole, const Tensor& part, Reduction reduction) {
-  start({Collective::Kind::reduce_scatter, whole, part, reduction}).wait();
-}
-
-Handle Communicator::start_broadcast(const Tensor& x, int root) {
-  return start({Collective::Kind::broadcast, x, x, ReduceOp::sum, root});
-}
-
-Handle Communicator::start_reduce(const Tensor& x, Reduction reduction, int root) {
-  return start({Collective::Kind::reduce, x, x, reduction, root});
-}
-
-Handle Communicator::start_all_reduce(const Tensor& x, Reduction reduction) {
-  return start({Collective::Kind::all_reduce, x, x, reduction});
+Handle Communicator::start_recv(const Tensor& x, int from, int tag) {
+  return start({.kind = Collective::Kind::recv, .output = x, .root = from, .tag = tag});
 }
 
 Handle Communicator::start(Collective collective) {
-  try {
-    check_part(collective, rank(), size(), device());
-  } catch (const InvalidArgument& e) {
-    // The others would wait for a rank that never comes.
-    abort(detail::concat("rank ", rank(), " (", device(), ") failed: ", e.what()));
-    throw;
+  std::vector<Collective> one;
+  one.push_back(std::move(collective));
+  return start_checked(std::move(one));
+}
+
+Handle Communicator::start_coalesced(std::vector<Collective> collectives) {
+  for (const Collective& c : collectives) {
+    if (c.kind == Collective::Kind::send || c.kind == Collective::Kind::recv) {
+      refuse(InvalidArgument(
+          detail::concat("coalesced: ", name(c.kind), " is of two ranks; start it by itself")));
+    }
   }
-  return launch(std::move(collective));
+  if (collectives.empty()) collectives.emplace_back();  // a barrier
+  return start_checked(std::move(collectives));
+}
+
+std::unique_ptr<Communicator> Communicator::split(int color, int key) {
+  if (color < -1) {
+    refuse(InvalidArgument(detail::concat(
+        "split: color is ", color, "; expected 0 or more, or -1 for a rank of no group")));
+  }
+  return join(color, key);
+}
+
+Handle Communicator::start_checked(std::vector<Collective> collectives) {
+  try {
+    for (Collective& c : collectives) {
+      complete_part(c, rank(), size());
+      check_part(c, rank(), size(), device());
+    }
+  } catch (const InvalidArgument& e) {
+    refuse(e);
+  }
+  return launch(std::move(collectives));
+}
+
+// The others would wait for a rank that never comes.
+void Communicator::refuse(const InvalidArgument& error) {
+  abort(detail::concat("rank ", rank(), " (", device(), ") failed: ", error.what()));
+  throw error;
 }
 
 }  // namespace tandem::comm

@@ -40,16 +40,20 @@ std::shared_ptr<const Event> recorded(const Stream& stream) {
 
 class LocalPending final : public Handle::Pending {
  public:
-  LocalPending(std::shared_ptr<LocalGroup> group, int rank, Collective collective)
-      : group_(std::move(group)), rank_(rank), collective_(std::move(collective)) {
-    const Work work = work_of(collective_, accesses({collective_.input}, {}));
+  LocalPending(std::shared_ptr<LocalGroup> group, int rank, std::vector<Collective> collectives)
+      : group_(std::move(group)), rank_(rank), collectives_(std::move(collectives)) {
     // No dispatch: it ends with a look at the GPU, and nothing may fail here once the others count
     // on this rank. For the same reason a barrier asks the GPU for nothing.
-    const tandem::detail::WorkScope scope(stream(), work);
-    Part part = part_of(collective_);
-    if (group_->on_gpus() && collective_.kind != Collective::Kind::barrier)
-      part.ready = recorded(stream());
-    operation_ = group_->arrive(rank_, signature_of(collective_), std::move(part));
+    in_scopes(End::start, 0, [&] {
+      std::vector<Part> parts;
+      parts.reserve(collectives_.size());
+      for (const Collective& c : collectives_)
+        parts.push_back(part_of(c));
+      const auto moves = [](const Collective& c) { return c.kind != Collective::Kind::barrier; };
+      if (group_->on_gpus() && std::ranges::any_of(collectives_, moves))
+        parts.front().ready = recorded(stream());  // for all of this rank's
+      operation_ = arrive(std::move(parts));
+    });
   }
   ~LocalPending() override {
     if (operation_ == nullptr) return;
@@ -64,18 +68,17 @@ class LocalPending final : public Handle::Pending {
   LocalPending& operator=(const LocalPending&) = delete;
 
   void wait(std::chrono::milliseconds timeout) override {
-    const Tensor output = written(collective_, rank_);
-    {
-      const Work work = work_of(collective_, accesses({}, {output}));
-      const tandem::detail::WorkScope scope(stream(), work);
+    in_scopes(End::finish, 0, [&] {
       group_->wait(*operation_, rank_, timeout);
       follow();
-    }
-    if (!output.defined()) return;
-    const Plan& plan = operation_->plan;
-    for (int from = 0; from < group_->size(); ++from) {
-      const std::size_t nbytes = bytes_between(plan.signature, operation_->parts, from, rank_);
-      count_copy(group_->device(from), output.buffer(), nbytes, operation_->times);
+    });
+    for (std::size_t i = 0; i < collectives_.size(); ++i) {
+      const Tensor output = written(collectives_[i], rank_);
+      if (!output.defined()) continue;
+      for (int from = 0; from < group_->size(); ++from) {
+        const std::size_t nbytes = operation_->bytes(i, from, rank_);
+        count_copy(group_->device(from), output.buffer(), nbytes, operation_->times);
+      }
     }
   }
   bool done() const noexcept override {
@@ -83,18 +86,38 @@ class LocalPending final : public Handle::Pending {
   }
 
  private:
+  enum class End : std::uint8_t { start, finish };
+
+  /// Runs f() within the work of all collectives from the i-th on: its start, or its end.
+  template <class F>
+  void in_scopes(End end, std::size_t i, const F& f) const {
+    if (i == collectives_.size()) return f();
+    const Collective& c = collectives_[i];
+    const Work work =
+        work_of(c, end == End::start ? accesses({c.input}, {}) : accesses({}, {written(c, rank_)}));
+    const tandem::detail::WorkScope scope(stream(), work);
+    in_scopes(end, i + 1, f);
+  }
+  std::shared_ptr<Operation> arrive(std::vector<Part> parts) const {
+    const Collective& c = collectives_.front();
+    if (c.kind == Collective::Kind::send)
+      return group_->post(rank_, signature_of(c), {rank_, c.root, c.tag}, std::move(parts.front()));
+    if (c.kind == Collective::Kind::recv)
+      return group_->post(rank_, signature_of(c), {c.root, rank_, c.tag}, std::move(parts.front()));
+    return group_->arrive(rank_, signatures_of(collectives_), std::move(parts));
+  }
   /// On GPUs the work is queued when the operation is complete: what this rank does next comes
   /// after it.
   void follow() const {
     if (operation_->state.load(std::memory_order_acquire) != Operation::State::complete) return;
     for (const auto& ended : operation_->ended)
-      ended->wait(stream(), name(collective_.kind));
+      ended->wait(stream(), name(collectives_.front().kind));
   }
   Stream& stream() const { return logical_device(group_->device(rank_)).stream(); }
 
   std::shared_ptr<LocalGroup> group_;
   int rank_;
-  Collective collective_;  // keeps the memory that the operation points to
+  std::vector<Collective> collectives_;  // keep the memory that the operation points to
   std::shared_ptr<Operation> operation_;
 };
 
@@ -102,7 +125,7 @@ class LocalCommunicator final : public Communicator {
  public:
   LocalCommunicator(std::shared_ptr<LocalGroup> group, int rank) noexcept
       : group_(std::move(group)), rank_(rank) {}
-  ~LocalCommunicator() override { group_->abort(group_->rank_name(rank_) + " was destroyed"); }
+  ~LocalCommunicator() override { group_->retire(rank_); }
   LocalCommunicator(const LocalCommunicator&) = delete;
   LocalCommunicator& operator=(const LocalCommunicator&) = delete;
 
@@ -113,14 +136,24 @@ class LocalCommunicator final : public Communicator {
   void reset() override { group_->reset(); }
 
  protected:
-  Handle launch(Collective collective) override {
+  Handle launch(std::vector<Collective> collectives) override {
     try {
-      return Handle(std::make_unique<LocalPending>(group_, rank_, std::move(collective)));
+      return Handle(std::make_unique<LocalPending>(group_, rank_, std::move(collectives)));
     } catch (const std::exception& e) {
       // The others would wait for a rank that never comes; no effect where they know already.
       group_->abort(group_->rank_name(rank_) + " failed: " + e.what());
       throw;
     }
+  }
+  std::unique_ptr<Communicator> join(int color, int key) override {
+    Part part;
+    part.color = color;
+    part.key = key;
+    const auto op = group_->arrive(rank_, {{.kind = Collective::Kind::split}}, {part});
+    group_->wait(*op, rank_, std::chrono::milliseconds::max());
+    const Seat& seat = op->seats[static_cast<std::size_t>(rank_)];
+    if (seat.group == nullptr) return nullptr;
+    return std::make_unique<LocalCommunicator>(seat.group, seat.rank);
   }
 
  private:

@@ -53,23 +53,19 @@ class Staged {
 /// Elements [begin, end) of a piece, made by one rank.
 class RankWork {
  public:
-  RankWork(const LocalGroup& group, const Signature& signature, int rank, Share range)
-      : group_(group),
-        signature_(signature),
-        rank_(rank),
-        range_(range),
-        size_(itemsize(signature.dtype)) {}
+  RankWork(const LocalGroup& group, const char* what, const Piece& piece, int rank, Share range)
+      : group_(group), what_(what), piece_(piece), rank_(rank), range_(range) {}
 
-  void run(const Piece& piece, const std::vector<std::size_t>& targets) {
+  void run(const std::vector<std::size_t>& targets) {
     std::vector<std::unique_ptr<Staged>> staged;
     std::vector<const void*> from;
-    for (std::size_t i = 0; i < piece.sources.size(); ++i)
-      from.push_back(near(staged, piece.source_ranks[i], piece.sources[i]));
+    for (std::size_t i = 0; i < piece_.sources.size(); ++i)
+      from.push_back(near(staged, piece_.source_ranks[i], piece_.sources[i]));
     std::vector<void*> to;
     std::vector<std::pair<std::size_t, void*>> far;
     for (const std::size_t i : targets) {
-      if (reaches(piece.target_ranks[i])) {
-        to.push_back(piece.targets[i]);
+      if (reaches(piece_.target_ranks[i])) {
+        to.push_back(piece_.targets[i]);
       } else {
         to.push_back(stage(staged));
         far.emplace_back(i, to.back());
@@ -77,16 +73,16 @@ class RankWork {
     }
     const CudaStream stream = detail::cuda_stream(side(rank_));
     kernels::sum_ranks(stream,
-                       reduction_of(signature_.op),
-                       signature_.dtype,
+                       reduction_of(piece_.op),
+                       piece_.dtype,
                        from,
                        to,
                        range_.begin,
                        range_.end,
-                       piece.factors);
-    detail::check_launch({.name = name(signature_.kind)});
+                       piece_.factors);
+    detail::check_launch({.name = what_});
     for (const auto& [i, data] : far)
-      copy(data, rank_, piece.targets[i], piece.target_ranks[i]);
+      copy(data, rank_, piece_.targets[i], piece_.target_ranks[i]);
   }
 
  private:
@@ -95,8 +91,12 @@ class RankWork {
     const auto gpu = [&](int r) { return logical_device(group_.device(r)).cuda()->gpu(); };
     return cuda::peers(gpu(rank_), gpu(rank));
   }
-  std::size_t nbytes() const { return static_cast<std::size_t>(range_.end - range_.begin) * size_; }
-  std::size_t offset() const { return static_cast<std::size_t>(range_.begin) * size_; }
+  std::size_t nbytes() const {
+    return static_cast<std::size_t>(range_.size()) * itemsize(piece_.dtype);
+  }
+  std::size_t offset() const {
+    return static_cast<std::size_t>(range_.begin) * itemsize(piece_.dtype);
+  }
   void copy(const void* from, int from_rank, void* to, int to_rank) const {
     cuda::copy_between(side(from_rank),
                        static_cast<const char*>(from) + offset(),
@@ -117,13 +117,13 @@ class RankWork {
   }
 
   const LocalGroup& group_;
-  const Signature& signature_;
+  const char* what_;  // of the collective
+  const Piece& piece_;
   int rank_;
   Share range_;
-  std::size_t size_;
 };
 
-void queue_piece(const LocalGroup& group, const Signature& signature, const Piece& piece) {
+void queue_piece(const LocalGroup& group, const char* what, const Piece& piece) {
   if (piece.count == 0) return;
   const std::size_t targets = piece.targets.size();
   if (piece.sources.size() > 1 && targets > 1) {  // all_reduce: rank r makes share r for all
@@ -131,15 +131,15 @@ void queue_piece(const LocalGroup& group, const Signature& signature, const Piec
     std::iota(all.begin(), all.end(), std::size_t{0});
     for (int r = 0; r < group.size(); ++r) {
       const Share share = even_share(piece.count, r, group.size());
-      if (share.begin < share.end) RankWork(group, signature, r, share).run(piece, all);
+      if (share.begin < share.end) RankWork(group, what, piece, r, share).run(all);
     }
     return;
   }
   for (std::size_t i = 0; i < targets; ++i) {
     if (piece.sources.size() == 1 && piece.sources[0] == piece.targets[i] &&
-        signature.op != ReduceOp::premul_sum)
+        piece.op != ReduceOp::premul_sum)
       continue;  // in place
-    RankWork(group, signature, piece.target_ranks[i], {0, piece.count}).run(piece, {i});
+    RankWork(group, what, piece, piece.target_ranks[i], {0, piece.count}).run({i});
   }
 }
 
@@ -153,16 +153,21 @@ void drain_gpus(const LocalGroup& group) noexcept {
 }
 
 void queue_on_gpus(const LocalGroup& group, Operation& op) {
-  const char* const what = name(op.plan.signature.kind);
+  const char* const what = name(op.signatures.front().kind);
   const auto side = [&](int r) -> Stream& { return logical_device(group.device(r)).side_stream(); };
+  std::vector<int> ranks;
   for (int r = 0; r < group.size(); ++r) {
-    for (const auto& part : op.parts)
-      part.ready->wait(side(r), what);
+    if (op.takes_part(r)) ranks.push_back(r);
+  }
+  for (const int r : ranks) {
+    for (const auto& part : op.parts) {
+      if (part.ready != nullptr) part.ready->wait(side(r), what);
+    }
   }
   for (const Piece& piece : op.plan.pieces)
-    queue_piece(group, op.plan.signature, piece);
+    queue_piece(group, what, piece);
   std::vector<std::shared_ptr<const Event>> ended;
-  for (int r = 0; r < group.size(); ++r) {
+  for (const int r : ranks) {
     auto event = std::make_shared<Event>();
     event->record(side(r));
     ended.push_back(std::move(event));

@@ -4,6 +4,7 @@
 #include "comm/local_group.hpp"
 
 #include <algorithm>
+#include <span>
 #include <thread>
 #include <utility>
 
@@ -24,11 +25,15 @@ constexpr auto kPoll = std::chrono::milliseconds(2);
 /// A longer time-out is cut to this, which can be added to a time point.
 constexpr auto kForever = std::chrono::hours(24 * 365);
 
-}  // namespace
-
-std::string title(Collective::Kind kind, std::int64_t number) {
-  return detail::concat(name(kind), " number ", number);
+/// "all_reduce number 3", "2 coalesced collectives (all_reduce, ...) number 4".
+std::string title_of(std::span<const Signature> signatures, std::int64_t number) {
+  const char* kind = name(signatures.front().kind);
+  if (signatures.size() == 1) return detail::concat(kind, " number ", number);
+  return detail::concat(
+      signatures.size(), " coalesced collectives (", kind, ", ...) number ", number);
 }
+
+}  // namespace
 
 void Failure::raise(const std::string& what) const {
   if (kind == Kind::desync) throw Desync(text);
@@ -36,7 +41,18 @@ void Failure::raise(const std::string& what) const {
 }
 
 std::string Operation::title() const {
-  return comm::title(plan.signature.kind, number);
+  if (!message) return title_of(signatures, number);
+  return detail::concat(
+      "message from rank ", message->from, " to rank ", message->to, " with tag ", message->tag);
+}
+
+std::size_t Operation::bytes(std::size_t i, int from, int to) const {
+  if (message) {
+    const bool moves = from != to && message->from == from && message->to == to;
+    return moves ? plan.pieces.front().nbytes() : 0;
+  }
+  const std::size_t size = parts.size() / signatures.size();
+  return bytes_between(signatures[i], std::span(parts).subspan(i * size, size), from, to);
 }
 
 LocalGroup::LocalGroup(std::vector<Device> devices, std::chrono::milliseconds timeout)
@@ -45,31 +61,27 @@ LocalGroup::LocalGroup(std::vector<Device> devices, std::chrono::milliseconds ti
       reached_(devices_.size()) {}
 
 std::shared_ptr<Operation> LocalGroup::arrive(int rank,
-                                              const Signature& signature,
-                                              const Part& part) {
+                                              std::vector<Signature> signatures,
+                                              std::vector<Part> parts) {
   std::shared_ptr<Operation> op;
   bool last = false;
   {
     const std::scoped_lock lock(mutex_);
-    if (failure_ != nullptr) failure_->raise(title(signature.kind, next_number(rank)));
-    op = next_operation(rank, signature);
-    check_signature(*op, rank, signature);
-    op->parts[static_cast<std::size_t>(rank)] = part;
+    if (failure_ != nullptr) failure_->raise(title_of(signatures, next_number(rank)));
+    op = next_operation(rank, signatures);
+    check_signatures(*op, rank, signatures);
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      op->parts[i * devices_.size() + static_cast<std::size_t>(rank)] = std::move(parts[i]);
     ++reached_[static_cast<std::size_t>(rank)];
     last = ++op->arrived == size();
     if (last) begin(*op);
   }
-  if (last && on_gpus()) {
-    queue(*op);
-  } else if (last) {
-    // A single slice is done here before anyone could wake up to help.
-    if (op->plan.slices != 1) wake(*op);
-    work(*op);
-  }
+  if (last) run(*op);
   return op;
 }
 
-std::shared_ptr<Operation> LocalGroup::next_operation(int rank, const Signature& signature) {
+std::shared_ptr<Operation> LocalGroup::next_operation(int rank,
+                                                      std::vector<Signature>& signatures) {
   const std::int64_t number = next_number(rank);
   // Ranks reach collectives in order, so the last rank to come completes the oldest one.
   const std::int64_t oldest = pending_.empty() ? number : pending_.front()->number;
@@ -78,21 +90,24 @@ std::shared_ptr<Operation> LocalGroup::next_operation(int rank, const Signature&
   auto op = std::make_shared<Operation>();
   op->number = number;
   op->first_rank = rank;
-  op->parts.resize(devices_.size());
-  op->plan.signature = signature;
+  op->parts.resize(devices_.size() * signatures.size());
+  op->signatures = std::move(signatures);
   pending_.push_back(op);
   return op;
 }
 
-void LocalGroup::check_signature(const Operation& op, int rank, const Signature& signature) {
+void LocalGroup::check_signatures(const Operation& op,
+                                  int rank,
+                                  const std::vector<Signature>& signatures) {
+  if (op.arrived == 0) return;  // it has them
   const std::string text =
-      difference(op.plan.signature, rank_name(op.first_rank), signature, rank_name(rank));
+      difference(op.signatures, rank_name(op.first_rank), signatures, rank_name(rank));
   if (text.empty()) return;
   fail(Failure::Kind::desync,
        detail::concat("collective number ",
                       op.number,
                       " (",
-                      name(op.plan.signature.kind),
+                      name(op.signatures.front().kind),
                       "): ",
                       text,
                       "; all ranks make the same calls in the same order"));
@@ -101,25 +116,48 @@ void LocalGroup::check_signature(const Operation& op, int rank, const Signature&
 
 void LocalGroup::begin(Operation& op) {
   try {
-    op.plan = make_plan(op.plan.signature, op.parts);
+    if (op.signatures.front().kind == Collective::Kind::split) seat_ranks(op);
+    start(op, make_plan(op.signatures, op.parts));
   } catch (const Desync& e) {
     fail(Failure::Kind::desync, op.title() + ": " + e.what());
     failure_->raise(op.title());
   }
   pending_.pop_front();
+}
+
+void LocalGroup::start(Operation& op, Plan plan) {
+  op.plan = std::move(plan);
   op.times.begin = op.times.end = CopyTimes::now();
   op.state.store(op.plan.slices == 0 ? State::complete : State::running);
 }
 
 void LocalGroup::fail(Failure::Kind kind, const std::string& text) {
   if (failure_ != nullptr) return;
-  failure_ = std::make_shared<const Failure>(Failure{kind, text});
-  for (const auto& op : pending_) {
-    op->failure = failure_;
-    op->state.store(State::failed);
-    op->changed.notify_all();
+  fail_alone(kind, text);
+  for (const auto& child : children_) {
+    if (const auto group = child.lock()) group->abort(text);
   }
-  pending_.clear();
+}
+
+void LocalGroup::fail_alone(Failure::Kind kind, const std::string& text) {
+  if (failure_ != nullptr) return;
+  failure_ = std::make_shared<const Failure>(Failure{kind, text});
+  for (auto* waiting : {&pending_, &posts_}) {
+    for (const auto& op : *waiting) {
+      op->failure = failure_;
+      op->state.store(State::failed);
+      op->changed.notify_all();
+    }
+    waiting->clear();
+  }
+}
+
+// By the rank that came last.
+void LocalGroup::run(Operation& op) {
+  if (on_gpus()) return queue(op);
+  // A single slice is done here before anyone could wake up to help.
+  if (op.plan.slices != 1) wake(op);
+  work(op);
 }
 
 void LocalGroup::work(Operation& op) noexcept {
@@ -138,7 +176,7 @@ void LocalGroup::work(Operation& op) noexcept {
 
 // By the rank that came last, for all: kernels and copies do not wait for each other's threads.
 void LocalGroup::queue(Operation& op) {
-  if (op.state.load() != State::running) return;
+  if (op.state.load() != State::running) return wake(op);
   try {
     if constexpr (has_cuda) queue_on_gpus(*this, op);
     op.times.end = CopyTimes::now();
@@ -216,6 +254,7 @@ void LocalGroup::check_patience(Operation& op, int rank, const Patience& patienc
 }
 
 std::string LocalGroup::absence(const Operation& op) const {
+  if (op.message) return rank_name(op.message->from + op.message->to - op.first_rank);
   std::string text;
   for (int r = 0; r < size(); ++r) {
     const std::int64_t reached = reached_[static_cast<std::size_t>(r)];
@@ -244,9 +283,14 @@ void LocalGroup::abort(const std::string& reason) noexcept {
   fail(Failure::Kind::aborted, reason);
 }
 
+void LocalGroup::retire(int rank) noexcept {
+  const std::scoped_lock lock(mutex_);
+  fail_alone(Failure::Kind::aborted, rank_name(rank) + " was destroyed");
+}
+
 void LocalGroup::reset() {
   const std::scoped_lock lock(mutex_);
-  fail(Failure::Kind::aborted, "the group was reset");
+  fail_alone(Failure::Kind::aborted, "the group was reset");
   failure_ = nullptr;
   std::ranges::fill(reached_, 0);
 }

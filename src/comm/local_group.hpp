@@ -9,6 +9,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,10 +31,24 @@ struct Failure {
   [[noreturn]] void raise(const std::string& what) const;
 };
 
-/// "all_reduce number 3".
-std::string title(Collective::Kind kind, std::int64_t number);
+/// A send and its recv.
+struct Message {
+  int from = 0;
+  int to = 0;
+  int tag = 0;
 
-/// A collective that at least one rank has reached.
+  friend bool operator==(const Message&, const Message&) = default;
+};
+
+class LocalGroup;
+
+/// A rank of a group.
+struct Seat {
+  std::shared_ptr<LocalGroup> group;  ///< null: of none
+  int rank = 0;
+};
+
+/// A collective, or several that are one, or a message, that at least one rank has reached.
 ///
 /// gathering -> running -> complete, or gathering -> failed; the first step is taken under the
 /// group's mutex, so that a rank that gives up either keeps the others from its memory, or knows
@@ -41,10 +56,13 @@ std::string title(Collective::Kind kind, std::int64_t number);
 struct Operation {
   enum class State : std::uint8_t { gathering, running, complete, failed };
 
-  std::int64_t number = 0;                 ///< counted from 1, the same on all ranks
-  int first_rank = 0;                      ///< the rank whose signature the others are held against
+  std::int64_t number = 0;         ///< counted from 1, the same on all ranks; 0: a message
+  std::optional<Message> message;  ///< with the sender's part and the receiver's
+  int first_rank = 0;              ///< the rank whose signatures the others are held against
+  std::vector<Signature> signatures;
   int arrived = 0;                         ///< guarded by the group's mutex
-  std::vector<Part> parts;                 ///< by rank; fixed from `running` on
+  std::vector<Part> parts;                 ///< as make_plan takes them; fixed from `running` on
+  std::vector<Seat> seats;                 ///< of a split, by rank; fixed from `complete` on
   std::shared_ptr<const Failure> failure;  ///< set before `failed`
   Plan plan;
   std::vector<std::shared_ptr<const Event>> ended;  ///< on GPUs, by rank: its share of the work is
@@ -57,11 +75,17 @@ struct Operation {
   std::atomic<int> parked{0};
   std::condition_variable changed;  // with the group's mutex
 
+  /// "all_reduce number 3".
   std::string title() const;
+  bool takes_part(int rank) const noexcept {
+    return !message || message->from == rank || message->to == rank;
+  }
+  /// Bytes that rank `to` gets from rank `from` in the i-th collective.
+  std::size_t bytes(std::size_t i, int from, int to) const;
 };
 
 /// What the ranks of a local communicator share.
-class LocalGroup {
+class LocalGroup : public std::enable_shared_from_this<LocalGroup> {
  public:
   LocalGroup(std::vector<Device> devices, std::chrono::milliseconds timeout);
 
@@ -69,9 +93,16 @@ class LocalGroup {
   bool on_gpus() const noexcept { return devices_.front().type == DeviceType::cuda; }
   Device device(int rank) const noexcept { return devices_[static_cast<std::size_t>(rank)]; }
 
-  /// Registers a rank's part in its next collective; the last to come does the work that is left to
-  /// claim.
-  std::shared_ptr<Operation> arrive(int rank, const Signature& signature, const Part& part);
+  /// Registers a rank's parts in its next collectives, which are one; the last to come does the
+  /// work that is left to claim.
+  std::shared_ptr<Operation> arrive(int rank,
+                                    std::vector<Signature> signatures,
+                                    std::vector<Part> parts);
+  /// As `arrive`, with one end of a message.
+  std::shared_ptr<Operation> post(int rank,
+                                  const Signature& signature,
+                                  const Message& message,
+                                  Part part);
   /// Returns when the operation is complete.
   ///
   /// @param timeout  max(): the group's.
@@ -80,7 +111,10 @@ class LocalGroup {
   /// Gives an operation up: afterwards no thread touches the rank's memory.
   void leave(Operation& op, int rank) noexcept;
 
+  /// Fails the group, and those split from it.
   void abort(const std::string& reason) noexcept;
+  /// Fails the group alone, whose rank is no more.
+  void retire(int rank) noexcept;
   void reset();
 
   /// "rank 1 (cpu:1)".
@@ -95,10 +129,16 @@ class LocalGroup {
   };
 
   std::int64_t next_number(int rank) const { return reached_[static_cast<std::size_t>(rank)] + 1; }
-  std::shared_ptr<Operation> next_operation(int rank, const Signature& signature);
-  void check_signature(const Operation& op, int rank, const Signature& signature);
+  std::shared_ptr<Operation> next_operation(int rank, std::vector<Signature>& signatures);
+  std::shared_ptr<Operation> find_post(const Message& message, Collective::Kind kind) const;
+  void check_signatures(const Operation& op, int rank, const std::vector<Signature>& signatures);
+  void check_ends(const Operation& op, int rank, Signature signature);
   void begin(Operation& op);
+  void start(Operation& op, Plan plan);
+  void seat_ranks(Operation& op);
   void fail(Failure::Kind kind, const std::string& text);
+  void fail_alone(Failure::Kind kind, const std::string& text);
+  void run(Operation& op);
   void work(Operation& op) noexcept;
   void queue(Operation& op);
   void wake(Operation& op) noexcept;
@@ -112,8 +152,11 @@ class LocalGroup {
   std::mutex mutex_;  // guards what follows, and Operation as said there; `fail` and those above it
                       // that touch these are called with it held
   std::deque<std::shared_ptr<Operation>> pending_;  // not yet reached by all ranks, oldest first
-  std::vector<std::int64_t> reached_;               // collectives that a rank has come to
-  std::shared_ptr<const Failure> failure_;          // null while the group is usable
+  std::deque<std::shared_ptr<Operation>> posts_;    // messages with one end, oldest first
+  std::vector<std::weak_ptr<LocalGroup>>
+      children_;                            // split from this one; their mutexes come after
+  std::vector<std::int64_t> reached_;       // collectives that a rank has come to
+  std::shared_ptr<const Failure> failure_;  // null while the group is usable
 };
 
 /// Queues all of an operation's work on the side streams of the ranks' GPUs, after what is there

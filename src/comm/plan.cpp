@@ -18,8 +18,8 @@ using Kind = Collective::Kind;
 /// Bytes of a slice in each source: small enough to share out, large enough that a claim is free.
 constexpr std::int64_t kSliceBytes = 64 * 1024;
 
-std::int64_t slice_count(const Signature& s) noexcept {
-  return kSliceBytes / static_cast<std::int64_t>(itemsize(s.dtype));
+std::int64_t slice_count(DType dtype) noexcept {
+  return kSliceBytes / static_cast<std::int64_t>(itemsize(dtype));
 }
 
 const void* after(const void* p, std::int64_t count, DType dtype) noexcept {
@@ -45,8 +45,8 @@ std::int64_t whole_count(const Signature& s, std::span<const Part> parts) noexce
 }
 
 bool cuts(Kind kind) noexcept {
-  return kind == Kind::gather || kind == Kind::scatter || kind == Kind::all_gather ||
-         kind == Kind::reduce_scatter;
+  return kind == Kind::all_to_all || kind == Kind::gather || kind == Kind::scatter ||
+         kind == Kind::all_gather || kind == Kind::reduce_scatter;
 }
 
 void check_sum(const Signature& s, std::span<const Part> parts) {
@@ -109,6 +109,64 @@ Piece whole_piece(const Signature& s, std::span<const Part> parts) {
   return piece;
 }
 
+/// What each rank has for each.
+void add_exchange(const Signature& s, std::span<const Part> parts, std::vector<Piece>& pieces) {
+  std::vector<std::int64_t> filled(parts.size());  // by target
+  for (std::size_t from = 0; from < parts.size(); ++from) {
+    std::int64_t offset = 0;
+    for (std::size_t to = 0; to < parts.size(); ++to) {
+      const std::int64_t count = parts[from].input_counts[to];
+      const std::int64_t expected = parts[to].output_counts[from];
+      if (count != expected) {
+        throw Desync(detail::concat("count differs: rank ",
+                                    from,
+                                    " has ",
+                                    count,
+                                    " elements for rank ",
+                                    to,
+                                    ", which expects ",
+                                    expected));
+      }
+      Piece& piece = pieces.emplace_back();
+      piece.count = count;
+      piece.add_source(from, after(parts[from].input, offset, s.dtype));
+      piece.add_target(to, after(parts[to].output, filled[to], s.dtype));
+      offset += count;
+      filled[to] += count;
+    }
+  }
+}
+
+/// The pieces of one collective.
+void add_pieces(const Signature& s, std::span<const Part> parts, std::vector<Piece>& pieces) {
+  if (s.kind == Kind::barrier || s.kind == Kind::split) return;
+  const std::size_t first = pieces.size();
+  if (s.kind == Kind::all_to_all) {
+    add_exchange(s, parts, pieces);
+  } else if (cuts(s.kind)) {
+    check_sum(s, parts);
+    std::int64_t offset = 0;
+    for (std::size_t r = 0; r < parts.size(); ++r) {
+      pieces.push_back(cut_piece(s, parts, r, offset));
+      offset += pieces.back().count;
+    }
+  } else {
+    pieces.push_back(whole_piece(s, parts));
+  }
+  for (std::size_t p = first; p < pieces.size(); ++p) {
+    pieces[p].dtype = s.dtype;
+    pieces[p].op = s.op;
+  }
+}
+
+void number_slices(Plan& plan) {
+  for (Piece& piece : plan.pieces) {
+    const std::int64_t per_slice = slice_count(piece.dtype);
+    piece.first_slice = plan.slices;
+    if (!piece.targets.empty()) plan.slices += (piece.count + per_slice - 1) / per_slice;
+  }
+}
+
 }  // namespace
 
 kernels::Reduction reduction_of(ReduceOp op) noexcept {
@@ -142,8 +200,16 @@ Signature signature_of(const Collective& c) {
   if (c.kind == Kind::all_gather)
     count = c.output.numel();
   else if (!cuts(c.kind) || c.kind == Kind::reduce_scatter)
-    count = c.input.numel();
+    count = x.numel();
   return {c.kind, x.dtype(), count, c.reduction.op, c.root};
+}
+
+std::vector<Signature> signatures_of(std::span<const Collective> collectives) {
+  std::vector<Signature> signatures;
+  signatures.reserve(collectives.size());
+  for (const Collective& c : collectives)
+    signatures.push_back(signature_of(c));
+  return signatures;
 }
 
 std::string difference(const Signature& a,
@@ -161,8 +227,30 @@ std::string difference(const Signature& a,
   return "";
 }
 
+std::string difference(std::span<const Signature> a,
+                       const std::string& rank_a,
+                       std::span<const Signature> b,
+                       const std::string& rank_b) {
+  if (a.size() != b.size()) {
+    return detail::concat("number of coalesced collectives differs: ",
+                          rank_a,
+                          " has ",
+                          a.size(),
+                          ", ",
+                          rank_b,
+                          " has ",
+                          b.size());
+  }
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const std::string text = difference(a[i], rank_a, b[i], rank_b);
+    if (text.empty()) continue;
+    return a.size() == 1 ? text : detail::concat("of coalesced collective ", i + 1, " the ", text);
+  }
+  return "";
+}
+
 Part part_of(const Collective& c) {
-  Part part;
+  Part part{.input_counts = c.input_counts, .output_counts = c.output_counts};
   part.factor = c.reduction.factor;
   if (c.input.defined()) {
     part.input = c.input.data();
@@ -186,24 +274,24 @@ void Piece::add_target(std::size_t rank, void* data) {
   target_ranks.push_back(static_cast<int>(rank));
 }
 
-Plan make_plan(const Signature& signature, std::span<const Part> parts) {
-  Plan plan{signature, {}, 0};
-  if (signature.kind == Kind::barrier) return plan;
-  if (cuts(signature.kind)) {
-    check_sum(signature, parts);
-    std::int64_t offset = 0;
-    for (std::size_t r = 0; r < parts.size(); ++r) {
-      plan.pieces.push_back(cut_piece(signature, parts, r, offset));
-      offset += plan.pieces.back().count;
-    }
-  } else {
-    plan.pieces.push_back(whole_piece(signature, parts));
-  }
-  const std::int64_t per_slice = slice_count(signature);
-  for (Piece& piece : plan.pieces) {
-    piece.first_slice = plan.slices;
-    if (!piece.targets.empty()) plan.slices += (piece.count + per_slice - 1) / per_slice;
-  }
+Plan make_plan(std::span<const Signature> signatures, std::span<const Part> parts) {
+  Plan plan;
+  const std::size_t size = parts.size() / signatures.size();
+  for (std::size_t i = 0; i < signatures.size(); ++i)
+    add_pieces(signatures[i], parts.subspan(i * size, size), plan.pieces);
+  number_slices(plan);
+  return plan;
+}
+
+Plan make_message_plan(
+    const Signature& signature, const Part& sender, const Part& receiver, int from, int to) {
+  Plan plan;
+  Piece& piece = plan.pieces.emplace_back();
+  piece.dtype = signature.dtype;
+  piece.count = signature.count;
+  piece.add_source(static_cast<std::size_t>(from), sender.input);
+  piece.add_target(static_cast<std::size_t>(to), receiver.output);
+  number_slices(plan);
   return plan;
 }
 
@@ -214,10 +302,10 @@ void Plan::run(std::int64_t slice) const {
       });
   const Piece& piece =
       *std::prev(next);  // of several that begin here, the last is the one with slices
-  const std::int64_t per_slice = slice_count(signature);
+  const std::int64_t per_slice = slice_count(piece.dtype);
   const std::int64_t begin = (slice - piece.first_slice) * per_slice;
-  kernels::sum_ranks(reduction_of(signature.op),
-                     signature.dtype,
+  kernels::sum_ranks(reduction_of(piece.op),
+                     piece.dtype,
                      piece.sources,
                      piece.targets,
                      begin,
@@ -254,6 +342,12 @@ std::size_t bytes_between(const Signature& s, std::span<const Part> parts, int f
     case Kind::reduce_scatter:
       count = parts[target].output_count;
       break;
+    case Kind::all_to_all:
+      count = parts[source].input_counts[target];
+      break;
+    case Kind::send:  // a message, see there
+    case Kind::recv:
+    case Kind::split:
     case Kind::barrier:
       break;
   }

@@ -17,18 +17,24 @@ namespace tandem::comm {
 
 /// What the ranks must agree on.
 struct Signature {
-  Collective::Kind kind;
-  DType dtype;
-  std::int64_t count;  ///< of the tensors that are equal on all ranks; 0 where none are
-  ReduceOp op;
-  int root;
+  Collective::Kind kind = Collective::Kind::barrier;
+  DType dtype = DType::f32;
+  std::int64_t count = 0;  ///< of the tensors that are equal on all ranks; 0 where none are
+  ReduceOp op = ReduceOp::sum;
+  int root = -1;
 };
 Signature signature_of(const Collective& collective);
+std::vector<Signature> signatures_of(std::span<const Collective> collectives);
 /// "" if they agree, else the first field that differs, with both values: "count differs: # has 3,
 /// # has 4", where # stands for the two ranks in order.
 std::string difference(const Signature& a,
                        const std::string& rank_a,
                        const Signature& b,
+                       const std::string& rank_b);
+/// The same for collectives that are one; names which of them differs.
+std::string difference(std::span<const Signature> a,
+                       const std::string& rank_a,
+                       std::span<const Signature> b,
                        const std::string& rank_b);
 
 /// A rank's memory in a collective.
@@ -37,7 +43,11 @@ struct Part {
   void* output = nullptr;
   std::int64_t input_count = 0;
   std::int64_t output_count = 0;
-  double factor = 1;                             ///< with premul_sum
+  double factor = 1;                            ///< with premul_sum
+  std::vector<std::int64_t> input_counts = {};  ///< of an all_to_all, by rank
+  std::vector<std::int64_t> output_counts = {};
+  int color = 0;                                 ///< of a split
+  int key = 0;                                   ///< likewise
   std::shared_ptr<const Event> ready = nullptr;  ///< on a GPU: after it the memory may be used
 };
 Part part_of(const Collective& collective);
@@ -49,30 +59,38 @@ struct Piece {
   std::vector<int> source_ranks;  ///< whose memory the sources are
   std::vector<int> target_ranks;
   std::vector<double> factors;  ///< of the sources, with premul_sum
+  DType dtype = DType::f32;
+  ReduceOp op = ReduceOp::sum;
   std::int64_t count = 0;
   std::int64_t first_slice = 0;
 
   void add_source(std::size_t rank, const void* data, double factor = 1);
   void add_target(std::size_t rank, void* data);
+  std::size_t nbytes() const noexcept { return static_cast<std::size_t>(count) * itemsize(dtype); }
 };
 
-/// The work of a collective, cut into slices that any thread may do in any order.
+/// The work of collectives that are one, cut into slices that any thread may do in any order.
 struct Plan {
-  Signature signature;
   std::vector<Piece> pieces;
   std::int64_t slices = 0;
 
   void run(std::int64_t slice) const;
 };
 
-/// @param parts  by rank.
-/// @throws Desync  the parts of a gather or scatter do not add up to the whole.
-Plan make_plan(const Signature& signature, std::span<const Part> parts);
+/// @param parts  by collective and rank: those of the first by rank, then those of the second.
+/// @throws Desync  the parts of a gather or scatter do not add up to the whole, or a rank sends
+///                 another what that does not expect.
+Plan make_plan(std::span<const Signature> signatures, std::span<const Part> parts);
+/// What a send gives a recv: the one piece from `sender` to `receiver`.
+Plan make_message_plan(
+    const Signature& signature, const Part& sender, const Part& receiver, int from, int to);
 
 /// What kernels call a reduction.
 kernels::Reduction reduction_of(ReduceOp op) noexcept;
 
 /// Bytes that rank `to` gets from rank `from`: the figures under @cost in communicator.hpp.
+///
+/// @param parts  of this collective, by rank.
 std::size_t bytes_between(const Signature& signature,
                           std::span<const Part> parts,
                           int from,

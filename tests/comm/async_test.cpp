@@ -274,6 +274,23 @@ TEST(Traffic, EveryByteBetweenDevicesIsCounted) {
   EXPECT_EQ(bytes_of([](Communicator& c, T x, T whole) { c.all_gather(x, whole); }), all);
   EXPECT_EQ(bytes_of([](Communicator& c, T x, T whole) { c.reduce_scatter(whole, x); }), all);
   EXPECT_EQ(bytes_of([](Communicator& c, T, T) { c.barrier(); }), Table{});
+  EXPECT_EQ(bytes_of([](Communicator& c, T, T whole) {
+              c.all_to_all(whole, make_tensor(noise(0, 21), DType::f32, c.device()));
+            }),
+            all);
+  EXPECT_EQ(bytes_of([](Communicator& c, T x, T) {
+              if (c.rank() == 0) c.send(x, 2);
+              if (c.rank() == 2) c.recv(x, 0);
+            }),
+            (Table{{{0, 2}, 28}}));
+  EXPECT_EQ(
+      bytes_of([](Communicator& c, T x, T whole) {
+        using comm::Collective;
+        c.coalesced({Collective::broadcast(x, 1),
+                     Collective::reduce(make_tensor({1}, DType::f64, c.device()), ReduceOp::sum, 1),
+                     Collective::gather(x, whole, 1)});
+      }),
+      (Table{{{1, 0}, 28}, {{1, 2}, 28}, {{0, 1}, 36}, {{2, 1}, 36}}));
   // Shares of 3, 2 and 2 elements: between i and j go both shares, 2 (N-1) P = 112 bytes in all.
   const Table shares{
       {{0, 1}, 20}, {{1, 0}, 20}, {{0, 2}, 20}, {{2, 0}, 20}, {{1, 2}, 16}, {{2, 1}, 16}};

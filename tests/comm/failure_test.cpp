@@ -268,7 +268,35 @@ INSTANTIATE_TEST_SUITE_P(
         BadCall{"avg of i64",
                 [](Communicator& c) { c.all_reduce(vector_of(c, 4, DType::i64), ReduceOp::avg); }},
         BadCall{"sum of bool",
-                [](Communicator& c) { c.all_reduce(vector_of(c, 4, DType::boolean)); }}));
+                [](Communicator& c) { c.all_reduce(vector_of(c, 4, DType::boolean)); }},
+        BadCall{"band of f32",
+                [](Communicator& c) { c.reduce(vector_of(c, 4), ReduceOp::band, 0); }},
+        BadCall{"scatter: the tensor to send is undefined",
+                [](Communicator& c) { c.scatter({}, vector_of(c, 4), 1); }},
+        BadCall{"all_gather: the tensor to fill is undefined",
+                [](Communicator& c) { c.all_gather(vector_of(c, 4), {}); }},
+        BadCall{"send: rank 2 is not one of the 2 ranks",
+                [](Communicator& c) { c.send(vector_of(c, 4), 2); }},
+        BadCall{"recv: rank -1", [](Communicator& c) { c.recv(vector_of(c, 4), -1); }},
+        BadCall{"recv: the tensor to fill is undefined", [](Communicator& c) { c.recv({}, 0); }},
+        BadCall{"the input's 3 elements are no 2 even parts",
+                [](Communicator& c) { c.all_to_all(vector_of(c, 3), vector_of(c, 4)); }},
+        BadCall{"output_counts has 3 numbers for 2 ranks",
+                [](Communicator& c) {
+                  c.all_to_all(vector_of(c, 4), vector_of(c, 4), {2, 2}, {1, 1, 2});
+                }},
+        BadCall{"input_counts has -1",
+                [](Communicator& c) {
+                  c.all_to_all(vector_of(c, 4), vector_of(c, 4), {-1, 5}, {2, 2});
+                }},
+        BadCall{"output_counts add up to 5, but the output has 4 elements",
+                [](Communicator& c) {
+                  c.all_to_all(vector_of(c, 4), vector_of(c, 4), {2, 2}, {2, 3});
+                }},
+        BadCall{"input and output share memory", [](Communicator& c) {
+                  const Tensor x = vector_of(c, 4);
+                  c.all_to_all(x, x);
+                }}));
 
 TEST(MakeLocal, RefusesBadGroups) {
   EXPECT_THAT(thrown_text([] { comm::make_local({}); }), HasSubstr("no device"));

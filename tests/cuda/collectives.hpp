@@ -82,6 +82,43 @@ class RankCheck {
       v *= comm_.size();
     expect_then_spoil(part, expected, "reduce_scatter");
   }
+  void all_to_all() {
+    const Tensor input = late(all()), output = late(Values(all().size()));
+    comm_.all_to_all(input, output);
+    spoil(input);
+    Values expected;
+    for (int r = 0; r < comm_.size(); ++r)
+      std::ranges::copy(own(), std::back_inserter(expected));
+    expect_then_spoil(output, expected, "all_to_all");
+  }
+  /// Round in a ring, while a collective is under way.
+  void message() {
+    const int size = comm_.size();
+    const Tensor x = late(own()), got = late(Values(own().size())), sum_of_all = late(own());
+    comm::Handle reduced = comm_.start_all_reduce(sum_of_all);
+    comm::Handle sent = comm_.start_send(x, (comm_.rank() + 1) % size);
+    comm_.recv(got, (comm_.rank() + size - 1) % size);
+    sent.wait();
+    spoil(x);
+    expect_then_spoil(got, of((comm_.rank() + size - 1) % size), "recv");
+    reduced.wait();
+    expect_then_spoil(sum_of_all, sum(), "all_reduce beside messages");
+  }
+  /// Two as one, in the whole group and in one of the same ranks backwards.
+  void coalesced() {
+    const auto backwards = comm_.split(0, -comm_.rank());
+    for (comm::Communicator* group : {&comm_, backwards.get()}) {
+      const Tensor x = late(own()), y = late(own());
+      group->coalesced({comm::Collective::all_reduce(x, comm::premul_sum(2)),
+                        comm::Collective::broadcast(y, group == &comm_ ? root() : 0)});
+      Values twice = sum();
+      for (double& v : twice)
+        v *= 2;
+      expect_then_spoil(x, twice, "coalesced all_reduce");
+      expect_then_spoil(y, of(root()), "coalesced broadcast");
+    }
+    comm_.barrier();  // nobody's group goes before the others are done
+  }
   void run() {
     broadcast();
     reduce();
@@ -91,6 +128,9 @@ class RankCheck {
     scatter();
     all_gather();
     reduce_scatter();
+    all_to_all();
+    message();
+    coalesced();
     for (const auto& [tensor, expected, what] : results_)
       EXPECT_EQ(tensor.to_doubles(), expected) << what << " on rank " << comm_.rank();
   }

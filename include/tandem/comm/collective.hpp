@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "tandem/tensor/tensor.hpp"
 
@@ -32,6 +33,8 @@ constexpr Reduction premul_sum(double factor) noexcept {
 }
 
 /// One rank's part in a collective: what a backend carries out.
+///
+/// The functions make what the calls of Communicator of the same names start.
 struct Collective {
   enum class Kind : std::uint8_t {
     broadcast,
@@ -41,13 +44,34 @@ struct Collective {
     scatter,
     all_gather,
     reduce_scatter,
-    barrier,
+    all_to_all,
+    send,
+    recv,
+    split,
+    barrier,  // the last
   };
   Kind kind = Kind::barrier;
   Tensor input = {};   ///< what this rank gives; undefined where it gives nothing
   Tensor output = {};  ///< what this rank gets; undefined where it gets nothing
   Reduction reduction = ReduceOp::sum;
-  int root = -1;  ///< -1 where the collective has none
+  int root = -1;  ///< of send and recv the other rank; -1 where the collective has none
+  int tag = 0;    ///< of send and recv
+  std::vector<std::int64_t> input_counts = {};   ///< of all_to_all, by rank; none: even parts
+  std::vector<std::int64_t> output_counts = {};  ///< likewise
+
+  static Collective broadcast(const Tensor& x, int root);
+  static Collective reduce(const Tensor& x, Reduction reduction, int root);
+  static Collective all_reduce(const Tensor& x, Reduction reduction = ReduceOp::sum);
+  static Collective gather(const Tensor& part, const Tensor& whole, int root);
+  static Collective scatter(const Tensor& whole, const Tensor& part, int root);
+  static Collective all_gather(const Tensor& part, const Tensor& whole);
+  static Collective reduce_scatter(const Tensor& whole,
+                                   const Tensor& part,
+                                   Reduction reduction = ReduceOp::sum);
+  static Collective all_to_all(const Tensor& input,
+                               const Tensor& output,
+                               std::vector<std::int64_t> input_counts = {},
+                               std::vector<std::int64_t> output_counts = {});
 };
 
 /// "all_reduce".

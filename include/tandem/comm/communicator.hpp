@@ -2,10 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
+#include <cstdint>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tandem/comm/collective.hpp"
 #include "tandem/comm/handle.hpp"
+#include "tandem/core/error.hpp"
 #include "tandem/tensor/tensor.hpp"
 
 namespace tandem::comm {
@@ -24,8 +30,14 @@ namespace tandem::comm {
 /// avg and premul_sum are for float types, band, bor and bxor for integers and bool; sum is for all
 /// but bool, min, max and product (of bool: "and") for all.
 ///
+/// Asynchronous: the calls named start_ return without waiting for the others. The last rank to
+/// come, and each that waits, does the work. Any number may be under way; the tensors are left
+/// alone until their handle has been waited for.
+///
+/// Of a group of one rank everything is done at once, in place where nothing is to be moved.
+///
 /// @throws InvalidArgument  a tensor is undefined, strided, of another device, or of a dtype that
-///                          the reduction does not take (below).
+///                          the reduction does not take.
 /// @throws Desync       on every rank: the calls differ; the text names field and both values.
 /// @throws CommAborted  another rank failed; the text has its reason.
 /// @throws Timeout      a rank did not come; the text names it.
@@ -41,12 +53,18 @@ class Communicator {
   ///
   /// @cost  x.nbytes() from the root to each other device.
   void broadcast(const Tensor& x, int root) { start_broadcast(x, root).wait(); }
+  [[nodiscard]] Handle start_broadcast(const Tensor& x, int root) {
+    return start(Collective::broadcast(x, root));
+  }
 
   /// The reduction of all `x` in the root's; the others keep theirs.
   ///
   /// @cost  x.nbytes() from each other device to the root's.
   void reduce(const Tensor& x, Reduction reduction, int root) {
     start_reduce(x, reduction, root).wait();
+  }
+  [[nodiscard]] Handle start_reduce(const Tensor& x, Reduction reduction, int root) {
+    return start(Collective::reduce(x, reduction, root));
   }
 
   /// The reduction of all `x` on every rank.
@@ -56,44 +74,120 @@ class Communicator {
   void all_reduce(const Tensor& x, Reduction reduction = ReduceOp::sum) {
     start_all_reduce(x, reduction).wait();
   }
+  [[nodiscard]] Handle start_all_reduce(const Tensor& x, Reduction reduction = ReduceOp::sum) {
+    return start(Collective::all_reduce(x, reduction));
+  }
 
   /// All `part`s one after the other, by rank, in the root's `whole`.
   ///
   /// @param part   any count, also zero; the counts add up to the root's whole.
-  /// @param whole  undefined on the other ranks.
+  /// @param whole  not looked at on the other ranks.
   /// @cost  part.nbytes() from each other device to the root's.
-  void gather(const Tensor& part, const Tensor& whole, int root);
+  void gather(const Tensor& part, const Tensor& whole, int root) {
+    start_gather(part, whole, root).wait();
+  }
+  [[nodiscard]] Handle start_gather(const Tensor& part, const Tensor& whole, int root) {
+    return start(Collective::gather(part, whole, root));
+  }
 
   /// The root's `whole` cut into the `part`s by rank: the reverse of gather.
   ///
+  /// @param whole  not looked at on the other ranks.
   /// @cost  part.nbytes() from the root to each other device.
-  void scatter(const Tensor& whole, const Tensor& part, int root);
+  void scatter(const Tensor& whole, const Tensor& part, int root) {
+    start_scatter(whole, part, root).wait();
+  }
+  [[nodiscard]] Handle start_scatter(const Tensor& whole, const Tensor& part, int root) {
+    return start(Collective::scatter(whole, part, root));
+  }
 
   /// All `part`s one after the other, by rank, in every rank's `whole`.
   ///
   /// @param part  may be this rank's place in `whole`.
   /// @cost  part.nbytes() from each device to each other.
-  void all_gather(const Tensor& part, const Tensor& whole);
+  void all_gather(const Tensor& part, const Tensor& whole) { start_all_gather(part, whole).wait(); }
+  [[nodiscard]] Handle start_all_gather(const Tensor& part, const Tensor& whole) {
+    return start(Collective::all_gather(part, whole));
+  }
 
   /// The reduction of all `whole`, cut into the `part`s by rank.
   ///
   /// @param part  may be this rank's place in `whole`.
   /// @cost  for each rank its part.nbytes() from each other device.
-  void reduce_scatter(const Tensor& whole, const Tensor& part, Reduction reduction = ReduceOp::sum);
+  void reduce_scatter(const Tensor& whole,
+                      const Tensor& part,
+                      Reduction reduction = ReduceOp::sum) {
+    start_reduce_scatter(whole, part, reduction).wait();
+  }
+  [[nodiscard]] Handle start_reduce_scatter(const Tensor& whole,
+                                            const Tensor& part,
+                                            Reduction reduction = ReduceOp::sum) {
+    return start(Collective::reduce_scatter(whole, part, reduction));
+  }
+
+  /// Of every rank's `input` the part for this rank, one after the other, by rank, in `output`.
+  ///
+  /// @param input   its parts for rank 0, 1, ...; shares no memory with `output`.
+  /// @param input_counts   elements for each rank; none given: even parts.
+  /// @param output_counts  elements from each rank, which sends as many.
+  /// @cost  the part for rank s of rank r's input from device r to device s.
+  void all_to_all(const Tensor& input,
+                  const Tensor& output,
+                  std::vector<std::int64_t> input_counts = {},
+                  std::vector<std::int64_t> output_counts = {}) {
+    start_all_to_all(input, output, std::move(input_counts), std::move(output_counts)).wait();
+  }
+  [[nodiscard]] Handle start_all_to_all(const Tensor& input,
+                                        const Tensor& output,
+                                        std::vector<std::int64_t> input_counts = {},
+                                        std::vector<std::int64_t> output_counts = {}) {
+    return start(
+        Collective::all_to_all(input, output, std::move(input_counts), std::move(output_counts)));
+  }
+
+  /// Gives `x` to a rank that calls recv with this rank and tag; returns when it has it.
+  ///
+  /// Point to point: of two ranks alone, and outside the order of the collectives. Calls of the
+  /// same two ranks and tag meet in their order. Of an exchange start one half before waiting for
+  /// the other. A peer that does not come fails the group, as for collectives.
+  /// @cost  x.nbytes() to the other device.
+  void send(const Tensor& x, int to, int tag = 0) { start_send(x, to, tag).wait(); }
+  [[nodiscard]] Handle start_send(const Tensor& x, int to, int tag = 0);
+
+  /// Fills `x` with what rank `from` sends.
+  void recv(const Tensor& x, int from, int tag = 0) { start_recv(x, from, tag).wait(); }
+  [[nodiscard]] Handle start_recv(const Tensor& x, int from, int tag = 0);
 
   /// Returns when every rank has come.
-  void barrier() { start({}).wait(); }
+  void barrier() { start_barrier().wait(); }
+  [[nodiscard]] Handle start_barrier() { return start(Collective()); }
 
-  /// Asynchronous: as above, but returns without waiting for the others.
+  /// A barrier that waits for `timeout` and no longer.
   ///
-  /// The last rank to come, and each that waits, does the work. Any number may be under way; the
-  /// tensors are left alone until their handle has been waited for.
-  [[nodiscard]] Handle start_broadcast(const Tensor& x, int root);
-  [[nodiscard]] Handle start_reduce(const Tensor& x, Reduction reduction, int root);
-  [[nodiscard]] Handle start_all_reduce(const Tensor& x, Reduction reduction = ReduceOp::sum);
+  /// @throws Timeout  the text names all ranks that did not come.
+  void monitored_barrier(std::chrono::milliseconds timeout) { start_barrier().wait_for(timeout); }
 
-  /// Checks this rank's part and starts it: what the calls above come to.
+  /// Starts a collective: what the calls above come to.
   [[nodiscard]] Handle start(Collective collective);
+
+  /// Starts several collectives as one: the ranks meet once, compare all of them, and have one
+  /// handle.
+  ///
+  /// @param collectives  any kinds and dtypes, but no send or recv; none writes what another reads.
+  /// @cost  the sum of theirs.
+  [[nodiscard]] Handle start_coalesced(std::vector<Collective> collectives);
+  void coalesced(std::vector<Collective> collectives) {
+    start_coalesced(std::move(collectives)).wait();
+  }
+
+  /// Makes groups of those ranks that give the same color (MPI_Comm_split, PyTorch's new_group).
+  ///
+  /// Collective. A group's ranks are ordered by key, then by their rank here. Groups work side by
+  /// side; when this one fails, so do they, but not the other way round.
+  /// @param color  0 or more; -1: of no group.
+  /// @return this rank of its group; null with color -1.
+  /// @throws InvalidArgument  color is less than -1.
+  std::unique_ptr<Communicator> split(int color, int key = 0);
 
   /// Frees every rank that waits, with CommAborted; the first reason stays.
   virtual void abort(const std::string& reason) noexcept = 0;
@@ -102,8 +196,14 @@ class Communicator {
   virtual void reset() = 0;
 
  protected:
-  /// Starts a collective whose arguments are in order.
-  virtual Handle launch(Collective collective) = 0;
+  /// Starts collectives whose arguments are in order, as one.
+  virtual Handle launch(std::vector<Collective> collectives) = 0;
+  /// As split, with a color that is in order.
+  virtual std::unique_ptr<Communicator> join(int color, int key) = 0;
+
+ private:
+  Handle start_checked(std::vector<Collective> collectives);
+  [[noreturn]] void refuse(const InvalidArgument& error);
 };
 
 }  // namespace tandem::comm
