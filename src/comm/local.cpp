@@ -4,6 +4,7 @@
 #include "tandem/comm/local.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "tandem/config.hpp"
@@ -134,6 +135,7 @@ class LocalCommunicator final : public Communicator {
   Device device() const noexcept override { return group_->device(rank_); }
   void abort(const std::string& reason) noexcept override { group_->abort(reason); }
   void reset() override { group_->reset(); }
+  std::string flight_record() const override { return group_->flight_record(); }
 
  protected:
   Handle launch(std::vector<Collective> collectives) override {
@@ -183,8 +185,11 @@ std::vector<std::unique_ptr<Communicator>> make_local(std::span<const Device> de
                  *d,
                  " are of two kinds; use cpu devices alone, or cuda devices alone");
   }
+  if (options.dump_folder.empty()) {
+    if (const char* folder = std::getenv("TANDEM_COMM_DUMP")) options.dump_folder = folder;
+  }
   const auto group = std::make_shared<LocalGroup>(
-      std::vector<Device>(devices.begin(), devices.end()), options.timeout);
+      std::vector<Device>(devices.begin(), devices.end()), std::move(options));
   std::vector<std::unique_ptr<Communicator>> ranks;
   for (int r = 0; r < group->size(); ++r)
     ranks.push_back(std::make_unique<LocalCommunicator>(group, r));

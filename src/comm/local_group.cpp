@@ -55,9 +55,10 @@ std::size_t Operation::bytes(std::size_t i, int from, int to) const {
   return bytes_between(signatures[i], std::span(parts).subspan(i * size, size), from, to);
 }
 
-LocalGroup::LocalGroup(std::vector<Device> devices, std::chrono::milliseconds timeout)
+LocalGroup::LocalGroup(std::vector<Device> devices, LocalOptions options)
     : devices_(std::move(devices)),
-      timeout_(std::min<std::chrono::milliseconds>(timeout, kForever)),
+      options_(std::move(options)),
+      recorders_(devices_.size()),
       reached_(devices_.size()) {}
 
 std::shared_ptr<Operation> LocalGroup::arrive(int rank,
@@ -68,13 +69,21 @@ std::shared_ptr<Operation> LocalGroup::arrive(int rank,
   {
     const std::scoped_lock lock(mutex_);
     if (failure_ != nullptr) failure_->raise(title_of(signatures, next_number(rank)));
+    const Signature first = signatures.front();
+    const std::size_t collectives = signatures.size();
     op = next_operation(rank, signatures);
-    check_signatures(*op, rank, signatures);
-    for (std::size_t i = 0; i < parts.size(); ++i)
-      op->parts[i * devices_.size() + static_cast<std::size_t>(rank)] = std::move(parts[i]);
-    ++reached_[static_cast<std::size_t>(rank)];
-    last = ++op->arrived == size();
-    if (last) begin(*op);
+    note_start(*op, rank, first, collectives, parts.front());
+    try {
+      check_signatures(*op, rank, signatures);
+      for (std::size_t i = 0; i < parts.size(); ++i)
+        op->parts[i * devices_.size() + static_cast<std::size_t>(rank)] = std::move(parts[i]);
+      ++reached_[static_cast<std::size_t>(rank)];
+      last = ++op->arrived == size();
+      if (last) begin(*op);
+    } catch (...) {
+      note_end(*op, rank);
+      throw;
+    }
   }
   if (last) run(*op);
   return op;
@@ -133,15 +142,15 @@ void LocalGroup::start(Operation& op, Plan plan) {
 
 void LocalGroup::fail(Failure::Kind kind, const std::string& text) {
   if (failure_ != nullptr) return;
-  fail_alone(kind, text);
+  failure_ = std::make_shared<const Failure>(Failure{kind, text});
+  write_record();
+  end_waiting();
   for (const auto& child : children_) {
     if (const auto group = child.lock()) group->abort(text);
   }
 }
 
-void LocalGroup::fail_alone(Failure::Kind kind, const std::string& text) {
-  if (failure_ != nullptr) return;
-  failure_ = std::make_shared<const Failure>(Failure{kind, text});
+void LocalGroup::end_waiting() {
   for (auto* waiting : {&pending_, &posts_}) {
     for (const auto& op : *waiting) {
       op->failure = failure_;
@@ -212,8 +221,18 @@ void LocalGroup::park(Operation& op, State seen, Clock::time_point deadline) {
 }
 
 void LocalGroup::wait(Operation& op, int rank, std::chrono::milliseconds timeout) {
+  try {
+    await(op, rank, timeout);
+  } catch (...) {
+    note_end(op, rank);
+    throw;
+  }
+  note_end(op, rank);
+}
+
+void LocalGroup::await(Operation& op, int rank, std::chrono::milliseconds timeout) {
   if (op.state.load(std::memory_order_acquire) == State::complete) return;
-  if (timeout == timeout.max()) timeout = timeout_;
+  if (timeout == timeout.max()) timeout = options_.timeout;
   timeout = std::min<std::chrono::milliseconds>(timeout, kForever);
   const Patience patience{timeout, std::min(Clock::now() + timeout, context().deadline)};
   for (;;) {
@@ -276,6 +295,7 @@ void LocalGroup::leave(Operation& op, int rank) noexcept {
     if (!on_gpus()) work(op);  // else the rank that came last is queueing it
     std::this_thread::yield();
   }
+  note_end(op, rank);
 }
 
 void LocalGroup::abort(const std::string& reason) noexcept {
@@ -285,12 +305,18 @@ void LocalGroup::abort(const std::string& reason) noexcept {
 
 void LocalGroup::retire(int rank) noexcept {
   const std::scoped_lock lock(mutex_);
-  fail_alone(Failure::Kind::aborted, rank_name(rank) + " was destroyed");
+  if (failure_ != nullptr) return;
+  failure_ = std::make_shared<const Failure>(
+      Failure{Failure::Kind::aborted, rank_name(rank) + " was destroyed"});
+  if (!pending_.empty() || !posts_.empty()) write_record();  // else it is the group's normal end
+  end_waiting();
 }
 
 void LocalGroup::reset() {
   const std::scoped_lock lock(mutex_);
-  fail_alone(Failure::Kind::aborted, "the group was reset");
+  failure_ =
+      std::make_shared<const Failure>(Failure{Failure::Kind::aborted, "the group was reset"});
+  end_waiting();
   failure_ = nullptr;
   std::ranges::fill(reached_, 0);
 }

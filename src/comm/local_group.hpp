@@ -14,8 +14,10 @@
 #include <vector>
 
 #include "tandem/comm/communicator.hpp"
+#include "tandem/comm/local.hpp"
 #include "tandem/runtime/device.hpp"
 
+#include "comm/flight_recorder.hpp"
 #include "comm/plan.hpp"
 #include "runtime/copy_times.hpp"
 
@@ -87,7 +89,7 @@ struct Operation {
 /// What the ranks of a local communicator share.
 class LocalGroup : public std::enable_shared_from_this<LocalGroup> {
  public:
-  LocalGroup(std::vector<Device> devices, std::chrono::milliseconds timeout);
+  LocalGroup(std::vector<Device> devices, LocalOptions options);
 
   int size() const noexcept { return static_cast<int>(devices_.size()); }
   bool on_gpus() const noexcept { return devices_.front().type == DeviceType::cuda; }
@@ -117,6 +119,9 @@ class LocalGroup : public std::enable_shared_from_this<LocalGroup> {
   void retire(int rank) noexcept;
   void reset();
 
+  /// The last operations of each rank, as JSON: see Communicator.
+  std::string flight_record() const;
+
   /// "rank 1 (cpu:1)".
   std::string rank_name(int rank) const;
 
@@ -128,6 +133,16 @@ class LocalGroup : public std::enable_shared_from_this<LocalGroup> {
     Clock::time_point deadline;  ///< by the time-out, or before it by the context
   };
 
+  FlightRecorder& recorder(int rank) { return recorders_[static_cast<std::size_t>(rank)]; }
+  void note_start(const Operation& op,
+                  int rank,
+                  const Signature& first,
+                  std::size_t collectives,
+                  const Part& part) noexcept;
+  void note_end(const Operation& op, int rank) noexcept;
+  std::string record(const Failure* failure) const;
+  void write_record() const noexcept;
+
   std::int64_t next_number(int rank) const { return reached_[static_cast<std::size_t>(rank)] + 1; }
   std::shared_ptr<Operation> next_operation(int rank, std::vector<Signature>& signatures);
   std::shared_ptr<Operation> find_post(const Message& message, Collective::Kind kind) const;
@@ -137,7 +152,8 @@ class LocalGroup : public std::enable_shared_from_this<LocalGroup> {
   void start(Operation& op, Plan plan);
   void seat_ranks(Operation& op);
   void fail(Failure::Kind kind, const std::string& text);
-  void fail_alone(Failure::Kind kind, const std::string& text);
+  void end_waiting();
+  void await(Operation& op, int rank, std::chrono::milliseconds timeout);
   void run(Operation& op);
   void work(Operation& op) noexcept;
   void queue(Operation& op);
@@ -147,10 +163,12 @@ class LocalGroup : public std::enable_shared_from_this<LocalGroup> {
   std::string absence(const Operation& op) const;
 
   const std::vector<Device> devices_;
-  const std::chrono::milliseconds timeout_;
+  const LocalOptions options_;
+  const FlightRecorder::Moment origin_ = std::chrono::steady_clock::now();
+  std::deque<FlightRecorder> recorders_;  // by rank; guard themselves
 
-  std::mutex mutex_;  // guards what follows, and Operation as said there; `fail` and those above it
-                      // that touch these are called with it held
+  mutable std::mutex mutex_;  // guards what follows, and Operation as said there; `fail` and those
+                              // above it that touch these are called with it held
   std::deque<std::shared_ptr<Operation>> pending_;  // not yet reached by all ranks, oldest first
   std::deque<std::shared_ptr<Operation>> posts_;    // messages with one end, oldest first
   std::vector<std::weak_ptr<LocalGroup>>

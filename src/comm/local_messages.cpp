@@ -41,7 +41,10 @@ std::shared_ptr<Operation> LocalGroup::post(int rank,
       op->signatures = {signature};
       op->parts.resize(2);
       posts_.push_back(op);
-    } else {
+    }
+    if (first || message.from != message.to)  // to itself a rank has both ends: one to the record
+      note_start(*op, rank, signature, 1, part);
+    if (!first) {
       check_ends(*op, rank, signature);
       std::erase(posts_, op);
     }

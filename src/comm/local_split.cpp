@@ -24,7 +24,7 @@ void LocalGroup::seat_ranks(Operation& op) {
     std::vector<Device> devices;
     for (const auto& [key, r] : ranks)
       devices.push_back(device(r));
-    const auto group = std::make_shared<LocalGroup>(std::move(devices), timeout_);
+    const auto group = std::make_shared<LocalGroup>(std::move(devices), options_);
     for (std::size_t i = 0; i < ranks.size(); ++i)
       op.seats[static_cast<std::size_t>(ranks[i].second)] = {group, static_cast<int>(i)};
     children_.push_back(group);

@@ -189,6 +189,14 @@ class Communicator {
   /// @throws InvalidArgument  color is less than -1.
   std::unique_ptr<Communicator> split(int color, int key = 0);
 
+  /// The last 1,024 operations of each rank of the group that this process has, as JSON.
+  ///
+  /// Thread-safe. {"failure": text or null, "ranks": [{"rank", "device", "operations": [{"number",
+  /// "kind", "dtype", "count", "op", "root", "tag", "collectives", "state", "start_us", "met_us",
+  /// "end_us"}]}]}: number 0 is a message; states are started, completed and failed; times are in
+  /// microseconds after the group was made, null where they have not come.
+  virtual std::string flight_record() const = 0;
+
   /// Frees every rank that waits, with CommAborted; the first reason stays.
   virtual void abort(const std::string& reason) noexcept = 0;
   /// Makes the group usable again after an error. Called for one rank, when no rank is in a call

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "tandem/comm/communicator.hpp"
@@ -14,6 +15,9 @@ namespace tandem::comm {
 struct LocalOptions {
   /// Most time that a rank waits for the others to come to a collective.
   std::chrono::milliseconds timeout = std::chrono::seconds(300);
+  /// Where the flight record is written when the group first fails: a file of its own each time.
+  /// "": the environment variable TANDEM_COMM_DUMP, or nowhere.
+  std::string dump_folder = {};
 };
 
 /// A group of devices of this process: rank r is the r-th of `devices`.

@@ -1,0 +1,175 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What a group records of its operations, and when it writes it.
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "tandem/comm/communicator.hpp"
+
+#include "comm/rank_values.hpp"
+#include "comm/run_ranks.hpp"
+#include "devices.hpp"
+
+namespace tandem {
+namespace {
+
+using namespace std::chrono_literals;
+using comm::Communicator;
+using comm::ReduceOp;
+using testing::Group;
+using ::testing::HasSubstr;
+using testing::make_group;
+using testing::make_tensor;
+using testing::outcomes;
+using testing::run_ranks;
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+Tensor numbers(const Communicator& comm, std::int64_t n, DType dtype = DType::f32) {
+  return make_tensor(testing::rank_values(comm.rank(), n, dtype), dtype, comm.device());
+}
+
+/// A folder that is not there yet; gone with the object.
+class Folder {
+ public:
+  Folder()
+      : path_(fs::temp_directory_path() /
+              ("tandem_flight_" + std::to_string(::getpid()) + "_" + std::to_string(next()++))) {}
+  ~Folder() { fs::remove_all(path_); }
+  std::string name() const { return path_.string(); }
+  std::vector<Json> records() const {
+    std::vector<Json> list;
+    if (!fs::exists(path_)) return list;
+    for (const auto& file : fs::directory_iterator(path_))
+      list.push_back(Json::parse(std::ifstream(file.path())));
+    return list;
+  }
+
+ private:
+  static int& next() {
+    static int number = 0;
+    return number;
+  }
+  fs::path path_;
+};
+
+TEST(FlightRecord, HasWhatEachRankDid) {
+  Group group = make_group(2);
+  run_ranks(group, [](Communicator& comm) {
+    comm.all_reduce(numbers(comm, 13, DType::f64), ReduceOp::max);
+    comm.broadcast(numbers(comm, 5), 1);
+    if (comm.rank() == 0)
+      comm.send(numbers(comm, 4), 1, 9);
+    else
+      comm.recv(numbers(comm, 4), 0, 9);
+    comm.coalesced({comm::Collective::all_reduce(numbers(comm, 2, DType::i64)),
+                    comm::Collective::broadcast(numbers(comm, 3), 0)});
+  });
+  const Json record = Json::parse(group[1]->flight_record());
+  EXPECT_TRUE(record["failure"].is_null());
+  ASSERT_EQ(record["ranks"].size(), 2u);
+  for (const int r : {0, 1}) {
+    const Json& rank = record["ranks"][r];
+    EXPECT_EQ(rank["rank"], r);
+    EXPECT_EQ(rank["device"], testing::device_name(r));
+    const Json& operations = rank["operations"];
+    ASSERT_EQ(operations.size(), 4u);
+    for (const Json& operation : operations) {
+      EXPECT_EQ(operation["state"], "completed");
+      EXPECT_LE(operation["start_us"], operation["met_us"]);
+      EXPECT_LE(operation["met_us"], operation["end_us"]);
+    }
+    EXPECT_EQ(operations[0]["number"], 1);
+    EXPECT_EQ(operations[0]["kind"], "all_reduce");
+    EXPECT_EQ(operations[0]["dtype"], "f64");
+    EXPECT_EQ(operations[0]["count"], 13);
+    EXPECT_EQ(operations[0]["op"], "max");
+    EXPECT_EQ(operations[1]["root"], 1);
+    EXPECT_EQ(operations[2]["number"], 0);
+    EXPECT_EQ(operations[2]["kind"], r == 0 ? "send" : "recv");
+    EXPECT_EQ(operations[2]["root"], 1 - r);
+    EXPECT_EQ(operations[2]["tag"], 9);
+    EXPECT_EQ(operations[3]["number"], 3);
+    EXPECT_EQ(operations[3]["collectives"], 2);
+  }
+}
+
+TEST(FlightRecord, KeepsTheLast1024) {
+  Group group = make_group(1);
+  for (int i = 0; i < 1500; ++i)
+    group[0]->barrier();
+  const Json record = Json::parse(group[0]->flight_record());
+  const Json& operations = record["ranks"][0]["operations"];
+  ASSERT_EQ(operations.size(), 1024u);
+  EXPECT_EQ(operations.front()["number"], 477);
+  EXPECT_EQ(operations.back()["number"], 1500);
+}
+
+TEST(FlightRecord, IsWrittenOnceWhenTheGroupFirstFails) {
+  const Folder folder;
+  Group group = make_group(3, {.timeout = 100ms, .dump_folder = folder.name()});
+  outcomes(group, [](Communicator& comm) {
+    comm.barrier();
+    if (comm.rank() != 1) comm.all_reduce(numbers(comm, 6));
+    comm.barrier();
+  });
+  const std::vector<Json> records = folder.records();
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_THAT(records[0]["failure"].get<std::string>(), HasSubstr("collective number 2"));
+  const auto last = [&](int rank) { return records[0]["ranks"][rank]["operations"].back(); };
+  EXPECT_EQ(last(1)["number"], 2);
+  EXPECT_EQ(last(1)["kind"], "barrier");
+  int others = 0;  // one of them meets rank 1; the third may come when the group has failed
+  for (const int r : {0, 2}) {
+    if (last(r)["number"] != 2) continue;
+    ++others;
+    EXPECT_EQ(last(r)["kind"], "all_reduce");
+    EXPECT_NE(last(r)["state"], "completed");
+    EXPECT_TRUE(last(r)["met_us"].is_null());
+  }
+  EXPECT_GE(others, 1);
+  const Json after = Json::parse(group[0]->flight_record());
+  EXPECT_EQ(after["failure"], records[0]["failure"]);
+  EXPECT_EQ(after["ranks"][1]["operations"].back()["state"], "failed");
+}
+
+TEST(FlightRecord, OfARankThatStaysAwayShowsWhoWaited) {
+  const Folder folder;
+  Group group = make_group(2, {.timeout = 100ms, .dump_folder = folder.name()});
+  outcomes(group, [](Communicator& comm) {
+    if (comm.rank() == 0) comm.all_reduce(numbers(comm, 6));
+  });
+  const std::vector<Json> records = folder.records();
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0]["ranks"][0]["operations"].back()["state"], "started");
+  EXPECT_TRUE(records[0]["ranks"][1]["operations"].empty());
+}
+
+TEST(FlightRecord, GoesWhereTheEnvironmentSaysAndNotForAGoodEnd) {
+  const Folder folder;
+  ::setenv("TANDEM_COMM_DUMP", folder.name().c_str(), 1);
+  Group good = make_group(2), bad = make_group(2);
+  ::unsetenv("TANDEM_COMM_DUMP");
+  run_ranks(good, [](Communicator& comm) { comm.barrier(); });
+  good[0]->reset();
+  good.clear();
+  EXPECT_TRUE(folder.records().empty());
+  bad[1]->abort("a \"reason\"\n");
+  bad[0]->abort("a later one");
+  ASSERT_EQ(folder.records().size(), 1u);
+  EXPECT_EQ(folder.records()[0]["failure"], "a \"reason\"\n");
+}
+
+}  // namespace
+}  // namespace tandem
