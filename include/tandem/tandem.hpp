@@ -12,6 +12,7 @@
 #include "tandem/comm/algorithms.hpp"
 #include "tandem/comm/collective.hpp"
 #include "tandem/comm/communicator.hpp"
+#include "tandem/comm/differentiable.hpp"
 #include "tandem/comm/handle.hpp"
 #include "tandem/comm/local.hpp"
 #include "tandem/config.hpp"
