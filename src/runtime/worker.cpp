@@ -9,6 +9,8 @@
 #include <thread>
 #include <utility>
 
+#include <pthread.h>
+
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/runtime.hpp"
@@ -32,10 +34,28 @@ void spin_until(Ready ready) {
   }
 }
 
+std::atomic<unsigned> forks{0};
+
+void check_here(unsigned made_under, const std::string& worker) {
+  TANDEM_CHECK(made_under == fork_count(),
+               "worker of ",
+               worker,
+               ": its thread is in the parent, since this process was forked after the thread's "
+               "start; fork before the first use of devices, or start the child by exec");
+}
+
 }  // namespace
+
+unsigned fork_count() noexcept {
+  static const int kRegistered =
+      pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
+  (void)kRegistered;
+  return forks.load(std::memory_order_relaxed);
+}
 
 struct Ticket::State {
   std::string worker;
+  unsigned forks = fork_count();
   std::atomic<bool> done{false};
   std::mutex mutex;  // guards error until done, and the condition
   std::condition_variable condition;
@@ -50,6 +70,7 @@ struct Ticket::State {
 };
 
 std::exception_ptr Ticket::outcome(Clock::time_point deadline) {
+  check_here(state_->forks, state_->worker);
   spin_until([&] { return state_->done.load(std::memory_order_acquire); });
   std::unique_lock lock(state_->mutex);
   const auto done = [&] { return state_->done.load(std::memory_order_relaxed); };
@@ -75,6 +96,7 @@ struct Worker::State {
   };
 
   std::string name;
+  unsigned forks = fork_count();
   std::atomic<int> waiting{0};
   std::mutex mutex;  // guards queue, stopping, ended
   std::condition_variable condition;
@@ -132,6 +154,7 @@ Worker::Worker(std::string name) : state_(std::make_shared<State>()) {
 }
 
 Worker::~Worker() {
+  if (state_->forks != fork_count()) return;  // nobody to wait for; the state stays as it is
   std::deque<State::Item> dropped;
   {
     std::unique_lock lock(state_->mutex);
@@ -151,6 +174,7 @@ Worker::~Worker() {
 }
 
 Ticket Worker::submit(std::function<void()> job) {
+  check_here(state_->forks, state_->name);
   auto ticket = std::make_shared<Ticket::State>();
   ticket->worker = state_->name;
   {

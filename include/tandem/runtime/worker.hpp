@@ -12,6 +12,10 @@
 
 namespace tandem {
 
+/// Forks that lie between the process that asked first and this one. A thread that was made under
+/// another number is not there.
+unsigned fork_count() noexcept;
+
 /// The end of a job given to a Worker.
 ///
 /// Copyable; all copies are one job.
@@ -51,6 +55,8 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
 
   /// Asynchronous: queues `job`.
+  ///
+  /// @throws InvalidArgument  the thread is in the process that this one was forked from.
   Ticket submit(std::function<void()> job);
   /// Runs the next job now, from inside of one that waits for others; on the worker's own thread.
   ///
