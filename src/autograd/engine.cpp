@@ -147,14 +147,19 @@ std::vector<Tensor> Engine::run() {
     run_lane(lanes_.begin()->second);
     return std::move(results_);
   }
+  for (const auto& [device, lane] : lanes_)
+    logical_device(device).worker();  // has its thread, or throws before a lane runs
   std::vector<Ticket> tickets;
   std::map<Device, Lane>::iterator own = lanes_.end();
-  for (auto lane = lanes_.begin(); lane != lanes_.end(); ++lane) {
-    Worker& worker = logical_device(lane->first).worker();
-    if (worker.is_current()) {
-      own = lane;
-    } else {
-      tickets.push_back(worker.submit([this, lane] { run_lane(lane->second); }));
+  {
+    const auto together = Runtime::instance().hold_queues();
+    for (auto lane = lanes_.begin(); lane != lanes_.end(); ++lane) {
+      Worker& worker = logical_device(lane->first).worker();
+      if (worker.is_current()) {
+        own = lane;
+      } else {
+        tickets.push_back(worker.submit([this, lane] { run_lane(lane->second); }));
+      }
     }
   }
   std::exception_ptr first;

@@ -44,6 +44,10 @@ class Runtime {
   /// the default list makes of them.
   int count(DeviceType type) const;
 
+  /// To be held while jobs that wait for each other are given to several devices' workers. All of
+  /// them enter the queues together then, so that two such groups of jobs never wait crosswise.
+  [[nodiscard]] std::unique_lock<std::mutex> hold_queues() { return std::unique_lock(queues_); }
+
   /// See get_default_device.
   Device default_device() const noexcept { return default_.load(std::memory_order_relaxed); }
   void set_default_device(Device device) noexcept {
@@ -79,6 +83,7 @@ class Runtime {
 
   std::array<std::atomic<LogicalDevice*>, kMaxDevices> cpu_{};
   std::array<std::atomic<LogicalDevice*>, kMaxDevices> cuda_{};
+  std::mutex queues_;         // of the workers, for groups of jobs
   mutable std::mutex mutex_;  // guards owned_, gpus_, defaults_, lists_
   std::vector<std::unique_ptr<LogicalDevice>> owned_;
   std::array<int, kMaxDevices> gpus_;  // by CUDA device: its GPU
