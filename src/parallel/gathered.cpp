@@ -95,8 +95,9 @@ autograd::Gradients backward(ReplicaSet& set,
 
 }  // namespace
 
-std::vector<Device> devices_of(const DataParallelOptions& options) {
-  return options.devices.empty() ? default_devices() : options.devices;
+DataParallelOptions with_devices(DataParallelOptions options) {
+  if (options.devices.empty()) options.devices = default_devices();
+  return options;
 }
 
 std::vector<RowRange> rows_of_one_run(std::size_t devices) {

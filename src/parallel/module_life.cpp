@@ -46,13 +46,17 @@ void ReplicaSet::State::note_module() {
   }
 }
 
-void ReplicaSet::State::check_module() const {
+void ReplicaSet::State::check_outside() {
   TANDEM_CHECK(context().rows.end < 0,
                "DataParallel: called inside a replica (rows ",
                context().rows.begin,
                " to ",
                context().rows.end,
                "), whose devices are busy; call the module itself there");
+}
+
+void ReplicaSet::State::check_module() const {
+  check_outside();
   TANDEM_CHECK(poisoned.empty(),
                "DataParallel: its replicas are in an unknown state, since ",
                poisoned,

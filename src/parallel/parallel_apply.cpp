@@ -20,6 +20,8 @@ void run_on_devices(std::span<const Device> devices,
   const auto deadline =
       std::min(context().deadline, std::chrono::steady_clock::now() + options.deadline);
   const std::set<Device> distinct(devices.begin(), devices.end());
+  for (const Device device : distinct)
+    logical_device(device).worker();  // has its thread, or throws before a job runs
   std::vector<Replica> replicas;
   std::vector<Ticket> tickets;
   for (const Device device : devices) {

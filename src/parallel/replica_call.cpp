@@ -16,7 +16,8 @@
 namespace tandem::parallel {
 namespace {
 
-constexpr auto kGrace = std::chrono::seconds(1);  // for a replica to notice its deadline itself
+// For a replica to notice its deadline itself; and for the others, that one has not.
+constexpr auto kGrace = std::chrono::milliseconds(400);
 
 /// One call at a time.
 class Busy {
@@ -167,7 +168,8 @@ void ReplicaSet::State::run(const std::shared_ptr<Call>& call,
       std::min(context().deadline, std::chrono::steady_clock::now() + options.deadline);
   call->forward = Runtime::instance().forwards().load(std::memory_order_relaxed);
   const auto shared_job = std::make_shared<std::function<void(int)>>(std::move(job));
-  const auto attempt = [this, call, shared_job](int rank) {  // the job keeps this object
+  // The job keeps this object.
+  const std::function<void(int)> attempt = [this, call, shared_job](int rank) {
     try {
       (*shared_job)(rank);
     } catch (...) {
@@ -177,24 +179,9 @@ void ReplicaSet::State::run(const std::shared_ptr<Call>& call,
     }
   };
   std::vector<std::exception_ptr> errors(devices.size());
-  std::vector<std::unique_ptr<Worker>> started;  // for this call alone, as nn.DataParallel does
-  std::vector<std::pair<int, Ticket>> tickets;
-  std::vector<int>
-      own;  // this thread's: the only replica, or that of the device whose thread this is
-  for (const int rank : call->group->ranks) {
-    call->phases[static_cast<std::size_t>(rank)].store(phase, std::memory_order_relaxed);
-    const Device device = devices[static_cast<std::size_t>(rank)];
-    Worker* worker = &logical_device(device).worker();
-    if (call->group->ranks.size() == 1 || worker->is_current()) {
-      own.push_back(rank);
-      continue;
-    }
-    if (options.mode == Mode::classic && phase == Phase::replicate)
-      worker = started.emplace_back(std::make_unique<Worker>(to_string(device))).get();
-    const ContextScope scope(replica_context(*call, rank, phase));
-    tickets.emplace_back(rank, worker->submit([attempt, rank] { attempt(rank); }));
-  }
-  for (const int rank : own) {
+  Jobs jobs;
+  submit(*call, phase, attempt, jobs, errors);
+  for (const int rank : jobs.own) {
     const ContextScope scope(replica_context(*call, rank, phase));
     try {
       attempt(rank);
@@ -202,27 +189,64 @@ void ReplicaSet::State::run(const std::shared_ptr<Call>& call,
       errors[static_cast<std::size_t>(rank)] = std::current_exception();
     }
   }
-  for (auto& [rank, ticket] : tickets)
-    errors[static_cast<std::size_t>(rank)] = outcome_of(*call, rank, ticket);
+  collect(*call, jobs, errors);
   if (std::ranges::any_of(errors, [](const auto& e) { return e != nullptr; }))
     raise(*call, std::move(errors));
 }
 
-std::exception_ptr ReplicaSet::State::outcome_of(Call& call, int rank, Ticket& ticket) {
-  try {
-    return ticket.outcome(call.deadline + kGrace);
-  } catch (const Timeout&) {
+void ReplicaSet::State::submit(Call& call,
+                               Phase phase,
+                               const std::function<void(int rank)>& attempt,
+                               Jobs& jobs,
+                               std::vector<std::exception_ptr>& errors) const {
+  const auto together = Runtime::instance().hold_queues();
+  for (const int rank : call.group->ranks) {
+    call.phases[static_cast<std::size_t>(rank)].store(phase, std::memory_order_relaxed);
     const Device device = devices[static_cast<std::size_t>(rank)];
-    poison(tandem::detail::concat(device,
-                                  " passed the deadline of ",
-                                  options.deadline.count(),
-                                  " ms in phase ",
-                                  call.phases[static_cast<std::size_t>(rank)].load(),
-                                  ", last operation ",
-                                  logical_device(device).last_work()));
-    call.abort(poisoned);
-    throw Timeout("DataParallel: " + poisoned);
+    try {
+      Worker* worker = &logical_device(device).worker();
+      if (call.group->ranks.size() == 1 || worker->is_current()) {
+        jobs.own.push_back(rank);
+        continue;
+      }
+      if (options.mode == Mode::classic && phase == Phase::replicate)
+        worker = jobs.started.emplace_back(std::make_unique<Worker>(to_string(device))).get();
+      const ContextScope scope(replica_context(call, rank, phase));
+      jobs.tickets.emplace_back(rank, worker->submit([attempt, rank] { attempt(rank); }));
+    } catch (...) {  // no thread, no memory: those before it must not wait for it
+      errors[static_cast<std::size_t>(rank)] = std::current_exception();
+      call.abort("replica " + std::to_string(rank) + " could not be started");
+      jobs.own.clear();
+      return;
+    }
   }
+}
+
+void ReplicaSet::State::collect(Call& call, Jobs& jobs, std::vector<std::exception_ptr>& errors) {
+  bool late = false;
+  auto until = call.deadline + kGrace;
+  for (auto& [rank, ticket] : jobs.tickets) {
+    try {
+      errors[static_cast<std::size_t>(rank)] = ticket.outcome(until);
+    } catch (const Timeout&) {
+      if (late) continue;  // the first one is told; the others may have waited for it
+      late = true;
+      const Device device = devices[static_cast<std::size_t>(rank)];
+      poison(tandem::detail::concat(device,
+                                    " passed the deadline of ",
+                                    options.deadline.count(),
+                                    " ms in phase ",
+                                    call.phases[static_cast<std::size_t>(rank)].load(),
+                                    ", last operation ",
+                                    logical_device(device).last_work()));
+      call.abort(poisoned);
+      until = std::chrono::steady_clock::now() + kGrace;  // the others hear of it
+    }
+  }
+  if (!late) return;
+  for (auto& worker : jobs.started)  // their end would be waited for
+    late_workers.push_back(std::move(worker));
+  throw Timeout("DataParallel: " + poisoned);
 }
 
 void ReplicaSet::State::raise(Call& call, std::vector<std::exception_ptr> errors) {
@@ -263,6 +287,11 @@ void ReplicaSet::State::replicate(Call& call, int rank) {
 
 void ReplicaSet::State::vote(Call& call, int rank) {
   if (comm::Communicator* world = call.group->comm_of(rank)) world->barrier();
+}
+
+void ReplicaSet::State::agree(Call& call, int rank) {
+  if (rank == 0) call.seal();
+  vote(call, rank);
 }
 
 void ReplicaSet::State::commit(const Call& call) {

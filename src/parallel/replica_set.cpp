@@ -46,6 +46,15 @@ const std::vector<Device>& ReplicaSet::devices() const noexcept {
   return state_->devices;
 }
 
+std::vector<Tensor> ReplicaSet::parameters() const {
+  const auto& arena = state_->params[0];
+  std::vector<Tensor> parameters;
+  for (std::size_t p = 0; arena != nullptr && p < arena->layout().places().size(); ++p) {
+    if (const Tensor x = arena->tensor(p); x.defined()) parameters.push_back(x);
+  }
+  return parameters;
+}
+
 std::size_t ReplicaSet::parameter_nbytes() const noexcept {
   return state_->params[0] == nullptr ? 0 : state_->params[0]->layout().nbytes();
 }
@@ -63,7 +72,9 @@ std::vector<RowRange> ReplicaSet::plan(std::int64_t rows) const {
 
 void ReplicaSet::forward(const std::vector<RowRange>& rows, const Body& body) {
   State& state = *state_;
+  CallGate::Pass pass = state.enter();
   const auto call = state.begin(rows);
+  pass.show(call);
   state.expect_writes(*call);
   const PrivateBuffers<State> buffers(state);
   state.run(call, Phase::replicate, [state = state_, call, body](int rank) {
@@ -72,7 +83,7 @@ void ReplicaSet::forward(const std::vector<RowRange>& rows, const Body& body) {
       in_phase(*call, rank, Phase::forward, [&] { body(state->replica(*call, rank)); });
     }
     state->combine_buffers(*call, rank);
-    state->vote(*call, rank);
+    state->agree(*call, rank);
     state->merge_buffers(*call, rank);
   });
   state.commit(*call);
@@ -80,9 +91,11 @@ void ReplicaSet::forward(const std::vector<RowRange>& rows, const Body& body) {
 
 void ReplicaSet::backward(const std::vector<RowRange>& rows, const Body& body) {
   State& state = *state_;
+  CallGate::Pass pass = state.enter();
   state.check_module();
   const auto call = std::make_shared<Call>(rows);
   call->group = &state.group_for(rows);
+  pass.show(call);
   const auto snapshot = state.begin_gradients();
   try {
     state.run(call, Phase::backward, [state = state_, call, body](int rank) {
@@ -91,7 +104,7 @@ void ReplicaSet::backward(const std::vector<RowRange>& rows, const Body& body) {
         state->reducers[static_cast<std::size_t>(rank)].begin_backward();
       if (call->active(rank)) body(state->replica(*call, rank));
       state->reduce(*call, rank);
-      state->vote(*call, rank);
+      state->agree(*call, rank);
     });
   } catch (...) {
     state.restore(snapshot);
@@ -102,17 +115,23 @@ void ReplicaSet::backward(const std::vector<RowRange>& rows, const Body& body) {
   if (state.sharing != nullptr && state.syncs) state.sharing->reduced();
 }
 
+void ReplicaSet::State::check_step(const optim::Optimizer* optimizer,
+                                   const StepOptions& step) const {
+  TANDEM_CHECK(
+      syncs || (optimizer == nullptr && !is_bitwise()),
+      "DataParallel: a step with an optimizer, or in the bitwise mode, needs gradients that have "
+      "been reduced; leave the scope of no_sync first");
+  TANDEM_CHECK(step.scaler == nullptr || optimizer != nullptr,
+               "step: a scaler without an optimizer, whose update it guards; give both");
+}
+
 StepResult ReplicaSet::step(const std::vector<RowRange>& planned,
                             const LossBody& body,
                             optim::Optimizer* optimizer,
                             const StepOptions& options) {
   State& state = *state_;
-  TANDEM_CHECK(
-      state.syncs || (optimizer == nullptr && !state.is_bitwise()),
-      "DataParallel: a step with an optimizer, or in the bitwise mode, needs gradients that have "
-      "been reduced; leave the scope of no_sync first");
-  TANDEM_CHECK(options.scaler == nullptr || optimizer != nullptr,
-               "step: a scaler without an optimizer, whose update it guards; give both");
+  state.check_step(optimizer, options);
+  CallGate::Pass pass = state.enter();
   const auto outcome = std::make_shared<StepOutcome>();
   const bool bitwise = state.is_bitwise();
   const auto rows = bitwise ? state.cut_into_leaves(planned, *outcome) : planned;
@@ -129,6 +148,7 @@ StepResult ReplicaSet::step(const std::vector<RowRange>& planned,
   if (anew && state.syncs) state.sync_gradients();
   const auto snapshot = state.begin_gradients();
   if (anew) snapshot.clear();
+  pass.show(call);
   state.expect_writes(*call);
   const PrivateBuffers<State> buffers(state);
   StepResult result;
@@ -164,6 +184,7 @@ GradientSync ReplicaSet::syncs() const noexcept {
 
 void ReplicaSet::sync() {
   State& state = *state_;
+  const CallGate::Pass pass = state.enter();
   state.sync_gradients();
   const auto call = state.begin_everywhere();
   state.run(call, Phase::replicate, [state = state_, call](int rank) {
@@ -171,6 +192,16 @@ void ReplicaSet::sync() {
     state->vote(*call, rank);
   });
   state.mark_synced();
+}
+
+void ReplicaSet::cancel() noexcept {
+  state_->gate.cancel();
+}
+
+const std::shared_ptr<ReplicaSet>& ReplicaSetOwner::get() const {
+  TANDEM_CHECK(set_ != nullptr,
+               "DataParallel: it was moved from; use the one that it was moved to");
+  return set_;
 }
 
 void ReplicaSet::on_device(Device device, Phase phase, const std::function<void()>& body) {

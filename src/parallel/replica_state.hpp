@@ -19,6 +19,7 @@
 #include "tandem/parallel/replica_set.hpp"
 
 #include "parallel/buckets.hpp"
+#include "parallel/call_gate.hpp"
 #include "parallel/gradient_snapshot.hpp"
 #include "parallel/leaves.hpp"
 #include "parallel/update_sharing.hpp"
@@ -78,7 +79,9 @@ struct Call {
   std::optional<double> loss_scale;
   std::vector<std::uint8_t> loss_is_non_finite;  // by device
   std::atomic<bool> gradients_are_non_finite{false};
-  std::atomic<bool> has_no_effect{false};  // set before the vote
+  std::atomic<bool> has_no_effect{false};                        // set before the vote
+  enum class Ending : std::uint8_t { open, cancelled, sealed };  // Note [Cancelled or agreed]
+  std::atomic<Ending> ending{Ending::open};
 
   explicit Call(std::vector<RowRange> r)
       : rows(std::move(r)),
@@ -91,6 +94,10 @@ struct Call {
   bool accumulates() const noexcept { return micro_batches.size() > 1; }
   void abort(const std::string& reason) noexcept;
   void reset();
+  /// Before the vote. @throws CommAborted  it has been cancelled.
+  void seal();
+  /// Aborts it, unless it is sealed.
+  void cancel(const std::string& reason) noexcept;
   optim::GradScaler::Overflow overflow() const noexcept {
     using enum optim::GradScaler::Overflow;
     return gradients_are_non_finite ? yes : no;
@@ -133,6 +140,8 @@ struct ReplicaSet::State {
   void check_unwrapped() const;
   /// Keeps what the module is like, and marks its parts and replicas as wrapped.
   void note_module();
+  /// @throws InvalidArgument  the calling thread works for a replica.
+  static void check_outside();
   /// @throws InvalidArgument  the module is not as it was when it was wrapped.
   void check_module() const;
   /// Gives the replicas the module's mode and hooks.
@@ -143,6 +152,13 @@ struct ReplicaSet::State {
   void show_buffers(const std::vector<Tensor>& tensors);
 
   // ---- how calls run (replica_call.cpp) ----
+  /// Begins a call of the user's. @throws InvalidArgument  this is not the time or the place.
+  CallGate::Pass enter() {
+    check_outside();
+    return CallGate::Pass(gate);
+  }
+  /// @throws InvalidArgument  the arguments of a step contradict each other, or the state.
+  void check_step(const optim::Optimizer* optimizer, const StepOptions& step) const;
   enum class Members : std::uint8_t { active, all };
   Group& group_for(const std::vector<RowRange>& rows, Members members = Members::active);
   std::shared_ptr<Call> begin(const std::vector<RowRange>& rows, Members members = Members::active);
@@ -152,9 +168,22 @@ struct ReplicaSet::State {
   void cut(Call& call);
   /// Runs `job(rank)` on the devices of the call's group. @throws ReplicaError, Timeout
   void run(const std::shared_ptr<Call>& call, Phase phase, std::function<void(int rank)> job);
+  /// The jobs of a call, by whose thread they are for.
+  struct Jobs {
+    std::vector<std::unique_ptr<Worker>> started;  // for this call alone, as nn.DataParallel does
+    std::vector<std::pair<int, Ticket>> tickets;
+    std::vector<int> own;  // this thread's: the only replica, or that of the device whose thread
+                           // this is
+  };
+  /// Gives each device its job; all or, where that fails, the first ones and an error.
+  void submit(Call& call,
+              Phase phase,
+              const std::function<void(int rank)>& attempt,
+              Jobs& jobs,
+              std::vector<std::exception_ptr>& errors) const;
   std::shared_ptr<const Context> replica_context(const Call& call, int rank, Phase phase) const;
-  /// What a replica threw; null where it ended well. @throws Timeout  it passed the deadline.
-  std::exception_ptr outcome_of(Call& call, int rank, Ticket& ticket);
+  /// What the replicas threw; null where one ended well. @throws Timeout  one passed the deadline.
+  void collect(Call& call, Jobs& jobs, std::vector<std::exception_ptr>& errors);
   // ---- the parts of a call, each on its replica's thread ----
   void replicate(Call& call, int rank);
   /// Of all micro-batches; the gradients are those of the whole batch at the end.
@@ -201,6 +230,8 @@ struct ReplicaSet::State {
   /// Marks the module's gradients that some replica made, also where replica 0 made none.
   void adopt_gradients(const Call& call);
   void vote(Call& call, int rank);
+  /// The vote after which the call takes effect.
+  void agree(Call& call, int rank);
   /// The optimizer's part of a replica, after the vote.
   void update(Call& call, int rank, optim::Optimizer& optimizer);
   /// Runs `part` on every device, as an update of all: an optimizer's step outside of a call.
@@ -276,7 +307,9 @@ struct ReplicaSet::State {
   bool syncs = true;                                          // backwards reduce their gradients
   bool unreduced = false;  // replicas have gradients of earlier backwards
   std::string poisoned;
+  std::vector<std::unique_ptr<Worker>> late_workers;  // of mode classic, that may hang
   std::atomic<bool> running{false};
+  CallGate gate;
   // Of the marks of modules and replicas.
   std::shared_ptr<const int> token = std::make_shared<const int>(0);
 };

@@ -124,7 +124,7 @@ void ReplicaSet::State::step_replica(
     call.shared_update =
         optimizer != nullptr && sharing != nullptr && optimizer->updates_through(*sharing);
   }
-  vote(call, rank);
+  agree(call, rank);
   if (is_bitwise()) outcome.sums_of_leaves[static_cast<std::size_t>(rank)].clear();
   if (call.has_no_effect) return;
   merge_buffers(call, rank);

@@ -22,8 +22,8 @@ namespace tandem::parallel {
 
 namespace detail {
 
-/// The devices of `options`, or the default ones.
-std::vector<Device> devices_of(const DataParallelOptions& options);
+/// The options with the default devices where they name none.
+DataParallelOptions with_devices(DataParallelOptions options);
 /// The rows of a call that has nothing to split: it runs once, on device 0.
 std::vector<RowRange> rows_of_one_run(std::size_t devices);
 /// What a loss function returned, as sum and weight; a plain scalar counts as the mean over `rows`.
@@ -43,8 +43,12 @@ WeightedSum weighted(const Tensor& loss, RowRange rows);
 /// it: parameters, buffers, mode and hooks. What else a forward stores in its module stays in its
 /// replica from call to call, and is not merged: read it by replica(i). A batch is cut by the chunk
 /// policy; the result of a step is the whole batch's, however it is cut. Each call is a
-/// transaction: a failed one throws ReplicaError and has no effect. Used by one thread at a time,
-/// which is none of the devices' own.
+/// transaction: a failed one throws ReplicaError and has no effect.
+///
+/// Used by one thread at a time: a call beside another one is refused. Several wrappers may work on
+/// the same devices at once. Destroyed while another thread is in a call, it ends that call as a
+/// failed one, and waits for two seconds at most; the module must outlive the call. Moved from, and
+/// in the child of a fork, it refuses all calls.
 template <std::derived_from<nn::Module> M>
 class DataParallel {
  public:
@@ -52,26 +56,22 @@ class DataParallel {
   ///                          options that contradict each other.
   /// @throws OutOfMemory      nothing has changed.
   explicit DataParallel(M& module, const DataParallelOptions& options = {})
-      : module_(module), options_(options), replicas_(std::make_shared<std::vector<M>>()) {
-    const std::vector<Device> devices = detail::devices_of(options);
-    options_.devices = devices;
-    replicas_->assign(devices.size() - 1, module);
-    std::vector<nn::Module*> modules{&module};
-    for (M& replica : *replicas_)
-      modules.push_back(&replica);
-    set_ = std::make_shared<ReplicaSet>(std::move(modules), devices, options_);
-  }
+      : module_(module),
+        options_(detail::with_devices(options)),
+        replicas_(std::make_shared<std::vector<M>>(options_.devices.size() - 1, module)),
+        set_(std::make_shared<ReplicaSet>(modules(), options_.devices, options_)) {}
 
   M& module() noexcept { return module_; }
   M* operator->() noexcept { return &module_; }
   /// The module's part on a device; 0 is the user's own.
   M& replica(int index) {
+    set_.get();
     return index == 0 ? module_ : replicas_->at(static_cast<std::size_t>(index) - 1);
   }
-  const std::vector<Device>& devices() const noexcept { return set_->devices(); }
+  const std::vector<Device>& devices() const { return set_.get()->devices(); }
   /// Rows of each device for a batch.
-  std::vector<RowRange> plan(std::int64_t rows) const { return set_->plan(rows); }
-  std::size_t parameter_nbytes() const noexcept { return set_->parameter_nbytes(); }
+  std::vector<RowRange> plan(std::int64_t rows) const { return set_.get()->plan(rows); }
+  std::size_t parameter_nbytes() const { return set_.get()->parameter_nbytes(); }
 
   /// Until the end of its scope, gradients add up in the replicas, and nothing is exchanged for
   /// them; the next backward after it reduces all (torch's DistributedDataParallel.no_sync).
@@ -80,12 +80,15 @@ class DataParallel {
   ///     { const auto scope = dp.no_sync(); loss(dp(x1), y1).backward(); }
   ///     loss(dp(x2), y2).backward();
   ///     optimizer.step();
-  [[nodiscard]] NoSync no_sync() { return NoSync(set_); }
+  [[nodiscard]] NoSync no_sync() { return NoSync(set_.get()); }
   /// Brings module and replicas together now: reduces gradients that have not been, and copies
   /// parameters and buffers that were changed to all devices. Calls do it on their own where they
   /// need it; this is for whoever looks at replica(i) himself.
   /// @throws ReplicaError, Timeout
-  void sync() { set_->sync(); }
+  void sync() {
+    const auto set = set_.get();
+    set->sync();
+  }
 
   void train(nn::Mode mode = nn::Mode::training) { module_.train(mode); }
   void eval() { module_.eval(); }
@@ -94,8 +97,8 @@ class DataParallel {
   ///
   /// Arguments are nests, split along options.dim, or marked (see marks.hpp): replicate(x),
   /// split(x, dim), rows(vector), scatter_by(x, f); a field of a struct may have a mark as its
-  /// type. Where nothing is to be split, replica 0 runs once. backward() of what depends on the
-  /// result reaches the module's grad(), and the grad() of inputs.
+  /// type. Where nothing is to be split, replica 0 runs once. backward() of
+  /// what depends on the result reaches the module's grad(), and the grad() of inputs.
   /// @throws InvalidArgument  arguments differ in rows: all are listed, by place and field.
   /// @throws ReplicaError     a replica failed; the call has no effect.
   template <Argument... Args>
@@ -134,8 +137,9 @@ class DataParallel {
                   Loss loss,
                   optim::Optimizer* optimizer = nullptr,
                   const StepOptions& options = {}) {
-    const std::vector<RowRange> rows = set_->plan(count_rows(options_.dim, batch));
-    return set_->step(
+    const auto set = set_.get();
+    const std::vector<RowRange> rows = set->plan(count_rows(options_.dim, batch));
+    return set->step(
         rows,
         [this_replicas = replicas_, own = &module_, batch, loss, dim = options_.dim](
             const Replica& r) mutable {
@@ -149,17 +153,25 @@ class DataParallel {
   }
 
  private:
+  /// The user's, and the replicas.
+  std::vector<nn::Module*> modules() {
+    std::vector<nn::Module*> all{&module_};
+    for (M& replica : *replicas_)
+      all.push_back(&replica);
+    return all;
+  }
   template <class Finish, class... Args>
   auto run(Finish finish, const Args&... arguments) {
     using Output = std::decay_t<decltype(module_(std::declval<detail::PartOf<Args>>()...))>;
+    const auto set = set_.get();
     const std::optional<std::int64_t> count = find_rows(options_.dim, arguments...);
     const std::vector<RowRange> rows =
-        count ? set_->plan(*count) : detail::rows_of_one_run(devices().size());
+        count ? set->plan(*count) : detail::rows_of_one_run(devices().size());
     auto outputs = std::make_shared<std::vector<std::optional<Output>>>(rows.size());
-    detail::GatheredCall call(set_, rows, options_, module_.parameters());
+    detail::GatheredCall call(set, rows, options_, set->parameters());
     if (!count) call.keep_scalars();
     auto inputs = std::make_tuple(call.track(arguments)...);
-    set_->forward(
+    set->forward(
         rows,
         [this_replicas = replicas_, own = &module_, outputs, inputs, dim = options_.dim](
             const Replica& r) {
@@ -177,7 +189,7 @@ class DataParallel {
   M& module_;
   DataParallelOptions options_;
   std::shared_ptr<std::vector<M>> replicas_;
-  std::shared_ptr<ReplicaSet> set_;
+  ReplicaSetOwner set_;  // goes first, and ends the call that is under way
 };
 
 }  // namespace tandem::parallel

@@ -82,15 +82,38 @@ class ReplicaSet {
   GradientSync syncs() const noexcept;
   /// Reduces gradients that have not been, and brings parameters and buffers to all replicas.
   void sync();
+  /// Ends a call that another thread has running, as a failure without effect, and waits for its
+  /// end, at most two seconds. For whoever destroys the wrapper.
+  void cancel() noexcept;
   /// Runs `body` on the thread of one device (gathering); no group, no transaction.
   void on_device(Device device, Phase phase, const std::function<void()>& body);
 
+  /// The module's, as they were when it was wrapped; to be asked for while a call runs, too.
+  std::vector<Tensor> parameters() const;
   /// Bytes of parameters on each device.
   std::size_t parameter_nbytes() const noexcept;
 
  private:
   struct State;
   std::shared_ptr<State> state_;  // shared with jobs, which may outlive a call that timed out
+};
+
+/// A wrapper's hold on its replicas: moved from it has none, and where it ends, it ends a call that
+/// another thread has running.
+class ReplicaSetOwner {
+ public:
+  explicit ReplicaSetOwner(std::shared_ptr<ReplicaSet> set) noexcept : set_(std::move(set)) {}
+  ReplicaSetOwner(ReplicaSetOwner&&) noexcept = default;
+  ReplicaSetOwner& operator=(ReplicaSetOwner&&) = delete;
+  ~ReplicaSetOwner() {
+    if (set_ != nullptr) set_->cancel();
+  }
+
+  /// To be kept by a call until its end. @throws InvalidArgument  it was moved from.
+  const std::shared_ptr<ReplicaSet>& get() const;
+
+ private:
+  std::shared_ptr<ReplicaSet> set_;
 };
 
 /// The scope of DataParallel::no_sync.
