@@ -140,8 +140,8 @@ int GatheredCall::add_input(const Tensor& x, const LeafRule& rule) {
 
 GatherOptions GatheredCall::gather_options() const {
   GatherOptions options{.dim = dim_, .scalars = scalars_};
-  for (const RowRange& range : rows_)
-    if (range.end > range.begin) options.rows.push_back(range.end - range.begin);
+  for (std::size_t r = 0; r < rows_.size(); ++r)
+    if (has_part(rows_, r)) options.rows.push_back(rows_[r].end - rows_[r].begin);
   return options;
 }
 
@@ -159,7 +159,7 @@ std::vector<GatheredCall::Place> GatheredCall::gather_on_device(std::vector<Outp
     std::vector<Tensor> column;
     std::int64_t begin = 0;
     for (std::size_t r = 0; r < rows_.size(); ++r) {
-      if (rows_[r].end == rows_[r].begin) continue;
+      if (!has_part(rows_, r)) continue;
       const Tensor& x = parts[column.size()].tensors[k];
       place.part[r] = column.size();
       column.push_back(x.defined() ? x.detach() : x);

@@ -26,6 +26,14 @@ void RowCount::add_tensor(const Tensor& x, int dim, const LeafPath& path) {
                "scatter: ",
                to_string(path),
                " holds a scalar tensor, which has no rows; wrap it in replicate(...)");
+  TANDEM_CHECK(dim >= -x.ndim() && dim < x.ndim(),
+               "scatter: ",
+               to_string(path),
+               " (",
+               x.describe(),
+               ") has no dimension ",
+               dim,
+               "; name the one of its rows by split(..., dim), or wrap it in replicate(...)");
   const std::int64_t n = x.size(dim);
   if (list_) {
     add_rows(n, path, tandem::detail::concat(x.describe(), ", dimension ", dim));

@@ -34,6 +34,38 @@ Tensor weigh(const Tensor& x, double factor) {
   return factor == 1 ? x : x * factor;
 }
 
+/// The devices of two parts, where they hold tensors that say so.
+std::string devices_of(const OutputParts& part, const OutputParts& first) {
+  const auto defined = [](const OutputParts& p) {
+    return std::ranges::find_if(p.tensors, &Tensor::defined);
+  };
+  const auto a = defined(part), b = defined(first);
+  if (a == part.tensors.end() || b == first.tensors.end()) return "";
+  return tandem::detail::concat(" (on ", a->device(), " and ", b->device(), ")");
+}
+
+/// What is to become one tensor has one type, and shapes that fit.
+void check_column(std::span<const Tensor> parts, const JoinRule& rule) {
+  const auto fit = [&](Shape a, Shape b) {
+    if (rule.kind != JoinRule::Kind::rows || a.size() != b.size()) return a == b;
+    const int dim = rule.dim < 0 ? rule.dim + a.size() : rule.dim;
+    if (dim < 0 || dim >= a.size()) return true;  // refused by cat
+    a[dim] = b[dim] = 0;
+    return a == b;
+  };
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    TANDEM_CHECK(parts[i].dtype() == parts[0].dtype() && fit(parts[i].shape(), parts[0].shape()),
+                 "gather: a tensor is ",
+                 parts[i].describe(),
+                 " in part ",
+                 i,
+                 " and ",
+                 parts[0].describe(),
+                 " in part 0; return one type, and but for the number of rows one shape, from "
+                 "every replica");
+  }
+}
+
 }  // namespace
 
 void check_parts(std::span<const OutputParts> parts) {
@@ -48,6 +80,7 @@ void check_parts(std::span<const OutputParts> parts) {
                    what,
                    ", part 0 holds ",
                    first,
+                   devices_of(parts[i], parts[0]),
                    "; return as many from every replica");
     };
     check_count(parts[i].tensors.size(), parts[0].tensors.size(), " tensors");
@@ -90,23 +123,15 @@ Tensor join(std::span<const Tensor> parts, const JoinRule& rule, Device device) 
   TANDEM_CHECK(
       defined == std::ssize(parts),
       "gather: a tensor is undefined in some parts only; return the same from every replica");
+  check_column(parts, rule);
   std::vector<Tensor> here;
   for (const Tensor& part : parts)
     here.push_back(part.to(device));
   if (rule.kind == JoinRule::Kind::rows) return cat(here, rule.dim);
   if (rule.kind == JoinRule::Kind::stack) return stack(here, 0);
   Tensor total = weigh(here[0], rule.factors[0]);
-  for (std::size_t i = 1; i < here.size(); ++i) {
-    TANDEM_CHECK(here[i].shape() == here[0].shape(),
-                 "gather: a tensor to combine is ",
-                 here[i].describe(),
-                 " in part ",
-                 i,
-                 " and ",
-                 here[0].describe(),
-                 " in part 0; return the same shape from every replica");
+  for (std::size_t i = 1; i < here.size(); ++i)
     total = total + weigh(here[i], rule.factors[i]);
-  }
   return total;
 }
 

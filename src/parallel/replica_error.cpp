@@ -46,6 +46,20 @@ bool is_secondary(const std::exception_ptr& error) {
   }
 }
 
+/// What the wrapper can do about an error besides what its text says.
+std::string remedy(const std::exception_ptr& error, const Replica& replica) {
+  if (replica.rows.end <= replica.rows.begin) return "";
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& e) {
+    if (find_cause<OutOfMemory>(e) == nullptr) return "";
+  } catch (...) {
+    return "";
+  }
+  return replica.index == 0 ? "; gpu0_bsz gives the first device fewer rows"
+                            : "; chunk_sizes, or a larger gpu0_bsz, gives this device fewer rows";
+}
+
 }  // namespace
 
 std::exception_ptr Call::commit_error() const noexcept {
@@ -83,8 +97,8 @@ void throw_replica_error(std::vector<std::exception_ptr> errors,
     if (errors[r] == nullptr || r == first || is_secondary(errors[r])) continue;
     others.push_back(tandem::detail::concat(replicas[r].device, ": ", describe(errors[r])));
   }
-  const std::string cause = describe(errors[first]);
   const Replica& failed = replicas[first];
+  const std::string cause = describe(errors[first]) + remedy(errors[first], failed);
   try {
     std::rethrow_exception(std::exchange(errors[first], nullptr));
   } catch (...) {

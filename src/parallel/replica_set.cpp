@@ -60,7 +60,6 @@ std::size_t ReplicaSet::parameter_nbytes() const noexcept {
 }
 
 std::vector<RowRange> ReplicaSet::plan(std::int64_t rows) const {
-  TANDEM_CHECK(rows > 0, "DataParallel: the batch has no rows");
   std::vector<RowRange> ranges;
   std::int64_t begin = 0;
   for (const std::int64_t n : state_->policy.plan(rows, state_->devices)) {
@@ -115,8 +114,11 @@ void ReplicaSet::backward(const std::vector<RowRange>& rows, const Body& body) {
   if (state.sharing != nullptr && state.syncs) state.sharing->reduced();
 }
 
-void ReplicaSet::State::check_step(const optim::Optimizer* optimizer,
+void ReplicaSet::State::check_step(const std::vector<RowRange>& planned,
+                                   const optim::Optimizer* optimizer,
                                    const StepOptions& step) const {
+  TANDEM_CHECK(planned.back().end > 0,
+               "step: the batch has no rows, and so no mean loss; leave it out");
   TANDEM_CHECK(
       syncs || (optimizer == nullptr && !is_bitwise()),
       "DataParallel: a step with an optimizer, or in the bitwise mode, needs gradients that have "
@@ -130,7 +132,7 @@ StepResult ReplicaSet::step(const std::vector<RowRange>& planned,
                             optim::Optimizer* optimizer,
                             const StepOptions& options) {
   State& state = *state_;
-  state.check_step(optimizer, options);
+  state.check_step(planned, optimizer, options);
   CallGate::Pass pass = state.enter();
   const auto outcome = std::make_shared<StepOutcome>();
   const bool bitwise = state.is_bitwise();

@@ -26,9 +26,9 @@
 
 namespace tandem::parallel {
 
-/// A device has rows.
+/// A device has rows, or is the first one and the batch is empty.
 inline bool active(const std::vector<RowRange>& rows, int rank) {
-  return rows[static_cast<std::size_t>(rank)].end > rows[static_cast<std::size_t>(rank)].begin;
+  return detail::has_part(rows, static_cast<std::size_t>(rank));
 }
 /// The first device that has rows; -1: none.
 int first_active(const std::vector<RowRange>& rows);
@@ -158,7 +158,9 @@ struct ReplicaSet::State {
     return CallGate::Pass(gate);
   }
   /// @throws InvalidArgument  the arguments of a step contradict each other, or the state.
-  void check_step(const optim::Optimizer* optimizer, const StepOptions& step) const;
+  void check_step(const std::vector<RowRange>& planned,
+                  const optim::Optimizer* optimizer,
+                  const StepOptions& step) const;
   enum class Members : std::uint8_t { active, all };
   Group& group_for(const std::vector<RowRange>& rows, Members members = Members::active);
   std::shared_ptr<Call> begin(const std::vector<RowRange>& rows, Members members = Members::active);

@@ -101,7 +101,8 @@ void check_launch(const Work& work) {
 
 void read(
     const Buffer& source, std::size_t offset, void* target, std::size_t nbytes, const char* op) {
-  TANDEM_ASSERT(offset + nbytes <= source.nbytes(), op, " reads past the end of a buffer");
+  TANDEM_ASSERT(
+      nbytes == 0 || offset + nbytes <= source.nbytes(), op, " reads past the end of a buffer");
   const Stream& stream = source.logical_device().stream();
   if (source.ready() != nullptr) source.ready()->wait(stream, op);
   if (const auto* observers = Runtime::instance().observers()) [[unlikely]] {
@@ -117,7 +118,8 @@ void read(
 }
 
 void write(const void* source, Buffer& target, std::size_t offset, std::size_t nbytes) {
-  TANDEM_ASSERT(offset + nbytes <= target.nbytes(), "write past the end of a buffer");
+  TANDEM_ASSERT(nbytes == 0 || offset + nbytes <= target.nbytes(),
+                "write past the end of a buffer");
   const Stream& stream = target.logical_device().stream();
   if (target.ready() != nullptr) target.ready()->wait(stream, "write");
   target.bump_version();
@@ -135,9 +137,10 @@ void copy_bytes(const Buffer& source,
                 Buffer& target,
                 std::size_t target_offset,
                 std::size_t nbytes) {
-  TANDEM_ASSERT(
-      source_offset + nbytes <= source.nbytes() && target_offset + nbytes <= target.nbytes(),
-      "copy past the end of a buffer");
+  // Rows of a tensor without elements may begin past its end.
+  TANDEM_ASSERT(nbytes == 0 || (source_offset + nbytes <= source.nbytes() &&
+                                target_offset + nbytes <= target.nbytes()),
+                "copy past the end of a buffer");
   const Stream& out = source.logical_device().stream();
   const Stream& in = target.logical_device().stream();
   if (source.ready() != nullptr) source.ready()->wait(out, "copy");

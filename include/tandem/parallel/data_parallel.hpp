@@ -97,7 +97,7 @@ class DataParallel {
   ///
   /// Arguments are nests, split along options.dim, or marked (see marks.hpp): replicate(x),
   /// split(x, dim), rows(vector), scatter_by(x, f); a field of a struct may have a mark as its
-  /// type. Where nothing is to be split, replica 0 runs once. backward() of
+  /// type. Where nothing is to be split, or there are no rows, replica 0 runs once. backward() of
   /// what depends on the result reaches the module's grad(), and the grad() of inputs.
   /// @throws InvalidArgument  arguments differ in rows: all are listed, by place and field.
   /// @throws ReplicaError     a replica failed; the call has no effect.

@@ -39,6 +39,15 @@ struct StepResult {
   std::optional<NonFiniteValue> non_finite = {};  ///< the first one found, by order of parameters
 };
 
+namespace detail {
+
+/// A device takes part in a call: it has rows, or is the first one of an empty batch.
+inline bool has_part(const std::vector<RowRange>& rows, std::size_t device) {
+  return rows[device].end > rows[device].begin || (device == 0 && rows.back().end == 0);
+}
+
+}  // namespace detail
+
 /// Whether backwards reduce the gradients that they make.
 enum class GradientSync : std::uint8_t { on, off };
 
@@ -63,7 +72,8 @@ class ReplicaSet {
   ReplicaSet& operator=(const ReplicaSet&) = delete;
 
   const std::vector<Device>& devices() const noexcept;
-  /// Rows of each device for a batch. @throws InvalidArgument  by the chunk policy.
+  /// Rows of each device for a batch, which may be empty. @throws InvalidArgument  by the chunk
+  /// policy.
   std::vector<RowRange> plan(std::int64_t rows) const;
 
   /// Runs `body` on every device that has rows, with this moment's parameters. Buffers that the
@@ -73,6 +83,7 @@ class ReplicaSet {
   /// into the module's.
   void backward(const std::vector<RowRange>& rows, const Body& body);
   /// Forward with the loss in the replica, backward, and, where there is an optimizer, the update.
+  /// Not of an empty batch, whose loss would be 0 / 0.
   /// @param optimizer  null: the gradients are added to the module's.
   StepResult step(const std::vector<RowRange>& rows,
                   const LossBody& body,
