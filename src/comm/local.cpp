@@ -14,6 +14,7 @@
 #include "tandem/tensor/access.hpp"
 
 #include "comm/local_group.hpp"
+#include "comm/schedule_pieces.hpp"
 #include "runtime/copy_times.hpp"
 
 namespace tandem::comm {
@@ -48,8 +49,11 @@ class LocalPending final : public Handle::Pending {
     in_scopes(End::start, 0, [&] {
       std::vector<Part> parts;
       parts.reserve(collectives_.size());
-      for (const Collective& c : collectives_)
+      for (Collective& c : collectives_) {
+        c.algorithm = group_->choose(c);
         parts.push_back(part_of(c));
+        parts.back().scratch = make_scratch(c);
+      }
       const auto moves = [](const Collective& c) { return c.kind != Collective::Kind::barrier; };
       if (group_->on_gpus() && std::ranges::any_of(collectives_, moves))
         parts.front().ready = recorded(stream());  // for all of this rank's
@@ -75,10 +79,11 @@ class LocalPending final : public Handle::Pending {
     });
     for (std::size_t i = 0; i < collectives_.size(); ++i) {
       const Tensor output = written(collectives_[i], rank_);
-      if (!output.defined()) continue;
+      const Buffer* const target = output.defined() ? &output.buffer() : scratch_[i].get();
+      if (target == nullptr) continue;
       for (int from = 0; from < group_->size(); ++from) {
         const std::size_t nbytes = operation_->bytes(i, from, rank_);
-        count_copy(group_->device(from), output.buffer(), nbytes, operation_->times);
+        count_copy(group_->device(from), *target, nbytes, operation_->times);
       }
     }
   }
@@ -99,6 +104,14 @@ class LocalPending final : public Handle::Pending {
     const tandem::detail::WorkScope scope(stream(), work);
     in_scopes(end, i + 1, f);
   }
+  /// Null where the algorithm needs none.
+  void* make_scratch(const Collective& c) {
+    scratch_.emplace_back();
+    if (!needs_scratch(signature_of(c), group_->size(), rank_, group_->options())) return nullptr;
+    scratch_.back() =
+        std::make_unique<Buffer>(group_->device(rank_), c.input.nbytes(), Category::communication);
+    return scratch_.back()->data();
+  }
   std::shared_ptr<Operation> arrive(std::vector<Part> parts) const {
     const Collective& c = collectives_.front();
     if (c.kind == Collective::Kind::send)
@@ -118,7 +131,8 @@ class LocalPending final : public Handle::Pending {
 
   std::shared_ptr<LocalGroup> group_;
   int rank_;
-  std::vector<Collective> collectives_;  // keep the memory that the operation points to
+  std::vector<Collective> collectives_;           // keep the memory that the operation points to
+  std::vector<std::unique_ptr<Buffer>> scratch_;  // by collective; likewise
   std::shared_ptr<Operation> operation_;
 };
 
@@ -172,6 +186,10 @@ std::vector<std::unique_ptr<Communicator>> make_local(std::span<const Device> de
                "make_local: timeout is ",
                options.timeout.count(),
                " ms; expected more than zero");
+  TANDEM_CHECK(options.segment_bytes > 0,
+               "make_local: segment_bytes is ",
+               options.segment_bytes,
+               "; expected more than zero");
   for (auto d = devices.begin(); d != devices.end(); ++d) {
     logical_device(*d);  // refuses what is no device of this build
     TANDEM_CHECK(std::find(devices.begin(), d, *d) == d,

@@ -3,7 +3,8 @@
 //
 // A local collective on GPUs. Who gets a result makes it: its side stream reads the sources where
 // they are. Of an all-reduce each rank makes its share and writes it to all. GPUs that do not reach
-// each other get copies of the sources first, and give copies of the result.
+// each other get copies of the sources first, and give copies of the result. Steps of an algorithm
+// follow each other by events.
 
 #include <algorithm>
 #include <memory>
@@ -16,6 +17,7 @@
 
 #include "comm/local_group.hpp"
 #include "core/even_share.hpp"
+#include "kernels/divide.hpp"
 #include "runtime/cuda/backend.hpp"
 
 namespace tandem::comm {
@@ -50,6 +52,10 @@ class Staged {
   Buffer buffer_;
 };
 
+Stream& side_stream(const LocalGroup& group, int rank) {
+  return logical_device(group.device(rank)).side_stream();
+}
+
 /// Elements [begin, end) of a piece, made by one rank.
 class RankWork {
  public:
@@ -72,21 +78,25 @@ class RankWork {
       }
     }
     const CudaStream stream = detail::cuda_stream(side(rank_));
-    kernels::sum_ranks(stream,
-                       reduction_of(piece_.op),
-                       piece_.dtype,
-                       from,
-                       to,
-                       range_.begin,
-                       range_.end,
-                       piece_.factors);
+    if (piece_.divisor != 1) {
+      kernels::divide(stream, piece_.dtype, to.front(), piece_.divisor, range_.begin, range_.end);
+    } else {
+      kernels::sum_ranks(stream,
+                         reduction_of(piece_.op),
+                         piece_.dtype,
+                         from,
+                         to,
+                         range_.begin,
+                         range_.end,
+                         piece_.factors);
+    }
     detail::check_launch({.name = what_});
     for (const auto& [i, data] : far)
       copy(data, rank_, piece_.targets[i], piece_.target_ranks[i]);
   }
 
  private:
-  Stream& side(int rank) const { return logical_device(group_.device(rank)).side_stream(); }
+  Stream& side(int rank) const { return side_stream(group_, rank); }
   bool reaches(int rank) const {
     const auto gpu = [&](int r) { return logical_device(group_.device(r)).cuda()->gpu(); };
     return cuda::peers(gpu(rank_), gpu(rank));
@@ -126,20 +136,42 @@ class RankWork {
 void queue_piece(const LocalGroup& group, const char* what, const Piece& piece) {
   if (piece.count == 0) return;
   const std::size_t targets = piece.targets.size();
-  if (piece.sources.size() > 1 && targets > 1) {  // all_reduce: rank r makes share r for all
+  if (piece.sources.size() > 1 && targets > 1) {  // who gets the result makes a share for all
     std::vector<std::size_t> all(targets);
     std::iota(all.begin(), all.end(), std::size_t{0});
-    for (int r = 0; r < group.size(); ++r) {
-      const Share share = even_share(piece.count, r, group.size());
-      if (share.begin < share.end) RankWork(group, what, piece, r, share).run(all);
+    for (const std::size_t i : all) {
+      const Share share =
+          even_share(piece.count, static_cast<std::int64_t>(i), static_cast<std::int64_t>(targets));
+      if (share.begin < share.end)
+        RankWork(group, what, piece, piece.target_ranks[i], share).run(all);
     }
     return;
   }
   for (std::size_t i = 0; i < targets; ++i) {
-    if (piece.sources.size() == 1 && piece.sources[0] == piece.targets[i] &&
-        piece.op != ReduceOp::premul_sum)
-      continue;  // in place
+    const bool in_place = piece.sources.size() == 1 && piece.sources[0] == piece.targets[i];
+    if (in_place && piece.op != ReduceOp::premul_sum && piece.divisor == 1) continue;
     RankWork(group, what, piece, piece.target_ranks[i], {0, piece.count}).run({i});
+  }
+}
+
+/// The work so far of the ranks' side streams.
+std::vector<std::shared_ptr<const Event>> recorded(const LocalGroup& group,
+                                                   const std::vector<int>& ranks) {
+  std::vector<std::shared_ptr<const Event>> events;
+  for (const int r : ranks) {
+    auto event = std::make_shared<Event>();
+    event->record(side_stream(group, r));
+    events.push_back(std::move(event));
+  }
+  return events;
+}
+
+/// Between two steps of an algorithm: a side stream goes on after the work of all so far.
+void join(const LocalGroup& group, const std::vector<int>& ranks, const char* what) {
+  const auto events = recorded(group, ranks);
+  for (const int r : ranks) {
+    for (const auto& event : events)
+      event->wait(side_stream(group, r), what);
   }
 }
 
@@ -154,25 +186,22 @@ void drain_gpus(const LocalGroup& group) noexcept {
 
 void queue_on_gpus(const LocalGroup& group, Operation& op) {
   const char* const what = name(op.signatures.front().kind);
-  const auto side = [&](int r) -> Stream& { return logical_device(group.device(r)).side_stream(); };
   std::vector<int> ranks;
   for (int r = 0; r < group.size(); ++r) {
     if (op.takes_part(r)) ranks.push_back(r);
   }
   for (const int r : ranks) {
     for (const auto& part : op.parts) {
-      if (part.ready != nullptr) part.ready->wait(side(r), what);
+      if (part.ready != nullptr) part.ready->wait(side_stream(group, r), what);
     }
   }
-  for (const Piece& piece : op.plan.pieces)
+  int step = 0;
+  for (const Piece& piece : op.plan.pieces) {
+    if (piece.step != step) join(group, ranks, what);
+    step = piece.step;
     queue_piece(group, what, piece);
-  std::vector<std::shared_ptr<const Event>> ended;
-  for (const int r : ranks) {
-    auto event = std::make_shared<Event>();
-    event->record(side(r));
-    ended.push_back(std::move(event));
   }
-  op.ended = std::move(ended);
+  op.ended = recorded(group, ranks);
 }
 
 }  // namespace tandem::comm

@@ -12,6 +12,8 @@
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/context.hpp"
 
+#include "comm/algorithms/list.hpp"
+
 namespace tandem::comm {
 namespace {
 
@@ -52,6 +54,8 @@ std::size_t Operation::bytes(std::size_t i, int from, int to) const {
     return moves ? plan.pieces.front().nbytes() : 0;
   }
   const std::size_t size = parts.size() / signatures.size();
+  if (signatures[i].algorithm != nullptr)
+    return plan.traffic[i][static_cast<std::size_t>(from) * size + static_cast<std::size_t>(to)];
   return bytes_between(signatures[i], std::span(parts).subspan(i * size, size), from, to);
 }
 
@@ -59,7 +63,23 @@ LocalGroup::LocalGroup(std::vector<Device> devices, LocalOptions options)
     : devices_(std::move(devices)),
       options_(std::move(options)),
       recorders_(devices_.size()),
-      reached_(devices_.size()) {}
+      reached_(devices_.size()) {
+  const Algorithm& own = algorithm(options_.algorithm);
+  if (&own == &direct()) return;
+  const std::string refusal = own.refusal({.ranks = size(), .group = options_.group});
+  if (!refusal.empty()) throw InvalidArgument("make_local: " + refusal);
+  algorithm_ = &own;
+}
+
+const Algorithm* LocalGroup::choose(const Collective& c) const {
+  if (c.algorithm == nullptr)
+    return algorithm_ != nullptr && algorithm_->has(c.kind) ? algorithm_ : nullptr;
+  if (c.algorithm == &direct()) return nullptr;
+  const Problem problem{.kind = c.kind, .ranks = size(), .group = options_.group};
+  const std::string refusal = c.algorithm->refusal(problem);
+  if (!refusal.empty()) throw InvalidArgument(refusal);
+  return c.algorithm;
+}
 
 std::shared_ptr<Operation> LocalGroup::arrive(int rank,
                                               std::vector<Signature> signatures,
@@ -126,7 +146,7 @@ void LocalGroup::check_signatures(const Operation& op,
 void LocalGroup::begin(Operation& op) {
   try {
     if (op.signatures.front().kind == Collective::Kind::split) seat_ranks(op);
-    start(op, make_plan(op.signatures, op.parts));
+    start(op, make_plan(op.signatures, op.parts, options_));
   } catch (const Desync& e) {
     fail(Failure::Kind::desync, op.title() + ": " + e.what());
     failure_->raise(op.title());
@@ -173,6 +193,10 @@ void LocalGroup::work(Operation& op) noexcept {
   for (;;) {
     const std::int64_t slice = op.claimed.fetch_add(1, std::memory_order_relaxed);
     if (slice >= op.plan.slices) return;
+    // What comes first was claimed first: other threads are at it.
+    for (const std::int64_t after = op.plan.piece_of(slice).after;
+         op.done.load(std::memory_order_acquire) < after;)
+      std::this_thread::yield();
     op.plan.run(slice);
     // Release: the slice's result; acquire: those of the others, for whoever completes.
     if (op.done.fetch_add(1, std::memory_order_acq_rel) + 1 == op.plan.slices) {

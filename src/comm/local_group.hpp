@@ -89,11 +89,19 @@ struct Operation {
 /// What the ranks of a local communicator share.
 class LocalGroup : public std::enable_shared_from_this<LocalGroup> {
  public:
+  /// @throws InvalidArgument  the algorithm.
   LocalGroup(std::vector<Device> devices, LocalOptions options);
 
   int size() const noexcept { return static_cast<int>(devices_.size()); }
   bool on_gpus() const noexcept { return devices_.front().type == DeviceType::cuda; }
   Device device(int rank) const noexcept { return devices_[static_cast<std::size_t>(rank)]; }
+
+  const LocalOptions& options() const noexcept { return options_; }
+
+  /// How a collective is carried out: as it says, or as the group was made; null: direct.
+  ///
+  /// @throws InvalidArgument  the algorithm that it names refuses it.
+  const Algorithm* choose(const Collective& collective) const;
 
   /// Registers a rank's parts in its next collectives, which are one; the last to come does the
   /// work that is left to claim.
@@ -166,6 +174,7 @@ class LocalGroup : public std::enable_shared_from_this<LocalGroup> {
   const LocalOptions options_;
   const FlightRecorder::Moment origin_ = std::chrono::steady_clock::now();
   std::deque<FlightRecorder> recorders_;  // by rank; guard themselves
+  const Algorithm* algorithm_ = nullptr;  // of collectives that name none; null: direct
 
   mutable std::mutex mutex_;  // guards what follows, and Operation as said there; `fail` and those
                               // above it that touch these are called with it held

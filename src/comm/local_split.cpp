@@ -24,7 +24,9 @@ void LocalGroup::seat_ranks(Operation& op) {
     std::vector<Device> devices;
     for (const auto& [key, r] : ranks)
       devices.push_back(device(r));
-    const auto group = std::make_shared<LocalGroup>(std::move(devices), options_);
+    LocalOptions options = options_;
+    options.algorithm = "direct";  // one that takes this group's ranks may refuse those
+    const auto group = std::make_shared<LocalGroup>(std::move(devices), std::move(options));
     for (std::size_t i = 0; i < ranks.size(); ++i)
       op.seats[static_cast<std::size_t>(ranks[i].second)] = {group, static_cast<int>(i)};
     children_.push_back(group);

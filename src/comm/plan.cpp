@@ -8,7 +8,9 @@
 
 #include "tandem/core/check.hpp"
 
+#include "comm/schedule_pieces.hpp"
 #include "core/even_share.hpp"
+#include "kernels/divide.hpp"
 
 namespace tandem::comm {
 namespace {
@@ -22,14 +24,8 @@ std::int64_t slice_count(DType dtype) noexcept {
   return kSliceBytes / static_cast<std::int64_t>(itemsize(dtype));
 }
 
-const void* after(const void* p, std::int64_t count, DType dtype) noexcept {
-  return p == nullptr
-             ? nullptr
-             : static_cast<const char*>(p) + static_cast<std::size_t>(count) * itemsize(dtype);
-}
-
-void* after(void* p, std::int64_t count, DType dtype) noexcept {
-  return const_cast<void*>(after(static_cast<const void*>(p), count, dtype));
+const char* name(const Algorithm* algorithm) noexcept {
+  return algorithm == nullptr ? "direct" : algorithm->name();
 }
 
 /// The part that is cut by rank, where a collective has one.
@@ -77,20 +73,20 @@ Piece cut_piece(const Signature& s,
   switch (s.kind) {
     case Kind::gather:
       piece.add_source(r, parts[r].input);
-      piece.add_target(root, after(parts[root].output, offset, s.dtype));
+      piece.add_target(root, element(parts[root].output, offset, s.dtype));
       break;
     case Kind::scatter:
-      piece.add_source(root, after(parts[root].input, offset, s.dtype));
+      piece.add_source(root, element(parts[root].input, offset, s.dtype));
       piece.add_target(r, parts[r].output);
       break;
     case Kind::all_gather:
       piece.add_source(r, parts[r].input);
       for (std::size_t to = 0; to < parts.size(); ++to)
-        piece.add_target(to, after(parts[to].output, offset, s.dtype));
+        piece.add_target(to, element(parts[to].output, offset, s.dtype));
       break;
     default:  // reduce_scatter
       for (std::size_t from = 0; from < parts.size(); ++from)
-        piece.add_source(from, after(parts[from].input, offset, s.dtype), parts[from].factor);
+        piece.add_source(from, element(parts[from].input, offset, s.dtype), parts[from].factor);
       piece.add_target(r, parts[r].output);
   }
   return piece;
@@ -129,8 +125,8 @@ void add_exchange(const Signature& s, std::span<const Part> parts, std::vector<P
       }
       Piece& piece = pieces.emplace_back();
       piece.count = count;
-      piece.add_source(from, after(parts[from].input, offset, s.dtype));
-      piece.add_target(to, after(parts[to].output, filled[to], s.dtype));
+      piece.add_source(from, element(parts[from].input, offset, s.dtype));
+      piece.add_target(to, element(parts[to].output, filled[to], s.dtype));
       offset += count;
       filled[to] += count;
     }
@@ -160,14 +156,28 @@ void add_pieces(const Signature& s, std::span<const Part> parts, std::vector<Pie
 }
 
 void number_slices(Plan& plan) {
+  int step = 0;
+  std::int64_t after = 0;
   for (Piece& piece : plan.pieces) {
     const std::int64_t per_slice = slice_count(piece.dtype);
+    if (piece.step != step) after = piece.step == 0 ? 0 : plan.slices;
+    step = piece.step;
+    piece.after = after;
     piece.first_slice = plan.slices;
     if (!piece.targets.empty()) plan.slices += (piece.count + per_slice - 1) / per_slice;
   }
 }
 
 }  // namespace
+
+const void* element(const void* data, std::int64_t count, DType dtype) noexcept {
+  if (data == nullptr) return nullptr;
+  return static_cast<const char*>(data) + static_cast<std::size_t>(count) * itemsize(dtype);
+}
+
+void* element(void* data, std::int64_t count, DType dtype) noexcept {
+  return const_cast<void*>(element(static_cast<const void*>(data), count, dtype));
+}
 
 kernels::Reduction reduction_of(ReduceOp op) noexcept {
   switch (op) {
@@ -195,13 +205,13 @@ kernels::Reduction reduction_of(ReduceOp op) noexcept {
 
 Signature signature_of(const Collective& c) {
   const Tensor& x = c.input.defined() ? c.input : c.output;
-  if (!x.defined()) return {c.kind, DType::f32, 0, c.reduction.op, c.root};
+  if (!x.defined()) return {c.kind, DType::f32, 0, c.reduction.op, c.root, c.algorithm};
   std::int64_t count = 0;
   if (c.kind == Kind::all_gather)
     count = c.output.numel();
   else if (!cuts(c.kind) || c.kind == Kind::reduce_scatter)
     count = x.numel();
-  return {c.kind, x.dtype(), count, c.reduction.op, c.root};
+  return {c.kind, x.dtype(), count, c.reduction.op, c.root, c.algorithm};
 }
 
 std::vector<Signature> signatures_of(std::span<const Collective> collectives) {
@@ -224,6 +234,7 @@ std::string difference(const Signature& a,
   if (a.count != b.count) return differ("count", a.count, b.count);
   if (a.op != b.op) return differ("reduction", name(a.op), name(b.op));
   if (a.root != b.root) return differ("root", a.root, b.root);
+  if (a.algorithm != b.algorithm) return differ("algorithm", name(a.algorithm), name(b.algorithm));
   return "";
 }
 
@@ -274,11 +285,20 @@ void Piece::add_target(std::size_t rank, void* data) {
   target_ranks.push_back(static_cast<int>(rank));
 }
 
-Plan make_plan(std::span<const Signature> signatures, std::span<const Part> parts) {
+Plan make_plan(std::span<const Signature> signatures,
+               std::span<const Part> parts,
+               const LocalOptions& options) {
   Plan plan;
   const std::size_t size = parts.size() / signatures.size();
-  for (std::size_t i = 0; i < signatures.size(); ++i)
-    add_pieces(signatures[i], parts.subspan(i * size, size), plan.pieces);
+  for (std::size_t i = 0; i < signatures.size(); ++i) {
+    const auto own = parts.subspan(i * size, size);
+    if (signatures[i].algorithm == nullptr) {
+      add_pieces(signatures[i], own, plan.pieces);
+    } else {
+      plan.traffic.resize(signatures.size());
+      plan.traffic[i] = add_scheduled_pieces(signatures[i], own, options, plan.pieces);
+    }
+  }
   number_slices(plan);
   return plan;
 }
@@ -295,22 +315,23 @@ Plan make_message_plan(
   return plan;
 }
 
-void Plan::run(std::int64_t slice) const {
+const Piece& Plan::piece_of(std::int64_t slice) const {
   const auto next =
       std::upper_bound(pieces.begin(), pieces.end(), slice, [](std::int64_t s, const Piece& p) {
         return s < p.first_slice;
       });
-  const Piece& piece =
-      *std::prev(next);  // of several that begin here, the last is the one with slices
+  return *std::prev(next);  // of several that begin here, the last is the one with slices
+}
+
+void Plan::run(std::int64_t slice) const {
+  const Piece& piece = piece_of(slice);
   const std::int64_t per_slice = slice_count(piece.dtype);
   const std::int64_t begin = (slice - piece.first_slice) * per_slice;
-  kernels::sum_ranks(reduction_of(piece.op),
-                     piece.dtype,
-                     piece.sources,
-                     piece.targets,
-                     begin,
-                     std::min(piece.count, begin + per_slice),
-                     piece.factors);
+  const std::int64_t end = std::min(piece.count, begin + per_slice);
+  if (piece.divisor != 1)
+    return kernels::divide(piece.dtype, piece.targets.front(), piece.divisor, begin, end);
+  kernels::sum_ranks(
+      reduction_of(piece.op), piece.dtype, piece.sources, piece.targets, begin, end, piece.factors);
 }
 
 std::size_t bytes_between(const Signature& s, std::span<const Part> parts, int from, int to) {

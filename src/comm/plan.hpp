@@ -9,7 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "tandem/comm/communicator.hpp"
+#include "tandem/comm/algorithms.hpp"
+#include "tandem/comm/local.hpp"
 
 #include "kernels/sum_ranks.hpp"
 
@@ -22,6 +23,7 @@ struct Signature {
   std::int64_t count = 0;  ///< of the tensors that are equal on all ranks; 0 where none are
   ReduceOp op = ReduceOp::sum;
   int root = -1;
+  const Algorithm* algorithm = nullptr;  ///< null: direct
 };
 Signature signature_of(const Collective& collective);
 std::vector<Signature> signatures_of(std::span<const Collective> collectives);
@@ -46,8 +48,9 @@ struct Part {
   double factor = 1;                            ///< with premul_sum
   std::vector<std::int64_t> input_counts = {};  ///< of an all_to_all, by rank
   std::vector<std::int64_t> output_counts = {};
-  int color = 0;                                 ///< of a split
-  int key = 0;                                   ///< likewise
+  void* scratch = nullptr;  ///< as large as the input, where the algorithm needs it
+  int color = 0;            ///< of a split
+  int key = 0;              ///< likewise
   std::shared_ptr<const Event> ready = nullptr;  ///< on a GPU: after it the memory may be used
 };
 Part part_of(const Collective& collective);
@@ -61,29 +64,44 @@ struct Piece {
   std::vector<double> factors;  ///< of the sources, with premul_sum
   DType dtype = DType::f32;
   ReduceOp op = ReduceOp::sum;
+  double divisor = 1;  ///< else: of the one source, which is the target
   std::int64_t count = 0;
+  int step = 0;  ///< of an algorithm: after the pieces of the step before
   std::int64_t first_slice = 0;
+  std::int64_t after = 0;  ///< the slices that are done before
 
   void add_source(std::size_t rank, const void* data, double factor = 1);
   void add_target(std::size_t rank, void* data);
   std::size_t nbytes() const noexcept { return static_cast<std::size_t>(count) * itemsize(dtype); }
 };
 
-/// The work of collectives that are one, cut into slices that any thread may do in any order.
-struct Plan {
-  std::vector<Piece> pieces;
-  std::int64_t slices = 0;
+/// Bytes from rank to rank: [from * ranks + to].
+using Traffic = std::vector<std::size_t>;
 
+/// The work of collectives that are one, cut into slices. Any thread may do any slice of a piece
+/// for which enough are done.
+struct Plan {
+  std::vector<Piece> pieces = {};
+  std::int64_t slices = 0;
+  std::vector<Traffic> traffic = {};  ///< by collective, of those that an algorithm carries out
+
+  const Piece& piece_of(std::int64_t slice) const;
   void run(std::int64_t slice) const;
 };
 
 /// @param parts  by collective and rank: those of the first by rank, then those of the second.
 /// @throws Desync  the parts of a gather or scatter do not add up to the whole, or a rank sends
 ///                 another what that does not expect.
-Plan make_plan(std::span<const Signature> signatures, std::span<const Part> parts);
+Plan make_plan(std::span<const Signature> signatures,
+               std::span<const Part> parts,
+               const LocalOptions& options);
 /// What a send gives a recv: the one piece from `sender` to `receiver`.
 Plan make_message_plan(
     const Signature& signature, const Part& sender, const Part& receiver, int from, int to);
+
+/// Element `count` of an array; null where there is none.
+const void* element(const void* data, std::int64_t count, DType dtype) noexcept;
+void* element(void* data, std::int64_t count, DType dtype) noexcept;
 
 /// What kernels call a reduction.
 kernels::Reduction reduction_of(ReduceOp op) noexcept;

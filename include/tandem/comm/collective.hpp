@@ -32,6 +32,8 @@ constexpr Reduction premul_sum(double factor) noexcept {
   return reduction;
 }
 
+class Algorithm;
+
 /// One rank's part in a collective: what a backend carries out.
 ///
 /// The functions make what the calls of Communicator of the same names start.
@@ -58,6 +60,7 @@ struct Collective {
   int tag = 0;    ///< of send and recv
   std::vector<std::int64_t> input_counts = {};   ///< of all_to_all, by rank; none: even parts
   std::vector<std::int64_t> output_counts = {};  ///< likewise
+  const Algorithm* algorithm = nullptr;  ///< see algorithms.hpp; null: as the group was made
 
   static Collective broadcast(const Tensor& x, int root);
   static Collective reduce(const Tensor& x, Reduction reduction, int root);

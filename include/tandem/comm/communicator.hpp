@@ -29,6 +29,8 @@ namespace tandem::comm {
 /// Values are combined in rank order: the bits depend on nothing else, and are equal on all ranks.
 /// avg and premul_sum are for float types, band, bor and bxor for integers and bool; sum is for all
 /// but bool, min, max and product (of bool: "and") for all.
+/// Algorithms other than "direct" have an order of their own, and round 16-bit types in each step;
+/// their bits too are the same each time, and on all ranks.
 ///
 /// Asynchronous: the calls named start_ return without waiting for the others. The last rank to
 /// come, and each that waits, does the work. Any number may be under way; the tensors are left

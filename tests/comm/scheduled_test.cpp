@@ -1,0 +1,402 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The algorithms carried out by ranks on their devices, against a serial loop; the bytes that they
+// move, and what happens when ranks differ or leave.
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tandem/comm/algorithms.hpp"
+#include "tandem/comm/local.hpp"
+#include "tandem/runtime/observer.hpp"
+
+#include "comm/rank_values.hpp"
+#include "comm/run_ranks.hpp"
+#include "devices.hpp"
+#include "thrown_text.hpp"
+
+namespace tandem {
+namespace {
+
+using comm::Algorithm;
+using comm::Collective;
+using comm::Communicator;
+using comm::ReduceOp;
+using comm::Reduction;
+using ::testing::AllOf;
+using testing::Group;
+using ::testing::HasSubstr;
+using testing::make_group;
+using testing::make_tensor;
+using testing::outcomes;
+using testing::run_ranks;
+using testing::thrown_text;
+using Kind = Collective::Kind;
+using Values = std::vector<double>;
+
+constexpr std::int64_t kSegmentBytes = 16 * 1024;
+
+/// Whole numbers so small that sums over eight ranks are exact in 16 bits too.
+Values small_values(int rank, std::int64_t n, DType dtype) {
+  Values x(static_cast<std::size_t>(n));
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto v = static_cast<double>((i + 3 * rank) % 5);
+    x[static_cast<std::size_t>(i)] = dtype == DType::boolean ? static_cast<double>(v > 1) : v;
+  }
+  return x;
+}
+
+double combined(ReduceOp op, double a, double b) {
+  if (op == ReduceOp::min) return std::min(a, b);
+  if (op == ReduceOp::max) return std::max(a, b);
+  if (op == ReduceOp::bxor)
+    return static_cast<double>(static_cast<std::int64_t>(a) ^ static_cast<std::int64_t>(b));
+  return a + b;
+}
+
+Values serial_reduction(ReduceOp op, int ranks, std::int64_t n, DType dtype) {
+  Values result;
+  for (int r = 0; r < ranks; ++r) {
+    Values x = small_values(r, n, dtype);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      if (op == ReduceOp::premul_sum) x[i] *= r + 1;
+      if (r > 0) x[i] = combined(op, result[i], x[i]);
+    }
+    result = std::move(x);
+  }
+  if (op != ReduceOp::avg) return result;
+  for (double& v : result) {
+    v = dtype == DType::f64
+            ? v / ranks
+            : static_cast<double>(static_cast<float>(v) / static_cast<float>(ranks));
+    if (dtype == DType::bf16) v = BFloat16(static_cast<float>(v));
+    if (dtype == DType::f16) v = Half(static_cast<float>(v));
+  }
+  return result;
+}
+
+/// As the calls take it: rank r's factor is r + 1.
+Reduction reduction(ReduceOp op, int rank) {
+  return op == ReduceOp::premul_sum ? comm::premul_sum(rank + 1) : Reduction(op);
+}
+
+std::vector<ReduceOp> reductions(DType dtype) {
+  if (dtype == DType::boolean) return {ReduceOp::min, ReduceOp::max};
+  if (is_float(dtype))
+    return {ReduceOp::sum, ReduceOp::avg, ReduceOp::min, ReduceOp::max, ReduceOp::premul_sum};
+  return {ReduceOp::sum, ReduceOp::min, ReduceOp::max, ReduceOp::bxor};
+}
+
+constexpr DType kDTypes[] = {DType::f32,
+                             DType::f64,
+                             DType::bf16,
+                             DType::f16,
+                             DType::i32,
+                             DType::i64,
+                             DType::u8,
+                             DType::boolean};
+
+std::vector<std::string> names() {
+  std::vector<std::string> list;
+  for (const Algorithm* a : comm::algorithms())
+    list.push_back(a->name());
+  return list;
+}
+
+Group make_group_of(const std::string& name, int ranks) {
+  return make_group(
+      ranks,
+      {.timeout = std::chrono::seconds(30), .algorithm = name, .segment_bytes = kSegmentBytes});
+}
+
+/// What does not refuse its ranks.
+std::vector<std::tuple<std::string, int>> names_and_ranks() {
+  std::vector<std::tuple<std::string, int>> list;
+  for (const std::string& name : names()) {
+    for (const int ranks : {1, 2, 3, 4, 7, 8})
+      if (comm::algorithm(name).refusal({Kind::all_reduce, ranks}).empty())
+        list.emplace_back(name, ranks);
+  }
+  return list;
+}
+
+class ScheduledTest : public ::testing::TestWithParam<std::tuple<std::string, int>> {
+ protected:
+  const std::string name = std::get<0>(GetParam());
+  const int ranks = std::get<1>(GetParam());
+
+  /// Runs f(comm, count) on each rank. 20'011: more than a segment of types of two bytes or more,
+  /// and than a slice of some.
+  template <class F>
+  void run(F f) {
+    Group group = make_group_of(name, ranks);
+    run_ranks(group, [f](Communicator& comm) {
+      for (const std::int64_t n : {0, 1, 13, 20'011})
+        f(comm, n);
+    });
+  }
+};
+
+TEST_P(ScheduledTest, AllReduce) {
+  run([this](Communicator& comm, std::int64_t n) {
+    for (const DType dtype : kDTypes) {
+      for (const ReduceOp op : reductions(dtype)) {
+        const Tensor x = make_tensor(small_values(comm.rank(), n, dtype), dtype, comm.device());
+        comm.all_reduce(x, reduction(op, comm.rank()));
+        EXPECT_TRUE(x.to_doubles() == serial_reduction(op, ranks, n, dtype))
+            << comm::name(op) << ' ' << dtype << " rank " << comm.rank();
+      }
+    }
+  });
+}
+
+TEST_P(ScheduledTest, ReduceLeavesTheOthersAsTheyWere) {
+  run([this](Communicator& comm, std::int64_t n) {
+    for (const DType dtype : {DType::f32, DType::bf16, DType::i64}) {
+      for (const ReduceOp op : reductions(dtype)) {
+        const int root = ranks / 2;
+        const Values own = small_values(comm.rank(), n, dtype);
+        const Tensor x = make_tensor(own, dtype, comm.device());
+        comm.reduce(x, reduction(op, comm.rank()), root);
+        EXPECT_TRUE(x.to_doubles() ==
+                    (comm.rank() == root ? serial_reduction(op, ranks, n, dtype) : own))
+            << comm::name(op) << ' ' << dtype << " rank " << comm.rank();
+      }
+    }
+  });
+}
+
+TEST_P(ScheduledTest, Broadcast) {
+  run([this](Communicator& comm, std::int64_t n) {
+    for (const DType dtype : kDTypes) {
+      for (const int root : {0, ranks - 1}) {
+        const Tensor x = make_tensor(small_values(comm.rank(), n, dtype), dtype, comm.device());
+        comm.broadcast(x, root);
+        EXPECT_TRUE(x.to_doubles() == small_values(root, n, dtype))
+            << dtype << " root " << root << " rank " << comm.rank();
+      }
+    }
+  });
+}
+
+TEST_P(ScheduledTest, FillsAnOutputThatIsNotTheInput) {
+  run([this](Communicator& comm, std::int64_t n) {
+    for (const Kind kind : {Kind::all_reduce, Kind::reduce}) {
+      const Values own = small_values(comm.rank(), n, DType::f32);
+      const Tensor x = make_tensor(own, DType::f32, comm.device());
+      const Tensor y = make_tensor(Values(own.size(), -1), DType::f32, comm.device());
+      comm.start({.kind = kind, .input = x, .output = y, .root = kind == Kind::reduce ? 0 : -1})
+          .wait();
+      EXPECT_TRUE(x.to_doubles() == own);
+      const bool gets = kind == Kind::all_reduce || comm.rank() == 0;
+      EXPECT_TRUE(y.to_doubles() == (gets ? serial_reduction(ReduceOp::sum, ranks, n, DType::f32)
+                                          : Values(own.size(), -1)))
+          << comm::name(kind) << " rank " << comm.rank();
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, ScheduledTest, ::testing::ValuesIn(names_and_ranks()), [](const auto& test) {
+      return std::get<0>(test.param) + "_" + std::to_string(std::get<1>(test.param)) + "_ranks";
+    });
+
+class AlgorithmTest : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(All, AlgorithmTest, ::testing::ValuesIn(names()), [](const auto& test) {
+  return test.param;
+});
+
+/// Numbers whose sums round, so that another order gives other bits.
+Values noise(int rank, std::int64_t n) {
+  Values x;
+  for (std::int64_t i = 0; i < n; ++i)
+    x.push_back(static_cast<float>((i * 7919 + rank * 104'729) % 10'007) / 3.0f - 1000.0f);
+  return x;
+}
+
+TEST_P(AlgorithmTest, BitsAreEqualOnAllRanksAndEachTime) {
+  constexpr int kRanks = 4;
+  std::vector<Values> results(kRanks);
+  for (int round = 0; round < 3; ++round) {
+    Group group = make_group_of(GetParam(), kRanks);
+    run_ranks(group, [&](Communicator& comm) {
+      const Tensor x = make_tensor(noise(comm.rank(), 50'000), DType::f32, comm.device());
+      comm.all_reduce(x);
+      Values& own = results[static_cast<std::size_t>(comm.rank())];
+      if (round == 0) own = x.to_doubles();
+      EXPECT_TRUE(own == x.to_doubles()) << "round " << round << " rank " << comm.rank();
+    });
+  }
+  for (const Values& result : results)
+    EXPECT_TRUE(result == results[0]);
+}
+
+TEST_P(AlgorithmTest, ManyUnderWayGiveTheirOwnResults) {
+  constexpr int kRanks = 4;
+  Group group = make_group_of(GetParam(), kRanks);
+  run_ranks(group, [](Communicator& comm) {
+    std::vector<Tensor> buckets;
+    std::vector<comm::Handle> handles;
+    for (std::int64_t b = 0; b < 30; ++b) {
+      buckets.push_back(make_tensor(
+          small_values(comm.rank(), 1 + b * 777, DType::f32), DType::f32, comm.device()));
+      handles.push_back(comm.start_all_reduce(buckets.back()));
+    }
+    if (comm.rank() % 2 == 1) std::reverse(handles.begin(), handles.end());
+    for (comm::Handle& handle : handles)
+      handle.wait();
+    for (std::int64_t b = 0; b < 30; ++b) {
+      EXPECT_TRUE(buckets[static_cast<std::size_t>(b)].to_doubles() ==
+                  serial_reduction(ReduceOp::sum, kRanks, 1 + b * 777, DType::f32))
+          << "bucket " << b << " rank " << comm.rank();
+    }
+  });
+}
+
+/// Bytes by (source, destination).
+class Traffic final : public Observer {
+ public:
+  void on_copy(const CopyEvent& e) noexcept override {
+    const std::scoped_lock lock(mutex_);
+    nbytes_[{e.source.index, e.destination.index}] += e.nbytes;
+  }
+  using Table = std::map<std::pair<int, int>, std::size_t>;
+  Table take() {
+    const std::scoped_lock lock(mutex_);
+    return std::exchange(nbytes_, {});
+  }
+
+ private:
+  std::mutex mutex_;  // guards nbytes_
+  Table nbytes_;
+};
+
+TEST_P(AlgorithmTest, BytesByLinkAreThoseOfTheSchedule) {
+  constexpr int kRanks = 4;
+  constexpr std::int64_t kCount = 1003;
+  const Algorithm& algorithm = comm::algorithm(GetParam());
+  Traffic traffic;
+  const Subscription subscription(traffic);
+  Group group = make_group_of(GetParam(), kRanks);
+  for (const Kind kind : {Kind::all_reduce, Kind::broadcast, Kind::reduce}) {
+    if (!algorithm.has(kind)) continue;
+    const int root = kind == Kind::all_reduce ? -1 : 2;
+    Traffic::Table expected;
+    for (const auto& step :
+         algorithm.schedule({kind, kRanks, kCount, std::max(root, 0), kSegmentBytes / 4}).steps) {
+      for (const comm::Transfer& t : step)
+        expected[{t.from, t.to}] += static_cast<std::size_t>(t.end - t.begin) * sizeof(float);
+    }
+    run_ranks(group, [&](Communicator& comm) {
+      const Tensor x = make_tensor(noise(comm.rank(), kCount), DType::f32, comm.device());
+      comm.start({.kind = kind, .input = x, .output = x, .root = root}).wait();
+    });
+    EXPECT_EQ(traffic.take(), expected) << comm::name(kind);
+  }
+}
+
+TEST(Algorithm, IsChosenByTheCollectiveToo) {
+  Traffic traffic;
+  const Subscription subscription(traffic);
+  run_ranks(3, [](Communicator& comm) {
+    const Tensor x = make_tensor({1, 2, 3}, DType::f32, comm.device());
+    comm.start({.kind = Kind::all_reduce,
+                .input = x,
+                .output = x,
+                .algorithm = &comm::algorithm("reduce_broadcast")})
+        .wait();
+    EXPECT_EQ(x.to_doubles(), (Values{3, 6, 9}));
+  });
+  EXPECT_EQ(traffic.take(),
+            (Traffic::Table{{{1, 0}, 12}, {{2, 0}, 12}, {{0, 1}, 12}, {{0, 2}, 12}}));
+}
+
+TEST(Algorithm, ThatDiffersByRankIsADesync) {
+  Group group = make_group(2);
+  const auto errors = outcomes(group, [](Communicator& comm) {
+    const Tensor x = make_tensor({1, 2, 3}, DType::f32, comm.device());
+    const char* name = comm.rank() == 0 ? "ring" : "binary_tree";
+    comm.start({.kind = Kind::all_reduce,
+                .input = x,
+                .output = x,
+                .algorithm = &comm::algorithm(name)})
+        .wait();
+  });
+  for (const std::exception_ptr& error : errors) {
+    EXPECT_THAT(thrown_text<Desync>([&] { std::rethrow_exception(error); }),
+                AllOf(HasSubstr("algorithm differs"), HasSubstr("ring"), HasSubstr("binary_tree")));
+  }
+}
+
+TEST(Algorithm, ThatRefusesACallFreesThePeers) {
+  Group group = make_group(3);
+  const auto errors = outcomes(group, [](Communicator& comm) {
+    const Tensor x = make_tensor({1, 2, 3}, DType::f32, comm.device());
+    const Algorithm* chosen = comm.rank() == 1 ? &comm::algorithm("butterfly") : nullptr;
+    comm.start({.kind = Kind::all_reduce, .input = x, .output = x, .algorithm = chosen}).wait();
+  });
+  EXPECT_THAT(thrown_text<InvalidArgument>([&] { std::rethrow_exception(errors[1]); }),
+              HasSubstr("butterfly needs a power of two of ranks, not 3"));
+  EXPECT_THAT(thrown_text<CommAborted>([&] { std::rethrow_exception(errors[0]); }),
+              HasSubstr("butterfly"));
+}
+
+TEST(Algorithm, ThatAGroupCannotHaveIsRefusedAtOnce) {
+  const auto text = [](int ranks, comm::LocalOptions options) {
+    return thrown_text([&] { comm::make_local(testing::devices(ranks), options); });
+  };
+  EXPECT_THAT(text(3, {.algorithm = "butterfly"}), HasSubstr("butterfly"));
+  EXPECT_THAT(text(4, {.algorithm = "torus_2d", .group = 3}), HasSubstr("torus_2d"));
+  EXPECT_THAT(text(2, {.algorithm = "rong"}), AllOf(HasSubstr("'rong'"), HasSubstr("ring")));
+  EXPECT_THAT(text(2, {.segment_bytes = 0}), HasSubstr("segment_bytes"));
+}
+
+// Collectives that an algorithm does not have are direct in its group.
+TEST(Algorithm, LeavesWhatItDoesNotHaveToTheDirectForm) {
+  Group group = make_group_of("torus_2d", 4);
+  run_ranks(group, [](Communicator& comm) {
+    const Tensor part = make_tensor({comm.rank() + 1.0}, DType::f32, comm.device());
+    const Tensor whole = make_tensor(Values(4), DType::f32, comm.device());
+    comm.all_gather(part, whole);
+    comm.broadcast(part, 3);
+    comm.barrier();
+    EXPECT_EQ(whole.to_doubles(), (Values{1, 2, 3, 4}));
+    EXPECT_EQ(part.to_doubles(), (Values{4}));
+  });
+}
+
+// As Failure.AtAnyMomentLeavesNoRankInAnothersMemory, with steps that threads wait for.
+TEST(Algorithm, FailureAtAnyMomentLeavesNoRankInAnothersMemory) {
+  for (int round = 0; round < 20; ++round) {
+    Group group = make_group_of(round % 2 == 0 ? "ring" : "binary_tree", 3);
+    const auto errors = outcomes(group, [&](Communicator& comm) {
+      for (int i = 0;; ++i) {
+        if (comm.rank() == 1 && i == 5) {
+          for (const auto end =
+                   std::chrono::steady_clock::now() + std::chrono::microseconds(5 * round);
+               std::chrono::steady_clock::now() < end;) {
+          }
+          throw InvalidArgument("fails now");
+        }
+        const Tensor x = make_tensor(noise(comm.rank(), 20'000), DType::f32, comm.device());
+        const comm::Handle dropped = comm.start_reduce(x, ReduceOp::sum, i % 3);
+        comm.all_reduce(x);
+      }
+    });
+    EXPECT_THAT(thrown_text<CommAborted>([&] { std::rethrow_exception(errors[0]); }),
+                HasSubstr("rank 1"));
+  }
+}
+
+}  // namespace
+}  // namespace tandem
