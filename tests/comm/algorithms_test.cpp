@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <fstream>
 #include <set>
+#include <sstream>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -239,6 +241,26 @@ TEST(Algorithms, AreFoundByName) {
   EXPECT_EQ(names.size(), 10u);
   EXPECT_THAT(thrown_text([] { comm::algorithm("rong"); }),
               AllOf(HasSubstr("'rong'"), HasSubstr("ring"), HasSubstr("torus_2d")));
+}
+
+// The table of docs/algorithms.md for eight ranks, "| name | steps | sent | path |".
+TEST(Algorithms, ThePagesNumbersAreTheirs) {
+  constexpr std::int64_t kCount = 3200;
+  std::ifstream page(TANDEM_ALGORITHMS_PAGE);
+  std::set<std::string> seen;
+  for (std::string line; std::getline(page, line);) {
+    std::istringstream words(line);
+    std::string name, bar;
+    double steps = 0, sent = 0, path = 0;
+    words >> bar >> name >> bar >> steps >> bar >> sent >> bar >> path >> bar;
+    if (!words || bar != "|") continue;
+    const Cost cost = comm::algorithm(name).cost({Kind::all_reduce, 8, kCount, 0, kCount / 16});
+    EXPECT_EQ(steps, static_cast<double>(cost.steps)) << name;
+    EXPECT_DOUBLE_EQ(sent * kCount, cost.sent) << name;
+    EXPECT_DOUBLE_EQ(path * kCount, cost.path) << name;
+    seen.insert(name);
+  }
+  EXPECT_EQ(seen.size(), algorithms().size());
 }
 
 // Every rank is an inner node of one tree at most, so both halves share the ports.
