@@ -15,6 +15,7 @@
 #include "tandem/comm/differentiable.hpp"
 #include "tandem/comm/handle.hpp"
 #include "tandem/comm/local.hpp"
+#include "tandem/comm/timing.hpp"
 #include "tandem/config.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/core/dtype.hpp"

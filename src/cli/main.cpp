@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "tandem/comm/algorithms.hpp"
 #include "tandem/config.hpp"
 #include "tandem/core/error.hpp"
 
@@ -243,6 +244,36 @@ void add_command(CLI::App& app,
   command->callback([&chosen, run, request] { chosen = [run, request] { return run(*request); }; });
 }
 
+void add_collectives_options(CLI::App& app, CollectivesRequest& o) {
+  std::vector<std::string> algorithms;
+  for (const comm::Algorithm* a : comm::algorithms())
+    algorithms.emplace_back(a->name());
+  app.add_option("--op", o.op, "collective to time")
+      ->check(CLI::IsMember({"all_reduce", "broadcast", "reduce", "all_gather", "reduce_scatter"}))
+      ->capture_default_str();
+  app.add_option("--devices", o.devices, kDevicesHelp);
+  app.add_option("-b,--min-bytes", o.min_bytes, "smallest size, like 4K or 4KiB")
+      ->capture_default_str();
+  app.add_option("-e,--max-bytes", o.max_bytes, "largest size")->capture_default_str();
+  app.add_option("-f,--factor", o.factor, "from one size to the next")
+      ->check(at_least(2))
+      ->capture_default_str();
+  app.add_option("--iterations", o.iterations, "timed calls of each size")
+      ->check(at_least(1))
+      ->capture_default_str();
+  app.add_option("--warmup", o.warmup, "calls before them")
+      ->check(at_least(0))
+      ->capture_default_str();
+  app.add_option("--dtype", o.dtype, "of the elements")
+      ->check(CLI::IsMember({"f32", "f64", "bf16", "f16", "i32", "i64", "u8"}))
+      ->capture_default_str();
+  app.add_option("--algorithm", o.algorithm, "docs/algorithms.md says what each is for")
+      ->check(CLI::IsMember(algorithms))
+      ->capture_default_str();
+  app.add_flag("--json", o.json, "as one JSON object");
+  app.add_flag("--quiet", o.quiet, "no progress");
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"Trains one model on all devices of this machine, from one process."};
   app.name("tandem");
@@ -271,6 +302,12 @@ int run(int argc, char** argv) {
               "say what one training step did, on which device and link",
               add_explain_options,
               run_explain,
+              chosen);
+  add_command(app,
+              "collectives",
+              "time a collective by size, and check its results, as nccl-tests does",
+              add_collectives_options,
+              run_collectives,
               chosen);
   add_command(
       app, "generate", "write text by a trained model", add_generate_options, run_generate, chosen);

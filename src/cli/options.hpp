@@ -32,6 +32,21 @@ struct GenerateRequest {
   bool json = false;
 };
 
+/// What collectives was asked for; sizes as they were written.
+struct CollectivesRequest {
+  std::string op = "all_reduce";
+  std::string devices;  // empty: the default list
+  std::string min_bytes = "4K";
+  std::string max_bytes = "16M";
+  std::int64_t factor = 4;
+  std::int64_t iterations = 50;
+  std::int64_t warmup = 10;
+  std::string dtype = "f32";
+  std::string algorithm = "direct";
+  bool json = false;
+  bool quiet = false;
+};
+
 /// What train, verify and compare have in common, as the command line gave it.
 struct RunOptions {
   std::string model;  // empty: by the data
