@@ -27,6 +27,18 @@ std::uint64_t below(std::mt19937_64& engine, std::uint64_t n) {
   return value % n;
 }
 
+void check_rank(const char* who, int ranks, int rank) {
+  TANDEM_CHECK(ranks >= 1, who, ": ", ranks, " ranks; there is at least one");
+  TANDEM_CHECK(rank >= 0 && rank < ranks,
+               who,
+               ": rank ",
+               rank,
+               " is not one of the ",
+               ranks,
+               " ranks; expected 0 to ",
+               ranks - 1);
+}
+
 }  // namespace
 
 Sampler sequential_sampler(std::int64_t size) {
@@ -50,6 +62,26 @@ Sampler random_sampler(std::int64_t size, std::uint64_t seed) {
       std::swap(order[i - 1], order[below(engine, i)]);
     return order;
   };
+}
+
+Sampler distributed_sampler(Sampler whole, int ranks, int rank, Uneven uneven) {
+  check_rank("distributed_sampler", ranks, rank);
+  return [whole = std::move(whole), ranks, rank, uneven](std::int64_t epoch) {
+    const std::vector<std::int64_t> all = whole(epoch);
+    const auto n = static_cast<std::size_t>(ranks);
+    const std::size_t each = uneven == Uneven::drop ? all.size() / n : (all.size() + n - 1) / n;
+    std::vector<std::int64_t> own;
+    own.reserve(each);
+    for (std::size_t k = 0; k < each; ++k)
+      own.push_back(all[(k * n + static_cast<std::size_t>(rank)) % all.size()]);
+    return own;
+  };
+}
+
+std::int64_t unrepeated_count(std::int64_t size, int ranks, int rank) {
+  check_rank("unrepeated_count", ranks, rank);
+  TANDEM_CHECK(size >= 0, "unrepeated_count: ", size, " samples");
+  return (size + ranks - 1 - rank) / ranks;
 }
 
 }  // namespace tandem::data

@@ -116,4 +116,15 @@ void LRScheduler::load_state_dict(const std::map<std::string, double>& state) {
   t_ = t;
 }
 
+double scaled_lr(double lr, std::int64_t base_batch, std::int64_t batch, LRScaling rule) {
+  TANDEM_CHECK(base_batch >= 1 && batch >= 1,
+               "scaled_lr: batches of ",
+               base_batch,
+               " and ",
+               batch,
+               " rows; a batch has at least one");
+  const double factor = static_cast<double>(batch) / static_cast<double>(base_batch);
+  return lr * (rule == LRScaling::linear ? factor : std::sqrt(factor));
+}
+
 }  // namespace tandem::optim

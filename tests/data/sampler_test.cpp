@@ -60,5 +60,50 @@ TEST(SamplerTest, EveryPermutationIsEquallyLikely) {
     EXPECT_NEAR(count, kDraws / 6, 150);  // five standard deviations
 }
 
+// The values of torch.utils.data.DistributedSampler(range(size), ranks, rank, shuffle=False).
+TEST(SamplerTest, RanksTakeTurns) {
+  const auto part = [](std::int64_t size, int ranks, int rank, Uneven uneven = Uneven::repeat) {
+    return distributed_sampler(sequential_sampler(size), ranks, rank, uneven)(0);
+  };
+  EXPECT_THAT(part(11, 2, 0), ElementsAre(0, 2, 4, 6, 8, 10));
+  EXPECT_THAT(part(11, 2, 1), ElementsAre(1, 3, 5, 7, 9, 0));
+  EXPECT_THAT(part(11, 2, 1, Uneven::drop), ElementsAre(1, 3, 5, 7, 9));
+  EXPECT_THAT(part(3, 8, 7), ElementsAre(1));  // more ranks than samples: they come thrice
+  EXPECT_THAT(part(3, 8, 7, Uneven::drop), IsEmpty());
+  EXPECT_THAT(part(0, 3, 1), IsEmpty());
+}
+
+TEST(SamplerTest, RanksShareAnEpochAndRepeatNothingTheyDropped) {
+  for (const std::int64_t size : {9, 12, 31}) {
+    for (const int ranks : {1, 4, 5}) {
+      std::vector<std::int64_t> counted, dropped;
+      for (int rank = 0; rank < ranks; ++rank) {
+        const Sampler whole = random_sampler(size, 7);
+        const auto own = distributed_sampler(whole, ranks, rank)(3);
+        EXPECT_EQ(own, distributed_sampler(whole, ranks, rank)(3));
+        EXPECT_NE(own, distributed_sampler(whole, ranks, rank)(4));
+        EXPECT_EQ(own.size(), static_cast<std::size_t>((size + ranks - 1) / ranks));
+        counted.insert(
+            counted.end(), own.begin(), own.begin() + unrepeated_count(size, ranks, rank));
+        const auto even = distributed_sampler(whole, ranks, rank, Uneven::drop)(3);
+        EXPECT_EQ(even.size(), static_cast<std::size_t>(size / ranks));
+        dropped.insert(dropped.end(), even.begin(), even.end());
+      }
+      std::ranges::sort(counted);
+      EXPECT_EQ(counted, sequential_sampler(size)(0)) << size << " on " << ranks;
+      EXPECT_EQ(std::set(dropped.begin(), dropped.end()).size(), dropped.size());
+    }
+  }
+}
+
+TEST(SamplerTest, ARankThatIsNotThereIsRefused) {
+  for (const int rank : {-1, 3, 4}) {
+    EXPECT_THAT([&] { distributed_sampler(sequential_sampler(4), 3, rank); },
+                ::testing::ThrowsMessage<InvalidArgument>(::testing::HasSubstr("0 to 2")));
+  }
+  EXPECT_THROW(distributed_sampler(sequential_sampler(4), 0, 0), InvalidArgument);
+  EXPECT_THROW(unrepeated_count(4, 2, 2), InvalidArgument);
+}
+
 }  // namespace
 }  // namespace tandem::data

@@ -96,5 +96,13 @@ TEST(LRScheduler, RefusesSizesOutOfRange) {
   EXPECT_EQ(opt.param_groups()[0].lr(), 1);
 }
 
+TEST(ScaledLr, FollowsTheBatch) {
+  EXPECT_DOUBLE_EQ(scaled_lr(0.1, 256, 1024, LRScaling::linear), 0.4);
+  EXPECT_DOUBLE_EQ(scaled_lr(0.1, 256, 1024, LRScaling::square_root), 0.2);
+  EXPECT_DOUBLE_EQ(scaled_lr(0.1, 256, 64, LRScaling::linear), 0.025);
+  EXPECT_THROW(scaled_lr(0.1, 0, 64, LRScaling::linear), InvalidArgument);
+  EXPECT_THROW(scaled_lr(0.1, 64, 0, LRScaling::square_root), InvalidArgument);
+}
+
 }  // namespace
 }  // namespace tandem::optim

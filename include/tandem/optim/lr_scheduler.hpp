@@ -95,4 +95,16 @@ class LRScheduler {
   std::int64_t t_ = 0;
 };
 
+/// How a learning rate follows the size of a batch.
+enum class LRScaling : std::uint8_t {
+  linear,       ///< Goyal et al. 2017, for SGD: as the batch
+  square_root,  ///< Krizhevsky 2014; the one for Adam and its kin: as the root of the batch
+};
+
+/// The rate for batches of `batch` rows where `lr` is right for batches of `base_batch`: over all
+/// devices, and over what is accumulated.
+///
+/// @throws InvalidArgument  a batch is below 1.
+double scaled_lr(double lr, std::int64_t base_batch, std::int64_t batch, LRScaling rule);
+
 }  // namespace tandem::optim
