@@ -353,6 +353,7 @@ void Engine::run_leaves(Lane& lane) {
     }
     if (gradient.defined()) {
       if (captures_.empty()) {
+        const ContextScope scope([](Context& c) { c.phase = Phase::backward; });
         accumulate(leaf, std::move(gradient), options_.create_graph);
       } else {
         const std::scoped_lock lock(mutex_);

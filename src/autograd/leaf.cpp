@@ -147,7 +147,7 @@ bool Tensor::is_leaf() const noexcept {
 
 Tensor Tensor::grad() const {
   const autograd::Meta* meta = autograd::meta_of(impl());
-  if (meta == nullptr || !meta->grad.defined()) return {};
+  if (meta == nullptr) return {};
   autograd::complete_gradient(*meta);
   return meta->grad;
 }

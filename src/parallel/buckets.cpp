@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "tandem/autograd/autograd.hpp"
 #include "tandem/autograd/gradient_source.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/context.hpp"
@@ -118,7 +119,11 @@ void BucketReducer::launch_ready() {
 
 comm::Handle BucketReducer::launch(std::size_t bucket) {
   const Tensor& whole = flat_[bucket];
-  if (to_ == ReduceTo::all) return group_->start_all_reduce(whole);
+  if (to_ == ReduceTo::all) {
+    const autograd::NoGrad off;
+    if (factor_ != 1) Tensor(whole).mul_(factor_);
+    return group_->start_all_reduce(whole);
+  }
   if (to_ != ReduceTo::shares) return group_->start_reduce(whole, comm::ReduceOp::sum, 0);
   const Bucket& b = (*buckets_)[bucket];
   const Share share = share_of(b, group_->rank(), group_->size());
@@ -127,10 +132,16 @@ comm::Handle BucketReducer::launch(std::size_t bucket) {
   return group_->start({comm::Collective::Kind::reduce_scatter, whole, part, comm::ReduceOp::sum});
 }
 
+std::vector<std::size_t> BucketReducer::missing() const {
+  std::vector<std::size_t> places;
+  for (std::size_t place = 0; place < bucket_of_.size(); ++place)
+    if (bucket_of_[place] != SIZE_MAX && complete_[place] == 0) places.push_back(place);
+  return places;
+}
+
 void BucketReducer::finish() {
   TANDEM_ASSERT(armed_, "finish without arm");
-  for (std::size_t place = 0; place < bucket_of_.size(); ++place) {
-    if (bucket_of_[place] == SIZE_MAX || complete_[place] != 0) continue;
+  for (const std::size_t place : missing()) {
     // This replica's part is zero, unless an earlier backward has left something to add to.
     if (!autograd::stored_gradient(arena_->tensor(place)).defined())
       arena_->gradient(place).fill_(0);

@@ -59,6 +59,8 @@ class BucketReducer {
   /// After arm: notes where this replica makes infinities and NaN, which no one can tell from the
   /// sum. @cost  a pass over the gradients.
   void watch_non_finite();
+  /// Multiplies this replica's gradients before they are reduced to all.
+  void set_factor(double factor) noexcept { factor_ = factor; }
   /// A backward begins, unless this replica has no part in it.
   void begin_backward() noexcept { ++backward_; }
   /// A gradient of this replica is complete.
@@ -69,6 +71,11 @@ class BucketReducer {
   void disarm() noexcept;
   /// Places whose gradient was made since arm.
   const std::vector<std::uint8_t>& used() const noexcept { return used_; }
+  /// Places that train and that this replica has no gradient of since arm.
+  std::vector<std::size_t> missing() const;
+  /// Of a place, since arm.
+  bool is_complete(std::size_t place) const noexcept { return complete_[place] != 0; }
+  bool is_armed() const noexcept { return armed_; }
   /// Places where this replica made an infinity or NaN; empty if it was not watched. Reads the
   /// device.
   std::vector<double> non_finite() const;
@@ -91,6 +98,7 @@ class BucketReducer {
   std::vector<comm::Handle> handles_;
   std::size_t next_ = 0;  // bucket to be reduced next: all ranks go in this order
   comm::Communicator* group_ = nullptr;
+  double factor_ = 1;
   bool armed_ = false;
   bool finishing_ = false;
   std::int64_t backward_ = 0;  // from 1

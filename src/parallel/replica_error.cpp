@@ -7,6 +7,7 @@
 
 #include "tandem/core/check.hpp"
 
+#include "parallel/failures.hpp"
 #include "parallel/replica_state.hpp"
 
 namespace tandem::parallel {
@@ -33,17 +34,6 @@ std::string text(Device device,
   for (const std::string& other : others)
     s += "\n  also " + other;
   return s;
-}
-
-/// It only tells that another replica failed.
-bool is_secondary(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const CommAborted&) {
-    return true;
-  } catch (...) {
-    return false;
-  }
 }
 
 /// What the wrapper can do about an error besides what its text says.
@@ -85,13 +75,7 @@ ReplicaError::ReplicaError(Device d,
 void throw_replica_error(std::vector<std::exception_ptr> errors,
                          const std::vector<Replica>& replicas,
                          const std::vector<Phase>& phases) {
-  std::size_t first = errors.size();
-  for (std::size_t r = 0; r < errors.size(); ++r) {
-    if (errors[r] == nullptr) continue;
-    if (first == errors.size() || (is_secondary(errors[first]) && !is_secondary(errors[r])))
-      first = r;
-  }
-  TANDEM_ASSERT(first < errors.size(), "no replica has failed");
+  const std::size_t first = cause_among(errors);
   std::vector<std::string> others;
   for (std::size_t r = 0; r < errors.size(); ++r) {
     if (errors[r] == nullptr || r == first || is_secondary(errors[r])) continue;

@@ -80,7 +80,7 @@ class DataParallel {
   ///     { const auto scope = dp.no_sync(); loss(dp(x1), y1).backward(); }
   ///     loss(dp(x2), y2).backward();
   ///     optimizer.step();
-  [[nodiscard]] NoSync no_sync() { return NoSync(set_.get()); }
+  [[nodiscard]] NoSync<ReplicaSet> no_sync() { return NoSync<ReplicaSet>(set_.get()); }
   /// Brings module and replicas together now: reduces gradients that have not been, and copies
   /// parameters and buffers that were changed to all devices. Calls do it on their own where they
   /// need it; this is for whoever looks at replica(i) himself.

@@ -14,6 +14,7 @@
 #include "tandem/ops/loss.hpp"
 #include "tandem/optim/grad_scaler.hpp"
 #include "tandem/optim/optimizer.hpp"
+#include "tandem/parallel/no_sync.hpp"
 #include "tandem/parallel/options.hpp"
 #include "tandem/parallel/replica_error.hpp"
 #include "tandem/runtime/context.hpp"
@@ -47,9 +48,6 @@ inline bool has_part(const std::vector<RowRange>& rows, std::size_t device) {
 }
 
 }  // namespace detail
-
-/// Whether backwards reduce the gradients that they make.
-enum class GradientSync : std::uint8_t { on, off };
 
 /// The replicas of a module: its arenas, groups and the threads' work. DataParallel<M> adds the
 /// types.
@@ -125,21 +123,6 @@ class ReplicaSetOwner {
 
  private:
   std::shared_ptr<ReplicaSet> set_;
-};
-
-/// The scope of DataParallel::no_sync.
-class NoSync {
- public:
-  explicit NoSync(std::shared_ptr<ReplicaSet> set) : set_(std::move(set)), before_(set_->syncs()) {
-    set_->set_syncs(GradientSync::off);
-  }
-  ~NoSync() { set_->set_syncs(before_); }
-  NoSync(const NoSync&) = delete;
-  NoSync& operator=(const NoSync&) = delete;
-
- private:
-  std::shared_ptr<ReplicaSet> set_;
-  GradientSync before_;
 };
 
 }  // namespace tandem::parallel

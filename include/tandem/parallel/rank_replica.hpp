@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tandem/nn/module.hpp"
+#include "tandem/parallel/no_sync.hpp"
+#include "tandem/parallel/rank.hpp"
+#include "tandem/runtime/context.hpp"
+
+namespace tandem::parallel {
+
+/// What each rank's gradient counts in the sum.
+enum class Average : std::uint8_t {
+  /// As its rows do in the batch of all ranks: the mean over all rows, also where ranks have
+  /// different numbers of them.
+  rows,
+  /// 1 / ranks, as PyTorch's does: the mean over all rows only where all ranks have as many.
+  world_size,
+};
+
+struct DistributedDataParallelOptions {
+  int dim = 0;  ///< of the rows in inputs
+  Average average = Average::rows;
+  /// Parameters that a rank's loss does not depend on: an error that names them, or found in every
+  /// backward, at the cost of a collective over a byte for each parameter.
+  bool find_unused_parameters = false;
+  bool broadcast_buffers = true;  ///< rank 0's, before each forward in training
+  std::size_t first_bucket_nbytes = std::size_t{1} << 20;
+  std::size_t bucket_nbytes = std::size_t{25} << 20;
+};
+
+/// A rank's copy of a module: its arena, buckets and hooks. DistributedDataParallel<M> adds the
+/// types.
+///
+/// Of the rank's thread alone.
+class RankReplica {
+ public:
+  /// Checks that all ranks have the same module, and gives them rank 0's parameters and buffers.
+  ///
+  /// @throws InvalidArgument  nothing trains, a part is wrapped already or on another device.
+  /// @throws Desync           the ranks' modules differ: the text has the first difference.
+  RankReplica(nn::Module& module,
+              comm::Communicator& comm,
+              const DistributedDataParallelOptions& options);
+  ~RankReplica();
+  RankReplica(const RankReplica&) = delete;
+  RankReplica& operator=(const RankReplica&) = delete;
+
+  /// Readies a forward of `rows` rows (none: it is not known), and the backward after it.
+  ///
+  /// @return the context that it runs in.
+  std::shared_ptr<const Context> begin_forward(std::optional<std::int64_t> rows);
+  /// An output of that forward, whose gradient is to count as this rank's rows do.
+  Tensor weighted(const Tensor& output) const;
+  void set_syncs(GradientSync sync) noexcept;
+  GradientSync syncs() const noexcept;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tandem::parallel

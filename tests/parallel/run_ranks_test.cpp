@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include <gmock/gmock.h>
+
+#include "tandem/parallel/data_parallel.hpp"
+#include "tandem/parallel/rank.hpp"
+#include "tandem/runtime/runtime.hpp"
+#include "tandem/tensor/factories.hpp"
+
+#include "devices.hpp"
+
+namespace tandem::parallel::test {
+namespace {
+
+using ::testing::AllOf;
+using testing::devices;
+using ::testing::HasSubstr;
+using namespace std::chrono_literals;
+
+TEST(RunRanksTest, EachRankHasItsDeviceAndTheWayToTheOthers) {
+  std::atomic<int> sum{0};
+  run_ranks(devices(3), [&](Rank& rank) {
+    EXPECT_EQ(rank.device(), testing::device(rank.rank()));
+    EXPECT_EQ(rank.size(), 3);
+    EXPECT_EQ(rank.is_main(), rank.rank() == 0);
+    EXPECT_EQ(rank.stream().device(), rank.device());
+    const Tensor x = full({}, rank.rank() + 1, {.dtype = DType::i64, .device = rank.device()});
+    rank.comm().all_reduce(x);
+    sum += static_cast<int>(x.item());
+  });
+  EXPECT_EQ(sum, 18);
+}
+
+TEST(RunRanksTest, MainGoesFirst) {
+  std::atomic<bool> there{false};
+  std::atomic<int> saved{0};
+  run_ranks(devices(3), [&](Rank& rank) {
+    const int got = rank.main_first([&] {
+      if (rank.is_main()) {
+        std::this_thread::sleep_for(20ms);
+        there = true;
+      }
+      EXPECT_TRUE(there) << rank.rank();
+      return rank.rank();
+    });
+    EXPECT_EQ(got, rank.rank());
+    rank.main_only([&] {
+      std::this_thread::sleep_for(20ms);
+      ++saved;
+    });
+    EXPECT_EQ(saved, 1) << rank.rank();
+  });
+}
+
+TEST(RunRanksTest, SeedsOfRanksAreTheirOwn) {
+  std::set<std::uint64_t> seeds;
+  std::mutex mutex;
+  for (const std::uint64_t base : {0, 1, 2}) {
+    run_ranks(devices(3), [&](Rank& rank) {
+      const std::scoped_lock lock(mutex);
+      seeds.insert(rank.seed(base));
+      EXPECT_EQ(rank.seed(base), rank.seed(base));
+    });
+  }
+  EXPECT_EQ(seeds.size(), 9u);
+}
+
+TEST(RunRanksTest, AFailureFreesTheOthersAndIsNamed) {
+  for (const int failing : {0, 1, 2}) {
+    std::atomic<int> freed{0};
+    try {
+      run_ranks(devices(3), [&](Rank& rank) {
+        if (rank.rank() == failing) throw std::domain_error("Badness!");
+        try {
+          rank.comm().barrier();
+        } catch (const CommAborted& e) {
+          EXPECT_THAT(e.what(), AllOf(HasSubstr("Badness!"), HasSubstr(std::to_string(failing))));
+          ++freed;
+          throw;
+        }
+      });
+      ADD_FAILURE() << "rank " << failing;
+    } catch (const RankError& e) {
+      EXPECT_EQ(e.rank, failing);
+      EXPECT_EQ(e.device, testing::device(failing));
+      EXPECT_TRUE(e.others.empty());
+      EXPECT_THAT(e.what(), HasSubstr("Badness!"));
+      EXPECT_NE(find_cause<std::domain_error>(e), nullptr);
+    }
+    EXPECT_EQ(freed, 2);
+  }
+}
+
+TEST(RunRanksTest, AllFailuresAreTold) {
+  try {
+    run_ranks(devices(3), [&](Rank& rank) {
+      if (rank.rank() == 1) throw 42;
+      throw std::domain_error("Badness of " + std::to_string(rank.rank()));
+    });
+    ADD_FAILURE();
+  } catch (const RankError& e) {
+    EXPECT_EQ(e.rank, 0);
+    EXPECT_EQ(e.others.size(), 2u);
+    EXPECT_THAT(e.what(), HasSubstr("Badness of 2"));
+  }
+}
+
+TEST(RunRanksTest, ARankThatHangsIsNamed) {
+  const auto release = std::make_shared<std::atomic<bool>>(false);
+  const auto began = std::chrono::steady_clock::now();
+  try {
+    run_ranks(devices(2),
+              [release](Rank& rank) {
+                while (rank.rank() == 1 && !*release)
+                  std::this_thread::sleep_for(1ms);
+                rank.comm().barrier();
+              },
+              {.timeout = 200ms});
+    ADD_FAILURE();
+  } catch (const Timeout& e) {
+    EXPECT_THAT(e.what(), AllOf(HasSubstr("rank 1"), HasSubstr("did not")));
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 10s);
+  *release = true;
+  logical_device(testing::device(1)).worker().submit([] {}).wait();  // it has ended
+}
+
+TEST(RunRanksTest, RanksInRanksAreRefused) {
+  EXPECT_THROW(run_ranks({}, [](Rank&) {}), InvalidArgument);
+  const std::vector<Device> twice{testing::device(0), testing::device(0)};
+  EXPECT_THROW(run_ranks(twice, [](Rank&) {}), InvalidArgument);
+  try {
+    run_ranks(devices(2), [](Rank& rank) { run_ranks(std::vector{rank.device()}, [](Rank&) {}); });
+    ADD_FAILURE();
+  } catch (const RankError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("by a rank"));
+  }
+}
+
+}  // namespace
+}  // namespace tandem::parallel::test
