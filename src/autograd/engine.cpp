@@ -40,6 +40,13 @@ std::shared_ptr<const Context> backward_context(const Context& forward,
   return c;
 }
 
+/// The caller's context as gradients of leaves are added up in it.
+std::shared_ptr<const Context> leaf_context() {
+  auto c = std::make_shared<Context>(context());
+  c->phase = Phase::backward;
+  return c;
+}
+
 }  // namespace
 
 Engine::Engine(const std::vector<Tensor>& roots,
@@ -48,6 +55,7 @@ Engine::Engine(const std::vector<Tensor>& roots,
                BackwardOptions options)
     : options_(options),
       caller_(share_context()),
+      leaf_context_(leaf_context()),
       captures_(std::move(captures)),
       results_(captures_.size()) {
   options_.retain_graph |= options_.create_graph;
@@ -353,7 +361,7 @@ void Engine::run_leaves(Lane& lane) {
     }
     if (gradient.defined()) {
       if (captures_.empty()) {
-        const ContextScope scope([](Context& c) { c.phase = Phase::backward; });
+        const ContextScope scope(leaf_context_);
         accumulate(leaf, std::move(gradient), options_.create_graph);
       } else {
         const std::scoped_lock lock(mutex_);

@@ -65,6 +65,7 @@ class Engine {
 
   BackwardOptions options_;
   std::shared_ptr<const Context> caller_;
+  std::shared_ptr<const Context> leaf_context_;
   std::vector<Tensor> captures_;
   std::vector<Edge> capture_edges_;
   std::vector<Tensor> results_;
