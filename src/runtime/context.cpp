@@ -3,22 +3,41 @@
 
 #include "tandem/runtime/context.hpp"
 
+#include <utility>
+
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/runtime.hpp"
 
 namespace tandem {
 namespace {
 
-// The one piece of thread-local state (design: what travels with a call stands in the context).
-thread_local std::shared_ptr<const Context> current_context;
+// The one piece of thread-local state (design: what travels with a call stands in the context). A
+// pointer, so that it outlives the destructors of the thread: a static object that ends at exit, after
+// those of the main thread, still asks for its context.
+constinit thread_local std::shared_ptr<const Context>* installed = nullptr;
+constinit thread_local bool thread_ends = false;
 
-const std::shared_ptr<const Context>& current() {
-  if (current_context == nullptr) {
+struct Release {
+  ~Release() {
+    thread_ends = true;
+    delete std::exchange(installed, nullptr);
+  }
+};
+
+std::shared_ptr<const Context>& current() {
+  if (installed == nullptr) {
+    // Made anew at exit, it stays until the process is gone.
+    if (!thread_ends) {
+      static thread_local const Release release;
+    }
+    installed = new std::shared_ptr<const Context>;
+  }
+  if (*installed == nullptr) {
     auto fresh = std::make_shared<Context>();
     fresh->threads = core_count();
-    current_context = std::move(fresh);
+    *installed = std::move(fresh);
   }
-  return current_context;
+  return *installed;
 }
 
 }  // namespace
@@ -56,12 +75,10 @@ const std::string& current_module_path() noexcept {
 }
 
 ContextScope::ContextScope(std::shared_ptr<const Context> context) noexcept
-    : previous_(std::move(current_context)) {
-  current_context = std::move(context);
-}
+    : previous_(std::exchange(current(), std::move(context))) {}
 
 ContextScope::~ContextScope() {
-  current_context = std::move(previous_);
+  current() = std::move(previous_);
 }
 
 void check_alive(const char* op) {
