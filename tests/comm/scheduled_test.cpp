@@ -113,10 +113,9 @@ std::vector<std::string> names() {
   return list;
 }
 
-Group make_group_of(const std::string& name, int ranks) {
+Group make_group_of(const std::string& name, int ranks, std::int64_t segment = kSegmentBytes) {
   return make_group(
-      ranks,
-      {.timeout = std::chrono::seconds(30), .algorithm = name, .segment_bytes = kSegmentBytes});
+      ranks, {.timeout = std::chrono::seconds(30), .algorithm = name, .segment_bytes = segment});
 }
 
 /// What does not refuse its ranks.
@@ -135,13 +134,12 @@ class ScheduledTest : public ::testing::TestWithParam<std::tuple<std::string, in
   const std::string name = std::get<0>(GetParam());
   const int ranks = std::get<1>(GetParam());
 
-  /// Runs f(comm, count) on each rank. 20'011: more than a segment of types of two bytes or more,
-  /// and than a slice of some.
+  /// Runs f(comm, count) on each rank. 1'501: more than a segment of 1 KiB.
   template <class F>
-  void run(F f) {
-    Group group = make_group_of(name, ranks);
-    run_ranks(group, [f](Communicator& comm) {
-      for (const std::int64_t n : {0, 1, 13, 20'011})
+  void run(F f, const std::vector<std::int64_t>& counts = {0, 1, 13, 1'501}) {
+    Group group = make_group_of(name, ranks, 1024);
+    run_ranks(group, [f, counts](Communicator& comm) {
+      for (const std::int64_t n : counts)
         f(comm, n);
     });
   }
@@ -190,7 +188,7 @@ TEST_P(ScheduledTest, Broadcast) {
 }
 
 TEST_P(ScheduledTest, FillsAnOutputThatIsNotTheInput) {
-  run([this](Communicator& comm, std::int64_t n) {
+  const auto fills = [this](Communicator& comm, std::int64_t n) {
     for (const Kind kind : {Kind::all_reduce, Kind::reduce}) {
       const Values own = small_values(comm.rank(), n, DType::f32);
       const Tensor x = make_tensor(own, DType::f32, comm.device());
@@ -203,7 +201,8 @@ TEST_P(ScheduledTest, FillsAnOutputThatIsNotTheInput) {
                                           : Values(own.size(), -1)))
           << comm::name(kind) << " rank " << comm.rank();
     }
-  });
+  };
+  run(fills, {0, 1, 13, 1'501, 20'011});  // the last is more than a slice of the work
 }
 
 INSTANTIATE_TEST_SUITE_P(
