@@ -123,6 +123,7 @@
 #include "tandem/runtime/observer.hpp"
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/runtime/stream.hpp"
+#include "tandem/runtime/transit.hpp"
 #include "tandem/runtime/worker.hpp"
 #include "tandem/tensor/access.hpp"
 #include "tandem/tensor/factories.hpp"

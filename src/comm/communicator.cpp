@@ -21,6 +21,10 @@ void Handle::wait_for(std::chrono::milliseconds timeout) {
   pending_.reset();
 }
 
+void Handle::settle() {
+  if (pending_ != nullptr) pending_->settle(std::chrono::milliseconds::max());
+}
+
 Handle Communicator::start_send(const Tensor& x, int to, int tag) {
   return start({.kind = Collective::Kind::send, .input = x, .root = to, .tag = tag});
 }

@@ -73,10 +73,28 @@ class LocalPending final : public Handle::Pending {
   LocalPending& operator=(const LocalPending&) = delete;
 
   void wait(std::chrono::milliseconds timeout) override {
+    if (settled_) return follow();
     in_scopes(End::finish, 0, [&] {
       group_->wait(*operation_, rank_, timeout);
       follow();
     });
+    count();
+  }
+  void settle(std::chrono::milliseconds timeout) override {
+    if (settled_) return;
+    in_scopes(End::finish, 0, [&] { group_->wait(*operation_, rank_, timeout); });
+    count();
+    for (Collective& c : collectives_)
+      c.input = c.output = {};
+    settled_ = true;
+  }
+  bool done() const noexcept override {
+    return operation_->state.load(std::memory_order_acquire) == Operation::State::complete;
+  }
+
+ private:
+  /// Tells observers of the bytes.
+  void count() const {
     for (std::size_t i = 0; i < collectives_.size(); ++i) {
       const Tensor output = written(collectives_[i], rank_);
       const Buffer* const target = output.defined() ? &output.buffer() : scratch_[i].get();
@@ -87,20 +105,18 @@ class LocalPending final : public Handle::Pending {
       }
     }
   }
-  bool done() const noexcept override {
-    return operation_->state.load(std::memory_order_acquire) == Operation::State::complete;
-  }
-
- private:
   enum class End : std::uint8_t { start, finish };
 
-  /// Runs f() within the work of all collectives from the i-th on: its start, or its end.
+  /// Runs f() within the work of all collectives from the i-th on: its start, or its end. Outputs
+  /// count as written at the start, so that what uses a part of a buffer that has come sees no
+  /// change when the next one does.
   template <class F>
   void in_scopes(End end, std::size_t i, const F& f) const {
     if (i == collectives_.size()) return f();
     const Collective& c = collectives_[i];
+    const Tensor output = written(c, rank_);
     const Work work =
-        work_of(c, end == End::start ? accesses({c.input}, {}) : accesses({}, {written(c, rank_)}));
+        work_of(c, end == End::start ? accesses({c.input}, {output}) : accesses({output}, {}));
     const tandem::detail::WorkScope scope(stream(), work);
     in_scopes(end, i + 1, f);
   }
@@ -134,6 +150,7 @@ class LocalPending final : public Handle::Pending {
   std::vector<Collective> collectives_;           // keep the memory that the operation points to
   std::vector<std::unique_ptr<Buffer>> scratch_;  // by collective; likewise
   std::shared_ptr<Operation> operation_;
+  bool settled_ = false;
 };
 
 class LocalCommunicator final : public Communicator {

@@ -79,8 +79,12 @@ class Explainer {
     ExplainedStep step;
     std::map<Device, Since> begun;
 
-    /// What follows on every device comes later, though one device may be far ahead of another.
-    Since place() const { return std::ranges::max(begun | std::views::values); }
+    /// What follows on every device comes later, though one device may be far ahead of another;
+    /// with parameters on their way a device goes on before the last one sends or takes them.
+    Since place() const {
+      const auto times = begun | std::views::values;
+      return step.phase == Phase::replicate ? std::ranges::min(times) : std::ranges::max(times);
+    }
   };
 
   StepKey key_of(const WorkSpan& w) const {

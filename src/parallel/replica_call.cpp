@@ -174,6 +174,7 @@ void ReplicaSet::State::run(const std::shared_ptr<Call>& call,
       (*shared_job)(rank);
     } catch (...) {
       if (!reducers.empty()) reducers[static_cast<std::size_t>(rank)].disarm();
+      call->transfers[static_cast<std::size_t>(rank)].drop();
       call->abort("replica " + std::to_string(rank) + " failed");
       throw;
     }
@@ -269,10 +270,8 @@ void ReplicaSet::State::replicate(Call& call, int rank) {
   const auto r = static_cast<std::size_t>(rank);
   in_phase(call, rank, Phase::replicate, [&] {
     if (call.replicate_parameters && world != nullptr) {
-      for (std::size_t b = 0; b < params[r]->layout().blocks().size(); ++b) {
-        Tensor block = params[r]->params(static_cast<int>(b));
-        world->broadcast(block, 0);
-      }
+      call.transfers[r].broadcast(*params[r], pieces, *world);
+      if (options.mode == Mode::classic) call.transfers[r].finish();
     }
     if (master_buffers == nullptr) return;
     for (std::size_t b = 0; call.replicate_buffers && b < buffers[r]->layout().blocks().size();
@@ -282,6 +281,13 @@ void ReplicaSet::State::replicate(Call& call, int rank) {
       if (world != nullptr) world->broadcast(block, 0);
     }
     call.buffer_versions[r] = versions_of(*buffers[r]);
+  });
+}
+
+void ReplicaSet::State::end_replicate(Call& call, int rank) {
+  if (!call.replicate_parameters) return;
+  in_phase(call, rank, Phase::replicate, [&] {
+    call.transfers[static_cast<std::size_t>(rank)].finish();
   });
 }
 

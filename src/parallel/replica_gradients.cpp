@@ -171,6 +171,7 @@ void ReplicaSet::State::update_everywhere(const std::function<void(int rank)>& p
         part(rank);
         sharing->gather_values(*call->group->comm_of(rank), rank);
       });
+      end_replicate(*call, rank);
     });
   } catch (const Error& e) {
     poison(std::string("an update failed half-way: ") + e.what());

@@ -81,6 +81,7 @@ void ReplicaSet::forward(const std::vector<RowRange>& rows, const Body& body) {
     if (call->active(rank)) {
       in_phase(*call, rank, Phase::forward, [&] { body(state->replica(*call, rank)); });
     }
+    state->end_replicate(*call, rank);
     state->combine_buffers(*call, rank);
     state->agree(*call, rank);
     state->merge_buffers(*call, rank);
@@ -191,6 +192,7 @@ void ReplicaSet::sync() {
   const auto call = state.begin_everywhere();
   state.run(call, Phase::replicate, [state = state_, call](int rank) {
     state->replicate(*call, rank);
+    state->end_replicate(*call, rank);
     state->vote(*call, rank);
   });
   state.mark_synced();

@@ -22,6 +22,7 @@
 #include "parallel/call_gate.hpp"
 #include "parallel/gradient_snapshot.hpp"
 #include "parallel/leaves.hpp"
+#include "parallel/transfers.hpp"
 #include "parallel/update_sharing.hpp"
 
 namespace tandem::parallel {
@@ -73,6 +74,7 @@ struct Call {
   std::uint64_t forward = 0;                      // count of top-level forwards before this one
   std::vector<std::exception_ptr> commit_errors;  // by device: of what it changes after the vote
   std::vector<std::vector<std::uint64_t>> buffer_versions;  // by device, by block: before forward
+  std::vector<Transfers> transfers;   // by device: of parameters, during forward
   bool shared_update = false;         // all devices make the optimizer's update
   std::vector<ReplicaHashes> hashes;  // by device; empty where they are not asked for
   // Note [Steps without effect], non_finite.cpp
@@ -88,6 +90,7 @@ struct Call {
         at(rows),
         phases(rows.size()),
         commit_errors(rows.size()),
+        transfers(rows.size()),
         loss_is_non_finite(rows.size()) {}
   bool active(int rank) const { return tandem::parallel::active(rows, rank); }
   std::int64_t batch_rows() const { return rows.back().end - rows.front().begin; }
@@ -187,7 +190,10 @@ struct ReplicaSet::State {
   /// What the replicas threw; null where one ended well. @throws Timeout  one passed the deadline.
   void collect(Call& call, Jobs& jobs, std::vector<std::exception_ptr>& errors);
   // ---- the parts of a call, each on its replica's thread ----
+  /// Parameters may still be on their way afterwards; who touches them waits.
   void replicate(Call& call, int rank);
+  /// Waits for parameters that nobody has touched.
+  void end_replicate(Call& call, int rank);
   /// Of all micro-batches; the gradients are those of the whole batch at the end.
   void forward_and_backward(Call& call, int rank, const LossBody& body, StepOutcome& outcome);
   ReplicaLoss loss_of(Call& call, int rank, const LossBody& body);
@@ -294,6 +300,7 @@ struct ReplicaSet::State {
   std::vector<Tensor> own_buffers;                     // by place of master_buffers: the module's
   std::vector<Tensor> private_buffers;                 // by place: what replica 0 writes in a call
   std::vector<BucketReducer> reducers;                 // by device
+  std::vector<Piece> pieces;                           // in which parameters are sent
   std::shared_ptr<UpdateSharing> sharing;              // null where device 0 updates
   std::vector<std::vector<std::uint64_t>> synced;      // by device, by block: version last received
   // By device, by block: the version of the module's buffers that its private ones equal.

@@ -112,6 +112,7 @@ void ReplicaSet::State::step_replica(
     forward_and_backward(call, rank, body, outcome);
     reduce(call, rank);
   }
+  end_replicate(call, rank);
   inspect_gradients(call, rank);
   combine_buffers(call, rank);
   check_drift(call, rank);

@@ -6,6 +6,7 @@
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/autograd/gradient_source.hpp"
 #include "tandem/runtime/context.hpp"
+#include "tandem/tensor/access.hpp"
 
 namespace tandem::parallel {
 
@@ -73,15 +74,23 @@ void Shards::begin_backward() {
 
 void Shards::gather_values(comm::Communicator& group, int rank) const {
   const optim::Arena& arena = this->arena(rank);
-  std::vector<comm::Handle> handles;
-  for (const Bucket& bucket : buckets()) {
-    const Tensor& values = arena.params(bucket.block);
-    handles.push_back(group.start({comm::Collective::Kind::all_gather,
-                                   range(values, share_of(bucket, rank, size())),
-                                   range(values, {bucket.begin, bucket.end})}));
+  // From the last bucket to the first, in which the next forward begins.
+  std::vector<std::shared_ptr<comm::Handle>> handles;
+  for (auto bucket = buckets().rbegin(); bucket != buckets().rend(); ++bucket) {
+    const Tensor& values = arena.params(bucket->block);
+    handles.push_back(
+        std::make_shared<comm::Handle>(group.start({comm::Collective::Kind::all_gather,
+                                                    range(values, share_of(*bucket, rank, size())),
+                                                    range(values, {bucket->begin, bucket->end})})));
   }
-  for (comm::Handle& handle : handles)
-    handle.wait();
+  auto handle = handles.begin();
+  for (auto bucket = buckets().rbegin(); bucket != buckets().rend(); ++bucket, ++handle) {
+    (*handle)->settle();
+    const Tensor& values = arena.params(bucket->block);
+    const Access bytes = access(range(values, {bucket->begin, bucket->end}), Direction::write);
+    values.buffer().add_transit(
+        {bytes.begin, bytes.end, Transit::Way::in, [h = *handle] { h->wait(); }});
+  }
 }
 
 }  // namespace tandem::parallel

@@ -22,6 +22,8 @@ class Handle {
     virtual ~Pending() = default;
     /// @param timeout  most time to wait for other ranks; max(): the group's.
     virtual void wait(std::chrono::milliseconds timeout) = 0;
+    /// The part of wait() that has to do with other ranks.
+    virtual void settle(std::chrono::milliseconds timeout) = 0;
     virtual bool done() const noexcept = 0;
   };
 
@@ -37,6 +39,12 @@ class Handle {
   ///
   /// @throws InvalidArgument  `timeout` is zero or less.
   void wait_for(std::chrono::milliseconds timeout);
+  /// Returns when no rank is waited for any more: on the host the output is there, on a GPU it is
+  /// on its way, and wait() makes the main stream wait for it, now or later. The tensors are not
+  /// kept any more: they are to outlive the wait.
+  ///
+  /// @throws  as wait()
+  void settle();
   /// wait() would return at once.
   bool done() const noexcept { return pending_ == nullptr || pending_->done(); }
 

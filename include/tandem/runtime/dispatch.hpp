@@ -15,13 +15,13 @@
 
 namespace tandem {
 
-enum class Direction : std::uint8_t { read, write, read_write };
-
 /// Bytes of a buffer that a piece of work touches.
 struct Access {
   Buffer* buffer = nullptr;
   std::size_t nbytes = 0;
   Direction direction = Direction::read;
+  std::size_t begin = 0;  ///< they lie within these bytes of the buffer
+  std::size_t end = SIZE_MAX;
 };
 
 /// The accesses of a piece of work, held inline: a Work is copied into logs.
@@ -68,7 +68,7 @@ struct Work {
 
 namespace detail {
 
-/// Same-device check, waits on ready events, observers.
+/// Same-device check, waits for bytes in transit, observers.
 void begin_work(Stream& stream, const Work& work);
 /// Version bumps, observers.
 void end_work(Stream& stream, const Work& work) noexcept;

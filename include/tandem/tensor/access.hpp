@@ -9,15 +9,31 @@
 
 namespace tandem {
 
+/// Work on all of `x`.
+inline Access access(const Tensor& x, Direction direction) {
+  const TensorImpl& impl = x.impl();
+  std::int64_t last = impl.offset;  // an element
+  const std::int64_t* const sizes = impl.shape.data();
+  const std::int64_t* const strides = impl.strides.data();
+  for (int d = 0; d < impl.shape.size(); ++d)
+    last += (sizes[d] - 1) * strides[d];
+  const std::size_t size = itemsize(impl.dtype);
+  return {&x.buffer(),
+          x.nbytes(),
+          direction,
+          static_cast<std::size_t>(impl.offset) * size,
+          static_cast<std::size_t>(last + 1) * size};
+}
+
 /// The accesses of work that reads `inputs` and writes `outputs`. Undefined tensors are skipped.
 inline AccessList accesses(std::initializer_list<Tensor> inputs,
                            std::initializer_list<Tensor> outputs) {
   AccessList list;
   for (const Tensor& x : inputs) {
-    if (x.defined()) list.add({&x.buffer(), x.nbytes(), Direction::read});
+    if (x.defined()) list.add(access(x, Direction::read));
   }
   for (const Tensor& y : outputs) {
-    if (y.defined()) list.add({&y.buffer(), y.nbytes(), Direction::write});
+    if (y.defined()) list.add(access(y, Direction::write));
   }
   return list;
 }
