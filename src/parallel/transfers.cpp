@@ -43,7 +43,6 @@ void Transfers::broadcast(const optim::Arena& values,
     const Tensor part =
         range(blocks_[static_cast<std::size_t>(piece.block)], {piece.begin, piece.end});
     const auto handle = std::make_shared<comm::Handle>(group.start_broadcast(part, 0));
-    handles_.push_back(handle);
     const Access bytes = access(part, Direction::write);
     part.buffer().add_transit({bytes.begin,
                                bytes.end,
@@ -57,16 +56,15 @@ void Transfers::broadcast(const optim::Arena& values,
 }
 
 void Transfers::finish() {
-  for (const auto& handle : handles_)
-    handle->wait();
-  drop();
+  for (const Tensor& block : blocks_)
+    block.buffer().await_transits(0, block.buffer().nbytes(), Direction::write);
+  blocks_.clear();
 }
 
 void Transfers::drop() noexcept {
   for (const Tensor& block : blocks_)
     block.buffer().clear_transits();
   blocks_.clear();
-  handles_.clear();
 }
 
 }  // namespace tandem::parallel

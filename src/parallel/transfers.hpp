@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "tandem/comm/communicator.hpp"
@@ -46,7 +45,6 @@ class Transfers {
   void drop() noexcept;
 
  private:
-  std::vector<std::shared_ptr<comm::Handle>> handles_;
   std::vector<Tensor> blocks_;
 };
 
