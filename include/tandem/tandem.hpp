@@ -111,6 +111,7 @@
 #include "tandem/parallel/replica_drift.hpp"
 #include "tandem/parallel/replica_error.hpp"
 #include "tandem/parallel/replica_set.hpp"
+#include "tandem/parallel/straggler.hpp"
 #include "tandem/profile/step_record.hpp"
 #include "tandem/runtime/allocator.hpp"
 #include "tandem/runtime/buffer.hpp"

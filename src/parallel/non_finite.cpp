@@ -9,6 +9,7 @@
 
 #include "optim/gradients.hpp"
 #include "parallel/replica_state.hpp"
+#include "parallel/stragglers.hpp"
 
 // Note [Steps without effect]: what a replica finds before the vote is seen by all of them after
 // it, so all leave the commit out together. Who made the value is looked for afterwards, by the
@@ -134,6 +135,7 @@ StepResult ReplicaSet::State::result_of(Call& call, const StepOutcome& outcome) 
   result.loss = sum / result.weight;
   result.skipped = call.has_no_effect;
   result.non_finite = find_non_finite(call);
+  result.straggler = find_straggler(devices, call.rows, outcome.times, options.straggler_ratio);
   const bool refuses = options.non_finite_gradients == NonFinite::error && !call.loss_scale;
   if (call.gradients_are_non_finite && refuses) refuse_gradients(call, *result.non_finite);
   return result;

@@ -144,6 +144,7 @@ StepResult ReplicaSet::step(const std::vector<RowRange>& planned,
   if (options.scaler != nullptr) call->loss_scale = options.scaler->get_scale();
   outcome->sums.resize(rows.size());
   outcome->weights.resize(rows.size());
+  outcome->times.resize(rows.size());
   if (optimizer != nullptr) optimizer->zero_grad();
   // Earlier gradients are not to be rescaled with those of the parts, nor added to them in their
   // order.

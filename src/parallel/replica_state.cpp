@@ -58,6 +58,10 @@ ReplicaSet::State::State(std::vector<nn::Module*> m,
                "DataParallel: bitwise_leaves is ",
                options.bitwise_leaves,
                "; it is 0 (off) or the number of leaves");
+  TANDEM_CHECK(options.straggler_ratio >= 1,
+               "DataParallel: straggler_ratio is ",
+               options.straggler_ratio,
+               "; a straggler takes longer than the others: give more than 1");
   TANDEM_CHECK(options.check_drift_every >= 0,
                "DataParallel: check_drift_every is ",
                options.check_drift_every,

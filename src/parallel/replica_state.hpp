@@ -111,7 +111,8 @@ struct Call {
 
 /// What the replicas' threads find out in a step.
 struct StepOutcome {
-  std::vector<double> sums, weights;  // by device
+  std::vector<double> sums, weights;            // by device
+  std::vector<std::chrono::nanoseconds> times;  // by device: of forward, until its loss is known
   // In the bitwise mode:
   std::vector<Leaf> leaves;
   std::vector<std::pair<double, double>> leaf_losses;  // sum and weight

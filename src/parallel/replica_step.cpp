@@ -56,7 +56,9 @@ ReplicaLoss ReplicaSet::State::loss_of(Call& call, int rank, const LossBody& bod
 void ReplicaSet::State::run_micro_batch(
     Call& call, int rank, std::size_t index, const LossBody& body, StepOutcome& outcome) {
   const auto r = static_cast<std::size_t>(rank);
+  const auto begin = std::chrono::steady_clock::now();
   auto [part, sum, weight] = loss_of(call, rank, body);
+  outcome.times[r] += std::chrono::steady_clock::now() - begin;
   in_phase(call, rank, Phase::loss, [&, &part = part, &sum = sum, &weight = weight] {
     outcome.sums[r] += sum;
     outcome.weights[r] += weight;

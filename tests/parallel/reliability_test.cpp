@@ -286,11 +286,14 @@ TEST_P(HangTest, SlowIsNotHung) {
   Mlp net;
   Mlp alone = nn::clone(net);
   const Batch batch = make_batch(6, 1, DType::f64, false);
-  DataParallel dp(net, {.devices = devices(kDevices), .mode = GetParam()});
-  dp.step(batch, [](Mlp& m, const Batch& b) {
-    if (context().replica == 1) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  DataParallel dp(net, {.devices = devices(kDevices), .mode = GetParam(), .straggler_ratio = 2});
+  const StepResult result = dp.step(batch, [](Mlp& m, const Batch& b) {
+    if (context().replica == 1) std::this_thread::sleep_for(std::chrono::milliseconds(300));
     return cross_entropy_sum(m(b.x), b.labels);
   });
+  ASSERT_TRUE(result.straggler.has_value());
+  EXPECT_EQ(result.straggler->device, dp.devices()[1]);
+  EXPECT_GT(result.straggler->ratio, 2);
   DataParallel same(alone, {.devices = devices(kDevices), .mode = GetParam()});
   same.step(batch, kLoss);
   EXPECT_EQ(gradients_of(net), gradients_of(alone));

@@ -75,6 +75,10 @@ struct DataParallelOptions {
   /// hashes; a step that finds a difference throws ReplicaError around ReplicaDrift, and has no
   /// effect. 0: never.
   std::int64_t check_drift_every = 0;
+  /// A step names the device whose forward takes more than so many times as long as the others', in
+  /// StepResult::straggler. Replicas with synchronised batch norm wait for each other in forward,
+  /// so that none stands out.
+  double straggler_ratio = 5;
   std::chrono::milliseconds deadline =
       std::chrono::minutes(5);  ///< of one call; then the group is poisoned
   std::size_t first_bucket_nbytes = std::size_t{1} << 20;

@@ -17,6 +17,7 @@
 #include "tandem/parallel/no_sync.hpp"
 #include "tandem/parallel/options.hpp"
 #include "tandem/parallel/replica_error.hpp"
+#include "tandem/parallel/straggler.hpp"
 #include "tandem/runtime/context.hpp"
 
 namespace tandem::parallel {
@@ -38,6 +39,7 @@ struct StepResult {
   /// had no effect, as if it had failed.
   bool skipped = false;
   std::optional<NonFiniteValue> non_finite = {};  ///< the first one found, by order of parameters
+  std::optional<Straggler> straggler = {};        ///< see DataParallelOptions::straggler_ratio
 };
 
 namespace detail {
