@@ -10,6 +10,29 @@
 #include "comm/collective_check.hpp"
 
 namespace tandem::comm {
+namespace {
+
+class Continued final : public Handle::Pending {
+ public:
+  Continued(Handle first, std::function<void()> then)
+      : first_(std::move(first)), then_(std::move(then)) {}
+  void wait(std::chrono::milliseconds timeout) override {
+    first_.wait_for(timeout);
+    then_();
+  }
+  void settle(std::chrono::milliseconds /*timeout*/) override { first_.settle(); }
+  bool done() const noexcept override { return first_.done(); }
+
+ private:
+  Handle first_;
+  std::function<void()> then_;
+};
+
+}  // namespace
+
+Handle Handle::then(std::function<void()> f) && {
+  return Handle(std::make_unique<Continued>(std::move(*this), std::move(f)));
+}
 
 void Handle::wait_for(std::chrono::milliseconds timeout) {
   TANDEM_CHECK(timeout.count() > 0,

@@ -84,6 +84,17 @@ void BatchNorm::update(const BatchNormStatistics& own) {
   running_var.mul_(1 - momentum).add_(statistics.var, momentum * n / (n - 1));
 }
 
+int convert_sync_batchnorm(Module& module, BatchNormSync sync) {
+  int count = 0;
+  for (Module* part : module.modules()) {
+    auto* const norm = dynamic_cast<BatchNorm*>(part);
+    if (norm == nullptr) continue;
+    norm->set_sync(sync);
+    ++count;
+  }
+  return count;
+}
+
 Tensor BatchNorm1d::forward(const Tensor& x) {
   TANDEM_CHECK(
       x.ndim() == 2 || x.ndim() == 3, "BatchNorm1d: needs (N, C) or (N, C, L), got ", x.describe());

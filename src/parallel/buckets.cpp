@@ -16,35 +16,84 @@
 
 namespace tandem::parallel {
 
-std::vector<Bucket> plan_buckets(const optim::ArenaLayout& layout,
+namespace {
+
+std::int64_t numel(const Bucket& bucket) {
+  std::int64_t sum = 0;
+  for (const Share& run : bucket.runs)
+    sum += run.size();
+  return sum;
+}
+
+/// Adds a place to the run that it lies next to, or as a run of its own.
+void add_run(std::vector<Share>& runs, const optim::ArenaPlace& place) {
+  Share added{place.offset, place.offset + place.extent};
+  const auto touches = [&](const Share& run) {
+    return run.begin == added.end || run.end == added.begin;
+  };
+  for (auto run = std::ranges::find_if(runs, touches); run != runs.end();
+       run = std::ranges::find_if(runs, touches)) {
+    added = {std::min(run->begin, added.begin), std::max(run->end, added.end)};
+    runs.erase(run);
+  }
+  runs.insert(std::ranges::upper_bound(runs, added.begin, {}, &Share::begin), added);
+}
+
+std::vector<Bucket> fill_buckets(const optim::ArenaLayout& layout,
+                                 const std::vector<std::size_t>& order,
                                  std::size_t first_nbytes,
                                  std::size_t nbytes) {
   std::vector<Bucket> buckets;
-  const auto& places = layout.places();
   std::vector<std::size_t> open(layout.blocks().size(), SIZE_MAX);  // by block: its open bucket
-  for (std::size_t p = places.size(); p-- > 0;) {
-    const optim::ArenaPlace& place = places[p];
+  for (const std::size_t p : order) {
+    const optim::ArenaPlace& place = layout.places()[p];
     const optim::ArenaBlock& block = layout.blocks()[static_cast<std::size_t>(place.block)];
     if (block.trains == optim::Trains::no) continue;
     auto& current = open[static_cast<std::size_t>(place.block)];
     if (current == SIZE_MAX) {
       current = buckets.size();
-      buckets.push_back(
-          {place.block, place.offset + place.extent, place.offset + place.extent, {}});
+      buckets.push_back({place.block, {}, {}});
     }
     Bucket& bucket = buckets[current];
-    bucket.begin = place.offset;
+    add_run(bucket.runs, place);
     bucket.places.push_back(p);
     const std::size_t limit = current == 0 ? first_nbytes : nbytes;
-    if (static_cast<std::size_t>(bucket.end - bucket.begin) * itemsize(block.dtype) >= limit)
+    if (static_cast<std::size_t>(numel(bucket)) * itemsize(block.dtype) >= limit)
       current = SIZE_MAX;
   }
   return buckets;
 }
 
+/// All places, the last one first.
+std::vector<std::size_t> reverse_order(const optim::ArenaLayout& layout) {
+  std::vector<std::size_t> order;
+  for (std::size_t p = layout.places().size(); p-- > 0;)
+    order.push_back(p);
+  return order;
+}
+
+}  // namespace
+
+std::vector<Bucket> plan_buckets(const optim::ArenaLayout& layout,
+                                 std::size_t first_nbytes,
+                                 std::size_t nbytes) {
+  return fill_buckets(layout, reverse_order(layout), first_nbytes, nbytes);
+}
+
+std::vector<Bucket> plan_buckets_as_ready(const optim::ArenaLayout& layout,
+                                          const std::vector<std::size_t>& ready,
+                                          std::size_t first_nbytes,
+                                          std::size_t nbytes) {
+  std::vector<std::size_t> order = ready;
+  for (const std::size_t p : reverse_order(layout))
+    if (std::ranges::find(ready, p) == ready.end()) order.push_back(p);
+  return fill_buckets(layout, order, first_nbytes, nbytes);
+}
+
 Share share_of(const Bucket& bucket, int r, int ranks) noexcept {
-  const Share share = even_share(bucket.end - bucket.begin, r, ranks);
-  return {bucket.begin + share.begin, bucket.begin + share.end};
+  const Share& whole = bucket.range();
+  const Share share = even_share(whole.size(), r, ranks);
+  return {whole.begin + share.begin, whole.begin + share.end};
 }
 
 BucketReducer::BucketReducer(std::shared_ptr<optim::Arena> arena,
@@ -59,8 +108,9 @@ BucketReducer::BucketReducer(std::shared_ptr<optim::Arena> arena,
   for (std::size_t b = 0; b < buckets_->size(); ++b) {
     const Bucket& bucket = (*buckets_)[b];
     const Tensor& grads = arena_->grads(bucket.block);
-    flat_.push_back(
-        as_strided(grads, {bucket.end - bucket.begin}, {1}, grads.impl().offset + bucket.begin));
+    flat_.emplace_back();
+    for (const Share& run : bucket.runs)
+      flat_.back().push_back(as_strided(grads, {run.size()}, {1}, grads.impl().offset + run.begin));
     for (const std::size_t place : bucket.places)
       bucket_of_[place] = b;
   }
@@ -76,6 +126,8 @@ void BucketReducer::arm(comm::Communicator* group, std::int64_t backwards, Used 
   backwards_ = backwards;
   if (used == Used::fresh) std::ranges::fill(used_, std::uint8_t{0});
   std::ranges::fill(complete_, std::uint8_t{0});
+  ready_.clear();
+  first_launch_.reset();
   pending_.clear();
   for (const Bucket& bucket : *buckets_)
     pending_.push_back(static_cast<std::int64_t>(bucket.places.size()));
@@ -91,6 +143,7 @@ void BucketReducer::on_gradient(std::size_t place) {
 
 void BucketReducer::complete(std::size_t place) {
   complete_[place] = 1;
+  if (!finishing_) ready_.push_back(place);
   --pending_[bucket_of_[place]];
   if (!non_finite_.defined()) return;
   const optim::ArenaPlace& at = arena_->layout().places()[place];
@@ -113,23 +166,36 @@ void BucketReducer::launch_ready() {
   for (; next_ < flat_.size() && pending_[next_] == 0; ++next_) {
     if (group_ == nullptr) continue;
     const ContextScope scope([](Context& c) { c.phase = Phase::reduce; });
+    if (!first_launch_) first_launch_ = Clock::now();
     handles_.push_back(launch(next_));
   }
 }
 
 comm::Handle BucketReducer::launch(std::size_t bucket) {
-  const Tensor& whole = flat_[bucket];
-  if (to_ == ReduceTo::all) {
-    const autograd::NoGrad off;
-    if (factor_ != 1) Tensor(whole).mul_(factor_);
-    return group_->start_all_reduce(whole);
-  }
+  if (to_ == ReduceTo::all) return launch_to_all(bucket);
+  const Tensor& whole = flat_[bucket].front();
   if (to_ != ReduceTo::shares) return group_->start_reduce(whole, comm::ReduceOp::sum, 0);
   const Bucket& b = (*buckets_)[bucket];
   const Share share = share_of(b, group_->rank(), group_->size());
   const Tensor part = as_strided(
-      whole, {share.end - share.begin}, {1}, whole.impl().offset + share.begin - b.begin);
+      whole, {share.end - share.begin}, {1}, whole.impl().offset + share.begin - b.range().begin);
   return group_->start({comm::Collective::Kind::reduce_scatter, whole, part, comm::ReduceOp::sum});
+}
+
+comm::Handle BucketReducer::launch_to_all(std::size_t bucket) {
+  if (hook_) {
+    GradBucket view{static_cast<int>(bucket), bucket + 1 == flat_.size(), flat_[bucket], {}};
+    for (const std::size_t place : (*buckets_)[bucket].places)
+      view.parameters.push_back(arena_->layout().places()[place].name);
+    return hook_(*group_, view);
+  }
+  const autograd::NoGrad off;
+  std::vector<comm::Collective> parts;
+  for (Tensor part : flat_[bucket]) {
+    if (factor_ != 1) part.mul_(factor_);
+    parts.push_back(comm::Collective::all_reduce(part, comm::ReduceOp::sum));
+  }
+  return group_->start_coalesced(std::move(parts));
 }
 
 std::vector<std::size_t> BucketReducer::missing() const {
@@ -141,13 +207,13 @@ std::vector<std::size_t> BucketReducer::missing() const {
 
 void BucketReducer::finish() {
   TANDEM_ASSERT(armed_, "finish without arm");
+  finishing_ = true;
   for (const std::size_t place : missing()) {
     // This replica's part is zero, unless an earlier backward has left something to add to.
     if (!autograd::stored_gradient(arena_->tensor(place)).defined())
       arena_->gradient(place).fill_(0);
     complete(place);
   }
-  finishing_ = true;
   launch_ready();
   const ContextScope scope([](Context& c) { c.phase = Phase::reduce; });
   for (comm::Handle& handle : handles_)

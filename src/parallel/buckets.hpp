@@ -2,27 +2,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "tandem/comm/communicator.hpp"
 #include "tandem/optim/arena.hpp"
+#include "tandem/parallel/comm_hook.hpp"
 
 #include "core/even_share.hpp"
 
 namespace tandem::parallel {
 
-/// Gradients that are reduced in one message: places that lie next to each other in a block.
+/// Gradients that are reduced in one message.
 struct Bucket {
   int block = 0;
-  std::int64_t begin = 0;  ///< elements of the block
-  std::int64_t end = 0;
+  std::vector<Share> runs;  ///< elements of the block that lie together; one where it was planned
   std::vector<std::size_t> places;
+
+  /// Of a planned bucket.
+  const Share& range() const { return runs.front(); }
 };
 
-/// The even share of rank `r` of a bucket, in elements of the block.
+/// The even share of rank `r` of a planned bucket, in elements of the block.
 Share share_of(const Bucket& bucket, int r, int ranks) noexcept;
 
 /// Cuts the gradients into buckets from the last place to the first, which is about the order in
@@ -32,6 +38,14 @@ Share share_of(const Bucket& bucket, int r, int ranks) noexcept;
 std::vector<Bucket> plan_buckets(const optim::ArenaLayout& layout,
                                  std::size_t first_nbytes,
                                  std::size_t nbytes);
+
+/// Cuts the gradients into buckets in the order in which they were ready.
+///
+/// @param ready  places; those that are missing follow as in plan_buckets.
+std::vector<Bucket> plan_buckets_as_ready(const optim::ArenaLayout& layout,
+                                          const std::vector<std::size_t>& ready,
+                                          std::size_t first_nbytes,
+                                          std::size_t nbytes);
 
 /// Where the gradients of the replicas are added up.
 enum class ReduceTo : std::uint8_t {
@@ -46,6 +60,8 @@ enum class ReduceTo : std::uint8_t {
 /// Used by the replica's own thread.
 class BucketReducer {
  public:
+  using Clock = std::chrono::steady_clock;
+
   BucketReducer(std::shared_ptr<optim::Arena> arena,
                 std::shared_ptr<const std::vector<Bucket>> buckets,
                 ReduceTo to);
@@ -61,6 +77,8 @@ class BucketReducer {
   void watch_non_finite();
   /// Multiplies this replica's gradients before they are reduced to all.
   void set_factor(double factor) noexcept { factor_ = factor; }
+  /// In place of the reduction to all, factor included.
+  void set_hook(CommHook hook) { hook_ = std::move(hook); }
   /// A backward begins, unless this replica has no part in it.
   void begin_backward() noexcept { ++backward_; }
   /// A gradient of this replica is complete.
@@ -69,6 +87,11 @@ class BucketReducer {
   void finish();
   /// Forgets a backward that failed.
   void disarm() noexcept;
+  /// Places whose gradient is complete since arm, in that order.
+  const std::vector<std::size_t>& ready() const noexcept { return ready_; }
+  /// When the first bucket's reduction was started since arm.
+  std::optional<Clock::time_point> first_launch() const noexcept { return first_launch_; }
+  const std::vector<Bucket>& buckets() const noexcept { return *buckets_; }
   /// Places whose gradient was made since arm.
   const std::vector<std::uint8_t>& used() const noexcept { return used_; }
   /// Places that train and that this replica has no gradient of since arm.
@@ -85,15 +108,19 @@ class BucketReducer {
   void complete(std::size_t place);
   void launch_ready();
   comm::Handle launch(std::size_t bucket);
+  comm::Handle launch_to_all(std::size_t bucket);
 
   std::shared_ptr<optim::Arena> arena_;
   std::shared_ptr<const std::vector<Bucket>> buckets_;
   ReduceTo to_;
-  std::vector<std::size_t> bucket_of_;  // by place; SIZE_MAX where it does not train
-  std::vector<std::int64_t> pending_;   // by bucket
-  std::vector<std::uint8_t> used_;      // by place
-  std::vector<std::uint8_t> complete_;  // by place: counted in pending_
-  std::vector<Tensor> flat_;            // by bucket: its gradients
+  std::vector<std::size_t> bucket_of_;     // by place; SIZE_MAX where it does not train
+  std::vector<std::int64_t> pending_;      // by bucket
+  std::vector<std::uint8_t> used_;         // by place
+  std::vector<std::uint8_t> complete_;     // by place: counted in pending_
+  std::vector<std::vector<Tensor>> flat_;  // by bucket, by run: its gradients
+  std::vector<std::size_t> ready_;
+  std::optional<Clock::time_point> first_launch_;
+  CommHook hook_;
   Tensor non_finite_;  // by place: not 0 where there is one; undefined: not watched
   std::vector<comm::Handle> handles_;
   std::size_t next_ = 0;  // bucket to be reduced next: all ranks go in this order

@@ -23,7 +23,7 @@ void Copies::share_gradients() {
   const autograd::NoGrad off;
   const ContextScope scope([](Context& c) { c.phase = Phase::reduce; });
   for (const Bucket& bucket : buckets()) {
-    const Share elements{bucket.begin, bucket.end};
+    const Share elements = bucket.range();
     const Tensor from = range(arena(0).grads(bucket.block), elements);
     for (int r = 1; r < size(); ++r)
       range(arena(r).grads(bucket.block), elements).copy_(from);

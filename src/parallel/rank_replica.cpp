@@ -3,87 +3,86 @@
 
 #include "tandem/parallel/rank_replica.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <span>
 #include <utility>
 
 #include "tandem/autograd/autograd.hpp"
-#include "tandem/autograd/gradient_source.hpp"
 #include "tandem/comm/row_group_adapter.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/nn/replicate.hpp"
 #include "tandem/ops/elementwise.hpp"
-#include "tandem/optim/arena.hpp"
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
 
-#include "parallel/buckets.hpp"
+#include "parallel/rank_state.hpp"
 #include "parallel/same_module.hpp"
 
-// Note [When a rank's reduction ends]: hooks start a bucket's reduction when its last gradient is
-// made. Nothing tells the end of a backward, so the rest is done by whoever reads a gradient next,
-// by way of its GradientSource, or by the next forward. What a source is asked for in a backward
-// (Phase::backward) is the leaf that is to be added to: it only must not be under way already.
 namespace tandem::parallel {
+namespace {
 
-struct RankReplica::State {
-  /// Of one parameter.
-  class Source final : public autograd::GradientSource {
-   public:
-    Source(State& state, std::size_t place) : state_(state), place_(place) {}
-    void complete() override { state_.complete(place_); }
-
-   private:
-    State& state_;
-    std::size_t place_;
-  };
-
-  State(nn::Module& m, comm::Communicator& c, const DistributedDataParallelOptions& o)
-      : module(m),
-        comm(c),
-        options(o),
-        row_group(std::make_shared<comm::RowGroupAdapter>(c)),
-        forwards(Runtime::instance().forwards().load(std::memory_order_relaxed)) {
-    check_module();
-    check_same_module(module, comm);
-    bind();
-    send();
-    watch();
+std::vector<std::size_t> sizes_of(const optim::ArenaLayout& layout,
+                                  const std::vector<Bucket>& buckets) {
+  std::vector<std::size_t> sizes;
+  for (const Bucket& bucket : buckets) {
+    std::size_t elements = 0;
+    for (const Share& run : bucket.runs)
+      elements += static_cast<std::size_t>(run.size());
+    sizes.push_back(elements *
+                    itemsize(layout.blocks()[static_cast<std::size_t>(bucket.block)].dtype));
   }
-  ~State() {
-    for (std::size_t p = 0; p < sources.size(); ++p) {
-      const Tensor x = params->tensor(p);
-      if (x.defined() && x.requires_grad()) autograd::set_accumulate_hook(x, nullptr);
-    }
+  return sizes;
+}
+
+std::string names_of(const optim::ArenaLayout& layout, const std::vector<std::size_t>& places) {
+  std::string names;
+  for (const std::size_t p : places)
+    names += (names.empty() ? "'" : ", '") + layout.places()[p].name + "'";
+  return names;
+}
+
+}  // namespace
+
+RankReplica::State::State(nn::Module& m,
+                          comm::Communicator& c,
+                          const DistributedDataParallelOptions& o)
+    : module(m),
+      comm(c),
+      options(o),
+      row_group(std::make_shared<comm::RowGroupAdapter>(c)),
+      row_members(static_cast<std::size_t>(c.size()), true),
+      forwards(Runtime::instance().forwards().load(std::memory_order_relaxed)) {
+  check_module();
+  check_same_module(module, comm);
+  std::vector<optim::ArenaEntry> entries;
+  for (const nn::NamedTensor& p : module.named_parameters())
+    entries.push_back({p.name, p.tensor});
+  params = optim::Arena::obtain(std::move(entries), {});
+  const optim::ArenaLayout& layout = params->layout();
+  make_reducer(plan_buckets(layout, options.first_bucket_nbytes, options.bucket_nbytes));
+  log.world_size = comm.size();
+  log.rank = comm.rank();
+  log.num_parameter_tensors = layout.places().size();
+  log.total_parameter_size_bytes = layout.nbytes();
+  log.bucket_sizes = sizes_of(layout, reducer->buckets());
+  send(0);
+  watch();
+}
+
+RankReplica::State::~State() {
+  for (std::size_t p = 0; p < sources.size(); ++p) {
+    const Tensor x = params->tensor(p);
+    if (x.defined() && x.requires_grad()) autograd::set_accumulate_hook(x, nullptr);
   }
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
+}
 
-  void check_module() const;
-  void bind();
-  void send() const;
-  void watch();
-  void complete(std::size_t place);
-  void finish();
-  void refuse_missing(const std::vector<std::size_t>& missing);
-  /// By place: some rank has made a gradient.
-  std::vector<double> used_anywhere() const;
-  RowRange share_rows(std::optional<std::int64_t> rows, std::int64_t& all) const;
-
-  nn::Module& module;
-  comm::Communicator& comm;
-  DistributedDataParallelOptions options;
-  std::shared_ptr<optim::Arena> params;
-  std::unique_ptr<BucketReducer> reducer;
-  std::vector<std::shared_ptr<Source>> sources;  // by place
-  std::shared_ptr<RowGroup> row_group;
-  std::shared_ptr<const int> token = std::make_shared<const int>(0);  // of the marks of the module
-  GradientSync sync = GradientSync::on;
-  bool began = false;      // a backward has made a gradient since the last forward
-  bool unreduced = false;  // gradients of earlier backwards have not been reduced
-  double weight = 1;       // of this rank's outputs: 1 where all ranks have as many rows
-  std::uint64_t forwards;  // top-level ones before the next
-};
+void RankReplica::State::make_reducer(std::vector<Bucket> buckets) {
+  reducer = std::make_unique<BucketReducer>(
+      params, std::make_shared<const std::vector<Bucket>>(std::move(buckets)), ReduceTo::all);
+  reducer->set_factor(1.0 / comm.size());
+  reducer->set_hook(hook);
+}
 
 void RankReplica::State::check_module() const {
   bool trains = false;
@@ -111,26 +110,13 @@ void RankReplica::State::check_module() const {
                "module itself");
 }
 
-void RankReplica::State::bind() {
-  std::vector<optim::ArenaEntry> entries;
-  for (const nn::NamedTensor& p : module.named_parameters())
-    entries.push_back({p.name, p.tensor});
-  params = optim::Arena::obtain(std::move(entries), {});
-  reducer = std::make_unique<BucketReducer>(
-      params,
-      std::make_shared<const std::vector<Bucket>>(
-          plan_buckets(params->layout(), options.first_bucket_nbytes, options.bucket_nbytes)),
-      ReduceTo::all);
-  reducer->set_factor(1.0 / comm.size());
-}
-
-void RankReplica::State::send() const {
+void RankReplica::State::send(int root) const {
   const autograd::NoGrad off;
   const ContextScope scope([](Context& c) { c.phase = Phase::replicate; });
   for (std::size_t b = 0; b < params->layout().blocks().size(); ++b)
-    comm.broadcast(params->params(static_cast<int>(b)), 0);
+    comm.broadcast(params->params(static_cast<int>(b)), root);
   for (const Tensor& buffer : module.buffers())
-    comm.broadcast(buffer, 0);
+    comm.broadcast(buffer, root);
 }
 
 void RankReplica::State::watch() {
@@ -141,6 +127,7 @@ void RankReplica::State::watch() {
     autograd::set_gradient_source(x, sources.back());
     autograd::set_accumulate_hook(x, [this, p](const Tensor&) {
       began = true;
+      moments.last_gradient = Clock::now();
       reducer->on_gradient(p);
     });
   }
@@ -151,10 +138,10 @@ void RankReplica::State::watch() {
 void RankReplica::State::complete(std::size_t place) {
   if (!reducer->is_armed()) return;
   if (context().phase != Phase::backward) {
-    if (began && sync == GradientSync::on) finish();
+    if (is_reducing()) finish();
     return;
   }
-  TANDEM_CHECK(sync == GradientSync::off || !reducer->is_complete(place),
+  TANDEM_CHECK(!reduces || !reducer->is_complete(place),
                "DistributedDataParallel: a second backward of one forward reaches '",
                params->layout().places()[place].name,
                "', whose gradient is being reduced; add the losses up, call the wrapper once for "
@@ -162,56 +149,117 @@ void RankReplica::State::complete(std::size_t place) {
 }
 
 void RankReplica::State::refuse_missing(const std::vector<std::size_t>& missing) {
-  std::string names;
-  for (const std::size_t p : missing)
-    names += (names.empty() ? "'" : ", '") + params->layout().places()[p].name + "'";
   reducer->disarm();
   began = false;
   throw InvalidArgument(tandem::detail::concat(
       "DistributedDataParallel: on rank ",
       comm.rank(),
       " the loss does not depend on ",
-      names,
+      names_of(params->layout(), missing),
       ", while the others wait for their gradients; set find_unused_parameters, or let every "
       "output count"));
 }
 
-std::vector<double> RankReplica::State::used_anywhere() const {
+void RankReplica::State::check_static(const std::vector<std::size_t>& missing) {
+  if (!static_missing || *static_missing == missing) {
+    static_missing = missing;
+    return;
+  }
+  std::vector<std::size_t> other;
+  std::ranges::set_symmetric_difference(*static_missing, missing, std::back_inserter(other));
+  reducer->disarm();
+  began = false;
+  throw InvalidArgument(tandem::detail::concat(
+      "DistributedDataParallel: static_graph is set, but on rank ",
+      comm.rank(),
+      " this backward differs from the first one in ",
+      names_of(params->layout(), other),
+      "; every iteration has to use the same parameters, or set find_unused_parameters"));
+}
+
+std::vector<std::uint8_t> RankReplica::State::used_anywhere() const {
   const std::vector<std::uint8_t>& used = reducer->used();
-  if (!options.find_unused_parameters) return std::vector<double>(used.size(), 1);
   const Tensor flags = from_host(
       std::span<const std::uint8_t>(used), {static_cast<std::int64_t>(used.size())}, comm.device());
   comm.all_reduce(flags, comm::ReduceOp::max);
-  return flags.to_doubles();
+  return flags.to_host<std::uint8_t>();
 }
 
 void RankReplica::State::finish() {
   const autograd::NoGrad off;
   const ContextScope scope([](Context& c) { c.phase = Phase::reduce; });
   const std::vector<std::size_t> missing = reducer->missing();
-  if (!missing.empty() && !options.find_unused_parameters) refuse_missing(missing);
-  const std::vector<double> used = used_anywhere();
+  if (options.static_graph && !has_joined) check_static(missing);
+  const bool finds = options.find_unused_parameters || (options.static_graph && !static_used);
+  if (!missing.empty() && !finds && !options.static_graph && !has_joined) refuse_missing(missing);
   reducer->finish();
+  // After the buckets, of which ranks that miss gradients have started fewer than others.
+  std::vector<std::uint8_t> used(reducer->used().size(), 1);
+  if (finds)
+    used = used_anywhere();
+  else if (options.static_graph)
+    used = *static_used;
+  if (options.static_graph) static_used = used;
   began = unreduced = false;
   for (const std::size_t p : missing) {
     const Tensor x = params->tensor(p);
     if (used[p] != 0 && !autograd::stored_gradient(x).defined()) x.set_grad(params->gradient(p));
   }
+  note_iteration();
 }
 
-RowRange RankReplica::State::share_rows(std::optional<std::int64_t> rows, std::int64_t& all) const {
-  const std::int64_t own = rows.value_or(1);
-  const Tensor mine = from_host(std::span<const std::int64_t>(&own, 1), {1}, comm.device());
-  const Tensor counts = zeros({comm.size()}, {.dtype = DType::i64, .device = comm.device()});
-  comm.all_gather(mine, counts);
-  RowRange range{0, own};
-  all = 0;
-  const std::vector<double> by_rank = counts.to_doubles();
-  for (std::size_t r = 0; r < by_rank.size(); ++r) {
-    if (static_cast<int>(r) == comm.rank()) range = {all, all + own};
-    all += static_cast<std::int64_t>(by_rank[r]);
-  }
-  return range;
+void RankReplica::State::note_iteration() {
+  const std::vector<std::size_t>& ready = reducer->ready();
+  if (!log.has_rebuilt_buckets && !options.find_unused_parameters && comm.size() > 1)
+    rebuild_order = ready;
+  log.prev_iteration_grad_ready_order.clear();
+  for (const std::size_t p : ready)
+    log.prev_iteration_grad_ready_order.push_back(params->layout().places()[p].name);
+  ++log.iterations;
+  if (has_joined) return;
+  const auto end = Clock::now();
+  const auto first = reducer->first_launch().value_or(end);
+  DdpTimes& last = log.last;
+  last.forward_compute = moments.forward_end - moments.forward_begin;
+  last.backward_compute = moments.last_gradient - moments.forward_end;
+  last.backward_comm = end - first;
+  last.backward_compute_comm_overlap =
+      std::max(moments.last_gradient - first, Clock::duration::zero());
+  ++timed;
+  const auto mean = [&](std::chrono::nanoseconds DdpTimes::*part) {
+    (log.avg.*part) += (last.*part - log.avg.*part) / timed;
+  };
+  mean(&DdpTimes::forward_compute);
+  mean(&DdpTimes::backward_compute);
+  mean(&DdpTimes::backward_comm);
+  mean(&DdpTimes::backward_compute_comm_overlap);
+}
+
+void RankReplica::State::rebuild_buckets() {
+  const autograd::NoGrad off;
+  const std::size_t places = params->layout().places().size();
+  std::vector<std::int64_t> order(places, -1);
+  std::ranges::copy(*rebuild_order, order.begin());
+  const Tensor shared = from_host(
+      std::span<const std::int64_t>(order), {static_cast<std::int64_t>(places)}, comm.device());
+  comm.broadcast(shared, 0);
+  std::vector<std::size_t> ready;
+  for (const std::int64_t p : shared.to_host<std::int64_t>())
+    if (p >= 0) ready.push_back(static_cast<std::size_t>(p));
+  make_reducer(plan_buckets_as_ready(
+      params->layout(), ready, options.first_bucket_nbytes, options.bucket_nbytes));
+  rebuild_order.reset();
+  log.has_rebuilt_buckets = true;
+  log.rebuilt_bucket_sizes = sizes_of(params->layout(), reducer->buckets());
+}
+
+void RankReplica::State::arm(GradientSync how) {
+  began = false;
+  reduces = how == GradientSync::on;
+  reducer->arm(reduces && comm.size() > 1 ? &comm : nullptr,
+               0,
+               unreduced ? BucketReducer::Used::kept : BucketReducer::Used::fresh);
+  unreduced |= !reduces;
 }
 
 RankReplica::RankReplica(nn::Module& module,
@@ -221,9 +269,9 @@ RankReplica::RankReplica(nn::Module& module,
 
 RankReplica::~RankReplica() {
   // The others count on the rest of a reduction; after a failure they are told of that.
-  if (!state_->began || state_->sync == GradientSync::off || std::uncaught_exceptions() > 0) return;
+  if (!state_->is_reducing() || std::uncaught_exceptions() > 0) return;
   try {
-    if (state_->reducer->is_armed()) state_->finish();
+    state_->finish();
   } catch (const std::exception& e) {
     state_->comm.abort(e.what());
   }
@@ -231,29 +279,40 @@ RankReplica::~RankReplica() {
 
 std::shared_ptr<const Context> RankReplica::begin_forward(std::optional<std::int64_t> rows) {
   State& s = *state_;
-  if (s.began && s.sync == GradientSync::on && s.reducer->is_armed()) s.finish();
+  if (s.is_reducing()) s.finish();
+  s.moments.forward_begin = State::Clock::now();
   if (!context().grad_enabled) return share_context();
   auto c = std::make_shared<Context>(context());
   const autograd::NoGrad off;
-  std::int64_t all = 0;
-  c->rows = s.share_rows(rows, all);
+  const Meeting meeting = s.prepare(rows.value_or(1));
+  c->rows = meeting.range_of(s.comm.rank());
   const auto own = static_cast<double>(c->rows.end - c->rows.begin);
+  const auto all = static_cast<double>(meeting.all_rows());
   const bool by_rows = s.options.average == Average::rows && all > 0;
-  s.weight = by_rows ? own * s.comm.size() / static_cast<double>(all) : 1;
-  if (s.options.broadcast_buffers && s.module.is_training()) {
-    for (const Tensor& buffer : s.module.buffers())
-      s.comm.broadcast(buffer, 0);
-  }
+  s.weight = by_rows ? own * s.comm.size() / all : 1;
   c->row_group = s.row_group;
   c->frame =
       std::make_shared<ForwardFrame>(ForwardFrame{Runtime::instance().seed(), s.forwards++, {}});
-  s.began = false;
-  const bool reduces = s.sync == GradientSync::on;
-  s.reducer->arm(reduces && s.comm.size() > 1 ? &s.comm : nullptr,
-                 0,
-                 s.unreduced ? BucketReducer::Used::kept : BucketReducer::Used::fresh);
-  s.unreduced |= !reduces;
+  s.arm(s.sync);
   return c;
+}
+
+void RankReplica::end_forward() noexcept {
+  state_->moments.forward_end = state_->moments.last_gradient = State::Clock::now();
+}
+
+void RankReplica::register_comm_hook(CommHook hook) {
+  State& s = *state_;
+  TANDEM_CHECK(!s.is_reducing(),
+               "register_comm_hook: a backward is under way; read a gradient, or let the optimizer "
+               "step, first");
+  TANDEM_CHECK(!s.hook, "register_comm_hook: there is a hook already; one hook can call another");
+  s.hook = std::move(hook);
+  s.reducer->set_hook(s.hook);
+}
+
+DdpLoggingData RankReplica::logging_data() const {
+  return state_->log;
 }
 
 Tensor RankReplica::weighted(const Tensor& output) const {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
+#include <array>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -11,6 +12,7 @@
 #include "tandem/parallel/rank.hpp"
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/runtime.hpp"
+#include "tandem/tensor/factories.hpp"
 
 #include "parallel/failures.hpp"
 
@@ -99,6 +101,14 @@ void wait_for_all(Run& run, std::chrono::milliseconds timeout) {
 
 Stream& Rank::stream() const {
   return logical_device(device()).stream();
+}
+
+double Rank::mean(double sum, double weight) const {
+  const std::array<double, 2> own{sum, weight};
+  const Tensor both = from_host(std::span<const double>(own), {2}, device());
+  comm_.all_reduce(both);
+  const std::vector<double> all = both.to_host<double>();
+  return all[0] / all[1];
 }
 
 std::uint64_t Rank::seed(std::uint64_t base) const noexcept {

@@ -81,13 +81,13 @@ void Shards::gather_values(comm::Communicator& group, int rank) const {
     handles.push_back(
         std::make_shared<comm::Handle>(group.start({comm::Collective::Kind::all_gather,
                                                     range(values, share_of(*bucket, rank, size())),
-                                                    range(values, {bucket->begin, bucket->end})})));
+                                                    range(values, bucket->range())})));
   }
   auto handle = handles.begin();
   for (auto bucket = buckets().rbegin(); bucket != buckets().rend(); ++bucket, ++handle) {
     (*handle)->settle();
     const Tensor& values = arena.params(bucket->block);
-    const Access bytes = access(range(values, {bucket->begin, bucket->end}), Direction::write);
+    const Access bytes = access(range(values, bucket->range()), Direction::write);
     values.buffer().add_transit(
         {bytes.begin, bytes.end, Transit::Way::in, [h = *handle] { h->wait(); }});
   }

@@ -20,6 +20,7 @@
 
 #include "devices.hpp"
 #include "parallel/nets.hpp"
+#include "parallel/ranks.hpp"
 
 // Programs of one rank each, held against one device that has the whole batch.
 namespace tandem::parallel::test {
@@ -27,56 +28,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-constexpr auto kShort = RunRanksOptions{.timeout = std::chrono::seconds(20)};
-
-/// Small buckets: several of them.
-DistributedDataParallelOptions small_buckets() {
-  return {.first_bucket_nbytes = 128, .bucket_nbytes = 512};
-}
-
-/// Rows of the ranks, which are unequal; the batch's in all.
-const std::vector<std::int64_t> kRows{5, 2, 4};
-constexpr std::int64_t kBatch = 11;
-
-Batch part_of(const Batch& batch, const Rank& rank) {
-  std::int64_t begin = 0;
-  for (int r = 0; r < rank.rank(); ++r)
-    begin += kRows[static_cast<std::size_t>(r)];
-  const std::int64_t rows = kRows[static_cast<std::size_t>(rank.rank())];
-  return {batch.x.narrow(0, begin, rows).to(rank.device()),
-          batch.labels.narrow(0, begin, rows).to(rank.device())};
-}
-
-/// What the ranks left behind.
-class Results {
- public:
-  void put(const Rank& rank, Values values) {
-    const std::scoped_lock lock(mutex_);
-    by_rank_[rank.rank()] = std::move(values);
-  }
-  const std::map<int, Values>& by_rank() const noexcept { return by_rank_; }
-
- private:
-  std::mutex mutex_;
-  std::map<int, Values> by_rank_;
-};
-
-/// Runs `body(net, rank)` for each of three ranks, each with a copy of `alone`.
-template <class Net, class Body>
-void with_copies(const Net& alone, Body body) {
-  auto copies = std::make_shared<std::vector<Net>>();
-  for (std::size_t r = 0; r < kRows.size(); ++r)
-    copies->push_back(nn::clone(alone));
-  run_ranks(
-      devices(3),
-      [copies, body](Rank& rank) {
-        Net& net = (*copies)[static_cast<std::size_t>(rank.rank())];
-        net.to(rank.device());
-        body(net, rank);
-      },
-      kShort);
-}
 
 TEST(DdpTest, RanksOfUnequalRowsHaveOneDevicesWeights) {
   manual_seed(3);
@@ -196,35 +147,6 @@ TEST(DdpTest, RanksBeginWithRank0sValues) {
   EXPECT_EQ(results.by_rank().at(2).at("norm1.running_mean"), std::vector<double>(4, 0.0));
 }
 
-/// What each rank threw, by rank; "" where it ended well.
-template <class Body>
-std::map<int, std::string> errors_of(Body body) {
-  std::mutex mutex;
-  std::map<int, std::string> texts;
-  try {
-    run_ranks(
-        devices(3),
-        [&](Rank& rank) {
-          std::string text;
-          std::exception_ptr error;
-          try {
-            body(rank);
-          } catch (const std::exception& e) {
-            text = e.what();
-            error = std::current_exception();
-          }
-          {
-            const std::scoped_lock lock(mutex);
-            texts[rank.rank()] = text;
-          }
-          if (error != nullptr) std::rethrow_exception(error);
-        },
-        kShort);
-  } catch (const RankError&) {
-  }
-  return texts;
-}
-
 TEST(DdpTest, OtherModulesAreRefusedOnEveryRank) {
   const auto texts = errors_of([](Rank& rank) {
     nn::Linear net(4, rank.rank() == 1 ? 7 : 3, {.dtype = DType::f64});
@@ -303,7 +225,10 @@ TEST(DdpTest, ParametersThatOneRankUsesTrainOnAllAndOthersStayUnset) {
   std::atomic<int> unset{0};
   with_copies(alone, [&](Branches& net, Rank& rank) {
     net.both = rank.rank() == 1;
-    DistributedDataParallel ddp(net, rank, {.find_unused_parameters = true});
+    // In buckets of their own: ranks start different numbers of them in backward.
+    DistributedDataParallelOptions options = small_buckets();
+    options.find_unused_parameters = true;
+    DistributedDataParallel ddp(net, rank, options);
     const Batch part = part_of(batch, rank);
     cross_entropy(ddp(part.x), part.labels).backward();
     EXPECT_TRUE(net.second.weight.grad().defined()) << rank.rank();

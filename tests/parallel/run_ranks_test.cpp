@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <atomic>
+#include <cmath>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -56,6 +57,18 @@ TEST(RunRanksTest, MainGoesFirst) {
     });
     EXPECT_EQ(saved, 1) << rank.rank();
   });
+}
+
+TEST(RunRanksTest, AMetricsMeanCountsRowsAndIsTheSameOnAllRanks) {
+  const std::vector<double> sums{6, 0, 9}, rows{4, 0, 1};
+  std::atomic<int> right{0}, none{0};
+  run_ranks(devices(3), [&](Rank& rank) {
+    const auto r = static_cast<std::size_t>(rank.rank());
+    right += rank.mean(sums[r], rows[r]) == 3.0 ? 1 : 0;
+    none += std::isnan(rank.mean(0, 0)) ? 1 : 0;
+  });
+  EXPECT_EQ(right, 3);
+  EXPECT_EQ(none, 3);
 }
 
 TEST(RunRanksTest, SeedsOfRanksAreTheirOwn) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -45,6 +46,8 @@ class Handle {
   ///
   /// @throws  as wait()
   void settle();
+  /// A handle whose wait() is this one's, and then `f()`.
+  Handle then(std::function<void()> f) &&;
   /// wait() would return at once.
   bool done() const noexcept { return pending_ == nullptr || pending_->done(); }
 

@@ -33,6 +33,7 @@ class BatchNorm : public Module {
   BufferTensor num_batches_tracked;        ///< i64 scalar
 
   const BatchNormOptions& options() const noexcept { return options_; }
+  void set_sync(BatchNormSync sync) noexcept { options_.sync = sync; }
 
  protected:
   BatchNorm(std::int64_t num_features, BatchNormOptions options);
@@ -44,6 +45,12 @@ class BatchNorm : public Module {
   std::int64_t num_features_;
   BatchNormOptions options_;
 };
+
+/// Gives every batch norm in `module` this way of taking statistics in a data-parallel call, as
+/// torch.nn.SyncBatchNorm.convert_sync_batchnorm does. Before the module is wrapped.
+///
+/// @return how many there are.
+int convert_sync_batchnorm(Module& module, BatchNormSync sync = BatchNormSync::synchronised);
 
 /// Over (N, C) or (N, C, L).
 class BatchNorm1d : public BatchNorm {

@@ -51,8 +51,34 @@ class DistributedDataParallel {
     const ContextScope scope(replica_->begin_forward(find_rows(dim_, arguments...)));
     auto outputs = module_(std::forward<Args>(arguments)...);
     for_each_leaf(outputs, [this](Tensor& y) { y = replica_->weighted(y); });
+    replica_->end_forward();
     return outputs;
   }
+
+  /// Runs `loop`, in which ranks may call the wrapper different numbers of times, as where their
+  /// samples are uneven: a rank whose loop has ended takes part in the exchanges of the others,
+  /// with gradients of zero, until all have ended. Then all ranks get the parameters and buffers of
+  /// one of those that ended last; the optimizers' states may differ from then on.
+  ///
+  /// Every rank calls it. Synchronised batch norm and dropout see the ranks that have rows.
+  template <std::invocable F>
+  void join(F&& loop, const JoinOptions& options = {}) {
+    replica_->begin_join(options);
+    try {
+      std::forward<F>(loop)();
+    } catch (...) {
+      replica_->cancel_join();
+      throw;
+    }
+    replica_->end_join();
+  }
+
+  /// What is done with each bucket in place of the mean over the ranks; every rank has the same.
+  /// Once, and not while a backward is under way.
+  void register_comm_hook(CommHook hook) { replica_->register_comm_hook(std::move(hook)); }
+
+  /// Times, sizes of buckets, the order of gradients.
+  DdpLoggingData logging_data() const { return replica_->logging_data(); }
 
   /// Until the end of its scope, backwards add up gradients on this rank; the next one after it
   /// reduces all. Every rank does the same.

@@ -53,6 +53,13 @@ class Rank {
     if (is_main()) std::forward<F>(f)();
     comm_.barrier();
   }
+  /// The mean over the ranks' rows of a metric, of which each has its own sum: the same number on
+  /// all of them. Repeated samples (data::distributed_sampler's padding) are left out of both, see
+  /// data::unrepeated_count. Collective.
+  ///
+  /// @param weight  rows that `sum` is of; 0 on a rank that has none.
+  /// @return NaN where no rank has rows.
+  double mean(double sum, double weight) const;
   /// A seed for what is to differ between ranks (augmentation, dropout outside of
   /// DistributedDataParallel): far from those of other ranks, and of other `base`s.
   std::uint64_t seed(std::uint64_t base) const noexcept;
