@@ -29,7 +29,7 @@ endif()
 run("${CMAKE_COMMAND}" -S "${SOURCE_DIR}/tests/consumer" -B "${WORK_DIR}/build" -G "${GENERATOR}" ${options})
 if(WAY STREQUAL "add_subdirectory" AND GENERATOR STREQUAL "Ninja")
   # The whole library would be compiled once more; a file of each kind shows its paths and flags.
-  set(objects tandem/src/CMakeFiles/tandem.dir)
+  set(objects tandem/CMakeFiles/tandem.dir/src)
   run("${CMAKE_COMMAND}" --build "${WORK_DIR}/build" --parallel --target CMakeFiles/consumer.dir/main.cpp.o
       ${objects}/core/error.cpp.o ${objects}/kernels/copy.cpp.o ${objects}/kernels/onednn/session.cpp.o ${objects}/io/npy.cpp.o)
   return()
