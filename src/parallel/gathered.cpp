@@ -13,6 +13,8 @@
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "parallel/gathered_gradients.hpp"
+
 namespace tandem::parallel::detail {
 namespace {
 
@@ -38,39 +40,20 @@ Tensor part_of(const Tensor& dy,
   return dy.narrow(place.rule.dim, range.begin, range.end - range.begin).to(target);
 }
 
-Tensor input_gradient(const ReplicaTapes::Input& input) {
-  const ContextScope scope([](Context& c) { c.category = Category::gradient; });
-  std::vector<Tensor> parts;
-  for (const Tensor& part : input.parts) {
-    if (!part.defined()) continue;
-    parts.push_back(
-        (part.grad().defined() ? part.grad() : zeros_like(part)).to(input.whole.device()));
-  }
-  if (input.split) return cat(parts, input.dim);
-  Tensor total = parts.front();
-  for (std::size_t i = 1; i < parts.size(); ++i)
-    total = total + parts[i];
-  return total;
-}
-
 /// backward of `dp(x)`: through the tapes of the replicas, on their threads.
-autograd::Gradients backward(ReplicaSet& set,
+autograd::Gradients backward(const std::shared_ptr<ReplicaSet>& set,
                              const std::vector<RowRange>& rows,
                              const std::shared_ptr<ReplicaTapes>& tapes,
                              const GradientOf& gradient_of,
                              const std::vector<Tensor>& dys,
-                             std::size_t inputs) {
-  TANDEM_CHECK(!context().grad_enabled,
-               "DataParallel: gradients of gradients through dp(x) are not there; compute the "
-               "penalty in the replica, by step()");
-  TANDEM_CHECK(!context().captures_gradients,
-               "DataParallel: autograd::grad through dp(x) is not there; use backward(), which "
-               "reaches every replica");
+                             const std::vector<Tensor>& parameters) {
   TANDEM_CHECK(!std::ranges::all_of(tapes->outputs, &std::vector<Tensor>::empty),
                "DataParallel: the replicas' tapes of this dp(x) were released by an earlier "
                "backward, which failed; call dp(x) again");
+  if (context().grad_enabled || context().captures_gradients)
+    return gradients_through(set, rows, tapes, gradient_of, dys, parameters);
   const bool retain = context().retains_graph;
-  set.backward(rows, [tapes, gradient_of, dys, retain](const Replica& r) {
+  set->backward(rows, [tapes, gradient_of, dys, retain](const Replica& r) {
     const auto at = static_cast<std::size_t>(r.index);
     for (ReplicaTapes::Input& input : tapes->inputs) {
       if (input.parts[at].defined()) input.parts[at].set_grad({});  // an earlier backward's
@@ -87,9 +70,13 @@ autograd::Gradients backward(ReplicaSet& set,
     if (!retain) tapes->outputs[at].clear();
     if (!roots.empty()) autograd::backward(roots, gradients, {.retain_graph = retain});
   });
-  autograd::Gradients result(inputs);
-  for (std::size_t i = 0; i < tapes->inputs.size(); ++i)
-    result[i] = input_gradient(tapes->inputs[i]);
+  autograd::Gradients result(tapes->inputs.size() + parameters.size());
+  for (std::size_t i = 0; i < tapes->inputs.size(); ++i) {
+    std::vector<Tensor> parts;
+    for (const Tensor& part : tapes->inputs[i].parts)
+      parts.push_back(part.defined() ? part.grad() : part);
+    result[i] = join_gradients(tapes->inputs[i], parts);
+  }
   return result;
 }
 
@@ -182,14 +169,14 @@ std::vector<Tensor> GatheredCall::record(std::vector<Tensor> outputs, GradientOf
   std::vector<Tensor> inputs;
   for (const auto& input : tapes_->inputs)
     inputs.push_back(input.whole);
-  for (const Tensor& p : parameters_) {
-    if (p.requires_grad()) inputs.push_back(p);
-  }
-  const std::size_t count = inputs.size();
+  std::vector<Tensor> parameters;
+  for (const Tensor& p : parameters_)
+    if (p.requires_grad()) parameters.push_back(p);
+  inputs.insert(inputs.end(), parameters.begin(), parameters.end());
   const autograd::MultiFormula formula =
-      [set = set_, rows = rows_, tapes = tapes_, gradient = std::move(gradient), count](
+      [set = set_, rows = rows_, tapes = tapes_, gradient = std::move(gradient), parameters](
           const std::vector<Tensor>& dys) {
-        return backward(*set, rows, tapes, gradient, dys, count);
+        return backward(set, rows, tapes, gradient, dys, parameters);
       };
   return autograd::record("data_parallel", std::move(outputs), std::move(inputs), formula);
 }

@@ -55,6 +55,17 @@ std::vector<Tensor> ReplicaSet::parameters() const {
   return parameters;
 }
 
+std::vector<std::vector<Tensor>> ReplicaSet::replica_parameters() const {
+  std::vector<std::vector<Tensor>> parameters(state_->devices.size());
+  const auto& arena = state_->params[0];
+  for (std::size_t p = 0; arena != nullptr && p < arena->layout().places().size(); ++p) {
+    if (const Tensor x = arena->tensor(p); !x.defined() || !x.requires_grad()) continue;
+    for (std::size_t d = 0; d < parameters.size(); ++d)
+      parameters[d].push_back(state_->params[d]->tensor(p));
+  }
+  return parameters;
+}
+
 std::size_t ReplicaSet::parameter_nbytes() const noexcept {
   return state_->params[0] == nullptr ? 0 : state_->params[0]->layout().nbytes();
 }
@@ -113,6 +124,19 @@ void ReplicaSet::backward(const std::vector<RowRange>& rows, const Body& body) {
   state.note_reduction();
   state.adopt_gradients(*call);
   if (state.sharing != nullptr && state.syncs) state.sharing->reduced();
+}
+
+void ReplicaSet::on_replicas(const std::vector<RowRange>& rows, const Body& body) {
+  State& state = *state_;
+  CallGate::Pass pass = state.enter();
+  state.check_module();
+  const auto call = std::make_shared<Call>(rows);
+  call->group = &state.group_for(rows);
+  pass.show(call);
+  state.run(call, Phase::backward, [state = state_, call, body](int rank) {
+    if (call->active(rank)) body(state->replica(*call, rank));
+    state->agree(*call, rank);
+  });
 }
 
 void ReplicaSet::State::check_step(const std::vector<RowRange>& planned,

@@ -228,14 +228,6 @@ TEST(DataParallelTest, BadCallsSayWhatIsWrong) {
   EXPECT_THAT(thrown_text<Error>([&] { dp.step(uneven, kLoss); }), HasSubstr("has 3 rows"));
 }
 
-TEST(DataParallelTest, SecondDerivativesThroughTheCallAreRefused) {
-  Mlp net;
-  DataParallel dp(net, {.devices = devices(2)});
-  const Tensor y = sum(dp(make_batch(4, 1, DType::f64, false).x));
-  EXPECT_THAT(thrown_text<Error>([&] { autograd::grad({y}, {net.head.weight}); }),
-              HasSubstr("autograd::grad through dp(x)"));
-}
-
 /// Two backwards through one forward; the gradients of the parameters and of x.
 template <class Forward>
 Values backward_twice(nn::Module& net, Forward forward) {

@@ -250,19 +250,5 @@ TEST(ModuleLifeTest, GradientPenaltiesInTheReplicaEqualOneDevice) {
   EXPECT_LE(difference(gradients_of(net), gradients_of(alone)), 1e-12);
 }
 
-TEST(ModuleLifeTest, GradientsOfGradientsThroughTheCallAreRefused) {
-  Mlp net;
-  DataParallel dp(net, {.devices = devices(2)});
-  Tensor x = small_batch().x;
-  x.requires_grad_();
-  EXPECT_THAT(thrown_text<Error>([&] { autograd::grad({sum(square(dp(x)))}, {x}); }),
-              HasSubstr("autograd::grad through dp(x)"));
-  const Tensor y = sum(square(dp(x)));
-  EXPECT_THAT(thrown_text<Error>([&] { autograd::backward({y}, {}, {.create_graph = true}); }),
-              HasSubstr("gradients of gradients through dp(x)"));
-  sum(square(dp(x))).backward();
-  EXPECT_TRUE(x.grad().defined());
-}
-
 }  // namespace
 }  // namespace tandem::parallel::test

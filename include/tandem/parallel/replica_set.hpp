@@ -82,6 +82,8 @@ class ReplicaSet {
   /// Runs `body`, which goes backward through an earlier forward's tapes, and reduces the gradients
   /// into the module's.
   void backward(const std::vector<RowRange>& rows, const Body& body);
+  /// Runs `body` on every device that has rows; nothing is sent or reduced.
+  void on_replicas(const std::vector<RowRange>& rows, const Body& body);
   /// Forward with the loss in the replica, backward, and, where there is an optimizer, the update.
   /// Not of an empty batch, whose loss would be 0 / 0.
   /// @param optimizer  null: the gradients are added to the module's.
@@ -101,6 +103,8 @@ class ReplicaSet {
 
   /// The module's, as they were when it was wrapped; to be asked for while a call runs, too.
   std::vector<Tensor> parameters() const;
+  /// By device, those of the replicas that train.
+  std::vector<std::vector<Tensor>> replica_parameters() const;
   /// Bytes of parameters on each device.
   std::size_t parameter_nbytes() const noexcept;
 
