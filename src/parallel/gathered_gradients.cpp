@@ -155,6 +155,21 @@ std::vector<Tensor> spread(const Tensor& whole,
   return outputs;
 }
 
+/// By device, the gradients of its outputs.
+ByDevice for_outputs(const ReplicaSet& set,
+                     const ReplicaTapes& tapes,
+                     const GradientOf& gradient_of,
+                     const std::vector<Tensor>& dys) {
+  ByDevice own(tapes.outputs.size());
+  for (std::size_t d = 0; d < own.size(); ++d) {
+    for (std::size_t k = 0; k < tapes.outputs[d].size(); ++k) {
+      const bool there = tapes.outputs[d][k].defined();
+      own[d].push_back(there ? gradient_of(dys, d, k, set.devices()[d]) : Tensor());
+    }
+  }
+  return own;
+}
+
 Tensor sum_of(const std::vector<Tensor>& parts, Device device) {
   Tensor total;
   for (const Tensor& part : parts) {
@@ -216,14 +231,7 @@ autograd::Gradients gradients_through(const std::shared_ptr<ReplicaSet>& set,
       return sum_of(all, owner);
     });
   }
-  ByDevice own(devices);
-  for (std::size_t d = 0; d < devices; ++d) {
-    for (std::size_t k = 0; k < replica_tapes->outputs[d].size(); ++k)
-      own[d].push_back(replica_tapes->outputs[d][k].defined()
-                           ? gradient_of(dys, d, k, set->devices()[d])
-                           : Tensor());
-  }
-  const ByDevice found = gradients_of(tapes, own);
+  const ByDevice found = gradients_of(tapes, for_outputs(*set, *replica_tapes, gradient_of, dys));
   if (!tapes->retain) {
     for (auto& outputs : replica_tapes->outputs)
       outputs.clear();
