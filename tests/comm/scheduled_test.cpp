@@ -97,14 +97,23 @@ std::vector<ReduceOp> reductions(DType dtype) {
   return {ReduceOp::sum, ReduceOp::min, ReduceOp::max, ReduceOp::bxor};
 }
 
-constexpr DType kDTypes[] = {DType::f32,
-                             DType::f64,
-                             DType::bf16,
-                             DType::f16,
-                             DType::i32,
-                             DType::i64,
-                             DType::u8,
-                             DType::boolean};
+/// A GPU's stand-in takes a thousand times as long for a step as the host does; which kernels there
+/// are for a type has nothing to do with the algorithm.
+bool on_gpus() {
+  return testing::device_type() == DeviceType::cuda;
+}
+
+std::vector<DType> dtypes() {
+  if (on_gpus()) return {DType::f32, DType::i64};
+  return {DType::f32,
+          DType::f64,
+          DType::bf16,
+          DType::f16,
+          DType::i32,
+          DType::i64,
+          DType::u8,
+          DType::boolean};
+}
 
 std::vector<std::string> names() {
   std::vector<std::string> list;
@@ -122,7 +131,7 @@ Group make_group_of(const std::string& name, int ranks, std::int64_t segment = k
 std::vector<std::tuple<std::string, int>> names_and_ranks() {
   std::vector<std::tuple<std::string, int>> list;
   for (const std::string& name : names()) {
-    for (const int ranks : {1, 2, 3, 4, 7, 8})
+    for (const int ranks : on_gpus() ? std::vector{2, 3, 4} : std::vector{1, 2, 3, 4, 7, 8})
       if (comm::algorithm(name).refusal({Kind::all_reduce, ranks}).empty())
         list.emplace_back(name, ranks);
   }
@@ -136,7 +145,8 @@ class ScheduledTest : public ::testing::TestWithParam<std::tuple<std::string, in
 
   /// Runs f(comm, count) on each rank. 1'501: more than a segment of 1 KiB.
   template <class F>
-  void run(F f, const std::vector<std::int64_t>& counts = {0, 1, 13, 1'501}) {
+  void run(F f, std::vector<std::int64_t> counts = {0, 1, 13, 1'501}) {
+    if (on_gpus()) counts = {1, 1'501};
     Group group = make_group_of(name, ranks, 1024);
     run_ranks(group, [f, counts](Communicator& comm) {
       for (const std::int64_t n : counts)
@@ -147,7 +157,7 @@ class ScheduledTest : public ::testing::TestWithParam<std::tuple<std::string, in
 
 TEST_P(ScheduledTest, AllReduce) {
   run([this](Communicator& comm, std::int64_t n) {
-    for (const DType dtype : kDTypes) {
+    for (const DType dtype : dtypes()) {
       for (const ReduceOp op : reductions(dtype)) {
         const Tensor x = make_tensor(small_values(comm.rank(), n, dtype), dtype, comm.device());
         comm.all_reduce(x, reduction(op, comm.rank()));
@@ -160,7 +170,7 @@ TEST_P(ScheduledTest, AllReduce) {
 
 TEST_P(ScheduledTest, ReduceLeavesTheOthersAsTheyWere) {
   run([this](Communicator& comm, std::int64_t n) {
-    for (const DType dtype : {DType::f32, DType::bf16, DType::i64}) {
+    for (const DType dtype : dtypes()) {
       for (const ReduceOp op : reductions(dtype)) {
         const int root = ranks / 2;
         const Values own = small_values(comm.rank(), n, dtype);
@@ -176,7 +186,7 @@ TEST_P(ScheduledTest, ReduceLeavesTheOthersAsTheyWere) {
 
 TEST_P(ScheduledTest, Broadcast) {
   run([this](Communicator& comm, std::int64_t n) {
-    for (const DType dtype : kDTypes) {
+    for (const DType dtype : dtypes()) {
       for (const int root : {0, ranks - 1}) {
         const Tensor x = make_tensor(small_values(comm.rank(), n, dtype), dtype, comm.device());
         comm.broadcast(x, root);
