@@ -16,6 +16,9 @@ namespace tandem::testing {
 
 /// By TANDEM_TEST_DEVICE; cpu unless set.
 DeviceType device_type();
+inline bool on_gpus() {
+  return device_type() == DeviceType::cuda;
+}
 
 /// Devices 0 .. limit - 1 can be used.
 int device_limit();

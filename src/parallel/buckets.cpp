@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/autograd/gradient_source.hpp"
@@ -48,7 +49,6 @@ std::vector<Bucket> fill_buckets(const optim::ArenaLayout& layout,
   for (const std::size_t p : order) {
     const optim::ArenaPlace& place = layout.places()[p];
     const optim::ArenaBlock& block = layout.blocks()[static_cast<std::size_t>(place.block)];
-    if (block.trains == optim::Trains::no) continue;
     auto& current = open[static_cast<std::size_t>(place.block)];
     if (current == SIZE_MAX) {
       current = buckets.size();
@@ -64,11 +64,13 @@ std::vector<Bucket> fill_buckets(const optim::ArenaLayout& layout,
   return buckets;
 }
 
-/// All places, the last one first.
+/// The places that train, the last one first.
 std::vector<std::size_t> reverse_order(const optim::ArenaLayout& layout) {
   std::vector<std::size_t> order;
-  for (std::size_t p = layout.places().size(); p-- > 0;)
-    order.push_back(p);
+  for (std::size_t p = layout.places().size(); p-- > 0;) {
+    const auto block = static_cast<std::size_t>(layout.places()[p].block);
+    if (layout.blocks()[block].trains == optim::Trains::yes) order.push_back(p);
+  }
   return order;
 }
 
@@ -88,6 +90,18 @@ std::vector<Bucket> plan_buckets_as_ready(const optim::ArenaLayout& layout,
   for (const std::size_t p : reverse_order(layout))
     if (std::ranges::find(ready, p) == ready.end()) order.push_back(p);
   return fill_buckets(layout, order, first_nbytes, nbytes);
+}
+
+std::vector<Bucket> plan_transfers(const optim::ArenaLayout& layout,
+                                   std::size_t first_nbytes,
+                                   std::size_t nbytes) {
+  std::vector<std::size_t> order(layout.places().size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  return fill_buckets(layout, order, first_nbytes, nbytes);
+}
+
+Tensor range(const Tensor& flat, const Share& elements) {
+  return as_strided(flat, {elements.size()}, {1}, flat.impl().offset + elements.begin);
 }
 
 Share share_of(const Bucket& bucket, int r, int ranks) noexcept {
@@ -110,7 +124,7 @@ BucketReducer::BucketReducer(std::shared_ptr<optim::Arena> arena,
     const Tensor& grads = arena_->grads(bucket.block);
     flat_.emplace_back();
     for (const Share& run : bucket.runs)
-      flat_.back().push_back(as_strided(grads, {run.size()}, {1}, grads.impl().offset + run.begin));
+      flat_.back().push_back(range(grads, run));
     for (const std::size_t place : bucket.places)
       bucket_of_[place] = b;
   }
@@ -177,8 +191,8 @@ comm::Handle BucketReducer::launch(std::size_t bucket) {
   if (to_ != ReduceTo::shares) return group_->start_reduce(whole, comm::ReduceOp::sum, 0);
   const Bucket& b = (*buckets_)[bucket];
   const Share share = share_of(b, group_->rank(), group_->size());
-  const Tensor part = as_strided(
-      whole, {share.end - share.begin}, {1}, whole.impl().offset + share.begin - b.range().begin);
+  const std::int64_t first = b.range().begin;
+  const Tensor part = range(whole, {share.begin - first, share.end - first});
   return group_->start({comm::Collective::Kind::reduce_scatter, whole, part, comm::ReduceOp::sum});
 }
 

@@ -18,7 +18,7 @@
 
 namespace tandem::parallel {
 
-/// Gradients that are reduced in one message.
+/// Gradients, or values, that go in one message.
 struct Bucket {
   int block = 0;
   std::vector<Share> runs;  ///< elements of the block that lie together; one where it was planned
@@ -46,6 +46,15 @@ std::vector<Bucket> plan_buckets_as_ready(const optim::ArenaLayout& layout,
                                           const std::vector<std::size_t>& ready,
                                           std::size_t first_nbytes,
                                           std::size_t nbytes);
+
+/// Cuts the values of all places into buckets in the order in which a forward is likely to read
+/// them. The first is small, so that the forward begins early.
+std::vector<Bucket> plan_transfers(const optim::ArenaLayout& layout,
+                                   std::size_t first_nbytes,
+                                   std::size_t nbytes);
+
+/// Elements of a flat tensor.
+Tensor range(const Tensor& flat, const Share& elements);
 
 /// Where the gradients of the replicas are added up.
 enum class ReduceTo : std::uint8_t {

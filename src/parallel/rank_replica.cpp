@@ -212,9 +212,7 @@ void RankReplica::State::note_iteration() {
   const std::vector<std::size_t>& ready = reducer->ready();
   if (!log.has_rebuilt_buckets && !options.find_unused_parameters && comm.size() > 1)
     rebuild_order = ready;
-  log.prev_iteration_grad_ready_order.clear();
-  for (const std::size_t p : ready)
-    log.prev_iteration_grad_ready_order.push_back(params->layout().places()[p].name);
+  last_ready = ready;
   ++log.iterations;
   if (has_joined) return;
   const auto end = Clock::now();
@@ -312,7 +310,10 @@ void RankReplica::register_comm_hook(CommHook hook) {
 }
 
 DdpLoggingData RankReplica::logging_data() const {
-  return state_->log;
+  DdpLoggingData log = state_->log;
+  for (const std::size_t p : state_->last_ready)
+    log.prev_iteration_grad_ready_order.push_back(state_->params->layout().places()[p].name);
+  return log;
 }
 
 Tensor RankReplica::weighted(const Tensor& output) const {

@@ -110,8 +110,9 @@ struct RankReplica::State {
   bool has_joined = false;
   int authority = 0;  // the first rank of those that joined last
   Moments moments;
-  DdpLoggingData log;
-  std::int64_t timed = 0;  // iterations in log.avg
+  DdpLoggingData log;                   // but for the order of gradients
+  std::vector<std::size_t> last_ready;  // places, of the iteration before
+  std::int64_t timed = 0;               // iterations in log.avg
 };
 
 }  // namespace tandem::parallel

@@ -133,6 +133,13 @@ std::shared_ptr<Call> ReplicaSet::State::begin(const std::vector<RowRange>& rows
   return call;
 }
 
+std::shared_ptr<Call> ReplicaSet::State::begin_backward(const std::vector<RowRange>& rows) {
+  check_module();
+  auto call = std::make_shared<Call>(rows);
+  call->group = &group_for(rows);
+  return call;
+}
+
 void ReplicaSet::State::cut(Call& call) {
   for (auto& part : cut_micro_batches(call.rows, devices, options.accumulate)) {
     Group* group = &group_for(part);
@@ -270,7 +277,7 @@ void ReplicaSet::State::replicate(Call& call, int rank) {
   const auto r = static_cast<std::size_t>(rank);
   in_phase(call, rank, Phase::replicate, [&] {
     if (call.replicate_parameters && world != nullptr) {
-      call.transfers[r].broadcast(*params[r], pieces, *world);
+      call.transfers[r].broadcast(*params[r], transfers, *world);
       if (options.mode == Mode::classic) call.transfers[r].finish();
     }
     if (master_buffers == nullptr) return;

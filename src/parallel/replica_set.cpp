@@ -103,9 +103,7 @@ void ReplicaSet::forward(const std::vector<RowRange>& rows, const Body& body) {
 void ReplicaSet::backward(const std::vector<RowRange>& rows, const Body& body) {
   State& state = *state_;
   CallGate::Pass pass = state.enter();
-  state.check_module();
-  const auto call = std::make_shared<Call>(rows);
-  call->group = &state.group_for(rows);
+  const auto call = state.begin_backward(rows);
   pass.show(call);
   const auto snapshot = state.begin_gradients();
   try {
@@ -129,9 +127,7 @@ void ReplicaSet::backward(const std::vector<RowRange>& rows, const Body& body) {
 void ReplicaSet::on_replicas(const std::vector<RowRange>& rows, const Body& body) {
   State& state = *state_;
   CallGate::Pass pass = state.enter();
-  state.check_module();
-  const auto call = std::make_shared<Call>(rows);
-  call->group = &state.group_for(rows);
+  const auto call = state.begin_backward(rows);
   pass.show(call);
   state.run(call, Phase::backward, [state = state_, call, body](int rank) {
     if (call->active(rank)) body(state->replica(*call, rank));

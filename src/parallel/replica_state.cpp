@@ -101,7 +101,8 @@ void ReplicaSet::State::bind_parameters() {
   params[0] = optim::Arena::obtain(std::move(entries), {});
   const auto buckets = std::make_shared<const std::vector<Bucket>>(
       plan_buckets(params[0]->layout(), options.first_bucket_nbytes, options.bucket_nbytes));
-  pieces = plan_pieces(params[0]->layout(), options.first_bucket_nbytes, options.bucket_nbytes);
+  transfers =
+      plan_transfers(params[0]->layout(), options.first_bucket_nbytes, options.bucket_nbytes);
   for (std::size_t r = 0; r < devices.size(); ++r) {
     if (r > 0) {
       const optim::ArenaReplica replica = params[0]->replicate(devices[r]);

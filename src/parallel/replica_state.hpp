@@ -168,6 +168,8 @@ struct ReplicaSet::State {
   enum class Members : std::uint8_t { active, all };
   Group& group_for(const std::vector<RowRange>& rows, Members members = Members::active);
   std::shared_ptr<Call> begin(const std::vector<RowRange>& rows, Members members = Members::active);
+  /// A call that goes through an earlier one's tapes: nothing is sent.
+  std::shared_ptr<Call> begin_backward(const std::vector<RowRange>& rows);
   /// A call without rows, of all devices.
   std::shared_ptr<Call> begin_everywhere();
   /// Makes the micro-batches of a step.
@@ -301,7 +303,7 @@ struct ReplicaSet::State {
   std::vector<Tensor> own_buffers;                     // by place of master_buffers: the module's
   std::vector<Tensor> private_buffers;                 // by place: what replica 0 writes in a call
   std::vector<BucketReducer> reducers;                 // by device
-  std::vector<Piece> pieces;                           // in which parameters are sent
+  std::vector<Bucket> transfers;                       // in which parameters are sent
   std::shared_ptr<UpdateSharing> sharing;              // null where device 0 updates
   std::vector<std::vector<std::uint64_t>> synced;      // by device, by block: version last received
   // By device, by block: the version of the module's buffers that its private ones equal.

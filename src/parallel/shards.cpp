@@ -6,7 +6,8 @@
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/autograd/gradient_source.hpp"
 #include "tandem/runtime/context.hpp"
-#include "tandem/tensor/access.hpp"
+
+#include "parallel/transfers.hpp"
 
 namespace tandem::parallel {
 
@@ -86,10 +87,7 @@ void Shards::gather_values(comm::Communicator& group, int rank) const {
   auto handle = handles.begin();
   for (auto bucket = buckets().rbegin(); bucket != buckets().rend(); ++bucket, ++handle) {
     (*handle)->settle();
-    const Tensor& values = arena.params(bucket->block);
-    const Access bytes = access(range(values, bucket->range()), Direction::write);
-    values.buffer().add_transit(
-        {bytes.begin, bytes.end, Transit::Way::in, [h = *handle] { h->wait(); }});
+    note_transit(range(arena.params(bucket->block), bucket->range()), Transit::Way::in, *handle);
   }
 }
 

@@ -29,8 +29,4 @@ std::vector<std::uint64_t> UpdateSharing::versions() const {
   return versions;
 }
 
-Tensor range(const Tensor& flat, const Share& elements) {
-  return as_strided(flat, {elements.size()}, {1}, flat.impl().offset + elements.begin);
-}
-
 }  // namespace tandem::parallel

@@ -58,7 +58,4 @@ class UpdateSharing : public optim::ArenaSharing {
   std::function<void()> reduce_;
 };
 
-/// Elements of a flat tensor.
-Tensor range(const Tensor& flat, const Share& elements);
-
 }  // namespace tandem::parallel

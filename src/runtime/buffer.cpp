@@ -3,8 +3,6 @@
 
 #include "tandem/runtime/buffer.hpp"
 
-#include <utility>
-
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/runtime.hpp"
 
@@ -22,7 +20,7 @@ Buffer::Buffer(Device device, std::size_t nbytes, Category category)
 }
 
 Buffer::~Buffer() {
-  clear_transits();
+  transits_.clear();
   if (nbytes_ == 0) return;
   notify(static_cast<int>(MemoryEvent::Kind::free), category());
   device_->remove(*this);
@@ -34,21 +32,6 @@ void Buffer::recategorise(Category category) noexcept {
   if (category == before || nbytes_ == 0) return;
   device_->statistics_->recategorise(nbytes_, before, category);
   notify(static_cast<int>(MemoryEvent::Kind::recategorise), before);
-}
-
-void Buffer::add_transit(Transit transit) {
-  transits_.add(std::move(transit));
-  in_transit_.store(true, std::memory_order_release);
-}
-
-void Buffer::await_transits(std::size_t begin, std::size_t end, Direction direction) const {
-  transits_.await(begin, end, direction);
-  if (transits_.empty()) in_transit_.store(false, std::memory_order_release);
-}
-
-void Buffer::clear_transits() noexcept {
-  transits_.clear();
-  in_transit_.store(false, std::memory_order_release);
 }
 
 void Buffer::notify(int kind, Category before) const noexcept {

@@ -58,8 +58,8 @@ void begin_work(Stream& stream, const Work& work) {
                  "; move it with .to(device), or, if it belongs to a module, is it not listed in "
                  "TANDEM_MODULE?"));
     }
-    if (a.buffer->is_in_transit()) [[unlikely]]
-      a.buffer->await_transits(a.begin, a.end, a.direction);
+    if (a.buffer->transits().any()) [[unlikely]]
+      a.buffer->transits().await(a.begin, a.end, a.direction);
   }
   if (const auto* observers = Runtime::instance().observers()) [[unlikely]] {
     for (Observer* o : *observers)
@@ -104,7 +104,7 @@ void read(
   TANDEM_ASSERT(
       nbytes == 0 || offset + nbytes <= source.nbytes(), op, " reads past the end of a buffer");
   const Stream& stream = source.logical_device().stream();
-  if (source.is_in_transit()) source.await_transits(offset, offset + nbytes, Direction::read);
+  if (source.transits().any()) source.transits().await(offset, offset + nbytes, Direction::read);
   if (const auto* observers = Runtime::instance().observers()) [[unlikely]] {
     for (Observer* o : *observers)
       o->on_read(op, source.device(), nbytes);
@@ -121,7 +121,7 @@ void write(const void* source, Buffer& target, std::size_t offset, std::size_t n
   TANDEM_ASSERT(nbytes == 0 || offset + nbytes <= target.nbytes(),
                 "write past the end of a buffer");
   const Stream& stream = target.logical_device().stream();
-  if (target.is_in_transit()) target.await_transits(offset, offset + nbytes, Direction::write);
+  if (target.transits().any()) target.transits().await(offset, offset + nbytes, Direction::write);
   target.bump_version();
   if (nbytes == 0) return;
   void* to = static_cast<char*>(target.data()) + offset;
@@ -143,10 +143,10 @@ void copy_bytes(const Buffer& source,
                 "copy past the end of a buffer");
   const Stream& out = source.logical_device().stream();
   const Stream& in = target.logical_device().stream();
-  if (source.is_in_transit())
-    source.await_transits(source_offset, source_offset + nbytes, Direction::read);
-  if (target.is_in_transit())
-    target.await_transits(target_offset, target_offset + nbytes, Direction::write);
+  if (source.transits().any())
+    source.transits().await(source_offset, source_offset + nbytes, Direction::read);
+  if (target.transits().any())
+    target.transits().await(target_offset, target_offset + nbytes, Direction::write);
   const bool observed = Runtime::instance().observers() != nullptr;
   const CopyTimes::Moment begin = observed ? CopyTimes::now() : CopyTimes::Moment{};
   if (nbytes > 0) {

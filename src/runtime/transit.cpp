@@ -11,6 +11,7 @@ namespace tandem {
 void Transits::add(Transit transit) {
   const std::scoped_lock lock(mutex_);
   list_.push_back(std::move(transit));
+  any_.store(true, std::memory_order_release);
 }
 
 void Transits::await(std::size_t begin, std::size_t end, Direction direction) {
@@ -30,17 +31,14 @@ void Transits::await(std::size_t begin, std::size_t end, Direction direction) {
       throw;
     }
   }
-}
-
-bool Transits::empty() const {
-  const std::scoped_lock lock(mutex_);
-  return list_.empty();
+  any_.store(!list_.empty(), std::memory_order_release);
 }
 
 void Transits::clear() noexcept {
   std::vector<Transit> ended;  // their ends may be work on the same buffer
   const std::scoped_lock lock(mutex_);
   ended.swap(list_);
+  any_.store(false, std::memory_order_release);
 }
 
 }  // namespace tandem

@@ -13,6 +13,15 @@
 
 namespace tandem::testing {
 
+inline constexpr DType kAllDTypes[]{DType::f32,
+                                    DType::f64,
+                                    DType::bf16,
+                                    DType::f16,
+                                    DType::i32,
+                                    DType::i64,
+                                    DType::u8,
+                                    DType::boolean};
+
 /// A 1-D tensor of `values`, which are exact in `dtype`.
 inline Tensor make_tensor(const std::vector<double>& values, DType dtype, Device device) {
   return with_dtype(dtype, [&]<class T>() {

@@ -28,15 +28,6 @@ using testing::make_tensor;
 using testing::run_ranks;
 using Values = std::vector<double>;
 
-constexpr DType kAll[]{DType::f32,
-                       DType::f64,
-                       DType::bf16,
-                       DType::f16,
-                       DType::i32,
-                       DType::i64,
-                       DType::u8,
-                       DType::boolean};
-
 bool is_bitwise(ReduceOp op) {
   return op == ReduceOp::band || op == ReduceOp::bor || op == ReduceOp::bxor;
 }
@@ -108,7 +99,7 @@ class ReductionsTest : public ::testing::TestWithParam<std::tuple<int, std::int6
       Values expected;
     };
     std::vector<Case> cases;
-    for (const DType dtype : kAll) {
+    for (const DType dtype : testing::kAllDTypes) {
       for (const ReduceOp op : reductions(dtype))
         cases.push_back({dtype, op, serial_reduction(op, ranks, n, dtype)});
     }
@@ -153,7 +144,7 @@ TEST_P(ReductionsTest, ReduceScatter) {
 
 /// Fewer on GPUs, whose stand-in is slow with many ranks on few cores.
 std::vector<int> group_sizes() {
-  if (testing::device_type() == DeviceType::cuda) return {2, 4};
+  if (testing::on_gpus()) return {2, 4};
   return {1, 2, 3, 4, 7, 8};
 }
 
@@ -167,7 +158,7 @@ INSTANTIATE_TEST_SUITE_P(Local,
                          });
 
 TEST(Reductions, WhatATypeHasNotIsRefused) {
-  for (const DType dtype : kAll) {
+  for (const DType dtype : testing::kAllDTypes) {
     for (const ReduceOp op : {ReduceOp::sum,
                               ReduceOp::avg,
                               ReduceOp::min,

@@ -38,6 +38,7 @@ using testing::Group;
 using ::testing::HasSubstr;
 using testing::make_group;
 using testing::make_tensor;
+using testing::on_gpus;
 using testing::outcomes;
 using testing::run_ranks;
 using testing::thrown_text;
@@ -99,20 +100,9 @@ std::vector<ReduceOp> reductions(DType dtype) {
 
 /// A GPU's stand-in takes a thousand times as long for a step as the host does; which kernels there
 /// are for a type has nothing to do with the algorithm.
-bool on_gpus() {
-  return testing::device_type() == DeviceType::cuda;
-}
-
 std::vector<DType> dtypes() {
   if (on_gpus()) return {DType::f32, DType::i64};
-  return {DType::f32,
-          DType::f64,
-          DType::bf16,
-          DType::f16,
-          DType::i32,
-          DType::i64,
-          DType::u8,
-          DType::boolean};
+  return {std::begin(testing::kAllDTypes), std::end(testing::kAllDTypes)};
 }
 
 std::vector<std::string> names() {

@@ -194,7 +194,8 @@ TEST_F(EventTest, WhoReadsABufferWaitsUntilItIsReady) {
         stand_in::launch(side.native(), [=] { to[i] = 2; });
       const auto ready = std::make_shared<Event>();
       ready->record(side);
-      x.buffer().add_transit({0, x.nbytes(), Transit::Way::in, [&] { ready->wait(main, "test"); }});
+      x.buffer().transits().add(
+          {0, x.nbytes(), Transit::Way::in, [&] { ready->wait(main, "test"); }});
       std::vector<double> expected(kCount, 2);
       if (way == 0) {  // a read of the host
         EXPECT_EQ(x.to_doubles(), expected);
@@ -211,7 +212,7 @@ TEST_F(EventTest, WhoReadsABufferWaitsUntilItIsReady) {
         side.synchronize();
         EXPECT_EQ(x.to_doubles(), values);
       }
-      EXPECT_FALSE(x.buffer().is_in_transit());
+      EXPECT_FALSE(x.buffer().transits().any());
     }
   });
 }

@@ -152,7 +152,7 @@ INSTANTIATE_TEST_SUITE_P(Cases,
 
 TEST(Conv2d, OneDnnIsTheNativePathWithinRounding) {
   if (!has_onednn) GTEST_SKIP() << "built without oneDNN";
-  if (testing::device_type() != DeviceType::cpu) GTEST_SKIP() << "oneDNN runs on the host alone";
+  if (testing::on_gpus()) GTEST_SKIP() << "oneDNN runs on the host alone";
   const Shape shape{8, 32, 16, 16};
   const Tensor x = randn(shape).contiguous(MemoryFormat::channels_last).requires_grad_();
   const Tensor w = leaf({64, 32, 3, 3}, DType::f32), b = leaf({64}, DType::f32);
@@ -174,7 +174,7 @@ class CudnnTest : public ::testing::TestWithParam<std::tuple<Case, DType, Memory
 
 TEST_P(CudnnTest, IsTheNativePathWithinRounding) {
   if (!has_cudnn) GTEST_SKIP() << "built without cuDNN";
-  if (testing::device_type() != DeviceType::cuda) GTEST_SKIP() << "cuDNN runs on GPUs alone";
+  if (!testing::on_gpus()) GTEST_SKIP() << "cuDNN runs on GPUs alone";
   const auto& [c, dtype, format] = GetParam();
   const Tensor x = randn(c.x, {.dtype = dtype}).contiguous(format).requires_grad_();
   const Tensor w = leaf(c.weight, dtype), b = leaf({c.weight[0]}, dtype);

@@ -182,21 +182,6 @@ TEST(DdpTest, WhatCannotBeWrappedIsRefused) {
   EXPECT_THAT(twice.at(1), HasSubstr("wrapped already"));
 }
 
-/// Uses `second` where it is asked to.
-struct Branches : nn::Module {
-  Branches()
-      : first(12, 5, {.dtype = DType::f64}),
-        second(12, 5, {.dtype = DType::f64}),
-        never(3, 3, {.dtype = DType::f64}) {}
-  nn::Linear first, second, never;
-  bool both = true;
-  Tensor forward(const Tensor& x) {
-    const Tensor y = first(x.flatten(1));
-    return both ? y + second(x.flatten(1)) : y;
-  }
-  TANDEM_MODULE(Branches, first, second, never)
-};
-
 TEST(DdpTest, UnusedParametersAreNamed) {
   const Batch batch = make_batch(kBatch, 7, DType::f64, false);
   const auto texts = errors_of([&](Rank& rank) {

@@ -77,8 +77,7 @@ std::string thrown(const std::function<void()>& call) {
 class ForkTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (testing::device_type() != DeviceType::cpu)
-      GTEST_SKIP() << "CUDA itself does not work in the child of a fork";
+    if (testing::on_gpus()) GTEST_SKIP() << "CUDA itself does not work in the child of a fork";
     dp.emplace(net, DataParallelOptions{.devices = devices(3)});
     dp->step(batch, kLoss, &optimizer);
   }

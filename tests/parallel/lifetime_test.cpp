@@ -263,7 +263,7 @@ class NoThreads {
 
 // Devices that no other test of this program uses: their threads have not started.
 TEST(ThreadStartTest, AThreadThatDoesNotStartIsNamedAndTheOthersDoNotWait) {
-  if (testing::device_type() != DeviceType::cpu) GTEST_SKIP() << "needs devices without threads";
+  if (testing::on_gpus()) GTEST_SKIP() << "needs devices without threads";
   constexpr int kFirst = 40, kReplicas = 4;
   std::vector<Device> list;
   for (int i = 0; i < kReplicas; ++i)

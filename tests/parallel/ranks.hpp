@@ -37,6 +37,21 @@ inline Batch part_of(const Batch& batch, const Rank& rank) {
           batch.labels.narrow(0, begin, rows).to(rank.device())};
 }
 
+/// Uses `second` where it is asked to.
+struct Branches : nn::Module {
+  Branches()
+      : first(12, 5, {.dtype = DType::f64}),
+        second(12, 5, {.dtype = DType::f64}),
+        never(3, 3, {.dtype = DType::f64}) {}
+  nn::Linear first, second, never;
+  bool both = true;
+  Tensor forward(const Tensor& x) {
+    const Tensor y = first(x.flatten(1));
+    return both ? y + second(x.flatten(1)) : y;
+  }
+  TANDEM_MODULE(Branches, first, second, never)
+};
+
 /// What the ranks left behind.
 class Results {
  public:

@@ -107,15 +107,15 @@ TEST(TransfersTest, AFailureInForwardLeavesNothingUnderWay) {
     };
     EXPECT_THROW(dp.step(x, fails), ReplicaError);
     for (Tensor& p : dp.replica(1).parameters())
-      EXPECT_FALSE(p.buffer().is_in_transit());
+      EXPECT_FALSE(p.buffer().transits().any());
     for (Tensor& p : net.parameters())
-      EXPECT_FALSE(p.buffer().is_in_transit());
+      EXPECT_FALSE(p.buffer().transits().any());
     dp(x);
     EXPECT_THAT(dp.replica(1).d.weight.to_doubles(), ::testing::Each(round));
   }
 }
 
-TEST(TransfersTest, PiecesCoverEachBlockOnce) {
+TEST(TransfersTest, BucketsCoverEachBlockOnce) {
   Deep net;
   net.c.weight.requires_grad_(false);
   const auto arena = optim::Arena::obtain(
@@ -129,11 +129,12 @@ TEST(TransfersTest, PiecesCoverEachBlockOnce) {
   const optim::ArenaLayout& layout = arena->layout();
   for (const std::size_t nbytes : {1, 300, 500, 1 << 20}) {
     std::vector<std::int64_t> reached(layout.blocks().size(), 0);
-    for (const Piece& piece : plan_pieces(layout, 1, nbytes)) {
-      auto& at = reached[static_cast<std::size_t>(piece.block)];
-      EXPECT_EQ(piece.begin, at);
-      EXPECT_GT(piece.end, piece.begin);
-      at = piece.end;
+    for (const Bucket& bucket : plan_transfers(layout, 1, nbytes)) {
+      ASSERT_EQ(bucket.runs.size(), 1u);
+      auto& at = reached[static_cast<std::size_t>(bucket.block)];
+      EXPECT_EQ(bucket.range().begin, at);
+      EXPECT_GT(bucket.range().end, bucket.range().begin);
+      at = bucket.range().end;
     }
     for (std::size_t b = 0; b < reached.size(); ++b)
       EXPECT_EQ(reached[b], layout.blocks()[b].numel) << "block " << b;

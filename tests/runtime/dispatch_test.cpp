@@ -116,13 +116,13 @@ Transit noted(std::size_t begin, std::size_t end, Transit::Way way, std::vector<
 TEST(Dispatch, WaitsForBytesOnTheirWay) {
   Buffer x(kFirst, sizeof(int), Category::input);
   Buffer y(kFirst, sizeof(int), Category::output);
-  x.add_transit({0, sizeof(int), Transit::Way::in, [&] { *static_cast<int*>(x.data()) = 7; }});
+  x.transits().add({0, sizeof(int), Transit::Way::in, [&] { *static_cast<int*>(x.data()) = 7; }});
   int seen = 0;
   dispatch(logical_device(kFirst).stream(), work_of(x, y), [&](HostStream&) {
     seen = *static_cast<int*>(x.data());
   });
   EXPECT_EQ(seen, 7);
-  EXPECT_FALSE(x.is_in_transit());
+  EXPECT_FALSE(x.transits().any());
 }
 
 TEST(Dispatch, WaitsForWhatItTouchesAlone) {
@@ -130,7 +130,7 @@ TEST(Dispatch, WaitsForWhatItTouchesAlone) {
   Buffer y(kFirst, 12, Category::output);
   std::vector<std::size_t> log;
   for (const std::size_t begin : {0, 4, 8})
-    x.add_transit(noted(begin, begin + 4, Transit::Way::in, log));
+    x.transits().add(noted(begin, begin + 4, Transit::Way::in, log));
   Work work = work_of(x, y);
   work.accesses = {};
   work.accesses.add({&x, 4, Direction::read, 4, 8});
@@ -141,14 +141,14 @@ TEST(Dispatch, WaitsForWhatItTouchesAlone) {
   EXPECT_THAT(log, ElementsAre(4u, 8u));
   copy_bytes(y, 0, x, 2, 2);
   EXPECT_THAT(log, ElementsAre(4u, 8u, 0u));
-  EXPECT_FALSE(x.is_in_transit());
+  EXPECT_FALSE(x.transits().any());
 }
 
 TEST(Dispatch, ReadsBytesThatAreSentAndWaitsToWriteThem) {
   Buffer x(kFirst, 4, Category::input);
   Buffer y(kFirst, 4, Category::output);
   std::vector<std::size_t> log;
-  x.add_transit(noted(0, 4, Transit::Way::out, log));
+  x.transits().add(noted(0, 4, Transit::Way::out, log));
   dispatch(logical_device(kFirst).stream(), work_of(x, y), [](HostStream&) {});
   EXPECT_TRUE(log.empty());
   write("abc", x, 0, 3);
@@ -158,13 +158,13 @@ TEST(Dispatch, ReadsBytesThatAreSentAndWaitsToWriteThem) {
 TEST(Dispatch, AWaitThatFailsIsNotForgotten) {
   Buffer x(kFirst, 4, Category::input);
   Buffer y(kFirst, 4, Category::output);
-  x.add_transit({0, 4, Transit::Way::in, [] { throw Timeout("late"); }});
+  x.transits().add({0, 4, Transit::Way::in, [] { throw Timeout("late"); }});
   const auto run = [&] {
     dispatch(logical_device(kFirst).stream(), work_of(x, y), [](HostStream&) {});
   };
   EXPECT_THROW(run(), Timeout);
   EXPECT_THROW(write("abc", x, 0, 3), Timeout) << "it would be overtaken by the bytes on their way";
-  x.clear_transits();
+  x.transits().clear();
   run();
 }
 

@@ -40,14 +40,8 @@ class Buffer {
   std::uint64_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
   void bump_version() noexcept { version_.fetch_add(1, std::memory_order_relaxed); }
 
-  /// Notes bytes that are on their way: work on them waits until they are there.
-  void add_transit(Transit transit);
-  /// Some bytes may be on their way.
-  bool is_in_transit() const noexcept { return in_transit_.load(std::memory_order_acquire); }
-  /// Waits for what is in the way of work on bytes [begin, end). @throws Timeout, CommAborted
-  void await_transits(std::size_t begin, std::size_t end, Direction direction) const;
-  /// Forgets what is on its way: the bytes are of no use to anyone.
-  void clear_transits() noexcept;
+  /// Bytes that are on their way: work on them waits until they are there (dispatch).
+  Transits& transits() const noexcept { return transits_; }
 
  private:
   friend class LogicalDevice;
@@ -58,7 +52,6 @@ class Buffer {
   std::size_t nbytes_;
   std::atomic<Category> category_;  // another thread may read it for the owners of OutOfMemory
   std::atomic<std::uint64_t> version_{0};
-  mutable std::atomic<bool> in_transit_{false};
   mutable Transits transits_;
   std::shared_ptr<const std::string> owner_;  // module path at allocation
   Buffer* next_ = nullptr;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -33,13 +34,14 @@ class Transits {
   ///
   /// @throws  what the wait throws; then it is not forgotten.
   void await(std::size_t begin, std::size_t end, Direction direction);
-  /// @return nothing is under way.
-  bool empty() const;
+  /// Something may be under way.
+  bool any() const noexcept { return any_.load(std::memory_order_acquire); }
   void clear() noexcept;
 
  private:
-  mutable std::recursive_mutex mutex_;  // a wait is work on the same buffer
+  std::recursive_mutex mutex_;  // a wait is work on the same buffer
   std::vector<Transit> list_;
+  std::atomic<bool> any_{false};  // written under the mutex
 };
 
 }  // namespace tandem

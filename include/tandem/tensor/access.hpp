@@ -2,27 +2,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <initializer_list>
+#include <tuple>
+#include <utility>
 
 #include "tandem/runtime/dispatch.hpp"
 #include "tandem/tensor/tensor.hpp"
 
 namespace tandem {
 
-/// Work on all of `x`.
-inline Access access(const Tensor& x, Direction direction) {
+/// The bytes of its buffer between which `x` lies: [first, second).
+inline std::pair<std::size_t, std::size_t> byte_range(const Tensor& x) {
   const TensorImpl& impl = x.impl();
   std::int64_t last = impl.offset;  // an element
-  const std::int64_t* const sizes = impl.shape.data();
-  const std::int64_t* const strides = impl.strides.data();
   for (int d = 0; d < impl.shape.size(); ++d)
-    last += (sizes[d] - 1) * strides[d];
+    last += (impl.shape[d] - 1) * impl.strides[d];
   const std::size_t size = itemsize(impl.dtype);
-  return {&x.buffer(),
-          x.nbytes(),
-          direction,
-          static_cast<std::size_t>(impl.offset) * size,
-          static_cast<std::size_t>(last + 1) * size};
+  return {static_cast<std::size_t>(impl.offset) * size, static_cast<std::size_t>(last + 1) * size};
+}
+
+/// Work on all of `x`.
+inline Access access(const Tensor& x, Direction direction) {
+  Access result{&x.buffer(), x.nbytes(), direction};
+  if (x.buffer().transits().any()) [[unlikely]]
+    std::tie(result.begin, result.end) = byte_range(x);
+  return result;
 }
 
 /// The accesses of work that reads `inputs` and writes `outputs`. Undefined tensors are skipped.
