@@ -23,11 +23,12 @@ class DeviceEnvironment final : public ::testing::Environment {
  public:
   void SetUp() override {
     if (device_type() == DeviceType::cpu) return;
-    if (device_count(DeviceType::cuda) == 0) {
+    if (device_count(DeviceType::cuda) == 0)
       GTEST_SKIP() << (has_cuda ? "there is no GPU" : "there is no GPU: built without CUDA");
-    }
+    if (backend() == comm::Backend::nccl && !has_nccl) GTEST_SKIP() << "there is no NCCL";
     const char* const list = std::getenv("TANDEM_TEST_DEVICES");
-    configure_devices(list != nullptr ? list : "cuda:0x8");
+    if (list != nullptr || backend() == comm::Backend::local)
+      configure_devices(list != nullptr ? list : "cuda:0x8");
     set_default_device(device(0));
     limit = device_count(DeviceType::cuda);
   }
@@ -53,6 +54,11 @@ Device device(int index) {
         {::testing::TestPartResult::kSkip, __FILE__, __LINE__, "too few devices"});
   }
   return {device_type(), index};
+}
+
+comm::Backend backend() {
+  const char* const name = std::getenv("TANDEM_TEST_BACKEND");
+  return name == nullptr ? comm::Backend::local : comm::parse_backend(name).value();
 }
 
 DeviceType device_type() {

@@ -5,13 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "tandem/comm/backend.hpp"
 #include "tandem/runtime/device.hpp"
 
 // The devices that a run of the tests is for. Test programs are run once for the host's, and once,
 // with TANDEM_TEST_DEVICE=cuda, for GPUs: tests that name no device make their tensors on device(0)
 // then, and all are skipped where there is no GPU (device_environment.cpp). The list is
-// TANDEM_TEST_DEVICES, else eight logical devices of the first GPU; a test that asks for more than
-// it has is skipped.
+// TANDEM_TEST_DEVICES, else eight logical devices of the first GPU, or, with
+// TANDEM_TEST_BACKEND=nccl, all GPUs; a test that asks for more than it has is skipped.
 namespace tandem::testing {
 
 /// By TANDEM_TEST_DEVICE; cpu unless set.
@@ -19,6 +20,9 @@ DeviceType device_type();
 inline bool on_gpus() {
   return device_type() == DeviceType::cuda;
 }
+
+/// What groups of devices are made with, by TANDEM_TEST_BACKEND; local unless set.
+comm::Backend backend();
 
 /// Devices 0 .. limit - 1 can be used.
 int device_limit();

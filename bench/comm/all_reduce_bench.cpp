@@ -19,7 +19,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include "tandem/comm/local.hpp"
+#include "tandem/comm/group.hpp"
 #include "tandem/core/percentile.hpp"
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
@@ -38,7 +38,7 @@ class Ranks {
     std::vector<tandem::Device> devices;
     for (int r = 0; r < ranks; ++r)
       devices.push_back({tandem::DeviceType::cpu, r});
-    comms_ = tandem::comm::make_local(devices);
+    comms_ = tandem::comm::make_group(devices);
     for (const tandem::Device d : devices)
       tensors_.push_back(tandem::full({count}, d.index + 1, {.device = d}));
   }

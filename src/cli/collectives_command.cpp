@@ -64,6 +64,13 @@ std::vector<Device> devices_of(const CollectivesRequest& request) {
   return devices_of(options);
 }
 
+comm::GroupOptions group_options(const CollectivesRequest& request) {
+  return {.algorithm = request.algorithm,
+          .segment_bytes = static_cast<std::int64_t>(parse_size("--segment", request.segment)),
+          .group = request.group,
+          .backend = backend_of(request.backend)};
+}
+
 std::vector<CollectiveTime> measure(const CollectivesRequest& request,
                                     const std::vector<Device>& devices) {
   const std::vector<std::size_t> sizes = sizes_of(request);
@@ -71,7 +78,7 @@ std::vector<CollectiveTime> measure(const CollectivesRequest& request,
     comm::CollectiveTimer timer(devices,
                                 {.kind = kind_of(request.op),
                                  .dtype = parse_dtype(request.dtype),
-                                 .algorithm = request.algorithm,
+                                 .group = group_options(request),
                                  .iterations = request.iterations,
                                  .warmup = request.warmup});
     std::vector<CollectiveTime> times;
@@ -112,6 +119,7 @@ Json to_json(const CollectivesRequest& request,
                     {"model_us", t.cost.seconds(model.alpha, model.beta) * 1e6}});
   }
   return {{"schema_version", 1},
+          {"backend", request.backend},
           {"dtype", request.dtype},
           {"devices", names},
           {"iterations", request.iterations},
@@ -125,9 +133,10 @@ void print_table(const CollectivesRequest& request,
                  const std::vector<Device>& devices,
                  const std::vector<CollectiveTime>& times,
                  const comm::AlphaBeta& model) {
-  fmt::print("{} by {}, {} ranks, {}, {} iterations\n\n",
+  fmt::print("{} by {} ({}), {} ranks, {}, {} iterations\n\n",
              request.op,
              request.algorithm,
+             request.backend,
              devices.size(),
              request.dtype,
              request.iterations);

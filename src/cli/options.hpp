@@ -43,6 +43,9 @@ struct CollectivesRequest {
   std::int64_t warmup = 10;
   std::string dtype = "f32";
   std::string algorithm = "direct";
+  std::string segment = "128K";
+  int group = 0;
+  std::string backend = "local";
   bool json = false;
   bool quiet = false;
 };
@@ -55,10 +58,12 @@ struct RunOptions {
   std::string text;     // a file; empty: tandem's own
   std::string devices;  // empty: the default list
   std::string mode = "dp-sharded";
+  std::string backend = "local";
   std::optional<bool> loss_in_replica;  // none: by the mode
   std::string output_device;            // empty: the first
   std::int64_t batch = 0;               // 0: by the data
   std::int64_t accumulate = 1;
+  std::int64_t bitwise_leaves = 0;
   bool recompute = false;
   std::optional<std::int64_t> gpu0_bsz;
   std::vector<std::int64_t> chunk_sizes;

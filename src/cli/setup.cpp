@@ -89,9 +89,18 @@ std::vector<Device> devices_of(const RunOptions& options) {
 
 train::LossPlace loss_place(const RunOptions& options) {
   const bool replica = options.loss_in_replica.value_or(options.mode != "dp-classic");
-  if (!replica && options.accumulate > 1)
-    throw UsageError("--accumulate needs the loss in the replica; give --loss-in-replica");
+  for (const auto& [name, given] : {std::pair{"--accumulate", options.accumulate > 1},
+                                    std::pair{"--bitwise-leaves", options.bitwise_leaves > 0}}) {
+    if (!replica && given)
+      throw UsageError(concat(name, " needs the loss in the replica; give --loss-in-replica"));
+  }
   return replica ? train::LossPlace::replica : train::LossPlace::output_device;
+}
+
+comm::Backend backend_of(const std::string& name) {
+  const std::optional<comm::Backend> backend = comm::parse_backend(name);
+  if (!backend) throw UsageError(concat("--backend ", name, "; expected local or nccl"));
+  return *backend;
 }
 
 parallel::DataParallelOptions parallel_options(const RunOptions& options,
@@ -126,7 +135,9 @@ parallel::DataParallelOptions parallel_options(const RunOptions& options,
           .mode = mode_of(options),
           .chunk_sizes = options.chunk_sizes,
           .gpu0_bsz = options.gpu0_bsz,
-          .accumulate = options.accumulate};
+          .accumulate = options.accumulate,
+          .bitwise_leaves = options.bitwise_leaves,
+          .backend = backend_of(options.backend)};
 }
 
 DType storage_dtype(const RunOptions& options) {

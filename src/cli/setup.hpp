@@ -39,13 +39,16 @@ DataSets load_data(const RunOptions& options);
 /// The devices that a list names, with their limits set. @throws UsageError  no such list.
 std::vector<Device> devices_of(const RunOptions& options);
 
+/// @throws UsageError  no such backend.
+comm::Backend backend_of(const std::string& name);
+
 /// Mode, devices, and how the batch is cut. @throws UsageError  --gpu0-bsz and --chunk-sizes at
 /// once, sizes that do not fit, no such output device.
 parallel::DataParallelOptions parallel_options(const RunOptions& options,
                                                std::vector<Device> devices);
 
-/// Where the loss is calculated. @throws UsageError  --accumulate with the loss of gathered
-/// outputs.
+/// Where the loss is calculated. @throws UsageError  --accumulate or --bitwise-leaves with
+/// the loss of gathered outputs.
 train::LossPlace loss_place(const RunOptions& options);
 
 /// Of parameters and data: f32 for bf16, in which the products alone are.

@@ -219,7 +219,8 @@ void complete_part(Collective& c, int rank, int size) {
 
 void check_part(const Collective& c, int rank, int size, Device device) {
   const bool meets_two = is_point_to_point(c.kind);
-  TANDEM_CHECK(!(has_root(c.kind) || meets_two) || (c.root >= 0 && c.root < size),
+  const bool of_anyone = c.kind == Collective::Kind::recv && c.root == any_source;
+  TANDEM_CHECK(!(has_root(c.kind) || meets_two) || of_anyone || (c.root >= 0 && c.root < size),
                name(c.kind),
                meets_two ? ": rank " : ": root ",
                c.root,

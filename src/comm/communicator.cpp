@@ -22,6 +22,7 @@ class Continued final : public Handle::Pending {
   }
   void settle(std::chrono::milliseconds /*timeout*/) override { first_.settle(); }
   bool done() const noexcept override { return first_.done(); }
+  int source() const noexcept override { return first_.source(); }
 
  private:
   Handle first_;
@@ -41,6 +42,7 @@ void Handle::wait_for(std::chrono::milliseconds timeout) {
                " ms; expected more than zero");
   if (pending_ == nullptr) return;
   pending_->wait(timeout);
+  source_ = pending_->source();
   pending_.reset();
 }
 

@@ -1,12 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "tandem/comm/local.hpp"
-
 #include <algorithm>
 #include <cstdlib>
 #include <utility>
 
+#include "tandem/comm/group.hpp"
 #include "tandem/config.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/dispatch.hpp"
@@ -90,6 +89,9 @@ class LocalPending final : public Handle::Pending {
   }
   bool done() const noexcept override {
     return operation_->state.load(std::memory_order_acquire) == Operation::State::complete;
+  }
+  int source() const noexcept override {
+    return collectives_.front().kind == Collective::Kind::recv ? operation_->message->from : -1;
   }
 
  private:
@@ -196,35 +198,16 @@ class LocalCommunicator final : public Communicator {
 
 }  // namespace
 
-std::vector<std::unique_ptr<Communicator>> make_local(std::span<const Device> devices,
-                                                      LocalOptions options) {
-  TANDEM_CHECK(!devices.empty(), "make_local: no device is named; a group has at least one");
-  TANDEM_CHECK(options.timeout.count() > 0,
-               "make_local: timeout is ",
-               options.timeout.count(),
-               " ms; expected more than zero");
-  TANDEM_CHECK(options.segment_bytes > 0,
-               "make_local: segment_bytes is ",
-               options.segment_bytes,
-               "; expected more than zero");
-  for (auto d = devices.begin(); d != devices.end(); ++d) {
-    logical_device(*d);  // refuses what is no device of this build
-    TANDEM_CHECK(std::find(devices.begin(), d, *d) == d,
-                 "make_local: ",
-                 *d,
-                 " is listed twice; each rank has a device of its own");
-    TANDEM_CHECK(d->type == devices.front().type,
-                 "make_local: ",
-                 devices.front(),
-                 " and ",
-                 *d,
-                 " are of two kinds; use cpu devices alone, or cuda devices alone");
-  }
+std::vector<std::unique_ptr<Communicator>> make_ranks(std::span<const Device> devices,
+                                                      GroupOptions options,
+                                                      std::shared_ptr<Transport> transport) {
   if (options.dump_folder.empty()) {
     if (const char* folder = std::getenv("TANDEM_COMM_DUMP")) options.dump_folder = folder;
   }
-  const auto group = std::make_shared<LocalGroup>(
-      std::vector<Device>(devices.begin(), devices.end()), std::move(options));
+  const auto group =
+      std::make_shared<LocalGroup>(std::vector<Device>(devices.begin(), devices.end()),
+                                   std::move(options),
+                                   std::move(transport));
   std::vector<std::unique_ptr<Communicator>> ranks;
   for (int r = 0; r < group->size(); ++r)
     ranks.push_back(std::make_unique<LocalCommunicator>(group, r));

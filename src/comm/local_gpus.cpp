@@ -196,11 +196,23 @@ void queue_on_gpus(const LocalGroup& group, Operation& op) {
     }
   }
   int step = 0;
+  std::vector<const Piece*> taken;  // by the transport, of this step
+  const auto hand_over = [&] {
+    if (!taken.empty()) group.transport()->queue(taken);
+    taken.clear();
+  };
   for (const Piece& piece : op.plan.pieces) {
-    if (piece.step != step) join(group, ranks, what);
+    if (piece.step != step) {
+      hand_over();
+      join(group, ranks, what);
+    }
     step = piece.step;
-    queue_piece(group, what, piece);
+    if (group.transport() != nullptr && step == 0 && group.transport()->takes(piece))
+      taken.push_back(&piece);
+    else
+      queue_piece(group, what, piece);
   }
+  hand_over();
   op.ended = recorded(group, ranks);
 }
 

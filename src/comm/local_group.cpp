@@ -44,8 +44,10 @@ void Failure::raise(const std::string& what) const {
 
 std::string Operation::title() const {
   if (!message) return title_of(signatures, number);
+  const std::string from =
+      message->from == any_source ? "any rank" : detail::concat("rank ", message->from);
   return detail::concat(
-      "message from rank ", message->from, " to rank ", message->to, " with tag ", message->tag);
+      "message from ", from, " to rank ", message->to, " with tag ", message->tag);
 }
 
 std::size_t Operation::bytes(std::size_t i, int from, int to) const {
@@ -59,15 +61,18 @@ std::size_t Operation::bytes(std::size_t i, int from, int to) const {
   return bytes_between(signatures[i], std::span(parts).subspan(i * size, size), from, to);
 }
 
-LocalGroup::LocalGroup(std::vector<Device> devices, LocalOptions options)
+LocalGroup::LocalGroup(std::vector<Device> devices,
+                       GroupOptions options,
+                       std::shared_ptr<Transport> transport)
     : devices_(std::move(devices)),
       options_(std::move(options)),
+      transport_(std::move(transport)),
       recorders_(devices_.size()),
       reached_(devices_.size()) {
   const Algorithm& own = algorithm(options_.algorithm);
   if (&own == &direct()) return;
   const std::string refusal = own.refusal({.ranks = size(), .group = options_.group});
-  if (!refusal.empty()) throw InvalidArgument("make_local: " + refusal);
+  if (!refusal.empty()) throw InvalidArgument("make_group: " + refusal);
   algorithm_ = &own;
 }
 
@@ -211,6 +216,8 @@ void LocalGroup::work(Operation& op) noexcept {
 void LocalGroup::queue(Operation& op) {
   if (op.state.load() != State::running) return wake(op);
   try {
+    // NCCL wants the calls of one communicator one after the other.
+    const std::scoped_lock one(queueing_);
     if constexpr (has_cuda) queue_on_gpus(*this, op);
     op.times.end = CopyTimes::now();
     op.state.store(State::complete);
@@ -297,6 +304,7 @@ void LocalGroup::check_patience(Operation& op, int rank, const Patience& patienc
 }
 
 std::string LocalGroup::absence(const Operation& op) const {
+  if (op.message && op.message->from == any_source) return "a sender";
   if (op.message) return rank_name(op.message->from + op.message->to - op.first_rank);
   std::string text;
   for (int r = 0; r < size(); ++r) {

@@ -10,15 +10,17 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "tandem/comm/communicator.hpp"
-#include "tandem/comm/local.hpp"
+#include "tandem/comm/group.hpp"
 #include "tandem/runtime/device.hpp"
 
 #include "comm/flight_recorder.hpp"
 #include "comm/plan.hpp"
+#include "comm/transport.hpp"
 #include "runtime/copy_times.hpp"
 
 namespace tandem::comm {
@@ -35,11 +37,9 @@ struct Failure {
 
 /// A send and its recv.
 struct Message {
-  int from = 0;
+  int from = 0;  ///< any_source until a sender has come; then guarded as `parts` are
   int to = 0;
   int tag = 0;
-
-  friend bool operator==(const Message&, const Message&) = default;
 };
 
 class LocalGroup;
@@ -90,13 +90,17 @@ struct Operation {
 class LocalGroup : public std::enable_shared_from_this<LocalGroup> {
  public:
   /// @throws InvalidArgument  the algorithm.
-  LocalGroup(std::vector<Device> devices, LocalOptions options);
+  /// @param transport  null: kernels and copies of the GPUs themselves, or the host's.
+  LocalGroup(std::vector<Device> devices,
+             GroupOptions options,
+             std::shared_ptr<Transport> transport = nullptr);
 
   int size() const noexcept { return static_cast<int>(devices_.size()); }
   bool on_gpus() const noexcept { return devices_.front().type == DeviceType::cuda; }
   Device device(int rank) const noexcept { return devices_[static_cast<std::size_t>(rank)]; }
 
-  const LocalOptions& options() const noexcept { return options_; }
+  const GroupOptions& options() const noexcept { return options_; }
+  Transport* transport() const noexcept { return transport_.get(); }
 
   /// How a collective is carried out: as it says, or as the group was made; null: direct.
   ///
@@ -171,7 +175,9 @@ class LocalGroup : public std::enable_shared_from_this<LocalGroup> {
   std::string absence(const Operation& op) const;
 
   const std::vector<Device> devices_;
-  const LocalOptions options_;
+  const GroupOptions options_;
+  const std::shared_ptr<Transport> transport_;
+  std::mutex queueing_;  // held while an operation's work is queued
   const FlightRecorder::Moment origin_ = std::chrono::steady_clock::now();
   std::deque<FlightRecorder> recorders_;  // by rank; guard themselves
   const Algorithm* algorithm_ = nullptr;  // of collectives that name none; null: direct
@@ -185,6 +191,11 @@ class LocalGroup : public std::enable_shared_from_this<LocalGroup> {
   std::vector<std::int64_t> reached_;       // collectives that a rank has come to
   std::shared_ptr<const Failure> failure_;  // null while the group is usable
 };
+
+/// The ranks of a new group; `transport` may be null.
+std::vector<std::unique_ptr<Communicator>> make_ranks(std::span<const Device> devices,
+                                                      GroupOptions options,
+                                                      std::shared_ptr<Transport> transport);
 
 /// Queues all of an operation's work on the side streams of the ranks' GPUs, after what is there
 /// already and the parts' events; sets `ended`. Waits for nothing but staging.

@@ -17,7 +17,11 @@ using Kind = Collective::Kind;
 
 std::shared_ptr<Operation> LocalGroup::find_post(const Message& message, Kind kind) const {
   const auto found = std::ranges::find_if(posts_, [&](const auto& op) {
-    return op->message == message && op->signatures.front().kind == kind;
+    const Message& other = *op->message;
+    const bool meets =
+        other.from == message.from || other.from == any_source || message.from == any_source;
+    return meets && other.to == message.to && other.tag == message.tag &&
+           op->signatures.front().kind == kind;
   });
   return found == posts_.end() ? nullptr : *found;
 }
@@ -34,6 +38,7 @@ std::shared_ptr<Operation> LocalGroup::post(int rank,
       failure_->raise(detail::concat(name(signature.kind), " with tag ", message.tag));
     op = find_post(message, sends ? Kind::recv : Kind::send);
     const bool first = op == nullptr;
+    if (!first && sends) op->message->from = rank;  // where it waits for anyone's
     if (first) {
       op = std::make_shared<Operation>();
       op->message = message;
@@ -42,7 +47,8 @@ std::shared_ptr<Operation> LocalGroup::post(int rank,
       op->parts.resize(2);
       posts_.push_back(op);
     }
-    if (first || message.from != message.to)  // to itself a rank has both ends: one to the record
+    if (first ||
+        op->message->from != message.to)  // to itself a rank has both ends: one to the record
       note_start(*op, rank, signature, 1, part);
     if (!first) {
       check_ends(*op, rank, signature);
@@ -50,7 +56,8 @@ std::shared_ptr<Operation> LocalGroup::post(int rank,
     }
     op->parts[sends ? 0 : 1] = std::move(part);
     if (first) return op;
-    start(*op, make_message_plan(signature, op->parts[0], op->parts[1], message.from, message.to));
+    start(*op,
+          make_message_plan(signature, op->parts[0], op->parts[1], op->message->from, message.to));
   }
   run(*op);
   return op;

@@ -24,9 +24,11 @@ void LocalGroup::seat_ranks(Operation& op) {
     std::vector<Device> devices;
     for (const auto& [key, r] : ranks)
       devices.push_back(device(r));
-    LocalOptions options = options_;
+    GroupOptions options = options_;
     options.algorithm = "direct";  // one that takes this group's ranks may refuse those
-    const auto group = std::make_shared<LocalGroup>(std::move(devices), std::move(options));
+    auto transport = transport_ == nullptr ? nullptr : transport_->make(devices);
+    const auto group =
+        std::make_shared<LocalGroup>(std::move(devices), std::move(options), std::move(transport));
     for (std::size_t i = 0; i < ranks.size(); ++i)
       op.seats[static_cast<std::size_t>(ranks[i].second)] = {group, static_cast<int>(i)};
     children_.push_back(group);

@@ -287,7 +287,7 @@ void Piece::add_target(std::size_t rank, void* data) {
 
 Plan make_plan(std::span<const Signature> signatures,
                std::span<const Part> parts,
-               const LocalOptions& options) {
+               const GroupOptions& options) {
   Plan plan;
   const std::size_t size = parts.size() / signatures.size();
   for (std::size_t i = 0; i < signatures.size(); ++i) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tandem/comm/algorithms.hpp"
-#include "tandem/comm/local.hpp"
+#include "tandem/comm/group.hpp"
 
 #include "kernels/sum_ranks.hpp"
 
@@ -94,7 +94,7 @@ struct Plan {
 ///                 another what that does not expect.
 Plan make_plan(std::span<const Signature> signatures,
                std::span<const Part> parts,
-               const LocalOptions& options);
+               const GroupOptions& options);
 /// What a send gives a recv: the one piece from `sender` to `receiver`.
 Plan make_message_plan(
     const Signature& signature, const Part& sender, const Part& receiver, int from, int to);

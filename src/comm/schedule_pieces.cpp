@@ -146,7 +146,7 @@ class Builder {
   int step_ = 0;
 };
 
-Problem problem_of(const Signature& s, int ranks, const LocalOptions& options) {
+Problem problem_of(const Signature& s, int ranks, const GroupOptions& options) {
   const auto size = static_cast<std::int64_t>(itemsize(s.dtype));
   return {.kind = s.kind,
           .ranks = ranks,
@@ -158,7 +158,7 @@ Problem problem_of(const Signature& s, int ranks, const LocalOptions& options) {
 
 }  // namespace
 
-bool needs_scratch(const Signature& s, int ranks, int rank, const LocalOptions& options) {
+bool needs_scratch(const Signature& s, int ranks, int rank, const GroupOptions& options) {
   if (s.algorithm == nullptr || s.kind != Kind::reduce || rank == s.root) return false;
   if (scales(s)) return true;
   for (const auto& step : s.algorithm->schedule(problem_of(s, ranks, options)).steps) {
@@ -170,7 +170,7 @@ bool needs_scratch(const Signature& s, int ranks, int rank, const LocalOptions& 
 
 Traffic add_scheduled_pieces(const Signature& s,
                              std::span<const Part> parts,
-                             const LocalOptions& options,
+                             const GroupOptions& options,
                              std::vector<Piece>& pieces) {
   const Problem problem = problem_of(s, static_cast<int>(parts.size()), options);
   Builder builder(s, parts, pieces);

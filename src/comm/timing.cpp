@@ -8,7 +8,7 @@
 #include <cmath>
 #include <utility>
 
-#include "tandem/comm/local.hpp"
+#include "tandem/comm/group.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/core/percentile.hpp"
 #include "tandem/runtime/runtime.hpp"
@@ -52,7 +52,7 @@ double bus_factor(Kind kind, int ranks) noexcept {
 class CollectiveTimer::Group {
  public:
   Group(std::span<const Device> devices, TimingOptions options)
-      : options_(std::move(options)), ranks_(make_local(devices, local_options(options_))) {
+      : options_(std::move(options)), ranks_(make_group(devices, options_.group)) {
     const TimingOptions& o = options_;
     TANDEM_CHECK(cuts(o.kind) || algorithm("direct").has(o.kind),
                  name(o.kind),
@@ -60,8 +60,8 @@ class CollectiveTimer::Group {
     TANDEM_CHECK(o.dtype != DType::boolean, "bool has no sum to time; use u8");
     TANDEM_CHECK(o.iterations >= 1, "iterations is ", o.iterations, "; expected at least 1");
     TANDEM_CHECK(o.warmup >= 0, "warmup is ", o.warmup, "; expected at least 0");
-    const bool direct = o.algorithm == "direct";
-    if (!direct) algorithm(o.algorithm).cost({o.kind, size(), 0});  // refuses what it does not have
+    const std::string& own = o.group.algorithm;
+    if (own != "direct") algorithm(own).cost(problem(0));  // refuses what it does not have
   }
 
   int size() const noexcept { return static_cast<int>(ranks_.size()); }
@@ -92,8 +92,6 @@ class CollectiveTimer::Group {
   }
 
  private:
-  static LocalOptions local_options(const TimingOptions& o) { return {.algorithm = o.algorithm}; }
-
   template <class F>
   void on_each(F f) {
     std::vector<Ticket> tickets;
@@ -186,11 +184,14 @@ class CollectiveTimer::Group {
     return sum;
   }
 
+  Problem problem(std::int64_t nbytes) const {
+    const GroupOptions& o = options_.group;
+    return {options_.kind, size(), nbytes, kRoot, o.segment_bytes, o.group};
+  }
+
   Cost cost(std::int64_t nbytes) const {
     if (!cuts(options_.kind)) {
-      const LocalOptions local;
-      return algorithm(options_.algorithm)
-          .cost({options_.kind, size(), nbytes, kRoot, local.segment_bytes, local.group});
+      return algorithm(options_.group.algorithm).cost(problem(nbytes));
     }
     const double moved = static_cast<double>(nbytes) * bus_factor(options_.kind, size());
     return {size() > 1 ? 1 : 0, moved, moved};

@@ -94,11 +94,11 @@ Group& ReplicaSet::State::group_for(const std::vector<RowRange>& rows, Members m
       list.push_back(devices[static_cast<std::size_t>(r)]);
     return list;
   };
-  const comm::LocalOptions comm_options{.timeout = options.deadline};
+  const comm::GroupOptions comm_options{.timeout = options.deadline, .backend = options.backend};
   if (group->ranks.size() > 1)
-    group->world = comm::make_local(devices_of(group->ranks), comm_options);
+    group->world = comm::make_group(devices_of(group->ranks), comm_options);
   if (active.size() > 1) {
-    auto comms = comm::make_local(devices_of(active), comm_options);
+    auto comms = comm::make_group(devices_of(active), comm_options);
     for (std::size_t i = 0; i < active.size(); ++i) {
       group->rows[active[i]] = std::make_shared<comm::RowGroupAdapter>(*comms[i]);
       group->active[active[i]] = std::move(comms[i]);
@@ -147,8 +147,11 @@ void ReplicaSet::State::cut(Call& call) {
   }
 }
 
-Replica ReplicaSet::State::replica(const Call& call, int rank) const {
-  return {rank, devices[static_cast<std::size_t>(rank)], call.at[static_cast<std::size_t>(rank)]};
+Replica ReplicaSet::State::replica(Call& call, int rank) const {
+  return {rank,
+          devices[static_cast<std::size_t>(rank)],
+          call.at[static_cast<std::size_t>(rank)],
+          &call.phases[static_cast<std::size_t>(rank)]};
 }
 
 std::shared_ptr<const Context> ReplicaSet::State::replica_context(const Call& call,

@@ -73,6 +73,9 @@ ReplicaSet::State::State(std::vector<nn::Module*> m,
         std::find(devices.begin() + static_cast<std::ptrdiff_t>(i) + 1, devices.end(), devices[i]);
     TANDEM_CHECK(again == devices.end(), "DataParallel: ", devices[i], " is listed twice");
   }
+  // A backend that these devices cannot have is refused now, too.
+  if (options.backend != comm::Backend::local)
+    group_for(std::vector<RowRange>(devices.size()), Members::all);
   nn::visit_tensors(*modules[0], [&](const std::string& name, Tensor& x, nn::TensorKind) {
     TANDEM_CHECK(x.device() == devices[0],
                  "DataParallel: '",

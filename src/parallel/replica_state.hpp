@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "tandem/autograd/gradient_source.hpp"
-#include "tandem/comm/local.hpp"
+#include "tandem/comm/group.hpp"
 #include "tandem/comm/row_group_adapter.hpp"
 #include "tandem/parallel/replica_set.hpp"
 
@@ -287,7 +287,7 @@ struct ReplicaSet::State {
   /// After a call that all replicas have agreed to. @throws  what the update did: the set is
   /// poisoned then.
   void commit(const Call& call);
-  Replica replica(const Call& call, int rank) const;
+  Replica replica(Call& call, int rank) const;
   /// Every replica has device 0's present parameters.
   void mark_synced();
   [[noreturn]] void raise(Call& call, std::vector<std::exception_ptr> errors);

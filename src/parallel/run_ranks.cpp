@@ -7,7 +7,7 @@
 #include <memory>
 #include <mutex>
 
-#include "tandem/comm/local.hpp"
+#include "tandem/comm/group.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/parallel/rank.hpp"
 #include "tandem/runtime/context.hpp"
@@ -142,7 +142,7 @@ void run_ranks(std::span<const Device> devices,
                  ", by a rank; use the ranks that there are");
   }
   const auto run = std::make_shared<Run>();
-  run->comms = comm::make_local(devices, {.timeout = options.timeout});
+  run->comms = comm::make_group(devices, {.timeout = options.timeout, .backend = options.backend});
   run->body = std::move(body);
   run->errors.resize(devices.size());
   run->ended.resize(devices.size());

@@ -19,7 +19,7 @@ class CollectivesTest(ProgramTest):
         done = self.succeed("collectives", "--op", "all_reduce", "--devices", "cpu:2", "-b", "4K", "-e", "64K", "-f", "4",
                             *FEW)
         lines = done.stdout.splitlines()
-        self.assertEqual(lines[0], "all_reduce by direct, 2 ranks, f32, 3 iterations")
+        self.assertEqual(lines[0], "all_reduce by direct (local), 2 ranks, f32, 3 iterations")
         self.assertEqual(lines[2].split(), ["bytes", "count", "p50", "us", "p99", "us", "algbw", "GB/s", "busbw", "GB/s",
                                             "#wrong", "model", "us"])
         rows = [line.split() for line in lines[3:6]]

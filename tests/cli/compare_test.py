@@ -60,6 +60,24 @@ class CompareTest(ProgramTest):
         for mode in report["modes"]:
             self.assertLessEqual(mode["max_relative_difference"], 1e-12, mode["mode"])
 
+    def test_three_epochs_end_alike(self):
+        epochs = ["--steps", "69", "--devices", "cpu:3", "--chunk-sizes", "9,30,25"]
+        for dtype, most in [("f64", 1e-10), ("f32", 1)]:
+            modes = self.compare(*epochs, "--dtype", dtype)["modes"]
+            single = modes[0]["test_accuracy"]
+            self.assertGreater(single, 0.85)
+            for mode in modes:
+                self.assertLessEqual(mode["max_relative_difference"], most, [dtype, mode["mode"]])
+                self.assertLessEqual(abs(mode["test_accuracy"] - single), 0.005, [dtype, mode["mode"]])
+
+    def test_bitwise_leaves_leave_no_bit_of_difference(self):
+        modes = self.compare("--model", "mlp", "--bitwise-leaves", "8", "--loss-in-replica", "--steps", "69", "--devices",
+                             "cpu:3", "--chunk-sizes", "9,30,25")["modes"]
+        self.assertEqual([m["mode"] for m in modes], MODES)
+        self.assertEqual([m["max_relative_difference"] for m in modes], [0, 0, 0, 0, 0])
+        self.fail_with(2, "compare", *DIGITS, "--model", "mlp", "--bitwise-leaves", "8", "--devices", "cpu:2", "--steps", "1",
+                       says=["--bitwise-leaves needs the loss in the replica", "--loss-in-replica"])
+
     def test_wrong_command_lines_are_one_sentence(self):
         self.fail_with(2, "compare", "--modes", "dp", says=["--modes", "dp", "dp-sharded"])
         self.fail_with(2, "compare", "--steps", "0", says=["--steps", "at least 1"])

@@ -237,7 +237,7 @@ std::string param_name(const ::testing::TestParamInfo<CollectivesTest::ParamType
 // 1, even, odd, and more than there are cores; none, one, odd, and several slices.
 INSTANTIATE_TEST_SUITE_P(Local,
                          CollectivesTest,
-                         ::testing::Combine(::testing::Values(1, 2, 3, 4, 7, 8),
+                         ::testing::Combine(::testing::ValuesIn(testing::group_sizes()),
                                             ::testing::Values(0, 1, 13, 100'003)),
                          param_name);
 

@@ -76,7 +76,7 @@ class DifferentiableTest : public ::testing::TestWithParam<Op> {
 
 // The ops are linear, so that a difference of any width is exact.
 TEST_P(DifferentiableTest, GradientIsTheDifferenceOfAllRanksLosses) {
-  for (const int ranks : {1, 2, 3, 4}) {
+  for (const int ranks : testing::on_gpus() ? std::vector{1, 3} : std::vector{1, 2, 3, 4}) {
     run_ranks(ranks, [&](Communicator& comm) {
       const auto loss_of_all = [&](const Values& x) {
         const autograd::NoGrad off;

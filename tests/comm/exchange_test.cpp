@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <numeric>
 #include <string>
 #include <tuple>
@@ -138,7 +139,7 @@ TEST_P(ExchangeTest, MessagesGoRoundInARing) {
 
 INSTANTIATE_TEST_SUITE_P(Local,
                          ExchangeTest,
-                         ::testing::Combine(::testing::Values(1, 2, 3, 4, 7, 8),
+                         ::testing::Combine(::testing::ValuesIn(testing::group_sizes()),
                                             ::testing::Values(0, 1, 13, 70'001)),
                          [](const auto& sizes) {
                            return std::to_string(std::get<0>(sizes.param)) + "ranks_" +
@@ -208,6 +209,54 @@ TEST(Message, ToItselfIsACopy) {
     sent.wait();
     EXPECT_EQ(got.to_doubles(), rank_values(comm.rank(), 9, DType::f32));
   });
+}
+
+// Rank 0 takes what comes first, and answers whom it was from.
+TEST(Message, FromAnyRankSaysWhoseItIs) {
+  run_ranks(4, [](Communicator& comm) {
+    const auto number = [&](double v) { return make_tensor({v}, DType::f64, comm.device()); };
+    constexpr int kRounds = 20;
+    for (int round = 0; round < kRounds && comm.rank() > 0; ++round) {
+      comm.send(number(10 * round + comm.rank()), 0, 5);
+      const Tensor answer = number(0);
+      EXPECT_EQ(comm.recv(answer, 0), 0);
+      EXPECT_EQ(answer.to_doubles()[0], -comm.rank());
+    }
+    std::map<int, int> rounds;  // that a rank has sent
+    for (int i = 0; i < 3 * kRounds && comm.rank() == 0; ++i) {
+      const Tensor x = number(0);
+      const int from = comm.recv(x, comm::any_source, 5);
+      EXPECT_EQ(x.to_doubles()[0], 10 * rounds[from]++ + from);
+      comm.send(number(-from), from);
+    }
+    if (comm.rank() == 0) {
+      EXPECT_EQ(rounds, (std::map<int, int>{{1, kRounds}, {2, kRounds}, {3, kRounds}}));
+    }
+  });
+}
+
+TEST(Message, FromAnyRankMeetsItsTagAlone) {
+  run_ranks(3, [](Communicator& comm) {
+    const auto number = [&](double v) { return make_tensor({v}, DType::f64, comm.device()); };
+    if (comm.rank() > 0) return comm.send(number(comm.rank()), 0, comm.rank());
+    const Tensor one = number(0), two = number(0);
+    Handle second = comm.start_recv(two, comm::any_source, 2);
+    EXPECT_EQ(second.source(), -1);
+    EXPECT_EQ(comm.recv(one, comm::any_source, 1), 1);
+    second.wait();
+    EXPECT_EQ(second.source(), 2);
+    EXPECT_EQ(one.to_doubles()[0], 1);
+    EXPECT_EQ(two.to_doubles()[0], 2);
+  });
+}
+
+TEST(Message, FromAnyRankEndsOnTimeWhereNobodySends) {
+  Group group = make_group(2, {.timeout = 100ms});
+  const auto errors = outcomes(group, [](Communicator& comm) {
+    if (comm.rank() == 1) comm.recv(blank(comm, 4));
+  });
+  EXPECT_THAT(text_of<Timeout>(errors[1]),
+              HasSubstr("message from any rank to rank 1 with tag 0: a sender did not come"));
 }
 
 TEST(Message, EndsThatDifferAreADesyncOnBoth) {

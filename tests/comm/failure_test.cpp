@@ -14,6 +14,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tandem/config.hpp"
 #include "tandem/runtime/context.hpp"
 
 #include "comm/rank_values.hpp"
@@ -277,7 +278,7 @@ INSTANTIATE_TEST_SUITE_P(
                 [](Communicator& c) { c.all_gather(vector_of(c, 4), {}); }},
         BadCall{"send: rank 2 is not one of the 2 ranks",
                 [](Communicator& c) { c.send(vector_of(c, 4), 2); }},
-        BadCall{"recv: rank -1", [](Communicator& c) { c.recv(vector_of(c, 4), -1); }},
+        BadCall{"recv: rank -2", [](Communicator& c) { c.recv(vector_of(c, 4), -2); }},
         BadCall{"recv: the tensor to fill is undefined", [](Communicator& c) { c.recv({}, 0); }},
         BadCall{"the input's 3 elements are no 2 even parts",
                 [](Communicator& c) { c.all_to_all(vector_of(c, 3), vector_of(c, 4)); }},
@@ -298,14 +299,28 @@ INSTANTIATE_TEST_SUITE_P(
                   c.all_to_all(x, x);
                 }}));
 
-TEST(MakeLocal, RefusesBadGroups) {
-  EXPECT_THAT(thrown_text([] { comm::make_local({}); }), HasSubstr("no device"));
+TEST(MakeGroup, RefusesBadGroups) {
+  EXPECT_THAT(thrown_text([] { comm::make_group({}); }), HasSubstr("no device"));
   const std::vector<Device> twice{testing::device(0), testing::device(1), testing::device(0)};
-  EXPECT_THAT(thrown_text([&] { comm::make_local(twice); }),
+  EXPECT_THAT(thrown_text([&] { comm::make_group(twice); }),
               HasSubstr(testing::device_name(0) + " is listed twice"));
-  EXPECT_THAT(thrown_text([] { comm::make_local(devices(2), {.timeout = 0ms}); }),
+  EXPECT_THAT(thrown_text([] { comm::make_group(devices(2), {.timeout = 0ms}); }),
               HasSubstr("timeout"));
-  EXPECT_NO_THROW(comm::make_local(devices(2), {.timeout = std::chrono::milliseconds::max()}));
+  EXPECT_NO_THROW(comm::make_group(devices(2), {.timeout = std::chrono::milliseconds::max()}));
+}
+
+TEST(MakeGroup, SaysThatThereIsNoNccl) {
+  if (has_nccl) GTEST_SKIP() << "this build has NCCL";
+  EXPECT_THAT(thrown_text([] { comm::make_group(devices(2), {.backend = comm::Backend::nccl}); }),
+              AllOf(HasSubstr("this build has no NCCL"),
+                    HasSubstr("TANDEM_NCCL=ON"),
+                    HasSubstr("use backend local")));
+}
+
+TEST(Backend, NamesAreRead) {
+  for (const auto backend : {comm::Backend::local, comm::Backend::nccl})
+    EXPECT_EQ(comm::parse_backend(comm::name(backend)), backend);
+  EXPECT_EQ(comm::parse_backend("mpi"), std::nullopt);
 }
 
 // A rank stops at every possible moment of the others: the memory it takes away is touched by

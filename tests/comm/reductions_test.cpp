@@ -142,15 +142,9 @@ TEST_P(ReductionsTest, ReduceScatter) {
   });
 }
 
-/// Fewer on GPUs, whose stand-in is slow with many ranks on few cores.
-std::vector<int> group_sizes() {
-  if (testing::on_gpus()) return {2, 4};
-  return {1, 2, 3, 4, 7, 8};
-}
-
 INSTANTIATE_TEST_SUITE_P(Local,
                          ReductionsTest,
-                         ::testing::Combine(::testing::ValuesIn(group_sizes()),
+                         ::testing::Combine(::testing::ValuesIn(testing::group_sizes()),
                                             ::testing::Values(0, 1, 13, 20'001)),
                          [](const auto& sizes) {
                            return std::to_string(std::get<0>(sizes.param)) + "ranks_" +

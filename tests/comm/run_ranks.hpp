@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tandem/comm/local.hpp"
+#include "tandem/comm/group.hpp"
 #include "tandem/core/error.hpp"
 #include "tandem/runtime/runtime.hpp"
 
@@ -18,9 +18,17 @@ namespace tandem::testing {
 
 using Group = std::vector<std::unique_ptr<comm::Communicator>>;
 
+/// Of groups that a test goes through; fewer on GPUs, whose stand-in is slow with many ranks on few
+/// cores.
+inline std::vector<int> group_sizes() {
+  if (on_gpus()) return {1, 3, 4};
+  return {1, 2, 3, 4, 7, 8};
+}
+
 inline Group make_group(int ranks,
-                        comm::LocalOptions options = {.timeout = std::chrono::seconds(30)}) {
-  return comm::make_local(devices(ranks), options);
+                        comm::GroupOptions options = {.timeout = std::chrono::seconds(30)}) {
+  options.backend = backend();
+  return comm::make_group(devices(ranks), options);
 }
 
 /// Runs f(communicator) for each rank on its device's worker, and returns what each threw.

@@ -17,7 +17,7 @@
 #include <gtest/gtest.h>
 
 #include "tandem/comm/algorithms.hpp"
-#include "tandem/comm/local.hpp"
+#include "tandem/comm/group.hpp"
 #include "tandem/runtime/observer.hpp"
 
 #include "comm/rank_values.hpp"
@@ -351,8 +351,8 @@ TEST(Algorithm, ThatRefusesACallFreesThePeers) {
 }
 
 TEST(Algorithm, ThatAGroupCannotHaveIsRefusedAtOnce) {
-  const auto text = [](int ranks, comm::LocalOptions options) {
-    return thrown_text([&] { comm::make_local(testing::devices(ranks), options); });
+  const auto text = [](int ranks, comm::GroupOptions options) {
+    return thrown_text([&] { comm::make_group(testing::devices(ranks), options); });
   };
   EXPECT_THAT(text(3, {.algorithm = "butterfly"}), HasSubstr("butterfly"));
   EXPECT_THAT(text(4, {.algorithm = "torus_2d", .group = 3}), HasSubstr("torus_2d"));

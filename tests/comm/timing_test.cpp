@@ -49,7 +49,8 @@ TEST(CollectiveTimer, ResultsAreExactForEveryKindAndType) {
 TEST(CollectiveTimer, RunsEveryAlgorithm) {
   const std::vector<Device> devices = testing::devices(4);
   for (const comm::Algorithm* a : comm::algorithms()) {
-    CollectiveTimer timer(devices, {.algorithm = a->name(), .iterations = 2, .warmup = 0});
+    CollectiveTimer timer(devices,
+                          {.group = {.algorithm = a->name()}, .iterations = 2, .warmup = 0});
     for (const std::size_t nbytes : {std::size_t{1}, std::size_t{100'000}}) {
       const CollectiveTime t = timer.run(nbytes);
       EXPECT_EQ(t.wrong, 0) << a->name();
@@ -82,10 +83,11 @@ TEST(CollectiveTimer, RefusesWhatIsNotTimed) {
   EXPECT_THAT(text({.dtype = DType::boolean}), HasSubstr("u8"));
   EXPECT_THAT(text({.iterations = 0}), HasSubstr("iterations is 0"));
   EXPECT_THAT(text({.warmup = -1}), HasSubstr("warmup is -1"));
-  EXPECT_THAT(text({.algorithm = "butterfly"}), HasSubstr("butterfly needs a power of two"));
-  EXPECT_THAT(text({.kind = Kind::broadcast, .algorithm = "halving_doubling"}),
+  EXPECT_THAT(text({.group = {.algorithm = "butterfly"}}),
+              HasSubstr("butterfly needs a power of two"));
+  EXPECT_THAT(text({.kind = Kind::broadcast, .group = {.algorithm = "halving_doubling"}}),
               HasSubstr("halving_doubling has no broadcast"));
-  EXPECT_THAT(text({.kind = Kind::all_gather, .algorithm = "ring"}),
+  EXPECT_THAT(text({.kind = Kind::all_gather, .group = {.algorithm = "ring"}}),
               HasSubstr("ring has no all_gather"));
 }
 

@@ -3,7 +3,7 @@
 
 #include "cuda/collectives.hpp"
 
-#include "tandem/comm/local.hpp"
+#include "tandem/comm/group.hpp"
 
 #include "cuda/gpus.hpp"
 
@@ -13,7 +13,7 @@ namespace {
 class CollectivesOnGpusTest : public GpusTest {
  protected:
   static void check(const std::vector<Device>& devices) {
-    testing::Group group = comm::make_local(devices);
+    testing::Group group = comm::make_group(devices);
     for (const std::int64_t n : {1, 50})
       for_each_seed([&](int) { check_collectives(group, n); });
   }
@@ -32,7 +32,7 @@ TEST_F(CollectivesOnGpusTest, AllOfLogicalDevicesOfTwoGpus) {
 // What a rank does after it has let a collective go, without its result, comes after the
 // collective's work all the same: here its memory is used again.
 TEST_F(CollectivesOnGpusTest, MemoryOfACollectiveThatIsLetGoIsNotTouchedLater) {
-  testing::Group group = comm::make_local(default_devices());
+  testing::Group group = comm::make_group(default_devices());
   for_each_seed([&](int) {
     testing::run_ranks(group, [](comm::Communicator& comm) {
       const TensorOptions options{.dtype = DType::f64, .device = comm.device()};
@@ -57,7 +57,7 @@ void let_go(comm::Communicator& comm) {
 
 // The same where a call that would have kept streams in order is refused.
 void refuse_while_let_go(const std::vector<Device>& devices) {
-  testing::Group group = comm::make_local(devices);
+  testing::Group group = comm::make_group(devices);
   const auto run = [&] {
     testing::outcomes(group, let_go);
     for (const Device d : devices) {
@@ -99,7 +99,7 @@ TEST_F(CollectivesOnGpusTest, MemoryOfAStagedCollectiveThatFailsIsNotTouchedLate
 TEST_F(CollectivesOnGpusTest, AStagedReduceIsRightOrAnError) {
   stand_in::set_peers(stand_in::Peers::none);
   EXPECT_FALSE(peers(0, 1));
-  testing::Group group = comm::make_local(std::vector{gpu(0), gpu(2)});
+  testing::Group group = comm::make_group(std::vector{gpu(0), gpu(2)});
   const auto run = [&] {
     testing::outcomes(group, [](comm::Communicator& comm) {
       const Tensor x = full({100}, 1, {.dtype = DType::f64, .device = comm.device()});

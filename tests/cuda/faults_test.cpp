@@ -29,7 +29,7 @@ enum class Outcome {
 
 /// A step of which the `k`-th call by a name is refused.
 Outcome refused_step(Training& training, const std::string& call, int k) {
-  const Values before = training.values();
+  const auto before = training.values();
   stand_in::reset();
   stand_in::seed(static_cast<std::uint64_t>(k));
   stand_in::fail_call(call, k, kUnknown);

@@ -12,7 +12,7 @@
 
 #include <gmock/gmock.h>
 
-#include "tandem/comm/local.hpp"
+#include "tandem/comm/group.hpp"
 #include "tandem/core/error.hpp"
 #include "tandem/ops/elementwise.hpp"
 #include "tandem/runtime/buffer.hpp"
@@ -99,7 +99,7 @@ TEST_F(LostGpuTest, AnEventTellsWhichGpuIsLost) {
 TEST_F(LostGpuTest, WhatWasMadeOnItGoesWithoutAWord) {
   auto training = std::make_optional<Training>(std::vector{gpu(0), gpu(2)});
   training->step();
-  auto group = std::make_optional(comm::make_local(default_devices()));
+  auto group = std::make_optional(comm::make_group(default_devices()));
   auto x = std::make_optional(ones({4}, on(2)));
   auto event = std::make_unique<Event>();
   event->record(logical_device(gpu(2)).stream());
@@ -119,7 +119,7 @@ TEST_F(LostGpuTest, WhatWasMadeOnItGoesWithoutAWord) {
 TEST_F(LostGpuTest, WhatWasMadeGoesAfterTheDriver) {
   auto training = std::make_optional<Training>(default_devices());
   training->step();
-  auto group = std::make_optional(comm::make_local(default_devices()));
+  auto group = std::make_optional(comm::make_group(default_devices()));
   std::vector<comm::Handle> handles;
   handles.push_back(group->front()->start_all_reduce(ones({4}, on(0))));
   auto x = std::make_optional(ones({4}, on(2)));
@@ -146,7 +146,7 @@ TEST_F(LostGpuTest, AStepWhoseGpuDoesNotEndEndsByItsDeadline) {
   parallel::test::Batch batch = training.batch();
   training.set_batch({batch.x.to(gpu(0)), batch.labels.to(gpu(0))});
   training.step();
-  const Values before = training.values();
+  const auto before = training.values();
   stand_in::set_peers(stand_in::Peers::hanging);  // what the probe saw is no longer so
   const auto start = Clock::now();
   try {

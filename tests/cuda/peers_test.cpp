@@ -7,7 +7,7 @@
 
 #include <gmock/gmock.h>
 
-#include "tandem/comm/local.hpp"
+#include "tandem/comm/group.hpp"
 #include "tandem/core/error.hpp"
 
 #include "cuda/collectives.hpp"
@@ -25,7 +25,7 @@ class PeersTest : public BareTest {
     stand_in::set_peers(answer);
     configure_devices("cuda:0x2,cuda:1x2");
     EXPECT_EQ(peers(0, 1), answer == stand_in::Peers::all);
-    testing::Group group = comm::make_local(default_devices());
+    testing::Group group = comm::make_group(default_devices());
     for_each_seed([&](int s) {
       const std::vector<double> values = count_from(s, 2000);
       const Tensor x = tensor_of(values, gpu(0));

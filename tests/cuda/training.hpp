@@ -16,7 +16,6 @@
 namespace tandem::cuda::test {
 
 using parallel::test::NormMlp;
-using parallel::test::Values;
 
 /// A model on the first of some devices, trained on all of them, and the same on the host: the
 /// oracle. Each step is on the same rows.
@@ -57,7 +56,7 @@ class Training {
     }
     return false;
   }
-  Values values() { return parallel::test::values_of(*net_); }
+  parallel::test::Values values() { return parallel::test::values_of(*net_); }
   /// How far the model is from the oracle's.
   double gap() { return parallel::test::difference(values(), parallel::test::values_of(*host_)); }
   /// Bytes in use by device.

@@ -166,6 +166,19 @@ TEST_P(ReliabilityTest, ThePhaseIsNamed) {
   }
 }
 
+TEST_P(ReliabilityTest, AnErrorWhileTheBatchIsCutIsInScatter) {
+  const auto cut = [](const Batch& whole, const Replica& replica) {
+    if (replica.index == 1) throw Injected("cannot be cut");
+    return Batch{whole.x.narrow(0, replica.rows.begin, replica.rows.end - replica.rows.begin),
+                 whole.labels.narrow(0, replica.rows.begin, replica.rows.end - replica.rows.begin)};
+  };
+  const ReplicaError e =
+      failure([&] { dp.step(scatter_by(batch, cut, batch.labels.numel()), kLoss); });
+  EXPECT_EQ(e.phase, Phase::scatter) << e.what();
+  EXPECT_EQ(e.replica, 1);
+  EXPECT_THAT(e.what(), HasSubstr("scatter"));
+}
+
 TEST_P(ReliabilityTest, OutOfMemoryOnOneDeviceSaysWhatToDo) {
   for (int k = 0; k < kDevices; ++k) {
     LogicalDevice& device = logical_device(devices(kDevices)[static_cast<std::size_t>(k)]);

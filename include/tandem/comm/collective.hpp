@@ -34,6 +34,9 @@ constexpr Reduction premul_sum(double factor) noexcept {
 
 class Algorithm;
 
+/// As the rank that a message is received from: whoever sends one.
+inline constexpr int any_source = -1;
+
 /// One rank's part in a collective: what a backend carries out.
 ///
 /// The functions make what the calls of Communicator of the same names start.

@@ -156,9 +156,15 @@ class Communicator {
   void send(const Tensor& x, int to, int tag = 0) { start_send(x, to, tag).wait(); }
   [[nodiscard]] Handle start_send(const Tensor& x, int to, int tag = 0);
 
-  /// Fills `x` with what rank `from` sends.
-  void recv(const Tensor& x, int from, int tag = 0) { start_recv(x, from, tag).wait(); }
-  [[nodiscard]] Handle start_recv(const Tensor& x, int from, int tag = 0);
+  /// Fills `x` with what rank `from` sends, or with what any rank sends first.
+  ///
+  /// @return  the rank that sent it.
+  int recv(const Tensor& x, int from = any_source, int tag = 0) {
+    Handle handle = start_recv(x, from, tag);
+    handle.wait();
+    return handle.source();
+  }
+  [[nodiscard]] Handle start_recv(const Tensor& x, int from = any_source, int tag = 0);
 
   /// Returns when every rank has come.
   void barrier() { start_barrier().wait(); }

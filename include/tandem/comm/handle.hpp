@@ -26,6 +26,8 @@ class Handle {
     /// The part of wait() that has to do with other ranks.
     virtual void settle(std::chrono::milliseconds timeout) = 0;
     virtual bool done() const noexcept = 0;
+    /// Of a recv that has been waited for, the rank that sent; else -1.
+    virtual int source() const noexcept = 0;
   };
 
   /// Already done.
@@ -50,8 +52,11 @@ class Handle {
   Handle then(std::function<void()> f) &&;
   /// wait() would return at once.
   bool done() const noexcept { return pending_ == nullptr || pending_->done(); }
+  /// Of start_recv, after wait(): the rank that sent; else -1.
+  int source() const noexcept { return source_; }
 
  private:
+  int source_ = -1;
   std::unique_ptr<Pending> pending_;
 };
 

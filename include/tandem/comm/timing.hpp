@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tandem/comm/algorithms.hpp"
+#include "tandem/comm/group.hpp"
 
 namespace tandem::comm {
 
@@ -17,7 +18,7 @@ namespace tandem::comm {
 struct TimingOptions {
   Collective::Kind kind = Collective::Kind::all_reduce;
   DType dtype = DType::f32;
-  std::string algorithm = "direct";
+  GroupOptions group = {};  ///< with the algorithm
   std::int64_t iterations = 20;
   std::int64_t warmup = 5;
 };
@@ -38,7 +39,7 @@ struct CollectiveTime {
 class CollectiveTimer {
  public:
   /// @throws InvalidArgument  a kind other than all_reduce, broadcast, reduce, all_gather and
-  ///                          reduce_scatter; bool; counts below one; what make_local refuses; an
+  ///                          reduce_scatter; bool; counts below one; what make_group refuses; an
   ///                          algorithm that does not have the kind.
   CollectiveTimer(std::span<const Device> devices, TimingOptions options);
   ~CollectiveTimer();

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <concepts>
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -36,6 +38,26 @@ struct ReplicaTapes {
 using GradientOf = std::function<Tensor(
     const std::vector<Tensor>& dys, std::size_t device, std::size_t k, Device target)>;
 
+/// A replica takes its rows of a batch: its phase is scatter to the end, and stays so by an error.
+class ScatterScope {
+ public:
+  explicit ScatterScope(const Replica& replica)
+      : phase_(replica.phase), scope_([](Context& c) { c.phase = Phase::scatter; }) {
+    if (phase_ != nullptr) before_ = phase_->exchange(Phase::scatter);
+  }
+  ~ScatterScope() {
+    if (phase_ != nullptr && std::uncaught_exceptions() == errors_) phase_->store(before_);
+  }
+  ScatterScope(const ScatterScope&) = delete;
+  ScatterScope& operator=(const ScatterScope&) = delete;
+
+ private:
+  std::atomic<Phase>* phase_;
+  Phase before_{};
+  int errors_ = std::uncaught_exceptions();
+  ContextScope scope_;
+};
+
 /// An argument whose tensors are off the tape, with the slots of those that require grad.
 template <class T>
 struct Tracked {
@@ -45,7 +67,7 @@ struct Tracked {
 
   /// The replica's part.
   PartOf<T> part(int dim, const Replica& replica) const {
-    const ContextScope scope([](Context& c) { c.phase = Phase::scatter; });
+    const ScatterScope scope(replica);
     auto on_leaf = [&](const Tensor& whole, Tensor& x) {
       const auto slot =
           std::ranges::find(slots, whole.shared().get(), [](const auto& s) { return s.first; });
@@ -72,7 +94,7 @@ struct TrackedParts {
 /// One device's part of a batch.
 template <Argument Batch>
 PartOf<Batch> scatter_part(const Batch& batch, int dim, const Replica& replica) {
-  const ContextScope scope([](Context& c) { c.phase = Phase::scatter; });
+  const ScatterScope scope(replica);
   return take_part(batch, dim, replica);
 }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tandem/comm/backend.hpp"
 #include "tandem/parallel/buffer_rule.hpp"
 #include "tandem/parallel/chunks.hpp"
 #include "tandem/parallel/combine.hpp"
@@ -80,7 +81,8 @@ struct DataParallelOptions {
   /// so that none stands out.
   double straggler_ratio = 5;
   std::chrono::milliseconds deadline =
-      std::chrono::minutes(5);  ///< of one call; then the group is poisoned
+      std::chrono::minutes(5);                   ///< of one call; then the group is poisoned
+  comm::Backend backend = comm::Backend::local;  ///< of what devices exchange among themselves
   std::size_t first_bucket_nbytes = std::size_t{1} << 20;
   std::size_t bucket_nbytes = std::size_t{25} << 20;
 };

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/comm/backend.hpp"
 #include "tandem/comm/communicator.hpp"
 #include "tandem/core/error.hpp"
 #include "tandem/runtime/device.hpp"
@@ -98,6 +99,7 @@ struct RunRanksOptions {
   /// Most time that a rank waits for the others in a collective; and, once a rank has failed, that
   /// the call waits for the others to end.
   std::chrono::milliseconds timeout = std::chrono::minutes(5);
+  comm::Backend backend = comm::Backend::local;
 };
 
 /// Runs `body` once for each device, on the device's thread, as one rank of a group: the form of a

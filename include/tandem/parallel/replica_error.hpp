@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <exception>
 #include <string>
 #include <vector>
@@ -35,6 +36,8 @@ struct Replica {
   int index = 0;  ///< of the device
   Device device = {};
   RowRange rows = {};  ///< of the whole batch
+  /// Where the call notes what the replica is at, for its errors; null: nowhere.
+  std::atomic<Phase>* phase = nullptr;
 };
 
 /// Throws the first error as ReplicaError, with the others attached. One that only tells of another

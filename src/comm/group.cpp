@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/comm/group.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "tandem/config.hpp"
+#include "tandem/core/check.hpp"
+#include "tandem/runtime/runtime.hpp"
+
+#include "comm/local_group.hpp"
+#include "comm/nccl/make_links.hpp"
+#include "runtime/cuda/backend.hpp"
+
+namespace tandem::comm {
+namespace {
+
+using tandem::detail::concat;
+
+[[noreturn]] void refuse(const std::string& why) {
+  throw InvalidArgument("make_group: " + why);
+}
+
+void check(std::span<const Device> devices, const GroupOptions& options) {
+  if (devices.empty()) refuse("no device is named; a group has at least one");
+  if (options.timeout.count() <= 0)
+    refuse(concat("timeout is ", options.timeout.count(), " ms; expected more than zero"));
+  if (options.segment_bytes <= 0)
+    refuse(concat("segment_bytes is ", options.segment_bytes, "; expected more than zero"));
+  for (auto d = devices.begin(); d != devices.end(); ++d) {
+    logical_device(*d);  // refuses what is no device of this build
+    if (std::find(devices.begin(), d, *d) != d)
+      refuse(concat(*d, " is listed twice; each rank has a device of its own"));
+    if (d->type != devices.front().type) {
+      refuse(concat(devices.front(),
+                    " and ",
+                    *d,
+                    " are of two kinds; use cpu devices alone, or cuda devices alone"));
+    }
+  }
+}
+
+/// NCCL's links among `devices`.
+std::shared_ptr<Transport> links(std::span<const Device> devices, const GroupOptions& options) {
+  if constexpr (has_nccl) {
+    for (auto d = devices.begin(); d != devices.end(); ++d) {
+      if (d->type != DeviceType::cuda)
+        refuse(concat(*d, " is no GPU, which NCCL is for; use backend local"));
+      const int gpu = logical_device(*d).cuda()->gpu();
+      const auto other = std::find_if(
+          devices.begin(), d, [&](Device o) { return logical_device(o).cuda()->gpu() == gpu; });
+      if (other != d && !ranks_share_gpus()) {
+        refuse(concat(*other,
+                      " and ",
+                      *d,
+                      " are on one GPU, where NCCL has one rank (2.30 and later: more, with "
+                      "NCCL_MULTI_RANK_GPU_ENABLE=1); use backend local"));
+      }
+    }
+    return make_links({devices.begin(), devices.end()}, options.timeout);
+  } else {
+    refuse(
+        "this build has no NCCL; install NCCL 2.28 or later, configure with -D TANDEM_CUDA=ON -D "
+        "TANDEM_NCCL=ON (and -D NCCL_ROOT=the folder that it is in), or use backend local");
+  }
+}
+
+}  // namespace
+
+const char* name(Backend backend) noexcept {
+  return backend == Backend::nccl ? "nccl" : "local";
+}
+
+std::optional<Backend> parse_backend(std::string_view name) noexcept {
+  for (const Backend backend : {Backend::local, Backend::nccl}) {
+    if (name == comm::name(backend)) return backend;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::unique_ptr<Communicator>> make_group(std::span<const Device> devices,
+                                                      GroupOptions options) {
+  check(devices, options);
+  std::shared_ptr<Transport> transport;
+  if (options.backend == Backend::nccl) transport = links(devices, options);
+  return make_ranks(devices, std::move(options), std::move(transport));
+}
+
+}  // namespace tandem::comm

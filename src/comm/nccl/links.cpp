@@ -1,0 +1,291 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "comm/nccl/links.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "tandem/core/check.hpp"
+#include "tandem/core/dtype.hpp"
+#include "tandem/runtime/runtime.hpp"
+
+#include "comm/nccl/check.hpp"
+#include "comm/nccl/make_links.hpp"
+#include "runtime/cuda/backend.hpp"
+#include "runtime/cuda/check.hpp"
+
+// Note [Calls of all ranks from one thread]: NCCL calls may hang until all ranks have made them,
+// unless they are one group; and its communicators must be given calls in the same order on every
+// rank. A group of the ranks' calls by the rank that comes last has both. The communicators do not
+// block, so that a failure ends by the time-out, and they can be aborted.
+namespace tandem::comm {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+ncclDataType_t type_of(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return ncclFloat32;
+    case DType::f64:
+      return ncclFloat64;
+    case DType::f16:
+      return ncclFloat16;
+    case DType::bf16:
+      return ncclBfloat16;
+    case DType::i32:
+      return ncclInt32;
+    case DType::i64:
+      return ncclInt64;
+    default:
+      return ncclUint8;  // of bool, too: its bytes are 0 and 1
+  }
+}
+
+/// A group of calls; ended also where one of them throws.
+class Calls {
+ public:
+  Calls() { TANDEM_NCCL(ncclGroupStart()); }
+  ~Calls() {
+    if (!ended_) ncclGroupEnd();
+  }
+  Calls(const Calls&) = delete;
+  Calls& operator=(const Calls&) = delete;
+  void end() {
+    ended_ = true;
+    TANDEM_NCCL(ncclGroupEnd());
+  }
+
+ private:
+  bool ended_ = false;
+};
+
+}  // namespace
+
+bool ranks_share_gpus() {
+  int version = 0;
+  TANDEM_NCCL(ncclGetVersion(&version));
+  const char* const on = std::getenv("NCCL_MULTI_RANK_GPU_ENABLE");
+  return version >= NCCL_VERSION(2, 30, 0) && on != nullptr && std::string_view(on) == "1";
+}
+
+std::shared_ptr<Transport> make_links(std::vector<Device> devices,
+                                      std::chrono::milliseconds timeout) {
+  auto links = std::make_shared<NcclLinks>(std::move(devices), timeout);
+  links->connect();
+  return links;
+}
+
+void check_nccl(ncclResult_t result, const char* call) {
+  if (result == ncclSuccess || result == ncclInProgress) return;
+  const std::string name(call);
+  const char* const more = ncclGetLastError(nullptr);
+  std::string text = ncclGetErrorString(result);
+  if (more != nullptr && *more != 0) text.append(" (").append(more).append(")");
+  throw DeviceError("NCCL",
+                    name.substr(0, name.find('(')),
+                    static_cast<int>(result),
+                    text + "; NCCL_DEBUG=WARN says more");
+}
+
+NcclLinks::NcclLinks(std::vector<Device> devices, std::chrono::milliseconds timeout)
+    : devices_(std::move(devices)), timeout_(timeout), comms_(devices_.size()) {}
+
+void NcclLinks::connect() {
+  try {
+    ncclUniqueId id;
+    TANDEM_NCCL(ncclGetUniqueId(&id));
+    Calls calls;
+    for (std::size_t r = 0; r < devices_.size(); ++r) {
+      ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+      config.blocking = 0;
+      const cuda::GpuScope gpu(logical_device(devices_[r]).cuda()->gpu());
+      TANDEM_NCCL(ncclCommInitRankConfig(
+          &comms_[r], static_cast<int>(devices_.size()), id, static_cast<int>(r), &config));
+    }
+    calls.end();
+    settle("ncclCommInitRankConfig");
+  } catch (...) {
+    destroy();
+    throw;
+  }
+}
+
+NcclLinks::~NcclLinks() {
+  destroy();
+}
+
+// Abort frees what a communicator has without waiting for others, and is all that may be called
+// after a failure.
+void NcclLinks::destroy() noexcept {
+  for (std::size_t r = 0; r < comms_.size(); ++r) {
+    if (comms_[r] == nullptr) continue;
+    const cuda::GpuScope gpu(logical_device(devices_[r]).cuda()->gpu());
+    ncclCommAbort(std::exchange(comms_[r], nullptr));
+  }
+}
+
+std::shared_ptr<Transport> NcclLinks::make(const std::vector<Device>& devices) const {
+  return std::make_shared<NcclLinks>(devices, timeout_);
+}
+
+CUstream_st* NcclLinks::stream(int rank) const {
+  return logical_device(devices_[static_cast<std::size_t>(rank)]).side_stream().native();
+}
+
+bool NcclLinks::takes(const Piece& piece) const {
+  const bool bits =
+      piece.op == ReduceOp::band || piece.op == ReduceOp::bor || piece.op == ReduceOp::bxor;
+  if (piece.sources.size() == 1) return piece.divisor == 1 && piece.op != ReduceOp::premul_sum;
+  // NCCL's minimum of a NaN and a number is the number; here it is the NaN.
+  const bool selects = piece.op == ReduceOp::min || piece.op == ReduceOp::max;
+  const bool loses_nan = selects && is_float(piece.dtype);
+  // Reductions are of all ranks; to one of them, or to all.
+  const bool all = piece.sources.size() == devices_.size();
+  return all && !bits && !loses_nan &&
+         (piece.targets.size() == 1 || piece.targets.size() == devices_.size());
+}
+
+void NcclLinks::queue(const std::vector<const Piece*>& pieces) {
+  if (comms_.front() == nullptr) connect();
+  try {
+    Calls calls;
+    for (const Piece* piece : pieces)
+      queue(*piece);
+    calls.end();
+    settle("ncclGroupEnd");
+    for (const auto& [rank, op] : std::exchange(made_, {}))
+      TANDEM_NCCL(ncclRedOpDestroy(op, comm(rank)));
+  } catch (...) {
+    made_.clear();
+    destroy();
+    throw;
+  }
+}
+
+void NcclLinks::queue(const Piece& piece) {
+  if (piece.count == 0) return;
+  if (piece.sources.size() > 1) {
+    if (piece.targets.size() > 1)
+      all_reduce(piece);
+    else
+      reduce(piece);
+  } else if (piece.targets.size() >= devices_.size() - 1 && devices_.size() > 2) {
+    broadcast(piece);
+  } else {
+    for (std::size_t i = 0; i < piece.targets.size(); ++i)
+      send(piece, i);
+  }
+}
+
+void NcclLinks::send(const Piece& piece, std::size_t target) {
+  const int from = piece.source_ranks[0], to = piece.target_ranks[target];
+  if (piece.sources[0] == piece.targets[target]) return;
+  const auto count = static_cast<std::size_t>(piece.count);
+  const ncclDataType_t type = type_of(piece.dtype);
+  TANDEM_NCCL(ncclSend(piece.sources[0], count, type, to, comm(from), stream(from)));
+  TANDEM_NCCL(ncclRecv(piece.targets[target], count, type, from, comm(to), stream(to)));
+}
+
+void NcclLinks::broadcast(const Piece& piece) {
+  const int root = piece.source_ranks[0];
+  for (int r = 0; r < static_cast<int>(devices_.size()); ++r) {
+    const auto at = std::ranges::find(piece.target_ranks, r);
+    // The root may keep what it has: then it is its own target.
+    void* const to = at == piece.target_ranks.end()
+                         ? const_cast<void*>(piece.sources[0])
+                         : piece.targets[static_cast<std::size_t>(at - piece.target_ranks.begin())];
+    TANDEM_NCCL(ncclBroadcast(piece.sources[0],
+                              to,
+                              static_cast<std::size_t>(piece.count),
+                              type_of(piece.dtype),
+                              root,
+                              comm(r),
+                              stream(r)));
+  }
+}
+
+ncclRedOp_t NcclLinks::reduction(const Piece& piece, std::size_t source) {
+  switch (piece.op) {
+    case ReduceOp::product:
+      return ncclProd;
+    case ReduceOp::min:
+      return ncclMin;
+    case ReduceOp::max:
+      return ncclMax;
+    case ReduceOp::avg:
+      return ncclAvg;
+    case ReduceOp::premul_sum:
+      break;
+    default:
+      return ncclSum;
+  }
+  // Of the type of the values: NCCL reads it at once.
+  const double factor = piece.factors[source];
+  float single = static_cast<float>(factor);
+  Half half(single);
+  BFloat16 brain(single);
+  double whole = factor;
+  void* scalar = &single;
+  if (piece.dtype == DType::f64) scalar = &whole;
+  if (piece.dtype == DType::f16) scalar = &half;
+  if (piece.dtype == DType::bf16) scalar = &brain;
+  const int rank = piece.source_ranks[source];
+  ncclRedOp_t op{};
+  TANDEM_NCCL(ncclRedOpCreatePreMulSum(
+      &op, scalar, type_of(piece.dtype), ncclScalarHostImmediate, comm(rank)));
+  made_.emplace_back(rank, op);
+  return op;
+}
+
+void NcclLinks::reduce(const Piece& piece) {
+  const int root = piece.target_ranks[0];
+  for (std::size_t s = 0; s < piece.sources.size(); ++s) {
+    const int rank = piece.source_ranks[s];
+    TANDEM_NCCL(ncclReduce(piece.sources[s],
+                           rank == root ? piece.targets[0] : nullptr,
+                           static_cast<std::size_t>(piece.count),
+                           type_of(piece.dtype),
+                           reduction(piece, s),
+                           root,
+                           comm(rank),
+                           stream(rank)));
+  }
+}
+
+void NcclLinks::all_reduce(const Piece& piece) {
+  for (std::size_t s = 0; s < piece.sources.size(); ++s) {
+    const int rank = piece.source_ranks[s];
+    const auto at = std::ranges::find(piece.target_ranks, rank) - piece.target_ranks.begin();
+    TANDEM_NCCL(ncclAllReduce(piece.sources[s],
+                              piece.targets[static_cast<std::size_t>(at)],
+                              static_cast<std::size_t>(piece.count),
+                              type_of(piece.dtype),
+                              reduction(piece, s),
+                              comm(rank),
+                              stream(rank)));
+  }
+}
+
+void NcclLinks::settle(const char* call) {
+  const auto end = Clock::now() + timeout_;
+  for (const ncclComm_t comm : comms_) {
+    for (ncclResult_t state = ncclInProgress; state == ncclInProgress;) {
+      TANDEM_NCCL(ncclCommGetAsyncError(comm, &state));
+      check_nccl(state, call);
+      if (state == ncclSuccess) break;
+      if (Clock::now() > end) {
+        throw Timeout(tandem::detail::concat(
+            "NCCL: ", call, " did not end within ", timeout_.count(), " ms"));
+      }
+      std::this_thread::yield();
+    }
+  }
+}
+
+}  // namespace tandem::comm

@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include <nccl.h>
+
+#include "comm/transport.hpp"
+
+namespace tandem::comm {
+
+/// NCCL's communicators of a group's ranks, all of this process.
+class NcclLinks final : public Transport {
+ public:
+  NcclLinks(std::vector<Device> devices, std::chrono::milliseconds timeout);
+  ~NcclLinks() override;
+  NcclLinks(const NcclLinks&) = delete;
+  NcclLinks& operator=(const NcclLinks&) = delete;
+
+  /// Makes the communicators; `queue` does where there are none, at first or after a failure.
+  ///
+  /// @throws DeviceError, Timeout
+  void connect();
+
+  bool takes(const Piece& piece) const override;
+  void queue(const std::vector<const Piece*>& pieces) override;
+  std::shared_ptr<Transport> make(const std::vector<Device>& devices) const override;
+
+ private:
+  ncclComm_t comm(int rank) const { return comms_[static_cast<std::size_t>(rank)]; }
+  CUstream_st* stream(int rank) const;
+  void queue(const Piece& piece);
+  void send(const Piece& piece, std::size_t target);
+  void broadcast(const Piece& piece);
+  void reduce(const Piece& piece);
+  void all_reduce(const Piece& piece);
+  /// The reduction of a piece for a rank's call.
+  ncclRedOp_t reduction(const Piece& piece, std::size_t source);
+  /// Waits until the calls of all ranks have been taken. @throws DeviceError, Timeout
+  void settle(const char* call);
+  void destroy() noexcept;
+
+  std::vector<Device> devices_;
+  std::chrono::milliseconds timeout_;
+  std::vector<ncclComm_t> comms_;
+  std::vector<std::pair<int, ncclRedOp_t>> made_;  // with a factor, by rank: of the group under way
+};
+
+}  // namespace tandem::comm

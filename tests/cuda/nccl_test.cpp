@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+// NCCL under a group: that it is what moves data, in every order of the GPUs' work; what it
+// refuses.
+
+#include <gmock/gmock.h>
+
+#include "tandem/comm/group.hpp"
+#include "tandem/config.hpp"
+#include "tandem/core/error.hpp"
+
+#include "cuda/collectives.hpp"
+#include "cuda/gpus.hpp"
+#include "cuda/training.hpp"
+#include "thrown_text.hpp"
+
+namespace tandem::cuda::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::thrown_text;
+
+constexpr comm::GroupOptions kNccl{.timeout = std::chrono::seconds(30),
+                                   .backend = comm::Backend::nccl};
+
+/// One device on each of four GPUs.
+class NcclTest : public BareTest {
+ protected:
+  NcclTest() {
+    stand_in::set_gpus(4);
+    configure_devices("cuda:0,cuda:1,cuda:2,cuda:3");
+  }
+  void SetUp() override {
+    BareTest::SetUp();
+    if (!has_nccl) GTEST_SKIP() << "there is no NCCL";
+  }
+};
+
+TEST_F(NcclTest, EveryCollective) {
+  testing::Group group = comm::make_group(default_devices(), kNccl);
+  for (const std::int64_t n : {1, 50})
+    for_each_seed([&](int) { check_collectives(group, n); });
+}
+
+TEST_F(NcclTest, EveryCollectiveOfGpusThatDoNotReachEachOther) {
+  stand_in::set_peers(stand_in::Peers::none);
+  testing::Group group = comm::make_group(default_devices(), kNccl);
+  for_each_seed([&](int) { check_collectives(group, 50); });
+}
+
+TEST_F(NcclTest, MovesWhatItHasInPlaceOfKernels) {
+  testing::Group group = comm::make_group(default_devices(), kNccl);
+  std::vector<Tensor> x;
+  for (const Device d : default_devices())
+    x.push_back(tensor_of({1, 2, 3}, d));
+  stand_in::reset();
+  testing::run_ranks(group, [&](comm::Communicator& comm) {
+    comm.all_reduce(x[static_cast<std::size_t>(comm.rank())]);
+  });
+  auto counts = stand_in::call_counts();
+  EXPECT_EQ(counts["ncclAllReduce"], 4);
+  EXPECT_EQ(counts["cudaLaunchKernel"], 0);
+  EXPECT_EQ(x[3].to_doubles(), (Values{4, 8, 12}));
+}
+
+TEST_F(NcclTest, TrainsAsTheHostDoes) {
+  for (const auto mode : {parallel::Mode::server, parallel::Mode::sharded, parallel::Mode::ddp}) {
+    for (const auto peers : {stand_in::Peers::all, stand_in::Peers::none}) {
+      SCOPED_TRACE(name(mode));
+      stand_in::reset();
+      stand_in::set_peers(peers);
+      Training training(default_devices(), {.mode = mode, .backend = comm::Backend::nccl});
+      for (int i = 0; i < 6; ++i)
+        training.step_on_both();
+      EXPECT_LE(training.gap(), 1e-12);
+      EXPECT_GT(stand_in::call_counts()["ncclGroupEnd"], 6);
+    }
+  }
+}
+
+TEST_F(NcclTest, ARefusedCallIsNamedAndTheGroupCanBeResetAndUsed) {
+  testing::Group group = comm::make_group(default_devices(), kNccl);
+  const auto sum = [&] {
+    std::vector<Values> results(4);
+    testing::run_ranks(group, [&](comm::Communicator& comm) {
+      const Tensor x = tensor_of({1, 2, 3}, comm.device());
+      comm.all_reduce(x, comm::premul_sum(0.5));
+      results[static_cast<std::size_t>(comm.rank())] = x.to_doubles();
+    });
+    return results;
+  };
+  stand_in::reset();
+  sum();
+  int refused = 0;
+  for (const auto& [call, count] : stand_in::call_counts()) {
+    if (!call.starts_with("nccl")) continue;
+    for (int k = 1; k <= count; ++k) {
+      SCOPED_TRACE(call + " number " + std::to_string(k));
+      stand_in::reset();
+      stand_in::fail_call(call, k, 999);
+      const std::string text = thrown_text<DeviceError>(sum);
+      stand_in::reset();
+      EXPECT_THAT(text, AllOf(HasSubstr("NCCL"), HasSubstr(call), HasSubstr("NCCL_DEBUG=WARN")));
+      group.front()->reset();
+      EXPECT_EQ(sum(), (std::vector<Values>(4, Values{2, 4, 6})));
+      ++refused;
+    }
+  }
+  EXPECT_GE(refused, 4 + 4 + 1 + 1);
+}
+
+TEST_F(NcclTest, AGroupThatDoesNotComeUpIsRefused) {
+  for (const char* call : {"ncclGetUniqueId", "ncclCommInitRankConfig", "ncclGroupEnd"}) {
+    stand_in::reset();
+    stand_in::fail_call(call, 1, 999);
+    EXPECT_THAT(thrown_text<DeviceError>([] { comm::make_group(default_devices(), kNccl); }),
+                AllOf(HasSubstr("NCCL"), HasSubstr(call)));
+  }
+}
+
+class NcclOnSharedGpusTest : public GpusTest {};
+
+TEST_F(NcclOnSharedGpusTest, TwoRanksOnOneAreRefusedByNameAtOnce) {
+  if (!has_nccl) GTEST_SKIP() << "there is no NCCL";
+  const std::vector<Device> devices{gpu(0), gpu(2), gpu(1)};
+  const auto text =
+      AllOf(HasSubstr("cuda:0 and cuda:1 are on one GPU"), HasSubstr("use backend local"));
+  EXPECT_THAT(thrown_text([&] { comm::make_group(devices, kNccl); }), text);
+  EXPECT_THAT(thrown_text([&] { Training(devices, {.backend = comm::Backend::nccl}); }), text);
+  EXPECT_THAT(thrown_text([] { comm::make_group(std::vector<Device>{{}}, kNccl); }),
+              HasSubstr("cpu:0 is no GPU"));
+}
+
+}  // namespace
+}  // namespace tandem::cuda::test

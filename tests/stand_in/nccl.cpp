@@ -1,0 +1,363 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The functions of NCCL that the backend calls. A group's calls are queued when it ends; each
+// rank's part then waits for all others', as NCCL's kernels do. Calls of a group that do not match
+// are an error, where NCCL would hang.
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <nccl.h>
+
+#include "tandem/core/float16.hpp"
+
+#include "stand_in/machine.hpp"
+
+struct ncclComm {
+  std::uint64_t world;
+  int rank, ranks, gpu;
+  std::map<int, double> factors = {};  // of reductions made with one
+  int next_factor = ncclNumOps;
+};
+
+namespace tandem::stand_in {
+namespace {
+
+enum class Kind : std::uint8_t { all_reduce, reduce, broadcast, send, recv };
+
+struct Call {
+  Kind kind;
+  ncclComm* comm;
+  cudaStream_t stream;
+  const void* input;
+  void* output;
+  std::size_t count;
+  ncclDataType_t type;
+  ncclRedOp_t op;
+  int peer;               // or root
+  int rank = comm->rank;  // tasks may run when the communicator is gone
+  double factor = op < ncclNumOps ? 1 : comm->factors.at(op);
+
+  /// Ranks agree on it. The operation of a rank's own factor is its own.
+  bool matches(const Call& other) const {
+    return kind == other.kind && count == other.count && type == other.type && peer == other.peer &&
+           (op == other.op || (op >= ncclNumOps && other.op >= ncclNumOps));
+  }
+};
+
+thread_local int depth = 0;
+thread_local std::vector<Call> group;
+thread_local bool refused = false;  // a call of the group
+
+std::uint64_t next_world = 1;
+
+std::size_t size_of(ncclDataType_t type) {
+  if (type == ncclFloat64 || type == ncclInt64) return 8;
+  if (type == ncclFloat32 || type == ncclInt32) return 4;
+  return type == ncclFloat16 || type == ncclBfloat16 ? 2 : 1;
+}
+
+/// Calls f with a value of the type.
+template <class F>
+void with_type(ncclDataType_t type, F f) {
+  if (type == ncclFloat64) return f(double{});
+  if (type == ncclFloat32) return f(float{});
+  if (type == ncclFloat16) return f(Half());
+  if (type == ncclBfloat16) return f(BFloat16());
+  if (type == ncclInt64) return f(std::int64_t{});
+  if (type == ncclInt32) return f(std::int32_t{});
+  f(std::uint8_t{});
+}
+
+/// The reduction of the calls' inputs, in double or in whole numbers that wrap.
+template <class T>
+void reduce_into(std::vector<std::byte>& result, const std::vector<Call>& calls) {
+  constexpr bool whole = std::is_integral_v<T>;
+  using Wide = std::conditional_t<whole, std::uint64_t, double>;
+  const auto widened = [](T v) {
+    if constexpr (whole)
+      return static_cast<Wide>(v);
+    else
+      return static_cast<Wide>(static_cast<float>(v)) +
+             (std::is_same_v<T, double> ? static_cast<Wide>(v) - static_cast<float>(v) : 0);
+  };
+  auto* const out = reinterpret_cast<T*>(result.data());
+  for (std::size_t i = 0; i < calls.front().count; ++i) {
+    Wide sum{};
+    for (const Call& c : calls) {
+      const T own = static_cast<const T*>(c.input)[i];
+      Wide x = widened(own);
+      if constexpr (!whole) {
+        x *= c.factor;
+      }
+      if (&c == &calls.front())
+        sum = x;
+      else if (c.op == ncclProd)
+        sum *= x;
+      else if (c.op == ncclMin)
+        sum = widened(std::min(static_cast<T>(sum), own));
+      else if (c.op == ncclMax)
+        sum = widened(std::max(static_cast<T>(sum), own));
+      else
+        sum += x;
+    }
+    if constexpr (!whole) {
+      if (calls.front().op == ncclAvg) sum /= static_cast<double>(calls.size());
+      if constexpr (sizeof(T) == 2)
+        out[i] = T(static_cast<float>(sum));
+      else
+        out[i] = static_cast<T>(sum);
+    } else {
+      out[i] = static_cast<T>(sum);
+    }
+  }
+}
+
+/// The result that every receiving rank gets.
+void compute(std::vector<std::byte>& result, const std::vector<Call>& calls) {
+  const Call& first = calls.front();
+  result.resize(first.count * size_of(first.type));
+  if (first.kind == Kind::all_reduce || first.kind == Kind::reduce) {
+    with_type(first.type, [&](auto zero) { reduce_into<decltype(zero)>(result, calls); });
+    return;
+  }
+  for (const Call& c : calls) {
+    const bool gives = c.kind == Kind::send || (c.kind == Kind::broadcast && c.rank == c.peer);
+    if (gives) std::copy_n(static_cast<const std::byte*>(c.input), result.size(), result.begin());
+  }
+}
+
+bool gets(const Call& c) {
+  return c.kind == Kind::all_reduce || c.kind == Kind::broadcast || c.kind == Kind::recv ||
+         (c.kind == Kind::reduce && c.rank == c.peer);
+}
+
+/// Queues one collective, or one message: nobody writes before all have come, and have been read.
+void queue(std::vector<Call> calls) {
+  if (calls.size() == 2 && calls[0].stream == calls[1].stream) {  // a message to itself
+    calls[0].stream->tasks.push_back({[from = calls[0], to = calls[1]] {
+                                        std::memmove(
+                                            to.output, from.input, from.count * size_of(from.type));
+                                      },
+                                      nullptr,
+                                      nullptr});
+    return;
+  }
+  const auto all = std::make_shared<const std::vector<Call>>(std::move(calls));
+  const auto result = std::make_shared<std::vector<std::byte>>();
+  std::vector<std::shared_ptr<Mark>> here, read;
+  for (std::size_t r = 0; r < all->size(); ++r) {
+    here.push_back(std::make_shared<Mark>());
+    read.push_back(std::make_shared<Mark>());
+  }
+  for (std::size_t r = 0; r < all->size(); ++r) {
+    auto& tasks = (*all)[r].stream->tasks;
+    tasks.push_back({{}, nullptr, here[r]});
+    for (const auto& mark : here)
+      tasks.push_back({{}, mark, nullptr});
+    tasks.push_back({[all, result] {
+                       if (result->empty()) compute(*result, *all);
+                     },
+                     nullptr,
+                     read[r]});
+    for (const auto& mark : read)
+      tasks.push_back({{}, mark, nullptr});
+    const Call& own = (*all)[r];
+    if (gets(own)) {
+      tasks.push_back({[own, result] {
+                         std::copy(
+                             result->begin(), result->end(), static_cast<std::byte*>(own.output));
+                       },
+                       nullptr,
+                       nullptr});
+    }
+  }
+}
+
+bool is_message(const Call& c) {
+  return c.kind == Kind::send || c.kind == Kind::recv;
+}
+
+/// The next call of each rank of a world, where they are one collective; else nothing.
+std::vector<Call> next_collective(std::vector<std::vector<Call>>& by_rank) {
+  std::vector<Call> calls;
+  for (auto& queue : by_rank) {
+    if (queue.empty() || !queue.front().matches(by_rank.front().front())) return {};
+    calls.push_back(queue.front());
+  }
+  for (auto& queue : by_rank)
+    queue.erase(queue.begin());
+  return calls;
+}
+
+/// Queues the calls of a group; false where some have no counterpart.
+bool queue_group(std::vector<Call> calls) {
+  std::map<std::uint64_t, std::vector<std::vector<Call>>> worlds;
+  std::vector<Call> sends;
+  for (const Call& c : calls) {
+    auto& by_rank = worlds[c.comm->world];
+    by_rank.resize(static_cast<std::size_t>(c.comm->ranks));
+    if (!is_message(c)) by_rank[static_cast<std::size_t>(c.comm->rank)].push_back(c);
+    if (c.kind == Kind::send) sends.push_back(c);
+  }
+  for (const Call& c : calls) {
+    if (c.kind != Kind::recv) continue;
+    const auto from = std::ranges::find_if(sends, [&](const Call& s) {
+      return s.comm->world == c.comm->world && s.comm->rank == c.peer && s.peer == c.comm->rank &&
+             s.count == c.count && s.type == c.type;
+    });
+    if (from == sends.end()) return false;
+    queue({*from, c});
+    sends.erase(from);
+  }
+  if (!sends.empty()) return false;
+  for (auto& [world, by_rank] : worlds) {
+    while (std::ranges::any_of(by_rank, [](const auto& queue) { return !queue.empty(); })) {
+      std::vector<Call> one = next_collective(by_rank);
+      if (one.empty()) return false;
+      queue(std::move(one));
+    }
+  }
+  return true;
+}
+
+/// A call under the machine's mutex, counted and made to fail as those of the run-time are.
+template <class F>
+ncclResult_t call(const char* name, F f) {
+  Machine& m = Machine::get();
+  const std::lock_guard lock(m.mutex);
+  try {
+    m.enter(name, 0);
+    return f(m);
+  } catch (cudaError_t) {
+    return ncclUnhandledCudaError;
+  }
+}
+
+ncclResult_t add(const char* name, Call c) {
+  const ncclResult_t result = call(name, [&](Machine& m) {
+    m.check_handle(c.stream);
+    if (c.stream->gpu != c.comm->gpu || depth == 0) return ncclInvalidUsage;
+    group.push_back(c);
+    return ncclSuccess;
+  });
+  refused |= result != ncclSuccess;
+  return result;
+}
+
+}  // namespace
+}  // namespace tandem::stand_in
+
+using namespace tandem::stand_in;
+
+const char* ncclGetErrorString(ncclResult_t result) {
+  return result == ncclInvalidUsage ? "invalid usage" : "unhandled cuda error";
+}
+const char* ncclGetLastError(ncclComm_t) {
+  return "";
+}
+ncclResult_t ncclGetVersion(int* version) {
+  return call("ncclGetVersion", [&](Machine&) {
+    *version = NCCL_VERSION_CODE;
+    return ncclSuccess;
+  });
+}
+ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
+  return call("ncclGetUniqueId", [&](Machine&) {
+    *id = {};
+    const std::uint64_t world = next_world++;
+    std::memcpy(id->internal, &world, sizeof world);
+    return ncclSuccess;
+  });
+}
+ncclResult_t ncclCommInitRankConfig(
+    ncclComm_t* comm, int ranks, ncclUniqueId id, int rank, ncclConfig_t*) {
+  int gpu = 0;
+  cudaGetDevice(&gpu);
+  return call("ncclCommInitRankConfig", [&](Machine&) {
+    std::uint64_t world = 0;
+    std::memcpy(&world, id.internal, sizeof world);
+    *comm = new ncclComm{world, rank, ranks, gpu};
+    return ncclInProgress;
+  });
+}
+ncclResult_t ncclCommAbort(ncclComm_t comm) {
+  return call("ncclCommAbort", [&](Machine&) {
+    delete comm;
+    return ncclSuccess;
+  });
+}
+ncclResult_t ncclCommGetAsyncError(ncclComm_t, ncclResult_t* error) {
+  return call("ncclCommGetAsyncError", [&](Machine&) {
+    *error = ncclSuccess;
+    return ncclSuccess;
+  });
+}
+ncclResult_t ncclGroupStart() {
+  return call("ncclGroupStart", [](Machine&) {
+    ++depth;
+    return ncclSuccess;
+  });
+}
+ncclResult_t ncclGroupEnd() {
+  --depth;
+  std::vector<Call> calls = std::exchange(group, {});
+  const bool is_void = std::exchange(refused, false);
+  return call("ncclGroupEnd", [&](Machine&) {
+    if (is_void) return ncclInvalidUsage;
+    return queue_group(std::move(calls)) ? ncclInProgress : ncclInvalidUsage;
+  });
+}
+ncclResult_t ncclRedOpCreatePreMulSum(
+    ncclRedOp_t* op, void* scalar, ncclDataType_t type, ncclScalarResidence_t, ncclComm_t comm) {
+  return call("ncclRedOpCreatePreMulSum", [&](Machine&) {
+    with_type(type, [&](auto zero) {
+      using T = decltype(zero);
+      if constexpr (sizeof(T) == 2)
+        comm->factors[comm->next_factor] = static_cast<float>(*static_cast<const T*>(scalar));
+      else
+        comm->factors[comm->next_factor] = static_cast<double>(*static_cast<const T*>(scalar));
+    });
+    *op = static_cast<ncclRedOp_t>(comm->next_factor++);
+    return ncclSuccess;
+  });
+}
+ncclResult_t ncclRedOpDestroy(ncclRedOp_t, ncclComm_t) {  // its calls may not have run yet
+  return call("ncclRedOpDestroy", [](Machine&) { return ncclSuccess; });
+}
+ncclResult_t ncclAllReduce(const void* in,
+                           void* out,
+                           size_t n,
+                           ncclDataType_t t,
+                           ncclRedOp_t op,
+                           ncclComm_t c,
+                           cudaStream_t s) {
+  return add("ncclAllReduce", {Kind::all_reduce, c, s, in, out, n, t, op, 0});
+}
+ncclResult_t ncclReduce(const void* in,
+                        void* out,
+                        size_t n,
+                        ncclDataType_t t,
+                        ncclRedOp_t op,
+                        int root,
+                        ncclComm_t c,
+                        cudaStream_t s) {
+  return add("ncclReduce", {Kind::reduce, c, s, in, out, n, t, op, root});
+}
+ncclResult_t ncclBroadcast(
+    const void* in, void* out, size_t n, ncclDataType_t t, int root, ncclComm_t c, cudaStream_t s) {
+  return add("ncclBroadcast", {Kind::broadcast, c, s, in, out, n, t, ncclSum, root});
+}
+ncclResult_t ncclSend(
+    const void* in, size_t n, ncclDataType_t t, int peer, ncclComm_t c, cudaStream_t s) {
+  return add("ncclSend", {Kind::send, c, s, in, nullptr, n, t, ncclSum, peer});
+}
+ncclResult_t ncclRecv(
+    void* out, size_t n, ncclDataType_t t, int peer, ncclComm_t c, cudaStream_t s) {
+  return add("ncclRecv", {Kind::recv, c, s, nullptr, out, n, t, ncclSum, peer});
+}
