@@ -14,6 +14,10 @@ int run_verify(const RunOptions& options);
 int run_compare(const CompareRequest& request);
 /// One step on random data, as it was executed.
 int run_explain(const RunOptions& options);
+/// Some steps, with what each device held, and why.
+int run_memory(const RunOptions& options);
+/// Some steps, with what each device did, and when.
+int run_trace(const TraceRequest& request);
 /// Exits with 1 where a result is wrong.
 int run_collectives(const CollectivesRequest& request);
 int run_generate(const GenerateRequest& request);

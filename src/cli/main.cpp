@@ -63,6 +63,18 @@ void add_commands(CLI::App& app, std::function<int()>& chosen) {
               run_explain,
               chosen);
   add_command(app,
+              "memory",
+              "say what fills each device at its peak, by cause, and how unequal devices are",
+              add_memory_options,
+              run_memory,
+              chosen);
+  add_command(app,
+              "trace",
+              "write what the devices did, and when, as a file for ui.perfetto.dev",
+              add_trace_options,
+              run_trace,
+              chosen);
+  add_command(app,
               "collectives",
               "time a collective by size, and check its results, as nccl-tests does",
               add_collectives_options,

@@ -96,6 +96,12 @@ struct CompareRequest {
   std::vector<std::string> modes{"single", "dp-classic", "dp-server", "dp-sharded", "ddp"};
 };
 
+/// What is traced, and where to.
+struct TraceRequest {
+  RunOptions run;
+  std::string output = "trace.json";
+};
+
 /// A wrong command line: one sentence, exit 2.
 class UsageError : public std::runtime_error {
  public:

@@ -85,7 +85,10 @@ void print_report(const train::RunReport& report, Measured measured) {
 }
 
 void write_json(const std::string& path, const Json& json) {
-  const std::string text = json.dump(2) + "\n";
+  write_text(path, json.dump(2) + "\n");
+}
+
+void write_text(const std::string& path, const std::string& text) {
   if (path == "-") {
     std::cout << text;
     return;

@@ -28,5 +28,6 @@ nlohmann::json finite(double value);
 
 /// To a file, or to stdout for "-".
 void write_json(const std::string& path, const nlohmann::json& json);
+void write_text(const std::string& path, const std::string& text);
 
 }  // namespace tandem::cli

@@ -65,10 +65,12 @@ void Trial::run(std::int64_t steps, const std::function<void(std::int64_t, doubl
       const auto start = Clock::now();
       const auto result = task_->step(*batch, *optimizer_);
       step_ms_.push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count());
-      on_step(++step, result.loss);
+      ++step;
+      if (on_step) on_step(step, result.loss);
     }
   }
   const std::vector<RowRange> rows = task_->plan(options_.batch);
+  devices_.clear();
   for (std::size_t d = 0; d < devices.size(); ++d) {
     devices_.push_back({devices[d],
                         rows[d].end - rows[d].begin,

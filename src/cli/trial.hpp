@@ -31,8 +31,8 @@ class Trial {
   /// @param devices  the first alone in mode single.
   Trial(const RunOptions& options, const DataSets& sets, const std::vector<Device>& devices);
 
-  /// @param on_step  after each: its number, from 1, and its loss.
-  void run(std::int64_t steps, const std::function<void(std::int64_t, double)>& on_step);
+  /// @param on_step  after each: its number, from 1, and its loss; none: nothing.
+  void run(std::int64_t steps, const std::function<void(std::int64_t, double)>& on_step = {});
 
   train::Task& task() { return *task_; }
   nn::NamedValues weights();

@@ -98,14 +98,14 @@ class Explainer {
       return {w.phase, Actor::replicas};
     }
     // In a replica's forward, what is outside of the module is the user's loss.
-    if (w.phase == Phase::forward && w.in_replica() && !w.in_module)
+    if (w.phase == Phase::forward && w.in_replica() && w.module_path == nullptr)
       return {Phase::loss, Actor::replicas};
-    if (w.phase == Phase::none && w.in_module) return {Phase::forward, Actor::caller};
+    if (w.phase == Phase::none && w.module_path != nullptr) return {Phase::forward, Actor::caller};
     // So is what the caller does between forward and backward.
     if (w.phase == Phase::none && w.begin > first_forward_ && w.begin < first_backward_)
       return {Phase::loss, Actor::caller};
     const bool anyone =
-        w.in_replica() || w.phase == Phase::update || (w.phase == Phase::backward && w.in_module);
+        w.in_replica() || w.phase == Phase::update || (w.phase == Phase::backward && w.module_path != nullptr);
     return {w.phase, anyone ? Actor::replicas : Actor::caller};
   }
 

@@ -59,16 +59,19 @@ void StepRecorder::on_work_begin(const Work& work, Device device) noexcept {
   const std::scoped_lock lock(mutex_);
   try {
     const Since now = since_start(Clock::now());
-    open_.insert_or_assign(&work,
-                           WorkSpan{device,
-                                    c.phase,
-                                    work.kind,
-                                    work.name,
-                                    c.rows,
-                                    c.module_path != nullptr,
-                                    category_of(work.accesses),
-                                    now,
-                                    now});
+    const int threads = static_cast<int>(threads_.size());
+    open_.insert_or_assign(
+        &work,
+        WorkSpan{device,
+                 c.phase,
+                 work.kind,
+                 work.name,
+                 c.rows,
+                 c.module_path,
+                 threads_.try_emplace(std::this_thread::get_id(), threads).first->second,
+                 category_of(work.accesses),
+                 now,
+                 now});
   } catch (const std::bad_alloc&) {
     record_.complete = false;
   }

@@ -103,16 +103,21 @@ void LogicalDevice::remove(Buffer& buffer) noexcept {
   if (buffer.next_ != nullptr) buffer.next_->previous_ = buffer.previous_;
 }
 
+std::vector<Holding> LogicalDevice::holdings() const {
+  std::vector<Holding> list;
+  const std::scoped_lock lock(live_mutex_);
+  for (const Buffer* b = live_; b != nullptr; b = b->next_)
+    list.push_back({b->data_, b->nbytes_, b->category(), b->owner_ == nullptr ? "" : *b->owner_});
+  return list;
+}
+
 std::vector<OutOfMemory::Owner> LogicalDevice::largest_owners() const {
   constexpr std::size_t kMost = 3;
   std::map<std::string, std::size_t> sums;
-  {
-    const std::scoped_lock lock(live_mutex_);
-    for (const Buffer* b = live_; b != nullptr; b = b->next_) {
-      std::string key = name(b->category());
-      if (b->owner_ != nullptr && !b->owner_->empty()) key += " of " + *b->owner_;
-      sums[key] += b->nbytes_;
-    }
+  for (const Holding& h : holdings()) {
+    std::string key = name(h.category);
+    if (!h.module_path.empty()) key += " of " + h.module_path;
+    sums[key] += h.nbytes;
   }
   std::vector<OutOfMemory::Owner> owners;
   for (const auto& [key, nbytes] : sums)

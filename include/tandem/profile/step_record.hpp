@@ -6,8 +6,11 @@
 #include <chrono>
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -28,9 +31,11 @@ struct WorkSpan {
   Device device;
   Phase phase;
   Work::Kind kind;
-  const char* name;                  ///< of the op
-  RowRange rows;                     ///< of the replica; all rows where it is no replica's work
-  bool in_module;                    ///< called by a module's forward, or the backward of such work
+  const char* name;  ///< of the op
+  RowRange rows;     ///< of the replica; all rows where it is no replica's work
+  std::shared_ptr<const std::string> module_path;  ///< whose forward called it, or the forward of
+                                                   ///< what it is the backward of; null: none
+  int thread;                        ///< that called it: numbered from 0 as they are seen
   std::optional<Category> category;  ///< of what it writes, else of what it reads; none: nothing
   Since begin;
   Since end;
@@ -96,6 +101,7 @@ class StepRecorder final : public Observer {
   Clock::time_point start_;
   std::mutex mutex_;  // guards what follows
   std::unordered_map<const Work*, WorkSpan> open_;
+  std::unordered_map<std::thread::id, int> threads_;
   StepRecord record_;
 };
 

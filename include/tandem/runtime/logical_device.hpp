@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "tandem/core/error.hpp"
@@ -36,6 +37,14 @@ struct LibraryState {
   virtual ~LibraryState() = default;
 };
 
+/// Bytes of a device that are in use as one block.
+struct Holding {
+  const void* data;
+  std::size_t nbytes;
+  Category category;
+  std::string module_path;  ///< that allocated them; "": none
+};
+
 /// A logical device: its allocator with limit and statistics, its streams, its worker.
 ///
 /// Lives until the program ends. Thread-safe.
@@ -55,6 +64,8 @@ class LogicalDevice {
   Worker& worker();
 
   MemoryStats memory_stats() const;
+  /// All that is in use; in no order. @cost  a copy of a path for each block, under a lock.
+  std::vector<Holding> holdings() const;
   void reset_peak() noexcept { statistics_->reset_peak(); }
   /// @param limit  bytes; SIZE_MAX for none. Bytes already in use stay.
   void set_limit(std::size_t limit) noexcept { limit_->set_limit(limit); }

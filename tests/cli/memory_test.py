@@ -1,0 +1,79 @@
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+"""What `tandem memory` says of the devices' bytes, and `tandem trace` of their time."""
+
+import json
+
+from program import DIGITS, ProgramTest, main
+
+PARAMETERS = 22602 * 4  # cnn-small's, in bytes of f32
+
+
+class MemoryTest(ProgramTest):
+    def memory(self, *arguments):
+        return json.loads(self.succeed("memory", *DIGITS, "--json", "-", *arguments).stdout)
+
+    def test_causes_add_up_to_the_peak(self):
+        for mode in ("single", "dp-classic", "dp-server", "dp-sharded", "ddp"):
+            report = self.memory("--devices", "cpu:3", "--mode", mode)
+            self.assertTrue(report["complete"])
+            for device in report["devices"]:
+                self.assertEqual(sum(device["peak_by_category"].values()), device["peak_bytes"])
+                self.assertEqual(sum(device["in_use_by_category"].values()), device["in_use_bytes"])
+                self.assertEqual(sum(o["bytes"] for o in device["peak_owners"]), device["peak_bytes"])
+                for category in device["peak_by_category_and_phase"].values():
+                    self.assertEqual(sum(category["by_phase"].values()), category["bytes"])
+
+    def test_the_modes_put_their_bytes_where_they_say(self):
+        def optimizer(mode):
+            devices = self.memory("--devices", "cpu:2", "--mode", mode)["devices"]
+            return [d["in_use_by_category"]["optimizer"] for d in devices]
+
+        server, sharded, ddp = map(optimizer, ("dp-server", "dp-sharded", "ddp"))
+        self.assertGreaterEqual(server[0], 2 * PARAMETERS)
+        self.assertEqual(server[1], 0)
+        self.assertEqual(sum(sharded), server[0])
+        self.assertLess(max(sharded), 0.6 * server[0])
+        self.assertEqual(ddp, [server[0], server[0]])
+
+    def test_imbalance_follows_the_rows(self):
+        even = self.memory("--devices", "cpu:3", "--mode", "dp-server")["imbalance"]
+        uneven = self.memory("--devices", "cpu:3", "--mode", "dp-server", "--gpu0-bsz", "4")["imbalance"]
+        self.assertGreater(even, 1)
+        self.assertLess(uneven, even)
+
+    def test_text_has_a_bar_for_each_cause(self):
+        out = self.succeed("memory", *DIGITS, "--devices", "cpu:2", "--steps", "2").stdout
+        self.assertRegex(out, r"^cnn-small on digits, dp-sharded, batches of 64 rows, 2 steps: memory at its peak")
+        self.assertRegex(out, r"(?m)^cpu:1 +32 rows +[\d.]+ KiB +reached in (forward|backward)$")
+        self.assertRegex(out, r"(?m)^  activation +█+.* KiB +forward [\d.]+ KiB")
+        self.assertRegex(out, r"(?m)^  largest owners: activation in forward [\d.]+ KiB, ")
+        self.assertRegex(out, r"(?m)^imbalance \d\.\d\d: the peak of cpu:0 over the mean peak of the others$")
+
+    def test_wrong_command_lines_are_one_sentence(self):
+        self.fail_with(2, "memory", "--steps", "0", says=["--steps", "at least 1"])
+        self.fail_with(2, "memory", "--mode", "dp", says=["--mode", "dp-sharded"])
+
+
+class TraceTest(ProgramTest):
+    def test_the_file_has_the_steps_of_each_device(self):
+        path = self.file("trace.json")
+        out = self.succeed("trace", *DIGITS, "--devices", "cpu:2", "--steps", "2", "--output", path).stdout
+        self.assertRegex(out, r"trace\.json: \d+ pieces of work and \d+ transfers of 2 steps, .*ui\.perfetto\.dev")
+        self.assertRegex(out, r"(?m)^ms of a step +forward +loss +backward +update +collectives +idle$")
+        self.assertRegex(out, r"(?m)^cpu:1 +([\d.]+ +){5}[\d.]+$")
+        with open(path, encoding="utf-8") as file:
+            events = json.load(file)["traceEvents"]
+        names = [e["args"]["name"] for e in events if e["name"] == "process_name"]
+        self.assertEqual(names, ["cpu:0", "cpu:1", "links"])
+        forwards = [e for e in events if e.get("cat") == "phase" and e["name"] == "forward"]
+        self.assertGreaterEqual(len(forwards), 4)
+        self.assertEqual({e["args"]["rows"] for e in forwards}, {32})
+
+    def test_a_file_that_cannot_be_written_is_named(self):
+        self.fail_with(1, "trace", *DIGITS, "--steps", "1", "--devices", "cpu:2", "--output", "/no/such/place/trace.json",
+                       says=["/no/such/place"])
+
+
+if __name__ == "__main__":
+    main()

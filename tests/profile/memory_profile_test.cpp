@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Memory by cause against what the devices' allocators say.
+
+#include "tandem/profile/memory_profile.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <random>
+
+#include <gmock/gmock.h>
+
+#include "tandem/optim/adam.hpp"
+#include "tandem/runtime/runtime.hpp"
+
+#include "devices.hpp"
+#include "parallel/nets.hpp"
+
+namespace tandem::profile {
+namespace {
+
+using parallel::Mode;
+using parallel::test::kLoss;
+using parallel::test::make_batch;
+using ::testing::AnyOf;
+using ::testing::Contains;
+using ::testing::Field;
+
+/// What the allocators say at every event.
+class Witness final : public Observer {
+ public:
+  void on_memory(const MemoryEvent& e) noexcept override {
+    MemoryStats stats = logical_device(e.device).memory_stats();
+    if (e.kind == MemoryEvent::Kind::free) {  // told before it is done
+      stats.in_use -= e.nbytes;
+      stats.by_category[static_cast<std::size_t>(e.category)] -= e.nbytes;
+    }
+    const std::scoped_lock lock(mutex_);
+    seen_[e.device].push_back(stats);
+  }
+  const std::vector<MemoryStats>& seen(Device device) { return seen_[device]; }
+
+ private:
+  std::mutex mutex_;
+  std::map<Device, std::vector<MemoryStats>> seen_;
+};
+
+/// Layers of random widths, some of them convolutions.
+struct RandomNet : nn::Module {
+  explicit RandomNet(std::mt19937& random) {
+    const auto any = [&](int least, int most) {
+      return std::uniform_int_distribution<int>(least, most)(random);
+    };
+    convolves = any(0, 1) == 1;
+    const int channels = any(1, 8);
+    conv = nn::Conv2d(3, channels, 3, {.padding = {1, 1}, .dtype = DType::f64});
+    std::int64_t width = convolves ? channels * 4 : 12;
+    for (int i = any(0, 3); i > 0; --i) {
+      const std::int64_t next = any(1, 40);
+      layers.emplace_back(width, next, nn::LinearOptions{.dtype = DType::f64});
+      width = next;
+    }
+    layers.emplace_back(width, 5, nn::LinearOptions{.dtype = DType::f64});
+  }
+  Tensor forward(const Tensor& x) {
+    Tensor y = (convolves ? relu(conv(x)) : x).flatten(1);
+    for (nn::Linear& layer : layers)
+      y = layer(tanh(y));
+    return y;
+  }
+  bool convolves = false;
+  nn::Conv2d conv{3, 1, 3};
+  std::vector<nn::Linear> layers;
+  TANDEM_MODULE(RandomNet, conv, layers)
+};
+
+std::size_t sum_of(const std::vector<Held>& held) {
+  std::size_t sum = 0;
+  for (const Held& h : held)
+    sum += h.nbytes;
+  return sum;
+}
+
+void expect_equal(const MemoryProfile& memory, Witness& witness) {
+  ASSERT_TRUE(memory.complete);
+  for (const DeviceMemory& m : memory.devices) {
+    const MemoryStats stats = logical_device(m.device).memory_stats();
+    EXPECT_EQ(m.in_use, stats.in_use);
+    EXPECT_EQ(m.peak, stats.peak);
+    EXPECT_EQ(sum_of(m.at_peak), m.peak);
+    EXPECT_EQ(sum_of(m.now), m.in_use);
+    EXPECT_EQ(by_category(m.now), stats.by_category);
+    EXPECT_EQ(by_category(m.at_peak), stats.peak_by_category);
+    const std::vector<MemoryStats>& seen = witness.seen(m.device);
+    ASSERT_EQ(m.timeline.size(), seen.size() + 1);
+    for (std::size_t i = 0; i < seen.size(); ++i) {
+      const MemoryMoment& moment = m.timeline[i + 1];
+      ASSERT_EQ(moment.in_use, seen[i].in_use) << "event " << i << " on " << m.device;
+      ASSERT_EQ(moment.by_category, seen[i].by_category) << "event " << i << " on " << m.device;
+    }
+  }
+}
+
+TEST(MemoryProfileTest, AddsUpToTheAllocatorsBytesAtEveryEventOfAnyTraining) {
+  const int cases = testing::on_gpus() ? 10 : 200;
+  for (int seed = 0; seed < cases; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(static_cast<unsigned>(seed));
+    const auto any = [&](int least, int most) {
+      return std::uniform_int_distribution<int>(least, most)(random);
+    };
+    const std::vector<Device> devices = testing::devices(any(1, 4));
+    RandomNet net(random);
+    optim::AdamW optimizer(net.named_parameters(), {.lr = 0.01});
+    std::vector<std::int64_t> chunks;
+    for (std::size_t d = 0; d < devices.size(); ++d)
+      chunks.push_back(any(d == 0 ? 1 : 0, 9));
+    parallel::DataParallel<RandomNet> dp(
+        net,
+        {.devices = devices,
+         .mode = parallel::test::kModes[static_cast<std::size_t>(any(0, 3))],
+         .chunk_sizes = chunks});
+    const auto rows = std::accumulate(chunks.begin(), chunks.end(), std::int64_t{0});
+    const parallel::test::Batch batch = make_batch(rows, 1, DType::f64, false);
+    for (const Device d : devices)
+      logical_device(d).reset_peak();
+    Witness witness;
+    const MemoryProfile memory = record_memory(devices, [&] {
+      const Subscription subscription(witness);
+      for (int step = 0; step < 2; ++step)
+        dp.step(batch, kLoss, &optimizer);
+    });
+    expect_equal(memory, witness);
+  }
+}
+
+TEST(MemoryProfileTest, SaysWhoseBytesTheyAre) {
+  const std::vector<Device> devices = testing::devices(2);
+  parallel::test::PlainCnn net;
+  optim::AdamW optimizer(net.named_parameters(), {.lr = 0.01});
+  parallel::DataParallel<parallel::test::PlainCnn> dp(
+      net, {.devices = devices, .mode = Mode::server, .chunk_sizes = {6, 4}});
+  const parallel::test::Batch batch = make_batch(10, 1, DType::f64, false);
+  const MemoryProfile memory = record_memory(devices, [&] { dp.step(batch, kLoss, &optimizer); });
+
+  const auto bytes = [&](std::size_t d, Category category, Phase phase) {
+    std::size_t sum = 0;
+    for (const Held& h : memory.devices[d].now)
+      if (h.category == category && h.phase == phase) sum += h.nbytes;
+    return sum;
+  };
+  const std::size_t parameters = dp.parameter_nbytes();
+  EXPECT_EQ(bytes(0, Category::parameter, Phase::none), parameters);
+  EXPECT_EQ(bytes(1, Category::parameter, Phase::none), parameters);
+  EXPECT_EQ(bytes(0, Category::optimizer, Phase::update), 2 * parameters) << "two moments";
+  EXPECT_EQ(bytes(1, Category::optimizer, Phase::update), 0U);
+  for (const DeviceMemory& m : memory.devices) {
+    EXPECT_TRUE(std::ranges::is_sorted(m.at_peak, std::ranges::greater{}, &Held::nbytes));
+    EXPECT_THAT(m.at_peak, Contains(Field(&Held::module_path, "conv")));
+    for (const Held& h : m.at_peak) {
+      if (h.module_path.empty()) continue;
+      EXPECT_THAT(h.phase, AnyOf(Phase::forward, Phase::backward)) << h.module_path;
+    }
+  }
+}
+
+TEST(MemoryProfileTest, ASecondRecordBeginsWhereTheFirstEnded) {
+  const std::vector<Device> devices = testing::devices(1);
+  MemoryRecorder recorder(devices);
+  const Subscription subscription(recorder);
+  const Tensor kept = zeros({100}, {.dtype = DType::f64, .device = devices[0]});
+  const MemoryProfile first = recorder.take();
+  const Tensor gone = zeros({50}, {.dtype = DType::f64, .device = devices[0]});
+  const MemoryProfile second = recorder.take();
+  EXPECT_EQ(first.devices[0].in_use, second.devices[0].timeline.front().in_use);
+  EXPECT_EQ(second.devices[0].peak - first.devices[0].in_use, 50 * sizeof(double));
+  EXPECT_EQ(first.devices[0].timeline.size(), 2U);
+  EXPECT_EQ(second.devices[0].timeline.size(), 2U);
+}
+
+TEST(MemoryProfileTest, ImbalanceIsTheFirstPeakOverTheMeanOfTheOthers) {
+  MemoryProfile memory;
+  EXPECT_EQ(memory.imbalance(), 1);
+  for (const std::size_t peak : {900, 200, 400})
+    memory.devices.push_back({.device = {}, .peak = peak});
+  EXPECT_DOUBLE_EQ(memory.imbalance(), 3);
+}
+
+}  // namespace
+}  // namespace tandem::profile

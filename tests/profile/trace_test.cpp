@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A trace holds all that was recorded, and its spans nest.
+
+#include "tandem/profile/trace.hpp"
+
+#include <map>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include "tandem/optim/sgd.hpp"
+
+#include "devices.hpp"
+#include "parallel/nets.hpp"
+
+namespace tandem::profile {
+namespace {
+
+using Json = nlohmann::json;
+using ::testing::Contains;
+
+StepRecord record_steps(int devices, parallel::Mode mode) {
+  parallel::test::Cnn net;
+  optim::SGD optimizer(net.named_parameters(), {.lr = 0.01});
+  parallel::DataParallel<parallel::test::Cnn> dp(
+      net, {.devices = testing::devices(devices), .mode = mode});
+  const parallel::test::Batch batch = parallel::test::make_batch(9, 1, DType::f64, false);
+  return record([&] {
+    for (int i = 0; i < 3; ++i)
+      dp.step(batch, parallel::test::kLoss, &optimizer);
+  });
+}
+
+/// Spans by process and track, in the file's order.
+std::map<std::pair<int, int>, std::vector<Json>> tracks_of(const Json& trace) {
+  std::map<std::pair<int, int>, std::vector<Json>> tracks;
+  for (const Json& e : trace["traceEvents"])
+    if (e["ph"] == "X") tracks[{e["pid"], e["tid"]}].push_back(e);
+  return tracks;
+}
+
+std::map<int, std::string> process_names(const Json& trace) {
+  std::map<int, std::string> names;
+  for (const Json& e : trace["traceEvents"])
+    if (e["name"] == "process_name") names[e["pid"]] = e["args"]["name"];
+  return names;
+}
+
+double end_of(const Json& span) {
+  return span["ts"].get<double>() + span["dur"].get<double>();
+}
+
+TEST(TraceTest, SpansOfATrackNest) {
+  for (const parallel::Mode mode : parallel::test::kModes) {
+    const Json trace = Json::parse(trace_json(record_steps(3, mode)));
+    for (auto& [track, spans] : tracks_of(trace)) {
+      std::ranges::stable_sort(spans, [](const Json& a, const Json& b) {
+        return std::pair(a["ts"].get<double>(), -end_of(a)) <
+               std::pair(b["ts"].get<double>(), -end_of(b));
+      });
+      std::vector<double> open;  // ends
+      for (const Json& span : spans) {
+        while (!open.empty() && open.back() <= span["ts"].get<double>() + 1e-6)
+          open.pop_back();
+        if (!open.empty()) {
+          EXPECT_LE(end_of(span), open.back() + 1e-3) << name(mode) << " " << span;
+        }
+        open.push_back(end_of(span));
+      }
+    }
+  }
+}
+
+TEST(TraceTest, HasEveryPieceOfWorkAndEveryTransferOnItsTrack) {
+  const StepRecord record = record_steps(2, parallel::Mode::server);
+  const Json trace = Json::parse(trace_json(record));
+  const auto names = process_names(trace);
+  std::map<std::string, int> works;
+  std::set<std::string> phases, modules;
+  int transfers = 0;
+  for (const auto& [track, spans] : tracks_of(trace)) {
+    const std::string& process = names.at(track.first);
+    for (const Json& span : spans) {
+      if (process == "links")
+        ++transfers;
+      else if (span["cat"] == "phase")
+        phases.insert(span["name"]);
+      else if (span["cat"] == "module")
+        modules.insert(span["name"]);
+      else
+        ++works[process];
+    }
+  }
+  std::map<std::string, int> expected;
+  for (const WorkSpan& w : record.work)
+    ++expected[to_string(w.device)];
+  EXPECT_EQ(works, expected);
+  EXPECT_EQ(transfers, static_cast<int>(record.transfers.size()));
+  EXPECT_GT(transfers, 0);
+  for (const char* phase : {"forward", "loss", "backward", "update"})
+    EXPECT_THAT(phases, Contains(phase));
+  for (const char* module : {"first", "norm1", "second", "norm2", "head"})
+    EXPECT_THAT(modules, Contains(module));
+}
+
+TEST(TraceTest, TransfersOfALinkThatOverlapHaveTracksOfTheirOwn) {
+  StepRecord record;
+  const Device a{DeviceType::cpu, 0}, b{DeviceType::cpu, 1};
+  using std::chrono::microseconds;
+  for (const auto& [begin, end] : {std::pair(0, 10), std::pair(5, 20), std::pair(10, 15)}) {
+    record.transfers.push_back(
+        {a, b, Category::gradient, Phase::reduce, 8, microseconds(begin), microseconds(end)});
+  }
+  const auto tracks = tracks_of(Json::parse(trace_json(record)));
+  ASSERT_EQ(tracks.size(), 2U);
+  EXPECT_EQ(tracks.begin()->second.size(), 2U) << "the first and the last";
+}
+
+}  // namespace
+}  // namespace tandem::profile
