@@ -103,6 +103,7 @@
 #include "tandem/parallel/distributed_data_parallel.hpp"
 #include "tandem/parallel/explain.hpp"
 #include "tandem/parallel/marks.hpp"
+#include "tandem/parallel/memory_model.hpp"
 #include "tandem/parallel/nest_rows.hpp"
 #include "tandem/parallel/no_sync.hpp"
 #include "tandem/parallel/non_finite.hpp"

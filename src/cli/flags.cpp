@@ -82,6 +82,18 @@ void add_batch_options(CLI::App& app, RunOptions& o) {
                  o.batch,
                  "rows of a batch, over all devices (default 256; 16 windows of a text)")
       ->check(at_least(1));
+  app.add_option("--chunks",
+                 o.chunks,
+                 "how a batch is cut: in even parts, or planned, by what a few steps without "
+                 "effect show of each device's memory")
+      ->check(CLI::IsMember({"even", "planned"}))
+      ->capture_default_str();
+  app.add_option("--on-oom",
+                 o.on_oom,
+                 "what a step does where a device is out of memory: stop with an error, or go on "
+                 "with other rows for the devices (replan)")
+      ->check(CLI::IsMember({"error", "replan"}))
+      ->capture_default_str();
   app.add_option("--gpu0-bsz", o.gpu0_bsz, "rows of the first device; the others share the rest")
       ->check(at_least(0));
   app.add_option("--chunk-sizes",

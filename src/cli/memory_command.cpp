@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -76,19 +78,32 @@ json sums_of(const std::vector<Held>& held) {
   return categories;
 }
 
-json to_json(const RunOptions& options, const MemoryProfile& memory, const Trial& trial) {
+/// The peaks that the plan said before the steps; empty: there was none.
+std::vector<std::size_t> predicted(const RunOptions& options, Trial& trial) {
+  const parallel::MemoryModel* model = trial.task().memory_model();
+  if (model == nullptr) return {};
+  std::vector<std::int64_t> rows;
+  for (const RowRange& r : trial.task().plan(options.batch))
+    rows.push_back(r.end - r.begin);
+  return model->predict(rows).peak_bytes;
+}
+
+json to_json(const RunOptions& options, const MemoryProfile& memory, Trial& trial) {
   auto devices = json::array();
+  const std::vector<std::size_t> plan = predicted(options, trial);
   for (std::size_t d = 0; d < memory.devices.size(); ++d) {
     const DeviceMemory& m = memory.devices[d];
-    devices.push_back({{"name", to_string(m.device)},
-                       {"rows", trial.devices()[d].rows},
-                       {"peak_bytes", m.peak},
-                       {"peak_phase", phase_name(m.peak_phase)},
-                       {"peak_by_category", sums_of(m.at_peak)},
-                       {"peak_by_category_and_phase", to_json(m.at_peak)},
-                       {"peak_owners", owners(m.at_peak)},
-                       {"in_use_bytes", m.in_use},
-                       {"in_use_by_category", sums_of(m.now)}});
+    json& device = devices.emplace_back();
+    device = {{"name", to_string(m.device)},
+              {"rows", trial.devices()[d].rows},
+              {"peak_bytes", m.peak},
+              {"peak_phase", phase_name(m.peak_phase)},
+              {"peak_by_category", sums_of(m.at_peak)},
+              {"peak_by_category_and_phase", to_json(m.at_peak)},
+              {"peak_owners", owners(m.at_peak)},
+              {"in_use_bytes", m.in_use},
+              {"in_use_by_category", sums_of(m.now)}};
+    if (!plan.empty()) device["predicted_peak_bytes"] = plan[d];
   }
   return {{"schema_version", 1},
           {"model", options.model},
@@ -135,12 +150,16 @@ std::string owner(const Held& h) {
   return text;
 }
 
-void print(const DeviceMemory& m, std::int64_t rows, std::size_t most) {
-  fmt::print("\n{:<8} {:>6} rows {:>12}  reached in {}\n",
+void print(const DeviceMemory& m,
+           std::int64_t rows,
+           std::optional<std::size_t> plan,
+           std::size_t most) {
+  fmt::print("\n{:<8} {:>6} rows {:>12}  reached in {}{}\n",
              to_string(m.device),
              rows,
              format_nbytes(m.peak),
-             phase_name(m.peak_phase));
+             phase_name(m.peak_phase),
+             plan ? fmt::format(", planned {}", format_nbytes(*plan)) : "");
   const auto sums = by_phase(m.at_peak);
   const profile::CategoryBytes totals = profile::by_category(m.at_peak);
   std::vector<std::pair<std::size_t, std::size_t>> ordered;  // bytes, category
@@ -162,7 +181,42 @@ void print(const DeviceMemory& m, std::int64_t rows, std::size_t most) {
   if (!largest.empty()) fmt::print("  largest owners: {}\n", largest);
 }
 
-void print(const RunOptions& options, const MemoryProfile& memory, const Trial& trial) {
+/// What chunk sizes cannot even out, and what would; "" where there is nothing to say.
+std::string advice(const MemoryProfile& memory) {
+  if (memory.devices.size() < 2 || memory.imbalance() <= 1.05) return "";
+  const auto excess = [&](std::initializer_list<Category> categories) {
+    double bytes = 0;
+    for (std::size_t d = 0; d < memory.devices.size(); ++d) {
+      const double share = d == 0 ? 1 : -1.0 / static_cast<double>(memory.devices.size() - 1);
+      const profile::CategoryBytes sums = profile::by_category(memory.devices[d].at_peak);
+      for (const Category c : categories)
+        bytes += share * static_cast<double>(sums[static_cast<std::size_t>(c)]);
+    }
+    return static_cast<std::size_t>(std::max(bytes, 0.0));
+  };
+  const std::size_t state = excess({Category::optimizer});
+  const std::size_t outputs = excess({Category::output, Category::output_gradient});
+  const std::string first = to_string(memory.devices.front().device);
+  std::string text;
+  if (state > 0) {
+    text += fmt::format(
+        "{} of it on {} is the optimizer's state, which no chunk sizes move; --mode dp-sharded "
+        "shares it out\n",
+        format_nbytes(state),
+        first);
+  }
+  if (outputs > 0) {
+    text += fmt::format(
+        "{} of it on {} are gathered outputs and their gradients; --loss-in-replica leaves them "
+        "where they are\n",
+        format_nbytes(outputs),
+        first);
+  }
+  return text;
+}
+
+void print(const RunOptions& options, const MemoryProfile& memory, Trial& trial) {
+  const std::vector<std::size_t> plan = predicted(options, trial);
   fmt::print("{} on {}, {}, batches of {} rows, {} steps: memory at its peak, by cause\n",
              options.model,
              options.data,
@@ -173,11 +227,15 @@ void print(const RunOptions& options, const MemoryProfile& memory, const Trial& 
   for (const DeviceMemory& m : memory.devices)
     most = std::max(most, m.peak);
   for (std::size_t d = 0; d < memory.devices.size(); ++d)
-    print(memory.devices[d], trial.devices()[d].rows, most);
+    print(memory.devices[d],
+          trial.devices()[d].rows,
+          plan.empty() ? std::nullopt : std::optional(plan[d]),
+          most);
   if (memory.devices.size() > 1) {
     fmt::print("\nimbalance {:.2f}: the peak of {} over the mean peak of the others\n",
                memory.imbalance(),
                to_string(memory.devices.front().device));
+    fmt::print("{}", advice(memory));
   }
   if (!memory.complete)
     fmt::print("\nnot all of it: the host had no memory to keep every change\n");
@@ -191,6 +249,7 @@ int run_memory(const RunOptions& given) {
   const std::vector<Device> devices = devices_of(options);
   const DataSets sets = load_data(options);
   Trial trial(options, sets, devices);
+  if (options.chunks == "planned") trial.run(1);  // the steps that the plan is learnt from are none
   const MemoryProfile memory =
       profile::record_memory(trial.task().devices(), [&] { trial.run(*options.steps); });
   if (!options.json.empty()) write_json(options.json, to_json(options, memory, trial));

@@ -66,6 +66,8 @@ struct RunOptions {
   std::int64_t bitwise_leaves = 0;
   bool recompute = false;
   std::optional<std::int64_t> gpu0_bsz;
+  std::string chunks = "even";
+  std::string on_oom = "error";
   std::vector<std::int64_t> chunk_sizes;
   std::int64_t epochs = 2;
   std::optional<std::int64_t> steps;

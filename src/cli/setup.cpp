@@ -37,6 +37,11 @@ parallel::Mode mode_of(const RunOptions& options) {
   return parallel::parse_mode(mode).value_or(parallel::Mode::sharded);
 }
 
+std::optional<parallel::ChunkPolicy> chunks_of(const RunOptions& options) {
+  if (options.chunks == "planned") return parallel::ChunkPolicy::planned();
+  return std::nullopt;
+}
+
 std::optional<Device> output_device(const RunOptions& options) {
   if (options.output_device.empty()) return std::nullopt;
   try {
@@ -90,6 +95,8 @@ std::vector<Device> devices_of(const RunOptions& options) {
 train::LossPlace loss_place(const RunOptions& options) {
   const bool replica = options.loss_in_replica.value_or(options.mode != "dp-classic");
   for (const auto& [name, given] : {std::pair{"--accumulate", options.accumulate > 1},
+                                    std::pair{"--chunks planned", options.chunks == "planned"},
+                                    std::pair{"--on-oom replan", options.on_oom == "replan"},
                                     std::pair{"--bitwise-leaves", options.bitwise_leaves > 0}}) {
     if (!replica && given)
       throw UsageError(concat(name, " needs the loss in the replica; give --loss-in-replica"));
@@ -115,6 +122,8 @@ parallel::DataParallelOptions parallel_options(const RunOptions& options,
   if (options.gpu0_bsz && !options.chunk_sizes.empty()) {
     throw UsageError("--gpu0-bsz and --chunk-sizes both say how a batch is cut; give one of them");
   }
+  if (options.chunks == "planned" && (options.gpu0_bsz || !options.chunk_sizes.empty()))
+    throw UsageError("--chunks planned finds the rows; leave --gpu0-bsz and --chunk-sizes out");
   if (!options.chunk_sizes.empty()) {
     const auto total =
         std::accumulate(options.chunk_sizes.begin(), options.chunk_sizes.end(), std::int64_t{0});
@@ -133,8 +142,11 @@ parallel::DataParallelOptions parallel_options(const RunOptions& options,
   return {.devices = std::move(devices),
           .output_device = output,
           .mode = mode_of(options),
+          .chunks = chunks_of(options),
           .chunk_sizes = options.chunk_sizes,
           .gpu0_bsz = options.gpu0_bsz,
+          .on_oom = options.on_oom == "replan" ? parallel::OnOutOfMemory::replan
+                                               : parallel::OnOutOfMemory::error,
           .accumulate = options.accumulate,
           .bitwise_leaves = options.bitwise_leaves,
           .backend = backend_of(options.backend)};

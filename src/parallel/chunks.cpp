@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/runtime.hpp"
@@ -161,6 +162,28 @@ ChunkPolicy ChunkPolicy::balanced_data_parallel(std::int64_t gpu0_bsz) {
   return policy;
 }
 
+ChunkPolicy ChunkPolicy::planned() {
+  ChunkPolicy policy;
+  policy.kind_ = Planned{};
+  return policy;
+}
+
+ChunkPolicy ChunkPolicy::planned(MemoryModel model) {
+  ChunkPolicy policy;
+  policy.kind_ = Planned{std::make_shared<const MemoryModel>(std::move(model))};
+  return policy;
+}
+
+bool ChunkPolicy::wants_model() const noexcept {
+  const auto* p = std::get_if<Planned>(&kind_);
+  return p != nullptr && p->model == nullptr;
+}
+
+const MemoryModel* ChunkPolicy::model() const noexcept {
+  const auto* p = std::get_if<Planned>(&kind_);
+  return p == nullptr ? nullptr : p->model.get();
+}
+
 std::vector<std::int64_t> ChunkPolicy::plan(std::int64_t rows,
                                             std::span<const Device> devices) const {
   const std::size_t n = devices.size();
@@ -187,6 +210,10 @@ std::vector<std::int64_t> ChunkPolicy::plan(std::int64_t rows,
     check_count(w->weights.size(), "weights");
     return largest_remainder(rows, w->weights);
   }
+  if (const MemoryModel* m = model()) {
+    check_count(m->needs().size(), "devices in the memory model");
+    return m->plan(rows).rows;
+  }
   if (const auto* g = std::get_if<Gpu0>(&kind_)) return gpu0_rows(rows, g->rows, n);
   if (const auto* g = std::get_if<Balanced>(&kind_)) return balanced_rows(rows, g->rows, n);
   if (std::holds_alternative<TorchChunk>(kind_)) return torch_rows(rows, n);
@@ -201,6 +228,7 @@ std::string ChunkPolicy::describe() const {
   if (const auto* g = std::get_if<Balanced>(&kind_))
     return "BalancedDataParallel " + std::to_string(g->rows);
   if (std::holds_alternative<TorchChunk>(kind_)) return "torch chunk";
+  if (std::holds_alternative<Planned>(kind_)) return "planned";
   return std::holds_alternative<FreeMemory>(kind_) ? "free memory" : "even";
 }
 

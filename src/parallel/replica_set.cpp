@@ -70,16 +70,6 @@ std::size_t ReplicaSet::parameter_nbytes() const noexcept {
   return state_->params[0] == nullptr ? 0 : state_->params[0]->layout().nbytes();
 }
 
-std::vector<RowRange> ReplicaSet::plan(std::int64_t rows) const {
-  std::vector<RowRange> ranges;
-  std::int64_t begin = 0;
-  for (const std::int64_t n : state_->policy.plan(rows, state_->devices)) {
-    ranges.push_back({begin, begin + n});
-    begin += n;
-  }
-  return ranges;
-}
-
 void ReplicaSet::forward(const std::vector<RowRange>& rows, const Body& body) {
   State& state = *state_;
   CallGate::Pass pass = state.enter();
@@ -151,7 +141,8 @@ void ReplicaSet::State::check_step(const std::vector<RowRange>& planned,
 StepResult ReplicaSet::step(const std::vector<RowRange>& planned,
                             const LossBody& body,
                             optim::Optimizer* optimizer,
-                            const StepOptions& options) {
+                            const StepOptions& options,
+                            Effect effect) {
   State& state = *state_;
   state.check_step(planned, optimizer, options);
   CallGate::Pass pass = state.enter();
@@ -159,6 +150,7 @@ StepResult ReplicaSet::step(const std::vector<RowRange>& planned,
   const bool bitwise = state.is_bitwise();
   const auto rows = bitwise ? state.cut_into_leaves(planned, *outcome) : planned;
   const auto call = state.begin(rows);
+  call->has_no_effect = effect == Effect::none;
   state.cut(*call);
   state.watch_drift(*call);
   if (options.scaler != nullptr) call->loss_scale = options.scaler->get_scale();

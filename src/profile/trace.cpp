@@ -104,7 +104,9 @@ class Track {
   }
   /// Ends the modules that the work is not in, and begins those that it is.
   void enter(const WorkSpan& w) {
-    const auto parts = parts_of(w.module_path == nullptr ? "" : *w.module_path);
+    std::string_view path;
+    if (w.module_path != nullptr) path = *w.module_path;
+    const auto parts = parts_of(path);
     std::size_t same = 0;
     while (same < std::min(parts.size(), modules_.size()) && modules_[same].first == parts[same])
       ++same;

@@ -42,6 +42,29 @@ class MemoryTest(ProgramTest):
         self.assertGreater(even, 1)
         self.assertLess(uneven, even)
 
+    def test_planned_chunks_need_what_was_predicted(self):
+        report = self.memory("--devices", "cpu:3", "--mode", "dp-server", "--chunks", "planned")
+        for device in report["devices"]:
+            self.assertAlmostEqual(device["predicted_peak_bytes"] / device["peak_bytes"], 1, delta=0.05)
+        even = self.memory("--devices", "cpu:3", "--mode", "dp-server")
+        self.assertNotIn("predicted_peak_bytes", even["devices"][0])
+        self.assertLess(report["imbalance"], even["imbalance"])
+        out = self.succeed("memory", *DIGITS, "--devices", "cpu:2", "--chunks", "planned").stdout
+        self.assertRegex(out, r"(?m)^cpu:0 .* reached in \w+, planned [\d.]+ KiB$")
+        self.fail_with(2, "memory", *DIGITS, "--chunks", "planned", "--gpu0-bsz", "4", "--devices", "cpu:2",
+                       says=["--chunks planned", "--gpu0-bsz"])
+        self.fail_with(2, "memory", *DIGITS, "--chunks", "planned", "--mode", "dp-classic", "--devices", "cpu:2",
+                       says=["--chunks planned needs the loss in the replica"])
+
+    def test_a_full_device_gets_fewer_rows(self):
+        peaks = [d["peak_bytes"] for d in self.memory("--devices", "cpu:2", "--mode", "dp-server")["devices"]]
+        devices = f"cpu:1@{peaks[0] - 20000},cpu:1@{2 * peaks[1]}"
+        self.fail_with(1, "memory", *DIGITS, "--devices", devices, "--mode", "dp-server", says=["out of memory on cpu:0"])
+        report = self.memory("--devices", devices, "--mode", "dp-server", "--on-oom", "replan")
+        rows = [d["rows"] for d in report["devices"]]
+        self.assertEqual(sum(rows), 64)
+        self.assertLess(rows[0], 32)
+
     def test_text_has_a_bar_for_each_cause(self):
         out = self.succeed("memory", *DIGITS, "--devices", "cpu:2", "--steps", "2").stdout
         self.assertRegex(out, r"^cnn-small on digits, dp-sharded, batches of 64 rows, 2 steps: memory at its peak")
@@ -49,6 +72,14 @@ class MemoryTest(ProgramTest):
         self.assertRegex(out, r"(?m)^  activation +█+.* KiB +forward [\d.]+ KiB")
         self.assertRegex(out, r"(?m)^  largest owners: activation in forward [\d.]+ KiB, ")
         self.assertRegex(out, r"(?m)^imbalance \d\.\d\d: the peak of cpu:0 over the mean peak of the others$")
+
+    def test_what_chunks_cannot_even_out_is_said(self):
+        def text(*arguments):
+            return self.succeed("memory", *DIGITS, "--model", "mlp", "--devices", "cpu:2", *arguments).stdout
+
+        self.assertIn("the optimizer's state, which no chunk sizes move; --mode dp-sharded", text("--mode", "dp-server"))
+        self.assertIn("gathered outputs and their gradients; --loss-in-replica", text("--mode", "dp-classic"))
+        self.assertNotIn("shares it out", text("--mode", "dp-sharded"))
 
     def test_wrong_command_lines_are_one_sentence(self):
         self.fail_with(2, "memory", "--steps", "0", says=["--steps", "at least 1"])

@@ -13,6 +13,8 @@
 
 #include <gmock/gmock.h>
 
+#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/reduce.hpp"
 #include "tandem/optim/adam.hpp"
 #include "tandem/runtime/runtime.hpp"
 
@@ -165,6 +167,52 @@ TEST(MemoryProfileTest, SaysWhoseBytesTheyAre) {
       EXPECT_THAT(h.phase, AnyOf(Phase::forward, Phase::backward)) << h.module_path;
     }
   }
+}
+
+/// Five layers of 512 x 512: parameters fill whole alignments, so that bytes can be told in
+/// advance.
+struct FiveLinears : nn::Module {
+  FiveLinears() {
+    for (int i = 0; i < 5; ++i)
+      layers.emplace_back(512, 512);
+  }
+  Tensor forward(const Tensor& x) {
+    Tensor y = x;
+    for (nn::Linear& layer : layers)
+      y = layer(y);
+    return y;
+  }
+  std::vector<nn::Linear> layers;
+  TANDEM_MODULE(FiveLinears, layers)
+};
+
+// What users measured of PyTorch's DataParallel with 5 x Linear(5000, 5000) and Adam: the first
+// device holds weights, gradients and two moments, the others weights and gradients.
+TEST(MemoryProfileTest, TheFirstDeviceHasTheMomentsOfAllExceptWhereTheyAreShared) {
+  constexpr std::size_t kParameters = 5 * (512 * 512 + 512) * sizeof(float);
+  const std::vector<Device> devices = testing::devices(4);
+  const auto held = [&](Mode mode, Category category) {
+    FiveLinears net;
+    optim::Adam optimizer(net.named_parameters(), {.lr = 0.01});
+    parallel::DataParallel<FiveLinears> dp(net, {.devices = devices, .mode = mode});
+    const Tensor x = randn({100, 512});
+    const auto loss = [](FiveLinears& m, const Tensor& part) { return sum(square(m(part))); };
+    const MemoryProfile memory = record_memory(devices, [&] { dp.step(x, loss, &optimizer); });
+    std::vector<std::size_t> bytes;
+    for (const DeviceMemory& m : memory.devices)
+      bytes.push_back(by_category(m.now)[static_cast<std::size_t>(category)]);
+    return bytes;
+  };
+  using Bytes = std::vector<std::size_t>;
+  const std::size_t p = kParameters;
+  for (const Mode mode : {Mode::classic, Mode::server, Mode::sharded, Mode::ddp}) {
+    EXPECT_EQ(held(mode, Category::parameter), (Bytes{p, p, p, p})) << name(mode);
+    EXPECT_EQ(held(mode, Category::gradient), (Bytes{p, p, p, p})) << name(mode);
+  }
+  for (const Mode mode : {Mode::classic, Mode::server})
+    EXPECT_EQ(held(mode, Category::optimizer), (Bytes{2 * p, 0, 0, 0})) << name(mode);
+  EXPECT_EQ(held(Mode::sharded, Category::optimizer), (Bytes{p / 2, p / 2, p / 2, p / 2}));
+  EXPECT_EQ(held(Mode::ddp, Category::optimizer), (Bytes{2 * p, 2 * p, 2 * p, 2 * p}));
 }
 
 TEST(MemoryProfileTest, ASecondRecordBeginsWhereTheFirstEnded) {

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "tandem/parallel/memory_model.hpp"
 #include "tandem/runtime/device.hpp"
 
 namespace tandem::parallel {
@@ -46,6 +48,18 @@ class ChunkPolicy {
   /// @throws InvalidArgument  gpu0_bsz is negative.
   static ChunkPolicy balanced_data_parallel(std::int64_t gpu0_bsz);
 
+  /// By what each device needs: the largest peak is the least, and limits are kept to. The model is
+  /// measured by the first DataParallel::step, on parts of its batch; until then, and for other
+  /// calls before it, even.
+  static ChunkPolicy planned();
+  /// The same by a model that there is already.
+  static ChunkPolicy planned(MemoryModel model);
+
+  /// A planned one whose model is still to be measured.
+  bool wants_model() const noexcept;
+  /// Of a planned policy; null: none, or not measured yet.
+  const MemoryModel* model() const noexcept;
+
   /// Rows for each of `devices`; they add up to `rows`. Zero rows is normal.
   ///
   /// @throws InvalidArgument  the policy is for another number of devices, or its sizes are less
@@ -70,7 +84,10 @@ class ChunkPolicy {
   struct Balanced {
     std::int64_t rows;
   };
-  std::variant<Even, Sizes, Weights, FreeMemory, Gpu0, TorchChunk, Balanced> kind_;
+  struct Planned {
+    std::shared_ptr<const MemoryModel> model;
+  };
+  std::variant<Even, Sizes, Weights, FreeMemory, Gpu0, TorchChunk, Balanced, Planned> kind_;
 };
 
 }  // namespace tandem::parallel

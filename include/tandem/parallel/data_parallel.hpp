@@ -138,21 +138,45 @@ class DataParallel {
                   optim::Optimizer* optimizer = nullptr,
                   const StepOptions& options = {}) {
     const auto set = set_.get();
-    const std::vector<RowRange> rows = set->plan(count_rows(options_.dim, batch));
-    return set->step(
-        rows,
-        [this_replicas = replicas_, own = &module_, batch, loss, dim = options_.dim](
-            const Replica& r) mutable {
-          M& replica =
-              r.index == 0 ? *own : (*this_replicas)[static_cast<std::size_t>(r.index) - 1];
-          const auto part = detail::scatter_part(batch, dim, r);
-          return detail::weighted(loss(replica, part), r.rows);
-        },
-        optimizer,
-        options);
+    return set->step(size_of(batch), loss_body(batch, std::move(loss)), optimizer, options);
   }
 
+  /// What steps of any size need of each device's memory: `.plan(rows)` cuts a batch so that the
+  /// largest peak is the least, `.predict(chunk_sizes)` says what a cut needs, `.largest_batch()`
+  /// what the limits allow. Nothing is trained, and nothing changes but that gradients are dropped
+  /// and the optimizer makes its state, as in its next step.
+  ///
+  /// @param batch  two rows for each device or more; best as large as what is asked about. Where
+  ///               it does not fit, its first rows are looked at.
+  /// @throws InvalidArgument, ReplicaError
+  /// @cost  five to eight steps of up to the batch's rows. The devices' peaks (MemoryStats) start
+  /// anew.
+  template <Argument Batch, class Loss>
+  MemoryModel memory_model(const Batch& batch, Loss loss, optim::Optimizer* optimizer = nullptr) {
+    const auto set = set_.get();
+    return set->measure(size_of(batch), loss_body(batch, std::move(loss)), optimizer);
+  }
+  /// How batches are cut; a planned one has its model after the first step.
+  const ChunkPolicy& policy() const { return set_.get()->policy(); }
+
  private:
+  template <class Batch>
+  BatchSize size_of(const Batch& batch) const {
+    BatchSize size{.rows = count_rows(options_.dim, batch), .nbytes = {}};
+    for (const Device d : options_.devices)
+      size.nbytes.push_back(detail::split_nbytes(batch, d));
+    return size;
+  }
+  /// The loss of a replica's part.
+  template <class Batch, class Loss>
+  ReplicaSet::LossBody loss_body(const Batch& batch, Loss loss) {
+    return [this_replicas = replicas_, own = &module_, batch, loss, dim = options_.dim](
+               const Replica& r) mutable {
+      M& replica = r.index == 0 ? *own : (*this_replicas)[static_cast<std::size_t>(r.index) - 1];
+      const auto part = detail::scatter_part(batch, dim, r);
+      return detail::weighted(loss(replica, part), r.rows);
+    };
+  }
   /// The user's, and the replicas.
   std::vector<nn::Module*> modules() {
     std::vector<nn::Module*> all{&module_};

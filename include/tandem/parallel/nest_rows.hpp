@@ -142,6 +142,23 @@ std::int64_t count_rows(int dim, const Args&... arguments) {
   return *rows;
 }
 
+namespace detail {
+
+/// Bytes of the tensors of a batch that are split, on `device`.
+template <class Batch>
+std::size_t split_nbytes(const Batch& batch, Device device) {
+  std::size_t sum = 0;
+  auto add = [&]<class Leaf>(const Leaf& leaf, const LeafRule& rule, const LeafPath&) {
+    if constexpr (std::same_as<Leaf, Tensor>) {
+      if (!rule.whole && leaf.defined() && leaf.device() == device) sum += leaf.nbytes();
+    }
+  };
+  if constexpr (!is_scatter_by<Batch>) visit_marked(batch, {}, {}, add);  // those are the user's
+  return sum;
+}
+
+}  // namespace detail
+
 /// Splits an argument along `dim` into parts of the given rows, one on each device; other values
 /// are copied.
 ///

@@ -46,6 +46,12 @@ const char* name(Mode mode) noexcept;
 /// The mode of that name; none where there is no such mode.
 std::optional<Mode> parse_mode(std::string_view name) noexcept;
 
+/// What a step does where a device is out of memory.
+enum class OnOutOfMemory : std::uint8_t {
+  error,   ///< ReplicaError; nothing has changed
+  replan,  ///< the same step with other rows for the devices, and those from then on
+};
+
 /// `DataParallel(net, {.devices = parse..., .gpu0_bsz = 40})`
 struct DataParallelOptions {
   std::vector<Device> devices = {};  ///< empty: default_devices(). The first owns the module.
@@ -57,6 +63,11 @@ struct DataParallelOptions {
   std::optional<ChunkPolicy> chunks = std::nullopt;     ///< none: even
   std::vector<std::int64_t> chunk_sizes = {};           ///< short for ChunkPolicy::sizes
   std::optional<std::int64_t> gpu0_bsz = std::nullopt;  ///< short for ChunkPolicy::gpu0
+  /// Of `step`. With replan the devices' needs are measured by steps without effect (see
+  /// ChunkPolicy::planned), and rows go where there is room; the weights are those of a run that
+  /// had the new plan from this step on, bit for bit. A batch that fits in no way is an error that
+  /// names the largest one that does.
+  OnOutOfMemory on_oom = OnOutOfMemory::error;
   /// Micro-batches of a step: their gradients make one update, that of the whole batch. Activations
   /// take the memory of one. A batch of fewer rows has fewer.
   std::int64_t accumulate = 1;

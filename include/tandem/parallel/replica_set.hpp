@@ -42,6 +42,12 @@ struct StepResult {
   std::optional<Straggler> straggler = {};        ///< see DataParallelOptions::straggler_ratio
 };
 
+/// A batch, for plans.
+struct BatchSize {
+  std::int64_t rows = 0;
+  std::vector<std::size_t> nbytes;  ///< by device: of its tensors that are split, where they lie
+};
+
 namespace detail {
 
 /// A device takes part in a call: it has rows, or is the first one of an empty batch.
@@ -75,6 +81,7 @@ class ReplicaSet {
   /// Rows of each device for a batch, which may be empty. @throws InvalidArgument  by the chunk
   /// policy.
   std::vector<RowRange> plan(std::int64_t rows) const;
+  const ChunkPolicy& policy() const noexcept;
 
   /// Runs `body` on every device that has rows, with this moment's parameters. Buffers that the
   /// replicas write are merged into the module at the end.
@@ -85,12 +92,21 @@ class ReplicaSet {
   /// Runs `body` on every device that has rows; nothing is sent or reduced.
   void on_replicas(const std::vector<RowRange>& rows, const Body& body);
   /// Forward with the loss in the replica, backward, and, where there is an optimizer, the update.
-  /// Not of an empty batch, whose loss would be 0 / 0.
+  /// Not of an empty batch, whose loss would be 0 / 0. Measures and plans first, and again where a
+  /// device is full, as the options say.
   /// @param optimizer  null: the gradients are added to the module's.
-  StepResult step(const std::vector<RowRange>& rows,
+  StepResult step(const BatchSize& batch,
                   const LossBody& body,
                   optim::Optimizer* optimizer,
                   const StepOptions& options = {});
+  /// What steps of any size need, from a few steps without effect on the first rows of a batch, and
+  /// on all of it as it would be planned.
+  ///
+  /// The devices' peaks start anew. With an optimizer gradients are dropped, and what it keeps is
+  /// made, as in its next step.
+  /// @throws InvalidArgument  the batch has fewer than two rows for each device.
+  /// @throws ReplicaError     a step failed; it was out of memory down to two rows a device.
+  MemoryModel measure(const BatchSize& batch, const LossBody& body, optim::Optimizer* optimizer);
   void set_syncs(GradientSync sync);
   GradientSync syncs() const noexcept;
   /// Reduces gradients that have not been, and brings parameters and buffers to all replicas.
@@ -110,6 +126,27 @@ class ReplicaSet {
 
  private:
   struct State;
+  /// None: all of a step up to the vote, and nothing of it stays.
+  enum class Effect : std::uint8_t { none, real };
+
+  StepResult step(const std::vector<RowRange>& rows,
+                  const LossBody& body,
+                  optim::Optimizer* optimizer,
+                  const StepOptions& options,
+                  Effect effect = Effect::real);
+  /// The peaks of a step without effect.
+  std::vector<std::size_t> rehearse(const std::vector<std::int64_t>& rows,
+                                    const LossBody& body,
+                                    optim::Optimizer* optimizer);
+  MemoryModel fit_probes(std::int64_t batch_rows,
+                         const LossBody& body,
+                         optim::Optimizer* optimizer);
+  /// Another plan after `error`, which is nested in what it throws where there is none.
+  void replan(const BatchSize& batch,
+              const LossBody& body,
+              optim::Optimizer* optimizer,
+              const ReplicaError& error);
+
   std::shared_ptr<State> state_;  // shared with jobs, which may outlive a call that timed out
 };
 

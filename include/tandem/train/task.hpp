@@ -34,6 +34,8 @@ class Task {
   virtual const std::vector<Device>& devices() const = 0;
   /// Rows of each device for a batch.
   virtual std::vector<RowRange> plan(std::int64_t rows) const = 0;
+  /// What the planned chunks go by; null: they are not planned, or no step has been taken.
+  virtual const parallel::MemoryModel* memory_model() const { return nullptr; }
   /// One update. See DataParallel::step.
   virtual parallel::StepResult step(const data::Batch& batch, optim::Optimizer& optimizer) = 0;
   /// How well a batch is answered; module in evaluation mode, off the tape.
@@ -69,6 +71,7 @@ class ModuleTask : public Task {
   nn::Module& module() final { return module_; }
   const std::vector<Device>& devices() const final { return parallel_.devices(); }
   std::vector<RowRange> plan(std::int64_t rows) const final { return parallel_.plan(rows); }
+  const parallel::MemoryModel* memory_model() const final { return parallel_.policy().model(); }
   parallel::StepResult step(const data::Batch& batch, optim::Optimizer& optimizer) final {
     if (place_ == LossPlace::output_device) return gathered_step(batch, optimizer);
     return parallel_.step(

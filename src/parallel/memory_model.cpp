@@ -1,0 +1,181 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/parallel/memory_model.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
+
+#include "tandem/core/check.hpp"
+#include "tandem/runtime/runtime.hpp"
+
+namespace tandem::parallel {
+namespace {
+
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+
+template <std::size_t N>
+using Row = std::array<double, N + 1>;  // coefficients, and the right-hand side
+
+/// Solves N linear equations by elimination with pivots; none where they do not tell.
+template <std::size_t N>
+std::optional<std::array<double, N>> solve(std::array<Row<N>, N> m) {
+  for (std::size_t c = 0; c < N; ++c) {
+    std::size_t pivot = c;
+    for (std::size_t r = c + 1; r < N; ++r)
+      if (std::abs(m[r][c]) > std::abs(m[pivot][c])) pivot = r;
+    if (std::abs(m[pivot][c]) < 1e-9) return std::nullopt;
+    std::swap(m[c], m[pivot]);
+    for (std::size_t r = 0; r < N; ++r) {
+      const double factor = r == c ? 0 : m[r][c] / m[c][c];
+      for (std::size_t k = c; k <= N; ++k)
+        m[r][k] -= factor * m[c][k];
+    }
+  }
+  std::array<double, N> x{};
+  for (std::size_t r = 0; r < N; ++r)
+    x[r] = m[r][N] / m[r][r];
+  return x;
+}
+
+std::int64_t total(const std::vector<std::int64_t>& rows) {
+  return std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
+}
+
+/// Without the batch's rows where there is one device, or they do not count.
+std::optional<MemoryNeed> fit_own(std::size_t d, std::span<const MemoryProbe> probes) {
+  std::array<Row<2>, 2> equations{};
+  for (std::size_t i = 0; i < 2; ++i) {
+    const MemoryProbe& p = probes[i];
+    equations[i] = {1, static_cast<double>(p.rows[d]), static_cast<double>(p.peak_bytes[d])};
+  }
+  const auto x = solve<2>(equations);
+  if (!x) return std::nullopt;
+  return MemoryNeed{.device = {}, .fixed = (*x)[0], .per_row = std::max((*x)[1], 0.0)};
+}
+
+std::optional<MemoryNeed> fit_both(std::size_t d, std::span<const MemoryProbe> probes) {
+  std::array<Row<3>, 3> equations{};
+  for (std::size_t i = 0; i < 3; ++i) {
+    const MemoryProbe& p = probes[i];
+    equations[i] = {1,
+                    static_cast<double>(p.rows[d]),
+                    static_cast<double>(total(p.rows)),
+                    static_cast<double>(p.peak_bytes[d])};
+  }
+  const auto x = solve<3>(equations);
+  if (!x) return std::nullopt;
+  // Rows cannot give memory back: then it is noise, and the other slope has it.
+  if ((*x)[1] < 0 || (*x)[2] < 0) return fit_own(d, probes);
+  return MemoryNeed{.device = {}, .fixed = (*x)[0], .per_row = (*x)[1], .per_batch_row = (*x)[2]};
+}
+
+}  // namespace
+
+double MemoryPlan::imbalance() const {
+  if (peak_bytes.size() < 2) return 1;
+  const double others = std::accumulate(peak_bytes.begin() + 1, peak_bytes.end(), 0.0);
+  return static_cast<double>(peak_bytes[0]) * static_cast<double>(peak_bytes.size() - 1) / others;
+}
+
+MemoryModel MemoryModel::fit(std::span<const Device> devices, std::span<const MemoryProbe> probes) {
+  const std::size_t least = devices.size() > 1 ? 3 : 2;
+  TANDEM_CHECK(probes.size() >= least,
+               "memory model: ",
+               probes.size(),
+               " probes for ",
+               devices.size(),
+               " devices; give ",
+               least);
+  std::vector<MemoryNeed> needs;
+  for (std::size_t d = 0; d < devices.size(); ++d) {
+    auto need = devices.size() > 1 ? fit_both(d, probes) : fit_own(d, probes);
+    TANDEM_CHECK(need.has_value(),
+                 "memory model: the probes' rows do not tell what ",
+                 devices[d],
+                 " needs for its own rows from what it needs for the batch's; give other rows");
+    need->device = devices[d];
+    need->limit = logical_device(devices[d]).limit();
+    needs.push_back(*need);
+  }
+  return MemoryModel(std::move(needs));
+}
+
+MemoryPlan MemoryModel::predict(std::vector<std::int64_t> rows) const {
+  TANDEM_CHECK(rows.size() == needs_.size(),
+               "memory model: ",
+               rows.size(),
+               " chunk sizes for ",
+               needs_.size(),
+               " devices; give one for each");
+  MemoryPlan plan{.rows = std::move(rows), .peak_bytes = {}};
+  for (std::size_t d = 0; d < needs_.size(); ++d) {
+    const double peak = needs_[d].peak(plan.rows[d], total(plan.rows));
+    plan.peak_bytes.push_back(static_cast<std::size_t>(std::max(std::ceil(peak), 0.0)));
+  }
+  return plan;
+}
+
+std::int64_t MemoryModel::capacity(const MemoryNeed& need, std::int64_t batch_rows) const {
+  if (need.limit == SIZE_MAX) return kMost;
+  const double left = static_cast<double>(need.limit) - need.peak(0, batch_rows);
+  if (left < 0) return -1;
+  if (need.per_row <= 0 || left / need.per_row >= 1e18) return kMost;
+  return static_cast<std::int64_t>(left / need.per_row);
+}
+
+bool MemoryModel::fits(std::int64_t batch_rows) const {
+  std::int64_t left = batch_rows;
+  for (const MemoryNeed& need : needs_) {
+    const std::int64_t most = capacity(need, batch_rows);
+    if (most < 0) return false;
+    left -= std::min(most, left);
+  }
+  return left == 0;
+}
+
+std::int64_t MemoryModel::largest_batch() const {
+  if (!fits(0)) return -1;
+  std::int64_t fitting = 0, too_many = 1;
+  for (; fits(too_many); too_many *= 2) {
+    fitting = too_many;
+    if (too_many > kMost / 4) return kMost;
+  }
+  while (too_many - fitting > 1) {
+    const std::int64_t middle = fitting + (too_many - fitting) / 2;
+    (fits(middle) ? fitting : too_many) = middle;
+  }
+  return fitting;
+}
+
+// Row by row to the device whose peak is then the least: no other way has a lower largest peak,
+// since a device's peak never falls with its rows.
+MemoryPlan MemoryModel::plan(std::int64_t batch_rows) const {
+  TANDEM_CHECK(batch_rows >= 0, "memory model: the batch has ", batch_rows, " rows");
+  TANDEM_CHECK(fits(batch_rows),
+               "memory model: a batch of ",
+               batch_rows,
+               " rows does not keep to the devices' limits however it is cut; the largest that "
+               "does has ",
+               largest_batch(),
+               " rows");
+  std::vector<std::int64_t> rows(needs_.size()), most;
+  for (const MemoryNeed& need : needs_)
+    most.push_back(capacity(need, batch_rows));
+  for (std::int64_t i = 0; i < batch_rows; ++i) {
+    std::size_t best = needs_.size();
+    for (std::size_t d = 0; d < needs_.size(); ++d) {
+      if (rows[d] == most[d]) continue;
+      const auto peak = [&](std::size_t k) { return needs_[k].peak(rows[k] + 1, batch_rows); };
+      if (best == needs_.size() || peak(d) < peak(best)) best = d;
+    }
+    ++rows[best];
+  }
+  return predict(std::move(rows));
+}
+
+}  // namespace tandem::parallel
