@@ -139,4 +139,5 @@
 #include "tandem/train/checkpoint.hpp"
 #include "tandem/train/generate.hpp"
 #include "tandem/train/loop.hpp"
+#include "tandem/train/metrics.hpp"
 #include "tandem/train/task.hpp"

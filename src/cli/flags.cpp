@@ -186,6 +186,11 @@ void add_train_options(CLI::App& app, RunOptions& o) {
   app.add_option("--save-every", o.save_every, "steps after which the checkpoint is saved too")
       ->check(at_least(1))
       ->needs(checkpoint);
+  app.add_option("--metrics",
+                 o.metrics,
+                 "write losses, times and peaks to this file as they come: FILE.csv or FILE.jsonl");
+  app.add_option(
+      "--tensorboard", o.tensorboard, "write the same for TensorBoard, in this directory");
   app.add_flag("--resume", o.resume, "go on from the checkpoint, with its seed and lr")
       ->needs(checkpoint);
   app.add_option("--json", o.json, "write the results as JSON to this file; - for stdout");

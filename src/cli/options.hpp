@@ -80,6 +80,8 @@ struct RunOptions {
   GptSizes gpt;
   std::string checkpoint;
   std::optional<std::int64_t> save_every;
+  std::string metrics;      // .csv or .jsonl; empty: none
+  std::string tensorboard;  // a directory; empty: none
   bool resume = false;
   std::string json;
   bool quiet = false;

@@ -14,6 +14,7 @@
 #include "tandem/train/loop.hpp"
 
 #include "cli/commands.hpp"
+#include "cli/metrics.hpp"
 #include "cli/progress.hpp"
 #include "cli/report.hpp"
 #include "cli/setup.hpp"
@@ -107,6 +108,17 @@ std::int64_t total_steps(const RunOptions& options, const data::Dataset& data) {
   return std::min(options.steps.value_or(all), all);
 }
 
+/// All but who is told of steps and epochs.
+train::LoopOptions loop_options(const RunOptions& options, optim::LRScheduler* schedule) {
+  return {.epochs = options.epochs,
+          .steps = options.steps,
+          .checkpoint = options.checkpoint,
+          .save_every = options.save_every,
+          .schedule = schedule,
+          .autocast = options.dtype == "bf16" ? std::optional(DType::bf16) : std::nullopt,
+          .stop = [] { return interrupted != 0; }};
+}
+
 /// Why a run ended early, and how it goes on.
 void print_end(const RunOptions& options, const train::RunState& state) {
   if (options.checkpoint.empty())
@@ -126,6 +138,7 @@ int run_train(const RunOptions& given) {
   const RunOptions options = resolve(given);
   check_writable(options.checkpoint);
   check_writable(options.json);
+  check_writable(options.metrics);
   const std::vector<Device> devices = devices_of(options);
   const auto parallel = parallel_options(options, devices);
   const DataSets sets = load_data(options);
@@ -144,26 +157,22 @@ int run_train(const RunOptions& given) {
   data::DataLoader test(sets.test,
                         loader_options(seeded, *sets.test, data::Split::test, devices.front()));
 
+  RunMetrics metrics(options);
   auto progress = std::make_unique<Progress>(Progress::choose(options.quiet), measured);
   interrupted = 0;
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
-  const train::RunReport report = train::run(
-      *task,
-      *optimizer,
-      train,
-      test,
-      options.batch,
-      state,
-      {.epochs = options.epochs,
-       .steps = options.steps,
-       .checkpoint = options.checkpoint,
-       .save_every = options.save_every,
-       .schedule = schedule.get(),
-       .autocast = options.dtype == "bf16" ? std::optional(DType::bf16) : std::nullopt,
-       .on_step = [&](const train::StepInfo& info) { progress->step(info, options.epochs); },
-       .on_epoch = [&](const train::EpochInfo& info) { progress->epoch(info, options.epochs); },
-       .stop = [] { return interrupted != 0; }});
+  train::LoopOptions loop = loop_options(options, schedule.get());
+  loop.on_step = [&](const train::StepInfo& info) {
+    metrics.step(info);
+    progress->step(info, options.epochs);
+  };
+  loop.on_epoch = [&](const train::EpochInfo& info) {
+    metrics.epoch(info, state.step, task->devices());
+    progress->epoch(info, options.epochs);
+  };
+  const train::RunReport report =
+      train::run(*task, *optimizer, train, test, options.batch, state, loop);
   progress.reset();
   if (report.stopped && !options.quiet) print_end(options, state);
   if (!options.json.empty()) write_json(options.json, to_json(seeded, report, measured));

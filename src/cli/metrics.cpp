@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/metrics.hpp"
+
+#include "tandem/runtime/runtime.hpp"
+
+#include "cli/setup.hpp"
+
+namespace tandem::cli {
+
+RunMetrics::RunMetrics(const RunOptions& options) {
+  const auto append = options.resume ? train::Append::yes : train::Append::no;
+  const std::string& file = options.metrics;
+  if (file.ends_with(".csv"))
+    writers_.push_back(train::csv_metrics(file, append));
+  else if (file.ends_with(".jsonl"))
+    writers_.push_back(train::jsonl_metrics(file, append));
+  else if (!file.empty())
+    throw UsageError(detail::concat("--metrics ", file, ": expected FILE.csv or FILE.jsonl"));
+  if (!options.tensorboard.empty())
+    writers_.push_back(train::tensorboard_metrics(options.tensorboard));
+}
+
+void RunMetrics::step(const train::StepInfo& info) {
+  add("train/loss", info.loss, info.step);
+  add("train/step_ms", info.seconds.count() * 1e3, info.step);
+}
+
+void RunMetrics::epoch(const train::EpochInfo& info,
+                       std::int64_t steps,
+                       const std::vector<Device>& devices) {
+  add("train/epoch_loss", info.loss, steps);
+  add("test/loss", info.test_loss, steps);
+  add("test/accuracy", info.test_accuracy, steps);
+  for (const Device d : devices) {
+    const std::size_t peak = logical_device(d).memory_stats().peak;
+    add(detail::concat("peak_bytes/", d), static_cast<double>(peak), steps);
+  }
+}
+
+void RunMetrics::add(std::string_view tag, double value, std::int64_t step) {
+  for (const auto& writer : writers_)
+    writer->add_scalar(tag, value, step);
+}
+
+}  // namespace tandem::cli

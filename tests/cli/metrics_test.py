@@ -1,0 +1,118 @@
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+"""The files that `tandem train` writes its numbers to while it runs."""
+
+import csv
+import json
+import os
+import struct
+
+from program import DIGITS, ProgramTest, main
+
+RUN = [*DIGITS, "--devices", "cpu:2", "--epochs", "1", "--quiet"]  # 23 steps
+
+
+def crc32c(data):
+    """Bit by bit, as RFC 3720 defines it."""
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+def masked(data):
+    crc = crc32c(data)
+    return (crc >> 15 | crc << 17 & 0xFFFFFFFF) + 0xA282EAD8 & 0xFFFFFFFF
+
+
+def records(data):
+    """The data of TFRecords, whose checksums are right."""
+    while data:
+        length, = struct.unpack("<Q", data[:8])
+        assert struct.unpack("<I", data[8:12])[0] == masked(data[:8])
+        body = data[12:12 + length]
+        assert struct.unpack("<I", data[12 + length:16 + length])[0] == masked(body)
+        yield body
+        data = data[16 + length:]
+
+
+def varint(data, at):
+    value = shift = 0
+    while True:
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            return value, at
+
+
+def fields(data):
+    """A protocol buffer's fields, by number."""
+    found, at = {}, 0
+    while at < len(data):
+        key, at = varint(data, at)
+        kind = key & 7
+        if kind == 0:
+            found[key >> 3], at = varint(data, at)
+            continue
+        size = {1: 8, 5: 4}.get(kind)
+        if size is None:
+            size, at = varint(data, at)
+        found[key >> 3] = data[at:at + size]
+        at += size
+    return found
+
+
+def scalars(path):
+    """(tag, step): value of a file of events."""
+    with open(path, "rb") as file:
+        events = [fields(record) for record in records(file.read())]
+    assert events[0][3] == b"brain.Event:2"
+    values = {}
+    for event in events[1:]:
+        value = fields(fields(event[5])[1])
+        values[value[1].decode(), event[2]] = struct.unpack("<f", value[2])[0]
+    return values
+
+
+class MetricsTest(ProgramTest):
+    def test_all_forms_have_the_same_numbers(self):
+        table, board, report = self.file("run.csv"), self.file("board"), self.file("run.json")
+        self.succeed("train", *RUN, "--metrics", table, "--tensorboard", board, "--json", report)
+        with open(table, encoding="utf-8") as file:
+            rows = {(r["tag"], int(r["step"])): float(r["value"]) for r in csv.DictReader(file)}
+        self.assertEqual(sum(tag == "train/loss" for tag, _ in rows), 23)
+        self.assertEqual(sum(tag == "train/step_ms" for tag, _ in rows), 23)
+        with open(report, encoding="utf-8") as file:
+            accuracy = json.load(file)["epochs"][-1]["test_accuracy"]
+        self.assertEqual(rows["test/accuracy", 23], accuracy)
+        self.assertGreater(rows["peak_bytes/cpu:1", 23], 0)
+        names = os.listdir(board)
+        self.assertEqual([name.split(".")[:3] for name in names], [["events", "out", "tfevents"]])
+        events = scalars(os.path.join(board, names[0]))
+        self.assertEqual(events.keys(), rows.keys())
+        for key, value in rows.items():
+            self.assertAlmostEqual(events[key] / value, 1, places=6)
+
+    def test_a_resumed_run_goes_on_in_its_file(self):
+        lines, checkpoint = self.file("run.jsonl"), self.file("run.safetensors")
+        first = [*DIGITS, "--devices", "cpu:2", "--epochs", "2", "--quiet", "--checkpoint", checkpoint, "--metrics", lines]
+        self.succeed("train", *first, "--steps", "5")
+        self.succeed("train", *first, "--steps", "9", "--resume")
+        with open(lines, encoding="utf-8") as file:
+            steps = [line["step"] for line in map(json.loads, file) if line["tag"] == "train/loss"]
+        self.assertEqual(steps, list(range(1, 10)))
+        self.succeed("train", *first, "--steps", "2")
+        with open(lines, encoding="utf-8") as file:
+            self.assertEqual(sum('"train/loss"' in line for line in file), 2)
+
+    def test_what_cannot_be_written_is_said_before_the_run(self):
+        self.fail_with(2, "train", *RUN, "--metrics", "run.txt", says=["--metrics run.txt", "FILE.csv or FILE.jsonl"])
+        self.fail_with(1, "train", *RUN, "--metrics", "/no/such/place/run.csv", says=["/no/such/place"])
+        self.fail_with(1, "train", *RUN, "--tensorboard", "/proc/no", says=["/proc/no"])
+
+
+if __name__ == "__main__":
+    main()
