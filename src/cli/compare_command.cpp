@@ -13,6 +13,7 @@
 #include "tandem/train/loop.hpp"
 
 #include "cli/commands.hpp"
+#include "cli/details.hpp"
 #include "cli/report.hpp"
 #include "cli/setup.hpp"
 #include "cli/trial.hpp"
@@ -28,6 +29,7 @@ struct Result {
   nn::Difference difference;  // from the first mode's weights
   train::EpochInfo test;      // of the test set alone
   std::vector<TrialDevice> devices;
+  Details details;
 };
 
 Result run_mode(const RunOptions& options,
@@ -41,13 +43,16 @@ Result run_mode(const RunOptions& options,
   data::DataLoader test(sets.test,
                         loader_options(options, *sets.test, data::Split::test, devices.front()));
   const train::Measure measured = train::measure(trial.task(), test);
+  const nn::NamedValues weights = trial.weights();
+  const std::vector<TrialDevice> trained = trial.devices();
   return {.mode = options.mode,
           .p50 = percentile(trial.step_ms(), 0.5),
           .p90 = percentile(trial.step_ms(), 0.9),
-          .weights = trial.weights(),
+          .weights = weights,
           .difference = {},
           .test = {.test_loss = measured.loss, .test_accuracy = measured.accuracy},
-          .devices = trial.devices()};
+          .devices = trained,
+          .details = watch(trial)};
 }
 
 RunOptions in_mode(const RunOptions& options, const std::string& mode) {
@@ -63,10 +68,13 @@ nlohmann::json to_json(const RunOptions& options, const std::vector<Result>& res
   auto modes = nlohmann::json::array();
   for (const Result& r : results) {
     auto devices = nlohmann::json::array();
-    for (const TrialDevice& d : r.devices) {
+    for (std::size_t i = 0; i < r.devices.size(); ++i) {
+      const TrialDevice& d = r.devices[i];
       devices.push_back({{"name", to_string(d.device)},
                          {"rows", d.rows},
                          {"peak_bytes", d.peak_bytes},
+                         {"peak_by_category", peak_by_category(r.details, i)},
+                         {"ms_by_phase", ms_by_phase(r.details, d.device)},
                          {"bytes_sent", d.bytes_sent},
                          {"bytes_received", d.bytes_received}});
     }
@@ -76,6 +84,8 @@ nlohmann::json to_json(const RunOptions& options, const std::vector<Result>& res
                      {"worst_tensor", r.difference.tensor},
                      {"test_accuracy", r.test.test_accuracy},
                      {"test_loss", finite(r.test.test_loss)},
+                     {"imbalance", r.details.memory.imbalance()},
+                     {"links", links(r.details)},
                      {"devices", devices}});
   }
   return {{"schema_version", 1},
@@ -176,6 +186,10 @@ int run_compare(const CompareRequest& request) {
   if (!options.json.empty()) write_json(options.json, to_json(options, results));
   if (options.json == "-") return 0;
   print_table(options, results);
+  if (request.details) {
+    for (const Result& r : results)
+      print_details(r.mode, r.details);
+  }
   print_sentences(options, sets, results);
   return 0;
 }

@@ -208,6 +208,10 @@ void add_compare_options(CLI::App& app, CompareRequest& o) {
   add_gpt_options(app, o.run.gpt);
   add_step_options(app, o.run);
   app.add_option("--steps", o.run.steps, "updates in each mode (default 20)")->check(at_least(1));
+  app.add_flag("--details",
+               o.details,
+               "also memory by cause, time by phase and bytes by link, of a few more steps; --json "
+               "has them always");
   app.add_option("--json", o.run.json, "write the results as JSON to this file; - for stdout");
 }
 

@@ -98,6 +98,7 @@ struct CompareRequest {
   CompareRequest() { run.optimizer = "sgd"; }
   RunOptions run;
   std::vector<std::string> modes{"single", "dp-classic", "dp-server", "dp-sharded", "ddp"};
+  bool details = false;
 };
 
 /// What is traced, and where to.

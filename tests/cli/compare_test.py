@@ -43,6 +43,24 @@ class CompareTest(ProgramTest):
         self.assertGreater(devices["ddp"][1]["peak_bytes"],
                            devices["dp-sharded"][1]["peak_bytes"] + PARAMETERS // 4)
 
+    def test_details_say_why(self):
+        report = self.compare("--devices", "cpu:2", "--dtype", "f64", "--steps", "2")
+        modes = {m["mode"]: m for m in report["modes"]}
+        for mode in report["modes"]:
+            for device in mode["devices"]:
+                self.assertAlmostEqual(sum(device["peak_by_category"].values()) / device["peak_bytes"], 1, delta=0.1)
+                self.assertGreater(device["ms_by_phase"]["backward"], 0)
+        self.assertEqual(modes["single"]["links"], [])
+        to_others = {(l["source"], l["destination"]): l["bytes_by_category"] for l in modes["dp-server"]["links"]}
+        self.assertGreaterEqual(to_others["cpu:0", "cpu:1"]["parameter"], PARAMETERS)
+        self.assertGreaterEqual(to_others["cpu:1", "cpu:0"]["gradient"], PARAMETERS)
+        self.assertGreater(modes["dp-server"]["imbalance"], modes["ddp"]["imbalance"])
+        out = self.succeed("compare", *DIGITS, "--devices", "cpu:2", "--steps", "1", "--modes", "single,ddp",
+                           "--details").stdout
+        self.assertRegex(out, r"(?m)^peak, KiB +parameter +gradient +optimizer ")
+        self.assertRegex(out, r"(?m)^ms of a step +forward +loss +backward +update +collectives$")
+        self.assertRegex(out, r"(?m)^cpu:1 -> cpu:0 +[\d.]+")
+
     def test_the_table_says_equal(self):
         out = self.succeed("compare", *DIGITS, "--devices", "cpu:2", "--steps", "2", "--modes", "single,ddp",
                            "--json", self.file("report.json")).stdout

@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/details.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace tandem::cli {
+namespace {
+
+using nlohmann::json;
+using parallel::ExplainedDevice;
+
+constexpr std::int64_t kSteps = 2;
+
+const char* phase_name(std::size_t phase) {
+  return phase == 0 ? "other" : name(static_cast<Phase>(phase));
+}
+
+double ms(profile::Since t, std::int64_t steps) {
+  return std::chrono::duration<double, std::milli>(t).count() / static_cast<double>(steps);
+}
+
+/// The numbers from 0 to n - 1 of which `used` is true of some of `items`.
+template <class Items, class F>
+std::vector<std::size_t> used_columns(std::size_t n, const Items& items, const F& used) {
+  std::vector<std::size_t> columns;
+  for (std::size_t c = 0; c < n; ++c)
+    if (std::ranges::any_of(items, [&](const auto& item) { return used(item, c); }))
+      columns.push_back(c);
+  return columns;
+}
+
+void print_memory(const Details& d) {
+  const auto columns =
+      used_columns(kCategories, d.memory.devices, [](const auto& m, std::size_t c) {
+        return profile::by_category(m.at_peak)[c] > 0;
+      });
+  fmt::print("{:<16}", "peak, KiB");
+  for (const std::size_t c : columns)
+    fmt::print(" {:>15}", name(static_cast<Category>(c)));
+  fmt::print("\n");
+  for (const profile::DeviceMemory& m : d.memory.devices) {
+    fmt::print("{:<16}", to_string(m.device));
+    for (const std::size_t c : columns)
+      fmt::print(" {:>15.1f}", static_cast<double>(profile::by_category(m.at_peak)[c]) / 1024);
+    fmt::print("\n");
+  }
+}
+
+void print_time(const Details& d) {
+  const auto columns =
+      used_columns(kPhases, d.time.devices, [](const ExplainedDevice& e, std::size_t p) {
+        return e.time[p] > profile::Since{};
+      });
+  fmt::print("{:<16}", "ms of a step");
+  for (const std::size_t p : columns)
+    fmt::print(" {:>15}", phase_name(p));
+  fmt::print(" {:>15}\n", "collectives");
+  for (const ExplainedDevice& e : d.time.devices) {
+    fmt::print("{:<16}", to_string(e.device));
+    for (const std::size_t p : columns)
+      fmt::print(" {:>15.2f}", ms(e.time[p], d.steps));
+    fmt::print(" {:>15.2f}\n", ms(e.in_collectives, d.steps));
+  }
+}
+
+void print_links(const Details& d) {
+  if (d.time.links.empty()) return;
+  const auto columns = used_columns(kCategories, d.time.links, [](const auto& link, std::size_t c) {
+    return link.second.by_category[c] > 0;
+  });
+  fmt::print("{:<16}", "KiB of a step");
+  for (const std::size_t c : columns)
+    fmt::print(" {:>15}", name(static_cast<Category>(c)));
+  fmt::print("\n");
+  for (const auto& [link, traffic] : d.time.links) {
+    fmt::print("{:<16}", to_string(link.source) + " -> " + to_string(link.destination));
+    for (const std::size_t c : columns) {
+      fmt::print(" {:>15.1f}",
+                 static_cast<double>(traffic.by_category[c]) / 1024 / static_cast<double>(d.steps));
+    }
+    fmt::print("\n");
+  }
+}
+
+}  // namespace
+
+Details watch(Trial& trial) {
+  trial.run(1);  // parameters may be everywhere already, from an evaluation
+  Details details{.steps = kSteps, .memory = {}, .time = {}};
+  profile::MemoryRecorder memory(trial.task().devices());
+  profile::StepRecorder work;
+  {
+    const Subscription to_memory(memory), to_work(work);
+    trial.run(kSteps);
+  }
+  details.memory = memory.take();
+  details.time = parallel::explain(work.take());
+  return details;
+}
+
+json peak_by_category(const Details& details, std::size_t device) {
+  auto categories = json::object();
+  const profile::CategoryBytes sums =
+      profile::by_category(details.memory.devices.at(device).at_peak);
+  for (std::size_t c = 0; c < sums.size(); ++c)
+    if (sums[c] > 0) categories[name(static_cast<Category>(c))] = sums[c];
+  return categories;
+}
+
+json ms_by_phase(const Details& details, Device device) {
+  auto phases = json::object();
+  for (const ExplainedDevice& e : details.time.devices) {
+    if (e.device != device) continue;
+    for (std::size_t p = 0; p < e.time.size(); ++p)
+      if (e.time[p] > profile::Since{}) phases[phase_name(p)] = ms(e.time[p], details.steps);
+    phases["collectives"] = ms(e.in_collectives, details.steps);
+  }
+  return phases;
+}
+
+json links(const Details& details) {
+  auto list = json::array();
+  for (const auto& [link, traffic] : details.time.links) {
+    auto categories = json::object();
+    const auto steps = static_cast<std::size_t>(details.steps);
+    for (std::size_t c = 0; c < traffic.by_category.size(); ++c)
+      if (traffic.by_category[c] > 0)
+        categories[name(static_cast<Category>(c))] = traffic.by_category[c] / steps;
+    list.push_back({{"source", to_string(link.source)},
+                    {"destination", to_string(link.destination)},
+                    {"bytes", traffic.nbytes / steps},
+                    {"bytes_by_category", categories}});
+  }
+  return list;
+}
+
+void print_details(const std::string& mode, const Details& details) {
+  fmt::print("\n{}\n", mode);
+  print_memory(details);
+  print_time(details);
+  print_links(details);
+}
+
+}  // namespace tandem::cli

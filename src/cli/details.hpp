@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "tandem/parallel/explain.hpp"
+#include "tandem/profile/memory_profile.hpp"
+
+#include "cli/trial.hpp"
+
+namespace tandem::cli {
+
+/// What was seen of a few steps of a trial.
+struct Details {
+  std::int64_t steps = 0;
+  profile::MemoryProfile memory;
+  parallel::Explanation time;
+};
+
+/// Takes three more steps of the trial, and watches two.
+Details watch(Trial& trial);
+
+/// Bytes at the peak of the i-th device, by category.
+nlohmann::json peak_by_category(const Details& details, std::size_t device);
+/// Milliseconds of a step, by phase; "collectives" are its part of them, and waiting.
+nlohmann::json ms_by_phase(const Details& details, Device device);
+/// Bytes of a step by source and destination, and by category.
+nlohmann::json links(const Details& details);
+/// The same as three tables.
+void print_details(const std::string& mode, const Details& details);
+
+}  // namespace tandem::cli
