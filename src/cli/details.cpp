@@ -51,23 +51,6 @@ void print_memory(const Details& d) {
   }
 }
 
-void print_time(const Details& d) {
-  const auto columns =
-      used_columns(kPhases, d.time.devices, [](const ExplainedDevice& e, std::size_t p) {
-        return e.time[p] > profile::Since{};
-      });
-  fmt::print("{:<16}", "ms of a step");
-  for (const std::size_t p : columns)
-    fmt::print(" {:>15}", phase_name(p));
-  fmt::print(" {:>15}\n", "collectives");
-  for (const ExplainedDevice& e : d.time.devices) {
-    fmt::print("{:<16}", to_string(e.device));
-    for (const std::size_t p : columns)
-      fmt::print(" {:>15.2f}", ms(e.time[p], d.steps));
-    fmt::print(" {:>15.2f}\n", ms(e.in_collectives, d.steps));
-  }
-}
-
 void print_links(const Details& d) {
   if (d.time.links.empty()) return;
   const auto columns = used_columns(kCategories, d.time.links, [](const auto& link, std::size_t c) {
@@ -88,6 +71,27 @@ void print_links(const Details& d) {
 }
 
 }  // namespace
+
+void print_time(const parallel::Explanation& time, std::int64_t steps) {
+  const auto columns =
+      used_columns(kPhases, time.devices, [](const ExplainedDevice& e, std::size_t p) {
+        return e.time[p] > profile::Since{};
+      });
+  fmt::print("{:<16}", "ms of a step");
+  for (const std::size_t p : columns)
+    fmt::print(" {:>15}", phase_name(p));
+  fmt::print(" {:>15} {:>15}\n", "collectives", "idle");
+  for (const ExplainedDevice& e : time.devices) {
+    fmt::print("{:<16}", to_string(e.device));
+    profile::Since busy = e.in_collectives;
+    for (const std::size_t p : columns) {
+      fmt::print(" {:>15.2f}", ms(e.time[p], steps));
+      busy += e.time[p];
+    }
+    fmt::print(
+        " {:>15.2f} {:>15.2f}\n", ms(e.in_collectives, steps), ms(time.duration - busy, steps));
+  }
+}
 
 Details watch(Trial& trial) {
   trial.run(1);  // parameters may be everywhere already, from an evaluation
@@ -142,7 +146,7 @@ json links(const Details& details) {
 void print_details(const std::string& mode, const Details& details) {
   fmt::print("\n{}\n", mode);
   print_memory(details);
-  print_time(details);
+  print_time(details.time, details.steps);
   print_links(details);
 }
 

@@ -29,7 +29,10 @@ nlohmann::json peak_by_category(const Details& details, std::size_t device);
 nlohmann::json ms_by_phase(const Details& details, Device device);
 /// Bytes of a step by source and destination, and by category.
 nlohmann::json links(const Details& details);
-/// The same as three tables.
+/// What was seen of `steps` steps: of one, for each device the time by phase, in collectives (its
+/// part of them, and waiting for others), and with nothing to do.
+void print_time(const parallel::Explanation& time, std::int64_t steps);
+/// All of it as three tables.
 void print_details(const std::string& mode, const Details& details);
 
 }  // namespace tandem::cli

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "tandem/profile/trace.hpp"
 
 #include "cli/commands.hpp"
+#include "cli/details.hpp"
 #include "cli/report.hpp"
 #include "cli/setup.hpp"
 #include "cli/trial.hpp"
@@ -18,37 +20,6 @@ namespace tandem::cli {
 namespace {
 
 constexpr std::int64_t kWarmup = 2;  // steps that fill the caches of allocators and libraries
-
-double ms(profile::Since t) {
-  return std::chrono::duration<double, std::milli>(t).count();
-}
-
-/// Per step: the time of each device by phase, in collectives, and without anything to do.
-void print_table(const profile::StepRecord& record, std::int64_t steps) {
-  const parallel::Explanation told = parallel::explain(record);
-  const double per_step = 1.0 / static_cast<double>(steps);
-  std::vector<std::size_t> phases;
-  for (std::size_t p = 0; p < kPhases; ++p) {
-    for (const parallel::ExplainedDevice& d : told.devices) {
-      if (d.time[p] <= profile::Since{}) continue;
-      phases.push_back(p);
-      break;
-    }
-  }
-  fmt::print("\n{:<14}", "ms of a step");
-  for (const std::size_t p : phases)
-    fmt::print(" {:>9}", p == 0 ? "other" : name(static_cast<Phase>(p)));
-  fmt::print(" {:>11} {:>9}\n", "collectives", "idle");
-  for (const parallel::ExplainedDevice& d : told.devices) {
-    fmt::print("{:<14}", to_string(d.device));
-    double idle = ms(record.duration) - ms(d.in_collectives);
-    for (const std::size_t p : phases) {
-      fmt::print(" {:>9.2f}", ms(d.time[p]) * per_step);
-      idle -= ms(d.time[p]);
-    }
-    fmt::print(" {:>11.2f} {:>9.2f}\n", ms(d.in_collectives) * per_step, idle * per_step);
-  }
-}
 
 }  // namespace
 
@@ -68,9 +39,10 @@ int run_trace(const TraceRequest& request) {
       record.work.size(),
       record.transfers.size(),
       *options.steps,
-      ms(record.duration));
+      std::chrono::duration<double, std::milli>(record.duration).count());
   if (!record.complete) fmt::print("not all of it: the host had no memory to keep everything\n");
-  print_table(record, *options.steps);
+  fmt::print("\n");
+  print_time(parallel::explain(record), *options.steps);
   return 0;
 }
 

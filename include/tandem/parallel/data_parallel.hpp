@@ -144,7 +144,7 @@ class DataParallel {
   /// What steps of any size need of each device's memory: `.plan(rows)` cuts a batch so that the
   /// largest peak is the least, `.predict(chunk_sizes)` says what a cut needs, `.largest_batch()`
   /// what the limits allow. Nothing is trained, and nothing changes but that gradients are dropped
-  /// and the optimizer makes its state, as in its next step.
+  /// and the optimizer makes its state, as in its next step. The loss and hooks run in these steps.
   ///
   /// @param batch  two rows for each device or more; best as large as what is asked about. Where
   ///               it does not fit, its first rows are looked at.
