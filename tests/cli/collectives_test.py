@@ -75,6 +75,20 @@ class CollectivesTest(ProgramTest):
                        says=["butterfly", "not 3", "halving_doubling"])
         self.fail_with(2, "collectives", "--devices", "cpu:2", "--op", "all_gather", "--algorithm", "ring",
                        says=["ring has no all_gather", "direct"])
+        self.fail_with(2, "collectives", "--devices", "cpu:4", "--algorithm", "hierarchical_ring", "--group", "3",
+                       says=["hierarchical_ring", "4 ranks", "not of 3"])
+        self.fail_with(2, "collectives", "--devices", "cpu:2", "--segment", "0", says=["--segment", "'0'", "512MiB"])
+        self.fail_with(2, "collectives", "--devices", "cpu:2", "--backend", "gloo", says=["--backend", "gloo", "nccl"])
+        self.fail_with(2, "collectives", "--devices", "cpu:2", "--backend", "nccl",
+                       says=["make_group: ", "use backend local"])  # no GPU, or no NCCL
+
+    def test_segments_and_groups_change_the_schedule(self):
+        def steps(*arguments):
+            return self.rows("--devices", "cpu:4", "-b", "64K", "-e", "64K", *arguments)[0]["steps"]
+
+        ring = "--algorithm", "segmented_ring"
+        self.assertEqual([steps(*ring, "--segment", size) for size in ("1K", "4K", "16K")], [17 * 3, 5 * 3, 2 * 3])
+        self.assertEqual(steps("--algorithm", "torus_2d", "--group", "2"), steps("--algorithm", "torus_2d"))
 
 
 if __name__ == "__main__":
