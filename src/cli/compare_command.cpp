@@ -59,8 +59,8 @@ RunOptions in_mode(const RunOptions& options, const std::string& mode) {
   if (mode == "single") return on_one_device(options);
   RunOptions own = options;
   own.mode = mode;
-  // The gathered outputs of a whole batch have no micro-batches.
-  if (own.accumulate > 1 && !own.loss_in_replica) own.loss_in_replica = true;
+  // What a step does, and not a forward alone, has no gathered outputs.
+  if (!option_of_step(own).empty() && !own.loss_in_replica) own.loss_in_replica = true;
   return own;
 }
 

@@ -92,15 +92,18 @@ std::vector<Device> devices_of(const RunOptions& options) {
   }
 }
 
+std::string option_of_step(const RunOptions& options) {
+  if (options.accumulate > 1) return "--accumulate";
+  if (options.bitwise_leaves > 0) return "--bitwise-leaves";
+  if (options.chunks == "planned") return "--chunks planned";
+  return options.on_oom == "replan" ? "--on-oom replan" : "";
+}
+
 train::LossPlace loss_place(const RunOptions& options) {
   const bool replica = options.loss_in_replica.value_or(options.mode != "dp-classic");
-  for (const auto& [name, given] : {std::pair{"--accumulate", options.accumulate > 1},
-                                    std::pair{"--chunks planned", options.chunks == "planned"},
-                                    std::pair{"--on-oom replan", options.on_oom == "replan"},
-                                    std::pair{"--bitwise-leaves", options.bitwise_leaves > 0}}) {
-    if (!replica && given)
-      throw UsageError(concat(name, " needs the loss in the replica; give --loss-in-replica"));
-  }
+  const std::string need = option_of_step(options);
+  if (!replica && !need.empty())
+    throw UsageError(concat(need, " needs the loss in the replica; give --loss-in-replica"));
   return replica ? train::LossPlace::replica : train::LossPlace::output_device;
 }
 

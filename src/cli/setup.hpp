@@ -47,6 +47,9 @@ comm::Backend backend_of(const std::string& name);
 parallel::DataParallelOptions parallel_options(const RunOptions& options,
                                                std::vector<Device> devices);
 
+/// The option that needs DataParallel::step, with the loss in the replica; "": none.
+std::string option_of_step(const RunOptions& options);
+
 /// Where the loss is calculated. @throws UsageError  --accumulate or --bitwise-leaves with
 /// the loss of gathered outputs.
 train::LossPlace loss_place(const RunOptions& options);

@@ -90,6 +90,7 @@ nn::NamedValues Trial::weights() {
 RunOptions on_one_device(RunOptions options) {
   options.gpu0_bsz.reset();
   options.chunk_sizes.clear();
+  options.chunks = "even";
   options.mode = "single";
   return options;
 }

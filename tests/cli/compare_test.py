@@ -89,12 +89,19 @@ class CompareTest(ProgramTest):
                 self.assertLessEqual(abs(mode["test_accuracy"] - single), 0.005, [dtype, mode["mode"]])
 
     def test_bitwise_leaves_leave_no_bit_of_difference(self):
-        modes = self.compare("--model", "mlp", "--bitwise-leaves", "8", "--loss-in-replica", "--steps", "69", "--devices",
+        modes = self.compare("--model", "mlp", "--bitwise-leaves", "8", "--steps", "69", "--devices",
                              "cpu:3", "--chunk-sizes", "9,30,25")["modes"]
         self.assertEqual([m["mode"] for m in modes], MODES)
         self.assertEqual([m["max_relative_difference"] for m in modes], [0, 0, 0, 0, 0])
-        self.fail_with(2, "compare", *DIGITS, "--model", "mlp", "--bitwise-leaves", "8", "--devices", "cpu:2", "--steps", "1",
-                       says=["--bitwise-leaves needs the loss in the replica", "--loss-in-replica"])
+        self.fail_with(2, "train", *DIGITS, "--model", "mlp", "--bitwise-leaves", "8", "--devices", "cpu:2", "--mode",
+                       "dp-classic", says=["--bitwise-leaves needs the loss in the replica", "--loss-in-replica"])
+
+    def test_planned_chunks_are_for_all_modes(self):
+        report = self.compare("--devices", "cpu:2", "--chunks", "planned", "--steps", "2", "--dtype", "f64")
+        self.assertEqual([m["mode"] for m in report["modes"]], MODES)
+        for mode in report["modes"]:
+            self.assertLessEqual(mode["max_relative_difference"], 1e-12)
+            self.assertEqual(sum(d["rows"] for d in mode["devices"]), 64)
 
     def test_wrong_command_lines_are_one_sentence(self):
         self.fail_with(2, "compare", "--modes", "dp", says=["--modes", "dp", "dp-sharded"])
