@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -88,6 +89,15 @@ std::vector<std::size_t> predicted(const RunOptions& options, Trial& trial) {
   return model->predict(rows).peak_bytes;
 }
 
+/// The most rows that keep to the devices' limits; none: no limit, or no plan.
+std::optional<std::int64_t> largest_batch(Trial& trial) {
+  const parallel::MemoryModel* model = trial.task().memory_model();
+  if (model == nullptr) return std::nullopt;
+  const std::int64_t rows = model->largest_batch();
+  if (rows == std::numeric_limits<std::int64_t>::max()) return std::nullopt;
+  return rows;
+}
+
 json to_json(const RunOptions& options, const MemoryProfile& memory, Trial& trial) {
   auto devices = json::array();
   const std::vector<std::size_t> plan = predicted(options, trial);
@@ -105,16 +115,21 @@ json to_json(const RunOptions& options, const MemoryProfile& memory, Trial& tria
               {"in_use_by_category", sums_of(m.now)}};
     if (!plan.empty()) device["predicted_peak_bytes"] = plan[d];
   }
-  return {{"schema_version", 1},
-          {"model", options.model},
-          {"data", options.data},
-          {"mode", options.mode},
-          {"dtype", options.dtype},
-          {"batch", options.batch},
-          {"steps", *options.steps},
-          {"complete", memory.complete},
-          {"imbalance", memory.imbalance()},
-          {"devices", devices}};
+  json report = {{"schema_version", 1},
+                 {"model", options.model},
+                 {"data", options.data},
+                 {"mode", options.mode},
+                 {"dtype", options.dtype},
+                 {"batch", options.batch},
+                 {"steps", *options.steps},
+                 {"complete", memory.complete},
+                 {"imbalance", memory.imbalance()},
+                 {"devices", devices}};
+  if (!plan.empty()) {
+    const std::optional<std::int64_t> most = largest_batch(trial);
+    report["largest_batch"] = most ? json(*most) : json();
+  }
+  return report;
 }
 
 /// `nbytes` of `most` as blocks and eighths of one.
@@ -237,6 +252,8 @@ void print(const RunOptions& options, const MemoryProfile& memory, Trial& trial)
                to_string(memory.devices.front().device));
     fmt::print("{}", advice(memory));
   }
+  if (const auto fitting = largest_batch(trial))
+    fmt::print("\nlargest batch within the limits: about {} rows\n", *fitting);
   if (!memory.complete)
     fmt::print("\nnot all of it: the host had no memory to keep every change\n");
 }

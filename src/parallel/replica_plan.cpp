@@ -15,7 +15,7 @@
 namespace tandem::parallel {
 namespace {
 
-constexpr int kCorrections = 4;  // of a model
+constexpr int kCorrections = 8;  // of a model
 constexpr int kReplans = 8;      // of one step; each takes less of a device that was full
 constexpr double kLess = 0.98;   // of its limit
 
@@ -153,8 +153,11 @@ MemoryModel ReplicaSet::measure(const BatchSize& batch,
     } catch (const InvalidArgument&) {  // it fits in no way
       break;
     } catch (const ReplicaError& e) {
-      if (!is_out_of_memory(e)) throw;
-      break;
+      const auto* full = find_cause<OutOfMemory>(e);
+      if (full == nullptr) throw;
+      const auto d = static_cast<std::size_t>(e.replica);
+      const auto least = static_cast<double>(full->in_use() + full->asked());
+      needs[d].fixed += std::max(least - needs[d].peak(planned[d], batch.rows), 1.0);
     }
   }
   return MemoryModel(std::move(needs));

@@ -65,6 +65,17 @@ class MemoryTest(ProgramTest):
         self.assertEqual(sum(rows), 64)
         self.assertLess(rows[0], 32)
 
+    def test_the_largest_batch_within_the_limits(self):
+        peaks = [d["peak_bytes"] for d in self.memory("--devices", "cpu:2", "--mode", "dp-server")["devices"]]
+        limits = f"cpu:1@{2 * peaks[0]},cpu:1@{2 * peaks[1]}"
+        planned = "--mode", "dp-server", "--chunks", "planned"
+        most = self.memory("--devices", limits, *planned)["largest_batch"]
+        self.assertGreater(most, 128)
+        near = ["--data", "digits", "--devices", limits, *planned, "--json", "-", "--batch"]
+        self.succeed("memory", *near, str(int(0.9 * most)))
+        self.fail_with(1, "memory", *near, str(int(1.2 * most)), says=["the largest that does has"])
+        self.assertIsNone(self.memory("--devices", "cpu:2", *planned)["largest_batch"])
+
     def test_text_has_a_bar_for_each_cause(self):
         out = self.succeed("memory", *DIGITS, "--devices", "cpu:2", "--steps", "2").stdout
         self.assertRegex(out, r"^cnn-small on digits, dp-sharded, batches of 64 rows, 2 steps: memory at its peak")
