@@ -84,6 +84,7 @@ nlohmann::json to_json(const RunOptions& options, const std::vector<Result>& res
                      {"worst_tensor", r.difference.tensor},
                      {"test_accuracy", r.test.test_accuracy},
                      {"test_loss", finite(r.test.test_loss)},
+                     {"overlap", r.details.time.overlap.share()},
                      {"imbalance", r.details.memory.imbalance()},
                      {"links", links(r.details)},
                      {"devices", devices}});

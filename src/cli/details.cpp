@@ -91,6 +91,13 @@ void print_time(const parallel::Explanation& time, std::int64_t steps) {
     fmt::print(
         " {:>15.2f} {:>15.2f}\n", ms(e.in_collectives, steps), ms(time.duration - busy, steps));
   }
+  if (time.overlap.transferring > profile::Since{}) {
+    fmt::print(
+        "overlap: bytes were under way for {:.2f} ms of a step, in {:.0f} % of which a device "
+        "computed\n",
+        ms(time.overlap.transferring, steps),
+        100 * time.overlap.share());
+  }
 }
 
 Details watch(Trial& trial) {

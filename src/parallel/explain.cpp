@@ -70,6 +70,8 @@ class Explainer {
       result.devices.push_back(share);
     result.links = profile::traffic(record_);
     result.duration = record_.duration;
+    result.overlap = profile::overlap(
+        record_, [](const WorkSpan& w) { return !is_collective(w) && !serves_traffic(w); });
     result.complete = record_.complete;
     return result;
   }
@@ -104,8 +106,8 @@ class Explainer {
     // So is what the caller does between forward and backward.
     if (w.phase == Phase::none && w.begin > first_forward_ && w.begin < first_backward_)
       return {Phase::loss, Actor::caller};
-    const bool anyone =
-        w.in_replica() || w.phase == Phase::update || (w.phase == Phase::backward && w.module_path != nullptr);
+    const bool anyone = w.in_replica() || w.phase == Phase::update ||
+                        (w.phase == Phase::backward && w.module_path != nullptr);
     return {w.phase, anyone ? Actor::replicas : Actor::caller};
   }
 

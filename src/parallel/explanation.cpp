@@ -186,7 +186,14 @@ std::string Explanation::text() const {
             "  " + padded(decimals(ms(step.end - step.begin), 2), 7) + "  " + step.title + ": " +
             step.sentence + ".\n";
   }
-  if (!links.empty()) text.append("\n").append(link_table(*this));
+  if (!links.empty()) {
+    text.append("\n").append(link_table(*this));
+    text += tandem::detail::concat("overlap: bytes were under way for ",
+                                   decimals(ms(overlap.transferring), 2),
+                                   " ms, in ",
+                                   decimals(100 * overlap.share(), 0),
+                                   " % of which a device computed\n");
+  }
   if (!devices.empty()) text.append("\n").append(time_table(*this));
   return text;
 }
@@ -212,6 +219,8 @@ std::string Explanation::json() const {
   }
   return Json{{"schema_version", 1},
               {"ms", ms(duration)},
+              {"transferring_ms", ms(overlap.transferring)},
+              {"overlap", overlap.share()},
               {"complete", complete},
               {"steps", step_list},
               {"devices", device_list},

@@ -92,6 +92,7 @@ class MemoryRecorder::Book {
 
 MemoryRecorder::MemoryRecorder(std::span<const Device> devices)
     : devices_(devices.begin(), devices.end()) {
+  changes_.reserve(4096);
   begin();
 }
 

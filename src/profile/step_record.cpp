@@ -3,6 +3,8 @@
 
 #include "tandem/profile/step_record.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <new>
 
 namespace tandem::profile {
@@ -28,6 +30,12 @@ std::map<Link, Traffic> traffic(const StepRecord& record) {
     link.time += t.end - t.begin;
   }
   return links;
+}
+
+StepRecorder::StepRecorder() : start_(Clock::now()) {
+  constexpr std::size_t kAtFirst = 1024;  // of a small step, so that it is not measured growing
+  record_.work.reserve(kAtFirst);
+  record_.transfers.reserve(kAtFirst);
 }
 
 StepRecord StepRecorder::take() {
@@ -56,38 +64,40 @@ void StepRecorder::on_copy(const CopyEvent& e) noexcept {
 
 void StepRecorder::on_work_begin(const Work& work, Device device) noexcept {
   const Context& c = context();
+  const Since now = since_start(Clock::now());
   const std::scoped_lock lock(mutex_);
   try {
-    const Since now = since_start(Clock::now());
     const int threads = static_cast<int>(threads_.size());
-    open_.insert_or_assign(
-        &work,
-        WorkSpan{device,
-                 c.phase,
-                 work.kind,
-                 work.name,
-                 c.rows,
-                 c.module_path,
-                 threads_.try_emplace(std::this_thread::get_id(), threads).first->second,
-                 category_of(work.accesses),
-                 now,
-                 now});
+    const int thread = threads_.try_emplace(std::this_thread::get_id(), threads).first->second;
+    open_.emplace_back(&work,
+                       WorkSpan{device,
+                                c.phase,
+                                work.kind,
+                                work.name,
+                                c.rows,
+                                c.module_path,
+                                thread,
+                                category_of(work.accesses),
+                                now,
+                                now});
   } catch (const std::bad_alloc&) {
     record_.complete = false;
   }
 }
 
 void StepRecorder::on_work_end(const Work& work, Device) noexcept {
-  const auto now = Clock::now();
+  const Since now = since_start(Clock::now());
   const std::scoped_lock lock(mutex_);
-  auto open = open_.extract(&work);
-  if (open.empty()) return;  // begun before the subscription
-  open.mapped().end = since_start(now);
+  const auto open =
+      std::find_if(open_.rbegin(), open_.rend(), [&](const auto& o) { return o.first == &work; });
+  if (open == open_.rend()) return;  // begun before the subscription
+  open->second.end = now;
   try {
-    record_.work.push_back(open.mapped());
+    record_.work.push_back(std::move(open->second));
   } catch (const std::bad_alloc&) {
     record_.complete = false;
   }
+  open_.erase(std::next(open).base());
 }
 
 }  // namespace tandem::profile

@@ -41,6 +41,8 @@ class ExplainTest(ProgramTest):
         for link in report["links"]:
             self.assertEqual(sum(link["bytes_by_category"].values()), link["bytes"])
         self.assertLessEqual(max(s["end_ms"] for s in report["steps"]), report["ms"])
+        self.assertGreater(report["transferring_ms"], 0)
+        self.assertTrue(0 <= report["overlap"] <= 1, report["overlap"])
 
     def test_every_model_takes_a_step(self):
         gpt = ["--layers", "1", "--width", "16", "--heads", "2", "--context", "8"]

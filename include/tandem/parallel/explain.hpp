@@ -59,7 +59,8 @@ struct Explanation {
   std::vector<ExplainedDevice> devices;
   std::map<profile::Link, profile::Traffic> links;
   profile::Since duration{};
-  bool complete = true;  ///< see StepRecord
+  profile::Overlap overlap;  ///< of transfers with work other than collectives, on any device
+  bool complete = true;      ///< see StepRecord
 
   /// Numbered sentences, then bytes by link and time by device.
   std::string text() const;

@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -81,12 +82,26 @@ struct Traffic {
 /// The traffic of a record, by link. Links without any are not there.
 std::map<Link, Traffic> traffic(const StepRecord& record);
 
+/// When bytes were under way, and what of this time was not lost.
+struct Overlap {
+  Since transferring{};  ///< some link had bytes under way
+  Since hidden{};        ///< and some device did work that counts
+  /// hidden / transferring; 0 where nothing was under way.
+  double share() const noexcept {
+    if (transferring <= Since{}) return 0;
+    return static_cast<double>(hidden.count()) / static_cast<double>(transferring.count());
+  }
+};
+
+/// @param counts  tells work that computes from work that only waits for others, or sends.
+Overlap overlap(const StepRecord& record, const std::function<bool(const WorkSpan&)>& counts);
+
 /// Keeps what the devices do.
 ///
 /// Thread-safe but for take(), which is called when nothing runs.
 class StepRecorder final : public Observer {
  public:
-  StepRecorder() : start_(Clock::now()) {}
+  StepRecorder();
   /// What was seen since the beginning, or since the last take().
   StepRecord take();
 
@@ -99,8 +114,8 @@ class StepRecorder final : public Observer {
   Since since_start(Clock::time_point t) const { return t - start_; }
 
   Clock::time_point start_;
-  std::mutex mutex_;  // guards what follows
-  std::unordered_map<const Work*, WorkSpan> open_;
+  std::mutex mutex_;                                    // guards what follows
+  std::vector<std::pair<const Work*, WorkSpan>> open_;  // a few: those of each thread nest
   std::unordered_map<std::thread::id, int> threads_;
   StepRecord record_;
 };

@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+
+#include "tandem/profile/step_record.hpp"
+
+namespace tandem::profile {
+namespace {
+
+struct Span {
+  Since begin, end;
+};
+
+/// The same moments in spans that are apart, in order.
+std::vector<Span> merged(std::vector<Span> spans) {
+  std::ranges::sort(spans, {}, &Span::begin);
+  std::vector<Span> apart;
+  for (const Span& s : spans) {
+    if (!apart.empty() && s.begin <= apart.back().end)
+      apart.back().end = std::max(apart.back().end, s.end);
+    else
+      apart.push_back(s);
+  }
+  return apart;
+}
+
+}  // namespace
+
+Overlap overlap(const StepRecord& record, const std::function<bool(const WorkSpan&)>& counts) {
+  std::vector<Span> transfers, work;
+  for (const Transfer& t : record.transfers)
+    transfers.push_back({t.begin, t.end});
+  for (const WorkSpan& w : record.work)
+    if (counts(w)) work.push_back({w.begin, w.end});
+  transfers = merged(std::move(transfers));
+  work = merged(std::move(work));
+  Overlap result;
+  auto next = work.begin();
+  for (const Span& t : transfers) {
+    result.transferring += t.end - t.begin;
+    while (next != work.end() && next->end <= t.begin)
+      ++next;
+    for (auto w = next; w != work.end() && w->begin < t.end; ++w)
+      result.hidden += std::min(w->end, t.end) - std::max(w->begin, t.begin);
+  }
+  return result;
+}
+
+}  // namespace tandem::profile
