@@ -58,6 +58,10 @@ ReplicaSet::State::State(std::vector<nn::Module*> m,
                "DataParallel: bitwise_leaves is ",
                options.bitwise_leaves,
                "; it is 0 (off) or the number of leaves");
+  TANDEM_CHECK(options.bitwise_leaves == 0 ||
+                   (!policy.wants_model() && options.on_oom == OnOutOfMemory::error),
+               "DataParallel: with bitwise_leaves a device takes one leaf after the other, so that "
+               "its rows do not tell its memory; leave planned chunks and on_oom = replan out");
   TANDEM_CHECK(options.straggler_ratio >= 1,
                "DataParallel: straggler_ratio is ",
                options.straggler_ratio,

@@ -15,12 +15,14 @@
 
 #include "devices.hpp"
 #include "parallel/nets.hpp"
+#include "thrown_text.hpp"
 
 namespace tandem::parallel::test {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using testing::thrown_text;
 using Rows = std::vector<std::int64_t>;
 
 constexpr int kDevices = 3;
@@ -172,6 +174,17 @@ TEST_P(PlannedTest, ABatchThatFitsInNoWayNamesTheLargestThatDoes) {
 INSTANTIATE_TEST_SUITE_P(Modes, PlannedTest, ::testing::ValuesIn(kModes), [](const auto& instance) {
   return std::string(name(instance.param));
 });
+
+TEST(PlannedChunksTest, AreNotForTheBitwiseMode) {
+  Mlp net;
+  DataParallelOptions options{.devices = testing::devices(2), .bitwise_leaves = 4};
+  options.on_oom = OnOutOfMemory::replan;
+  const auto text = AllOf(HasSubstr("bitwise_leaves"), HasSubstr("planned chunks"));
+  EXPECT_THAT(thrown_text([&] { DataParallel<Mlp>(net, options); }), text);
+  options.on_oom = OnOutOfMemory::error;
+  options.chunks = ChunkPolicy::planned();
+  EXPECT_THAT(thrown_text([&] { DataParallel<Mlp>(net, options); }), text);
+}
 
 TEST(PlannedChunksTest, SmallBatchesAndOtherCallsAreEven) {
   Mlp net;
