@@ -106,6 +106,28 @@ TEST(TraceTest, HasEveryPieceOfWorkAndEveryTransferOnItsTrack) {
     EXPECT_THAT(modules, Contains(module));
 }
 
+TEST(TraceTest, AWorkWithinAWorkEndsNeitherPhaseNorModule) {
+  const auto module = std::make_shared<const std::string>("net.conv");
+  const auto work = [&](int begin, int end, const char* op) {
+    WorkSpan w{};
+    w.phase = Phase::forward;
+    w.name = op;
+    w.module_path = module;
+    w.begin = std::chrono::microseconds(begin);
+    w.end = std::chrono::microseconds(end);
+    return w;
+  };
+  StepRecord record;
+  record.work = {work(2, 4, "inner"), work(0, 10, "outer")};  // in the order in which they ended
+  std::map<std::string, double> took;
+  for (const auto& [track, spans] : tracks_of(Json::parse(trace_json(record))))
+    for (const Json& span : spans)
+      took[span["name"]] = span["dur"];
+  EXPECT_EQ(took,
+            (std::map<std::string, double>{
+                {"inner", 2}, {"outer", 10}, {"forward", 10}, {"net", 10}, {"conv", 10}}));
+}
+
 TEST(TraceTest, TransfersOfALinkThatOverlapHaveTracksOfTheirOwn) {
   StepRecord record;
   const Device a{DeviceType::cpu, 0}, b{DeviceType::cpu, 1};
