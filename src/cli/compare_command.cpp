@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,12 +30,13 @@ struct Result {
   nn::Difference difference;  // from the first mode's weights
   train::EpochInfo test;      // of the test set alone
   std::vector<TrialDevice> devices;
-  Details details;
+  std::optional<Details> details = std::nullopt;  // where they are asked for
 };
 
 Result run_mode(const RunOptions& options,
                 const DataSets& sets,
-                const std::vector<Device>& devices) {
+                const std::vector<Device>& devices,
+                bool watched) {
   Trial trial(options, sets, devices);
   trial.run(*options.steps, [&](std::int64_t step, double loss) {
     if (options.quiet || step < *options.steps) return;
@@ -43,16 +45,15 @@ Result run_mode(const RunOptions& options,
   data::DataLoader test(sets.test,
                         loader_options(options, *sets.test, data::Split::test, devices.front()));
   const train::Measure measured = train::measure(trial.task(), test);
-  const nn::NamedValues weights = trial.weights();
-  const std::vector<TrialDevice> trained = trial.devices();
-  return {.mode = options.mode,
-          .p50 = percentile(trial.step_ms(), 0.5),
-          .p90 = percentile(trial.step_ms(), 0.9),
-          .weights = weights,
-          .difference = {},
-          .test = {.test_loss = measured.loss, .test_accuracy = measured.accuracy},
-          .devices = trained,
-          .details = watch(trial)};
+  Result result{.mode = options.mode,
+                .p50 = percentile(trial.step_ms(), 0.5),
+                .p90 = percentile(trial.step_ms(), 0.9),
+                .weights = trial.weights(),
+                .difference = {},
+                .test = {.test_loss = measured.loss, .test_accuracy = measured.accuracy},
+                .devices = trial.devices()};
+  if (watched) result.details = watch(trial);  // which trains on
+  return result;
 }
 
 RunOptions in_mode(const RunOptions& options, const std::string& mode) {
@@ -64,6 +65,7 @@ RunOptions in_mode(const RunOptions& options, const std::string& mode) {
   return own;
 }
 
+/// @param results  with their details.
 nlohmann::json to_json(const RunOptions& options, const std::vector<Result>& results) {
   auto modes = nlohmann::json::array();
   for (const Result& r : results) {
@@ -73,8 +75,8 @@ nlohmann::json to_json(const RunOptions& options, const std::vector<Result>& res
       devices.push_back({{"name", to_string(d.device)},
                          {"rows", d.rows},
                          {"peak_bytes", d.peak_bytes},
-                         {"peak_by_category", peak_by_category(r.details, i)},
-                         {"ms_by_phase", ms_by_phase(r.details, d.device)},
+                         {"peak_by_category", peak_by_category(*r.details, i)},
+                         {"ms_by_phase", ms_by_phase(*r.details, d.device)},
                          {"bytes_sent", d.bytes_sent},
                          {"bytes_received", d.bytes_received}});
     }
@@ -84,9 +86,9 @@ nlohmann::json to_json(const RunOptions& options, const std::vector<Result>& res
                      {"worst_tensor", r.difference.tensor},
                      {"test_accuracy", r.test.test_accuracy},
                      {"test_loss", finite(r.test.test_loss)},
-                     {"overlap", r.details.time.overlap.share()},
-                     {"imbalance", r.details.memory.imbalance()},
-                     {"links", links(r.details)},
+                     {"overlap", r.details->time.overlap.share()},
+                     {"imbalance", r.details->memory.imbalance()},
+                     {"links", links(*r.details)},
                      {"devices", devices}});
   }
   return {{"schema_version", 1},
@@ -181,7 +183,8 @@ int run_compare(const CompareRequest& request) {
   const DataSets sets = load_data(options);
   std::vector<Result> results;
   for (const std::string& mode : request.modes) {
-    results.push_back(run_mode(in_mode(options, mode), sets, devices));
+    const bool watched = request.details || !options.json.empty();
+    results.push_back(run_mode(in_mode(options, mode), sets, devices, watched));
     results.back().difference = nn::difference(results.back().weights, results.front().weights);
   }
   if (!options.json.empty()) write_json(options.json, to_json(options, results));
@@ -189,7 +192,7 @@ int run_compare(const CompareRequest& request) {
   print_table(options, results);
   if (request.details) {
     for (const Result& r : results)
-      print_details(r.mode, r.details);
+      print_details(r.mode, *r.details);
   }
   print_sentences(options, sets, results);
   return 0;

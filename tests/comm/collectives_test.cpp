@@ -88,14 +88,7 @@ class CollectivesTest : public ::testing::TestWithParam<std::tuple<int, std::int
 
   template <class F>
   void for_each_dtype(F f) {
-    for (const DType t : {DType::f32,
-                          DType::f64,
-                          DType::bf16,
-                          DType::f16,
-                          DType::i32,
-                          DType::i64,
-                          DType::u8,
-                          DType::boolean}) {
+    for (const DType t : testing::kAllDTypes) {
       dtype = t;
       f();
     }

@@ -18,9 +18,8 @@ enum class Backend : std::uint8_t {
   /// Ranks meet, compare their calls, wait and fail as in local. The rank that comes last gives
   /// NCCL the calls of all as one group, so that no rank's part of a collective is on its GPU
   /// without the others'. Values are combined in NCCL's order: the bits may depend on the number of
-  /// ranks, the count, and NCCL's version. What NCCL has not (bitwise reductions, a minimum
-  /// or maximum that is NaN where a rank has one, algorithms by
-  /// name) goes the way of local.
+  /// ranks, the count, and NCCL's version. What NCCL has not (bitwise reductions, a minimum or
+  /// maximum that is NaN where a rank has one, algorithms by name) goes the way of local.
   nccl,
 };
 
