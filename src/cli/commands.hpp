@@ -12,6 +12,8 @@ int run_train(const RunOptions& options);
 int run_verify(const RunOptions& options);
 /// The same run in several modes, one after the other.
 int run_compare(const CompareRequest& request);
+/// The same as a page of pictures and numbers.
+int run_report(const ReportRequest& request);
 /// One step on random data, as it was executed.
 int run_explain(const RunOptions& options);
 /// Some steps, with what each device held, and why.

@@ -4,6 +4,7 @@
 #include "cli/details.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 #include <vector>
 
 #include <fmt/format.h>
@@ -13,8 +14,6 @@ namespace {
 
 using nlohmann::json;
 using parallel::ExplainedDevice;
-
-constexpr std::int64_t kSteps = 2;
 
 const char* phase_name(std::size_t phase) {
   return phase == 0 ? "other" : name(static_cast<Phase>(phase));
@@ -100,18 +99,53 @@ void print_time(const parallel::Explanation& time, std::int64_t steps) {
   }
 }
 
-Details watch(Trial& trial) {
+Details watch(Trial& trial, std::int64_t steps) {
   trial.run(1);  // parameters may be everywhere already, from an evaluation
-  Details details{.steps = kSteps, .memory = {}, .time = {}};
+  Details details;
+  details.steps = steps;
   profile::MemoryRecorder memory(trial.task().devices());
   profile::StepRecorder work;
   {
     const Subscription to_memory(memory), to_work(work);
-    trial.run(kSteps);
+    trial.run(steps);
   }
   details.memory = memory.take();
-  details.time = parallel::explain(work.take());
+  details.record = work.take();
+  details.time = parallel::explain(details.record);
   return details;
+}
+
+std::vector<std::string> advice(const profile::MemoryProfile& memory) {
+  if (memory.devices.size() < 2 || memory.imbalance() <= 1.05) return {};
+  const auto excess = [&](std::initializer_list<Category> categories) {
+    double bytes = 0;
+    for (std::size_t d = 0; d < memory.devices.size(); ++d) {
+      const double share = d == 0 ? 1 : -1.0 / static_cast<double>(memory.devices.size() - 1);
+      const profile::CategoryBytes sums = profile::by_category(memory.devices[d].at_peak);
+      for (const Category c : categories)
+        bytes += share * static_cast<double>(sums[static_cast<std::size_t>(c)]);
+    }
+    return static_cast<std::size_t>(std::max(bytes, 0.0));
+  };
+  const std::size_t state = excess({Category::optimizer});
+  const std::size_t outputs = excess({Category::output, Category::output_gradient});
+  const std::string first = to_string(memory.devices.front().device);
+  std::vector<std::string> sentences;
+  if (state > 0) {
+    sentences.push_back(fmt::format(
+        "{} of it on {} is the optimizer's state, which no chunk sizes move; --mode dp-sharded "
+        "shares it out",
+        format_nbytes(state),
+        first));
+  }
+  if (outputs > 0) {
+    sentences.push_back(fmt::format(
+        "{} of it on {} are gathered outputs and their gradients; --loss-in-replica leaves them "
+        "where they are",
+        format_nbytes(outputs),
+        first));
+  }
+  return sentences;
 }
 
 json peak_by_category(const Details& details, std::size_t device) {

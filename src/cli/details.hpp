@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -17,11 +18,15 @@ namespace tandem::cli {
 struct Details {
   std::int64_t steps = 0;
   profile::MemoryProfile memory;
+  profile::StepRecord record;
   parallel::Explanation time;
 };
 
-/// Takes three more steps of the trial, and watches two.
-Details watch(Trial& trial);
+/// Takes some more steps of the trial, and watches all but the first.
+Details watch(Trial& trial, std::int64_t steps);
+
+/// What chunk sizes cannot even out, and what would: sentences; none where there is nothing to say.
+std::vector<std::string> advice(const profile::MemoryProfile& memory);
 
 /// Bytes at the peak of the i-th device, by category.
 nlohmann::json peak_by_category(const Details& details, std::size_t device);

@@ -196,7 +196,9 @@ void add_train_options(CLI::App& app, RunOptions& o) {
   app.add_option("--json", o.json, "write the results as JSON to this file; - for stdout");
 }
 
-void add_compare_options(CLI::App& app, CompareRequest& o) {
+namespace {
+
+void add_modes_options(CLI::App& app, CompareRequest& o) {
   app.add_option("--modes",
                  o.modes,
                  "modes to compare, joined by commas; with the first one's weights the others' are "
@@ -208,11 +210,22 @@ void add_compare_options(CLI::App& app, CompareRequest& o) {
   add_gpt_options(app, o.run.gpt);
   add_step_options(app, o.run);
   app.add_option("--steps", o.run.steps, "updates in each mode (default 20)")->check(at_least(1));
+  app.add_option("--json", o.run.json, "write the results as JSON to this file; - for stdout");
+}
+
+}  // namespace
+
+void add_compare_options(CLI::App& app, CompareRequest& o) {
+  add_modes_options(app, o);
   app.add_flag("--details",
                o.details,
                "also memory by cause, time by phase and bytes by link, of a few more steps; --json "
                "has them always");
-  app.add_option("--json", o.run.json, "write the results as JSON to this file; - for stdout");
+}
+
+void add_report_options(CLI::App& app, ReportRequest& o) {
+  add_modes_options(app, o.compared);
+  app.add_option("--output", o.output, "file of the page; - for stdout")->capture_default_str();
 }
 
 void add_explain_options(CLI::App& app, RunOptions& o) {

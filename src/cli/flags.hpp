@@ -15,6 +15,7 @@ void add_devices_options(CLI::App& app, DevicesRequest& o);
 void add_train_options(CLI::App& app, RunOptions& o);
 void add_verify_options(CLI::App& app, RunOptions& o);
 void add_compare_options(CLI::App& app, CompareRequest& o);
+void add_report_options(CLI::App& app, ReportRequest& o);
 void add_explain_options(CLI::App& app, RunOptions& o);
 void add_memory_options(CLI::App& app, RunOptions& o);
 void add_trace_options(CLI::App& app, TraceRequest& o);

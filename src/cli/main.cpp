@@ -57,6 +57,12 @@ void add_commands(CLI::App& app, std::function<int()>& chosen) {
               run_compare,
               chosen);
   add_command(app,
+              "report",
+              "compare, and write what was seen as one HTML file of pictures and numbers",
+              add_report_options,
+              run_report,
+              chosen);
+  add_command(app,
               "explain",
               "say what one training step did, on which device and link",
               add_explain_options,

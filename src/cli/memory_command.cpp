@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <initializer_list>
 #include <limits>
 #include <optional>
 #include <string>
@@ -16,7 +15,8 @@
 #include "tandem/profile/memory_profile.hpp"
 
 #include "cli/commands.hpp"
-#include "cli/report.hpp"
+#include "cli/details.hpp"
+#include "cli/output.hpp"
 #include "cli/setup.hpp"
 #include "cli/trial.hpp"
 
@@ -196,40 +196,6 @@ void print(const DeviceMemory& m,
   if (!largest.empty()) fmt::print("  largest owners: {}\n", largest);
 }
 
-/// What chunk sizes cannot even out, and what would; "" where there is nothing to say.
-std::string advice(const MemoryProfile& memory) {
-  if (memory.devices.size() < 2 || memory.imbalance() <= 1.05) return "";
-  const auto excess = [&](std::initializer_list<Category> categories) {
-    double bytes = 0;
-    for (std::size_t d = 0; d < memory.devices.size(); ++d) {
-      const double share = d == 0 ? 1 : -1.0 / static_cast<double>(memory.devices.size() - 1);
-      const profile::CategoryBytes sums = profile::by_category(memory.devices[d].at_peak);
-      for (const Category c : categories)
-        bytes += share * static_cast<double>(sums[static_cast<std::size_t>(c)]);
-    }
-    return static_cast<std::size_t>(std::max(bytes, 0.0));
-  };
-  const std::size_t state = excess({Category::optimizer});
-  const std::size_t outputs = excess({Category::output, Category::output_gradient});
-  const std::string first = to_string(memory.devices.front().device);
-  std::string text;
-  if (state > 0) {
-    text += fmt::format(
-        "{} of it on {} is the optimizer's state, which no chunk sizes move; --mode dp-sharded "
-        "shares it out\n",
-        format_nbytes(state),
-        first);
-  }
-  if (outputs > 0) {
-    text += fmt::format(
-        "{} of it on {} are gathered outputs and their gradients; --loss-in-replica leaves them "
-        "where they are\n",
-        format_nbytes(outputs),
-        first);
-  }
-  return text;
-}
-
 void print(const RunOptions& options, const MemoryProfile& memory, Trial& trial) {
   const std::vector<std::size_t> plan = predicted(options, trial);
   fmt::print("{} on {}, {}, batches of {} rows, {} steps: memory at its peak, by cause\n",
@@ -250,7 +216,8 @@ void print(const RunOptions& options, const MemoryProfile& memory, Trial& trial)
     fmt::print("\nimbalance {:.2f}: the peak of {} over the mean peak of the others\n",
                memory.imbalance(),
                to_string(memory.devices.front().device));
-    fmt::print("{}", advice(memory));
+    for (const std::string& sentence : advice(memory))
+      fmt::print("{}\n", sentence);
   }
   if (const auto fitting = largest_batch(trial))
     fmt::print("\nlargest batch within the limits: about {} rows\n", *fitting);

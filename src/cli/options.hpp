@@ -101,6 +101,12 @@ struct CompareRequest {
   bool details = false;
 };
 
+/// What is compared, and the page that shows it.
+struct ReportRequest {
+  CompareRequest compared;
+  std::string output = "report.html";
+};
+
 /// What is traced, and where to.
 struct TraceRequest {
   RunOptions run;

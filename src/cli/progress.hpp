@@ -7,7 +7,7 @@
 
 #include "tandem/train/loop.hpp"
 
-#include "cli/report.hpp"
+#include "cli/output.hpp"
 
 namespace tandem::cli {
 

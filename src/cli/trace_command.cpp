@@ -12,7 +12,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/details.hpp"
-#include "cli/report.hpp"
+#include "cli/output.hpp"
 #include "cli/setup.hpp"
 #include "cli/trial.hpp"
 

@@ -15,8 +15,8 @@
 
 #include "cli/commands.hpp"
 #include "cli/metrics.hpp"
+#include "cli/output.hpp"
 #include "cli/progress.hpp"
-#include "cli/report.hpp"
 #include "cli/setup.hpp"
 
 namespace tandem::cli {

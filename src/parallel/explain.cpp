@@ -21,16 +21,6 @@ using profile::StepRecord;
 using profile::Transfer;
 using profile::WorkSpan;
 
-/// A start or an end of a collective; it knows no other name for it than the communicator's.
-bool is_collective(const WorkSpan& w) {
-  if (w.kind != Work::Kind::custom) return false;
-  for (int kind = 0; kind <= static_cast<int>(comm::Collective::Kind::barrier); ++kind) {
-    if (std::string_view(w.name) == comm::name(static_cast<comm::Collective::Kind>(kind)))
-      return true;
-  }
-  return false;
-}
-
 bool is_barrier(const WorkSpan& w) {
   return is_collective(w) &&
          std::string_view(w.name) == comm::name(comm::Collective::Kind::barrier);
@@ -191,6 +181,15 @@ class Explainer {
 };
 
 }  // namespace
+
+bool is_collective(const WorkSpan& w) {
+  if (w.kind != Work::Kind::custom) return false;
+  for (int kind = 0; kind <= static_cast<int>(comm::Collective::Kind::barrier); ++kind) {
+    if (std::string_view(w.name) == comm::name(static_cast<comm::Collective::Kind>(kind)))
+      return true;
+  }
+  return false;
+}
 
 Explanation explain(const profile::StepRecord& record) {
   return Explainer(record).run();

@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "tandem/nn/difference.hpp"
+#include "tandem/train/loop.hpp"
+
+#include "cli/details.hpp"
+#include "cli/options.hpp"
+#include "cli/output.hpp"
+#include "cli/trial.hpp"
+
+namespace tandem::cli {
+
+/// How a mode did.
+struct ModeResult {
+  std::string mode;
+  double p50 = 0, p90 = 0;     ///< ms of a step
+  std::vector<double> losses;  ///< of the steps, from the first on
+  nn::NamedValues weights;
+  nn::Difference difference;  ///< from the first mode's weights
+  train::EpochInfo test;      ///< of the test set alone
+  std::vector<TrialDevice> devices;
+  std::optional<Details> details = std::nullopt;  ///< where they are asked for
+
+  const Details& watched() const { return details.value(); }
+};
+
+/// The same run in several modes.
+struct Comparison {
+  RunOptions options;  ///< resolved
+  Measured measured = Measured::images;
+  std::vector<ModeResult> modes;
+};
+
+/// Trains in each mode from one seed on, one mode after the other.
+///
+/// @param watched_steps  that are taken after the others, for the details; 0: none.
+Comparison compare(const CompareRequest& request, std::int64_t watched_steps);
+
+/// How far the weights of the modes are from one another, and whether that is rounding.
+std::string describe_weights(const Comparison& comparison);
+
+/// @param comparison  with details.
+nlohmann::json to_json(const Comparison& comparison);
+
+}  // namespace tandem::cli

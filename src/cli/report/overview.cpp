@@ -1,0 +1,203 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cli/report/html.hpp"
+#include "cli/report/pictures.hpp"
+
+namespace tandem::cli::report {
+namespace {
+
+using profile::DeviceMemory;
+using profile::Link;
+
+constexpr double kBar = 22;
+
+/// Bytes of a step from each device to each.
+std::map<Link, std::size_t> bytes_by_link(const ModeResult& mode) {
+  std::map<Link, std::size_t> bytes;
+  for (const auto& [link, traffic] : mode.watched().time.links)
+    bytes[link] = traffic.nbytes / static_cast<std::size_t>(mode.watched().steps);
+  return bytes;
+}
+
+std::size_t sum(const std::map<Link, std::size_t>& bytes) {
+  return std::accumulate(
+      bytes.begin(), bytes.end(), std::size_t{0}, [](std::size_t total, const auto& link) {
+        return total + link.second;
+      });
+}
+
+std::size_t memory_of_all(const ModeResult& mode) {
+  std::size_t total = 0;
+  for (const DeviceMemory& m : mode.watched().memory.devices)
+    total += m.peak;
+  return total;
+}
+
+std::size_t fullest(const ModeResult& mode) {
+  std::size_t most = 0;
+  for (const DeviceMemory& m : mode.watched().memory.devices)
+    most = std::max(most, m.peak);
+  return most;
+}
+
+/// Bars of one figure of each mode.
+template <class Value, class Text>
+std::string bars(const Comparison& comparison,
+                 const std::string& title,
+                 const Value& value,
+                 const Text& text) {
+  double most = 0;
+  for (const ModeResult& mode : comparison.modes)
+    most = std::max(most, value(mode));
+  std::string html = "<div><h3>" + escape(title) + "</h3>\n";
+  for (const ModeResult& mode : comparison.modes) {
+    Picture bar(kBar, mode.mode + ": " + text(mode));
+    bar.rect(0,
+             0,
+             most > 0 ? 1000 * value(mode) / most : 0,
+             kBar,
+             "figure",
+             mode.mode + ": " + text(mode));
+    html += row(mode.mode, bar, text(mode));
+  }
+  return html + "</div>\n";
+}
+
+std::string sentence(const Comparison& comparison) {
+  const auto fast = std::ranges::min_element(comparison.modes, {}, &ModeResult::p50);
+  const auto small = std::ranges::min_element(comparison.modes, {}, fullest);
+  std::string weights = describe_weights(comparison);
+  weights.front() = 'W';
+  return fmt::format(
+      "The same model, the same batches and the same seed in each mode. The fastest is {} with "
+      "{:.2f} ms a step (p50); "
+      "the least memory on its fullest device has {} with {}. {}.",
+      fast->mode,
+      fast->p50,
+      small->mode,
+      format_nbytes(fullest(*small)),
+      weights);
+}
+
+std::vector<std::string> figures(const ModeResult& mode,
+                                 const ModeResult& first,
+                                 Measured measured) {
+  const auto& memory = mode.watched().memory;
+  const profile::Overlap& overlap = mode.watched().time.overlap;
+  return {mode.mode,
+          fmt::format("{:.2f}", mode.p50),
+          fmt::format("{:.2f}", mode.p90),
+          format_nbytes(memory.devices.front().peak),
+          format_nbytes(memory_of_all(mode)),
+          memory.devices.size() > 1 ? fmt::format("{:.2f}", memory.imbalance()) : "-",
+          format_nbytes(sum(bytes_by_link(mode))),
+          overlap.transferring > profile::Since{} ? fmt::format("{:.0f} %", 100 * overlap.share())
+                                                  : "-",
+          &mode == &first ? "-" : fmt::format("{:.1e}", mode.difference.value),
+          describe_test(mode.test, measured)};
+}
+
+/// Rows send, columns receive; the darker, the more.
+std::string matrix(const ModeResult& mode, std::size_t most) {
+  const std::map<Link, std::size_t> bytes = bytes_by_link(mode);
+  const std::size_t n = std::min(kShownDevices, mode.devices.size());
+  std::string html = fmt::format(
+      "<div><h3>{}</h3>\n<div class=\"wide\"><table class=\"matrix\"><thead><tr><th "
+      "scope=\"col\">from \\ to</th>",
+      mode.mode);
+  for (std::size_t to = 0; to < n; ++to)
+    html += fmt::format("<th scope=\"col\">{}</th>", to_string(mode.devices[to].device));
+  html += "</tr></thead><tbody>\n";
+  for (std::size_t from = 0; from < n; ++from) {
+    html += fmt::format("<tr><th scope=\"row\">{}</th>", to_string(mode.devices[from].device));
+    for (std::size_t to = 0; to < n; ++to) {
+      const auto at = bytes.find({mode.devices[from].device, mode.devices[to].device});
+      if (at == bytes.end() || at->second == 0) {
+        html += "<td>-</td>";
+        continue;
+      }
+      const double share = static_cast<double>(at->second) / static_cast<double>(most);
+      html += fmt::format(
+          "<td style=\"--share:{}%\">{}</td>", number(60 * share), format_nbytes(at->second));
+    }
+    html += "</tr>\n";
+  }
+  return html + "</tbody></table></div></div>\n";
+}
+
+}  // namespace
+
+std::string overview(const Comparison& comparison) {
+  std::string body = "<figure class=\"side\">";
+  body += bars(
+      comparison,
+      "Milliseconds of a step, p50",
+      [](const ModeResult& m) { return m.p50; },
+      [](const ModeResult& m) { return fmt::format("{:.2f}", m.p50); });
+  body += bars(
+      comparison,
+      "Peak of the fullest device",
+      [](const ModeResult& m) { return static_cast<double>(fullest(m)); },
+      [](const ModeResult& m) { return format_nbytes(fullest(m)); });
+  body += bars(
+      comparison,
+      "Memory of all devices",
+      [](const ModeResult& m) { return static_cast<double>(memory_of_all(m)); },
+      [](const ModeResult& m) { return format_nbytes(memory_of_all(m)); });
+  body += bars(
+      comparison,
+      "Bytes between devices, a step",
+      [](const ModeResult& m) { return static_cast<double>(sum(bytes_by_link(m))); },
+      [](const ModeResult& m) { return format_nbytes(sum(bytes_by_link(m))); });
+  Table table({"mode",
+               "ms p50",
+               "ms p90",
+               "peak of the first",
+               "of all",
+               "imbalance",
+               "bytes a step",
+               "overlap",
+               "difference",
+               "after it"});
+  for (const ModeResult& mode : comparison.modes)
+    table.row(figures(mode, comparison.modes.front(), comparison.measured));
+  return section(
+      "modes", "The modes side by side", sentence(comparison), body + "</figure>\n" + table.html());
+}
+
+std::string traffic(const Comparison& comparison) {
+  std::size_t most = 1;
+  const ModeResult* of_most = nullptr;
+  Link busiest{};
+  std::string body = "<figure class=\"side\">";
+  for (const ModeResult& mode : comparison.modes)
+    for (const auto& [link, bytes] : bytes_by_link(mode))
+      if (bytes > most) {
+        most = bytes;
+        of_most = &mode;
+        busiest = link;
+      }
+  std::string says = "One device: no bytes go between devices.";
+  if (of_most != nullptr) {
+    says = fmt::format(
+        "Bytes of a step from the device of the row to that of the column. The busiest link of all "
+        "is {} to {} in {}, with {}.",
+        to_string(busiest.source),
+        to_string(busiest.destination),
+        of_most->mode,
+        format_nbytes(most));
+  }
+  for (const ModeResult& mode : comparison.modes)
+    if (mode.devices.size() > 1) body += matrix(mode, most);
+  return section("traffic", "Bytes by link", says, body + "</figure>\n");
+}
+
+}  // namespace tandem::cli::report

@@ -1,0 +1,297 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "tandem/parallel/explain.hpp"
+
+#include "cli/report/breakdown.hpp"
+#include "cli/report/pictures.hpp"
+
+namespace tandem::cli::report {
+namespace {
+
+using parallel::ExplainedDevice;
+using profile::Since;
+using profile::StepRecord;
+using profile::Transfer;
+using profile::WorkSpan;
+
+// Bands of a device's picture, from the top: phases, modules, bytes that arrive.
+constexpr double kPhaseBand = 16, kModuleBand = 8, kArrivalBand = 6, kGap = 2;
+constexpr double kLane = kPhaseBand + kModuleBand + kArrivalBand + 2 * kGap;
+constexpr std::size_t kPieces = 1200;  // of all bands of a page, or the page grows too large
+
+double ms(Since t) {
+  return std::chrono::duration<double, std::milli>(t).count();
+}
+
+Since longest(const Comparison& comparison) {
+  Since most{1};
+  for (const ModeResult& mode : comparison.modes)
+    most = std::max(most, mode.watched().record.duration);
+  return most;
+}
+
+std::size_t shown(const ModeResult& mode) {
+  return std::min(kShownDevices, mode.devices.size());
+}
+
+std::vector<std::string> labels_of(const Axis& axis) {
+  std::vector<std::string> labels;
+  for (const double t : axis.ticks)
+    labels.push_back(fmt::format("{:g} ms", t));
+  return labels;
+}
+
+/// Part of a band.
+struct Piece {
+  Kind kind;
+  std::string what;
+  Since begin, end;
+};
+
+/// What is done one after the other, where pieces of the same that follow closely are one.
+std::vector<Piece> joined(const std::vector<Piece>& pieces, Since gap) {
+  std::vector<Piece> result;
+  for (const Piece& p : pieces) {
+    if (!result.empty() && result.back().what == p.what && result.back().kind == p.kind &&
+        p.begin - result.back().end <= gap)
+      result.back().end = std::max(result.back().end, p.end);
+    else
+      result.push_back(p);
+  }
+  return result;
+}
+
+/// Joined, with what is shortest left out where there are too many.
+std::vector<Piece> at_most(const std::vector<Piece>& pieces, std::size_t most, Since duration) {
+  std::vector<Piece> result = joined(pieces, duration / 500);
+  if (result.size() <= most) return result;
+  std::vector<Since> lengths;
+  for (const Piece& p : result)
+    lengths.push_back(p.end - p.begin);
+  std::ranges::nth_element(
+      lengths, lengths.begin() + static_cast<std::ptrdiff_t>(most - 1), std::ranges::greater{});
+  const Since least = lengths[most - 1];
+  std::erase_if(result, [&](const Piece& p) { return p.end - p.begin < least; });
+  if (result.size() > most) result.resize(most);
+  return result;
+}
+
+/// "blocks.0" of "blocks.0.attention.query", "conv1" of "conv1".
+std::string outer_module(const WorkSpan& w) {
+  if (w.module_path == nullptr) return "";
+  const std::string& path = *w.module_path;
+  std::size_t end = std::min(path.find('.'), path.size());
+  if (end + 1 < path.size() && std::isdigit(static_cast<unsigned char>(path[end + 1])) != 0)
+    end = std::min(path.find('.', end + 1), path.size());
+  return path.substr(0, end);
+}
+
+/// The device's work that is not within other work, as it began.
+std::vector<const WorkSpan*> outermost(const StepRecord& record, Device device) {
+  std::vector<const WorkSpan*> all, result;
+  for (const WorkSpan& w : record.work)
+    if (w.device == device) all.push_back(&w);
+  std::ranges::stable_sort(all, [](const WorkSpan* a, const WorkSpan* b) {
+    return std::pair(a->begin, -a->end) < std::pair(b->begin, -b->end);
+  });
+  Since until{};
+  for (const WorkSpan* w : all) {
+    if (w->begin < until) continue;
+    result.push_back(w);
+    until = w->end;
+  }
+  return result;
+}
+
+/// One device's bands.
+class Lane {
+ public:
+  Lane(const ModeResult& mode, Device device) {
+    const StepRecord& record = mode.watched().record;
+    for (const WorkSpan* w : outermost(record, device)) {
+      const Kind phase = kind_of(w->phase);
+      if (parallel::is_collective(*w))
+        phases_.push_back(
+            {collectives(), fmt::format("{} in {}", w->name, phase.name), w->begin, w->end});
+      else
+        phases_.push_back({phase, std::string(phase.name), w->begin, w->end});
+      const std::string module = outer_module(*w);
+      if (!module.empty())
+        modules_.push_back(
+            {{"module", "module"}, module + " in " + name(w->phase), w->begin, w->end});
+    }
+    for (const Transfer& t : record.transfers) {
+      if (t.destination != device) continue;
+      const Kind kind{"bytes arrive", "arrival"};
+      arrivals_.push_back(
+          {kind, fmt::format("{} from {}", name(t.category), to_string(t.source)), t.begin, t.end});
+    }
+    std::ranges::stable_sort(arrivals_, {}, &Piece::begin);
+  }
+
+  Picture picture(const std::string& label,
+                  const Axis& axis,
+                  Since duration,
+                  std::size_t most,
+                  Legend& legend) const {
+    Picture picture(kLane, label);
+    draw(picture, at_most(phases_, most, duration), 0, kPhaseBand, axis, legend);
+    draw(picture, at_most(modules_, most, duration), kPhaseBand + kGap, kModuleBand, axis, legend);
+    draw(picture,
+         at_most(arrivals_, most, duration),
+         kPhaseBand + kModuleBand + 2 * kGap,
+         kArrivalBand,
+         axis,
+         legend);
+    return picture;
+  }
+
+ private:
+  static void draw(Picture& picture,
+                   const std::vector<Piece>& pieces,
+                   double y,
+                   double height,
+                   const Axis& axis,
+                   Legend& legend) {
+    for (const Piece& p : pieces) {
+      const double x = 1000 * ms(p.begin) / axis.end;
+      const double width = 1000 * ms(p.end - p.begin) / axis.end;
+      picture.rect(x,
+                   y,
+                   std::max(width, 0.5),
+                   height,
+                   p.kind.style,
+                   fmt::format("{}\n{:.2f} ms, from {:.2f} to {:.2f}",
+                               p.what,
+                               ms(p.end - p.begin),
+                               ms(p.begin),
+                               ms(p.end)));
+      legend.add(p.kind);
+    }
+  }
+
+  std::vector<Piece> phases_, modules_, arrivals_;
+};
+
+const ModeResult& by_step(const Comparison& comparison, bool slowest) {
+  const auto [least, most] = std::ranges::minmax_element(comparison.modes, {}, &ModeResult::p50);
+  return slowest ? *most : *least;
+}
+
+std::string sentence_of_timeline(const Comparison& comparison) {
+  std::string text = fmt::format(
+      "One step, after {} others. Of each device the upper band is the phase, the middle one the "
+      "module "
+      "whose forward or backward it is, the lower one when bytes arrive. ",
+      *comparison.options.steps + 1);
+  for (const ModeResult& mode : comparison.modes) {
+    const profile::Overlap& overlap = mode.watched().time.overlap;
+    if (overlap.transferring <= Since{}) continue;
+    text += fmt::format(
+        "In {} bytes are under way for {:.2f} ms, in {:.0f} % of which a device computes. ",
+        mode.mode,
+        ms(overlap.transferring),
+        100 * overlap.share());
+  }
+  return text + (comparison.options.devices.find("cuda") == std::string::npos
+                     ? ""
+                     : "Of a GPU it is the time to queue the work.");
+}
+
+const ExplainedDevice* explained(const ModeResult& mode, Device device) {
+  const auto& all = mode.watched().time.devices;
+  const auto at = std::ranges::find(all, device, &ExplainedDevice::device);
+  return at == all.end() ? nullptr : &*at;
+}
+
+/// What a device did in a step, in ms; the rest of the step it did nothing.
+std::vector<Breakdown::Part> shares(const ModeResult& mode, Device device) {
+  std::vector<Breakdown::Part> result;
+  const ExplainedDevice* e = explained(mode, device);
+  if (e == nullptr) return result;
+  const auto steps = static_cast<double>(mode.watched().steps);
+  for (std::size_t p = 0; p < e->time.size(); ++p)
+    if (e->time[p] > Since{})
+      result.push_back({kind_of(static_cast<Phase>(p)), ms(e->time[p]) / steps});
+  if (e->in_collectives > Since{}) result.push_back({collectives(), ms(e->in_collectives) / steps});
+  return result;
+}
+
+std::string sentence_of_phases(const Comparison& comparison) {
+  const ModeResult& slow = by_step(comparison, true);
+  const ModeResult& fast = by_step(comparison, false);
+  std::string text =
+      fmt::format("The fastest mode is {} with {:.2f} ms a step (p50)", fast.mode, fast.p50);
+  if (&slow != &fast) text += fmt::format(", the slowest {} with {:.2f} ms", slow.mode, slow.p50);
+  text += ". What follows is of the step above. ";
+  const Device first = slow.devices.front().device;
+  const auto parts = shares(slow, first);
+  if (!parts.empty()) {
+    const auto& most = *std::ranges::max_element(parts, {}, &Breakdown::Part::value);
+    text += fmt::format(
+        "In {} {} spends most of its time in {}. ", slow.mode, to_string(first), most.kind.name);
+  }
+  return text +
+         "Collectives are a device's part in them and its waiting for the others; what is left "
+         "empty is idle time.";
+}
+
+}  // namespace
+
+std::string timeline(const Comparison& comparison) {
+  const Since duration = longest(comparison);
+  const Axis axis = axis_to(ms(duration), 8);
+  std::size_t bands = 1;
+  for (const ModeResult& mode : comparison.modes)
+    bands += 3 * shown(mode);
+  Legend legend;
+  std::string pictures;
+  for (const ModeResult& mode : comparison.modes) {
+    pictures += fmt::format("<h3>{}</h3>\n", mode.mode);
+    for (std::size_t i = 0; i < shown(mode); ++i) {
+      const Device device = mode.devices[i].device;
+      const std::string label = fmt::format("{} in {} over a step", to_string(device), mode.mode);
+      const Picture picture =
+          Lane(mode, device)
+              .picture(label, axis, duration, std::max<std::size_t>(kPieces / bands, 4), legend);
+      pictures += row(to_string(device), picture, std::to_string(mode.devices[i].rows) + " rows");
+    }
+  }
+  return section(
+      "timeline",
+      "A step, device by device",
+      sentence_of_timeline(comparison),
+      legend.html() + "<figure>" + pictures + ticks_below(axis, labels_of(axis)) + "</figure>\n");
+}
+
+std::string time_by_phase(const Comparison& comparison) {
+  const auto text = [](double x) { return fmt::format("{:.3g} ms", x); };
+  const auto cell = [](double x) { return fmt::format("{:.2f}", x); };
+  Breakdown breakdown(axis_to(ms(longest(comparison)), 8), text);
+  for (const ModeResult& mode : comparison.modes) {
+    for (std::size_t i = 0; i < shown(mode); ++i) {
+      std::vector<Breakdown::Part> parts = shares(mode, mode.devices[i].device);
+      double busy = 0;
+      for (const Breakdown::Part& p : parts)
+        busy += p.value;
+      breakdown.device(mode.mode,
+                       to_string(mode.devices[i].device),
+                       std::move(parts),
+                       fmt::format("{:.2f} ms", busy));
+    }
+  }
+  return section(
+      "phases", "Time by phase", sentence_of_phases(comparison), breakdown.html("not idle", cell));
+}
+
+}  // namespace tandem::cli::report

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <fmt/format.h>
+
+#include "cli/commands.hpp"
+#include "cli/comparison.hpp"
+#include "cli/output.hpp"
+#include "cli/report/page.hpp"
+
+namespace tandem::cli {
+
+int run_report(const ReportRequest& request) {
+  const Comparison comparison = compare(request.compared, 1);
+  const std::string page = report::page(comparison);
+  write_text(request.output, page);
+  const std::string& json = request.compared.run.json;
+  if (!json.empty()) write_json(json, to_json(comparison));
+  if (request.output != "-" && json != "-")
+    fmt::print("{}: {} modes, {}; open it in a browser\n",
+               request.output,
+               comparison.modes.size(),
+               format_nbytes(page.size()));
+  return 0;
+}
+
+}  // namespace tandem::cli
