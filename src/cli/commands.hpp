@@ -18,6 +18,8 @@ int run_report(const ReportRequest& request);
 int run_explain(const RunOptions& options);
 /// Some steps, with what each device held, and why.
 int run_memory(const RunOptions& options);
+/// The batch that fits, and one more row does not. Exits with 1 where no row fits.
+int run_largest_batch(const RunOptions& options);
 /// Some steps, with what each device did, and when.
 int run_trace(const TraceRequest& request);
 /// Exits with 1 where a result is wrong.

@@ -82,11 +82,12 @@ void add_batch_options(CLI::App& app, RunOptions& o) {
                  o.batch,
                  "rows of a batch, over all devices (default 256; 16 windows of a text)")
       ->check(at_least(1));
-  app.add_option("--chunks",
-                 o.chunks,
-                 "how a batch is cut: in even parts, or planned, by what a few steps without "
-                 "effect show of each device's memory")
-      ->check(CLI::IsMember({"even", "planned"}))
+  app.add_option(
+         "--chunks",
+         o.chunks,
+         "how a batch is cut: in even parts, or by what a few steps without effect show: for "
+         "the least largest peak (planned), or the least time (planned-time)")
+      ->check(CLI::IsMember({"even", "planned", "planned-time"}))
       ->capture_default_str();
   app.add_option("--on-oom",
                  o.on_oom,
@@ -277,6 +278,14 @@ void add_memory_options(CLI::App& app, RunOptions& o) {
   add_step_options(app, o);
   app.add_option("--steps", o.steps, "steps that are taken and watched (default 3)")
       ->check(at_least(1));
+  app.add_option("--json", o.json, "write the figures as JSON to this file; - for stdout");
+}
+
+void add_largest_batch_options(CLI::App& app, RunOptions& o) {
+  add_mode_option(app, o);
+  add_run_options(app, o);
+  add_gpt_options(app, o.gpt);
+  add_step_options(app, o);
   app.add_option("--json", o.json, "write the figures as JSON to this file; - for stdout");
 }
 

@@ -18,6 +18,7 @@ void add_compare_options(CLI::App& app, CompareRequest& o);
 void add_report_options(CLI::App& app, ReportRequest& o);
 void add_explain_options(CLI::App& app, RunOptions& o);
 void add_memory_options(CLI::App& app, RunOptions& o);
+void add_largest_batch_options(CLI::App& app, RunOptions& o);
 void add_trace_options(CLI::App& app, TraceRequest& o);
 void add_collectives_options(CLI::App& app, CollectivesRequest& o);
 void add_generate_options(CLI::App& app, GenerateRequest& o);

@@ -39,7 +39,8 @@ void add_command(CLI::App& app,
   command->callback([&chosen, run, request] { chosen = [run, request] { return run(*request); }; });
 }
 
-void add_commands(CLI::App& app, std::function<int()>& chosen) {
+/// Those that train, and that use what was trained.
+void add_training_commands(CLI::App& app, std::function<int()>& chosen) {
   add_command(
       app, "devices", "list the devices of this machine", add_devices_options, run_devices, chosen);
   add_command(
@@ -62,6 +63,12 @@ void add_commands(CLI::App& app, std::function<int()>& chosen) {
               add_report_options,
               run_report,
               chosen);
+  add_command(
+      app, "generate", "write text by a trained model", add_generate_options, run_generate, chosen);
+}
+
+/// Those that look at a part of it.
+void add_looking_commands(CLI::App& app, std::function<int()>& chosen) {
   add_command(app,
               "explain",
               "say what one training step did, on which device and link",
@@ -75,6 +82,12 @@ void add_commands(CLI::App& app, std::function<int()>& chosen) {
               run_memory,
               chosen);
   add_command(app,
+              "largest-batch",
+              "find the largest batch whose step fits the devices' limits",
+              add_largest_batch_options,
+              run_largest_batch,
+              chosen);
+  add_command(app,
               "trace",
               "write what the devices did, and when, as a file for ui.perfetto.dev",
               add_trace_options,
@@ -86,8 +99,6 @@ void add_commands(CLI::App& app, std::function<int()>& chosen) {
               add_collectives_options,
               run_collectives,
               chosen);
-  add_command(
-      app, "generate", "write text by a trained model", add_generate_options, run_generate, chosen);
 }
 
 int run(int argc, char** argv) {
@@ -97,7 +108,8 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.failure_message(usage_message);
   std::function<int()> chosen;
-  add_commands(app, chosen);
+  add_training_commands(app, chosen);
+  add_looking_commands(app, chosen);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -79,19 +79,19 @@ json sums_of(const std::vector<Held>& held) {
   return categories;
 }
 
-/// The peaks that the plan said before the steps; empty: there was none.
-std::vector<std::size_t> predicted(const RunOptions& options, Trial& trial) {
-  const parallel::MemoryModel* model = trial.task().memory_model();
+/// What the plan said before the steps; nothing: there was none.
+parallel::StepPlan predicted(const RunOptions& options, Trial& trial) {
+  const parallel::StepModel* model = trial.task().step_model();
   if (model == nullptr) return {};
   std::vector<std::int64_t> rows;
   for (const RowRange& r : trial.task().plan(options.batch))
     rows.push_back(r.end - r.begin);
-  return model->predict(rows).peak_bytes;
+  return model->predict(rows);
 }
 
 /// The most rows that keep to the devices' limits; none: no limit, or no plan.
 std::optional<std::int64_t> largest_batch(Trial& trial) {
-  const parallel::MemoryModel* model = trial.task().memory_model();
+  const parallel::StepModel* model = trial.task().step_model();
   if (model == nullptr) return std::nullopt;
   const std::int64_t rows = model->largest_batch();
   if (rows == std::numeric_limits<std::int64_t>::max()) return std::nullopt;
@@ -100,7 +100,7 @@ std::optional<std::int64_t> largest_batch(Trial& trial) {
 
 json to_json(const RunOptions& options, const MemoryProfile& memory, Trial& trial) {
   auto devices = json::array();
-  const std::vector<std::size_t> plan = predicted(options, trial);
+  const parallel::StepPlan plan = predicted(options, trial);
   for (std::size_t d = 0; d < memory.devices.size(); ++d) {
     const DeviceMemory& m = memory.devices[d];
     json& device = devices.emplace_back();
@@ -113,7 +113,9 @@ json to_json(const RunOptions& options, const MemoryProfile& memory, Trial& tria
               {"peak_owners", owners(m.at_peak)},
               {"in_use_bytes", m.in_use},
               {"in_use_by_category", sums_of(m.now)}};
-    if (!plan.empty()) device["predicted_peak_bytes"] = plan[d];
+    if (plan.rows.empty()) continue;
+    device["predicted_peak_bytes"] = plan.peak_bytes[d];
+    device["predicted_ms"] = plan.ms[d];
   }
   json report = {{"schema_version", 1},
                  {"model", options.model},
@@ -125,7 +127,7 @@ json to_json(const RunOptions& options, const MemoryProfile& memory, Trial& tria
                  {"complete", memory.complete},
                  {"imbalance", memory.imbalance()},
                  {"devices", devices}};
-  if (!plan.empty()) {
+  if (!plan.rows.empty()) {
     const std::optional<std::int64_t> most = largest_batch(trial);
     report["largest_batch"] = most ? json(*most) : json();
   }
@@ -197,7 +199,7 @@ void print(const DeviceMemory& m,
 }
 
 void print(const RunOptions& options, const MemoryProfile& memory, Trial& trial) {
-  const std::vector<std::size_t> plan = predicted(options, trial);
+  const parallel::StepPlan plan = predicted(options, trial);
   fmt::print("{} on {}, {}, batches of {} rows, {} steps: memory at its peak, by cause\n",
              options.model,
              options.data,
@@ -210,7 +212,7 @@ void print(const RunOptions& options, const MemoryProfile& memory, Trial& trial)
   for (std::size_t d = 0; d < memory.devices.size(); ++d)
     print(memory.devices[d],
           trial.devices()[d].rows,
-          plan.empty() ? std::nullopt : std::optional(plan[d]),
+          plan.rows.empty() ? std::nullopt : std::optional(plan.peak_bytes[d]),
           most);
   if (memory.devices.size() > 1) {
     fmt::print("\nimbalance {:.2f}: the peak of {} over the mean peak of the others\n",
@@ -233,7 +235,7 @@ int run_memory(const RunOptions& given) {
   const std::vector<Device> devices = devices_of(options);
   const DataSets sets = load_data(options);
   Trial trial(options, sets, devices);
-  if (options.chunks == "planned") trial.run(1);  // the steps that the plan is learnt from are none
+  if (is_planned(options)) trial.run(1);  // the steps that the plan is learnt from are none
   const MemoryProfile memory =
       profile::record_memory(trial.task().devices(), [&] { trial.run(*options.steps); });
   if (!options.json.empty()) write_json(options.json, to_json(options, memory, trial));

@@ -38,7 +38,9 @@ parallel::Mode mode_of(const RunOptions& options) {
 }
 
 std::optional<parallel::ChunkPolicy> chunks_of(const RunOptions& options) {
-  if (options.chunks == "planned") return parallel::ChunkPolicy::planned();
+  using enum parallel::PlanGoal;
+  if (options.chunks == "planned") return parallel::ChunkPolicy::planned(least_peak);
+  if (options.chunks == "planned-time") return parallel::ChunkPolicy::planned(least_time);
   return std::nullopt;
 }
 
@@ -92,10 +94,14 @@ std::vector<Device> devices_of(const RunOptions& options) {
   }
 }
 
+bool is_planned(const RunOptions& options) noexcept {
+  return options.chunks.starts_with("planned");
+}
+
 std::string option_of_step(const RunOptions& options) {
   if (options.accumulate > 1) return "--accumulate";
   if (options.bitwise_leaves > 0) return "--bitwise-leaves";
-  if (options.chunks == "planned") return "--chunks planned";
+  if (is_planned(options)) return "--chunks " + options.chunks;
   return options.on_oom == "replan" ? "--on-oom replan" : "";
 }
 
@@ -125,8 +131,9 @@ parallel::DataParallelOptions parallel_options(const RunOptions& options,
   if (options.gpu0_bsz && !options.chunk_sizes.empty()) {
     throw UsageError("--gpu0-bsz and --chunk-sizes both say how a batch is cut; give one of them");
   }
-  if (options.chunks == "planned" && (options.gpu0_bsz || !options.chunk_sizes.empty()))
-    throw UsageError("--chunks planned finds the rows; leave --gpu0-bsz and --chunk-sizes out");
+  if (is_planned(options) && (options.gpu0_bsz || !options.chunk_sizes.empty()))
+    throw UsageError(concat(
+        "--chunks ", options.chunks, " finds the rows; leave --gpu0-bsz and --chunk-sizes out"));
   if (!options.chunk_sizes.empty()) {
     const auto total =
         std::accumulate(options.chunk_sizes.begin(), options.chunk_sizes.end(), std::int64_t{0});

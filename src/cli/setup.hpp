@@ -47,6 +47,9 @@ comm::Backend backend_of(const std::string& name);
 parallel::DataParallelOptions parallel_options(const RunOptions& options,
                                                std::vector<Device> devices);
 
+/// The rows of the devices are found by steps without effect.
+bool is_planned(const RunOptions& options) noexcept;
+
 /// The option that needs DataParallel::step, with the loss in the replica; "": none.
 std::string option_of_step(const RunOptions& options);
 

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "tandem/ops/autocast.hpp"
+#include "tandem/runtime/context.hpp"
 #include "tandem/runtime/observer.hpp"
 #include "tandem/runtime/runtime.hpp"
 
@@ -44,6 +45,7 @@ class Traffic final : public Observer {
 
 Trial::Trial(const RunOptions& options, const DataSets& sets, const std::vector<Device>& devices)
     : options_(options),
+      train_(sets.train),
       task_(make_task(options, sets, parallel_options(options, devices))),
       optimizer_(make_optimizer(options, task_->module())),
       loader_(sets.train,
@@ -78,6 +80,23 @@ void Trial::run(std::int64_t steps, const std::function<void(std::int64_t, doubl
                         traffic.sent(d),
                         traffic.received(d)});
   }
+}
+
+parallel::LargestBatch Trial::find_largest_batch() {
+  const Device first = task_->devices().front();
+  std::optional<Autocast> mixed;
+  if (options_.dtype == "bf16") mixed.emplace(DType::bf16);
+  const auto make = [&](std::int64_t rows) {
+    std::vector<std::int64_t> samples(static_cast<std::size_t>(rows));
+    for (std::int64_t i = 0; i < rows; ++i)
+      samples[static_cast<std::size_t>(i)] = i % train_->size();
+    const ContextScope scope([](Context& c) { c.category = Category::input; });
+    data::Batch batch;
+    for (const HostArray& array : train_->get(samples))
+      batch.push_back(to_tensor(array, first));
+    return batch;
+  };
+  return task_->find_largest_batch(make, *optimizer_);
 }
 
 nn::NamedValues Trial::weights() {

@@ -34,6 +34,9 @@ class Trial {
   /// @param on_step  after each: its number, from 1, and its loss; none: nothing.
   void run(std::int64_t steps, const std::function<void(std::int64_t, double)>& on_step = {});
 
+  /// The largest batch of the training data's samples that fits; nothing is trained.
+  parallel::LargestBatch find_largest_batch();
+
   train::Task& task() { return *task_; }
   nn::NamedValues weights();
   const std::vector<double>& step_ms() const noexcept { return step_ms_; }
@@ -41,6 +44,7 @@ class Trial {
 
  private:
   RunOptions options_;
+  std::shared_ptr<const data::Dataset> train_;
   std::unique_ptr<train::Task> task_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   data::DataLoader loader_;

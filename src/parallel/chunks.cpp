@@ -162,15 +162,15 @@ ChunkPolicy ChunkPolicy::balanced_data_parallel(std::int64_t gpu0_bsz) {
   return policy;
 }
 
-ChunkPolicy ChunkPolicy::planned() {
+ChunkPolicy ChunkPolicy::planned(PlanGoal goal) {
   ChunkPolicy policy;
-  policy.kind_ = Planned{};
+  policy.kind_ = Planned{nullptr, goal};
   return policy;
 }
 
-ChunkPolicy ChunkPolicy::planned(MemoryModel model) {
+ChunkPolicy ChunkPolicy::planned(StepModel model, PlanGoal goal) {
   ChunkPolicy policy;
-  policy.kind_ = Planned{std::make_shared<const MemoryModel>(std::move(model))};
+  policy.kind_ = Planned{std::make_shared<const StepModel>(std::move(model)), goal};
   return policy;
 }
 
@@ -179,9 +179,14 @@ bool ChunkPolicy::wants_model() const noexcept {
   return p != nullptr && p->model == nullptr;
 }
 
-const MemoryModel* ChunkPolicy::model() const noexcept {
+const StepModel* ChunkPolicy::model() const noexcept {
   const auto* p = std::get_if<Planned>(&kind_);
   return p == nullptr ? nullptr : p->model.get();
+}
+
+PlanGoal ChunkPolicy::goal() const noexcept {
+  const auto* p = std::get_if<Planned>(&kind_);
+  return p == nullptr ? PlanGoal::least_peak : p->goal;
 }
 
 std::vector<std::int64_t> ChunkPolicy::plan(std::int64_t rows,
@@ -210,9 +215,9 @@ std::vector<std::int64_t> ChunkPolicy::plan(std::int64_t rows,
     check_count(w->weights.size(), "weights");
     return largest_remainder(rows, w->weights);
   }
-  if (const MemoryModel* m = model()) {
-    check_count(m->needs().size(), "devices in the memory model");
-    return m->plan(rows).rows;
+  if (const StepModel* m = model()) {
+    check_count(m->needs().size(), "devices in the step model");
+    return m->plan(rows, goal()).rows;
   }
   if (const auto* g = std::get_if<Gpu0>(&kind_)) return gpu0_rows(rows, g->rows, n);
   if (const auto* g = std::get_if<Balanced>(&kind_)) return balanced_rows(rows, g->rows, n);
@@ -228,7 +233,8 @@ std::string ChunkPolicy::describe() const {
   if (const auto* g = std::get_if<Balanced>(&kind_))
     return "BalancedDataParallel " + std::to_string(g->rows);
   if (std::holds_alternative<TorchChunk>(kind_)) return "torch chunk";
-  if (std::holds_alternative<Planned>(kind_)) return "planned";
+  if (std::holds_alternative<Planned>(kind_))
+    return goal() == PlanGoal::least_time ? "planned for time" : "planned";
   return std::holds_alternative<FreeMemory>(kind_) ? "free memory" : "even";
 }
 

@@ -51,10 +51,15 @@ StepResult ReplicaSet::step(const BatchSize& batch,
   State& state = *state_;
   const auto n = static_cast<std::int64_t>(state.devices.size());
   if (state.policy.wants_model() && batch.rows >= 2 * n)
-    state.policy = ChunkPolicy::planned(measure(batch, body, optimizer));
+    state.policy = ChunkPolicy::planned(measure(batch, body, optimizer), state.policy.goal());
   for (int replans = 0;; ++replans) {
     try {
-      return step(plan(batch.rows), body, optimizer, step_options);
+      return step(plan(batch.rows),
+                  body,
+                  optimizer,
+                  step_options,
+                  std::make_shared<StepOutcome>(),
+                  Effect::real);
     } catch (const ReplicaError& e) {
       if (state.options.on_oom != OnOutOfMemory::replan || !is_out_of_memory(e)) throw;
       if (replans == kReplans || batch.rows < 2 * n) throw;
@@ -68,55 +73,57 @@ void ReplicaSet::replan(const BatchSize& batch,
                         optim::Optimizer* optimizer,
                         const ReplicaError& error) {
   State& state = *state_;
-  std::vector<MemoryNeed> needs;
-  if (const MemoryModel* model = state.policy.model()) {
+  std::vector<DeviceNeed> needs;
+  if (const StepModel* model = state.policy.model()) {
     needs = model->needs();
-    for (MemoryNeed& need : needs) {
+    for (DeviceNeed& need : needs) {
       if (need.device != error.device || need.limit == SIZE_MAX) continue;
       need.limit = static_cast<std::size_t>(static_cast<double>(need.limit) * kLess);
     }
   } else {
     needs = measure(batch, body, optimizer).needs();
   }
-  MemoryModel next(std::move(needs));
+  StepModel next(std::move(needs));
   std::string refusal;
   try {
-    next.plan(batch.rows);
+    next.plan(batch.rows, state.policy.goal());
   } catch (const InvalidArgument& e) {
     refusal = e.what();
   }
   // With the error that is being handled nested in it.
   if (!refusal.empty()) std::throw_with_nested(InvalidArgument(refusal));
-  state.policy = ChunkPolicy::planned(std::move(next));
+  state.policy = ChunkPolicy::planned(std::move(next), state.policy.goal());
 }
 
-std::vector<std::size_t> ReplicaSet::rehearse(const std::vector<std::int64_t>& rows,
-                                              const LossBody& body,
-                                              optim::Optimizer* optimizer) {
+StepProbe ReplicaSet::rehearse(const std::vector<std::int64_t>& rows,
+                               const LossBody& body,
+                               optim::Optimizer* optimizer) {
   for (const Device d : state_->devices)
     logical_device(d).reset_peak();
-  step(ranges_of(rows), body, optimizer, {}, Effect::none);
-  std::vector<std::size_t> peaks;
-  for (const Device d : state_->devices)
-    peaks.push_back(logical_device(d).memory_stats().peak);
-  return peaks;
+  const auto outcome = std::make_shared<StepOutcome>();
+  step(ranges_of(rows), body, optimizer, {}, outcome, Effect::none);
+  StepProbe probe{.rows = rows, .peak_bytes = {}};
+  for (std::size_t d = 0; d < rows.size(); ++d) {
+    probe.peak_bytes.push_back(logical_device(state_->devices[d]).memory_stats().peak);
+    probe.ms.push_back(std::chrono::duration<double, std::milli>(outcome->work_times[d]).count());
+  }
+  return probe;
 }
 
-MemoryModel ReplicaSet::fit_probes(std::int64_t batch_rows,
-                                   const LossBody& body,
-                                   optim::Optimizer* optimizer) {
-  const std::vector<Device>& devices = state_->devices;
-  const std::size_t n = devices.size();
+std::vector<StepProbe> ReplicaSet::probe(std::int64_t batch_rows,
+                                         const LossBody& body,
+                                         optim::Optimizer* optimizer) {
+  const std::size_t n = state_->devices.size();
   for (std::int64_t most = batch_rows / static_cast<std::int64_t>(n);; most /= 2) {
     const std::int64_t half = most / 2;
     std::vector<std::int64_t> first_half(n, most);
     first_half[0] = half;
     try {
       rehearse(std::vector(n, most), body, optimizer);  // what is made once is there afterwards
-      std::vector<MemoryProbe> probes;
+      std::vector<StepProbe> probes;
       for (const auto& rows : {std::vector(n, half), std::vector(n, most), first_half})
-        probes.push_back({rows, rehearse(rows, body, optimizer)});
-      return MemoryModel::fit(devices, probes);
+        probes.push_back(rehearse(rows, body, optimizer));
+      return probes;
     } catch (const ReplicaError& e) {
       if (!is_out_of_memory(e) || half < 2) throw;
     }
@@ -125,31 +132,35 @@ MemoryModel ReplicaSet::fit_probes(std::int64_t batch_rows,
 
 // A peak is the largest of several moments, each a line in the rows: so the lines of small probes
 // are moved to what the planned rows are seen to need.
-MemoryModel ReplicaSet::measure(const BatchSize& batch,
-                                const LossBody& body,
-                                optim::Optimizer* optimizer) {
+StepModel ReplicaSet::measure(const BatchSize& batch,
+                              const LossBody& body,
+                              optim::Optimizer* optimizer) {
   const std::size_t n = state_->devices.size();
   TANDEM_CHECK(batch.rows >= 2 * static_cast<std::int64_t>(n),
-               "memory model: a batch of ",
+               "step model: a batch of ",
                batch.rows,
                " rows on ",
                n,
                " devices is too small to learn from; give two rows for each device, or more");
-  std::vector<MemoryNeed> needs = fit_probes(batch.rows, body, optimizer).needs();
+  std::vector<StepProbe> probes = probe(batch.rows, body, optimizer);
+  std::vector<DeviceNeed> needs = StepModel::fit(state_->devices, probes).needs();
   for (std::size_t d = 0; d < n; ++d) {  // the probes had the batch as it is, whatever their rows
     const auto nbytes = static_cast<double>(batch.nbytes[d]);
     needs[d].fixed -= nbytes;
     needs[d].per_batch_row += nbytes / static_cast<double>(batch.rows);
   }
+  StepModel model(needs);
   std::vector<std::int64_t> planned;
   for (int i = 0; i < kCorrections; ++i) {
     try {
-      const MemoryPlan plan = MemoryModel(needs).plan(batch.rows);
+      const StepPlan plan = model.plan(batch.rows, state_->policy.goal());
       if (plan.rows == planned) break;
       planned = plan.rows;
-      const std::vector<std::size_t> peaks = rehearse(planned, body, optimizer);
-      for (std::size_t d = 0; d < n; ++d)
-        needs[d].fixed += static_cast<double>(peaks[d]) - needs[d].peak(planned[d], batch.rows);
+      probes.push_back(rehearse(planned, body, optimizer));
+      for (std::size_t d = 0; d < n; ++d) {
+        const auto seen = static_cast<double>(probes.back().peak_bytes[d]);
+        needs[d].fixed += seen - needs[d].peak(planned[d], batch.rows);
+      }
     } catch (const InvalidArgument&) {  // it fits in no way
       break;
     } catch (const ReplicaError& e) {
@@ -159,8 +170,31 @@ MemoryModel ReplicaSet::measure(const BatchSize& batch,
       const auto least = static_cast<double>(full->in_use() + full->asked());
       needs[d].fixed += std::max(least - needs[d].peak(planned[d], batch.rows), 1.0);
     }
+    model = StepModel(needs);
+    model.fit_times(probes);
   }
-  return MemoryModel(std::move(needs));
+  return model;
+}
+
+std::optional<StepProbe> ReplicaSet::try_batch(const BatchSize& batch,
+                                               const LossBody& body,
+                                               optim::Optimizer* optimizer) {
+  const ChunkPolicy& policy = state_->policy;
+  const auto n = static_cast<std::int64_t>(state_->devices.size());
+  try {
+    const bool measured =
+        (policy.wants_model() || policy.model() != nullptr) && batch.rows >= 2 * n;
+    const auto rows = measured
+                          ? measure(batch, body, optimizer).plan(batch.rows, policy.goal()).rows
+                          : policy.plan(batch.rows, state_->devices);
+    return rehearse(rows, body, optimizer);
+  } catch (const InvalidArgument&) {  // the model says so
+    if (!policy.wants_model() && policy.model() == nullptr) throw;
+    return std::nullopt;
+  } catch (const ReplicaError& e) {
+    if (!is_out_of_memory(e)) throw;
+    return std::nullopt;
+  }
 }
 
 }  // namespace tandem::parallel

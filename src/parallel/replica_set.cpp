@@ -142,11 +142,11 @@ StepResult ReplicaSet::step(const std::vector<RowRange>& planned,
                             const LossBody& body,
                             optim::Optimizer* optimizer,
                             const StepOptions& options,
+                            const std::shared_ptr<StepOutcome>& outcome,
                             Effect effect) {
   State& state = *state_;
   state.check_step(planned, optimizer, options);
   CallGate::Pass pass = state.enter();
-  const auto outcome = std::make_shared<StepOutcome>();
   const bool bitwise = state.is_bitwise();
   const auto rows = bitwise ? state.cut_into_leaves(planned, *outcome) : planned;
   const auto call = state.begin(rows);
@@ -157,6 +157,7 @@ StepResult ReplicaSet::step(const std::vector<RowRange>& planned,
   outcome->sums.resize(rows.size());
   outcome->weights.resize(rows.size());
   outcome->times.resize(rows.size());
+  outcome->work_times.resize(rows.size());
   if (optimizer != nullptr) optimizer->zero_grad();
   // Earlier gradients are not to be rescaled with those of the parts, nor added to them in their
   // order.

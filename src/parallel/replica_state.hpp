@@ -113,6 +113,8 @@ struct Call {
 struct StepOutcome {
   std::vector<double> sums, weights;            // by device
   std::vector<std::chrono::nanoseconds> times;  // by device: of forward, until its loss is known
+  /// By device, of a step without effect: of forward and backward, until the device has done them.
+  std::vector<std::chrono::nanoseconds> work_times;
   // In the bitwise mode:
   std::vector<Leaf> leaves;
   std::vector<std::pair<double, double>> leaf_losses;  // sum and weight

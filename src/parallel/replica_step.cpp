@@ -7,6 +7,7 @@
 #include "tandem/autograd/row_group.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/ops/elementwise.hpp"
+#include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
 
 #include "ops/autocast.hpp"
@@ -56,9 +57,11 @@ ReplicaLoss ReplicaSet::State::loss_of(Call& call, int rank, const LossBody& bod
 void ReplicaSet::State::run_micro_batch(
     Call& call, int rank, std::size_t index, const LossBody& body, StepOutcome& outcome) {
   const auto r = static_cast<std::size_t>(rank);
-  const auto begin = std::chrono::steady_clock::now();
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
   auto [part, sum, weight] = loss_of(call, rank, body);
-  outcome.times[r] += std::chrono::steady_clock::now() - begin;
+  const auto forward_time = Clock::now() - begin;
+  outcome.times[r] += forward_time;
   in_phase(call, rank, Phase::loss, [&, &part = part, &sum = sum, &weight = weight] {
     outcome.sums[r] += sum;
     outcome.weights[r] += weight;
@@ -71,7 +74,12 @@ void ReplicaSet::State::run_micro_batch(
       part.sum = part.sum / static_cast<double>(call.batch_rows());
     }
   });
-  in_phase(call, rank, Phase::backward, [&] { part.sum.backward(); });
+  const auto turn = Clock::now();
+  in_phase(call, rank, Phase::backward, [&, &part = part] {
+    part.sum.backward();
+    if (call.has_no_effect) logical_device(devices[r]).stream().synchronize("backward");
+  });
+  outcome.work_times[r] += forward_time + (Clock::now() - turn);
 }
 
 void ReplicaSet::State::forward_and_backward(Call& call,

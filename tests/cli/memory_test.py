@@ -76,6 +76,37 @@ class MemoryTest(ProgramTest):
         self.fail_with(1, "memory", *near, str(int(1.2 * most)), says=["the largest that does has"])
         self.assertIsNone(self.memory("--devices", "cpu:2", *planned)["largest_batch"])
 
+    def test_the_largest_batch_is_tried(self):
+        run = ["--data", "digits", "--devices", "cpu:1@1MiB,cpu:1@2MiB", "--mode", "dp-server"]
+        for chunks in ("even", "planned"):
+            found = json.loads(self.succeed("largest-batch", *run, "--chunks", chunks, "--json", "-").stdout)
+            most = found["largest_batch"]
+            self.assertTrue(found["is_largest"])
+            self.assertEqual(sum(d["rows"] for d in found["devices"]), most)
+            for device in found["devices"]:
+                self.assertLessEqual(device["peak_bytes"], device["limit_bytes"])
+            sizes = ",".join(str(d["rows"]) for d in found["devices"])
+            self.succeed("memory", *run, "--batch", str(most), "--chunk-sizes", sizes, "--steps", "2")
+            if chunks == "even":
+                self.fail_with(1, "memory", *run, "--batch", str(most + 2), "--steps", "2", says=["out of memory"])
+                even = most
+        self.assertGreater(most, even, "planned chunks use the larger device's memory")
+        out = self.succeed("largest-batch", *run).stdout
+        self.assertRegex(out, rf"the largest batch has {even} rows, {even + 1} do not fit; \d+ tries\n")
+        self.assertRegex(out, r"(?m)^cpu:1 +\d+ +[\d.]+ [KM]iB +2.0 MiB$")
+        self.fail_with(1, "largest-batch", *DIGITS, "--devices", "cpu:2", says=["has no limit", "cpu:4@512MiB"])
+        small = self.run_program("largest-batch", "--data", "digits", "--devices", "cpu:1@360KiB", "--mode", "single")
+        self.assertEqual((small.returncode, "not even one row fits" in small.stdout), (1, True), small)
+
+    def test_chunks_planned_for_time(self):
+        report = self.memory("--devices", "cpu:2", "--chunks", "planned-time")
+        self.assertEqual(sum(d["rows"] for d in report["devices"]), 64)
+        for device in report["devices"]:
+            self.assertIn("predicted_peak_bytes", device)
+            self.assertGreater(device["predicted_ms"], 0)
+        self.fail_with(2, "memory", *DIGITS, "--chunks", "planned-time", "--gpu0-bsz", "4", "--devices", "cpu:2",
+                       says=["--chunks planned-time", "--gpu0-bsz"])
+
     def test_text_has_a_bar_for_each_cause(self):
         out = self.succeed("memory", *DIGITS, "--devices", "cpu:2", "--steps", "2").stdout
         self.assertRegex(out, r"^cnn-small on digits, dp-sharded, batches of 64 rows, 2 steps: memory at its peak")

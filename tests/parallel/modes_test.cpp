@@ -270,10 +270,9 @@ TEST_P(Modes, FrozenAndUnusedParametersStay) {
   EXPECT_NE(after.at("head.weight"), before.at("head.weight"));
 }
 
-INSTANTIATE_TEST_SUITE_P(All,
-                         Modes,
-                         ::testing::ValuesIn(kModes),
-                         [](const auto& instance) { return std::string(name(instance.param)); });
+INSTANTIATE_TEST_SUITE_P(All, Modes, ::testing::ValuesIn(kModes), [](const auto& instance) {
+  return std::string(name(instance.param));
+});
 
 TEST(ModesTest, AllModesGiveTheSameBits) {
   std::vector<Values> values;

@@ -59,11 +59,11 @@ class PlannedTest : public ::testing::TestWithParam<Mode> {
     return values_of(net);
   }
   /// What steps of that size need, measured on a copy.
-  MemoryModel model() const {
+  StepModel model() const {
     Wide net = nn::clone(start);
     optim::AdamW optimizer(net.named_parameters(), {.lr = 0.01});
     DataParallel<Wide> dp(net, options());
-    return dp.memory_model(batch, kLoss, &optimizer);
+    return dp.step_model(batch, kLoss, &optimizer);
   }
 
   std::vector<Device> devices = testing::devices(kDevices);
@@ -80,7 +80,7 @@ TEST_P(PlannedTest, SaysBeforehandWhatEachDeviceWillNeed) {
   EXPECT_TRUE(dp.policy().wants_model());
   dp.step(batch, kLoss, &optimizer);
   ASSERT_NE(dp.policy().model(), nullptr);
-  const MemoryPlan plan = dp.policy().model()->plan(kBatch);
+  const StepPlan plan = dp.policy().model()->plan(kBatch);
   for (const Device d : devices)
     logical_device(d).reset_peak();
   const StepResult result = dp.step(batch, kLoss, &optimizer);
@@ -108,15 +108,15 @@ TEST_P(PlannedTest, MeasuringChangesNothing) {
   manual_seed(7);
   dp.step(batch, kLoss, &optimizer);
   const Values before = values_of(net);
-  dp.memory_model(batch, kLoss, &optimizer);
+  dp.step_model(batch, kLoss, &optimizer);
   EXPECT_EQ(values_of(net), before);
   dp.step(batch, kLoss, &optimizer);
   EXPECT_EQ(values_of(net), train(options(), 2));
 }
 
 TEST_P(PlannedTest, AFullDeviceGetsFewerRowsAndNoBitIsLost) {
-  const MemoryModel needs = model();
-  const MemoryPlan even = needs.predict({128, 128, 128});
+  const StepModel needs = model();
+  const StepPlan even = needs.predict({128, 128, 128});
   const auto first = static_cast<std::size_t>(needs.needs()[0].peak(80, kBatch));
   ASSERT_LT(first, even.peak_bytes[0]);
   LogicalDevice& device = logical_device(devices[0]);
@@ -148,7 +148,7 @@ TEST_P(PlannedTest, AFullDeviceGetsFewerRowsAndNoBitIsLost) {
 }
 
 TEST_P(PlannedTest, ABatchThatFitsInNoWayNamesTheLargestThatDoes) {
-  const MemoryModel needs = model();
+  const StepModel needs = model();
   for (std::size_t d = 0; d < devices.size(); ++d) {
     logical_device(devices[d])
         .set_limit(static_cast<std::size_t>(needs.needs()[d].peak(100, kBatch)));

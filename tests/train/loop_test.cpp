@@ -29,6 +29,10 @@ class Script final : public Task {
   nn::Module& module() override { return net_; }
   const std::vector<Device>& devices() const override { return devices_; }
   std::vector<RowRange> plan(std::int64_t rows) const override { return {{0, 5}, {5, rows}}; }
+  parallel::LargestBatch find_largest_batch(const std::function<data::Batch(std::int64_t)>&,
+                                            optim::Optimizer&) override {
+    return {};
+  }
   parallel::StepResult step(const data::Batch& batch, optim::Optimizer&) override {
     if (++steps_ == fail_at_) throw InvalidArgument("the script fails");
     in_training_ = in_training_ && net_.is_training();

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "tandem/parallel/memory_model.hpp"
+#include "tandem/parallel/step_model.hpp"
 #include "tandem/runtime/device.hpp"
 
 namespace tandem::parallel {
@@ -48,17 +48,19 @@ class ChunkPolicy {
   /// @throws InvalidArgument  gpu0_bsz is negative.
   static ChunkPolicy balanced_data_parallel(std::int64_t gpu0_bsz);
 
-  /// By what each device needs: the largest peak is the least, and limits are kept to. The model is
-  /// measured by the first DataParallel::step, on parts of its batch; until then, and for other
-  /// calls before it, even.
-  static ChunkPolicy planned();
+  /// By what each device needs: the goal is reached as well as it can be, and limits are kept to.
+  /// The model is measured by the first DataParallel::step, on parts of its batch; until then, and
+  /// for other calls before it, even.
+  static ChunkPolicy planned(PlanGoal goal = PlanGoal::least_peak);
   /// The same by a model that there is already.
-  static ChunkPolicy planned(MemoryModel model);
+  static ChunkPolicy planned(StepModel model, PlanGoal goal = PlanGoal::least_peak);
 
   /// A planned one whose model is still to be measured.
   bool wants_model() const noexcept;
   /// Of a planned policy; null: none, or not measured yet.
-  const MemoryModel* model() const noexcept;
+  const StepModel* model() const noexcept;
+  /// Of a planned policy; of another one least_peak.
+  PlanGoal goal() const noexcept;
 
   /// Rows for each of `devices`; they add up to `rows`. Zero rows is normal.
   ///
@@ -85,7 +87,8 @@ class ChunkPolicy {
     std::int64_t rows;
   };
   struct Planned {
-    std::shared_ptr<const MemoryModel> model;
+    std::shared_ptr<const StepModel> model;
+    PlanGoal goal;
   };
   std::variant<Even, Sizes, Weights, FreeMemory, Gpu0, TorchChunk, Balanced, Planned> kind_;
 };

@@ -14,6 +14,7 @@
 
 #include "tandem/nn/module.hpp"
 #include "tandem/parallel/gathered.hpp"
+#include "tandem/parallel/largest_batch.hpp"
 #include "tandem/parallel/nest_rows.hpp"
 #include "tandem/parallel/options.hpp"
 #include "tandem/parallel/replica_set.hpp"
@@ -152,9 +153,32 @@ class DataParallel {
   /// @cost  five to eight steps of up to the batch's rows. The devices' peaks (MemoryStats) start
   /// anew.
   template <Argument Batch, class Loss>
-  MemoryModel memory_model(const Batch& batch, Loss loss, optim::Optimizer* optimizer = nullptr) {
+  StepModel step_model(const Batch& batch, Loss loss, optim::Optimizer* optimizer = nullptr) {
     const auto set = set_.get();
     return set->measure(size_of(batch), loss_body(batch, std::move(loss)), optimizer);
+  }
+  /// The largest batch whose step fits the devices' limits, as it would be cut: it has been tried,
+  /// and one row more too. Nothing is trained, as with step_model.
+  ///
+  /// @param make  (std::int64_t rows) -> Batch; what is in it does not matter.
+  /// @param most  rows that are not gone beyond.
+  /// @throws InvalidArgument  a host device has no limit. ReplicaError: other than out of memory.
+  /// @cost  about ten steps of up to that batch; planned chunks take six to nine for each.
+  template <class Make, class Loss>
+  LargestBatch find_largest_batch(const Make& make,
+                                  const Loss& loss,
+                                  optim::Optimizer* optimizer = nullptr,
+                                  std::int64_t most = std::int64_t{1} << 30) {
+    const auto set = set_.get();
+    return detail::search_largest_batch(
+        devices(), most, [&](std::int64_t rows) -> std::optional<StepProbe> {
+          try {
+            const auto batch = make(rows);
+            return set->try_batch(size_of(batch), loss_body(batch, loss), optimizer);
+          } catch (const OutOfMemory&) {  // the batch itself
+            return std::nullopt;
+          }
+        });
   }
   /// How batches are cut; a planned one has its model after the first step.
   const ChunkPolicy& policy() const { return set_.get()->policy(); }

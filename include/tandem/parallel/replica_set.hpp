@@ -42,6 +42,8 @@ struct StepResult {
   std::optional<Straggler> straggler = {};        ///< see DataParallelOptions::straggler_ratio
 };
 
+struct StepOutcome;
+
 /// A batch, for plans.
 struct BatchSize {
   std::int64_t rows = 0;
@@ -106,7 +108,13 @@ class ReplicaSet {
   /// made, as in its next step.
   /// @throws InvalidArgument  the batch has fewer than two rows for each device.
   /// @throws ReplicaError     a step failed; it was out of memory down to two rows a device.
-  MemoryModel measure(const BatchSize& batch, const LossBody& body, optim::Optimizer* optimizer);
+  StepModel measure(const BatchSize& batch, const LossBody& body, optim::Optimizer* optimizer);
+  /// What a step of this batch needs, as the policy would cut it, from one without effect.
+  ///
+  /// @return none where a device is out of memory. @throws as measure.
+  std::optional<StepProbe> try_batch(const BatchSize& batch,
+                                     const LossBody& body,
+                                     optim::Optimizer* optimizer);
   void set_syncs(GradientSync sync);
   GradientSync syncs() const noexcept;
   /// Reduces gradients that have not been, and brings parameters and buffers to all replicas.
@@ -133,14 +141,16 @@ class ReplicaSet {
                   const LossBody& body,
                   optim::Optimizer* optimizer,
                   const StepOptions& options,
-                  Effect effect = Effect::real);
-  /// The peaks of a step without effect.
-  std::vector<std::size_t> rehearse(const std::vector<std::int64_t>& rows,
-                                    const LossBody& body,
-                                    optim::Optimizer* optimizer);
-  MemoryModel fit_probes(std::int64_t batch_rows,
-                         const LossBody& body,
-                         optim::Optimizer* optimizer);
+                  const std::shared_ptr<StepOutcome>& outcome,
+                  Effect effect);
+  /// A step without effect.
+  StepProbe rehearse(const std::vector<std::int64_t>& rows,
+                     const LossBody& body,
+                     optim::Optimizer* optimizer);
+  /// Steps without effect that a model can be fitted to.
+  std::vector<StepProbe> probe(std::int64_t batch_rows,
+                               const LossBody& body,
+                               optim::Optimizer* optimizer);
   /// Another plan after `error`, which is nested in what it throws where there is none.
   void replan(const BatchSize& batch,
               const LossBody& body,

@@ -4,6 +4,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -35,7 +36,11 @@ class Task {
   /// Rows of each device for a batch.
   virtual std::vector<RowRange> plan(std::int64_t rows) const = 0;
   /// What the planned chunks go by; null: they are not planned, or no step has been taken.
-  virtual const parallel::MemoryModel* memory_model() const { return nullptr; }
+  virtual const parallel::StepModel* step_model() const { return nullptr; }
+  /// The largest batch that fits the devices' limits. See DataParallel::find_largest_batch.
+  /// @param make  (rows) -> batch
+  virtual parallel::LargestBatch find_largest_batch(
+      const std::function<data::Batch(std::int64_t)>& make, optim::Optimizer& optimizer) = 0;
   /// One update. See DataParallel::step.
   virtual parallel::StepResult step(const data::Batch& batch, optim::Optimizer& optimizer) = 0;
   /// How well a batch is answered; module in evaluation mode, off the tape.
@@ -71,13 +76,17 @@ class ModuleTask : public Task {
   nn::Module& module() final { return module_; }
   const std::vector<Device>& devices() const final { return parallel_.devices(); }
   std::vector<RowRange> plan(std::int64_t rows) const final { return parallel_.plan(rows); }
-  const parallel::MemoryModel* memory_model() const final { return parallel_.policy().model(); }
+  const parallel::StepModel* step_model() const final { return parallel_.policy().model(); }
   parallel::StepResult step(const data::Batch& batch, optim::Optimizer& optimizer) final {
     if (place_ == LossPlace::output_device) return gathered_step(batch, optimizer);
-    return parallel_.step(
-        batch,
-        [this](M& m, const data::Batch& part) { return loss(m(part.at(0)), part.at(1)); },
-        &optimizer);
+    return parallel_.step(batch, loss_of_part(), &optimizer);
+  }
+  /// @throws InvalidArgument  also with the loss of gathered outputs.
+  parallel::LargestBatch find_largest_batch(const std::function<data::Batch(std::int64_t)>& make,
+                                            optim::Optimizer& optimizer) final {
+    TANDEM_CHECK(place_ == LossPlace::replica,
+                 "task: the largest batch can be found with the loss in the replica alone");
+    return parallel_.find_largest_batch(make, loss_of_part(), &optimizer);
   }
 
  protected:
@@ -86,6 +95,9 @@ class ModuleTask : public Task {
   parallel::DataParallel<M>& parallel() noexcept { return parallel_; }
 
  private:
+  auto loss_of_part() const {
+    return [this](M& m, const data::Batch& part) { return loss(m(part.at(0)), part.at(1)); };
+  }
   parallel::StepResult gathered_step(const data::Batch& batch, optim::Optimizer& optimizer) {
     optimizer.zero_grad();
     const Tensor outputs = parallel_(batch.at(0));

@@ -64,7 +64,7 @@ font-size:.8rem;white-space:pre-line;pointer-events:none;max-width:18rem}
 @media(max-width:600px){body{font-size:15px}.row{grid-template-columns:5rem 1fr 4.4rem;gap:.4rem;font-size:.78rem}
 .below{margin:0 4.8rem 0 5.4rem}.below span:nth-child(even){display:none}.chart{padding-left:4.4rem}.beside{width:4.1rem}}
 @media print{body{max-width:none;font-size:11px}nav,#tip{display:none}figure,tr{break-inside:avoid}
-h2,h3{break-after:avoid}*{print-color-adjust:exact}.wide{overflow:visible}}
+h2,h3,.says,.legend{break-after:avoid}*{print-color-adjust:exact}.wide{overflow:visible}}
 )css";
 
 const char* const kScript = R"js(

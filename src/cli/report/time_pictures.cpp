@@ -203,9 +203,7 @@ std::string sentence_of_timeline(const Comparison& comparison) {
         ms(overlap.transferring),
         100 * overlap.share());
   }
-  return text + (comparison.options.devices.find("cuda") == std::string::npos
-                     ? ""
-                     : "Of a GPU it is the time to queue the work.");
+  return text;
 }
 
 const ExplainedDevice* explained(const ModeResult& mode, Device device) {

@@ -3,7 +3,7 @@
 
 // Plans against all cuts there are.
 
-#include "tandem/parallel/memory_model.hpp"
+#include "tandem/parallel/step_model.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -46,7 +46,7 @@ void for_each_cut(std::int64_t batch, std::size_t n, const std::function<void(co
 }
 
 /// The least largest peak of all cuts that keep to the limits; negative: there is none.
-double best_peak(const std::vector<MemoryNeed>& needs, std::int64_t batch) {
+double best_peak(const std::vector<DeviceNeed>& needs, std::int64_t batch) {
   double best = -1;
   for_each_cut(batch, needs.size(), [&](const Rows& rows) {
     double most = 0;
@@ -60,28 +60,47 @@ double best_peak(const std::vector<MemoryNeed>& needs, std::int64_t batch) {
   return best;
 }
 
-std::vector<MemoryNeed> random_needs(std::mt19937& random) {
+/// The least time of all cuts that keep to the limits; negative: there is none.
+double best_time(const std::vector<DeviceNeed>& needs, std::int64_t batch) {
+  double best = -1;
+  for_each_cut(batch, needs.size(), [&](const Rows& rows) {
+    double most = 0;
+    for (std::size_t d = 0; d < needs.size(); ++d) {
+      const double peak = needs[d].peak(rows[d], batch);
+      if (needs[d].limit != SIZE_MAX && peak > static_cast<double>(needs[d].limit)) return;
+      if (rows[d] > 0)
+        most =
+            std::max(most, needs[d].fixed_ms + needs[d].ms_per_row * static_cast<double>(rows[d]));
+    }
+    if (best < 0 || most < best) best = most;
+  });
+  return best;
+}
+
+std::vector<DeviceNeed> random_needs(std::mt19937& random) {
   const auto any = [&](int least, int most) {
     return std::uniform_int_distribution<int>(least, most)(random);
   };
-  std::vector<MemoryNeed> needs;
+  std::vector<DeviceNeed> needs;
   for (int d = any(1, 4); d > 0; --d) {
-    MemoryNeed need{.device = {},
+    DeviceNeed need{.device = {},
                     .fixed = static_cast<double>(any(0, 200)),
                     .per_row = static_cast<double>(any(0, 30)),
                     .per_batch_row = static_cast<double>(any(0, 2) * any(0, 5))};
+    need.fixed_ms = any(0, 20);
+    need.ms_per_row = any(0, 9);
     if (any(0, 2) == 0) need.limit = static_cast<std::size_t>(any(50, 500));
     needs.push_back(need);
   }
   return needs;
 }
 
-TEST(MemoryModelTest, PlansAreAsGoodAsTheBestOfAllCuts) {
+TEST(StepModelTest, PlansAreAsGoodAsTheBestOfAllCuts) {
   int refused = 0;
   for (unsigned seed = 0; seed < 500; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
-    const MemoryModel model(random_needs(random));
+    const StepModel model(random_needs(random));
     const auto batch = static_cast<std::int64_t>(random() % 13);
     const double best = best_peak(model.needs(), batch);
     if (best < 0) {
@@ -91,7 +110,7 @@ TEST(MemoryModelTest, PlansAreAsGoodAsTheBestOfAllCuts) {
                   HasSubstr("the largest that does has " + std::to_string(model.largest_batch())));
       continue;
     }
-    const MemoryPlan plan = model.plan(batch);
+    const StepPlan plan = model.plan(batch);
     EXPECT_EQ(std::accumulate(plan.rows.begin(), plan.rows.end(), std::int64_t{0}), batch);
     EXPECT_EQ(*std::ranges::max_element(plan.peak_bytes),
               static_cast<std::size_t>(std::ceil(best)));
@@ -100,11 +119,51 @@ TEST(MemoryModelTest, PlansAreAsGoodAsTheBestOfAllCuts) {
   EXPECT_GT(refused, 20) << "or limits were not tried";
 }
 
-TEST(MemoryModelTest, TheLargestBatchIsTheLastThatFits) {
+TEST(StepModelTest, PlansForTimeAreAsFastAsTheBestOfAllCuts) {
+  int other_rows = 0;
+  for (unsigned seed = 0; seed < 500; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    const StepModel model(random_needs(random));
+    const auto batch = static_cast<std::int64_t>(random() % 13);
+    const double best = best_time(model.needs(), batch);
+    if (best < 0) {
+      EXPECT_THROW(model.plan(batch, PlanGoal::least_time), InvalidArgument);
+      continue;
+    }
+    const StepPlan plan = model.plan(batch, PlanGoal::least_time);
+    EXPECT_EQ(std::accumulate(plan.rows.begin(), plan.rows.end(), std::int64_t{0}), batch);
+    EXPECT_DOUBLE_EQ(*std::ranges::max_element(plan.ms), best);
+    for (std::size_t d = 0; d < model.needs().size(); ++d)
+      EXPECT_LE(plan.peak_bytes[d], model.needs()[d].limit);
+    if (plan.rows != model.plan(batch).rows) ++other_rows;
+  }
+  EXPECT_GT(other_rows, 100) << "or time does not count";
+}
+
+TEST(StepModelTest, TimesAreTheLineThatProbesAreNearestTo) {
+  const std::vector<Device> devices = testing::devices(2);
+  const auto probe = [](Rows rows, std::vector<double> ms) {
+    return StepProbe{std::move(rows), {0, 0}, std::move(ms)};
+  };
+  StepModel model({{.device = devices[0]}, {.device = devices[1]}});
+  model.fit_times(std::vector{probe({10, 10}, {5, 4}), probe({20, 0}, {7, 0})});
+  EXPECT_DOUBLE_EQ(model.needs()[0].fixed_ms, 3);
+  EXPECT_DOUBLE_EQ(model.needs()[0].ms_per_row, 0.2);
+  EXPECT_DOUBLE_EQ(model.needs()[1].fixed_ms, 0);
+  EXPECT_DOUBLE_EQ(model.needs()[1].ms_per_row, 0.4) << "one point: a line through nothing";
+  model.fit_times(std::vector{probe({10, 10}, {5, 4}), probe({20, 20}, {4, 12})});
+  EXPECT_GE(model.needs()[0].ms_per_row, 0) << "more rows do not take less time";
+  EXPECT_GE(model.needs()[1].fixed_ms, 0);
+  model.fit_times(std::vector{StepProbe{{3, 4}, {0, 0}, {}}});
+  EXPECT_DOUBLE_EQ(model.predict({5, 0}).ms[1], 0) << "no rows, no time";
+}
+
+TEST(StepModelTest, TheLargestBatchIsTheLastThatFits) {
   for (unsigned seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
-    const MemoryModel model(random_needs(random));
+    const StepModel model(random_needs(random));
     const std::int64_t largest = model.largest_batch();
     if (largest > 25) continue;
     if (largest >= 0) {
@@ -114,15 +173,15 @@ TEST(MemoryModelTest, TheLargestBatchIsTheLastThatFits) {
   }
 }
 
-TEST(MemoryModelTest, FitFindsTheLinesThatTheProbesAreOn) {
+TEST(StepModelTest, FitFindsTheLinesThatTheProbesAreOn) {
   const std::vector<Device> devices = testing::devices(3);
-  const MemoryModel truth(
+  const StepModel truth(
       {{devices[0], 5000, 120, 16}, {devices[1], 3000, 120, 0}, {devices[2], 3000, 90, 0}});
-  std::vector<MemoryProbe> probes;
+  std::vector<StepProbe> probes;
   for (const Rows& rows : {Rows{4, 4, 4}, Rows{8, 8, 8}, Rows{4, 8, 8}})
     probes.push_back({rows, truth.predict(rows).peak_bytes});
   logical_device(devices[1]).set_limit(12'345);
-  const MemoryModel model = MemoryModel::fit(devices, probes);
+  const StepModel model = StepModel::fit(devices, probes);
   logical_device(devices[1]).set_limit(SIZE_MAX);
   for (std::size_t d = 0; d < 3; ++d) {
     EXPECT_EQ(model.needs()[d].device, devices[d]);
@@ -135,16 +194,16 @@ TEST(MemoryModelTest, FitFindsTheLinesThatTheProbesAreOn) {
   EXPECT_EQ(model.predict({100, 0, 7}).peak_bytes, truth.predict({100, 0, 7}).peak_bytes);
 }
 
-TEST(MemoryModelTest, ProbesThatDoNotTellAreRefused) {
+TEST(StepModelTest, ProbesThatDoNotTellAreRefused) {
   const std::vector<Device> devices = testing::devices(2);
   const std::vector<std::size_t> peaks{100, 100};
-  const std::vector<MemoryProbe> alike{{{4, 4}, peaks}, {{8, 8}, peaks}, {{16, 16}, peaks}};
-  EXPECT_THAT(thrown_text([&] { MemoryModel::fit(devices, alike); }),
+  const std::vector<StepProbe> alike{{{4, 4}, peaks}, {{8, 8}, peaks}, {{16, 16}, peaks}};
+  EXPECT_THAT(thrown_text([&] { StepModel::fit(devices, alike); }),
               AllOf(HasSubstr("do not tell"), HasSubstr(to_string(devices[0]))));
-  EXPECT_THAT(thrown_text([&] { MemoryModel::fit(devices, std::span(alike).first(2)); }),
+  EXPECT_THAT(thrown_text([&] { StepModel::fit(devices, std::span(alike).first(2)); }),
               HasSubstr("2 probes for 2 devices; give 3"));
   EXPECT_THAT(thrown_text([] {
-                MemoryModel(std::vector<MemoryNeed>(1)).predict({1, 2});
+                StepModel(std::vector<DeviceNeed>(1)).predict({1, 2});
               }),
               HasSubstr("2 chunk sizes for 1 devices"));
 }

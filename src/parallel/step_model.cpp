@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "tandem/parallel/memory_model.hpp"
+#include "tandem/parallel/step_model.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,6 +9,8 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <tuple>
+#include <utility>
 
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/runtime.hpp"
@@ -47,21 +49,21 @@ std::int64_t total(const std::vector<std::int64_t>& rows) {
 }
 
 /// Without the batch's rows where there is one device, or they do not count.
-std::optional<MemoryNeed> fit_own(std::size_t d, std::span<const MemoryProbe> probes) {
+std::optional<DeviceNeed> fit_own(std::size_t d, std::span<const StepProbe> probes) {
   std::array<Row<2>, 2> equations{};
   for (std::size_t i = 0; i < 2; ++i) {
-    const MemoryProbe& p = probes[i];
+    const StepProbe& p = probes[i];
     equations[i] = {1, static_cast<double>(p.rows[d]), static_cast<double>(p.peak_bytes[d])};
   }
   const auto x = solve<2>(equations);
   if (!x) return std::nullopt;
-  return MemoryNeed{.device = {}, .fixed = (*x)[0], .per_row = std::max((*x)[1], 0.0)};
+  return DeviceNeed{.device = {}, .fixed = (*x)[0], .per_row = std::max((*x)[1], 0.0)};
 }
 
-std::optional<MemoryNeed> fit_both(std::size_t d, std::span<const MemoryProbe> probes) {
+std::optional<DeviceNeed> fit_both(std::size_t d, std::span<const StepProbe> probes) {
   std::array<Row<3>, 3> equations{};
   for (std::size_t i = 0; i < 3; ++i) {
-    const MemoryProbe& p = probes[i];
+    const StepProbe& p = probes[i];
     equations[i] = {1,
                     static_cast<double>(p.rows[d]),
                     static_cast<double>(total(p.rows)),
@@ -71,56 +73,88 @@ std::optional<MemoryNeed> fit_both(std::size_t d, std::span<const MemoryProbe> p
   if (!x) return std::nullopt;
   // Rows cannot give memory back: then it is noise, and the other slope has it.
   if ((*x)[1] < 0 || (*x)[2] < 0) return fit_own(d, probes);
-  return MemoryNeed{.device = {}, .fixed = (*x)[0], .per_row = (*x)[1], .per_batch_row = (*x)[2]};
+  return DeviceNeed{.device = {}, .fixed = (*x)[0], .per_row = (*x)[1], .per_batch_row = (*x)[2]};
+}
+
+/// A point of a line: rows, ms.
+using Point = std::pair<double, double>;
+
+/// The line nearest to the points, in which neither part is negative: fixed and slope.
+std::pair<double, double> nearest_line(const std::vector<Point>& points) {
+  const auto n = static_cast<double>(points.size());
+  double x = 0, y = 0, xx = 0, xy = 0;
+  for (const auto& [rows, ms] : points) {
+    x += rows / n;
+    y += ms / n;
+    xx += rows * rows / n;
+    xy += rows * ms / n;
+  }
+  const double variance = xx - x * x;
+  const double slope = variance > 1e-9 ? std::max((xy - x * y) / variance, 0.0) : 0;
+  if (y - slope * x >= 0 && slope > 0) return {y - slope * x, slope};
+  return {0, xy / xx};  // through nothing: noise, or rows that were all the same
 }
 
 }  // namespace
 
-double MemoryPlan::imbalance() const {
+double StepPlan::imbalance() const {
   if (peak_bytes.size() < 2) return 1;
   const double others = std::accumulate(peak_bytes.begin() + 1, peak_bytes.end(), 0.0);
   return static_cast<double>(peak_bytes[0]) * static_cast<double>(peak_bytes.size() - 1) / others;
 }
 
-MemoryModel MemoryModel::fit(std::span<const Device> devices, std::span<const MemoryProbe> probes) {
+StepModel StepModel::fit(std::span<const Device> devices, std::span<const StepProbe> probes) {
   const std::size_t least = devices.size() > 1 ? 3 : 2;
   TANDEM_CHECK(probes.size() >= least,
-               "memory model: ",
+               "step model: ",
                probes.size(),
                " probes for ",
                devices.size(),
                " devices; give ",
                least);
-  std::vector<MemoryNeed> needs;
+  std::vector<DeviceNeed> needs;
   for (std::size_t d = 0; d < devices.size(); ++d) {
     auto need = devices.size() > 1 ? fit_both(d, probes) : fit_own(d, probes);
     TANDEM_CHECK(need.has_value(),
-                 "memory model: the probes' rows do not tell what ",
+                 "step model: the probes' rows do not tell what ",
                  devices[d],
                  " needs for its own rows from what it needs for the batch's; give other rows");
     need->device = devices[d];
     need->limit = logical_device(devices[d]).limit();
     needs.push_back(*need);
   }
-  return MemoryModel(std::move(needs));
+  StepModel model(std::move(needs));
+  model.fit_times(probes);
+  return model;
 }
 
-MemoryPlan MemoryModel::predict(std::vector<std::int64_t> rows) const {
+void StepModel::fit_times(std::span<const StepProbe> probes) {
+  for (std::size_t d = 0; d < needs_.size(); ++d) {
+    std::vector<Point> points;
+    for (const StepProbe& p : probes)
+      if (!p.ms.empty() && p.rows[d] > 0)
+        points.emplace_back(static_cast<double>(p.rows[d]), p.ms[d]);
+    if (!points.empty()) std::tie(needs_[d].fixed_ms, needs_[d].ms_per_row) = nearest_line(points);
+  }
+}
+
+StepPlan StepModel::predict(std::vector<std::int64_t> rows) const {
   TANDEM_CHECK(rows.size() == needs_.size(),
-               "memory model: ",
+               "step model: ",
                rows.size(),
                " chunk sizes for ",
                needs_.size(),
                " devices; give one for each");
-  MemoryPlan plan{.rows = std::move(rows), .peak_bytes = {}};
+  StepPlan plan{.rows = std::move(rows), .peak_bytes = {}, .ms = {}};
   for (std::size_t d = 0; d < needs_.size(); ++d) {
     const double peak = needs_[d].peak(plan.rows[d], total(plan.rows));
     plan.peak_bytes.push_back(static_cast<std::size_t>(std::max(std::ceil(peak), 0.0)));
+    plan.ms.push_back(needs_[d].ms(plan.rows[d]));
   }
   return plan;
 }
 
-std::int64_t MemoryModel::capacity(const MemoryNeed& need, std::int64_t batch_rows) const {
+std::int64_t StepModel::capacity(const DeviceNeed& need, std::int64_t batch_rows) const {
   if (need.limit == SIZE_MAX) return kMost;
   const double left = static_cast<double>(need.limit) - need.peak(0, batch_rows);
   if (left < 0) return -1;
@@ -128,9 +162,9 @@ std::int64_t MemoryModel::capacity(const MemoryNeed& need, std::int64_t batch_ro
   return static_cast<std::int64_t>(left / need.per_row);
 }
 
-bool MemoryModel::fits(std::int64_t batch_rows) const {
+bool StepModel::fits(std::int64_t batch_rows) const {
   std::int64_t left = batch_rows;
-  for (const MemoryNeed& need : needs_) {
+  for (const DeviceNeed& need : needs_) {
     const std::int64_t most = capacity(need, batch_rows);
     if (most < 0) return false;
     left -= std::min(most, left);
@@ -138,7 +172,7 @@ bool MemoryModel::fits(std::int64_t batch_rows) const {
   return left == 0;
 }
 
-std::int64_t MemoryModel::largest_batch() const {
+std::int64_t StepModel::largest_batch() const {
   if (!fits(0)) return -1;
   std::int64_t fitting = 0, too_many = 1;
   for (; fits(too_many); too_many *= 2) {
@@ -152,26 +186,30 @@ std::int64_t MemoryModel::largest_batch() const {
   return fitting;
 }
 
-// Row by row to the device whose peak is then the least: no other way has a lower largest peak,
-// since a device's peak never falls with its rows.
-MemoryPlan MemoryModel::plan(std::int64_t batch_rows) const {
-  TANDEM_CHECK(batch_rows >= 0, "memory model: the batch has ", batch_rows, " rows");
+// Row by row to the device whose peak, or time, is then the least: no other way has a lower largest
+// one, since neither falls with a device's rows. What is equally fast goes by the peak; what has
+// the same peak does not go by the time, which is another in each run.
+StepPlan StepModel::plan(std::int64_t batch_rows, PlanGoal goal) const {
+  TANDEM_CHECK(batch_rows >= 0, "step model: the batch has ", batch_rows, " rows");
   TANDEM_CHECK(fits(batch_rows),
-               "memory model: a batch of ",
+               "step model: a batch of ",
                batch_rows,
                " rows does not keep to the devices' limits however it is cut; the largest that "
                "does has ",
                largest_batch(),
                " rows");
   std::vector<std::int64_t> rows(needs_.size()), most;
-  for (const MemoryNeed& need : needs_)
+  for (const DeviceNeed& need : needs_)
     most.push_back(capacity(need, batch_rows));
   for (std::int64_t i = 0; i < batch_rows; ++i) {
     std::size_t best = needs_.size();
     for (std::size_t d = 0; d < needs_.size(); ++d) {
       if (rows[d] == most[d]) continue;
-      const auto peak = [&](std::size_t k) { return needs_[k].peak(rows[k] + 1, batch_rows); };
-      if (best == needs_.size() || peak(d) < peak(best)) best = d;
+      const auto cost = [&](std::size_t k) {
+        const double peak = needs_[k].peak(rows[k] + 1, batch_rows), ms = needs_[k].ms(rows[k] + 1);
+        return goal == PlanGoal::least_peak ? std::pair(peak, 0.0) : std::pair(ms, peak);
+      };
+      if (best == needs_.size() || cost(d) < cost(best)) best = d;
     }
     ++rows[best];
   }

@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "tandem/runtime/runtime.hpp"
+
+#include "cli/commands.hpp"
+#include "cli/output.hpp"
+#include "cli/setup.hpp"
+#include "cli/trial.hpp"
+
+namespace tandem::cli {
+namespace {
+
+nlohmann::json to_json(const RunOptions& options,
+                       const std::vector<Device>& devices,
+                       const parallel::LargestBatch& found) {
+  auto rows = nlohmann::json::array();
+  for (std::size_t d = 0; found.rows > 0 && d < devices.size(); ++d) {
+    const std::size_t limit = logical_device(devices[d]).limit();
+    rows.push_back({{"name", to_string(devices[d])},
+                    {"rows", found.step.rows[d]},
+                    {"peak_bytes", found.step.peak_bytes[d]},
+                    {"limit_bytes", limit == SIZE_MAX ? nlohmann::json() : nlohmann::json(limit)}});
+  }
+  return {{"schema_version", 1},
+          {"model", options.model},
+          {"mode", options.mode},
+          {"dtype", options.dtype},
+          {"largest_batch", found.rows},
+          {"is_largest", found.is_largest},
+          {"tries", found.tries},
+          {"devices", rows}};
+}
+
+void print(const RunOptions& options,
+           const std::vector<Device>& devices,
+           const parallel::LargestBatch& found) {
+  if (found.rows == 0) {
+    fmt::print("{} in mode {}: not even one row fits; {} tries\n",
+               options.model,
+               options.mode,
+               found.tries);
+    return;
+  }
+  fmt::print("{} in mode {}: the largest batch has {} rows{}; {} tries\n\n",
+             options.model,
+             options.mode,
+             found.rows,
+             found.is_largest ? fmt::format(", {} do not fit", found.rows + 1) : " or more",
+             found.tries);
+  fmt::print("{:<8} {:>8} {:>12} {:>12}\n", "device", "rows", "peak", "limit");
+  for (std::size_t d = 0; d < devices.size(); ++d) {
+    const std::size_t limit = logical_device(devices[d]).limit();
+    fmt::print("{:<8} {:>8} {:>12} {:>12}\n",
+               to_string(devices[d]),
+               found.step.rows[d],
+               format_nbytes(found.step.peak_bytes[d]),
+               limit == SIZE_MAX ? "none" : format_nbytes(limit));
+  }
+}
+
+}  // namespace
+
+int run_largest_batch(const RunOptions& given) {
+  const RunOptions options = resolve(given);
+  const DataSets sets = load_data(options);
+  Trial trial(options, sets, devices_of(options));
+  const parallel::LargestBatch found = trial.find_largest_batch();
+  const std::vector<Device>& devices = trial.task().devices();
+  if (!options.json.empty()) write_json(options.json, to_json(options, devices, found));
+  if (options.json != "-") print(options, devices, found);
+  return found.rows > 0 ? 0 : 1;
+}
+
+}  // namespace tandem::cli
