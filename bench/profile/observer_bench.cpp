@@ -1,10 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What it costs to watch: steps of about a millisecond on two virtual devices, with and without
-// observers. The ways take turns, step by step, so that the machine's moods are all's.
+// What it costs to watch, and to see that nobody does: steps of about a millisecond on two virtual
+// devices, with and without observers. The ways take turns, step by step, so that the machine's
+// moods are all's.
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -21,6 +23,7 @@
 #include "tandem/parallel/data_parallel.hpp"
 #include "tandem/profile/memory_profile.hpp"
 #include "tandem/profile/step_record.hpp"
+#include "tandem/runtime/observer.hpp"
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
 
@@ -47,6 +50,27 @@ struct Net : nn::Module {
 };
 
 using Batch = std::vector<Tensor>;
+
+/// Counts what a step would tell.
+class Count final : public Observer {
+ public:
+  void on_memory(const MemoryEvent&) noexcept override { ++events; }
+  void on_copy(const CopyEvent&) noexcept override { ++events; }
+  void on_work_begin(const Work&, const Stream&) noexcept override { ++events; }
+  void on_work_end(const Work&, const Stream&) noexcept override { ++events; }
+  void on_read(const char*, Device, std::size_t) noexcept override { ++events; }
+
+  std::atomic<int> events{0};
+};
+
+/// Nanoseconds that it takes to see that nobody watches.
+double check_ns() {
+  constexpr int kTimes = 1'000'000;
+  const auto start = Clock::now();
+  for (int i = 0; i < kTimes; ++i)
+    benchmark::DoNotOptimize(Runtime::instance().observers());
+  return std::chrono::duration<double, std::nano>(Clock::now() - start).count() / kTimes;
+}
 
 /// Nobody watches, or who sees the work, the memory, or both.
 void BM_Step(benchmark::State& state) {
@@ -82,6 +106,13 @@ void BM_Step(benchmark::State& state) {
   constexpr std::array kNames{"unwatched_us", "work_us", "memory_us", "both_us"};
   for (std::size_t watched = 0; watched < 4; ++watched)
     state.counters[kNames[watched]] = percentile(times[watched], 0.5);
+  Count count;
+  {
+    const Subscription subscription(count);
+    step();
+  }
+  state.counters["events"] = count.events.load();
+  state.counters["check_ns"] = check_ns();
 }
 
 BENCHMARK(BM_Step)->Iterations(500)->Unit(benchmark::kMicrosecond);

@@ -51,36 +51,51 @@ double Roofs::least(double work_flops, double work_nbytes) const {
   return std::max(work_flops / flops, work_nbytes / bandwidth);
 }
 
-void Profile::on_work_begin(const Work& work, Device device) noexcept {
-  const std::scoped_lock lock(mutex_);
-  open_[{device, &work}] = Clock::now();
+void Profile::on_work_begin(const Work& work, const Stream& stream) noexcept {
+  recorder_.on_work_begin(work, stream);
 }
 
-void Profile::on_work_end(const Work& work, Device device) noexcept {
-  const auto end = Clock::now();
+void Profile::on_work_end(const Work& work, const Stream& stream) noexcept {
+  recorder_.on_work_end(work, stream);
   const std::scoped_lock lock(mutex_);
-  const auto begin = open_.extract({device, &work});
   Row& row = rows_[work.name];
-  row.seconds += std::chrono::duration<double>(end - begin.mapped()).count();
   row.flops += work.flops;
   for (const Access& a : work.accesses)
     row.nbytes += static_cast<double>(a.nbytes);
   ++row.calls;
 }
 
-void Profile::print(std::int64_t steps, const Roofs& roofs) const {
-  std::vector<std::pair<std::string, Row>> sorted(rows_.begin(), rows_.end());
-  std::ranges::sort(
-      sorted, [](const auto& a, const auto& b) { return a.second.seconds > b.second.seconds; });
-  const double n = static_cast<double>(steps);
+std::vector<OpCost> Profile::take(std::int64_t steps, const Roofs& roofs) {
+  for (const profile::WorkSpan& w : recorder_.take().work)
+    rows_[w.name].seconds += std::chrono::duration<double>(w.end - w.begin).count();
   double total = 0;
-  for (const auto& [name, r] : sorted)
-    total += r.seconds;
+  for (const auto& [name, row] : rows_)
+    total += row.seconds;
+  const auto n = static_cast<double>(steps);
+  std::vector<OpCost> costs;
+  for (const auto& [name, row] : rows_) {
+    costs.push_back({.name = name,
+                     .calls = static_cast<double>(row.calls) / n,
+                     .ms = 1e3 * row.seconds / n,
+                     .share = row.seconds / total,
+                     .flops = row.flops / row.seconds,
+                     .bandwidth = row.nbytes / row.seconds,
+                     .of_roof = roofs.least(row.flops, row.nbytes) / row.seconds});
+  }
+  std::ranges::sort(costs, std::ranges::greater{}, &OpCost::ms);
+  rows_.clear();
+  return costs;
+}
+
+void print(const std::vector<OpCost>& costs, const Roofs& roofs) {
+  double total = 0;
+  for (const OpCost& c : costs)
+    total += c.ms;
   fmt::print(stderr,
              "roofs of a device: {:.0f} GFLOP/s, {:.0f} GB/s; ops take {:.2f} ms a step\n",
              roofs.flops / 1e9,
              roofs.bandwidth / 1e9,
-             1e3 * total / n);
+             total);
   fmt::print(stderr,
              "{:<28} {:>8} {:>9} {:>7} {:>10} {:>8} {:>8}\n",
              "op, per step",
@@ -90,16 +105,16 @@ void Profile::print(std::int64_t steps, const Roofs& roofs) const {
              "GFLOP/s",
              "GB/s",
              "of roof");
-  for (const auto& [name, r] : sorted) {
+  for (const OpCost& c : costs) {
     fmt::print(stderr,
                "{:<28} {:>8.1f} {:>9.3f} {:>6.1f}% {:>10.1f} {:>8.1f} {:>7.0f}%\n",
-               name,
-               static_cast<double>(r.calls) / n,
-               1e3 * r.seconds / n,
-               100 * r.seconds / total,
-               r.flops / r.seconds / 1e9,
-               r.nbytes / r.seconds / 1e9,
-               100 * roofs.least(r.flops, r.nbytes) / r.seconds);
+               c.name,
+               c.calls,
+               c.ms,
+               100 * c.share,
+               c.flops / 1e9,
+               c.bandwidth / 1e9,
+               100 * c.of_roof);
   }
 }
 

@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <string>
-#include <utility>
+#include <vector>
 
+#include "tandem/profile/step_record.hpp"
 #include "tandem/runtime/dispatch.hpp"
 #include "tandem/runtime/observer.hpp"
 
@@ -26,14 +26,26 @@ struct Roofs {
   double least(double work_flops, double work_nbytes) const;
 };
 
+/// What an op costs in a step.
+struct OpCost {
+  std::string name;
+  double calls, ms;
+  double share;             ///< of the time of all ops
+  double flops, bandwidth;  ///< per second
+  double of_roof;           ///< share of the roofs that it reaches
+};
+
+/// As a table, to stderr.
+void print(const std::vector<OpCost>& costs, const Roofs& roofs);
+
 /// Time, arithmetic and bytes of the work of all devices, by name. Of a GPU's work it is the time
-/// to queue it.
+/// on its streams.
 class Profile : public Observer {
  public:
-  void on_work_begin(const Work& work, Device device) noexcept override;
-  void on_work_end(const Work& work, Device device) noexcept override;
-  /// Per step, the longest first, with the share of the roofs that each op reaches: to stderr.
-  void print(std::int64_t steps, const Roofs& roofs) const;
+  void on_work_begin(const Work& work, const Stream& stream) noexcept override;
+  void on_work_end(const Work& work, const Stream& stream) noexcept override;
+  /// What was seen, of a number of steps: per step, the longest first.
+  std::vector<OpCost> take(std::int64_t steps, const Roofs& roofs);
 
  private:
   struct Row {
@@ -41,8 +53,8 @@ class Profile : public Observer {
     std::int64_t calls = 0;
   };
 
-  std::mutex mutex_;
-  std::map<std::pair<Device, const Work*>, std::chrono::steady_clock::time_point> open_;
+  profile::StepRecorder recorder_;
+  std::mutex mutex_;  // guards rows_
   std::map<std::string, Row> rows_;
 };
 

@@ -3,7 +3,7 @@
 
 // Time of one training step: forward, cross entropy, backward, AdamW. The twin of
 // bench/peers/pytorch_step.py and pytorch_ddp.py: same models, batch, data and JSON. --profile adds
-// where the time goes, by op; of a GPU's ops it is the time to queue them.
+// where the time goes, by op.
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -57,6 +57,7 @@ struct Options {
 struct Measured {
   std::vector<double> ms;
   std::size_t peak = 0;
+  std::vector<bench::OpCost> ops = {};  // where they are profiled
 };
 
 /// @param data  what goes in, and labels.
@@ -66,8 +67,10 @@ Measured run(M net,
              const std::vector<Device>& devices,
              const Options& o) {
   optim::AdamW optimizer(net.named_parameters(), {.lr = 1e-3});
-  parallel::DataParallel dp(
-      net, {.devices = devices, .mode = parallel::parse_mode(o.mode).value(), .bitwise_leaves = o.bitwise_leaves});
+  parallel::DataParallel dp(net,
+                            {.devices = devices,
+                             .mode = parallel::parse_mode(o.mode).value(),
+                             .bitwise_leaves = o.bitwise_leaves});
   const auto loss = [](M& m, const std::vector<Tensor>& part) {
     return cross_entropy_sum(m(part[0]).flatten(0, -2), part[1].flatten());
   };
@@ -91,7 +94,11 @@ Measured run(M net,
   subscription.reset();
   for (const Device d : devices)
     result.peak = std::max(result.peak, logical_device(d).memory_stats().peak);
-  if (o.profile) profile.print(o.steps, bench::Roofs::of(devices.front(), threads_of(devices)));
+  if (o.profile) {
+    const auto roofs = bench::Roofs::of(devices.front(), threads_of(devices));
+    result.ops = profile.take(o.steps, roofs);
+    bench::print(result.ops, roofs);
+  }
   return result;
 }
 
@@ -146,7 +153,7 @@ void add_options(CLI::App& app, Options& o) {
       ->capture_default_str();
   app.add_option("--steps", o.steps)->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--warmup", o.warmup)->check(CLI::NonNegativeNumber)->capture_default_str();
-  app.add_flag("--profile", o.profile, "print time by op, which costs a little");
+  app.add_flag("--profile", o.profile, "tell time by op, too, which costs a little");
   app.add_flag("--tf32", o.tf32, "let a GPU round the factors of products to TF32");
 }
 
@@ -161,24 +168,28 @@ int main_(int argc, char** argv) {
   const std::vector<Device> devices = configure_devices(o.devices);
   set_default_device(devices[0]);  // of the model and the batch
   const std::int64_t batch = o.batch > 0 ? o.batch : default_batch(o.model);
-  const auto [ms, peak] = run_model(batch, devices, o);
-  fmt::print(
-      "{}\n",
-      nlohmann::json{{"schema_version", 1},
-                     {"program", std::string("tandem ") + version},
-                     {"mode", devices.size() == 1 ? "single" : o.mode},
-                     {"model", o.model},
-                     {"batch", batch},
-                     {"devices", devices.size()},
-                     {"device_list", o.devices},
-                     {"dtype", o.dtype},
-                     {"tf32", o.tf32},
-                     {"threads", core_count()},
-                     {"optimizer", "adamw"},
-                     {"steps", o.steps},
-                     {"peak_mib", static_cast<double>(peak) / (1 << 20)},
-                     {"step_ms", {{"p50", percentile(ms, 0.5)}, {"p90", percentile(ms, 0.9)}}}}
-          .dump());
+  const auto [ms, peak, ops] = run_model(batch, devices, o);
+  nlohmann::json result{{"schema_version", 1},
+                        {"program", std::string("tandem ") + version},
+                        {"mode", devices.size() == 1 ? "single" : o.mode},
+                        {"model", o.model},
+                        {"batch", batch},
+                        {"devices", devices.size()},
+                        {"device_list", o.devices},
+                        {"dtype", o.dtype},
+                        {"tf32", o.tf32},
+                        {"threads", core_count()},
+                        {"optimizer", "adamw"},
+                        {"steps", o.steps},
+                        {"peak_mib", static_cast<double>(peak) / (1 << 20)},
+                        {"step_ms", {{"p50", percentile(ms, 0.5)}, {"p90", percentile(ms, 0.9)}}}};
+  for (const bench::OpCost& op : ops)
+    result["ops"].push_back({{"name", op.name},
+                             {"calls", op.calls},
+                             {"ms", op.ms},
+                             {"share", op.share},
+                             {"of_roof", op.of_roof}});
+  fmt::print("{}\n", result.dump());
   return 0;
 }
 

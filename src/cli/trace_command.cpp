@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "tandem/parallel/explain.hpp"
 #include "tandem/profile/trace.hpp"
 
 #include "cli/commands.hpp"
@@ -17,11 +16,6 @@
 #include "cli/trial.hpp"
 
 namespace tandem::cli {
-namespace {
-
-constexpr std::int64_t kWarmup = 2;  // steps that fill the caches of allocators and libraries
-
-}  // namespace
 
 int run_trace(const TraceRequest& request) {
   RunOptions options = resolve(request.run);
@@ -29,9 +23,10 @@ int run_trace(const TraceRequest& request) {
   const std::vector<Device> devices = devices_of(options);
   const DataSets sets = load_data(options);
   Trial trial(options, sets, devices);
-  trial.run(kWarmup);
-  const profile::StepRecord record = profile::record([&] { trial.run(*options.steps); });
-  const std::string trace = profile::trace_json(record);
+  trial.run(1);
+  const Details seen = watch(trial, *options.steps);
+  const profile::StepRecord& record = seen.record;
+  const std::string trace = profile::trace_json(record, seen.memory);
   write_text(request.output, trace);
   fmt::print(
       "{}: {} pieces of work and {} transfers of {} steps, {:.1f} ms; open it at ui.perfetto.dev\n",
@@ -40,9 +35,10 @@ int run_trace(const TraceRequest& request) {
       record.transfers.size(),
       *options.steps,
       std::chrono::duration<double, std::milli>(record.duration).count());
-  if (!record.complete) fmt::print("not all of it: the host had no memory to keep everything\n");
+  if (!record.complete || !seen.memory.complete)
+    fmt::print("not all of it: the host had no memory to keep everything\n");
   fmt::print("\n");
-  print_time(parallel::explain(record), *options.steps);
+  print_time(seen.time, *options.steps);
   return 0;
 }
 

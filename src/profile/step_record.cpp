@@ -7,6 +7,13 @@
 #include <iterator>
 #include <new>
 
+#include "tandem/core/error.hpp"
+#include "tandem/runtime/logical_device.hpp"
+#include "tandem/runtime/runtime.hpp"
+
+#include "runtime/cuda/backend.hpp"
+#include "runtime/cuda/stream_clock.hpp"
+
 namespace tandem::profile {
 namespace {
 
@@ -32,19 +39,59 @@ std::map<Link, Traffic> traffic(const StepRecord& record) {
   return links;
 }
 
-StepRecorder::StepRecorder() : start_(Clock::now()) {
+StepRecorder::StepRecorder() {
   constexpr std::size_t kAtFirst = 1024;  // of a small step, so that it is not measured growing
   record_.work.reserve(kAtFirst);
   record_.transfers.reserve(kAtFirst);
+  if constexpr (has_cuda) {
+    const auto gpus = Runtime::instance().made(DeviceType::cuda);
+    if (!gpus.empty()) clock_ = std::make_shared<cuda::StreamClock>();
+    for (LogicalDevice* gpu : gpus)
+      clock_->calibrate(gpu->stream());
+  }
+  start_ = Clock::now();
 }
 
 StepRecord StepRecorder::take() {
   const std::scoped_lock lock(mutex_);
   const auto now = Clock::now();
   record_.duration = since_start(now);
+  take_times();
   start_ = now;
   open_.clear();
   return std::exchange(record_, {});
+}
+
+std::optional<std::size_t> StepRecorder::mark(const Stream& stream) {
+  if constexpr (has_cuda) {
+    if (stream.native() != nullptr) {
+      try {
+        if (clock_ == nullptr) clock_ = std::make_shared<cuda::StreamClock>();
+        return clock_->mark(stream);
+      } catch (...) {  // the work will meet the error, too
+        record_.complete = false;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+void StepRecorder::take_times() {
+  if constexpr (has_cuda) {
+    for (const Marked& m : marked_) {
+      WorkSpan& work = record_.work[m.work];
+      try {
+        const Since begin = since_start(clock_->at(m.begin));
+        work.end = since_start(clock_->at(m.end));
+        work.begin = begin;
+        record_.duration = std::max(record_.duration, work.end);
+      } catch (const Error&) {
+        record_.complete = false;
+      }
+    }
+    marked_.clear();
+    if (clock_ != nullptr) clock_->clear();
+  }
 }
 
 void StepRecorder::on_copy(const CopyEvent& e) noexcept {
@@ -62,38 +109,49 @@ void StepRecorder::on_copy(const CopyEvent& e) noexcept {
   }
 }
 
-void StepRecorder::on_work_begin(const Work& work, Device device) noexcept {
+void StepRecorder::on_work_begin(const Work& work, const Stream& stream) noexcept {
   const Context& c = context();
   const Since now = since_start(Clock::now());
+  const bool on_side = stream.native() != nullptr &&
+                       stream.native() == stream.logical_device().side_stream().native();
   const std::scoped_lock lock(mutex_);
   try {
     const int threads = static_cast<int>(threads_.size());
     const int thread = threads_.try_emplace(std::this_thread::get_id(), threads).first->second;
-    open_.emplace_back(&work,
-                       WorkSpan{device,
-                                c.phase,
-                                work.kind,
-                                work.name,
-                                c.rows,
-                                c.module_path,
-                                thread,
-                                category_of(work.accesses),
-                                now,
-                                now});
+    open_.push_back({&work,
+                     WorkSpan{stream.device(),
+                              c.phase,
+                              work.kind,
+                              work.name,
+                              c.rows,
+                              c.module_path,
+                              thread,
+                              category_of(work.accesses),
+                              now,
+                              now,
+                              now,
+                              now,
+                              on_side},
+                     mark(stream)});
   } catch (const std::bad_alloc&) {
     record_.complete = false;
   }
 }
 
-void StepRecorder::on_work_end(const Work& work, Device) noexcept {
+void StepRecorder::on_work_end(const Work& work, const Stream& stream) noexcept {
   const Since now = since_start(Clock::now());
   const std::scoped_lock lock(mutex_);
   const auto open =
-      std::find_if(open_.rbegin(), open_.rend(), [&](const auto& o) { return o.first == &work; });
+      std::find_if(open_.rbegin(), open_.rend(), [&](const Open& o) { return o.work == &work; });
   if (open == open_.rend()) return;  // begun before the subscription
-  open->second.end = now;
+  open->span.end = now;
+  open->span.queued_end = now;
   try {
-    record_.work.push_back(std::move(open->second));
+    record_.work.push_back(std::move(open->span));
+    if (open->mark) {
+      if (const auto end = mark(stream))
+        marked_.push_back({record_.work.size() - 1, *open->mark, *end});
+    }
   } catch (const std::bad_alloc&) {
     record_.complete = false;
   }

@@ -54,6 +54,13 @@ class Trace {
                        {"dur", microseconds(end - begin)},
                        {"args", std::move(args)}});
   }
+  void counter(int process, const char* name, Since at, Json values) {
+    events_.push_back({{"ph", "C"},
+                       {"name", name},
+                       {"pid", process},
+                       {"ts", microseconds(at)},
+                       {"args", std::move(values)}});
+  }
   std::string text() && {
     return Json{{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events_)}}.dump();
   }
@@ -62,24 +69,38 @@ class Trace {
   Json events_ = Json::array();
 };
 
-/// A thread's work on a device, which comes in the order of its beginning.
+/// When a piece of work was seen by the thread that called it, or done by the stream.
+struct Times {
+  Since begin, end;
+};
+
+Times of_thread(const WorkSpan& w) {
+  return {w.queued_begin, w.queued_end};
+}
+
+Times of_stream(const WorkSpan& w) {
+  return {w.begin, w.end};
+}
+
+/// A thread's work on a device, or a stream's, which comes in the order of its beginning.
 class Track {
  public:
   Track(Trace& trace, int process, int track) : trace_(trace), process_(process), track_(track) {}
 
-  void add(const WorkSpan& w) {
-    if (w.begin >= busy_until_) {  // not within other work
+  void add(const WorkSpan& w, const Times& times) {
+    if (times.begin >= busy_until_) {  // not within other work
       if (phase_.name == nullptr || w.phase != phase_.phase || w.rows != rows_) {
         close();
-        open_phase(w);
+        open_phase(w, times.begin);
       }
-      enter(w);
-      busy_until_ = w.end;
+      enter(w, times.begin);
+      busy_until_ = times.end;
     }
     Json args = Json::object();
     if (w.module_path != nullptr) args["module"] = *w.module_path;
     if (w.category) args["writes"] = tandem::name(*w.category);
-    trace_.span(process_, track_, w.name, tandem::name(w.phase), w.begin, w.end, std::move(args));
+    trace_.span(
+        process_, track_, w.name, tandem::name(w.phase), times.begin, times.end, std::move(args));
   }
   /// Ends what is open.
   void close() {
@@ -98,12 +119,12 @@ class Track {
     Since begin{};
   };
 
-  void open_phase(const WorkSpan& w) {
-    phase_ = {w.phase == Phase::none ? "other" : tandem::name(w.phase), w.phase, w.begin};
+  void open_phase(const WorkSpan& w, Since begin) {
+    phase_ = {w.phase == Phase::none ? "other" : tandem::name(w.phase), w.phase, begin};
     rows_ = w.rows;
   }
   /// Ends the modules that the work is not in, and begins those that it is.
-  void enter(const WorkSpan& w) {
+  void enter(const WorkSpan& w, Since begin) {
     std::string_view path;
     if (w.module_path != nullptr) path = *w.module_path;
     const auto parts = parts_of(path);
@@ -112,7 +133,7 @@ class Track {
       ++same;
     leave(same);
     for (; same < parts.size(); ++same)
-      modules_.emplace_back(parts[same], w.begin);
+      modules_.emplace_back(parts[same], begin);
   }
   void leave(std::size_t depth) {
     for (; modules_.size() > depth; modules_.pop_back()) {
@@ -129,33 +150,74 @@ class Track {
   Since busy_until_{};
 };
 
-/// @return  the number of processes.
-int add_devices(Trace& trace, const StepRecord& record) {
-  std::map<Device, int> processes;  // from 1, in the order of the devices
-  std::vector<const WorkSpan*> ordered;
-  for (const WorkSpan& w : record.work) {
-    ordered.push_back(&w);
-    processes[w.device] = 0;
+/// The tracks of some work: `track_of` gives number and name of each one's.
+template <class TrackOf>
+void add_tracks(Trace& trace,
+                const std::map<Device, int>& processes,
+                std::vector<const WorkSpan*> work,
+                Times (*times)(const WorkSpan&),
+                const TrackOf& track_of) {
+  std::ranges::stable_sort(work, {}, [&](const WorkSpan* w) {
+    const Times t = times(*w);
+    return std::tuple(t.begin, -t.end);
+  });
+  std::map<std::pair<Device, int>, Track> tracks;
+  for (const WorkSpan* w : work) {
+    const int process = processes.at(w->device);
+    const auto& [number, name] = track_of(*w);
+    const auto [track, is_new] = tracks.try_emplace({w->device, number}, trace, process, number);
+    if (is_new) trace.name("thread_name", process, number, name);
+    track->second.add(*w, times(*w));
   }
+  for (auto& [key, track] : tracks)
+    track.close();
+}
+
+/// A process for each device, from 1 on.
+std::map<Device, int> name_devices(Trace& trace,
+                                   const StepRecord& record,
+                                   const MemoryProfile& memory) {
+  std::map<Device, int> processes;
+  for (const WorkSpan& w : record.work)
+    processes[w.device] = 0;
+  for (const DeviceMemory& m : memory.devices)
+    processes[m.device] = 0;
   int count = 0;
   for (auto& [device, process] : processes) {
     process = ++count;
     trace.name("process_name", process, 0, to_string(device));
   }
-  std::ranges::stable_sort(
-      ordered, {}, [](const WorkSpan* w) { return std::tuple(w->begin, -w->end); });
-  std::map<std::pair<Device, int>, Track> tracks;
-  for (const WorkSpan* w : ordered) {
-    const int process = processes[w->device];
-    const auto [track, is_new] =
-        tracks.try_emplace({w->device, w->thread}, trace, process, w->thread);
-    if (is_new)
-      trace.name("thread_name", process, w->thread, "thread " + std::to_string(w->thread));
-    track->second.add(*w);
+  return processes;
+}
+
+void add_work(Trace& trace, const std::map<Device, int>& processes, const StepRecord& record) {
+  std::vector<const WorkSpan*> all, of_gpus;
+  for (const WorkSpan& w : record.work) {
+    all.push_back(&w);
+    if (w.device.type == DeviceType::cuda) of_gpus.push_back(&w);
   }
-  for (auto& [key, track] : tracks)
-    track.close();
-  return count;
+  add_tracks(trace, processes, std::move(all), of_thread, [](const WorkSpan& w) {
+    return std::pair(w.thread, "thread " + std::to_string(w.thread));
+  });
+  constexpr int kStreams = 1000;  // above the threads' numbers
+  add_tracks(trace, processes, std::move(of_gpus), of_stream, [](const WorkSpan& w) {
+    return std::pair(kStreams + w.on_side_stream, w.on_side_stream ? "side stream" : "main stream");
+  });
+}
+
+void add_memory(Trace& trace, const std::map<Device, int>& processes, const MemoryProfile& memory) {
+  for (const DeviceMemory& m : memory.devices) {
+    CategoryBytes seen{};  // a category that there never was is no line of zeros
+    for (const MemoryMoment& moment : m.timeline)
+      for (std::size_t c = 0; c < seen.size(); ++c)
+        seen[c] = std::max(seen[c], moment.by_category[c]);
+    for (const MemoryMoment& moment : m.timeline) {
+      Json values = Json::object();
+      for (std::size_t c = 0; c < seen.size(); ++c)
+        if (seen[c] > 0) values[tandem::name(static_cast<Category>(c))] = moment.by_category[c];
+      trace.counter(processes.at(m.device), "bytes", moment.at, std::move(values));
+    }
+  }
 }
 
 void add_links(Trace& trace, const StepRecord& record, int process) {
@@ -194,9 +256,15 @@ void add_links(Trace& trace, const StepRecord& record, int process) {
 }  // namespace
 
 std::string trace_json(const StepRecord& record) {
+  return trace_json(record, {});
+}
+
+std::string trace_json(const StepRecord& record, const MemoryProfile& memory) {
   Trace trace;
-  const int devices = add_devices(trace, record);
-  add_links(trace, record, devices + 1);
+  const std::map<Device, int> processes = name_devices(trace, record, memory);
+  add_work(trace, processes, record);
+  add_memory(trace, processes, memory);
+  add_links(trace, record, static_cast<int>(processes.size()) + 1);
   return std::move(trace).text();
 }
 

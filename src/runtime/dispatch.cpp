@@ -63,7 +63,7 @@ void begin_work(Stream& stream, const Work& work) {
   }
   if (const auto* observers = Runtime::instance().observers()) [[unlikely]] {
     for (Observer* o : *observers)
-      o->on_work_begin(work, stream.device());
+      o->on_work_begin(work, stream);
   }
 }
 
@@ -73,7 +73,7 @@ void end_work(Stream& stream, const Work& work) noexcept {
   }
   if (const auto* observers = Runtime::instance().observers()) [[unlikely]] {
     for (Observer* o : *observers)
-      o->on_work_end(work, stream.device());
+      o->on_work_end(work, stream);
   }
 }
 

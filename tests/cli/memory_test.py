@@ -95,7 +95,7 @@ class MemoryTest(ProgramTest):
         self.assertRegex(out, rf"the largest batch has {even} rows, {even + 1} do not fit; \d+ tries\n")
         self.assertRegex(out, r"(?m)^cpu:1 +\d+ +[\d.]+ [KM]iB +2.0 MiB$")
         self.fail_with(1, "largest-batch", *DIGITS, "--devices", "cpu:2", says=["has no limit", "cpu:4@512MiB"])
-        small = self.run_program("largest-batch", "--data", "digits", "--devices", "cpu:1@360KiB", "--mode", "single")
+        small = self.run_program("largest-batch", "--data", "digits", "--devices", "cpu:1@362000", "--mode", "single")
         self.assertEqual((small.returncode, "not even one row fits" in small.stdout), (1, True), small)
 
     def test_chunks_planned_for_time(self):

@@ -26,9 +26,9 @@ namespace {
 /// The ends of work by device index, in their order.
 class Ends final : public Observer {
  public:
-  void on_work_end(const Work& work, Device device) noexcept override {
+  void on_work_end(const Work& work, const Stream& stream) noexcept override {
     const std::scoped_lock lock(mutex_);
-    names_[device.index].emplace_back(work.name);
+    names_[stream.device().index].emplace_back(work.name);
   }
   const std::vector<std::string>& of(int device) { return names_[device]; }
 

@@ -96,7 +96,7 @@ TEST(TraceTest, HasEveryPieceOfWorkAndEveryTransferOnItsTrack) {
   }
   std::map<std::string, int> expected;
   for (const WorkSpan& w : record.work)
-    ++expected[to_string(w.device)];
+    expected[to_string(w.device)] += testing::on_gpus() ? 2 : 1;  // its thread's, and its stream's
   EXPECT_EQ(works, expected);
   EXPECT_EQ(transfers, static_cast<int>(record.transfers.size()));
   EXPECT_GT(transfers, 0);
@@ -113,8 +113,8 @@ TEST(TraceTest, AWorkWithinAWorkEndsNeitherPhaseNorModule) {
     w.phase = Phase::forward;
     w.name = op;
     w.module_path = module;
-    w.begin = std::chrono::microseconds(begin);
-    w.end = std::chrono::microseconds(end);
+    w.begin = w.queued_begin = std::chrono::microseconds(begin);
+    w.end = w.queued_end = std::chrono::microseconds(end);
     return w;
   };
   StepRecord record;
@@ -126,6 +126,28 @@ TEST(TraceTest, AWorkWithinAWorkEndsNeitherPhaseNorModule) {
   EXPECT_EQ(took,
             (std::map<std::string, double>{
                 {"inner", 2}, {"outer", 10}, {"forward", 10}, {"net", 10}, {"conv", 10}}));
+}
+
+TEST(TraceTest, HasEveryMomentOfMemory) {
+  const std::vector<Device> devices = testing::devices(2);
+  StepRecord record;
+  const MemoryProfile memory =
+      record_memory(devices, [&] { record = record_steps(2, parallel::Mode::sharded); });
+  std::map<std::string, std::vector<std::size_t>> counted, expected;
+  const Json trace = Json::parse(trace_json(record, memory));
+  const auto names = process_names(trace);
+  for (const Json& e : trace["traceEvents"]) {
+    if (e["ph"] != "C") continue;
+    std::size_t sum = 0;
+    for (const Json& bytes : e["args"])
+      sum += bytes.get<std::size_t>();
+    counted[names.at(e["pid"])].push_back(sum);
+  }
+  for (const DeviceMemory& m : memory.devices)
+    for (const MemoryMoment& moment : m.timeline)
+      expected[to_string(m.device)].push_back(moment.in_use);
+  EXPECT_EQ(counted, expected);
+  EXPECT_GT(counted.size(), 1U);
 }
 
 TEST(TraceTest, TransfersOfALinkThatOverlapHaveTracksOfTheirOwn) {

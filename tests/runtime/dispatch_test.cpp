@@ -50,8 +50,12 @@ class Recorder final : public Observer {
         e.nbytes,
         name(e.category));
   }
-  void on_work_begin(const Work& w, Device d) noexcept override { add("begin", d, 0, w.name); }
-  void on_work_end(const Work& w, Device d) noexcept override { add("end", d, 0, w.name); }
+  void on_work_begin(const Work& w, const Stream& s) noexcept override {
+    add("begin", s.device(), 0, w.name);
+  }
+  void on_work_end(const Work& w, const Stream& s) noexcept override {
+    add("end", s.device(), 0, w.name);
+  }
   void on_read(const char* op, Device d, std::size_t n) noexcept override { add("read", d, n, op); }
 
   std::vector<std::string> seen;

@@ -5,6 +5,7 @@
 // machine. How they answer is CUDA's, but for what control.hpp says.
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 
@@ -167,8 +168,10 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   });
 }
 
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int) {
-  return call(__func__, [=](Machine& m) { *event = m.make(m.events, CUevent_st{current_gpu}); });
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags) {
+  return call(__func__, [=](Machine& m) {
+    *event = m.make(m.events, CUevent_st{current_gpu, (flags & cudaEventDisableTiming) == 0});
+  });
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
@@ -186,6 +189,17 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   return call(__func__, event, [=](Machine& m) { m.finish(reached(event)); });
+}
+
+cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t begin, cudaEvent_t end) {
+  return call(__func__, end, [=](Machine& m) {
+    m.check_handle(begin);
+    need(begin->gpu == end->gpu, cudaErrorInvalidResourceHandle);
+    need(begin->is_timed && end->is_timed && begin->mark != nullptr && end->mark != nullptr,
+         cudaErrorInvalidResourceHandle);
+    need(begin->mark->done && end->mark->done, cudaErrorNotReady);
+    *ms = std::chrono::duration<float, std::milli>(end->mark->at - begin->mark->at).count();
+  });
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {

@@ -105,7 +105,7 @@ bool Machine::step() {
   cudaError_t& error = errors[next->gpu];
   if (error == cudaSuccess && task.after != nullptr) error = task.after->error;
   if (task.run) task.run();
-  if (task.sets != nullptr) *task.sets = {true, error};
+  if (task.sets != nullptr) *task.sets = {true, error, std::chrono::steady_clock::now()};
   return true;
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -25,6 +26,7 @@ namespace tandem::stand_in {
 struct Mark {
   bool done = false;
   cudaError_t error = cudaSuccess;  // of the GPU that came to it
+  std::chrono::steady_clock::time_point at = {};
 };
 
 struct Task {
@@ -58,6 +60,7 @@ struct CUstream_st {
 
 struct CUevent_st {
   int gpu;
+  bool is_timed;
   std::shared_ptr<tandem::stand_in::Mark> mark = nullptr;  // of the last recording, if any
 };
 

@@ -143,6 +143,7 @@ TEST_F(StandInTest, EveryCallFailsOnceWhereItIsTold) {
   std::uint64_t value = 0;
   cudaStream_t stream = nullptr;
   cudaEvent_t event = nullptr;
+  float ms = 0;
   cudaMemPool_t pool = nullptr;
   cudaPointerAttributes attributes{};
   const cudaMemAccessDesc access{{cudaMemLocationTypeDevice, 1}, cudaMemAccessFlagsProtReadWrite};
@@ -165,6 +166,7 @@ TEST_F(StandInTest, EveryCallFailsOnceWhereItIsTold) {
       {"cudaEventRecord", [&] { return cudaEventRecord(event, one->main); }},
       {"cudaEventSynchronize", [&] { return cudaEventSynchronize(event); }},
       {"cudaEventQuery", [&] { return cudaEventQuery(event); }},
+      {"cudaEventElapsedTime", [&] { return cudaEventElapsedTime(&ms, event, event); }},
       {"cudaEventDestroy", [&] { return cudaEventDestroy(event); }},
       {"cudaMemPoolCreate", [&] { return make_pool(&pool, 0); }},
       {"cudaMemPoolSetAttribute",

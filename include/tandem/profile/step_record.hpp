@@ -22,12 +22,16 @@
 #include "tandem/runtime/memory.hpp"
 #include "tandem/runtime/observer.hpp"
 
+namespace tandem::cuda {
+class StreamClock;
+}
+
 namespace tandem::profile {
 
 /// Time since a record's beginning.
 using Since = std::chrono::nanoseconds;
 
-/// A piece of work of a device, as the host saw it: of a GPU's it is the time to queue it.
+/// A piece of work of a device.
 struct WorkSpan {
   Device device;
   Phase phase;
@@ -38,13 +42,18 @@ struct WorkSpan {
                                                    ///< what it is the backward of; null: none
   int thread;                        ///< that called it: numbered from 0 as they are seen
   std::optional<Category> category;  ///< of what it writes, else of what it reads; none: nothing
-  Since begin;
+  Since begin;                       ///< when the device did it: a GPU's stream
   Since end;
+  Since queued_begin;  ///< when the thread called it, and gave it to a GPU's stream; on the host
+                       ///< the same
+  Since queued_end;
+  bool on_side_stream = false;  ///< of a GPU, beside its main one
 
   bool in_replica() const noexcept { return rows.end >= 0; }
 };
 
-/// Bytes that went from one device to another at once.
+/// Bytes that went from one device to another at once. Where GPUs are among them the times are
+/// those of queueing.
 struct Transfer {
   Device source;
   Device destination;
@@ -96,9 +105,10 @@ struct Overlap {
 /// @param counts  tells work that computes from work that only waits for others, or sends.
 Overlap overlap(const StepRecord& record, const std::function<bool(const WorkSpan&)>& counts);
 
-/// Keeps what the devices do.
+/// Keeps what the devices do. Of GPUs' work the time is taken on their streams, by events.
 ///
-/// Thread-safe but for take(), which is called when nothing runs.
+/// Thread-safe but for take(), which is called when nothing runs. Made when nothing runs: it waits
+/// for the GPUs in use, to learn how their clocks stand to the host's.
 class StepRecorder final : public Observer {
  public:
   StepRecorder();
@@ -106,16 +116,31 @@ class StepRecorder final : public Observer {
   StepRecord take();
 
   void on_copy(const CopyEvent& event) noexcept override;
-  void on_work_begin(const Work& work, Device device) noexcept override;
-  void on_work_end(const Work& work, Device device) noexcept override;
+  void on_work_begin(const Work& work, const Stream& stream) noexcept override;
+  void on_work_end(const Work& work, const Stream& stream) noexcept override;
 
  private:
   using Clock = std::chrono::steady_clock;
+  /// Work that has begun. Marks are of the GPUs' clock; none: on the host, or CUDA refused.
+  struct Open {
+    const Work* work;
+    WorkSpan span;
+    std::optional<std::size_t> mark;
+  };
+  struct Marked {
+    std::size_t work;  // in the record
+    std::size_t begin, end;
+  };
+
   Since since_start(Clock::time_point t) const { return t - start_; }
+  std::optional<std::size_t> mark(const Stream& stream);
+  void take_times();
 
   Clock::time_point start_;
-  std::mutex mutex_;                                    // guards what follows
-  std::vector<std::pair<const Work*, WorkSpan>> open_;  // a few: those of each thread nest
+  std::mutex mutex_;        // guards what follows
+  std::vector<Open> open_;  // a few: those of each thread nest
+  std::vector<Marked> marked_;
+  std::shared_ptr<cuda::StreamClock> clock_;  // null: no GPU
   std::unordered_map<std::thread::id, int> threads_;
   StepRecord record_;
 };

@@ -13,6 +13,7 @@
 
 namespace tandem {
 
+class Stream;
 struct Work;
 
 /// Bytes given, taken back, or moved to another category.
@@ -48,8 +49,8 @@ class Observer {
   virtual ~Observer() = default;
   virtual void on_memory(const MemoryEvent&) noexcept {}
   virtual void on_copy(const CopyEvent&) noexcept {}
-  virtual void on_work_begin(const Work&, Device) noexcept {}
-  virtual void on_work_end(const Work&, Device) noexcept {}
+  virtual void on_work_begin(const Work&, const Stream&) noexcept {}
+  virtual void on_work_end(const Work&, const Stream&) noexcept {}
   /// A host read of device data: a synchronisation point.
   virtual void on_read(const char* /*op*/, Device, std::size_t /*nbytes*/) noexcept {}
 };
