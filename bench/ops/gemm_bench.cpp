@@ -46,7 +46,8 @@ void sizes(benchmark::internal::Benchmark* b, std::initializer_list<KernelPath> 
       const auto p = static_cast<std::int64_t>(path);
       b->Args({512, 1024, 784, p, threads})
           ->Args({512, 1024, 1024, p, threads})
-          ->Args({512, 10, 1024, p, threads});
+          ->Args({512, 10, 1024, p, threads})
+          ->Args({2048, 2048, 2048, p, threads});
       b->Args({128, 128, 128, p, threads})->Args({32, 32, 32, p, threads});
     }
   }

@@ -171,10 +171,12 @@ def bench(plan):
     program = plan.tree / "bench" / "step" / "step_bench"
     steps += [Step(f"bench/{model}/cuda_0x4", "bench", [program, "--model", model, "--devices", "cuda:0x4"],
                    plan.environment(), read=read_json, skip=plan.without_gpu()) for model in MODELS]
+    steps += [Step(f"bench/{model}/profile", "bench", [program, "--model", model, "--devices", "cuda:0", "--profile",
+                                                       "--steps", "20"],
+                   read=read_json, skip=plan.without_gpu()) for model in MODELS + LARGE_MODELS]
     for step in steps:
         step.environment = plan.environment()
-    steps.append(ops(plan))
-    return steps
+    return [*steps, ops(plan), peer_ops(plan)]
 
 
 def ops(plan):
@@ -187,6 +189,13 @@ def ops(plan):
         plan.tree / "bench" / "ops" / "ops_bench", "--device=cuda:0", f"--benchmark_out={file}",
         "--benchmark_out_format=json", "--benchmark_filter=(path:0/|last:[01]/|n:[0-9]+/)threads:1/"],
         plan.environment(), read=read, writes=file, skip=plan.without_gpu())
+
+
+def peer_ops(plan):
+    """The same ops in PyTorch, by the same names."""
+    return Step("bench/ops-pytorch", "bench", [
+        sys.executable, plan.root / "bench" / "peers" / "pytorch_ops.py", "--device", "cuda"],
+        read=lambda log: read_json(log)["ops"], skip="" if machine.has_torch() else "no PyTorch that sees a GPU")
 
 
 def steps_of(part, plan):

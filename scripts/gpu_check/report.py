@@ -6,6 +6,8 @@ import json
 
 from .parts import PARTS
 
+LARGEST = 5  # ops of a profile that are shown
+
 
 def table(head, rows):
     lines = [head, ["---"] * len(head), *rows]
@@ -36,7 +38,8 @@ def mebibytes(figure):
 
 def bench_tables(steps):
     """Of each kind of step its own table."""
-    versus, alone, ops, other = [], [], [], []
+    versus, alone, ops, costs, other = [], [], [], [], []
+    peer = dict(steps).get("bench/ops-pytorch", {}).get("figures", {})
     for name, step in steps:
         f = step.get("figures", {})
         if "ratio" in f:
@@ -44,13 +47,24 @@ def bench_tables(steps):
                            *(mebibytes(f["peak_mib"][k]) for k in ("tandem", "peer"))])
         elif "step_ms" in f:
             alone.append([name, f["step_ms"]["p50"], f["step_ms"]["p90"]])
-        elif step["status"] == "passed":
-            ops += [[op, f"{v['real_time']:.4g} {v['time_unit']}", rate(v)] for op, v in f.items()]
+            costs += [[name, op["name"], f"{op['ms']:.3f}", f"{op['share']:.0%}", f"{op['of_roof']:.0%}"]
+                      for op in f.get("ops", [])[:LARGEST]]
+        elif step["status"] == "passed" and name != "bench/ops-pytorch":
+            ops += [[op, f"{v['real_time']:.4g} {v['time_unit']}", rate(v), *against(v, peer, op)]
+                    for op, v in f.items()]
         else:
             other.append([name, outcome(step)])
     tables = [(["step", "tandem, ms", "PyTorch, ms", "ratio", "peak, MiB", "PyTorch's"], versus),
-              (["step", "p50, ms", "p90, ms"], alone), (["op", "time", "rate"], ops), (["step", "outcome"], other)]
+              (["step", "p50, ms", "p90, ms"], alone), (["op", "time", "rate", "PyTorch's", "of it"], ops),
+              (["step", "largest ops", "ms", "share", "of roof"], costs), (["step", "outcome"], other)]
     return "\n".join(table(head, rows) for head, rows in tables if rows)
+
+
+def against(figures, peer, op):
+    """PyTorch's rate of the same op, and the share of it that ours is; a name goes on with how ours was run."""
+    same = next((v for name, v in peer.items() if op == name or op.startswith(name + "/")), None)
+    kind = next((k for k in ("FLOP/s", "bytes_per_second") if same and k in same and k in figures), None)
+    return [rate(same), f"{figures[kind] / same[kind]:.0%}"] if kind else ["-", "-"]
 
 
 def rate(figures):

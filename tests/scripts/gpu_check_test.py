@@ -124,6 +124,26 @@ class Report(GpuCheck):
                          figures)
 
 
+    def test_ops_stand_beside_pytorchs(self):
+        name = "BM_LinearF32/m:2/n:3/k:4"
+        ours = {name + "/path:0/threads:1": {"real_time": 5, "time_unit": "us", "FLOP/s": 3e12},
+                "BM_Other/n:1": {"real_time": 1, "time_unit": "us", "bytes_per_second": 2e9}}
+        theirs = {"ops": {name: {"real_time": 4, "time_unit": "us", "FLOP/s": 4e12}}}
+        ops = [{"name": f"op{i}", "calls": 1, "ms": 9 - i, "share": 0.2, "of_roof": 0.5} for i in range(7)]
+        profile = {"step_ms": {"p50": 1, "p90": 2}, "ops": ops}
+        todo = [shell("bench/ops", f"echo '{json.dumps(ours)}'", part="bench", read=parts.read_json),
+                shell("bench/ops-pytorch", f"echo '{json.dumps(theirs)}'", part="bench",
+                      read=lambda log: parts.read_json(log)["ops"]),
+                shell("bench/mlp/profile", f"echo '{json.dumps(profile)}'", part="bench", read=parts.read_json)]
+        self.run_all(todo)
+        text = report.write(self.state, {}, False, []).read_text()
+        self.assertIn(f"| {name}/path:0/threads:1 | 5 us | 3.00 TFLOP/s | 4.00 TFLOP/s | 75% |", text)
+        self.assertIn("| BM_Other/n:1 | 1 us | 2 GB/s | - | - |", text)
+        self.assertIn("| bench/mlp/profile | op0 | 9.000 | 20% | 50% |", text)
+        self.assertIn("| bench/mlp/profile | op4 |", text)
+        self.assertNotIn("op5", text)
+
+
 class Bundle(GpuCheck):
     def test_what_comes_of_a_package(self):
         def wanted(path):
