@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tandem/profile/memory_profile.hpp"
+#include "tandem/runtime/unowned_memory.hpp"
 
 #include "cli/commands.hpp"
 #include "cli/details.hpp"
@@ -113,6 +114,7 @@ json to_json(const RunOptions& options, const MemoryProfile& memory, Trial& tria
               {"peak_owners", owners(m.at_peak)},
               {"in_use_bytes", m.in_use},
               {"in_use_by_category", sums_of(m.now)}};
+    if (const auto unowned = unowned_memory(m.device)) device["unowned_bytes"] = *unowned;
     if (plan.rows.empty()) continue;
     device["predicted_peak_bytes"] = plan.peak_bytes[d];
     device["predicted_ms"] = plan.ms[d];
@@ -189,6 +191,10 @@ void print(const DeviceMemory& m,
                bar(nbytes, most),
                format_nbytes(nbytes),
                phases(sums[c]));
+  }
+  if (const auto unowned = unowned_memory(m.device)) {
+    fmt::print("  beside it {} of its GPU: context, NCCL, cuBLAS, blocks that pools keep\n",
+               format_nbytes(*unowned));
   }
   std::string largest;
   for (std::size_t i = 0; i < std::min(m.at_peak.size(), kOwners); ++i) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 struct CUstream_st;
 
@@ -38,6 +39,13 @@ void set_gpus(int n);
 /// Bytes of each GPU; at first 16 GiB.
 void set_memory(std::size_t nbytes);
 void set_peers(Peers peers);
+/// What NVML tells of a process; `nbytes` is UINT64_MAX where it does not tell them.
+struct GpuProcess {
+  unsigned int pid;
+  std::uint64_t nbytes;
+};
+/// The processes that use a GPU; at first none.
+void set_processes(int gpu, std::vector<GpuProcess> processes);
 /// Begins another order of tasks; at first $TANDEM_STAND_IN_SEED, or 1.
 void seed(std::uint64_t n);
 

@@ -143,6 +143,15 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int gpu, int peer) {
   });
 }
 
+cudaError_t cudaDeviceGetPCIBusId(char* text, int size, int gpu) {
+  return call(__func__, [=](Machine& m) {
+    need(gpu >= 0 && gpu < m.gpus, cudaErrorInvalidDevice);
+    const std::string id = bus_id(gpu);
+    need(size > static_cast<int>(id.size()));
+    std::strcpy(text, id.c_str());
+  });
+}
+
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int) {
   return call(__func__, [=](Machine& m) {
     *stream = m.make(m.streams, CUstream_st{current_gpu, m.rng()});

@@ -45,6 +45,12 @@ auto locked(F f) {
 
 }  // namespace
 
+std::string bus_id(int gpu) {
+  char text[24];
+  std::snprintf(text, sizeof text, "0000:%02X:00.0", gpu + 1);
+  return text;
+}
+
 Machine& Machine::get() {
   static Machine& machine = *new Machine;
   return machine;
@@ -62,6 +68,7 @@ void Machine::reset() {
   gpu_bytes = std::size_t{16} << 30;
   peers = Peers::all;
   unloaded = false;
+  std::ranges::fill(processes, std::vector<GpuProcess>{});
   rng.seed(from_environment("TANDEM_STAND_IN_SEED", 1));
   never->done = true;
   never = std::make_shared<Mark>();
@@ -233,6 +240,10 @@ void set_memory(std::size_t nbytes) {
 
 void set_peers(Peers peers) {
   locked([=](Machine& m) { m.peers = peers; });
+}
+
+void set_processes(int gpu, std::vector<GpuProcess> processes) {
+  locked([&](Machine& m) { m.processes[gpu] = std::move(processes); });
 }
 
 void seed(std::uint64_t n) {

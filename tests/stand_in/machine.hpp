@@ -89,6 +89,9 @@ inline void need(bool holds, cudaError_t otherwise = cudaErrorInvalidValue) {
   if (!holds) throw otherwise;
 }
 
+/// Where a GPU is on the PCI bus: "0000:01:00.0".
+std::string bus_id(int gpu);
+
 /// All state of the stand-in. Lives until the process has ended, so that any destructor may call.
 ///
 /// Whoever calls a member holds the mutex. What is said to be checked throws a cudaError_t.
@@ -134,6 +137,7 @@ class Machine {
   std::size_t gpu_bytes;
   Peers peers;
   bool unloaded;
+  std::vector<GpuProcess> processes[kMostGpus];
   std::mt19937_64 rng;
   std::shared_ptr<Mark> never = std::make_shared<Mark>();  // what copies wait for that hang
   cudaError_t errors[kMostGpus];                           // that stay
