@@ -74,6 +74,12 @@ else()
   endif()
 endif()
 
+# NVTX is headers alone; in some installations of the toolkit they are a package of their own, cuda-nvtx.
+if(TANDEM_CUDA)
+  find_path(TANDEM_NVTX_INCLUDE NAMES nvtx3/nvToolsExt.h PATHS ${CUDAToolkit_INCLUDE_DIRS} NO_DEFAULT_PATH REQUIRED)
+  mark_as_advanced(TANDEM_NVTX_INCLUDE)
+endif()
+
 # All of them PRIVATE: no public header shows one. A static library hands its libraries on to the
 # program that links it, as $<LINK_ONLY:...>; cmake/tandemConfig.cmake.in finds those again. Of what is
 # headers alone only the folder is taken, so that it ends with our own build.

@@ -117,6 +117,7 @@
 #include "tandem/parallel/step_model.hpp"
 #include "tandem/parallel/straggler.hpp"
 #include "tandem/profile/memory_profile.hpp"
+#include "tandem/profile/nvtx.hpp"
 #include "tandem/profile/step_record.hpp"
 #include "tandem/profile/trace.hpp"
 #include "tandem/runtime/allocator.hpp"

@@ -192,6 +192,10 @@ void add_train_options(CLI::App& app, RunOptions& o) {
                  "write losses, times and peaks to this file as they come: FILE.csv or FILE.jsonl");
   app.add_option(
       "--tensorboard", o.tensorboard, "write the same for TensorBoard, in this directory");
+  app.add_flag(
+      "--nvtx",
+      o.nvtx,
+      "show each piece of work as a range in Nsight Systems: nsys profile tandem train ...");
   app.add_flag("--resume", o.resume, "go on from the checkpoint, with its seed and lr")
       ->needs(checkpoint);
   app.add_option("--json", o.json, "write the results as JSON to this file; - for stdout");

@@ -82,6 +82,7 @@ struct RunOptions {
   std::optional<std::int64_t> save_every;
   std::string metrics;      // .csv or .jsonl; empty: none
   std::string tensorboard;  // a directory; empty: none
+  bool nvtx = false;
   bool resume = false;
   std::string json;
   bool quiet = false;

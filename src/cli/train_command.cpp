@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <memory>
 #include <optional>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "tandem/nn/summary.hpp"
+#include "tandem/profile/nvtx.hpp"
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/train/loop.hpp"
 
@@ -119,6 +121,16 @@ train::LoopOptions loop_options(const RunOptions& options, optim::LRScheduler* s
           .stop = [] { return interrupted != 0; }};
 }
 
+/// What shows the run to Nsight Systems; null where that was not asked for.
+std::unique_ptr<profile::NvtxRanges> nvtx_ranges(const RunOptions& options) {
+  if (!options.nvtx) return nullptr;
+  try {
+    return std::make_unique<profile::NvtxRanges>();
+  } catch (const InvalidArgument& e) {
+    throw UsageError(fmt::format("--nvtx: {}", e.what()));
+  }
+}
+
 /// Why a run ended early, and how it goes on.
 void print_end(const RunOptions& options, const train::RunState& state) {
   if (options.checkpoint.empty())
@@ -136,6 +148,7 @@ void print_end(const RunOptions& options, const train::RunState& state) {
 
 int run_train(const RunOptions& given) {
   const RunOptions options = resolve(given);
+  const auto nvtx = nvtx_ranges(options);
   check_writable(options.checkpoint);
   check_writable(options.json);
   check_writable(options.metrics);
@@ -171,6 +184,8 @@ int run_train(const RunOptions& given) {
     metrics.epoch(info, state.step, task->devices());
     progress->epoch(info, options.epochs);
   };
+  std::optional<Subscription> watched;
+  if (nvtx != nullptr) watched.emplace(*nvtx);
   const train::RunReport report =
       train::run(*task, *optimizer, train, test, options.batch, state, loop);
   progress.reset();

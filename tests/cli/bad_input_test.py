@@ -70,6 +70,10 @@ class RunTest(ProgramTest):
             self.fail_with(2, "train", *DIGITS, "--devices", device,
                            says=["--devices", "without CUDA", "cpu"])
 
+    @unittest.skipIf(os.environ.get("PROGRAM_HAS_CUDA") == "1", "built with CUDA")
+    def test_nvtx_in_a_build_without_cuda(self):
+        self.fail_with(2, "train", *DIGITS, "--nvtx", says=["--nvtx", "without CUDA", "tandem trace"])
+
     def test_memory_limit_names_device_and_figures(self):
         self.fail_with(1, "train", *DIGITS, "--devices", "cpu:2@10KiB",
                        says=["out of memory on cpu:0", "limit of 10240", "smaller batch"])

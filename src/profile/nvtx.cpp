@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/profile/nvtx.hpp"
+
+#include "tandem/config.hpp"
+#include "tandem/core/check.hpp"
+#include "tandem/runtime/context.hpp"
+#include "tandem/runtime/dispatch.hpp"
+
+#include "profile/cuda/nvtx_domain.hpp"
+
+namespace tandem::profile {
+
+NvtxRanges::NvtxRanges() {
+  TANDEM_CHECK(has_cuda,
+               "NvtxRanges: this tandem was built without CUDA; configure with -D TANDEM_CUDA=ON, "
+               "or look at a trace (profile::trace_json, tandem trace)");
+  if constexpr (has_cuda) domain_ = NvtxDomain::open("tandem");
+}
+
+void NvtxRanges::on_work_begin(const Work& work, const Stream&) noexcept {
+  if constexpr (has_cuda) {
+    if (domain_ != nullptr) domain_->push({context().phase, current_module_path(), work.name});
+  }
+}
+
+void NvtxRanges::on_work_end(const Work&, const Stream&) noexcept {
+  if constexpr (has_cuda) {
+    if (domain_ != nullptr) domain_->pop();
+  }
+}
+
+}  // namespace tandem::profile
