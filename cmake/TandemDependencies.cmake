@@ -75,9 +75,13 @@ else()
 endif()
 
 # NVTX is headers alone; in some installations of the toolkit they are a package of their own, cuda-nvtx.
+set(TANDEM_HAS_NVTX false)
 if(TANDEM_CUDA)
-  find_path(TANDEM_NVTX_INCLUDE NAMES nvtx3/nvToolsExt.h PATHS ${CUDAToolkit_INCLUDE_DIRS} NO_DEFAULT_PATH REQUIRED)
+  find_path(TANDEM_NVTX_INCLUDE NAMES nvtx3/nvToolsExt.h PATHS ${CUDAToolkit_INCLUDE_DIRS} NO_DEFAULT_PATH)
   mark_as_advanced(TANDEM_NVTX_INCLUDE)
+  if(TANDEM_NVTX_INCLUDE)
+    set(TANDEM_HAS_NVTX true)
+  endif()
 endif()
 
 # All of them PRIVATE: no public header shows one. A static library hands its libraries on to the

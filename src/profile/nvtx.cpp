@@ -16,17 +16,20 @@ NvtxRanges::NvtxRanges() {
   TANDEM_CHECK(has_cuda,
                "NvtxRanges: this tandem was built without CUDA; configure with -D TANDEM_CUDA=ON, "
                "or look at a trace (profile::trace_json, tandem trace)");
-  if constexpr (has_cuda) domain_ = NvtxDomain::open("tandem");
+  TANDEM_CHECK(has_nvtx,
+               "NvtxRanges: no nvtx3/nvToolsExt.h was found among CUDA's headers when this tandem "
+               "was built; install it (cuda-nvtx) and configure anew");
+  if constexpr (has_nvtx) domain_ = NvtxDomain::open("tandem");
 }
 
 void NvtxRanges::on_work_begin(const Work& work, const Stream&) noexcept {
-  if constexpr (has_cuda) {
+  if constexpr (has_nvtx) {
     if (domain_ != nullptr) domain_->push({context().phase, current_module_path(), work.name});
   }
 }
 
 void NvtxRanges::on_work_end(const Work&, const Stream&) noexcept {
-  if constexpr (has_cuda) {
+  if constexpr (has_nvtx) {
     if (domain_ != nullptr) domain_->pop();
   }
 }

@@ -18,7 +18,7 @@ class NvtxDomain;
 /// Thread-safe. @cost  a look into a table of names; a branch where no tool watches the process.
 class NvtxRanges final : public Observer {
  public:
-  /// @throws InvalidArgument  this tandem was built without CUDA.
+  /// @throws InvalidArgument  this tandem was built without CUDA, or NVTX's headers.
   NvtxRanges();
 
   void on_work_begin(const Work& work, const Stream& stream) noexcept override;

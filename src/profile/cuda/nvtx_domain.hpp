@@ -15,8 +15,8 @@
 struct nvtxDomainRegistration_st;
 struct nvtxStringRegistration_st;
 
-// No header of CUDA is read here; the definitions stand in a build with CUDA alone, and calls to
-// them under `if constexpr (has_cuda)`.
+// No header of CUDA is read here; the definitions stand in a build with NVTX alone, and calls to
+// them under `if constexpr (has_nvtx)`.
 namespace tandem::profile {
 
 /// What a range is named after; the op's is a string literal.
