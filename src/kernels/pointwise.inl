@@ -99,6 +99,15 @@ struct IsFinite {
   }
 };
 
+/// False for what has no sign, without a comparison that compilers warn of.
+template <class T>
+TANDEM_HD bool is_negative(T x) {
+  if constexpr (std::is_unsigned_v<T>)
+    return false;
+  else
+    return x < T(0);
+}
+
 struct Neg {
   template <class T>
   TANDEM_HD T operator()(T x) const {
@@ -111,7 +120,7 @@ struct Abs {
     if constexpr (std::is_floating_point_v<T>)
       return std::abs(x);
     else
-      return x < T(0) ? static_cast<T>(-x) : x;
+      return is_negative(x) ? static_cast<T>(-x) : x;
   }
 };
 struct Square {
@@ -123,14 +132,14 @@ struct Square {
 struct Sign {
   template <class T>
   TANDEM_HD T operator()(T x) const {
-    return static_cast<T>((x > T(0)) - (x < T(0)));
+    return static_cast<T>((x > T(0)) - is_negative(x));
   }
 };
 // A NaN stays one.
 struct Relu {
   template <class T>
   TANDEM_HD T operator()(T x) const {
-    return x < T(0) ? T(0) : x;
+    return is_negative(x) ? T(0) : x;
   }
 };
 struct Exp {
