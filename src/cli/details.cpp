@@ -20,7 +20,7 @@ const char* phase_name(std::size_t phase) {
 }
 
 double ms(profile::Since t, std::int64_t steps) {
-  return std::chrono::duration<double, std::milli>(t).count() / static_cast<double>(steps);
+  return cli::ms(t) / static_cast<double>(steps);
 }
 
 /// The numbers from 0 to n - 1 of which `used` is true of some of `items`.

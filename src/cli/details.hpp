@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,11 @@
 #include "cli/trial.hpp"
 
 namespace tandem::cli {
+
+/// In milliseconds.
+inline double ms(profile::Since t) {
+  return std::chrono::duration<double, std::milli>(t).count();
+}
 
 /// What was seen of a few steps of a trial.
 struct Details {

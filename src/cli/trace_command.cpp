@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <chrono>
 #include <string>
 #include <vector>
 
@@ -34,7 +33,7 @@ int run_trace(const TraceRequest& request) {
       record.work.size(),
       record.transfers.size(),
       *options.steps,
-      std::chrono::duration<double, std::milli>(record.duration).count());
+      ms(record.duration));
   if (!record.complete || !seen.memory.complete)
     fmt::print("not all of it: the host had no memory to keep everything\n");
   fmt::print("\n");

@@ -87,6 +87,14 @@ class PageTest(ProgramTest):
         for section in SECTIONS:
             self.assertRegex(page, rf'<section id="{section}">\n<h2>.+</h2>\n<p class="says">.{{30,}}</p>')
 
+    def test_stays_small_for_many_devices_and_modules(self):
+        gpt = ["--model", "gpt", "--data", "text", "--layers", "6", "--width", "32", "--context", "16", "--batch", "32"]
+        done = self.succeed("report", *gpt, "--accumulate", "4", "--devices", "cpu:12", "--steps", "2", "--quiet",
+                            "--output", "-")
+        Tags(done.stdout)
+        self.assertEqual(done.stdout.count("<h3>dp-classic</h3>"), 5, "in each part that has pictures by mode")
+        self.assertLess(len(done.stdout.encode()), LARGEST)
+
     def test_says_what_json_says(self):
         page = self.report("--devices", "cpu:3", "--json", "r.json", "--gpu0-bsz", "10")
         with open(self.file("r.json"), encoding="utf-8") as file:

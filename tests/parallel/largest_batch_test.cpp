@@ -175,11 +175,11 @@ INSTANTIATE_TEST_SUITE_P(Modes,
                                   (std::get<1>(instance.param) ? "_planned" : "_even");
                          });
 
-/// Takes 1 ms for a row on its devices but the last, and 3 ms there.
+/// Takes 2 ms for a row on its devices but the last, and 6 ms there.
 struct Slow : nn::Module {
   nn::Linear linear{12, 5, {.dtype = DType::f64}};
   Tensor forward(const Tensor& x) {
-    const int ms = x.device() == testing::devices(3).back() ? 3 : 1;
+    const int ms = x.device() == testing::devices(3).back() ? 6 : 2;
     std::this_thread::sleep_for(ms * std::chrono::milliseconds(x.size(0)));
     return linear(x.flatten(1));
   }
@@ -194,11 +194,12 @@ TEST(PlannedTimeTest, GivesASlowDeviceFewerRows) {
   EXPECT_EQ(dp.policy().describe(), "planned for time");
   const Rows rows = dp.step(make_batch(42, 1, DType::f64, false), kLoss, &optimizer).rows;
   EXPECT_EQ(rows[0] + rows[1] + rows[2], 42);
-  EXPECT_NEAR(static_cast<double>(rows[0]), 18, 3);
-  EXPECT_NEAR(static_cast<double>(rows[1]), 18, 3);
-  EXPECT_NEAR(static_cast<double>(rows[2]), 6, 2);
-  const StepPlan plan = dp.policy().model()->plan(42, PlanGoal::least_time);
-  EXPECT_NEAR(*std::ranges::max_element(plan.ms), 18, 6);
+  // 18, 18 and 6 on an idle machine; even parts are 14.
+  EXPECT_LT(rows[2], 11);
+  EXPECT_GT(rows[0], 14);
+  EXPECT_GT(rows[1], 14);
+  const std::vector<DeviceNeed>& needs = dp.policy().model()->needs();
+  EXPECT_GT(needs[2].ms_per_row, 1.5 * needs[0].ms_per_row);
 }
 
 }  // namespace

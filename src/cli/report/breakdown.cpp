@@ -8,11 +8,6 @@
 #include <fmt/format.h>
 
 namespace tandem::cli::report {
-namespace {
-
-constexpr double kHeight = 22;
-
-}  // namespace
 
 void Breakdown::device(const std::string& mode,
                        const std::string& name,
@@ -22,7 +17,7 @@ void Breakdown::device(const std::string& mode,
 }
 
 Picture Breakdown::bar_of(const Row& row) const {
-  Picture bar(kHeight, fmt::format("{} in {}: {}", row.name, row.mode, row.total));
+  Picture bar(kBarHeight, fmt::format("{} in {}: {}", row.name, row.mode, row.total));
   double sum = 0, x = 0;
   for (const Part& p : row.parts)
     sum += p.value;
@@ -31,7 +26,7 @@ Picture Breakdown::bar_of(const Row& row) const {
     bar.rect(x,
              0,
              width,
-             kHeight,
+             kBarHeight,
              p.kind.style,
              fmt::format("{}: {}\n{}, {:.0f} % of {}",
                          p.kind.name,

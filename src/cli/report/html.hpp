@@ -14,6 +14,9 @@ std::string escape(std::string_view text);
 /// With one digit behind the point, and none where it is 0: for coordinates.
 std::string number(double x);
 
+/// Of a bar, in units of a picture.
+constexpr double kBarHeight = 22;
+
 /// An SVG without text, 1000 units wide, which the page stretches to the width that it has.
 class Picture {
  public:

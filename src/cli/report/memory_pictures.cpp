@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <vector>
 
@@ -23,10 +22,6 @@ using profile::Since;
 
 constexpr double kArea = 130;         // height of a picture over time
 constexpr std::size_t kMoments = 90;  // of a picture over time
-
-double ms(Since t) {
-  return std::chrono::duration<double, std::milli>(t).count();
-}
 
 /// The most that any device holds: the pictures have one scale.
 double fullest(const std::vector<const ModeResult*>& modes) {

@@ -17,8 +17,6 @@ namespace {
 using profile::DeviceMemory;
 using profile::Link;
 
-constexpr double kBar = 22;
-
 /// Bytes of a step from each device to each.
 std::map<Link, std::size_t> bytes_by_link(const ModeResult& mode) {
   std::map<Link, std::size_t> bytes;
@@ -59,11 +57,11 @@ std::string bars(const Comparison& comparison,
     most = std::max(most, value(mode));
   std::string html = "<div><h3>" + escape(title) + "</h3>\n";
   for (const ModeResult& mode : comparison.modes) {
-    Picture bar(kBar, mode.mode + ": " + text(mode));
+    Picture bar(kBarHeight, mode.mode + ": " + text(mode));
     bar.rect(0,
              0,
              most > 0 ? 1000 * value(mode) / most : 0,
-             kBar,
+             kBarHeight,
              "figure",
              mode.mode + ": " + text(mode));
     html += row(mode.mode, bar, text(mode));

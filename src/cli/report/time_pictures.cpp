@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
+#include <array>
 #include <cctype>
-#include <chrono>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -27,11 +27,7 @@ using profile::WorkSpan;
 // Bands of a device's picture, from the top: phases, modules, bytes that arrive.
 constexpr double kPhaseBand = 16, kModuleBand = 8, kArrivalBand = 6, kGap = 2;
 constexpr double kLane = kPhaseBand + kModuleBand + kArrivalBand + 2 * kGap;
-constexpr std::size_t kPieces = 1200;  // of all bands of a page, or the page grows too large
-
-double ms(Since t) {
-  return std::chrono::duration<double, std::milli>(t).count();
-}
+constexpr std::size_t kPieces = 1000;  // of all bands of a page, or the page grows too large
 
 Since longest(const Comparison& comparison) {
   Since most{1};
@@ -96,7 +92,7 @@ std::string outer_module(const WorkSpan& w) {
   return path.substr(0, end);
 }
 
-/// The device's work that is not within other work, as it began.
+/// The device's work that is not within other work of its stream, as it began.
 std::vector<const WorkSpan*> outermost(const StepRecord& record, Device device) {
   std::vector<const WorkSpan*> all, result;
   for (const WorkSpan& w : record.work)
@@ -104,11 +100,12 @@ std::vector<const WorkSpan*> outermost(const StepRecord& record, Device device) 
   std::ranges::stable_sort(all, [](const WorkSpan* a, const WorkSpan* b) {
     return std::pair(a->begin, -a->end) < std::pair(b->begin, -b->end);
   });
-  Since until{};
+  std::array<Since, 2> until{};  // of the main stream and of the side stream
   for (const WorkSpan* w : all) {
-    if (w->begin < until) continue;
+    Since& end = until[w->on_side_stream ? 1 : 0];
+    if (w->begin < end) continue;
     result.push_back(w);
-    until = w->end;
+    end = w->end;
   }
   return result;
 }
