@@ -74,6 +74,7 @@ void print_sentences(const Comparison& comparison) {
 int run_compare(const CompareRequest& request) {
   constexpr std::int64_t kWatched = 2;
   const std::string& json = request.run.json;
+  check_writable(json);
   const bool watched = request.details || !json.empty();
   const Comparison comparison = compare(request, watched ? kWatched : 0);
   if (!json.empty()) write_json(json, to_json(comparison));

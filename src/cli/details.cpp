@@ -79,7 +79,7 @@ void print_time(const parallel::Explanation& time, std::int64_t steps) {
   fmt::print("{:<16}", "ms of a step");
   for (const std::size_t p : columns)
     fmt::print(" {:>15}", phase_name(p));
-  fmt::print(" {:>15} {:>15}\n", "collectives", "idle");
+  fmt::print(" {:>15} {:>15} {:>15}\n", "collectives", "waiting", "idle");
   for (const ExplainedDevice& e : time.devices) {
     fmt::print("{:<16}", to_string(e.device));
     profile::Since busy = e.in_collectives;
@@ -87,8 +87,10 @@ void print_time(const parallel::Explanation& time, std::int64_t steps) {
       fmt::print(" {:>15.2f}", ms(e.time[p], steps));
       busy += e.time[p];
     }
-    fmt::print(
-        " {:>15.2f} {:>15.2f}\n", ms(e.in_collectives, steps), ms(time.duration - busy, steps));
+    fmt::print(" {:>15.2f} {:>15.2f} {:>15.2f}\n",
+               ms(e.in_collectives - e.waiting, steps),
+               ms(e.waiting, steps),
+               ms(time.duration - busy, steps));
   }
   if (time.overlap.transferring > profile::Since{}) {
     fmt::print(
@@ -163,7 +165,8 @@ json ms_by_phase(const Details& details, Device device) {
     if (e.device != device) continue;
     for (std::size_t p = 0; p < e.time.size(); ++p)
       if (e.time[p] > profile::Since{}) phases[phase_name(p)] = ms(e.time[p], details.steps);
-    phases["collectives"] = ms(e.in_collectives, details.steps);
+    phases["collectives"] = ms(e.in_collectives - e.waiting, details.steps);
+    phases["waiting"] = ms(e.waiting, details.steps);
   }
   return phases;
 }

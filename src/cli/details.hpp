@@ -36,12 +36,12 @@ std::vector<std::string> advice(const profile::MemoryProfile& memory);
 
 /// Bytes at the peak of the i-th device, by category.
 nlohmann::json peak_by_category(const Details& details, std::size_t device);
-/// Milliseconds of a step, by phase; "collectives" are its part of them, and waiting.
+/// Milliseconds of a step, by phase; in "collectives", and "waiting" in them for others to come.
 nlohmann::json ms_by_phase(const Details& details, Device device);
 /// Bytes of a step by source and destination, and by category.
 nlohmann::json links(const Details& details);
-/// What was seen of `steps` steps: of one, for each device the time by phase, in collectives (its
-/// part of them, and waiting for others), and with nothing to do.
+/// What was seen of `steps` steps: of one, for each device the time by phase, in collectives,
+/// waiting in them for others to come, and with nothing to do.
 void print_time(const parallel::Explanation& time, std::int64_t steps);
 /// All of it as three tables.
 void print_details(const std::string& mode, const Details& details);

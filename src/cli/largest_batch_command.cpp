@@ -66,6 +66,7 @@ void print(const RunOptions& options,
 
 int run_largest_batch(const RunOptions& given) {
   const RunOptions options = resolve(given);
+  check_writable(options.json);
   const DataSets sets = load_data(options);
   Trial trial(options, sets, devices_of(options));
   const parallel::LargestBatch found = trial.find_largest_batch();

@@ -237,6 +237,7 @@ void print(const RunOptions& options, const MemoryProfile& memory, Trial& trial)
 
 int run_memory(const RunOptions& given) {
   RunOptions options = resolve(given);
+  check_writable(options.json);
   options.steps = options.steps.value_or(3);
   const std::vector<Device> devices = devices_of(options);
   const DataSets sets = load_data(options);

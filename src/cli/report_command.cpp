@@ -11,10 +11,12 @@
 namespace tandem::cli {
 
 int run_report(const ReportRequest& request) {
+  const std::string& json = request.compared.run.json;
+  check_writable(request.output);
+  check_writable(json);
   const Comparison comparison = compare(request.compared, 1);
   const std::string page = report::page(comparison);
   write_text(request.output, page);
-  const std::string& json = request.compared.run.json;
   if (!json.empty()) write_json(json, to_json(comparison));
   if (request.output != "-" && json != "-")
     fmt::print("{}: {} modes, {}; open it in a browser\n",

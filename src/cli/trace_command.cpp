@@ -18,6 +18,7 @@ namespace tandem::cli {
 
 int run_trace(const TraceRequest& request) {
   RunOptions options = resolve(request.run);
+  check_writable(request.output);
   options.steps = options.steps.value_or(3);
   const std::vector<Device> devices = devices_of(options);
   const DataSets sets = load_data(options);

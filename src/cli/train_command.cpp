@@ -8,7 +8,6 @@
 #include <optional>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "tandem/nn/summary.hpp"
 #include "tandem/profile/nvtx.hpp"
@@ -30,22 +29,6 @@ volatile std::sig_atomic_t interrupted = 0;
 void on_signal(int signal) {
   interrupted = signal;
   std::signal(signal, SIG_DFL);
-}
-
-/// Finds out before the run, not after it, whether `path` can be written.
-void check_writable(const std::string& path) {
-  if (path.empty() || path == "-") return;
-  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
-  const std::string dir = parent.empty() ? "." : parent.string();
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(dir, ignored) || access(dir.c_str(), W_OK) != 0) {
-    throw FileError(
-        path,
-        -1,
-        "the directory " + dir + " is not there or not writable; make it, or give another path");
-  }
-  if (std::filesystem::is_directory(path, ignored))
-    throw FileError(path, -1, "is a directory; give the path of a file");
 }
 
 /// @throws InvalidArgument  the command line asks for another value than the run began with.

@@ -56,8 +56,10 @@ class Explainer {
     Explanation result;
     for (auto& [place, step] : ordered)
       result.steps.push_back(std::move(step));
-    for (auto& [device, share] : devices_)
+    for (auto& [device, share] : devices_) {
+      share.waiting = share.in_collectives - exchanging(device);
       result.devices.push_back(share);
+    }
     result.links = profile::traffic(record_);
     result.duration = record_.duration;
     result.overlap = profile::overlap(
@@ -147,6 +149,17 @@ class Explainer {
       device.time[static_cast<std::size_t>(key.phase)] += time;
     }
     last_backward_ = std::max(last_backward_, key == kBackward ? w.end : Since{});
+  }
+
+  /// Time of a device in collectives, with bytes of its own under way.
+  Since exchanging(Device device) const {
+    const auto in_collective = [&](const WorkSpan& w) {
+      return w.device == device && is_collective(w);
+    };
+    const auto own = [&](const Transfer& t) {
+      return t.source == device || t.destination == device;
+    };
+    return profile::overlap(record_, in_collective, own).hidden;
   }
 
   /// How many of the reductions' messages were under way while replicas still went backward.

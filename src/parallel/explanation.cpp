@@ -171,7 +171,8 @@ Json to_json(const ExplainedDevice& d) {
   return {{"name", to_string(d.device)},
           {"rows", d.rows.end < 0 ? 0 : d.rows.end - d.rows.begin},
           {"ms_by_phase", phases},
-          {"collectives_ms", ms(d.in_collectives)}};
+          {"collectives_ms", ms(d.in_collectives)},
+          {"waiting_ms", ms(d.waiting)}};
 }
 
 }  // namespace

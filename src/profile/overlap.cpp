@@ -27,10 +27,12 @@ std::vector<Span> merged(std::vector<Span> spans) {
 
 }  // namespace
 
-Overlap overlap(const StepRecord& record, const std::function<bool(const WorkSpan&)>& counts) {
+Overlap overlap(const StepRecord& record,
+                const std::function<bool(const WorkSpan&)>& counts,
+                const std::function<bool(const Transfer&)>& travels) {
   std::vector<Span> transfers, work;
   for (const Transfer& t : record.transfers)
-    transfers.push_back({t.begin, t.end});
+    if (!travels || travels(t)) transfers.push_back({t.begin, t.end});
   for (const WorkSpan& w : record.work)
     if (counts(w)) work.push_back({w.begin, w.end});
   transfers = merged(std::move(transfers));

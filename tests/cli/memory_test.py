@@ -134,8 +134,8 @@ class TraceTest(ProgramTest):
         path = self.file("trace.json")
         out = self.succeed("trace", *DIGITS, "--devices", "cpu:2", "--steps", "2", "--output", path).stdout
         self.assertRegex(out, r"trace\.json: \d+ pieces of work and \d+ transfers of 2 steps, .*ui\.perfetto\.dev")
-        self.assertRegex(out, r"(?m)^ms of a step +forward +loss +backward +update +collectives +idle$")
-        self.assertRegex(out, r"(?m)^cpu:1 +([\d.]+ +){5}[\d.]+$")
+        self.assertRegex(out, r"(?m)^ms of a step +forward +loss +backward +update +collectives +waiting +idle$")
+        self.assertRegex(out, r"(?m)^cpu:1 +([\d.]+ +){6}[\d.]+$")
         self.assertRegex(out, r"(?m)^overlap: bytes were under way for [\d.]+ ms of a step, in \d+ % of which")
         with open(path, encoding="utf-8") as file:
             events = json.load(file)["traceEvents"]

@@ -137,8 +137,9 @@ class PageTest(ProgramTest):
     def test_goes_to_stdout(self):
         done = self.succeed("report", *DIGITS, "--steps", "1", "--devices", "cpu:2", "--modes", "ddp", "--output", "-")
         self.assertTrue(done.stdout.startswith("<!DOCTYPE html>"))
-        self.fail_with(1, "report", *DIGITS, "--steps", "1", "--devices", "cpu:2", "--output", "no/such/directory.html",
-                       says=["no/such"])
+        done = self.fail_with(1, "report", *DIGITS, "--steps", "1", "--devices", "cpu:2", "--output", "no/such/page.html",
+                              says=["no/such"])
+        self.assertEqual(len(done.stderr.splitlines()), 1, "before anything is trained")
 
     def test_colours_stay_apart_for_those_who_see_fewer(self):
         page = self.report("--devices", "cpu:2", "--modes", "ddp", steps=1)

@@ -39,6 +39,45 @@ struct ExplainTest : ::testing::Test {
   std::string device(int i) const { return testing::device_name(i); }
 };
 
+TEST(ExplainedTimeTest, WhoIsFirstInACollectiveWaits) {
+  using std::chrono::microseconds;
+  const Device a{DeviceType::cpu, 0}, b{DeviceType::cpu, 1}, c{DeviceType::cpu, 2};
+  profile::StepRecord record;
+  const auto work = [&](Device device, const char* name, int begin, int end) {
+    profile::WorkSpan w{};
+    w.device = device;
+    w.phase = Phase::reduce;
+    w.kind = Work::Kind::custom;
+    w.name = name;
+    w.begin = microseconds(begin);
+    w.end = microseconds(end);
+    record.work.push_back(w);
+  };
+  const auto transfer = [&](Device source, Device destination, int begin, int end) {
+    record.transfers.push_back({source,
+                                destination,
+                                Category::gradient,
+                                Phase::reduce,
+                                8,
+                                microseconds(begin),
+                                microseconds(end)});
+  };
+  work(a, "all_reduce", 0, 10);
+  work(b, "all_reduce", 6, 10);
+  work(c, "barrier", 0, 5);
+  work(c, "mul", 5, 9);
+  transfer(a, b, 7, 9);
+  transfer(b, a, 8, 10);
+  transfer(b, c, 1, 2);
+  const Explanation e = explain(record);
+  ASSERT_EQ(e.devices.size(), 3U);
+  EXPECT_EQ(e.devices[0].in_collectives, microseconds(10));
+  EXPECT_EQ(e.devices[0].waiting, microseconds(7));
+  EXPECT_EQ(e.devices[1].waiting, microseconds(1));
+  EXPECT_EQ(e.devices[2].in_collectives, microseconds(5));
+  EXPECT_EQ(e.devices[2].waiting, microseconds(4));
+}
+
 TEST_F(ExplainTest, AStepWithTheLossInTheReplica) {
   const Explanation e = explain([&] { dp.step(batch, kLoss, &optimizer); });
   EXPECT_THAT(titles(e),

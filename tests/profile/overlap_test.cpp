@@ -53,6 +53,17 @@ TEST(OverlapTest, WhatDoesNotCountHidesNothing) {
   EXPECT_EQ(overlap({}, all).share(), 0);
 }
 
+TEST(OverlapTest, OfSomeTransfersAlone) {
+  StepRecord record;
+  add_transfer(record, 0, 10);
+  add_transfer(record, 20, 30);
+  add_work(record, 5, 25);
+  const auto late = [](const Transfer& t) { return t.begin >= microseconds(20); };
+  const Overlap o = overlap(record, all, late);
+  EXPECT_EQ(o.transferring, microseconds(10));
+  EXPECT_EQ(o.hidden, microseconds(5));
+}
+
 // Against moment by moment.
 TEST(OverlapTest, OfRandomSpans) {
   for (unsigned seed = 0; seed < 100; ++seed) {

@@ -50,6 +50,8 @@ struct ExplainedDevice {
   RowRange rows = {};  ///< end -1: none
   std::array<profile::Since, kPhases> time{};
   profile::Since in_collectives{};
+  /// Of this, with none of its own bytes under way: for the others to come.
+  profile::Since waiting{};
 };
 
 /// The steps of a record: what was executed, in the order in which it began. A step that did not

@@ -102,8 +102,11 @@ struct Overlap {
   }
 };
 
-/// @param counts  tells work that computes from work that only waits for others, or sends.
-Overlap overlap(const StepRecord& record, const std::function<bool(const WorkSpan&)>& counts);
+/// @param counts   tells work that computes from work that only waits for others, or sends.
+/// @param travels  the transfers that are looked at; none: all.
+Overlap overlap(const StepRecord& record,
+                const std::function<bool(const WorkSpan&)>& counts,
+                const std::function<bool(const Transfer&)>& travels = {});
 
 /// Keeps what the devices do. Of GPUs' work the time is taken on their streams, by events.
 ///

@@ -50,6 +50,10 @@ Kind collectives() {
   return {"collectives", kGrey.style};
 }
 
+Kind waiting() {
+  return {"waiting", "waiting"};
+}
+
 void Legend::add(const Kind& kind) {
   if (std::ranges::find(kinds_, kind) == kinds_.end()) kinds_.push_back(kind);
 }

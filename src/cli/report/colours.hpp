@@ -21,8 +21,10 @@ struct Kind {
 
 Kind kind_of(Category category);
 Kind kind_of(Phase phase);
-/// A device's part of collectives, and waiting for the others'.
+/// A device in collectives; in a timeline also while it waits there.
 Kind collectives();
+/// For the others to come to a collective.
+Kind waiting();
 
 /// Colours and names, in the order in which they come, each once.
 class Legend {

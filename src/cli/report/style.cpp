@@ -40,6 +40,7 @@ rect:not(.module,.arrival),path:not(.line,.grid){stroke:var(--paper);stroke-widt
 .legend li{display:flex;align-items:center;gap:.4rem;cursor:default}
 .legend i{width:.9rem;height:.9rem;border:1px solid var(--rule)}
 .key{width:30px;height:10px;background:none}
+.waiting{fill:var(--rule);background:var(--rule)}
 .figure{fill:var(--tone)}
 .module{fill:var(--soft);background:var(--soft)}
 .arrival{fill:var(--ink);background:var(--ink)}

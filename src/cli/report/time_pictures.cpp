@@ -218,7 +218,10 @@ std::vector<Breakdown::Part> shares(const ModeResult& mode, Device device) {
   for (std::size_t p = 0; p < e->time.size(); ++p)
     if (e->time[p] > Since{})
       result.push_back({kind_of(static_cast<Phase>(p)), ms(e->time[p]) / steps});
-  if (e->in_collectives > Since{}) result.push_back({collectives(), ms(e->in_collectives) / steps});
+  if (e->in_collectives > Since{}) {
+    result.push_back({collectives(), ms(e->in_collectives - e->waiting) / steps});
+    result.push_back({waiting(), ms(e->waiting) / steps});
+  }
   return result;
 }
 
@@ -237,8 +240,8 @@ std::string sentence_of_phases(const Comparison& comparison) {
         "In {} {} spends most of its time in {}. ", slow.mode, to_string(first), most.kind.name);
   }
   return text +
-         "Collectives are a device's part in them and its waiting for the others; what is left "
-         "empty is idle time.";
+         "Who waits is in a collective before the others have come; what is left empty is idle "
+         "time.";
 }
 
 }  // namespace
