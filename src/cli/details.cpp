@@ -90,7 +90,7 @@ void print_time(const parallel::Explanation& time, std::int64_t steps) {
     fmt::print(" {:>15.2f} {:>15.2f} {:>15.2f}\n",
                ms(e.in_collectives - e.waiting, steps),
                ms(e.waiting, steps),
-               ms(time.duration - busy, steps));
+               ms(std::max(time.duration - busy, profile::Since{}), steps));
   }
   if (time.overlap.transferring > profile::Since{}) {
     fmt::print(

@@ -33,12 +33,15 @@ bool serves_traffic(const WorkSpan& w) {
 }
 
 /// Sorts what was executed into steps.
+///
+/// Order, and times in collectives, are the threads': those of transfers are, too. How long other
+/// work took is the devices'.
 class Explainer {
  public:
   explicit Explainer(const StepRecord& record) : record_(record) {
     for (const WorkSpan& w : record.work) {
-      if (w.phase == Phase::forward) first_forward_ = std::min(first_forward_, w.begin);
-      if (w.phase == Phase::backward) first_backward_ = std::min(first_backward_, w.begin);
+      if (w.phase == Phase::forward) first_forward_ = std::min(first_forward_, w.queued_begin);
+      if (w.phase == Phase::backward) first_backward_ = std::min(first_backward_, w.queued_begin);
     }
   }
 
@@ -96,7 +99,8 @@ class Explainer {
       return {Phase::loss, Actor::replicas};
     if (w.phase == Phase::none && w.module_path != nullptr) return {Phase::forward, Actor::caller};
     // So is what the caller does between forward and backward.
-    if (w.phase == Phase::none && w.begin > first_forward_ && w.begin < first_backward_)
+    if (w.phase == Phase::none && w.queued_begin > first_forward_ &&
+        w.queued_begin < first_backward_)
       return {Phase::loss, Actor::caller};
     const bool anyone = w.in_replica() || w.phase == Phase::update ||
                         (w.phase == Phase::backward && w.module_path != nullptr);
@@ -128,7 +132,7 @@ class Explainer {
 
   void add(const WorkSpan& w) {
     const StepKey key = key_of(w);
-    ExplainedStep& step = step_of(key, w.device, w.begin, w.end);
+    ExplainedStep& step = step_of(key, w.device, w.queued_begin, w.queued_end);
     auto at = std::ranges::find(step.devices, w.device, &DeviceShare::device);
     if (at == step.devices.end()) at = step.devices.insert(at, DeviceShare{w.device});
     ExplainedDevice& device =
@@ -138,8 +142,9 @@ class Explainer {
       device.rows = {fresh ? w.rows.begin : std::min(device.rows.begin, w.rows.begin),
                      std::max(device.rows.end, w.rows.end)};
     }
-    const Since time = w.end - w.begin;
-    if (is_collective(w)) {
+    const bool collective = is_collective(w);
+    const Since time = collective ? w.queued_end - w.queued_begin : w.end - w.begin;
+    if (collective) {
       ++at->calls;
       at->in_calls += time;
       device.in_collectives += time;
@@ -148,7 +153,7 @@ class Explainer {
       at->time += time;
       device.time[static_cast<std::size_t>(key.phase)] += time;
     }
-    last_backward_ = std::max(last_backward_, key == kBackward ? w.end : Since{});
+    last_backward_ = std::max(last_backward_, key == kBackward ? w.queued_end : Since{});
   }
 
   /// Time of a device in collectives, with bytes of its own under way.

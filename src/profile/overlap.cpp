@@ -34,7 +34,7 @@ Overlap overlap(const StepRecord& record,
   for (const Transfer& t : record.transfers)
     if (!travels || travels(t)) transfers.push_back({t.begin, t.end});
   for (const WorkSpan& w : record.work)
-    if (counts(w)) work.push_back({w.begin, w.end});
+    if (counts(w)) work.push_back({w.queued_begin, w.queued_end});  // as the transfers' times are
   transfers = merged(std::move(transfers));
   work = merged(std::move(work));
   Overlap result;

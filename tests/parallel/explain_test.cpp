@@ -49,8 +49,8 @@ TEST(ExplainedTimeTest, WhoIsFirstInACollectiveWaits) {
     w.phase = Phase::reduce;
     w.kind = Work::Kind::custom;
     w.name = name;
-    w.begin = microseconds(begin);
-    w.end = microseconds(end);
+    w.begin = w.queued_begin = microseconds(begin);
+    w.end = w.queued_end = microseconds(end);
     record.work.push_back(w);
   };
   const auto transfer = [&](Device source, Device destination, int begin, int end) {

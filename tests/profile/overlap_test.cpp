@@ -20,8 +20,8 @@ void add_transfer(StepRecord& record, int begin, int end) {
 void add_work(StepRecord& record, int begin, int end, const char* name = "work") {
   WorkSpan w{};
   w.name = name;
-  w.begin = microseconds(begin);
-  w.end = microseconds(end);
+  w.begin = w.queued_begin = microseconds(begin);
+  w.end = w.queued_end = microseconds(end);
   record.work.push_back(w);
 }
 

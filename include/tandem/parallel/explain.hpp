@@ -44,7 +44,8 @@ struct ExplainedStep {
   std::vector<LinkShare> links;
 };
 
-/// Rows of the batch that a device worked on, and what it did in each phase.
+/// Rows of the batch that a device worked on, and what it did in each phase; of a GPU the times in
+/// collectives are its thread's, the others its streams'.
 struct ExplainedDevice {
   Device device;
   RowRange rows = {};  ///< end -1: none

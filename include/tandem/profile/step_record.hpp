@@ -91,7 +91,8 @@ struct Traffic {
 /// The traffic of a record, by link. Links without any are not there.
 std::map<Link, Traffic> traffic(const StepRecord& record);
 
-/// When bytes were under way, and what of this time was not lost.
+/// When bytes were under way, and what of this time was not lost. Of GPUs both are by the times of
+/// queueing.
 struct Overlap {
   Since transferring{};  ///< some link had bytes under way
   Since hidden{};        ///< and some device did work that counts
