@@ -74,6 +74,7 @@ std::vector<OpCost> Profile::take(std::int64_t steps, const Roofs& roofs) {
   const auto n = static_cast<double>(steps);
   std::vector<OpCost> costs;
   for (const auto& [name, row] : rows_) {
+    if (row.seconds <= 0) continue;  // too short for a GPU's clock
     costs.push_back({.name = name,
                      .calls = static_cast<double>(row.calls) / n,
                      .ms = 1e3 * row.seconds / n,

@@ -4,6 +4,7 @@
 #include "cli/comparison.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -78,7 +79,7 @@ std::string describe_weights(const Comparison& comparison) {
                       tolerance,
                       options.dtype,
                       worst <= tolerance ? "equal" : "NOT EQUAL");
-  if (worst > tolerance && options.dtype == "f32")
+  if (worst > tolerance && std::isfinite(worst) && options.dtype == "f32")
     text +=
         " (rounding can flip a ReLU or a maximum, and that grows; --dtype f64 tells it from an "
         "error)";
@@ -107,6 +108,7 @@ nlohmann::json to_json(const Comparison& comparison) {
                      {"test_loss", finite(m.test.test_loss)},
                      {"overlap", m.watched().time.overlap.share()},
                      {"imbalance", m.watched().memory.imbalance()},
+                     {"complete", m.is_complete()},
                      {"links", links(m.watched())},
                      {"devices", devices}});
   }

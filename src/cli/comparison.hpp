@@ -30,6 +30,8 @@ struct ModeResult {
   std::optional<Details> details = std::nullopt;  ///< where they are asked for
 
   const Details& watched() const { return details.value(); }
+  /// Nothing that was to be watched is missing.
+  bool is_complete() const { return watched().record.complete && watched().memory.complete; }
 };
 
 /// The same run in several modes.

@@ -134,18 +134,20 @@ std::vector<std::string> advice(const profile::MemoryProfile& memory) {
   const std::string first = to_string(memory.devices.front().device);
   std::vector<std::string> sentences;
   if (state > 0) {
-    sentences.push_back(fmt::format(
-        "{} of it on {} is the optimizer's state, which no chunk sizes move; --mode dp-sharded "
-        "shares it out",
-        format_nbytes(state),
-        first));
+    sentences.push_back(
+        fmt::format("{} of what {} has more is the optimizer's state, which no chunk sizes move; "
+                    "--mode dp-sharded "
+                    "shares it out",
+                    format_nbytes(state),
+                    first));
   }
   if (outputs > 0) {
-    sentences.push_back(fmt::format(
-        "{} of it on {} are gathered outputs and their gradients; --loss-in-replica leaves them "
-        "where they are",
-        format_nbytes(outputs),
-        first));
+    sentences.push_back(
+        fmt::format("{} of what {} has more are gathered outputs and their gradients; "
+                    "--loss-in-replica leaves them "
+                    "where they are",
+                    format_nbytes(outputs),
+                    first));
   }
   return sentences;
 }

@@ -36,7 +36,8 @@ std::vector<std::string> advice(const profile::MemoryProfile& memory);
 
 /// Bytes at the peak of the i-th device, by category.
 nlohmann::json peak_by_category(const Details& details, std::size_t device);
-/// Milliseconds of a step, by phase; in "collectives", and "waiting" in them for others to come.
+/// Milliseconds of a step, by phase; "collectives" are without "waiting", for others to come to
+/// them.
 nlohmann::json ms_by_phase(const Details& details, Device device);
 /// Bytes of a step by source and destination, and by category.
 nlohmann::json links(const Details& details);

@@ -65,7 +65,13 @@ void print(const RunOptions& options,
 }  // namespace
 
 int run_largest_batch(const RunOptions& given) {
-  const RunOptions options = resolve(given);
+  if (given.batch > 0) throw UsageError("--batch is what is looked for; leave it out");
+  if (!given.chunk_sizes.empty())
+    throw UsageError("--chunk-sizes are of one batch; give --chunks or --gpu0-bsz");
+  RunOptions options = resolve(given);
+  options.loss_in_replica = options.loss_in_replica.value_or(true);
+  if (!*options.loss_in_replica)
+    throw UsageError("the largest batch is found with --loss-in-replica alone");
   check_writable(options.json);
   const DataSets sets = load_data(options);
   Trial trial(options, sets, devices_of(options));

@@ -12,13 +12,16 @@ namespace tandem::cli {
 
 int run_report(const ReportRequest& request) {
   const std::string& json = request.compared.run.json;
+  if (json == request.output)
+    throw UsageError("--output and --json are both '" + json + "'; give two files");
   check_writable(request.output);
   check_writable(json);
   const Comparison comparison = compare(request.compared, 1);
   const std::string page = report::page(comparison);
   write_text(request.output, page);
   if (!json.empty()) write_json(json, to_json(comparison));
-  if (request.output != "-" && json != "-")
+  const bool quiet = request.compared.run.quiet || request.output == "-" || json == "-";
+  if (!quiet)
     fmt::print("{}: {} modes, {}; open it in a browser\n",
                request.output,
                comparison.modes.size(),

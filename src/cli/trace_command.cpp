@@ -28,6 +28,7 @@ int run_trace(const TraceRequest& request) {
   const profile::StepRecord& record = seen.record;
   const std::string trace = profile::trace_json(record, seen.memory);
   write_text(request.output, trace);
+  if (request.output == "-") return 0;
   fmt::print(
       "{}: {} pieces of work and {} transfers of {} steps, {:.1f} ms; open it at ui.perfetto.dev\n",
       request.output,

@@ -32,6 +32,18 @@ bool serves_traffic(const WorkSpan& w) {
          w.phase == Phase::gather || w.phase == Phase::reduce;
 }
 
+/// Of several collectives that are given at once the spans lie within one another.
+Since length_of_union(std::vector<std::pair<Since, Since>> spans) {
+  std::ranges::sort(spans);
+  Since length{}, until{};
+  for (const auto& [begin, end] : spans) {
+    if (end <= until) continue;
+    length += end - std::max(begin, until);
+    until = end;
+  }
+  return length;
+}
+
 /// Sorts what was executed into steps.
 ///
 /// Order, and times in collectives, are the threads': those of transfers are, too. How long other
@@ -60,6 +72,7 @@ class Explainer {
     for (auto& [place, step] : ordered)
       result.steps.push_back(std::move(step));
     for (auto& [device, share] : devices_) {
+      share.in_collectives = length_of_union(in_collectives_[device]);
       share.waiting = share.in_collectives - exchanging(device);
       result.devices.push_back(share);
     }
@@ -147,7 +160,7 @@ class Explainer {
     if (collective) {
       ++at->calls;
       at->in_calls += time;
-      device.in_collectives += time;
+      in_collectives_[w.device].emplace_back(w.queued_begin, w.queued_end);
     } else {
       ++at->works;
       at->time += time;
@@ -191,6 +204,7 @@ class Explainer {
   static constexpr StepKey kBackward{Phase::backward, Actor::replicas};
 
   const StepRecord& record_;
+  std::map<Device, std::vector<std::pair<Since, Since>>> in_collectives_;
   Since first_forward_ = Since::max();
   Since first_backward_ = Since::max();
   Since last_backward_{};

@@ -124,12 +124,13 @@ std::string time_table(const Explanation& e) {
     const auto phase = static_cast<Phase>(p);
     rows[0].emplace_back(phase == Phase::none ? "other" : name(phase));
   }
-  rows[0].emplace_back("collectives");
+  rows[0].insert(rows[0].end(), {"collectives", "waiting"});
   for (const ExplainedDevice& d : e.devices) {
     std::vector<std::string> row{to_string(d.device)};
     for (const int p : phases)
       row.push_back(decimals(ms(d.time[static_cast<std::size_t>(p)]), 2));
-    row.push_back(decimals(ms(d.in_collectives), 2));
+    row.push_back(decimals(ms(d.in_collectives - d.waiting), 2));
+    row.push_back(decimals(ms(d.waiting), 2));
     rows.push_back(std::move(row));
   }
   return table(rows);
@@ -171,7 +172,7 @@ Json to_json(const ExplainedDevice& d) {
   return {{"name", to_string(d.device)},
           {"rows", d.rows.end < 0 ? 0 : d.rows.end - d.rows.begin},
           {"ms_by_phase", phases},
-          {"collectives_ms", ms(d.in_collectives)},
+          {"collectives_ms", ms(d.in_collectives - d.waiting)},
           {"waiting_ms", ms(d.waiting)}};
 }
 

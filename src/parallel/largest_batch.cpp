@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/runtime.hpp"
@@ -19,19 +20,22 @@ std::int64_t total(const StepProbe& probe) {
   return rows;
 }
 
-/// Rows at which the first device reaches its limit, by the lines through two steps.
+/// Rows at which the first device reaches its limit, by the lines through two steps; where none has
+/// a limit, twice as many.
 std::int64_t reach(std::span<const Device> devices, const StepProbe& less, const StepProbe& more) {
   const auto rows = static_cast<double>(total(more));
   const double step = rows - static_cast<double>(total(less));
   double least = 1e15;
+  bool limited = false;
   for (std::size_t d = 0; d < devices.size(); ++d) {
     const auto peak = static_cast<double>(more.peak_bytes[d]);
     const double slope = (peak - static_cast<double>(less.peak_bytes[d])) / step;
     const std::size_t limit = logical_device(devices[d]).limit();
+    limited = limited || limit != SIZE_MAX;
     if (limit == SIZE_MAX || slope <= 0) continue;
     least = std::min(least, rows + (static_cast<double>(limit) - peak) / slope);
   }
-  return static_cast<std::int64_t>(least);
+  return static_cast<std::int64_t>(limited ? least : 2 * rows);
 }
 
 }  // namespace
@@ -49,6 +53,7 @@ LargestBatch search_largest_batch(
                  "one (cpu:4@512MiB)");
   }
   TANDEM_CHECK(most > 0, "largest batch: ", most, " rows at most; give 1 or more");
+  most = std::min(most, std::numeric_limits<std::int64_t>::max() - 1);
   LargestBatch best;
   std::optional<StepProbe> before;   // the one that fitted before the best
   std::int64_t too_many = most + 1;  // or not asked for

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <limits>
 
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/runtime.hpp"
@@ -15,9 +16,9 @@
 namespace tandem::parallel {
 namespace {
 
-constexpr int kCorrections = 8;  // of a model
-constexpr int kReplans = 8;      // of one step; each takes less of a device that was full
-constexpr double kLess = 0.98;   // of its limit
+constexpr int kCorrections = 12;  // of a model
+constexpr int kReplans = 8;       // of one step; each takes less of a device that was full
+constexpr double kLess = 0.98;    // of its limit
 
 /// One range after the other.
 std::vector<RowRange> ranges_of(const std::vector<std::int64_t>& rows) {
@@ -29,6 +30,68 @@ std::vector<RowRange> ranges_of(const std::vector<std::int64_t>& rows) {
   }
   return ranges;
 }
+
+/// Lines that are moved to what steps of one batch are seen to need.
+class Corrections {
+ public:
+  Corrections(std::vector<DeviceNeed> needs, std::int64_t batch_rows)
+      : needs_(std::move(needs)), batch_rows_(batch_rows), too_many_(needs_.size(), kNone) {
+    for (const DeviceNeed& need : needs_)
+      limits_.push_back(need.limit);
+  }
+
+  /// A step has had what it needed.
+  void fitted(const StepProbe& step) {
+    for (std::size_t d = 0; d < needs_.size(); ++d) {
+      const double peak = needs_[d].peak(step.rows[d], batch_rows_);
+      needs_[d].fixed += static_cast<double>(step.peak_bytes[d]) - peak;
+    }
+    last_fitting_ = step.rows;
+  }
+  /// The device was full in a step of these rows, and is with as many in any other.
+  void overflowed(std::size_t d, const std::vector<std::int64_t>& rows, const OutOfMemory& error) {
+    const auto least = static_cast<double>(error.in_use() + error.asked());
+    needs_[d].fixed += std::max(least - needs_[d].peak(rows[d], batch_rows_), 1.0);
+    too_many_[d] = std::min(too_many_[d], rows[d]);
+  }
+  StepModel model(const std::vector<StepProbe>& probes) {
+    for (std::size_t d = 0; d < needs_.size(); ++d) {
+      if (too_many_[d] == kNone) continue;
+      const double full = needs_[d].peak(too_many_[d], batch_rows_);
+      needs_[d].limit = std::min(limits_[d], static_cast<std::size_t>(std::max(full - 1, 0.0)));
+    }
+    StepModel model(needs_);
+    model.fit_times(probes);
+    return model;
+  }
+  /// The model in the end: where devices were full, its plan is one that has fitted.
+  StepModel end(const std::vector<StepProbe>& probes, PlanGoal goal) {
+    const bool was_full = std::ranges::any_of(too_many_, [](auto rows) { return rows != kNone; });
+    if (was_full && !last_fitting_.empty() && !plans(model(probes), goal)) {
+      for (std::size_t d = 0; d < needs_.size(); ++d)
+        too_many_[d] = std::min(too_many_[d], last_fitting_[d] + 1);
+    }
+    return model(probes);
+  }
+
+ private:
+  static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
+
+  /// The model gives the batch the rows that have fitted.
+  bool plans(const StepModel& model, PlanGoal goal) const {
+    try {
+      return model.plan(batch_rows_, goal).rows == last_fitting_;
+    } catch (const InvalidArgument&) {
+      return false;
+    }
+  }
+
+  std::vector<DeviceNeed> needs_;
+  std::int64_t batch_rows_;
+  std::vector<std::size_t> limits_;     // of the devices
+  std::vector<std::int64_t> too_many_;  // rows with which a device was full
+  std::vector<std::int64_t> last_fitting_;
+};
 
 bool is_out_of_memory(const ReplicaError& e) {
   return find_cause<OutOfMemory>(e) != nullptr;
@@ -149,31 +212,24 @@ StepModel ReplicaSet::measure(const BatchSize& batch,
     needs[d].fixed -= nbytes;
     needs[d].per_batch_row += nbytes / static_cast<double>(batch.rows);
   }
-  StepModel model(needs);
+  Corrections corrections(std::move(needs), batch.rows);
   std::vector<std::int64_t> planned;
   for (int i = 0; i < kCorrections; ++i) {
     try {
-      const StepPlan plan = model.plan(batch.rows, state_->policy.goal());
+      const StepPlan plan = corrections.model(probes).plan(batch.rows, state_->policy.goal());
       if (plan.rows == planned) break;
       planned = plan.rows;
       probes.push_back(rehearse(planned, body, optimizer));
-      for (std::size_t d = 0; d < n; ++d) {
-        const auto seen = static_cast<double>(probes.back().peak_bytes[d]);
-        needs[d].fixed += seen - needs[d].peak(planned[d], batch.rows);
-      }
+      corrections.fitted(probes.back());
     } catch (const InvalidArgument&) {  // it fits in no way
       break;
     } catch (const ReplicaError& e) {
       const auto* full = find_cause<OutOfMemory>(e);
       if (full == nullptr) throw;
-      const auto d = static_cast<std::size_t>(e.replica);
-      const auto least = static_cast<double>(full->in_use() + full->asked());
-      needs[d].fixed += std::max(least - needs[d].peak(planned[d], batch.rows), 1.0);
+      corrections.overflowed(static_cast<std::size_t>(e.replica), planned, *full);
     }
-    model = StepModel(needs);
-    model.fit_times(probes);
   }
-  return model;
+  return corrections.end(probes, state_->policy.goal());
 }
 
 std::optional<StepProbe> ReplicaSet::try_batch(const BatchSize& batch,

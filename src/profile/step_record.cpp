@@ -44,12 +44,19 @@ StepRecorder::StepRecorder() {
   record_.work.reserve(kAtFirst);
   record_.transfers.reserve(kAtFirst);
   if constexpr (has_cuda) {
-    const auto gpus = Runtime::instance().made(DeviceType::cuda);
-    if (!gpus.empty()) clock_ = std::make_shared<cuda::StreamClock>();
-    for (LogicalDevice* gpu : gpus)
-      clock_->calibrate(gpu->stream());
+    if (!Runtime::instance().made(DeviceType::cuda).empty())
+      clock_ = std::make_shared<cuda::StreamClock>();
+    calibrate();
   }
   start_ = Clock::now();
+}
+
+void StepRecorder::calibrate() {
+  if constexpr (has_cuda) {
+    if (clock_ == nullptr) return;
+    for (LogicalDevice* gpu : Runtime::instance().made(DeviceType::cuda))
+      clock_->calibrate(gpu->stream());
+  }
 }
 
 StepRecord StepRecorder::take() {
@@ -90,7 +97,13 @@ void StepRecorder::take_times() {
       }
     }
     marked_.clear();
-    if (clock_ != nullptr) clock_->clear();
+    if (clock_ == nullptr) return;
+    clock_->clear();
+    try {
+      calibrate();  // clocks drift
+    } catch (const Error&) {
+      record_.complete = false;
+    }
   }
 }
 
@@ -112,8 +125,6 @@ void StepRecorder::on_copy(const CopyEvent& e) noexcept {
 void StepRecorder::on_work_begin(const Work& work, const Stream& stream) noexcept {
   const Context& c = context();
   const Since now = since_start(Clock::now());
-  const bool on_side = stream.native() != nullptr &&
-                       stream.native() == stream.logical_device().side_stream().native();
   const std::scoped_lock lock(mutex_);
   try {
     const int threads = static_cast<int>(threads_.size());
@@ -130,8 +141,7 @@ void StepRecorder::on_work_begin(const Work& work, const Stream& stream) noexcep
                               now,
                               now,
                               now,
-                              now,
-                              on_side},
+                              now},
                      mark(stream)});
   } catch (const std::bad_alloc&) {
     record_.complete = false;

@@ -199,9 +199,9 @@ void add_work(Trace& trace, const std::map<Device, int>& processes, const StepRe
   add_tracks(trace, processes, std::move(all), of_thread, [](const WorkSpan& w) {
     return std::pair(w.thread, "thread " + std::to_string(w.thread));
   });
-  constexpr int kStreams = 1000;  // above the threads' numbers
-  add_tracks(trace, processes, std::move(of_gpus), of_stream, [](const WorkSpan& w) {
-    return std::pair(kStreams + w.on_side_stream, w.on_side_stream ? "side stream" : "main stream");
+  static constexpr int kStream = 1000;  // above the threads' numbers
+  add_tracks(trace, processes, std::move(of_gpus), of_stream, [](const WorkSpan&) {
+    return std::pair(kStream, "main stream");
   });
 }
 

@@ -24,7 +24,7 @@ class ExplainTest(ProgramTest):
         self.assertIn("the parameters go from cpu:0 to cpu:1..3", out)
         self.assertRegex(out, r"(?m)^bytes by link +parameter +gradient +input +activation +all +ms$")
         self.assertRegex(out, r"(?m)^cpu:3 -> cpu:0 ")
-        self.assertRegex(out, r"(?m)^ms by device .*forward.*backward.*update.*collectives$")
+        self.assertRegex(out, r"(?m)^ms by device .*forward.*backward.*update.*collectives  waiting$")
 
     def test_json_adds_up(self):
         report = self.explain("--model", "cnn-small", "--devices", "cpu:2", "--batch", "6")

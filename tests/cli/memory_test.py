@@ -95,9 +95,26 @@ class MemoryTest(ProgramTest):
         out = self.succeed("largest-batch", *run).stdout
         self.assertRegex(out, rf"the largest batch has {even} rows, {even + 1} do not fit; \d+ tries\n")
         self.assertRegex(out, r"(?m)^cpu:1 +\d+ +[\d.]+ [KM]iB +2.0 MiB$")
-        self.fail_with(1, "largest-batch", *DIGITS, "--devices", "cpu:2", says=["has no limit", "cpu:4@512MiB"])
+        self.fail_with(1, "largest-batch", "--data", "digits", "--devices", "cpu:2", says=["has no limit", "cpu:4@512MiB"])
         small = self.run_program("largest-batch", "--data", "digits", "--devices", "cpu:1@362000", "--mode", "single")
         self.assertEqual((small.returncode, "not even one row fits" in small.stdout), (1, True), small)
+
+    def test_devices_of_unlike_size_are_both_filled(self):
+        run = ["--data", "digits", "--devices", "cpu:1@1MiB,cpu:1@4MiB", "--chunks", "planned"]
+        for chunks in ("planned", "planned-time"):
+            found = json.loads(self.succeed("largest-batch", *run[:-1], chunks, "--json", "-").stdout)
+            self.assertGreater(found["largest_batch"], 330, chunks)
+            for device in found["devices"]:
+                self.assertGreater(device["peak_bytes"], 0.9 * device["limit_bytes"], chunks)
+        for batch in range(100, 330, 23):
+            self.succeed("memory", *run, "--batch", str(batch), "--steps", "1")
+
+    def test_the_largest_batch_refuses_what_it_cannot_honour(self):
+        run = ["largest-batch", "--data", "digits", "--devices", "cpu:2@1MiB"]
+        self.fail_with(2, *run, "--batch", "64", says=["--batch"])
+        self.fail_with(2, *run, "--chunk-sizes", "32,32", says=["--chunk-sizes", "--gpu0-bsz"])
+        self.fail_with(2, *run, "--mode", "dp-classic", "--no-loss-in-replica", says=["--loss-in-replica"])
+        self.succeed(*run, "--mode", "dp-classic")
 
     def test_chunks_planned_for_time(self):
         report = self.memory("--devices", "cpu:2", "--chunks", "planned-time")

@@ -123,6 +123,16 @@ class PageTest(ProgramTest):
             for category, nbytes in device["peak_by_category"].items():
                 self.assertAlmostEqual(bar[category], nbytes * per_byte, delta=0.3)
 
+    def test_a_loss_that_is_not_finite_is_no_equal_one(self):
+        page = self.report("--devices", "cpu:2", "--modes", "single,dp-classic", "--lr", "1e30", "--no-loss-in-replica", steps=8)
+        self.assertRegex(page, r"The loss of [\w-]+ is not finite from step \d")
+        self.assertNotIn("the modes do the same", page)
+        self.assertNotIn("rounding can flip", page)
+        self.assertNotIn("-nan", page)
+
+    def test_two_files_are_not_written_to_one_place(self):
+        self.fail_with(2, "report", *DIGITS, "--output", "-", "--json", "-", says=["--output", "--json"])
+
     def test_of_one_device_and_one_step(self):
         page = self.report("--devices", "cpu:1", "--modes", "single", steps=1)
         Tags(page)

@@ -65,6 +65,7 @@ TEST(ExplainedTimeTest, WhoIsFirstInACollectiveWaits) {
   work(a, "all_reduce", 0, 10);
   work(b, "all_reduce", 6, 10);
   work(c, "barrier", 0, 5);
+  work(c, "broadcast", 1, 4);  // within it: as one of several that are given at once
   work(c, "mul", 5, 9);
   transfer(a, b, 7, 9);
   transfer(b, a, 8, 10);

@@ -47,7 +47,6 @@ struct WorkSpan {
   Since queued_begin;  ///< when the thread called it, and gave it to a GPU's stream; on the host
                        ///< the same
   Since queued_end;
-  bool on_side_stream = false;  ///< of a GPU, beside its main one
 
   bool in_replica() const noexcept { return rows.end >= 0; }
 };
@@ -69,7 +68,8 @@ struct StepRecord {
   std::vector<WorkSpan> work;       ///< in the order in which it ended
   std::vector<Transfer> transfers;  ///< in the order in which they were seen
   Since duration{};
-  bool complete = true;  ///< false: the host had no memory to keep all of it
+  bool complete = true;  ///< false: the host had no memory to keep all of it, or a GPU's times
+                         ///< could not be taken
 };
 
 /// Logical devices: whose thread carried the bytes does not matter.
@@ -139,6 +139,7 @@ class StepRecorder final : public Observer {
   Since since_start(Clock::time_point t) const { return t - start_; }
   std::optional<std::size_t> mark(const Stream& stream);
   void take_times();
+  void calibrate();
 
   Clock::time_point start_;
   std::mutex mutex_;        // guards what follows

@@ -11,9 +11,9 @@ namespace tandem::profile {
 
 /// A record as Chrome's trace events in JSON, which ui.perfetto.dev and chrome://tracing show.
 ///
-/// A process for each device, with a track for each thread that worked on it, and for each stream
-/// of a GPU: phases, in them the modules, in these the work; spans of a track nest. A GPU's thread
-/// gives work to the streams, which do it. A process for the links, with a track for
+/// A process for each device, with a track for each thread that worked on it, and for the
+/// main stream of a GPU: phases, in them the modules, in these the work; spans of a track nest. A
+/// GPU's thread gives work to the streams, which do it. A process for the links, with a track for
 /// each (and further ones where transfers of a link overlap). Times are in microseconds from the
 /// record's beginning.
 std::string trace_json(const StepRecord& record);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <vector>
 
 #include <fmt/format.h>
@@ -18,8 +19,9 @@ constexpr double kHeight = 200;
 constexpr std::size_t kPoints = 250;  // of a line
 constexpr double kLeast = 1e-17;      // what stands for 0 on a scale of powers
 
-/// Relative; 0 where both are the same.
+/// Relative; 0 where both are the same, infinite where one is not finite.
 double difference(double a, double b) {
+  if (!std::isfinite(a) || !std::isfinite(b)) return std::numeric_limits<double>::infinity();
   return a == b ? 0 : std::abs(a - b) / std::max(std::abs(a), std::abs(b));
 }
 
@@ -30,18 +32,26 @@ std::vector<double> differences(const ModeResult& mode, const ModeResult& first)
   return result;
 }
 
-/// A line through some of the values. @param height  of a value, from 0 to 1.
+/// A line through the values, or, of many, through the largest of each stretch, and the last.
+/// @param height  of a value, from 0 to 1.
 std::string line(const std::vector<double>& values, const std::function<double(double)>& height) {
   std::string d;
   const std::size_t stride = (values.size() + kPoints - 1) / kPoints;
   const double last = static_cast<double>(std::max<std::size_t>(values.size() - 1, 1));
-  for (std::size_t i = 0; i < values.size(); i += stride) {
-    if (!std::isfinite(values[i])) continue;
+  const auto point = [&](std::size_t i) {
+    if (!std::isfinite(values[i])) return;
     d += fmt::format("{}{} {}",
                      d.empty() ? "M" : "L",
                      number(1000 * static_cast<double>(i) / last),
                      number(kHeight * (1 - height(values[i]))));
+  };
+  for (std::size_t i = 0; i < values.size(); i += stride) {
+    const auto begin = values.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto end =
+        values.begin() + static_cast<std::ptrdiff_t>(std::min(i + stride, values.size()));
+    point(static_cast<std::size_t>(std::max_element(begin, end) - values.begin()));
   }
+  if (stride > 1) point(values.size() - 1);
   return d.empty() ? d : d + "h.1";  // that a line of one point is seen
 }
 
@@ -116,24 +126,40 @@ std::string legend(const Comparison& comparison) {
   return html + "</ul>\n";
 }
 
+/// Where a loss is first not finite; "" where all are.
+std::string not_finite(const Comparison& comparison) {
+  for (const ModeResult& mode : comparison.modes) {
+    const auto at =
+        std::ranges::find_if_not(mode.losses, [](double x) { return std::isfinite(x); });
+    if (at != mode.losses.end())
+      return fmt::format(" The loss of {} is not finite from step {} on.",
+                         mode.mode,
+                         at - mode.losses.begin() + 1);
+  }
+  return "";
+}
+
 std::string sentence(const Comparison& comparison) {
   const ModeResult& first = comparison.modes.front();
   double worst = 0;
   for (const ModeResult& mode : comparison.modes)
     for (const double d : differences(mode, first))
       worst = std::max(worst, d);
+  const std::string lost = not_finite(comparison);
+  if (!lost.empty())
+    return fmt::format("From {:.4f} in {}.{}", first.losses.front(), first.mode, lost);
   std::string text = fmt::format(
       "From {:.4f} to {:.4f} in {}.", first.losses.front(), first.losses.back(), first.mode);
   if (comparison.modes.size() < 2) return text;
   return text + fmt::format(
                     " The losses of the other modes are at most {:.1e} from it: where the curves "
-                    "cannot be told "
-                    "apart, the modes do the same, and the lower picture shows the rounding.",
+                    "cannot be told apart, the modes do the same, and the lower picture shows the "
+                    "rounding.",
                     worst);
 }
 
 std::string number_of_loss(double loss) {
-  return fmt::format("{:.6g}", loss);
+  return std::isnan(loss) ? "nan" : fmt::format("{:.6g}", loss);
 }
 
 }  // namespace

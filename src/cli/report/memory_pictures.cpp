@@ -208,9 +208,11 @@ std::string memory_over_time(const Comparison& comparison) {
     pictures += "</div>\n";
   }
   const std::string says = fmt::format(
-      "The first device, and the fullest of the others; the width is {:.2f} ms, the longest step "
-      "of all. What is kept "
-      "lies below what comes and goes with the forward and the backward.",
+      "{} The width is {:.2f} ms, the longest of these steps. What is kept lies below what comes "
+      "and "
+      "goes with the forward and the backward.",
+      modes.front()->devices.size() > 1 ? "The first device, and the fullest of the others."
+                                        : "The device, from the step's beginning to its end.",
       ms(duration));
   return section("memory-over-time",
                  "Memory through a step",

@@ -74,7 +74,7 @@ std::string sentence(const Comparison& comparison) {
   const auto small = std::ranges::min_element(comparison.modes, {}, fullest);
   std::string weights = describe_weights(comparison);
   weights.front() = 'W';
-  return fmt::format(
+  std::string text = fmt::format(
       "The same model, the same batches and the same seed in each mode. The fastest is {} with "
       "{:.2f} ms a step (p50); "
       "the least memory on its fullest device has {} with {}. {}.",
@@ -83,6 +83,11 @@ std::string sentence(const Comparison& comparison) {
       small->mode,
       format_nbytes(fullest(*small)),
       weights);
+  for (const ModeResult& mode : comparison.modes)
+    if (!mode.is_complete())
+      text +=
+          fmt::format(" Not all of {} was recorded: its times and bytes are of a part.", mode.mode);
+  return text;
 }
 
 std::vector<std::string> figures(const ModeResult& mode,

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <optional>
 #include <utility>
@@ -92,7 +91,7 @@ std::string outer_module(const WorkSpan& w) {
   return path.substr(0, end);
 }
 
-/// The device's work that is not within other work of its stream, as it began.
+/// The device's work that is not within other work, as it began.
 std::vector<const WorkSpan*> outermost(const StepRecord& record, Device device) {
   std::vector<const WorkSpan*> all, result;
   for (const WorkSpan& w : record.work)
@@ -100,12 +99,11 @@ std::vector<const WorkSpan*> outermost(const StepRecord& record, Device device) 
   std::ranges::stable_sort(all, [](const WorkSpan* a, const WorkSpan* b) {
     return std::pair(a->begin, -a->end) < std::pair(b->begin, -b->end);
   });
-  std::array<Since, 2> until{};  // of the main stream and of the side stream
+  Since until{};
   for (const WorkSpan* w : all) {
-    Since& end = until[w->on_side_stream ? 1 : 0];
-    if (w->begin < end) continue;
+    if (w->begin < until) continue;
     result.push_back(w);
-    end = w->end;
+    until = w->end;
   }
   return result;
 }
@@ -189,7 +187,9 @@ std::string sentence_of_timeline(const Comparison& comparison) {
   std::string text = fmt::format(
       "One step, after {} others. Of each device the upper band is the phase, the middle one the "
       "module "
-      "whose forward or backward it is, the lower one when bytes arrive. ",
+      "whose forward or backward it is, the lower one when bytes arrive. Grey is time in "
+      "collectives, "
+      "waiting included. ",
       *comparison.options.steps + 1);
   for (const ModeResult& mode : comparison.modes) {
     const profile::Overlap& overlap = mode.watched().time.overlap;
@@ -200,7 +200,12 @@ std::string sentence_of_timeline(const Comparison& comparison) {
         ms(overlap.transferring),
         100 * overlap.share());
   }
-  return text;
+  const bool gpus = std::ranges::any_of(comparison.modes.back().devices, [](const TrialDevice& d) {
+    return d.device.type == DeviceType::cuda;
+  });
+  return text + (gpus ? "Of GPUs, bytes are under way while they are queued. " : "") +
+         "A step begins with fetching its batch, which the milliseconds of the modes above leave "
+         "out.";
 }
 
 const ExplainedDevice* explained(const ModeResult& mode, Device device) {
@@ -241,7 +246,7 @@ std::string sentence_of_phases(const Comparison& comparison) {
   }
   return text +
          "Who waits is in a collective before the others have come; what is left empty is idle "
-         "time.";
+         "time, as while the batch is fetched.";
 }
 
 }  // namespace
