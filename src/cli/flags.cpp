@@ -163,6 +163,14 @@ void add_gpt_options(CLI::App& app, GptSizes& o) {
       ->capture_default_str();
 }
 
+/// A run of some steps in one mode.
+void add_trial_options(CLI::App& app, RunOptions& o) {
+  add_mode_option(app, o);
+  add_run_options(app, o);
+  add_gpt_options(app, o.gpt);
+  add_step_options(app, o);
+}
+
 }  // namespace
 
 void add_train_options(CLI::App& app, RunOptions& o) {
@@ -276,28 +284,19 @@ void add_devices_options(CLI::App& app, DevicesRequest& o) {
 }
 
 void add_memory_options(CLI::App& app, RunOptions& o) {
-  add_mode_option(app, o);
-  add_run_options(app, o);
-  add_gpt_options(app, o.gpt);
-  add_step_options(app, o);
+  add_trial_options(app, o);
   app.add_option("--steps", o.steps, "steps that are taken and watched (default 3)")
       ->check(at_least(1));
   app.add_option("--json", o.json, "write the figures as JSON to this file; - for stdout");
 }
 
 void add_largest_batch_options(CLI::App& app, RunOptions& o) {
-  add_mode_option(app, o);
-  add_run_options(app, o);
-  add_gpt_options(app, o.gpt);
-  add_step_options(app, o);
+  add_trial_options(app, o);
   app.add_option("--json", o.json, "write the figures as JSON to this file; - for stdout");
 }
 
 void add_trace_options(CLI::App& app, TraceRequest& o) {
-  add_mode_option(app, o.run);
-  add_run_options(app, o.run);
-  add_gpt_options(app, o.run.gpt);
-  add_step_options(app, o.run);
+  add_trial_options(app, o.run);
   app.add_option("--steps", o.run.steps, "steps that are traced, after two others (default 3)")
       ->check(at_least(1));
   app.add_option("--output", o.output, "file of the trace, for ui.perfetto.dev")

@@ -12,6 +12,7 @@
 #include "tandem/core/check.hpp"
 
 #include "parallel/sentences.hpp"
+#include "profile/spans.hpp"
 
 namespace tandem::parallel {
 namespace {
@@ -33,14 +34,10 @@ bool serves_traffic(const WorkSpan& w) {
 }
 
 /// Of several collectives that are given at once the spans lie within one another.
-Since length_of_union(std::vector<std::pair<Since, Since>> spans) {
-  std::ranges::sort(spans);
-  Since length{}, until{};
-  for (const auto& [begin, end] : spans) {
-    if (end <= until) continue;
-    length += end - std::max(begin, until);
-    until = end;
-  }
+Since length_of_union(const std::vector<profile::Span>& spans) {
+  Since length{};
+  for (const profile::Span& s : profile::merged(spans))
+    length += s.end - s.begin;
   return length;
 }
 
@@ -160,7 +157,7 @@ class Explainer {
     if (collective) {
       ++at->calls;
       at->in_calls += time;
-      in_collectives_[w.device].emplace_back(w.queued_begin, w.queued_end);
+      in_collectives_[w.device].push_back({w.queued_begin, w.queued_end});
     } else {
       ++at->works;
       at->time += time;
@@ -204,7 +201,7 @@ class Explainer {
   static constexpr StepKey kBackward{Phase::backward, Actor::replicas};
 
   const StepRecord& record_;
-  std::map<Device, std::vector<std::pair<Since, Since>>> in_collectives_;
+  std::map<Device, std::vector<profile::Span>> in_collectives_;
   Since first_forward_ = Since::max();
   Since first_backward_ = Since::max();
   Since last_backward_{};

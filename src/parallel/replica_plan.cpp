@@ -237,15 +237,14 @@ std::optional<StepProbe> ReplicaSet::try_batch(const BatchSize& batch,
                                                optim::Optimizer* optimizer) {
   const ChunkPolicy& policy = state_->policy;
   const auto n = static_cast<std::int64_t>(state_->devices.size());
+  const bool planned = policy.wants_model() || policy.model() != nullptr;
   try {
-    const bool measured =
-        (policy.wants_model() || policy.model() != nullptr) && batch.rows >= 2 * n;
-    const auto rows = measured
+    const auto rows = planned && batch.rows >= 2 * n
                           ? measure(batch, body, optimizer).plan(batch.rows, policy.goal()).rows
                           : policy.plan(batch.rows, state_->devices);
     return rehearse(rows, body, optimizer);
   } catch (const InvalidArgument&) {  // the model says so
-    if (!policy.wants_model() && policy.model() == nullptr) throw;
+    if (!planned) throw;
     return std::nullopt;
   } catch (const ReplicaError& e) {
     if (!is_out_of_memory(e)) throw;

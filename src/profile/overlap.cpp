@@ -3,16 +3,10 @@
 
 #include <algorithm>
 
-#include "tandem/profile/step_record.hpp"
+#include "profile/spans.hpp"
 
 namespace tandem::profile {
-namespace {
 
-struct Span {
-  Since begin, end;
-};
-
-/// The same moments in spans that are apart, in order.
 std::vector<Span> merged(std::vector<Span> spans) {
   std::ranges::sort(spans, {}, &Span::begin);
   std::vector<Span> apart;
@@ -24,8 +18,6 @@ std::vector<Span> merged(std::vector<Span> spans) {
   }
   return apart;
 }
-
-}  // namespace
 
 Overlap overlap(const StepRecord& record,
                 const std::function<bool(const WorkSpan&)>& counts,

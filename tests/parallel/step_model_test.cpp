@@ -45,36 +45,34 @@ void for_each_cut(std::int64_t batch, std::size_t n, const std::function<void(co
   cut(batch);
 }
 
-/// The least largest peak of all cuts that keep to the limits; negative: there is none.
-double best_peak(const std::vector<DeviceNeed>& needs, std::int64_t batch) {
+/// The least largest `cost(need, rows)` of all cuts that keep to the limits; negative: there is
+/// none.
+double best_of(const std::vector<DeviceNeed>& needs,
+               std::int64_t batch,
+               const std::function<double(const DeviceNeed&, std::int64_t)>& cost) {
   double best = -1;
   for_each_cut(batch, needs.size(), [&](const Rows& rows) {
     double most = 0;
     for (std::size_t d = 0; d < needs.size(); ++d) {
       const double peak = needs[d].peak(rows[d], batch);
       if (needs[d].limit != SIZE_MAX && peak > static_cast<double>(needs[d].limit)) return;
-      most = std::max(most, peak);
+      most = std::max(most, cost(needs[d], rows[d]));
     }
     if (best < 0 || most < best) best = most;
   });
   return best;
 }
 
-/// The least time of all cuts that keep to the limits; negative: there is none.
-double best_time(const std::vector<DeviceNeed>& needs, std::int64_t batch) {
-  double best = -1;
-  for_each_cut(batch, needs.size(), [&](const Rows& rows) {
-    double most = 0;
-    for (std::size_t d = 0; d < needs.size(); ++d) {
-      const double peak = needs[d].peak(rows[d], batch);
-      if (needs[d].limit != SIZE_MAX && peak > static_cast<double>(needs[d].limit)) return;
-      if (rows[d] > 0)
-        most =
-            std::max(most, needs[d].fixed_ms + needs[d].ms_per_row * static_cast<double>(rows[d]));
-    }
-    if (best < 0 || most < best) best = most;
+double best_peak(const std::vector<DeviceNeed>& needs, std::int64_t batch) {
+  return best_of(needs, batch, [batch](const DeviceNeed& need, std::int64_t rows) {
+    return need.peak(rows, batch);
   });
-  return best;
+}
+
+double best_time(const std::vector<DeviceNeed>& needs, std::int64_t batch) {
+  return best_of(needs, batch, [](const DeviceNeed& need, std::int64_t rows) {
+    return rows > 0 ? need.fixed_ms + need.ms_per_row * static_cast<double>(rows) : 0;
+  });
 }
 
 std::vector<DeviceNeed> random_needs(std::mt19937& random) {

@@ -27,8 +27,7 @@ constexpr std::size_t kMoments = 90;  // of a picture over time
 double fullest(const std::vector<const ModeResult*>& modes) {
   std::size_t most = 1;
   for (const ModeResult* mode : modes)
-    for (const DeviceMemory& m : mode->watched().memory.devices)
-      most = std::max(most, m.peak);
+    most = std::max(most, largest_peak(*mode));
   return static_cast<double>(most);
 }
 
@@ -160,7 +159,7 @@ std::string largest_owner(const DeviceMemory& m) {
 std::string memory_at_peak(const Comparison& comparison) {
   Breakdown breakdown(axis_of_bytes(fullest(all_of(comparison)), 6), text_of);
   for (const ModeResult& mode : comparison.modes) {
-    for (std::size_t i = 0; i < std::min(kShownDevices, mode.devices.size()); ++i) {
+    for (std::size_t i = 0; i < shown(mode); ++i) {
       const DeviceMemory& m = mode.watched().memory.devices[i];
       const CategoryBytes sums = profile::by_category(m.at_peak);
       std::vector<Breakdown::Part> parts;

@@ -39,13 +39,6 @@ std::size_t memory_of_all(const ModeResult& mode) {
   return total;
 }
 
-std::size_t fullest(const ModeResult& mode) {
-  std::size_t most = 0;
-  for (const DeviceMemory& m : mode.watched().memory.devices)
-    most = std::max(most, m.peak);
-  return most;
-}
-
 /// Bars of one figure of each mode.
 template <class Value, class Text>
 std::string bars(const Comparison& comparison,
@@ -71,7 +64,7 @@ std::string bars(const Comparison& comparison,
 
 std::string sentence(const Comparison& comparison) {
   const auto fast = std::ranges::min_element(comparison.modes, {}, &ModeResult::p50);
-  const auto small = std::ranges::min_element(comparison.modes, {}, fullest);
+  const auto small = std::ranges::min_element(comparison.modes, {}, largest_peak);
   std::string weights = describe_weights(comparison);
   weights.front() = 'W';
   std::string text = fmt::format(
@@ -81,7 +74,7 @@ std::string sentence(const Comparison& comparison) {
       fast->mode,
       fast->p50,
       small->mode,
-      format_nbytes(fullest(*small)),
+      format_nbytes(largest_peak(*small)),
       weights);
   for (const ModeResult& mode : comparison.modes)
     if (!mode.is_complete())
@@ -111,7 +104,7 @@ std::vector<std::string> figures(const ModeResult& mode,
 /// Rows send, columns receive; the darker, the more.
 std::string matrix(const ModeResult& mode, std::size_t most) {
   const std::map<Link, std::size_t> bytes = bytes_by_link(mode);
-  const std::size_t n = std::min(kShownDevices, mode.devices.size());
+  const std::size_t n = shown(mode);
   std::string html = fmt::format(
       "<div><h3>{}</h3>\n<div class=\"wide\"><table class=\"matrix\"><thead><tr><th "
       "scope=\"col\">from \\ to</th>",
@@ -148,8 +141,8 @@ std::string overview(const Comparison& comparison) {
   body += bars(
       comparison,
       "Peak of the fullest device",
-      [](const ModeResult& m) { return static_cast<double>(fullest(m)); },
-      [](const ModeResult& m) { return format_nbytes(fullest(m)); });
+      [](const ModeResult& m) { return static_cast<double>(largest_peak(m)); },
+      [](const ModeResult& m) { return format_nbytes(largest_peak(m)); });
   body += bars(
       comparison,
       "Memory of all devices",

@@ -41,7 +41,7 @@ std::string devices_of(const Comparison& comparison) {
   for (const ModeResult& mode : comparison.modes)
     if (mode.devices.size() > widest->devices.size()) widest = &mode;
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < std::min(kShownDevices, widest->devices.size()); ++i)
+  for (std::size_t i = 0; i < shown(*widest); ++i)
     names.push_back(to_string(widest->devices[i].device));
   std::string text = joined(names);
   if (widest->devices.size() > kShownDevices)

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
 
 #include "cli/comparison.hpp"
@@ -10,6 +12,14 @@ namespace tandem::cli::report {
 
 /// Devices that are drawn and tabled; of more, the first ones.
 constexpr std::size_t kShownDevices = 8;
+inline std::size_t shown(const ModeResult& mode) {
+  return std::min(kShownDevices, mode.devices.size());
+}
+
+/// Of a mode's fullest device.
+inline std::size_t largest_peak(const ModeResult& mode) {
+  return std::ranges::max(mode.watched().memory.devices, {}, &profile::DeviceMemory::peak).peak;
+}
 
 // The parts of the page, each with its pictures, a sentence that says what they show, and their
 // numbers. All take a comparison with details.

@@ -35,10 +35,6 @@ Since longest(const Comparison& comparison) {
   return most;
 }
 
-std::size_t shown(const ModeResult& mode) {
-  return std::min(kShownDevices, mode.devices.size());
-}
-
 std::vector<std::string> labels_of(const Axis& axis) {
   std::vector<std::string> labels;
   for (const double t : axis.ticks)
