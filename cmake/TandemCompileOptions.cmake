@@ -31,6 +31,11 @@ function(tandem_kernel_options target)
   if(TANDEM_MARCH)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-march=${TANDEM_MARCH}>)
   endif()
+  # GCC 12 for AVX-512 made of the constants {1, 1, 0, 0} of a struct that is passed {1, 1, 1, 1}, once this pass
+  # had put them together; kernels have it nevertheless (src/kernels), and values of others to be held against.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-tree-slp-vectorize>)
+  endif()
   # The dialect by its flag: CMake 3.25 does not know that nvcc has C++20. Functors call constexpr
   # functions of the standard library.
   target_compile_options(${target} PRIVATE
