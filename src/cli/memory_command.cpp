@@ -161,7 +161,7 @@ std::string phases(const std::array<std::size_t, kPhases>& sums) {
   return text;
 }
 
-/// "activation of conv1 in forward", "optimizer in update", "parameter".
+/// "activation of conv1 in forward", "parameter of conv1", "input".
 std::string owner(const Held& h) {
   std::string text = name(h.category);
   if (!h.module_path.empty()) text += " of " + h.module_path;

@@ -17,15 +17,18 @@ Arena::Arena(ArenaLayout layout, Device device, ArenaOptions options)
       device_(device),
       options_(options),
       tensors_(layout_.places().size()) {
-  for (const ArenaBlock& block : layout_.blocks()) {
-    values_.push_back(allocate(block, options_.category));
-    gradients_.push_back(block.trains == Trains::yes ? allocate(block, Category::gradient)
-                                                     : Tensor{});
+  for (std::size_t b = 0; b < layout_.blocks().size(); ++b) {
+    const bool trains = layout_.blocks()[b].trains == Trains::yes;
+    values_.push_back(allocate(b, options_.category));
+    gradients_.push_back(trains ? allocate(b, Category::gradient) : Tensor{});
   }
 }
 
-Tensor Arena::allocate(const ArenaBlock& block, Category category) const {
-  auto buffer = std::make_shared<Buffer>(device_, block.nbytes(), category);
+Tensor Arena::allocate(std::size_t index, Category category) const {
+  const ArenaBlock& block = layout_.blocks()[index];
+  auto shares =
+      layout_.module_shares(static_cast<int>(index), 0, block.numel, itemsize(block.dtype));
+  auto buffer = std::make_shared<Buffer>(device_, block.nbytes(), category, std::move(shares));
   Tensor flat = from_buffer(std::move(buffer), 0, {block.numel}, {1}, block.dtype);
   return flat.zero_();  // padding too: it takes part in norms and sums
 }
@@ -96,7 +99,7 @@ ArenaReplica Arena::replicate(Device device) const {
   Arena& arena = *replica.arena;
   for (std::size_t b = 0; b < gradients_.size(); ++b) {  // of blocks that were unfrozen here
     if (gradients_[b].defined() && !arena.gradients_[b].defined()) {
-      arena.gradients_[b] = arena.allocate(layout_.blocks()[b], Category::gradient);
+      arena.gradients_[b] = arena.allocate(b, Category::gradient);
     }
   }
   for (std::size_t p = 0; p < layout_.places().size(); ++p) {
@@ -199,7 +202,7 @@ void Arena::ensure_gradients() {
     const Tensor x = tensor(p);
     if (gradients_[b].defined() || fresh[b].defined() || !x.defined() || !x.requires_grad())
       continue;
-    fresh[b] = allocate(layout_.blocks()[b], Category::gradient);
+    fresh[b] = allocate(b, Category::gradient);
   }
   for (std::size_t b = 0; b < fresh.size(); ++b) {
     if (fresh[b].defined()) gradients_[b] = fresh[b];

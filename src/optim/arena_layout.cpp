@@ -85,6 +85,22 @@ std::size_t ArenaLayout::nbytes() const noexcept {
   return total;
 }
 
+std::shared_ptr<const ModuleShares> ArenaLayout::module_shares(int block,
+                                                               std::int64_t begin,
+                                                               std::int64_t end,
+                                                               std::size_t item_nbytes) const {
+  auto shares = std::make_shared<ModuleShares>();
+  for (const ArenaPlace& at : places_) {
+    const std::int64_t count = std::min(end, at.offset + at.extent) - std::max(begin, at.offset);
+    if (at.block != block || count <= 0) continue;
+    const std::size_t dot = at.name.rfind('.');
+    const std::string path = dot == std::string::npos ? "" : at.name.substr(0, dot);
+    if (shares->empty() || shares->back().module_path != path) shares->push_back({path, 0});
+    shares->back().nbytes += static_cast<std::size_t>(count) * item_nbytes;
+  }
+  return shares;
+}
+
 std::size_t ArenaLayout::gradient_nbytes() const noexcept {
   std::size_t total = 0;
   for (const ArenaBlock& block : blocks_) {

@@ -16,8 +16,12 @@ namespace {
 
 StateTensor make_state(const Segment& segment, const StateSpec& spec, DType dtype) {
   const std::int64_t n = segment.end - segment.begin;
+  const std::size_t size = itemsize(dtype);
+  std::shared_ptr<const ModuleShares> shares;
+  if (const auto arena = segment.arena.lock())
+    shares = arena->layout().module_shares(segment.block, segment.begin, segment.end, size);
   auto buffer = std::make_shared<Buffer>(
-      segment.device, static_cast<std::size_t>(n) * itemsize(dtype), Category::optimizer);
+      segment.device, static_cast<std::size_t>(n) * size, Category::optimizer, std::move(shares));
   Tensor flat = from_buffer(std::move(buffer), 0, {n}, {1}, dtype);
   flat.fill_(spec.fill);
   return {spec, std::move(flat)};

@@ -31,6 +31,8 @@ CategoryBytes by_category(std::span<const Held> held) {
 // Plays the changes of one device back.
 class MemoryRecorder::Book {
  public:
+  explicit Book(const std::vector<Shares>& shares) : shares_(&shares) {}
+
   void add(const Change& change) {
     if (change.kind == MemoryEvent::Kind::free)
       remove(change);
@@ -43,49 +45,45 @@ class MemoryRecorder::Book {
   std::size_t in_use() const noexcept { return in_use_; }
   /// What is held, the largest first.
   std::vector<Held> held(const std::vector<std::string>& paths) const {
+    std::map<std::tuple<Category, Phase, int>, std::size_t> sums;
+    for (const auto& [data, block] : blocks_) {
+      if (block.shares < 0) sums[{block.category, block.phase, block.path}] += block.nbytes;
+      if (block.shares < 0) continue;
+      for (const auto& [path, nbytes] : (*shares_)[static_cast<std::size_t>(block.shares)])
+        sums[{block.category, block.phase, path}] += nbytes;
+    }
     std::vector<Held> held;
-    for (const auto& [reason, nbytes] : sums_) {
+    for (const auto& [reason, nbytes] : sums) {
       const auto& [category, phase, path] = reason;
-      if (nbytes > 0)
-        held.push_back({category, phase, paths[static_cast<std::size_t>(path)], nbytes});
+      held.push_back({category, phase, paths[static_cast<std::size_t>(path)], nbytes});
     }
     std::ranges::stable_sort(held, std::ranges::greater{}, &Held::nbytes);
     return held;
   }
 
  private:
-  /// Category, phase, path.
-  using Reason = std::tuple<Category, Phase, int>;
-  using Sums = std::map<Reason, std::size_t>;
-
   void hold(const Change& c) {
-    const Reason reason{c.category, c.phase, c.path};
-    blocks_[c.data] = reason;
-    sums_[reason] += c.nbytes;
+    blocks_[c.data] = c;
     in_use_ += c.nbytes;
     by_category_[static_cast<std::size_t>(c.category)] += c.nbytes;
   }
   void remove(const Change& c) {
     const auto block = blocks_.find(c.data);
     if (block == blocks_.end()) return;  // of a record that is not complete
-    sums_[block->second] -= c.nbytes;
     in_use_ -= c.nbytes;
-    by_category_[static_cast<std::size_t>(std::get<Category>(block->second))] -= c.nbytes;
+    by_category_[static_cast<std::size_t>(block->second.category)] -= c.nbytes;
     blocks_.erase(block);
   }
   void recategorise(const Change& c) {
     const auto block = blocks_.find(c.data);
     if (block == blocks_.end()) return;
-    Reason& reason = block->second;
-    sums_[reason] -= c.nbytes;
-    by_category_[static_cast<std::size_t>(std::get<Category>(reason))] -= c.nbytes;
-    std::get<Category>(reason) = c.category;
-    sums_[reason] += c.nbytes;
+    by_category_[static_cast<std::size_t>(block->second.category)] -= c.nbytes;
+    block->second.category = c.category;
     by_category_[static_cast<std::size_t>(c.category)] += c.nbytes;
   }
 
-  std::unordered_map<const void*, Reason> blocks_;
-  Sums sums_;
+  const std::vector<Shares>* shares_;
+  std::unordered_map<const void*, Change> blocks_;  // what allocated each, in its category of now
   std::size_t in_use_ = 0;
   CategoryBytes by_category_{};
 };
@@ -106,6 +104,7 @@ void MemoryRecorder::begin() {
                                  Phase::none,
                                  static_cast<int>(d),
                                  path(h.module_path),
+                                 shares_of(h.shares),
                                  h.nbytes,
                                  h.data,
                                  Since{}});
@@ -115,6 +114,20 @@ void MemoryRecorder::begin() {
 
 int MemoryRecorder::path(const std::string& module_path) {
   return paths_.try_emplace(module_path, static_cast<int>(paths_.size())).first->second;
+}
+
+/// -1: all the module's that allocated them.
+int MemoryRecorder::shares_of(const std::shared_ptr<const ModuleShares>& shares) {
+  if (shares == nullptr) return -1;
+  if (const auto known = known_shares_.find(shares); known != known_shares_.end())
+    return known->second;
+  Shares own;
+  for (const ModuleShare& share : *shares)
+    own.emplace_back(path(share.module_path), share.nbytes);
+  shares_.push_back(std::move(own));
+  const int number = static_cast<int>(shares_.size()) - 1;
+  known_shares_.emplace(shares, number);  // if that fails, it is kept once more
+  return number;
 }
 
 void MemoryRecorder::on_memory(const MemoryEvent& event) noexcept {
@@ -127,6 +140,7 @@ void MemoryRecorder::on_memory(const MemoryEvent& event) noexcept {
                         event.phase,
                         static_cast<int>(device - devices_.begin()),
                         path(event.module_path),
+                        shares_of(event.shares),
                         event.nbytes,
                         event.data,
                         Clock::now() - start_});
@@ -139,7 +153,7 @@ void MemoryRecorder::on_memory(const MemoryEvent& event) noexcept {
 DeviceMemory MemoryRecorder::play_back(std::size_t device,
                                        const std::vector<std::string>& paths) const {
   DeviceMemory result{.device = devices_[device]};
-  Book beginning;
+  Book beginning(shares_);
   for (const Change& c : held_before_[device])
     beginning.add(c);
   result.timeline.push_back(beginning.moment(Since{}, Phase::none));

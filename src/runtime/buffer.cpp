@@ -3,16 +3,22 @@
 
 #include "tandem/runtime/buffer.hpp"
 
+#include <utility>
+
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/runtime.hpp"
 
 namespace tandem {
 
-Buffer::Buffer(Device device, std::size_t nbytes, Category category)
+Buffer::Buffer(Device device,
+               std::size_t nbytes,
+               Category category,
+               std::shared_ptr<const ModuleShares> shares)
     : device_(&tandem::logical_device(device)),
       nbytes_(nbytes),
       category_(category),
-      owner_(context().module_path) {
+      owner_(context().module_path),
+      shares_(std::move(shares)) {
   if (nbytes == 0) return;
   data_ = device_->allocate(nbytes, category);
   device_->add(*this);
@@ -46,6 +52,7 @@ void Buffer::notify(int kind, Category before) const noexcept {
                           before,
                           context().phase,
                           owner_ == nullptr ? kNone : *owner_,
+                          shares_,
                           data_};
   for (Observer* o : *observers)
     o->on_memory(event);

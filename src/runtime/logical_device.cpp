@@ -107,17 +107,26 @@ std::vector<Holding> LogicalDevice::holdings() const {
   std::vector<Holding> list;
   const std::scoped_lock lock(live_mutex_);
   for (const Buffer* b = live_; b != nullptr; b = b->next_)
-    list.push_back({b->data_, b->nbytes_, b->category(), b->owner_ == nullptr ? "" : *b->owner_});
+    list.push_back(
+        {b->data_, b->nbytes_, b->category(), b->owner_ == nullptr ? "" : *b->owner_, b->shares_});
   return list;
 }
 
 std::vector<OutOfMemory::Owner> LogicalDevice::largest_owners() const {
   constexpr std::size_t kMost = 3;
   std::map<std::string, std::size_t> sums;
+  const auto add = [&](Category category, const ModuleShare& share) {
+    std::string key = name(category);
+    if (!share.module_path.empty()) key += " of " + share.module_path;
+    sums[key] += share.nbytes;
+  };
   for (const Holding& h : holdings()) {
-    std::string key = name(h.category);
-    if (!h.module_path.empty()) key += " of " + h.module_path;
-    sums[key] += h.nbytes;
+    if (h.shares == nullptr) {
+      add(h.category, {h.module_path, h.nbytes});
+      continue;
+    }
+    for (const ModuleShare& share : *h.shares)
+      add(h.category, share);
   }
   std::vector<OutOfMemory::Owner> owners;
   for (const auto& [key, nbytes] : sums)

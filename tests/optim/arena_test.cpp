@@ -4,6 +4,7 @@
 #include "tandem/optim/arena.hpp"
 
 #include <cstdint>
+#include <map>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -70,6 +71,23 @@ TEST(ArenaLayout, SeparatesTypesGroupsAndFrozenTensors) {
   EXPECT_THAT(blocks, ElementsAre(0, 1, 2, 3, 0));
   EXPECT_EQ(layout.blocks()[3].trains, Trains::no);
   EXPECT_EQ(layout.gradient_nbytes(), layout.nbytes() - 256);
+}
+
+TEST(ArenaLayout, SaysWhoseElementsOfABlockAre) {
+  const auto leaf = [](std::int64_t n) { return zeros({n}).requires_grad_(); };
+  const ArenaLayout layout(
+      {{"a.weight", leaf(64)}, {"a.bias", leaf(10)}, {"b.c.weight", leaf(64)}, {"scale", leaf(1)}});
+  const auto shares = [&](std::int64_t begin, std::int64_t end) {
+    std::map<std::string, std::size_t> sums;
+    const auto list = layout.module_shares(0, begin, end, 4);
+    for (const auto& [path, nbytes] : *list)
+      sums[path] += nbytes;
+    return sums;
+  };
+  using Sums = std::map<std::string, std::size_t>;
+  EXPECT_EQ(shares(0, 256), (Sums{{"a", 512}, {"b.c", 256}, {"", 256}})) << "padding included";
+  EXPECT_EQ(shares(100, 130), (Sums{{"a", 112}, {"b.c", 8}}));
+  EXPECT_EQ(layout.module_shares(1, 0, 256, 4)->size(), 0U) << "no such block";
 }
 
 TEST(ArenaLayout, RefusesATensorInTwoGroupsByBothNames) {

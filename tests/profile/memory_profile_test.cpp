@@ -10,6 +10,7 @@
 #include <map>
 #include <numeric>
 #include <random>
+#include <string>
 
 #include <gmock/gmock.h>
 
@@ -163,9 +164,40 @@ TEST(MemoryProfileTest, SaysWhoseBytesTheyAre) {
     EXPECT_TRUE(std::ranges::is_sorted(m.at_peak, std::ranges::greater{}, &Held::nbytes));
     EXPECT_THAT(m.at_peak, Contains(Field(&Held::module_path, "conv")));
     for (const Held& h : m.at_peak) {
-      if (h.module_path.empty()) continue;
+      if (h.module_path.empty() || h.category != Category::activation) continue;
       EXPECT_THAT(h.phase, AnyOf(Phase::forward, Phase::backward)) << h.module_path;
     }
+  }
+}
+
+// Though parameters lie one after the other in one block, and so do gradients and moments, of which
+// in sharded each device has a share.
+TEST(MemoryProfileTest, SaysWhoseParametersGradientsAndMomentsTheyAre) {
+  const std::vector<Device> devices = testing::devices(2);
+  for (const Mode mode : {Mode::server, Mode::sharded}) {
+    parallel::test::PlainCnn net;
+    optim::AdamW optimizer(net.named_parameters(), {.lr = 0.01});
+    parallel::DataParallel<parallel::test::PlainCnn> dp(net, {.devices = devices, .mode = mode});
+    const parallel::test::Batch batch = make_batch(10, 1, DType::f64, false);
+    const MemoryProfile memory = record_memory(devices, [&] { dp.step(batch, kLoss, &optimizer); });
+    using Sums = std::map<std::string, std::size_t>;
+    const auto held = [&](std::size_t d, Category category) {
+      Sums sums;
+      for (const Held& h : memory.devices[d].now)
+        if (h.category == category) sums[h.module_path] += h.nbytes;
+      return sums;
+    };
+    // Weight and bias, each filled up to a multiple of 256 bytes.
+    const Sums expected{{"conv", 1536 + 256}, {"head", 256 + 256}};
+    Sums moments;
+    for (const std::size_t d : {0U, 1U}) {
+      EXPECT_EQ(held(d, Category::parameter), expected) << name(mode);
+      EXPECT_EQ(held(d, Category::gradient), expected) << name(mode);
+      for (const auto& [path, nbytes] : held(d, Category::optimizer))
+        moments[path] += nbytes;
+    }
+    EXPECT_EQ(moments, (Sums{{"conv", 2 * expected.at("conv")}, {"head", 2 * expected.at("head")}}))
+        << name(mode);
   }
 }
 

@@ -175,7 +175,9 @@ TEST(DeviceMemory, OutOfMemoryHasFiguresAndLargestOwners) {
   {
     const ContextScope scope(path("net.conv1"));
     buffers.push_back(std::make_unique<Buffer>(device, 3000, Category::parameter));
-    buffers.push_back(std::make_unique<Buffer>(device, 2000, Category::parameter));
+    const ModuleShares shares{{"net.conv1", 1500}, {"net.conv2", 500}};
+    buffers.push_back(std::make_unique<Buffer>(
+        device, 2000, Category::parameter, std::make_shared<const ModuleShares>(shares)));
   }
   {
     const ContextScope scope(path("net.head"));
@@ -194,7 +196,7 @@ TEST(DeviceMemory, OutOfMemoryHasFiguresAndLargestOwners) {
     EXPECT_EQ(e.limit(), 10'000u);
     ASSERT_EQ(e.owners().size(), 3u);
     EXPECT_EQ(e.owners()[0].name, "parameter of net.conv1");
-    EXPECT_EQ(e.owners()[0].nbytes, 5000u);
+    EXPECT_EQ(e.owners()[0].nbytes, 4500u);
     EXPECT_EQ(e.owners()[1].name, "activation of net.head");
     EXPECT_EQ(e.owners()[2].name, "workspace");
     EXPECT_THAT(e.what(), HasSubstr("net.conv1"));

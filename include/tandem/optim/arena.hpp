@@ -107,7 +107,7 @@ class Arena final : public StorageHome {
  private:
   Arena(ArenaLayout layout, Device device, ArenaOptions options);
   static bool bound_there(const Arena& arena, const std::vector<ArenaEntry>& entries);
-  Tensor allocate(const ArenaBlock& block, Category category) const;
+  Tensor allocate(std::size_t block, Category category) const;
   void take_values(std::size_t place, const Tensor& source) const;
   void attach(std::size_t place, const Tensor& x, const std::shared_ptr<Arena>& self);
   const ArenaBlock& block_at(std::size_t place) const;

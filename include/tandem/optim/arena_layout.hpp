@@ -63,6 +63,14 @@ class ArenaLayout {
   std::size_t nbytes() const noexcept;
   /// Bytes of the gradients: of the blocks that train.
   std::size_t gradient_nbytes() const noexcept;
+  /// Whose elements [begin, end) of a block are, by the names of the tensors: a tensor's padding is
+  /// its own.
+  ///
+  /// @param item_nbytes  of what is stored for each element.
+  std::shared_ptr<const ModuleShares> module_shares(int block,
+                                                    std::int64_t begin,
+                                                    std::int64_t end,
+                                                    std::size_t item_nbytes) const;
 
  private:
   void place(const ArenaEntry& entry);

@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -25,7 +26,8 @@ using CategoryBytes = std::array<std::size_t, kCategories>;
 struct Held {
   Category category;
   Phase phase;  ///< in which they were allocated; none: before the record, or in no step
-  std::string module_path;  ///< that allocated them; "": none
+  std::string module_path;  ///< whose they are: that allocated them, or whose parameters, gradients
+                            ///< or optimizer's state they are; "": no module's
   std::size_t nbytes;
 };
 
@@ -82,16 +84,18 @@ class MemoryRecorder final : public Observer {
     MemoryEvent::Kind kind;
     Category category;
     Phase phase;
-    int device, path;
+    int device, path, shares;
     std::size_t nbytes;
     const void* data;
     Since at;
   };
+  using Shares = std::vector<std::pair<int, std::size_t>>;  // paths, and the bytes of each
   /// A device's blocks, and what they come to.
   class Book;
 
   void begin();
   int path(const std::string& module_path);
+  int shares_of(const std::shared_ptr<const ModuleShares>& shares);
   DeviceMemory play_back(std::size_t device, const std::vector<std::string>& paths) const;
 
   std::vector<Device> devices_;
@@ -100,6 +104,8 @@ class MemoryRecorder final : public Observer {
   std::vector<std::vector<Change>> held_before_;  // by device, as allocations
   std::vector<Change> changes_;
   std::unordered_map<std::string, int> paths_;
+  std::vector<Shares> shares_;
+  std::unordered_map<std::shared_ptr<const ModuleShares>, int> known_shares_;
   bool complete_ = true;
 };
 

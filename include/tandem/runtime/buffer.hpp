@@ -22,8 +22,12 @@ namespace tandem {
 class Buffer {
  public:
   /// @param nbytes  may be zero: then `data()` is null.
+  /// @param shares  whose it is; null: the module's that is called.
   /// @throws OutOfMemory
-  Buffer(Device device, std::size_t nbytes, Category category);
+  Buffer(Device device,
+         std::size_t nbytes,
+         Category category,
+         std::shared_ptr<const ModuleShares> shares = nullptr);
   ~Buffer();
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
@@ -54,6 +58,7 @@ class Buffer {
   std::atomic<std::uint64_t> version_{0};
   mutable Transits transits_;
   std::shared_ptr<const std::string> owner_;  // module path at allocation
+  std::shared_ptr<const ModuleShares> shares_;
   Buffer* next_ = nullptr;
   Buffer* previous_ = nullptr;
 };

@@ -42,7 +42,8 @@ struct Holding {
   const void* data;
   std::size_t nbytes;
   Category category;
-  std::string module_path;  ///< that allocated them; "": none
+  std::string module_path;                     ///< that allocated them; "": none
+  std::shared_ptr<const ModuleShares> shares;  ///< whose they are; null: all that module's
 };
 
 /// A logical device: its allocator with limit and statistics, its streams, its worker.

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <iosfwd>
+#include <string>
+#include <vector>
 
 namespace tandem {
 
@@ -44,6 +46,15 @@ inline constexpr int kPhases = 9;
 
 const char* name(Phase phase) noexcept;
 std::ostream& operator<<(std::ostream& s, Phase phase);
+
+/// A module's part of a block.
+struct ModuleShare {
+  std::string module_path;
+  std::size_t nbytes;
+};
+/// Whose a block is that serves several modules, like parameters that lie one after the other. They
+/// sum to its bytes.
+using ModuleShares = std::vector<ModuleShare>;
 
 /// What a device's allocator holds, in bytes as asked for.
 struct MemoryStats {

@@ -25,7 +25,8 @@ struct MemoryEvent {
   Category category;
   Category before;  ///< recategorise: the category until now; else equal to `category`
   Phase phase;      ///< of the calling thread
-  const std::string& module_path;  ///< that allocated the bytes
+  const std::string& module_path;                     ///< that allocated the bytes
+  const std::shared_ptr<const ModuleShares>& shares;  ///< whose they are; null: all that module's
   const void* data;
 };
 
