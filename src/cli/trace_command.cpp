@@ -37,7 +37,9 @@ int run_trace(const TraceRequest& request) {
       *options.steps,
       ms(record.duration));
   if (!record.complete || !seen.memory.complete)
-    fmt::print("not all of it: the host had no memory to keep everything\n");
+    fmt::print(
+        "not all of it: the host had no memory to keep everything, or a GPU's times could not be "
+        "taken\n");
   fmt::print("\n");
   print_time(seen.time, *options.steps);
   return 0;

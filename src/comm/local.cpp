@@ -72,7 +72,7 @@ class LocalPending final : public Handle::Pending {
   LocalPending& operator=(const LocalPending&) = delete;
 
   void wait(std::chrono::milliseconds timeout) override {
-    if (settled_) return follow();
+    if (settled_) return follow_later();
     in_scopes(End::finish, 0, [&] {
       group_->wait(*operation_, rank_, timeout);
       follow();
@@ -95,8 +95,9 @@ class LocalPending final : public Handle::Pending {
   }
 
  private:
-  /// Tells observers of the bytes.
+  /// Tells observers of the bytes, and of this rank's side stream.
   void count() const {
+    count_side();
     for (std::size_t i = 0; i < collectives_.size(); ++i) {
       const Tensor output = written(collectives_[i], rank_);
       const Buffer* const target = output.defined() ? &output.buffer() : scratch_[i].get();
@@ -106,6 +107,16 @@ class LocalPending final : public Handle::Pending {
         count_copy(group_->device(from), *target, nbytes, operation_->times);
       }
     }
+  }
+  void count_side() const {
+    const Collective& c = collectives_.front();
+    const auto& message = operation_->message;
+    const bool is_both_ends = message && message->from == message->to;
+    if (operation_->side_times.empty() || (is_both_ends && c.kind == Collective::Kind::send))
+      return;
+    count_side_work(logical_device(group_->device(rank_)).side_stream(),
+                    work_of(c, accesses({c.input}, {written(c, rank_)})),
+                    operation_->side_times[static_cast<std::size_t>(rank_)]);
   }
   enum class End : std::uint8_t { start, finish };
 
@@ -144,6 +155,13 @@ class LocalPending final : public Handle::Pending {
     if (operation_->state.load(std::memory_order_acquire) != Operation::State::complete) return;
     for (const auto& ended : operation_->ended)
       ended->wait(stream(), name(collectives_.front().kind));
+  }
+  /// As `follow`, told to observers: from here on the stream waits, as a thread of the host would.
+  void follow_later() const {
+    if (operation_->ended.empty()) return;
+    const Work work{.kind = Work::Kind::custom, .name = name(collectives_.front().kind)};
+    const tandem::detail::WorkScope scope(stream(), work);
+    follow();
   }
   Stream& stream() const { return logical_device(group_->device(rank_)).stream(); }
 

@@ -19,6 +19,7 @@
 #include "core/even_share.hpp"
 #include "kernels/divide.hpp"
 #include "runtime/cuda/backend.hpp"
+#include "runtime/cuda/stream_times.hpp"
 
 namespace tandem::comm {
 namespace {
@@ -175,6 +176,42 @@ void join(const LocalGroup& group, const std::vector<int>& ranks, const char* wh
   }
 }
 
+/// When the ranks' side streams do an operation, for observers.
+class SideTimes {
+ public:
+  SideTimes(const LocalGroup& group, const std::vector<int>& ranks)
+      : group_(group),
+        ranks_(ranks),
+        timed_(streams_are_timed()),
+        own_(timed_ ? static_cast<std::size_t>(group.size()) : 0) {}
+
+  void begin() { add(&cuda::StreamTimes::begin); }
+  void end(Operation& op) {
+    add(&cuda::StreamTimes::end);
+    if (!timed_) return;
+    for (const cuda::StreamTimes& times : own_)
+      op.side_times.push_back(std::make_shared<const cuda::StreamTimes>(times));
+    op.times.streams = std::make_shared<const cuda::StreamTimes>(std::move(all_));
+  }
+
+ private:
+  using Points = std::vector<std::shared_ptr<const cuda::StreamPoint>>;
+  void add(Points cuda::StreamTimes::*points) {
+    if (!timed_) return;
+    for (const int r : ranks_) {
+      const auto point = cuda::point_of(side_stream(group_, r));
+      (own_[static_cast<std::size_t>(r)].*points).push_back(point);
+      (all_.*points).push_back(point);
+    }
+  }
+
+  const LocalGroup& group_;
+  const std::vector<int>& ranks_;
+  bool timed_;
+  std::vector<cuda::StreamTimes> own_;  // by rank
+  cuda::StreamTimes all_;
+};
+
 }  // namespace
 
 void drain_gpus(const LocalGroup& group) noexcept {
@@ -195,6 +232,8 @@ void queue_on_gpus(const LocalGroup& group, Operation& op) {
       if (part.ready != nullptr) part.ready->wait(side_stream(group, r), what);
     }
   }
+  SideTimes times(group, ranks);
+  times.begin();
   int step = 0;
   std::vector<const Piece*> taken;  // by the transport, of this step
   const auto hand_over = [&] {
@@ -213,6 +252,7 @@ void queue_on_gpus(const LocalGroup& group, Operation& op) {
       queue_piece(group, what, piece);
   }
   hand_over();
+  times.end(op);
   op.ended = recorded(group, ranks);
 }
 

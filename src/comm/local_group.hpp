@@ -70,6 +70,8 @@ struct Operation {
   std::vector<std::shared_ptr<const Event>> ended;  ///< on GPUs, by rank: its share of the work is
                                                     ///< done; fixed from `complete` on
   CopyTimes times{};  ///< from the arrival of the last rank to the end; fixed likewise
+  std::vector<std::shared_ptr<const cuda::StreamTimes>>
+      side_times;  ///< on GPUs, by rank: of its side stream; fixed likewise; empty: nobody asks
 
   std::atomic<State> state{State::gathering};
   std::atomic<std::int64_t> claimed{0};
@@ -198,7 +200,8 @@ std::vector<std::unique_ptr<Communicator>> make_ranks(std::span<const Device> de
                                                       std::shared_ptr<Transport> transport);
 
 /// Queues all of an operation's work on the side streams of the ranks' GPUs, after what is there
-/// already and the parts' events; sets `ended`. Waits for nothing but staging.
+/// already and the parts' events; sets `ended` and, where observers ask, times. Waits for nothing
+/// but staging.
 ///
 /// @throws DeviceError, OutOfMemory  part of it may be queued then: see drain_gpus.
 void queue_on_gpus(const LocalGroup& group, Operation& op);

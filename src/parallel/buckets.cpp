@@ -179,7 +179,10 @@ void BucketReducer::launch_ready() {
   if (to_ == ReduceTo::rank_0_at_end && !finishing_) return;
   for (; next_ < flat_.size() && pending_[next_] == 0; ++next_) {
     if (group_ == nullptr) continue;
-    const ContextScope scope([](Context& c) { c.phase = Phase::reduce; });
+    const ContextScope scope([&](Context& c) {
+      c.phase = Phase::reduce;
+      c.bucket = static_cast<int>(next_);
+    });
     if (!first_launch_) first_launch_ = Clock::now();
     handles_.push_back(launch(next_));
   }
@@ -229,9 +232,13 @@ void BucketReducer::finish() {
     complete(place);
   }
   launch_ready();
-  const ContextScope scope([](Context& c) { c.phase = Phase::reduce; });
-  for (comm::Handle& handle : handles_)
-    handle.wait();
+  for (std::size_t b = 0; b < handles_.size(); ++b) {
+    const ContextScope scope([&](Context& c) {
+      c.phase = Phase::reduce;
+      c.bucket = static_cast<int>(b);
+    });
+    handles_[b].wait();
+  }
   disarm();
 }
 

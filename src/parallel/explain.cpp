@@ -43,8 +43,8 @@ Since length_of_union(const std::vector<profile::Span>& spans) {
 
 /// Sorts what was executed into steps.
 ///
-/// Order, and times in collectives, are the threads': those of transfers are, too. How long other
-/// work took is the devices'.
+/// What comes before what is told by the threads' calls, since a GPU's streams are no one order.
+/// How long it took is told by the devices.
 class Explainer {
  public:
   explicit Explainer(const StepRecord& record) : record_(record) {
@@ -84,13 +84,14 @@ class Explainer {
  private:
   struct Draft {
     ExplainedStep step;
-    std::map<Device, Since> begun;
+    std::map<Device, Since> called;  ///< first
 
     /// What follows on every device comes later, though one device may be far ahead of another;
     /// with parameters on their way a device goes on before the last one sends or takes them.
     Since place() const {
-      const auto times = begun | std::views::values;
-      return step.phase == Phase::replicate ? std::ranges::min(times) : std::ranges::max(times);
+      const auto times = called | std::views::values;
+      const bool on_their_way = step.traffic && step.phase == Phase::replicate;
+      return on_their_way ? std::ranges::min(times) : std::ranges::max(times);
     }
   };
 
@@ -117,21 +118,22 @@ class Explainer {
     return {w.phase, anyone ? Actor::replicas : Actor::caller};
   }
 
-  ExplainedStep& step_of(const StepKey& key, Device device, Since begin, Since end) {
+  /// The step of a piece of work or a transfer.
+  template <class Span>
+  ExplainedStep& step_of(const StepKey& key, Device device, const Span& span) {
     const auto [at, fresh] = drafts_.try_emplace(key);
-    auto& first = at->second.begun.try_emplace(device, begin).first->second;
-    first = std::min(first, begin);
+    auto& first = at->second.called.try_emplace(device, span.queued_begin).first->second;
+    first = std::min(first, span.queued_begin);
     ExplainedStep& step = at->second.step;
     step.phase = key.phase;
     step.traffic = key.traffic;
-    step.begin = fresh ? begin : std::min(step.begin, begin);
-    step.end = fresh ? end : std::max(step.end, end);
+    step.begin = fresh ? span.begin : std::min(step.begin, span.begin);
+    step.end = fresh ? span.end : std::max(step.end, span.end);
     return step;
   }
 
   void add(const Transfer& t) {
-    ExplainedStep& step =
-        step_of({t.phase, Actor::replicas, t.category}, t.destination, t.begin, t.end);
+    ExplainedStep& step = step_of({t.phase, Actor::replicas, t.category}, t.destination, t);
     const profile::Link link{t.source, t.destination};
     auto at = std::ranges::find(step.links, link, &LinkShare::link);
     if (at == step.links.end()) at = step.links.insert(at, LinkShare{link});
@@ -142,7 +144,7 @@ class Explainer {
 
   void add(const WorkSpan& w) {
     const StepKey key = key_of(w);
-    ExplainedStep& step = step_of(key, w.device, w.queued_begin, w.queued_end);
+    ExplainedStep& step = step_of(key, w.device, w);
     auto at = std::ranges::find(step.devices, w.device, &DeviceShare::device);
     if (at == step.devices.end()) at = step.devices.insert(at, DeviceShare{w.device});
     ExplainedDevice& device =
@@ -152,12 +154,11 @@ class Explainer {
       device.rows = {fresh ? w.rows.begin : std::min(device.rows.begin, w.rows.begin),
                      std::max(device.rows.end, w.rows.end)};
     }
-    const bool collective = is_collective(w);
-    const Since time = collective ? w.queued_end - w.queued_begin : w.end - w.begin;
-    if (collective) {
+    const Since time = w.end - w.begin;
+    if (is_collective(w)) {
       ++at->calls;
       at->in_calls += time;
-      in_collectives_[w.device].push_back({w.queued_begin, w.queued_end});
+      in_collectives_[w.device].push_back({w.begin, w.end});
     } else {
       ++at->works;
       at->time += time;
@@ -177,14 +178,14 @@ class Explainer {
     return profile::overlap(record_, in_collective, own).hidden;
   }
 
-  /// How many of the reductions' messages were under way while replicas still went backward.
+  /// How many of the reductions' messages were begun while replicas still went backward.
   std::string overlap() const {
     std::map<profile::Link, std::pair<std::size_t, std::size_t>> links;  // all, early ones
     for (const Transfer& t : record_.transfers) {
       if (t.phase != Phase::reduce || t.category != Category::gradient) continue;
       auto& [all, early] = links[{t.source, t.destination}];
       ++all;
-      early += t.begin < last_backward_;
+      early += t.queued_begin < last_backward_;
     }
     std::size_t all = 0, early = 0;
     for (const auto& [link, counts] : links) {

@@ -76,19 +76,24 @@ void Shards::begin_backward() {
 void Shards::gather_values(comm::Communicator& group, int rank) const {
   const optim::Arena& arena = this->arena(rank);
   // From the last bucket to the first, in which the next forward begins.
-  std::vector<std::shared_ptr<comm::Handle>> handles;
-  for (auto bucket = buckets().rbegin(); bucket != buckets().rend(); ++bucket) {
-    const Tensor& values = arena.params(bucket->block);
-    handles.push_back(
+  std::vector<std::shared_ptr<comm::Handle>> handles(buckets().size());
+  const auto for_each_bucket = [&](const auto& f) {
+    for (std::size_t b = buckets().size(); b-- > 0;) {
+      const ContextScope scope([&](Context& c) { c.bucket = static_cast<int>(b); });
+      f(buckets()[b], handles[b]);
+    }
+  };
+  for_each_bucket([&](const Bucket& bucket, std::shared_ptr<comm::Handle>& handle) {
+    const Tensor& values = arena.params(bucket.block);
+    handle =
         std::make_shared<comm::Handle>(group.start({comm::Collective::Kind::all_gather,
-                                                    range(values, share_of(*bucket, rank, size())),
-                                                    range(values, bucket->range())})));
-  }
-  auto handle = handles.begin();
-  for (auto bucket = buckets().rbegin(); bucket != buckets().rend(); ++bucket, ++handle) {
-    (*handle)->settle();
-    note_transit(range(arena.params(bucket->block), bucket->range()), Transit::Way::in, *handle);
-  }
+                                                    range(values, share_of(bucket, rank, size())),
+                                                    range(values, bucket.range())}));
+  });
+  for_each_bucket([&](const Bucket& bucket, const std::shared_ptr<comm::Handle>& handle) {
+    handle->settle();
+    note_transit(range(arena.params(bucket.block), bucket.range()), Transit::Way::in, handle);
+  });
 }
 
 }  // namespace tandem::parallel

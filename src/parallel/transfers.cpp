@@ -12,11 +12,14 @@ namespace tandem::parallel {
 
 void note_transit(const Tensor& values, Transit::Way way, std::shared_ptr<comm::Handle> handle) {
   const auto [begin, end] = byte_range(values);
-  values.buffer().transits().add({begin, end, way, [handle = std::move(handle)] {
-                                    const ContextScope scope(
-                                        [](Context& c) { c.phase = Phase::replicate; });
-                                    handle->wait();
-                                  }});
+  values.buffer().transits().add(
+      {begin, end, way, [handle = std::move(handle), bucket = context().bucket] {
+         const ContextScope scope([&](Context& c) {
+           c.phase = Phase::replicate;
+           c.bucket = bucket;
+         });
+         handle->wait();
+       }});
 }
 
 void Transfers::broadcast(const optim::Arena& values,
@@ -26,7 +29,9 @@ void Transfers::broadcast(const optim::Arena& values,
   for (std::size_t b = 0; b < values.layout().blocks().size(); ++b)
     blocks_.push_back(values.params(static_cast<int>(b)));
   const auto way = group.rank() == 0 ? Transit::Way::out : Transit::Way::in;
-  for (const Bucket& bucket : buckets) {
+  for (std::size_t b = 0; b < buckets.size(); ++b) {
+    const Bucket& bucket = buckets[b];
+    const ContextScope scope([&](Context& c) { c.bucket = static_cast<int>(b); });
     const Tensor part = range(blocks_[static_cast<std::size_t>(bucket.block)], bucket.range());
     note_transit(part, way, std::make_shared<comm::Handle>(group.start_broadcast(part, 0)));
   }

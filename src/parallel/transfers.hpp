@@ -13,7 +13,8 @@
 
 namespace tandem::parallel {
 
-/// Work on `values`, which are on their way, waits for `handle` first.
+/// Work on `values`, which are on their way, waits for `handle` first, as of the bucket of the
+/// caller's context.
 void note_transit(const Tensor& values, Transit::Way way, std::shared_ptr<comm::Handle> handle);
 
 /// Values of a rank that come from others, or go to them, while it computes: work that touches them

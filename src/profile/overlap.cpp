@@ -26,7 +26,7 @@ Overlap overlap(const StepRecord& record,
   for (const Transfer& t : record.transfers)
     if (!travels || travels(t)) transfers.push_back({t.begin, t.end});
   for (const WorkSpan& w : record.work)
-    if (counts(w)) work.push_back({w.queued_begin, w.queued_end});  // as the transfers' times are
+    if (counts(w)) work.push_back({w.begin, w.end});
   transfers = merged(std::move(transfers));
   work = merged(std::move(work));
   Overlap result;

@@ -13,6 +13,7 @@
 
 #include "runtime/cuda/backend.hpp"
 #include "runtime/cuda/stream_clock.hpp"
+#include "runtime/cuda/stream_times.hpp"
 
 namespace tandem::profile {
 namespace {
@@ -44,70 +45,103 @@ StepRecorder::StepRecorder() {
   record_.work.reserve(kAtFirst);
   record_.transfers.reserve(kAtFirst);
   if constexpr (has_cuda) {
-    if (!Runtime::instance().made(DeviceType::cuda).empty())
-      clock_ = std::make_shared<cuda::StreamClock>();
-    calibrate();
+    clock_ = std::make_shared<cuda::StreamClock>();
+    calibrate(false);
   }
   start_ = Clock::now();
 }
 
-void StepRecorder::calibrate() {
+/// @param again  also those GPUs whose clocks are known: they drift.
+void StepRecorder::calibrate(bool again) {
   if constexpr (has_cuda) {
-    if (clock_ == nullptr) return;
-    for (LogicalDevice* gpu : Runtime::instance().made(DeviceType::cuda))
-      clock_->calibrate(gpu->stream());
+    for (LogicalDevice* device : Runtime::instance().made(DeviceType::cuda)) {
+      device->side_stream().synchronize("profile");  // what is under way there is of another record
+      if (again || !clock_->knows(device->cuda()->gpu())) clock_->calibrate(device->stream());
+    }
   }
 }
 
 StepRecord StepRecorder::take() {
   const std::scoped_lock lock(mutex_);
-  const auto now = Clock::now();
-  record_.duration = since_start(now);
+  record_.duration = since_start(Clock::now());
   take_times();
-  start_ = now;
   open_.clear();
+  start_ = Clock::now();
   return std::exchange(record_, {});
 }
 
-std::optional<std::size_t> StepRecorder::mark(const Stream& stream) {
+Since StepRecorder::since_start(Clock::time_point t) const {
+  return std::max<Since>(t - start_, Since{});
+}
+
+std::shared_ptr<const cuda::StreamPoint> StepRecorder::point(const Stream& stream) {
   if constexpr (has_cuda) {
-    if (stream.native() != nullptr) {
-      try {
-        if (clock_ == nullptr) clock_ = std::make_shared<cuda::StreamClock>();
-        return clock_->mark(stream);
-      } catch (...) {  // the work will meet the error, too
-        record_.complete = false;
-      }
+    if (stream.native() == nullptr) return nullptr;
+    try {
+      if (!clock_->knows(stream.logical_device().cuda()->gpu())) clock_->calibrate(stream);
+      return std::make_shared<const cuda::StreamPoint>(stream);
+    } catch (...) {  // the work will meet the error, too
+      record_.complete = false;
     }
   }
-  return std::nullopt;
+  return nullptr;
 }
 
 void StepRecorder::take_times() {
   if constexpr (has_cuda) {
-    for (const Marked& m : marked_) {
-      WorkSpan& work = record_.work[m.work];
+    try {
+      calibrate(false);  // GPUs that there were not before, and that copies alone went to
+      take_times(timed_work_, record_.work);
+      take_times(timed_transfers_, record_.transfers);
+      take_times(timed_side_work_, record_.side_work);
+      calibrate(true);
+    } catch (const Error&) {
+      record_.complete = false;
+    }
+    for (Timed* timed : {&timed_work_, &timed_transfers_, &timed_side_work_})
+      timed->clear();
+  }
+}
+
+template <class Span>
+void StepRecorder::take_times(const Timed& timed, std::vector<Span>& spans) {
+  if constexpr (has_cuda) {
+    using Points = std::vector<std::shared_ptr<const cuda::StreamPoint>>;
+    const auto last = [&](const Points& points) {
+      Since latest{};
+      for (const auto& point : points)
+        latest = std::max(latest, since_start(clock_->at(*point)));
+      return latest;
+    };
+    std::unordered_map<const cuda::StreamTimes*, std::pair<Since, Since>> known;
+    for (const auto& [number, times] : timed) {
       try {
-        const Since begin = since_start(clock_->at(m.begin));
-        work.end = since_start(clock_->at(m.end));
-        work.begin = begin;
-        record_.duration = std::max(record_.duration, work.end);
+        auto at = known.find(times.get());
+        if (at == known.end())
+          at = known.emplace(times.get(), std::pair(last(times->begin), last(times->end))).first;
+        const auto& [begin, end] = at->second;
+        spans[number].begin = std::min(begin, end);  // clocks of GPUs differ by a little
+        spans[number].end = end;
+        record_.duration = std::max(record_.duration, end);
       } catch (const Error&) {
         record_.complete = false;
       }
     }
-    marked_.clear();
-    if (clock_ == nullptr) return;
-    clock_->clear();
-    try {
-      calibrate();  // clocks drift
-    } catch (const Error&) {
+  }
+}
+
+void StepRecorder::keep_times(Timed& timed, std::size_t number, const StreamTimes& times) {
+  if constexpr (has_cuda) {
+    const auto whole = [](const auto& points) { return std::ranges::count(points, nullptr) == 0; };
+    if (whole(times->begin) && whole(times->end))
+      timed.emplace_back(number, times);
+    else
       record_.complete = false;
-    }
   }
 }
 
 void StepRecorder::on_copy(const CopyEvent& e) noexcept {
+  const Since begin = since_start(e.begin), end = since_start(e.end);
   const std::scoped_lock lock(mutex_);
   try {
     record_.transfers.push_back({e.source,
@@ -115,8 +149,32 @@ void StepRecorder::on_copy(const CopyEvent& e) noexcept {
                                  e.category,
                                  e.phase,
                                  e.nbytes,
-                                 since_start(e.begin),
-                                 since_start(e.end)});
+                                 begin,
+                                 end,
+                                 begin,
+                                 end,
+                                 context().bucket});
+    const bool has_streams =
+        e.source.type == DeviceType::cuda || e.destination.type == DeviceType::cuda;
+    if (e.streams != nullptr)
+      keep_times(timed_transfers_, record_.transfers.size() - 1, e.streams);
+    else if (has_streams)  // queued before the record began
+      record_.complete = false;
+  } catch (const std::bad_alloc&) {
+    record_.complete = false;
+  }
+}
+
+void StepRecorder::on_side_work(const Work& work,
+                                const Stream& side_stream,
+                                const std::shared_ptr<const cuda::StreamTimes>& times) noexcept {
+  const Since now = since_start(Clock::now());
+  const std::scoped_lock lock(mutex_);
+  try {
+    const Context& c = context();
+    record_.side_work.push_back(
+        {side_stream.device(), c.phase, work.name, category_of(work.accesses), now, now, c.bucket});
+    keep_times(timed_side_work_, record_.side_work.size() - 1, times);
   } catch (const std::bad_alloc&) {
     record_.complete = false;
   }
@@ -141,8 +199,9 @@ void StepRecorder::on_work_begin(const Work& work, const Stream& stream) noexcep
                               now,
                               now,
                               now,
-                              now},
-                     mark(stream)});
+                              now,
+                              c.bucket},
+                     point(stream)});
   } catch (const std::bad_alloc&) {
     record_.complete = false;
   }
@@ -158,9 +217,12 @@ void StepRecorder::on_work_end(const Work& work, const Stream& stream) noexcept 
   open->span.queued_end = now;
   try {
     record_.work.push_back(std::move(open->span));
-    if (open->mark) {
-      if (const auto end = mark(stream))
-        marked_.push_back({record_.work.size() - 1, *open->mark, *end});
+    if constexpr (has_cuda) {
+      if (open->begin != nullptr)
+        keep_times(timed_work_,
+                   record_.work.size() - 1,
+                   std::make_shared<const cuda::StreamTimes>(
+                       cuda::StreamTimes{{std::move(open->begin)}, {point(stream)}}));
     }
   } catch (const std::bad_alloc&) {
     record_.complete = false;

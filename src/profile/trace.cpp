@@ -4,6 +4,7 @@
 #include "tandem/profile/trace.hpp"
 
 #include <algorithm>
+#include <set>
 #include <string_view>
 #include <tuple>
 
@@ -99,6 +100,7 @@ class Track {
     Json args = Json::object();
     if (w.module_path != nullptr) args["module"] = *w.module_path;
     if (w.category) args["writes"] = tandem::name(*w.category);
+    if (w.bucket >= 0) args["bucket"] = w.bucket;
     trace_.span(
         process_, track_, w.name, tandem::name(w.phase), times.begin, times.end, std::move(args));
   }
@@ -180,6 +182,8 @@ std::map<Device, int> name_devices(Trace& trace,
   std::map<Device, int> processes;
   for (const WorkSpan& w : record.work)
     processes[w.device] = 0;
+  for (const SideSpan& s : record.side_work)
+    processes[s.device] = 0;
   for (const DeviceMemory& m : memory.devices)
     processes[m.device] = 0;
   int count = 0;
@@ -220,36 +224,71 @@ void add_memory(Trace& trace, const std::map<Device, int>& processes, const Memo
   }
 }
 
+/// Tracks for spans that may overlap without one being within the other, of which none may share a
+/// track.
+class Lanes {
+ public:
+  /// The first track that is free from `begin` on: its number, from 0; it is taken until `end`.
+  std::size_t take(Since begin, Since end) {
+    auto free = std::ranges::find_if(ends_, [&](Since until) { return until <= begin; });
+    if (free == ends_.end()) free = ends_.insert(free, Since{});
+    *free = end;
+    return static_cast<std::size_t>(free - ends_.begin());
+  }
+
+ private:
+  std::vector<Since> ends_;
+};
+
+template <class Span>
+std::vector<const Span*> as_they_began(const std::vector<Span>& spans) {
+  std::vector<const Span*> ordered;
+  for (const Span& s : spans)
+    ordered.push_back(&s);
+  std::ranges::stable_sort(ordered, {}, &Span::begin);
+  return ordered;
+}
+
+void add_side_work(Trace& trace, const std::map<Device, int>& processes, const StepRecord& record) {
+  static constexpr int kSideStream = 1001;
+  std::map<Device, Lanes> devices;
+  std::set<std::pair<int, int>> named;
+  for (const SideSpan* s : as_they_began(record.side_work)) {
+    const int process = processes.at(s->device);
+    const int track = kSideStream + static_cast<int>(devices[s->device].take(s->begin, s->end));
+    if (named.emplace(process, track).second)
+      trace.name("thread_name", process, track, "side stream");
+    Json args = Json::object();
+    if (s->category) args["writes"] = tandem::name(*s->category);
+    if (s->bucket >= 0) args["bucket"] = s->bucket;
+    trace.span(process, track, s->name, tandem::name(s->phase), s->begin, s->end, std::move(args));
+  }
+}
+
 void add_links(Trace& trace, const StepRecord& record, int process) {
-  std::vector<const Transfer*> ordered;
-  for (const Transfer& t : record.transfers)
-    ordered.push_back(&t);
-  std::ranges::stable_sort(ordered, {}, &Transfer::begin);
-  struct Lane {
-    int track;
-    Since end;
-  };
-  std::map<Link, std::vector<Lane>> links;
-  int tracks = 0;
-  if (!ordered.empty()) trace.name("process_name", process, 0, "links");
-  for (const Transfer* t : ordered) {
-    auto& lanes = links[{t->source, t->destination}];
-    auto lane = std::ranges::find_if(lanes, [&](const Lane& l) { return l.end <= t->begin; });
-    if (lane == lanes.end()) {
-      lane = lanes.insert(lanes.end(), {++tracks, {}});
+  std::map<Link, Lanes> links;
+  std::map<std::pair<Link, std::size_t>, int> tracks;
+  if (!record.transfers.empty()) trace.name("process_name", process, 0, "links");
+  for (const Transfer* t : as_they_began(record.transfers)) {
+    const Link link{t->source, t->destination};
+    const std::size_t lane = links[link].take(t->begin, t->end);
+    const int next = static_cast<int>(tracks.size()) + 1;
+    const auto [track, is_new] = tracks.try_emplace({link, lane}, next);
+    if (is_new) {
       trace.name("thread_name",
                  process,
-                 lane->track,
+                 track->second,
                  to_string(t->source) + " -> " + to_string(t->destination));
     }
-    lane->end = t->end;
+    Json args = {{"bytes", t->nbytes}};
+    if (t->bucket >= 0) args["bucket"] = t->bucket;
     trace.span(process,
-               lane->track,
+               track->second,
                tandem::name(t->category),
                tandem::name(t->phase),
                t->begin,
                t->end,
-               {{"bytes", t->nbytes}});
+               std::move(args));
   }
 }
 
@@ -263,6 +302,7 @@ std::string trace_json(const StepRecord& record, const MemoryProfile& memory) {
   Trace trace;
   const std::map<Device, int> processes = name_devices(trace, record, memory);
   add_work(trace, processes, record);
+  add_side_work(trace, processes, record);
   add_memory(trace, processes, memory);
   add_links(trace, record, static_cast<int>(processes.size()) + 1);
   return std::move(trace).text();

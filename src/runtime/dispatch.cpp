@@ -3,8 +3,11 @@
 
 #include "tandem/runtime/dispatch.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "tandem/core/check.hpp"
@@ -14,11 +17,40 @@
 
 #include "runtime/copy_times.hpp"
 #include "runtime/cuda/backend.hpp"
+#include "runtime/cuda/stream_times.hpp"
 
 namespace tandem {
 namespace {
 
 std::atomic<const WorkFault*> work_fault{nullptr};
+
+/// Times a copy for observers, from here on.
+class CopyTimer {
+ public:
+  CopyTimer(const Stream& out, const Stream& in) : last_(in.native() != nullptr ? in : out) {
+    if constexpr (has_cuda) {
+      for (const Stream* s : {&out, &in})
+        if (is_timed_ && s->native() != nullptr) streams_.begin.push_back(cuda::point_of(*s));
+    }
+  }
+  CopyTimes end() {
+    CopyTimes times{begin_, {}};
+    if constexpr (has_cuda) {
+      if (is_timed_ && last_.native() != nullptr) {
+        streams_.end.push_back(cuda::point_of(last_));
+        times.streams = std::make_shared<const cuda::StreamTimes>(std::move(streams_));
+      }
+    }
+    times.end = CopyTimes::now();
+    return times;
+  }
+
+ private:
+  CopyTimes::Moment begin_ = CopyTimes::now();
+  const Stream& last_;  // to have the bytes under way
+  bool is_timed_ = streams_are_timed();
+  cuda::StreamTimes streams_;
+};
 
 }  // namespace
 
@@ -147,8 +179,10 @@ void copy_bytes(const Buffer& source,
     source.transits().await(source_offset, source_offset + nbytes, Direction::read);
   if (target.transits().any())
     target.transits().await(target_offset, target_offset + nbytes, Direction::write);
-  const bool observed = Runtime::instance().observers() != nullptr;
-  const CopyTimes::Moment begin = observed ? CopyTimes::now() : CopyTimes::Moment{};
+  std::optional<CopyTimer> timer;
+  if (Runtime::instance().observers() != nullptr && nbytes > 0 &&
+      source.device() != target.device()) [[unlikely]]
+    timer.emplace(out, in);
   if (nbytes > 0) {
     const void* from = static_cast<const char*>(source.data()) + source_offset;
     void* to = static_cast<char*>(target.data()) + target_offset;
@@ -164,15 +198,14 @@ void copy_bytes(const Buffer& source,
     }
   }
   target.bump_version();
-  if (observed) [[unlikely]]
-    count_copy(source.device(), target, nbytes, {begin, CopyTimes::now()});
+  if (timer) [[unlikely]]
+    count_copy(source.device(), target, nbytes, timer->end());
 }
 
-void count_copy(Device source, const Buffer& target, std::size_t nbytes) noexcept {
-  if (Runtime::instance().observers() == nullptr) [[likely]]
-    return;
-  const CopyTimes::Moment now = CopyTimes::now();
-  count_copy(source, target, nbytes, {now, now});
+bool streams_are_timed() noexcept {
+  const auto* observers = Runtime::instance().observers();
+  return observers != nullptr &&
+         std::ranges::any_of(*observers, [](const Observer* o) { return o->times_streams(); });
 }
 
 void count_copy(Device source,
@@ -183,10 +216,26 @@ void count_copy(Device source,
   const auto* observers = Runtime::instance().observers();
   if (observers == nullptr) [[likely]]
     return;
-  const CopyEvent event{
-      source, target.device(), nbytes, target.category(), context().phase, times.begin, times.end};
+  const CopyEvent event{source,
+                        target.device(),
+                        nbytes,
+                        target.category(),
+                        context().phase,
+                        times.begin,
+                        times.end,
+                        times.streams};
   for (Observer* o : *observers)
     o->on_copy(event);
+}
+
+void count_side_work(const Stream& side_stream,
+                     const Work& work,
+                     const std::shared_ptr<const cuda::StreamTimes>& times) noexcept {
+  const auto* observers = Runtime::instance().observers();
+  if (observers == nullptr) [[likely]]
+    return;
+  for (Observer* o : *observers)
+    o->on_side_work(work, side_stream, times);
 }
 
 }  // namespace tandem

@@ -4,11 +4,14 @@
 // NCCL under a group: that it is what moves data, in every order of the GPUs' work; what it
 // refuses.
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 
 #include "tandem/comm/group.hpp"
 #include "tandem/config.hpp"
 #include "tandem/core/error.hpp"
+#include "tandem/profile/step_record.hpp"
 
 #include "cuda/collectives.hpp"
 #include "cuda/gpus.hpp"
@@ -64,6 +67,31 @@ TEST_F(NcclTest, MovesWhatItHasInPlaceOfKernels) {
   EXPECT_EQ(counts["ncclAllReduce"], 4);
   EXPECT_EQ(counts["cudaLaunchKernel"], 0);
   EXPECT_EQ(x[3].to_doubles(), (Values{4, 8, 12}));
+}
+
+TEST_F(NcclTest, ItsCallsHaveTheTimesOfTheSideStreams) {
+  testing::Group group = comm::make_group(default_devices(), kNccl);
+  std::vector<Tensor> x;
+  for (const Device d : default_devices())
+    x.push_back(tensor_of({1, 2, 3}, d));
+  const profile::StepRecord record = profile::record([&] {
+    testing::run_ranks(group, [&](comm::Communicator& comm) {
+      comm.all_reduce(x[static_cast<std::size_t>(comm.rank())]);
+    });
+  });
+  EXPECT_TRUE(record.complete);
+  ASSERT_EQ(record.side_work.size(), 4U);
+  ASSERT_FALSE(record.transfers.empty());
+  profile::Since first = profile::Since::max(), last{};
+  for (const profile::SideSpan& s : record.side_work) {
+    EXPECT_LT(s.begin, s.end);
+    first = std::min(first, s.begin);
+    last = std::max(last, s.end);
+  }
+  for (const profile::Transfer& t : record.transfers) {
+    EXPECT_GE(t.begin, first);
+    EXPECT_EQ(t.end, last);
+  }
 }
 
 TEST_F(NcclTest, TrainsAsTheHostDoes) {

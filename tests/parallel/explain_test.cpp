@@ -54,13 +54,9 @@ TEST(ExplainedTimeTest, WhoIsFirstInACollectiveWaits) {
     record.work.push_back(w);
   };
   const auto transfer = [&](Device source, Device destination, int begin, int end) {
-    record.transfers.push_back({source,
-                                destination,
-                                Category::gradient,
-                                Phase::reduce,
-                                8,
-                                microseconds(begin),
-                                microseconds(end)});
+    const profile::Since from = microseconds(begin), to = microseconds(end);
+    record.transfers.push_back(
+        {source, destination, Category::gradient, Phase::reduce, 8, from, to, from, to});
   };
   work(a, "all_reduce", 0, 10);
   work(b, "all_reduce", 6, 10);
@@ -162,7 +158,7 @@ TEST_F(ExplainTest, ShardsAreExchangedAmongAll) {
   DataParallel sharded(other, {.devices = devices(3), .mode = Mode::sharded});
   sharded.step(batch, kLoss, &sgd);
   const Explanation e = explain([&] { sharded.step(batch, kLoss, &sgd); });
-  EXPECT_EQ(titles(e).front(), "Scatter") << "the parameters are there";
+  EXPECT_EQ(titles(e).front(), "Scatter") << "the parameters are there, or on their way";
   EXPECT_THAT(find(e, Phase::reduce, Category::gradient).sentence, HasSubstr("among"));
   EXPECT_EQ(find(e, Phase::update, std::nullopt).devices.size(), 3u);
   EXPECT_THAT(find(e, Phase::update, Category::parameter).sentence, HasSubstr("among"));

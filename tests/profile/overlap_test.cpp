@@ -13,15 +13,15 @@ namespace {
 using std::chrono::microseconds;
 
 void add_transfer(StepRecord& record, int begin, int end) {
-  record.transfers.push_back(
-      {{}, {}, Category::gradient, Phase::reduce, 8, microseconds(begin), microseconds(end)});
+  const Since from = microseconds(begin), to = microseconds(end);
+  record.transfers.push_back({{}, {}, Category::gradient, Phase::reduce, 8, from, to, from, to});
 }
 
 void add_work(StepRecord& record, int begin, int end, const char* name = "work") {
   WorkSpan w{};
   w.name = name;
-  w.begin = w.queued_begin = microseconds(begin);
-  w.end = w.queued_end = microseconds(end);
+  w.begin = microseconds(begin);
+  w.end = microseconds(end);
   record.work.push_back(w);
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <string_view>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -16,6 +17,7 @@
 #include "tandem/profile/trace.hpp"
 #include "tandem/runtime/runtime.hpp"
 
+#include "comm/run_ranks.hpp"
 #include "devices.hpp"
 #include "parallel/nets.hpp"
 
@@ -76,6 +78,96 @@ TEST(StreamTimesTest, AStreamThatIsBusyDoesWorkLater) {
   EXPECT_GE(record.work[1].begin, record.work[0].end);
   EXPECT_GE(record.duration, 20ms);
   EXPECT_TRUE(recorder.take().work.empty()) << "a record is taken once";
+}
+
+TEST(StreamTimesTest, ACopyIsUnderWayAfterWhatBothStreamsHadAndBeforeWhatUsesIt) {
+  const std::vector<Device> devices = testing::devices(2);
+  const Tensor a = full({1 << 16}, 1, {.device = devices[0]});
+  const Tensor b = full({1 << 16}, 2, {.device = devices[1]});
+  const StepRecord record = profile::record([&] {
+    const Tensor there = a + a;
+    const Tensor here = b + b;
+    std::this_thread::sleep_for(5ms);
+    const Tensor sum = there.to(devices[1]) * here;
+  });
+  EXPECT_TRUE(record.complete);
+  ASSERT_EQ(record.transfers.size(), 1U);
+  const Transfer& t = record.transfers.front();
+  EXPECT_EQ(t.nbytes, std::size_t{4} << 16);
+  EXPECT_GE(t.queued_begin, 5ms);
+  EXPECT_LE(t.begin, t.end);
+  EXPECT_GE(t.begin, t.queued_begin - kClocks);
+  if (!testing::on_gpus()) {
+    EXPECT_EQ(t.begin, t.queued_begin);
+  }
+  int before = 0, after = 0;
+  for (const WorkSpan& w : record.work) {
+    if (w.queued_end <= t.queued_begin) {
+      ++before;
+      EXPECT_LE(w.end, t.begin) << w.name;
+    } else {
+      ++after;
+      EXPECT_GE(w.begin, t.end) << w.name;
+    }
+  }
+  EXPECT_EQ(before, 2);
+  EXPECT_EQ(after, 1);
+}
+
+TEST(StreamTimesTest, ACollectiveIsUnderWayOnSideStreamsWhileMainStreamsWaitForIt) {
+  constexpr int kRanks = 2;
+  testing::Group group = testing::make_group(kRanks);
+  std::vector<Tensor> x;
+  for (const Device d : testing::devices(kRanks))
+    x.push_back(full({1 << 16}, 1, {.device = d}));
+  const StepRecord record = profile::record([&] {
+    testing::run_ranks(group, [&](comm::Communicator& comm) {
+      Tensor& own = x[static_cast<std::size_t>(comm.rank())];
+      own.mul_(2);
+      comm.all_reduce(own);
+      own.mul_(3);
+    });
+  });
+  EXPECT_EQ(x[0].to_doubles().back(), 12);
+  EXPECT_TRUE(record.complete);
+  EXPECT_EQ(record.side_work.size(), testing::on_gpus() ? 2U : 0U);
+  EXPECT_EQ(record.transfers.size(), 2U);
+  for (const WorkSpan& w : record.work) {
+    if (std::string_view(w.name) != "mul_") continue;
+    const bool first = std::ranges::none_of(record.work, [&](const WorkSpan& v) {
+      return v.device == w.device && v.queued_begin < w.queued_begin;
+    });
+    for (const SideSpan& s : record.side_work) {
+      EXPECT_STREQ(s.name, "all_reduce");
+      if (s.device != w.device) continue;
+      EXPECT_TRUE(first ? w.end <= s.begin : s.end <= w.begin);
+    }
+    for (const Transfer& t : record.transfers)
+      EXPECT_TRUE(first ? w.end <= t.begin + kClocks : t.end <= w.begin + kClocks);
+  }
+  for (const SideSpan& s : record.side_work) {
+    const auto waits = [&](const WorkSpan& w) {
+      return w.device == s.device && std::string_view(w.name) == "all_reduce" && s.end <= w.end;
+    };
+    EXPECT_TRUE(std::ranges::any_of(record.work, waits)) << "its main stream goes on after it";
+  }
+}
+
+// Gathered values are waited for layer by layer in the next forward: by a GPU's stream.
+TEST(StreamTimesTest, WaitingForValuesOnTheirWayIsWorkOfACollective) {
+  parallel::test::Cnn net;
+  optim::SGD optimizer(net.named_parameters(), {.lr = 0.01});
+  parallel::DataParallel<parallel::test::Cnn> dp(
+      net, {.devices = testing::devices(2), .mode = parallel::Mode::sharded});
+  const parallel::test::Batch batch = parallel::test::make_batch(9, 1, DType::f64, false);
+  dp.step(batch, parallel::test::kLoss, &optimizer);
+  const StepRecord record =
+      profile::record([&] { dp.step(batch, parallel::test::kLoss, &optimizer); });
+  std::map<Device, int> waits;
+  for (const WorkSpan& w : record.work)
+    waits[w.device] += w.phase == Phase::replicate && std::string_view(w.name) == "all_gather";
+  for (const auto& [device, count] : waits)
+    EXPECT_EQ(count > 0, testing::on_gpus()) << device;
 }
 
 TEST(StreamTimesTest, ATraceHasTheStreamsOfGpus) {

@@ -21,6 +21,8 @@ namespace {
 
 using Json = nlohmann::json;
 using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Pair;
 
 StepRecord record_steps(int devices, parallel::Mode mode) {
   parallel::test::Cnn net;
@@ -97,6 +99,8 @@ TEST(TraceTest, HasEveryPieceOfWorkAndEveryTransferOnItsTrack) {
   std::map<std::string, int> expected;
   for (const WorkSpan& w : record.work)
     expected[to_string(w.device)] += testing::on_gpus() ? 2 : 1;  // its thread's, and its stream's
+  for (const SideSpan& s : record.side_work)
+    ++expected[to_string(s.device)];
   EXPECT_EQ(works, expected);
   EXPECT_EQ(transfers, static_cast<int>(record.transfers.size()));
   EXPECT_GT(transfers, 0);
@@ -104,6 +108,45 @@ TEST(TraceTest, HasEveryPieceOfWorkAndEveryTransferOnItsTrack) {
     EXPECT_THAT(phases, Contains(phase));
   for (const char* module : {"first", "norm1", "second", "norm2", "head"})
     EXPECT_THAT(modules, Contains(module));
+}
+
+TEST(TraceTest, BucketsOfGradientsAndParametersAreNumbered) {
+  for (const parallel::Mode mode : {parallel::Mode::server, parallel::Mode::sharded}) {
+    parallel::test::Cnn net;
+    optim::SGD optimizer(net.named_parameters(), {.lr = 0.01});
+    parallel::DataParallelOptions options{.devices = testing::devices(2), .mode = mode};
+    options.first_bucket_nbytes = options.bucket_nbytes = 1;
+    parallel::DataParallel<parallel::test::Cnn> dp(net, options);
+    const parallel::test::Batch batch = parallel::test::make_batch(9, 1, DType::f64, false);
+    const auto steps = [&] {
+      for (int i = 0; i < 2; ++i)
+        dp.step(batch, parallel::test::kLoss, &optimizer);
+    };
+    const StepRecord seen = record(steps);
+    std::map<std::string, std::set<int>> on_side_streams;
+    for (const SideSpan& s : seen.side_work)
+      if (s.bucket >= 0) on_side_streams[tandem::name(s.category.value())].insert(s.bucket);
+    const Json trace = Json::parse(trace_json(seen));
+    const auto names = process_names(trace);
+    std::map<std::string, std::set<int>> on_links, in_work;  // by category
+    for (const auto& [track, spans] : tracks_of(trace)) {
+      for (const Json& span : spans) {
+        if (!span["args"].contains("bucket")) continue;
+        if (names.at(track.first) == "links")
+          on_links[span["name"]].insert(span["args"]["bucket"].get<int>());
+        else if (span["args"].contains("writes"))
+          in_work[span["args"]["writes"]].insert(span["args"]["bucket"].get<int>());
+      }
+    }
+    const int count = static_cast<int>(on_links["gradient"].size());
+    EXPECT_EQ(count, static_cast<int>(net.named_parameters().size()));
+    EXPECT_EQ(*on_links["gradient"].rbegin(), count - 1);
+    EXPECT_EQ(on_links["parameter"], on_links["gradient"]) << name(mode);
+    EXPECT_EQ(in_work, on_links) << name(mode);
+    if (testing::on_gpus()) {
+      EXPECT_EQ(on_side_streams, on_links) << name(mode);
+    }
+  }
 }
 
 TEST(TraceTest, AWorkWithinAWorkEndsNeitherPhaseNorModule) {
@@ -155,12 +198,42 @@ TEST(TraceTest, TransfersOfALinkThatOverlapHaveTracksOfTheirOwn) {
   const Device a{DeviceType::cpu, 0}, b{DeviceType::cpu, 1};
   using std::chrono::microseconds;
   for (const auto& [begin, end] : {std::pair(0, 10), std::pair(5, 20), std::pair(10, 15)}) {
-    record.transfers.push_back(
-        {a, b, Category::gradient, Phase::reduce, 8, microseconds(begin), microseconds(end)});
+    const Since from = microseconds(begin), to = microseconds(end);
+    record.transfers.push_back({a, b, Category::gradient, Phase::reduce, 8, from, to, from, to});
   }
   const auto tracks = tracks_of(Json::parse(trace_json(record)));
   ASSERT_EQ(tracks.size(), 2U);
   EXPECT_EQ(tracks.begin()->second.size(), 2U) << "the first and the last";
+}
+
+TEST(TraceTest, WhatSideStreamsDoAtOnceHasTracksOfItsOwn) {
+  StepRecord record;
+  const Device gpu{DeviceType::cuda, 1};
+  using std::chrono::microseconds;
+  for (const auto& [begin, end] : {std::pair(10, 15), std::pair(0, 10), std::pair(5, 20)}) {
+    record.side_work.push_back({gpu,
+                                Phase::reduce,
+                                "all_reduce",
+                                Category::gradient,
+                                microseconds(begin),
+                                microseconds(end),
+                                3});
+  }
+  const Json trace = Json::parse(trace_json(record));
+  EXPECT_THAT(process_names(trace), ElementsAre(Pair(1, "cuda:1")));
+  int named = 0;
+  for (const Json& e : trace["traceEvents"])
+    named += e["name"] == "thread_name" && e["args"]["name"] == "side stream";
+  EXPECT_EQ(named, 2);
+  const auto tracks = tracks_of(trace);
+  ASSERT_EQ(tracks.size(), 2U);
+  EXPECT_EQ(tracks.begin()->second.size(), 2U) << "the first and the last";
+  const Json& first = tracks.begin()->second.front();
+  EXPECT_EQ(first["name"], "all_reduce");
+  EXPECT_EQ(first["cat"], "reduce");
+  EXPECT_EQ(first["dur"], 10);
+  EXPECT_EQ(first["args"]["writes"], "gradient");
+  EXPECT_EQ(first["args"]["bucket"], 3);
 }
 
 }  // namespace

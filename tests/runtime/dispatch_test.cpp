@@ -235,11 +235,8 @@ TEST(CopyBytes, CopiesAndCountsBetweenDevicesOnly) {
     copy_bytes(x, 2, y, 1, 5);
     copy_bytes(x, 0, z, 0, 8);
     copy_bytes(x, 0, y, 0, 0);
-    count_copy(kSecond, x, 100);
   }
-  EXPECT_THAT(recorder.seen,
-              ElementsAre("copy from cpu:0 in replicate cpu:1 5 gradient",
-                          "copy from cpu:1 in replicate cpu:0 100 parameter"));
+  EXPECT_THAT(recorder.seen, ElementsAre("copy from cpu:0 in replicate cpu:1 5 gradient"));
   std::string host(8, ' ');
   read(y, 0, host.data(), 8, "test");
   EXPECT_EQ(host, ".cdefg..");

@@ -44,8 +44,8 @@ struct ExplainedStep {
   std::vector<LinkShare> links;
 };
 
-/// Rows of the batch that a device worked on, and what it did in each phase; of a GPU the times in
-/// collectives are its thread's, the others its streams'.
+/// Rows of the batch that a device worked on, and what it did in each phase; a GPU, what its main
+/// stream did: in a collective it waits for its side stream, which waits for the others.
 struct ExplainedDevice {
   Device device;
   RowRange rows = {};  ///< end -1: none
@@ -55,8 +55,8 @@ struct ExplainedDevice {
   profile::Since waiting{};
 };
 
-/// The steps of a record: what was executed, in the order in which it began. A step that did not
-/// happen is not there.
+/// The steps of a record: what was executed, in the order in which it was called. A step that did
+/// not happen is not there.
 struct Explanation {
   std::vector<ExplainedStep> steps;
   std::vector<ExplainedDevice> devices;

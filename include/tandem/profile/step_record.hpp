@@ -24,7 +24,8 @@
 
 namespace tandem::cuda {
 class StreamClock;
-}
+class StreamPoint;
+}  // namespace tandem::cuda
 
 namespace tandem::profile {
 
@@ -47,26 +48,43 @@ struct WorkSpan {
   Since queued_begin;  ///< when the thread called it, and gave it to a GPU's stream; on the host
                        ///< the same
   Since queued_end;
+  int bucket = -1;  ///< of gradients or parameters that it exchanges, each counted by themselves;
+                    ///< -1: none
 
   bool in_replica() const noexcept { return rows.end >= 0; }
 };
 
-/// Bytes that went from one device to another at once. Where GPUs are among them the times are
-/// those of queueing.
+/// What a GPU's side stream did beside its main one, of whose work this is no part: a collective.
+struct SideSpan {
+  Device device;
+  Phase phase;
+  const char* name;                  ///< of the collective; of several that are one the first's
+  std::optional<Category> category;  ///< of what it writes, else of what it reads
+  Since begin;
+  Since end;
+  int bucket = -1;  ///< as of WorkSpan
+};
+
+/// Bytes that went from one device to another at once.
 struct Transfer {
   Device source;
   Device destination;
   Category category;  ///< of the destination
   Phase phase;
   std::size_t nbytes;
-  Since begin;
+  Since begin;  ///< when they were under way: where GPUs are among the devices by their streams,
+                ///< and of a collective for all its ranks
   Since end;
+  Since queued_begin;  ///< when it was called, and given to a GPU's stream; on the host the same
+  Since queued_end;
+  int bucket = -1;  ///< as of WorkSpan
 };
 
 /// What was executed between two moments, by all threads of the process.
 struct StepRecord {
   std::vector<WorkSpan> work;       ///< in the order in which it ended
   std::vector<Transfer> transfers;  ///< in the order in which they were seen
+  std::vector<SideSpan> side_work;  ///< likewise; the host has none
   Since duration{};
   bool complete = true;  ///< false: the host had no memory to keep all of it, or a GPU's times
                          ///< could not be taken
@@ -91,8 +109,7 @@ struct Traffic {
 /// The traffic of a record, by link. Links without any are not there.
 std::map<Link, Traffic> traffic(const StepRecord& record);
 
-/// When bytes were under way, and what of this time was not lost. Of GPUs both are by the times of
-/// queueing.
+/// When bytes were under way, and what of this time was not lost.
 struct Overlap {
   Since transferring{};  ///< some link had bytes under way
   Since hidden{};        ///< and some device did work that counts
@@ -109,7 +126,7 @@ Overlap overlap(const StepRecord& record,
                 const std::function<bool(const WorkSpan&)>& counts,
                 const std::function<bool(const Transfer&)>& travels = {});
 
-/// Keeps what the devices do. Of GPUs' work the time is taken on their streams, by events.
+/// Keeps what the devices do. Of GPUs the times are taken on their streams, by events.
 ///
 /// Thread-safe but for take(), which is called when nothing runs. Made when nothing runs: it waits
 /// for the GPUs in use, to learn how their clocks stand to the host's.
@@ -119,33 +136,39 @@ class StepRecorder final : public Observer {
   /// What was seen since the beginning, or since the last take().
   StepRecord take();
 
+  bool times_streams() const noexcept override { return true; }
   void on_copy(const CopyEvent& event) noexcept override;
   void on_work_begin(const Work& work, const Stream& stream) noexcept override;
   void on_work_end(const Work& work, const Stream& stream) noexcept override;
+  void on_side_work(const Work& work,
+                    const Stream& side_stream,
+                    const std::shared_ptr<const cuda::StreamTimes>& times) noexcept override;
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// Work that has begun. Marks are of the GPUs' clock; none: on the host, or CUDA refused.
+  using StreamTimes = std::shared_ptr<const cuda::StreamTimes>;
   struct Open {
     const Work* work;
     WorkSpan span;
-    std::optional<std::size_t> mark;
+    std::shared_ptr<const cuda::StreamPoint> begin;  // null: on the host, or CUDA refused
   };
-  struct Marked {
-    std::size_t work;  // in the record
-    std::size_t begin, end;
-  };
+  /// Which of a record's spans have their times from GPUs' streams, by number.
+  using Timed = std::vector<std::pair<std::size_t, StreamTimes>>;
 
-  Since since_start(Clock::time_point t) const { return t - start_; }
-  std::optional<std::size_t> mark(const Stream& stream);
+  /// What was under way before the record counts from its beginning on.
+  Since since_start(Clock::time_point t) const;
+  std::shared_ptr<const cuda::StreamPoint> point(const Stream& stream);
+  void calibrate(bool again);
   void take_times();
-  void calibrate();
+  template <class Span>
+  void take_times(const Timed& timed, std::vector<Span>& spans);
+  void keep_times(Timed& timed, std::size_t number, const StreamTimes& times);
 
   Clock::time_point start_;
   std::mutex mutex_;        // guards what follows
   std::vector<Open> open_;  // a few: those of each thread nest
-  std::vector<Marked> marked_;
-  std::shared_ptr<cuda::StreamClock> clock_;  // null: no GPU
+  Timed timed_work_, timed_transfers_, timed_side_work_;
+  std::shared_ptr<cuda::StreamClock> clock_;  // null: no CUDA
   std::unordered_map<std::thread::id, int> threads_;
   StepRecord record_;
 };

@@ -65,6 +65,7 @@ struct Context {
   bool captures_gradients = false;  ///< in a backward: for autograd::grad, not for the leaves
   bool retains_graph = false;       ///< in a backward: the tape stays for another one
   Phase phase = Phase::none;
+  int bucket = -1;  ///< of the gradients or parameters that are exchanged; -1: none
   Category category = Category::activation;  ///< of new tensors
   int replica = 0;                           ///< index of the device in its group
   RowRange rows;

@@ -140,9 +140,4 @@ void copy_bytes(const Buffer& source,
                 std::size_t target_offset,
                 std::size_t nbytes);
 
-/// Tells observers of bytes that a kernel moved between devices itself (collectives).
-///
-/// Nothing is told of zero bytes, or where the devices are the same.
-void count_copy(Device source, const Buffer& target, std::size_t nbytes) noexcept;
-
 }  // namespace tandem

@@ -11,6 +11,10 @@
 #include "tandem/runtime/device.hpp"
 #include "tandem/runtime/memory.hpp"
 
+namespace tandem::cuda {
+struct StreamTimes;
+}
+
 namespace tandem {
 
 class Stream;
@@ -37,10 +41,13 @@ struct CopyEvent {
   std::size_t nbytes;
   Category category;  ///< of the destination
   Phase phase;
-  /// When the bytes were under way: of a collective, from the arrival of the last rank. Both are
-  /// the moment of the call where nothing was measured; of GPUs it is the time to queue.
+  /// When the bytes were under way: of a collective, from the arrival of the last rank. Of GPUs it
+  /// is the time to queue.
   std::chrono::steady_clock::time_point begin;
   std::chrono::steady_clock::time_point end;
+  /// When GPUs' streams had them under way, as profile::StepRecorder tells; null on the host, and
+  /// where no observer asks for times_streams.
+  std::shared_ptr<const cuda::StreamTimes> streams;
 };
 
 /// Sees what devices do. Called on the thread that does it, many at once: implementations are
@@ -48,10 +55,17 @@ struct CopyEvent {
 class Observer {
  public:
   virtual ~Observer() = default;
+  /// Whether it is to be told when GPUs' streams do things, which costs them events.
+  virtual bool times_streams() const noexcept { return false; }
   virtual void on_memory(const MemoryEvent&) noexcept {}
   virtual void on_copy(const CopyEvent&) noexcept {}
   virtual void on_work_begin(const Work&, const Stream&) noexcept {}
   virtual void on_work_end(const Work&, const Stream&) noexcept {}
+  /// Work beside a GPU's main stream: a collective's, told on the thread that waited for it; only
+  /// where some observer asks for times_streams.
+  virtual void on_side_work(const Work&,
+                            const Stream& /*side_stream*/,
+                            const std::shared_ptr<const cuda::StreamTimes>&) noexcept {}
   /// A host read of device data: a synchronisation point.
   virtual void on_read(const char* /*op*/, Device, std::size_t /*nbytes*/) noexcept {}
 };

@@ -196,10 +196,7 @@ std::string sentence_of_timeline(const Comparison& comparison) {
         ms(overlap.transferring),
         100 * overlap.share());
   }
-  const bool gpus = std::ranges::any_of(comparison.modes.back().devices, [](const TrialDevice& d) {
-    return d.device.type == DeviceType::cuda;
-  });
-  return text + (gpus ? "Of GPUs, bytes are under way while they are queued. " : "") +
+  return text +
          "A step begins with fetching its batch, which the milliseconds of the modes above leave "
          "out.";
 }
