@@ -100,6 +100,10 @@ class Explainer {
     if (serves_traffic(w)) {
       if (w.category && drafts_.contains({w.phase, Actor::replicas, w.category}))
         return {w.phase, Actor::replicas, w.category};
+      // A wait for a bucket of parameters, which the step before has sent.
+      constexpr StepKey kParameters{Phase::replicate, Actor::replicas, Category::parameter};
+      if (w.phase == Phase::replicate && w.bucket >= 0 && !drafts_.contains(kParameters))
+        return {w.phase, Actor::replicas};
       for (const auto& [key, draft] : drafts_) {
         if (key.traffic && key.phase == w.phase) return key;
       }

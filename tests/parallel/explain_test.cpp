@@ -164,6 +164,25 @@ TEST_F(ExplainTest, ShardsAreExchangedAmongAll) {
   EXPECT_THAT(find(e, Phase::update, Category::parameter).sentence, HasSubstr("among"));
 }
 
+// On the host a device waits for all values within the update; a GPU's stream in the next forward.
+TEST_F(ExplainTest, WaitingForParametersOfTheStepBeforeIsNotTakenForItsBuffers) {
+  NormMlp other;
+  optim::SGD sgd(other.named_parameters(), {.lr = 0.1});
+  DataParallel sharded(other, {.devices = devices(2), .mode = Mode::sharded});
+  sharded.step(batch, kLoss, &sgd);
+  for (auto& [name, buffer] : other.named_buffers())
+    if (is_float(buffer.dtype())) buffer.fill_(0.5);  // so that they go out
+  const Explanation e = explain([&] { sharded.step(batch, kLoss, &sgd); });
+  std::size_t calls = 0;
+  for (const DeviceShare& d : find(e, Phase::replicate, Category::buffer).devices)
+    calls += d.calls;
+  const auto waits = std::ranges::count_if(e.steps, [](const ExplainedStep& step) {
+    return step.phase == Phase::replicate && !step.traffic;
+  });
+  EXPECT_EQ(waits, testing::on_gpus() ? 1 : 0) << e.text();
+  EXPECT_EQ(calls % 4, 0U) << "a start and an end on each device: " << e.text();
+}
+
 TEST_F(ExplainTest, WhatDidNotHappenIsNotThere) {
   dp.step(batch, kLoss);
   const Explanation again = explain([&] { dp.step(batch, kLoss); });
