@@ -47,8 +47,10 @@ class MemoryRecorder::Book {
   std::vector<Held> held(const std::vector<std::string>& paths) const {
     std::map<std::tuple<Category, Phase, int>, std::size_t> sums;
     for (const auto& [data, block] : blocks_) {
-      if (block.shares < 0) sums[{block.category, block.phase, block.path}] += block.nbytes;
-      if (block.shares < 0) continue;
+      if (block.shares < 0) {
+        sums[{block.category, block.phase, block.path}] += block.nbytes;
+        continue;
+      }
       for (const auto& [path, nbytes] : (*shares_)[static_cast<std::size_t>(block.shares)])
         sums[{block.category, block.phase, path}] += nbytes;
     }

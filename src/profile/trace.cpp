@@ -70,6 +70,15 @@ class Trace {
   Json events_ = Json::array();
 };
 
+/// What a span of work, or of a side stream, is known by beside its name.
+template <class Span>
+Json args_of(const Span& span) {
+  Json args = Json::object();
+  if (span.category) args["writes"] = tandem::name(*span.category);
+  if (span.bucket >= 0) args["bucket"] = span.bucket;
+  return args;
+}
+
 /// When a piece of work was seen by the thread that called it, or done by the stream.
 struct Times {
   Since begin, end;
@@ -97,10 +106,8 @@ class Track {
       enter(w, times.begin);
       busy_until_ = times.end;
     }
-    Json args = Json::object();
+    Json args = args_of(w);
     if (w.module_path != nullptr) args["module"] = *w.module_path;
-    if (w.category) args["writes"] = tandem::name(*w.category);
-    if (w.bucket >= 0) args["bucket"] = w.bucket;
     trace_.span(
         process_, track_, w.name, tandem::name(w.phase), times.begin, times.end, std::move(args));
   }
@@ -258,10 +265,7 @@ void add_side_work(Trace& trace, const std::map<Device, int>& processes, const S
     const int track = kSideStream + static_cast<int>(devices[s->device].take(s->begin, s->end));
     if (named.emplace(process, track).second)
       trace.name("thread_name", process, track, "side stream");
-    Json args = Json::object();
-    if (s->category) args["writes"] = tandem::name(*s->category);
-    if (s->bucket >= 0) args["bucket"] = s->bucket;
-    trace.span(process, track, s->name, tandem::name(s->phase), s->begin, s->end, std::move(args));
+    trace.span(process, track, s->name, tandem::name(s->phase), s->begin, s->end, args_of(*s));
   }
 }
 
