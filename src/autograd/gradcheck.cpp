@@ -4,6 +4,7 @@
 #include "tandem/autograd/gradcheck.hpp"
 
 #include <cmath>
+#include <numeric>
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
@@ -46,14 +47,11 @@ std::vector<Tensor> analytic(const Function& f,
   return grad(roots, wanted, gradients);
 }
 
-/// Evaluates f with element `i` of `x` moved by `delta`; `x` is as before afterwards.
-double evaluate_moved(const Function& f,
-                      const std::vector<Tensor>& inputs,
-                      std::size_t which,
-                      std::vector<double> values,
-                      std::size_t i,
-                      double delta) {
-  values[i] += delta;
+/// Evaluates f with `values` in the place of input `which`.
+double evaluate_at(const Function& f,
+                   const std::vector<Tensor>& inputs,
+                   std::size_t which,
+                   const std::vector<double>& values) {
   std::vector<Tensor> moved = inputs;
   const Tensor& x = inputs[which];
   // Same strides as the input, so that strided paths are the ones checked.
@@ -62,6 +60,66 @@ double evaluate_moved(const Function& f,
   y.copy_(from_host(std::span<const double>(values), x.shape(), x.device()));
   moved[which] = y;
   return weighted_sum(f(moved));
+}
+
+/// The derivative of f along `direction`, as a central difference.
+double difference_along(const Function& f,
+                        const std::vector<Tensor>& inputs,
+                        std::size_t which,
+                        const std::vector<double>& direction,
+                        double eps) {
+  std::vector<double> up = inputs[which].to_doubles(), down = up;
+  for (std::size_t i = 0; i < up.size(); ++i) {
+    up[i] += eps * direction[i];
+    down[i] -= eps * direction[i];
+  }
+  return (evaluate_at(f, inputs, which, up) - evaluate_at(f, inputs, which, down)) / (2 * eps);
+}
+
+/// Of length 1, and with no element at zero.
+std::vector<double> fixed_direction(std::size_t size) {
+  std::vector<double> direction(size);
+  double squares = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    direction[i] = 1.5 + std::cos(2.3 + 0.9 * static_cast<double>(i));
+    if (i % 2 == 1) direction[i] = -direction[i];
+    squares += direction[i] * direction[i];
+  }
+  for (double& d : direction)
+    d /= std::sqrt(squares);
+  return direction;
+}
+
+/// "" where backward's `got` and the difference agree.
+std::string disagreement(
+    std::size_t input, const std::string& of, double got, double expected, GradcheckOptions o) {
+  if (std::abs(got - expected) <= o.atol + o.rtol * std::abs(expected)) return "";
+  return tandem::detail::concat(
+      "input ", input, of, ": backward gives ", got, ", central differences give ", expected);
+}
+
+/// Holds backward's gradient `got` of input `which` against differences.
+std::string check_input(const Function& f,
+                        const std::vector<Tensor>& inputs,
+                        std::size_t which,
+                        const std::vector<double>& got,
+                        const GradcheckOptions& options) {
+  if (options.fast_mode) {
+    const std::vector<double> direction = fixed_direction(got.size());
+    const double along = std::inner_product(got.begin(), got.end(), direction.begin(), 0.0);
+    const double expected = difference_along(f, inputs, which, direction, options.eps);
+    return disagreement(which, ", along a direction", along, expected, options);
+  }
+  std::vector<double> direction(got.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    direction[i] = 1;
+    const double expected = difference_along(f, inputs, which, direction, options.eps);
+    direction[i] = 0;
+    std::string text =
+        disagreement(which, tandem::detail::concat(", element ", i), got[i], expected, options);
+    if (!text.empty()) return text;
+  }
+  return "";
 }
 
 }  // namespace
@@ -86,25 +144,11 @@ std::string gradcheck(const Function& f,
   const std::vector<Tensor> gradients = analytic(f, inputs, wanted);
   const NoGrad off;
   for (std::size_t w = 0; w < wanted.size(); ++w) {
-    const std::vector<double> values = wanted[w].to_doubles();
-    const std::vector<double> got = gradients[w].defined()
-                                        ? gradients[w].to_doubles()
-                                        : std::vector<double>(values.size(), 0.0);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const double up = evaluate_moved(f, inputs, places[w], values, i, options.eps);
-      const double down = evaluate_moved(f, inputs, places[w], values, i, -options.eps);
-      const double expected = (up - down) / (2 * options.eps);
-      if (!(std::abs(got[i] - expected) <= options.atol + options.rtol * std::abs(expected))) {
-        return detail::concat("input ",
-                              places[w],
-                              ", element ",
-                              i,
-                              ": backward gives ",
-                              got[i],
-                              ", central differences give ",
-                              expected);
-      }
-    }
+    const auto count = static_cast<std::size_t>(wanted[w].numel());
+    const std::vector<double> got =
+        gradients[w].defined() ? gradients[w].to_doubles() : std::vector<double>(count, 0.0);
+    std::string text = check_input(f, inputs, places[w], got, options);
+    if (!text.empty()) return text;
   }
   return "";
 }

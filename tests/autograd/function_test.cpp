@@ -34,7 +34,9 @@ struct WrongCube : Cube {
 };
 
 struct WrongShape : Cube {
-  static autograd::Gradients backward(autograd::FunctionContext&, const Tensor& dy) { return {sum(dy)}; }
+  static autograd::Gradients backward(autograd::FunctionContext&, const Tensor& dy) {
+    return {sum(dy)};
+  }
 };
 
 Tensor input() {
@@ -44,14 +46,46 @@ Tensor input() {
 }
 
 TEST(FunctionTest, UsersOpHasItsOwnGradient) {
-  const auto f = [](const std::vector<Tensor>& in) { return std::vector<Tensor>{autograd::apply<Cube>(in[0])}; };
+  const auto f = [](const std::vector<Tensor>& in) {
+    return std::vector<Tensor>{autograd::apply<Cube>(in[0])};
+  };
   EXPECT_EQ(autograd::gradcheck(f, {input()}), "");
   EXPECT_EQ(autograd::gradgradcheck(f, {input()}), "");
 }
 
 TEST(FunctionTest, GradcheckNamesAWrongGradient) {
-  const auto f = [](const std::vector<Tensor>& in) { return std::vector<Tensor>{autograd::apply<WrongCube>(in[0])}; };
+  const auto f = [](const std::vector<Tensor>& in) {
+    return std::vector<Tensor>{autograd::apply<WrongCube>(in[0])};
+  };
   EXPECT_THAT(autograd::gradcheck(f, {input()}), HasSubstr("input 0, element 0: backward gives"));
+}
+
+TEST(FunctionTest, FastGradcheckMovesAllElementsAtOnce) {
+  int calls = 0;
+  const auto right = [&](const std::vector<Tensor>& in) {
+    ++calls;
+    return std::vector<Tensor>{autograd::apply<Cube>(in[0]) * in[1]};
+  };
+  const std::vector<Tensor> inputs{input(), input()};
+  EXPECT_EQ(autograd::gradcheck(right, inputs, {.fast_mode = true}), "");
+  EXPECT_EQ(calls, 5) << "one for backward, two for each input";
+  EXPECT_EQ(autograd::gradgradcheck(right, inputs, {.fast_mode = true}), "");
+  const auto wrong = [](const std::vector<Tensor>& in) {
+    return std::vector<Tensor>{in[0] + autograd::apply<WrongCube>(in[1])};
+  };
+  EXPECT_THAT(autograd::gradcheck(wrong, inputs, {.fast_mode = true}),
+              HasSubstr("input 1, along a direction: backward gives"));
+}
+
+// An element alone is wrong: it is in every direction.
+TEST(FunctionTest, FastGradcheckSeesEachElement) {
+  for (int i = 0; i < 3; ++i) {
+    const auto f = [i](const std::vector<Tensor>& in) {
+      const Tensor right = autograd::apply<Cube>(in[0]), wrong = autograd::apply<WrongCube>(in[0]);
+      return std::vector<Tensor>{where(eq(arange(0, 3), static_cast<double>(i)), wrong, right)};
+    };
+    EXPECT_NE(autograd::gradcheck(f, {input()}, {.fast_mode = true}), "") << i;
+  }
 }
 
 TEST(FunctionTest, WrongShapesAreRefusedByName) {
@@ -61,7 +95,8 @@ TEST(FunctionTest, WrongShapesAreRefusedByName) {
     y.backward();
     FAIL();
   } catch (const InvalidArgument& e) {
-    EXPECT_THAT(e.what(), HasSubstr("'function': the gradient of input 0 has shape (), the input has (3)"));
+    EXPECT_THAT(e.what(),
+                HasSubstr("'function': the gradient of input 0 has shape (), the input has (3)"));
   }
 }
 

@@ -14,15 +14,19 @@ struct GradcheckOptions {
   double eps = 1e-6;  ///< step of the central difference
   double atol = 1e-5;
   double rtol = 1e-4;
+  bool fast_mode =
+      false;  ///< all elements of an input moved at once, in a fixed direction of length 1
 };
 
 /// Compares the gradients of `f` with central differences, element by element.
+///
+/// With fast_mode an error shows, as a sum over the elements, but not which of them it is in.
 ///
 /// @param f       inputs -> outputs; deterministic. A non-scalar output is checked with a fixed
 /// random weight.
 /// @param inputs  f64 leaves; those that require grad are checked.
 /// @return "" if all agree, else a text that names input, index and both values.
-/// @cost 2 evaluations of `f` per input element.
+/// @cost 2 evaluations of `f` per input element; with fast_mode, per input.
 std::string gradcheck(const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& f,
                       const std::vector<Tensor>& inputs,
                       GradcheckOptions options = {});
