@@ -13,7 +13,7 @@
 namespace tandem::cli {
 namespace {
 
-constexpr int kWidth = 24;           // characters of the bar
+constexpr int kBarWidth = 24;        // characters of the bar
 constexpr double kSmoothing = 0.05;  // weight of the newest step in the rate
 constexpr auto kRedraw = std::chrono::milliseconds(100);
 constexpr auto kLine = std::chrono::seconds(5);
@@ -65,11 +65,11 @@ void Progress::show(const train::StepInfo& info, std::int64_t epochs) {
     return;
   }
   const auto filled =
-      static_cast<std::size_t>(kWidth * info.batch / std::max<std::int64_t>(info.batches, 1));
+      static_cast<std::size_t>(kBarWidth * info.batch / std::max<std::int64_t>(info.batches, 1));
   fmt::print(stderr,
              "\r\x1b[K[{}{}] {}",
              std::string(filled, '='),
-             std::string(kWidth - filled, ' '),
+             std::string(kBarWidth - filled, ' '),
              text);
   std::fflush(stderr);
   open_ = true;

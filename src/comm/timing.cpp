@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 using Kind = Collective::Kind;
 constexpr int kRoot = 0;
 
-bool cuts(Kind kind) noexcept {
+bool cuts_evenly(Kind kind) noexcept {
   return kind == Kind::all_gather || kind == Kind::reduce_scatter;
 }
 
@@ -44,7 +44,7 @@ Tensor make_values(int rank, std::int64_t count, DType dtype, Device device) {
 double bus_factor(Kind kind, int ranks) noexcept {
   const double others = static_cast<double>(ranks - 1) / ranks;
   if (kind == Kind::all_reduce) return 2 * others;
-  return cuts(kind) ? others : 1;
+  return cuts_evenly(kind) ? others : 1;
 }
 
 }  // namespace
@@ -54,7 +54,7 @@ class CollectiveTimer::Group {
   Group(std::span<const Device> devices, TimingOptions options)
       : options_(std::move(options)), ranks_(make_group(devices, options_.group)) {
     const TimingOptions& o = options_;
-    TANDEM_CHECK(cuts(o.kind) || algorithm("direct").has(o.kind),
+    TANDEM_CHECK(cuts_evenly(o.kind) || algorithm("direct").has(o.kind),
                  name(o.kind),
                  " is not timed; all_reduce, broadcast, reduce, all_gather and reduce_scatter are");
     TANDEM_CHECK(o.dtype != DType::boolean, "bool has no sum to time; use u8");
@@ -68,7 +68,7 @@ class CollectiveTimer::Group {
 
   CollectiveTime run(std::size_t nbytes) {
     const std::size_t item = itemsize(options_.dtype);
-    const std::int64_t unit = cuts(options_.kind) ? size() : 1;
+    const std::int64_t unit = cuts_evenly(options_.kind) ? size() : 1;
     CollectiveTime result;
     result.count =
         std::max<std::int64_t>(static_cast<std::int64_t>(nbytes / item) / unit, 1) * unit;
@@ -131,7 +131,7 @@ class CollectiveTimer::Group {
   /// In place.
   void call(Communicator& comm, const Tensor& x) const {
     const Kind kind = options_.kind;
-    if (!cuts(kind)) {
+    if (!cuts_evenly(kind)) {
       comm.start({.kind = kind,
                   .input = x,
                   .output = x,
@@ -163,7 +163,7 @@ class CollectiveTimer::Group {
   }
 
   double expected(int rank, std::int64_t i, std::int64_t count) const noexcept {
-    const auto holder = static_cast<int>(i / (cuts(options_.kind) ? count / size() : count));
+    const auto holder = static_cast<int>(i / (cuts_evenly(options_.kind) ? count / size() : count));
     switch (options_.kind) {
       case Kind::broadcast:
         return value_of(kRoot, i);
@@ -190,7 +190,7 @@ class CollectiveTimer::Group {
   }
 
   Cost cost(std::int64_t nbytes) const {
-    if (!cuts(options_.kind)) {
+    if (!cuts_evenly(options_.kind)) {
       return algorithm(options_.group.algorithm).cost(problem(nbytes));
     }
     const double moved = static_cast<double>(nbytes) * bus_factor(options_.kind, size());

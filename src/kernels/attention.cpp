@@ -69,7 +69,7 @@ template <class T>
 void forward_block(const Head<T>& h,
                    const AttentionDrop& drop,
                    std::int64_t begin,
-                   const Rows<T>& out,
+                   const HeadRows<T>& out,
                    T* lse,
                    T* s) {
   const std::int64_t rows = std::min(kQueryBlock, h.queries - begin);
@@ -111,9 +111,9 @@ template <class T>
 struct Backward {
   const Head<T>& h;
   const AttentionDrop& drop;
-  Rows<const T> out, dout;
+  HeadRows<const T> out, dout;
   const T* lse;
-  Rows<T> dq, dk, dv;
+  HeadRows<T> dq, dk, dv;
   T *p, *dropped, *ds;  // blocks
 
   void probabilities(const Block& b) const {

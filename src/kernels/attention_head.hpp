@@ -19,7 +19,7 @@ inline constexpr std::int64_t kKeyBlock = 512;
 
 /// A matrix with dense rows.
 template <class T>
-struct Rows {
+struct HeadRows {
   T* data = nullptr;
   std::int64_t step = 0;
 
@@ -32,7 +32,7 @@ struct Rows {
 
 /// The matrix of one head of (batch, heads, sequence, dim).
 template <class T>
-Rows<T> rows_of(const View& x, std::int64_t batch, std::int64_t head) {
+HeadRows<T> rows_of(const View& x, std::int64_t batch, std::int64_t head) {
   // A single row may have any stride; BLAS wants one that holds it.
   const std::int64_t step = x.shape[2] == 1 ? x.shape[3] : x.strides[2];
   return {x.as<T>() + batch * x.strides[0] + head * x.strides[1], step};
@@ -48,7 +48,7 @@ struct Head {
   const Attention& a;
   std::int64_t batch, head, queries, keys;
   std::int64_t dim, value_dim;
-  Rows<const T> q, k, v;
+  HeadRows<const T> q, k, v;
 
   Head(const Attention& attention, std::int64_t index)
       : a(attention),

@@ -10,17 +10,18 @@
 namespace tandem::kernels {
 namespace {
 
-constexpr std::int64_t kMostParts = 64;
+constexpr std::int64_t kMostSums = 64;
 constexpr std::int64_t kRun = 1024;  // elements whose moments are still in the cache for the norms
-constexpr std::size_t kLanes = 16;
+constexpr std::size_t kSumLanes = 16;
 
 /// Sums in f64 of f(i) over [begin, end).
 template <class F>
 double sum_squares(std::int64_t begin, std::int64_t end, const F& f) {
-  std::array<double, kLanes> lanes{};
+  std::array<double, kSumLanes> lanes{};
   std::int64_t i = begin;
-  for (; i + static_cast<std::int64_t>(kLanes) <= end; i += static_cast<std::int64_t>(kLanes)) {
-    for (std::size_t j = 0; j < kLanes; ++j) {
+  for (; i + static_cast<std::int64_t>(kSumLanes) <= end;
+       i += static_cast<std::int64_t>(kSumLanes)) {
+    for (std::size_t j = 0; j < kSumLanes; ++j) {
       const auto x = static_cast<double>(f(i + static_cast<std::int64_t>(j)));
       lanes[j] += x * x;
     }
@@ -63,8 +64,8 @@ void lamb(const HostStream& s,
           void* v) {
   with_float(t, [&]<class T>() {
     const Lamb<T> step = make_lamb<T>(k, param, grad, m, v);
-    const std::int64_t parts = std::min(kMostParts, tile_count(s, n, kGrain));
-    std::array<LambSquares, kMostParts> partial{};
+    const std::int64_t parts = std::min(kMostSums, tile_count(s, n, kGrain));
+    std::array<LambSquares, kMostSums> partial{};
     for_each_tile(s, parts, [&](std::int64_t p) {
       partial[static_cast<std::size_t>(p)] =
           moments_and_squares(step, n * p / parts, n * (p + 1) / parts);

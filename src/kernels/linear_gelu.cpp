@@ -16,9 +16,9 @@
 namespace tandem::kernels {
 namespace {
 
-constexpr std::int64_t kBlockRows = 64;  ///< whose sums are made in f32
-constexpr std::int64_t kColumns = 1024;  ///< of sums that stay in the first-level cache
-constexpr std::int64_t kMostParts = 32;  ///< of the rows: enough for any number of threads
+constexpr std::int64_t kSumRows = 64;       ///< whose sums are made in f32
+constexpr std::int64_t kColumns = 1024;     ///< of sums that stay in the first-level cache
+constexpr std::int64_t kMostRowParts = 32;  ///< of the rows: enough for any number of threads
 
 /// Parts of the rows, by sizes alone; the sums of part p stand in row p of `sums`.
 template <class T, class Grad>
@@ -30,14 +30,14 @@ struct GradBias {
   T* dpre;
   double* sums;
 
-  std::int64_t parts() const { return std::clamp<std::int64_t>(rows / kBlockRows, 1, kMostParts); }
+  std::int64_t parts() const { return std::clamp<std::int64_t>(rows / kSumRows, 1, kMostRowParts); }
 
   void run_part(std::int64_t p) const {
     const std::int64_t begin = rows * p / parts(), end = rows * (p + 1) / parts();
     double* const total = sums + p * columns;
     std::fill_n(total, columns, 0.0);
-    for (std::int64_t row = begin; row < end; row += kBlockRows) {
-      const std::int64_t last = std::min(end, row + kBlockRows);
+    for (std::int64_t row = begin; row < end; row += kSumRows) {
+      const std::int64_t last = std::min(end, row + kSumRows);
       for (std::int64_t column = 0; column < columns; column += kColumns)
         run_block(row, last, column, std::min(kColumns, columns - column), total + column);
     }

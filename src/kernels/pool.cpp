@@ -14,7 +14,7 @@
 namespace tandem::kernels {
 namespace {
 
-constexpr std::int64_t kLanes =
+constexpr std::int64_t kChannelStep =
     64;  ///< channels at a time: their maxima stay in registers and first-level cache
 
 struct Geometry {
@@ -63,8 +63,8 @@ void max_of_window(const Pooling& p,
                    T* y,
                    std::int32_t* index,
                    std::int64_t n) {
-  T best[kLanes];
-  std::int32_t at[kLanes];
+  T best[kChannelStep];
+  std::int32_t at[kChannelStep];
   std::fill_n(best, n, -std::numeric_limits<T>::infinity());
   std::fill_n(at, n, static_cast<std::int32_t>(row.begin * p.w + column.begin));
   for_window(p, row, column, [&](std::int64_t position) {
@@ -131,14 +131,14 @@ void max_pool(
     for_pixels(s,
                Geometry{p},
                [&](std::int64_t out, std::int64_t image, const Window& row, const Window& column) {
-                 for (std::int64_t c = 0; c < p.channels; c += kLanes) {
+                 for (std::int64_t c = 0; c < p.channels; c += kChannelStep) {
                    max_of_window(p,
                                  row,
                                  column,
                                  x.as<T>() + image + c,
                                  y.as<T>() + out + c,
                                  index.as<std::int32_t>() + out + c,
-                                 std::min(kLanes, p.channels - c));
+                                 std::min(kChannelStep, p.channels - c));
                  }
                });
   });

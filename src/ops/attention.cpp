@@ -46,7 +46,7 @@ Tensor empty_heads(const Shape& shape, const Tensor& like) {
 }
 
 /// `x` off the tape in rows that BLAS reads.
-Tensor readable(const Tensor& x) {
+Tensor readable_rows(const Tensor& x) {
   const bool fits = (x.strides()[3] == 1) && (x.size(2) == 1 || x.strides()[2] >= x.size(3));
   return fits ? x.detach() : x.detach().contiguous();
 }
@@ -218,7 +218,7 @@ Call make_call(const char* op,
 Tensor attend(const Three& x, Call call) {
   const auto& [q, k, v] = x;
   if (call.dropout > 0) call.key = next_dropout_key(q.size(0));
-  const Three in{readable(q), readable(k), readable(v)};
+  const Three in{readable_rows(q), readable_rows(k), readable_rows(v)};
   const Tensor y = empty_heads({q.size(0), q.size(1), q.size(2), v.size(3)}, q);
   const Tensor lse = call.forward(in, y);
   const std::array<Saved, 3> saved{Saved(q), Saved(k), Saved(v)};
@@ -233,11 +233,11 @@ Tensor attend(const Three& x, Call call) {
       },
       [call, inputs, lse](const Tensor& dy, const Tensor& out) {
         const Three all = inputs();
-        const Three of{readable(all[0]), readable(all[1]), readable(all[2])};
+        const Three of{readable_rows(all[0]), readable_rows(all[1]), readable_rows(all[2])};
         const Three to{empty_heads(of[0].shape(), of[0]),
                        empty_heads(of[1].shape(), of[1]),
                        empty_heads(of[2].shape(), of[2])};
-        call.backward(of, out, lse, readable(dy), to);
+        call.backward(of, out, lse, readable_rows(dy), to);
         return Gradients{to[0], to[1], to[2]};
       });
 }

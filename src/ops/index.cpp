@@ -57,7 +57,7 @@ void copy_part(const char* name, const Tensor& x, const Tensor& part) {
   });
 }
 
-MemoryFormat format_of(const Tensor& x) {
+MemoryFormat kept_format(const Tensor& x) {
   const bool last = !x.is_contiguous() && x.is_contiguous(MemoryFormat::channels_last);
   return last ? MemoryFormat::channels_last : MemoryFormat::contiguous;
 }
@@ -143,7 +143,7 @@ Tensor cat(const std::vector<Tensor>& parts, int dim) {
     dtype = promote(dtype, part.dtype());
   }
   const Tensor y =
-      empty(shape, {.dtype = dtype, .device = first.device(), .format = format_of(first)});
+      empty(shape, {.dtype = dtype, .device = first.device(), .format = kept_format(first)});
   std::vector<std::int64_t> sizes;
   std::vector<DType> dtypes;
   std::int64_t start = 0;
@@ -281,7 +281,7 @@ Tensor one_hot(const Tensor& index, std::int64_t num_classes) {
 Tensor slice_backward(const Tensor& x, const Shape& shape, int dim, Slice range) {
   const int d = normalize_dim(dim, shape.size(), "slice_backward");
   const Tensor y =
-      empty(shape, {.dtype = x.dtype(), .device = x.device(), .format = format_of(x)}).zero_();
+      empty(shape, {.dtype = x.dtype(), .device = x.device(), .format = kept_format(x)}).zero_();
   const Tensor part = slice_off(y, d, range);
   TANDEM_CHECK(part.shape() == x.shape(),
                "slice_backward: the slice of ",

@@ -25,7 +25,7 @@ kernels::View view_or_none(const Tensor& x) {
   return x.defined() ? view_of(x) : kernels::View{};
 }
 
-Tensor dense(const Tensor& x) {
+Tensor dense_or_none(const Tensor& x) {
   return x.defined() ? x.detach().contiguous() : x;
 }
 
@@ -41,7 +41,8 @@ struct RowNorm {
 };
 
 Gradients RowNorm::fused(const Tensor& dy_) const {
-  const Tensor in = dense(x.get()), dy = dense(dy_), w = dense(weight.get());
+  const Tensor in = dense_or_none(x.get()), dy = dense_or_none(dy_),
+               w = dense_or_none(weight.get());
   const auto wants = [](const Tensor& t) { return t.defined() && t.requires_grad(); };
   const TensorOptions place{.dtype = in.dtype(), .device = in.device()};
   const Tensor dx = wants(x.get()) ? empty(in.shape(), place) : Tensor();
@@ -97,7 +98,7 @@ Tensor run(const char* op,
            double eps) {
   RowNorm norm{
       .x = Saved(x), .weight = Saved(weight), .bias = Saved(bias), .layout = layout, .eps = eps};
-  const Tensor in = dense(x), w = dense(weight), b = dense(bias);
+  const Tensor in = dense_or_none(x), w = dense_or_none(weight), b = dense_or_none(bias);
   const TensorOptions place{.dtype = in.dtype(), .device = in.device()};
   norm.mean = empty({layout.rows}, place);
   norm.rstd = empty({layout.rows}, place);

@@ -152,7 +152,7 @@ int Arena::block_of(DType dtype, int group) const {
       return static_cast<int>(b);
   }
   throw InvalidArgument(
-      detail::concat("arena: no block of ", dtype, " in group ", group, " that trains"));
+      tandem::detail::concat("arena: no block of ", dtype, " in group ", group, " that trains"));
 }
 
 Tensor Arena::tensor(std::size_t place) const {

@@ -16,10 +16,10 @@
 namespace tandem::parallel {
 namespace {
 
-using Rows = std::vector<std::int64_t>;
+using RowCounts = std::vector<std::int64_t>;
 
-Rows even_rows(std::int64_t rows, std::size_t n) {
-  Rows chunks;
+RowCounts even_rows(std::int64_t rows, std::size_t n) {
+  RowCounts chunks;
   for (std::size_t i = 0; i < n; ++i) {
     const auto device = static_cast<std::int64_t>(i);
     chunks.push_back(even_share(rows, device, static_cast<std::int64_t>(n)).size());
@@ -29,9 +29,9 @@ Rows even_rows(std::int64_t rows, std::size_t n) {
 
 /// Shares `rows` in proportion to `weights`: the floor of each share, then one more row each for
 /// the largest remainders (the first of equal ones).
-Rows largest_remainder(std::int64_t rows, const std::vector<double>& weights) {
+RowCounts largest_remainder(std::int64_t rows, const std::vector<double>& weights) {
   const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
-  Rows chunks;
+  RowCounts chunks;
   std::vector<double> remainders;
   for (const double w : weights) {
     const double share = static_cast<double>(rows) * (w / total);
@@ -52,10 +52,10 @@ Rows largest_remainder(std::int64_t rows, const std::vector<double>& weights) {
 }
 
 /// torch.chunk: equal parts of ceil(rows / n), the last of them shorter, the rest empty.
-Rows torch_rows(std::int64_t rows, std::size_t n) {
+RowCounts torch_rows(std::int64_t rows, std::size_t n) {
   const auto devices = static_cast<std::int64_t>(n);
   const std::int64_t part = (rows + devices - 1) / devices;
-  Rows chunks(n);
+  RowCounts chunks(n);
   for (std::int64_t& chunk : chunks) {
     chunk = std::min(part, rows);
     rows -= chunk;
@@ -64,26 +64,26 @@ Rows torch_rows(std::int64_t rows, std::size_t n) {
 }
 
 /// min(rows, first) for device 0, the rest even; one device takes all.
-Rows gpu0_rows(std::int64_t rows, std::int64_t first, std::size_t n) {
+RowCounts gpu0_rows(std::int64_t rows, std::int64_t first, std::size_t n) {
   if (n == 1) return {rows};
   first = std::min(first, rows);
-  Rows chunks = even_rows(rows - first, n - 1);
+  RowCounts chunks = even_rows(rows - first, n - 1);
   chunks.insert(chunks.begin(), first);
   return chunks;
 }
 
-Rows balanced_rows(std::int64_t rows, std::int64_t first, std::size_t n) {
+RowCounts balanced_rows(std::int64_t rows, std::int64_t first, std::size_t n) {
   if (n == 1) return {rows};
   const std::int64_t others = (rows - first) / static_cast<std::int64_t>(n - 1);
   if (first < others) return gpu0_rows(rows, first, n);
   if (first > 0) return torch_rows(rows, n);
-  Rows chunks = torch_rows(rows, n - 1);
+  RowCounts chunks = torch_rows(rows, n - 1);
   chunks.insert(chunks.begin(), 0);
   return chunks;
 }
 
 /// In proportion to what the limits leave free; even where a device has none.
-Rows free_memory_rows(std::int64_t rows, std::span<const Device> devices) {
+RowCounts free_memory_rows(std::int64_t rows, std::span<const Device> devices) {
   std::vector<double> free;
   for (const Device d : devices) {
     const LogicalDevice& device = logical_device(d);
@@ -104,7 +104,7 @@ template <class T>
 std::string join(const std::vector<T>& values) {
   std::string text;
   for (const T& v : values)
-    text += detail::concat(text.empty() ? "" : ",", v);
+    text += tandem::detail::concat(text.empty() ? "" : ",", v);
   return text;
 }
 

@@ -20,7 +20,7 @@ namespace {
 using tandem::detail::concat;
 
 /// A line for each tensor.
-std::string describe(nn::Module& module) {
+std::string describe_module(nn::Module& module) {
   std::string text;
   nn::visit_tensors(module, [&](const std::string& name, Tensor& x, nn::TensorKind kind) {
     text += concat(kind == nn::TensorKind::parameter ? "parameter '" : "buffer '",
@@ -67,7 +67,7 @@ std::string first_difference(const std::string& own, const std::string& main) {
 
 void check_same_module(nn::Module& module, comm::Communicator& comm) {
   const autograd::NoGrad off;
-  const std::string own = describe(module), main = broadcast(own, comm);
+  const std::string own = describe_module(module), main = broadcast(own, comm);
   std::vector<std::uint8_t> differs(static_cast<std::size_t>(comm.size()));
   differs[static_cast<std::size_t>(comm.rank())] = own != main;
   const Tensor flags =

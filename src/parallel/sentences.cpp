@@ -122,7 +122,7 @@ std::string list(const std::set<Device>& devices) {
   return text;
 }
 
-std::string describe(const std::vector<LinkShare>& links) {
+std::string describe_links(const std::vector<LinkShare>& links) {
   std::set<Device> from, to;
   for (const LinkShare& l : links) {
     from.insert(l.link.source);
@@ -139,7 +139,7 @@ std::string describe(const std::vector<LinkShare>& links) {
 }
 
 void put_into_words(ExplainedStep& step, const StepKey& key) {
-  const std::string place = key.traffic ? describe(step.links) : list(devices_of(step));
+  const std::string place = key.traffic ? describe_links(step.links) : list(devices_of(step));
   const auto words = std::ranges::find(kTable, key, &Words::key);
   if (words == kTable.end()) {
     step.title = "Other";

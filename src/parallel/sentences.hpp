@@ -28,7 +28,7 @@ struct StepKey {
 /// "cpu:0", "cpu:0 and cpu:2", "cpu:1..3".
 std::string list(const std::set<Device>& devices);
 /// "from cpu:0 to cpu:1..3, 1.2 MiB to each".
-std::string describe(const std::vector<LinkShare>& links);
+std::string describe_links(const std::vector<LinkShare>& links);
 
 /// Gives the step its title and sentence.
 void put_into_words(ExplainedStep& step, const StepKey& key);

@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kSpin = std::chrono::microseconds(20);
+constexpr auto kYieldFor = std::chrono::microseconds(20);
 constexpr auto kPoll = std::chrono::milliseconds(2);  // an abort token does not wake who waits
 
 }  // namespace
@@ -60,7 +60,7 @@ bool Event::query() const {
 
 void Event::wait_recorded(const char* op) const {
   const auto recorded = [&] { return recorded_.load(std::memory_order_acquire); };
-  for (const auto end = Clock::now() + kSpin; !recorded() && Clock::now() < end;)
+  for (const auto end = Clock::now() + kYieldFor; !recorded() && Clock::now() < end;)
     std::this_thread::yield();
   while (!recorded()) {
     check_alive(op);

@@ -35,24 +35,24 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::thrown_text;
 using Kind = comm::Collective::Kind;
-using Values = std::vector<std::int64_t>;
+using Numbers = std::vector<std::int64_t>;
 
 constexpr int kRanks[] = {1, 2, 3, 4, 7, 8};
 
-Values own_values(int rank, std::int64_t count) {
-  Values x;
+Numbers own_values(int rank, std::int64_t count) {
+  Numbers x;
   for (std::int64_t i = 0; i < count; ++i)
     x.push_back((rank + 1) * 1000 + i * (rank + 3));
   return x;
 }
 
 /// All ranks' values after the schedule: each step reads what was there before it.
-std::vector<Values> interpret(const Schedule& schedule, std::vector<Values> memory) {
+std::vector<Numbers> interpret(const Schedule& schedule, std::vector<Numbers> memory) {
   for (const auto& step : schedule.steps) {
-    const std::vector<Values> before = memory;
+    const std::vector<Numbers> before = memory;
     for (const Transfer& t : step) {
-      const Values& from = before[static_cast<std::size_t>(t.from)];
-      Values& to = memory[static_cast<std::size_t>(t.to)];
+      const Numbers& from = before[static_cast<std::size_t>(t.from)];
+      Numbers& to = memory[static_cast<std::size_t>(t.to)];
       for (auto i = static_cast<std::size_t>(t.begin); i < static_cast<std::size_t>(t.end); ++i)
         to[i] = from[i] + (t.kind == Transfer::Kind::reduce ? to[i] : 0);
     }
@@ -61,10 +61,10 @@ std::vector<Values> interpret(const Schedule& schedule, std::vector<Values> memo
 }
 
 /// What each rank has to hold in the end; nothing where it does not matter.
-Values expected_values(const Problem& p, int rank) {
+Numbers expected_values(const Problem& p, int rank) {
   if (p.kind == Kind::reduce && rank != p.root) return {};
   if (p.kind == Kind::broadcast) return own_values(p.root, p.count);
-  Values sum(static_cast<std::size_t>(p.count));
+  Numbers sum(static_cast<std::size_t>(p.count));
   for (int r = 0; r < p.ranks; ++r)
     std::ranges::transform(sum, own_values(r, p.count), sum.begin(), std::plus<>());
   return sum;
@@ -99,12 +99,12 @@ TEST(Algorithms, EveryRankEndsWithTheResult) {
   int problems = 0;
   for_each_problem({0, 1, 13, 100}, 16, [&](const Algorithm& a, const Problem& p) {
     ++problems;
-    std::vector<Values> memory;
+    std::vector<Numbers> memory;
     for (int r = 0; r < p.ranks; ++r)
       memory.push_back(own_values(r, p.count));
     memory = interpret(a.schedule(p), std::move(memory));
     for (int r = 0; r < p.ranks; ++r) {
-      const Values expected = expected_values(p, r);
+      const Numbers expected = expected_values(p, r);
       if (!expected.empty()) {
         EXPECT_EQ(memory[static_cast<std::size_t>(r)], expected) << describe(a, p) << " rank " << r;
       }

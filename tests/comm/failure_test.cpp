@@ -35,16 +35,12 @@ using ::testing::HasSubstr;
 using testing::make_group;
 using testing::make_tensor;
 using testing::outcomes;
+using testing::text_of;
 using testing::thrown_text;
 using Clock = std::chrono::steady_clock;
 
 Tensor vector_of(const Communicator& comm, std::int64_t n, DType dtype = DType::f32) {
   return make_tensor(testing::rank_values(comm.rank(), n, dtype), dtype, comm.device());
-}
-
-template <class E>
-std::string text_of(const std::exception_ptr& error) {
-  return error == nullptr ? "no error" : thrown_text<E>([&] { std::rethrow_exception(error); });
 }
 
 /// The group works: for after a reset.

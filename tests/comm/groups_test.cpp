@@ -35,14 +35,10 @@ using testing::make_tensor;
 using testing::outcomes;
 using testing::rank_values;
 using testing::run_ranks;
+using testing::text_of;
 using testing::thrown_text;
 using Clock = std::chrono::steady_clock;
 using Values = std::vector<double>;
-
-template <class E>
-std::string text_of(const std::exception_ptr& error) {
-  return error == nullptr ? "no error" : thrown_text<E>([&] { std::rethrow_exception(error); });
-}
 
 Tensor own(const Communicator& comm, std::int64_t n, DType dtype = DType::f32) {
   return make_tensor(rank_values(comm.rank(), n, dtype), dtype, comm.device());

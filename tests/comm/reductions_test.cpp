@@ -45,7 +45,7 @@ double factor_of(int rank) {
   return 0.5 * rank - 1;
 }
 
-double combined(ReduceOp op, double a, double b) {
+double wrapped(ReduceOp op, double a, double b) {
   const auto x = static_cast<std::int64_t>(a), y = static_cast<std::int64_t>(b);
   switch (op) {
     case ReduceOp::product:
@@ -61,13 +61,13 @@ double combined(ReduceOp op, double a, double b) {
   }
 }
 
-Values serial_reduction(ReduceOp op, int ranks, std::int64_t n, DType dtype) {
+Values rounded_reduction(ReduceOp op, int ranks, std::int64_t n, DType dtype) {
   Values result;
   for (int r = 0; r < ranks; ++r) {
     Values x = values_of(op, r, n, dtype);
     for (std::size_t i = 0; i < x.size(); ++i) {
       if (op == ReduceOp::premul_sum) x[i] *= factor_of(r);
-      if (r > 0) x[i] = combined(op, result[i], x[i]);
+      if (r > 0) x[i] = wrapped(op, result[i], x[i]);
     }
     result = x;
   }
@@ -80,7 +80,7 @@ Values serial_reduction(ReduceOp op, int ranks, std::int64_t n, DType dtype) {
   return result;
 }
 
-std::vector<ReduceOp> reductions(DType dtype) {
+std::vector<ReduceOp> later_reductions(DType dtype) {
   if (is_float(dtype)) return {ReduceOp::product, ReduceOp::premul_sum};
   return {ReduceOp::product, ReduceOp::band, ReduceOp::bor, ReduceOp::bxor};
 }
@@ -100,8 +100,8 @@ class ReductionsTest : public ::testing::TestWithParam<std::tuple<int, std::int6
     };
     std::vector<Case> cases;
     for (const DType dtype : testing::kAllDTypes) {
-      for (const ReduceOp op : reductions(dtype))
-        cases.push_back({dtype, op, serial_reduction(op, ranks, n, dtype)});
+      for (const ReduceOp op : later_reductions(dtype))
+        cases.push_back({dtype, op, rounded_reduction(op, ranks, n, dtype)});
     }
     run_ranks(ranks, [&](Communicator& comm) {
       for (const auto& [dtype, op, expected] : cases) {

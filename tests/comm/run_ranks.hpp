@@ -13,15 +13,19 @@
 #include "tandem/runtime/runtime.hpp"
 
 #include "devices.hpp"
+#include "thrown_text.hpp"
 
 namespace tandem::testing {
 
 using Group = std::vector<std::unique_ptr<comm::Communicator>>;
 
 /// Of groups that a test goes through; fewer on GPUs, whose stand-in is slow with many ranks on few
-/// cores.
+/// cores, and under the thread sanitizer.
 inline std::vector<int> group_sizes() {
   if (on_gpus()) return {1, 3, 4};
+#ifdef __SANITIZE_THREAD__
+  return {1, 3, 8};
+#endif
   return {1, 2, 3, 4, 7, 8};
 }
 
@@ -54,6 +58,12 @@ std::vector<std::exception_ptr> outcomes(Group& group, F f) {
   for (Ticket& ticket : tickets)
     errors.push_back(ticket.outcome(deadline));
   return errors;
+}
+
+/// What the `E` that a rank threw says; of a rank that threw nothing, "no error".
+template <class E>
+std::string text_of(const std::exception_ptr& error) {
+  return error == nullptr ? "no error" : thrown_text<E>([&] { std::rethrow_exception(error); });
 }
 
 /// The same; rethrows the cause: the first error that is not the echo of another rank's.

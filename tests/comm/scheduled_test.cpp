@@ -57,7 +57,7 @@ Values small_values(int rank, std::int64_t n, DType dtype) {
   return x;
 }
 
-double combined(ReduceOp op, double a, double b) {
+double combined_by(ReduceOp op, double a, double b) {
   if (op == ReduceOp::min) return std::min(a, b);
   if (op == ReduceOp::max) return std::max(a, b);
   if (op == ReduceOp::bxor)
@@ -65,13 +65,13 @@ double combined(ReduceOp op, double a, double b) {
   return a + b;
 }
 
-Values serial_reduction(ReduceOp op, int ranks, std::int64_t n, DType dtype) {
+Values serial_result(ReduceOp op, int ranks, std::int64_t n, DType dtype) {
   Values result;
   for (int r = 0; r < ranks; ++r) {
     Values x = small_values(r, n, dtype);
     for (std::size_t i = 0; i < x.size(); ++i) {
       if (op == ReduceOp::premul_sum) x[i] *= r + 1;
-      if (r > 0) x[i] = combined(op, result[i], x[i]);
+      if (r > 0) x[i] = combined_by(op, result[i], x[i]);
     }
     result = std::move(x);
   }
@@ -91,7 +91,7 @@ Reduction reduction(ReduceOp op, int rank) {
   return op == ReduceOp::premul_sum ? comm::premul_sum(rank + 1) : Reduction(op);
 }
 
-std::vector<ReduceOp> reductions(DType dtype) {
+std::vector<ReduceOp> reductions_of(DType dtype) {
   if (dtype == DType::boolean) return {ReduceOp::min, ReduceOp::max};
   if (is_float(dtype))
     return {ReduceOp::sum, ReduceOp::avg, ReduceOp::min, ReduceOp::max, ReduceOp::premul_sum};
@@ -148,10 +148,10 @@ class ScheduledTest : public ::testing::TestWithParam<std::tuple<std::string, in
 TEST_P(ScheduledTest, AllReduce) {
   run([this](Communicator& comm, std::int64_t n) {
     for (const DType dtype : dtypes()) {
-      for (const ReduceOp op : reductions(dtype)) {
+      for (const ReduceOp op : reductions_of(dtype)) {
         const Tensor x = make_tensor(small_values(comm.rank(), n, dtype), dtype, comm.device());
         comm.all_reduce(x, reduction(op, comm.rank()));
-        EXPECT_TRUE(x.to_doubles() == serial_reduction(op, ranks, n, dtype))
+        EXPECT_TRUE(x.to_doubles() == serial_result(op, ranks, n, dtype))
             << comm::name(op) << ' ' << dtype << " rank " << comm.rank();
       }
     }
@@ -161,13 +161,13 @@ TEST_P(ScheduledTest, AllReduce) {
 TEST_P(ScheduledTest, ReduceLeavesTheOthersAsTheyWere) {
   run([this](Communicator& comm, std::int64_t n) {
     for (const DType dtype : dtypes()) {
-      for (const ReduceOp op : reductions(dtype)) {
+      for (const ReduceOp op : reductions_of(dtype)) {
         const int root = ranks / 2;
         const Values own = small_values(comm.rank(), n, dtype);
         const Tensor x = make_tensor(own, dtype, comm.device());
         comm.reduce(x, reduction(op, comm.rank()), root);
         EXPECT_TRUE(x.to_doubles() ==
-                    (comm.rank() == root ? serial_reduction(op, ranks, n, dtype) : own))
+                    (comm.rank() == root ? serial_result(op, ranks, n, dtype) : own))
             << comm::name(op) << ' ' << dtype << " rank " << comm.rank();
       }
     }
@@ -197,7 +197,7 @@ TEST_P(ScheduledTest, FillsAnOutputThatIsNotTheInput) {
           .wait();
       EXPECT_TRUE(x.to_doubles() == own);
       const bool gets = kind == Kind::all_reduce || comm.rank() == 0;
-      EXPECT_TRUE(y.to_doubles() == (gets ? serial_reduction(ReduceOp::sum, ranks, n, DType::f32)
+      EXPECT_TRUE(y.to_doubles() == (gets ? serial_result(ReduceOp::sum, ranks, n, DType::f32)
                                           : Values(own.size(), -1)))
           << comm::name(kind) << " rank " << comm.rank();
     }
@@ -256,7 +256,7 @@ TEST_P(AlgorithmTest, ManyUnderWayGiveTheirOwnResults) {
       handle.wait();
     for (std::int64_t b = 0; b < 30; ++b) {
       EXPECT_TRUE(buckets[static_cast<std::size_t>(b)].to_doubles() ==
-                  serial_reduction(ReduceOp::sum, kRanks, 1 + b * 777, DType::f32))
+                  serial_result(ReduceOp::sum, kRanks, 1 + b * 777, DType::f32))
           << "bucket " << b << " rank " << comm.rank();
     }
   });

@@ -114,8 +114,10 @@ TEST_F(MemoryTest, StatisticsAddUp) {
 }
 
 /// A model on cuda:0 and its replicas, with one step done.
-struct Training {
-  explicit Training(const std::vector<Device>& devices) : dp(net, {.devices = devices}) { step(); }
+struct SmallTraining {
+  explicit SmallTraining(const std::vector<Device>& devices) : dp(net, {.devices = devices}) {
+    step();
+  }
   void step() { dp.step(batch, kLoss, &optimizer); }
 
   Cnn net;
@@ -133,7 +135,7 @@ class TrainingMemoryTest : public MemoryTest {
 TEST_F(TrainingMemoryTest, ASteadyStepAsksTheSystemForNothing) {
   const std::size_t empty = stand_in::live_bytes(0) + stand_in::live_bytes(1);
   {
-    Training training(devices);
+    SmallTraining training(devices);
     for_each_seed([&](int) { training.step(); });
     std::vector<std::uint64_t> before, after;
     for (const Device d : devices)
@@ -157,7 +159,7 @@ TEST_F(TrainingMemoryTest, ASteadyStepAsksTheSystemForNothing) {
 }
 
 TEST_F(TrainingMemoryTest, AStepFitsInItsPeakAndNotInAByteLess) {
-  Training training(devices);
+  SmallTraining training(devices);
   for (const Device d : devices) {
     SCOPED_TRACE(to_string(d));
     LogicalDevice& device = logical_device(d);

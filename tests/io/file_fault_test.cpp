@@ -39,12 +39,12 @@ std::ptrdiff_t open_files() {
   return std::distance(begin(all), end(all));
 }
 
-struct Fault {
+struct FileFault {
   const char* call;
   int code;
 };
 
-class WriteFaultTest : public ::testing::TestWithParam<Fault> {};
+class WriteFaultTest : public ::testing::TestWithParam<FileFault> {};
 
 // Each call fails once at each of its places, until a run meets no fault any more.
 TEST_P(WriteFaultTest, EachFailureLeavesTheOldFileAndNoTemporary) {
@@ -75,21 +75,21 @@ TEST_P(WriteFaultTest, EachFailureLeavesTheOldFileAndNoTemporary) {
   EXPECT_EQ(places, std::string(call) == "rename" ? 1 : 2);
 }
 
-constexpr auto kName = [](const auto& test) {
+constexpr auto kFileName = [](const auto& test) {
   return std::string(test.param.call) + "_" + std::to_string(test.param.code);
 };
 
 INSTANTIATE_TEST_SUITE_P(Calls,
                          WriteFaultTest,
-                         ::testing::Values(Fault{"open", EMFILE},
-                                           Fault{"write", ENOSPC},
-                                           Fault{"write", EDQUOT},
-                                           Fault{"write", EIO},
-                                           Fault{"fsync", EIO},
-                                           Fault{"rename", EACCES}),
-                         kName);
+                         ::testing::Values(FileFault{"open", EMFILE},
+                                           FileFault{"write", ENOSPC},
+                                           FileFault{"write", EDQUOT},
+                                           FileFault{"write", EIO},
+                                           FileFault{"fsync", EIO},
+                                           FileFault{"rename", EACCES}),
+                         kFileName);
 
-class WriteGoesOnTest : public ::testing::TestWithParam<Fault> {};
+class WriteGoesOnTest : public ::testing::TestWithParam<FileFault> {};
 
 TEST_P(WriteGoesOnTest, InterruptedAndShortCallsAreContinued) {
   const auto [call, code] = GetParam();
@@ -102,9 +102,9 @@ TEST_P(WriteGoesOnTest, InterruptedAndShortCallsAreContinued) {
 
 INSTANTIATE_TEST_SUITE_P(Calls,
                          WriteGoesOnTest,
-                         ::testing::Values(Fault{"write", EINTR},
-                                           Fault{"write", 0},
-                                           Fault{"fsync", EINTR}));
+                         ::testing::Values(FileFault{"write", EINTR},
+                                           FileFault{"write", 0},
+                                           FileFault{"fsync", EINTR}));
 
 TEST(WriteOrderTest, ContentIsOnTheDiskBeforeTheRenameAndTheDirectoryAfter) {
   const TempDir dir;

@@ -86,17 +86,17 @@ TEST(IdxTest, EmptyDimensionsAreFine) {
   EXPECT_THAT(read_idx(dir.file("b")).bytes, ::testing::IsEmpty());
 }
 
-struct Fault {
+struct IdxFault {
   const char* name;
   std::string content;
   std::int64_t offset;  // in the IDX data
   const char* text;
 };
 
-class IdxFaultTest : public ::testing::TestWithParam<Fault> {};
+class IdxFaultTest : public ::testing::TestWithParam<IdxFault> {};
 
 TEST_P(IdxFaultTest, IsRefusedBeforeMemoryIsTaken) {
-  const Fault& fault = GetParam();
+  const IdxFault& fault = GetParam();
   const TempDir dir;
   put(dir.file("plain"), fault.content);
   put_gzip(dir.file("gzip"), fault.content);
@@ -110,22 +110,22 @@ TEST_P(IdxFaultTest, IsRefusedBeforeMemoryIsTaken) {
   }
 }
 
-constexpr auto kName = [](const auto& test) { return test.param.name; };
+constexpr auto kIdxName = [](const auto& test) { return test.param.name; };
 
 INSTANTIATE_TEST_SUITE_P(
     Faults,
     IdxFaultTest,
     ::testing::Values(
-        Fault{"magic", "\x7f" + idx(8, {1}, "x").substr(1), 0, "not an IDX file"},
-        Fault{"type", idx(9, {1}, "x"), 2, "IDX type 9 is none of"},
-        Fault{"rank_255", idx(8, std::vector<std::uint32_t>(255, 1), "x"), 3, "IDX rank 255"},
-        Fault{"rank_9", idx(8, std::vector<std::uint32_t>(9, 1), "x"), 3, "IDX rank 9, 1 to 8"},
-        Fault{"rank_0", idx(8, {}, "x"), 3, "IDX rank 0"},
-        Fault{
+        IdxFault{"magic", "\x7f" + idx(8, {1}, "x").substr(1), 0, "not an IDX file"},
+        IdxFault{"type", idx(9, {1}, "x"), 2, "IDX type 9 is none of"},
+        IdxFault{"rank_255", idx(8, std::vector<std::uint32_t>(255, 1), "x"), 3, "IDX rank 255"},
+        IdxFault{"rank_9", idx(8, std::vector<std::uint32_t>(9, 1), "x"), 3, "IDX rank 9, 1 to 8"},
+        IdxFault{"rank_0", idx(8, {}, "x"), 3, "IDX rank 0"},
+        IdxFault{
             "overflow", idx(14, {UINT32_MAX, UINT32_MAX, UINT32_MAX}, "x"), 4, "overflow 63 bits"},
-        Fault{"empty_overflow", idx(8, {0, UINT32_MAX, UINT32_MAX}, ""), 4, "overflow 63 bits"},
-        Fault{"huge", idx(8, {UINT32_MAX, 1000}, "x"), 4, "promise 4294967295000 bytes"}),
-    kName);
+        IdxFault{"empty_overflow", idx(8, {0, UINT32_MAX, UINT32_MAX}, ""), 4, "overflow 63 bits"},
+        IdxFault{"huge", idx(8, {UINT32_MAX, 1000}, "x"), 4, "promise 4294967295000 bytes"}),
+    kIdxName);
 
 TEST(IdxTest, ShortAndTrailingDataAreRefused) {
   const TempDir dir;

@@ -25,7 +25,7 @@ using ::testing::HasSubstr;
 using testing::put;
 using testing::TempDir;
 
-const std::string kSample = TANDEM_IO_TEST_DATA "/sample.safetensors";
+const std::string kWhole = TANDEM_IO_TEST_DATA "/sample.safetensors";
 
 std::string prefix(std::uint64_t n) {
   std::string out(8, '\0');
@@ -228,7 +228,7 @@ TEST(SafetensorsOffsetTest, AnyOrderOfFieldsAndNamesIsFine) {
 
 TEST(SafetensorsDamageTest, EachTruncationIsRefused) {
   const TempDir dir;
-  const std::string whole = get(kSample);
+  const std::string whole = get(kWhole);
   for (std::size_t n = 0; n < whole.size(); ++n) {
     put(dir.file("cut"), whole.substr(0, n));
     EXPECT_THROW(SafetensorsFile{dir.file("cut")}, FileError) << "cut to " << n << " bytes";
@@ -243,8 +243,8 @@ TEST(SafetensorsDamageTest, EachFlippedBitIsRefusedOrKeepsTheLayout) {
     return out;
   };
   const TempDir dir;
-  const std::string whole = get(kSample);
-  const auto expected = layout(SafetensorsFile(kSample));
+  const std::string whole = get(kWhole);
+  const auto expected = layout(SafetensorsFile(kWhole));
   const std::size_t header = expected.front().first;
   int loaded = 0;
   for (std::size_t bit = 0; bit < header * 8; ++bit) {

@@ -22,12 +22,12 @@ using testing::get;
 using ::testing::HasSubstr;
 using testing::TempDir;
 
-const std::string kSample = TANDEM_IO_TEST_DATA "/sample.safetensors";
+const std::string kFile = TANDEM_IO_TEST_DATA "/sample.safetensors";
 const Device kFirst{DeviceType::cpu, 0};
 const Device kSecond{DeviceType::cpu, 1};
 
 TEST(TensorFileTest, LoadsEveryTypeToTheDeviceThatIsAskedFor) {
-  const auto tensors = load_safetensors(kSample, kSecond);
+  const auto tensors = load_safetensors(kFile, kSecond);
   ASSERT_EQ(tensors.size(), 10u);
   const Tensor& weight = tensors.at("layer.weight");
   EXPECT_EQ(weight.describe(), "f32 (2, 3) on cpu:1");
@@ -42,8 +42,8 @@ TEST(TensorFileTest, LoadsEveryTypeToTheDeviceThatIsAskedFor) {
 TEST(TensorFileTest, SavedTensorsAreTheReferencesBytes) {
   const TempDir dir;
   save_safetensors(
-      dir.file("x"), load_safetensors(kSample, kSecond), SafetensorsFile(kSample).metadata());
-  EXPECT_EQ(get(dir.file("x")), get(kSample));
+      dir.file("x"), load_safetensors(kFile, kSecond), SafetensorsFile(kFile).metadata());
+  EXPECT_EQ(get(dir.file("x")), get(kFile));
 }
 
 TEST(TensorFileTest, StridedTensorsAreWrittenInRowMajorOrder) {

@@ -21,10 +21,10 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::thrown_text;
 
-struct Net : Module {
+struct ListNet : Module {
   ModuleList<Linear> blocks;
   ModuleDict<Linear> heads;
-  Net() {
+  ListNet() {
     for (int i = 0; i < 2; ++i)
       blocks.emplace_back(3, 3);
     heads.insert("size", Linear(3, 2, {.bias = false}));
@@ -35,11 +35,11 @@ struct Net : Module {
       x = block(x);
     return heads["age"](x);
   }
-  TANDEM_MODULE(Net, blocks, heads)
+  TANDEM_MODULE(ListNet, blocks, heads)
 };
 
 TEST(ModuleList, NamesArePyTorchs) {
-  const Net net;
+  const ListNet net;
   std::vector<std::string> names;
   for (const NamedTensor& p : net.named_parameters())
     names.push_back(p.name);
@@ -55,13 +55,13 @@ TEST(ModuleList, NamesArePyTorchs) {
 
 TEST(ModuleList, WorksAsAReplicaAndAsAClone) {
   manual_seed(1);
-  Net net;
+  ListNet net;
   const Tensor x = ones({2, 3});
   const std::vector<double> y = net(x).to_doubles();
-  Net copy = clone(net);
+  ListNet copy = clone(net);
   copy.load_state_dict(net.state_dict());
   const Device there = testing::device(1);
-  Net replica = replicate(net, there);
+  ListNet replica = replicate(net, there);
   EXPECT_EQ(copy(x).to_doubles(), y);
   EXPECT_EQ(replica(x.to(there)).to_doubles(), y);
   EXPECT_FALSE(copy.blocks[1].weight.is(net.blocks[1].weight));

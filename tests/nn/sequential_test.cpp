@@ -24,14 +24,14 @@ using ::testing::HasSubstr;
 
 using Body = Sequential<toy::Cell, Sequential<toy::Cell, Identity>>;
 
-struct Net : Module {
+struct SequentialNet : Module {
   Body body{toy::Cell(1), Sequential(toy::Cell(2), Identity())};
   Tensor forward(const Tensor& x) { return body(x); }
-  TANDEM_MODULE(Net, body)
+  TANDEM_MODULE(SequentialNet, body)
 };
 
 TEST(SequentialTest, ChildrenAreNamedByNumber) {
-  Net net;
+  SequentialNet net;
   std::vector<std::string> names;
   for (const NamedTensor& entry : net.named_parameters())
     names.push_back(entry.name);
@@ -39,7 +39,7 @@ TEST(SequentialTest, ChildrenAreNamedByNumber) {
 
   net(Tensor());
   EXPECT_EQ(net.body.get<1>().get<0>().seen_path, "body.1.0");
-  Net copy = clone(net);
+  SequentialNet copy = clone(net);
   EXPECT_FALSE(copy.body.get<0>().weight.is(net.body.get<0>().weight));
 }
 

@@ -100,7 +100,7 @@ void run_replicas(Meeting& meeting, const std::function<void(int, Device)>& f) {
     t.join();
 }
 
-constexpr double kEps = 1e-5;
+constexpr double kSyncEps = 1e-5;
 
 struct Result {
   std::vector<double> y, dx, dw, db, mean, var;
@@ -114,7 +114,8 @@ Result run_norm(const Tensor& rows,
                 autograd::BackwardOptions options) {
   const Tensor x = rows.detach().requires_grad_();
   const Tensor w = weight.detach().requires_grad_(), b = (weight.detach().clone()).requires_grad_();
-  const auto [y, statistics] = batch_norm(x, w, b, kEps, BatchNormSync::synchronised, activation);
+  const auto [y, statistics] =
+      batch_norm(x, w, b, kSyncEps, BatchNormSync::synchronised, activation);
   const auto g = autograd::grad({y}, {x, w, b}, {dy}, options);
   return {y.to_doubles(),
           g[0].to_doubles(),
@@ -193,11 +194,11 @@ INSTANTIATE_TEST_SUITE_P(Chunks,
 TEST(BatchNormSync, PerReplicaMeetsNobody) {
   Meeting meeting(2);
   const Tensor x = randn({4, 3}, {.dtype = DType::f64});
-  std::vector<double> alone = batch_norm(x, {}, {}, kEps).y.to_doubles();
+  std::vector<double> alone = batch_norm(x, {}, {}, kSyncEps).y.to_doubles();
   run_replicas(meeting, [&](int rank, Device device) {
     const Tensor in =
         (rank == 0 ? x : randn({6, 3}, {.dtype = DType::f64})).to(device).detach().requires_grad_();
-    const Tensor y = batch_norm(in, {}, {}, kEps, BatchNormSync::per_replica).y;
+    const Tensor y = batch_norm(in, {}, {}, kSyncEps, BatchNormSync::per_replica).y;
     autograd::grad({y.sum()}, {in});
     if (rank == 0) {
       EXPECT_EQ(y.to_doubles(), alone);
@@ -210,7 +211,7 @@ TEST(BatchNormSync, OneRowAltogetherIsRefusedByAll) {
   Meeting meeting(2);
   run_replicas(meeting, [&](int rank, Device device) {
     const Tensor x = randn({rank, 3}, {.device = device});
-    EXPECT_THAT(thrown_text([&] { batch_norm(x, {}, {}, kEps); }),
+    EXPECT_THAT(thrown_text([&] { batch_norm(x, {}, {}, kSyncEps); }),
                 HasSubstr("one value per channel"));
   });
 }

@@ -13,8 +13,11 @@
 #include <gtest/gtest.h>
 
 #include "tandem/autograd/autograd.hpp"
+#include "tandem/autograd/gradcheck.hpp"
 #include "tandem/tensor/factories.hpp"
 #include "tandem/tensor/tensor.hpp"
+
+#include "devices.hpp"
 
 namespace tandem::testing {
 
@@ -48,6 +51,12 @@ inline ::testing::AssertionResult near(const Tensor& a, const Tensor& b, double 
 /// Normal numbers, a leaf that requires grad.
 inline Tensor leaf(const Shape& shape, DType dtype = DType::f64) {
   return randn(shape, {.dtype = dtype}).requires_grad_();
+}
+
+/// How second derivatives are held against differences: on a GPU, whose launches cost more than the
+/// work of so few elements, all elements at once.
+inline autograd::GradcheckOptions twice() {
+  return {.fast_mode = on_gpus()};
 }
 
 /// The gradients of f(inputs) weighted by fixed random numbers: fused kernels where create_graph is

@@ -26,15 +26,15 @@ using testing::leaf;
 using testing::near;
 using ::testing::Values;
 
-struct Case {
+struct Conv16Case {
   const char* name;
   Shape x, weight;
   Conv2dOptions options;
-  friend std::ostream& operator<<(std::ostream& s, const Case& c) { return s << c.name; }
+  friend std::ostream& operator<<(std::ostream& s, const Conv16Case& c) { return s << c.name; }
 };
 
 // Channels that fill vectors and such that do not; what oneDNN has no fast kernel for among them.
-const Case kCases[] = {
+const Conv16Case kCases[] = {
     {"padded", {3, 32, 9, 8}, {48, 32, 3, 3}, {.padding = {1, 1}}},
     {"image", {2, 3, 17, 16}, {16, 3, 7, 7}, {.stride = {2, 2}, .padding = {3, 3}}},
     {"pointwise", {2, 64, 6, 5}, {16, 64, 1, 1}, {}},
@@ -50,7 +50,7 @@ double half_step(DType t) {
 }
 
 class Conv16Test
-    : public ::testing::TestWithParam<std::tuple<Case, DType, MemoryFormat, KernelPath>> {};
+    : public ::testing::TestWithParam<std::tuple<Conv16Case, DType, MemoryFormat, KernelPath>> {};
 
 TEST_P(Conv16Test, IsThatOfF32Rounded) {
   const auto& [c, dtype, format, path] = GetParam();

@@ -50,13 +50,13 @@ INSTANTIATE_TEST_SUITE_P(Types,
                          ::testing::Values(DType::bf16, DType::f16),
                          [](const auto& type) { return std::string(name(type.param)); });
 
-struct Case {
+struct Float16Case {
   const char* name;
   std::function<Tensor(const Tensor&, const Tensor&)> op;
 };
 
-const std::vector<Case>& elementwise_cases() {
-  static const std::vector<Case> kCases{
+const std::vector<Float16Case>& elementwise_cases() {
+  static const std::vector<Float16Case> kCases{
       {"add", [](const Tensor& a, const Tensor& b) { return a + b; }},
       {"sub", [](const Tensor& a, const Tensor& b) { return a - b; }},
       {"mul", [](const Tensor& a, const Tensor& b) { return a * b; }},
@@ -77,7 +77,7 @@ TEST_P(Float16OpTest, ElementwiseIsF32Rounded) {
   const DType t = GetParam();
   for (const Shape& shape : {Shape{37, 65}, Shape{1, 65}}) {
     const Tensor a = numbers({37, 65}, t), b = numbers(shape, t);
-    for (const Case& c : elementwise_cases()) {
+    for (const Float16Case& c : elementwise_cases()) {
       const Tensor y = c.op(a, b);
       EXPECT_EQ(y.dtype(), t) << c.name;
       const Tensor wide = c.op(a.to(DType::f32), b.to(DType::f32));

@@ -14,6 +14,8 @@
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "ops/compare.hpp"
+
 // First and second derivatives of every op against differences, on inputs of several layouts.
 namespace tandem {
 namespace {
@@ -26,7 +28,7 @@ TensorOptions doubles() {
 }
 
 /// Values between `low` and `high`, none near zero, as a leaf.
-Tensor leaf(const Shape& shape, double low = 0.3, double high = 1.7) {
+Tensor leaf_between(const Shape& shape, double low = 0.3, double high = 1.7) {
   return (rand(shape, doubles()) * (high - low) + low).detach().requires_grad_();
 }
 
@@ -40,14 +42,14 @@ void PrintTo(const GradientCase& c, std::ostream* s) {
   *s << c.name;
 }
 
-class GradientTest : public testing::TestWithParam<GradientCase> {};
+class GradientTest : public ::testing::TestWithParam<GradientCase> {};
 
 TEST_P(GradientTest, AgreesWithDifferences) {
   manual_seed(7);
   const Inputs inputs = GetParam().inputs();
   const auto f = [](const Inputs& x) { return Inputs{GetParam().f(x)}; };
   EXPECT_EQ(autograd::gradcheck(f, inputs), "");
-  EXPECT_EQ(autograd::gradgradcheck(f, inputs), "");
+  EXPECT_EQ(autograd::gradgradcheck(f, inputs, testing::twice()), "");
 }
 
 /// One operand: contiguous, transposed, every second entry, scalar, empty.
@@ -67,7 +69,7 @@ GradientCase unary(const char* name, const std::function<Tensor(const Tensor&)>&
       parts.push_back(f(x).flatten());
     return cat(parts);
   };
-  return {name, on_all, [] { return Inputs{leaf({3, 4})}; }};
+  return {name, on_all, [] { return Inputs{leaf_between({3, 4})}; }};
 }
 
 /// The op on broadcast, strided, scalar and empty operands.
@@ -82,13 +84,16 @@ GradientCase binary(const char* name, Tensor (*f)(const Tensor&, const Tensor&))
                 f(a.unsqueeze(0), b.t().slice(0, {.start = 0, .step = 3})).flatten(),
                 f(empty, row).flatten()});
   };
-  return {name, on_all, [] { return Inputs{leaf({3, 4}), leaf({4, 3}, 2, 3), leaf({4}, 4, 5)}; }};
+  return {
+      name, on_all, [] {
+        return Inputs{leaf_between({3, 4}), leaf_between({4, 3}, 2, 3), leaf_between({4}, 4, 5)};
+      }};
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Elementwise,
     GradientTest,
-    testing::Values(
+    ::testing::Values(
         binary("add", add),
         binary("sub", sub),
         binary("mul", mul),
@@ -122,26 +127,26 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Activation,
     GradientTest,
-    testing::Values(unary("relu", [](const Tensor& x) { return relu(x - 1.0); }),
-                    unary("tanh", tanh),
-                    unary("sigmoid", sigmoid),
-                    unary("silu", [](const Tensor& x) { return silu(x * 2.0 - 2.0); }),
-                    unary("leaky_relu",
-                          [](const Tensor& x) { return square(leaky_relu(x - 1.0)); }),
-                    unary("elu", [](const Tensor& x) { return elu(x - 1.0, 1.5); }),
-                    unary("softplus", [](const Tensor& x) { return softplus(x - 1.0, 2.5, 1); }),
-                    unary("logsigmoid", [](const Tensor& x) { return logsigmoid(x * 2.0 - 2.0); }),
-                    unary("gelu", [](const Tensor& x) { return gelu(x - 1.0); }),
-                    unary("gelu_tanh", [](const Tensor& x) { return gelu(x - 1.0, Gelu::tanh); })));
+    ::testing::Values(
+        unary("relu", [](const Tensor& x) { return relu(x - 1.0); }),
+        unary("tanh", tanh),
+        unary("sigmoid", sigmoid),
+        unary("silu", [](const Tensor& x) { return silu(x * 2.0 - 2.0); }),
+        unary("leaky_relu", [](const Tensor& x) { return square(leaky_relu(x - 1.0)); }),
+        unary("elu", [](const Tensor& x) { return elu(x - 1.0, 1.5); }),
+        unary("softplus", [](const Tensor& x) { return softplus(x - 1.0, 2.5, 1); }),
+        unary("logsigmoid", [](const Tensor& x) { return logsigmoid(x * 2.0 - 2.0); }),
+        unary("gelu", [](const Tensor& x) { return gelu(x - 1.0); }),
+        unary("gelu_tanh", [](const Tensor& x) { return gelu(x - 1.0, Gelu::tanh); })));
 
 GradientCase on(const char* name, const Shape& shape, const Function& f) {
-  return {name, f, [shape] { return Inputs{leaf(shape)}; }};
+  return {name, f, [shape] { return Inputs{leaf_between(shape)}; }};
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Reduce,
     GradientTest,
-    testing::Values(
+    ::testing::Values(
         on("sum",
            {2, 3, 4},
            [](const Inputs& x) {
@@ -182,7 +187,7 @@ Tensor labels(std::initializer_list<std::int64_t> values) {
 INSTANTIATE_TEST_SUITE_P(
     Index,
     GradientTest,
-    testing::Values(
+    ::testing::Values(
         on("reshape",
            {3, 4},
            [](const Inputs& x) {
@@ -241,7 +246,7 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Loss,
     GradientTest,
-    testing::Values(
+    ::testing::Values(
         on("cross_entropy",
            {4, 3},
            [](const Inputs& x) {
@@ -296,7 +301,7 @@ INSTANTIATE_TEST_SUITE_P(
         GradientCase{"mse",
                      [](const Inputs& x) { return mse_loss(x[0], x[1].t()); },
                      [] {
-                       return Inputs{leaf({3, 4}), leaf({4, 3})};
+                       return Inputs{leaf_between({3, 4}), leaf_between({4, 3})};
                      }}));
 
 }  // namespace

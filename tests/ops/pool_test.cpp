@@ -39,21 +39,21 @@ using testing::near;
 using testing::thrown_text;
 using ::testing::Values;
 
-struct Case {
+struct PoolCase {
   Shape x;
   Pair kernel;
   Pool2dOptions options;
-  friend std::ostream& operator<<(std::ostream& s, const Case& c) {
+  friend std::ostream& operator<<(std::ostream& s, const PoolCase& c) {
     return s << c.x << " by " << c.kernel[0] << ", " << c.kernel[1];
   }
 };
 
-const Case kHalving{{2, 3, 4, 6}, {2, 2}, {}};
-const Case kOverlapping{{2, 3, 7, 6}, {3, 2}, {.stride = Pair{2, 1}, .padding = {1, 1}}};
-const Case kGaps{{1, 70, 7, 8},
-                 {2, 2},
-                 {.stride = Pair{3, 4}}};  // more channels than lanes, positions in no window
-const Case kLeftOver{{3, 1, 5, 5}, {2, 3}, {}};
+const PoolCase kHalving{{2, 3, 4, 6}, {2, 2}, {}};
+const PoolCase kOverlapping{{2, 3, 7, 6}, {3, 2}, {.stride = Pair{2, 1}, .padding = {1, 1}}};
+const PoolCase kGaps{{1, 70, 7, 8},
+                     {2, 2},
+                     {.stride = Pair{3, 4}}};  // more channels than lanes, positions in no window
+const PoolCase kLeftOver{{3, 1, 5, 5}, {2, 3}, {}};
 
 /// What a window of the definition holds: the values of x by their index in the plane.
 struct WindowValues {
@@ -61,7 +61,7 @@ struct WindowValues {
   std::vector<double> value;
 };
 
-std::vector<WindowValues> windows(const Case& c, const std::vector<double>& x) {
+std::vector<WindowValues> windows(const PoolCase& c, const std::vector<double>& x) {
   std::vector<WindowValues> all;
   const Pair stride = c.options.stride.value_or(c.kernel);
   for (std::int64_t plane = 0; plane < c.x[0] * c.x[1]; ++plane) {
@@ -83,9 +83,9 @@ std::vector<WindowValues> windows(const Case& c, const std::vector<double>& x) {
   return all;
 }
 
-class PoolTest : public ::testing::TestWithParam<std::tuple<Case, DType, MemoryFormat, int>> {
+class PoolTest : public ::testing::TestWithParam<std::tuple<PoolCase, DType, MemoryFormat, int>> {
  protected:
-  const Case& pool() const { return std::get<0>(GetParam()); }
+  const PoolCase& pool() const { return std::get<0>(GetParam()); }
   DType dtype() const { return std::get<1>(GetParam()); }
   MemoryFormat format() const { return std::get<2>(GetParam()); }
 
@@ -143,7 +143,7 @@ INSTANTIATE_TEST_SUITE_P(Cases,
                                  Values(MemoryFormat::contiguous, MemoryFormat::channels_last),
                                  Values(1, 2)));
 
-class PoolGradientTest : public ::testing::TestWithParam<std::tuple<Case, MemoryFormat>> {};
+class PoolGradientTest : public ::testing::TestWithParam<std::tuple<PoolCase, MemoryFormat>> {};
 
 TEST_P(PoolGradientTest, AgreesWithDifferencesTwice) {
   const auto& [c, format] = GetParam();
@@ -161,7 +161,7 @@ TEST_P(PoolGradientTest, AgreesWithDifferencesTwice) {
   const auto check = [&](auto op) { EXPECT_EQ(autograd::gradcheck(list(op), {spread}), ""); };
   const auto check_twice = [&](auto op) {
     check(op);
-    EXPECT_EQ(autograd::gradgradcheck(list(op), {spread}), "");
+    EXPECT_EQ(autograd::gradgradcheck(list(op), {spread}, testing::twice()), "");
   };
   check_twice([c = c](const Tensor& in) { return max_pool2d(in, c.kernel, c.options); });
   check_twice([c = c](const Tensor& in) { return avg_pool2d(in, c.kernel, c.options); });

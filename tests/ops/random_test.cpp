@@ -10,10 +10,10 @@
 namespace tandem {
 namespace {
 
-using testing::AllOf;
-using testing::Each;
-using testing::Ge;
-using testing::Lt;
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::Ge;
+using ::testing::Lt;
 
 /// Random123's known answer of philox4x32-10: key 0, counter 0.
 TEST(RandomTest, IsPhilox) {
@@ -63,7 +63,7 @@ TEST(RandomTest, StaysInItsRange) {
   EXPECT_THAT(rand({10'001}).to_doubles(), Each(AllOf(Ge(0.0), Lt(1.0))));
   EXPECT_THAT(randint(-3, 2, {10'001}).to_doubles(), Each(AllOf(Ge(-3.0), Lt(2.0))));
   EXPECT_THAT(randint(0, 256, {1000}, {.dtype = DType::u8}).to_doubles(),
-              testing::Contains(Ge(200.0)));
+              ::testing::Contains(Ge(200.0)));
 }
 
 }  // namespace

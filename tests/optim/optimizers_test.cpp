@@ -28,7 +28,7 @@ using ::testing::HasSubstr;
 
 using Parameters = std::vector<NamedParameter>;
 
-Parameters parameters() {
+Parameters two_parameters() {
   manual_seed(11);
   return {{"a", randn({7, 3}, {.dtype = DType::f64}).requires_grad_()},
           {"b", randn({5}, {.dtype = DType::f64}).requires_grad_()}};
@@ -61,7 +61,7 @@ TEST_P(OptimizersTest, ParametersOf16BitsAreRefusedByName) {
                                  HasSubstr("updates f32 and f64"),
                                  HasSubstr("to(DType::f32)")));
   };
-  Parameters params = parameters();
+  Parameters params = two_parameters();
   params[1].tensor = params[1].tensor.detach().to(DType::bf16).requires_grad_();
   refused([&] { GetParam().make(params); });
 
@@ -77,7 +77,7 @@ TEST_P(OptimizersTest, ParametersOf16BitsAreRefusedByName) {
 }
 
 TEST_P(OptimizersTest, GoesOnExactlyFromAState) {
-  const Parameters whole = parameters(), resumed = parameters();
+  const Parameters whole = two_parameters(), resumed = two_parameters();
   const auto one = GetParam().make(whole);
   for (int i = 0; i < 3; ++i)
     step(*one, whole, i);

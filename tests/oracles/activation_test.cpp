@@ -11,10 +11,6 @@ namespace {
 
 class ActivationOracle : public ::testing::TestWithParam<DType> {};
 
-Op unary(Tensor (*f)(const Tensor&)) {
-  return [f](const Call& c) { return out(f(c["x"])); };
-}
-
 TEST_P(ActivationOracle, OpsAgreeWithPyTorch) {
   const Ops ops = {
       {"relu", unary(relu)},

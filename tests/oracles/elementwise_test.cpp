@@ -13,9 +13,6 @@ namespace {
 
 class ElementwiseOracle : public ::testing::TestWithParam<DType> {};
 
-Op unary(Tensor (*f)(const Tensor&)) {
-  return [f](const Call& c) { return out(f(c["x"])); };
-}
 Op binary(Tensor (*f)(const Tensor&, const Tensor&)) {
   return [f](const Call& c) { return out(f(c["x"], c["y"])); };
 }

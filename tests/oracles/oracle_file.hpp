@@ -64,6 +64,10 @@ using Ops = std::map<std::string, Op>;
 inline Results out(Tensor y) {
   return {{"out", std::move(y)}};
 }
+/// One tensor, called "x", and no options.
+inline Op unary(Tensor (*f)(const Tensor&)) {
+  return [f](const Call& c) { return out(f(c["x"])); };
+}
 
 /// `stored` as the strided case wants it; `how` as README.md lists it.
 Tensor derive(const Tensor& stored, const std::string& how);

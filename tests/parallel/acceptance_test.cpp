@@ -14,6 +14,7 @@
 #include "tandem/parallel/replica_error.hpp"
 
 #include "devices.hpp"
+#include "parallel/near.hpp"
 #include "parallel/nets.hpp"
 #include "thrown_text.hpp"
 
@@ -28,14 +29,6 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
-
-TensorOptions f64() {
-  return {.dtype = DType::f64};
-}
-
-auto near(const Tensor& expected, double tolerance = 1e-12) {
-  return Pointwise(DoubleNear(tolerance), expected.to_doubles());
-}
 
 /// Two tensors, a number, and a tensor that may be left out.
 struct Several : nn::Module {

@@ -22,7 +22,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-constexpr int kSteps = 20;
 constexpr std::int64_t kRows = 29;
 constexpr std::int64_t kLastRows =
     7;  // of a shorter last batch: some micro-batch leaves a device without rows

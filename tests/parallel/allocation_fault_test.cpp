@@ -17,7 +17,6 @@
 namespace tandem::parallel::test {
 namespace {
 
-constexpr int kDevices = 3;
 constexpr int kMostAllocations = 2000;
 
 enum class Lasts { once, for_ever };

@@ -12,6 +12,7 @@
 #include "tandem/parallel/replica_error.hpp"
 
 #include "devices.hpp"
+#include "parallel/near.hpp"
 #include "parallel/nets.hpp"
 #include "thrown_text.hpp"
 
@@ -25,14 +26,6 @@ using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
-
-TensorOptions f64() {
-  return {.dtype = DType::f64};
-}
-
-auto near(const Tensor& expected) {
-  return Pointwise(DoubleNear(1e-12), expected.to_doubles());
-}
 
 /// Chunks that leave a device without rows, and differ.
 const std::vector<std::vector<std::int64_t>> kChunks{{2, 2, 1}, {0, 4, 1}, {4, 0, 1}, {0, 0, 5}};

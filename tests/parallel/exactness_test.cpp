@@ -23,7 +23,6 @@
 namespace tandem::parallel::test {
 namespace {
 
-constexpr int kSteps = 20;
 constexpr std::int64_t kRows = 29;
 constexpr std::int64_t kLastRows = 11;  // a shorter last batch
 

@@ -38,7 +38,7 @@ std::string in_child(const std::function<std::string()>& body) {
   const pid_t child = fork();
   if (child == 0) {
     const std::string text = body();
-    const auto written = write(ends[1], text.data(), text.size());
+    const auto written = ::write(ends[1], text.data(), text.size());
     _exit(written == static_cast<ssize_t>(text.size()) ? 0 : 1);
   }
   close(ends[1]);
@@ -54,7 +54,7 @@ std::string in_child(const std::function<std::string()>& body) {
     text = "killed";
   }
   char buffer[4096];
-  const auto n = read(ends[0], buffer, sizeof buffer);
+  const auto n = ::read(ends[0], buffer, sizeof buffer);
   close(ends[0]);
   if (!ended) return text;
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)

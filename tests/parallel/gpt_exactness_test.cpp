@@ -15,7 +15,6 @@
 namespace tandem::parallel::test {
 namespace {
 
-constexpr int kSteps = 20;
 constexpr std::int64_t kVocabulary = 13;
 
 nn::models::GptOptions options(DType t) {

@@ -61,10 +61,6 @@ struct Held {
   }
 };
 
-Batch small_batch() {
-  return make_batch(9, 1, DType::f64, false);
-}
-
 class Lifetime : public ::testing::TestWithParam<Mode> {};
 
 TEST_P(Lifetime, AThousandWrappersLeaveNothingBehind) {

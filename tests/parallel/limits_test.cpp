@@ -15,8 +15,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr int kDevices = 3;
-
 LogicalDevice& device(int i) {
   return logical_device(testing::device(i));
 }

@@ -25,9 +25,9 @@ namespace {
 using tandem::testing::thrown_text;
 using ::testing::HasSubstr;
 
-constexpr int kSteps = 12;
+constexpr int kTrainedSteps = 12;
 
-Batch batch_of(int step) {
+Batch batch_at(int step) {
   return make_batch(
       step % 4 == 3 ? 11 : 29, 60 + static_cast<std::uint64_t>(step), DType::f32, true);
 }
@@ -47,8 +47,8 @@ Training train(const Net& start,
   DataParallel dp(net, how);
   const Autocast mixed(products);
   Training run;
-  for (int step = 0; step < kSteps; ++step) {
-    const StepResult result = dp.step(batch_of(step), kLoss, &optimizer, {.scaler = scaler});
+  for (int step = 0; step < kTrainedSteps; ++step) {
+    const StepResult result = dp.step(batch_at(step), kLoss, &optimizer, {.scaler = scaler});
     EXPECT_FALSE(result.skipped) << step;
     run.losses.push_back(result.loss);
   }
@@ -82,7 +82,7 @@ TEST_P(MixedPrecisionTest, AnOverflowOnOneDeviceSkipsTheStepOfAll) {
   const DataParallelOptions how{
       .devices = devices(3), .mode = GetParam(), .chunk_sizes = {4, 20, 5}};
   DataParallel dp(net, how), dp_of_other(other, how);
-  const Batch first = batch_of(0), second = batch_of(1);
+  const Batch first = batch_at(0), second = batch_at(1);
   optim::GradScaler scaler({.init_scale = 1024});
   const auto overflowing = [](Cnn& m, const Batch& b) {
     WeightedSum loss = cross_entropy_sum(m(b.x), b.labels);
@@ -117,7 +117,7 @@ TEST_P(MixedPrecisionTest, Bf16TrainsAlikeOnAnyNumberOfDevices) {
   for (const int n : {2, 3}) {
     const Training several =
         train(net, {.devices = devices(n), .mode = GetParam(), .gpu0_bsz = 3}, DType::bf16);
-    for (std::size_t i = 0; i < kSteps; ++i) {  // bf16 has 8 bits: 2^-8 of losses near 2
+    for (std::size_t i = 0; i < kTrainedSteps; ++i) {  // bf16 has 8 bits: 2^-8 of losses near 2
       EXPECT_NEAR(several.losses[i], one.losses[i], 0.008) << n << " devices, step " << i;
       EXPECT_NEAR(one.losses[i], wide.losses[i], 0.03) << i;
     }
@@ -133,7 +133,7 @@ TEST_P(MixedPrecisionTest, F16WithAScalerTrainsAlikeOnAnyNumberOfDevices) {
     optim::GradScaler scaler({.init_scale = 4096});
     const Training several =
         train(net, {.devices = devices(n), .mode = GetParam(), .gpu0_bsz = 0}, DType::f16, &scaler);
-    for (std::size_t i = 0; i < kSteps; ++i)
+    for (std::size_t i = 0; i < kTrainedSteps; ++i)
       EXPECT_NEAR(several.losses[i], one.losses[i], 0.002) << n << " devices, step " << i;
   }
 }
@@ -143,11 +143,11 @@ TEST_P(MixedPrecisionTest, ParametersThatTheOptimizerLeavesKeepTheirGradients) {
   Mlp net(DType::f32);
   optim::SGD optimizer(net.head.named_parameters(), {.lr = 0.1});
   DataParallel dp(net, {.devices = devices(2), .mode = GetParam()});
-  dp.step(batch_of(0), kLoss);
+  dp.step(batch_at(0), kLoss);
   const auto once = net.hidden.weight.grad().to_doubles();
   optim::GradScaler scaler({.init_scale = 256});
   const Values before = values_of(net);
-  dp.step(batch_of(0), kLoss, &optimizer, {.scaler = &scaler});
+  dp.step(batch_at(0), kLoss, &optimizer, {.scaler = &scaler});
   const auto twice = net.hidden.weight.grad().to_doubles();
   ASSERT_EQ(values_of(net).at("hidden.weight"), before.at("hidden.weight"));
   for (std::size_t i = 0; i < once.size(); ++i)
@@ -164,7 +164,7 @@ TEST(ScalerTest, ItNeedsTheOptimizer) {
   DataParallel dp(net, {.devices = devices(2)});
   optim::GradScaler scaler;
   EXPECT_THAT(thrown_text<InvalidArgument>(
-                  [&] { dp.step(batch_of(0), kLoss, nullptr, {.scaler = &scaler}); }),
+                  [&] { dp.step(batch_at(0), kLoss, nullptr, {.scaler = &scaler}); }),
               HasSubstr("a scaler without an optimizer"));
 }
 

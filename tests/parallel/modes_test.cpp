@@ -21,8 +21,6 @@
 namespace tandem::parallel::test {
 namespace {
 
-constexpr int kDevices = 3;
-
 DataParallelOptions options_of(Mode mode, int n = kDevices) {
   // Small buckets: several, so that the shares of a parameter lie apart.
   return {.devices = devices(n),

@@ -25,10 +25,6 @@ namespace {
 using tandem::testing::thrown_text;
 using ::testing::HasSubstr;
 
-Batch small_batch(std::uint64_t seed = 1) {
-  return make_batch(9, seed, DType::f64, false);
-}
-
 /// The text of what a step throws.
 template <class Net>
 std::string refusal(DataParallel<Net>& dp) {

@@ -29,6 +29,9 @@ namespace test {
 
 using testing::devices;
 
+inline constexpr int kDevices = 3;  ///< where a test has no reason for another number
+inline constexpr int kSteps = 20;   ///< of a training that is held against one on one device
+
 /// 12 -> 16 -> 5 with tanh, so that no kink hides a difference.
 struct Mlp : nn::Module {
   explicit Mlp(DType t = DType::f64) : hidden(12, 16, {.dtype = t}), head(16, 5, {.dtype = t}) {}
@@ -96,6 +99,11 @@ inline Batch make_batch(std::int64_t rows, std::uint64_t seed, DType t, bool ign
     labels[i] = -100;
   batch.labels = from_host(std::span<const std::int64_t>(labels), {rows});
   return batch;
+}
+
+/// Rows that three devices share unevenly.
+inline Batch small_batch(std::uint64_t seed = 1) {
+  return make_batch(9, seed, DType::f64, false);
 }
 
 /// The loss in the replica, exact under any chunking.

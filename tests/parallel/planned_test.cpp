@@ -25,7 +25,6 @@ using ::testing::HasSubstr;
 using testing::thrown_text;
 using Rows = std::vector<std::int64_t>;
 
-constexpr int kDevices = 3;
 constexpr std::int64_t kBatch = 384;
 
 /// Activations are what most of its memory is for.

@@ -29,8 +29,6 @@ using ::testing::HasSubstr;
 using testing::thrown_text;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kDevices = 3;
-
 struct Injected : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

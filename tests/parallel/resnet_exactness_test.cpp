@@ -15,7 +15,6 @@
 namespace tandem::parallel::test {
 namespace {
 
-constexpr int kSteps = 20;
 const optim::SGDOptions kSgd{.lr = 0.02, .momentum = 0.9, .weight_decay = 1e-3};
 
 nn::models::ResNet make_net(nn::models::ResNetOptions options = {}) {

@@ -18,7 +18,7 @@
 namespace tandem::parallel::test {
 namespace {
 
-constexpr int kSteps = 3;
+constexpr int kEpochSteps = 3;
 
 /// The weights after a few steps of both loops.
 Values train(const NormMlp& start, const DataParallelOptions& options, std::int64_t rows) {
@@ -27,7 +27,7 @@ Values train(const NormMlp& start, const DataParallelOptions& options, std::int6
   optim::AdamW optimizer(net.named_parameters(), {.lr = 0.01});
   DataParallel dp(net, options);
   const Batch batch = make_batch(rows, 5, DType::f64, false);
-  for (int i = 0; i < kSteps; ++i)
+  for (int i = 0; i < kEpochSteps; ++i)
     dp.step(batch, kLoss, &optimizer);
   optimizer.zero_grad();
   cross_entropy(dp(batch.x), batch.labels).backward();

@@ -17,8 +17,8 @@
 namespace tandem::parallel::test {
 namespace {
 
-constexpr int kSteps = TANDEM_SOAK_STEPS;
-constexpr int kDevices = 8;
+constexpr int kSoakSteps = TANDEM_SOAK_STEPS;
+constexpr int kSoakDevices = 8;
 constexpr int kRound = 100;  // steps; one of them fails
 constexpr std::int64_t kRows = 19;
 
@@ -52,7 +52,7 @@ struct Held {
 
 Held held() {
   Held h{{}, {}, threads(), descriptors()};
-  for (const Device d : devices(kDevices)) {
+  for (const Device d : devices(kSoakDevices)) {
     logical_device(d).stream().synchronize();
     h.in_use.push_back(logical_device(d).memory_stats().in_use);
     h.from_system.push_back(logical_device(d).memory_stats().system_allocations);
@@ -86,7 +86,7 @@ class SoakTest : public ::testing::Test {
 
   NormMlp net;
   optim::AdamW optimizer{net.named_parameters(), {.lr = 1e-4}};
-  DataParallel<NormMlp> dp{net, {.devices = devices(kDevices)}};
+  DataParallel<NormMlp> dp{net, {.devices = devices(kSoakDevices)}};
   Batch batch = make_batch(kRows, 1, DType::f64, false);
 };
 
@@ -94,7 +94,7 @@ TEST_F(SoakTest, BytesThreadsAndDescriptorsDoNotGrow) {
   for (int i = 0; i < 2; ++i)
     round();
   const Held before = held();
-  for (int step = 2 * kRound; step < kSteps; step += kRound)
+  for (int step = 2 * kRound; step < kSoakSteps; step += kRound)
     round();
   EXPECT_EQ(held(), before);
 }

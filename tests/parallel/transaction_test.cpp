@@ -41,8 +41,6 @@ Everything everything(nn::Module& net, optim::Optimizer& optimizer, int devices)
   return all;
 }
 
-constexpr int kDevices = 3;
-
 class TransactionTest : public ::testing::Test {
  protected:
   TransactionTest() {

@@ -25,7 +25,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::thrown_text;
 
-Device cpu(int index) {
+Device host(int index) {
   return {DeviceType::cpu, index};
 }
 
@@ -47,18 +47,18 @@ TEST_F(RuntimeTest, ADeviceIsMadeOnceByWhoeverAsksFirst) {
   std::vector<LogicalDevice*> seen(4);
   std::vector<std::thread> threads;
   for (auto& place : seen)
-    threads.emplace_back([&] { place = &logical_device(cpu(33)); });
+    threads.emplace_back([&] { place = &logical_device(host(33)); });
   for (std::thread& t : threads)
     t.join();
   for (const LogicalDevice* d : seen)
     EXPECT_EQ(d, seen[0]);
-  EXPECT_EQ(seen[0]->device(), cpu(33));
-  EXPECT_NE(seen[0], &logical_device(cpu(34)));
+  EXPECT_EQ(seen[0]->device(), host(33));
+  EXPECT_NE(seen[0], &logical_device(host(34)));
 }
 
 TEST_F(RuntimeTest, RefusesDevicesThatCannotBe) {
-  EXPECT_THAT(thrown_text([] { logical_device(cpu(64)); }), HasSubstr("from 0 to 63"));
-  EXPECT_THAT(thrown_text([] { logical_device(cpu(-1)); }), HasSubstr("cpu:-1"));
+  EXPECT_THAT(thrown_text([] { logical_device(host(64)); }), HasSubstr("from 0 to 63"));
+  EXPECT_THAT(thrown_text([] { logical_device(host(-1)); }), HasSubstr("cpu:-1"));
   EXPECT_THAT(thrown_text([] {
                 logical_device({DeviceType::cuda, 63});
               }),
@@ -66,14 +66,14 @@ TEST_F(RuntimeTest, RefusesDevicesThatCannotBe) {
 }
 
 TEST_F(RuntimeTest, ConfigureSetsListAndLimits) {
-  EXPECT_THAT(configure_devices("cpu:1@1KiB,cpu:2"), ElementsAre(cpu(0), cpu(1), cpu(2)));
-  EXPECT_THAT(default_devices(), ElementsAre(cpu(0), cpu(1), cpu(2)));
-  EXPECT_EQ(logical_device(cpu(0)).limit(), 1024u);
-  EXPECT_EQ(logical_device(cpu(1)).limit(), SIZE_MAX);
-  EXPECT_NO_THROW(Buffer(cpu(0), 1024, Category::input));
-  EXPECT_THROW(Buffer(cpu(0), 1025, Category::input), OutOfMemory);
+  EXPECT_THAT(configure_devices("cpu:1@1KiB,cpu:2"), ElementsAre(host(0), host(1), host(2)));
+  EXPECT_THAT(default_devices(), ElementsAre(host(0), host(1), host(2)));
+  EXPECT_EQ(logical_device(host(0)).limit(), 1024u);
+  EXPECT_EQ(logical_device(host(1)).limit(), SIZE_MAX);
+  EXPECT_NO_THROW(Buffer(host(0), 1024, Category::input));
+  EXPECT_THROW(Buffer(host(0), 1025, Category::input), OutOfMemory);
   configure_devices("cpu:1");
-  EXPECT_EQ(logical_device(cpu(0)).limit(), SIZE_MAX)
+  EXPECT_EQ(logical_device(host(0)).limit(), SIZE_MAX)
       << "no limit in the list takes the old one off";
 }
 
@@ -81,23 +81,23 @@ TEST_F(RuntimeTest, ABadListChangesNothing) {
   configure_devices("cpu:2@1MiB");
   Runtime& runtime = Runtime::instance();
   EXPECT_THROW(runtime.configure({}), InvalidArgument);
-  EXPECT_THROW(runtime.configure({{cpu(0), 5}, {cpu(64), 5}}), InvalidArgument);
+  EXPECT_THROW(runtime.configure({{host(0), 5}, {host(64), 5}}), InvalidArgument);
   EXPECT_THAT(thrown_text([&] {
-                runtime.configure({{cpu(0), 5}, {cpu(1), 5}, {cpu(0), 6}});
+                runtime.configure({{host(0), 5}, {host(1), 5}, {host(0), 6}});
               }),
               HasSubstr("cpu:0 is listed twice"));
-  EXPECT_THAT(default_devices(), ElementsAre(cpu(0), cpu(1)));
-  EXPECT_EQ(logical_device(cpu(0)).limit(), std::size_t{1} << 20);
+  EXPECT_THAT(default_devices(), ElementsAre(host(0), host(1)));
+  EXPECT_EQ(logical_device(host(0)).limit(), std::size_t{1} << 20);
 }
 
 TEST_F(RuntimeTest, LimitBelowTheBytesInUseKeepsThem) {
-  LogicalDevice& device = logical_device(cpu(35));
-  const Buffer held(cpu(35), 1000, Category::input);
+  LogicalDevice& device = logical_device(host(35));
+  const Buffer held(host(35), 1000, Category::input);
   device.set_limit(10);
-  EXPECT_THROW(Buffer(cpu(35), 1, Category::input), OutOfMemory);
+  EXPECT_THROW(Buffer(host(35), 1, Category::input), OutOfMemory);
   EXPECT_EQ(device.memory_stats().in_use, 1000u);
   device.set_limit(1001);
-  EXPECT_NO_THROW(Buffer(cpu(35), 1, Category::input));
+  EXPECT_NO_THROW(Buffer(host(35), 1, Category::input));
 }
 
 TEST_F(RuntimeTest, SeedingStartsTheNumbersAnew) {
@@ -121,7 +121,7 @@ struct Marked final : LibraryState {
 };
 
 TEST_F(RuntimeTest, ALibrarysStateHasOneUserAtATime) {
-  LogicalDevice& device = logical_device(cpu(37));
+  LogicalDevice& device = logical_device(host(37));
   int deaths = 0;
   EXPECT_EQ(device.take_library(Library::onednn), nullptr);
   device.give_library(Library::onednn, std::make_unique<Marked>(1, deaths));
@@ -155,7 +155,7 @@ TEST_F(RuntimeTest, ObserversComeAndGoWhileDevicesWork) {
   std::atomic<int> made{0};
   std::thread device([&] {
     do {
-      const Buffer x(cpu(36), 64, Category::input);
+      const Buffer x(host(36), 64, Category::input);
       made.fetch_add(1);
     } while (!stop);
   });

@@ -139,7 +139,7 @@ std::string not_finite(const Comparison& comparison) {
   return "";
 }
 
-std::string sentence(const Comparison& comparison) {
+std::string loss_sentence(const Comparison& comparison) {
   const ModeResult& first = comparison.modes.front();
   double worst = 0;
   for (const ModeResult& mode : comparison.modes)
@@ -186,7 +186,7 @@ std::string losses(const Comparison& comparison) {
   if (comparison.modes.size() > 1) pictures += difference_chart(comparison);
   return section("loss",
                  "Loss",
-                 sentence(comparison),
+                 loss_sentence(comparison),
                  legend(comparison) + "<figure>" + pictures + "</figure>\n" + table.html());
 }
 

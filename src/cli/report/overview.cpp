@@ -62,7 +62,7 @@ std::string bars(const Comparison& comparison,
   return html + "</div>\n";
 }
 
-std::string sentence(const Comparison& comparison) {
+std::string overview_sentence(const Comparison& comparison) {
   const auto fast = std::ranges::min_element(comparison.modes, {}, &ModeResult::p50);
   const auto small = std::ranges::min_element(comparison.modes, {}, largest_peak);
   std::string weights = describe_weights(comparison);
@@ -165,8 +165,10 @@ std::string overview(const Comparison& comparison) {
                "after it"});
   for (const ModeResult& mode : comparison.modes)
     table.row(figures(mode, comparison.modes.front(), comparison.measured));
-  return section(
-      "modes", "The modes side by side", sentence(comparison), body + "</figure>\n" + table.html());
+  return section("modes",
+                 "The modes side by side",
+                 overview_sentence(comparison),
+                 body + "</figure>\n" + table.html());
 }
 
 std::string traffic(const Comparison& comparison) {

@@ -49,10 +49,6 @@ struct Descs {
 
 enum class Part : std::uint8_t { forward = 1, input_grad, weight_grad };
 
-Type type_of(const View& x) {
-  return x.dtype == DType::bf16 ? Type::bf16 : Type::f32;
-}
-
 Key key_of(const HostStream& s, Part part, const ConvSize& z, Type type, bool biased) {
   Key key;
   key.add({static_cast<std::int64_t>(part),

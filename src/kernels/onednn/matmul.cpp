@@ -12,10 +12,6 @@ namespace {
 
 using Desc = dnnl::memory::desc;
 
-dnnl::memory::data_type type_of(const View& x) {
-  return x.dtype == DType::bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
-}
-
 /// A batch of matrices as one matrix by batch index: oneDNN knows no broadcast by stride zero.
 struct Stack {
   std::int64_t count = 1;

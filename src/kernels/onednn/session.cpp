@@ -116,7 +116,8 @@ Prepared* Session::find(const Key& key,
   try {
     made = make(state_->engine);
   } catch (const dnnl::error& e) {
-    if (e.status != dnnl_unimplemented) throw InternalError(detail::concat("oneDNN: ", e.what()));
+    if (e.status != dnnl_unimplemented)
+      throw InternalError(tandem::detail::concat("oneDNN: ", e.what()));
   }
   return primitives.emplace(key, std::move(made)).first->second.get();
 }

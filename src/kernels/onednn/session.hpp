@@ -19,7 +19,14 @@
 #include "tandem/runtime/logical_device.hpp"
 #include "tandem/runtime/stream.hpp"
 
+#include "kernels/view.hpp"
+
 namespace tandem::kernels::onednn {
+
+/// The type of `x`, which is one that oneDNN computes in: bf16 or f32.
+inline dnnl::memory::data_type type_of(const View& x) {
+  return x.dtype == DType::bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+}
 
 /// What a primitive was made for: operation, threads, sizes, strides.
 class Key {

@@ -12,7 +12,7 @@
 namespace tandem::nn::models {
 namespace {
 
-constexpr double kDeviation = 0.02;
+constexpr double kInitializerRange = 0.02;
 constexpr double kEps = 1e-12;  // of all norms
 
 BertOptions checked(const BertOptions& o) {
@@ -59,7 +59,7 @@ Bert::Bert(const BertOptions& o)
   }
   for (NamedTensor& p : named_parameters()) {
     if (p.tensor.ndim() == 2)
-      init::normal_(p.tensor, 0, kDeviation);
+      init::normal_(p.tensor, 0, kInitializerRange);
     else if (p.name.ends_with("bias"))
       init::zeros_(p.tensor);
   }
