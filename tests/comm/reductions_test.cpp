@@ -80,7 +80,7 @@ Values rounded_reduction(ReduceOp op, int ranks, std::int64_t n, DType dtype) {
   return result;
 }
 
-std::vector<ReduceOp> later_reductions(DType dtype) {
+std::vector<ReduceOp> further_reductions(DType dtype) {
   if (is_float(dtype)) return {ReduceOp::product, ReduceOp::premul_sum};
   return {ReduceOp::product, ReduceOp::band, ReduceOp::bor, ReduceOp::bxor};
 }
@@ -100,7 +100,7 @@ class ReductionsTest : public ::testing::TestWithParam<std::tuple<int, std::int6
     };
     std::vector<Case> cases;
     for (const DType dtype : testing::kAllDTypes) {
-      for (const ReduceOp op : later_reductions(dtype))
+      for (const ReduceOp op : further_reductions(dtype))
         cases.push_back({dtype, op, rounded_reduction(op, ranks, n, dtype)});
     }
     run_ranks(ranks, [&](Communicator& comm) {

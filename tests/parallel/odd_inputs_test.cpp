@@ -41,17 +41,17 @@ struct Witness : nn::Module {
 };
 
 TEST(FewRowsTest, OnlyTheDevicesThatHaveRowsRunAndTheOrderStays) {
-  constexpr int kFour = 4;
+  constexpr int kFourDevices = 4;
   Witness net;
   Witness alone = nn::clone(net);
-  DataParallel dp(net, {.devices = devices(kFour)});
+  DataParallel dp(net, {.devices = devices(kFourDevices)});
   for (const std::int64_t rows : {1, 2, 3, 4, 5, 7, 11, 13, 17, 31}) {
     const Tensor x = make_batch(rows, 3, DType::f64, false).x;
     const Tensor y = dp(x);
     const Tensor right = alone(x);
     EXPECT_LE(amax(abs(y.narrow(1, 0, 5) - right.narrow(1, 0, 5))).item(), 1e-12) << rows;
     std::vector<double> ran;
-    for (int r = 0; r < kFour; ++r) {
+    for (int r = 0; r < kFourDevices; ++r) {
       const RowRange range = dp.plan(rows)[static_cast<std::size_t>(r)];
       ran.insert(ran.end(), static_cast<std::size_t>(range.end - range.begin), r);
     }
