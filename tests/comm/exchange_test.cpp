@@ -33,6 +33,7 @@ using ::testing::HasSubstr;
 using testing::make_group;
 using testing::make_tensor;
 using testing::outcomes;
+using testing::own;
 using testing::rank_values;
 using testing::run_ranks;
 using testing::text_of;
@@ -40,10 +41,6 @@ using testing::thrown_text;
 using Clock = std::chrono::steady_clock;
 using Counts = std::vector<std::int64_t>;
 using Values = std::vector<double>;
-
-Tensor own(const Communicator& comm, std::int64_t n, DType dtype = DType::f32) {
-  return make_tensor(rank_values(comm.rank(), n, dtype), dtype, comm.device());
-}
 
 Tensor blank(const Communicator& comm, std::int64_t n, DType dtype = DType::f32) {
   return make_tensor(Values(static_cast<std::size_t>(n)), dtype, comm.device());

@@ -33,16 +33,13 @@ using ::testing::HasSubstr;
 using testing::make_group;
 using testing::make_tensor;
 using testing::outcomes;
+using testing::own;
 using testing::rank_values;
 using testing::run_ranks;
 using testing::text_of;
 using testing::thrown_text;
 using Clock = std::chrono::steady_clock;
 using Values = std::vector<double>;
-
-Tensor own(const Communicator& comm, std::int64_t n, DType dtype = DType::f32) {
-  return make_tensor(rank_values(comm.rank(), n, dtype), dtype, comm.device());
-}
 
 Tensor number(const Communicator& comm, double value) {
   return make_tensor({value}, DType::f32, comm.device());

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "tandem/comm/communicator.hpp"
 #include "tandem/core/dtype.hpp"
 #include "tandem/tensor/factories.hpp"
 #include "tandem/tensor/tensor.hpp"
@@ -43,6 +44,11 @@ inline std::vector<double> rank_values(int rank, std::int64_t n, DType dtype) {
         dtype == DType::boolean ? static_cast<double>((i + rank) % 3 == 0) : v;
   }
   return values;
+}
+
+/// The same as a tensor of the rank.
+inline Tensor own(const comm::Communicator& comm, std::int64_t n, DType dtype = DType::f32) {
+  return make_tensor(rank_values(comm.rank(), n, dtype), dtype, comm.device());
 }
 
 }  // namespace tandem::testing

@@ -14,6 +14,7 @@
 #include "tandem/io/safetensors.hpp"
 
 #include "io/allocation_watch.hpp"
+#include "io/sample.hpp"
 #include "io/temp_dir.hpp"
 
 namespace tandem {
@@ -22,10 +23,9 @@ namespace {
 using testing::file_error;
 using testing::get;
 using ::testing::HasSubstr;
+using testing::kSample;
 using testing::put;
 using testing::TempDir;
-
-const std::string kWhole = TANDEM_IO_TEST_DATA "/sample.safetensors";
 
 std::string prefix(std::uint64_t n) {
   std::string out(8, '\0');
@@ -228,7 +228,7 @@ TEST(SafetensorsOffsetTest, AnyOrderOfFieldsAndNamesIsFine) {
 
 TEST(SafetensorsDamageTest, EachTruncationIsRefused) {
   const TempDir dir;
-  const std::string whole = get(kWhole);
+  const std::string whole = get(kSample);
   for (std::size_t n = 0; n < whole.size(); ++n) {
     put(dir.file("cut"), whole.substr(0, n));
     EXPECT_THROW(SafetensorsFile{dir.file("cut")}, FileError) << "cut to " << n << " bytes";
@@ -243,8 +243,8 @@ TEST(SafetensorsDamageTest, EachFlippedBitIsRefusedOrKeepsTheLayout) {
     return out;
   };
   const TempDir dir;
-  const std::string whole = get(kWhole);
-  const auto expected = layout(SafetensorsFile(kWhole));
+  const std::string whole = get(kSample);
+  const auto expected = layout(SafetensorsFile(kSample));
   const std::size_t header = expected.front().first;
   int loaded = 0;
   for (std::size_t bit = 0; bit < header * 8; ++bit) {

@@ -13,6 +13,7 @@
 
 #include "tandem/core/error.hpp"
 
+#include "io/sample.hpp"
 #include "io/temp_dir.hpp"
 #include "thrown_text.hpp"
 
@@ -23,12 +24,11 @@ using ::testing::ElementsAre;
 using testing::file_error;
 using testing::get;
 using ::testing::HasSubstr;
+using testing::kSample;
 using ::testing::Pair;
 using testing::put;
 using testing::TempDir;
 using testing::thrown_text;
-
-const std::string kSample = TANDEM_IO_TEST_DATA "/sample.safetensors";
 
 template <class T>
 std::vector<T> values(const SafetensorsFile& file, const std::string& name) {

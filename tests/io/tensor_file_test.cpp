@@ -12,6 +12,7 @@
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "io/sample.hpp"
 #include "io/temp_dir.hpp"
 
 namespace tandem {
@@ -20,14 +21,14 @@ namespace {
 using ::testing::ElementsAre;
 using testing::get;
 using ::testing::HasSubstr;
+using testing::kSample;
 using testing::TempDir;
 
-const std::string kFile = TANDEM_IO_TEST_DATA "/sample.safetensors";
 const Device kFirst{DeviceType::cpu, 0};
 const Device kSecond{DeviceType::cpu, 1};
 
 TEST(TensorFileTest, LoadsEveryTypeToTheDeviceThatIsAskedFor) {
-  const auto tensors = load_safetensors(kFile, kSecond);
+  const auto tensors = load_safetensors(kSample, kSecond);
   ASSERT_EQ(tensors.size(), 10u);
   const Tensor& weight = tensors.at("layer.weight");
   EXPECT_EQ(weight.describe(), "f32 (2, 3) on cpu:1");
@@ -42,8 +43,8 @@ TEST(TensorFileTest, LoadsEveryTypeToTheDeviceThatIsAskedFor) {
 TEST(TensorFileTest, SavedTensorsAreTheReferencesBytes) {
   const TempDir dir;
   save_safetensors(
-      dir.file("x"), load_safetensors(kFile, kSecond), SafetensorsFile(kFile).metadata());
-  EXPECT_EQ(get(dir.file("x")), get(kFile));
+      dir.file("x"), load_safetensors(kSample, kSecond), SafetensorsFile(kSample).metadata());
+  EXPECT_EQ(get(dir.file("x")), get(kSample));
 }
 
 TEST(TensorFileTest, StridedTensorsAreWrittenInRowMajorOrder) {

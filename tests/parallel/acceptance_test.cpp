@@ -23,12 +23,9 @@ namespace tandem::parallel::test {
 namespace {
 
 using tandem::testing::thrown_text;
-using ::testing::AllOf;
-using ::testing::DoubleNear;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Pointwise;
 
 /// Two tensors, a number, and a tensor that may be left out.
 struct Several : nn::Module {

@@ -22,10 +22,8 @@ namespace {
 
 using tandem::testing::thrown_text;
 using ::testing::AllOf;
-using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Pointwise;
 
 /// Chunks that leave a device without rows, and differ.
 const std::vector<std::vector<std::int64_t>> kChunks{{2, 2, 1}, {0, 4, 1}, {4, 0, 1}, {0, 0, 5}};

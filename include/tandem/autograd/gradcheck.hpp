@@ -14,13 +14,13 @@ struct GradcheckOptions {
   double eps = 1e-6;  ///< step of the central difference
   double atol = 1e-5;
   double rtol = 1e-4;
-  bool fast_mode =
-      false;  ///< all elements of an input moved at once, in a fixed direction of length 1
+  bool fast_mode = false;  ///< moves all elements of an input at once
 };
 
 /// Compares the gradients of `f` with central differences, element by element.
 ///
-/// With fast_mode an error shows, as a sum over the elements, but not which of them it is in.
+/// With fast_mode the derivative along one fixed direction of length 1 is held against: an error
+/// shows, as a sum over the elements, but not which of them it is in.
 ///
 /// @param f       inputs -> outputs; deterministic. A non-scalar output is checked with a fixed
 /// random weight.
