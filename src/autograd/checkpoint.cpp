@@ -5,6 +5,7 @@
 
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/runtime.hpp"
+#include "tandem/tensor/access.hpp"
 
 #include "autograd/checkpoint_state.hpp"
 
@@ -57,7 +58,7 @@ std::shared_ptr<SavedSlot> Checkpoint::keep(const Tensor& x) {
                ' ',
                slot->shape,
                "; the function has to do the same in both");
-  slot->version = x.buffer().version();
+  slot->version = version_of(x);
   if (finished_) {
     slot->made = x;  // on the second run's tape: formulas ask for that, and go through it for
                      // gradients of gradients

@@ -5,6 +5,7 @@
 
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/runtime.hpp"
+#include "tandem/tensor/access.hpp"
 
 #include "autograd/checkpoint_state.hpp"
 #include "autograd/node.hpp"
@@ -56,13 +57,13 @@ Saved::Saved(const Tensor& x) {
     return;
   }
   tensor_ = x;
-  version_ = x.buffer().version();
+  version_ = version_of(x);
 }
 
 const Tensor& Saved::get() const {
   const Tensor& x = slot_ == nullptr ? tensor_ : slot_->checkpoint->get(*slot_);
   TANDEM_CHECK(
-      !x.defined() || x.buffer().version() == (slot_ == nullptr ? version_ : slot_->version),
+      !x.defined() || version_of(x) == (slot_ == nullptr ? version_ : slot_->version),
       "backward: a tensor that it needs (",
       x.describe(),
       ") was changed in place after the forward; clone() it first, or change it after backward");

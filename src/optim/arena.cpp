@@ -9,6 +9,7 @@
 #include "tandem/core/check.hpp"
 #include "tandem/optim/arena_sharing.hpp"
 #include "tandem/runtime/dispatch.hpp"
+#include "tandem/tensor/access.hpp"
 
 namespace tandem::optim {
 
@@ -29,6 +30,12 @@ Tensor Arena::allocate(std::size_t index, Category category) const {
   auto shares =
       layout_.module_shares(static_cast<int>(index), 0, block.numel, itemsize(block.dtype));
   auto buffer = std::make_shared<Buffer>(device_, block.nbytes(), category, std::move(shares));
+  std::vector<std::size_t> ends;
+  for (const ArenaPlace& at : layout_.places()) {
+    if (static_cast<std::size_t>(at.block) != index) continue;
+    ends.push_back(static_cast<std::size_t>(at.offset + at.extent) * itemsize(block.dtype));
+  }
+  buffer->count_parts(std::move(ends));
   Tensor flat = from_buffer(std::move(buffer), 0, {block.numel}, {1}, block.dtype);
   return flat.zero_();  // padding too: it takes part in norms and sums
 }
@@ -132,8 +139,11 @@ void Arena::attach(std::size_t place, const Tensor& x, const std::shared_ptr<Are
   // First the gradient: it takes over the values of the one there is.
   if (const Tensor gradient = this->gradient(place); gradient.defined())
     autograd::bind_gradient(x, gradient);
+  const std::uint64_t version = version_of(x);
   TensorImpl& impl = x.impl();
   impl.buffer = params(at.block).impl().buffer;
+  if (at.extent > 0)
+    impl.buffer->set_version(static_cast<std::size_t>(at.offset) * itemsize(impl.dtype), version);
   impl.offset = at.offset;
   impl.strides = at.strides;
   impl.home = self;
@@ -178,6 +188,27 @@ Tensor Arena::gradient(std::size_t place) const {
 Tensor Arena::view(std::size_t place, const Tensor& flat, std::int64_t begin) const {
   const ArenaPlace& at = layout_.places().at(place);
   return as_strided(flat, at.shape, at.strides, flat.impl().offset + at.offset - begin);
+}
+
+Arena::Versions Arena::versions() const {
+  std::vector<Versions> parts;  // by block
+  for (const Tensor& block : values_)
+    parts.push_back(block.buffer().part_versions());
+  std::vector<std::size_t> next(parts.size());
+  Versions versions;
+  for (const ArenaPlace& at : layout_.places()) {
+    const auto b = static_cast<std::size_t>(at.block);
+    versions.push_back(parts[b][next[b]++]);
+  }
+  return versions;
+}
+
+void Arena::set_versions(const Versions& versions) const {
+  std::vector<Versions> parts(values_.size());
+  for (std::size_t p = 0; p < versions.size(); ++p)
+    parts[static_cast<std::size_t>(layout_.places()[p].block)].push_back(versions[p]);
+  for (std::size_t b = 0; b < parts.size(); ++b)
+    values_[b].buffer().set_part_versions(parts[b]);
 }
 
 std::vector<ArenaSlice> Arena::slices() const {

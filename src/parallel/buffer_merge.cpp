@@ -123,7 +123,7 @@ std::vector<std::uint64_t> ReplicaSet::State::versions_of(const optim::Arena& ar
 bool ReplicaSet::State::wrote_buffers(const Call& call) const {
   return std::ranges::any_of(call.group->ranks, [&](int rank) {
     const auto r = static_cast<std::size_t>(rank);
-    return versions_of(*buffers[r]) != call.buffer_versions[r];
+    return buffers[r]->versions() != call.buffer_versions[r];
   });
 }
 
@@ -150,14 +150,23 @@ void ReplicaSet::State::merge_buffers(Call& call, int rank) {
   if (rank != 0 || master_buffers == nullptr || source < 0 || !modules[0]->is_training()) return;
   if (!wrote_buffers(call)) return;
   const ContextScope scope([](Context& c) { c.phase = Phase::update; });
+  const auto from = static_cast<std::size_t>(source);
+  const optim::Arena::Versions before = master_buffers->versions();
   try {
     for (std::size_t b = 0; b < master_buffers->layout().blocks().size(); ++b) {
       Tensor block = master_buffers->params(static_cast<int>(b));
-      block.copy_(buffers[static_cast<std::size_t>(source)]->params(static_cast<int>(b)));
+      block.copy_(buffers[from]->params(static_cast<int>(b)));
     }
     for (std::size_t p = 0; source != 0 && p < buffer_merges.size(); ++p) {
       if (combines(p)) flat_place(*master_buffers, p).copy_(flat_place(*buffers[0], p));
     }
+    // What no replica has written has got its own value.
+    optim::Arena::Versions after = master_buffers->versions();
+    const optim::Arena::Versions written = buffers[from]->versions();
+    for (std::size_t p = 0; p < after.size(); ++p) {
+      if (written[p] == call.buffer_versions[from][p] && !combines(p)) after[p] = before[p];
+    }
+    master_buffers->set_versions(after);
   } catch (...) {
     call.commit_errors[0] = std::current_exception();
   }

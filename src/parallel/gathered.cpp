@@ -62,7 +62,7 @@ autograd::Gradients backward(const std::shared_ptr<ReplicaSet>& set,
     for (std::size_t k = 0; k < tapes->outputs[at].size(); ++k) {
       const Tensor& output = tapes->outputs[at][k];
       if (!output.defined() || !output.requires_grad()) continue;
-      Tensor gradient = gradient_of(dys, at, k, r.device);
+      Tensor gradient = gradient_of(dys, at, k, output.device());
       if (!gradient.defined()) continue;
       roots.push_back(output);
       gradients.push_back(std::move(gradient));

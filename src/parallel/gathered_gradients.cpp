@@ -156,15 +156,14 @@ std::vector<Tensor> spread(const Tensor& whole,
 }
 
 /// By device, the gradients of its outputs.
-ByDevice for_outputs(const ReplicaSet& set,
-                     const ReplicaTapes& tapes,
+ByDevice for_outputs(const ReplicaTapes& tapes,
                      const GradientOf& gradient_of,
                      const std::vector<Tensor>& dys) {
   ByDevice own(tapes.outputs.size());
   for (std::size_t d = 0; d < own.size(); ++d) {
     for (std::size_t k = 0; k < tapes.outputs[d].size(); ++k) {
-      const bool there = tapes.outputs[d][k].defined();
-      own[d].push_back(there ? gradient_of(dys, d, k, set.devices()[d]) : Tensor());
+      const Tensor& output = tapes.outputs[d][k];
+      own[d].push_back(output.defined() ? gradient_of(dys, d, k, output.device()) : Tensor());
     }
   }
   return own;
@@ -231,7 +230,7 @@ autograd::Gradients gradients_through(const std::shared_ptr<ReplicaSet>& set,
       return sum_of(all, owner);
     });
   }
-  const ByDevice found = gradients_of(tapes, for_outputs(*set, *replica_tapes, gradient_of, dys));
+  const ByDevice found = gradients_of(tapes, for_outputs(*replica_tapes, gradient_of, dys));
   if (!tapes->retain) {
     for (auto& outputs : replica_tapes->outputs)
       outputs.clear();

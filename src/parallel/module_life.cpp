@@ -35,6 +35,16 @@ void ReplicaSet::State::check_unwrapped() const {
                  ") is wrapped already, or a replica; use that DataParallel, or end it and the "
                  "results of its calls first");
   }
+  // A plain copy is another module, but its tensors are the same ones.
+  nn::visit_tensors(*modules[0], [](const std::string& name, Tensor& x, nn::TensorKind) {
+    const auto arena = optim::Arena::of(x);
+    TANDEM_CHECK(arena == nullptr || !arena->is_claimed(),
+                 "DataParallel: '",
+                 name,
+                 "' is a tensor of a module that is wrapped already; a plain copy of a module "
+                 "shares its tensors. Wrap a clone (nn::clone), or end that DataParallel and the "
+                 "results of its calls first");
+  });
 }
 
 void ReplicaSet::State::note_module() {
@@ -44,6 +54,11 @@ void ReplicaSet::State::note_module() {
     for (nn::Module* part : module->modules())
       nn::detail::Wrapping::mark(*part, token);
   }
+  for (const auto* arenas : {&params, &buffers}) {
+    for (const auto& arena : *arenas)
+      if (arena != nullptr) arena->claim(token);
+  }
+  if (master_buffers != nullptr) master_buffers->claim(token);
 }
 
 void ReplicaSet::State::check_outside() {

@@ -63,6 +63,17 @@ void ReplicaSet::State::inspect_loss(Call& call, int rank, double sum) const {
   if (options.non_finite_loss == NonFinite::skip) call.has_no_effect = true;
 }
 
+void ReplicaSet::State::inspect_weight(Call& call, int rank, double total) const {
+  if ((std::isfinite(total) && total != 0) || options.non_finite_loss == NonFinite::off) return;
+  TANDEM_CHECK(options.non_finite_loss != NonFinite::error,
+               "step: the weights of the batch add up to ",
+               total,
+               ", so that it has no mean loss; every row may be masked or ignored. Leave such a "
+               "batch out, or set non_finite_loss to NonFinite::skip");
+  call.loss_is_non_finite[static_cast<std::size_t>(rank)] = 1;
+  if (options.non_finite_loss == NonFinite::skip) call.has_no_effect = true;
+}
+
 std::vector<Tensor> ReplicaSet::State::reduced_gradients(int rank) const {
   std::vector<Tensor> grads;
   if (params[0] == nullptr) return grads;

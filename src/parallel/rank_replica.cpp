@@ -96,6 +96,13 @@ void RankReplica::State::check_module() const {
   }
   nn::visit_tensors(module, [&](const std::string& name, Tensor& x, nn::TensorKind) {
     trains |= x.requires_grad();
+    const auto arena = optim::Arena::of(x);
+    TANDEM_CHECK(arena == nullptr || !arena->is_claimed(),
+                 "DistributedDataParallel: '",
+                 name,
+                 "' is a tensor of a module that is wrapped already; a plain copy of a module "
+                 "shares its tensors. Give each rank a module of its own (nn::clone), or end that "
+                 "wrapper first");
     TANDEM_CHECK(x.device() == comm.device(),
                  "DistributedDataParallel: '",
                  name,
@@ -103,7 +110,8 @@ void RankReplica::State::check_module() const {
                  x.device(),
                  ", this rank on ",
                  comm.device(),
-                 "; call module.to(rank.device()) first");
+                 "; call module.to(rank.device()) first. If ranks have plain copies of one module, "
+                 "these share their tensors: give each rank its own by nn::clone");
   });
   TANDEM_CHECK(trains,
                "DistributedDataParallel: no parameter of the module requires a gradient; use the "
@@ -133,6 +141,7 @@ void RankReplica::State::watch() {
   }
   for (nn::Module* part : module.modules())
     nn::detail::Wrapping::mark(*part, token);
+  params->claim(token);
 }
 
 void RankReplica::State::complete(std::size_t place) {

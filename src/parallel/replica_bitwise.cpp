@@ -85,6 +85,7 @@ void ReplicaSet::State::join_leaves(Call& call, StepOutcome& outcome) {
   }
   outcome.sums[0] = sum;
   outcome.weights[0] = weight;
+  in_phase(call, 0, Phase::loss, [&] { inspect_weight(call, 0, weight); });
   if (params[0] == nullptr) return;
   in_phase(call, 0, Phase::reduce, [&] {
     const autograd::NoGrad off;

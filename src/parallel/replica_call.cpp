@@ -117,10 +117,14 @@ std::shared_ptr<Call> ReplicaSet::State::begin(const std::vector<RowRange>& rows
   follow_module();
   auto call = std::make_shared<Call>(rows);
   call->group = &group_for(rows, members);
-  if (params[0] != nullptr) call->versions = versions_of(*params[0]);
+  if (params[0] != nullptr) {
+    call->versions = versions_of(*params[0]);
+    call->parameters = params[0]->versions();
+  }
   for (const int r : call->group->ranks)
     call->replicate_parameters |= r > 0 && synced[static_cast<std::size_t>(r)] != call->versions;
   if (master_buffers != nullptr) {
+    call->buffers = master_buffers->versions();
     const std::vector<std::uint64_t> now = versions_of(*master_buffers);
     for (const int r : call->group->ranks)
       call->replicate_buffers |= buffers_synced[static_cast<std::size_t>(r)] != now;
@@ -275,12 +279,16 @@ void ReplicaSet::State::poison(const std::string& reason) {
   poisoned = reason;
 }
 
+// Note [Versions of replicas]: a replica's tensor has the version of the module's tensor whose
+// value it has. So what an earlier forward has saved counts as changed if and only if the module's
+// tensor was changed, as on one device, and not because the same value was sent once more.
 void ReplicaSet::State::replicate(Call& call, int rank) {
   comm::Communicator* world = call.group->comm_of(rank);
   const auto r = static_cast<std::size_t>(rank);
   in_phase(call, rank, Phase::replicate, [&] {
     if (call.replicate_parameters && world != nullptr) {
       call.transfers[r].broadcast(*params[r], transfers, *world);
+      params[r]->set_versions(call.parameters);  // Note [Versions of replicas]
       if (options.mode == Mode::classic) call.transfers[r].finish();
     }
     if (master_buffers == nullptr) return;
@@ -290,7 +298,8 @@ void ReplicaSet::State::replicate(Call& call, int rank) {
       if (rank == 0) block.copy_(master_buffers->params(static_cast<int>(b)));
       if (world != nullptr) world->broadcast(block, 0);
     }
-    call.buffer_versions[r] = versions_of(*buffers[r]);
+    if (call.replicate_buffers) buffers[r]->set_versions(call.buffers);
+    call.buffer_versions[r] = buffers[r]->versions();
   });
 }
 
@@ -317,7 +326,7 @@ void ReplicaSet::State::commit(const Call& call) {
   }
   for (const int r : call.group->ranks)
     synced[static_cast<std::size_t>(r)] = call.versions;
-  if (call.shared_update) mark_synced();
+  if (call.shared_update) mark_synced(call);
   if (modules[0]->is_training())
     Runtime::instance().forwards().fetch_add(1, std::memory_order_relaxed);
   note_buffers(call);

@@ -146,11 +146,23 @@ void ReplicaSet::State::sync_gradients() {
   syncs = before;
 }
 
+template <class F>
+void ReplicaSet::State::note_update(Call& call, int rank, F&& update) const {
+  const auto r = static_cast<std::size_t>(rank);
+  const optim::Arena::Versions before = params[r]->versions();
+  update();
+  const optim::Arena::Versions after = params[r]->versions();
+  call.updated[r].resize(before.size());
+  for (std::size_t p = 0; p < before.size(); ++p)
+    call.updated[r][p] = before[p] != after[p] ? 1 : 0;
+}
+
 void ReplicaSet::State::update(Call& call, int rank, optim::Optimizer& optimizer) {
   const auto r = static_cast<std::size_t>(rank);
   if (call.shared_update) {
     try {
-      std::exception_ptr error = optimizer.update_on(devices[r]);
+      std::exception_ptr error;
+      note_update(call, rank, [&] { error = optimizer.update_on(devices[r]); });
       if (call.commit_errors[r] == nullptr) call.commit_errors[r] = std::move(error);
       sharing->gather_values(*call.group->comm_of(rank), rank);
     } catch (...) {
@@ -168,7 +180,7 @@ void ReplicaSet::State::update_everywhere(const std::function<void(int rank)>& p
     run(call, Phase::update, [this, call, &part](int rank) {
       replicate(*call, rank);
       in_phase(*call, rank, Phase::update, [&] {
-        part(rank);
+        note_update(*call, rank, [&] { part(rank); });
         sharing->gather_values(*call->group->comm_of(rank), rank);
       });
       end_replicate(*call, rank);
@@ -177,11 +189,21 @@ void ReplicaSet::State::update_everywhere(const std::function<void(int rank)>& p
     poison(std::string("an update failed half-way: ") + e.what());
     throw;
   }
-  mark_synced();
+  mark_synced(*call);
 }
 
-void ReplicaSet::State::mark_synced() {
-  if (params[0] != nullptr) std::ranges::fill(synced, versions_of(*params[0]));
+void ReplicaSet::State::mark_synced(const Call& call) {
+  if (params[0] == nullptr) return;
+  std::ranges::fill(synced, versions_of(*params[0]));
+  // Values were gathered by buckets, and have been written where no device has changed them, too.
+  optim::Arena::Versions versions = call.parameters;
+  for (std::size_t p = 0; p < versions.size(); ++p) {
+    const bool updated = std::ranges::any_of(
+        call.updated, [p](const auto& places) { return !places.empty() && places[p] != 0; });
+    if (updated) ++versions[p];
+  }
+  for (const auto& arena : params)
+    arena->set_versions(versions);
 }
 
 }  // namespace tandem::parallel

@@ -209,7 +209,7 @@ void ReplicaSet::sync() {
     state->end_replicate(*call, rank);
     state->vote(*call, rank);
   });
-  state.mark_synced();
+  state.mark_synced(*call);
 }
 
 void ReplicaSet::cancel() noexcept {

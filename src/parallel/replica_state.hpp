@@ -69,14 +69,17 @@ struct Call {
   bool replicate_parameters = false;
   bool replicate_buffers = false;
   std::vector<std::uint64_t> versions;     // of the parameters, by block
+  optim::Arena::Versions parameters;       // of device 0's, by place
+  optim::Arena::Versions buffers;          // of the module's, by place
   std::vector<std::atomic<Phase>> phases;  // where each replica is
   std::chrono::steady_clock::time_point deadline;
   std::uint64_t forward = 0;                      // count of top-level forwards before this one
   std::vector<std::exception_ptr> commit_errors;  // by device: of what it changes after the vote
-  std::vector<std::vector<std::uint64_t>> buffer_versions;  // by device, by block: before forward
-  std::vector<Transfers> transfers;   // by device: of parameters, during forward
-  bool shared_update = false;         // all devices make the optimizer's update
-  std::vector<ReplicaHashes> hashes;  // by device; empty where they are not asked for
+  std::vector<optim::Arena::Versions> buffer_versions;  // by device: before forward
+  std::vector<Transfers> transfers;                     // by device: of parameters, during forward
+  bool shared_update = false;                           // all devices make the optimizer's update
+  std::vector<std::vector<std::uint8_t>> updated;  // by device, by place: it made an update there
+  std::vector<ReplicaHashes> hashes;               // by device; empty where they are not asked for
   // Note [Steps without effect], non_finite.cpp
   std::optional<double> loss_scale;
   std::vector<std::uint8_t> loss_is_non_finite;  // by device
@@ -91,6 +94,7 @@ struct Call {
         phases(rows.size()),
         commit_errors(rows.size()),
         transfers(rows.size()),
+        updated(rows.size()),
         loss_is_non_finite(rows.size()) {}
   bool active(int rank) const { return tandem::parallel::active(rows, rank); }
   std::int64_t batch_rows() const { return rows.back().end - rows.front().begin; }
@@ -205,7 +209,9 @@ struct ReplicaSet::State {
   void run_micro_batch(
       Call& call, int rank, std::size_t index, const LossBody& body, StepOutcome& outcome);
   /// The weight of the whole batch, once a replica knows its own part.
-  Tensor total_weight(const Call& call, int rank, double own) const;
+  ///
+  /// @throws InvalidArgument  it is 0, as inspect_weight says.
+  Tensor total_weight(Call& call, int rank, double own) const;
   /// Divides the gradients of earlier micro-batches by the batch's weight in place of its rows.
   void rescale_gradients(const Call& call, int rank, const Tensor& total) const;
   // ---- the bitwise mode (replica_bitwise.cpp) ----
@@ -270,6 +276,8 @@ struct ReplicaSet::State {
 
   // ---- infinities and NaN (non_finite.cpp) ----
   void inspect_loss(Call& call, int rank, double sum) const;
+  /// The same for the batch's weight, without which there is no mean loss.
+  void inspect_weight(Call& call, int rank, double total) const;
   /// Scales the reduced gradients back where the loss was scaled, and looks at them if asked to.
   void inspect_gradients(Call& call, int rank);
   /// The reduced gradients that a replica updates by.
@@ -290,8 +298,11 @@ struct ReplicaSet::State {
   /// poisoned then.
   void commit(const Call& call);
   Replica replica(Call& call, int rank) const;
-  /// Every replica has device 0's present parameters.
-  void mark_synced();
+  /// Makes a device's update, and notes in which places.
+  template <class F>
+  void note_update(Call& call, int rank, F&& update) const;
+  /// Every replica has device 0's present parameters, after an update on all devices or none.
+  void mark_synced(const Call& call);
   [[noreturn]] void raise(Call& call, std::vector<std::exception_ptr> errors);
   void poison(const std::string& reason);
 

@@ -21,11 +21,14 @@
 // batch's.
 namespace tandem::parallel {
 
-Tensor ReplicaSet::State::total_weight(const Call& call, int rank, double own) const {
+Tensor ReplicaSet::State::total_weight(Call& call, int rank, double own) const {
   const auto group = call.group->rows.find(rank);
-  const Tensor part =
+  Tensor total =
       scalar(own, {.dtype = DType::f64, .device = devices[static_cast<std::size_t>(rank)]});
-  return group == call.group->rows.end() ? part : group->second->all_reduce_sum(part);
+  if (group != call.group->rows.end()) total = group->second->all_reduce_sum(total);
+  // A total of 0 shows on a replica whose own weight is not above 0; others need not read theirs.
+  if (!(own > 0)) inspect_weight(call, rank, total.item());
+  return total;
 }
 
 void ReplicaSet::State::rescale_gradients(const Call& call, int rank, const Tensor& total) const {

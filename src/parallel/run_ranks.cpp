@@ -79,6 +79,26 @@ void wait_for_all(Run& run, std::chrono::milliseconds timeout) {
       "run_ranks: ", cause, "; ", late, " did not end within ", timeout.count(), " ms after it"));
 }
 
+/// Gives each device its rank. All of them enter the queues together, so that ranks of several
+/// calls do not wait for each other crosswise.
+void submit(const std::shared_ptr<Run>& run, std::span<const Device> devices) {
+  const auto together = Runtime::instance().hold_queues();
+  for (std::size_t r = 0; r < devices.size(); ++r) {
+    const ContextScope scope([&](Context& c) {
+      c.replica = static_cast<int>(r);
+      c.threads = std::max(1, core_count() / static_cast<int>(devices.size()));
+    });
+    try {
+      logical_device(devices[r]).worker().submit([run, r] { run_one(*run, r); });
+    } catch (...) {  // no memory: those before it must not wait for it
+      run->comms[r]->abort(concat("rank ", r, " (", devices[r], ") could not be started"));
+      for (std::size_t late = r; late < devices.size(); ++late)
+        run->end(late, std::current_exception());
+      return;
+    }
+  }
+}
+
 [[noreturn]] void raise(const Run& run) {
   const std::size_t first = cause_among(run.errors);
   std::vector<std::string> others;
@@ -146,14 +166,7 @@ void run_ranks(std::span<const Device> devices,
   run->body = std::move(body);
   run->errors.resize(devices.size());
   run->ended.resize(devices.size());
-  std::vector<Ticket> tickets;
-  for (std::size_t r = 0; r < devices.size(); ++r) {
-    const ContextScope scope([&](Context& c) {
-      c.replica = static_cast<int>(r);
-      c.threads = std::max(1, core_count() / static_cast<int>(devices.size()));
-    });
-    tickets.push_back(logical_device(devices[r]).worker().submit([run, r] { run_one(*run, r); }));
-  }
+  submit(run, devices);
   wait_for_all(*run, options.timeout);
   const bool failed = std::ranges::any_of(run->errors, [](const auto& e) { return e != nullptr; });
   if (failed) raise(*run);

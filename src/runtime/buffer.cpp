@@ -8,6 +8,8 @@
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/runtime.hpp"
 
+#include "runtime/part_versions.hpp"
+
 namespace tandem {
 
 Buffer::Buffer(Device device,
@@ -31,6 +33,34 @@ Buffer::~Buffer() {
   notify(static_cast<int>(MemoryEvent::Kind::free), category());
   device_->remove(*this);
   device_->deallocate(data_, nbytes_, category());
+}
+
+void Buffer::bump_version(std::size_t begin, std::size_t end) noexcept {
+  version_.fetch_add(1, std::memory_order_relaxed);
+  if (parts_ != nullptr) parts_->bump(begin, end);
+}
+
+void Buffer::count_parts(std::vector<std::size_t> ends) {
+  parts_ = std::make_unique<PartVersions>(std::move(ends));
+}
+
+std::uint64_t Buffer::version(std::size_t begin, std::size_t end) const noexcept {
+  return parts_ == nullptr ? version() : parts_->version(begin, end);
+}
+
+void Buffer::set_version(std::size_t begin, std::uint64_t version) noexcept {
+  if (parts_ != nullptr)
+    parts_->set(begin, version);
+  else
+    version_.store(version, std::memory_order_relaxed);
+}
+
+std::vector<std::uint64_t> Buffer::part_versions() const {
+  return parts_ == nullptr ? std::vector{version()} : parts_->all();
+}
+
+void Buffer::set_part_versions(const std::vector<std::uint64_t>& versions) noexcept {
+  if (parts_ != nullptr) parts_->set_all(versions);
 }
 
 void Buffer::recategorise(Category category) noexcept {

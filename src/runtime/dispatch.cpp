@@ -101,7 +101,7 @@ void begin_work(Stream& stream, const Work& work) {
 
 void end_work(Stream& stream, const Work& work) noexcept {
   for (const Access& a : work.accesses) {
-    if (a.direction != Direction::read) a.buffer->bump_version();
+    if (a.direction != Direction::read) a.buffer->bump_version(a.begin, a.end);
   }
   if (const auto* observers = Runtime::instance().observers()) [[unlikely]] {
     for (Observer* o : *observers)
@@ -154,7 +154,7 @@ void write(const void* source, Buffer& target, std::size_t offset, std::size_t n
                 "write past the end of a buffer");
   const Stream& stream = target.logical_device().stream();
   if (target.transits().any()) target.transits().await(offset, offset + nbytes, Direction::write);
-  target.bump_version();
+  target.bump_version(offset, offset + nbytes);
   if (nbytes == 0) return;
   void* to = static_cast<char*>(target.data()) + offset;
   if constexpr (has_cuda) {
@@ -197,7 +197,7 @@ void copy_bytes(const Buffer& source,
         cuda::copy_between(out, from, in, to, nbytes);
     }
   }
-  target.bump_version();
+  target.bump_version(target_offset, target_offset + nbytes);
   if (timer) [[unlikely]]
     count_copy(source.device(), target, nbytes, timer->end());
 }

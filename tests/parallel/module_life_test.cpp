@@ -202,6 +202,30 @@ TEST(ModuleLifeTest, WrappingTwiceIsRefused) {
   again.step(small_batch(), kLoss);
 }
 
+TEST(ModuleLifeTest, APlainCopyOfAWrappedModuleIsRefused) {
+  Mlp net;
+  Mlp copy = net;  // has the same tensors
+  std::optional<DataParallel<Mlp>> dp(
+      std::in_place, net, DataParallelOptions{.devices = devices(2)});
+  const auto wrap = [&] {
+    return thrown_text<InvalidArgument>([&] { DataParallel(copy, {.devices = devices(2)}); });
+  };
+  EXPECT_THAT(wrap(), HasSubstr("'hidden.weight' is a tensor of a module that is wrapped already"));
+  dp.reset();
+  DataParallel of_copy(copy, {.devices = devices(2)});
+  of_copy.step(small_batch(), kLoss);
+  EXPECT_TRUE(net.hidden.weight.grad().defined());
+}
+
+TEST(ModuleLifeTest, AParameterTiedToAWrappedModulesIsRefused) {
+  Mlp a, b;
+  b.head.weight = a.head.weight;
+  DataParallel dp(a, {.devices = devices(2)});
+  EXPECT_THAT(thrown_text<InvalidArgument>([&] { DataParallel(b, {.devices = devices(2)}); }),
+              HasSubstr("'head.weight' is a tensor of a module that is wrapped already"));
+  dp.step(small_batch(), kLoss);
+}
+
 TEST(ModuleLifeTest, APartThatIsWrappedIsNamed) {
   Counting net;
   DataParallel part(net.mlp, {.devices = devices(2)});

@@ -15,6 +15,7 @@
 
 #include "devices.hpp"
 #include "parallel/nets.hpp"
+#include "thrown_text.hpp"
 
 // What a step does about infinities and NaN.
 namespace tandem::parallel::test {
@@ -159,6 +160,34 @@ TEST_P(NonFiniteTest, EarlierGradientsSurviveASkippedStep) {
   EXPECT_EQ(gradients_of(s.net), before);
 }
 
+/// Every row of the batch is masked.
+constexpr auto kMasked = [](Cnn& net, const Batch& b) {
+  const Tensor loss = sum(square(net(b.x))) * 0.0;
+  return WeightedSum{loss, scalar(0, {.dtype = loss.dtype(), .device = loss.device()})};
+};
+
+TEST_P(NonFiniteTest, AnErrorTellsOfABatchWithoutWeight) {
+  Setting s({}, GetParam());
+  Batch ignored = s.batch;
+  ignored.labels = full(ignored.labels.shape(), -100, {.dtype = DType::i64});
+  const Everything before = everything(s.net, s.optimizer);
+  const auto refusal = [&](const auto& loss, const Batch& batch) {
+    return testing::thrown_text<ReplicaError>([&] { s.dp.step(batch, loss, &s.optimizer); });
+  };
+  EXPECT_THAT(refusal(kMasked, s.batch), HasSubstr("the weights of the batch add up to 0"));
+  EXPECT_THAT(refusal(kLoss, ignored), HasSubstr("the weights of the batch add up to 0"));
+  EXPECT_EQ(everything(s.net, s.optimizer), before);
+}
+
+TEST_P(NonFiniteTest, ABatchWithoutWeightIsSkipped) {
+  Setting s({.non_finite_loss = NonFinite::skip}, GetParam());
+  const Everything before = everything(s.net, s.optimizer);
+  const StepResult result = s.dp.step(s.batch, kMasked, &s.optimizer);
+  EXPECT_TRUE(result.skipped);
+  EXPECT_EQ(result.weight, 0);
+  EXPECT_EQ(everything(s.net, s.optimizer), before);
+}
+
 INSTANTIATE_TEST_SUITE_P(Modes,
                          NonFiniteTest,
                          ::testing::ValuesIn(kModes),
@@ -171,6 +200,26 @@ TEST(NonFiniteOnOneTest, OneDeviceAndMicroBatches) {
   const StepResult result = dp.step(make_batch(7, 2, DType::f64, false), nan_gradient_on(0));
   EXPECT_TRUE(result.skipped);
   EXPECT_EQ(result.non_finite->name, "second.weight");
+}
+
+TEST(NonFiniteOnOneTest, WeightIsTheWholeBatchs) {
+  // The last micro-batch and one device have no weight; the batch has.
+  Mlp net;
+  Batch batch = make_batch(12, 2, DType::f64, false);
+  std::vector<std::int64_t> labels = batch.labels.to_host<std::int64_t>();
+  std::fill(labels.begin() + 4, labels.end(), -100);
+  batch.labels = from_host(std::span<const std::int64_t>(labels), {12});
+  DataParallel dp(net, {.devices = devices(2), .accumulate = 3});
+  EXPECT_EQ(dp.step(batch, kLoss).weight, 4);
+}
+
+TEST(NonFiniteOnOneTest, ABitwiseStepWithoutWeightIsRefused) {
+  PlainCnn net;
+  DataParallel dp(net, {.devices = devices(2), .bitwise_leaves = 4});
+  Batch batch = small_batch();
+  batch.labels = full({9}, -100, {.dtype = DType::i64});
+  EXPECT_THAT(testing::thrown_text<ReplicaError>([&] { dp.step(batch, kLoss); }),
+              HasSubstr("the weights of the batch add up to 0"));
 }
 
 }  // namespace

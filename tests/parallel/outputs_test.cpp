@@ -75,6 +75,24 @@ TEST(OutputsTest, OneDeviceGathersElsewhereToo) {
   EXPECT_THAT(y.to_doubles(), near(net(x)));
 }
 
+/// Its output is on one device, whichever the replica is on.
+struct Elsewhere : nn::Module {
+  nn::Linear body{3, 2, {.dtype = DType::f64}};
+  Tensor forward(const Tensor& x) { return tanh(body(x)).to(testing::device(0)); }
+  TANDEM_MODULE(Elsewhere, body)
+};
+
+TEST(OutputsTest, ReplicasMayMoveThemThemselves) {
+  Elsewhere alone, net = nn::clone(alone);
+  const Tensor x = randn({7, 3}, f64());
+  sum(square(alone(x))).backward();
+  DataParallel dp(net, {.devices = devices(3)});
+  const Tensor y = dp(x);
+  EXPECT_THAT(y.to_doubles(), near(alone(x)));
+  sum(square(y)).backward();
+  EXPECT_LE(difference(gradients_of(net), gradients_of(alone)), 1e-12);
+}
+
 /// A scalar for each replica: the mean of its rows.
 struct MeanNet : nn::Module {
   nn::Linear body{2, 1, {.dtype = DType::f64}};

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <mutex>
@@ -15,6 +16,7 @@
 #include "tandem/tensor/factories.hpp"
 
 #include "devices.hpp"
+#include "parallel/nets.hpp"
 
 namespace tandem::parallel::test {
 namespace {
@@ -36,6 +38,34 @@ TEST(RunRanksTest, EachRankHasItsDeviceAndTheWayToTheOthers) {
     sum += static_cast<int>(x.item());
   });
   EXPECT_EQ(sum, 18);
+}
+
+TEST(RunRanksTest, CallsOfSeveralThreadsDoNotWaitCrosswise) {
+  constexpr int kRounds = 200;
+  std::atomic<int> met{0};
+  const auto meet = [&](std::vector<Device> list) {
+    for (int i = 0; i < kRounds; ++i) {
+      run_ranks(list,
+                [&](Rank& rank) {
+                  rank.comm().barrier();
+                  ++met;
+                },
+                {.timeout = 20s});
+    }
+  };
+  std::vector<Device> reversed = devices(3);
+  std::ranges::reverse(reversed);
+  std::thread other([&] { EXPECT_NO_THROW(meet(reversed)); });
+  std::thread trains([&] {
+    Mlp net;
+    DataParallel dp(net, {.devices = devices(2), .deadline = 20s});
+    for (int i = 0; i < kRounds; ++i)
+      EXPECT_NO_THROW(dp.step(small_batch(), kLoss));
+  });
+  EXPECT_NO_THROW(meet(devices(3)));
+  other.join();
+  trains.join();
+  EXPECT_EQ(met, 2 * 3 * kRounds);
 }
 
 TEST(RunRanksTest, MainGoesFirst) {

@@ -91,6 +91,15 @@ class Arena final : public StorageHome {
   /// tensor's shape.
   Tensor view(std::size_t place, const Tensor& flat, std::int64_t begin = 0) const;
 
+  /// Versions of the tensors' values (version_of), by place.
+  using Versions = std::vector<std::uint64_t>;
+  Versions versions() const;
+  /// For values that were written and are what they were, or what another arena's are: a tensor
+  /// that is saved for backward does not count as changed by that.
+  ///
+  /// @param versions  of this arena, or of one with the same layout.
+  void set_versions(const Versions& versions) const;
+
   /// What an optimizer's update runs over: the parts of the devices that share it, or whole_slices.
   std::vector<ArenaSlice> slices() const;
   /// The blocks, as they lie here.
@@ -99,6 +108,10 @@ class Arena final : public StorageHome {
   void share(std::weak_ptr<ArenaSharing> sharing) { sharing_ = std::move(sharing); }
   /// Null: the update is made here.
   std::shared_ptr<ArenaSharing> sharing() const noexcept { return sharing_.lock(); }
+  /// Makes `wrapper` the only one that may make replicas of the tensors here, as long as it lives.
+  void claim(std::weak_ptr<const void> wrapper) { wrapper_ = std::move(wrapper); }
+  /// A wrapper lives that has claimed the tensors.
+  bool is_claimed() const noexcept { return !wrapper_.expired(); }
   /// Gives gradient storage to blocks whose tensors require grad by now (unfrozen layers).
   ///
   /// @throws OutOfMemory  nothing has changed.
@@ -120,6 +133,7 @@ class Arena final : public StorageHome {
   std::vector<std::weak_ptr<TensorImpl>> tensors_;  // per place
   std::unordered_map<const TensorImpl*, std::size_t> index_;
   std::weak_ptr<ArenaSharing> sharing_;
+  std::weak_ptr<const void> wrapper_;
 };
 
 }  // namespace tandem::optim

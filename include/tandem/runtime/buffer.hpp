@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tandem/runtime/device.hpp"
 #include "tandem/runtime/logical_device.hpp"
@@ -14,6 +15,8 @@
 #include "tandem/runtime/transit.hpp"
 
 namespace tandem {
+
+class PartVersions;
 
 /// Bytes on one device: what tensors are views of.
 ///
@@ -40,9 +43,26 @@ class Buffer {
   /// Moves the bytes to another category in the statistics; owner thread only.
   void recategorise(Category category) noexcept;
 
-  /// Counts writes, so that a tensor saved for backward notices a change.
+  /// Writes to any of the bytes so far.
   std::uint64_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
-  void bump_version() noexcept { version_.fetch_add(1, std::memory_order_relaxed); }
+  /// Notes a write to bytes [begin, end).
+  void bump_version(std::size_t begin = 0, std::size_t end = SIZE_MAX) noexcept;
+  /// Makes each part count its own writes, so that tensors that share the buffer do not count as
+  /// changed when another one is written. Before the first tensor uses the buffer.
+  ///
+  /// @param ends  of the parts, ascending; the first part begins at byte 0.
+  void count_parts(std::vector<std::size_t> ends);
+  bool counts_parts() const noexcept { return parts_ != nullptr; }
+  /// The version of bytes [begin, end): it is another one after each write to a part that they
+  /// touch. Without parts it is version().
+  std::uint64_t version(std::size_t begin, std::size_t end) const noexcept;
+  /// Makes `version` that of the part that has byte `begin`; of the whole buffer where there are no
+  /// parts. For storage that takes over a tensor with its values.
+  void set_version(std::size_t begin, std::uint64_t version) noexcept;
+  /// Of all parts, in order. @cost  a read for each part.
+  std::vector<std::uint64_t> part_versions() const;
+  /// Sets those of all parts, as many as there are.
+  void set_part_versions(const std::vector<std::uint64_t>& versions) noexcept;
 
   /// Bytes that are on their way: work on them waits until they are there (dispatch).
   Transits& transits() const noexcept { return transits_; }
@@ -56,6 +76,7 @@ class Buffer {
   std::size_t nbytes_;
   std::atomic<Category> category_;  // another thread may read it for the owners of OutOfMemory
   std::atomic<std::uint64_t> version_{0};
+  std::unique_ptr<PartVersions> parts_;  // null: the buffer counts as one
   mutable Transits transits_;
   std::shared_ptr<const std::string> owner_;  // module path at allocation
   std::shared_ptr<const ModuleShares> shares_;

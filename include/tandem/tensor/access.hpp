@@ -16,6 +16,10 @@ namespace tandem {
 /// The bytes of its buffer between which `x` lies: [first, second).
 inline std::pair<std::size_t, std::size_t> byte_range(const Tensor& x) {
   const TensorImpl& impl = x.impl();
+  if (x.numel() == 0) {
+    const std::size_t begin = static_cast<std::size_t>(impl.offset) * itemsize(impl.dtype);
+    return {begin, begin};
+  }
   std::int64_t last = impl.offset;  // an element
   for (int d = 0; d < impl.shape.size(); ++d)
     last += (impl.shape[d] - 1) * impl.strides[d];
@@ -23,10 +27,18 @@ inline std::pair<std::size_t, std::size_t> byte_range(const Tensor& x) {
   return {static_cast<std::size_t>(impl.offset) * size, static_cast<std::size_t>(last + 1) * size};
 }
 
+/// Counts the writes to `x`, and to what shares its part of the storage.
+inline std::uint64_t version_of(const Tensor& x) {
+  if (!x.buffer().counts_parts()) return x.buffer().version();
+  const auto [begin, end] = byte_range(x);
+  return x.buffer().version(begin, end);
+}
+
 /// Work on all of `x`.
 inline Access access(const Tensor& x, Direction direction) {
   Access result{&x.buffer(), x.nbytes(), direction};
-  if (x.buffer().transits().any()) [[unlikely]]
+  const bool counts = direction != Direction::read && x.buffer().counts_parts();
+  if (counts || x.buffer().transits().any()) [[unlikely]]
     std::tie(result.begin, result.end) = byte_range(x);
   return result;
 }
