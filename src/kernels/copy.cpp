@@ -11,7 +11,7 @@
 namespace tandem::kernels {
 namespace {
 
-constexpr std::int64_t kBlock = 32;  // a square of doubles is a quarter of the first cache
+constexpr std::int64_t kSquare = 32;  // a square of doubles is a quarter of the first cache
 
 // The dimension along which the input is dense, where the output is dense along another; else -1.
 int transposed_dim(const Plan& plan) {
@@ -30,13 +30,13 @@ struct Transpose {
   std::int64_t y_stride;  // between rows
   std::int64_t x_stride;  // between columns
 
-  // A band of up to kBlock rows. Each square goes through a local copy: strides of a power of two
+  // A band of up to kSquare rows. Each square goes through a local copy: strides of a power of two
   // would have its lines evict each other from the cache before they are used up.
   void operator()(const T* x, T* y, std::int64_t first) const {
-    T square[kBlock][kBlock + 1];
-    const std::int64_t height = std::min(rows - first, kBlock);
-    for (std::int64_t c0 = 0; c0 < columns; c0 += kBlock) {
-      const std::int64_t width = std::min(columns - c0, kBlock);
+    T square[kSquare][kSquare + 1];
+    const std::int64_t height = std::min(rows - first, kSquare);
+    for (std::int64_t c0 = 0; c0 < columns; c0 += kSquare) {
+      const std::int64_t width = std::min(columns - c0, kSquare);
       for (std::int64_t c = 0; c < width; ++c) {
         for (std::int64_t r = 0; r < height; ++r)
           square[r][c] = x[(c0 + c) * x_stride + first + r];
@@ -55,13 +55,13 @@ void copy_transposed(const HostStream& s, const Plan& plan, int d, const T* x, T
   const Transpose<T> transpose{
       plan.sizes[at], plan.inner(), plan.strides[0][at], plan.inner_stride(1)};
   const Plan outer = select_dims(plan, ~(1U << d | 1U << (plan.ndim - 1)));
-  const std::int64_t bands = (transpose.rows + kBlock - 1) / kBlock;
+  const std::int64_t bands = (transpose.rows + kSquare - 1) / kSquare;
   const std::int64_t squares = plan.numel / (transpose.rows * transpose.columns);
-  const std::int64_t grain = std::max<std::int64_t>(1, kGrain / (kBlock * transpose.columns));
+  const std::int64_t grain = std::max<std::int64_t>(1, kGrain / (kSquare * transpose.columns));
   for_each_range(s, bands * squares, grain, [&](std::int64_t begin, std::int64_t end) {
     Cursor square(outer, begin / bands);
     for (std::int64_t i = begin; i < end; ++i) {
-      transpose(x + square.offset(1), y + square.offset(0), i % bands * kBlock);
+      transpose(x + square.offset(1), y + square.offset(0), i % bands * kSquare);
       if (i % bands == bands - 1) square.next();
     }
   });

@@ -20,9 +20,9 @@ View stored_once(const View& x) {
 }
 
 /// An operand in f32.
-class Widened {
+class WidenedMatrix {
  public:
-  Widened(const HostStream& s, const View& x) : values_(s.device, stored_once(x).numel()) {
+  WidenedMatrix(const HostStream& s, const View& x) : values_(s.device, stored_once(x).numel()) {
     const View once = stored_once(x);
     const View dense{values_.data(), DType::f32, once.shape, contiguous_strides(once.shape)};
     copy(s, once, dense);
@@ -43,13 +43,13 @@ class Widened {
 
 void widened_matmul(
     const HostStream& s, const View& a, const View& b, const View& bias, const View& c) {
-  const Widened wide_a(s, a), wide_b(s, b);
+  const WidenedMatrix wide_a(s, a), wide_b(s, b);
   const Workspace<float> product(s.device, c.numel());
   const View y{product.data(), DType::f32, c.shape, contiguous_strides(c.shape)};
   if (bias.data == nullptr) {
     matmul(s, wide_a.view(), wide_b.view(), {}, y);
   } else {
-    const Widened wide_bias(s, bias);
+    const WidenedMatrix wide_bias(s, bias);
     matmul(s, wide_a.view(), wide_b.view(), wide_bias.view(), y);
   }
   copy(s, y, c);

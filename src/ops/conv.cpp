@@ -179,7 +179,7 @@ Tensor weight_grad(const ConvSize& z, const Tensor& dy_, const Tensor& x_, const
 }
 
 /// What conv2d keeps for backward.
-struct Kept {
+struct ConvSaved {
   Saved x, weight;
   Tensor bias;  // only asked whether it wants a gradient
   ConvSize size;
@@ -225,7 +225,7 @@ Tensor conv2d(const Tensor& input,
                  ")");
   }
   const auto kept =
-      std::make_shared<const Kept>(Kept{Saved(x), Saved(weight), bias, size, options});
+      std::make_shared<const ConvSaved>(ConvSaved{Saved(x), Saved(weight), bias, size, options});
   return autograd::record("conv2d",
                           forward(size, x, weight, bias),
                           {x, weight, bias},

@@ -58,7 +58,7 @@ Pass forward(const Tensor& x_, const Tensor& weight, const Tensor& bias_, Gelu f
 }
 
 /// What linear_gelu keeps for backward.
-struct Kept {
+struct LinearGeluSaved {
   Saved x, weight, bias;
   Saved pre;
   Gelu form;
@@ -93,8 +93,8 @@ struct Kept {
 /// linear_gelu of x (rows, in).
 Tensor linear_gelu_rows(const Tensor& x, const Tensor& weight, const Tensor& bias, Gelu form) {
   Pass pass = forward(x, weight, bias, form);
-  const auto kept = std::make_shared<const Kept>(
-      Kept{Saved(x), Saved(weight), Saved(bias), Saved(pass.pre), form});
+  const auto kept = std::make_shared<const LinearGeluSaved>(
+      LinearGeluSaved{Saved(x), Saved(weight), Saved(bias), Saved(pass.pre), form});
   return autograd::record("linear_gelu",
                           std::move(pass.y),
                           {x, weight, bias},

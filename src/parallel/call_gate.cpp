@@ -12,7 +12,7 @@
 namespace tandem::parallel {
 namespace {
 
-constexpr auto kGrace = std::chrono::seconds(2);  // for a call to end that was cancelled
+constexpr auto kCancelGrace = std::chrono::seconds(2);  // for a call to end that was cancelled
 constexpr const char* kReason = "the DataParallel was destroyed in the middle of the call";
 
 }  // namespace
@@ -49,7 +49,7 @@ void CallGate::cancel() noexcept {
   std::unique_lock lock(mutex_);
   cancelled_ = true;
   if (call_ != nullptr) call_->cancel(kReason);
-  left_.wait_for(lock, kGrace, [this] { return !busy_; });
+  left_.wait_for(lock, kCancelGrace, [this] { return !busy_; });
 }
 
 // Note [Cancelled or agreed]: a call ends one way or the other. Device 0 seals it before it votes,

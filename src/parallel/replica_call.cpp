@@ -17,7 +17,7 @@ namespace tandem::parallel {
 namespace {
 
 // For a replica to notice its deadline itself; and for the others, that one has not.
-constexpr auto kGrace = std::chrono::milliseconds(400);
+constexpr auto kNoticeGrace = std::chrono::milliseconds(400);
 
 /// One call at a time.
 class Busy {
@@ -239,7 +239,7 @@ void ReplicaSet::State::submit(Call& call,
 
 void ReplicaSet::State::collect(Call& call, Jobs& jobs, std::vector<std::exception_ptr>& errors) {
   bool late = false;
-  auto until = call.deadline + kGrace;
+  auto until = call.deadline + kNoticeGrace;
   for (auto& [rank, ticket] : jobs.tickets) {
     try {
       errors[static_cast<std::size_t>(rank)] = ticket.outcome(until);
@@ -255,7 +255,7 @@ void ReplicaSet::State::collect(Call& call, Jobs& jobs, std::vector<std::excepti
                                     ", last operation ",
                                     logical_device(device).last_work()));
       call.abort(poisoned);
-      until = std::chrono::steady_clock::now() + kGrace;  // the others hear of it
+      until = std::chrono::steady_clock::now() + kNoticeGrace;  // the others hear of it
     }
   }
   if (!late) return;

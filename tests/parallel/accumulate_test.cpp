@@ -22,8 +22,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-constexpr std::int64_t kRows = 29;
-constexpr std::int64_t kLastRows =
+constexpr std::int64_t kShortRows =
     7;  // of a shorter last batch: some micro-batch leaves a device without rows
 
 /// Two masks in a forward, one of them over tokens: more rows than the batch's.
@@ -39,7 +38,7 @@ struct DropNet : nn::Module {
 };
 
 Batch batch_of_step(int step, bool ignored) {
-  const std::int64_t rows = step % 5 == 4 ? kLastRows : kRows;
+  const std::int64_t rows = step % 5 == 4 ? kShortRows : kTrainingRows;
   return make_batch(rows, 100 + static_cast<std::uint64_t>(step), DType::f64, ignored);
 }
 
@@ -75,7 +74,7 @@ void check_against_one_device() {
                                    [](int i) { return i <= testing::device_limit(); });
   const auto accumulate = *rc::gen::inRange<std::int64_t>(2, 10);
   std::vector<std::int64_t> sizes;
-  std::int64_t left = kRows;
+  std::int64_t left = kTrainingRows;
   for (int i = 0; i + 1 < n; ++i) {
     sizes.push_back(*rc::gen::inRange<std::int64_t>(0, left + 1));
     left -= sizes.back();
@@ -149,7 +148,7 @@ TEST(AccumulateTest, BatchNormDoesNotDependOnTheDevices) {
 TEST(AccumulateTest, BatchNormWithDevicesThatHaveNoRowsOfAMicroBatch) {
   manual_seed(5);
   const NormMlp net;
-  const Batch batch = make_batch(kLastRows, 3, DType::f64, false);
+  const Batch batch = make_batch(kShortRows, 3, DType::f64, false);
   for (const std::vector<std::int64_t>& sizes :
        {std::vector<std::int64_t>{1, 6, 0}, {6, 1, 0}, {1, 1, 5}, {2, 2, 3}, {0, 1, 6}}) {
     NormMlp alone = nn::clone(net), wrapped = nn::clone(net);
@@ -174,7 +173,7 @@ TEST(AccumulateTest, RowsLossAndWeightAreTheWholeBatchs) {
   manual_seed(5);
   Mlp net;
   Mlp whole = nn::clone(net);
-  const Batch batch = make_batch(kRows, 3, DType::f64, true);
+  const Batch batch = make_batch(kTrainingRows, 3, DType::f64, true);
   DataParallel once(whole, {.devices = devices(3), .gpu0_bsz = 4});
   DataParallel dp(net, {.devices = devices(3), .gpu0_bsz = 4, .accumulate = 5});
   const StepResult expected = once.step(batch, kLoss), got = dp.step(batch, kLoss);
@@ -190,7 +189,7 @@ TEST(AccumulateTest, GradientsAreAddedToEarlierOnes) {
   DataParallel once(whole, {.devices = devices(2)});
   DataParallel dp(net, {.devices = devices(2), .accumulate = 3});
   for (const std::uint64_t seed : {3U, 4U}) {
-    const Batch batch = make_batch(kRows, seed, DType::f64, true);
+    const Batch batch = make_batch(kTrainingRows, seed, DType::f64, true);
     once.step(batch, kLoss);
     dp.step(batch, kLoss);
   }
@@ -245,7 +244,7 @@ TEST(AccumulateTest, NothingIsReducedBeforeTheLastMicroBatch) {
     DataParallel dp(net, {.devices = devices(2), .accumulate = accumulate});
     Traffic traffic;
     const Subscription seen(traffic);
-    dp.step(make_batch(kRows, 3, DType::f64, true), [&](Mlp& m, const Batch& b) {
+    dp.step(make_batch(kTrainingRows, 3, DType::f64, true), [&](Mlp& m, const Batch& b) {
       ++traffic.forwards;
       return kLoss(m, b);
     });
@@ -282,7 +281,7 @@ TEST(AccumulateTest, AFailureInALaterMicroBatchHasNoEffect) {
   optim::AdamW optimizer(net.named_parameters(), {.lr = 0.01}),
       own(twin.named_parameters(), {.lr = 0.01});
   DataParallel dp(net, options), other(twin, options);
-  const Batch batch = make_batch(kRows, 2, DType::f64, false);
+  const Batch batch = make_batch(kTrainingRows, 2, DType::f64, false);
   dp.step(batch, kLoss, &optimizer);
   other.step(batch, kLoss, &own);
   const Values before = values_of(net);

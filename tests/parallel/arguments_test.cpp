@@ -25,9 +25,6 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-/// Chunks that leave a device without rows, and differ.
-const std::vector<std::vector<std::int64_t>> kChunks{{2, 2, 1}, {0, 4, 1}, {4, 0, 1}, {0, 0, 5}};
-
 /// Named arguments: each field has its own way.
 struct Named {
   Tensor x;                                 // (rows, 4)

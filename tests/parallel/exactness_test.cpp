@@ -23,9 +23,6 @@
 namespace tandem::parallel::test {
 namespace {
 
-constexpr std::int64_t kRows = 29;
-constexpr std::int64_t kLastRows = 11;  // a shorter last batch
-
 enum class Algorithm { sgd, adamw, lamb, rmsprop };
 
 std::unique_ptr<optim::Optimizer> make_optimizer(Algorithm algorithm, nn::Module& net) {
@@ -44,8 +41,10 @@ std::unique_ptr<optim::Optimizer> make_optimizer(Algorithm algorithm, nn::Module
 }
 
 Batch batch_of_step(int step, DType t, bool ignored) {
-  return make_batch(
-      step % 5 == 4 ? kLastRows : kRows, 100 + static_cast<std::uint64_t>(step), t, ignored);
+  return make_batch(step % 5 == 4 ? kLastTrainingRows : kTrainingRows,
+                    100 + static_cast<std::uint64_t>(step),
+                    t,
+                    ignored);
 }
 
 /// One device: the module itself, the mean loss, a plain loop. The oracle.
@@ -75,10 +74,10 @@ Values train_parallel(Net net,
   return values_of(net);
 }
 
-/// Random sizes for `n` devices that add up to kRows; some may be zero.
+/// Random sizes for `n` devices that add up to kTrainingRows; some may be zero.
 std::vector<std::int64_t> random_sizes(int n) {
   std::vector<std::int64_t> sizes;
-  std::int64_t left = kRows;
+  std::int64_t left = kTrainingRows;
   for (int i = 0; i + 1 < n; ++i) {
     sizes.push_back(*rc::gen::inRange<std::int64_t>(0, left + 1));
     left -= sizes.back();
@@ -134,7 +133,7 @@ TYPED_TEST(SinglePrecisionTest, GradientsOfOneStepEqualOneDevice) {
     manual_seed(6);
     TypeParam alone(DType::f32);
     TypeParam net = nn::clone(alone);
-    const Batch batch = make_batch(kRows, 3, DType::f32, true);
+    const Batch batch = make_batch(kTrainingRows, 3, DType::f32, true);
     cross_entropy(alone(batch.x), batch.labels).backward();
     DataParallel dp(net, {.devices = devices(3), .chunk_sizes = sizes});
     dp.step(batch, kLoss);
@@ -199,7 +198,8 @@ TEST(ExactnessTest, PerReplicaBatchNormEqualsOneDeviceChunkByChunk) {
   optim::SGD optimizer(wrapped.named_parameters(), {.lr = 0.05});
   DataParallel dp(wrapped, {.devices = devices(2), .chunk_sizes = sizes});
   for (int step = 0; step < kSteps; ++step) {
-    const Batch batch = make_batch(kRows, 40 + static_cast<std::uint64_t>(step), DType::f64, false);
+    const Batch batch =
+        make_batch(kTrainingRows, 40 + static_cast<std::uint64_t>(step), DType::f64, false);
     own.zero_grad();
     std::vector<Tensor> outputs;
     for (const auto& [begin, length] : {std::pair<std::int64_t, std::int64_t>{0, 12}, {12, 17}}) {

@@ -32,21 +32,21 @@ Batch batch_at(int step) {
       step % 4 == 3 ? 11 : 29, 60 + static_cast<std::uint64_t>(step), DType::f32, true);
 }
 
-struct Training {
+struct MixedTraining {
   std::vector<double> losses;
   Values values;
 };
 
 template <class Net>
-Training train(const Net& start,
-               const DataParallelOptions& how,
-               DType products,
-               optim::GradScaler* scaler = nullptr) {
+MixedTraining train(const Net& start,
+                    const DataParallelOptions& how,
+                    DType products,
+                    optim::GradScaler* scaler = nullptr) {
   Net net = nn::clone(start);
   optim::AdamW optimizer(net.named_parameters(), {.lr = 0.01});
   DataParallel dp(net, how);
   const Autocast mixed(products);
-  Training run;
+  MixedTraining run;
   for (int step = 0; step < kTrainedSteps; ++step) {
     const StepResult result = dp.step(batch_at(step), kLoss, &optimizer, {.scaler = scaler});
     EXPECT_FALSE(result.skipped) << step;
@@ -65,8 +65,8 @@ TEST_P(MixedPrecisionTest, AScaleThatIsAPowerOfTwoChangesNoBit) {
     const DataParallelOptions how{
         .devices = devices(3), .mode = GetParam(), .chunk_sizes = {4, 0, 25}, .accumulate = parts};
     optim::GradScaler scaler({.init_scale = 1024, .growth_interval = 5});
-    const Training scaled = train(net, how, DType::f32, &scaler);
-    const Training plain = train(net, how, DType::f32);
+    const MixedTraining scaled = train(net, how, DType::f32, &scaler);
+    const MixedTraining plain = train(net, how, DType::f32);
     EXPECT_EQ(scaled.losses, plain.losses);
     EXPECT_EQ(scaled.values, plain.values);
     EXPECT_EQ(scaler.get_scale(), 4096) << "after twelve good steps";
@@ -111,11 +111,11 @@ TEST_P(MixedPrecisionTest, AnOverflowOnOneDeviceSkipsTheStepOfAll) {
 TEST_P(MixedPrecisionTest, Bf16TrainsAlikeOnAnyNumberOfDevices) {
   manual_seed(5);
   const Mlp net(DType::f32);
-  const Training one = train(net, {.devices = devices(1)}, DType::bf16);
-  const Training wide = train(net, {.devices = devices(1)}, DType::f32);
+  const MixedTraining one = train(net, {.devices = devices(1)}, DType::bf16);
+  const MixedTraining wide = train(net, {.devices = devices(1)}, DType::f32);
   EXPECT_NE(one.losses, wide.losses) << "products are in 16 bits";
   for (const int n : {2, 3}) {
-    const Training several =
+    const MixedTraining several =
         train(net, {.devices = devices(n), .mode = GetParam(), .gpu0_bsz = 3}, DType::bf16);
     for (std::size_t i = 0; i < kTrainedSteps; ++i) {  // bf16 has 8 bits: 2^-8 of losses near 2
       EXPECT_NEAR(several.losses[i], one.losses[i], 0.008) << n << " devices, step " << i;
@@ -128,10 +128,10 @@ TEST_P(MixedPrecisionTest, F16WithAScalerTrainsAlikeOnAnyNumberOfDevices) {
   manual_seed(5);
   const Mlp net(DType::f32);
   optim::GradScaler first({.init_scale = 4096});
-  const Training one = train(net, {.devices = devices(1)}, DType::f16, &first);
+  const MixedTraining one = train(net, {.devices = devices(1)}, DType::f16, &first);
   for (const int n : {2, 3}) {
     optim::GradScaler scaler({.init_scale = 4096});
-    const Training several =
+    const MixedTraining several =
         train(net, {.devices = devices(n), .mode = GetParam(), .gpu0_bsz = 0}, DType::f16, &scaler);
     for (std::size_t i = 0; i < kTrainedSteps; ++i)
       EXPECT_NEAR(several.losses[i], one.losses[i], 0.002) << n << " devices, step " << i;

@@ -32,6 +32,12 @@ using testing::devices;
 inline constexpr int kDevices = 3;  ///< where a test has no reason for another number
 inline constexpr int kSteps = 20;   ///< of a training that is held against one on one device
 
+/// Chunks of five rows that leave a device without rows, and differ.
+inline const std::vector<std::vector<std::int64_t>> kChunks{
+    {2, 2, 1}, {0, 4, 1}, {4, 0, 1}, {0, 0, 5}};
+inline constexpr std::int64_t kTrainingRows = 29;      ///< of its batches
+inline constexpr std::int64_t kLastTrainingRows = 11;  ///< of the last one, which is shorter
+
 /// 12 -> 16 -> 5 with tanh, so that no kink hides a difference.
 struct Mlp : nn::Module {
   explicit Mlp(DType t = DType::f64) : hidden(12, 16, {.dtype = t}), head(16, 5, {.dtype = t}) {}

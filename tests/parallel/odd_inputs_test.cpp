@@ -176,15 +176,15 @@ TEST(StridesTest, InputsOfAnyStridesGiveWhatContiguousOnesGive) {
 }
 
 /// Its two arguments are the same tensor, views of each other, or its own weight.
-struct Pair : nn::Module {
+struct TwoArguments : nn::Module {
   nn::Linear layer{4, 4, {.dtype = DType::f64}};
   Tensor forward(const Tensor& a, const Tensor& b) { return layer(a) * b; }
-  TANDEM_MODULE(Pair, layer)
+  TANDEM_MODULE(TwoArguments, layer)
 };
 
 TEST(AliasTest, ArgumentsMayShareTheirMemory) {
-  Pair net;
-  Pair alone = nn::clone(net);
+  TwoArguments net;
+  TwoArguments alone = nn::clone(net);
   DataParallel dp(net, {.devices = devices(3)});
   const Tensor x = randn({8, 4}, {.dtype = DType::f64});
   const std::pair<Tensor, Tensor> cases[] = {
@@ -202,8 +202,8 @@ TEST(AliasTest, ArgumentsMayShareTheirMemory) {
 }
 
 TEST(AliasTest, AnInputMayBeAParameterOfTheModule) {
-  Pair net;
-  Pair alone = nn::clone(net);
+  TwoArguments net;
+  TwoArguments alone = nn::clone(net);
   DataParallel dp(net, {.devices = devices(3)});
   sum(dp(net.layer.weight, net.layer.weight)).backward();
   sum(alone(alone.layer.weight, alone.layer.weight)).backward();

@@ -24,9 +24,6 @@ namespace {
 using tandem::testing::thrown_text;
 using ::testing::HasSubstr;
 
-/// Chunks of five rows that leave a device without rows, and differ.
-const std::vector<std::vector<std::int64_t>> kChunks{{2, 2, 1}, {0, 4, 1}, {4, 0, 1}, {0, 0, 5}};
-
 /// dp(x) on `output` against the module, with the gradients of parameters and
 /// input.
 void expect_equal_on(Device output, const std::vector<std::int64_t>& sizes, int dim) {

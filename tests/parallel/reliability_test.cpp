@@ -29,7 +29,7 @@ using ::testing::HasSubstr;
 using testing::thrown_text;
 using Clock = std::chrono::steady_clock;
 
-struct Injected : std::runtime_error {
+struct InjectedError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
@@ -81,8 +81,9 @@ TEST_P(ReliabilityTest, OneReplicaThrowsInForwardOrBackward) {
         dp.step(batch, [&](NormMlp& m, const Batch& b) {
           const Tensor y = m(b.x);
           if (context().replica != k) return cross_entropy_sum(y, b.labels);
-          if (!in_backward) throw Injected("as planned");
-          autograd::register_hook(y, [](const Tensor&) -> Tensor { throw Injected("as planned"); });
+          if (!in_backward) throw InjectedError("as planned");
+          autograd::register_hook(
+              y, [](const Tensor&) -> Tensor { throw InjectedError("as planned"); });
           return cross_entropy_sum(y, b.labels);
         });
       });
@@ -98,7 +99,7 @@ TEST_P(ReliabilityTest, AllReplicasThrowAtOnce) {
   for (const bool in_backward : {false, true}) {
     const ReplicaError e = failure([&] {
       dp.step(batch, [&](NormMlp& m, const Batch& b) {
-        const Injected error("planned for " + std::to_string(context().replica));
+        const InjectedError error("planned for " + std::to_string(context().replica));
         const Tensor y = m(b.x);
         if (!in_backward) throw error;
         autograd::register_hook(y, [error](const Tensor&) -> Tensor { throw error; });
@@ -136,8 +137,8 @@ TEST_P(ReliabilityTest, AnErrorWhileAnotherIsHandledKeepsBoth) {
   const ReplicaError e = failure([&] {
     dp.step(batch, [&](NormMlp& m, const Batch& b) {
       try {
-        if (context().replica == 1) throw Injected("the first");
-      } catch (const Injected&) {
+        if (context().replica == 1) throw InjectedError("the first");
+      } catch (const InjectedError&) {
         std::throw_with_nested(std::runtime_error("the second"));
       }
       return cross_entropy_sum(m(b.x), b.labels);
@@ -145,7 +146,7 @@ TEST_P(ReliabilityTest, AnErrorWhileAnotherIsHandledKeepsBoth) {
   });
   EXPECT_EQ(e.replica, 1);
   EXPECT_THAT(e.what(), HasSubstr("the second"));
-  EXPECT_NE(find_cause<Injected>(e), nullptr);
+  EXPECT_NE(find_cause<InjectedError>(e), nullptr);
 }
 
 TEST_P(ReliabilityTest, ThePhaseIsNamed) {
@@ -155,7 +156,7 @@ TEST_P(ReliabilityTest, ThePhaseIsNamed) {
       const WorkFaultScope scope([&](const Work& work, Device) {
         if (work.name == std::string_view("barrier")) return;
         if (context().phase == phase && context().replica == 1 && !thrown.exchange(true))
-          throw Injected("as planned");
+          throw InjectedError("as planned");
       });
       dp.step(batch, kLoss, &optimizer);
     });
@@ -166,7 +167,7 @@ TEST_P(ReliabilityTest, ThePhaseIsNamed) {
 
 TEST_P(ReliabilityTest, AnErrorWhileTheBatchIsCutIsInScatter) {
   const auto cut = [](const Batch& whole, const Replica& replica) {
-    if (replica.index == 1) throw Injected("cannot be cut");
+    if (replica.index == 1) throw InjectedError("cannot be cut");
     return Batch{whole.x.narrow(0, replica.rows.begin, replica.rows.end - replica.rows.begin),
                  whole.labels.narrow(0, replica.rows.begin, replica.rows.end - replica.rows.begin)};
   };
@@ -209,7 +210,7 @@ INSTANTIATE_TEST_SUITE_P(All,
                          [](const auto& instance) { return std::string(name(instance.param)); });
 
 /// Returns what fits only on some devices.
-struct Odd : nn::Module {
+struct OddReplica : nn::Module {
   enum class What { columns, type, count } what = What::columns;
   nn::Linear layer{12, 4};
   std::vector<Tensor> forward(const Tensor& x) {
@@ -219,18 +220,18 @@ struct Odd : nn::Module {
     if (what == What::type) return {y.to(DType::f64)};
     return {y, y};
   }
-  TANDEM_MODULE(Odd, layer)
+  TANDEM_MODULE(OddReplica, layer)
 };
 
 TEST(GatherErrors, NameDevicesAndShapes) {
   const Tensor x = make_batch(5, 1, DType::f32, false).x;
   const std::string here = testing::device_name(0), there = testing::device_name(1);
-  const std::pair<Odd::What, std::vector<std::string>> cases[] = {
-      {Odd::What::columns, {"f32 (2, 3) on " + there, "f32 (3, 4) on " + here}},
-      {Odd::What::type, {"f64 (2, 4) on " + there, "f32 (3, 4) on " + here}},
-      {Odd::What::count, {"part 1 holds 2 tensors, part 0 holds 1", there, here}}};
+  const std::pair<OddReplica::What, std::vector<std::string>> cases[] = {
+      {OddReplica::What::columns, {"f32 (2, 3) on " + there, "f32 (3, 4) on " + here}},
+      {OddReplica::What::type, {"f64 (2, 4) on " + there, "f32 (3, 4) on " + here}},
+      {OddReplica::What::count, {"part 1 holds 2 tensors, part 0 holds 1", there, here}}};
   for (const auto& [what, texts] : cases) {
-    Odd net;
+    OddReplica net;
     net.what = what;
     DataParallel dp(net, {.devices = devices(2)});
     const auto in_use = [&] { return logical_device(devices(2)[1]).memory_stats().in_use; };

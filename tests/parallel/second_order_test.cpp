@@ -30,7 +30,7 @@ std::vector<Tensor> leaves_of(nn::Module& net, const Tensor& x) {
   return leaves;
 }
 
-Values values_of(const std::vector<Tensor>& tensors) {
+Values numbers_of(const std::vector<Tensor>& tensors) {
   Values values;
   for (std::size_t i = 0; i < tensors.size(); ++i)
     if (tensors[i].defined()) values[std::to_string(i)] = tensors[i].to_doubles();
@@ -68,7 +68,7 @@ TEST_P(SecondOrderTest, GradGivesWhatBackwardAddsAndAddsNothing) {
     EXPECT_FALSE(x.grad().defined());
     for (const Tensor& p : net.parameters())
       EXPECT_FALSE(p.grad().defined());
-    return values_of(gradients);
+    return numbers_of(gradients);
   };
   check<Mlp>(derive, 1e-12);
   check<Cnn>(derive, 1e-12);
@@ -96,7 +96,7 @@ TEST_P(SecondOrderTest, HessianTimesAVector) {
       const Tensor part = sum(gradients[i] * (0.5 + static_cast<double>(i)));
       product = product.defined() ? product + part : part;
     }
-    return values_of(autograd::grad({product}, leaves));
+    return numbers_of(autograd::grad({product}, leaves));
   });
 }
 
@@ -104,7 +104,7 @@ TEST_P(SecondOrderTest, AThirdDerivative) {
   check<Mlp>([](auto forward, nn::Module& net, const Tensor& x) {
     const Tensor first = autograd::grad({sum(forward(x))}, {x}, {}, kTaped)[0];
     const Tensor second = autograd::grad({sum(square(first))}, {x}, {}, kTaped)[0];
-    return values_of(autograd::grad({sum(square(second))}, leaves_of(net, x)));
+    return numbers_of(autograd::grad({sum(square(second))}, leaves_of(net, x)));
   });
 }
 
@@ -113,7 +113,7 @@ TEST_P(SecondOrderTest, BackwardMayLeaveGradientsOnTheTape) {
     autograd::backward({sum(square(forward(x)))}, {}, kTaped);
     const Tensor of_x = x.grad();
     const std::vector<Tensor> leaves = leaves_of(net, x);
-    const Values values = values_of(autograd::grad({sum(square(of_x))}, leaves));
+    const Values values = numbers_of(autograd::grad({sum(square(of_x))}, leaves));
     for (const Tensor& leaf : leaves)  // a gradient on the tape holds its leaf, which holds it
       leaf.set_grad({});
     return values;
@@ -128,9 +128,9 @@ TEST_P(SecondOrderTest, OutputsThatStayDistributed) {
   const Tensor y = sum(square(dp.distributed(x).gather()));
   const Tensor slope = autograd::grad({y}, {x}, {}, kTaped)[0];
   const Tensor wanted = autograd::grad({sum(square(alone(same)))}, {same}, {}, kTaped)[0];
-  EXPECT_LE(difference(values_of({slope}), values_of({wanted})), 1e-12);
-  EXPECT_LE(difference(values_of(autograd::grad({sum(square(slope))}, {x})),
-                       values_of(autograd::grad({sum(square(wanted))}, {same}))),
+  EXPECT_LE(difference(numbers_of({slope}), numbers_of({wanted})), 1e-12);
+  EXPECT_LE(difference(numbers_of(autograd::grad({sum(square(slope))}, {x})),
+                       numbers_of(autograd::grad({sum(square(wanted))}, {same}))),
             1e-11);
 }
 

@@ -20,7 +20,7 @@ namespace {
 constexpr int kSoakSteps = TANDEM_SOAK_STEPS;
 constexpr int kSoakDevices = 8;
 constexpr int kRound = 100;  // steps; one of them fails
-constexpr std::int64_t kRows = 19;
+constexpr std::int64_t kSoakRows = 19;
 
 int threads() {
   std::ifstream status("/proc/self/status");
@@ -87,7 +87,7 @@ class SoakTest : public ::testing::Test {
   NormMlp net;
   optim::AdamW optimizer{net.named_parameters(), {.lr = 1e-4}};
   DataParallel<NormMlp> dp{net, {.devices = devices(kSoakDevices)}};
-  Batch batch = make_batch(kRows, 1, DType::f64, false);
+  Batch batch = make_batch(kSoakRows, 1, DType::f64, false);
 };
 
 TEST_F(SoakTest, BytesThreadsAndDescriptorsDoNotGrow) {

@@ -20,17 +20,17 @@ namespace {
 
 using ::testing::HasSubstr;
 
-struct Everything {
+struct AllState {
   Values values;
   std::map<std::string, std::vector<double>> state;
   std::uint64_t forwards;
   std::vector<std::size_t> in_use;
 
-  friend bool operator==(const Everything&, const Everything&) = default;
+  friend bool operator==(const AllState&, const AllState&) = default;
 };
 
-Everything everything(nn::Module& net, optim::Optimizer& optimizer, int devices) {
-  Everything all{values_of(net), {}, Runtime::instance().forwards().load(), {}};
+AllState everything(nn::Module& net, optim::Optimizer& optimizer, int devices) {
+  AllState all{values_of(net), {}, Runtime::instance().forwards().load(), {}};
   for (const auto& [name, x] : optimizer.state_dict().tensors)
     all.state[name] = x.to_doubles();
   for (const auto& [name, number] : optimizer.state_dict().numbers)
@@ -57,7 +57,7 @@ class TransactionTest : public ::testing::Test {
 TEST_F(TransactionTest, AFailureInOneReplicaHasNoEffect) {
   for (const int failing : {0, 1, 2}) {
     optimizer.zero_grad();
-    const Everything before = everything(net, optimizer, kDevices);
+    const AllState before = everything(net, optimizer, kDevices);
     try {
       dp.step(
           batch,
@@ -84,7 +84,7 @@ TEST_F(TransactionTest, AFailureInOneReplicaHasNoEffect) {
 
 TEST_F(TransactionTest, AllFailuresAreTold) {
   optimizer.zero_grad();
-  const Everything before = everything(net, optimizer, kDevices);
+  const AllState before = everything(net, optimizer, kDevices);
   try {
     dp.step(
         batch, [](Cnn&, const Batch&) -> WeightedSum { throw 42; }, &optimizer);
@@ -122,7 +122,7 @@ TEST_F(TransactionTest, ALossThatIsNoNumberStopsTheStep) {
   Batch bad = batch;
   bad.x = batch.x.clone();
   bad.x.narrow(0, 12, 1).fill_(NAN);  // a row of the last device; batch norm spreads it
-  const Everything before = everything(net, optimizer, kDevices);
+  const AllState before = everything(net, optimizer, kDevices);
   try {
     dp.step(bad, kLoss, &optimizer);
     FAIL();
