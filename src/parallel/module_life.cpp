@@ -25,28 +25,6 @@ void check_all_seen(const std::shared_ptr<optim::Arena>& arena, const std::vecto
 
 }  // namespace
 
-void ReplicaSet::State::check_unwrapped() const {
-  for (const nn::NamedModule& part : modules[0]->named_modules()) {
-    TANDEM_CHECK(!nn::detail::Wrapping::is_wrapped(*part.module),
-                 "DataParallel: ",
-                 part.name.empty() ? "the module" : "'" + part.name + "'",
-                 " (",
-                 part.module->type_name(),
-                 ") is wrapped already, or a replica; use that DataParallel, or end it and the "
-                 "results of its calls first");
-  }
-  // A plain copy is another module, but its tensors are the same ones.
-  nn::visit_tensors(*modules[0], [](const std::string& name, Tensor& x, nn::TensorKind) {
-    const auto arena = optim::Arena::of(x);
-    TANDEM_CHECK(arena == nullptr || !arena->is_claimed(),
-                 "DataParallel: '",
-                 name,
-                 "' is a tensor of a module that is wrapped already; a plain copy of a module "
-                 "shares its tensors. Wrap a clone (nn::clone), or end that DataParallel and the "
-                 "results of its calls first");
-  });
-}
-
 void ReplicaSet::State::note_module() {
   for (std::size_t p = 0; params[0] != nullptr && p < params[0]->layout().places().size(); ++p)
     trains.push_back(params[0]->tensor(p).requires_grad());

@@ -51,27 +51,29 @@ std::vector<Tensor> gradients_of(const optim::Arena& arena,
 
 }  // namespace
 
-void ReplicaSet::State::inspect_loss(Call& call, int rank, double sum) const {
-  if (std::isfinite(sum) || options.non_finite_loss == NonFinite::off) return;
-  TANDEM_CHECK(options.non_finite_loss != NonFinite::error,
-               "step: the loss is ",
-               sum,
-               " on ",
-               devices[static_cast<std::size_t>(rank)],
-               kRemedy);
+void ReplicaSet::State::note_bad_loss(Call& call, int rank, const std::string& text) const {
+  if (options.non_finite_loss == NonFinite::off) return;
+  if (options.non_finite_loss == NonFinite::error) throw InvalidArgument(text);
   call.loss_is_non_finite[static_cast<std::size_t>(rank)] = 1;
   if (options.non_finite_loss == NonFinite::skip) call.has_no_effect = true;
 }
 
+void ReplicaSet::State::inspect_loss(Call& call, int rank, double sum) const {
+  if (std::isfinite(sum)) return;
+  const Device device = devices[static_cast<std::size_t>(rank)];
+  note_bad_loss(
+      call, rank, tandem::detail::concat("step: the loss is ", sum, " on ", device, kRemedy));
+}
+
 void ReplicaSet::State::inspect_weight(Call& call, int rank, double total) const {
-  if ((std::isfinite(total) && total != 0) || options.non_finite_loss == NonFinite::off) return;
-  TANDEM_CHECK(options.non_finite_loss != NonFinite::error,
-               "step: the weights of the batch add up to ",
-               total,
-               ", so that it has no mean loss; every row may be masked or ignored. Leave such a "
-               "batch out, or set non_finite_loss to NonFinite::skip");
-  call.loss_is_non_finite[static_cast<std::size_t>(rank)] = 1;
-  if (options.non_finite_loss == NonFinite::skip) call.has_no_effect = true;
+  if (std::isfinite(total) && total != 0) return;
+  note_bad_loss(call,
+                rank,
+                tandem::detail::concat(
+                    "step: the weights of the batch add up to ",
+                    total,
+                    ", so that it has no mean loss; every row may be masked or ignored. Leave such "
+                    "a batch out, or set non_finite_loss to NonFinite::skip"));
 }
 
 std::vector<Tensor> ReplicaSet::State::reduced_gradients(int rank) const {

@@ -16,6 +16,7 @@
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "parallel/check_unwrapped.hpp"
 #include "parallel/rank_state.hpp"
 #include "parallel/same_module.hpp"
 
@@ -86,23 +87,12 @@ void RankReplica::State::make_reducer(std::vector<Bucket> buckets) {
 
 void RankReplica::State::check_module() const {
   bool trains = false;
-  for (const nn::NamedModule& part : module.named_modules()) {
-    TANDEM_CHECK(!nn::detail::Wrapping::is_wrapped(*part.module),
-                 "DistributedDataParallel: ",
-                 part.name.empty() ? "the module" : "'" + part.name + "'",
-                 " (",
-                 part.module->type_name(),
-                 ") is wrapped already, or a replica; use that wrapper, or end it first");
-  }
+  check_unwrapped(module,
+                  {"DistributedDataParallel",
+                   "use that wrapper, or end it first",
+                   "Give each rank a module of its own (nn::clone), or end that wrapper first"});
   nn::visit_tensors(module, [&](const std::string& name, Tensor& x, nn::TensorKind) {
     trains |= x.requires_grad();
-    const auto arena = optim::Arena::of(x);
-    TANDEM_CHECK(arena == nullptr || !arena->is_claimed(),
-                 "DistributedDataParallel: '",
-                 name,
-                 "' is a tensor of a module that is wrapped already; a plain copy of a module "
-                 "shares its tensors. Give each rank a module of its own (nn::clone), or end that "
-                 "wrapper first");
     TANDEM_CHECK(x.device() == comm.device(),
                  "DistributedDataParallel: '",
                  name,

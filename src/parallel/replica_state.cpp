@@ -9,12 +9,18 @@
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
 
+#include "parallel/check_unwrapped.hpp"
 #include "parallel/copies.hpp"
 #include "parallel/shards.hpp"
 
 namespace tandem::parallel {
 
 namespace {
+
+constexpr WrapperWords kWords{
+    "DataParallel",
+    "use that DataParallel, or end it and the results of its calls first",
+    "Wrap a clone (nn::clone), or end that DataParallel and the results of its calls first"};
 
 constexpr std::array<std::string_view, 4> kModes{"classic", "server", "sharded", "ddp"};
 
@@ -90,7 +96,7 @@ ReplicaSet::State::State(std::vector<nn::Module*> m,
                  devices[0],
                  "; call module.to(...) first");
   });
-  check_unwrapped();
+  check_unwrapped(*modules[0], kWords);
   bind_parameters();
   bind_buffers();
   bind_buffer_rules();

@@ -146,8 +146,6 @@ struct ReplicaSet::State {
   void clear_hooks() noexcept;
 
   // ---- what becomes of the module (module_life.cpp) ----
-  /// @throws InvalidArgument  the module, or a part of it, is in another wrapper.
-  void check_unwrapped() const;
   /// Keeps what the module is like, and marks its parts and replicas as wrapped.
   void note_module();
   /// @throws InvalidArgument  the calling thread works for a replica.
@@ -276,6 +274,8 @@ struct ReplicaSet::State {
 
   // ---- infinities and NaN (non_finite.cpp) ----
   void inspect_loss(Call& call, int rank, double sum) const;
+  /// The loss is not a number to go on with, as `text` says: an error, a skipped step, or noted.
+  void note_bad_loss(Call& call, int rank, const std::string& text) const;
   /// The same for the batch's weight, without which there is no mean loss.
   void inspect_weight(Call& call, int rank, double total) const;
   /// Scales the reduced gradients back where the loss was scaled, and looks at them if asked to.

@@ -19,8 +19,8 @@ struct GradcheckOptions {
 
 /// Compares the gradients of `f` with central differences, element by element.
 ///
-/// With fast_mode the derivative along one fixed direction of length 1 is held against: an error
-/// shows, as a sum over the elements, but not which of them it is in.
+/// With fast_mode it compares the derivative along one fixed direction of length 1. An error shows
+/// as a sum over the elements, which does not tell the element that is wrong.
 ///
 /// @param f       inputs -> outputs; deterministic. A non-scalar output is checked with a fixed
 /// random weight.

@@ -94,10 +94,10 @@ class Arena final : public StorageHome {
   /// Versions of the tensors' values (version_of), by place.
   using Versions = std::vector<std::uint64_t>;
   Versions versions() const;
-  /// For values that were written and are what they were, or what another arena's are: a tensor
-  /// that is saved for backward does not count as changed by that.
+  /// Sets the versions, after values were written that equal the old ones, or a copy of another
+  /// arena's. Backward then does not take the tensors for changed.
   ///
-  /// @param versions  of this arena, or of one with the same layout.
+  /// @param versions  of this arena at an earlier time, or of an arena with the same layout.
   void set_versions(const Versions& versions) const;
 
   /// What an optimizer's update runs over: the parts of the devices that share it, or whole_slices.
