@@ -4,7 +4,7 @@
 #include "tandem/autograd/checkpoint.hpp"
 
 #include "tandem/core/check.hpp"
-#include "tandem/runtime/runtime.hpp"
+#include "tandem/runtime/generator.hpp"
 #include "tandem/tensor/access.hpp"
 
 #include "autograd/checkpoint_state.hpp"
@@ -14,9 +14,7 @@ namespace tandem::autograd {
 Checkpoint::Checkpoint(std::function<void()> again)
     : again_(std::move(again)),
       context_(share_context()),
-      seed_(Runtime::instance().seed()),
-      forwards_(Runtime::instance().forwards().load(std::memory_order_relaxed)),
-      draws_(Runtime::instance().draws().load(std::memory_order_relaxed)) {
+      numbers_(default_generator().get_state()) {
   if (context_->frame != nullptr) position_ = *context_->frame;
 }
 
@@ -24,9 +22,8 @@ void Checkpoint::finish() {
   const std::scoped_lock lock(mutex_);
   finished_ = true;
   if (position_) return;
-  Runtime& runtime = Runtime::instance();
-  TANDEM_CHECK(runtime.draws().load(std::memory_order_relaxed) == draws_ &&
-                   runtime.forwards().load(std::memory_order_relaxed) <= forwards_ + 1,
+  const GeneratorState now = default_generator().get_state();
+  TANDEM_CHECK(now.draws == numbers_.draws && now.forwards <= numbers_.forwards + 1,
                "checkpoint: outside of a module's forward it cannot draw random numbers again for "
                "several modules or none; call it from a module's forward, or give it one module");
 }
@@ -91,8 +88,8 @@ void Checkpoint::run_again() {
   c->grad_enabled = true;
   c->recomputes = true;
   c->checkpoint = shared_from_this();
-  c->frame =
-      std::make_shared<ForwardFrame>(position_ ? *position_ : ForwardFrame{seed_, forwards_, {}});
+  c->frame = std::make_shared<ForwardFrame>(
+      position_ ? *position_ : ForwardFrame{.seed = numbers_.seed, .forward = numbers_.forwards});
   c->phase = now.phase;
   c->deadline = now.deadline;
   c->abort = now.abort;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tandem/autograd/autograd.hpp"
+#include "tandem/runtime/generator.hpp"
 
 namespace tandem::autograd {
 
@@ -45,7 +46,7 @@ class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
   std::function<void()> again_;
   std::shared_ptr<const Context> context_;
   std::optional<ForwardFrame> position_;  // of the random numbers; none: outside of a module's call
-  std::uint64_t seed_, forwards_, draws_;
+  GeneratorState numbers_;                // before the first run
   // Lanes of several devices may ask at once; a module that reads what it has just saved asks from
   // within the second run.
   std::recursive_mutex mutex_;  // guards what is below

@@ -5,14 +5,15 @@
 
 #include <algorithm>
 #include <chrono>
-#include <optional>
+#include <iterator>
 #include <utility>
 
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/runtime.hpp"
-#include "tandem/tensor/factories.hpp"
 
 #include "autograd/leaf.hpp"
+#include "autograd/outside_tensors.hpp"
+#include "autograd/root_gradients.hpp"
 
 namespace tandem::autograd {
 namespace {
@@ -61,39 +62,36 @@ Engine::Engine(const std::vector<Tensor>& roots,
   options_.retain_graph |= options_.create_graph;
   for (const Tensor& x : captures_) {
     TANDEM_CHECK(x.requires_grad(), "grad: an input (", x.describe(), ") does not require grad");
-    capture_edges_.push_back(edge_of(x));
+    capture_edges_.push_back(edge_here(x));
   }
-  TANDEM_CHECK(gradients.empty() || gradients.size() == roots.size(),
-               "backward: ",
-               roots.size(),
-               " roots but ",
-               gradients.size(),
-               " gradients");
-  gradients.resize(roots.size());
-  for (std::size_t i = 0; i < roots.size(); ++i) {
-    const Tensor& root = roots[i];
-    TANDEM_CHECK(root.requires_grad(),
-                 "backward: ",
-                 root.describe(),
-                 " is not on the tape; some input must require grad, outside of NoGrad");
-    if (!gradients[i].defined()) {
-      TANDEM_CHECK(root.numel() == 1,
-                   "backward: a root of shape ",
-                   root.shape(),
-                   " needs its gradient given; only a scalar's is one");
-      const NoGrad off;
-      gradients[i] = ones_like(root);
-    }
-    TANDEM_CHECK(gradients[i].shape() == root.shape() && gradients[i].dtype() == root.dtype() &&
-                     gradients[i].device() == root.device(),
-                 "backward: the gradient is ",
-                 gradients[i].describe(),
-                 ", its root ",
-                 root.describe());
-  }
+  gradients = gradients_of_roots(roots, std::move(gradients));
   collect(roots);
   for (std::size_t i = 0; i < roots.size(); ++i)
-    deliver(edge_of(roots[i]), std::move(gradients[i]));
+    deliver(edge_here(roots[i]), std::move(gradients[i]));
+}
+
+/// A replica's thread, or a device's, goes through the whole tape itself, as it went through the
+/// forward: another device's thread may be waiting for this one.
+bool Engine::has_own_thread(Device device) const {
+  return caller_->outside == nullptr && !logical_device(device).worker().is_current();
+}
+
+Engine::Lane& Engine::lane_of(Device device) {
+  return lanes_[merged_ ? lanes_.begin()->first : device];
+}
+
+/// Joins all lanes to one where the caller's thread runs them.
+void Engine::merge_lanes() {
+  const auto own = [this](const auto& lane) { return !has_own_thread(lane.first); };
+  if (lanes_.size() == 1 || std::ranges::none_of(lanes_, own)) return;
+  Lane& all = lanes_.begin()->second;
+  while (lanes_.size() > 1) {
+    const auto last = std::prev(lanes_.end());
+    std::ranges::move(last->second.nodes, std::back_inserter(all.nodes));
+    all.leaves_left += last->second.leaves_left;
+    lanes_.erase(last);
+  }
+  merged_ = true;
 }
 
 void Engine::collect(const std::vector<Tensor>& roots) {
@@ -104,14 +102,14 @@ void Engine::collect(const std::vector<Tensor>& roots) {
       ++at->second.pending;
       if (!fresh) return;
       at->second.dys.resize(edge.node->outputs.size());
-      lanes_[edge.node->device].nodes.push_back(edge.node);
+      lane_of(edge.node->device).nodes.push_back(edge.node);
       open.push_back(edge.node);
     } else if (edge.leaf != nullptr) {
       ++leaves_[edge.leaf.get()].pending;
     }
   };
   for (const Tensor& root : roots)
-    visit(edge_of(root));
+    visit(edge_here(root));
   while (!open.empty()) {
     const auto node = std::move(open.back());
     open.pop_back();
@@ -119,7 +117,8 @@ void Engine::collect(const std::vector<Tensor>& roots) {
       visit(edge);
   }
   for (auto& [leaf, state] : leaves_)
-    ++lanes_[leaf->buffer->device()].leaves_left;
+    ++lane_of(leaf->buffer->device()).leaves_left;
+  merge_lanes();
   for (auto& [device, lane] : lanes_) {
     lane.device = device;
     std::ranges::sort(lane.nodes, std::ranges::greater{}, &Node::sequence);
@@ -151,32 +150,22 @@ void Engine::prune() {
 }
 
 std::vector<Tensor> Engine::run() {
-  if (lanes_.size() == 1) {  // one device: on the caller's thread, like its forward
+  if (lanes_.size() == 1) {  // on the caller's thread, like its forward
     run_lane(lanes_.begin()->second);
     return std::move(results_);
   }
   for (const auto& [device, lane] : lanes_)
     logical_device(device).worker();  // has its thread, or throws before a lane runs
   std::vector<Ticket> tickets;
-  std::map<Device, Lane>::iterator own = lanes_.end();
-  {
-    const auto together = Runtime::instance().hold_queues();
-    for (auto lane = lanes_.begin(); lane != lanes_.end(); ++lane) {
-      Worker& worker = logical_device(lane->first).worker();
-      if (worker.is_current()) {
-        own = lane;
-      } else {
-        tickets.push_back(worker.submit([this, lane] { run_lane(lane->second); }));
-      }
-    }
-  }
   std::exception_ptr first;
-  if (own != lanes_.end()) {
-    try {
-      run_lane(own->second);
-    } catch (...) {
-      first = std::current_exception();
-    }
+  try {
+    const auto together = Runtime::instance().hold_queues();
+    for (auto& [device, lane] : lanes_)
+      tickets.push_back(
+          logical_device(device).worker().submit([this, &lane = lane] { run_lane(lane); }));
+  } catch (...) {  // no memory: those before it must not wait for it
+    first = std::current_exception();
+    fail();
   }
   for (Ticket& ticket : tickets) {
     // Lanes look at the deadline themselves; their end is what makes this object free to go.
@@ -198,7 +187,6 @@ void Engine::run_lane(Lane& lane) {
     for (auto& node : lane.nodes) {
       run_node(*node, lane);
       run_leaves(lane);
-      if (!options_.retain_graph) node->release();
     }
     for (;;) {  // leaves whose gradients come from other devices
       std::unique_lock lock(mutex_);
@@ -302,9 +290,10 @@ void Engine::run_node(Node& node, Lane& lane) {
                  node.input_shapes[i]);
     deliver(node.inputs[i], std::move(gradients[i]));
   }
+  if (!options_.retain_graph) node.spend(dys);
   const std::scoped_lock lock(mutex_);
   for (Tensor& dy : dys) {
-    if (dy.defined() && dy.device() != node.device) {
+    if (!merged_ && dy.defined() && dy.device() != node.device) {
       if (const auto owner = lanes_.find(dy.device()); owner != lanes_.end())
         owner->second.foreign.push_back(std::move(dy));
     }
@@ -337,7 +326,7 @@ void Engine::deliver(const Edge& edge, Tensor gradient) {
     if (gradient.defined() && state.needed) add(state.gradient, std::move(gradient));
     const std::scoped_lock lock(mutex_);
     if (--state.pending > 0) return;
-    lanes_.at(edge.leaf->buffer->device()).ready_leaves.push_back(edge.leaf);
+    lane_of(edge.leaf->buffer->device()).ready_leaves.push_back(edge.leaf);
     condition_.notify_all();
   } else if (edge.node != nullptr) {
     NodeState& state = nodes_.at(edge.node.get());
@@ -364,6 +353,9 @@ void Engine::run_leaves(Lane& lane) {
         const ContextScope scope(leaf_context_);
         accumulate(leaf, std::move(gradient), options_.create_graph);
       } else {
+        // In a replica it is a part of the gradient, which is none of a hook's business.
+        if (leaf_context_->outside == nullptr)
+          gradient = hooked(*meta_of(*leaf), std::move(gradient));
         const std::scoped_lock lock(mutex_);
         for (std::size_t c = 0; c < capture_edges_.size(); ++c) {
           if (capture_edges_[c].leaf == leaf) results_[c] = gradient;

@@ -20,6 +20,9 @@ namespace tandem::autograd {
 /// are numbered as they are made, so a gradient only ever comes from a later number: the highest
 /// unfinished node is always ready, and waiting in order cannot deadlock. It also makes replicas
 /// call their collectives in the same order.
+///
+/// Each device's own thread runs its list; on a replica's thread or a device's, the caller runs all
+/// of them as one.
 class Engine {
  public:
   /// @param captures  tensors whose gradients are wanted instead of accumulation; empty:
@@ -51,6 +54,9 @@ class Engine {
   };
 
   void collect(const std::vector<Tensor>& roots);
+  bool has_own_thread(Device device) const;
+  void merge_lanes();
+  Lane& lane_of(Device device);
   void prune();
   void run_lane(Lane& lane);
   void run_leaves(Lane& lane);
@@ -75,6 +81,7 @@ class Engine {
   std::unordered_map<const Node*, NodeState> nodes_;
   std::unordered_map<const TensorImpl*, LeafState> leaves_;
   std::map<Device, Lane> lanes_;
+  bool merged_ = false;  // one lane has the nodes of all devices
   bool failed_ = false;
 };
 

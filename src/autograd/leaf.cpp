@@ -8,6 +8,8 @@
 #include "tandem/core/check.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "autograd/outside_tensors.hpp"
+
 namespace tandem {
 namespace autograd {
 namespace {
@@ -36,9 +38,7 @@ Edge edge_of(const Tensor& x) {
 
 void accumulate(const std::shared_ptr<TensorImpl>& leaf, Tensor gradient, bool create_graph) {
   Meta& meta = make_meta(*leaf);
-  for (const auto& [id, hook] : meta.hooks) {
-    if (Tensor changed = hook(gradient); changed.defined()) gradient = std::move(changed);
-  }
+  gradient = hooked(meta, std::move(gradient));
   complete_gradient(meta);
   const Tensor x(leaf);
   if (create_graph) {
@@ -65,31 +65,17 @@ void accumulate(const std::shared_ptr<TensorImpl>& leaf, Tensor gradient, bool c
     }
     meta.grad.buffer().recategorise(Category::gradient);
   }
-  if (meta.on_accumulate) meta.on_accumulate(x);
+  if (meta.on_part) meta.on_part(x);
+  if (meta.on_accumulate && !meta.holds_hooks) meta.on_accumulate(x);
 }
 
-int register_hook(const Tensor& x, GradientHook hook) {
-  TANDEM_CHECK(x.requires_grad(), "register_hook: ", x.describe(), " does not require grad");
-  Meta& meta = make_meta(x.impl());
-  auto& hooks = meta.grad_fn == nullptr
-                    ? meta.hooks
-                    : meta.grad_fn->outputs[static_cast<std::size_t>(meta.output)].hooks;
-  hooks.emplace_back(meta.next_hook, std::move(hook));
-  return meta.next_hook++;
-}
-
-void remove_hook(const Tensor& x, int id) {
-  Meta* meta = meta_of(x.impl());
-  if (meta == nullptr) return;
-  auto& hooks = meta->grad_fn == nullptr
-                    ? meta->hooks
-                    : meta->grad_fn->outputs[static_cast<std::size_t>(meta->output)].hooks;
-  std::erase_if(hooks, [id](const auto& entry) { return entry.first == id; });
-}
-
-void set_accumulate_hook(const Tensor& leaf, AccumulateHook hook) {
-  TANDEM_CHECK(leaf.is_leaf(), "set_accumulate_hook: the tensor is not a leaf");
-  make_meta(leaf.impl()).on_accumulate = std::move(hook);
+Tensor hooked(const Meta& meta, Tensor gradient) {
+  if (meta.holds_hooks) return gradient;
+  const auto hooks = meta.hooks;  // a hook may remove itself
+  for (const auto& [id, hook] : hooks) {
+    if (Tensor changed = hook(gradient); changed.defined()) gradient = std::move(changed);
+  }
+  return gradient;
 }
 
 void set_gradient_source(const Tensor& leaf, std::weak_ptr<GradientSource> source) {
@@ -135,7 +121,10 @@ Tensor& Tensor::requires_grad_(bool on) {
   TANDEM_CHECK(!on || is_float(dtype()),
                "requires_grad_: only float tensors have gradients, this is ",
                describe());
-  if (on || impl().autograd != nullptr) autograd::make_meta(impl()).requires_grad = on;
+  if (!on && impl().autograd == nullptr) return *this;
+  autograd::Meta& meta = autograd::make_meta(impl());
+  if (on && !meta.requires_grad && meta.realm == 0) meta.realm = autograd::current_realm();
+  meta.requires_grad = on;
   return *this;
 }
 

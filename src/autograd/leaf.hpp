@@ -8,6 +8,8 @@
 
 namespace tandem::autograd {
 
+/// What the user's hooks of a leaf make of its gradient; the gradient itself while they wait.
+Tensor hooked(const Meta& meta, Tensor gradient);
 /// Adds `gradient` to the leaf's grad, after its hooks and before its accumulate hook.
 void accumulate(const std::shared_ptr<TensorImpl>& leaf, Tensor gradient, bool create_graph);
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -30,6 +31,9 @@ struct Meta final : AutogradMeta {
   std::vector<std::pair<int, GradientHook>> hooks;  // of a leaf
   int next_hook = 0;
   AccumulateHook on_accumulate;
+  AccumulateHook on_part;                // a wrapper's
+  bool holds_hooks = false;              // the user's
+  std::uint64_t realm = 0;               // of a leaf: the replica's that it belongs to; 0: none
   std::weak_ptr<GradientSource> source;  // of parts of a leaf's grad that are elsewhere
 };
 
@@ -49,8 +53,9 @@ struct Node : std::enable_shared_from_this<Node> {
   ~Node();
   /// Runs formula or fused kernel. @throws InvalidArgument  the tape was released.
   Gradients run(const std::vector<Tensor>& dys, bool create_graph);
-  /// Frees what the formula holds.
-  void release() noexcept;
+  /// After a backward that keeps no tape: frees what the formula holds, at once or, where each
+  /// output has a backward of its own, after that of the last one.
+  void spend(const std::vector<Tensor>& dys) noexcept;
 
   const char* name = "";
   std::shared_ptr<const Context> context;
@@ -61,8 +66,17 @@ struct Node : std::enable_shared_from_this<Node> {
   std::vector<Output> outputs;
   MultiFormula formula, fused;
   OutputFormula output_formula, output_fused;
-  Saved output;  // off the tape; where output_formula is set
+  Saved output;                   // off the tape; where output_formula is set
+  bool separate_outputs = false;  // what a formula frees is told by the gradients it gets
+  std::vector<bool> spent;        // by output, where they are separate
   bool released = false;
+
+ private:
+  void release() noexcept;
 };
+
+/// Each output of the op that made `ys` has a backward of its own: a second one, through others
+/// than the first, is no second one of the same tape.
+void separate_outputs(const std::vector<Tensor>& ys);
 
 }  // namespace tandem::autograd

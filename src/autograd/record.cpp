@@ -9,6 +9,7 @@
 
 #include "autograd/checkpoint_state.hpp"
 #include "autograd/node.hpp"
+#include "autograd/outside_tensors.hpp"
 
 namespace tandem::autograd {
 namespace {
@@ -22,7 +23,7 @@ std::shared_ptr<Node> make_node(const char* name,
   node->sequence = Runtime::instance().next_sequence();
   node->device = inputs.front().device();
   for (const Tensor& x : inputs) {
-    node->inputs.push_back(x.defined() ? edge_of(x) : Edge{});
+    node->inputs.push_back(x.defined() ? edge_here(x) : Edge{});
     node->input_shapes.push_back(x.defined() ? x.shape() : Shape{});
   }
   int output = 0;
@@ -114,6 +115,16 @@ std::vector<Tensor> record(const char* name,
   return ys;
 }
 
+void separate_outputs(const std::vector<Tensor>& ys) {
+  for (const Tensor& y : ys) {
+    const Edge edge = edge_of(y);
+    if (edge.node == nullptr) continue;
+    edge.node->separate_outputs = true;
+    edge.node->spent.resize(ys.size(), true);  // what is not on the tape has no backward
+    edge.node->spent[static_cast<std::size_t>(edge.output)] = false;
+  }
+}
+
 Node::~Node() {
   // A long tape would free itself by recursion; unlink it step by step instead.
   std::vector<Edge> edges = std::move(inputs);
@@ -125,6 +136,13 @@ Node::~Node() {
       edge.node->inputs.clear();
     }
   }
+}
+
+void Node::spend(const std::vector<Tensor>& dys) noexcept {
+  if (!separate_outputs) return release();
+  for (std::size_t i = 0; i < dys.size(); ++i)
+    if (dys[i].defined()) spent[i] = true;
+  if (std::ranges::all_of(spent, [](bool s) { return s; })) release();
 }
 
 void Node::release() noexcept {

@@ -4,6 +4,7 @@
 #include "comm/local_group.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <thread>
 #include <utility>
@@ -24,8 +25,6 @@ using State = Operation::State;
 constexpr auto kSpin = std::chrono::microseconds(30);
 /// The context's abort token wakes nobody, so it is looked at.
 constexpr auto kPoll = std::chrono::milliseconds(2);
-/// A longer time-out is cut to this, which can be added to a time point.
-constexpr auto kForever = std::chrono::hours(24 * 365);
 
 /// "all_reduce number 3", "2 coalesced collectives (all_reduce, ...) number 4".
 std::string title_of(std::span<const Signature> signatures, std::int64_t number) {
@@ -243,11 +242,10 @@ void LocalGroup::wake(Operation& op) noexcept {
   op.changed.notify_all();
 }
 
-void LocalGroup::park(Operation& op, State seen, Clock::time_point deadline) {
+void LocalGroup::park(Operation& op, State seen) {
   std::unique_lock lock(mutex_);
   op.parked.fetch_add(1);
-  op.changed.wait_until(
-      lock, std::min(deadline, Clock::now() + kPoll), [&] { return op.state.load() != seen; });
+  op.changed.wait_for(lock, kPoll, [&] { return op.state.load() != seen; });
   op.parked.fetch_sub(1);
 }
 
@@ -263,9 +261,7 @@ void LocalGroup::wait(Operation& op, int rank, std::chrono::milliseconds timeout
 
 void LocalGroup::await(Operation& op, int rank, std::chrono::milliseconds timeout) {
   if (op.state.load(std::memory_order_acquire) == State::complete) return;
-  if (timeout == timeout.max()) timeout = options_.timeout;
-  timeout = std::min<std::chrono::milliseconds>(timeout, kForever);
-  const Patience patience{timeout, std::min(Clock::now() + timeout, context().deadline)};
+  std::optional<Patience> patience;
   for (;;) {
     const State seen = op.state.load(std::memory_order_acquire);
     if (seen == State::complete) return;
@@ -275,22 +271,28 @@ void LocalGroup::await(Operation& op, int rank, std::chrono::milliseconds timeou
     for (const auto end = Clock::now() + kSpin; !changed() && Clock::now() < end;)
       std::this_thread::yield();
     if (changed()) continue;
-    if (seen == State::gathering) check_patience(op, rank, patience);
-    park(op, seen, patience.deadline);
+    if (!patience) patience = patience_of(timeout);
+    if (seen == State::gathering) check_patience(op, rank, *patience);
+    park(op, seen);
   }
+}
+
+LocalGroup::Patience LocalGroup::patience_of(std::chrono::milliseconds timeout) const {
+  if (timeout != timeout.max()) return {timeout, Deadline(timeout)};
+  return {options_.timeout, Deadline(options_.timeout, devices_)};
 }
 
 void LocalGroup::check_patience(Operation& op, int rank, const Patience& patience) {
   const Context& c = context();
   const bool stopped = c.abort != nullptr && c.abort->aborted();
-  if (!stopped && Clock::now() < patience.deadline) return;
+  const bool by_context = c.deadline.passed();
+  if (!stopped && !by_context && !patience.deadline.passed()) return;
   const std::scoped_lock lock(mutex_);
   if (op.state.load() != State::gathering) return;  // all ranks are there: it runs to its end
   if (stopped) {
     fail(Failure::Kind::aborted, c.abort->reason());
     failure_->raise(op.title());
   }
-  const bool by_context = patience.deadline == c.deadline;
   const std::string text = detail::concat(
       op.title(),
       ": ",
@@ -298,7 +300,9 @@ void LocalGroup::check_patience(Operation& op, int rank, const Patience& patienc
       " did not come ",
       by_context
           ? "before the step's deadline"
-          : detail::concat("within ", static_cast<double>(patience.timeout.count()) / 1000, " s"));
+          : detail::concat("within ", static_cast<double>(patience.timeout.count()) / 1000, " s"),
+      "; ",
+      (by_context ? c.deadline : patience.deadline).describe());
   fail(Failure::Kind::aborted, rank_name(rank) + " gave up: " + text);
   throw Timeout(text);
 }

@@ -16,6 +16,7 @@
 
 #include "tandem/comm/communicator.hpp"
 #include "tandem/comm/group.hpp"
+#include "tandem/runtime/deadline.hpp"
 #include "tandem/runtime/device.hpp"
 
 #include "comm/flight_recorder.hpp"
@@ -141,10 +142,11 @@ class LocalGroup : public std::enable_shared_from_this<LocalGroup> {
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// How long a rank waits for the others.
+  /// How long a rank waits for the others: by the group's time-out as long as their devices stand
+  /// still, by a caller's own time-out no longer than that.
   struct Patience {
     std::chrono::milliseconds timeout;
-    Clock::time_point deadline;  ///< by the time-out, or before it by the context
+    Deadline deadline;
   };
 
   FlightRecorder& recorder(int rank) { return recorders_[static_cast<std::size_t>(rank)]; }
@@ -172,7 +174,8 @@ class LocalGroup : public std::enable_shared_from_this<LocalGroup> {
   void work(Operation& op) noexcept;
   void queue(Operation& op);
   void wake(Operation& op) noexcept;
-  void park(Operation& op, Operation::State seen, Clock::time_point deadline);
+  void park(Operation& op, Operation::State seen);
+  Patience patience_of(std::chrono::milliseconds timeout) const;
   void check_patience(Operation& op, int rank, const Patience& patience);
   std::string absence(const Operation& op) const;
 

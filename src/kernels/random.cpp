@@ -8,9 +8,9 @@
 
 namespace tandem::kernels {
 
-template void uniform(const HostStream&, std::uint64_t, std::uint64_t, const View&);
-template void normal(const HostStream&, std::uint64_t, std::uint64_t, const View&);
+template void uniform(const HostStream&, const RandomPlace&, const View&);
+template void normal(const HostStream&, const RandomPlace&, const View&);
 template void randint(
-    const HostStream&, std::uint64_t, std::uint64_t, std::int64_t, std::int64_t, const View&);
+    const HostStream&, const RandomPlace&, std::int64_t, std::int64_t, const View&);
 
 }  // namespace tandem::kernels

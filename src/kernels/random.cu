@@ -7,9 +7,9 @@
 
 namespace tandem::kernels {
 
-template void uniform(const CudaStream&, std::uint64_t, std::uint64_t, const View&);
-template void normal(const CudaStream&, std::uint64_t, std::uint64_t, const View&);
+template void uniform(const CudaStream&, const RandomPlace&, const View&);
+template void normal(const CudaStream&, const RandomPlace&, const View&);
 template void randint(
-    const CudaStream&, std::uint64_t, std::uint64_t, std::int64_t, std::int64_t, const View&);
+    const CudaStream&, const RandomPlace&, std::int64_t, std::int64_t, const View&);
 
 }  // namespace tandem::kernels

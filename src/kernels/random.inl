@@ -143,6 +143,28 @@ struct Draw {
   }
 };
 
+/// The same for a tensor that is a part of a larger one: it fills those of the numbers that a block
+/// of four words gives which are the part's.
+template <class T, class Make, class Place>
+struct DrawPart {
+  RandomPlace part;
+  std::int64_t blocks;  // that a run touches, at most
+  T* y;
+  Make make;
+  Place place;
+  TANDEM_HD void operator()(std::int64_t i) const {
+    const std::int64_t run = i / blocks;
+    const std::int64_t begin = part.begin + run * part.stride;
+    const std::int64_t block = begin / Make::kMade + i % blocks;
+    compute_t<T> made[Make::kMade];
+    make(philox(part.seed, part.draw, static_cast<std::uint64_t>(block)), made);
+    for (std::int64_t k = 0; k < Make::kMade; ++k) {
+      const std::int64_t at = block * Make::kMade + k - begin;
+      if (at >= 0 && at < part.length) y[place(run * part.length + at)] = store<T>(made[k]);
+    }
+  }
+};
+
 namespace detail {
 
 inline ByStrides strides_of(const View& y) {
@@ -152,38 +174,46 @@ inline ByStrides strides_of(const View& y) {
   return place;
 }
 
+template <class T, class Make, class S, class Place>
+void run(const S& s, const RandomPlace& part, const View& y, Make make, Place place) {
+  const std::int64_t n = y.numel();
+  if (n == 0) return;
+  if (part.length < 0) {
+    const std::int64_t draws = (n + Make::kMade - 1) / Make::kMade;
+    return for_each(
+        s, draws, Draw<T, Make, Place>{part.seed, part.draw, n, y.as<T>(), make, place});
+  }
+  const std::int64_t blocks = (part.length + 2 * (Make::kMade - 1)) / Make::kMade;
+  for_each(
+      s, n / part.length * blocks, DrawPart<T, Make, Place>{part, blocks, y.as<T>(), make, place});
+}
+
 template <class T, class Make, class S>
-void run(const S& s, std::uint64_t seed, std::uint64_t draw, const View& y, Make make) {
-  const std::int64_t n = y.numel(), draws = (n + Make::kMade - 1) / Make::kMade;
+void run(const S& s, const RandomPlace& part, const View& y, Make make) {
   if (y.contiguous())
-    for_each(s, draws, Draw<T, Make, InOrder>{seed, draw, n, y.as<T>(), make, {}});
+    run<T>(s, part, y, make, InOrder{});
   else
-    for_each(s, draws, Draw<T, Make, ByStrides>{seed, draw, n, y.as<T>(), make, strides_of(y)});
+    run<T>(s, part, y, make, strides_of(y));
 }
 
 }  // namespace detail
 
 template <class S>
-void uniform(const S& s, std::uint64_t seed, std::uint64_t draw, const View& y) {
-  with_any_float(y.dtype, [&]<class T>() { detail::run<T>(s, seed, draw, y, Uniform<T>{}); });
+void uniform(const S& s, const RandomPlace& place, const View& y) {
+  with_any_float(y.dtype, [&]<class T>() { detail::run<T>(s, place, y, Uniform<T>{}); });
 }
 
 template <class S>
-void normal(const S& s, std::uint64_t seed, std::uint64_t draw, const View& y) {
-  with_any_float(y.dtype,
-                 [&]<class T>() { detail::run<T>(s, seed, draw, y, Normal<compute_t<T>>{}); });
+void normal(const S& s, const RandomPlace& place, const View& y) {
+  with_any_float(y.dtype, [&]<class T>() { detail::run<T>(s, place, y, Normal<compute_t<T>>{}); });
 }
 
 template <class S>
-void randint(const S& s,
-             std::uint64_t seed,
-             std::uint64_t draw,
-             std::int64_t low,
-             std::int64_t high,
-             const View& y) {
+void randint(
+    const S& s, const RandomPlace& place, std::int64_t low, std::int64_t high, const View& y) {
   const std::uint64_t range = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
   with_dtype(y.dtype, [&]<class T>() {
-    detail::run<T>(s, seed, draw, y, RandInt<compute_t<T>>{low, range});
+    detail::run<T>(s, place, y, RandInt<compute_t<T>>{low, range});
   });
 }
 

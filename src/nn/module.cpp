@@ -216,10 +216,8 @@ namespace detail {
 namespace {
 
 std::shared_ptr<ForwardFrame> new_frame() {
-  auto frame = std::make_shared<ForwardFrame>();
-  frame->seed = Runtime::instance().seed();
-  frame->forward = Runtime::instance().forwards().load(std::memory_order_relaxed);
-  return frame;
+  const GeneratorState now = default_generator().get_state();
+  return std::make_shared<ForwardFrame>(ForwardFrame{.seed = now.seed, .forward = now.forwards});
 }
 
 }  // namespace
@@ -241,9 +239,8 @@ CallScope::CallScope(Module& module)
       }) {}
 
 void CallScope::commit() const noexcept {
-  if (top_level_ && module_.is_training()) {
-    Runtime::instance().forwards().fetch_add(1, std::memory_order_relaxed);
-  }
+  if (top_level_ && (module_.is_training() || context().frame->drew))
+    default_generator().forwards().fetch_add(1, std::memory_order_relaxed);
 }
 
 void CallScope::run_hooks(Module::When when, std::span<const Tensor> tensors) const {

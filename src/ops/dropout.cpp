@@ -1,22 +1,18 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <string>
-
-#include <xxhash.h>
-
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/ops/activation.hpp"
 #include "tandem/ops/elementwise.hpp"
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/dispatch.hpp"
-#include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/access.hpp"
 
 #include "kernels/random.hpp"
 #include "ops/dropout_key.hpp"
 #include "ops/output.hpp"
+#include "tensor/frame_draw.hpp"
 #include "tensor/view_of.hpp"
 
 namespace tandem {
@@ -25,40 +21,28 @@ namespace {
 using autograd::Gradients;
 using autograd::Saved;
 
-/// Global index of the first of `rows` rows of this replica. Where a row of the batch became
-/// several of the tensor (tokens of a sentence), each counts.
-std::int64_t first_row(std::int64_t rows) {
-  const RowRange range = context().rows;
-  const std::int64_t batch = range.end - range.begin;
-  if (range.end < 0 || batch <= 0) return 0;
-  return range.begin * (rows % batch == 0 ? rows / batch : 1);
+/// The dimension of the batch's rows: what the caller says, else what the wrapper does.
+int row_dim_of(const Tensor& x, const DropoutOptions& options) {
+  if (options.row_dim) return normalize_dim(*options.row_dim, x.ndim(), "dropout");
+  const int dim = context().row_dim;
+  return dim < x.ndim() && dim >= -x.ndim() ? normalize_dim(dim, x.ndim(), "dropout") : 0;
 }
 
 }  // namespace
 
 kernels::DropoutKey next_dropout_key(std::int64_t rows) {
-  kernels::DropoutKey key;
-  key.first_row = first_row(rows);
-  if (ForwardFrame* frame = context().frame.get(); frame != nullptr) {
-    const std::string& path = current_module_path();
-    const int call = frame->calls[path]++;
-    key.seed = frame->seed;
-    key.forward = frame->forward;
-    // The seed of the hash tells calls within one module apart.
-    key.path_hash = XXH64(path.data(), path.size(), static_cast<XXH64_hash_t>(call));
-  } else {
-    Runtime& runtime = Runtime::instance();
-    key.seed = runtime.seed();
-    key.forward = runtime.draws().fetch_add(1, std::memory_order_relaxed);
-  }
-  return key;
+  const DrawPosition position = next_draw();
+  return {.seed = position.seed,
+          .forward = position.forward,
+          .path_hash = position.path_hash,
+          .first_row = batch_range(rows, RowMatch::multiple).first};
 }
 
 Tensor dropout(const Tensor& x, double p, DropoutOptions options) {
   TANDEM_CHECK(p >= 0 && p < 1, "dropout: p is ", p, ", expected a probability in [0, 1)");
   TANDEM_CHECK(is_float(x.dtype()), "dropout: needs a float tensor, got ", x.describe());
   if (p == 0) return x;
-  const int row_dim = normalize_dim(options.row_dim, x.ndim(), "dropout");
+  const int row_dim = row_dim_of(x, options);
   const Tensor y = make_output(x.shape(), x.dtype(), {x});
   const Tensor mask = empty_strided(y.shape(), y.strides(), DType::boolean, y.device());
   const kernels::DropoutKey key = next_dropout_key(x.shape()[row_dim]);

@@ -13,7 +13,9 @@
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "autograd/node.hpp"
 #include "parallel/gathered_gradients.hpp"
+#include "parallel/outside_gradients.hpp"
 
 namespace tandem::parallel::detail {
 namespace {
@@ -40,6 +42,20 @@ Tensor part_of(const Tensor& dy,
   return dy.narrow(place.rule.dim, range.begin, range.end - range.begin).to(target);
 }
 
+/// @throws InvalidArgument  a backward without retain_graph has gone through one of the outputs.
+void check_there(const ReplicaTapes& tapes,
+                 const GradientOf& gradient_of,
+                 const std::vector<Tensor>& dys) {
+  for (std::size_t d = 0; d < tapes.spent.size(); ++d) {
+    for (std::size_t k = 0; k < tapes.spent[d].size(); ++k) {
+      if (tapes.spent[d][k] == 0) continue;
+      TANDEM_CHECK(!gradient_of(dys, d, k, dys.front().device()).defined(),
+                   "DataParallel: the replicas' tapes of this dp(x) were released by an earlier "
+                   "backward; pass retain_graph there, or call dp(x) again");
+    }
+  }
+}
+
 /// backward of `dp(x)`: through the tapes of the replicas, on their threads.
 autograd::Gradients backward(const std::shared_ptr<ReplicaSet>& set,
                              const std::vector<RowRange>& rows,
@@ -47,10 +63,11 @@ autograd::Gradients backward(const std::shared_ptr<ReplicaSet>& set,
                              const GradientOf& gradient_of,
                              const std::vector<Tensor>& dys,
                              const std::vector<Tensor>& parameters) {
-  TANDEM_CHECK(!std::ranges::all_of(tapes->outputs, &std::vector<Tensor>::empty),
-               "DataParallel: the replicas' tapes of this dp(x) were released by an earlier "
-               "backward, which failed; call dp(x) again");
-  if (context().grad_enabled || context().captures_gradients)
+  TANDEM_CHECK(tapes->generation == set->generation(),
+               "DataParallel: parameters were frozen or unfrozen after this dp(x), and another call "
+               "has followed that; call dp(x) again");
+  check_there(*tapes, gradient_of, dys);
+  if (context().grad_enabled || context().captures_gradients || set->has_parameter_hooks())
     return gradients_through(set, rows, tapes, gradient_of, dys, parameters);
   const bool retain = context().retains_graph;
   set->backward(rows, [tapes, gradient_of, dys, retain](const Replica& r) {
@@ -66,8 +83,8 @@ autograd::Gradients backward(const std::shared_ptr<ReplicaSet>& set,
       if (!gradient.defined()) continue;
       roots.push_back(output);
       gradients.push_back(std::move(gradient));
+      if (!retain) spend(*tapes, at, k);
     }
-    if (!retain) tapes->outputs[at].clear();
     if (!roots.empty()) autograd::backward(roots, gradients, {.retain_graph = retain});
   });
   autograd::Gradients result(tapes->inputs.size() + parameters.size());
@@ -117,12 +134,19 @@ GatheredCall::GatheredCall(std::shared_ptr<ReplicaSet> set,
       parameters_(std::move(parameters)),
       tapes_(std::make_shared<ReplicaTapes>()) {
   tapes_->outputs.resize(rows_.size());
+  tapes_->spent.resize(rows_.size());
+  tapes_->outside.resize(rows_.size());
 }
 
 int GatheredCall::add_input(const Tensor& x, const LeafRule& rule) {
   if (!context().grad_enabled || !x.requires_grad()) return -1;
   tapes_->inputs.push_back({x, rule.dim, !rule.whole, std::vector<Tensor>(rows_.size())});
   return static_cast<int>(tapes_->inputs.size()) - 1;
+}
+
+void GatheredCall::add_outside() {
+  for (auto& [outside, leaves] : outside_tensors(tapes_->outside))
+    tapes_->inputs.push_back({outside, 0, false, std::move(leaves)});
 }
 
 GatherOptions GatheredCall::gather_options() const {
@@ -166,6 +190,10 @@ bool GatheredCall::has_tape() const {
 }
 
 std::vector<Tensor> GatheredCall::record(std::vector<Tensor> outputs, GradientOf gradient) {
+  add_outside();
+  tapes_->generation = set_->generation();
+  for (std::size_t d = 0; d < tapes_->outputs.size(); ++d)
+    tapes_->spent[d].assign(tapes_->outputs[d].size(), 0);
   std::vector<Tensor> inputs;
   for (const auto& input : tapes_->inputs)
     inputs.push_back(input.whole);
@@ -178,7 +206,9 @@ std::vector<Tensor> GatheredCall::record(std::vector<Tensor> outputs, GradientOf
           const std::vector<Tensor>& dys) {
         return backward(set, rows, tapes, gradient, dys, parameters);
       };
-  return autograd::record("data_parallel", std::move(outputs), std::move(inputs), formula);
+  outputs = autograd::record("data_parallel", std::move(outputs), std::move(inputs), formula);
+  autograd::separate_outputs(outputs);
+  return outputs;
 }
 
 std::vector<Tensor> GatheredCall::join(std::vector<OutputParts>& parts) {

@@ -11,6 +11,8 @@
 #include "tandem/runtime/context.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "autograd/outside_tensors.hpp"
+
 // Note [Gradients of gradients]: the replicas' tapes begin with leaves of their own (parts of the
 // inputs, their parameters). A gradient of them is again on those tapes, as a function of the same
 // leaves and of the gradients that came in, which get leaves too. So all replicas' gradients are
@@ -120,6 +122,8 @@ ByDevice gradients_of(const std::shared_ptr<const Tapes>& tapes, const ByDevice&
   const auto values = std::make_shared<ByDevice>(tapes->leaves.size());
   tapes->set->on_replicas(tapes->rows, [tapes, dy_leaves, values, taped](const Replica& r) {
     const auto d = static_cast<std::size_t>(r.index);
+    for (const Tensor& dy : (*dy_leaves)[d])  // a leaf of this replica's tape from now on
+      if (dy.defined() && taped) autograd::mark_realm(dy, autograd::current_realm());
     std::vector<Tensor> roots, gradients;
     for (std::size_t i = 0; i < tapes->roots[d].size(); ++i) {
       const Tensor& root = tapes->roots[d][i];
@@ -181,6 +185,11 @@ Tensor sum_of(const std::vector<Tensor>& parts, Device device) {
 
 }  // namespace
 
+void spend(ReplicaTapes& tapes, std::size_t device, std::size_t output) {
+  tapes.outputs[device][output] = Tensor();
+  tapes.spent[device][output] = 1;
+}
+
 Tensor join_gradients(const ReplicaTapes::Input& input, const std::vector<Tensor>& parts) {
   const ContextScope scope([](Context& c) { c.category = Category::gradient; });
   std::vector<Tensor> all;
@@ -230,11 +239,11 @@ autograd::Gradients gradients_through(const std::shared_ptr<ReplicaSet>& set,
       return sum_of(all, owner);
     });
   }
-  const ByDevice found = gradients_of(tapes, for_outputs(*replica_tapes, gradient_of, dys));
-  if (!tapes->retain) {
-    for (auto& outputs : replica_tapes->outputs)
-      outputs.clear();
-  }
+  const ByDevice own = for_outputs(*replica_tapes, gradient_of, dys);
+  const ByDevice found = gradients_of(tapes, own);
+  for (std::size_t d = 0; d < own.size() && !tapes->retain; ++d)
+    for (std::size_t k = 0; k < own[d].size(); ++k)
+      if (own[d][k].defined()) spend(*replica_tapes, d, k);
   autograd::Gradients result;
   for (std::size_t i = 0; i < inputs + parameters.size(); ++i) {
     std::vector<Tensor> parts;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <vector>
 
@@ -13,6 +14,9 @@ namespace tandem::parallel::detail {
 /// The gradient of an input of `dp(x)`, from those of its parts by device, of which some may be
 /// undefined.
 Tensor join_gradients(const ReplicaTapes::Input& input, const std::vector<Tensor>& parts);
+
+/// A backward that keeps no tape goes through a device's output.
+void spend(ReplicaTapes& tapes, std::size_t device, std::size_t output);
 
 /// backward of `dp(x)` where its gradients are to be seen, not added to the leaves'
 /// (autograd::grad), or are to be on the tape themselves (create_graph).

@@ -26,12 +26,15 @@ void check_all_seen(const std::shared_ptr<optim::Arena>& arena, const std::vecto
 }  // namespace
 
 void ReplicaSet::State::note_module() {
-  for (std::size_t p = 0; params[0] != nullptr && p < params[0]->layout().places().size(); ++p)
-    trains.push_back(params[0]->tensor(p).requires_grad());
   for (nn::Module* module : modules) {
     for (nn::Module* part : module->modules())
       nn::detail::Wrapping::mark(*part, token);
   }
+  note_tensors();
+}
+
+void ReplicaSet::State::note_tensors() {
+  trains = training_places();
   for (const auto* arenas : {&params, &buffers}) {
     for (const auto& arena : *arenas)
       if (arena != nullptr) arena->claim(token);
@@ -65,16 +68,40 @@ void ReplicaSet::State::check_module() const {
                  "' was added, resized or moved after wrapping",
                  kAgain);
     (parameter ? parameters : states)[*place] = true;
-    TANDEM_CHECK(!parameter || x.requires_grad() == trains[*place],
-                 "DataParallel: '",
-                 name,
-                 "' was ",
-                 x.requires_grad() ? "unfrozen" : "frozen",
-                 " after wrapping",
-                 kAgain);
   });
   check_all_seen(params[0], parameters);
   check_all_seen(master_buffers, states);
+}
+
+std::vector<bool> ReplicaSet::State::training_places() const {
+  std::vector<bool> places;
+  for (std::size_t p = 0; params[0] != nullptr && p < params[0]->layout().places().size(); ++p)
+    places.push_back(params[0]->tensor(p).requires_grad());
+  return places;
+}
+
+// Buckets, shares and the replicas' storage are laid out for what trains.
+void ReplicaSet::State::follow_training() {
+  if (rebinds || training_places() == trains) return;
+  rebinds = true;
+  try {
+    clear_hooks();
+    sharing.reset();
+    reducers.clear();
+    transfers.clear();
+    params.clear();
+    synced.clear();
+    bind_parameters();
+    set_hooks();
+    bind_gradient_source();
+    note_tensors();
+    ++generation;
+  } catch (...) {
+    poison("its parameters were frozen or unfrozen, and could not be laid out anew");
+    rebinds = false;
+    throw;
+  }
+  rebinds = false;
 }
 
 void ReplicaSet::State::follow_module() {

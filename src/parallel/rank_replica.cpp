@@ -13,9 +13,10 @@
 #include "tandem/core/check.hpp"
 #include "tandem/nn/replicate.hpp"
 #include "tandem/ops/elementwise.hpp"
-#include "tandem/runtime/runtime.hpp"
+#include "tandem/runtime/generator.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "autograd/leaf_hooks.hpp"
 #include "parallel/check_unwrapped.hpp"
 #include "parallel/rank_state.hpp"
 #include "parallel/same_module.hpp"
@@ -53,7 +54,7 @@ RankReplica::State::State(nn::Module& m,
       options(o),
       row_group(std::make_shared<comm::RowGroupAdapter>(c)),
       row_members(static_cast<std::size_t>(c.size()), true),
-      forwards(Runtime::instance().forwards().load(std::memory_order_relaxed)) {
+      forwards(default_generator().forwards().load(std::memory_order_relaxed)) {
   check_module();
   check_same_module(module, comm);
   std::vector<optim::ArenaEntry> entries;
@@ -74,7 +75,7 @@ RankReplica::State::State(nn::Module& m,
 RankReplica::State::~State() {
   for (std::size_t p = 0; p < sources.size(); ++p) {
     const Tensor x = params->tensor(p);
-    if (x.defined() && x.requires_grad()) autograd::set_accumulate_hook(x, nullptr);
+    if (x.defined() && x.requires_grad()) autograd::set_part_hook(x, nullptr);
   }
 }
 
@@ -123,7 +124,7 @@ void RankReplica::State::watch() {
     sources.push_back(std::make_shared<Source>(*this, p));
     if (!x.requires_grad()) continue;
     autograd::set_gradient_source(x, sources.back());
-    autograd::set_accumulate_hook(x, [this, p](const Tensor&) {
+    autograd::set_part_hook(x, [this, p](const Tensor&) {
       began = true;
       moments.last_gradient = Clock::now();
       reducer->on_gradient(p);
@@ -288,8 +289,9 @@ std::shared_ptr<const Context> RankReplica::begin_forward(std::optional<std::int
   const bool by_rows = s.options.average == Average::rows && all > 0;
   s.weight = by_rows ? own * s.comm.size() / all : 1;
   c->row_group = s.row_group;
-  c->frame =
-      std::make_shared<ForwardFrame>(ForwardFrame{Runtime::instance().seed(), s.forwards++, {}});
+  c->batch_rows = meeting.all_rows();
+  c->frame = std::make_shared<ForwardFrame>(
+      ForwardFrame{.seed = default_generator().seed(), .forward = s.forwards++});
   s.arm(s.sync);
   return c;
 }

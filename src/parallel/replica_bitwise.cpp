@@ -49,6 +49,7 @@ void ReplicaSet::State::run_leaf(
     reducers[r].begin_backward();
   }
   const auto [part, sum, weight] = loss_of(call, rank, body);
+  call.frames[r]->drew |= context().frame->drew;
   outcome.leaf_losses[leaf] = {sum, weight};
   const Tensor share = part.sum / static_cast<double>(call.batch_rows());
   in_phase(call, rank, Phase::backward, [&] { share.backward(); });

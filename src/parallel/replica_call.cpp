@@ -16,8 +16,14 @@
 namespace tandem::parallel {
 namespace {
 
-// For a replica to notice its deadline itself; and for the others, that one has not.
+using Clock = std::chrono::steady_clock;
+
+// For a replica to notice the deadline itself; and for the others, that one has not.
 constexpr auto kNoticeGrace = std::chrono::milliseconds(400);
+// After which a wait looks at the deadline.
+constexpr auto kLook = std::chrono::milliseconds(20);
+// After which a wait on a device's thread looks for jobs of that device.
+constexpr auto kHelp = std::chrono::milliseconds(1);
 
 /// One call at a time.
 class Busy {
@@ -58,6 +64,11 @@ int first_active(const std::vector<RowRange>& rows) {
     if (active(rows, r)) return r;
   }
   return -1;
+}
+
+bool Call::has_outside() const {
+  return std::ranges::any_of(
+      outside, [](const auto& own) { return own != nullptr && !own->entries().empty(); });
 }
 
 void Call::abort(const std::string& reason) noexcept {
@@ -114,6 +125,7 @@ std::shared_ptr<Call> ReplicaSet::State::begin_everywhere() {
 
 std::shared_ptr<Call> ReplicaSet::State::begin(const std::vector<RowRange>& rows, Members members) {
   check_module();
+  follow_training();
   follow_module();
   auto call = std::make_shared<Call>(rows);
   call->group = &group_for(rows, members);
@@ -158,17 +170,22 @@ Replica ReplicaSet::State::replica(Call& call, int rank) const {
           &call.phases[static_cast<std::size_t>(rank)]};
 }
 
-std::shared_ptr<const Context> ReplicaSet::State::replica_context(const Call& call,
+std::shared_ptr<const Context> ReplicaSet::State::replica_context(Call& call,
                                                                   int rank,
                                                                   Phase phase) const {
-  const Runtime& runtime = Runtime::instance();
+  const auto r = static_cast<std::size_t>(rank);
   auto c = std::make_shared<Context>(context());
   const auto group_of_rows = call.group->rows.find(rank);
   c->phase = phase;
   c->replica = rank;
-  c->rows = call.rows[static_cast<std::size_t>(rank)];
+  c->rows = call.rows[r];
+  c->batch_rows = call.batch_rows();
+  c->row_dim = options.dim;
+  c->checkpoint = nullptr;  // it is the caller's; replicas have their own
+  c->outside = call.outside[r] = std::make_shared<autograd::OutsideTensors>(realms[r]);
   c->threads = std::max(1, core_count() / static_cast<int>(call.group->ranks.size()));
-  c->frame = std::make_shared<ForwardFrame>(ForwardFrame{runtime.seed(), call.forward, {}});
+  c->frame = call.frames[r] = std::make_shared<ForwardFrame>(
+      ForwardFrame{.seed = call.numbers.seed, .forward = call.numbers.forwards});
   c->row_group = group_of_rows == call.group->rows.end() ? nullptr : group_of_rows->second;
   c->deadline = call.deadline;
   return c;
@@ -178,9 +195,10 @@ void ReplicaSet::State::run(const std::shared_ptr<Call>& call,
                             Phase phase,
                             std::function<void(int rank)> job) {
   const Busy busy(running);
-  call->deadline =
-      std::min(context().deadline, std::chrono::steady_clock::now() + options.deadline);
-  call->forward = Runtime::instance().forwards().load(std::memory_order_relaxed);
+  call->deadline = Deadline(options.deadline, devices).within(context().deadline);
+  call->numbers = default_generator().get_state();
+  if (const ForwardFrame* first = context().frame.get(); context().recomputes && first != nullptr)
+    call->numbers = {.seed = first->seed, .forwards = first->forward};
   const auto shared_job = std::make_shared<std::function<void(int)>>(std::move(job));
   // The job keeps this object.
   const std::function<void(int)> attempt = [this, call, shared_job](int rank) {
@@ -219,11 +237,12 @@ void ReplicaSet::State::submit(Call& call,
     call.phases[static_cast<std::size_t>(rank)].store(phase, std::memory_order_relaxed);
     const Device device = devices[static_cast<std::size_t>(rank)];
     try {
-      Worker* worker = &logical_device(device).worker();
-      if (call.group->ranks.size() == 1 || worker->is_current()) {
+      if (call.group->ranks.size() == 1) {
         jobs.own.push_back(rank);
         continue;
       }
+      Worker* worker = &logical_device(device).worker();
+      if (worker->is_current()) jobs.worker = worker;
       if (options.mode == Mode::classic && phase == Phase::replicate)
         worker = jobs.started.emplace_back(std::make_unique<Worker>(to_string(device))).get();
       const ContextScope scope(replica_context(call, rank, phase));
@@ -231,31 +250,42 @@ void ReplicaSet::State::submit(Call& call,
     } catch (...) {  // no thread, no memory: those before it must not wait for it
       errors[static_cast<std::size_t>(rank)] = std::current_exception();
       call.abort("replica " + std::to_string(rank) + " could not be started");
-      jobs.own.clear();
       return;
     }
   }
 }
 
+void ReplicaSet::State::note_late(Call& call, int rank) {
+  const Device device = devices[static_cast<std::size_t>(rank)];
+  poison(tandem::detail::concat(device,
+                                " passed the deadline of ",
+                                options.deadline.count(),
+                                " ms in phase ",
+                                call.phases[static_cast<std::size_t>(rank)].load(),
+                                ", last operation ",
+                                logical_device(device).last_work(),
+                                ": ",
+                                call.deadline.describe()));
+  call.abort(poisoned);
+}
+
 void ReplicaSet::State::collect(Call& call, Jobs& jobs, std::vector<std::exception_ptr>& errors) {
   bool late = false;
-  auto until = call.deadline + kNoticeGrace;
+  auto until = Clock::time_point::max();
   for (auto& [rank, ticket] : jobs.tickets) {
-    try {
-      errors[static_cast<std::size_t>(rank)] = ticket.outcome(until);
-    } catch (const Timeout&) {
-      if (late) continue;  // the first one is told; the others may have waited for it
+    const auto look = [&] { return Clock::now() + (jobs.worker != nullptr ? kHelp : kLook); };
+    while (!ticket.has_ended(std::min(until, look())) && Clock::now() < until) {
+      // This device's part, and what stood in the queue before it.
+      if (jobs.worker != nullptr && jobs.worker->run_next()) continue;
+      if (until == Clock::time_point::max() && call.deadline.passed())
+        until = Clock::now() + kNoticeGrace;
+    }
+    if (ticket.has_ended(Clock::now())) {
+      errors[static_cast<std::size_t>(rank)] = ticket.outcome();
+    } else if (!late) {  // the first one is told; the others may have waited for it
       late = true;
-      const Device device = devices[static_cast<std::size_t>(rank)];
-      poison(tandem::detail::concat(device,
-                                    " passed the deadline of ",
-                                    options.deadline.count(),
-                                    " ms in phase ",
-                                    call.phases[static_cast<std::size_t>(rank)].load(),
-                                    ", last operation ",
-                                    logical_device(device).last_work()));
-      call.abort(poisoned);
-      until = std::chrono::steady_clock::now() + kNoticeGrace;  // the others hear of it
+      note_late(call, rank);
+      until = Clock::now() + kNoticeGrace;  // the others hear of it
     }
   }
   if (!late) return;
@@ -327,8 +357,10 @@ void ReplicaSet::State::commit(const Call& call) {
   for (const int r : call.group->ranks)
     synced[static_cast<std::size_t>(r)] = call.versions;
   if (call.shared_update) mark_synced(call);
-  if (modules[0]->is_training())
-    Runtime::instance().forwards().fetch_add(1, std::memory_order_relaxed);
+  const bool drew = std::ranges::any_of(
+      call.frames, [](const auto& frame) { return frame != nullptr && frame->drew; });
+  if (!context().recomputes && (modules[0]->is_training() || drew))
+    default_generator().forwards().fetch_add(1, std::memory_order_relaxed);
   note_buffers(call);
 }
 

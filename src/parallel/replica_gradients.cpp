@@ -47,6 +47,11 @@ void ReplicaSet::State::set_gradient_sources(const std::shared_ptr<State>& self)
   gradient_source = std::make_shared<Source>([weak = std::weak_ptr(self)] {
     if (const auto state = weak.lock()) state->complete_gradients();
   });
+  bind_gradient_source();
+}
+
+void ReplicaSet::State::bind_gradient_source() {
+  if (gradient_source == nullptr) return;
   for (std::size_t p = 0; p < params[0]->layout().places().size(); ++p) {
     const Tensor x = params[0]->tensor(p);
     if (x.requires_grad()) autograd::set_gradient_source(x, gradient_source);
@@ -144,6 +149,40 @@ void ReplicaSet::State::sync_gradients() {
   adopt_gradients(*call);
   if (sharing != nullptr) sharing->reduced();
   syncs = before;
+}
+
+void ReplicaSet::State::run_hooks(Call& call, int rank) {
+  if (call.hooks == nullptr) return;
+  vote(call, rank);  // all gradients are there
+  if (rank == 0) {
+    adopt_gradients(call);
+    in_phase(call, rank, Phase::backward, [&] { call.hooks->run(); });
+  }
+  vote(call, rank);
+}
+
+double ReplicaSet::State::outside_factor(const Call& call, const StepOutcome& outcome) const {
+  const double scale = call.loss_scale ? 1 / *call.loss_scale : 1;
+  if (!is_bitwise()) return scale;
+  return scale * static_cast<double>(call.batch_rows()) / outcome.weights[0];
+}
+
+void ReplicaSet::State::pass_outside(Call& call,
+                                     int rank,
+                                     const StepOutcome& outcome,
+                                     optim::Optimizer& optimizer) {
+  if (!call.has_outside()) return;
+  if (rank == 0) {
+    try {
+      in_phase(call, rank, Phase::backward, [&] {
+        parallel::pass_outside(call.outside, outside_factor(call, outcome));
+      });
+      optimizer.prepare();  // it may be about to update them
+    } catch (...) {
+      call.commit_errors[0] = std::current_exception();
+    }
+  }
+  vote(call, rank);
 }
 
 template <class F>

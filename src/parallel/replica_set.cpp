@@ -14,6 +14,9 @@
 namespace tandem::parallel {
 namespace {
 
+// After which a wait looks at its deadline.
+constexpr auto kLook = std::chrono::milliseconds(20);
+
 /// Shows the module its private buffers until the end of the scope, whichever way that comes.
 template <class State>
 class PrivateBuffers {
@@ -27,6 +30,21 @@ class PrivateBuffers {
 
  private:
   State& state_;
+};
+
+/// A step whose gradients hooks are waiting for reduces them, also under no_sync.
+class ReducesNow {
+ public:
+  ReducesNow(bool& syncs, const ParameterHooks& hooks) : syncs_(syncs), before_(syncs) {
+    syncs_ |= hooks.any();
+  }
+  ~ReducesNow() { syncs_ = before_; }
+  ReducesNow(const ReducesNow&) = delete;
+  ReducesNow& operator=(const ReducesNow&) = delete;
+
+ private:
+  bool& syncs_;
+  bool before_;
 };
 
 }  // namespace
@@ -64,6 +82,14 @@ std::vector<std::vector<Tensor>> ReplicaSet::replica_parameters() const {
       parameters[d].push_back(state_->params[d]->tensor(p));
   }
   return parameters;
+}
+
+std::uint64_t ReplicaSet::generation() const noexcept {
+  return state_->generation;
+}
+
+bool ReplicaSet::has_parameter_hooks() const {
+  return state_->params[0] != nullptr && parallel::has_parameter_hooks(*state_->params[0]);
 }
 
 std::size_t ReplicaSet::parameter_nbytes() const noexcept {
@@ -150,18 +176,18 @@ StepResult ReplicaSet::step(const std::vector<RowRange>& planned,
   const bool bitwise = state.is_bitwise();
   const auto rows = bitwise ? state.cut_into_leaves(planned, *outcome) : planned;
   const auto call = state.begin(rows);
+  const auto hooks = std::make_shared<const ParameterHooks>(state.params[0]);
+  if (hooks->any()) call->hooks = hooks;
+  const ReducesNow reduces(state.syncs, *hooks);
   call->has_no_effect = effect == Effect::none;
   state.cut(*call);
   state.watch_drift(*call);
   if (options.scaler != nullptr) call->loss_scale = options.scaler->get_scale();
-  outcome->sums.resize(rows.size());
-  outcome->weights.resize(rows.size());
-  outcome->times.resize(rows.size());
-  outcome->work_times.resize(rows.size());
+  outcome->resize(rows.size());
   if (optimizer != nullptr) optimizer->zero_grad();
   // Earlier gradients are not to be rescaled with those of the parts, nor added to them in their
   // order.
-  const bool anew = bitwise || call->accumulates() || call->loss_scale;
+  const bool anew = bitwise || call->accumulates() || call->loss_scale || call->hooks != nullptr;
   if (anew && state.syncs) state.sync_gradients();
   const auto snapshot = state.begin_gradients();
   if (anew) snapshot.clear();
@@ -188,6 +214,8 @@ StepResult ReplicaSet::step(const std::vector<RowRange>& planned,
   state.note_reduction();
   ++state.steps;
   if (anew) snapshot.add();
+  if (optimizer == nullptr && call->has_outside())
+    pass_outside(call->outside, state.outside_factor(*call, *outcome));
   return result;
 }
 
@@ -228,7 +256,11 @@ void ReplicaSet::on_device(Device device, Phase phase, const std::function<void(
   if (state_->devices.size() == 1 || worker.is_current()) {
     body();
   } else {
-    worker.submit(body).wait(std::chrono::steady_clock::now() + state_->options.deadline);
+    const Deadline deadline(state_->options.deadline, {device});
+    Ticket ticket = worker.submit(body);
+    while (!ticket.has_ended(std::chrono::steady_clock::now() + kLook))
+      if (deadline.passed()) break;
+    ticket.wait(std::chrono::steady_clock::now());
   }
 }
 

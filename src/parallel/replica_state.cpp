@@ -8,7 +8,9 @@
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
+#include "tandem/runtime/runtime.hpp"
 
+#include "autograd/leaf_hooks.hpp"
 #include "parallel/check_unwrapped.hpp"
 #include "parallel/copies.hpp"
 #include "parallel/shards.hpp"
@@ -97,6 +99,8 @@ ReplicaSet::State::State(std::vector<nn::Module*> m,
                  "; call module.to(...) first");
   });
   check_unwrapped(*modules[0], kWords);
+  for (std::size_t r = 0; r < devices.size(); ++r)
+    realms.push_back(Runtime::instance().next_sequence() + 1);
   bind_parameters();
   bind_buffers();
   bind_buffer_rules();
@@ -163,9 +167,15 @@ void ReplicaSet::State::bind_buffers() {
 void ReplicaSet::State::place_tensors(int rank,
                                       const optim::Arena& original,
                                       const optim::ArenaReplica& replica) {
+  std::vector<std::optional<std::size_t>> places;  // of the module's tensors, in their order
+  nn::visit_tensors(*modules[0], [&](const std::string&, Tensor& x, nn::TensorKind) {
+    places.push_back(original.place_of(x));
+  });
+  auto place = places.begin();
   nn::visit_tensors(*modules[static_cast<std::size_t>(rank)],
                     [&](const std::string&, Tensor& x, nn::TensorKind) {
-                      if (const auto place = original.place_of(x)) x = replica.tensors[*place];
+                      if (*place) x = replica.tensors[**place];
+                      ++place;
                     });
 }
 
@@ -183,7 +193,8 @@ void ReplicaSet::State::set_hooks() {
     for (std::size_t place = 0; place < params[r]->layout().places().size(); ++place) {
       const Tensor x = params[r]->tensor(place);
       if (!x.requires_grad()) continue;
-      autograd::set_accumulate_hook(
+      autograd::mark_realm(x, realms[r]);
+      autograd::set_part_hook(
           x, [reducer = &reducers[r], place](const Tensor&) { reducer->on_gradient(place); });
     }
   }
@@ -197,10 +208,9 @@ void ReplicaSet::State::clear_hooks() noexcept {
                      // hear of it
     }
   }
-  if (params.empty() || params[0] == nullptr) return;
-  for (std::size_t place = 0; place < params[0]->layout().places().size(); ++place) {
-    const Tensor x = params[0]->tensor(place);
-    if (x.defined() && x.requires_grad()) autograd::set_accumulate_hook(x, nullptr);
+  for (const auto& arena : params) {
+    for (std::size_t p = 0; arena != nullptr && p < arena->layout().places().size(); ++p)
+      if (const Tensor x = arena->tensor(p); x.defined()) autograd::set_part_hook(x, nullptr);
   }
 }
 

@@ -17,11 +17,14 @@
 #include "tandem/comm/group.hpp"
 #include "tandem/comm/row_group_adapter.hpp"
 #include "tandem/parallel/replica_set.hpp"
+#include "tandem/runtime/generator.hpp"
 
 #include "parallel/buckets.hpp"
 #include "parallel/call_gate.hpp"
 #include "parallel/gradient_snapshot.hpp"
 #include "parallel/leaves.hpp"
+#include "parallel/outside_gradients.hpp"
+#include "parallel/parameter_hooks.hpp"
 #include "parallel/transfers.hpp"
 #include "parallel/update_sharing.hpp"
 
@@ -72,8 +75,11 @@ struct Call {
   optim::Arena::Versions parameters;       // of device 0's, by place
   optim::Arena::Versions buffers;          // of the module's, by place
   std::vector<std::atomic<Phase>> phases;  // where each replica is
-  std::chrono::steady_clock::time_point deadline;
-  std::uint64_t forward = 0;                      // count of top-level forwards before this one
+  Deadline deadline;
+  GeneratorState numbers;                             // before this call
+  std::vector<std::shared_ptr<ForwardFrame>> frames;  // by device
+  OutsideByDevice outside;
+  std::shared_ptr<const ParameterHooks> hooks;    // of a step; null: none
   std::vector<std::exception_ptr> commit_errors;  // by device: of what it changes after the vote
   std::vector<optim::Arena::Versions> buffer_versions;  // by device: before forward
   std::vector<Transfers> transfers;                     // by device: of parameters, during forward
@@ -92,11 +98,15 @@ struct Call {
       : rows(std::move(r)),
         at(rows),
         phases(rows.size()),
+        frames(rows.size()),
+        outside(rows.size()),
         commit_errors(rows.size()),
         transfers(rows.size()),
         updated(rows.size()),
         loss_is_non_finite(rows.size()) {}
   bool active(int rank) const { return tandem::parallel::active(rows, rank); }
+  /// A replica's tape has ended at a tensor from outside; once all have gone forward.
+  bool has_outside() const;
   std::int64_t batch_rows() const { return rows.back().end - rows.front().begin; }
   bool accumulates() const noexcept { return micro_batches.size() > 1; }
   void abort(const std::string& reason) noexcept;
@@ -123,6 +133,13 @@ struct StepOutcome {
   std::vector<Leaf> leaves;
   std::vector<std::pair<double, double>> leaf_losses;  // sum and weight
   std::vector<LeafSums> sums_of_leaves;                // by device: gradients
+
+  void resize(std::size_t devices) {
+    sums.resize(devices);
+    weights.resize(devices);
+    times.resize(devices);
+    work_times.resize(devices);
+  }
 };
 
 /// A replica's loss, on the tape and as numbers.
@@ -148,6 +165,12 @@ struct ReplicaSet::State {
   // ---- what becomes of the module (module_life.cpp) ----
   /// Keeps what the module is like, and marks its parts and replicas as wrapped.
   void note_module();
+  /// Keeps which parameters train, and claims the tensors.
+  void note_tensors();
+  /// By place of params.
+  std::vector<bool> training_places() const;
+  /// Binds the parameters anew where some were frozen or unfrozen since. Earlier tapes go.
+  void follow_training();
   /// @throws InvalidArgument  the calling thread works for a replica.
   static void check_outside();
   /// @throws InvalidArgument  the module is not as it was when it was wrapped.
@@ -184,8 +207,8 @@ struct ReplicaSet::State {
   struct Jobs {
     std::vector<std::unique_ptr<Worker>> started;  // for this call alone, as nn.DataParallel does
     std::vector<std::pair<int, Ticket>> tickets;
-    std::vector<int> own;  // this thread's: the only replica, or that of the device whose thread
-                           // this is
+    std::vector<int> own;      // this thread's: the only replica
+    Worker* worker = nullptr;  // whose thread this is; null: none of these devices'
   };
   /// Gives each device its job; all or, where that fails, the first ones and an error.
   void submit(Call& call,
@@ -193,9 +216,11 @@ struct ReplicaSet::State {
               const std::function<void(int rank)>& attempt,
               Jobs& jobs,
               std::vector<std::exception_ptr>& errors) const;
-  std::shared_ptr<const Context> replica_context(const Call& call, int rank, Phase phase) const;
+  std::shared_ptr<const Context> replica_context(Call& call, int rank, Phase phase) const;
   /// What the replicas threw; null where one ended well. @throws Timeout  one passed the deadline.
   void collect(Call& call, Jobs& jobs, std::vector<std::exception_ptr>& errors);
+  /// Notes that a replica hangs, and frees the others.
+  void note_late(Call& call, int rank);
   // ---- the parts of a call, each on its replica's thread ----
   /// Parameters may still be on their way afterwards; who touches them waits.
   void replicate(Call& call, int rank);
@@ -230,6 +255,7 @@ struct ReplicaSet::State {
   // ---- gradients (replica_gradients.cpp) ----
   /// Makes reading the module's gradients bring them together.
   void set_gradient_sources(const std::shared_ptr<State>& self);
+  void bind_gradient_source();
   void complete_gradients();
   /// A backward is to come: what it would change, to be put back if it fails.
   GradientSnapshot begin_gradients();
@@ -246,6 +272,12 @@ struct ReplicaSet::State {
   void reduce(Call& call, int rank);
   /// Marks the module's gradients that some replica made, also where replica 0 made none.
   void adopt_gradients(const Call& call);
+  /// Lets the user's hooks of the parameters see the reduced gradients.
+  void run_hooks(Call& call, int rank);
+  /// In a step with an optimizer, after the vote: the gradients of tensors from outside.
+  void pass_outside(Call& call, int rank, const StepOutcome& outcome, optim::Optimizer& optimizer);
+  /// What the gradients that replicas made have to be multiplied by, as those of parameters were.
+  double outside_factor(const Call& call, const StepOutcome& outcome) const;
   void vote(Call& call, int rank);
   /// The vote after which the call takes effect.
   void agree(Call& call, int rank);
@@ -324,7 +356,10 @@ struct ReplicaSet::State {
   bool replicas_agree =
       false;  // what replicas write into buffers is the same on all that have rows
   std::vector<BufferMerge> buffer_merges;  // by place of master_buffers
-  std::vector<bool> trains;                // by place of params: when the module was wrapped
+  std::vector<bool> trains;                // by place of params: when they were bound
+  bool rebinds = false;                    // they are being bound anew
+  std::uint64_t generation = 0;            // how often they were
+  std::vector<std::uint64_t> realms;       // by device: its replica's, see Note [Tapes of replicas]
   std::int64_t steps = 0;                  // that have been committed
   // By active devices, and whether the others are in it too.
   std::map<std::pair<std::vector<int>, bool>, std::unique_ptr<Group>> groups;

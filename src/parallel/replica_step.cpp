@@ -33,13 +33,14 @@ Tensor ReplicaSet::State::total_weight(Call& call, int rank, double own) const {
 
 void ReplicaSet::State::rescale_gradients(const Call& call, int rank, const Tensor& total) const {
   const auto r = static_cast<std::size_t>(rank);
-  if (params[r] == nullptr || !call.accumulates()) return;
+  if (!call.accumulates()) return;
   const autograd::NoGrad off;
   const double factor = static_cast<double>(call.batch_rows()) / total.item();
-  for (std::size_t b = 0; b < params[r]->layout().blocks().size(); ++b) {
+  for (std::size_t b = 0; params[r] != nullptr && b < params[r]->layout().blocks().size(); ++b) {
     Tensor grads = params[r]->grads(static_cast<int>(b));
     if (grads.defined()) grads.mul_(factor);
   }
+  scale_outside(call.outside, r, factor);
 }
 
 ReplicaLoss ReplicaSet::State::loss_of(Call& call, int rank, const LossBody& body) {
@@ -100,10 +101,10 @@ void ReplicaSet::State::forward_and_backward(Call& call,
         const auto group = part.group->rows.find(rank);
         c.rows = part.rows[r];
         c.row_group = group == part.group->rows.end() ? nullptr : group->second;
-        auto frame = std::make_shared<ForwardFrame>(*c.frame);
-        c.frame = std::move(frame);
+        c.frame = std::make_shared<ForwardFrame>(*c.frame);
       });
       run_micro_batch(call, rank, k, body, outcome);
+      call.frames[r]->drew |= context().frame->drew;
     }
     if (k + 1 < count) follow_buffers(call, rank, part);
   }
@@ -126,6 +127,7 @@ void ReplicaSet::State::step_replica(
     reduce(call, rank);
   }
   end_replicate(call, rank);
+  run_hooks(call, rank);
   inspect_gradients(call, rank);
   combine_buffers(call, rank);
   check_drift(call, rank);
@@ -142,8 +144,9 @@ void ReplicaSet::State::step_replica(
   if (is_bitwise()) outcome.sums_of_leaves[static_cast<std::size_t>(rank)].clear();
   if (call.has_no_effect) return;
   merge_buffers(call, rank);
-  if (optimizer != nullptr)
-    in_phase(call, rank, Phase::update, [&] { update(call, rank, *optimizer); });
+  if (optimizer == nullptr) return;
+  pass_outside(call, rank, outcome, *optimizer);
+  in_phase(call, rank, Phase::update, [&] { update(call, rank, *optimizer); });
 }
 
 }  // namespace tandem::parallel

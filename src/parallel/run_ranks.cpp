@@ -27,8 +27,9 @@ struct Run {
   std::function<void(Rank&)> body;
   std::mutex mutex;  // guards what follows
   std::condition_variable changed;
-  std::vector<std::exception_ptr> errors;  // by rank
-  std::vector<bool> ended;                 // by rank
+  std::vector<std::shared_ptr<Generator>> generators;  // by rank
+  std::vector<std::exception_ptr> errors;              // by rank
+  std::vector<bool> ended;                             // by rank
   bool failed = false;
 
   bool all_ended() const {
@@ -56,11 +57,16 @@ void run_one(Run& run, std::size_t r) {
   run.end(r, error);
 }
 
-/// Waits for all; after a failure no longer than `timeout`. @throws Timeout
-void wait_for_all(Run& run, std::chrono::milliseconds timeout) {
+/// Waits for all; after a failure as long as they go on working. @throws Timeout
+void wait_for_all(Run& run, std::span<const Device> devices, std::chrono::milliseconds timeout) {
+  constexpr auto kLook = std::chrono::milliseconds(20);
   std::unique_lock lock(run.mutex);
   run.changed.wait(lock, [&] { return run.failed || run.all_ended(); });
-  if (run.changed.wait_for(lock, timeout, [&] { return run.all_ended(); })) return;
+  const Deadline deadline(timeout, {devices.begin(), devices.end()});
+  const auto all_ended = [&] { return run.all_ended(); };
+  while (!run.changed.wait_for(lock, kLook, all_ended) && !deadline.passed()) {
+  }
+  if (run.all_ended()) return;
   std::string late, cause;
   for (std::size_t r = 0; r < run.ended.size(); ++r) {
     const Device device = run.comms[r]->device();
@@ -75,8 +81,14 @@ void wait_for_all(Run& run, std::chrono::milliseconds timeout) {
     else if (run.errors[r] != nullptr && cause.empty())
       cause = concat("rank ", r, " (", device, ") failed: ", describe(run.errors[r]));
   }
-  throw Timeout(concat(
-      "run_ranks: ", cause, "; ", late, " did not end within ", timeout.count(), " ms after it"));
+  throw Timeout(concat("run_ranks: ",
+                       cause,
+                       "; ",
+                       late,
+                       " did not end within ",
+                       timeout.count(),
+                       " ms after it: ",
+                       deadline.describe()));
 }
 
 /// Gives each device its rank. All of them enter the queues together, so that ranks of several
@@ -86,6 +98,7 @@ void submit(const std::shared_ptr<Run>& run, std::span<const Device> devices) {
   for (std::size_t r = 0; r < devices.size(); ++r) {
     const ContextScope scope([&](Context& c) {
       c.replica = static_cast<int>(r);
+      c.generator = run->generators[r];
       c.threads = std::max(1, core_count() / static_cast<int>(devices.size()));
     });
     try {
@@ -164,12 +177,17 @@ void run_ranks(std::span<const Device> devices,
   const auto run = std::make_shared<Run>();
   run->comms = comm::make_group(devices, {.timeout = options.timeout, .backend = options.backend});
   run->body = std::move(body);
+  for (std::size_t r = 0; r < devices.size(); ++r) {
+    run->generators.push_back(std::make_shared<Generator>());
+    run->generators.back()->set_state(default_generator().get_state());
+  }
   run->errors.resize(devices.size());
   run->ended.resize(devices.size());
   submit(run, devices);
-  wait_for_all(*run, options.timeout);
+  wait_for_all(*run, devices, options.timeout);
   const bool failed = std::ranges::any_of(run->errors, [](const auto& e) { return e != nullptr; });
   if (failed) raise(*run);
+  if (!devices.empty()) default_generator().set_state(run->generators.front()->get_state());
 }
 
 }  // namespace tandem::parallel

@@ -12,8 +12,8 @@ namespace tandem {
 namespace {
 
 // The one piece of thread-local state (design: what travels with a call stands in the context). A
-// pointer, so that it outlives the destructors of the thread: a static object that ends at exit, after
-// those of the main thread, still asks for its context.
+// pointer, so that it outlives the destructors of the thread: a static object that ends at exit,
+// after those of the main thread, still asks for its context.
 constinit thread_local std::shared_ptr<const Context>* installed = nullptr;
 constinit thread_local bool thread_ends = false;
 
@@ -86,10 +86,11 @@ void check_alive(const char* op) {
   if (c.abort != nullptr && c.abort->aborted()) {
     throw CommAborted(detail::concat(op, ": stopped, since ", c.abort->reason()));
   }
-  if (c.deadline != std::chrono::steady_clock::time_point::max() &&
-      std::chrono::steady_clock::now() > c.deadline) {
-    throw Timeout(
-        detail::concat(op, ": the step's deadline has passed; raise it if the work is that long"));
+  if (c.deadline.passed()) {
+    throw Timeout(detail::concat(op,
+                                 ": the step's deadline has passed, since ",
+                                 c.deadline.describe(),
+                                 "; raise it if one piece of work takes that long"));
   }
 }
 

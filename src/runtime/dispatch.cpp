@@ -72,7 +72,7 @@ void AccessList::add(Access access) {
 namespace detail {
 
 void begin_work(Stream& stream, const Work& work) {
-  stream.logical_device().set_last_work(work.name);
+  stream.logical_device().note_work(work.name);
   if (const WorkFault* fault = work_fault.load(std::memory_order_relaxed)) [[unlikely]]
     (*fault)(work, stream.device());
   for (const Access& a : work.accesses) {

@@ -206,12 +206,6 @@ void Runtime::unsubscribe(Observer& observer) noexcept {
                    std::memory_order_release);
 }
 
-void Runtime::manual_seed(std::uint64_t seed) noexcept {
-  seed_.store(seed, std::memory_order_relaxed);
-  forwards_.store(0, std::memory_order_relaxed);
-  draws_.store(0, std::memory_order_relaxed);
-}
-
 std::vector<Device> configure_devices(std::string_view list) {
   Runtime::instance().configure(parse_devices(list));
   return default_devices();

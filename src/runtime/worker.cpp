@@ -69,17 +69,22 @@ struct Ticket::State {
   }
 };
 
-std::exception_ptr Ticket::outcome(Clock::time_point deadline) {
+bool Ticket::has_ended(Clock::time_point until) {
   check_here(state_->forks, state_->worker);
   spin_until([&] { return state_->done.load(std::memory_order_acquire); });
   std::unique_lock lock(state_->mutex);
   const auto done = [&] { return state_->done.load(std::memory_order_relaxed); };
-  if (deadline == Clock::time_point::max()) {
-    state_->condition.wait(lock, done);
-  } else if (!state_->condition.wait_until(lock, deadline, done)) {
+  if (until != Clock::time_point::max()) return state_->condition.wait_until(lock, until, done);
+  state_->condition.wait(lock, done);
+  return true;
+}
+
+std::exception_ptr Ticket::outcome(Clock::time_point deadline) {
+  if (!has_ended(deadline)) {
     throw Timeout(
         detail::concat("worker of ", state_->worker, ": the job did not end before its deadline"));
   }
+  const std::scoped_lock lock(state_->mutex);
   // Handed over once, so that the exception object has one owner at a time.
   return std::exchange(state_->error, nullptr);
 }

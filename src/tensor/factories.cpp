@@ -9,11 +9,11 @@
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/dispatch.hpp"
-#include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/access.hpp"
 
 #include "kernels/fill.hpp"
 #include "kernels/random.hpp"
+#include "tensor/frame_draw.hpp"
 #include "tensor/view_of.hpp"
 
 namespace tandem {
@@ -35,15 +35,32 @@ Strides dense_strides(const Tensor& x) {
   return contiguous_strides(x.shape());
 }
 
+/// A new tensor, filled by `kernel(stream, place, view)`.
 template <class Kernel>
-Tensor random(const char* name, const Shape& shape, const TensorOptions& options, Kernel kernel) {
-  const Tensor y = empty(shape, options);
-  Runtime& runtime = Runtime::instance();
-  const std::uint64_t draw = runtime.draws().fetch_add(1, std::memory_order_relaxed);
+Tensor random(const char* name,
+              const Tensor& y,
+              const RandomOptions& options,
+              RowMatch match,
+              Kernel kernel) {
+  const kernels::RandomPlace place = next_place(name, y.shape(), options, match);
   dispatch(y.stream(), make_work(Work::Kind::random, name, {}, {y}), [&](auto& s) {
-    kernel(s, runtime.seed(), draw, view_of(y));
+    kernel(s, place, view_of(y));
   });
   return y;
+}
+
+Tensor uniform(const Tensor& y, const RandomOptions& options, RowMatch match) {
+  TANDEM_CHECK(is_float(y.dtype()), "rand: needs a float dtype, got ", y.dtype());
+  return random("rand", y, options, match, [](auto& s, const auto& place, const kernels::View& v) {
+    kernels::uniform(s, place, v);
+  });
+}
+
+Tensor normal(const Tensor& y, const RandomOptions& options, RowMatch match) {
+  TANDEM_CHECK(is_float(y.dtype()), "randn: needs a float dtype, got ", y.dtype());
+  return random("randn", y, options, match, [](auto& s, const auto& place, const kernels::View& v) {
+    kernels::normal(s, place, v);
+  });
 }
 
 }  // namespace
@@ -116,33 +133,34 @@ Tensor scalar(double value, TensorOptions options) {
   return full({}, value, options);
 }
 
-Tensor rand(const Shape& shape, TensorOptions options) {
-  TANDEM_CHECK(is_float(options.dtype), "rand: needs a float dtype, got ", options.dtype);
-  return random("rand",
-                shape,
-                options,
-                [](auto& s, std::uint64_t seed, std::uint64_t draw, const kernels::View& y) {
-                  kernels::uniform(s, seed, draw, y);
-                });
+Tensor rand(const Shape& shape, TensorOptions options, const RandomOptions& random) {
+  return uniform(empty(shape, options), random, RowMatch::equal);
 }
 
-Tensor randn(const Shape& shape, TensorOptions options) {
-  TANDEM_CHECK(is_float(options.dtype), "randn: needs a float dtype, got ", options.dtype);
-  return random("randn",
-                shape,
-                options,
-                [](auto& s, std::uint64_t seed, std::uint64_t draw, const kernels::View& y) {
-                  kernels::normal(s, seed, draw, y);
-                });
+Tensor randn(const Shape& shape, TensorOptions options, const RandomOptions& random) {
+  return normal(empty(shape, options), random, RowMatch::equal);
 }
 
-Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, TensorOptions options) {
+Tensor rand_like(const Tensor& x, const RandomOptions& random) {
+  return uniform(empty_like(x), random, RowMatch::multiple);
+}
+
+Tensor randn_like(const Tensor& x, const RandomOptions& random) {
+  return normal(empty_like(x), random, RowMatch::multiple);
+}
+
+Tensor randint(std::int64_t low,
+               std::int64_t high,
+               const Shape& shape,
+               TensorOptions options,
+               const RandomOptions& options_of_draw) {
   TANDEM_CHECK(low < high, "randint: the range [", low, ", ", high, ") is empty");
   return random("randint",
-                shape,
-                options,
-                [&](auto& s, std::uint64_t seed, std::uint64_t draw, const kernels::View& y) {
-                  kernels::randint(s, seed, draw, low, high, y);
+                empty(shape, options),
+                options_of_draw,
+                RowMatch::equal,
+                [&](auto& s, const auto& place, const kernels::View& y) {
+                  kernels::randint(s, place, low, high, y);
                 });
 }
 

@@ -11,7 +11,7 @@
 #include "tandem/core/check.hpp"
 #include "tandem/io/tensor_file.hpp"
 #include "tandem/nn/state_dict.hpp"
-#include "tandem/runtime/runtime.hpp"
+#include "tandem/runtime/generator.hpp"
 
 namespace tandem::train {
 namespace {
@@ -244,10 +244,8 @@ RunState load_checkpoint(const std::string& path,
                model,
                "'; go on with the same, or give another file");
   load(path, read_content(path, file), module, optimizer, schedule);
-  Runtime& runtime = Runtime::instance();
-  runtime.manual_seed(state.seed);
-  runtime.forwards().store(state.forwards, std::memory_order_relaxed);
-  runtime.draws().store(state.draws, std::memory_order_relaxed);
+  default_generator().set_state(
+      {.seed = state.seed, .forwards = state.forwards, .draws = state.draws});
   return state;
 }
 

@@ -180,7 +180,7 @@ TEST_F(LostGpuTest, WaitsEndByTheContextsDeadlineOrAbort) {
   };
   for (const auto& wait : waits) {
     const auto start = Clock::now();
-    const ContextScope late([&](Context& c) { c.deadline = start + 100ms; });
+    const ContextScope late([&](Context& c) { c.deadline = Deadline(100ms); });
     EXPECT_THAT(thrown_text<Timeout>(wait), HasSubstr("deadline"));
     EXPECT_LT(Clock::now() - start, 4s);
     const ContextScope aborted([&](Context& c) { c.abort = token; });

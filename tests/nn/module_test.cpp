@@ -158,16 +158,16 @@ TEST(ModuleTest, ForwardsCountTopLevelTrainingCallsThatEndedWell) {
   manual_seed(5);
   Faulty module;
   module(0);
-  EXPECT_EQ(Runtime::instance().forwards(), 1u) << "the inner call counts as part of it";
+  EXPECT_EQ(default_generator().forwards(), 1u) << "the inner call counts as part of it";
   EXPECT_THROW(module(1), InvalidArgument);
-  EXPECT_EQ(Runtime::instance().forwards(), 1u);
+  EXPECT_EQ(default_generator().forwards(), 1u);
   EXPECT_EQ(module.seen, 1u);
   module.eval();
   module(0);
-  EXPECT_EQ(Runtime::instance().forwards(), 1u);
+  EXPECT_EQ(default_generator().forwards(), 1u);
   module.train();
   module(0);
-  EXPECT_EQ(Runtime::instance().forwards(), 2u);
+  EXPECT_EQ(default_generator().forwards(), 2u);
 }
 
 TEST(ModuleTest, AFrameThatIsThereStays) {
@@ -176,7 +176,7 @@ TEST(ModuleTest, AFrameThatIsThereStays) {
   frame->forward = 41;
   const ContextScope scope([&](Context& c) { c.frame = frame; });
   EXPECT_EQ(Reader()(), 41u);
-  EXPECT_EQ(Runtime::instance().forwards(), 0u) << "its owner counts";
+  EXPECT_EQ(default_generator().forwards(), 0u) << "its owner counts";
 }
 
 TEST(ModuleTest, CallsPassReferencesAndChooseOverloads) {

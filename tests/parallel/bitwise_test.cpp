@@ -32,7 +32,7 @@ struct DropoutCnn : nn::Module {
 template <class Net>
 Values train(DType t, const DataParallelOptions& options, int steps = 4) {
   manual_seed(11);
-  Runtime::instance().forwards().store(0);
+  default_generator().forwards().store(0);
   Net net(t);
   optim::AdamW optimizer(net.named_parameters(), {.lr = 0.01});
   DataParallel dp(net, options);

@@ -10,6 +10,8 @@
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/nn/replicate.hpp"
+#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/reduce.hpp"
 #include "tandem/optim/adam.hpp"
 #include "tandem/parallel/replica_error.hpp"
 
@@ -112,6 +114,33 @@ TEST(ConcurrencyTest, WrappersOnTheSameDevicesDoNotWaitForEachOther) {
   const Values right = train(net, batch);
   on_threads(kThreads, [&](int i) {
     EXPECT_EQ(train(nets[static_cast<std::size_t>(i)], batch), right) << "thread " << i;
+  });
+}
+
+/// Backward goes over all devices at once, and from there back into the wrapper.
+Values train_distributed(Mlp& net, const Batch& batch) {
+  optim::AdamW optimizer(net.named_parameters(), {.lr = 0.01});
+  DataParallel dp(net, {.devices = devices(3)});
+  for (int i = 0; i < 4; ++i) {
+    optimizer.zero_grad();
+    const auto parts = dp.distributed(batch.x).map([](const Tensor& y) { return sum(square(y)); });
+    parts.reduce(Combine::sum).backward();
+    optimizer.step();
+  }
+  return values_of(net);
+}
+
+TEST(ConcurrencyTest, BackwardsOverTheSameDevicesDoNotWaitForEachOther) {
+  devices(3);  // skips here, not on a thread
+  constexpr int kMany = 16;
+  const Batch batch = make_batch(11, 2, DType::f64, false);
+  Mlp net;
+  std::vector<Mlp> nets;
+  for (int i = 0; i < kMany; ++i)
+    nets.push_back(nn::clone(net));
+  const Values right = train_distributed(net, batch);
+  on_threads(kMany, [&](int i) {
+    EXPECT_EQ(train_distributed(nets[static_cast<std::size_t>(i)], batch), right) << "thread " << i;
   });
 }
 

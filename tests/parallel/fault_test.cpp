@@ -61,7 +61,7 @@ struct State {
 };
 
 State state_of(Training& run) {
-  State state{values_of(run.net), {}, Runtime::instance().forwards().load(), {}};
+  State state{values_of(run.net), {}, default_generator().forwards().load(), {}};
   const optim::OptimizerState saved = run.optimizer.state_dict();
   for (const auto& [name, x] : saved.tensors)
     state.optimizer[name] = x.to_doubles();
@@ -113,7 +113,7 @@ TEST_P(Faults, EachPieceOfWorkOfAStepFailsOnce) {
       }
       run = std::make_unique<Training>(GetParam());
       run->optimizer.zero_grad();
-      Runtime::instance().forwards().store(before.forwards);
+      default_generator().forwards().store(before.forwards);
       ++poisoned;
       continue;
     }

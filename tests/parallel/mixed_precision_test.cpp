@@ -94,7 +94,7 @@ TEST_P(MixedPrecisionTest, AnOverflowOnOneDeviceSkipsTheStepOfAll) {
   dp.step(first, kLoss, &optimizer, {.scaler = &scaler});
   dp_of_other.step(first, kLoss, &optimizer_of_other);
   const Values before = values_of(net);
-  const std::uint64_t forwards = Runtime::instance().forwards().load();
+  const std::uint64_t forwards = default_generator().forwards().load();
   const StepResult result = dp.step(second, overflowing, &optimizer, {.scaler = &scaler});
   EXPECT_TRUE(result.skipped);
   EXPECT_EQ(scaler.get_scale(), 512);
@@ -102,7 +102,7 @@ TEST_P(MixedPrecisionTest, AnOverflowOnOneDeviceSkipsTheStepOfAll) {
   EXPECT_EQ(result.non_finite->device, testing::device(2));
   EXPECT_EQ(result.non_finite->name, "head.weight");
   EXPECT_EQ(values_of(net), before);
-  EXPECT_EQ(Runtime::instance().forwards().load(), forwards);
+  EXPECT_EQ(default_generator().forwards().load(), forwards);
   EXPECT_FALSE(dp.step(second, kLoss, &optimizer, {.scaler = &scaler}).skipped);
   dp_of_other.step(second, kLoss, &optimizer_of_other);
   EXPECT_EQ(values_of(net), values_of(other));

@@ -34,7 +34,7 @@ struct Everything {
 };
 
 Everything everything(nn::Module& net, const optim::Optimizer& optimizer) {
-  Everything all{values_of(net), {}, Runtime::instance().forwards().load()};
+  Everything all{values_of(net), {}, default_generator().forwards().load()};
   const optim::OptimizerState state = optimizer.state_dict();
   for (const auto& [name, x] : state.tensors)
     all.state[name] = x.to_doubles();

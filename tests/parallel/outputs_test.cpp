@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <mutex>
+#include <optional>
 
 #include <gmock/gmock.h>
 
 #include "tandem/autograd/autograd.hpp"
+#include "tandem/autograd/checkpoint.hpp"
 #include "tandem/nn/replicate.hpp"
 #include "tandem/ops/elementwise.hpp"
 #include "tandem/ops/index.hpp"
@@ -318,6 +320,71 @@ TEST(DistributedTest, OnePartAloneReachesItsRows) {
   for (std::size_t i = 0; i < dx.size(); ++i)
     EXPECT_EQ(dx[i] != 0, i >= 6) << i;
   EXPECT_THAT(y.gather().to_doubles(), near(net(x)));
+}
+
+struct TwoOutputs {
+  Tensor first, second;
+  TANDEM_FIELDS(first, second)
+};
+
+/// Two heads that have nothing in common.
+struct TwoHeads : nn::Module {
+  nn::Linear a{3, 2, {.dtype = DType::f64}}, b{3, 4, {.dtype = DType::f64}};
+  TwoOutputs forward(const Tensor& x) { return {tanh(a(x)), tanh(b(x))}; }
+  TANDEM_MODULE(TwoHeads, a, b)
+};
+
+TEST(OutputsTest, EachHasItsOwnBackward) {
+  for (const Mode mode : kModes) {
+    TwoHeads net;
+    TwoHeads alone = nn::clone(net);
+    const Tensor x = randn({5, 3}, f64());
+    const TwoOutputs right = alone(x);
+    sum(right.first).backward();
+    sum(square(right.second)).backward();
+    DataParallel dp(net, {.devices = devices(3), .mode = mode});
+    const TwoOutputs y = dp(x);
+    sum(y.first).backward();
+    EXPECT_THROW(sum(y.first).backward(), InvalidArgument) << "the tape of this one is gone";
+    sum(square(y.second)).backward();
+    EXPECT_LE(difference(gradients_of(net), gradients_of(alone)), 1e-12);
+    EXPECT_THROW(sum(y.second).backward(), InvalidArgument);
+  }
+}
+
+TEST(OutputsTest, ACallMayBeInACheckpoint) {
+  for (const Mode mode : kModes) {
+    manual_seed(1);
+    NormMlp net;
+    NormMlp alone = nn::clone(net);
+    const Tensor x = small_batch().x;
+    const Tensor own = x.clone().requires_grad_(), same = x.clone().requires_grad_();
+    sum(square(autograd::checkpoint([&](const Tensor& in) { return tanh(alone(tanh(in))); }, same)))
+        .backward();
+    DataParallel dp(net, {.devices = devices(3), .mode = mode});
+    sum(square(autograd::checkpoint([&](const Tensor& in) { return tanh(dp(tanh(in))); }, own)))
+        .backward();
+    EXPECT_LE(difference(gradients_of(net), gradients_of(alone)), 1e-12);
+    EXPECT_LE(difference(values_of(net), values_of(alone)), 1e-12) << "statistics, once";
+    EXPECT_THAT(own.grad().to_doubles(), near(same.grad()));
+  }
+}
+
+TEST(NoSyncTest, MayBeConditional) {
+  Mlp net;
+  DataParallel dp(net, {.devices = devices(2)});
+  std::optional<NoSync<ReplicaSet>> scope;
+  for (const bool last : {false, true}) {
+    if (last)
+      scope.reset();
+    else
+      scope.emplace(dp.no_sync());
+    cross_entropy(dp(small_batch().x), small_batch().labels).backward();
+  }
+  Mlp alone = nn::clone(net);
+  for (int i = 0; i < 2; ++i)
+    cross_entropy(alone(small_batch().x), small_batch().labels).backward();
+  EXPECT_LE(difference(gradients_of(net), gradients_of(alone)), 1e-12);
 }
 
 }  // namespace

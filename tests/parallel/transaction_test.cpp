@@ -30,7 +30,7 @@ struct AllState {
 };
 
 AllState everything(nn::Module& net, optim::Optimizer& optimizer, int devices) {
-  AllState all{values_of(net), {}, Runtime::instance().forwards().load(), {}};
+  AllState all{values_of(net), {}, default_generator().forwards().load(), {}};
   for (const auto& [name, x] : optimizer.state_dict().tensors)
     all.state[name] = x.to_doubles();
   for (const auto& [name, number] : optimizer.state_dict().numbers)

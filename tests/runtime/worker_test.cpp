@@ -198,7 +198,7 @@ TEST(Event, WaitEndsByDeadlineAndByToken) {
   const Event never;
   const auto start = Clock::now();
   {
-    const ContextScope scope([&](Context& c) { c.deadline = start + 30ms; });
+    const ContextScope scope([&](Context& c) { c.deadline = Deadline(30ms); });
     EXPECT_THAT(thrown_text<Timeout>([&] { never.wait("linear"); }), HasSubstr("linear"));
   }
   EXPECT_GE(Clock::now() - start, 30ms);

@@ -119,9 +119,8 @@ inline std::vector<std::string> differing(const Numbers& a, const Numbers& b) {
 }
 
 /// Seed, position of dropout's numbers, position of rand's.
-inline std::tuple<std::uint64_t, std::uint64_t, std::uint64_t> random_state() {
-  Runtime& r = Runtime::instance();
-  return {r.seed(), r.forwards().load(), r.draws().load()};
+inline GeneratorState random_state() {
+  return default_generator().get_state();
 }
 
 }  // namespace tandem::train::test

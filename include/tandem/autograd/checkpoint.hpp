@@ -68,9 +68,9 @@ class CheckpointRun {
 /// Gradients are the same bit for bit: dropout draws the same masks, batch norm gives the same
 /// values and updates its statistics once. Parameters and other tensors that `f` captures get their
 /// gradients, hooks run once, and checkpoints may be nested. The second run calls the forward hooks
-/// of modules again; a module that changes other state of its own asks context().recomputes. What
-/// randn and its like give differs: draw it outside and pass it in. Outside of any module's call
-/// `f` calls one module at most.
+/// of modules again; a module that changes other state of its own asks context().recomputes.
+/// Outside of any module's call `f` calls one module at most, and draws no random numbers itself:
+/// draw them outside and pass them in.
 ///
 /// @param f       a module or another function object; it is copied (a module's copy shares its
 ///                tensors).

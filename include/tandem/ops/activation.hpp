@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "tandem/tensor/tensor.hpp"
 
@@ -32,7 +33,9 @@ Tensor softmax(const Tensor& x, int dim);
 Tensor log_softmax(const Tensor& x, int dim);
 
 struct DropoutOptions {
-  int row_dim = 0;  ///< the dimension of the batch's rows: masks depend on the global row alone
+  /// The dimension of the batch's rows: masks depend on the global row alone. None: the wrapper's
+  /// `dim` in a replica, else 0.
+  std::optional<int> row_dim = std::nullopt;
 };
 /// Sets elements to zero with probability `p` and scales the rest by 1 / (1 - p).
 ///

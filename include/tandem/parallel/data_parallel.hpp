@@ -221,13 +221,19 @@ class DataParallel {
     auto inputs = std::make_tuple(call.track(arguments)...);
     set->forward(
         rows,
-        [this_replicas = replicas_, own = &module_, outputs, inputs, dim = options_.dim](
-            const Replica& r) {
+        [this_replicas = replicas_,
+         own = &module_,
+         outputs,
+         inputs,
+         tapes = call.tapes(),
+         checkpoints = context().checkpoint != nullptr,
+         dim = options_.dim](const Replica& r) {
           M& replica =
               r.index == 0 ? *own : (*this_replicas)[static_cast<std::size_t>(r.index) - 1];
           std::apply(
               [&](const auto&... tracked) {
-                (*outputs)[static_cast<std::size_t>(r.index)] = replica(tracked.part(dim, r)...);
+                (*outputs)[static_cast<std::size_t>(r.index)] = detail::call_replica(
+                    replica, this_replicas, *tapes, r, checkpoints, tracked.part(dim, r)...);
               },
               inputs);
         });

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -13,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/autograd/checkpoint.hpp"
 #include "tandem/parallel/distributed.hpp"
 #include "tandem/parallel/nest_rows.hpp"
 #include "tandem/parallel/options.hpp"
@@ -31,7 +33,28 @@ struct ReplicaTapes {
   };
   std::vector<Input> inputs;                 // those that require grad
   std::vector<std::vector<Tensor>> outputs;  // by device
+  std::uint64_t generation = 0;              // of the replicas' parameters
+  // By device, by output: an earlier backward has gone through it, and kept no tape.
+  std::vector<std::vector<std::uint8_t>> spent;
+  std::vector<std::shared_ptr<autograd::OutsideTensors>> outside;  // by device; null: has not run
 };
+
+/// Calls a replica's module; where the caller is in a checkpoint (autograd::checkpoint), in one of
+/// the replica's own.
+///
+/// @param keep  what the module lives in.
+template <class M, class Keep, class... Parts>
+auto call_replica(M& replica,
+                  const Keep& keep,
+                  ReplicaTapes& tapes,
+                  const Replica& r,
+                  bool checkpoints,
+                  const Parts&... parts) {
+  tapes.outside[static_cast<std::size_t>(r.index)] = context().outside;
+  if (!checkpoints) return replica(parts...);
+  return autograd::checkpoint([&replica, keep](const auto&... own) { return replica(own...); },
+                              parts...);
+}
 
 /// (gradients of the op's outputs, device, k, target) -> on `target`, the gradient of the device's
 /// k-th output; undefined: none.
@@ -126,6 +149,8 @@ class GatheredCall {
     }
   }
 
+  /// Kept by the replicas' jobs, which may outlive a call that timed out.
+  const std::shared_ptr<ReplicaTapes>& tapes() const noexcept { return tapes_; }
   /// For a call that runs once: an output without dimensions stays as it is.
   void keep_scalars() noexcept { scalars_ = Combine::sum; }
   /// Gathers what the replicas returned.
@@ -200,6 +225,8 @@ class GatheredCall {
     return tracked;
   }
   int add_input(const Tensor& x, const LeafRule& rule);
+  /// Tensors from outside that the replicas have used count as inputs.
+  void add_outside();
   /// Of the parts, one for each device that has rows.
   GatherOptions gather_options() const;
   /// Joins the replicas' outputs; on the output device's thread.

@@ -22,9 +22,12 @@ class NoSync {
       : replicas_(std::move(replicas)), before_(replicas_->syncs()) {
     replicas_->set_syncs(GradientSync::off);
   }
-  ~NoSync() { replicas_->set_syncs(before_); }
-  NoSync(const NoSync&) = delete;
-  NoSync& operator=(const NoSync&) = delete;
+  /// The scope goes on in the new object: `std::optional<NoSync<...>>` makes it conditional.
+  NoSync(NoSync&& other) noexcept = default;
+  NoSync& operator=(NoSync&&) = delete;
+  ~NoSync() {
+    if (replicas_ != nullptr) replicas_->set_syncs(before_);
+  }
 
  private:
   std::shared_ptr<Replicas> replicas_;

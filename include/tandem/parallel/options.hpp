@@ -91,8 +91,10 @@ struct DataParallelOptions {
   /// StepResult::straggler. Replicas with synchronised batch norm wait for each other in forward,
   /// so that none stands out.
   double straggler_ratio = 5;
-  std::chrono::milliseconds deadline =
-      std::chrono::minutes(5);                   ///< of one call; then the group is poisoned
+  /// A call has failed when none of its devices has begun another piece of work for so long: it
+  /// throws Timeout, and the wrapper refuses all calls from then on. A call that is long but alive
+  /// goes on.
+  std::chrono::milliseconds deadline = std::chrono::minutes(5);
   comm::Backend backend = comm::Backend::local;  ///< of what devices exchange among themselves
   std::size_t first_bucket_nbytes = std::size_t{1} << 20;
   std::size_t bucket_nbytes = std::size_t{25} << 20;

@@ -129,6 +129,10 @@ class ReplicaSet {
   std::vector<Tensor> parameters() const;
   /// By device, those of the replicas that train.
   std::vector<std::vector<Tensor>> replica_parameters() const;
+  /// How often parameters have been frozen or unfrozen: the tapes of a call are for one generation.
+  std::uint64_t generation() const noexcept;
+  /// Some parameter has a hook (register_hook, set_accumulate_hook), which is to see the sum.
+  bool has_parameter_hooks() const;
   /// Bytes of parameters on each device.
   std::size_t parameter_nbytes() const noexcept;
 

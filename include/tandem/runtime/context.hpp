@@ -3,7 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -13,15 +12,18 @@
 #include <utility>
 
 #include "tandem/core/dtype.hpp"
+#include "tandem/runtime/deadline.hpp"
 #include "tandem/runtime/memory.hpp"
 #include "tandem/runtime/stream.hpp"
 
 namespace tandem {
 
-class RowGroup;  // autograd/row_group.hpp: the replicas that share a batch
+class RowGroup;   // autograd/row_group.hpp: the replicas that share a batch
+class Generator;  // runtime/generator.hpp
 namespace autograd {
-class Checkpoint;  // autograd/checkpoint.hpp: a part of a forward that backward runs again
-}
+class Checkpoint;      // autograd/checkpoint.hpp: a part of a forward that backward runs again
+class OutsideTensors;  // src/autograd/outside_tensors.hpp: where a replica's tapes end
+}  // namespace autograd
 
 /// Rows of the whole batch that the current replica works on: [begin, end).
 struct RowRange {
@@ -54,8 +56,9 @@ class AbortToken {
 /// Used by one thread at a time; each replica has its own.
 struct ForwardFrame {
   std::uint64_t seed = 0;
-  std::uint64_t forward = 0;                   ///< count of top-level forwards before this one
-  std::unordered_map<std::string, int> calls;  ///< random draws so far, by module path
+  std::uint64_t forward = 0;                        ///< count of top-level forwards before this one
+  std::unordered_map<std::string, int> calls = {};  ///< random draws so far, by module path
+  bool drew = false;                                ///< some of them were made
 };
 
 /// What travels with a call: installed on a thread by ContextScope, handed to workers, kept by
@@ -69,7 +72,9 @@ struct Context {
   Category category = Category::activation;  ///< of new tensors
   int replica = 0;                           ///< index of the device in its group
   RowRange rows;
-  int threads = 1;  ///< of a host device: its share of the cores
+  std::int64_t batch_rows = -1;  ///< of all replicas; -1: no replica
+  int row_dim = 0;               ///< the dimension of the batch's rows
+  int threads = 1;               ///< of a host device: its share of the cores
   KernelPath path = KernelPath::fastest;
   std::optional<DType> autocast;  ///< type of 16 bits for products (ops/autocast.hpp); none: off
   std::shared_ptr<const std::string> module_path;    ///< "net.conv1"; null outside modules
@@ -77,7 +82,10 @@ struct Context {
   std::shared_ptr<RowGroup> row_group;               ///< null outside a data-parallel call
   std::shared_ptr<autograd::Checkpoint> checkpoint;  ///< that ops save for; null: the tape
   bool recomputes = false;  ///< a checkpoint's second run: buffers were updated by the first
-  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  std::shared_ptr<Generator> generator;  ///< the rank's own; null: the process's
+  /// The tapes of a replica end at tensors from outside of it; null: no replica.
+  std::shared_ptr<autograd::OutsideTensors> outside;
+  Deadline deadline;
   std::shared_ptr<const AbortToken> abort;  ///< null: none
 };
 

@@ -76,8 +76,11 @@ class LogicalDevice {
 
   /// Name of the work that the device began last; for messages about a hung one.
   const char* last_work() const noexcept { return last_work_.load(std::memory_order_relaxed); }
-  void set_last_work(const char* name) noexcept {
+  /// Counts the pieces of work that it has begun; about, where several threads begin some at once.
+  std::uint64_t works() const noexcept { return works_.load(std::memory_order_relaxed); }
+  void note_work(const char* name) noexcept {
     last_work_.store(name, std::memory_order_relaxed);
+    works_.store(works() + 1, std::memory_order_relaxed);
   }
 
   /// Puts an allocator of the user's between the limit and its callers (fault injection, tracing).
@@ -114,6 +117,7 @@ class LogicalDevice {
   std::unique_ptr<Allocator> chain_;
   std::unique_ptr<Allocator> wrapper_;
   std::atomic<const char*> last_work_{"none"};
+  std::atomic<std::uint64_t> works_{0};
 
   std::array<std::atomic<LibraryState*>, kLibraries> libraries_{};  // owned
 

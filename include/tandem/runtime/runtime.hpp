@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tandem/runtime/device.hpp"
+#include "tandem/runtime/generator.hpp"
 #include "tandem/runtime/logical_device.hpp"
 #include "tandem/runtime/observer.hpp"
 
@@ -19,7 +20,7 @@ namespace tandem {
 /// Cores that host devices share: TANDEM_THREADS where set, else what the process may use.
 int core_count() noexcept;
 
-/// The devices of this process, its observers and the seed of its random numbers.
+/// The devices of this process and its observers.
 ///
 /// Thread-safe but where said. There is one, made on first use; it knows nothing of ranks.
 class Runtime {
@@ -63,13 +64,6 @@ class Runtime {
   void subscribe(Observer& observer);
   void unsubscribe(Observer& observer) noexcept;
 
-  /// Seeds every random number from here on, and sets their position to the start.
-  void manual_seed(std::uint64_t seed) noexcept;
-  std::uint64_t seed() const noexcept { return seed_.load(std::memory_order_relaxed); }
-  /// Top-level training forwards that have been committed: the position of dropout's numbers.
-  std::atomic<std::uint64_t>& forwards() noexcept { return forwards_; }
-  /// Calls of random factories so far: the position of rand and randn.
-  std::atomic<std::uint64_t>& draws() noexcept { return draws_; }
   /// Order in which autograd nodes are made.
   std::uint64_t next_sequence() noexcept {
     return sequence_.fetch_add(1, std::memory_order_relaxed);
@@ -92,9 +86,6 @@ class Runtime {
   std::atomic<const Observers*> observers_{nullptr};
   std::atomic<Device> default_{};
   std::atomic<MatmulPrecision> matmul_precision_{MatmulPrecision::highest};
-  std::atomic<std::uint64_t> seed_{0};
-  std::atomic<std::uint64_t> forwards_{0};
-  std::atomic<std::uint64_t> draws_{0};
   std::atomic<std::uint64_t> sequence_{0};
 };
 
@@ -114,9 +105,5 @@ inline int device_count(DeviceType type) {
 ///
 /// @return the devices. @throws InvalidArgument
 std::vector<Device> configure_devices(std::string_view list);
-/// Seeds all random numbers (PyTorch's torch.manual_seed).
-inline void manual_seed(std::uint64_t seed) {
-  Runtime::instance().manual_seed(seed);
-}
 
 }  // namespace tandem

@@ -31,6 +31,10 @@ class Ticket {
   /// Hands the exception over: a second call gives nullptr.
   std::exception_ptr outcome(std::chrono::steady_clock::time_point deadline =
                                  std::chrono::steady_clock::time_point::max());
+  /// Waits for the job's end; its outcome stays.
+  ///
+  /// @return false where it has not ended until then.
+  bool has_ended(std::chrono::steady_clock::time_point until);
 
  private:
   friend class Worker;
@@ -59,6 +63,8 @@ class Worker {
   /// @throws InvalidArgument  the thread is in the process that this one was forked from.
   Ticket submit(std::function<void()> job);
   /// Runs the next job now, from inside of one that waits for others; on the worker's own thread.
+  /// Groups of jobs enter all queues together (Runtime::hold_queues) and leave them in order, so
+  /// they never wait crosswise if each of their waits on a worker's thread runs what is queued.
   ///
   /// @return false where no job is queued.
   bool run_next();

@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "autograd/leaf_hooks.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "tandem/core/check.hpp"
+
+#include "autograd/leaf.hpp"
+
+namespace tandem::autograd {
+
+int register_hook(const Tensor& x, GradientHook hook) {
+  TANDEM_CHECK(x.requires_grad(), "register_hook: ", x.describe(), " does not require grad");
+  Meta& meta = make_meta(x.impl());
+  auto& hooks = meta.grad_fn == nullptr
+                    ? meta.hooks
+                    : meta.grad_fn->outputs[static_cast<std::size_t>(meta.output)].hooks;
+  hooks.emplace_back(meta.next_hook, std::move(hook));
+  return meta.next_hook++;
+}
+
+void remove_hook(const Tensor& x, int id) {
+  Meta* meta = meta_of(x.impl());
+  if (meta == nullptr) return;
+  auto& hooks = meta->grad_fn == nullptr
+                    ? meta->hooks
+                    : meta->grad_fn->outputs[static_cast<std::size_t>(meta->output)].hooks;
+  std::erase_if(hooks, [id](const auto& entry) { return entry.first == id; });
+}
+
+void set_accumulate_hook(const Tensor& leaf, AccumulateHook hook) {
+  TANDEM_CHECK(leaf.is_leaf(), "set_accumulate_hook: the tensor is not a leaf");
+  make_meta(leaf.impl()).on_accumulate = std::move(hook);
+}
+
+void set_part_hook(const Tensor& leaf, AccumulateHook hook) {
+  TANDEM_ASSERT(leaf.is_leaf(), "set_part_hook: the tensor is not a leaf");
+  if (hook == nullptr && meta_of(leaf.impl()) == nullptr) return;
+  make_meta(leaf.impl()).on_part = std::move(hook);
+}
+
+bool has_hooks(const Tensor& leaf) noexcept {
+  const Meta* meta = meta_of(leaf.impl());
+  return meta != nullptr && (!meta->hooks.empty() || meta->on_accumulate != nullptr);
+}
+
+void hold_hooks(const Tensor& leaf, Hooks hooks) noexcept {
+  if (Meta* meta = meta_of(leaf.impl())) meta->holds_hooks = hooks == Hooks::wait;
+}
+
+void run_hooks(const Tensor& leaf) {
+  Meta& meta = make_meta(leaf.impl());
+  const bool held = std::exchange(meta.holds_hooks, false);
+  const Tensor changed = hooked(meta, meta.grad);
+  meta.holds_hooks = held;
+  if (changed.shared() != meta.grad.shared()) {
+    TANDEM_CHECK(changed.shape() == leaf.shape() && changed.dtype() == leaf.dtype() &&
+                     changed.device() == leaf.device(),
+                 "a gradient hook returned ",
+                 changed.describe(),
+                 " for the gradient of ",
+                 leaf.describe());
+    const NoGrad off;
+    meta.grad.copy_(changed.detach());
+  }
+  if (meta.on_accumulate) meta.on_accumulate(leaf);
+}
+
+}  // namespace tandem::autograd

@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "tandem/tensor/tensor.hpp"
+
+namespace tandem::autograd {
+
+/// The gradients that a backward begins with: those given, and one for a scalar without.
+///
+/// @throws InvalidArgument  a root is not on the tape, or has no gradient that fits it.
+std::vector<Tensor> gradients_of_roots(const std::vector<Tensor>& roots,
+                                       std::vector<Tensor> gradients);
+
+}  // namespace tandem::autograd

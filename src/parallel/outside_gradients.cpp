@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "parallel/outside_gradients.hpp"
+
+#include <algorithm>
+
+#include "tandem/autograd/autograd.hpp"
+#include "tandem/runtime/context.hpp"
+
+namespace tandem::parallel {
+namespace {
+
+/// The same tensor of the same tape.
+bool is_same(const Tensor& a, const Tensor& b) {
+  const autograd::Edge x = autograd::edge_of(a), y = autograd::edge_of(b);
+  return x.node == y.node && x.output == y.output && x.leaf == y.leaf;
+}
+
+}  // namespace
+
+std::vector<OutsideTensor> outside_tensors(const OutsideByDevice& devices) {
+  std::vector<OutsideTensor> all;
+  for (std::size_t d = 0; d < devices.size(); ++d) {
+    if (devices[d] == nullptr) continue;
+    for (const auto& [outside, leaf] : devices[d]->entries()) {
+      auto known = std::ranges::find_if(
+          all, [&x = outside](const OutsideTensor& o) { return is_same(o.outside, x); });
+      if (known == all.end())
+        known = all.insert(all.end(), {outside, std::vector<Tensor>(devices.size())});
+      known->leaves[d] = leaf;
+    }
+  }
+  return all;
+}
+
+void scale_outside(const OutsideByDevice& devices, std::size_t device, double factor) {
+  if (devices[device] == nullptr) return;
+  const autograd::NoGrad off;
+  for (const auto& entry : devices[device]->entries())
+    if (Tensor gradient = entry.leaf.grad(); gradient.defined()) gradient.mul_(factor);
+}
+
+void pass_outside(const OutsideByDevice& devices, double factor) {
+  std::vector<Tensor> roots, gradients;
+  {
+    const autograd::NoGrad off;
+    const ContextScope scope([](Context& c) { c.category = Category::gradient; });
+    for (const auto& [outside, leaves] : outside_tensors(devices)) {
+      Tensor sum;
+      for (const Tensor& leaf : leaves) {
+        if (!leaf.defined() || !leaf.grad().defined()) continue;
+        sum = sum.defined() ? sum.add_(leaf.grad()) : leaf.grad();
+      }
+      if (!sum.defined()) continue;
+      roots.push_back(outside);
+      gradients.push_back(factor == 1 ? sum : sum.mul_(factor));
+    }
+  }
+  if (!roots.empty()) autograd::backward(roots, gradients);
+}
+
+}  // namespace tandem::parallel

@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/runtime/deadline.hpp"
+
+#include <thread>
+
+#include <gmock/gmock.h>
+
+#include "tandem/runtime/runtime.hpp"
+
+namespace tandem {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+constexpr Device kFirst{DeviceType::cpu, 40}, kSecond{DeviceType::cpu, 41};
+
+TEST(Deadline, NeverPassesWhereThereIsNone) {
+  EXPECT_FALSE(Deadline().passed());
+  EXPECT_EQ(Deadline().describe(), "");
+}
+
+TEST(Deadline, PassesWhenNoDeviceWorks) {
+  const Deadline deadline(30ms, {kFirst, kSecond});
+  EXPECT_FALSE(deadline.passed());
+  std::this_thread::sleep_for(60ms);
+  EXPECT_TRUE(deadline.passed());
+}
+
+TEST(Deadline, IsPutOffByEachPieceOfWorkOnAnyDevice) {
+  const Deadline deadline(60ms, {kFirst, kSecond});
+  for (int i = 0; i < 10; ++i) {
+    std::this_thread::sleep_for(20ms);
+    logical_device(kSecond).note_work("linear");
+    ASSERT_FALSE(deadline.passed()) << i;
+  }
+  EXPECT_THAT(deadline.describe(), HasSubstr("cpu:41 is in 'linear'"));
+  EXPECT_THAT(deadline.describe(), HasSubstr("cpu:40 is in 'none'"));
+}
+
+TEST(Deadline, WithoutDevicesCountsFromTheStart) {
+  const Deadline deadline(30ms);
+  logical_device(kFirst).note_work("linear");
+  std::this_thread::sleep_for(40ms);
+  EXPECT_TRUE(deadline.passed());
+}
+
+TEST(Deadline, OfAnOuterCallEndsTheInnerOne) {
+  const Deadline outer(20ms, {kFirst});
+  const Deadline inner = Deadline(10s, {kFirst}).within(outer);
+  EXPECT_FALSE(inner.passed());
+  std::this_thread::sleep_for(40ms);
+  EXPECT_TRUE(inner.passed());
+  EXPECT_TRUE(Deadline().within(outer).passed());
+}
+
+TEST(Deadline, OfALongTimeIsCut) {
+  EXPECT_FALSE(Deadline(std::chrono::milliseconds::max()).passed());
+}
+
+}  // namespace
+}  // namespace tandem
