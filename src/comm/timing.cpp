@@ -14,6 +14,8 @@
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "runtime/job_group.hpp"
+
 namespace tandem::comm {
 namespace {
 
@@ -94,26 +96,33 @@ class CollectiveTimer::Group {
  private:
   template <class F>
   void on_each(F f) {
-    std::vector<Ticket> tickets;
-    for (const auto& rank : ranks_) {
-      tickets.push_back(logical_device(rank->device()).worker().submit([&f, comm = rank.get()] {
-        try {
-          f(*comm);
-        } catch (const std::exception& e) {
-          comm->abort(detail::concat("rank ", comm->rank(), " failed: ", e.what()));
-          throw;
-        }
-      }));
+    for (const auto& rank : ranks_)
+      logical_device(rank->device()).worker();  // has its thread, or throws before a job runs
+    JobGroup jobs(ranks_.size());
+    submit(jobs, f);
+    for (const std::exception_ptr& error : jobs.outcomes()) {
+      if (error != nullptr) std::rethrow_exception(error);
     }
-    std::exception_ptr error;
-    for (Ticket& ticket : tickets) {
+  }
+
+  template <class F>
+  void submit(JobGroup& jobs, F& f) {
+    const auto together = Runtime::instance().hold_queues();
+    for (const auto& rank : ranks_) {
       try {
-        ticket.wait();
-      } catch (...) {
-        if (error == nullptr) error = std::current_exception();
+        jobs.submit(logical_device(rank->device()).worker(), [&f, comm = rank.get()] {
+          try {
+            f(*comm);
+          } catch (const std::exception& e) {
+            comm->abort(detail::concat("rank ", comm->rank(), " failed: ", e.what()));
+            throw;
+          }
+        });
+      } catch (...) {  // no memory: those before it must not wait for it
+        rank->abort(detail::concat("rank ", rank->rank(), " could not be started"));
+        throw;
       }
     }
-    if (error != nullptr) std::rethrow_exception(error);
   }
 
   std::vector<double> time_calls(Communicator& comm, const Tensor& x) const {

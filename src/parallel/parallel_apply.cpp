@@ -12,25 +12,26 @@
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/runtime.hpp"
 
+#include "runtime/job_group.hpp"
+
 namespace tandem::parallel::detail {
 
 void run_on_devices(std::span<const Device> devices,
                     std::function<void(int)> job,
                     ParallelApplyOptions options) {
-  const auto deadline =
-      std::min(context().deadline, std::chrono::steady_clock::now() + options.deadline);
   const std::set<Device> distinct(devices.begin(), devices.end());
-  for (const Device device : distinct)
-    logical_device(device).worker();  // has its thread, or throws before a job runs
-  std::vector<Replica> replicas;
-  std::vector<Ticket> tickets;
-  for (const Device device : devices) {
-    const int i = static_cast<int>(replicas.size());
-    Worker& worker = logical_device(device).worker();
-    TANDEM_CHECK(!worker.is_current(),
+  for (const Device device : distinct) {  // each has its thread, or throws before a job runs
+    TANDEM_CHECK(!logical_device(device).worker().is_current(),
                  "parallel_apply: called from the thread of ",
                  device,
                  ", one of its own devices; call it from outside");
+  }
+  const Deadline deadline =
+      Deadline(options.deadline, {devices.begin(), devices.end()}).within(context().deadline);
+  std::vector<Replica> replicas;
+  JobGroup jobs(devices.size(), deadline);
+  for (const Device device : devices) {
+    const int i = static_cast<int>(replicas.size());
     const ContextScope scope([&](Context& c) {
       c.phase = Phase::forward;
       c.replica = i;
@@ -38,11 +39,9 @@ void run_on_devices(std::span<const Device> devices,
       c.deadline = deadline;
     });
     replicas.push_back({i, device, context().rows});
-    tickets.push_back(worker.submit([job, i] { job(i); }));
+    jobs.submit(logical_device(device).worker(), [job, i] { job(i); });
   }
-  std::vector<std::exception_ptr> errors;
-  for (Ticket& ticket : tickets)
-    errors.push_back(ticket.outcome(deadline));
+  std::vector<std::exception_ptr> errors = jobs.outcomes();
   if (std::ranges::any_of(errors, [](const auto& e) { return e != nullptr; })) {
     throw_replica_error(
         std::move(errors), replicas, std::vector<Phase>(replicas.size(), Phase::forward));

@@ -10,12 +10,10 @@
 #include "tandem/runtime/runtime.hpp"
 
 #include "parallel/replica_state.hpp"
+#include "runtime/job_group.hpp"
 
 namespace tandem::parallel {
 namespace {
-
-// After which a wait looks at its deadline.
-constexpr auto kLook = std::chrono::milliseconds(20);
 
 /// Shows the module its private buffers until the end of the scope, whichever way that comes.
 template <class State>
@@ -258,9 +256,8 @@ void ReplicaSet::on_device(Device device, Phase phase, const std::function<void(
   } else {
     const Deadline deadline(state_->options.deadline, {device});
     Ticket ticket = worker.submit(body);
-    while (!ticket.has_ended(std::chrono::steady_clock::now() + kLook))
-      if (deadline.passed()) break;
-    ticket.wait(std::chrono::steady_clock::now());
+    if (std::exception_ptr error = outcome(ticket, deadline))
+      std::rethrow_exception(std::move(error));
   }
 }
 

@@ -6,13 +6,17 @@
 
 #include "tandem/comm/timing.hpp"
 
+#include <chrono>
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tandem/runtime/runtime.hpp"
+
 #include "devices.hpp"
+#include "no_threads.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem {
@@ -89,6 +93,23 @@ TEST(CollectiveTimer, RefusesWhatIsNotTimed) {
               HasSubstr("halving_doubling has no broadcast"));
   EXPECT_THAT(text({.kind = Kind::all_gather, .group = {.algorithm = "ring"}}),
               HasSubstr("ring has no all_gather"));
+}
+
+// Devices that no other test of this program uses: their threads have not started.
+TEST(CollectiveTimer, AThreadThatDoesNotStartIsNamedAndNoRankHasBegun) {
+  if (testing::on_gpus()) GTEST_SKIP() << "needs devices without threads";
+  const std::vector<Device> devices{
+      {DeviceType::cpu, 40}, {DeviceType::cpu, 41}, {DeviceType::cpu, 42}};
+  CollectiveTimer timer(
+      devices, {.group = {.timeout = std::chrono::seconds(5)}, .iterations = 2, .warmup = 0});
+  for (const Device device : devices) {
+    {
+      const testing::NoThreads none;
+      EXPECT_THAT(thrown_text<DeviceError>([&] { timer.run(1000); }), HasSubstr(to_string(device)));
+    }
+    logical_device(device).worker();
+  }
+  EXPECT_EQ(timer.run(1000).wrong, 0);
 }
 
 CollectiveTime at(double steps, double path, double seconds) {

@@ -11,13 +11,13 @@
 #include <thread>
 
 #include <gmock/gmock.h>
-#include <pthread.h>
 
 #include "tandem/nn/replicate.hpp"
 #include "tandem/optim/sgd.hpp"
 #include "tandem/parallel/replica_error.hpp"
 
 #include "devices.hpp"
+#include "no_threads.hpp"
 #include "parallel/nets.hpp"
 #include "thrown_text.hpp"
 
@@ -235,28 +235,6 @@ TEST(LifetimeDeathTest, EndsAtExit) {
       "");
 }
 
-/// Threads that start from here on ask for more stack than there are addresses: none starts.
-class NoThreads {
- public:
-  NoThreads() {
-    pthread_getattr_default_np(&before_);
-    pthread_attr_t huge;
-    pthread_attr_init(&huge);
-    pthread_attr_setstacksize(&huge, std::size_t{1} << 47);
-    pthread_setattr_default_np(&huge);
-    pthread_attr_destroy(&huge);
-  }
-  ~NoThreads() {
-    pthread_setattr_default_np(&before_);
-    pthread_attr_destroy(&before_);
-  }
-  NoThreads(const NoThreads&) = delete;
-  NoThreads& operator=(const NoThreads&) = delete;
-
- private:
-  pthread_attr_t before_;
-};
-
 // Devices that no other test of this program uses: their threads have not started.
 TEST(ThreadStartTest, AThreadThatDoesNotStartIsNamedAndTheOthersDoNotWait) {
   if (testing::on_gpus()) GTEST_SKIP() << "needs devices without threads";
@@ -271,7 +249,7 @@ TEST(ThreadStartTest, AThreadThatDoesNotStartIsNamedAndTheOthersDoNotWait) {
   for (int k = 0; k < kReplicas; ++k) {
     const auto start = Clock::now();
     {
-      const NoThreads none;
+      const testing::NoThreads none;
       EXPECT_THAT(
           thrown_text<ReplicaError>([&] { dp.step(batch, kLoss); }),
           HasSubstr("replica " + std::to_string(k) + " on cpu:" + std::to_string(kFirst + k)))
@@ -291,7 +269,7 @@ TEST(ThreadStartTest, InModeClassicThreadsStartInEveryForward) {
   net.zero_grad();
   const Held before(3);
   {
-    const NoThreads none;
+    const testing::NoThreads none;
     EXPECT_THAT(thrown_text<ReplicaError>([&] { dp.step(batch, kLoss); }),
                 HasSubstr("start of its thread"));
   }

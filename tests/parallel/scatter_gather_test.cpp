@@ -156,6 +156,21 @@ TEST(ParallelApplyTest, ErrorsNameReplicaAndDeviceAndADeviceMayComeTwice) {
               HasSubstr("1 modules, 0 inputs and 3 devices"));
 }
 
+TEST(ParallelApplyTest, RefusedOnTheThreadOfOneOfItsDevicesBeforeAnyJobRuns) {
+  std::vector<Picky> modules(2);
+  const std::vector<Device> places{testing::device(0), testing::device(1)};
+  std::vector<std::tuple<Tensor>> inputs;
+  for (const Device place : places)
+    inputs.emplace_back(scalar(1, {.device = place}));
+  Ticket inside = logical_device(places[1]).worker().submit([&] {
+    parallel_apply(std::vector<Picky*>{&modules[0], &modules[1]}, inputs, places);
+  });
+  EXPECT_THAT(thrown_text([&] { inside.wait(); }),
+              HasSubstr("called from the thread of " + testing::device_name(1)));
+  logical_device(places[0]).worker().submit([] {}).wait();
+  EXPECT_THAT(modules[0].threads, ::testing::IsEmpty());
+}
+
 /// Rows in dimension 1, as sequences have them: (time, rows, 12).
 struct Columns : nn::Module {
   nn::Linear head{12, 5, {.dtype = DType::f64}};
