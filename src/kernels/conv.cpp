@@ -252,6 +252,12 @@ bool wants_onednn(const HostStream& s, const ConvSize& z, const View& x, const V
          z.n > 0 && is_channels_last(x) && is_channels_last(y);
 }
 
+/// What oneDNN gets of `s`: where its threads share little work, starting them costs more than it
+/// saves, and far more where the cores have other work too.
+HostStream threads_of(const HostStream& s, const ConvSize& z) {
+  return threads_for(s, z.multiply_adds(), kProductGrain);
+}
+
 }  // namespace
 
 void conv2d(const HostStream& s,
@@ -262,7 +268,7 @@ void conv2d(const HostStream& s,
             const View& y) {
   if (y.numel() == 0) return;
   if constexpr (has_onednn) {
-    if (wants_onednn(s, z, x, y) && onednn::conv2d(s, z, x, weight, bias, y)) return;
+    if (wants_onednn(s, z, x, y) && onednn::conv2d(threads_of(s, z), z, x, weight, bias, y)) return;
   }
   if (is_float16(y.dtype)) return widened_conv2d(s, z, x, weight, bias, y);
   with_float(y.dtype, [&]<class T>() { native_forward<T>(s, z, x, weight, bias, y); });
@@ -272,7 +278,9 @@ void conv2d_input_grad(
     const HostStream& s, const ConvSize& z, const View& dy, const View& weight, const View& dx) {
   if (dx.numel() == 0) return;
   if constexpr (has_onednn) {
-    if (wants_onednn(s, z, dx, dy) && onednn::conv2d_input_grad(s, z, dy, weight, dx)) return;
+    if (wants_onednn(s, z, dx, dy) &&
+        onednn::conv2d_input_grad(threads_of(s, z), z, dy, weight, dx))
+      return;
   }
   if (is_float16(dx.dtype)) return widened_conv2d_input_grad(s, z, dy, weight, dx);
   with_float(dx.dtype, [&]<class T>() { native_input_grad<T>(s, z, dy, weight, dx); });
@@ -288,7 +296,7 @@ void conv2d_weight_grad(const HostStream& s,
     // In bf16 oneDNN 2.6's threads wait for each other, spinning, at every block: seconds instead
     // of milliseconds where the cores have other work too.
     if (x.dtype != DType::bf16 && wants_onednn(s, z, x, dy) &&
-        onednn::conv2d_weight_grad(s, z, dy, x, dweight, dbias))
+        onednn::conv2d_weight_grad(threads_of(s, z), z, dy, x, dweight, dbias))
       return;
   }
   if (is_float16(dweight.dtype)) return widened_conv2d_weight_grad(s, z, dy, x, dweight, dbias);

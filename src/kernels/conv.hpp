@@ -26,7 +26,8 @@ struct ConvSize {
   std::int64_t patch() const noexcept {
     return c / groups * kh * kw;
   }  ///< elements behind an output element
-  double flops() const noexcept { return 2.0 * static_cast<double>(rows() * ow * o * patch()); }
+  std::int64_t multiply_adds() const noexcept { return rows() * ow * o * patch(); }
+  double flops() const noexcept { return 2.0 * static_cast<double>(multiply_adds()); }
 };
 
 /// Weights of (o, kh, kw, c / groups) in memory, the order of a patch of a channels-last image,

@@ -23,6 +23,15 @@ inline constexpr std::int64_t kGrain = 16384;
 /// items.
 std::int64_t tile_count(const HostStream& s, std::int64_t n, std::int64_t grain) noexcept;
 
+/// Multiply-adds of a product or a convolution for which a second thread pays, whatever library
+/// carries it out.
+inline constexpr std::int64_t kProductGrain = 512 * 1024;
+
+/// `s` with as many threads only as work of `n` items in parts of `grain` or more pays for.
+inline HostStream threads_for(const HostStream& s, std::int64_t n, std::int64_t grain) noexcept {
+  return {s.device, static_cast<int>(tile_count(s, n, grain)), s.path};
+}
+
 namespace detail {
 
 /// Runs call(context, t) for t in [0, tiles) on the threads of `s`, through Thrust: defined by one

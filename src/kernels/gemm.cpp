@@ -192,8 +192,9 @@ void matmul(const HostStream& s, const View& a, const View& b, const View& bias,
   if (c.numel() == 0) return;
   if constexpr (has_onednn) {
     const bool known = c.dtype == DType::f32 || c.dtype == DType::bf16;
-    const bool fast = s.path == KernelPath::fastest && known &&
-                      c.numel() * a.shape[-1] >= kSmallGemm && onednn::matmul(s, a, b, bias, c);
+    const std::int64_t work = c.numel() * a.shape[-1];
+    const bool fast = s.path == KernelPath::fastest && known && work >= kSmallGemm &&
+                      onednn::matmul(threads_for(s, work, kProductGrain), a, b, bias, c);
     if (fast) return;
   }
   if (is_float16(c.dtype)) return widened_matmul(s, a, b, bias, c);

@@ -17,6 +17,7 @@
 #include "tandem/config.hpp"
 #include "tandem/core/error.hpp"
 #include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/reduce.hpp"
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/runtime.hpp"
 
@@ -345,6 +346,19 @@ TEST(Conv2d, TwoThreadsMayUseOneDevice) {
   first.join();
   second.join();
   EXPECT_EQ(together, alone);
+}
+
+TEST(Conv2d, LittleWorkHasTheSameBitsOnAnyNumberOfThreads) {
+  const Tensor x = randn({8, 16, 4, 4}).contiguous(MemoryFormat::channels_last);
+  Tensor weight = randn({32, 16, 3, 3}).requires_grad_(), bias = randn({32}).requires_grad_();
+  const auto gradients = [&](int threads) {
+    const ContextScope scope([&](Context& c) { c.threads = threads; });
+    weight.set_grad({});
+    bias.set_grad({});
+    sum(square(conv2d(x, weight, bias, {.padding = {1, 1}}))).backward();
+    return std::pair(weight.grad().to_doubles(), bias.grad().to_doubles());
+  };
+  EXPECT_EQ(gradients(4), gradients(1));
 }
 
 }  // namespace
