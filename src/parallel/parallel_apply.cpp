@@ -30,7 +30,7 @@ void run_on_devices(std::span<const Device> devices,
       Deadline(options.deadline, {devices.begin(), devices.end()}).within(context().deadline);
   std::vector<Replica> replicas;
   JobGroup jobs(devices.size(), deadline);
-  for (const Device device : devices) {
+  const auto submit = [&](Device device) {
     const int i = static_cast<int>(replicas.size());
     const ContextScope scope([&](Context& c) {
       c.phase = Phase::forward;
@@ -40,6 +40,10 @@ void run_on_devices(std::span<const Device> devices,
     });
     replicas.push_back({i, device, context().rows});
     jobs.submit(logical_device(device).worker(), [job, i] { job(i); });
+  };
+  {
+    const auto together = Runtime::instance().hold_queues();
+    std::ranges::for_each(devices, submit);
   }
   std::vector<std::exception_ptr> errors = jobs.outcomes();
   if (std::ranges::any_of(errors, [](const auto& e) { return e != nullptr; })) {

@@ -12,11 +12,14 @@ namespace tandem {
 
 std::exception_ptr outcome(Ticket& ticket, const Deadline& deadline) {
   constexpr auto kLook = std::chrono::milliseconds(20);  // at the deadline
-  while (!ticket.has_ended(std::chrono::steady_clock::now() + kLook)) {
-    if (deadline.passed())
-      throw Timeout("the job did not end before its deadline: " + deadline.describe());
+  using Clock = std::chrono::steady_clock;
+  while (!ticket.has_ended(Clock::now() + kLook) && !deadline.passed()) {
   }
-  return ticket.outcome();
+  try {
+    return ticket.outcome(Clock::now());
+  } catch (const Timeout& e) {
+    throw Timeout(e.what() + (", since " + deadline.describe()));
+  }
 }
 
 JobGroup::JobGroup(std::size_t most, Deadline deadline) : deadline_(std::move(deadline)) {
