@@ -4,11 +4,25 @@
 #include "tandem/core/shape.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <ostream>
 
 #include "tandem/core/check.hpp"
 
 namespace tandem {
+namespace {
+
+/// The stride of the dimension around one of `stride` and `size`, empty ones taken as one.
+std::int64_t step_over(std::int64_t stride, std::int64_t size, const Shape& shape) {
+  std::int64_t result = 0;
+  TANDEM_CHECK(!__builtin_mul_overflow(stride, std::max<std::int64_t>(size, 1), &result),
+               "shape ",
+               shape,
+               " has more elements than 63 bits count; give smaller sizes");
+  return result;
+}
+
+}  // namespace
 
 Dims::Dims(std::initializer_list<std::int64_t> values)
     : Dims(std::span<const std::int64_t>(values.begin(), values.size())) {}
@@ -74,22 +88,22 @@ bool operator==(const Dims& a, const Dims& b) noexcept {
 std::int64_t numel(const Shape& shape) noexcept {
   std::int64_t n = 1;
   for (const std::int64_t s : shape)
-    n *= s;
+    if (__builtin_mul_overflow(n, s, &n)) [[unlikely]]
+      n = s == 0 ? 0 : std::numeric_limits<std::int64_t>::max();
   return n;
 }
 
 Strides contiguous_strides(const Shape& shape) {
   Strides strides = Dims::filled(shape.size(), 1);
-  for (int i = shape.size() - 2; i >= 0; --i) {
-    strides[i] = strides[i + 1] * std::max<std::int64_t>(shape[i + 1], 1);
-  }
+  for (int i = shape.size() - 2; i >= 0; --i)
+    strides[i] = step_over(strides[i + 1], shape[i + 1], shape);
   return strides;
 }
 
 Strides channels_last_strides(const Shape& shape) {
   TANDEM_CHECK(shape.size() == 4, "channels-last needs a 4-D shape (N, C, H, W), got ", shape);
-  const std::int64_t c = shape[1], h = shape[2], w = shape[3];
-  return {h * w * c, 1, w * c, c};
+  const std::int64_t c = shape[1], row = step_over(c, shape[3], shape);
+  return {step_over(row, shape[2], shape), 1, row, c};
 }
 
 bool is_contiguous(const Shape& shape, const Strides& strides) noexcept {

@@ -11,7 +11,7 @@
 #include "tandem/runtime/dispatch.hpp"
 #include "tandem/tensor/factories.hpp"
 
-#include "io/checked_size.hpp"
+#include "core/checked_size.hpp"
 
 namespace tandem {
 

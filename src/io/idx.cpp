@@ -14,8 +14,8 @@
 
 #include "tandem/core/check.hpp"
 
+#include "core/checked_size.hpp"
 #include "io/byte_source.hpp"
-#include "io/checked_size.hpp"
 
 namespace tandem {
 namespace {

@@ -11,8 +11,8 @@
 #include "tandem/core/check.hpp"
 #include "tandem/io/file.hpp"
 
+#include "core/checked_size.hpp"
 #include "io/byte_source.hpp"
-#include "io/checked_size.hpp"
 #include "io/npy_header.hpp"
 
 namespace tandem {

@@ -15,7 +15,7 @@
 #include "tandem/core/check.hpp"
 #include "tandem/core/error.hpp"
 
-#include "io/checked_size.hpp"
+#include "core/checked_size.hpp"
 #include "io/safetensors_header.hpp"
 
 namespace tandem {

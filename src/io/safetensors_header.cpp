@@ -13,7 +13,7 @@
 #include "tandem/core/check.hpp"
 #include "tandem/core/error.hpp"
 
-#include "io/checked_size.hpp"
+#include "core/checked_size.hpp"
 
 namespace tandem::detail {
 namespace {

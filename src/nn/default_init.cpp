@@ -12,19 +12,19 @@ namespace tandem::nn {
 namespace {
 
 /// kaiming_uniform with the slope sqrt(5): the bound is 1 / sqrt(fan_in).
-Tensor uniform(const Shape& shape, const TensorOptions& options, std::int64_t fan_in) {
+Tensor uniform(const Shape& shape, const TensorOptions& options, double fan_in) {
   const ContextScope scope([](Context& c) { c.category = Category::parameter; });
   Tensor x = empty(shape, options);
-  const double bound = fan_in == 0 ? 0 : 1 / std::sqrt(static_cast<double>(fan_in));
+  const double bound = fan_in == 0 ? 0 : 1 / std::sqrt(fan_in);
   return init::uniform_(x, -bound, bound);
 }
 
 }  // namespace
 
 Parameter default_weight(const Shape& shape, const TensorOptions& options) {
-  std::int64_t fan_in = 1;
+  double fan_in = 1;
   for (int d = 1; d < shape.size(); ++d)
-    fan_in *= shape[d];
+    fan_in *= static_cast<double>(shape[d]);
   return uniform(shape, options, fan_in);
 }
 
@@ -33,7 +33,7 @@ Parameter default_bias(const Tensor& weight, const TensorOptions& options) {
 }
 
 Parameter default_bias(const Tensor& weight, std::int64_t size, const TensorOptions& options) {
-  return uniform({size}, options, init::fans(weight).in);
+  return uniform({size}, options, static_cast<double>(init::fans(weight).in));
 }
 
 }  // namespace tandem::nn

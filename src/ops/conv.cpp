@@ -11,6 +11,7 @@
 #include "tandem/tensor/access.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "core/checked_size.hpp"
 #include "kernels/conv.hpp"
 #include "ops/autocast.hpp"
 #include "ops/memory_format.hpp"
@@ -37,8 +38,9 @@ std::int64_t out_size(
                padding,
                ", ",
                dilation);
-  const std::int64_t kernel = weight[2 + axis], reach = dilation * (kernel - 1) + 1,
-                     padded = x[2 + axis] + 2 * padding;
+  const std::int64_t kernel = weight[2 + axis],
+                     reach = (CheckedSize(op, dilation) * (kernel - 1) + 1).value(),
+                     padded = (CheckedSize(op, padding) * 2 + x[2 + axis]).value();
   TANDEM_CHECK(kernel >= 1 && reach <= padded,
                op,
                ": the kernel of weight ",

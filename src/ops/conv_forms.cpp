@@ -11,6 +11,7 @@
 #include "tandem/ops/index.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "core/checked_size.hpp"
 #include "ops/autocast.hpp"
 #include "ops/memory_format.hpp"
 
@@ -45,7 +46,8 @@ void check_conv1d(const Tensor& x, const Tensor& weight, const Conv1dOptions& o)
                o.groups,
                " and ",
                o.padding);
-  TANDEM_CHECK(weight.size(1) * o.groups == x.size(1) && weight.size(0) % o.groups == 0,
+  TANDEM_CHECK(x.size(1) % o.groups == 0 && weight.size(1) == x.size(1) / o.groups &&
+                   weight.size(0) % o.groups == 0,
                "conv1d: x ",
                x.shape(),
                " and weight ",
@@ -55,8 +57,8 @@ void check_conv1d(const Tensor& x, const Tensor& weight, const Conv1dOptions& o)
                ": needs weight (O, ",
                x.size(1),
                " / groups, K), O a multiple of groups");
-  const std::int64_t reach = o.dilation * (weight.size(2) - 1) + 1,
-                     padded = x.size(2) + 2 * o.padding;
+  const std::int64_t reach = (CheckedSize("conv1d", o.dilation) * (weight.size(2) - 1) + 1).value(),
+                     padded = (CheckedSize("conv1d", o.padding) * 2 + x.size(2)).value();
   TANDEM_CHECK(weight.size(2) >= 1 && reach <= padded,
                "conv1d: the kernel of weight ",
                weight.shape(),
@@ -107,8 +109,13 @@ std::int64_t transposed_size(const Tensor& x,
                              const ConvTranspose2dOptions& o,
                              int axis) {
   const auto a = static_cast<std::size_t>(axis);
-  const std::int64_t size = (x.size(2 + axis) - 1) * o.stride[a] - 2 * o.padding[a] +
-                            o.dilation[a] * (weight.size(2 + axis) - 1) + o.output_padding[a] + 1;
+  const auto times = [](std::int64_t size, std::int64_t factor) {
+    return CheckedSize("conv_transpose2d", size) * factor;
+  };
+  const std::int64_t size =
+      (times(x.size(2 + axis) - 1, o.stride[a]) - times(o.padding[a], 2) +
+       times(o.dilation[a], weight.size(2 + axis) - 1) + o.output_padding[a] + 1)
+          .value();
   TANDEM_CHECK(size >= 1,
                "conv_transpose2d: of x ",
                x.shape(),
@@ -159,7 +166,8 @@ Tensor conv_transpose2d(const Tensor& input,
                         ConvTranspose2dOptions options) {
   const Tensor x = as_factor(input), weight = as_factor(weights), bias = as_factor(biases);
   check_conv_transpose2d(x, weight, options);
-  const std::int64_t channels = weight.size(1) * options.groups;
+  const std::int64_t channels =
+      (CheckedSize("conv_transpose2d", weight.size(1)) * options.groups).value();
   check_bias("conv_transpose2d", bias, weight, channels);
   const Shape shape{x.size(0),
                     channels,

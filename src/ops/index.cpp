@@ -13,6 +13,7 @@
 #include "tandem/tensor/access.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "core/checked_size.hpp"
 #include "kernels/copy.hpp"
 #include "kernels/index.hpp"
 #include "ops/check_index.hpp"
@@ -139,7 +140,7 @@ Tensor cat(const std::vector<Tensor>& parts, int dim) {
                  part.shape(),
                  " differ beside dimension ",
                  d);
-    shape[d] += part.shape()[d];
+    shape[d] = (CheckedSize("cat", shape[d]) + part.shape()[d]).value();
     dtype = promote(dtype, part.dtype());
   }
   const Tensor y =
@@ -182,7 +183,7 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& size
   std::int64_t total = 0;
   for (const std::int64_t size : sizes) {
     TANDEM_CHECK(size >= 0, "split: a size is ", size);
-    total += size;
+    total = (CheckedSize("split", total) + size).value();
   }
   TANDEM_CHECK(total == x.shape()[d],
                "split: the sizes add up to ",

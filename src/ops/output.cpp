@@ -5,8 +5,6 @@
 
 #include <cmath>
 
-#include "tandem/runtime/context.hpp"
-
 #include "kernels/elementwise.hpp"
 #include "tensor/view_of.hpp"
 
@@ -27,12 +25,6 @@ bool is_dense(const Tensor& x) {
     left[next] = 1;
   }
   return true;
-}
-
-Tensor empty_strided(const Shape& shape, const Strides& strides, DType dtype, Device device) {
-  const auto nbytes = static_cast<std::size_t>(numel(shape)) * itemsize(dtype);
-  return from_buffer(
-      std::make_shared<Buffer>(device, nbytes, context().category), 0, shape, strides, dtype);
 }
 
 Tensor make_output(const Shape& shape, DType dtype, std::initializer_list<Tensor> inputs) {

@@ -7,13 +7,12 @@
 #include "tandem/tensor/tensor.hpp"
 
 #include "kernels/view.hpp"
+#include "tensor/empty_strided.hpp"
 
 namespace tandem {
 
 /// The elements of `x` fill its memory without gap or overlap, in some order of dimensions.
 bool is_dense(const Tensor& x);
-/// Not initialised, on `device`.
-Tensor empty_strided(const Shape& shape, const Strides& strides, DType dtype, Device device);
 /// The output of an elementwise op: laid out as the first dense input of its shape, so that
 /// channels-last stays channels-last; else row-major. On the first input's device.
 Tensor make_output(const Shape& shape, DType dtype, std::initializer_list<Tensor> inputs);

@@ -13,6 +13,7 @@
 #include "tandem/tensor/access.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "core/checked_size.hpp"
 #include "kernels/pool.hpp"
 #include "ops/autocast.hpp"
 #include "ops/memory_format.hpp"
@@ -51,7 +52,7 @@ std::vector<Window> sliding(const char* op,
   const auto a = static_cast<std::size_t>(axis);
   const std::int64_t size = x.size(2 + axis), k = kernel[a], padding = options.padding[a];
   const std::int64_t stride = options.stride ? (*options.stride)[a] : k;
-  TANDEM_CHECK(k >= 1 && stride >= 1 && padding >= 0 && 2 * padding <= k,
+  TANDEM_CHECK(k >= 1 && stride >= 1 && padding >= 0 && padding <= k / 2,
                op,
                ": needs kernel >= 1, stride >= 1 and padding of at most half the kernel, got ",
                k,
@@ -59,19 +60,21 @@ std::vector<Window> sliding(const char* op,
                stride,
                ", ",
                padding);
-  TANDEM_CHECK(size + 2 * padding >= k,
+  const std::int64_t padded = (CheckedSize(op, padding) * 2 + size).value();
+  TANDEM_CHECK(padded >= k,
                op,
                ": the kernel ",
                k,
                " reaches over the ",
-               size + 2 * padding,
+               padded,
                " padded ",
                axis == 0 ? "rows" : "columns",
                " of x ",
                x.shape(),
                "; take a smaller one");
   std::vector<Window> windows;
-  for (std::int64_t first = -padding; first + k <= size + padding; first += stride) {
+  for (std::int64_t i = 0; i <= (padded - k) / stride; ++i) {
+    const std::int64_t first = i * stride - padding;
     const Window w{std::max<std::int64_t>(0, first), std::min(size, first + k), 0};
     windows.push_back({w.begin, w.end, count == PadCount::include ? k : w.end - w.begin});
   }
@@ -88,6 +91,7 @@ std::vector<Window> adaptive(const Tensor& x, int axis, Pair output) {
                ", ",
                output[1],
                "); both need sizes >= 1");
+  detail::nbytes_of("adaptive_avg_pool2d", x.dtype(), {x.size(0), x.size(1), output[0], output[1]});
   std::vector<Window> windows;
   for (std::int64_t i = 0; i < n; ++i) {
     const std::int64_t begin = i * size / n, end = ((i + 1) * size + n - 1) / n;

@@ -11,6 +11,8 @@
 #include "tandem/ops/reduce.hpp"
 #include "tandem/tensor/tensor.hpp"
 
+#include "core/checked_size.hpp"
+
 namespace tandem {
 namespace {
 
@@ -35,7 +37,7 @@ Shape infer(const Tensor& x, Shape shape) {
   for (int d = 0; d < shape.size(); ++d) {
     TANDEM_CHECK(shape[d] >= -1, "reshape: ", shape, " has a negative size");
     if (shape[d] >= 0) {
-      known *= shape[d];
+      known = (CheckedSize("reshape", known) * shape[d]).value();
       continue;
     }
     TANDEM_CHECK(unknown < 0, "reshape: ", shape, " leaves more than one size open");
@@ -134,8 +136,7 @@ Tensor Tensor::expand(const Shape& wanted) const {
                  ": only sizes of one grow");
     if (shape()[d] == size) steps[d + added] = strides()[d];
   }
-  for (const std::int64_t size : sizes)
-    TANDEM_CHECK(size >= 0, "expand: ", wanted, " has a negative size");
+  detail::nbytes_of("expand", dtype(), sizes);
   if (sizes == shape()) return *this;
   return view("expand", *this, sizes, steps, 0, [old = shape()](const Tensor& dy) {
     return Gradients{sum_to(dy, old)};
@@ -184,6 +185,8 @@ Tensor Tensor::slice(int dim, Slice range) const {
   const int d = normalize_dim(dim, ndim(), "slice");
   TANDEM_CHECK(range.step >= 1, "slice: step ", range.step, " is below one");
   const std::int64_t size = shape()[d];
+  const std::int64_t step =
+      std::clamp<std::int64_t>(range.step, 1, std::max<std::int64_t>(size, 1));
   const auto bound = [size](std::int64_t i) {
     return std::clamp<std::int64_t>(i < 0 ? i + size : i, 0, size);
   };
@@ -191,26 +194,26 @@ Tensor Tensor::slice(int dim, Slice range) const {
   const std::int64_t stop = std::max(start, bound(range.stop.value_or(size)));
   Shape sizes = shape();
   Strides steps = strides();
-  sizes[d] = (stop - start + range.step - 1) / range.step;
-  steps[d] *= range.step;
+  sizes[d] = (stop - start) / step + ((stop - start) % step != 0);
+  steps[d] *= step;
   return view("slice",
               *this,
               sizes,
               steps,
               start * strides()[d],
-              [old = shape(), d, part = Slice{start, stop, range.step}](const Tensor& dy) {
+              [old = shape(), d, part = Slice{start, stop, step}](const Tensor& dy) {
                 return Gradients{slice_backward(dy, old, d, part)};
               });
 }
 
 Tensor Tensor::narrow(int dim, std::int64_t start, std::int64_t length) const {
   const int d = normalize_dim(dim, ndim(), "narrow");
-  TANDEM_CHECK(start >= 0 && length >= 0 && start + length <= shape()[d],
-               "narrow: entries ",
+  TANDEM_CHECK(start >= 0 && length >= 0 && length <= shape()[d] - start,
+               "narrow: ",
+               length,
+               " entries from ",
                start,
-               " to ",
-               start + length,
-               " are not all in dimension ",
+               " on are not all in dimension ",
                d,
                " of ",
                shape());

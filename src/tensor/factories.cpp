@@ -11,21 +11,17 @@
 #include "tandem/runtime/dispatch.hpp"
 #include "tandem/tensor/access.hpp"
 
+#include "core/checked_size.hpp"
 #include "kernels/fill.hpp"
 #include "kernels/random.hpp"
+#include "tensor/empty_strided.hpp"
 #include "tensor/frame_draw.hpp"
 #include "tensor/view_of.hpp"
 
 namespace tandem {
 namespace {
 
-Tensor allocate(const Shape& shape, const Strides& strides, DType dtype, Device device) {
-  for (const std::int64_t size : shape)
-    TANDEM_CHECK(size >= 0, "empty: shape ", shape, " has a negative size");
-  const auto nbytes = static_cast<std::size_t>(numel(shape)) * itemsize(dtype);
-  return from_buffer(
-      std::make_shared<Buffer>(device, nbytes, context().category), 0, shape, strides, dtype);
-}
+constexpr double kMostNumbers = 0x1p60;  // of arange; of any dtype their bytes fit in 63 bits
 
 /// The strides of `x` if it fills its memory without gaps in some order of dimensions, else
 /// row-major ones.
@@ -63,18 +59,41 @@ Tensor normal(const Tensor& y, const RandomOptions& options, RowMatch match) {
   });
 }
 
+/// How many numbers `arange` makes.
+std::int64_t count_of(double start, double end, double step) {
+  TANDEM_CHECK(step != 0, "arange: step is zero");
+  const double count = std::ceil((end - start) / step);
+  TANDEM_CHECK(count < kMostNumbers,
+               "arange: from ",
+               start,
+               " to ",
+               end,
+               " by ",
+               step,
+               " there are ",
+               count,
+               " numbers; a tensor holds fewer than 2^60");
+  return count > 0 ? static_cast<std::int64_t>(count) : 0;
+}
+
 }  // namespace
+
+Tensor empty_strided(const Shape& shape, const Strides& strides, DType dtype, Device device) {
+  const std::uint64_t nbytes = detail::nbytes_of("empty", dtype, shape);
+  return from_buffer(
+      std::make_shared<Buffer>(device, nbytes, context().category), 0, shape, strides, dtype);
+}
 
 Tensor empty(const Shape& shape, TensorOptions options) {
   const bool channels_last = options.format == MemoryFormat::channels_last;
-  return allocate(shape,
-                  channels_last ? channels_last_strides(shape) : contiguous_strides(shape),
-                  options.dtype,
-                  options.device);
+  return empty_strided(shape,
+                       channels_last ? channels_last_strides(shape) : contiguous_strides(shape),
+                       options.dtype,
+                       options.device);
 }
 
 Tensor empty_like(const Tensor& x) {
-  return allocate(x.shape(), dense_strides(x), x.dtype(), x.device());
+  return empty_strided(x.shape(), dense_strides(x), x.dtype(), x.device());
 }
 
 Tensor zeros(const Shape& shape, TensorOptions options) {
@@ -96,10 +115,7 @@ Tensor full(const Shape& shape, double value, TensorOptions options) {
 }
 
 Tensor arange(double start, double end, double step, TensorOptions options) {
-  TANDEM_CHECK(step != 0, "arange: step is zero");
-  const auto n =
-      std::max<std::int64_t>(0, static_cast<std::int64_t>(std::ceil((end - start) / step)));
-  const Tensor y = empty({n}, options);
+  const Tensor y = empty({count_of(start, end, step)}, options);
   dispatch(y.stream(), make_work(Work::Kind::elementwise, "arange", {}, {y}), [&](auto& s) {
     kernels::arange(s, start, step, view_of(y));
   });

@@ -3,6 +3,8 @@
 
 #include "tandem/core/shape.hpp"
 
+#include <limits>
+
 #include <gmock/gmock.h>
 
 #include "tandem/core/error.hpp"
@@ -17,6 +19,15 @@ TEST(ShapeTest, StridesAndContiguity) {
   EXPECT_FALSE(is_contiguous({2, 3}, {1, 2}));
   EXPECT_TRUE(is_contiguous({0, 3}, {7, 7}));
   EXPECT_EQ(numel({}), 1);
+}
+
+TEST(ShapeTest, SizesThatOverflowAreNoSmallNumbers) {
+  const std::int64_t huge = std::int64_t{1} << 62;
+  EXPECT_EQ(numel({huge + 1, 4}), std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ(numel({huge, 4, 0}), 0);
+  EXPECT_THROW(contiguous_strides({1, huge, 4}), InvalidArgument);
+  EXPECT_THROW(contiguous_strides({0, huge, 4}), InvalidArgument);
+  EXPECT_THROW(channels_last_strides({1, 4, huge, 1}), InvalidArgument);
 }
 
 TEST(ShapeTest, BroadcastGivesNumPyShapes) {

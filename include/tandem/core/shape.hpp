@@ -54,13 +54,13 @@ using Shape = Dims;
 /// Steps between neighbours of a dimension, in elements.
 using Strides = Dims;
 
-/// Product of the sizes; 1 for a scalar.
+/// Product of the sizes, 1 for a scalar; INT64_MAX where 64 bits do not hold it.
 std::int64_t numel(const Shape& shape) noexcept;
-/// Strides of a dense row-major tensor.
+/// Strides of a dense row-major tensor. @throws InvalidArgument  one does not fit in 64 bits.
 Strides contiguous_strides(const Shape& shape);
 /// Strides of a dense 4-D tensor of logical shape N, C, H, W whose channels lie next to each other.
 ///
-/// @throws InvalidArgument  `shape` is not 4-D.
+/// @throws InvalidArgument  `shape` is not 4-D, or a stride does not fit in 64 bits.
 Strides channels_last_strides(const Shape& shape);
 /// Row-major and dense; sizes of one may have any stride.
 bool is_contiguous(const Shape& shape, const Strides& strides) noexcept;

@@ -8,6 +8,8 @@
 #include "tandem/ops/pool.hpp"
 #include "tandem/ops/reduce.hpp"
 
+#include "core/checked_size.hpp"
+
 namespace tandem::nn::models {
 namespace {
 
@@ -23,7 +25,7 @@ std::int64_t features(const CnnSmallOptions& o) {
                o.size[0],
                " x ",
                o.size[1]);
-  return 32 * (o.size[0] / 4) * (o.size[1] / 4);
+  return (CheckedSize("CnnSmall", o.size[0] / 4) * (o.size[1] / 4) * 32).value();
 }
 
 }  // namespace

@@ -9,6 +9,8 @@
 #include "tandem/nn/init.hpp"
 #include "tandem/ops/pool.hpp"
 
+#include "core/checked_size.hpp"
+
 namespace tandem::nn::models {
 namespace {
 
@@ -34,6 +36,11 @@ Linear linear(std::int64_t in, std::int64_t out, const VggOptions& o) {
   init::normal_(layer.weight, 0, 0.01);
   init::zeros_(layer.bias);
   return layer;
+}
+
+/// Of an image, after pooling.
+std::int64_t pooled_features(const VggOptions& o) {
+  return (CheckedSize("Vgg16", o.pooled) * o.pooled * o.width * 8).value();
 }
 
 }  // namespace
@@ -79,7 +86,7 @@ void VggFeatures::visit_members(MemberVisitor& visitor) {
 
 Vgg16::Vgg16(const VggOptions& o)
     : features(o),
-      classifier{linear(8 * o.width * o.pooled * o.pooled, o.hidden, o),
+      classifier{linear(pooled_features(o), o.hidden, o),
                  ReLU(),
                  Dropout(o.dropout),
                  linear(o.hidden, o.hidden, o),
