@@ -138,11 +138,16 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : file_(path) {
                         .offset = data + t.begin,
                         .nbytes = static_cast<std::size_t>(t.end - t.begin)});
   }
+  by_name_.resize(entries_.size());
+  std::iota(by_name_.begin(), by_name_.end(), std::size_t{0});
+  std::ranges::sort(
+      by_name_, {}, [this](std::size_t i) -> std::string_view { return entries_[i].name; });
 }
 
 const SafetensorsEntry* SafetensorsFile::find(std::string_view name) const noexcept {
-  const auto hit = std::ranges::find(entries_, name, &SafetensorsEntry::name);
-  return hit == entries_.end() ? nullptr : &*hit;
+  const auto name_of = [this](std::size_t i) -> std::string_view { return entries_[i].name; };
+  const auto hit = std::ranges::lower_bound(by_name_, name, {}, name_of);
+  return hit == by_name_.end() || name_of(*hit) != name ? nullptr : &entries_[*hit];
 }
 
 void SafetensorsFile::read(const SafetensorsEntry& entry, std::span<std::byte> out) const {

@@ -121,8 +121,11 @@ void visit_tensors(Module& module, const TensorVisitor::Function& f) {
 std::vector<Tensor> Module::parameters() const {
   return without_names(named_parameters());
 }
-std::vector<NamedTensor> Module::named_parameters() const {
-  return named(*this, TensorKind::parameter);
+std::vector<NamedTensor> Module::named_parameters(std::string_view prefix) const {
+  std::vector<NamedTensor> all = named(*this, TensorKind::parameter);
+  for (NamedTensor& entry : all)
+    entry.name = detail::join_names(prefix, entry.name);
+  return all;
 }
 std::vector<Tensor> Module::buffers() const {
   return without_names(named_buffers());

@@ -3,12 +3,13 @@
 
 #include "tandem/nn/state_dict.hpp"
 
-#include <algorithm>
 #include <unordered_map>
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/nn/module.hpp"
+
+#include "core/shortened_list.hpp"
 
 namespace tandem::nn {
 namespace {
@@ -16,11 +17,7 @@ namespace {
 /// "2 missing (a, b)"; "" for an empty list.
 std::string listed(const char* what, const std::vector<std::string>& names) {
   if (names.empty()) return "";
-  std::string text = tandem::detail::concat("; ", names.size(), ' ', what, " (");
-  for (const std::string& name : names)
-    text += name + ", ";
-  text.replace(text.size() - 2, 2, ")");
-  return text;
+  return tandem::detail::concat("; ", names.size(), ' ', what, " (", shortened_list(names), ")");
 }
 
 /// What a state dict has for a module, before anything is copied.
@@ -61,16 +58,17 @@ Match match(const StateDict& own, const StateDict& state) {
 }  // namespace
 
 const NamedTensor* StateDict::find(std::string_view name) const noexcept {
-  const auto entry = std::ranges::find(entries_, name, &NamedTensor::name);
-  return entry == entries_.end() ? nullptr : &*entry;
+  const auto at = index_.find(name);
+  return at == index_.end() ? nullptr : &entries_[at->second];
 }
 
 void StateDict::set(std::string_view name, const Tensor& tensor) {
-  if (const NamedTensor* entry = find(name)) {
-    entries_[static_cast<std::size_t>(entry - entries_.data())].tensor = tensor;
-  } else {
-    entries_.push_back({std::string(name), tensor});
+  if (const auto at = index_.find(name); at != index_.end()) {
+    entries_[at->second].tensor = tensor;
+    return;
   }
+  entries_.push_back({std::string(name), tensor});
+  index_.emplace(name, entries_.size() - 1);
 }
 
 const Tensor& StateDict::at(std::string_view name) const {
@@ -80,7 +78,13 @@ const Tensor& StateDict::at(std::string_view name) const {
 }
 
 void StateDict::erase(std::string_view name) {
-  std::erase_if(entries_, [name](const NamedTensor& entry) { return entry.name == name; });
+  const auto at = index_.find(name);
+  if (at == index_.end()) return;
+  const std::size_t place = at->second;
+  index_.erase(at);
+  entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(place));
+  for (std::size_t i = place; i < entries_.size(); ++i)
+    index_.find(entries_[i].name)->second = i;
 }
 
 StateDict Module::state_dict() const {

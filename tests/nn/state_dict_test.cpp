@@ -98,6 +98,44 @@ TEST(StateDictTest, ErrorsListAllNamesAndChangeNothing) {
   EXPECT_THAT(net.embed.weight.to_doubles(), ElementsAre(1, 2));
 }
 
+TEST(StateDictTest, ErrorsListTenNamesOfEachKind) {
+  toy::Net net;
+  StateDict state = net.state_dict();
+  for (int i = 0; i < 40; ++i)
+    state.set("extra." + std::to_string(i), tensor({1.f}));
+  try {
+    net.load_state_dict(state);
+    FAIL();
+  } catch (const InvalidArgument& e) {
+    EXPECT_THAT(e.what(),
+                AllOf(HasSubstr("40 unexpected (extra.0, "), HasSubstr("extra.9 and 30 more)")));
+  }
+}
+
+// Each name is found at once: by a search through all of them this takes minutes.
+TEST(StateDictTest, HundredsOfThousandsOfNames) {
+  constexpr int kNames = 300'000;
+  const Tensor x = tensor({1.f});
+  StateDict state;
+  for (int i = 0; i < kNames; ++i)
+    state.set(std::to_string(i), x);
+  for (int i = 0; i < kNames; ++i)
+    EXPECT_TRUE(state.contains(std::to_string(i)));
+  EXPECT_EQ(state.size(), static_cast<std::size_t>(kNames));
+}
+
+TEST(StateDictTest, ErasedNamesLeaveTheOthersInOrder) {
+  StateDict state;
+  for (const char* name : {"a", "b", "c"})
+    state.set(name, tensor({1.f}));
+  state.erase("a");
+  state.erase("none");
+  state.set("c", tensor({2.f}));
+  state.set("a", tensor({3.f}));
+  EXPECT_THAT(names(state), ElementsAre("b", "c", "a"));
+  EXPECT_EQ(state.at("c").item(), 2);
+}
+
 TEST(StateDictTest, NotStrictPassesOverNamesButNotShapes) {
   toy::Cell cell;
   StateDict state;

@@ -51,7 +51,7 @@ class SafetensorsFile {
   const std::vector<SafetensorsEntry>& entries() const noexcept { return entries_; }
   /// The tensor called `name`; nullptr where there is none.
   ///
-  /// @cost   linear in the number of tensors.
+  /// @cost   logarithmic in the number of tensors.
   const SafetensorsEntry* find(std::string_view name) const noexcept;
   /// Reads the bytes of `entry`, row-major and little endian, into `out`.
   ///
@@ -65,6 +65,7 @@ class SafetensorsFile {
   FileReader file_;
   SafetensorsMetadata metadata_;
   std::vector<SafetensorsEntry> entries_;
+  std::vector<std::size_t> by_name_;  // of entries_, in the order of their names
 };
 
 /// One tensor to be written, with its bytes in host memory (row-major; not owned).

@@ -79,7 +79,10 @@ class Module {
   /// Every parameter once, however many names it has.
   std::vector<Tensor> parameters() const;
   /// Every parameter once, under its first name.
-  std::vector<NamedTensor> named_parameters() const;
+  ///
+  /// @param prefix  stands before the names, with a dot: "head" gives "head.weight". An optimizer
+  ///                that gets the parameters of several modules tells them apart by it.
+  std::vector<NamedTensor> named_parameters(std::string_view prefix = {}) const;
   std::vector<Tensor> buffers() const;
   std::vector<NamedTensor> named_buffers() const;
   /// Direct members that are modules.
@@ -96,7 +99,7 @@ class Module {
   ///
   /// @return the names that Strict::no passed over.
   /// @throws InvalidArgument  missing or unexpected names (Strict::yes) or wrong shapes; the text
-  ///                          lists all of them, and nothing has changed.
+  ///                          lists the first ten of each, and nothing has changed.
   LoadReport load_state_dict(const StateDict& state, Strict strict = Strict::yes);
 
   /// Moves parameters, their gradients and buffers; every handle to them sees the new storage.

@@ -4,15 +4,18 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "tandem/nn/parameter.hpp"
 
 namespace tandem::nn {
 
-/// Tensors by name, in the order in which a module names them.
+/// Tensors by name, in the order in which a module names them. Finding one by its name takes
+/// constant time.
 class StateDict {
  public:
   /// Adds the tensor, or replaces the one of that name.
@@ -31,7 +34,15 @@ class StateDict {
  private:
   const NamedTensor* find(std::string_view name) const noexcept;
 
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view name) const noexcept {
+      return std::hash<std::string_view>{}(name);
+    }
+  };
+
   std::vector<NamedTensor> entries_;
+  std::unordered_map<std::string, std::size_t, Hash, std::equal_to<>> index_;  // into entries_
 };
 
 /// Whether a state dict has to name exactly the module's tensors.
