@@ -27,10 +27,13 @@ Adagrad::Adagrad(const ParamList& params, AdagradOptions options)
 
 Adagrad::Adagrad(const std::vector<GroupSpec>& groups, AdagradOptions options)
     : Optimizer("Adagrad", groups, named(options)) {
-  for (const ParamGroup& group : param_groups()) {
-    check_not_negative(
-        "Adagrad", group, {"lr", "lr_decay", "weight_decay", "initial_accumulator_value", "eps"});
-  }
+  for (const ParamGroup& group : param_groups())
+    Adagrad::check_options(group);
+}
+
+void Adagrad::check_options(const ParamGroup& group) const {
+  check_not_negative(
+      name(), group, {"lr", "lr_decay", "weight_decay", "initial_accumulator_value", "eps"});
 }
 
 std::vector<StateSpec> Adagrad::state(const ParamGroup& group) const {

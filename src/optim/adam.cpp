@@ -27,10 +27,8 @@ Options named(const O& o) {
 
 Adam::Adam(const char* name, const std::vector<GroupSpec>& groups, const Options& options)
     : Optimizer(name, groups, options) {
-  for (const ParamGroup& group : param_groups()) {
-    check_not_negative(name, group, {"lr", "eps", "weight_decay"});
-    check_share(name, group, {"beta1", "beta2"});
-  }
+  for (const ParamGroup& group : param_groups())
+    Adam::check_options(group);
 }
 
 Adam::Adam(const ParamList& params, AdamOptions options)
@@ -41,6 +39,11 @@ AdamW::AdamW(const ParamList& params, AdamWOptions options)
     : Adam("AdamW", {{params}}, named(options)) {}
 AdamW::AdamW(const std::vector<GroupSpec>& groups, AdamWOptions options)
     : Adam("AdamW", groups, named(options)) {}
+
+void Adam::check_options(const ParamGroup& group) const {
+  check_not_negative(name(), group, {"lr", "eps", "weight_decay"});
+  check_share(name(), group, {"beta1", "beta2"});
+}
 
 std::vector<StateSpec> Adam::state(const ParamGroup&) const {
   return {{"exp_avg"}, {"exp_avg_sq"}};

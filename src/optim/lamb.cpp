@@ -29,10 +29,13 @@ LAMB::LAMB(const ParamList& params, LAMBOptions options)
 
 LAMB::LAMB(const std::vector<GroupSpec>& groups, LAMBOptions options)
     : Optimizer("LAMB", groups, named(options)) {
-  for (const ParamGroup& group : param_groups()) {
-    check_not_negative("LAMB", group, {"lr", "eps", "weight_decay"});
-    check_share("LAMB", group, {"beta1", "beta2"});
-  }
+  for (const ParamGroup& group : param_groups())
+    LAMB::check_options(group);
+}
+
+void LAMB::check_options(const ParamGroup& group) const {
+  check_not_negative(name(), group, {"lr", "eps", "weight_decay"});
+  check_share(name(), group, {"beta1", "beta2"});
 }
 
 std::vector<StateSpec> LAMB::state(const ParamGroup&) const {

@@ -10,6 +10,8 @@
 
 #include "tandem/core/check.hpp"
 
+#include "optim/is_count.hpp"
+
 namespace tandem::optim {
 
 double StepLR::operator()(double base, std::int64_t t) const {
@@ -103,13 +105,18 @@ void LRScheduler::load_state_dict(const std::map<std::string, double>& state) {
                " groups of parameters, the optimizer ",
                bases_.size());
   const double last = number("last_epoch");
-  TANDEM_CHECK(last >= 0 && last < 1e15 && last == std::floor(last),
-               "LRScheduler: last_epoch is ",
-               last,
-               ", no count of steps");
+  TANDEM_CHECK(is_count(last), "LRScheduler: last_epoch is ", last, ", no count of steps");
   std::vector<double> bases;
-  for (std::size_t g = 0; g < bases_.size(); ++g)
-    bases.push_back(number("base_lrs." + std::to_string(g)));
+  for (std::size_t g = 0; g < bases_.size(); ++g) {
+    const std::string key = "base_lrs." + std::to_string(g);
+    bases.push_back(number(key));
+    TANDEM_CHECK(bases.back() >= 0 && std::isfinite(bases.back()),
+                 "LRScheduler: ",
+                 key,
+                 " is ",
+                 bases.back(),
+                 ", no learning rate");
+  }
   const auto t = static_cast<std::int64_t>(last);
   apply(rates(schedule_, bases, t));
   bases_ = std::move(bases);

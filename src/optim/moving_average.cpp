@@ -14,7 +14,9 @@
 #include "tandem/runtime/dispatch.hpp"
 #include "tandem/tensor/access.hpp"
 
+#include "core/shortened_list.hpp"
 #include "kernels/optimizer.hpp"
+#include "optim/is_count.hpp"
 
 namespace tandem::optim {
 namespace {
@@ -75,7 +77,12 @@ std::vector<NamedParameter> distinct(const ParamList& params) {
     if (p.name.empty()) p.name = std::to_string(names.size());
     TANDEM_CHECK(p.tensor.defined(), kName, ": parameter '", p.name, "' is an undefined tensor");
     if (!seen.insert(&p.tensor.impl()).second) continue;
-    TANDEM_CHECK(names.insert(p.name).second, kName, ": two parameters are called '", p.name, "'");
+    TANDEM_CHECK(names.insert(p.name).second,
+                 kName,
+                 ": two parameters are called '",
+                 p.name,
+                 "'; give each module's with a prefix of their own, as in "
+                 "net.head.named_parameters(\"head\")");
     list.push_back(std::move(p));
   }
   TANDEM_CHECK(!list.empty(), kName, ": got no parameters");
@@ -151,19 +158,23 @@ OptimizerState ExponentialMovingAverage::state_dict() const {
 void ExponentialMovingAverage::load_state_dict(const OptimizerState& state) {
   check_in_place("load_state_dict");
   const auto updates = state.numbers.find("updates");
-  std::string problems;
-  if (updates == state.numbers.end() || !(updates->second >= 0))
-    problems += "\n  has no count of 'updates'";
+  std::vector<std::string> problems;
+  if (updates == state.numbers.end() || !is_count(updates->second))
+    problems.push_back("has no count of 'updates'");
   for (const auto& [name, tensor] : averages_) {
     const auto found = state.tensors.find(name);
     if (found == state.tensors.end())
-      problems += "\n  has no '" + name + "'";
+      problems.push_back("has no '" + name + "'");
     else if (found->second.shape() != tensor.shape() || found->second.dtype() != tensor.dtype())
-      problems +=
-          "\n  '" + name + "' is " + found->second.describe() + ", expected " + tensor.describe();
+      problems.push_back("'" + name + "' is " + found->second.describe() + ", expected " +
+                         tensor.describe());
   }
-  if (state.tensors.size() > averages_.size()) problems += "\n  has averages of other parameters";
-  TANDEM_CHECK(problems.empty(), kName, ": the state is of another model:", problems);
+  if (state.tensors.size() > averages_.size())
+    problems.push_back("has averages of other parameters");
+  TANDEM_CHECK(problems.empty(),
+               kName,
+               ": the state is of another model:\n  ",
+               shortened_list(problems, "\n  "));
   const autograd::NoGrad off;
   for (const NamedParameter& average : averages_)
     Tensor(average.tensor).copy_(state.tensors.at(average.name));

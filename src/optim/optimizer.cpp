@@ -58,7 +58,8 @@ std::vector<ParamGroup> make_groups(const std::string& who,
                    who,
                    ": two parameters are called '",
                    p.name,
-                   "'; their state is saved by name");
+                   "', and their state is saved by name; give each module's with a prefix of "
+                   "their own, as in net.head.named_parameters(\"head\")");
       params.push_back(std::move(p));
     }
     Options options = defaults;

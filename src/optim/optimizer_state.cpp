@@ -8,6 +8,8 @@
 #include "tandem/core/check.hpp"
 #include "tandem/optim/optimizer.hpp"
 
+#include "core/shortened_list.hpp"
+#include "optim/is_count.hpp"
 #include "optim/state_layout.hpp"
 
 namespace tandem::optim {
@@ -39,8 +41,7 @@ class Reader {
   std::int64_t steps(const detail::Member& m) {
     const double* found = number(m.name + ".step");
     if (found == nullptr) return 0;
-    if (!(*found >= 1 && *found < 1e15 &&
-          *found == static_cast<double>(static_cast<std::int64_t>(*found)))) {
+    if (!is_count(*found) || *found == 0) {
       problem("'" + m.name + ".step' is " + std::to_string(*found) + ", no count of steps");
       return 0;
     }
@@ -63,7 +64,7 @@ class Reader {
     return at->second;
   }
 
-  /// @throws InvalidArgument  with all problems.
+  /// @throws InvalidArgument  with the first ten problems.
   void finish(const std::string& who) {
     for (const auto& [key, x] : dict_.tensors) {
       if (!used_.contains(key)) problem("'" + key + "' belongs to no parameter of this optimizer");
@@ -71,8 +72,10 @@ class Reader {
     for (const auto& [key, x] : dict_.numbers) {
       if (!used_.contains(key)) problem("'" + key + "' is unknown here");
     }
-    TANDEM_CHECK(
-        problems_.empty(), who, ": the state is of another optimizer or model:", problems_);
+    TANDEM_CHECK(problems_.empty(),
+                 who,
+                 ": the state is of another optimizer or model:\n  ",
+                 shortened_list(problems_, "\n  "));
   }
 
  private:
@@ -82,11 +85,11 @@ class Reader {
     used_.insert(key);
     return &at->second;
   }
-  void problem(const std::string& text) { problems_ += "\n  " + text; }
+  void problem(std::string text) { problems_.push_back(std::move(text)); }
 
   const OptimizerState& dict_;
   std::set<std::string> used_;
-  std::string problems_;
+  std::vector<std::string> problems_;
 };
 
 }  // namespace
@@ -114,6 +117,8 @@ void Optimizer::load_state_dict(const OptimizerState& state) {
   layout_->refresh(granularity());
   Reader reader(state);
   std::vector<ParamGroup> groups = reader.groups(groups_);
+  for (const ParamGroup& group : groups)
+    check_options(group);
   const auto specs = this->specs(groups);
 
   std::vector<detail::Member>& members = layout_->members();

@@ -29,7 +29,12 @@ RMSprop::RMSprop(const ParamList& params, RMSpropOptions options)
 RMSprop::RMSprop(const std::vector<GroupSpec>& groups, RMSpropOptions options)
     : Optimizer("RMSprop", groups, named(options)) {
   for (const ParamGroup& group : param_groups())
-    check_not_negative("RMSprop", group, {"lr", "alpha", "eps", "weight_decay", "momentum"});
+    RMSprop::check_options(group);
+}
+
+void RMSprop::check_options(const ParamGroup& group) const {
+  check_not_negative(name(), group, {"lr", "alpha", "eps", "weight_decay", "momentum"});
+  check_flag(name(), group, "centered");
 }
 
 std::vector<StateSpec> RMSprop::state(const ParamGroup& group) const {

@@ -3,11 +3,14 @@
 
 #include "tandem/optim/sgd.hpp"
 
+#include <cmath>
+
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/dispatch.hpp"
 #include "tandem/tensor/access.hpp"
 
 #include "kernels/optimizer.hpp"
+#include "optim/check_range.hpp"
 
 namespace tandem::optim {
 namespace {
@@ -20,23 +23,6 @@ Options named(const SGDOptions& o) {
           {"nesterov", o.nesterov ? 1 : 0}};
 }
 
-void check(const ParamGroup& group) {
-  for (const char* option : {"lr", "momentum", "weight_decay"}) {
-    TANDEM_CHECK(group.get(option) >= 0,
-                 "SGD: ",
-                 option,
-                 " is ",
-                 group.get(option),
-                 "; it may not be negative");
-  }
-  TANDEM_CHECK(
-      group.get("nesterov") == 0 || (group.get("momentum") > 0 && group.get("dampening") == 0),
-      "SGD: nesterov needs momentum above 0 and dampening 0, got ",
-      group.get("momentum"),
-      " and ",
-      group.get("dampening"));
-}
-
 }  // namespace
 
 SGD::SGD(const ParamList& params, SGDOptions options)
@@ -45,7 +31,21 @@ SGD::SGD(const ParamList& params, SGDOptions options)
 SGD::SGD(const std::vector<GroupSpec>& groups, SGDOptions options)
     : Optimizer("SGD", groups, named(options)) {
   for (const ParamGroup& group : param_groups())
-    check(group);
+    SGD::check_options(group);
+}
+
+void SGD::check_options(const ParamGroup& group) const {
+  check_not_negative(name(), group, {"lr", "momentum", "weight_decay"});
+  check_flag(name(), group, "nesterov");
+  const double momentum = group.get("momentum"), dampening = group.get("dampening");
+  TANDEM_CHECK(
+      std::isfinite(dampening), name(), ": dampening is ", dampening, "; it must be finite");
+  TANDEM_CHECK(group.get("nesterov") == 0 || (momentum > 0 && dampening == 0),
+               name(),
+               ": nesterov needs momentum above 0 and dampening 0, got ",
+               momentum,
+               " and ",
+               dampening);
 }
 
 std::vector<StateSpec> SGD::state(const ParamGroup& group) const {

@@ -29,6 +29,7 @@ class Adagrad final : public Optimizer {
   Adagrad(const std::vector<GroupSpec>& groups, AdagradOptions options);
 
  private:
+  void check_options(const ParamGroup& group) const override;
   std::vector<StateSpec> state(const ParamGroup& group) const override;
   void update(const UpdateSlice& slice, const ParamGroup& group, std::int64_t t) override;
 };

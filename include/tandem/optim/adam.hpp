@@ -39,6 +39,7 @@ class Adam : public Optimizer {
   Adam(const char* name, const std::vector<GroupSpec>& groups, const Options& options);
 
  private:
+  void check_options(const ParamGroup& group) const final;
   std::vector<StateSpec> state(const ParamGroup& group) const final;
   void update(const UpdateSlice& slice, const ParamGroup& group, std::int64_t t) final;
   /// Of the weight decay: what is added to the gradient and what the parameter is multiplied by.

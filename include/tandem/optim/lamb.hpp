@@ -32,6 +32,7 @@ class LAMB final : public Optimizer {
   LAMB(const std::vector<GroupSpec>& groups, LAMBOptions options);
 
  private:
+  void check_options(const ParamGroup& group) const override;
   std::vector<StateSpec> state(const ParamGroup& group) const override;
   void update(const UpdateSlice& slice, const ParamGroup& group, std::int64_t t) override;
   Granularity granularity() const override { return Granularity::tensor; }

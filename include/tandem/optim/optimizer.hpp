@@ -110,7 +110,8 @@ class Optimizer {
   OptimizerState state_dict() const;
   /// Copies a state into this optimizer. Parameters that it does not name start anew.
   ///
-  /// @throws InvalidArgument  names, shapes or dtypes differ: all are listed, nothing has changed.
+  /// @throws InvalidArgument  names, shapes or dtypes differ (the first ten are listed), or an
+  ///                          option is none that the optimizer takes. Nothing has changed.
   /// @throws OutOfMemory      nothing has changed.
   void load_state_dict(const OptimizerState& state);
 
@@ -121,6 +122,13 @@ class Optimizer {
   /// @throws InvalidArgument  no parameters, an unknown option, a parameter twice or not a leaf.
   Optimizer(std::string name, const std::vector<GroupSpec>& groups, const Options& defaults);
 
+  const std::string& name() const noexcept { return name_; }
+
+  /// Refuses options that the optimizer cannot work with; all are welcome to one that does not say.
+  ///
+  /// load_state_dict calls it before anything changes; an own optimizer's constructor should, too.
+  /// @throws InvalidArgument  the text has the option and its value.
+  virtual void check_options(const ParamGroup& /*group*/) const {}
   /// The state tensors that parameters of `group` need with its present options.
   virtual std::vector<StateSpec> state(const ParamGroup& group) const = 0;
   /// One step over `slice`, in no_grad mode. Launches kernels (dispatch, or ops in place) and

@@ -48,8 +48,12 @@ class ParamList {
 /// flag is 0 or 1.
 using Options = std::map<std::string, double>;
 
-/// Parameters whose options differ from the optimizer's: `{net.head.named_parameters(), {{"lr",
-/// 0.01}}}`.
+/// Parameters whose options differ from the optimizer's:
+///
+///     optim::SGD opt({{net.body.named_parameters("body")},
+///                     {net.head.named_parameters("head"), {{"lr", 0.01}}}}, {.lr = 0.1});
+///
+/// State is saved by name, so that names of all groups differ: hence the prefixes.
 struct GroupSpec {
   ParamList params;
   Options options = {};

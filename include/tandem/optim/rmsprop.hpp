@@ -31,6 +31,7 @@ class RMSprop final : public Optimizer {
   RMSprop(const std::vector<GroupSpec>& groups, RMSpropOptions options);
 
  private:
+  void check_options(const ParamGroup& group) const override;
   std::vector<StateSpec> state(const ParamGroup& group) const override;
   void update(const UpdateSlice& slice, const ParamGroup& group, std::int64_t t) override;
 };

@@ -29,6 +29,7 @@ class SGD final : public Optimizer {
   SGD(const std::vector<GroupSpec>& groups, SGDOptions options);
 
  private:
+  void check_options(const ParamGroup& group) const override;
   std::vector<StateSpec> state(const ParamGroup& group) const override;
   void update(const UpdateSlice& slice, const ParamGroup& group, std::int64_t t) override;
 };
