@@ -141,6 +141,7 @@
 #include "tandem/tensor/factories.hpp"
 #include "tandem/tensor/nest.hpp"
 #include "tandem/tensor/tensor.hpp"
+#include "tandem/train/check_gpt.hpp"
 #include "tandem/train/checkpoint.hpp"
 #include "tandem/train/generate.hpp"
 #include "tandem/train/loop.hpp"

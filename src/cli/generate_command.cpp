@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tandem/io/safetensors.hpp"
+#include "tandem/train/check_gpt.hpp"
 #include "tandem/train/checkpoint.hpp"
 #include "tandem/train/generate.hpp"
 
@@ -34,6 +35,7 @@ nn::models::Gpt load(const std::string& path, const train::RunState& state) {
   }
   const SafetensorsFile file(path);
   if (const SafetensorsEntry* embed = file.find("model.embed.weight")) options.dtype = embed->dtype;
+  train::check_gpt(path, options);
   nn::models::Gpt net(options);
   train::load_model(path, net);
   net.eval();

@@ -60,7 +60,7 @@ train::RunState resume(const RunOptions& options,
                     -1,
                     "there is no checkpoint to go on from; leave out --resume to begin a run");
   const train::RunState state =
-      train::load_checkpoint(options.checkpoint, task.module(), optimizer, fresh.model, schedule);
+      train::load_checkpoint(options.checkpoint, task.module(), optimizer, fresh, schedule);
   if (state.vocabulary != fresh.vocabulary) {
     throw InvalidArgument(
         fmt::format("checkpoint {}: its run's text has other characters than this one; give the "

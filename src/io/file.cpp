@@ -26,6 +26,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostPerCall = std::size_t{1}
                                      << 30;  // Linux moves at most 2 GiB - 4 KiB in one call
 constexpr int kMostTemporaries = 1000;
+constexpr const char* kCannotWrite = "cannot write; the old file is as it was";
 
 std::string system_text(int code) {
   return std::generic_category().message(code);
@@ -160,13 +161,27 @@ void FileWriter::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t n = ::write(fd_, bytes.data(), std::min(bytes.size(), kMostPerCall));
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0)
-      fail(path_,
-           static_cast<std::int64_t>(written_),
-           "cannot write; the old file is as it was",
-           errno);
+    if (n < 0) fail(path_, static_cast<std::int64_t>(written_), kCannotWrite, errno);
     bytes = bytes.subspan(static_cast<std::size_t>(n));
     written_ += static_cast<std::uint64_t>(n);
+  }
+}
+
+void FileWriter::overwrite(std::uint64_t offset, std::span<const std::byte> bytes) {
+  TANDEM_CHECK(offset <= written_ && bytes.size() <= written_ - offset,
+               "FileWriter::overwrite: ",
+               bytes.size(),
+               " bytes from ",
+               offset,
+               " on are not all among the ",
+               written_,
+               " written");
+  while (!bytes.empty()) {
+    const ssize_t n = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail(path_, static_cast<std::int64_t>(offset), kCannotWrite, errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+    offset += static_cast<std::uint64_t>(n);
   }
 }
 

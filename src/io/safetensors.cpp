@@ -16,6 +16,7 @@
 #include "tandem/core/error.hpp"
 
 #include "core/checked_size.hpp"
+#include "io/content_sum.hpp"
 #include "io/safetensors_header.hpp"
 
 namespace tandem {
@@ -24,7 +25,8 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "safetensors is little endian; this machine would need a swap");
 
-constexpr std::uint64_t kPrefix = 8;  // the header's size in 64 bits
+constexpr std::uint64_t kPrefix = 8;                  // the header's size in 64 bits
+constexpr std::size_t kPiece = std::size_t{1} << 20;  // bytes that a check reads at a time
 
 std::string read_header_text(const FileReader& file) {
   std::uint64_t size = 0;
@@ -110,6 +112,36 @@ std::vector<std::size_t> file_order(const std::vector<detail::HeaderTensor>& ten
   return order;
 }
 
+/// Where the digits of the checksum begin in a header's text; npos: nowhere.
+///
+/// In a name or in other metadata these quotes would be escaped.
+std::size_t digits_of(std::string_view text) {
+  const std::string key = std::string("\"") + detail::kSafetensorsSumKey + "\":\"";
+  const std::size_t at = text.find(key);
+  return at == std::string_view::npos ? at : at + key.size();
+}
+
+/// Writes, and counts what it writes into a sum.
+class SummedWriter {
+ public:
+  SummedWriter(FileWriter& file, Checksum checksum) : file_(file), checksum_(checksum) {}
+
+  void write(std::span<const std::byte> bytes) {
+    file_.write(bytes);
+    if (checksum_ == Checksum::yes) sum_.add(bytes);
+  }
+  /// Puts the sum's digits over the zeros at `offset`.
+  void note_sum(std::uint64_t offset) {
+    const std::string digits = sum_.digits();
+    file_.overwrite(offset, std::as_bytes(std::span(digits)));
+  }
+
+ private:
+  FileWriter& file_;
+  Checksum checksum_;
+  detail::ContentSum sum_;
+};
+
 void check_names(const std::vector<detail::HeaderTensor>& tensors) {
   std::set<std::string_view> seen{detail::kSafetensorsMetadataKey};
   for (const detail::HeaderTensor& t : tensors) {
@@ -171,14 +203,46 @@ void SafetensorsFile::read(const SafetensorsEntry& entry, std::span<std::byte> o
                                  "; only 0 and 1 are allowed"));
 }
 
+void SafetensorsFile::check_content() const {
+  const auto noted = metadata_.find(detail::kSafetensorsSumKey);
+  if (noted == metadata_.end()) return;
+  std::string text = read_header_text(file_);
+  const std::uint64_t size = text.size();
+  const std::size_t at = digits_of(text);
+  if (at != std::string::npos && text.size() - at > detail::ContentSum::kDigits)
+    text.replace(at, detail::ContentSum::kDigits, detail::ContentSum::kDigits, '0');
+  detail::ContentSum sum;
+  sum.add(std::as_bytes(std::span(&size, 1)));
+  sum.add(std::as_bytes(std::span(text)));
+  std::vector<std::byte> piece(kPiece);
+  for (std::uint64_t offset = kPrefix + size; offset < file_.size(); offset += piece.size()) {
+    piece.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kPiece, file_.size() - offset)));
+    file_.read_at(offset, piece);
+    sum.add(piece);
+  }
+  if (sum.digits() == noted->second) return;
+  throw FileError(file_.path(),
+                  -1,
+                  detail::concat("the content is not what was written: its checksum is ",
+                                 sum.digits(),
+                                 ", it was ",
+                                 noted->second,
+                                 "; the file is damaged, or another program has rewritten it (then "
+                                 "load it with Checksum::no)"));
+}
+
 namespace detail {
 
 void write_safetensors(const std::string& path,
                        std::vector<HeaderTensor> tensors,
                        const SafetensorsMetadata& metadata,
-                       const std::function<std::span<const std::byte>(std::size_t)>& bytes) {
+                       const std::function<std::span<const std::byte>(std::size_t)>& bytes,
+                       Checksum checksum) {
   check_names(tensors);
   Header header{.metadata = metadata, .tensors = {}};
+  header.metadata.erase(kSafetensorsSumKey);
+  if (checksum == Checksum::yes)
+    header.metadata[kSafetensorsSumKey] = std::string(ContentSum::kDigits, '0');
   const std::vector<std::size_t> order = file_order(tensors);
   std::uint64_t offset = 0;
   for (const std::size_t i : order) {
@@ -201,7 +265,8 @@ void write_safetensors(const std::string& path,
                " bytes, at most ",
                kSafetensorsMostHeader,
                " are allowed; write fewer tensors to a file");
-  write_atomically(path, [&](FileWriter& out) {
+  write_atomically(path, [&](FileWriter& file) {
+    SummedWriter out(file, checksum);
     out.write(std::as_bytes(std::span(&size, 1)));
     out.write(std::as_bytes(std::span(text)));
     for (const std::size_t i : order) {
@@ -220,6 +285,7 @@ void write_safetensors(const std::string& path,
                    " were given");
       out.write(content);
     }
+    if (checksum == Checksum::yes) out.note_sum(kPrefix + digits_of(text));
   });
 }
 

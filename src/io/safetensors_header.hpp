@@ -20,6 +20,8 @@ namespace tandem::detail {
 
 inline constexpr std::uint64_t kSafetensorsMostHeader = 100'000'000;
 inline constexpr const char* kSafetensorsMetadataKey = "__metadata__";
+/// Metadata: ContentSum of the whole file, in which its digits count as zeros.
+inline constexpr const char* kSafetensorsSumKey = "tandem.xxh3";
 
 /// "F32", ...: the format's name of `t`.
 const char* safetensors_name(DType t) noexcept;
@@ -50,13 +52,15 @@ Header parse_header(std::string_view text, const std::string& path, std::uint64_
 /// Throws InvalidArgument where a name or the metadata is not UTF-8.
 std::string format_header(const Header& header);
 
-/// Writes `tensors` (in any order, offsets not yet set) to `path`, as write_safetensors says.
+/// Writes `tensors` (in any order, offsets not yet set) to `path`, as write_safetensors says. A
+/// checksum among the metadata, which is of another file, is left out.
 ///
 /// @param bytes  gives the content of the tensor at an index of `tensors`; it is used up before the
 /// next call.
 void write_safetensors(const std::string& path,
                        std::vector<HeaderTensor> tensors,
                        const SafetensorsMetadata& metadata,
-                       const std::function<std::span<const std::byte>(std::size_t)>& bytes);
+                       const std::function<std::span<const std::byte>(std::size_t)>& bytes,
+                       Checksum checksum = Checksum::no);
 
 }  // namespace tandem::detail

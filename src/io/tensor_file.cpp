@@ -31,7 +31,8 @@ std::map<std::string, Tensor> load_safetensors(const std::string& path, Device d
 
 void save_safetensors(const std::string& path,
                       const std::map<std::string, Tensor>& tensors,
-                      const SafetensorsMetadata& metadata) {
+                      const SafetensorsMetadata& metadata,
+                      Checksum checksum) {
   std::vector<detail::HeaderTensor> described;
   std::vector<const Tensor*> sources;
   for (const auto& [name, x] : tensors) {
@@ -40,10 +41,11 @@ void save_safetensors(const std::string& path,
     sources.push_back(&x);
   }
   HostArray held;
-  detail::write_safetensors(path, std::move(described), metadata, [&](std::size_t i) {
+  const auto bytes = [&](std::size_t i) {
     held = to_host_array(*sources[i]);
     return std::span<const std::byte>(held.bytes);
-  });
+  };
+  detail::write_safetensors(path, std::move(described), metadata, bytes, checksum);
 }
 
 }  // namespace tandem

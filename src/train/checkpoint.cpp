@@ -6,57 +6,22 @@
 #include <map>
 #include <optional>
 
-#include <nlohmann/json.hpp>
-
 #include "tandem/core/check.hpp"
 #include "tandem/io/tensor_file.hpp"
 #include "tandem/nn/state_dict.hpp"
 #include "tandem/runtime/generator.hpp"
 
+#include "train/run_state.hpp"
+
 namespace tandem::train {
 namespace {
 
-using Json = nlohmann::json;
 using Numbers = std::map<std::string, double>;
 
 constexpr const char* kFormat = "tandem.checkpoint";
 constexpr const char* kSchemaVersion = "1";
 constexpr std::string_view kModel = "model.";
 constexpr std::string_view kOptimizer = "optimizer.";
-
-Json to_json(const RunState& s) {
-  return {{"model", s.model},
-          {"data", s.data},
-          {"step", s.step},
-          {"epoch", s.position.epoch},
-          {"batch", s.position.batch},
-          {"batch_size", s.batch_size},
-          {"seed", s.seed},
-          {"forwards", s.forwards},
-          {"draws", s.draws},
-          {"epoch_loss", s.epoch_loss},
-          {"epoch_weight", s.epoch_weight},
-          {"sizes", s.sizes},
-          {"vocabulary", s.vocabulary}};
-}
-
-RunState run_state(const Json& j) {
-  RunState s;
-  j.at("model").get_to(s.model);
-  j.at("data").get_to(s.data);
-  j.at("step").get_to(s.step);
-  j.at("epoch").get_to(s.position.epoch);
-  j.at("batch").get_to(s.position.batch);
-  j.at("batch_size").get_to(s.batch_size);
-  j.at("seed").get_to(s.seed);
-  j.at("forwards").get_to(s.forwards);
-  j.at("draws").get_to(s.draws);
-  j.at("epoch_loss").get_to(s.epoch_loss);
-  j.at("epoch_weight").get_to(s.epoch_weight);
-  s.sizes = j.value("sizes", s.sizes);  // younger than the schema
-  s.vocabulary = j.value("vocabulary", "");
-  return s;
-}
 
 /// The metadata under `key`, read by `parse`.
 template <class Parse>
@@ -70,8 +35,8 @@ auto parse_metadata(const std::string& path,
         path, -1, tandem::detail::concat("is a checkpoint without its metadata '", key, "'"));
   }
   try {
-    return parse(Json::parse(at->second));
-  } catch (const Json::exception& e) {
+    return parse(at->second);
+  } catch (const InvalidArgument& e) {
     throw FileError(
         path,
         -1,
@@ -98,10 +63,7 @@ void check_format(const std::string& path, const SafetensorsFile& file) {
 
 RunState read_state(const std::string& path, const SafetensorsFile& file) {
   check_format(path, file);
-  RunState state = parse_metadata(path, file, "run", run_state);
-  if (state.step < 0 || state.position.epoch < 0 || state.position.batch < 0)
-    throw FileError(path, -1, "the metadata 'run' has a negative step, epoch or batch");
-  return state;
+  return parse_metadata(path, file, "run", parse_run_state);
 }
 
 /// What a checkpoint holds beside the state of its run.
@@ -112,11 +74,10 @@ struct Content {
 };
 
 Content read_content(const std::string& path, const SafetensorsFile& file) {
-  const auto numbers = [](const Json& j) { return j.get<Numbers>(); };
   Content content;
-  content.optimizer.numbers = parse_metadata(path, file, "optimizer", numbers);
+  content.optimizer.numbers = parse_metadata(path, file, "optimizer", parse_numbers);
   if (file.metadata().contains("schedule"))
-    content.schedule = parse_metadata(path, file, "schedule", numbers);
+    content.schedule = parse_metadata(path, file, "schedule", parse_numbers);
   for (const SafetensorsEntry& entry : file.entries()) {
     const std::string_view name = entry.name;
     if (name.starts_with(kModel)) {
@@ -132,6 +93,36 @@ Content read_content(const std::string& path, const SafetensorsFile& file) {
     }
   }
   return content;
+}
+
+/// "(layers 2, width 8)".
+std::string sizes_text(const std::map<std::string, std::int64_t>& sizes) {
+  std::string text;
+  for (const auto& [name, size] : sizes)
+    text += (text.empty() ? "" : ", ") + name + ' ' + std::to_string(size);
+  return "(" + text + ")";
+}
+
+/// The run is the one that is expected, as far as that says.
+void check_run(const std::string& path, const RunState& run, const RunState& expected) {
+  const auto check = [&](bool same, const char* what, const auto& its, const auto& ours) {
+    TANDEM_CHECK(same,
+                 "checkpoint ",
+                 path,
+                 ": its run is of ",
+                 what,
+                 " '",
+                 its,
+                 "', this one of '",
+                 ours,
+                 "'; go on with the same, or give another file");
+  };
+  check(run.model == expected.model, "the model", run.model, expected.model);
+  check(expected.data.empty() || run.data == expected.data, "the data", run.data, expected.data);
+  check(expected.sizes.empty() || run.sizes.empty() || run.sizes == expected.sizes,
+        "a model of the sizes",
+        sizes_text(run.sizes),
+        sizes_text(expected.sizes));
 }
 
 /// The module's tensors as they are, to put back if the optimizer's do not fit.
@@ -222,27 +213,22 @@ void save_checkpoint(const std::string& path,
     tensors[std::string(kOptimizer) + name] = x;
   SafetensorsMetadata metadata{{"format", kFormat},
                                {"schema_version", kSchemaVersion},
-                               {"run", to_json(state).dump()},
-                               {"optimizer", Json(own.numbers).dump()}};
-  if (schedule != nullptr) metadata["schedule"] = Json(schedule->state_dict()).dump();
-  save_safetensors(path, tensors, metadata);
+                               {"run", format_run_state(state)},
+                               {"optimizer", format_numbers(own.numbers)}};
+  if (schedule != nullptr) metadata["schedule"] = format_numbers(schedule->state_dict());
+  save_safetensors(path, tensors, metadata, Checksum::yes);
 }
 
 RunState load_checkpoint(const std::string& path,
                          nn::Module& module,
                          optim::Optimizer& optimizer,
-                         const std::string& model,
-                         optim::LRScheduler* schedule) {
+                         const RunState& expected,
+                         optim::LRScheduler* schedule,
+                         Checksum checksum) {
   const SafetensorsFile file(path);
   const RunState state = read_state(path, file);
-  TANDEM_CHECK(state.model == model,
-               "checkpoint ",
-               path,
-               ": it is of '",
-               state.model,
-               "', this run is of '",
-               model,
-               "'; go on with the same, or give another file");
+  check_run(path, state, expected);
+  if (checksum == Checksum::yes) file.check_content();
   load(path, read_content(path, file), module, optimizer, schedule);
   default_generator().set_state(
       {.seed = state.seed, .forwards = state.forwards, .draws = state.draws});
@@ -253,9 +239,10 @@ RunState read_run_state(const std::string& path) {
   return read_state(path, SafetensorsFile(path));
 }
 
-void load_model(const std::string& path, nn::Module& module) {
+void load_model(const std::string& path, nn::Module& module, Checksum checksum) {
   const SafetensorsFile file(path);
   read_state(path, file);
+  if (checksum == Checksum::yes) file.check_content();
   const nn::StateDict weights = read_content(path, file).weights;
   try {
     check_types(weights, module);

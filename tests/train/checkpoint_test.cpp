@@ -74,7 +74,7 @@ class CheckpointTest : public ::testing::Test {
 TEST_F(CheckpointTest, RoundTripIsBitForBit) {
   SmallRun fresh(3, 999);
   EXPECT_THAT(differing(numbers_of(fresh), numbers_), Not(IsEmpty()));
-  const RunState read = load_checkpoint(path_, fresh.task->module(), *fresh.optimizer, kModel);
+  const RunState read = load_checkpoint(path_, fresh.task->module(), *fresh.optimizer, state_);
   EXPECT_THAT(differing(numbers_of(fresh), numbers_), IsEmpty());
   EXPECT_EQ(random_state(), random_);
   EXPECT_EQ(read.model, kModel);
@@ -201,7 +201,7 @@ TEST_F(CheckpointTest, NegativePosition) {
     ASSERT_NE(at, std::string::npos) << text;
     text.replace(at, epoch.size(), "\"epoch\":-1,");
   });
-  EXPECT_THAT(refusal<FileError>(), HasSubstr("negative"));
+  EXPECT_THAT(refusal<FileError>(), HasSubstr("'epoch' is -1; expected a whole number from 0"));
 }
 
 TEST_F(CheckpointTest, AnotherModel) {

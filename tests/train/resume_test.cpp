@@ -114,7 +114,7 @@ TEST(ResumeScheduleTest, RatesGoOnAsIfTheRunHadNotBeenCut) {
 
   SmallRun rest(3, 999);
   optim::LRScheduler again(*rest.optimizer, cosine);
-  rest.state = load_checkpoint(path, rest.task->module(), *rest.optimizer, kModel, &again);
+  rest.state = load_checkpoint(path, rest.task->module(), *rest.optimizer, rest.state, &again);
   EXPECT_EQ(again.last_epoch(), 5);
   EXPECT_EQ(again.get_last_lr(), cut.get_last_lr());
   rest.go({.epochs = kEpochs, .schedule = &again});
@@ -141,7 +141,7 @@ TEST(ResumeScheduleTest, IsOnBothSidesOrOnNone) {
   r.save(path);
   optim::LRScheduler fresh(*other.optimizer, optim::CosineAnnealingLR{.t_max = 9});
   EXPECT_THAT(
-      [&] { load_checkpoint(path, other.task->module(), *other.optimizer, kModel, &fresh); },
+      [&] { load_checkpoint(path, other.task->module(), *other.optimizer, other.state, &fresh); },
       ThrowsMessage<InvalidArgument>(HasSubstr("its run has no schedule")));
   EXPECT_EQ(fresh.last_epoch(), 0);
   EXPECT_THAT(differing(numbers_of(other), before), IsEmpty());

@@ -76,7 +76,7 @@ struct SmallRun {
     save_checkpoint(path, task->module(), *optimizer, state);
   }
   void load(const std::string& path) {
-    state = load_checkpoint(path, task->module(), *optimizer, kModel);
+    state = load_checkpoint(path, task->module(), *optimizer, state);
   }
 
   data::DataLoader train, test;

@@ -60,6 +60,8 @@ class FileWriter {
   ///
   /// @throws FileError  the system refuses (no space, quota, size limit); has the offset.
   void write(std::span<const std::byte> bytes);
+  /// Replaces appended bytes, from `offset` on. @throws FileError  as write.
+  void overwrite(std::uint64_t offset, std::span<const std::byte> bytes);
   /// Bytes appended so far.
   std::uint64_t written() const noexcept { return written_; }
 

@@ -19,6 +19,9 @@ namespace tandem {
 /// Free text that a safetensors file carries beside its tensors.
 using SafetensorsMetadata = std::map<std::string, std::string>;
 
+/// Whether a file gets a checksum of its content, or is compared with the one that it has.
+enum class Checksum : std::uint8_t { no, yes };
+
 /// Where one tensor lies in a safetensors file.
 struct SafetensorsEntry {
   std::string name;
@@ -60,6 +63,11 @@ class SafetensorsFile {
   /// @throws FileError        the file has shrunk since, the system reports an error, or a bool is
   /// neither 0 nor 1.
   void read(const SafetensorsEntry& entry, std::span<std::byte> out) const;
+  /// Compares the file with its checksum, where save_safetensors gave it one.
+  ///
+  /// @throws FileError  the content is not what was written; the text has both sums.
+  /// @cost   reads the whole file, a piece at a time.
+  void check_content() const;
 
  private:
   FileReader file_;

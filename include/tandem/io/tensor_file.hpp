@@ -26,9 +26,13 @@ std::map<std::string, Tensor> load_safetensors(const std::string& path, Device d
 ///
 /// Reads the devices; at most one tensor at a time is held in host memory.
 ///
+/// @param checksum  yes: the metadata "tandem.xxh3" is a sum of the whole file (XXH3), which
+///                  SafetensorsFile::check_content compares. One among `metadata`, which is of
+///                  another file, is left out.
 /// @throws InvalidArgument, FileError  as write_safetensors; the old file is as it was.
 void save_safetensors(const std::string& path,
                       const std::map<std::string, Tensor>& tensors,
-                      const SafetensorsMetadata& metadata = {});
+                      const SafetensorsMetadata& metadata = {},
+                      Checksum checksum = Checksum::no);
 
 }  // namespace tandem

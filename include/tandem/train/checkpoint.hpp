@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tandem/data/data_loader.hpp"
+#include "tandem/io/safetensors.hpp"
 #include "tandem/nn/module.hpp"
 #include "tandem/optim/lr_scheduler.hpp"
 #include "tandem/optim/optimizer.hpp"
@@ -32,7 +33,8 @@ struct RunState {
 /// Writes a whole run to one safetensors file, in one step (see write_atomically).
 ///
 /// Schema, version 1: tensors "model.<name>" and "optimizer.<parameter>.<state>"; metadata "format"
-/// ("tandem.checkpoint"), "schema_version", "run", "optimizer" and "schedule" (JSON).
+/// ("tandem.checkpoint"), "schema_version", "run", "optimizer" and "schedule" (JSON), and a
+/// checksum of the file ("tandem.xxh3").
 /// @param schedule  null: the run has none.
 /// @throws FileError  the old file is as it was.
 void save_checkpoint(const std::string& path,
@@ -44,16 +46,21 @@ void save_checkpoint(const std::string& path,
 /// Reads what save_checkpoint wrote into module and optimizer; sets the seed and position of random
 /// numbers.
 ///
-/// @param model     what the run's model must be.
+/// @param expected  its model must be the run's; so must its data and sizes, where it has any.
 /// @param schedule  where the saved run had one, else null.
-/// @throws FileError        the file is missing, cut off, or no checkpoint; it has the offset.
-/// @throws InvalidArgument  another model, other names or shapes, a schedule on one side alone.
-///                          Module, optimizer and schedule are as before.
+/// @param checksum  no: the file's content is not compared with its checksum, which takes a second
+///                  reading of a large file. A file without one is taken as it is.
+/// @throws FileError        the file is missing, cut off, no checkpoint, not what was written, or
+///                          has a number that no run has; it has the offset.
+/// @throws InvalidArgument  another model, data, names or shapes, a schedule on one side alone,
+///                          options that the optimizer does not take. Module, optimizer and
+///                          schedule are as before.
 RunState load_checkpoint(const std::string& path,
                          nn::Module& module,
                          optim::Optimizer& optimizer,
-                         const std::string& model,
-                         optim::LRScheduler* schedule = nullptr);
+                         const RunState& expected,
+                         optim::LRScheduler* schedule = nullptr,
+                         Checksum checksum = Checksum::yes);
 
 /// Reads where the run of a checkpoint stands, and nothing else: what its model is.
 ///
@@ -63,6 +70,6 @@ RunState read_run_state(const std::string& path);
 /// Reads the model of a checkpoint without what a run needs to go on.
 ///
 /// @throws FileError, InvalidArgument  as load_checkpoint.
-void load_model(const std::string& path, nn::Module& module);
+void load_model(const std::string& path, nn::Module& module, Checksum checksum = Checksum::yes);
 
 }  // namespace tandem::train

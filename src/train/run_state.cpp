@@ -1,0 +1,148 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "train/run_state.hpp"
+
+#include <cmath>
+#include <limits>
+#include <set>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "tandem/core/check.hpp"
+
+namespace tandem::train {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::int64_t kMostCount = 1'000'000'000'000'000;  // steps, rows, sizes
+
+/// Refuses a key that stands twice in one object; the parser would keep the last one.
+class UniqueKeys {
+ public:
+  bool operator()(int depth, Json::parse_event_t event, const Json& parsed) {
+    seen_.resize(static_cast<std::size_t>(depth) + 1);
+    if (event == Json::parse_event_t::object_start) seen_.emplace_back();
+    if (event == Json::parse_event_t::key) {
+      const auto& key = parsed.get_ref<const std::string&>();
+      TANDEM_CHECK(seen_.back().insert(key).second, "the key '", key, "' stands twice");
+    }
+    return true;
+  }
+
+ private:
+  std::vector<std::set<std::string>> seen_;  // by depth
+};
+
+Json parsed(const std::string& text) try {
+  Json json = Json::parse(text, UniqueKeys());
+  TANDEM_CHECK(json.is_object(), "it is no JSON object");
+  return json;
+} catch (const Json::exception& e) {
+  throw InvalidArgument(e.what());
+}
+
+const Json& field(const Json& j, const std::string& key) {
+  const auto at = j.find(key);
+  TANDEM_CHECK(at != j.end(), "it has no '", key, "'");
+  return *at;
+}
+
+std::string text_of(const Json& j, const char* key) {
+  const Json& value = field(j, key);
+  TANDEM_CHECK(value.is_string(), "'", key, "' is ", value.dump(), ", no text");
+  return value.get<std::string>();
+}
+
+std::int64_t count_of(const Json& j, const std::string& key) {
+  const Json& value = field(j, key);
+  TANDEM_CHECK(value.is_number_unsigned() && value.get<std::uint64_t>() <= kMostCount,
+               "'",
+               key,
+               "' is ",
+               value.dump(),
+               "; expected a whole number from 0 to ",
+               kMostCount);
+  return value.get<std::int64_t>();
+}
+
+/// A seed or a position of random numbers: any 64 bits.
+std::uint64_t bits_of(const Json& j, const char* key) {
+  const Json& value = field(j, key);
+  TANDEM_CHECK(value.is_number_unsigned(),
+               "'",
+               key,
+               "' is ",
+               value.dump(),
+               "; expected a whole number of 64 bits");
+  return value.get<std::uint64_t>();
+}
+
+/// JSON has no NaN and no infinity, and writes null for them.
+double number_of(const Json& value, const std::string& key) {
+  TANDEM_CHECK(
+      value.is_number() || value.is_null(), "'", key, "' is ", value.dump(), ", no number");
+  return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
+}
+
+}  // namespace
+
+std::string format_run_state(const RunState& s) {
+  return Json{{"model", s.model},
+              {"data", s.data},
+              {"step", s.step},
+              {"epoch", s.position.epoch},
+              {"batch", s.position.batch},
+              {"batch_size", s.batch_size},
+              {"seed", s.seed},
+              {"forwards", s.forwards},
+              {"draws", s.draws},
+              {"epoch_loss", s.epoch_loss},
+              {"epoch_weight", s.epoch_weight},
+              {"sizes", s.sizes},
+              {"vocabulary", s.vocabulary}}
+      .dump();
+}
+
+RunState parse_run_state(const std::string& text) {
+  const Json j = parsed(text);
+  RunState s;
+  s.model = text_of(j, "model");
+  s.data = text_of(j, "data");
+  s.step = count_of(j, "step");
+  s.position = {.epoch = count_of(j, "epoch"), .batch = count_of(j, "batch")};
+  s.batch_size = count_of(j, "batch_size");
+  s.seed = bits_of(j, "seed");
+  s.forwards = bits_of(j, "forwards");
+  s.draws = bits_of(j, "draws");
+  s.epoch_loss = number_of(field(j, "epoch_loss"), "epoch_loss");
+  s.epoch_weight = number_of(field(j, "epoch_weight"), "epoch_weight");
+  TANDEM_CHECK(s.epoch_weight >= 0 && std::isfinite(s.epoch_weight),
+               "'epoch_weight' is ",
+               s.epoch_weight,
+               "; a weight is finite and not negative");
+  if (j.contains("sizes")) {  // younger than the schema, as is the vocabulary
+    const Json& sizes = j.at("sizes");
+    TANDEM_CHECK(sizes.is_object(), "'sizes' is ", sizes.dump(), ", no object");
+    for (const auto& [name, value] : sizes.items())
+      s.sizes[name] = count_of(sizes, name);
+  }
+  if (j.contains("vocabulary")) s.vocabulary = text_of(j, "vocabulary");
+  return s;
+}
+
+std::string format_numbers(const std::map<std::string, double>& numbers) {
+  return Json(numbers).dump();
+}
+
+std::map<std::string, double> parse_numbers(const std::string& text) {
+  std::map<std::string, double> numbers;
+  const Json j = parsed(text);
+  for (const auto& [name, value] : j.items())
+    numbers[name] = number_of(value, name);
+  return numbers;
+}
+
+}  // namespace tandem::train
