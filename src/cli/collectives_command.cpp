@@ -4,7 +4,6 @@
 #include <array>
 #include <utility>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "tandem/comm/timing.hpp"
@@ -12,6 +11,7 @@
 #include "tandem/runtime/runtime.hpp"
 
 #include "cli/commands.hpp"
+#include "cli/console.hpp"
 #include "cli/setup.hpp"
 
 namespace tandem::cli {
@@ -85,12 +85,11 @@ std::vector<CollectiveTime> measure(const CollectivesRequest& request,
     for (const std::size_t size : sizes) {
       times.push_back(timer.run(size));
       if (!request.quiet)
-        fmt::print(stderr,
-                   "{}/{} {}: {:.1f} us\n",
-                   times.size(),
-                   sizes.size(),
-                   format_nbytes(times.back().nbytes),
-                   times.back().p50 * 1e6);
+        console::tell("{}/{} {}: {:.1f} us\n",
+                      times.size(),
+                      sizes.size(),
+                      format_nbytes(times.back().nbytes),
+                      times.back().p50 * 1e6);
     }
     return times;
   } catch (const InvalidArgument& e) {
@@ -133,34 +132,34 @@ void print_table(const CollectivesRequest& request,
                  const std::vector<Device>& devices,
                  const std::vector<CollectiveTime>& times,
                  const comm::AlphaBeta& model) {
-  fmt::print("{} by {} ({}), {} ranks, {}, {} iterations\n\n",
-             request.op,
-             request.algorithm,
-             request.backend,
-             devices.size(),
-             request.dtype,
-             request.iterations);
-  fmt::print("{:>12} {:>12} {:>10} {:>10} {:>10} {:>10} {:>7} {:>10}\n",
-             "bytes",
-             "count",
-             "p50 us",
-             "p99 us",
-             "algbw GB/s",
-             "busbw GB/s",
-             "#wrong",
-             "model us");
+  console::print("{} by {} ({}), {} ranks, {}, {} iterations\n\n",
+                 request.op,
+                 request.algorithm,
+                 request.backend,
+                 devices.size(),
+                 request.dtype,
+                 request.iterations);
+  console::print("{:>12} {:>12} {:>10} {:>10} {:>10} {:>10} {:>7} {:>10}\n",
+                 "bytes",
+                 "count",
+                 "p50 us",
+                 "p99 us",
+                 "algbw GB/s",
+                 "busbw GB/s",
+                 "#wrong",
+                 "model us");
   for (const CollectiveTime& t : times) {
-    fmt::print("{:>12} {:>12} {:>10.1f} {:>10.1f} {:>10.3f} {:>10.3f} {:>7} {:>10.1f}\n",
-               t.nbytes,
-               t.count,
-               t.p50 * 1e6,
-               t.p99 * 1e6,
-               t.algbw * 1e-9,
-               t.busbw * 1e-9,
-               t.wrong,
-               t.cost.seconds(model.alpha, model.beta) * 1e6);
+    console::print("{:>12} {:>12} {:>10.1f} {:>10.1f} {:>10.3f} {:>10.3f} {:>7} {:>10.1f}\n",
+                   t.nbytes,
+                   t.count,
+                   t.p50 * 1e6,
+                   t.p99 * 1e6,
+                   t.algbw * 1e-9,
+                   t.busbw * 1e-9,
+                   t.wrong,
+                   t.cost.seconds(model.alpha, model.beta) * 1e6);
   }
-  fmt::print(
+  console::print(
       "\nmodel: steps x {:.2f} us + {:.2f} us per MiB on the busiest path, fitted on this run\n",
       model.alpha * 1e6,
       model.beta * 1e6 * (1 << 20));
@@ -173,14 +172,14 @@ int run_collectives(const CollectivesRequest& request) {
   const std::vector<CollectiveTime> times = measure(request, devices);
   const comm::AlphaBeta model = comm::fit(times);
   if (request.json)
-    fmt::print("{}\n", to_json(request, devices, times, model).dump(2));
+    console::print("{}\n", to_json(request, devices, times, model).dump(2));
   else
     print_table(request, devices, times, model);
   std::int64_t wrong = 0;
   for (const CollectiveTime& t : times)
     wrong += t.wrong;
   if (wrong > 0) {
-    fmt::print(stderr, "tandem: {} elements are wrong; please report it with the table\n", wrong);
+    console::tell("tandem: {} elements are wrong; please report it with the table\n", wrong);
   }
   return wrong == 0 ? 0 : 1;
 }

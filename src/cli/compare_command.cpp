@@ -9,6 +9,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/comparison.hpp"
+#include "cli/console.hpp"
 
 namespace tandem::cli {
 namespace {
@@ -19,23 +20,23 @@ std::string per_step(std::size_t nbytes, std::int64_t steps) {
 
 void print_table(const Comparison& comparison) {
   const RunOptions& options = comparison.options;
-  fmt::print("{} on {}, batches of {} rows, {} steps of {} in {}\n\n",
-             options.model,
-             options.data,
-             options.batch,
-             *options.steps,
-             options.optimizer,
-             options.dtype);
-  fmt::print("{:<12} {:>9} {:>9} {:>12}  {:<8} {:>5} {:>11} {:>11} {:>11}\n",
-             "mode",
-             "ms p50",
-             "p90",
-             "difference",
-             "device",
-             "rows",
-             "peak",
-             "sent/step",
-             "received");
+  console::print("{} on {}, batches of {} rows, {} steps of {} in {}\n\n",
+                 options.model,
+                 options.data,
+                 options.batch,
+                 *options.steps,
+                 options.optimizer,
+                 options.dtype);
+  console::print("{:<12} {:>9} {:>9} {:>12}  {:<8} {:>5} {:>11} {:>11} {:>11}\n",
+                 "mode",
+                 "ms p50",
+                 "p90",
+                 "difference",
+                 "device",
+                 "rows",
+                 "peak",
+                 "sent/step",
+                 "received");
   for (const ModeResult& r : comparison.modes) {
     for (std::size_t d = 0; d < r.devices.size(); ++d) {
       const TrialDevice& device = r.devices[d];
@@ -47,26 +48,26 @@ void print_table(const Comparison& comparison) {
                                                    &r == &comparison.modes.front()
                                                        ? "-"
                                                        : fmt::format("{:.1e}", r.difference.value));
-      fmt::print("{}  {:<8} {:>5} {:>11} {:>11} {:>11}\n",
-                 left,
-                 to_string(device.device),
-                 device.rows,
-                 format_nbytes(device.peak_bytes),
-                 per_step(device.bytes_sent, *options.steps),
-                 per_step(device.bytes_received, *options.steps));
+      console::print("{}  {:<8} {:>5} {:>11} {:>11} {:>11}\n",
+                     left,
+                     to_string(device.device),
+                     device.rows,
+                     format_nbytes(device.peak_bytes),
+                     per_step(device.bytes_sent, *options.steps),
+                     per_step(device.bytes_received, *options.steps));
     }
   }
 }
 
 void print_sentences(const Comparison& comparison) {
   const std::vector<ModeResult>& results = comparison.modes;
-  fmt::print("\n{}\n", describe_weights(comparison));
+  console::print("\n{}\n", describe_weights(comparison));
   const auto test = [&](const ModeResult& r) { return describe_test(r.test, comparison.measured); };
   const bool same = std::ranges::all_of(
       results, [&](const ModeResult& r) { return test(r) == test(results.front()); });
-  if (same) fmt::print("{}, in all modes\n", test(results.front()));
+  if (same) console::print("{}, in all modes\n", test(results.front()));
   for (const ModeResult& r : results)
-    if (!same) fmt::print("{}: {}\n", r.mode, test(r));
+    if (!same) console::print("{}: {}\n", r.mode, test(r));
 }
 
 }  // namespace

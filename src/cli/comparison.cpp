@@ -10,6 +10,7 @@
 
 #include "tandem/core/percentile.hpp"
 
+#include "cli/console.hpp"
 #include "cli/setup.hpp"
 
 namespace tandem::cli {
@@ -25,7 +26,7 @@ ModeResult run_mode(const RunOptions& options,
   trial.run(*options.steps, [&](std::int64_t step, double loss) {
     result.losses.push_back(loss);
     if (options.quiet || step < *options.steps) return;
-    fmt::print(stderr, "{}: loss {:.6g} after {} steps\n", options.mode, loss, step);
+    console::tell("{}: loss {:.6g} after {} steps\n", options.mode, loss, step);
   });
   data::DataLoader test(sets.test,
                         loader_options(options, *sets.test, data::Split::test, devices.front()));

@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "cli/console.hpp"
+
 namespace tandem::cli {
 namespace {
 
@@ -38,15 +40,15 @@ void print_memory(const Details& d) {
       used_columns(kCategories, d.memory.devices, [](const auto& m, std::size_t c) {
         return profile::by_category(m.at_peak)[c] > 0;
       });
-  fmt::print("{:<16}", "peak, KiB");
+  console::print("{:<16}", "peak, KiB");
   for (const std::size_t c : columns)
-    fmt::print(" {:>15}", name(static_cast<Category>(c)));
-  fmt::print("\n");
+    console::print(" {:>15}", name(static_cast<Category>(c)));
+  console::print("\n");
   for (const profile::DeviceMemory& m : d.memory.devices) {
-    fmt::print("{:<16}", to_string(m.device));
+    console::print("{:<16}", to_string(m.device));
     for (const std::size_t c : columns)
-      fmt::print(" {:>15.1f}", static_cast<double>(profile::by_category(m.at_peak)[c]) / 1024);
-    fmt::print("\n");
+      console::print(" {:>15.1f}", static_cast<double>(profile::by_category(m.at_peak)[c]) / 1024);
+    console::print("\n");
   }
 }
 
@@ -55,17 +57,18 @@ void print_links(const Details& d) {
   const auto columns = used_columns(kCategories, d.time.links, [](const auto& link, std::size_t c) {
     return link.second.by_category[c] > 0;
   });
-  fmt::print("{:<16}", "KiB of a step");
+  console::print("{:<16}", "KiB of a step");
   for (const std::size_t c : columns)
-    fmt::print(" {:>15}", name(static_cast<Category>(c)));
-  fmt::print("\n");
+    console::print(" {:>15}", name(static_cast<Category>(c)));
+  console::print("\n");
   for (const auto& [link, traffic] : d.time.links) {
-    fmt::print("{:<16}", to_string(link.source) + " -> " + to_string(link.destination));
+    console::print("{:<16}", to_string(link.source) + " -> " + to_string(link.destination));
     for (const std::size_t c : columns) {
-      fmt::print(" {:>15.1f}",
-                 static_cast<double>(traffic.by_category[c]) / 1024 / static_cast<double>(d.steps));
+      console::print(
+          " {:>15.1f}",
+          static_cast<double>(traffic.by_category[c]) / 1024 / static_cast<double>(d.steps));
     }
-    fmt::print("\n");
+    console::print("\n");
   }
 }
 
@@ -76,24 +79,24 @@ void print_time(const parallel::Explanation& time, std::int64_t steps) {
       used_columns(kPhases, time.devices, [](const ExplainedDevice& e, std::size_t p) {
         return e.time[p] > profile::Since{};
       });
-  fmt::print("{:<16}", "ms of a step");
+  console::print("{:<16}", "ms of a step");
   for (const std::size_t p : columns)
-    fmt::print(" {:>15}", phase_name(p));
-  fmt::print(" {:>15} {:>15} {:>15}\n", "collectives", "waiting", "idle");
+    console::print(" {:>15}", phase_name(p));
+  console::print(" {:>15} {:>15} {:>15}\n", "collectives", "waiting", "idle");
   for (const ExplainedDevice& e : time.devices) {
-    fmt::print("{:<16}", to_string(e.device));
+    console::print("{:<16}", to_string(e.device));
     profile::Since busy = e.in_collectives;
     for (const std::size_t p : columns) {
-      fmt::print(" {:>15.2f}", ms(e.time[p], steps));
+      console::print(" {:>15.2f}", ms(e.time[p], steps));
       busy += e.time[p];
     }
-    fmt::print(" {:>15.2f} {:>15.2f} {:>15.2f}\n",
-               ms(e.in_collectives - e.waiting, steps),
-               ms(e.waiting, steps),
-               ms(std::max(time.duration - busy, profile::Since{}), steps));
+    console::print(" {:>15.2f} {:>15.2f} {:>15.2f}\n",
+                   ms(e.in_collectives - e.waiting, steps),
+                   ms(e.waiting, steps),
+                   ms(std::max(time.duration - busy, profile::Since{}), steps));
   }
   if (time.overlap.transferring > profile::Since{}) {
-    fmt::print(
+    console::print(
         "overlap: bytes were under way for {:.2f} ms of a step, in {:.0f} % of which a device "
         "computed\n",
         ms(time.overlap.transferring, steps),
@@ -190,7 +193,7 @@ json links(const Details& details) {
 }
 
 void print_details(const std::string& mode, const Details& details) {
-  fmt::print("\n{}\n", mode);
+  console::print("\n{}\n", mode);
   print_memory(details);
   print_time(details.time, details.steps);
   print_links(details);

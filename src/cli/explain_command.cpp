@@ -1,13 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <iostream>
-
 #include "tandem/parallel/explain.hpp"
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
 
 #include "cli/commands.hpp"
+#include "cli/console.hpp"
 #include "cli/setup.hpp"
 
 namespace tandem::cli {
@@ -58,9 +57,9 @@ int run_explain(const RunOptions& given) {
   const parallel::Explanation explanation =
       parallel::explain([&] { task->step(batch, *optimizer); });
   if (options.json == "-") {
-    std::cout << explanation.json() << '\n';
+    console::print("{}\n", explanation.json());
   } else {
-    std::cout << options.model << ", " << explanation.text();
+    console::print("{}, {}", options.model, explanation.text());
   }
   return 0;
 }

@@ -1,9 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <cstdio>
-#include <iostream>
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +10,7 @@
 #include "tandem/train/generate.hpp"
 
 #include "cli/commands.hpp"
+#include "cli/console.hpp"
 #include "cli/setup.hpp"
 
 namespace tandem::cli {
@@ -61,7 +59,7 @@ int run_generate(const GenerateRequest& request) {
   const std::vector<std::int32_t> start = encode(vocabulary, prompt);
   if (prompt.empty()) throw UsageError("--prompt is empty; give a character, or leave it out");
   std::string text;
-  if (!request.json && request.prompt) fmt::print("{}", prompt);
+  if (!request.json && request.prompt) console::print("{}", prompt);
   train::generate([&net](const Tensor& tokens) { return net(tokens); },
                   start,
                   {.tokens = request.tokens,
@@ -73,21 +71,22 @@ int run_generate(const GenerateRequest& request) {
                     const std::string& character = vocabulary.character(token);
                     text += character;
                     if (request.json) return true;
-                    std::fwrite(character.data(), 1, character.size(), stdout);
-                    return std::fflush(stdout) == 0;  // a reader that went away ends it
+                    console::print_text(character);
+                    console::flush();  // for whoever reads it meanwhile
+                    return true;
                   });
   if (request.json) {
-    std::cout << nlohmann::json{{"schema_version", 1},
-                                {"model", state.model},
-                                {"step", state.step},
-                                {"prompt", prompt},
-                                {"text", text},
-                                {"tokens", request.tokens},
-                                {"seed", request.seed}}
-                     .dump(2)
-              << '\n';
+    console::print("{}\n",
+                   nlohmann::json{{"schema_version", 1},
+                                  {"model", state.model},
+                                  {"step", state.step},
+                                  {"prompt", prompt},
+                                  {"text", text},
+                                  {"tokens", request.tokens},
+                                  {"seed", request.seed}}
+                       .dump(2));
   } else {
-    fmt::print("\n");
+    console::print("\n");
   }
   return 0;
 }

@@ -7,6 +7,7 @@
 #include "tandem/runtime/runtime.hpp"
 
 #include "cli/commands.hpp"
+#include "cli/console.hpp"
 #include "cli/output.hpp"
 #include "cli/setup.hpp"
 #include "cli/trial.hpp"
@@ -39,26 +40,26 @@ void print(const RunOptions& options,
            const std::vector<Device>& devices,
            const parallel::LargestBatch& found) {
   if (found.rows == 0) {
-    fmt::print("{} in mode {}: not even one row fits; {} tries\n",
-               options.model,
-               options.mode,
-               found.tries);
+    console::print("{} in mode {}: not even one row fits; {} tries\n",
+                   options.model,
+                   options.mode,
+                   found.tries);
     return;
   }
-  fmt::print("{} in mode {}: the largest batch has {} rows{}; {} tries\n\n",
-             options.model,
-             options.mode,
-             found.rows,
-             found.is_largest ? fmt::format(", {} do not fit", found.rows + 1) : " or more",
-             found.tries);
-  fmt::print("{:<8} {:>8} {:>12} {:>12}\n", "device", "rows", "peak", "limit");
+  console::print("{} in mode {}: the largest batch has {} rows{}; {} tries\n\n",
+                 options.model,
+                 options.mode,
+                 found.rows,
+                 found.is_largest ? fmt::format(", {} do not fit", found.rows + 1) : " or more",
+                 found.tries);
+  console::print("{:<8} {:>8} {:>12} {:>12}\n", "device", "rows", "peak", "limit");
   for (std::size_t d = 0; d < devices.size(); ++d) {
     const std::size_t limit = logical_device(devices[d]).limit();
-    fmt::print("{:<8} {:>8} {:>12} {:>12}\n",
-               to_string(devices[d]),
-               found.step.rows[d],
-               format_nbytes(found.step.peak_bytes[d]),
-               limit == SIZE_MAX ? "none" : format_nbytes(limit));
+    console::print("{:<8} {:>8} {:>12} {:>12}\n",
+                   to_string(devices[d]),
+                   found.step.rows[d],
+                   format_nbytes(found.step.peak_bytes[d]),
+                   limit == SIZE_MAX ? "none" : format_nbytes(limit));
   }
 }
 

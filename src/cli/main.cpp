@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <cstdio>
 #include <functional>
 #include <memory>
+#include <sstream>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -12,17 +12,18 @@
 #include "tandem/core/error.hpp"
 
 #include "cli/commands.hpp"
+#include "cli/console.hpp"
 #include "cli/flags.hpp"
 
 namespace tandem::cli {
 namespace {
 
-/// One sentence for a wrong command line: what is wrong, and where to read what is right.
-std::string usage_message(const CLI::App* app, const CLI::Error& error) {
+/// For a wrong command line: what is wrong, and where to read what is right.
+UsageError usage_error(const CLI::App& app, const CLI::Error& error) {
   std::string command = "tandem";
-  for (const CLI::App* part : app->get_subcommands())
+  for (const CLI::App* part : app.get_subcommands())
     command += ' ' + part->get_name();
-  return fmt::format("tandem: {}; see {} --help\n", error.what(), command);
+  return UsageError(fmt::format("{}; see {} --help", error.what(), command));
 }
 
 /// A command with its options: `add` puts those of a request on it, `run` carries the request out.
@@ -106,15 +107,18 @@ int run(int argc, char** argv) {
   app.name("tandem");
   app.set_version_flag("--version", std::string("tandem ") + version);
   app.require_subcommand(1);
-  app.failure_message(usage_message);
   std::function<int()> chosen;
   add_training_commands(app, chosen);
   add_looking_commands(app, chosen);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::Success& e) {  // --help, --version
+    std::ostringstream text;
+    app.exit(e, text, text);
+    console::print_text(text.str());
+    return 0;
   } catch (const CLI::ParseError& e) {
-    const int code = app.exit(e);
-    return code == 0 ? 0 : 2;
+    throw usage_error(app, e);
   }
   return chosen();
 }
@@ -123,13 +127,17 @@ int run(int argc, char** argv) {
 }  // namespace tandem::cli
 
 int main(int argc, char** argv) {
+  namespace console = tandem::cli::console;
+  console::prepare();
   try {
-    return tandem::cli::run(argc, argv);
+    const int code = tandem::cli::run(argc, argv);
+    console::flush();
+    return code;
   } catch (const tandem::cli::UsageError& e) {
-    fmt::print(stderr, "tandem: {}\n", e.what());
+    console::tell_error(e.what());
     return 2;
   } catch (const std::exception& e) {
-    fmt::print(stderr, "tandem: {}\n", e.what());
+    console::tell_error(e.what());
     return 1;
   }
 }

@@ -16,6 +16,7 @@
 #include "tandem/runtime/unowned_memory.hpp"
 
 #include "cli/commands.hpp"
+#include "cli/console.hpp"
 #include "cli/details.hpp"
 #include "cli/output.hpp"
 #include "cli/setup.hpp"
@@ -173,12 +174,12 @@ void print(const DeviceMemory& m,
            std::int64_t rows,
            std::optional<std::size_t> plan,
            std::size_t most) {
-  fmt::print("\n{:<8} {:>6} rows {:>12}  reached in {}{}\n",
-             to_string(m.device),
-             rows,
-             format_nbytes(m.peak),
-             phase_name(m.peak_phase),
-             plan ? fmt::format(", planned {}", format_nbytes(*plan)) : "");
+  console::print("\n{:<8} {:>6} rows {:>12}  reached in {}{}\n",
+                 to_string(m.device),
+                 rows,
+                 format_nbytes(m.peak),
+                 phase_name(m.peak_phase),
+                 plan ? fmt::format(", planned {}", format_nbytes(*plan)) : "");
   const auto sums = by_phase(m.at_peak);
   const profile::CategoryBytes totals = profile::by_category(m.at_peak);
   std::vector<std::pair<std::size_t, std::size_t>> ordered;  // bytes, category
@@ -186,32 +187,32 @@ void print(const DeviceMemory& m,
     if (totals[c] > 0) ordered.emplace_back(totals[c], c);
   std::ranges::stable_sort(ordered, std::ranges::greater{}, [](const auto& x) { return x.first; });
   for (const auto& [nbytes, c] : ordered) {
-    fmt::print("  {:<16} {} {:>11}  {}\n",
-               name(static_cast<Category>(c)),
-               bar(nbytes, most),
-               format_nbytes(nbytes),
-               phases(sums[c]));
+    console::print("  {:<16} {} {:>11}  {}\n",
+                   name(static_cast<Category>(c)),
+                   bar(nbytes, most),
+                   format_nbytes(nbytes),
+                   phases(sums[c]));
   }
   if (const auto unowned = unowned_memory(m.device)) {
-    fmt::print("  beside it {} of its GPU: context, NCCL, cuBLAS, blocks that pools keep\n",
-               format_nbytes(*unowned));
+    console::print("  beside it {} of its GPU: context, NCCL, cuBLAS, blocks that pools keep\n",
+                   format_nbytes(*unowned));
   }
   std::string largest;
   for (std::size_t i = 0; i < std::min(m.at_peak.size(), kOwners); ++i) {
     const Held& h = m.at_peak[i];
     largest += fmt::format("{}{} {}", i == 0 ? "" : ", ", owner(h), format_nbytes(h.nbytes));
   }
-  if (!largest.empty()) fmt::print("  largest owners: {}\n", largest);
+  if (!largest.empty()) console::print("  largest owners: {}\n", largest);
 }
 
 void print(const RunOptions& options, const MemoryProfile& memory, Trial& trial) {
   const parallel::StepPlan plan = predicted(options, trial);
-  fmt::print("{} on {}, {}, batches of {} rows, {} steps: memory at its peak, by cause\n",
-             options.model,
-             options.data,
-             options.mode,
-             options.batch,
-             *options.steps);
+  console::print("{} on {}, {}, batches of {} rows, {} steps: memory at its peak, by cause\n",
+                 options.model,
+                 options.data,
+                 options.mode,
+                 options.batch,
+                 *options.steps);
   std::size_t most = 1;
   for (const DeviceMemory& m : memory.devices)
     most = std::max(most, m.peak);
@@ -221,16 +222,16 @@ void print(const RunOptions& options, const MemoryProfile& memory, Trial& trial)
           plan.rows.empty() ? std::nullopt : std::optional(plan.peak_bytes[d]),
           most);
   if (memory.devices.size() > 1) {
-    fmt::print("\nimbalance {:.2f}: the peak of {} over the mean peak of the others\n",
-               memory.imbalance(),
-               to_string(memory.devices.front().device));
+    console::print("\nimbalance {:.2f}: the peak of {} over the mean peak of the others\n",
+                   memory.imbalance(),
+                   to_string(memory.devices.front().device));
     for (const std::string& sentence : advice(memory))
-      fmt::print("{}\n", sentence);
+      console::print("{}\n", sentence);
   }
   if (const auto fitting = largest_batch(trial))
-    fmt::print("\nlargest batch within the limits: about {} rows\n", *fitting);
+    console::print("\nlargest batch within the limits: about {} rows\n", *fitting);
   if (!memory.complete)
-    fmt::print("\nnot all of it: the host had no memory to keep every change\n");
+    console::print("\nnot all of it: the host had no memory to keep every change\n");
 }
 
 }  // namespace

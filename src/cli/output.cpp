@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <filesystem>
-#include <iostream>
 #include <numbers>
 
 #include <fmt/format.h>
@@ -16,6 +15,7 @@
 #include "tandem/parallel/options.hpp"
 #include "tandem/runtime/runtime.hpp"
 
+#include "cli/console.hpp"
 #include "cli/setup.hpp"
 
 namespace tandem::cli {
@@ -72,19 +72,20 @@ Json to_json(const RunOptions& options, const train::RunReport& report, Measured
 
 void print_report(const train::RunReport& report, Measured measured) {
   for (const auto& e : report.epochs) {
-    fmt::print("epoch {}: loss {:.4f}, {}, {:.1f} s\n",
-               e.epoch,
-               e.loss,
-               describe_test(e, measured),
-               e.seconds);
+    console::print("epoch {}: loss {:.4f}, {}, {:.1f} s\n",
+                   e.epoch,
+                   e.loss,
+                   describe_test(e, measured),
+                   e.seconds);
   }
-  fmt::print("step: {:.1f} ms p50, {:.1f} ms p90 over {} steps\n",
-             report.step_ms_p50,
-             report.step_ms_p90,
-             report.steps);
-  fmt::print("{:<8} {:>8} {:>12}\n", "device", "rows", "peak memory");
+  console::print("step: {:.1f} ms p50, {:.1f} ms p90 over {} steps\n",
+                 report.step_ms_p50,
+                 report.step_ms_p90,
+                 report.steps);
+  console::print("{:<8} {:>8} {:>12}\n", "device", "rows", "peak memory");
   for (const auto& d : report.devices)
-    fmt::print("{:<8} {:>8} {:>12}\n", to_string(d.device), d.rows, format_nbytes(d.peak_bytes));
+    console::print(
+        "{:<8} {:>8} {:>12}\n", to_string(d.device), d.rows, format_nbytes(d.peak_bytes));
 }
 
 void check_writable(const std::string& path) {
@@ -108,7 +109,7 @@ void write_json(const std::string& path, const Json& json) {
 
 void write_text(const std::string& path, const std::string& text) {
   if (path == "-") {
-    std::cout << text;
+    console::print_text(text);
     return;
   }
   const std::span<const char> bytes(text.data(), text.size());

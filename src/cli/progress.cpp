@@ -4,11 +4,12 @@
 #include "cli/progress.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 
 #include <fmt/format.h>
 #include <unistd.h>
+
+#include "cli/console.hpp"
 
 namespace tandem::cli {
 namespace {
@@ -33,7 +34,7 @@ Progress::Style Progress::choose(bool quiet) {
 }
 
 Progress::~Progress() {
-  if (open_) std::fputc('\n', stderr);
+  if (open_) console::tell_text("\n");
 }
 
 void Progress::step(const train::StepInfo& info, std::int64_t epochs) {
@@ -61,30 +62,25 @@ void Progress::show(const train::StepInfo& info, std::int64_t epochs) {
                                        info.loss,
                                        clock_text(left));
   if (style_ == Style::lines) {
-    fmt::print(stderr, "{}\n", text);
+    console::tell("{}\n", text);
     return;
   }
   const auto filled =
       static_cast<std::size_t>(kBarWidth * info.batch / std::max<std::int64_t>(info.batches, 1));
-  fmt::print(stderr,
-             "\r\x1b[K[{}{}] {}",
-             std::string(filled, '='),
-             std::string(kBarWidth - filled, ' '),
-             text);
-  std::fflush(stderr);
+  console::tell(
+      "\r\x1b[K[{}{}] {}", std::string(filled, '='), std::string(kBarWidth - filled, ' '), text);
   open_ = true;
 }
 
 void Progress::epoch(const train::EpochInfo& info, std::int64_t epochs) {
   if (style_ == Style::quiet) return;
-  fmt::print(stderr,
-             "{}epoch {}/{} done: loss {:.4f}, {}, {:.1f} s\n",
-             style_ == Style::bar ? "\r\x1b[K" : "",
-             info.epoch,
-             epochs,
-             info.loss,
-             describe_test(info, measured_),
-             info.seconds);
+  console::tell("{}epoch {}/{} done: loss {:.4f}, {}, {:.1f} s\n",
+                style_ == Style::bar ? "\r\x1b[K" : "",
+                info.epoch,
+                epochs,
+                info.loss,
+                describe_test(info, measured_),
+                info.seconds);
   open_ = false;
 }
 

@@ -1,10 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <fmt/format.h>
-
 #include "cli/commands.hpp"
 #include "cli/comparison.hpp"
+#include "cli/console.hpp"
 #include "cli/output.hpp"
 #include "cli/report/page.hpp"
 
@@ -22,10 +21,10 @@ int run_report(const ReportRequest& request) {
   if (!json.empty()) write_json(json, to_json(comparison));
   const bool quiet = request.compared.run.quiet || request.output == "-" || json == "-";
   if (!quiet)
-    fmt::print("{}: {} modes, {}; open it in a browser\n",
-               request.output,
-               comparison.modes.size(),
-               format_nbytes(page.size()));
+    console::print("{}: {} modes, {}; open it in a browser\n",
+                   request.output,
+                   comparison.modes.size(),
+                   format_nbytes(page.size()));
   return 0;
 }
 

@@ -4,11 +4,10 @@
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "tandem/profile/trace.hpp"
 
 #include "cli/commands.hpp"
+#include "cli/console.hpp"
 #include "cli/details.hpp"
 #include "cli/output.hpp"
 #include "cli/setup.hpp"
@@ -29,7 +28,7 @@ int run_trace(const TraceRequest& request) {
   const std::string trace = profile::trace_json(record, seen.memory);
   write_text(request.output, trace);
   if (request.output == "-") return 0;
-  fmt::print(
+  console::print(
       "{}: {} pieces of work and {} transfers of {} steps, {:.1f} ms; open it at ui.perfetto.dev\n",
       request.output,
       record.work.size(),
@@ -37,10 +36,10 @@ int run_trace(const TraceRequest& request) {
       *options.steps,
       ms(record.duration));
   if (!record.complete || !seen.memory.complete)
-    fmt::print(
+    console::print(
         "not all of it: the host had no memory to keep everything, or a GPU's times could not be "
         "taken\n");
-  fmt::print("\n");
+  console::print("\n");
   print_time(seen.time, *options.steps);
   return 0;
 }

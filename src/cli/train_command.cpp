@@ -15,6 +15,7 @@
 #include "tandem/train/loop.hpp"
 
 #include "cli/commands.hpp"
+#include "cli/console.hpp"
 #include "cli/metrics.hpp"
 #include "cli/output.hpp"
 #include "cli/progress.hpp"
@@ -71,8 +72,7 @@ train::RunState resume(const RunOptions& options,
   const double lr = schedule == nullptr ? optimizer.param_groups().front().lr()
                                         : schedule->state_dict().at("base_lrs.0");
   check_unchanged(options, "--lr", options.lr, lr);
-  if (!options.quiet)
-    fmt::print(stderr, "resumed from {} at step {}\n", options.checkpoint, state.step);
+  if (!options.quiet) console::tell("resumed from {} at step {}\n", options.checkpoint, state.step);
   return state;
 }
 
@@ -117,14 +117,12 @@ std::unique_ptr<profile::NvtxRanges> nvtx_ranges(const RunOptions& options) {
 /// Why a run ended early, and how it goes on.
 void print_end(const RunOptions& options, const train::RunState& state) {
   if (options.checkpoint.empty())
-    fmt::print(stderr,
-               "interrupted after step {}; --checkpoint FILE would have kept the run\n",
-               state.step);
+    console::tell("interrupted after step {}; --checkpoint FILE would have kept the run\n",
+                  state.step);
   else
-    fmt::print(stderr,
-               "interrupted after step {}; --checkpoint {} --resume goes on\n",
-               state.step,
-               options.checkpoint);
+    console::tell("interrupted after step {}; --checkpoint {} --resume goes on\n",
+                  state.step,
+                  options.checkpoint);
 }
 
 }  // namespace
@@ -142,7 +140,7 @@ int run_train(const RunOptions& given) {
   const auto task = make_task(options, sets, parallel);
   const auto optimizer = make_optimizer(options, task->module());
   const auto schedule = make_schedule(options, *optimizer, total_steps(options, *sets.train));
-  if (!options.quiet) fmt::print(stderr, "{}\n", nn::summary(task->module()));
+  if (!options.quiet) console::tell("{}\n", nn::summary(task->module()));
 
   train::RunState state = fresh_state(options, sets);
   if (options.resume) state = resume(options, *task, *optimizer, schedule.get(), state);

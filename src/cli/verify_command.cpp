@@ -1,12 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <iostream>
-
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/console.hpp"
 #include "cli/setup.hpp"
 #include "cli/trial.hpp"
 
@@ -20,11 +18,8 @@ nn::NamedValues train_weights(const RunOptions& options,
   Trial trial(options, sets, devices);
   trial.run(*options.steps, [&](std::int64_t step, double loss) {
     if (options.quiet || step < *options.steps) return;
-    fmt::print(stderr,
-               "{} device(s): loss {:.15g} after {} steps\n",
-               trial.task().devices().size(),
-               loss,
-               step);
+    console::tell(
+        "{} device(s): loss {:.15g} after {} steps\n", trial.task().devices().size(), loss, step);
   });
   return trial.weights();
 }
@@ -44,20 +39,20 @@ int run_verify(const RunOptions& given) {
   const double tolerance = tolerance_of(options);
   const bool equal = gap <= tolerance;
   if (options.json == "-") {
-    std::cout << nlohmann::json{{"schema_version", 1},
-                                {"model", options.model},
-                                {"data", options.data},
-                                {"steps", *options.steps},
-                                {"dtype", options.dtype},
-                                {"devices", devices.size()},
-                                {"relative_difference", gap},
-                                {"worst_tensor", name},
-                                {"tolerance", tolerance},
-                                {"equal", equal}}
-                     .dump(2)
-              << '\n';
+    console::print("{}\n",
+                   nlohmann::json{{"schema_version", 1},
+                                  {"model", options.model},
+                                  {"data", options.data},
+                                  {"steps", *options.steps},
+                                  {"dtype", options.dtype},
+                                  {"devices", devices.size()},
+                                  {"relative_difference", gap},
+                                  {"worst_tensor", name},
+                                  {"tolerance", tolerance},
+                                  {"equal", equal}}
+                       .dump(2));
   } else {
-    fmt::print(
+    console::print(
         "largest relative difference of the weights after {} steps in {}, {} devices against one: "
         "{:.3g} ({}); allowed {:.0e}: {}\n",
         *options.steps,

@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/console.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "tandem/core/error.hpp"
+
+namespace tandem::cli::console {
+namespace {
+
+constexpr std::size_t kMostText = 2000;  // bytes of an error
+constexpr std::size_t kTail = 500;       // of them from its end, where the remedy stands
+
+[[noreturn]] void fail() {
+  throw FileError(
+      "stdout", -1, std::string("cannot be written; results are lost: ") + std::strerror(errno));
+}
+
+bool is_control(char c) {
+  return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+}
+
+/// A byte within a character of UTF-8.
+bool is_inner(char c) {
+  return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
+}
+
+/// U+0080 to U+009F in UTF-8: some terminals obey them.
+bool is_high_control(std::string_view rest) {
+  return rest.size() > 1 && rest[0] == '\xC2' && static_cast<unsigned char>(rest[1]) < 0xA0;
+}
+
+std::string shortened(std::string_view text) {
+  if (text.size() <= kMostText) return std::string(text);
+  std::size_t head = kMostText - kTail, tail = text.size() - kTail;
+  while (head > 0 && is_inner(text[head]))
+    --head;
+  while (tail < text.size() && is_inner(text[tail]))
+    ++tail;
+  return fmt::format(
+      "{} [{} bytes left out] {}", text.substr(0, head), tail - head, text.substr(tail));
+}
+
+}  // namespace
+
+void prepare() noexcept {
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) != -1 || errno != EBADF) continue;
+    // The lowest free number is this one.
+    static_cast<void>(::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY));
+  }
+}
+
+void tell_text(std::string_view text) noexcept {
+  static_cast<void>(std::fwrite(text.data(), 1, text.size(), stderr));
+  static_cast<void>(std::fflush(stderr));
+}
+
+void tell_error(std::string_view text) noexcept {
+  try {
+    tell("tandem: {}\n", one_line(text));
+  } catch (const std::exception&) {  // no memory for the line
+    tell_text("tandem: ");
+    tell_text(text);
+    tell_text("\n");
+  }
+}
+
+void print_text(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) fail();
+}
+
+void flush() {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) fail();
+}
+
+std::string one_line(std::string_view text) {
+  const std::string most = shortened(text);
+  std::string line;
+  for (std::size_t i = 0; i < most.size(); ++i) {
+    if (is_high_control(std::string_view(most).substr(i))) {
+      line += fmt::format("\\u{:04x}", static_cast<unsigned char>(most[++i]));
+    } else if (is_control(most[i])) {
+      line += fmt::format("\\x{:02x}", static_cast<unsigned char>(most[i]));
+    } else {
+      line += most[i];
+    }
+  }
+  return line;
+}
+
+}  // namespace tandem::cli::console
