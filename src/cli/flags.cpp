@@ -3,14 +3,12 @@
 
 #include "cli/flags.hpp"
 
-#include <charconv>
-#include <cmath>
-#include <memory>
-
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "tandem/comm/algorithms.hpp"
+
+#include "cli/validators.hpp"
 
 namespace tandem::cli {
 namespace {
@@ -20,30 +18,16 @@ constexpr const char* kDevicesHelp =
     "parts are joined by "
     "commas; everywhere else cpu:1 names one device. Default: TANDEM_DEVICES, else one per core";
 
-/// The whole of `text` as a number, if it is one.
-template <class T>
-bool parse_number(const std::string& text, T& value) {
-  const char* end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc() && at == end;
-}
-
-CLI::Validator at_least(std::int64_t least) {
-  const auto check = [least](std::string& text) -> std::string {
-    std::int64_t value = 0;
-    if (parse_number(text, value) && value >= least) return {};
-    return fmt::format("needs a whole number of at least {}, not '{}'", least, text);
+/// A file of results, or - for stdout.
+CLI::Option* add_output_option(CLI::App& app,
+                               const char* name,
+                               std::string& path,
+                               const char* what) {
+  const auto same = [](std::string& text) -> std::string {
+    if (text == "/dev/stdout") text = "-";
+    return {};
   };
-  return {check, fmt::format("(at least {})", least)};
-}
-
-CLI::Validator above_zero() {
-  const auto check = [](std::string& text) -> std::string {
-    double value = 0;
-    if (parse_number(text, value) && value > 0 && std::isfinite(value)) return {};
-    return fmt::format("needs a number above 0, not '{}'", text);
-  };
-  return {check, "(above 0)"};
+  return app.add_option(name, path, what)->transform(CLI::Validator(same, ""));
 }
 
 const std::vector<std::string> kModes = CompareRequest().modes;
@@ -72,10 +56,16 @@ void add_batch_options(CLI::App& app, RunOptions& o) {
   app.add_option("--devices", o.devices, kDevicesHelp);
   add_backend_option(app, o.backend);
   app.add_flag_function(
-      "--loss-in-replica,!--no-loss-in-replica",
-      [&o](std::int64_t given) { o.loss_in_replica = given > 0; },
-      "the loss on each device, of its own rows; else of the outputs gathered on the output "
-      "device (default: yes, but for dp-classic)");
+         "--loss-in-replica,!--no-loss-in-replica",
+         [&o](std::int64_t given) {
+           if (given == 0)
+             throw CLI::ValidationError("--loss-in-replica",
+                                        "stands beside --no-loss-in-replica; give one of them");
+           o.loss_in_replica = given > 0;
+         },
+         "the loss on each device, of its own rows; else of the outputs gathered on the output "
+         "device (default: yes, but for dp-classic)")
+      ->disable_flag_override();
   app.add_option(
       "--output-device", o.output_device, "where outputs are gathered (default: the first device)");
   app.add_option("--batch",
@@ -97,11 +87,11 @@ void add_batch_options(CLI::App& app, RunOptions& o) {
       ->capture_default_str();
   app.add_option("--gpu0-bsz", o.gpu0_bsz, "rows of the first device; the others share the rest")
       ->check(at_least(0));
-  app.add_option("--chunk-sizes",
-                 o.chunk_sizes,
-                 "rows of each device, joined by commas; they add up to --batch")
-      ->delimiter(',')
-      ->check(at_least(0));
+  app.add_option_function<std::string>(
+         "--chunk-sizes",
+         [&o](const std::string& list) { o.chunk_sizes = split_numbers(list); },
+         "rows of each device, joined by commas; they add up to --batch")
+      ->check(list_of(at_least(0)));
 }
 
 /// How a step goes about a batch.
@@ -145,21 +135,25 @@ void add_run_options(CLI::App& app, RunOptions& o) {
          "--dtype", o.dtype, "of parameters and arithmetic; bf16: of products, the rest f32")
       ->check(CLI::IsMember({"f32", "f64", "bf16"}))
       ->capture_default_str();
-  app.add_option("--seed", o.seed, "of weights, shuffling and dropout (default 0)");
+  app.add_option("--seed", o.seed, "of weights, shuffling and dropout (default 0)")
+      ->check(seed_number());
   app.add_flag("--quiet", o.quiet, "no summary and no progress");
 }
 
 void add_gpt_options(CLI::App& app, GptSizes& o) {
-  app.add_option("--layers", o.layers, "blocks of gpt")->check(at_least(1))->capture_default_str();
-  app.add_option("--width", o.width, "of gpt's blocks")->check(at_least(1))->capture_default_str();
-  app.add_option("--heads", o.heads, "of gpt's attention; they divide its width")
-      ->check(at_least(1))
-      ->capture_default_str();
-  app.add_option("--context", o.context, "characters that gpt sees")
-      ->check(at_least(1))
-      ->capture_default_str();
+  const auto add_size = [&](const char* name, std::int64_t& size, const char* what) {
+    app.add_option(name, size, what)
+        ->check(at_least(1))
+        ->each([&o, name](const std::string&) { o.given = name; })
+        ->capture_default_str();
+  };
+  add_size("--layers", o.layers, "blocks of gpt");
+  add_size("--width", o.width, "of gpt's blocks");
+  add_size("--heads", o.heads, "of gpt's attention; they divide its width");
+  add_size("--context", o.context, "characters that gpt sees");
   app.add_option("--dropout", o.dropout, "of gpt")
-      ->check(CLI::Range(0.0, 0.99))
+      ->each([&o](const std::string&) { o.given = "--dropout"; })
+      ->check(within(0, 0.99))
       ->capture_default_str();
 }
 
@@ -206,24 +200,25 @@ void add_train_options(CLI::App& app, RunOptions& o) {
       "show each piece of work as a range in Nsight Systems: nsys profile tandem train ...");
   app.add_flag("--resume", o.resume, "go on from the checkpoint, with its seed and lr")
       ->needs(checkpoint);
-  app.add_option("--json", o.json, "write the results as JSON to this file; - for stdout");
+  add_output_option(app, "--json", o.json, "write the results as JSON to this file; - for stdout");
 }
 
 namespace {
 
 void add_modes_options(CLI::App& app, CompareRequest& o) {
-  app.add_option("--modes",
-                 o.modes,
-                 "modes to compare, joined by commas; with the first one's weights the others' are "
-                 "compared")
-      ->delimiter(',')
-      ->check(CLI::IsMember(kModes))
-      ->capture_default_str();
+  app.add_option_function<std::string>(
+         "--modes",
+         [&o](const std::string& list) { o.modes = split_list(list); },
+         "modes to compare, joined by commas; with the first one's weights the others' are "
+         "compared")
+      ->check(list_of(CLI::IsMember(kModes)))
+      ->default_str(CLI::detail::join(kModes, ","));
   add_run_options(app, o.run);
   add_gpt_options(app, o.run.gpt);
   add_step_options(app, o.run);
   app.add_option("--steps", o.run.steps, "updates in each mode (default 20)")->check(at_least(1));
-  app.add_option("--json", o.run.json, "write the results as JSON to this file; - for stdout");
+  add_output_option(
+      app, "--json", o.run.json, "write the results as JSON to this file; - for stdout");
 }
 
 }  // namespace
@@ -238,7 +233,8 @@ void add_compare_options(CLI::App& app, CompareRequest& o) {
 
 void add_report_options(CLI::App& app, ReportRequest& o) {
   add_modes_options(app, o.compared);
-  app.add_option("--output", o.output, "file of the page; - for stdout")->capture_default_str();
+  add_output_option(app, "--output", o.output, "file of the page; - for stdout")
+      ->capture_default_str();
 }
 
 void add_explain_options(CLI::App& app, RunOptions& o) {
@@ -262,11 +258,11 @@ void add_generate_options(CLI::App& app, GenerateRequest& o) {
       ->check(at_least(0))
       ->capture_default_str();
   app.add_option("--temperature", o.temperature, "0 always takes the likeliest, 1 draws as trained")
-      ->check(CLI::NonNegativeNumber)
+      ->check(zero_or_more())
       ->capture_default_str();
   app.add_option("--top-k", o.top_k, "draw among so many of the likeliest (default all)")
       ->check(at_least(1));
-  app.add_option("--seed", o.seed, "of what is drawn")->capture_default_str();
+  app.add_option("--seed", o.seed, "of what is drawn")->check(seed_number())->capture_default_str();
   app.add_flag("--json", o.json, "as one JSON object");
 }
 
@@ -275,7 +271,7 @@ void add_verify_options(CLI::App& app, RunOptions& o) {
   add_run_options(app, o);
   add_gpt_options(app, o.gpt);
   app.add_option("--steps", o.steps, "updates of each (default 20)")->check(at_least(1));
-  app.add_option("--json", o.json, "- for JSON on stdout")->check(CLI::IsMember({"-"}));
+  add_output_option(app, "--json", o.json, "- for JSON on stdout")->check(CLI::IsMember({"-"}));
 }
 
 void add_devices_options(CLI::App& app, DevicesRequest& o) {
@@ -287,19 +283,19 @@ void add_memory_options(CLI::App& app, RunOptions& o) {
   add_trial_options(app, o);
   app.add_option("--steps", o.steps, "steps that are taken and watched (default 3)")
       ->check(at_least(1));
-  app.add_option("--json", o.json, "write the figures as JSON to this file; - for stdout");
+  add_output_option(app, "--json", o.json, "write the figures as JSON to this file; - for stdout");
 }
 
 void add_largest_batch_options(CLI::App& app, RunOptions& o) {
   add_trial_options(app, o);
-  app.add_option("--json", o.json, "write the figures as JSON to this file; - for stdout");
+  add_output_option(app, "--json", o.json, "write the figures as JSON to this file; - for stdout");
 }
 
 void add_trace_options(CLI::App& app, TraceRequest& o) {
   add_trial_options(app, o.run);
   app.add_option("--steps", o.run.steps, "steps that are traced, after two others (default 3)")
       ->check(at_least(1));
-  app.add_option("--output", o.output, "file of the trace, for ui.perfetto.dev")
+  add_output_option(app, "--output", o.output, "file of the trace, for ui.perfetto.dev")
       ->capture_default_str();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <sstream>
@@ -14,6 +15,8 @@
 #include "cli/commands.hpp"
 #include "cli/console.hpp"
 #include "cli/flags.hpp"
+#include "cli/nearest.hpp"
+#include "cli/validators.hpp"
 
 namespace tandem::cli {
 namespace {
@@ -37,6 +40,12 @@ void add_command(CLI::App& app,
   const auto request = std::make_shared<Request>();
   CLI::App* command = app.add_subcommand(name, what);
   add(*command, *request);
+  for (CLI::Option* option : command->get_options()) {
+    if (option->get_items_expected_max() == 0)
+      option->disable_flag_override();          // --quiet=maybe
+    else if (option->get_name() != "--prompt")  // which has a sentence of its own
+      option->check(not_empty());
+  }
   command->callback([&chosen, run, request] { chosen = [run, request] { return run(*request); }; });
 }
 
@@ -102,6 +111,27 @@ void add_looking_commands(CLI::App& app, std::function<int()>& chosen) {
               chosen);
 }
 
+/// Refuses what the parser would pass over, or would give to another option.
+void check_words(const CLI::App& app, const std::vector<std::string>& words) {
+  if (words.empty()) return;
+  const std::string& command = words.front();
+  std::vector<std::string> names;
+  for (const CLI::App* one : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(one->get_name());
+  if (!command.starts_with('-') && std::ranges::find(names, command) == names.end()) {
+    const std::vector<std::string> meant = nearest(command, names);
+    throw UsageError(fmt::format(
+        "unknown command '{}'; {} tandem --help",
+        command,
+        meant.empty() ? "see" : fmt::format("did you mean {}? See", fmt::join(meant, " or "))));
+  }
+  for (const std::string& word : words) {
+    if (word.starts_with("--") && word.ends_with('=') && std::ranges::count(word, '=') == 1)
+      throw UsageError(fmt::format("{} is empty; give a value, or leave the option out",
+                                   word.substr(0, word.size() - 1)));
+  }
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"Trains one model on all devices of this machine, from one process."};
   app.name("tandem");
@@ -110,6 +140,7 @@ int run(int argc, char** argv) {
   std::function<int()> chosen;
   add_training_commands(app, chosen);
   add_looking_commands(app, chosen);
+  check_words(app, {argv + std::min(argc, 1), argv + argc});
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {  // --help, --version

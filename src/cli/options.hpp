@@ -19,6 +19,7 @@ struct GptSizes {
   std::int64_t heads = 4;
   std::int64_t context = 128;
   double dropout = 0.1;
+  std::string given;  // the last option of these that was given; empty: none
 };
 
 /// What generate was asked for.

@@ -3,8 +3,11 @@
 
 #include "cli/setup.hpp"
 
-#include <numeric>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
 
+#include "tandem/config.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/data/cifar10.hpp"
 #include "tandem/data/sampler.hpp"
@@ -27,6 +30,52 @@ DataSets images(const RunOptions& options, Load load) {
           .sample = train->sample_shape(),
           .classes = train->classes(),
           .vocabulary = {}};
+}
+
+/// @throws UsageError  something was given that the model and its data have no use for.
+void check_used(const RunOptions& options, bool text) {
+  if (text) {
+    if (!options.data_dir.empty())
+      throw UsageError("--data-dir is of images; --text FILE names a text, or leave it out");
+    if (options.gpt.width % options.gpt.heads != 0) {
+      throw UsageError(concat("--heads ",
+                              options.gpt.heads,
+                              " do not divide --width ",
+                              options.gpt.width,
+                              "; give a width that is a multiple of them"));
+    }
+    return;
+  }
+  if (!options.text.empty())
+    throw UsageError("--text is a file for --data text; give that too, or leave it out");
+  if (!options.gpt.given.empty()) {
+    throw UsageError(concat(options.gpt.given,
+                            " is of gpt, not of ",
+                            options.model,
+                            "; leave it out, or give --model gpt"));
+  }
+}
+
+/// @throws UsageError  --bitwise-leaves with what it does not go together with.
+void check_leaves(const RunOptions& options) {
+  if (options.bitwise_leaves == 0) return;
+  if (options.accumulate > 1)
+    throw UsageError("--bitwise-leaves and --accumulate both cut the batch; give one of them");
+  if (options.model == "cnn" || options.model == "resnet18") {
+    throw UsageError(concat("--bitwise-leaves is not for models with batch norm, as ",
+                            options.model,
+                            "; leave it out, or give cnn-small, mlp or gpt"));
+  }
+}
+
+/// @throws FileError  TANDEM_DATA_DIR is to be looked at, and is no directory.
+void check_data_folder(const RunOptions& options) {
+  const char* folder = std::getenv("TANDEM_DATA_DIR");
+  const bool used = options.data_dir.empty() && options.text.empty();
+  if (!used || folder == nullptr || *folder == '\0') return;
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(folder, ignored))
+    throw FileError(folder, -1, "TANDEM_DATA_DIR names no directory; set another, or unset it");
 }
 
 /// "single" is one device, in any mode.
@@ -53,6 +102,48 @@ std::optional<Device> output_device(const RunOptions& options) {
   }
 }
 
+/// @throws UsageError  the backend cannot serve these devices.
+void check_backend(comm::Backend backend, const std::vector<Device>& devices) {
+  if (backend != comm::Backend::nccl) return;
+  if (!has_nccl)
+    throw UsageError("--backend nccl: this build has no NCCL (-D TANDEM_NCCL=ON); use local");
+  for (const Device d : devices) {
+    if (d.type != DeviceType::cuda)
+      throw UsageError(concat("--backend nccl: ", d, " is no GPU; use local"));
+  }
+}
+
+/// @throws UsageError  what was given of the cut of a batch does not fit, or not together.
+void check_cut(const RunOptions& options, std::size_t devices) {
+  if (devices == 1 && options.mode == "single" &&
+      (options.gpu0_bsz || !options.chunk_sizes.empty()))
+    throw UsageError(
+        "--mode single has one device, which takes all rows; leave --gpu0-bsz and --chunk-sizes "
+        "out");
+  if (options.gpu0_bsz && !options.chunk_sizes.empty()) {
+    throw UsageError("--gpu0-bsz and --chunk-sizes both say how a batch is cut; give one of them");
+  }
+  if (is_planned(options) && (options.gpu0_bsz || !options.chunk_sizes.empty()))
+    throw UsageError(concat(
+        "--chunks ", options.chunks, " finds the rows; leave --gpu0-bsz and --chunk-sizes out"));
+  if (!options.chunk_sizes.empty()) {
+    if (options.chunk_sizes.size() != devices) {
+      throw UsageError(concat("--chunk-sizes gives ",
+                              options.chunk_sizes.size(),
+                              " sizes for ",
+                              devices,
+                              " devices; give one for each"));
+    }
+    std::int64_t total = 0;
+    for (const std::int64_t rows : options.chunk_sizes)
+      total = rows > INT64_MAX - total ? INT64_MAX : total + rows;
+    if (total != options.batch) {
+      throw UsageError(concat(
+          "--chunk-sizes add up to ", total, ", --batch is ", options.batch, "; make them equal"));
+    }
+  }
+}
+
 }  // namespace
 
 RunOptions resolve(RunOptions options) {
@@ -67,17 +158,18 @@ RunOptions resolve(RunOptions options) {
                options.data,
                text ? "; it is a model of text: give --data text" : "; a text needs --model gpt"));
   }
-  if (!options.text.empty() && !text)
-    throw UsageError("--text is a file for --data text; give that too, or leave it out");
+  check_used(options, text);
   if (options.recompute && !text && options.model != "resnet18") {
     throw UsageError(
         concat("--recompute is for models of blocks (gpt, resnet18), not for ", options.model));
   }
+  check_leaves(options);
   if (options.batch == 0) options.batch = text ? 16 : 256;
   return options;
 }
 
 DataSets load_data(const RunOptions& options) {
+  check_data_folder(options);
   if (options.data == "digits") return images(options, data::load_digits);
   if (options.data == "fashion-mnist") return images(options, data::load_fashion_mnist);
   if (options.data == "cifar10") return images(options, data::load_cifar10);
@@ -122,33 +214,10 @@ comm::Backend backend_of(const std::string& name) {
 parallel::DataParallelOptions parallel_options(const RunOptions& options,
                                                std::vector<Device> devices) {
   const std::optional<Device> output = output_device(options);
+  const comm::Backend backend = backend_of(options.backend);
+  check_backend(backend, devices);
   if (options.mode == "single") devices.resize(1);
-  if (devices.size() == 1 && options.mode == "single" &&
-      (options.gpu0_bsz || !options.chunk_sizes.empty()))
-    throw UsageError(
-        "--mode single has one device, which takes all rows; leave --gpu0-bsz and --chunk-sizes "
-        "out");
-  if (options.gpu0_bsz && !options.chunk_sizes.empty()) {
-    throw UsageError("--gpu0-bsz and --chunk-sizes both say how a batch is cut; give one of them");
-  }
-  if (is_planned(options) && (options.gpu0_bsz || !options.chunk_sizes.empty()))
-    throw UsageError(concat(
-        "--chunks ", options.chunks, " finds the rows; leave --gpu0-bsz and --chunk-sizes out"));
-  if (!options.chunk_sizes.empty()) {
-    const auto total =
-        std::accumulate(options.chunk_sizes.begin(), options.chunk_sizes.end(), std::int64_t{0});
-    if (options.chunk_sizes.size() != devices.size()) {
-      throw UsageError(concat("--chunk-sizes gives ",
-                              options.chunk_sizes.size(),
-                              " sizes for ",
-                              devices.size(),
-                              " devices; give one for each"));
-    }
-    if (total != options.batch) {
-      throw UsageError(concat(
-          "--chunk-sizes add up to ", total, ", --batch is ", options.batch, "; make them equal"));
-    }
-  }
+  check_cut(options, devices.size());
   return {.devices = std::move(devices),
           .output_device = output,
           .mode = mode_of(options),
@@ -159,7 +228,7 @@ parallel::DataParallelOptions parallel_options(const RunOptions& options,
                                                : parallel::OnOutOfMemory::error,
           .accumulate = options.accumulate,
           .bitwise_leaves = options.bitwise_leaves,
-          .backend = backend_of(options.backend)};
+          .backend = backend};
 }
 
 DType storage_dtype(const RunOptions& options) {

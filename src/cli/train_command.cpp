@@ -89,7 +89,9 @@ train::RunState fresh_state(const RunOptions& options, const DataSets& sets) {
 
 /// Updates of the whole run.
 std::int64_t total_steps(const RunOptions& options, const data::Dataset& data) {
-  const std::int64_t all = options.epochs * ((data.size() + options.batch - 1) / options.batch);
+  const std::int64_t batches = data.size() / options.batch + (data.size() % options.batch != 0);
+  const bool fits = batches == 0 || options.epochs <= INT64_MAX / batches;
+  const std::int64_t all = fits ? options.epochs * batches : INT64_MAX;
   return std::min(options.steps.value_or(all), all);
 }
 

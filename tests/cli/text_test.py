@@ -126,6 +126,13 @@ class TrainTest(TextTest):
             ([*TINY, "--accumulate", "0"], ["--accumulate", "at least 1"]),
             ([*TINY, "--schedule", "wild"], ["--schedule", "cosine"]),
             ([*TINY, "--dropout", "1"], ["--dropout"]),
+            ([*TINY, "--dropout", "nan"], ["--dropout", "'nan'"]),
+            (tiny(heads=3), ["--heads 3", "--width 16"]),
+            ([*TINY, "--data-dir", "x"], ["--data-dir", "--text"]),
+            ([*DIGITS, "--layers", "4"], ["--layers", "gpt", "cnn-small"]),
+            ([*DIGITS, "--dropout", "0.1"], ["--dropout", "gpt", "cnn-small"]),
+            ([*DIGITS, "--bitwise-leaves", "4", "--model", "resnet18"], ["--bitwise-leaves", "resnet18"]),
+            ([*DIGITS, "--bitwise-leaves", "4", "--accumulate", "2"], ["--bitwise-leaves", "--accumulate"]),
         ]
         for arguments, says in cases:
             with self.subTest(arguments):
@@ -137,7 +144,6 @@ class TrainTest(TextTest):
         self.fail_with(1, *run, self.write("short", "abc"), says=["3 characters", "longer text"])
         self.fail_with(1, *run, self.write("latin", "caf\xe9 " * 100, "latin-1"),
                        says=["byte 3", "UTF-8", "iconv"])
-        self.fail_with(1, "train", *tiny(heads=3), "--quiet", says=["3", "16"])
 
     def test_resume_with_another_text_or_schedule(self):
         self.trained()
@@ -191,6 +197,8 @@ class GenerateTest(TextTest):
         self.fail_with(2, *run, "--prompt", "abx", says=["--prompt", "'x'", "4 characters"])
         self.fail_with(2, *run, "--prompt", "", says=["--prompt is empty"])
         self.fail_with(2, *run, "--temperature", "-1", says=["--temperature"])
+        self.fail_with(2, *run, "--temperature", "nan", says=["--temperature", "'nan'"])
+        self.fail_with(2, *run, "--seed", "-1", says=["--seed", "'-1'"])
         self.fail_with(2, *run, "--top-k", "0", says=["--top-k", "at least 1"])
         images = self.file("images.safetensors")
         self.succeed("train", *DIGITS, "--steps", "1", "--checkpoint", images, "--quiet")

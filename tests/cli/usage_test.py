@@ -35,7 +35,35 @@ class UsageTest(ProgramTest):
 
     def test_no_or_unknown_command(self):
         self.refuse(says=["subcommand is required", "tandem --help"])
-        self.refuse("fly", says=["tandem --help"])
+        self.refuse("fly", says=["unknown command 'fly'", "tandem --help"])
+        self.refuse("trian", says=["unknown command 'trian'", "did you mean train?"])
+        self.refuse("gen", "--prompt", "a", says=["did you mean generate?"])
+
+    def test_an_empty_value_is_no_way_to_leave_an_option_out(self):
+        for option in ("--checkpoint", "--json", "--metrics", "--tensorboard", "--devices", "--data-dir", "--text",
+                       "--seed", "--output-device"):
+            self.refuse("train", *DIGITS, option, "", says=[option, "''" if option == "--seed" else "is empty"])
+            self.refuse("train", *DIGITS, option + "=", "--quiet", says=[option, "is empty"])
+        self.refuse("trace", *DIGITS, "--output", "", says=["--output", "is empty"])
+
+    def test_flags(self):
+        for flag in ("--loss-in-replica", "--quiet", "--recompute"):
+            self.refuse("train", *DIGITS, flag + "=maybe", says=[flag[2:], "flag override"])
+        self.refuse("train", *DIGITS, "--loss-in-replica", "--no-loss-in-replica",
+                    says=["--loss-in-replica", "--no-loss-in-replica", "one of them"])
+
+    def test_seeds(self):
+        for seed in ("-1", "1.5", "18446744073709551616", "99999999999999999999999999", "0x10"):
+            self.refuse("train", *DIGITS, "--seed", seed, says=["--seed", f"'{seed}'", "18446744073709551615"])
+
+    def test_words_of_others_stay_on_their_line(self):
+        done = self.fail_with(2, "train", "--data", "a\nb\x1b[2J\x07\u009b", says=["a\\x0ab\\x1b[2J\\x07\\u009b"])
+        self.assertEqual(len(done.stderr.splitlines()), 1)
+        done = self.fail_with(2, "train", "--data", "x" * 100_000, says=["left out", "train --help"])
+        self.assertLess(len(done.stderr), 2500)
+
+    def test_a_wrong_folder_of_data_sets_is_not_passed_over(self):
+        self.fail_with(1, "train", *DIGITS, TANDEM_DATA_DIR="/no/such", says=["/no/such", "TANDEM_DATA_DIR"])
 
     def test_unknown_option_is_named(self):
         self.refuse("train", "--bogus", says=["--bogus", "tandem train --help"])
@@ -69,6 +97,10 @@ class UsageTest(ProgramTest):
         run = ["train", *DIGITS, "--devices", "cpu:2"]
         self.refuse(*run, "--chunk-sizes", "10,20", says=["--chunk-sizes", "30", "--batch", "64"])
         self.refuse(*run, "--chunk-sizes", "10,20,34", says=["--chunk-sizes", "3 sizes", "2 devices"])
+        self.refuse(*run, "--chunk-sizes", "32,,32", says=["--chunk-sizes", "''"])
+        self.refuse(*run, "--chunk-sizes", "32,32,", says=["--chunk-sizes", "''"])
+        self.refuse("train", *DIGITS, "--devices", "cpu:3", "--chunk-sizes",
+                    "9223372036854775807,9223372036854775807,66", says=["--chunk-sizes", "--batch is 64"])
         self.refuse(*run, "--chunk-sizes", "10,a", says=["--chunk-sizes", "'a'"])
         self.refuse(*run, "--chunk-sizes", "10,54", "--gpu0-bsz", "4",
                     says=["--gpu0-bsz", "--chunk-sizes", "one of them"])
@@ -79,6 +111,7 @@ class UsageTest(ProgramTest):
         self.refuse(*run, "--mode", "single", "--gpu0-bsz", "4", says=["--mode single", "--gpu0-bsz"])
         self.refuse(*run, "--mode", "dp-classic", "--accumulate", "2",
                     says=["--accumulate", "--loss-in-replica"])
+        self.refuse(*run, "--backend", "nccl", says=["--backend nccl", "use local"])
         self.refuse(*run, "--output-device", "gpu:1", says=["--output-device", "gpu"])
 
     def test_resume_without_checkpoint(self):
