@@ -10,6 +10,7 @@
 #include "cli/commands.hpp"
 #include "cli/comparison.hpp"
 #include "cli/console.hpp"
+#include "cli/output_files.hpp"
 
 namespace tandem::cli {
 namespace {
@@ -75,7 +76,7 @@ void print_sentences(const Comparison& comparison) {
 int run_compare(const CompareRequest& request) {
   constexpr std::int64_t kWatched = 2;
   const std::string& json = request.run.json;
-  check_writable(json);
+  check_files({{"--text", request.run.text, FileUse::read}, {"--json", json}});
   const bool watched = request.details || !json.empty();
   const Comparison comparison = compare(request, watched ? kWatched : 0);
   if (!json.empty()) write_json(json, to_json(comparison));

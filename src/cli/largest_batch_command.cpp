@@ -9,6 +9,7 @@
 #include "cli/commands.hpp"
 #include "cli/console.hpp"
 #include "cli/output.hpp"
+#include "cli/output_files.hpp"
 #include "cli/setup.hpp"
 #include "cli/trial.hpp"
 
@@ -73,7 +74,7 @@ int run_largest_batch(const RunOptions& given) {
   options.loss_in_replica = options.loss_in_replica.value_or(true);
   if (!*options.loss_in_replica)
     throw UsageError("the largest batch is found with --loss-in-replica alone");
-  check_writable(options.json);
+  check_files({{"--text", options.text, FileUse::read}, {"--json", options.json}});
   const DataSets sets = load_data(options);
   Trial trial(options, sets, devices_of(options));
   const parallel::LargestBatch found = trial.find_largest_batch();

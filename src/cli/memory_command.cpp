@@ -19,6 +19,7 @@
 #include "cli/console.hpp"
 #include "cli/details.hpp"
 #include "cli/output.hpp"
+#include "cli/output_files.hpp"
 #include "cli/setup.hpp"
 #include "cli/trial.hpp"
 
@@ -238,7 +239,7 @@ void print(const RunOptions& options, const MemoryProfile& memory, Trial& trial)
 
 int run_memory(const RunOptions& given) {
   RunOptions options = resolve(given);
-  check_writable(options.json);
+  check_files({{"--text", options.text, FileUse::read}, {"--json", options.json}});
   options.steps = options.steps.value_or(3);
   const std::vector<Device> devices = devices_of(options);
   const DataSets sets = load_data(options);

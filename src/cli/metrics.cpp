@@ -5,6 +5,7 @@
 
 #include "tandem/runtime/runtime.hpp"
 
+#include "cli/output_files.hpp"
 #include "cli/setup.hpp"
 
 namespace tandem::cli {
@@ -12,7 +13,7 @@ namespace tandem::cli {
 RunMetrics::RunMetrics(const RunOptions& options) {
   const auto append = options.resume ? train::Append::yes : train::Append::no;
   const std::string& file = options.metrics;
-  if (file.ends_with(".csv"))
+  if (file.ends_with(".csv") || (!file.empty() && is_stream(file)))
     writers_.push_back(train::csv_metrics(file, append));
   else if (file.ends_with(".jsonl"))
     writers_.push_back(train::jsonl_metrics(file, append));

@@ -4,14 +4,10 @@
 #include "cli/output.hpp"
 
 #include <cmath>
-#include <filesystem>
 #include <numbers>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include "tandem/core/error.hpp"
-#include "tandem/io/file.hpp"
 #include "tandem/parallel/options.hpp"
 #include "tandem/runtime/runtime.hpp"
 
@@ -86,35 +82,6 @@ void print_report(const train::RunReport& report, Measured measured) {
   for (const auto& d : report.devices)
     console::print(
         "{:<8} {:>8} {:>12}\n", to_string(d.device), d.rows, format_nbytes(d.peak_bytes));
-}
-
-void check_writable(const std::string& path) {
-  if (path.empty() || path == "-") return;
-  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
-  const std::string dir = parent.empty() ? "." : parent.string();
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(dir, ignored) || access(dir.c_str(), W_OK) != 0) {
-    throw FileError(
-        path,
-        -1,
-        "the directory " + dir + " is not there or not writable; make it, or give another path");
-  }
-  if (std::filesystem::is_directory(path, ignored))
-    throw FileError(path, -1, "is a directory; give the path of a file");
-}
-
-void write_json(const std::string& path, const Json& json) {
-  write_text(path, json.dump(2) + "\n");
-}
-
-void write_text(const std::string& path, const std::string& text) {
-  if (path == "-") {
-    console::print_text(text);
-    return;
-  }
-  const std::span<const char> bytes(text.data(), text.size());
-  const std::span<const std::byte> parts[] = {std::as_bytes(bytes)};
-  write_atomically(path, parts);
 }
 
 }  // namespace tandem::cli

@@ -26,12 +26,4 @@ void print_report(const train::RunReport& report, Measured measured);
 /// A number, or null where JSON has none for it.
 nlohmann::json finite(double value);
 
-/// Finds out before a run, not after it, whether a file can be written; "" and "-" always can.
-/// @throws FileError
-void check_writable(const std::string& path);
-
-/// To a file, or to stdout for "-".
-void write_json(const std::string& path, const nlohmann::json& json);
-void write_text(const std::string& path, const std::string& text);
-
 }  // namespace tandem::cli

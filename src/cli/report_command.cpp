@@ -5,16 +5,16 @@
 #include "cli/comparison.hpp"
 #include "cli/console.hpp"
 #include "cli/output.hpp"
+#include "cli/output_files.hpp"
 #include "cli/report/page.hpp"
 
 namespace tandem::cli {
 
 int run_report(const ReportRequest& request) {
   const std::string& json = request.compared.run.json;
-  if (json == request.output)
-    throw UsageError("--output and --json are both '" + json + "'; give two files");
-  check_writable(request.output);
-  check_writable(json);
+  check_files({{"--text", request.compared.run.text, FileUse::read},
+               {"--output", request.output},
+               {"--json", json}});
   const Comparison comparison = compare(request.compared, 1);
   const std::string page = report::page(comparison);
   write_text(request.output, page);

@@ -10,6 +10,7 @@
 #include "cli/console.hpp"
 #include "cli/details.hpp"
 #include "cli/output.hpp"
+#include "cli/output_files.hpp"
 #include "cli/setup.hpp"
 #include "cli/trial.hpp"
 
@@ -17,7 +18,7 @@ namespace tandem::cli {
 
 int run_trace(const TraceRequest& request) {
   RunOptions options = resolve(request.run);
-  check_writable(request.output);
+  check_files({{"--text", options.text, FileUse::read}, {"--output", request.output}});
   options.steps = options.steps.value_or(3);
   const std::vector<Device> devices = devices_of(options);
   const DataSets sets = load_data(options);

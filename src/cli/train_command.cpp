@@ -18,6 +18,7 @@
 #include "cli/console.hpp"
 #include "cli/metrics.hpp"
 #include "cli/output.hpp"
+#include "cli/output_files.hpp"
 #include "cli/progress.hpp"
 #include "cli/setup.hpp"
 
@@ -132,9 +133,11 @@ void print_end(const RunOptions& options, const train::RunState& state) {
 int run_train(const RunOptions& given) {
   const RunOptions options = resolve(given);
   const auto nvtx = nvtx_ranges(options);
-  check_writable(options.checkpoint);
-  check_writable(options.json);
-  check_writable(options.metrics);
+  check_files({{"--text", options.text, FileUse::read},
+               {"--checkpoint", options.checkpoint, FileUse::kept},
+               {"--json", options.json},
+               {"--metrics", options.metrics, FileUse::appended},
+               {"--tensorboard", options.tensorboard, FileUse::folder}});
   const std::vector<Device> devices = devices_of(options);
   const auto parallel = parallel_options(options, devices);
   const DataSets sets = load_data(options);

@@ -106,6 +106,44 @@ std::optional<mode_t> old_mode(const std::string& path) {
   return info.st_mode & 07777;
 }
 
+/// In a folder with the sticky bit, as /tmp, only the owner of a file or of the folder may replace
+/// it.
+void check_owner(const std::string& path, const std::string& target, const fs::path& folder) {
+  struct stat file {
+  }, place{};
+  if (::stat(target.c_str(), &file) != 0 || ::stat(folder.c_str(), &place) != 0) return;
+  const uid_t own = ::geteuid();
+  if ((place.st_mode & S_ISVTX) == 0 || own == 0 || own == file.st_uid || own == place.st_uid)
+    return;
+  throw FileError(path,
+                  -1,
+                  "belongs to another user, and its folder lets nobody else replace it; give "
+                  "another path");
+}
+
+/// Where new content goes.
+struct Place {
+  std::string target;  ///< of links
+  std::optional<mode_t> mode;
+  fs::path folder;
+  detail::Descriptor directory;  ///< opened first: after the rename there is no way back
+};
+
+Place place_of(const std::string& path) {
+  check_path(path);
+  Place place;
+  place.target = resolve(path);
+  place.mode = old_mode(place.target);
+  const fs::path parent = fs::path(place.target).parent_path();
+  place.folder = parent.empty() ? fs::path(".") : parent;
+  place.directory =
+      detail::Descriptor(::open(place.folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (place.directory.get() < 0)
+    fail(path, -1, "cannot open the directory " + place.folder.string(), errno);
+  if (place.mode) check_owner(path, place.target, place.folder);
+  return place;
+}
+
 int fsync_retry(int fd) {
   int rc = 0;
   do {
@@ -185,27 +223,24 @@ void FileWriter::overwrite(std::uint64_t offset, std::span<const std::byte> byte
   }
 }
 
-void write_atomically(const std::string& path, const std::function<void(FileWriter&)>& fill) {
-  check_path(path);
-  const std::string target = resolve(path);
-  const std::optional<mode_t> mode = old_mode(target);
-  const fs::path parent = fs::path(target).parent_path();
-  const fs::path folder = parent.empty() ? fs::path(".") : parent;
-  // Opened first: after the rename there is no way back.
-  const detail::Descriptor directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (directory.get() < 0) fail(path, -1, "cannot open the directory " + folder.string(), errno);
+void check_replaceable(const std::string& path) {
+  const Place place = place_of(path);
+  const Temporary temporary(path, place.folder);
+}
 
-  Temporary temporary(path, folder);
-  if (mode && ::fchmod(temporary.fd(), *mode) != 0)
+void write_atomically(const std::string& path, const std::function<void(FileWriter&)>& fill) {
+  const Place place = place_of(path);
+  Temporary temporary(path, place.folder);
+  if (place.mode && ::fchmod(temporary.fd(), *place.mode) != 0)
     fail(path, -1, "cannot keep the file's permissions", errno);
   FileWriter writer(path, temporary.fd());
   fill(writer);
   if (fsync_retry(temporary.fd()) != 0)
     fail(path, -1, "cannot bring the new content to the disk", errno);
-  temporary.rename_to(target);
+  temporary.rename_to(place.target);
   // Some file systems cannot fsync a directory and say EINVAL: then there is nothing more to be
   // done.
-  if (fsync_retry(directory.get()) != 0 && errno != EINVAL) {
+  if (fsync_retry(place.directory.get()) != 0 && errno != EINVAL) {
     fail(path, -1, "the new content is in place, but a power failure may still undo that", errno);
   }
 }

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tandem/core/check.hpp"
+#include "tandem/train/metrics.hpp"
 
 #include "train/stream_file.hpp"
 
@@ -22,9 +23,13 @@ std::string shortest(double value) {
   return {text, std::to_chars(text, text + sizeof text, value).ptr};
 }
 
+StreamStart start_of(Append append) {
+  return append == Append::yes ? StreamStart::append : StreamStart::replace;
+}
+
 class CsvMetrics final : public MetricsWriter {
  public:
-  CsvMetrics(const std::string& path, Append append) : file_(path, append) {
+  CsvMetrics(const std::string& path, Append append) : file_(path, start_of(append)) {
     if (file_.is_empty()) file_.write("step,seconds,tag,value\n");
   }
   void add_scalar(std::string_view tag, double value, std::int64_t step) override {
@@ -38,7 +43,7 @@ class CsvMetrics final : public MetricsWriter {
 
 class JsonlMetrics final : public MetricsWriter {
  public:
-  JsonlMetrics(const std::string& path, Append append) : file_(path, append) {}
+  JsonlMetrics(const std::string& path, Append append) : file_(path, start_of(append)) {}
   void add_scalar(std::string_view tag, double value, std::int64_t step) override {
     nlohmann::json line{{"step", step}, {"seconds", seconds_now()}, {"tag", tag}, {"value", {}}};
     if (std::isfinite(value)) line["value"] = value;

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "tandem/core/check.hpp"
+#include "tandem/train/metrics.hpp"
 
 #include "train/stream_file.hpp"
 
@@ -81,7 +82,7 @@ std::string event(double wall_time) {
 
 class TensorBoardMetrics final : public MetricsWriter {
  public:
-  explicit TensorBoardMetrics(const std::string& path) : file_(path, Append::no) {
+  explicit TensorBoardMetrics(const std::string& path) : file_(path, StreamStart::refuse) {
     std::string first = event(seconds_now());
     put_string(first, 3, "brain.Event:2");
     write_record(first);

@@ -106,6 +106,33 @@ TEST(WriteAtomicallyTest, ReadOnlyDirectoryKeepsTheOldFile) {
   std::filesystem::permissions(dir.path(), std::filesystem::perms(0755));
 }
 
+TEST(CheckReplaceableTest, SaysWhatWritingWouldSayAndLeavesNoTrace) {
+  const TempDir dir;
+  put(dir.file("old"), "old");
+  std::filesystem::create_directory(dir.file("folder"));
+  check_replaceable(dir.file("old"));
+  check_replaceable(dir.file("new"));
+  for (const std::string& path :
+       {dir.file("folder"), dir.file("none/x"), dir.file(std::string(256, 'n')), std::string()}) {
+    const FileError early = file_error([&] { check_replaceable(path); });
+    EXPECT_STREQ(early.what(), file_error([&] { save(path, "x"); }).what());
+  }
+  EXPECT_EQ(get(dir.file("old")), "old");
+  EXPECT_THAT(dir.names(), UnorderedElementsAre("old", "folder"));
+}
+
+TEST(CheckReplaceableTest, AFileOfAnotherUserInAFolderWithTheStickyBit) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to make another user's file";
+  const TempDir dir;
+  put(dir.file("x"), "old");
+  ::chmod(dir.path().c_str(), 01777);
+  ASSERT_EQ(::seteuid(65534), 0);
+  const FileError e = file_error([&] { check_replaceable(dir.file("x")); });
+  ASSERT_EQ(::seteuid(0), 0);
+  EXPECT_THAT(e.what(), HasSubstr("belongs to another user"));
+  EXPECT_EQ(get(dir.file("x")), "old");
+}
+
 TEST(WriteAtomicallyTest, ReadersSeeWholeFilesWhileManyWrite) {
   const TempDir dir;
   const std::string path = dir.file("x");

@@ -92,6 +92,11 @@ class FileWriter {
 ///                    guarantee.
 void write_atomically(const std::string& path, const std::function<void(FileWriter&)>& fill);
 
+/// Finds out whether write_atomically could replace `path`, and leaves no trace of it.
+///
+/// @throws FileError  as write_atomically would, before it writes.
+void check_replaceable(const std::string& path);
+
 /// As above; the content is `parts`, one after the other.
 void write_atomically(const std::string& path, std::span<const std::span<const std::byte>> parts);
 
