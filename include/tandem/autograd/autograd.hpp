@@ -116,13 +116,15 @@ std::vector<Tensor> grad(const std::vector<Tensor>& roots,
                          BackwardOptions options = {});
 
 /// Called with a tensor's gradient when it is complete; a defined result replaces it.
+///
+/// Of a wrapped module's parameter it sees the sum over the replicas, once in a backward.
 using GradientHook = std::function<Tensor(const Tensor& gradient)>;
 /// @return an id for remove_hook. @throws InvalidArgument  `x` does not require grad.
 int register_hook(const Tensor& x, GradientHook hook);
 void remove_hook(const Tensor& x, int id);
 
-/// Called after a leaf's grad() has been accumulated in a backward; runs on the leaf's device's
-/// thread.
+/// Called after a leaf's grad() has been accumulated in a backward, of a wrapped module's parameter
+/// once the replicas' parts have been added up; runs on the leaf's device's thread.
 using AccumulateHook = std::function<void(const Tensor& leaf)>;
 void set_accumulate_hook(const Tensor& leaf, AccumulateHook hook);
 
