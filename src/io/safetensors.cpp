@@ -152,6 +152,31 @@ void check_names(const std::vector<detail::HeaderTensor>& tensors) {
   }
 }
 
+/// The tensors in the order of the file, each behind the one before.
+std::vector<detail::HeaderTensor> laid_out(std::vector<detail::HeaderTensor>& tensors,
+                                           const std::vector<std::size_t>& order) {
+  std::vector<detail::HeaderTensor> all;
+  std::uint64_t offset = 0;
+  for (const std::size_t i : order) {
+    detail::HeaderTensor& t = tensors[i];
+    const std::optional<std::uint64_t> nbytes = detail::checked_nbytes(t.dtype, t.shape);
+    TANDEM_CHECK(
+        nbytes, "safetensors: shape ", t.shape, " of tensor '", t.name, "' overflows 63 bits");
+    t.begin = offset;
+    t.end = offset += *nbytes;
+    all.push_back(t);
+  }
+  return all;
+}
+
+/// `metadata` without another file's checksum, with zeros for the digits of this one's.
+SafetensorsMetadata with_sum(SafetensorsMetadata metadata, Checksum checksum) {
+  metadata.erase(detail::kSafetensorsSumKey);
+  if (checksum == Checksum::yes)
+    metadata[detail::kSafetensorsSumKey] = std::string(detail::ContentSum::kDigits, '0');
+  return metadata;
+}
+
 }  // namespace
 
 SafetensorsFile::SafetensorsFile(const std::string& path) : file_(path) {
@@ -239,24 +264,8 @@ void write_safetensors(const std::string& path,
                        const std::function<std::span<const std::byte>(std::size_t)>& bytes,
                        Checksum checksum) {
   check_names(tensors);
-  Header header{.metadata = metadata, .tensors = {}};
-  header.metadata.erase(kSafetensorsSumKey);
-  if (checksum == Checksum::yes)
-    header.metadata[kSafetensorsSumKey] = std::string(ContentSum::kDigits, '0');
   const std::vector<std::size_t> order = file_order(tensors);
-  std::uint64_t offset = 0;
-  for (const std::size_t i : order) {
-    const std::optional<std::uint64_t> nbytes = checked_nbytes(tensors[i].dtype, tensors[i].shape);
-    TANDEM_CHECK(nbytes,
-                 "safetensors: shape ",
-                 tensors[i].shape,
-                 " of tensor '",
-                 tensors[i].name,
-                 "' overflows 63 bits");
-    tensors[i].begin = offset;
-    tensors[i].end = offset += *nbytes;
-    header.tensors.push_back(tensors[i]);
-  }
+  const Header header{with_sum(metadata, checksum), laid_out(tensors, order)};
   const std::string text = format_header(header);
   const std::uint64_t size = text.size();
   TANDEM_CHECK(size <= kSafetensorsMostHeader,
