@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,8 @@
 
 namespace tandem::detail {
 namespace {
+
+constexpr std::uint64_t kLeastGrant = 1 << 16;  // bytes that read_many takes at first
 
 class PlainSource : public ByteSource {
  public:
@@ -116,6 +119,22 @@ class GzipSource : public ByteSource {
 };
 
 }  // namespace
+
+std::vector<std::byte> ByteSource::read_many(std::size_t count) {
+  std::vector<std::byte> bytes;
+  // More than a plain file has, and what most gzip files inflate to.
+  std::uint64_t granted = std::max(kLeastGrant, file_.size() * 8);
+  try {
+    for (std::size_t done = 0; done < count; done = bytes.size(), granted = 2 * bytes.size()) {
+      bytes.resize(static_cast<std::size_t>(std::min<std::uint64_t>(granted, count)));
+      read(std::span(bytes).subspan(done));
+    }
+  } catch (const std::bad_alloc&) {
+    throw FileError(
+        file_.path(), -1, concat("the data are ", count, " bytes, for which there is no memory"));
+  }
+  return bytes;
+}
 
 void ByteSource::fail(std::uint64_t position, const std::string& problem) const {
   throw FileError(file_.path(), static_cast<std::int64_t>(position), problem + position_note());

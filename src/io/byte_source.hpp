@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "tandem/io/file.hpp"
 
@@ -23,6 +24,9 @@ class ByteSource {
 
   /// Fills `out` or throws FileError: the data ends too early.
   virtual void read(std::span<std::byte> out) = 0;
+  /// The next `count` bytes. Memory is taken as they come: a gzip file of 4 MB may promise 4 GiB,
+  /// and hold nothing of the kind. Throws FileError as read, and where there is no memory for them.
+  std::vector<std::byte> read_many(std::size_t count);
   /// Throws FileError unless all data was read (and, for gzip, its checksum is right).
   virtual void expect_end() = 0;
   /// No more than this many bytes can come in total.

@@ -60,7 +60,7 @@ Shape read_shape(ByteSource& source, int rank) {
 
 /// Bytes that follow the header, once they are known to be possible.
 std::size_t promised_bytes(const ByteSource& source,
-                           const HostArray& file,
+                           const IdxHeader& file,
                            std::uint64_t most_bytes) {
   const std::string sizes = detail::concat("IDX sizes ", file.shape, " of ", file.dtype);
   const std::optional<std::uint64_t> nbytes = detail::checked_nbytes(file.dtype, file.shape);
@@ -105,24 +105,33 @@ void to_host_order(std::span<std::byte> bytes, std::size_t itemsize) {
   }
 }
 
+IdxHeader read_header(ByteSource& source) {
+  std::array<std::byte, 4> magic{};
+  source.read(magic);
+  if (magic[0] != std::byte{0} || magic[1] != std::byte{0}) {
+    source.fail(0, "not an IDX file: it does not begin with two zero bytes");
+  }
+  const DType dtype = read_type(source, magic[2]);
+  const int rank = std::to_integer<int>(magic[3]);
+  if (rank < 1 || rank > kMaxDims) {
+    source.fail(3, detail::concat("IDX rank ", rank, ", 1 to ", kMaxDims, " are possible"));
+  }
+  return {dtype, read_shape(source, rank)};
+}
+
 }  // namespace
+
+IdxHeader read_idx_header(const std::string& path) {
+  return read_header(*detail::open_source(path));
+}
 
 HostArray read_idx(const std::string& path, std::uint64_t most_bytes) {
   const std::unique_ptr<ByteSource> source = detail::open_source(path);
-  std::array<std::byte, 4> magic{};
-  source->read(magic);
-  if (magic[0] != std::byte{0} || magic[1] != std::byte{0}) {
-    source->fail(0, "not an IDX file: it does not begin with two zero bytes");
-  }
+  const IdxHeader header = read_header(*source);
   HostArray file;
-  file.dtype = read_type(*source, magic[2]);
-  const int rank = std::to_integer<int>(magic[3]);
-  if (rank < 1 || rank > kMaxDims) {
-    source->fail(3, detail::concat("IDX rank ", rank, ", 1 to ", kMaxDims, " are possible"));
-  }
-  file.shape = read_shape(*source, rank);
-  file.bytes.resize(promised_bytes(*source, file, most_bytes));
-  source->read(file.bytes);
+  file.dtype = header.dtype;
+  file.shape = header.shape;
+  file.bytes = source->read_many(promised_bytes(*source, header, most_bytes));
   source->expect_end();
   to_host_order(file.bytes, itemsize(file.dtype));
   return file;

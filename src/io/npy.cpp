@@ -90,8 +90,7 @@ HostArray read_npy(const std::string& path, std::uint64_t most_bytes) {
   HostArray array;
   array.dtype = header.dtype;
   array.shape = header.shape;
-  array.bytes.resize(promised_bytes(*source, header, most_bytes));
-  source->read(array.bytes);
+  array.bytes = source->read_many(promised_bytes(*source, header, most_bytes));
   source->expect_end();
   const std::size_t size = itemsize(header.dtype);
   if (header.dtype == DType::boolean) check_booleans(*source, array.bytes, header.nbytes);

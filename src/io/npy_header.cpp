@@ -134,12 +134,16 @@ class Parser {
       std::int64_t size = 0;
       const char* const first = text_.data() + at_;
       const auto [last, error] = std::from_chars(first, text_.data() + text_.size(), size);
-      if (error != std::errc() || size < 0) fail(at_, "the header has no size here");
+      if (error != std::errc() || size < 0 || (*first == '0' && size > 0))
+        fail(at_, "the header has no size here");
       at_ += static_cast<std::size_t>(last - first);
       if (sizes.size() == kMaxDims)
         fail(at, concat("the array has more than the ", kMaxDims, " dimensions that tandem holds"));
       sizes.push_back(size);
-      if (!accept(',') && !at_end_of(')')) fail(at_, "the header has no ',' or ')' here");
+      const bool comma = accept(',');
+      if (!comma && !at_end_of(')')) fail(at_, "the header has no ',' or ')' here");
+      if (!comma && sizes.size() == 1)
+        fail(at_, "the header has no ',' here: one size in brackets is a number, no shape");
     }
     return sizes;
   }
@@ -165,8 +169,10 @@ NpyHeader read_npy_header(ByteSource& source) {
   if (std::string_view(reinterpret_cast<const char*>(magic.data()), kMagic.size()) != kMagic)
     source.fail(0, "is no .npy file: it does not begin with \\x93NUMPY");
   const int version = std::to_integer<int>(magic[6]);
-  if (version < 1 || version > 3)
-    source.fail(6, concat(".npy version ", version, ", this tandem reads 1 to 3"));
+  const int minor = std::to_integer<int>(magic[7]);
+  if (version < 1 || version > 3 || minor != 0)
+    source.fail(
+        6, concat(".npy version ", version, '.', minor, ", this tandem reads 1.0, 2.0 and 3.0"));
   std::array<std::byte, 4> raw{};
   const std::span<std::byte> length = std::span(raw).first(version == 1 ? 2 : 4);
   source.read(length);

@@ -153,6 +153,27 @@ TEST(IdxTest, AGzipBombStopsAtThePromisedSize) {
   EXPECT_LT(testing::largest_allocation(), 200'000u);
 }
 
+TEST(IdxTest, MemoryIsTakenAsTheBytesCome) {
+  const TempDir dir;
+  // Dense enough that 400 MB could follow, but it ends after 1 MB.
+  const std::string whole =
+      idx(8, {400'000'000}, std::string(std::size_t{1} << 20, '\0')) + std::string(600'000, 'x');
+  put_gzip(dir.file("x"), whole);
+  std::string padded = get(dir.file("x"));
+  put(dir.file("x"), padded + std::string(500'000, '\0'));
+  testing::reset_largest_allocation();
+  EXPECT_THAT(file_error([&] { read_idx(dir.file("x")); }).what(), HasSubstr("too early"));
+  EXPECT_LT(testing::largest_allocation(), 10'000'000u);
+}
+
+TEST(IdxTest, TheHeaderIsReadAlone) {
+  const TempDir dir;
+  put(dir.file("x"), idx(8, {4, 28, 28}, "cut off"));
+  const IdxHeader header = read_idx_header(dir.file("x"));
+  EXPECT_EQ(header.dtype, DType::u8);
+  EXPECT_EQ(header.shape, (Shape{4, 28, 28}));
+}
+
 TEST(IdxTest, TheLimitHoldsForFilesThatAreReallyThatLarge) {
   const TempDir dir;
   put(dir.file("sparse"), idx(8, {1u << 20, 1u << 20}, ""));

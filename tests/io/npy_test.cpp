@@ -173,6 +173,15 @@ TEST_F(NpyFaultTest, HeadersOfOtherHandsAreRead) {
   EXPECT_EQ(load_npy(path_).to_doubles(), counted(24));
 }
 
+// What numpy.load says of each: an unknown version, a shape that is a number, a number of Python 2.
+TEST_F(NpyFaultTest, IsAsStrictAsNumPy) {
+  std::string content = get(sample("f4"));
+  content[7] = '\1';
+  EXPECT_THAT(with(content).what(), HasSubstr(".npy version 1.1"));
+  EXPECT_THAT(changed("(2, 3, 4)", "(24)     ").what(), HasSubstr("no ',' here"));
+  EXPECT_THAT(changed("(2, 3, 4)", "(2, 03,4)").what(), HasSubstr("no size here"));
+}
+
 TEST_F(NpyFaultTest, SizesThatCannotBe) {
   EXPECT_THAT(changed("(2, 3, 4)", "(2, 3, 5)").what(), HasSubstr("promises 120 bytes"));
   EXPECT_THAT(

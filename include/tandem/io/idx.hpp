@@ -28,4 +28,15 @@ inline constexpr std::uint64_t kIdxMostBytes = std::uint64_t{1} << 32;
 /// (gzip).
 HostArray read_idx(const std::string& path, std::uint64_t most_bytes = kIdxMostBytes);
 
+/// What an IDX file says that it holds.
+struct IdxHeader {
+  DType dtype = DType::u8;
+  Shape shape = {};
+};
+
+/// Reads the header of an IDX file, plain or gzip, and nothing behind it.
+///
+/// @throws FileError  as read_idx, but for what is behind the header.
+IdxHeader read_idx_header(const std::string& path);
+
 }  // namespace tandem
