@@ -18,20 +18,33 @@ namespace {
 
 using tandem::detail::concat;
 
-HostArray read_bytes(const std::string& path, int rank, const char* what) {
-  HostArray array = read_idx(path);
-  if (array.dtype != DType::u8 || array.shape.size() != rank) {
+void check_header(const std::string& path, const IdxHeader& header, int rank, const char* what) {
+  if (header.dtype != DType::u8 || header.shape.size() != rank) {
     throw FileError(path,
                     2,
                     concat(what,
                            " must be u8 of ",
                            rank,
                            " dimensions, the file holds ",
-                           array.dtype,
+                           header.dtype,
                            ' ',
-                           array.shape));
+                           header.shape));
   }
-  return array;
+}
+
+/// The images, of which there are as many as labels; both headers are looked at before the images,
+/// which may inflate to gigabytes.
+HostArray read_images(const std::string& images, const std::string& labels) {
+  const IdxHeader header = read_idx_header(images), beside = read_idx_header(labels);
+  check_header(images, header, 3, "images");
+  check_header(labels, beside, 1, "labels");
+  if (beside.shape[0] != header.shape[0]) {
+    throw FileError(
+        labels, 4, concat(beside.shape[0], " labels for ", header.shape[0], " images of ", images));
+  }
+  if (std::ranges::count(header.shape, 0) > 0)
+    throw FileError(images, 4, concat("holds no samples: its images are ", header.shape));
+  return read_idx(images);
 }
 
 /// The `count` images at `indices` from `source`, through a table of the 256 values that a byte can
@@ -59,17 +72,11 @@ void convert(const HostArray& source,
 IdxDataset::IdxDataset(const std::string& images,
                        const std::string& labels,
                        const ImageOptions& options)
-    : images_(read_bytes(images, 3, "images")),
-      labels_(read_bytes(labels, 1, "labels")),
-      options_(options) {
+    : images_(read_images(images, labels)), labels_(read_idx(labels)), options_(options) {
   TANDEM_CHECK(
       options.stddev > 0, "IdxDataset: stddev is ", options.stddev, ", it must be above zero");
   TANDEM_CHECK(
       is_float(options.dtype), "IdxDataset: images become f32 or f64, got ", options.dtype);
-  if (labels_.shape[0] != size()) {
-    throw FileError(
-        labels, 4, concat(labels_.shape[0], " labels for ", size(), " images of ", images));
-  }
   const std::span<const std::uint8_t> values = std::as_const(labels_).values<std::uint8_t>();
   const auto bad =
       std::ranges::find_if(values, [&](std::uint8_t v) { return v >= options.classes; });

@@ -6,8 +6,10 @@
 #include <system_error>
 #include <vector>
 
+#include "tandem/core/check.hpp"
 #include "tandem/core/error.hpp"
 #include "tandem/data/idx_dataset.hpp"
+#include "tandem/io/idx.hpp"
 
 #include "data/places.hpp"
 
@@ -54,14 +56,35 @@ std::string find_file(const fs::path& dir, const std::string& name, const Known&
       packed.string(), -1, std::string("no such file, nor without .gz; ") + known.remedy);
 }
 
+/// Images that are tested with are of the size of those that were trained on.
+void check_size(const IdxDataset& test, const std::string& path, const std::string& train) {
+  const Shape size = test.sample_shape(), trained = read_idx_header(train).shape;
+  if (trained.size() == 3 && trained[1] == size[1] && trained[2] == size[2]) return;
+  throw FileError(path,
+                  8,
+                  tandem::detail::concat("its images are ",
+                                         size[1],
+                                         " x ",
+                                         size[2],
+                                         ", those to train on are ",
+                                         trained,
+                                         " (",
+                                         train,
+                                         "); a model takes images of one size"));
+}
+
 std::shared_ptr<const IdxDataset> load(Known known, Split split, const LoadOptions& options) {
   if (!options.dir.empty()) known.places = {options.dir};
   const fs::path dir = find_directory(known);
   const std::string part = split == Split::train ? "train" : "t10k";
-  return std::make_shared<const IdxDataset>(
-      find_file(dir, part + "-images-idx3-ubyte", known),
+  const std::string images = find_file(dir, part + "-images-idx3-ubyte", known);
+  auto set = std::make_shared<const IdxDataset>(
+      images,
       find_file(dir, part + "-labels-idx1-ubyte", known),
       ImageOptions{.dtype = options.dtype, .mean = known.mean, .stddev = known.stddev});
+  if (split == Split::test)
+    check_size(*set, images, find_file(dir, "train-images-idx3-ubyte", known));
+  return set;
 }
 
 }  // namespace

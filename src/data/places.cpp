@@ -6,25 +6,51 @@
 #include <cstdlib>
 #include <system_error>
 
+#include <dlfcn.h>
+
+#include "tandem/core/error.hpp"
+
 namespace tandem::data {
+namespace {
 
 namespace fs = std::filesystem;
 
+/// The file that this code was loaded from: the library, or a program that it was linked into.
+fs::path own_file() {
+  Dl_info info{};
+  std::error_code ignored;
+  const auto here = reinterpret_cast<const void*>(&shipped_places);
+  if (::dladdr(here, &info) == 0 || info.dli_fname == nullptr) return {};
+  return fs::canonical(info.dli_fname, ignored);
+}
+
+}  // namespace
+
 std::vector<fs::path> places(const char* name, const std::vector<fs::path>& more) {
   std::vector<fs::path> all;
-  if (const char* root = std::getenv("TANDEM_DATA_DIR"); root != nullptr && *root != '\0')
+  if (const char* root = std::getenv("TANDEM_DATA_DIR"); root != nullptr && *root != '\0') {
+    std::error_code ignored;
+    if (!fs::is_directory(root, ignored))
+      throw FileError(root,
+                      -1,
+                      "TANDEM_DATA_DIR names this, which is no directory; set it to one that holds "
+                      "data sets, or unset it");
     all.push_back(fs::path(root) / name);
+  }
   all.insert(all.end(), more.begin(), more.end());
   return all;
 }
 
 std::vector<fs::path> shipped_places(const char* name) {
   std::error_code ignored;
-  // share/tandem of the installation that the running program is a part of
+  // share/tandem of the installation that the running program, or the library, is a part of
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-  return {program.parent_path().parent_path() / TANDEM_DATADIR / name,
-          fs::path(TANDEM_INSTALLED_DATA) / name,
-          fs::path(TANDEM_SOURCE_DATA) / name};
+  std::vector<fs::path> all{program.parent_path().parent_path() / TANDEM_DATADIR / name};
+  if (const fs::path library = own_file(); !library.empty())
+    all.push_back((library.parent_path() / TANDEM_DATA_FROM_LIBRARY / name).lexically_normal());
+  all.insert(all.end(),
+             {fs::path(TANDEM_INSTALLED_DATA) / name, fs::path(TANDEM_SOURCE_DATA) / name});
+  return all;
 }
 
 }  // namespace tandem::data

@@ -106,6 +106,45 @@ TEST(DataDirTest, AMissingDataSetNamesThePathAndTheRemedy) {
   EXPECT_THAT(e.what(), HasSubstr("TANDEM_DATA_DIR"));
 }
 
+TEST(DataDirTest, AVariableThatNamesNoDirectoryIsAnError) {
+  const TempDir dir;
+  const DataDir variable(dir.file("none"));
+  const FileError e = file_error([&] { load_digits(Split::train); });
+  EXPECT_EQ(e.path(), dir.file("none"));
+  EXPECT_THAT(e.what(), HasSubstr("TANDEM_DATA_DIR names this, which is no directory"));
+}
+
+TEST(DataDirTest, ASetWithoutSamplesIsRefused) {
+  const TempDir dir;
+  put_tiny(dir.file("set"));
+  put(dir.file("set/train-images-idx3-ubyte"),
+      std::string("\0\0\x08\x03\0\0\0\0\0\0\0\1\0\0\0\1", 16));
+  put(dir.file("set/train-labels-idx1-ubyte"), std::string("\0\0\x08\x01\0\0\0\0", 8));
+  const FileError e = file_error([&] { load_digits(Split::train, {.dir = dir.file("set")}); });
+  EXPECT_EQ(e.path(), dir.file("set/train-images-idx3-ubyte"));
+  EXPECT_THAT(e.what(), HasSubstr("holds no samples"));
+}
+
+TEST(DataDirTest, TestImagesAreOfTheSizeOfThoseToTrainOn) {
+  const TempDir dir;
+  put_tiny(dir.file("set"));
+  put(dir.file("set/t10k-images-idx3-ubyte"),
+      std::string("\0\0\x08\x03\0\0\0\1\0\0\0\1\0\0\0\2\x80\x80", 18));
+  const FileError e = file_error([&] { load_digits(Split::test, {.dir = dir.file("set")}); });
+  EXPECT_EQ(e.path(), dir.file("set/t10k-images-idx3-ubyte"));
+  EXPECT_THAT(e.what(), HasSubstr("its images are 1 x 2, those to train on are (1, 1, 1)"));
+}
+
+// The images promise 4 GiB; that the labels are fewer is seen before.
+TEST(IdxCountTest, IsComparedBeforeImagesAreRead) {
+  const TempDir dir;
+  put(dir.file("images"),
+      std::string("\0\0\x08\x03\0\0\x10\0\0\0\4\0\0\0\4\0", 16) + "none of them");
+  put(dir.file("labels"), std::string("\0\0\x08\x01\0\0\0\1\7", 9));
+  EXPECT_THAT(file_error([&] { IdxDataset(dir.file("images"), dir.file("labels")); }).what(),
+              HasSubstr("1 labels for 4096 images"));
+}
+
 TEST(DataDirTest, AMissingFileIsNamed) {
   const TempDir dir;
   put_tiny(dir.file("set"));

@@ -25,9 +25,9 @@ struct ImageOptions {
 class IdxDataset : public Dataset {
  public:
   /// @param images, labels  paths; plain or gzip.
-  /// @throws FileError        as read_idx; not u8 of 3 and 1 dimensions; counts that differ; a
-  /// label that is no
-  ///                          class, with its offset (in the inflated data).
+  /// @throws FileError        as read_idx; not u8 of 3 and 1 dimensions; no samples; counts that
+  ///                          differ; a label that is no class, with its offset (in the inflated
+  ///                          data).
   /// @throws InvalidArgument  options out of range.
   IdxDataset(const std::string& images,
              const std::string& labels,
@@ -62,14 +62,16 @@ struct LoadOptions {
 /// deviation 1.
 ///
 /// Default place: `$TANDEM_DATA_DIR/fashion-mnist`, else Debian's package dataset-fashion-mnist.
-/// @throws FileError  it is not there (the text names the path and the package), or as IdxDataset.
+/// @throws FileError  it is not there (the text names the path and the package); the test's images
+///                    are of another size than those to train on; TANDEM_DATA_DIR names no
+///                    directory; or as IdxDataset.
 std::shared_ptr<const IdxDataset> load_fashion_mnist(Split split, const LoadOptions& options = {});
 
 /// 1,437 + 360 handwritten digits, 8 x 8, ten classes, scaled to mean 0 and deviation 1: small, and
 /// part of tandem.
 ///
-/// Default place: `$TANDEM_DATA_DIR/digits`, else beside the installed program or library, else
-/// tandem's sources.
+/// Default place: `$TANDEM_DATA_DIR/digits`, else in the installation of the running program or of
+/// the library, wherever it was put, else tandem's sources.
 /// @throws FileError  as load_fashion_mnist.
 std::shared_ptr<const IdxDataset> load_digits(Split split, const LoadOptions& options = {});
 
