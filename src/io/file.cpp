@@ -18,14 +18,16 @@
 #include "tandem/core/check.hpp"
 #include "tandem/core/error.hpp"
 
+#include "io/temporary.hpp"
+
 namespace tandem {
 namespace {
 
+using detail::Temporary;
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMostPerCall = std::size_t{1}
                                      << 30;  // Linux moves at most 2 GiB - 4 KiB in one call
-constexpr int kMostTemporaries = 1000;
 constexpr const char* kCannotWrite = "cannot write; the old file is as it was";
 
 std::string system_text(int code) {
@@ -44,42 +46,6 @@ void check_path(const std::string& path) {
   if (path.find('\0') != std::string::npos)
     throw FileError(path.c_str(), -1, "the name holds a NUL byte");
 }
-
-/// A temporary beside the target; removed on the way out unless it was renamed.
-class Temporary {
- public:
-  Temporary(const std::string& path, const fs::path& folder) {
-    // The name does not contain the target's, which may already be as long as the system allows.
-    for (int i = 0; i < kMostTemporaries; ++i) {
-      name_ =
-          (folder / (".tandem-" + std::to_string(::getpid()) + "-" + std::to_string(i) + ".tmp"))
-              .string();
-      file_ =
-          detail::Descriptor(::open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-      if (file_.get() >= 0) return;
-      if (errno != EEXIST) break;
-    }
-    const int code = errno;
-    fail(path, -1, "cannot create a temporary in the directory " + folder.string(), code);
-  }
-  ~Temporary() {
-    if (!renamed_) ::unlink(name_.c_str());
-  }
-  Temporary(const Temporary&) = delete;
-  Temporary& operator=(const Temporary&) = delete;
-
-  int fd() const noexcept { return file_.get(); }
-  void rename_to(const std::string& path) {
-    if (::rename(name_.c_str(), path.c_str()) != 0)
-      fail(path, -1, "cannot replace the file", errno);
-    renamed_ = true;
-  }
-
- private:
-  std::string name_;
-  detail::Descriptor file_;
-  bool renamed_ = false;
-};
 
 /// The file that a write to `path` replaces: links are followed, so that they go on pointing at it.
 std::string resolve(const std::string& path) {
@@ -103,7 +69,22 @@ std::optional<mode_t> old_mode(const std::string& path) {
         -1,
         "is not a regular file and will not be replaced; name a file, not a directory or device");
   }
-  return info.st_mode & 07777;
+  if ((info.st_mode & 0222) == 0) {
+    throw FileError(path,
+                    -1,
+                    "is write-protected for everybody and will not be replaced; lift that (chmod "
+                    "u+w), or name another file");
+  }
+  return info.st_mode & 0777;  // no set-uid for what a program has written
+}
+
+/// Gives the new file the owner and the group of the one at `path`, as far as the system lets us.
+void keep_owner(const std::string& path, int fd) {
+  struct stat old {
+  }, fresh{};
+  if (::stat(path.c_str(), &old) != 0 || ::fstat(fd, &fresh) != 0) return;
+  if (old.st_gid != fresh.st_gid && ::fchown(fd, static_cast<uid_t>(-1), old.st_gid) != 0) return;
+  if (old.st_uid != fresh.st_uid && ::fchown(fd, old.st_uid, static_cast<gid_t>(-1)) != 0) return;
 }
 
 /// In a folder with the sticky bit, as /tmp, only the owner of a file or of the folder may replace
@@ -235,6 +216,7 @@ void write_atomically(const std::string& path, const std::function<void(FileWrit
     fail(path, -1, "cannot keep the file's permissions", errno);
   FileWriter writer(path, temporary.fd());
   fill(writer);
+  keep_owner(path, temporary.fd());
   if (fsync_retry(temporary.fd()) != 0)
     fail(path, -1, "cannot bring the new content to the disk", errno);
   temporary.rename_to(place.target);

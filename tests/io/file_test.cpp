@@ -51,6 +51,50 @@ TEST(WriteAtomicallyTest, KeepsPermissionsAndFollowsLinks) {
   EXPECT_EQ(std::filesystem::status(dir.file("real")).permissions(), std::filesystem::perms(0600));
 }
 
+TEST(WriteAtomicallyTest, KeepsOwnerAndGroupButNoSetUidBit) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to make another user's file";
+  const TempDir dir;
+  put(dir.file("x"), "old");
+  ASSERT_EQ(::chown(dir.file("x").c_str(), 65534, 65533), 0);
+  ASSERT_EQ(::chmod(dir.file("x").c_str(), 04750), 0);
+  save(dir.file("x"), "new");
+  struct stat info {};
+  ASSERT_EQ(::stat(dir.file("x").c_str(), &info), 0);
+  EXPECT_EQ(info.st_uid, 65534U);
+  EXPECT_EQ(info.st_gid, 65533U);
+  EXPECT_EQ(info.st_mode & 07777, 0750U);
+}
+
+TEST(WriteAtomicallyTest, AWriteProtectedFileIsRefused) {
+  const TempDir dir;
+  put(dir.file("x"), "old");
+  ::chmod(dir.file("x").c_str(), 0444);
+  EXPECT_THAT(file_error([&] { save(dir.file("x"), "new"); }).what(),
+              HasSubstr("is write-protected"));
+  EXPECT_EQ(get(dir.file("x")), "old");
+  EXPECT_THAT(dir.names(), ElementsAre("x"));
+}
+
+// What a killed program has left is removed, whatever number it had; what one that lives writes is
+// not, though it were in another container with the same number.
+TEST(WriteAtomicallyTest, RemovesTemporariesThatNobodyWrites) {
+  const TempDir dir;
+  const std::string own = ".tandem-" + std::to_string(::getpid());
+  put(dir.file(own + "-0.tmp"), "half");
+  put(dir.file(".tandem-1-7.tmp"), "half");
+  put(dir.file(".tandem-notes"), "not ours");
+  std::filesystem::create_directory(dir.file(".tandem-2-0.tmp"));
+  std::filesystem::create_symlink(".tandem-notes", dir.file(".tandem-3-0.tmp"));
+  write_atomically(dir.file("outer"), [&](FileWriter& out) {
+    save(dir.file("x"), "new");  // the outer one's temporary lives
+    out.write(std::as_bytes(std::span("outer", 5)));
+  });
+  EXPECT_EQ(get(dir.file("outer")), "outer");
+  EXPECT_THAT(
+      dir.names(),
+      UnorderedElementsAre("outer", "x", ".tandem-notes", ".tandem-2-0.tmp", ".tandem-3-0.tmp"));
+}
+
 TEST(WriteAtomicallyTest, WhatTheCallbackThrowsLeavesTheOldFile) {
   const TempDir dir;
   put(dir.file("x"), "old");

@@ -81,12 +81,13 @@ class FileWriter {
 /// loses power, sees the old content or the new, never a part.
 ///
 /// Writes a temporary in the same directory, then fsync, rename, and fsync of the directory. A link
-/// is followed; an existing file keeps its permissions. Thread-safe: of two writers to one path the
-/// last wins.
+/// is followed; an existing file keeps its permissions (but for set-uid bits), and its owner and
+/// group as far as the system lets us. Temporaries that a killed program has left in the directory
+/// are removed. Thread-safe: of two writers to one path the last wins.
 ///
 /// @throws FileError  the directory is missing or read-only, `path` names something that is not a
-/// regular
-///                    file, or the system refuses a write. The old file is as it was and the
+///                    regular file or is write-protected (mode 0444), or the system refuses a
+///                    write. The old file is as it was and the
 ///                    temporary is gone; only when the last step fails (and the text says so) is
 ///                    the new content in place. What `fill` throws passes through, with the same
 ///                    guarantee.

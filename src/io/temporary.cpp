@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "io/temporary.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tandem/core/error.hpp"
+
+namespace tandem::detail {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMostTemporaries = 1000;
+constexpr std::string_view kBegin = ".tandem-", kEnd = ".tmp";
+
+/// The file that `name` names is the open one. Nobody else's: links are not followed.
+bool is_name_of(const std::string& name, int fd) {
+  struct stat named {
+  }, open{};
+  return ::lstat(name.c_str(), &named) == 0 && ::fstat(fd, &open) == 0 &&
+         named.st_ino == open.st_ino && named.st_dev == open.st_dev;
+}
+
+bool is_own_file(int fd) {
+  struct stat info {};
+  return ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == ::geteuid();
+}
+
+/// Removes the temporary `name` if nobody has it locked: whoever writes one holds its lock.
+void sweep(const std::string& name) {
+  // O_NONBLOCK: a FIFO of that name would wait for ever.
+  const Descriptor file(::open(name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (file.get() < 0 || !is_own_file(file.get())) return;
+  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return;
+  // Only who has the lock may remove the name, so that it stays this file's until then.
+  if (is_name_of(name, file.get())) ::unlink(name.c_str());
+}
+
+void sweep_all(const fs::path& folder) {
+  std::error_code ec;
+  for (fs::directory_iterator at(folder, ec), end; !ec && at != end; at.increment(ec)) {
+    const std::string name = at->path().filename().string();
+    if (name.starts_with(kBegin) && name.ends_with(kEnd)) sweep(at->path().string());
+  }
+}
+
+/// A new file with its lock; nothing where the name is taken.
+std::optional<Descriptor> make(const std::string& name) {
+  Descriptor file(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (file.get() < 0 && errno == EEXIST) return std::nullopt;
+  // A file system without locks: then nobody can sweep either.
+  while (file.get() >= 0 && ::flock(file.get(), LOCK_EX) != 0 && errno == EINTR) {
+  }
+  // Between the two calls another program may have taken it for a dead one's.
+  if (file.get() >= 0 && !is_name_of(name, file.get())) return std::nullopt;
+  return file;
+}
+
+}  // namespace
+
+Temporary::Temporary(const std::string& path, const fs::path& folder) {
+  sweep_all(folder);
+  // The name does not contain the target's, which may already be as long as the system allows.
+  for (int i = 0; i < kMostTemporaries; ++i) {
+    const std::string file = std::string(kBegin) + std::to_string(::getpid()) + '-' +
+                             std::to_string(i) + std::string(kEnd);
+    name_ = (folder / file).string();
+    std::optional<Descriptor> made = make(name_);
+    if (!made) continue;
+    if (made->get() < 0) break;
+    file_ = std::move(*made);
+    return;
+  }
+  const int code = errno;
+  throw FileError(path,
+                  -1,
+                  "cannot create a temporary in the directory " + folder.string() + " (" +
+                      std::generic_category().message(code) + ")");
+}
+
+Temporary::~Temporary() {
+  if (!renamed_) ::unlink(name_.c_str());
+}
+
+void Temporary::rename_to(const std::string& path) {
+  if (::rename(name_.c_str(), path.c_str()) != 0) {
+    const int code = errno;
+    throw FileError(
+        path, -1, "cannot replace the file (" + std::generic_category().message(code) + ")");
+  }
+  renamed_ = true;
+}
+
+}  // namespace tandem::detail
