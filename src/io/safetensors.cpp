@@ -15,7 +15,6 @@
 #include "tandem/core/check.hpp"
 #include "tandem/core/error.hpp"
 
-#include "core/checked_size.hpp"
 #include "io/content_sum.hpp"
 #include "io/safetensors_header.hpp"
 
@@ -90,7 +89,7 @@ void check_layout(const std::vector<detail::HeaderTensor>& tensors,
 }
 
 /// The reference writer's order: wide types first, so that each tensor is aligned to its type.
-int place(DType t) {
+int place(const detail::StoredType& type) {
   constexpr std::array kOrder{DType::i64,
                               DType::f64,
                               DType::f32,
@@ -99,7 +98,7 @@ int place(DType t) {
                               DType::f16,
                               DType::u8,
                               DType::boolean};
-  return static_cast<int>(std::ranges::find(kOrder, t) - kOrder.begin());
+  return static_cast<int>(std::ranges::find(kOrder, type.held) - kOrder.begin());
 }
 
 /// Indices of `tensors` in the order of the file.
@@ -107,7 +106,7 @@ std::vector<std::size_t> file_order(const std::vector<detail::HeaderTensor>& ten
   std::vector<std::size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::sort(order, {}, [&](std::size_t i) {
-    return std::tuple<int, const std::string&>(place(tensors[i].dtype), tensors[i].name);
+    return std::tuple<int, const std::string&>(place(tensors[i].type), tensors[i].name);
   });
   return order;
 }
@@ -159,7 +158,7 @@ std::vector<detail::HeaderTensor> laid_out(std::vector<detail::HeaderTensor>& te
   std::uint64_t offset = 0;
   for (const std::size_t i : order) {
     detail::HeaderTensor& t = tensors[i];
-    const std::optional<std::uint64_t> nbytes = detail::checked_nbytes(t.dtype, t.shape);
+    const std::optional<std::uint64_t> nbytes = detail::stored_nbytes(t.type, t.shape);
     TANDEM_CHECK(
         nbytes, "safetensors: shape ", t.shape, " of tensor '", t.name, "' overflows 63 bits");
     t.begin = offset;
@@ -190,10 +189,11 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : file_(path) {
   entries_.reserve(header.tensors.size());
   for (detail::HeaderTensor& t : header.tensors) {
     entries_.push_back({.name = std::move(t.name),
-                        .dtype = t.dtype,
+                        .dtype = t.type.held.value_or(DType::u8),
                         .shape = t.shape,
                         .offset = data + t.begin,
-                        .nbytes = static_cast<std::size_t>(t.end - t.begin)});
+                        .nbytes = static_cast<std::size_t>(t.end - t.begin),
+                        .stored = std::string(t.type.name)});
   }
   by_name_.resize(entries_.size());
   std::iota(by_name_.begin(), by_name_.end(), std::size_t{0});
@@ -216,7 +216,7 @@ void SafetensorsFile::read(const SafetensorsEntry& entry, std::span<std::byte> o
                " bytes, the buffer ",
                out.size());
   file_.read_at(entry.offset, out);
-  if (entry.dtype != DType::boolean) return;
+  if (entry.stored != "BOOL") return;
   const auto bad = std::ranges::find_if(out, [](std::byte b) { return b > std::byte{1}; });
   if (bad == out.end()) return;
   throw FileError(file_.path(),
@@ -284,7 +284,7 @@ void write_safetensors(const std::string& path,
                    "safetensors: tensor '",
                    tensors[i].name,
                    "' is ",
-                   tensors[i].dtype,
+                   tensors[i].type.name,
                    ' ',
                    tensors[i].shape,
                    " and takes ",
@@ -305,7 +305,8 @@ void write_safetensors(const std::string& path,
                        const SafetensorsMetadata& metadata) {
   std::vector<detail::HeaderTensor> tensors;
   for (const SafetensorsItem& item : items) {
-    tensors.push_back({.name = item.name, .dtype = item.dtype, .shape = item.shape});
+    tensors.push_back(
+        {.name = item.name, .type = detail::stored_type(item.dtype), .shape = item.shape});
   }
   detail::write_safetensors(
       path, std::move(tensors), metadata, [items](std::size_t i) { return items[i].bytes; });

@@ -4,7 +4,6 @@
 #include "io/safetensors_header.hpp"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <set>
 
@@ -13,25 +12,10 @@
 #include "tandem/core/check.hpp"
 #include "tandem/core/error.hpp"
 
-#include "core/checked_size.hpp"
-
 namespace tandem::detail {
 namespace {
 
 using Json = nlohmann::json;
-
-struct Name {
-  DType type;
-  const char* text;
-};
-constexpr std::array<Name, 8> kNames{{{DType::f32, "F32"},
-                                      {DType::f64, "F64"},
-                                      {DType::bf16, "BF16"},
-                                      {DType::f16, "F16"},
-                                      {DType::i32, "I32"},
-                                      {DType::i64, "I64"},
-                                      {DType::u8, "U8"},
-                                      {DType::boolean, "BOOL"}}};
 
 /// A cursor over the text that tells how far the parser is; copies share the place.
 class Cursor {
@@ -116,10 +100,11 @@ class HeaderHandler : public nlohmann::json_sax<Json> {
       return go(State::metadata);
     }
     if (state_ != State::dtype_value) return unexpected("a string");
-    const std::optional<DType> dtype = safetensors_dtype(text);
-    if (!dtype)
-      return fail(where() + "dtype '" + text + "' is none of F32, F64, I32, I64, U8, BOOL");
-    tensor().dtype = *dtype;
+    const StoredType* type = stored_type(text);
+    if (type == nullptr)
+      return fail(where() + "dtype '" + text + "' is none of the format's; tandem reads " +
+                  read_types());
+    tensor().type = *type;
     return go(State::tensor);
   }
 
@@ -207,11 +192,18 @@ class HeaderHandler : public nlohmann::json_sax<Json> {
   bool end_tensor() {
     if (seen_fields_.size() != 3) return fail(where() + "needs each of dtype, shape, data_offsets");
     const HeaderTensor& t = tensor();
-    const std::optional<std::uint64_t> nbytes = checked_nbytes(t.dtype, t.shape);
-    if (!nbytes) return fail(concat(where(), "shape ", t.shape, " overflows 63 bits"));
+    const std::optional<std::uint64_t> nbytes = stored_nbytes(t.type, t.shape);
+    if (!nbytes) {
+      return fail(concat(where(),
+                         "shape ",
+                         t.shape,
+                         " of ",
+                         t.type.name,
+                         " overflows 63 bits, or takes no whole number of bytes"));
+    }
     if (t.begin <= t.end && t.end - t.begin == *nbytes) return true;
     return fail(concat(where(),
-                       t.dtype,
+                       t.type.name,
                        ' ',
                        t.shape,
                        " takes ",
@@ -230,16 +222,6 @@ class HeaderHandler : public nlohmann::json_sax<Json> {
 };
 
 }  // namespace
-
-const char* safetensors_name(DType t) noexcept {
-  return std::ranges::find(kNames, t, &Name::type)->text;
-}
-
-std::optional<DType> safetensors_dtype(std::string_view text) noexcept {
-  const auto* hit =
-      std::ranges::find(kNames, text, [](const Name& n) { return std::string_view(n.text); });
-  return hit == kNames.end() ? std::nullopt : std::optional(hit->type);
-}
 
 Header parse_header(std::string_view text, const std::string& path, std::uint64_t offset) {
   const auto fail = [&](std::size_t at, const std::string& problem) {
@@ -278,7 +260,7 @@ std::string format_header(const Header& header) try {
       shape += std::to_string(size);
     }
     std::string value = R"({"dtype":")";
-    value.append(safetensors_name(t.dtype)).append(R"(","shape":[)").append(shape);
+    value.append(t.type.name).append(R"(","shape":[)").append(shape);
     value.append(R"(],"data_offsets":[)").append(std::to_string(t.begin)).append(",");
     value.append(std::to_string(t.end)).append("]}");
     member(t.name, value);

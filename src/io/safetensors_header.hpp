@@ -16,6 +16,8 @@
 #include "tandem/core/shape.hpp"
 #include "tandem/io/safetensors.hpp"
 
+#include "io/stored_type.hpp"
+
 namespace tandem::detail {
 
 inline constexpr std::uint64_t kSafetensorsMostHeader = 100'000'000;
@@ -23,15 +25,10 @@ inline constexpr const char* kSafetensorsMetadataKey = "__metadata__";
 /// Metadata: ContentSum of the whole file, in which its digits count as zeros.
 inline constexpr const char* kSafetensorsSumKey = "tandem.xxh3";
 
-/// "F32", ...: the format's name of `t`.
-const char* safetensors_name(DType t) noexcept;
-/// The type that the format calls `text`, nothing where tandem has none.
-std::optional<DType> safetensors_dtype(std::string_view text) noexcept;
-
 /// A tensor as the header describes it; offsets count from the end of the header.
 struct HeaderTensor {
   std::string name;
-  DType dtype = DType::f32;
+  StoredType type = stored_type(DType::f32);
   Shape shape = {};
   std::uint64_t begin = 0;
   std::uint64_t end = 0;

@@ -3,11 +3,13 @@
 
 #include "tandem/io/tensor_file.hpp"
 
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "tandem/core/check.hpp"
+#include "tandem/core/error.hpp"
 #include "tandem/io/host_array.hpp"
 
 #include "io/safetensors_header.hpp"
@@ -15,9 +17,24 @@
 namespace tandem {
 
 Tensor read_tensor(const SafetensorsFile& file, const SafetensorsEntry& entry, Device device) {
-  HostArray array(entry.dtype, entry.shape);
-  file.read(entry, array.bytes);
-  return to_tensor(array, device);
+  if (entry.stored == detail::stored_type(entry.dtype).name) {
+    HostArray array(entry.dtype, entry.shape);
+    file.read(entry, array.bytes);
+    return to_tensor(array, device);
+  }
+  const detail::StoredType* type = detail::stored_type(entry.stored);
+  const auto fail = [&](const std::string& problem) {
+    throw FileError(file.path(),
+                    static_cast<std::int64_t>(entry.offset),
+                    "safetensors: tensor '" + entry.name + "' is " + entry.stored + problem);
+  };
+  if (type == nullptr || !type->held)
+    fail(", which tandem cannot read; it reads " + detail::read_types());
+  std::vector<std::byte> bytes(entry.nbytes);
+  file.read(entry, bytes);
+  const std::optional<HostArray> array = detail::widened(*type, entry.shape, bytes);
+  if (!array) fail(" with a number from 2^63 on, which i64 does not hold");
+  return to_tensor(*array, device);
 }
 
 std::map<std::string, Tensor> load_safetensors(const std::string& path, Device device) {
@@ -37,7 +54,7 @@ void save_safetensors(const std::string& path,
   std::vector<const Tensor*> sources;
   for (const auto& [name, x] : tensors) {
     TANDEM_CHECK(x.defined(), "save_safetensors: the tensor '", name, "' is undefined");
-    described.push_back({.name = name, .dtype = x.dtype(), .shape = x.shape()});
+    described.push_back({.name = name, .type = detail::stored_type(x.dtype()), .shape = x.shape()});
     sources.push_back(&x);
   }
   HostArray held;

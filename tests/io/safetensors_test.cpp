@@ -138,7 +138,7 @@ TEST(SafetensorsTest, WriterRefusesWhatItCouldNotReadBack) {
   EXPECT_THAT(text({good}, {{"key", "\xc0\x80"}}), HasSubstr("must be UTF-8"));
   bad = good;
   bad.shape = {3};
-  EXPECT_THAT(text({bad}), HasSubstr("is f32 (3) and takes 12 bytes, but 8 were given"));
+  EXPECT_THAT(text({bad}), HasSubstr("is F32 (3) and takes 12 bytes, but 8 were given"));
   bad.shape = {INT64_MAX, 2};
   EXPECT_THAT(text({bad}), HasSubstr("overflows 63 bits"));
   EXPECT_EQ(get(dir.file("x")), "old");

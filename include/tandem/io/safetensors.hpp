@@ -25,11 +25,15 @@ enum class Checksum : std::uint8_t { no, yes };
 /// Where one tensor lies in a safetensors file.
 struct SafetensorsEntry {
   std::string name;
+  /// What read_tensor gives: the stored type, or one that holds all its numbers (I8, I16, U16: i32;
+  /// U32, U64: i64; F8: f32). u8 where tandem cannot read the type.
   DType dtype = DType::f32;
   Shape shape = {};
   /// Of the first byte, counted from the start of the file.
   std::uint64_t offset = 0;
   std::size_t nbytes = 0;
+  /// The format's name of the type: "I16".
+  std::string stored = "F32";
 };
 
 /// A safetensors file open for reading: its header is read and checked, its tensors are read when
@@ -37,7 +41,8 @@ struct SafetensorsEntry {
 ///
 /// Stricter than the reference reader, which accepts duplicate keys, unknown fields, null for the
 /// metadata, white space other than blanks around the header, and a bool other than 0 and 1. At
-/// most kMaxDims dimensions. Dtypes: F32, F64, I32, I64, U8, BOOL. Thread-safe.
+/// most kMaxDims dimensions. A file of any of the format's types can be opened; tensors of C64, F4,
+/// F6 and the FNUZ kinds of F8 cannot be read as tensors. Thread-safe.
 ///
 /// @source https://github.com/huggingface/safetensors, README, section "Format".
 class SafetensorsFile {
@@ -49,6 +54,7 @@ class SafetensorsFile {
   ///                    the header's real size.
   explicit SafetensorsFile(const std::string& path);
 
+  const std::string& path() const noexcept { return file_.path(); }
   const SafetensorsMetadata& metadata() const noexcept { return metadata_; }
   /// In the order of their bytes in the file.
   const std::vector<SafetensorsEntry>& entries() const noexcept { return entries_; }
@@ -56,7 +62,7 @@ class SafetensorsFile {
   ///
   /// @cost   logarithmic in the number of tensors.
   const SafetensorsEntry* find(std::string_view name) const noexcept;
-  /// Reads the bytes of `entry`, row-major and little endian, into `out`.
+  /// Reads the bytes of `entry`, of its stored type, row-major and little endian, into `out`.
   ///
   /// @param out  exactly `entry.nbytes` bytes of host memory.
   /// @throws InvalidArgument  `out` has another size.
@@ -86,9 +92,9 @@ struct SafetensorsItem {
 
 /// Writes `items` and `metadata` to `path` by write_atomically.
 ///
-/// The order in the file is the reference writer's: by dtype (I64, F64, F32, I32, U8, BOOL), then
-/// by name; with the header padded to eight bytes this keeps every tensor aligned. Equal input
-/// gives equal files.
+/// The order in the file is the reference writer's: by dtype (I64, F64, F32, I32, BF16, F16, U8,
+/// BOOL), then by name; with the header padded to eight bytes this keeps every tensor aligned.
+/// Equal input gives equal files.
 ///
 /// @throws InvalidArgument  a name twice or "__metadata__", text that is not UTF-8, bytes that do
 /// not match

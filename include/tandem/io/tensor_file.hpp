@@ -12,7 +12,11 @@ namespace tandem {
 
 /// Reads one tensor of an open safetensors file to `device`.
 ///
-/// @throws FileError    as SafetensorsFile::read.
+/// Types that tandem does not have come as the next that holds all their numbers, see
+/// SafetensorsEntry.
+///
+/// @throws FileError    as SafetensorsFile::read; a type that tandem cannot read; a U64 from 2^63
+/// on.
 /// @throws OutOfMemory  the device's limit.
 Tensor read_tensor(const SafetensorsFile& file, const SafetensorsEntry& entry, Device device = {});
 
