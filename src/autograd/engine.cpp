@@ -73,7 +73,7 @@ Engine::Engine(const std::vector<Tensor>& roots,
 /// A replica's thread, or a device's, goes through the whole tape itself, as it went through the
 /// forward: another device's thread may be waiting for this one.
 bool Engine::has_own_thread(Device device) const {
-  return caller_->outside == nullptr && !logical_device(device).worker().is_current();
+  return caller_->rows.end < 0 && !logical_device(device).worker().is_current();
 }
 
 Engine::Lane& Engine::lane_of(Device device) {

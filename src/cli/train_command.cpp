@@ -69,7 +69,7 @@ train::RunState resume(const RunOptions& options,
                     "same text to go on",
                     options.checkpoint));
   }
-  check_unchanged(options, "--seed", options.seed, state.seed);
+  check_unchanged(options, "--seed", options.seed, state.random->seed);
   const double lr = schedule == nullptr ? optimizer.param_groups().front().lr()
                                         : schedule->state_dict().at("base_lrs.0");
   check_unchanged(options, "--lr", options.lr, lr);
@@ -82,7 +82,6 @@ train::RunState fresh_state(const RunOptions& options, const DataSets& sets) {
   train::RunState state;
   state.model = model_identity(options, sets);
   state.data = options.data;
-  state.seed = seed_of(options);
   state.sizes = model_sizes(options, sets);
   state.vocabulary = sets.vocabulary.characters();
   return state;
@@ -150,7 +149,7 @@ int run_train(const RunOptions& given) {
   train::RunState state = fresh_state(options, sets);
   if (options.resume) state = resume(options, *task, *optimizer, schedule.get(), state);
   RunOptions seeded = options;
-  seeded.seed = state.seed;
+  if (state.random) seeded.seed = state.random->seed;
   data::DataLoader train(sets.train,
                          loader_options(seeded, *sets.train, data::Split::train, devices.front()));
   data::DataLoader test(sets.test,

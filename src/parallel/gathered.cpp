@@ -45,11 +45,12 @@ Tensor part_of(const Tensor& dy,
 /// @throws InvalidArgument  a backward without retain_graph has gone through one of the outputs.
 void check_there(const ReplicaTapes& tapes,
                  const GradientOf& gradient_of,
-                 const std::vector<Tensor>& dys) {
+                 const std::vector<Tensor>& dys,
+                 Device device) {
   for (std::size_t d = 0; d < tapes.spent.size(); ++d) {
     for (std::size_t k = 0; k < tapes.spent[d].size(); ++k) {
       if (tapes.spent[d][k] == 0) continue;
-      TANDEM_CHECK(!gradient_of(dys, d, k, dys.front().device()).defined(),
+      TANDEM_CHECK(!gradient_of(dys, d, k, device).defined(),
                    "DataParallel: the replicas' tapes of this dp(x) were released by an earlier "
                    "backward; pass retain_graph there, or call dp(x) again");
     }
@@ -66,7 +67,7 @@ autograd::Gradients backward(const std::shared_ptr<ReplicaSet>& set,
   TANDEM_CHECK(tapes->generation == set->generation(),
                "DataParallel: parameters were frozen or unfrozen after this dp(x), and another call "
                "has followed that; call dp(x) again");
-  check_there(*tapes, gradient_of, dys);
+  check_there(*tapes, gradient_of, dys, set->devices().front());
   if (context().grad_enabled || context().captures_gradients || set->has_parameter_hooks())
     return gradients_through(set, rows, tapes, gradient_of, dys, parameters);
   const bool retain = context().retains_graph;

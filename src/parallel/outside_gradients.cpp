@@ -57,7 +57,9 @@ void pass_outside(const OutsideByDevice& devices, double factor) {
       gradients.push_back(factor == 1 ? sum : sum.mul_(factor));
     }
   }
-  if (!roots.empty()) autograd::backward(roots, gradients);
+  if (roots.empty()) return;
+  const ContextScope scope([](Context& c) { c.outside = nullptr; });  // their own tape
+  autograd::backward(roots, gradients);
 }
 
 }  // namespace tandem::parallel

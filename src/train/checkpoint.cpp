@@ -230,8 +230,7 @@ RunState load_checkpoint(const std::string& path,
   check_run(path, state, expected);
   if (checksum == Checksum::yes) file.check_content();
   load(path, read_content(path, file), module, optimizer, schedule);
-  default_generator().set_state(
-      {.seed = state.seed, .forwards = state.forwards, .draws = state.draws});
+  default_generator().set_state(*state.random);
   return state;
 }
 

@@ -114,8 +114,7 @@ class Loop {
     ++report_.steps;
     step_ms_.push_back(1e3 * seconds.count());
     state_.position = train_.position();
-    state_.forwards = default_generator().forwards().load();
-    state_.draws = default_generator().draws().load();
+    state_.random = default_generator().get_state();
     state_.epoch_loss += result.loss * result.weight;
     state_.epoch_weight += result.weight;
     epoch_seconds_ += seconds.count();

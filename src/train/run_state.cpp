@@ -90,15 +90,16 @@ double number_of(const Json& value, const std::string& key) {
 }  // namespace
 
 std::string format_run_state(const RunState& s) {
+  const GeneratorState random = s.random.value_or(default_generator().get_state());
   return Json{{"model", s.model},
               {"data", s.data},
               {"step", s.step},
               {"epoch", s.position.epoch},
               {"batch", s.position.batch},
               {"batch_size", s.batch_size},
-              {"seed", s.seed},
-              {"forwards", s.forwards},
-              {"draws", s.draws},
+              {"seed", random.seed},
+              {"forwards", random.forwards},
+              {"draws", random.draws},
               {"epoch_loss", s.epoch_loss},
               {"epoch_weight", s.epoch_weight},
               {"sizes", s.sizes},
@@ -114,9 +115,9 @@ RunState parse_run_state(const std::string& text) {
   s.step = count_of(j, "step");
   s.position = {.epoch = count_of(j, "epoch"), .batch = count_of(j, "batch")};
   s.batch_size = count_of(j, "batch_size");
-  s.seed = bits_of(j, "seed");
-  s.forwards = bits_of(j, "forwards");
-  s.draws = bits_of(j, "draws");
+  s.random = {.seed = bits_of(j, "seed"),
+              .forwards = bits_of(j, "forwards"),
+              .draws = bits_of(j, "draws")};
   s.epoch_loss = number_of(field(j, "epoch_loss"), "epoch_loss");
   s.epoch_weight = number_of(field(j, "epoch_weight"), "epoch_weight");
   TANDEM_CHECK(s.epoch_weight >= 0 && std::isfinite(s.epoch_weight),

@@ -68,7 +68,7 @@ class CheckpointTest : public ::testing::Test {
   const std::string path_ = dir_.file("run.safetensors");
   Numbers numbers_;
   RunState state_;
-  std::tuple<std::uint64_t, std::uint64_t, std::uint64_t> random_;
+  GeneratorState random_;
 };
 
 TEST_F(CheckpointTest, RoundTripIsBitForBit) {
@@ -82,9 +82,10 @@ TEST_F(CheckpointTest, RoundTripIsBitForBit) {
   EXPECT_EQ(read.step, 4);
   EXPECT_EQ(read.position, (data::LoaderPosition{.epoch = 1, .batch = 1}));
   EXPECT_EQ(read.batch_size, kBatch);
-  EXPECT_EQ(read.seed, 1U);
-  EXPECT_EQ(read.forwards, 4U);  // one for each step: measuring draws none
-  EXPECT_EQ(read.draws, state_.draws);
+  ASSERT_TRUE(read.random);
+  EXPECT_EQ(read.random->seed, 1U);
+  EXPECT_EQ(read.random->forwards, 4U);  // one for each step: measuring draws none
+  EXPECT_EQ(read.random, state_.random);
   EXPECT_EQ(read.epoch_loss, state_.epoch_loss);
   EXPECT_EQ(read.epoch_weight, static_cast<double>(kBatch));
 
@@ -93,6 +94,18 @@ TEST_F(CheckpointTest, RoundTripIsBitForBit) {
   save_checkpoint(again, fresh.task->module(), *fresh.optimizer, read);
   EXPECT_EQ(get(again), get(path_));
   EXPECT_EQ(dir_.names().size(), 2U);
+}
+
+TEST_F(CheckpointTest, KeepsRandomNumbersByItself) {
+  SmallRun own(1);
+  randn({3});
+  save_checkpoint(path_, own.task->module(), *own.optimizer, {.model = "mine", .step = 7});
+  const std::vector<double> next = randn({4}).to_doubles();
+  manual_seed(0);
+  const RunState read =
+      load_checkpoint(path_, own.task->module(), *own.optimizer, {.model = "mine"});
+  EXPECT_EQ(read.step, 7);
+  EXPECT_EQ(randn({4}).to_doubles(), next);
 }
 
 TEST_F(CheckpointTest, SaysWhatItsModelIsWithoutOne) {

@@ -66,7 +66,6 @@ struct SmallRun {
                                                optim::AdamWOptions{.lr = 0.02});
     state.model = kModel;
     state.data = "rows";
-    state.seed = seed;
   }
 
   RunReport go(const LoopOptions& options) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "tandem/data/data_loader.hpp"
@@ -11,6 +12,7 @@
 #include "tandem/nn/module.hpp"
 #include "tandem/optim/lr_scheduler.hpp"
 #include "tandem/optim/optimizer.hpp"
+#include "tandem/runtime/generator.hpp"
 
 namespace tandem::train {
 
@@ -21,16 +23,19 @@ struct RunState {
   std::int64_t step = 0;          ///< updates so far
   data::LoaderPosition position;  ///< epoch, and batches of it that were trained on
   std::int64_t batch_size = 0;    ///< rows of a batch that `position` counts
-  std::uint64_t seed = 0;
-  std::uint64_t forwards = 0;  ///< position of dropout's numbers
-  std::uint64_t draws = 0;     ///< position of rand and randn
+  /// Of random numbers; none: the default generator's at the moment of saving.
+  std::optional<GeneratorState> random = std::nullopt;
   double epoch_loss = 0;       ///< sum of loss x weight of the running epoch
   double epoch_weight = 0;
   std::map<std::string, std::int64_t> sizes;  ///< of the model, by name: to build it again
   std::string vocabulary;                     ///< characters of a text; empty: none
 };
 
-/// Writes a whole run to one safetensors file, in one step (see write_atomically).
+/// Writes a whole run to one safetensors file, in one step (see write_atomically). Random numbers
+/// are part of it: a run that goes on draws what it would have drawn.
+///
+///     train::save_checkpoint("run.st", net, optimizer, {.model = "my net", .step = step});
+///     const auto state = train::load_checkpoint("run.st", net, optimizer, {.model = "my net"});
 ///
 /// Schema, version 1: tensors "model.<name>" and "optimizer.<parameter>.<state>"; metadata "format"
 /// ("tandem.checkpoint"), "schema_version", "run", "optimizer" and "schedule" (JSON), and a
@@ -43,8 +48,7 @@ void save_checkpoint(const std::string& path,
                      const RunState& state,
                      const optim::LRScheduler* schedule = nullptr);
 
-/// Reads what save_checkpoint wrote into module and optimizer; sets the seed and position of random
-/// numbers.
+/// Reads what save_checkpoint wrote into module and optimizer; sets the default generator.
 ///
 /// @param expected  its model must be the run's; so must its data and sizes, where it has any.
 /// @param schedule  where the saved run had one, else null.
