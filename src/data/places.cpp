@@ -46,8 +46,10 @@ std::vector<fs::path> shipped_places(const char* name) {
   // share/tandem of the installation that the running program, or the library, is a part of
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
   std::vector<fs::path> all{program.parent_path().parent_path() / TANDEM_DATADIR / name};
-  if (const fs::path library = own_file(); !library.empty())
-    all.push_back((library.parent_path() / TANDEM_DATA_FROM_LIBRARY / name).lexically_normal());
+  const fs::path library = own_file();
+  const fs::path beside =
+      (library.parent_path() / TANDEM_DATA_FROM_LIBRARY / name).lexically_normal();
+  if (!library.empty() && beside != all.front()) all.push_back(beside);
   all.insert(all.end(),
              {fs::path(TANDEM_INSTALLED_DATA) / name, fs::path(TANDEM_SOURCE_DATA) / name});
   return all;

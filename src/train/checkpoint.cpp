@@ -73,19 +73,28 @@ struct Content {
   std::optional<Numbers> schedule;
 };
 
+/// What load_model needs: the tensors of the optimizer, twice as many, are not read.
+nn::StateDict read_weights(const SafetensorsFile& file) {
+  nn::StateDict weights;
+  for (const SafetensorsEntry& entry : file.entries()) {
+    const std::string_view name = entry.name;
+    if (name.starts_with(kModel)) weights.set(name.substr(kModel.size()), read_tensor(file, entry));
+  }
+  return weights;
+}
+
 Content read_content(const std::string& path, const SafetensorsFile& file) {
   Content content;
   content.optimizer.numbers = parse_metadata(path, file, "optimizer", parse_numbers);
   if (file.metadata().contains("schedule"))
     content.schedule = parse_metadata(path, file, "schedule", parse_numbers);
+  content.weights = read_weights(file);
   for (const SafetensorsEntry& entry : file.entries()) {
     const std::string_view name = entry.name;
-    if (name.starts_with(kModel)) {
-      content.weights.set(name.substr(kModel.size()), read_tensor(file, entry));
-    } else if (name.starts_with(kOptimizer)) {
+    if (name.starts_with(kOptimizer)) {
       content.optimizer.tensors[std::string(name.substr(kOptimizer.size()))] =
           read_tensor(file, entry);
-    } else {
+    } else if (!name.starts_with(kModel)) {
       throw FileError(
           path,
           static_cast<std::int64_t>(entry.offset),
@@ -242,7 +251,7 @@ void load_model(const std::string& path, nn::Module& module, Checksum checksum) 
   const SafetensorsFile file(path);
   read_state(path, file);
   if (checksum == Checksum::yes) file.check_content();
-  const nn::StateDict weights = read_content(path, file).weights;
+  const nn::StateDict weights = read_weights(file);
   try {
     check_types(weights, module);
     module.load_state_dict(weights);

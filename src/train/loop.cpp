@@ -57,6 +57,7 @@ class Loop {
                  " rows in its epoch, this run's are of ",
                  batch_size,
                  "; give the same batch size to go on");
+    TANDEM_CHECK(train_.batches() > 0, "run: the data to train on hold no samples");
     std::optional<Autocast> mixed;
     if (options_.autocast) mixed.emplace(*options_.autocast);
     train_.seek(state_.position);
