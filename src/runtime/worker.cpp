@@ -22,6 +22,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kGrace = std::chrono::seconds(2);
 constexpr auto kSpin = std::chrono::microseconds(20);
+constexpr std::size_t kStack = std::size_t{8} << 20;  // whatever limit the process began with
 
 /// Looks at `ready` for a moment before the caller parks: a hand-over through the kernel costs
 /// more.
@@ -108,9 +109,11 @@ struct Worker::State {
   std::deque<Item> queue;
   bool stopping = false;
   bool ended = false;
-  std::thread::id thread;
+  pthread_t thread{};
 
   void run();
+  /// @return  0, or why there is no thread (an errno)
+  static int start(const std::shared_ptr<State>& state);
   static void run_item(Item item);
 };
 
@@ -147,14 +150,29 @@ void Worker::State::run() {
   condition.notify_all();
 }
 
+int Worker::State::start(const std::shared_ptr<State>& state) {
+  auto own = std::make_unique<std::shared_ptr<State>>(state);
+  const auto body = [](void* given) -> void* {
+    const std::unique_ptr<std::shared_ptr<State>> mine(static_cast<std::shared_ptr<State>*>(given));
+    (*mine)->run();
+    return nullptr;
+  };
+  pthread_attr_t attributes;
+  if (const int code = ::pthread_attr_init(&attributes); code != 0) return code;
+  ::pthread_attr_setstacksize(&attributes, kStack);
+  // Joined through `ended`, so that a hung job cannot block the destructor.
+  ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  const int code = ::pthread_create(&state->thread, &attributes, body, own.get());
+  ::pthread_attr_destroy(&attributes);
+  if (code == 0) static_cast<void>(own.release());
+  return code;
+}
+
 Worker::Worker(std::string name) : state_(std::make_shared<State>()) {
   state_->name = std::move(name);
-  try {
-    std::thread thread([state = state_] { state->run(); });
-    state_->thread = thread.get_id();
-    thread.detach();  // joined through `ended`, so that a hung job cannot block the destructor
-  } catch (const std::system_error& e) {
-    throw DeviceError(state_->name, "start of its thread", e.code().value(), e.what());
+  if (const int code = State::start(state_); code != 0) {
+    throw DeviceError(
+        state_->name, "start of its thread", code, std::generic_category().message(code));
   }
 }
 
@@ -206,7 +224,7 @@ bool Worker::run_next() {
 }
 
 bool Worker::is_current() const noexcept {
-  return std::this_thread::get_id() == state_->thread;
+  return ::pthread_equal(::pthread_self(), state_->thread) != 0;
 }
 
 }  // namespace tandem

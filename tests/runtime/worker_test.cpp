@@ -14,6 +14,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include "tandem/core/error.hpp"
 #include "tandem/runtime/context.hpp"
@@ -48,6 +49,33 @@ TEST(Worker, RunsJobsInOrderOnItsThread) {
   EXPECT_EQ(order, expected);
   EXPECT_TRUE(current);
   EXPECT_FALSE(worker.is_current());
+}
+
+/// The stack of a worker's thread.
+std::size_t stack_of_worker() {
+  std::size_t size = 0;
+  Worker worker("cpu:0");
+  worker
+      .submit([&size] {
+        pthread_attr_t own;
+        ::pthread_getattr_np(::pthread_self(), &own);
+        ::pthread_attr_getstacksize(&own, &size);
+        ::pthread_attr_destroy(&own);
+      })
+      .wait();
+  return size;
+}
+
+TEST(Worker, HasItsStackWhateverThreadsOfThisProcessHave) {
+  pthread_attr_t before, small;
+  ASSERT_EQ(::pthread_getattr_default_np(&before), 0);
+  ::pthread_attr_init(&small);
+  ::pthread_attr_setstacksize(&small, std::size_t{1} << 20);
+  ASSERT_EQ(::pthread_setattr_default_np(&small), 0);
+  EXPECT_GE(stack_of_worker(), std::size_t{8} << 20);
+  EXPECT_EQ(::pthread_setattr_default_np(&before), 0);
+  ::pthread_attr_destroy(&small);
+  ::pthread_attr_destroy(&before);
 }
 
 TEST(Worker, TakesJobsFromManyThreads) {
