@@ -61,7 +61,7 @@ Collective::Kind kind_of(const std::string& op) {
 std::vector<Device> devices_of(const CollectivesRequest& request) {
   RunOptions options;
   options.devices = request.devices;
-  return devices_of(options);
+  return working_devices(options);
 }
 
 comm::GroupOptions group_options(const CollectivesRequest& request) {

@@ -56,7 +56,7 @@ Comparison compare(const CompareRequest& request, std::int64_t watched_steps) {
   comparison.options = resolve(request.run);
   RunOptions& options = comparison.options;
   options.steps = options.steps.value_or(20);
-  const std::vector<Device> devices = devices_of(options);
+  const std::vector<Device> devices = working_devices(options);
   const DataSets sets = load_data(options);
   if (sets.is_text()) comparison.measured = Measured::text;
   auto& modes = comparison.modes;

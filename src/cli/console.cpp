@@ -38,6 +38,11 @@ bool is_high_control(std::string_view rest) {
   return rest.size() > 1 && rest[0] == '\xC2' && static_cast<unsigned char>(rest[1]) < 0xA0;
 }
 
+/// Causes that stand below an error, on lines of their own.
+bool is_continuation(std::string_view rest) {
+  return rest.starts_with("\n  also ");
+}
+
 std::string shortened(std::string_view text) {
   if (text.size() <= kMostText) return std::string(text);
   std::size_t head = kMostText - kTail, tail = text.size() - kTail;
@@ -90,7 +95,7 @@ std::string one_line(std::string_view text) {
   for (std::size_t i = 0; i < most.size(); ++i) {
     if (is_high_control(std::string_view(most).substr(i))) {
       line += fmt::format("\\u{:04x}", static_cast<unsigned char>(most[++i]));
-    } else if (is_control(most[i])) {
+    } else if (is_control(most[i]) && !is_continuation(std::string_view(most).substr(i))) {
       line += fmt::format("\\x{:02x}", static_cast<unsigned char>(most[i]));
     } else {
       line += most[i];

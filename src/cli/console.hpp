@@ -44,7 +44,7 @@ void print(fmt::format_string<Args...> form, Args&&... args) {
 void flush();
 
 /// Text with names and values of others, for a terminal: control characters as \x1b, and the middle
-/// of what is very long left out.
+/// of what is very long left out. Lines "  also ..." below it stay.
 std::string one_line(std::string_view text);
 
 }  // namespace tandem::cli::console

@@ -47,7 +47,7 @@ data::Batch random_batch(const RunOptions& options, const DataSets& forms, Devic
 
 int run_explain(const RunOptions& given) {
   const RunOptions options = resolve(given);
-  const std::vector<Device> devices = devices_of(options);
+  const std::vector<Device> devices = working_devices(options);
   const DataSets forms = forms_of(options);
   const auto task = make_task(options, forms, parallel_options(options, devices));
   const auto optimizer = make_optimizer(options, task->module());

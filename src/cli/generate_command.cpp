@@ -11,6 +11,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/console.hpp"
+#include "cli/limits.hpp"
 #include "cli/setup.hpp"
 
 namespace tandem::cli {
@@ -52,6 +53,7 @@ std::vector<std::int32_t> encode(const data::Vocabulary& vocabulary, const std::
 }  // namespace
 
 int run_generate(const GenerateRequest& request) {
+  check_limits(1);
   const train::RunState state = train::read_run_state(request.checkpoint);
   nn::models::Gpt net = load(request.checkpoint, state);
   const data::Vocabulary vocabulary(state.vocabulary);

@@ -76,7 +76,7 @@ int run_largest_batch(const RunOptions& given) {
     throw UsageError("the largest batch is found with --loss-in-replica alone");
   check_files({{"--text", options.text, FileUse::read}, {"--json", options.json}});
   const DataSets sets = load_data(options);
-  Trial trial(options, sets, devices_of(options));
+  Trial trial(options, sets, working_devices(options));
   const parallel::LargestBatch found = trial.find_largest_batch();
   const std::vector<Device>& devices = trial.task().devices();
   if (!options.json.empty()) write_json(options.json, to_json(options, devices, found));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <new>
 #include <sstream>
 
 #include <CLI/CLI.hpp>
@@ -15,6 +16,7 @@
 #include "cli/commands.hpp"
 #include "cli/console.hpp"
 #include "cli/flags.hpp"
+#include "cli/limits.hpp"
 #include "cli/nearest.hpp"
 #include "cli/validators.hpp"
 
@@ -154,6 +156,14 @@ int run(int argc, char** argv) {
   return chosen();
 }
 
+/// With the figures that the host's own want of memory leaves out.
+std::string describe(const std::exception& error) {
+  if (find_cause<std::bad_alloc>(error) == nullptr) return error.what();
+  return fmt::format("{}: no more memory; {}. Use a smaller model or batch, or give it more",
+                     error.what(),
+                     describe_host_memory());
+}
+
 }  // namespace
 }  // namespace tandem::cli
 
@@ -161,6 +171,7 @@ int main(int argc, char** argv) {
   namespace console = tandem::cli::console;
   console::prepare();
   try {
+    tandem::cli::check_stack();
     const int code = tandem::cli::run(argc, argv);
     console::flush();
     return code;
@@ -168,7 +179,7 @@ int main(int argc, char** argv) {
     console::tell_error(e.what());
     return 2;
   } catch (const std::exception& e) {
-    console::tell_error(e.what());
+    console::tell_error(tandem::cli::describe(e));
     return 1;
   }
 }

@@ -241,7 +241,7 @@ int run_memory(const RunOptions& given) {
   RunOptions options = resolve(given);
   check_files({{"--text", options.text, FileUse::read}, {"--json", options.json}});
   options.steps = options.steps.value_or(3);
-  const std::vector<Device> devices = devices_of(options);
+  const std::vector<Device> devices = working_devices(options);
   const DataSets sets = load_data(options);
   Trial trial(options, sets, devices);
   if (is_planned(options)) trial.run(1);  // the steps that the plan is learnt from are none

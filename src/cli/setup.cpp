@@ -15,6 +15,8 @@
 #include "tandem/optim/sgd.hpp"
 #include "tandem/runtime/runtime.hpp"
 
+#include "cli/limits.hpp"
+
 namespace tandem::cli {
 namespace {
 
@@ -184,6 +186,12 @@ std::vector<Device> devices_of(const RunOptions& options) {
   } catch (const InvalidArgument& e) {
     throw UsageError(concat(options.devices.empty() ? "" : "--devices: ", e.what()));
   }
+}
+
+std::vector<Device> working_devices(const RunOptions& options) {
+  std::vector<Device> devices = devices_of(options);
+  check_limits(devices.size());
+  return devices;
 }
 
 bool is_planned(const RunOptions& options) noexcept {

@@ -38,6 +38,8 @@ DataSets load_data(const RunOptions& options);
 
 /// The devices that a list names, with their limits set. @throws UsageError  no such list.
 std::vector<Device> devices_of(const RunOptions& options);
+/// The same for a command that works on them. @throws Error  the system's limits are too small.
+std::vector<Device> working_devices(const RunOptions& options);
 
 /// @throws UsageError  no such backend.
 comm::Backend backend_of(const std::string& name);

@@ -20,7 +20,7 @@ int run_trace(const TraceRequest& request) {
   RunOptions options = resolve(request.run);
   check_files({{"--text", options.text, FileUse::read}, {"--output", request.output}});
   options.steps = options.steps.value_or(3);
-  const std::vector<Device> devices = devices_of(options);
+  const std::vector<Device> devices = working_devices(options);
   const DataSets sets = load_data(options);
   Trial trial(options, sets, devices);
   trial.run(1);

@@ -137,7 +137,7 @@ int run_train(const RunOptions& given) {
                {"--json", options.json},
                {"--metrics", options.metrics, FileUse::appended},
                {"--tensorboard", options.tensorboard, FileUse::folder}});
-  const std::vector<Device> devices = devices_of(options);
+  const std::vector<Device> devices = working_devices(options);
   const auto parallel = parallel_options(options, devices);
   const DataSets sets = load_data(options);
   const Measured measured = sets.is_text() ? Measured::text : Measured::images;

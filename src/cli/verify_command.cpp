@@ -31,7 +31,7 @@ int run_verify(const RunOptions& given) {
   if (options.dtype == "bf16")
     throw UsageError("--dtype bf16 rounds too much to compare weights; give f32 or f64");
   options.steps = given.steps.value_or(20);
-  const std::vector<Device> devices = devices_of(options);
+  const std::vector<Device> devices = working_devices(options);
   const DataSets sets = load_data(options);
   const nn::NamedValues many = train_weights(options, sets, devices);
   const nn::NamedValues one = train_weights(on_one_device(options), sets, devices);
