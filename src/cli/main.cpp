@@ -18,6 +18,7 @@
 #include "cli/flags.hpp"
 #include "cli/limits.hpp"
 #include "cli/nearest.hpp"
+#include "cli/signals.hpp"
 #include "cli/validators.hpp"
 
 namespace tandem::cli {
@@ -153,6 +154,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     throw usage_error(app, e);
   }
+  const StatusSignal status;
   return chosen();
 }
 

@@ -61,6 +61,7 @@ Json to_json(const RunOptions& options, const train::RunReport& report, Measured
           {"accumulate", options.accumulate},
           {"seed", seed_of(options)},
           {"steps", report.steps},
+          {"interrupted", nullptr},
           {"devices", devices},
           {"epochs", epochs},
           {"step_ms", {{"p50", report.step_ms_p50}, {"p90", report.step_ms_p90}}}};

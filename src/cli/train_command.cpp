@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
-#include <csignal>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -21,17 +20,10 @@
 #include "cli/output_files.hpp"
 #include "cli/progress.hpp"
 #include "cli/setup.hpp"
+#include "cli/signals.hpp"
 
 namespace tandem::cli {
 namespace {
-
-volatile std::sig_atomic_t interrupted = 0;
-
-/// Ends the run after the step at hand, with a checkpoint; a second signal ends the program.
-void on_signal(int signal) {
-  interrupted = signal;
-  std::signal(signal, SIG_DFL);
-}
 
 /// @throws InvalidArgument  the command line asks for another value than the run began with.
 template <class T>
@@ -103,7 +95,7 @@ train::LoopOptions loop_options(const RunOptions& options, optim::LRScheduler* s
           .save_every = options.save_every,
           .schedule = schedule,
           .autocast = options.dtype == "bf16" ? std::optional(DType::bf16) : std::nullopt,
-          .stop = [] { return interrupted != 0; }};
+          .stop = [] { return StopSignals::came() != 0; }};
 }
 
 /// What shows the run to Nsight Systems; null where that was not asked for.
@@ -157,9 +149,7 @@ int run_train(const RunOptions& given) {
 
   RunMetrics metrics(options);
   auto progress = std::make_unique<Progress>(Progress::choose(options.quiet), measured);
-  interrupted = 0;
-  std::signal(SIGINT, on_signal);
-  std::signal(SIGTERM, on_signal);
+  const StopSignals signals;
   train::LoopOptions loop = loop_options(options, schedule.get());
   loop.on_step = [&](const train::StepInfo& info) {
     metrics.step(info);
@@ -175,9 +165,11 @@ int run_train(const RunOptions& given) {
       train::run(*task, *optimizer, train, test, options.batch, state, loop);
   progress.reset();
   if (report.stopped && !options.quiet) print_end(options, state);
-  if (!options.json.empty()) write_json(options.json, to_json(seeded, report, measured));
+  nlohmann::json results = to_json(seeded, report, measured);
+  if (report.stopped) results["interrupted"] = signal_name(StopSignals::came());
+  if (!options.json.empty()) write_json(options.json, results);
   if (options.json != "-") print_report(report, measured);
-  return report.stopped ? 128 + static_cast<int>(interrupted) : 0;
+  return report.stopped ? 128 + StopSignals::came() : 0;
 }
 
 }  // namespace tandem::cli
