@@ -10,13 +10,16 @@
 
 namespace tandem::cli {
 
-RunMetrics::RunMetrics(const RunOptions& options) {
+RunMetrics::RunMetrics(const RunOptions& options,
+                       std::int64_t last_step,
+                       std::function<void(const std::string&)> on_loss)
+    : on_loss_(std::move(on_loss)) {
   const auto append = options.resume ? train::Append::yes : train::Append::no;
   const std::string& file = options.metrics;
   if (file.ends_with(".csv") || (!file.empty() && is_stream(file)))
-    writers_.push_back(train::csv_metrics(file, append));
+    writers_.push_back(train::csv_metrics(file, append, last_step));
   else if (file.ends_with(".jsonl"))
-    writers_.push_back(train::jsonl_metrics(file, append));
+    writers_.push_back(train::jsonl_metrics(file, append, last_step));
   else if (!file.empty())
     throw UsageError(detail::concat("--metrics ", file, ": expected FILE.csv or FILE.jsonl"));
   if (!options.tensorboard.empty())
@@ -41,8 +44,16 @@ void RunMetrics::epoch(const train::EpochInfo& info,
 }
 
 void RunMetrics::add(std::string_view tag, double value, std::int64_t step) {
-  for (const auto& writer : writers_)
-    writer->add_scalar(tag, value, step);
+  std::erase_if(writers_, [&](const auto& writer) {
+    try {
+      writer->add_scalar(tag, value, step);
+      return false;
+    } catch (const FileError& e) {
+      is_complete_ = false;
+      on_loss_(detail::concat(e.what(), "; the run goes on without this file"));
+      return true;
+    }
+  });
 }
 
 }  // namespace tandem::cli

@@ -15,17 +15,25 @@ namespace tandem::cli {
 /// The numbers of a run, to where its options say.
 class RunMetrics {
  public:
+  /// @param last_step  after which the run goes on: what the files have of later ones is cut off.
+  /// @param on_loss    told why a file cannot be written any more; the run goes on without it.
   /// @throws UsageError  --metrics names a file of another kind. @throws FileError
-  explicit RunMetrics(const RunOptions& options);
+  RunMetrics(const RunOptions& options,
+             std::int64_t last_step,
+             std::function<void(const std::string&)> on_loss);
 
   void step(const train::StepInfo& info);
   /// @param steps  updates so far.
   void epoch(const train::EpochInfo& info, std::int64_t steps, const std::vector<Device>& devices);
+  /// Nothing was lost.
+  bool is_complete() const noexcept { return is_complete_; }
 
  private:
   void add(std::string_view tag, double value, std::int64_t step);
 
   std::vector<std::unique_ptr<train::MetricsWriter>> writers_;
+  std::function<void(const std::string&)> on_loss_;
+  bool is_complete_ = true;
 };
 
 }  // namespace tandem::cli

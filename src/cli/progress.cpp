@@ -37,6 +37,12 @@ Progress::~Progress() {
   if (open_) console::tell_text("\n");
 }
 
+void Progress::error(const std::string& text) {
+  if (open_) console::tell_text("\n");
+  open_ = false;
+  console::tell_error(text);
+}
+
 void Progress::step(const train::StepInfo& info, std::int64_t epochs) {
   if (style_ == Style::quiet) return;
   const double now = static_cast<double>(info.rows) / std::max(info.seconds.count(), 1e-9);

@@ -26,6 +26,8 @@ class Progress {
 
   void step(const train::StepInfo& info, std::int64_t epochs);
   void epoch(const train::EpochInfo& info, std::int64_t epochs);
+  /// An error that the run outlives, on a line of its own; also when quiet.
+  void error(const std::string& text);
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -119,6 +119,13 @@ void print_end(const RunOptions& options, const train::RunState& state) {
                   options.checkpoint);
 }
 
+void write_results(const RunOptions& options, const train::RunReport& report, Measured measured) {
+  nlohmann::json results = to_json(options, report, measured);
+  if (report.stopped) results["interrupted"] = signal_name(StopSignals::came());
+  if (!options.json.empty()) write_json(options.json, results);
+  if (options.json != "-") print_report(report, measured);
+}
+
 }  // namespace
 
 int run_train(const RunOptions& given) {
@@ -147,8 +154,8 @@ int run_train(const RunOptions& given) {
   data::DataLoader test(sets.test,
                         loader_options(seeded, *sets.test, data::Split::test, devices.front()));
 
-  RunMetrics metrics(options);
   auto progress = std::make_unique<Progress>(Progress::choose(options.quiet), measured);
+  RunMetrics metrics(options, state.step, [&](const std::string& why) { progress->error(why); });
   const StopSignals signals;
   train::LoopOptions loop = loop_options(options, schedule.get());
   loop.on_step = [&](const train::StepInfo& info) {
@@ -165,11 +172,9 @@ int run_train(const RunOptions& given) {
       train::run(*task, *optimizer, train, test, options.batch, state, loop);
   progress.reset();
   if (report.stopped && !options.quiet) print_end(options, state);
-  nlohmann::json results = to_json(seeded, report, measured);
-  if (report.stopped) results["interrupted"] = signal_name(StopSignals::came());
-  if (!options.json.empty()) write_json(options.json, results);
-  if (options.json != "-") print_report(report, measured);
-  return report.stopped ? 128 + StopSignals::came() : 0;
+  write_results(seeded, report, measured);
+  if (report.stopped) return 128 + StopSignals::came();
+  return metrics.is_complete() ? 0 : 1;
 }
 
 }  // namespace tandem::cli

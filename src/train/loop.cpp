@@ -66,7 +66,7 @@ class Loop {
       logical_device(d).reset_peak();
     while (state_.position.epoch < options_.epochs && !ended())
       epoch();
-    if (!options_.checkpoint.empty() && report_.steps > 0) save();
+    if (!is_saved_) save();
     const std::vector<RowRange> rows = task_.plan(batch_size);
     for (std::size_t d = 0; d < rows.size(); ++d) {
       const Device device = task_.devices()[d];
@@ -85,8 +85,10 @@ class Loop {
     return report_.stopped || (enough && state_.position.batch < train_.batches());
   }
 
-  void save() const {
+  void save() {
+    if (options_.checkpoint.empty()) return;
     save_checkpoint(options_.checkpoint, task_.module(), optimizer_, state_, options_.schedule);
+    is_saved_ = true;
   }
 
   parallel::StepResult try_step(const data::Batch& batch) {
@@ -119,8 +121,7 @@ class Loop {
     state_.epoch_loss += result.loss * result.weight;
     state_.epoch_weight += result.weight;
     epoch_seconds_ += seconds.count();
-    const bool due = options_.save_every && state_.step % *options_.save_every == 0;
-    if (due && !options_.checkpoint.empty()) save();
+    is_saved_ = false;
     if (options_.on_step) {
       options_.on_step({state_.step,
                         state_.position.epoch + 1,
@@ -130,6 +131,8 @@ class Loop {
                         result.loss,
                         seconds});
     }
+    // After it was told: what is told of later steps can be undone when the run goes on from here.
+    if (options_.save_every && state_.step % *options_.save_every == 0) save();
     if (options_.stop && options_.stop()) report_.stopped = true;
   }
 
@@ -155,8 +158,9 @@ class Loop {
                               .test_loss = test.loss,
                               .test_accuracy = test.accuracy,
                               .seconds = epoch_seconds_});
-    if (!options_.checkpoint.empty()) save();
+    is_saved_ = false;
     if (options_.on_epoch) options_.on_epoch(report_.epochs.back());
+    save();
   }
 
   Task& task_;
@@ -168,6 +172,7 @@ class Loop {
   RunReport report_;
   std::vector<double> step_ms_;
   double epoch_seconds_ = 0;
+  bool is_saved_ = true;  // the run as it stands is in its checkpoint, or has not begun
 };
 
 }  // namespace

@@ -6,6 +6,9 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
 
 #include <nlohmann/json.hpp>
 
@@ -25,6 +28,37 @@ std::string shortest(double value) {
 
 StreamStart start_of(Append append) {
   return append == Append::yes ? StreamStart::append : StreamStart::replace;
+}
+
+/// The number after `key` in a line that such a writer wrote; none: the line has none.
+std::optional<std::int64_t> number_after(std::string_view line, std::string_view key) {
+  const auto at = line.find(key);
+  if (at == std::string_view::npos) return std::nullopt;
+  std::int64_t number = 0;
+  const char* begin = line.data() + at + key.size();
+  if (std::from_chars(begin, line.data() + line.size(), number).ec != std::errc())
+    return std::nullopt;
+  return number;
+}
+
+/// Cuts off what a run that was killed wrote after the step that it goes on from, and half a line.
+void cut_after(const std::string& path, std::int64_t last_step, std::string_view key) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return;
+  std::ifstream in(path, std::ios::binary);
+  std::uintmax_t kept = 0;
+  for (std::string line; std::getline(in, line) && !in.eof(); kept += line.size() + 1) {
+    const auto step = number_after(line, key);
+    if (step && *step > last_step) break;
+  }
+  in.close();
+  if (kept < std::filesystem::file_size(path, error) && !error)
+    std::filesystem::resize_file(path, kept, error);
+  if (error)
+    throw FileError(path,
+                    -1,
+                    "the lines after step " + std::to_string(last_step) +
+                        " cannot be cut off: " + error.message());
 }
 
 class CsvMetrics final : public MetricsWriter {
@@ -60,11 +94,17 @@ double seconds_now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-std::unique_ptr<MetricsWriter> csv_metrics(const std::string& path, Append append) {
+std::unique_ptr<MetricsWriter> csv_metrics(const std::string& path,
+                                           Append append,
+                                           std::optional<std::int64_t> last_step) {
+  if (append == Append::yes && last_step) cut_after(path, *last_step, "");
   return std::make_unique<CsvMetrics>(path, append);
 }
 
-std::unique_ptr<MetricsWriter> jsonl_metrics(const std::string& path, Append append) {
+std::unique_ptr<MetricsWriter> jsonl_metrics(const std::string& path,
+                                             Append append,
+                                             std::optional<std::int64_t> last_step) {
+  if (append == Append::yes && last_step) cut_after(path, *last_step, "\"step\":");
   return std::make_unique<JsonlMetrics>(path, append);
 }
 

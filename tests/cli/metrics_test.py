@@ -5,7 +5,9 @@
 import csv
 import json
 import os
+import shutil
 import struct
+import threading
 
 from program import DIGITS, ProgramTest, main
 
@@ -107,6 +109,47 @@ class MetricsTest(ProgramTest):
         self.succeed("train", *first, "--steps", "2")
         with open(lines, encoding="utf-8") as file:
             self.assertEqual(sum('"train/loss"' in line for line in file), 2)
+
+    def test_steps_that_a_kill_undid_are_not_there_twice(self):
+        for name in ("run.csv", "run.jsonl"):
+            with self.subTest(name):
+                checkpoint, kept = self.file(name + ".st"), self.file(name + ".kept")
+                run = [*DIGITS, "--devices", "cpu:2", "--epochs", "2", "--quiet", "--checkpoint", checkpoint]
+                metrics = ["--metrics", self.file(name)]
+                self.succeed("train", *run, *metrics, "--steps", "24")
+                shutil.copy(checkpoint, kept)
+                self.succeed("train", *run, *metrics, "--steps", "30", "--resume")
+                shutil.copy(kept, checkpoint)  # as if the run had been killed in step 31, with half a line
+                with open(self.file(name), "a", encoding="utf-8") as file:
+                    file.write('31,1' if name.endswith("csv") else '{"sec')
+                self.succeed("train", *run, *metrics, "--steps", "26", "--resume")
+                with open(self.file(name), encoding="utf-8") as file:
+                    rows = list(csv.DictReader(file) if name.endswith("csv") else map(json.loads, file))
+                for tag in ("train/loss", "train/step_ms"):
+                    self.assertEqual([int(r["step"]) for r in rows if r["tag"] == tag], list(range(1, 27)))
+                self.assertEqual([int(r["step"]) for r in rows if r["tag"] == "test/accuracy"], [23])
+
+    def test_metrics_that_nobody_takes_any_more_are_told_once_and_end_no_run(self):
+        os.mkfifo(self.file("pipe"))
+        checkpoint = self.file("run.st")
+
+        def read_a_little():
+            with open(self.file("pipe"), encoding="utf-8") as pipe:
+                pipe.readline()
+
+        reader = threading.Thread(target=read_a_little, daemon=True)
+        reader.start()
+        done = self.run_program("train", *RUN, "--metrics", self.file("pipe"), "--checkpoint", checkpoint,
+                                "--tensorboard", "board")
+        reader.join(60)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr.count("tandem: "), 1, done.stderr)
+        self.assertRegex(done.stderr, "pipe: cannot be written on: Broken pipe; the run goes on without this file")
+        self.assertIn("epoch 1: ", done.stdout)
+        board, = os.listdir(self.file("board"))
+        self.assertIn(("train/loss", 23), scalars(os.path.join(self.directory, "board", board)))
+        self.assertIn("at step 23", self.succeed("train", *DIGITS, "--devices", "cpu:2", "--epochs", "2", "--steps", "24",
+                                                 "--checkpoint", checkpoint, "--resume").stderr)
 
     def test_what_cannot_be_written_is_said_before_the_run(self):
         self.fail_with(2, "train", *RUN, "--metrics", "run.txt", says=["--metrics run.txt", "FILE.csv or FILE.jsonl"])

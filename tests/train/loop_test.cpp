@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include <gmock/gmock.h>
+#include <sys/inotify.h>
+#include <unistd.h>
 
 #include "tandem/nn/replicate.hpp"
 
@@ -169,8 +172,62 @@ TEST_F(LoopTest, SavesEverySoManySteps) {
       .on_step = [&](const StepInfo&) {
         saved.push_back(dir.names().empty() ? 0 : read_run_state(path).step);
       }});
-  EXPECT_THAT(saved, ElementsAre(0, 2, 2, 4, 4));
+  // A step is told of before it is saved; the third ends an epoch.
+  EXPECT_THAT(saved, ElementsAre(0, 0, 2, 3, 4));
   EXPECT_EQ(read_run_state(path).step, 5);
+}
+
+/// How often files get their names in a folder, from here on.
+class Renames {
+ public:
+  explicit Renames(const std::string& folder) : fd_(::inotify_init1(IN_NONBLOCK)) {
+    ::inotify_add_watch(
+        fd_, folder.c_str(), IN_MOVED_FROM | IN_MOVED_TO);  // equal ones in a row are told as one
+  }
+  ~Renames() { ::close(fd_); }
+  Renames(const Renames&) = delete;
+  Renames& operator=(const Renames&) = delete;
+
+  int count() {
+    alignas(inotify_event) char bytes[16384];
+    const ssize_t all = ::read(fd_, bytes, sizeof bytes);
+    for (ssize_t at = 0; at < all;) {
+      inotify_event event{};
+      std::memcpy(&event, bytes + at, sizeof event);
+      at += static_cast<ssize_t>(sizeof event + event.len);
+      if ((event.mask & IN_MOVED_TO) != 0) ++count_;
+    }
+    return count_;
+  }
+
+ private:
+  int fd_;
+  int count_ = 0;
+};
+
+TEST_F(LoopTest, DoesNotSaveARunThatIsSaved) {
+  const testing::TempDir dir;
+  Renames saves(dir.path());
+  go({.epochs = 2, .checkpoint = dir.file("run")});
+  EXPECT_EQ(saves.count(), 2);  // after each epoch, and not again at the end
+  state_ = {};
+  go({.epochs = 1, .steps = 2, .checkpoint = dir.file("run"), .save_every = 1});
+  EXPECT_EQ(saves.count(), 4);
+  state_ = {};
+  go({.epochs = 1, .steps = 2, .checkpoint = dir.file("run")});
+  EXPECT_EQ(saves.count(), 5);
+}
+
+TEST_F(LoopTest, TellsOfAStepBeforeItIsSaved) {
+  const testing::TempDir dir;
+  Renames saves(dir.path());
+  std::vector<int> before;
+  go({.epochs = 1,
+      .checkpoint = dir.file("run"),
+      .save_every = 1,
+      .on_step = [&](const StepInfo&) { before.push_back(saves.count()); },
+      .on_epoch = [&](const EpochInfo&) { before.push_back(saves.count()); }});
+  EXPECT_THAT(before, ElementsAre(0, 1, 2, 3));
 }
 
 TEST_F(LoopTest, FailedStepIsNamedAndNotCounted) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -26,15 +27,22 @@ enum class Append : std::uint8_t { no, yes };
 
 /// Lines "step,seconds,tag,value" below a line of these names; seconds are since 1970.
 ///
-/// @param append  goes on with the file where there is one; otherwise it is written anew.
+/// @param append     goes on with the file where there is one; otherwise it is written anew.
+/// @param last_step  with append: where the run goes on. Lines of later steps, which will come
+///                   again, and half a line at the end are cut off a regular file; none: all stays.
 /// @throws FileError  it cannot be written.
-std::unique_ptr<MetricsWriter> csv_metrics(const std::string& path, Append append = Append::no);
+std::unique_ptr<MetricsWriter> csv_metrics(const std::string& path,
+                                           Append append = Append::no,
+                                           std::optional<std::int64_t> last_step = {});
 
 /// Lines {"step": 1, "seconds": 1.7e9, "tag": "train/loss", "value": 0.5}; null where the value is
 /// no number.
 ///
+/// @param append, last_step  as for csv_metrics.
 /// @throws FileError  it cannot be written.
-std::unique_ptr<MetricsWriter> jsonl_metrics(const std::string& path, Append append = Append::no);
+std::unique_ptr<MetricsWriter> jsonl_metrics(const std::string& path,
+                                             Append append = Append::no,
+                                             std::optional<std::int64_t> last_step = {});
 
 /// A file of events for TensorBoard in `directory`, which is made where it is not there; a new one
 /// each time, named as TensorFlow's are. Values are rounded to f32.
