@@ -12,6 +12,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/console.hpp"
+#include "cli/needs.hpp"
 #include "cli/setup.hpp"
 
 namespace tandem::cli {
@@ -74,6 +75,7 @@ comm::GroupOptions group_options(const CollectivesRequest& request) {
 std::vector<CollectiveTime> measure(const CollectivesRequest& request,
                                     const std::vector<Device>& devices) {
   const std::vector<std::size_t> sizes = sizes_of(request);
+  check_collective_fits(request, devices, sizes.back(), parse_size("--segment", request.segment));
   try {
     comm::CollectiveTimer timer(devices,
                                 {.kind = kind_of(request.op),

@@ -8,6 +8,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/console.hpp"
+#include "cli/needs.hpp"
 #include "cli/output.hpp"
 #include "cli/output_files.hpp"
 #include "cli/setup.hpp"
@@ -75,8 +76,10 @@ int run_largest_batch(const RunOptions& given) {
   if (!*options.loss_in_replica)
     throw UsageError("the largest batch is found with --loss-in-replica alone");
   check_files({{"--text", options.text, FileUse::read}, {"--json", options.json}});
+  const std::vector<Device> given_devices = working_devices(options);
+  check_limits_fit(given_devices);
   const DataSets sets = load_data(options);
-  Trial trial(options, sets, working_devices(options));
+  Trial trial(options, sets, given_devices);
   const parallel::LargestBatch found = trial.find_largest_batch();
   const std::vector<Device>& devices = trial.task().devices();
   if (!options.json.empty()) write_json(options.json, to_json(options, devices, found));

@@ -68,6 +68,29 @@ std::size_t threads_that_start(std::size_t wanted) {
   return threads.size();
 }
 
+/// Bytes of address space that this process has.
+std::size_t held_memory() {
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+/// Bytes that could be taken without ending another program; SIZE_MAX where the system does not
+/// say.
+std::size_t machine_memory() {
+  std::ifstream in("/proc/meminfo");
+  std::size_t free = 0, lines = 0;
+  for (std::string name, unit; lines < 2 && in >> name;) {
+    std::size_t kib = 0;
+    in >> kib;
+    std::getline(in, unit);
+    if (name != "MemAvailable:" && name != "SwapFree:") continue;
+    free += kib << 10;
+    ++lines;
+  }
+  return lines == 2 ? free : SIZE_MAX;
+}
+
 }  // namespace
 
 void check_stack() {
@@ -94,10 +117,19 @@ void check_limits(std::size_t devices) {
                   wanted));
 }
 
+std::size_t available_host_memory() {
+  std::size_t free = machine_memory();
+  const std::size_t limit = limit_of(RLIMIT_AS), held = held_memory();
+  if (limit != SIZE_MAX) free = std::min(free, limit > held ? limit - held : 0);
+  std::size_t most = 0, used = 0;
+  if (std::ifstream("/sys/fs/cgroup/memory.max") >> most &&
+      std::ifstream("/sys/fs/cgroup/memory.current") >> used)
+    free = std::min(free, std::max(most, used) - used);
+  return free;
+}
+
 std::string describe_host_memory() {
-  std::size_t pages = 0;
-  std::ifstream("/proc/self/statm") >> pages;
-  const std::size_t held = pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t held = held_memory();
   const std::size_t limit = limit_of(RLIMIT_AS);
   struct sysinfo machine {};
   ::sysinfo(&machine);

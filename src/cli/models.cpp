@@ -7,6 +7,7 @@
 #include "tandem/nn/models/resnet.hpp"
 #include "tandem/runtime/runtime.hpp"
 
+#include "cli/needs.hpp"
 #include "cli/setup.hpp"
 
 namespace tandem::cli {
@@ -49,6 +50,7 @@ nn::models::GptOptions gpt_options(const std::map<std::string, std::int64_t>& si
 std::unique_ptr<train::Task> make_task(const RunOptions& options,
                                        const DataSets& data,
                                        const parallel::DataParallelOptions& parallel) {
+  check_model_fits(options, data, parallel);
   const Shape& shape = data.sample;
   const DType dtype = storage_dtype(options);
   const train::LossPlace place = loss_place(options);

@@ -26,9 +26,18 @@ using tandem::detail::concat;
 template <class Load>
 DataSets images(const RunOptions& options, Load load) {
   const data::LoadOptions from{.dir = options.data_dir, .dtype = storage_dtype(options)};
-  const auto train = load(data::Split::train, from);
+  const auto train = load(data::Split::train, from), test = load(data::Split::test, from);
+  if (test->sample_shape() != train->sample_shape()) {
+    throw InvalidArgument(concat("--data ",
+                                 options.data,
+                                 ": the test images are ",
+                                 to_string(test->sample_shape()),
+                                 ", the training images ",
+                                 to_string(train->sample_shape()),
+                                 "; give files of one data set"));
+  }
   return {.train = train,
-          .test = load(data::Split::test, from),
+          .test = test,
           .sample = train->sample_shape(),
           .classes = train->classes(),
           .vocabulary = {}};
@@ -78,6 +87,15 @@ void check_data_folder(const RunOptions& options) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(folder, ignored))
     throw FileError(folder, -1, "TANDEM_DATA_DIR names no directory; set another, or unset it");
+}
+
+DataSets read_data(const RunOptions& options) {
+  if (options.data == "digits") return images(options, data::load_digits);
+  if (options.data == "fashion-mnist") return images(options, data::load_fashion_mnist);
+  if (options.data == "cifar10") return images(options, data::load_cifar10);
+  const data::TextData text =
+      data::load_text({.path = options.text, .context = options.gpt.context});
+  return {.train = text.train, .test = text.test, .sample = {}, .vocabulary = text.vocabulary};
 }
 
 /// "single" is one device, in any mode.
@@ -172,12 +190,16 @@ RunOptions resolve(RunOptions options) {
 
 DataSets load_data(const RunOptions& options) {
   check_data_folder(options);
-  if (options.data == "digits") return images(options, data::load_digits);
-  if (options.data == "fashion-mnist") return images(options, data::load_fashion_mnist);
-  if (options.data == "cifar10") return images(options, data::load_cifar10);
-  const data::TextData text =
-      data::load_text({.path = options.text, .context = options.gpt.context});
-  return {.train = text.train, .test = text.test, .sample = {}, .vocabulary = text.vocabulary};
+  DataSets sets = read_data(options);
+  for (const data::Dataset* set : {sets.train.get(), sets.test.get()}) {
+    if (set->size() == 0)
+      throw InvalidArgument(concat("--data ",
+                                   options.data,
+                                   ": the ",
+                                   set == sets.train.get() ? "training" : "test",
+                                   " set holds no samples"));
+  }
+  return sets;
 }
 
 std::vector<Device> devices_of(const RunOptions& options) {

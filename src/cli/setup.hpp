@@ -33,7 +33,8 @@ struct DataSets {
 /// Model, data and batch size that go with what was given. @throws UsageError  they do not.
 RunOptions resolve(RunOptions options);
 
-/// @throws FileError  the files.
+/// @throws FileError        the files.
+/// @throws InvalidArgument  a set without samples, or test images of another size.
 DataSets load_data(const RunOptions& options);
 
 /// The devices that a list names, with their limits set. @throws UsageError  no such list.

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <optional>
 
+#include "tandem/core/check.hpp"
 #include "tandem/ops/autocast.hpp"
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/observer.hpp"
@@ -62,8 +63,9 @@ void Trial::run(std::int64_t steps, const std::function<void(std::int64_t, doubl
   {
     const Subscription subscription(traffic);
     for (std::int64_t step = 0; step < steps;) {
-      const auto batch = loader_.next();
-      if (!batch) continue;  // the next epoch
+      auto batch = loader_.next();
+      if (!batch) batch = loader_.next();  // of the next epoch
+      TANDEM_CHECK(batch.has_value(), "trial: the training set holds no samples");
       const auto start = Clock::now();
       const auto result = task_->step(*batch, *optimizer_);
       step_ms_.push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count());

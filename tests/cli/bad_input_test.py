@@ -62,6 +62,28 @@ class DataTest(ProgramTest):
         self.write_digits(name=FILES[1], content=idx((7,), [0] * 7))
         self.fail_with(1, *self.train("--data-dir", self.directory), says=["8", "7"])
 
+    def test_sets_without_samples(self):
+        for train, test, says in ((0, 8, "training"), (8, 0, "test")):
+            for prefix, rows in (("train", train), ("t10k", test)):
+                for kind, content in (("images-idx3", idx((rows, 8, 8), [0] * 64 * rows)), ("labels-idx1", idx((rows,), [0] * rows))):
+                    with open(self.file(f"{prefix}-{kind}-ubyte"), "wb") as file:
+                        file.write(content)
+            for command in ("train", "verify", "compare", "memory", "trace", "report"):
+                done = self.fail_with(1, command, *self.train("--data-dir", self.directory)[1:], says=["no samples"])
+                self.assertEqual(len(done.stderr.splitlines()), 1)
+            self.fail_with(1, "largest-batch", *DIGITS[:2], "--devices", "cpu:1@9MiB", "--data-dir", self.directory,
+                           says=["no samples"])
+
+    def test_test_images_of_another_size(self):
+        self.write_digits()
+        self.write_digits_as("t10k-images-idx3-ubyte", idx((8, 4, 4), [0] * 128))
+        done = self.fail_with(1, *self.train("--data-dir", self.directory), says=["1, 4, 4", "1, 8, 8"])
+        self.assertEqual(len(done.stderr.splitlines()), 1)
+
+    def write_digits_as(self, name, content):
+        with open(self.file(name), "wb") as file:
+            file.write(content)
+
 
 class RunTest(ProgramTest):
     @unittest.skipIf(os.environ.get("PROGRAM_HAS_CUDA") == "1", "built with CUDA")
