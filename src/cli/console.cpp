@@ -54,6 +54,22 @@ std::string shortened(std::string_view text) {
       "{} [{} bytes left out] {}", text.substr(0, head), tail - head, text.substr(tail));
 }
 
+/// Control characters by their numbers, but where `stays` holds of the rest of the text.
+template <class Stays>
+std::string escaped(std::string_view text, Stays stays) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (is_high_control(text.substr(i))) {
+      out += fmt::format("\\u{:04x}", static_cast<unsigned char>(text[++i]));
+    } else if (is_control(text[i]) && !stays(text.substr(i))) {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[i]));
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 void prepare() noexcept {
@@ -90,18 +106,12 @@ void flush() {
 }
 
 std::string one_line(std::string_view text) {
-  const std::string most = shortened(text);
-  std::string line;
-  for (std::size_t i = 0; i < most.size(); ++i) {
-    if (is_high_control(std::string_view(most).substr(i))) {
-      line += fmt::format("\\u{:04x}", static_cast<unsigned char>(most[++i]));
-    } else if (is_control(most[i]) && !is_continuation(std::string_view(most).substr(i))) {
-      line += fmt::format("\\x{:02x}", static_cast<unsigned char>(most[i]));
-    } else {
-      line += most[i];
-    }
-  }
-  return line;
+  return escaped(shortened(text), is_continuation);
+}
+
+std::string shown(std::string_view text) {
+  if (::isatty(STDOUT_FILENO) == 0) return std::string(text);
+  return escaped(text, [](std::string_view rest) { return rest[0] == '\n' || rest[0] == '\t'; });
 }
 
 }  // namespace tandem::cli::console

@@ -47,4 +47,8 @@ void flush();
 /// of what is very long left out. Lines "  also ..." below it stay.
 std::string one_line(std::string_view text);
 
+/// A text of others for stdout: on a terminal with its control characters as \x1b, but for the ends
+/// of lines and tabs; elsewhere as it is.
+std::string shown(std::string_view text);
+
 }  // namespace tandem::cli::console

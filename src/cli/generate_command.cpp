@@ -96,7 +96,7 @@ int run_generate(const GenerateRequest& request) {
   const std::vector<std::int32_t> start = encode(vocabulary, prompt);
   if (prompt.empty()) throw UsageError("--prompt is empty; give a character, or leave it out");
   std::string text;
-  if (!request.json && request.prompt) console::print("{}", prompt);
+  if (!request.json && request.prompt) console::print_text(console::shown(prompt));
   train::generate([&net](const Tensor& tokens) { return net(tokens); },
                   start,
                   {.tokens = request.tokens,
@@ -108,7 +108,7 @@ int run_generate(const GenerateRequest& request) {
                     const std::string& character = vocabulary.character(token);
                     text += character;
                     if (request.json) return true;
-                    console::print_text(character);
+                    console::print_text(console::shown(character));
                     console::flush();  // for whoever reads it meanwhile
                     return true;
                   });

@@ -65,8 +65,28 @@ train::RunState resume(const RunOptions& options,
   const double lr = schedule == nullptr ? optimizer.param_groups().front().lr()
                                         : schedule->state_dict().at("base_lrs.0");
   check_unchanged(options, "--lr", options.lr, lr);
-  if (!options.quiet) console::tell("resumed from {} at step {}\n", options.checkpoint, state.step);
+  if (!options.quiet)
+    console::tell(
+        "resumed from {} at step {}\n", console::one_line(options.checkpoint), state.step);
   return state;
+}
+
+/// Says it where a checkpoint stands in the place of a new run's.
+void tell_replaced(const RunOptions& options) {
+  std::error_code ignored;
+  const std::string& path = options.checkpoint;
+  if (path.empty() || options.resume || options.quiet || !std::filesystem::exists(path, ignored))
+    return;
+  std::string what = "no checkpoint of a run";
+  try {
+    const train::RunState state = train::read_run_state(path);
+    what = fmt::format("a run of {} at step {}", state.model, state.step);
+  } catch (const Error&) {  // it is another file
+  }
+  console::tell("{} holds {}, which is replaced at this run's first save{}\n",
+                console::one_line(path),
+                console::one_line(what),
+                what.starts_with("a run") ? "; --resume would go on with it" : "");
 }
 
 /// Where a run begins.
@@ -116,7 +136,7 @@ void print_end(const RunOptions& options, const train::RunState& state) {
   else
     console::tell("interrupted after step {}; --checkpoint {} --resume goes on\n",
                   state.step,
-                  options.checkpoint);
+                  console::one_line(options.checkpoint));
 }
 
 void write_results(const RunOptions& options, const train::RunReport& report, Measured measured) {
@@ -145,6 +165,7 @@ int run_train(const RunOptions& given) {
   const auto schedule = make_schedule(options, *optimizer, total_steps(options, *sets.train));
   if (!options.quiet) console::tell("{}\n", nn::summary(task->module()));
 
+  tell_replaced(options);
   train::RunState state = fresh_state(options, sets);
   if (options.resume) state = resume(options, *task, *optimizer, schedule.get(), state);
   RunOptions seeded = options;

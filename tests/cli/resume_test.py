@@ -52,6 +52,17 @@ class ResumeTest(ProgramTest):
         self.assertEqual(self.content(self.checkpoint), before)
         self.succeed(*self.train("--steps", "4", "--resume", "--seed", "9", "--lr", "0.0003"))
 
+    def test_a_new_run_says_what_it_replaces(self):
+        self.assertNotIn("replaced", self.succeed(*self.train("--steps", "3")).stderr)
+        done = self.succeed(*self.train("--steps", "1"))
+        self.assertRegex(done.stderr, "run.safetensors holds a run of cnn-small 1x8x8 f32, adamw at step 3, which is "
+                         "replaced at this run's first save; --resume would go on with it")
+        self.assertNotIn("replaced", self.succeed(*self.train("--steps", "2", "--resume")).stderr)
+        self.assertEqual(self.succeed(*self.train("--steps", "1", "--quiet")).stderr, "")
+        with open(self.checkpoint, "w", encoding="utf-8") as file:
+            file.write("notes")
+        self.assertIn("holds no checkpoint of a run, which is replaced", self.succeed(*self.train("--steps", "1")).stderr)
+
     def test_resume_without_a_file_says_what_to_do(self):
         self.fail_with(1, *self.train("--resume"), says=[self.checkpoint, "leave out --resume"])
 

@@ -9,11 +9,11 @@ import subprocess
 from program import DEADLINE, DIGITS, ProgramTest, environment, main, path
 
 
-def terminal_text(*arguments, **extra):
-    """Exit code and all that the program writes to a terminal on stderr."""
+def terminal_text(*arguments, stream="stderr", **extra):
+    """Exit code and all that the program writes to a terminal on stderr, or on stdout."""
     master, slave = pty.openpty()
-    with subprocess.Popen([path(), *arguments], env=environment(**extra), stderr=slave,
-                          stdout=subprocess.DEVNULL) as run:
+    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, stream: slave}
+    with subprocess.Popen([path(), *arguments], env=environment(**extra), **streams) as run:
         os.close(slave)
         text = b""
         try:
@@ -48,6 +48,20 @@ class TerminalTest(ProgramTest):
         code, text = terminal_text(*self.run_of_one_epoch, "--optimizer", "sgd", "--lr", "1e30")
         self.assertEqual(code, 1)
         self.assertIn("\r\ntandem: step ", text)
+
+    def test_a_text_of_others_cannot_steer_a_terminal(self):
+        with open(self.file("text"), "w", encoding="utf-8") as text:
+            text.write("\x1b[2J\x07\tok\n\x9b" * 200)
+        checkpoint = self.file("run.st")
+        self.succeed("train", "--data", "text", "--text", "text", "--layers", "1", "--width", "8", "--heads", "1",
+                     "--context", "8", "--steps", "1", "--checkpoint", checkpoint, "--quiet")
+        say = ["generate", "--checkpoint", checkpoint, "--prompt", "\x1b[2J\x07\tok\n\x9b", "--tokens", "40"]
+        code, shown = terminal_text(*say, stream="stdout")
+        self.assertEqual(code, 0)
+        for control in "\x1b\x07\x9b":
+            self.assertNotIn(control, shown)
+        self.assertIn("\\x1b[2J\\x07\tok\r\n\\u009b", shown)
+        self.assertIn("\x1b[2J\x07\tok\n\x9b", self.succeed(*say).stdout)
 
     def test_elsewhere_there_are_plain_lines(self):
         done = self.succeed(*self.run_of_one_epoch)
