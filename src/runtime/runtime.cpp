@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
@@ -15,6 +16,7 @@
 #include "tandem/config.hpp"
 #include "tandem/core/check.hpp"
 
+#include "runtime/cpu_quota.hpp"
 #include "runtime/cuda/backend.hpp"
 
 namespace tandem {
@@ -36,8 +38,11 @@ int detect_cores() noexcept {
   if (const int asked = threads_asked(); asked > 0) return asked;
   cpu_set_t set;
   CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  int cores = static_cast<int>(std::thread::hardware_concurrency());
+  if (sched_getaffinity(0, sizeof set, &set) == 0) cores = CPU_COUNT(&set);
+  if (const auto quota = cpu_quota())
+    cores = static_cast<int>(std::min<double>(cores, std::ceil(*quota)));
+  return std::max(1, cores);
 }
 
 int gpu_count() noexcept {
