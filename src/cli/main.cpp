@@ -20,6 +20,7 @@
 #include "cli/nearest.hpp"
 #include "cli/signals.hpp"
 #include "cli/validators.hpp"
+#include "cli/waiting.hpp"
 
 namespace tandem::cli {
 namespace {
@@ -154,6 +155,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     throw usage_error(app, e);
   }
+  choose_waiting(argv);
   const StatusSignal status;
   return chosen();
 }
