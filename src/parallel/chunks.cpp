@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "tandem/core/check.hpp"
@@ -27,22 +28,38 @@ RowCounts even_rows(std::int64_t rows, std::size_t n) {
   return chunks;
 }
 
+/// The sum; none where 64 bits do not hold it.
+std::optional<std::int64_t> total_of(const RowCounts& sizes) {
+  std::int64_t total = 0;
+  for (const std::int64_t size : sizes) {
+    if (__builtin_add_overflow(total, size, &total)) return std::nullopt;
+  }
+  return total;
+}
+
 /// Shares `rows` in proportion to `weights`: the floor of each share, then one more row each for
 /// the largest remainders (the first of equal ones).
-RowCounts largest_remainder(std::int64_t rows, const std::vector<double>& weights) {
+RowCounts largest_remainder(std::int64_t rows, std::vector<double> weights) {
+  int exponent = 0;
+  std::frexp(*std::ranges::max_element(weights), &exponent);
+  for (double& w : weights)
+    w = std::ldexp(w, -exponent);  // the largest is below 1: their sum is finite
   const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
   RowCounts chunks;
   std::vector<double> remainders;
+  std::int64_t left = rows;
   for (const double w : weights) {
-    const double share = static_cast<double>(rows) * (w / total);
-    chunks.push_back(static_cast<std::int64_t>(std::floor(share)));
-    remainders.push_back(w > 0 ? share - std::floor(share) : -1);
+    const double share = static_cast<double>(rows) * (w / total), whole = std::floor(share);
+    // Above 2^53 rows a share is rounded, and may be more than there is.
+    const bool fits = whole < static_cast<double>(left);
+    chunks.push_back(fits ? static_cast<std::int64_t>(whole) : left);
+    left -= chunks.back();
+    remainders.push_back(w > 0 ? share - whole : -1);
   }
   std::vector<std::size_t> order(weights.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(
       order, [&](std::size_t a, std::size_t b) { return remainders[a] > remainders[b]; });
-  std::int64_t left = rows - std::accumulate(chunks.begin(), chunks.end(), std::int64_t{0});
   for (std::size_t i = 0; left > 0; i = (i + 1) % order.size()) {
     if (remainders[order[i]] < 0) continue;  // weight zero: no rows
     ++chunks[order[i]];
@@ -200,12 +217,12 @@ std::vector<std::int64_t> ChunkPolicy::plan(std::int64_t rows,
   };
   if (const auto* s = std::get_if<Sizes>(&kind_)) {
     check_count(s->sizes.size(), "sizes");
-    const auto total = std::accumulate(s->sizes.begin(), s->sizes.end(), std::int64_t{0});
-    TANDEM_CHECK(rows <= total,
+    const auto total = total_of(s->sizes);
+    TANDEM_CHECK(!total || rows <= *total,
                  "chunks: sizes ",
                  join(s->sizes),
                  " add up to ",
-                 total,
+                 *total,
                  " rows, the batch has ",
                  rows,
                  "; make them add up to the batch");

@@ -37,6 +37,27 @@ TEST(ChunksTest, Gpu0FollowsBalancedDataParallelToTheRow) {
       << "one device takes all rows";
 }
 
+TEST(ChunksTest, SharesOfVeryManyRowsAddUpToThem) {
+  const auto sum = [](const std::vector<std::int64_t>& chunks) {
+    std::int64_t total = 0;
+    for (const std::int64_t c : chunks) {
+      EXPECT_GE(c, 0);
+      EXPECT_FALSE(__builtin_add_overflow(total, c, &total));
+    }
+    return total;
+  };
+  constexpr std::int64_t kMany = 1'000'000'008'601'842'738;
+  for (const std::int64_t rows : {kMany, kMany + 1, INT64_MAX - 1, INT64_MAX}) {
+    EXPECT_EQ(sum(ChunkPolicy::weights({9, 4}).plan(rows, devices(2))), rows);
+    EXPECT_EQ(sum(ChunkPolicy::weights({0, 1, 0}).plan(rows, devices(3))), rows);
+    EXPECT_EQ(sum(ChunkPolicy::sizes({INT64_MAX, INT64_MAX}).plan(rows, devices(2))), rows);
+  }
+  EXPECT_THAT(ChunkPolicy::weights({1e308, 1e308}).plan(7, devices(2)), ElementsAre(4, 3));
+  EXPECT_THAT(ChunkPolicy::weights({5e-324, 5e-324}).plan(7, devices(2)), ElementsAre(4, 3));
+  EXPECT_THAT(ChunkPolicy::sizes({INT64_MAX, INT64_MAX, 2}).plan(6, devices(3)),
+              ElementsAre(3, 3, 0));
+}
+
 TEST(ChunksTest, TorchChunkCutsAsPyTorchDoes) {
   const auto plan = [](std::int64_t rows, int n) {
     return ChunkPolicy::torch_chunk().plan(rows, devices(n));
