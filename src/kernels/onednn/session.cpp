@@ -4,6 +4,8 @@
 #include "kernels/onednn/session.hpp"
 
 #include <algorithm>
+#include <cstdlib>
+#include <mutex>
 #include <string_view>
 
 #include <omp.h>
@@ -94,12 +96,28 @@ void Prepared::run(Device device, dnnl::stream& stream, std::initializer_list<vo
   }
 }
 
+namespace {
+
+/// oneDNN 2.6 runs a convolution in bf16 on the matrix tiles of newer processors (AMX) without
+/// having configured them, which ends the program by SIGILL. ONEDNN_MAX_CPU_ISA says another limit.
+void leave_tiles_out() {
+  if (std::getenv("ONEDNN_MAX_CPU_ISA") == nullptr && std::getenv("DNNL_MAX_CPU_ISA") == nullptr)
+    dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx512_core_bf16);
+}
+
+std::unique_ptr<State> make_state() {
+  static std::once_flag once;  // before the first primitive: later the limit stands
+  std::call_once(once, leave_tiles_out);
+  return std::make_unique<State>();
+}
+
+}  // namespace
+
 Session::Session(const HostStream& s) : device_(s.device) {
   // Thread-local in OpenMP: this device's share of the cores, else each device would use them all.
   if (omp_get_max_threads() != s.threads) omp_set_num_threads(s.threads);
   std::unique_ptr<LibraryState> kept = logical_device(s.device).take_library(Library::onednn);
-  state_ = kept ? std::unique_ptr<State>(static_cast<State*>(kept.release()))
-                : std::make_unique<State>();
+  state_ = kept ? std::unique_ptr<State>(static_cast<State*>(kept.release())) : make_state();
 }
 
 Session::~Session() {
