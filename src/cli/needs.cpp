@@ -24,17 +24,17 @@ std::string bytes_text(double bytes) {
                         : fmt::format("{:.1e} bytes", bytes);
 }
 
-double number(std::int64_t n) {
+double as_double(std::int64_t n) {
   return static_cast<double>(n);
 }
 
 /// Rows of a step that are there at once.
 double rows_at_once(const RunOptions& options, const DataSets& data, std::size_t devices) {
-  double rows = number(options.batch);
-  if (data.train != nullptr) rows = std::min(rows, number(data.train->size()));
-  rows /= number(options.accumulate);
+  double rows = as_double(options.batch);
+  if (data.train != nullptr) rows = std::min(rows, as_double(data.train->size()));
+  rows /= as_double(options.accumulate);
   if (options.bitwise_leaves > 0)
-    rows = std::min(rows, rows * static_cast<double>(devices) / number(options.bitwise_leaves));
+    rows = std::min(rows, rows * static_cast<double>(devices) / as_double(options.bitwise_leaves));
   return rows;
 }
 
@@ -58,16 +58,16 @@ void check_model_fits(const RunOptions& options,
   const double rows = rows_at_once(options, data, devices);
   if (!data.is_text()) {
     check_fits(fmt::format("--batch {}", options.batch),
-               rows * number(numel(data.sample)) * element);
+               rows * as_double(numel(data.sample)) * element);
     return;
   }
   const GptSizes& gpt = options.gpt;
-  const double width = number(gpt.width), layers = number(gpt.layers);
+  const double width = as_double(gpt.width), layers = as_double(gpt.layers);
   const double block = 12 * width * width + 13 * width;
   const double weights =
-      width * (number(data.vocabulary.size()) + number(gpt.context) + 2) + layers * block;
+      width * (as_double(data.vocabulary.size()) + as_double(gpt.context) + 2) + layers * block;
   const double copies = 2 * static_cast<double>(devices) + 2;  // with gradients; two moments
-  const double kept = rows * number(gpt.context) * width * layers;
+  const double kept = rows * as_double(gpt.context) * width * layers;
   check_fits(
       fmt::format("gpt of {} layers, width {} and context {} on {} devices, in batches of {}",
                   gpt.layers,

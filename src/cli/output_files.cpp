@@ -42,7 +42,7 @@ void check_stream(const std::string& path) {
     throw FileError(path, -1, std::string("cannot be written: ") + std::strerror(errno));
 }
 
-void check(const GivenFile& file) {
+void check_one(const GivenFile& file) {
   const bool written = file.use == FileUse::replaced || file.use == FileUse::appended;
   if (written && file.path == "-") return;
   if (written && is_stream(file.path)) return check_stream(file.path);
@@ -62,7 +62,7 @@ void check_files(const std::vector<GivenFile>& files) {
     }
   }
   for (const GivenFile& file : files)
-    if (!file.path.empty()) check(file);
+    if (!file.path.empty()) check_one(file);
 }
 
 bool is_stream(const std::string& path) {

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """stdout and stderr that cannot be written: progress is passed over, results are not lost silently."""
 
+import json
 import os
+import resource
 import subprocess
 
 from program import DEADLINE, DIGITS, ProgramTest, environment, main, path
@@ -51,6 +53,24 @@ class StreamTest(ProgramTest):
         self.addCleanup(os.close, writer)
         self.assertEqual(self.code("train", *SMALL, "--checkpoint", "run.st", stderr=writer), 0)
         self.succeed("train", *RUN, "--steps", "2", "--checkpoint", "run.st", "--resume")
+
+    def test_a_limit_of_files_sizes_is_an_error_and_no_signal(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+        done = subprocess.run([path(), "train", *SMALL, "--checkpoint", "run.st"], capture_output=True, text=True,
+                              timeout=DEADLINE, env=environment(), cwd=self.directory, check=False, preexec_fn=limit)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, "tandem: run.st at byte .*File too large")
+        self.assertEqual(os.listdir(self.directory), [])
+
+    def test_a_closed_stdout(self):
+        done = subprocess.run([path(), "train", *SMALL, "--quiet", "--json", "run.json"], stderr=subprocess.PIPE, text=True,
+                              timeout=DEADLINE, env=environment(), cwd=self.directory, check=False,
+                              preexec_fn=lambda: os.close(1))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("tandem: stdout: cannot be written; results are lost: Bad file descriptor", done.stderr)
+        with open(self.file("run.json"), encoding="utf-8") as report:
+            self.assertEqual(json.load(report)["steps"], 1)
 
     def test_results_that_cannot_be_written_are_an_error(self):
         gpt = ["--layers", "1", "--width", "8", "--heads", "1", "--context", "4", "--quiet"]
