@@ -8,6 +8,7 @@
 
 #include "tandem/comm/algorithms.hpp"
 
+#include "cli/output_files.hpp"
 #include "cli/validators.hpp"
 
 namespace tandem::cli {
@@ -17,6 +18,16 @@ constexpr const char* kDevicesHelp =
     "device list: cpu:N is N virtual devices of this machine, @SIZE limits each (cpu:4@512MiB), "
     "parts are joined by "
     "commas; everywhere else cpu:1 names one device. Default: TANDEM_DEVICES, else one per core";
+
+/// The name says how the numbers are written; a device or a pipe takes either form.
+CLI::Validator metrics_file() {
+  const auto check = [](std::string& path) -> std::string {
+    if (path.empty()) return {};  // see not_empty
+    const bool known = path.ends_with(".csv") || path.ends_with(".jsonl") || is_stream(path);
+    return known ? "" : fmt::format("expected FILE.csv or FILE.jsonl, not '{}'", path);
+  };
+  return {check, ""};
+}
 
 /// A file of results, or - for stdout.
 CLI::Option* add_output_option(CLI::App& app,
@@ -191,7 +202,8 @@ void add_train_options(CLI::App& app, RunOptions& o) {
       ->needs(checkpoint);
   app.add_option("--metrics",
                  o.metrics,
-                 "write losses, times and peaks to this file as they come: FILE.csv or FILE.jsonl");
+                 "write losses, times and peaks to this file as they come: FILE.csv or FILE.jsonl")
+      ->check(metrics_file());
   app.add_option(
       "--tensorboard", o.tensorboard, "write the same for TensorBoard, in this directory");
   app.add_flag(

@@ -5,9 +5,6 @@
 
 #include "tandem/runtime/runtime.hpp"
 
-#include "cli/output_files.hpp"
-#include "cli/setup.hpp"
-
 namespace tandem::cli {
 
 RunMetrics::RunMetrics(const RunOptions& options,
@@ -16,12 +13,10 @@ RunMetrics::RunMetrics(const RunOptions& options,
     : on_loss_(std::move(on_loss)) {
   const auto append = options.resume ? train::Append::yes : train::Append::no;
   const std::string& file = options.metrics;
-  if (file.ends_with(".csv") || (!file.empty() && is_stream(file)))
-    writers_.push_back(train::csv_metrics(file, append, last_step));
-  else if (file.ends_with(".jsonl"))
+  if (file.ends_with(".jsonl"))
     writers_.push_back(train::jsonl_metrics(file, append, last_step));
   else if (!file.empty())
-    throw UsageError(detail::concat("--metrics ", file, ": expected FILE.csv or FILE.jsonl"));
+    writers_.push_back(train::csv_metrics(file, append, last_step));
   if (!options.tensorboard.empty())
     writers_.push_back(train::tensorboard_metrics(options.tensorboard));
 }

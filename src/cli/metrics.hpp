@@ -17,7 +17,7 @@ class RunMetrics {
  public:
   /// @param last_step  after which the run goes on: what the files have of later ones is cut off.
   /// @param on_loss    told why a file cannot be written any more; the run goes on without it.
-  /// @throws UsageError  --metrics names a file of another kind. @throws FileError
+  /// @throws FileError  one of them cannot be written.
   RunMetrics(const RunOptions& options,
              std::int64_t last_step,
              std::function<void(const std::string&)> on_loss);

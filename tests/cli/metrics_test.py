@@ -152,7 +152,7 @@ class MetricsTest(ProgramTest):
                                                  "--checkpoint", checkpoint, "--resume").stderr)
 
     def test_what_cannot_be_written_is_said_before_the_run(self):
-        self.fail_with(2, "train", *RUN, "--metrics", "run.txt", says=["--metrics run.txt", "FILE.csv or FILE.jsonl"])
+        self.fail_with(2, "train", *RUN, "--metrics", "run.txt", says=["--metrics", "FILE.csv or FILE.jsonl", "'run.txt'"])
         self.fail_with(1, "train", *RUN, "--metrics", "/no/such/place/run.csv", says=["/no/such/place"])
         self.fail_with(1, "train", *RUN, "--tensorboard", "/proc/no", says=["/proc/no"])
 
