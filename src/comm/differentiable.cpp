@@ -4,7 +4,6 @@
 #include "tandem/comm/differentiable.hpp"
 
 #include <array>
-#include <numeric>
 #include <utility>
 
 #include "tandem/autograd/autograd.hpp"
@@ -102,7 +101,17 @@ std::int64_t complete_rows(Communicator& comm, const char* op, std::int64_t tota
     refuse(
         comm,
         detail::concat(op, " on the tape: ", rows.size(), " counts of rows for ", size, " ranks"));
-  return std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
+  std::int64_t sum = 0;
+  for (const std::int64_t n : rows) {
+    if (n < 0 || __builtin_add_overflow(sum, n, &sum)) {
+      refuse(comm,
+             detail::concat(op,
+                            " on the tape: a rank's count of rows is ",
+                            n,
+                            "; counts are not negative, and their sum fits in 64 bits"));
+    }
+  }
+  return sum;
 }
 
 void check_count(Communicator& comm, const char* op, std::int64_t actual, std::int64_t expected) {

@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <algorithm>
+
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/ops/elementwise.hpp"
@@ -13,7 +15,8 @@ namespace {
 enum class Triangle { lower, upper };
 
 Tensor triangle_mask(
-    Triangle which, std::int64_t rows, std::int64_t cols, std::int64_t diagonal, Device device) {
+    Triangle which, std::int64_t rows, std::int64_t cols, std::int64_t wanted, Device device) {
+  const std::int64_t diagonal = std::clamp(wanted, -rows, cols);  // all beyond are alike
   const TensorOptions like{.dtype = DType::i64, .device = device};
   const auto end = static_cast<double>(rows + diagonal);
   const Tensor at = arange(static_cast<double>(diagonal), end, 1, like).unsqueeze(1);

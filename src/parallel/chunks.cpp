@@ -12,6 +12,7 @@
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/runtime.hpp"
 
+#include "core/checked_size.hpp"
 #include "core/even_share.hpp"
 
 namespace tandem::parallel {
@@ -128,8 +129,11 @@ std::string join(const std::vector<T>& values) {
 }  // namespace
 
 ChunkPolicy ChunkPolicy::sizes(std::vector<std::int64_t> sizes) {
-  for (const auto s : sizes)
+  CheckedSize total("chunk sizes", 0);
+  for (const auto s : sizes) {
     TANDEM_CHECK(s >= 0, "chunk sizes ", join(sizes), ": ", s, " is negative");
+    total = total + s;
+  }
   TANDEM_CHECK(std::ranges::any_of(sizes, [](auto s) { return s > 0; }),
                "chunk sizes: no device has rows");
   ChunkPolicy policy;

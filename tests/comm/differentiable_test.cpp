@@ -228,6 +228,14 @@ TEST(Differentiable, RefusalsNameTheRemedyAndFreeThePeers) {
                 comm::scatter(c, x, 0, {2, 1});
               }),
               HasSubstr("the tensor has 3 rows, but the counts say 0"));
+  EXPECT_THAT(text([](Communicator& c, T x) {
+                comm::all_gather(c, x, {-1, 3});
+              }),
+              HasSubstr("a rank's count of rows is -1"));
+  EXPECT_THAT(text([](Communicator& c, T x) {
+                comm::all_gather(c, x, {INT64_MAX, 3});
+              }),
+              HasSubstr("their sum fits in 64 bits"));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "tandem/ops/conv.hpp"
 #include "tandem/ops/index.hpp"
 #include "tandem/ops/pool.hpp"
+#include "tandem/ops/reduce.hpp"
 #include "tandem/tensor/factories.hpp"
 
 #include "thrown_text.hpp"
@@ -33,6 +34,14 @@ TEST(HugeSizeTest, CatAndStackOfExpandedTensors) {
 
 TEST(HugeSizeTest, SplitWhoseSumWraps) {
   EXPECT_THROW(split(zeros({2}), {kMost, kMost, 4}, 0), InvalidArgument);
+}
+
+TEST(HugeSizeTest, DiagonalsBeyondTheTriangle) {
+  const Tensor x = ones({2, 3});
+  EXPECT_EQ(sum(tril(x, kMost)).item(), 6);
+  EXPECT_EQ(sum(tril(x, -kMost)).item(), 0);
+  EXPECT_EQ(sum(triu(x, kMost)).item(), 0);
+  EXPECT_EQ(sum(triu(x, -kMost)).item(), 6);
 }
 
 TEST(HugeSizeTest, Convolutions) {
