@@ -34,38 +34,56 @@ std::vector<NamedShape> block_shapes(std::int64_t width) {
           {"proj.bias", {width}}};
 }
 
-void check_tensor(const SafetensorsFile& file,
-                  const std::string& path,
-                  const std::string& name,
-                  const Shape& shape) {
-  const SafetensorsEntry* entry = file.find("model." + name);
-  if (entry == nullptr) {
-    throw FileError(
-        path,
-        -1,
-        tandem::detail::concat(
-            "its sizes ask for a tensor '", name, "' ", shape, ", which the file does not have"));
-  }
-  if (entry->shape != shape) {
-    throw FileError(path,
-                    static_cast<std::int64_t>(entry->offset),
-                    tandem::detail::concat(
-                        "its sizes ask for '", name, "' ", shape, ", the file has ", entry->shape));
-  }
+/// "its sizes ask for 2 layers of width 8, context 4, vocabulary 5".
+std::string asked(const nn::models::GptOptions& o) {
+  return tandem::detail::concat("its sizes ask for ",
+                                o.layers,
+                                " layers of width ",
+                                o.width,
+                                ", context ",
+                                o.context,
+                                ", vocabulary ",
+                                o.vocabulary);
 }
+
+/// Compares one tensor after the other.
+class Comparison {
+ public:
+  Comparison(const std::string& path, const nn::models::GptOptions& options)
+      : path_(path), file_(path), options_(options) {}
+
+  void check(const std::string& name, const Shape& shape) const {
+    const SafetensorsEntry* entry = file_.find("model." + name);
+    if (entry != nullptr && entry->shape == shape) return;
+    throw FileError(path_,
+                    entry == nullptr ? -1 : static_cast<std::int64_t>(entry->offset),
+                    tandem::detail::concat(
+                        asked(options_),
+                        entry == nullptr ? "; the file has no tensor '" : "; that takes a tensor '",
+                        name,
+                        "' ",
+                        shape,
+                        entry == nullptr ? "" : ", the file's is " + to_string(entry->shape)));
+  }
+
+ private:
+  const std::string& path_;
+  SafetensorsFile file_;
+  const nn::models::GptOptions& options_;
+};
 
 }  // namespace
 
 void check_gpt(const std::string& path, const nn::models::GptOptions& o) {
-  const SafetensorsFile file(path);
-  check_tensor(file, path, "embed.weight", {o.vocabulary, o.width});
-  check_tensor(file, path, "position.weight", {o.context, o.width});
-  check_tensor(file, path, "norm.weight", {o.width});
-  check_tensor(file, path, "head.weight", {o.vocabulary, o.width});
+  const Comparison file(path, o);
+  file.check("embed.weight", {o.vocabulary, o.width});
+  file.check("position.weight", {o.context, o.width});
+  file.check("norm.weight", {o.width});
+  file.check("head.weight", {o.vocabulary, o.width});
   const std::vector<NamedShape> block = block_shapes(o.width);
   for (std::int64_t i = 0; i < o.layers; ++i) {  // ends at the first that the file does not have
     for (const auto& [name, shape] : block)
-      check_tensor(file, path, "blocks." + std::to_string(i) + '.' + name, shape);
+      file.check("blocks." + std::to_string(i) + '.' + name, shape);
   }
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::int64_t kMostCount = 1'000'000'000'000'000;  // steps, rows, sizes
+constexpr std::uint64_t kMostCount = 1'000'000'000'000'000;  // steps, rows: can be gone on from
 
 /// Refuses a key that stands twice in one object; the parser would keep the last one.
 class UniqueKeys {
@@ -56,15 +56,15 @@ std::string text_of(const Json& j, const char* key) {
   return value.get<std::string>();
 }
 
-std::int64_t count_of(const Json& j, const std::string& key) {
+std::int64_t count_of(const Json& j, const std::string& key, std::uint64_t most = kMostCount) {
   const Json& value = field(j, key);
-  TANDEM_CHECK(value.is_number_unsigned() && value.get<std::uint64_t>() <= kMostCount,
+  TANDEM_CHECK(value.is_number_unsigned() && value.get<std::uint64_t>() <= most,
                "'",
                key,
                "' is ",
                value.dump(),
                "; expected a whole number from 0 to ",
-               kMostCount);
+               most);
   return value.get<std::int64_t>();
 }
 
@@ -128,7 +128,7 @@ RunState parse_run_state(const std::string& text) {
     const Json& sizes = j.at("sizes");
     TANDEM_CHECK(sizes.is_object(), "'sizes' is ", sizes.dump(), ", no object");
     for (const auto& [name, value] : sizes.items())
-      s.sizes[name] = count_of(sizes, name);
+      s.sizes[name] = count_of(sizes, name, INT64_MAX);  // compared with the tensors: check_gpt
   }
   if (j.contains("vocabulary")) s.vocabulary = text_of(j, "vocabulary");
   return s;
