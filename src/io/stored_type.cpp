@@ -17,28 +17,28 @@ namespace tandem::detail {
 namespace {
 
 // Of several types that are read as one the first is the one that it is written as.
-constexpr std::array kTypes{StoredType{"F32", 32, DType::f32},
-                            StoredType{"F64", 64, DType::f64},
-                            StoredType{"BF16", 16, DType::bf16},
-                            StoredType{"F16", 16, DType::f16},
-                            StoredType{"I32", 32, DType::i32},
-                            StoredType{"I64", 64, DType::i64},
-                            StoredType{"U8", 8, DType::u8},
-                            StoredType{"BOOL", 8, DType::boolean},
-                            StoredType{"I8", 8, DType::i32},
-                            StoredType{"I16", 16, DType::i32},
-                            StoredType{"U16", 16, DType::i32},
-                            StoredType{"U32", 32, DType::i64},
-                            StoredType{"U64", 64, DType::i64},
-                            StoredType{"F8_E4M3", 8, DType::f32},
-                            StoredType{"F8_E5M2", 8, DType::f32},
-                            StoredType{"F8_E8M0", 8, DType::f32},
-                            StoredType{"F8_E4M3FNUZ", 8},
-                            StoredType{"F8_E5M2FNUZ", 8},
-                            StoredType{"F6_E2M3", 6},
-                            StoredType{"F6_E3M2", 6},
-                            StoredType{"F4", 4},
-                            StoredType{"C64", 64}};
+constexpr std::array kStoredTypes{StoredType{"F32", 32, DType::f32},
+                                  StoredType{"F64", 64, DType::f64},
+                                  StoredType{"BF16", 16, DType::bf16},
+                                  StoredType{"F16", 16, DType::f16},
+                                  StoredType{"I32", 32, DType::i32},
+                                  StoredType{"I64", 64, DType::i64},
+                                  StoredType{"U8", 8, DType::u8},
+                                  StoredType{"BOOL", 8, DType::boolean},
+                                  StoredType{"I8", 8, DType::i32},
+                                  StoredType{"I16", 16, DType::i32},
+                                  StoredType{"U16", 16, DType::i32},
+                                  StoredType{"U32", 32, DType::i64},
+                                  StoredType{"U64", 64, DType::i64},
+                                  StoredType{"F8_E4M3", 8, DType::f32},
+                                  StoredType{"F8_E5M2", 8, DType::f32},
+                                  StoredType{"F8_E8M0", 8, DType::f32},
+                                  StoredType{"F8_E4M3FNUZ", 8},
+                                  StoredType{"F8_E5M2FNUZ", 8},
+                                  StoredType{"F6_E2M3", 6},
+                                  StoredType{"F6_E3M2", 6},
+                                  StoredType{"F4", 4},
+                                  StoredType{"C64", 64}};
 
 /// Each `From` of `bytes` as the `To` that `f` makes of it.
 template <class From, class To, class F>
@@ -91,17 +91,17 @@ bool fits_i64(std::span<const std::byte> bytes) {
 }  // namespace
 
 const StoredType* stored_type(std::string_view name) noexcept {
-  const auto* const hit = std::ranges::find(kTypes, name, &StoredType::name);
-  return hit == kTypes.end() ? nullptr : hit;
+  const auto* const hit = std::ranges::find(kStoredTypes, name, &StoredType::name);
+  return hit == kStoredTypes.end() ? nullptr : hit;
 }
 
 const StoredType& stored_type(DType dtype) noexcept {
-  return *std::ranges::find(kTypes, dtype, &StoredType::held);
+  return *std::ranges::find(kStoredTypes, dtype, &StoredType::held);
 }
 
 std::string read_types() {
   std::string names;
-  for (const StoredType& type : kTypes)
+  for (const StoredType& type : kStoredTypes)
     if (type.held) names.append(names.empty() ? "" : ", ").append(type.name);
   return names;
 }
