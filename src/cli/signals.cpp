@@ -25,6 +25,7 @@ constexpr int kStops[] = {SIGINT, SIGTERM, SIGHUP};
 
 std::atomic<int> first_stop{0};
 std::atomic<int> status_pipe{-1};
+std::atomic<std::int64_t> last_step{0};
 static_assert(std::atomic<int>::is_always_lock_free, "used in handlers");
 
 void on_stop(int signal) {
@@ -54,7 +55,9 @@ bool is_ignored(int signal) {
 
 /// A line for each device that has been used.
 std::string describe_devices() {
-  std::string text = "SIGUSR1: what the devices do\n";
+  const std::int64_t step = last_step;
+  std::string text = fmt::format(
+      "SIGUSR1: {}\n", step > 0 ? fmt::format("after step {}", step) : "no step has ended");
   for (const DeviceType type : {DeviceType::cpu, DeviceType::cuda}) {
     for (const LogicalDevice* device : Runtime::instance().made(type)) {
       const MemoryStats memory = device->memory_stats();
@@ -123,6 +126,10 @@ StatusSignal::StatusSignal() {
   }
   status_pipe = ends_[1];
   set_handler(SIGUSR1, on_status);
+}
+
+void StatusSignal::note_step(std::int64_t step) noexcept {
+  last_step = step;
 }
 
 StatusSignal::~StatusSignal() {

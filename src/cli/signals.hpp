@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <thread>
 
 namespace tandem::cli {
@@ -31,6 +32,9 @@ class StatusSignal {
   ~StatusSignal();
   StatusSignal(const StatusSignal&) = delete;
   StatusSignal& operator=(const StatusSignal&) = delete;
+
+  /// How far the work is, for whoever asks.
+  static void note_step(std::int64_t step) noexcept;
 
  private:
   int ends_[2] = {-1, -1};  // of a pipe: a signal's handler may write, and not much else

@@ -180,6 +180,7 @@ int run_train(const RunOptions& given) {
   const StopSignals signals;
   train::LoopOptions loop = loop_options(options, schedule.get());
   loop.on_step = [&](const train::StepInfo& info) {
+    StatusSignal::note_step(info.step);
     metrics.step(info);
     progress->step(info, options.epochs);
   };

@@ -14,6 +14,8 @@
 #include "tandem/runtime/observer.hpp"
 #include "tandem/runtime/runtime.hpp"
 
+#include "cli/signals.hpp"
+
 namespace tandem::cli {
 namespace {
 
@@ -69,7 +71,7 @@ void Trial::run(std::int64_t steps, const std::function<void(std::int64_t, doubl
       const auto start = Clock::now();
       const auto result = task_->step(*batch, *optimizer_);
       step_ms_.push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count());
-      ++step;
+      StatusSignal::note_step(++step);
       if (on_step) on_step(step, result.loss);
     }
   }

@@ -90,7 +90,7 @@ class SignalTest(ProgramTest):
             for times in (1, 2):
                 run.send_signal(signal.SIGUSR1)
                 self.wait_for(lambda: self.error_text().count("  cpu:1: last operation ") == times)
-            self.assertRegex(self.error_text(), r"^SIGUSR1: what the devices do\n  cpu:0: last operation \w+, [\d.]+ \w+ "
+            self.assertRegex(self.error_text(), r"^SIGUSR1: after step \d+\n  cpu:0: last operation \w+, [\d.]+ \w+ "
                              r"in use, [\d.]+ \w+ at most so far, limit none\n  cpu:1")
             before = self.steps()
             self.wait_for(lambda: self.steps() > before + 5)

@@ -55,9 +55,9 @@ struct LoopOptions {
   optim::LRScheduler* schedule = nullptr;       ///< goes on by one with each update; null: none
   std::optional<DType> autocast =
       {};  ///< products in this type of 16 bits (see Autocast); none: off
-  std::function<void(const StepInfo&)> on_step = {};
-  std::function<void(const EpochInfo&)> on_epoch = {};
-  std::function<bool()> stop = {};  ///< asked after each step
+  std::function<void(const StepInfo&)> on_step = {};    ///< before that step is saved
+  std::function<void(const EpochInfo&)> on_epoch = {};  ///< likewise
+  std::function<bool()> stop = {};                      ///< asked after each step
 };
 
 struct DeviceReport {
