@@ -1,4 +1,4 @@
-# Builds and runs tests/consumer in WORK_DIR, by WAY: find_package or add_subdirectory.
+# Builds and runs tests/consumer in WORK_DIR, by WAY: find_package or add_subdirectory; by the first, an example too.
 cmake_policy(VERSION 3.25)
 
 function(run)
@@ -36,3 +36,8 @@ if(WAY STREQUAL "add_subdirectory" AND GENERATOR STREQUAL "Ninja")
 endif()
 run("${CMAKE_COMMAND}" --build "${WORK_DIR}/build" --parallel --target consumer)
 run("${WORK_DIR}/build/consumer")
+if(WAY STREQUAL "find_package")  # the examples are a project of their own there; one shows that it builds
+  run("${CMAKE_COMMAND}" -S "${SOURCE_DIR}/examples" -B "${WORK_DIR}/examples" -G "${GENERATOR}" ${options})
+  run("${CMAKE_COMMAND}" --build "${WORK_DIR}/examples" --parallel --target example_01_tensor)
+  run("${CMAKE_CTEST_COMMAND}" --test-dir "${WORK_DIR}/examples" --no-tests=error -R examples.01_tensor)
+endif()
