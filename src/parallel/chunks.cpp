@@ -72,7 +72,7 @@ RowCounts largest_remainder(std::int64_t rows, std::vector<double> weights) {
 /// torch.chunk: equal parts of ceil(rows / n), the last of them shorter, the rest empty.
 RowCounts torch_rows(std::int64_t rows, std::size_t n) {
   const auto devices = static_cast<std::int64_t>(n);
-  const std::int64_t part = (rows + devices - 1) / devices;
+  const std::int64_t part = rows / devices + (rows % devices > 0 ? 1 : 0);
   RowCounts chunks(n);
   for (std::int64_t& chunk : chunks) {
     chunk = std::min(part, rows);
