@@ -3,6 +3,7 @@
 
 #include "tandem/runtime/worker.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <deque>
 #include <system_error>
@@ -159,7 +160,9 @@ int Worker::State::start(const std::shared_ptr<State>& state) {
   };
   pthread_attr_t attributes;
   if (const int code = ::pthread_attr_init(&attributes); code != 0) return code;
-  ::pthread_attr_setstacksize(&attributes, kStack);
+  std::size_t usual = 0;
+  ::pthread_attr_getstacksize(&attributes, &usual);
+  ::pthread_attr_setstacksize(&attributes, std::max(usual, kStack));
   // Joined through `ended`, so that a hung job cannot block the destructor.
   ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   const int code = ::pthread_create(&state->thread, &attributes, body, own.get());

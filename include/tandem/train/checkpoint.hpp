@@ -18,17 +18,17 @@ namespace tandem::train {
 
 /// Where a run stands, beside its tensors.
 struct RunState {
-  std::string model;              ///< name and sizes of the model: a checkpoint fits no other
-  std::string data;               ///< name of the data set
-  std::int64_t step = 0;          ///< updates so far
-  data::LoaderPosition position;  ///< epoch, and batches of it that were trained on
-  std::int64_t batch_size = 0;    ///< rows of a batch that `position` counts
+  std::string model = {};              ///< name and sizes of the model: a checkpoint fits no other
+  std::string data = {};               ///< name of the data set
+  std::int64_t step = 0;               ///< updates so far
+  data::LoaderPosition position = {};  ///< epoch, and batches of it that were trained on
+  std::int64_t batch_size = 0;         ///< rows of a batch that `position` counts
   /// Of random numbers; none: the default generator's at the moment of saving.
   std::optional<GeneratorState> random = std::nullopt;
-  double epoch_loss = 0;       ///< sum of loss x weight of the running epoch
+  double epoch_loss = 0;  ///< sum of loss x weight of the running epoch
   double epoch_weight = 0;
-  std::map<std::string, std::int64_t> sizes;  ///< of the model, by name: to build it again
-  std::string vocabulary;                     ///< characters of a text; empty: none
+  std::map<std::string, std::int64_t> sizes = {};  ///< of the model, by name: to build it again
+  std::string vocabulary = {};                     ///< characters of a text; empty: none
 };
 
 /// Writes a whole run to one safetensors file, in one step (see write_atomically). Random numbers
