@@ -58,14 +58,14 @@ std::string find_file(const fs::path& dir, const std::string& name, const Known&
 
 /// Images that are tested with are of the size of those that were trained on.
 void check_size(const IdxDataset& test, const std::string& path, const std::string& train) {
-  const Shape size = test.sample_shape(), trained = read_idx_header(train).shape;
-  if (trained.size() == 3 && trained[1] == size[1] && trained[2] == size[2]) return;
+  const Shape size = test.sample_shape();
+  Shape trained = read_idx_header(train).shape;
+  if (!trained.empty()) trained[0] = 1;
+  if (trained == size) return;
   throw FileError(path,
                   8,
                   tandem::detail::concat("its images are ",
-                                         size[1],
-                                         " x ",
-                                         size[2],
+                                         size,
                                          ", those to train on are ",
                                          trained,
                                          " (",

@@ -132,7 +132,7 @@ TEST(DataDirTest, TestImagesAreOfTheSizeOfThoseToTrainOn) {
       std::string("\0\0\x08\x03\0\0\0\1\0\0\0\1\0\0\0\2\x80\x80", 18));
   const FileError e = file_error([&] { load_digits(Split::test, {.dir = dir.file("set")}); });
   EXPECT_EQ(e.path(), dir.file("set/t10k-images-idx3-ubyte"));
-  EXPECT_THAT(e.what(), HasSubstr("its images are 1 x 2, those to train on are (1, 1, 1)"));
+  EXPECT_THAT(e.what(), HasSubstr("its images are (1, 1, 2), those to train on are (1, 1, 1)"));
 }
 
 // The images promise 4 GiB; that the labels are fewer is seen before.
