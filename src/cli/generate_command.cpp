@@ -1,9 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <set>
-#include <string_view>
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -19,37 +16,6 @@
 
 namespace tandem::cli {
 namespace {
-
-/// The sizes that a checkpoint tells are those of its tensors: what it tells alone may be any
-/// number, and a model of that size would be made.
-void check_sizes(const std::string& path,
-                 const SafetensorsFile& file,
-                 const nn::models::GptOptions& told) {
-  const auto check = [&](const char* name, const Shape& shape) {
-    const SafetensorsEntry* entry = file.find(name);
-    if (entry != nullptr && entry->shape == shape) return;
-    throw FileError(path,
-                    -1,
-                    fmt::format("its sizes ask for {} {}, it has {}",
-                                name,
-                                to_string(shape),
-                                entry == nullptr ? "none" : to_string(entry->shape)));
-  };
-  check("model.embed.weight", {told.vocabulary, told.width});
-  check("model.position.weight", {told.context, told.width});
-  std::set<std::string> blocks;
-  constexpr std::string_view kBlocks = "model.blocks.";
-  for (const SafetensorsEntry& entry : file.entries()) {
-    if (entry.name.starts_with(kBlocks))
-      blocks.insert(entry.name.substr(0, entry.name.find('.', kBlocks.size())));
-  }
-  if (static_cast<std::int64_t>(blocks.size()) != told.layers) {
-    throw FileError(
-        path,
-        -1,
-        fmt::format("its sizes ask for {} layers, it has {}", told.layers, blocks.size()));
-  }
-}
 
 /// The model of a checkpoint, ready to speak.
 nn::models::Gpt load(const std::string& path, const train::RunState& state) {
@@ -67,7 +33,6 @@ nn::models::Gpt load(const std::string& path, const train::RunState& state) {
     throw InvalidArgument(fmt::format("checkpoint {}: {}", path, e.what()));
   }
   const SafetensorsFile file(path);
-  check_sizes(path, file, options);
   if (const SafetensorsEntry* embed = file.find("model.embed.weight")) options.dtype = embed->dtype;
   train::check_gpt(path, options);
   nn::models::Gpt net(options);
