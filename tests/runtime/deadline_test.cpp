@@ -15,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
-constexpr Device kFirst{DeviceType::cpu, 40}, kSecond{DeviceType::cpu, 41};
+constexpr Device kOne{DeviceType::cpu, 40}, kOther{DeviceType::cpu, 41};
 
 TEST(Deadline, NeverPassesWhereThereIsNone) {
   EXPECT_FALSE(Deadline().passed());
@@ -23,17 +23,17 @@ TEST(Deadline, NeverPassesWhereThereIsNone) {
 }
 
 TEST(Deadline, PassesWhenNoDeviceWorks) {
-  const Deadline deadline(30ms, {kFirst, kSecond});
+  const Deadline deadline(30ms, {kOne, kOther});
   EXPECT_FALSE(deadline.passed());
   std::this_thread::sleep_for(60ms);
   EXPECT_TRUE(deadline.passed());
 }
 
 TEST(Deadline, IsPutOffByEachPieceOfWorkOnAnyDevice) {
-  const Deadline deadline(60ms, {kFirst, kSecond});
+  const Deadline deadline(60ms, {kOne, kOther});
   for (int i = 0; i < 10; ++i) {
     std::this_thread::sleep_for(20ms);
-    logical_device(kSecond).note_work("linear");
+    logical_device(kOther).note_work("linear");
     ASSERT_FALSE(deadline.passed()) << i;
   }
   EXPECT_THAT(deadline.describe(), HasSubstr("cpu:41 is in 'linear'"));
@@ -42,14 +42,14 @@ TEST(Deadline, IsPutOffByEachPieceOfWorkOnAnyDevice) {
 
 TEST(Deadline, WithoutDevicesCountsFromTheStart) {
   const Deadline deadline(30ms);
-  logical_device(kFirst).note_work("linear");
+  logical_device(kOne).note_work("linear");
   std::this_thread::sleep_for(40ms);
   EXPECT_TRUE(deadline.passed());
 }
 
 TEST(Deadline, OfAnOuterCallEndsTheInnerOne) {
-  const Deadline outer(20ms, {kFirst});
-  const Deadline inner = Deadline(10s, {kFirst}).within(outer);
+  const Deadline outer(20ms, {kOne});
+  const Deadline inner = Deadline(10s, {kOne}).within(outer);
   EXPECT_FALSE(inner.passed());
   std::this_thread::sleep_for(40ms);
   EXPECT_TRUE(inner.passed());
