@@ -23,12 +23,12 @@ namespace tandem::parallel::test {
 namespace {
 
 /// A module whose forward takes a scale that it does not list.
-struct Scaled : nn::Module {
-  explicit Scaled(Tensor s) : scale(std::move(s)) {}
+struct OutsideScale : nn::Module {
+  explicit OutsideScale(Tensor s) : scale(std::move(s)) {}
   nn::Linear inner{12, 5, {.dtype = DType::f64}};
   Tensor scale;
   Tensor forward(const Tensor& x) { return inner(x.flatten(1)) * scale.to(x.device()); }
-  TANDEM_MODULE(Scaled, inner)
+  TANDEM_MODULE(OutsideScale, inner)
 };
 
 Tensor trained(double value) {
@@ -41,8 +41,8 @@ TEST_P(OutsideTest, GetsItsGradientFromACall) {
   for (const int n : {1, 2, 3}) {
     const Tensor s = trained(1.5), alone = trained(1.5);
     manual_seed(1);
-    Scaled net(s);
-    Scaled plain = nn::clone(net);
+    OutsideScale net(s);
+    OutsideScale plain = nn::clone(net);
     plain.scale = alone;
     const Batch batch = small_batch();
     cross_entropy(plain(batch.x), batch.labels).backward();
@@ -169,7 +169,7 @@ TEST_P(OutsideTest, HasSecondDerivativesToo) {
   for (const int n : {1, 3}) {
     const Tensor s = trained(1.5);
     manual_seed(1);
-    Scaled net(s);
+    OutsideScale net(s);
     DataParallel dp(net, {.devices = devices(n), .mode = GetParam()});
     const Tensor y = mean(square(dp(small_batch().x)));
     const Tensor dy = autograd::grad({y}, {s}, {}, {.create_graph = true})[0];
