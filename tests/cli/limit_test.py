@@ -37,6 +37,15 @@ class LimitTest(ProgramTest):
             self.refused(*RUN, limit=limited(resource.RLIMIT_AS, mib * MIB),
                          says=["tandem: the limit of address space is", "4 devices", "ulimit -v", "fewer devices"])
 
+    def test_too_little_to_begin(self):
+        for kind, mib, says in ((resource.RLIMIT_AS, 200, ["address space is below 256 MiB", "ulimit -v"]),
+                                (resource.RLIMIT_DATA, 50, ["data is below 160 MiB", "ulimit -d"])):
+            self.refused("--version", limit=limited(kind, mib * MIB), says=says)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to be another user")
+    def test_no_thread_at_all(self):
+        self.refused("--version", limit=limited(resource.RLIMIT_NPROC, 1, NOBODY), says=["processes is 1", "ulimit -u"])
+
     def test_data(self):
         self.refused(*RUN, limit=limited(resource.RLIMIT_DATA, 300 * MIB),
                      says=["tandem: the limit of data is 300.0 MiB", "4 devices", "ulimit -d"])
