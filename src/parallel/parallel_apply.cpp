@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <memory>
 #include <set>
 
 #include "tandem/core/check.hpp"
@@ -15,6 +16,33 @@
 #include "runtime/job_group.hpp"
 
 namespace tandem::parallel::detail {
+namespace {
+
+/// The position of a job's random numbers: that of a forward of now, with a seed of its own.
+std::shared_ptr<ForwardFrame> frame_of(int job) {
+  constexpr std::uint64_t kApart = 0x9E3779B97F4A7C15;  // 2^64 / the golden ratio
+  auto frame = std::make_shared<ForwardFrame>();
+  if (const ForwardFrame* outer = context().frame.get()) {
+    *frame = *outer;
+  } else {
+    const GeneratorState now = default_generator().get_state();
+    *frame = {.seed = now.seed, .forward = now.forwards};
+  }
+  frame->seed += static_cast<std::uint64_t>(job) * kApart;
+  return frame;
+}
+
+/// Counts the jobs that drew numbers as one forward.
+void count_forward(const std::vector<std::shared_ptr<ForwardFrame>>& frames) {
+  const bool drew = std::ranges::any_of(frames, [](const auto& frame) { return frame->drew; });
+  if (!drew) return;
+  if (ForwardFrame* outer = context().frame.get())
+    outer->drew = true;
+  else
+    default_generator().forwards().fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace
 
 void run_on_devices(std::span<const Device> devices,
                     std::function<void(int)> job,
@@ -29,11 +57,14 @@ void run_on_devices(std::span<const Device> devices,
   const Deadline deadline =
       Deadline(options.deadline, {devices.begin(), devices.end()}).within(context().deadline);
   std::vector<Replica> replicas;
+  std::vector<std::shared_ptr<ForwardFrame>> frames;
   JobGroup jobs(devices.size(), deadline);
   const auto submit = [&](Device device) {
     const int i = static_cast<int>(replicas.size());
+    frames.push_back(frame_of(i));
     const ContextScope scope([&](Context& c) {
       c.phase = Phase::forward;
+      c.frame = frames.back();
       c.replica = i;
       c.threads = std::max(1, core_count() / static_cast<int>(distinct.size()));
       c.deadline = deadline;
@@ -50,6 +81,7 @@ void run_on_devices(std::span<const Device> devices,
     throw_replica_error(
         std::move(errors), replicas, std::vector<Phase>(replicas.size(), Phase::forward));
   }
+  count_forward(frames);
 }
 
 }  // namespace tandem::parallel::detail

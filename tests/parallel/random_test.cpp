@@ -5,6 +5,8 @@
 
 #include <mutex>
 #include <set>
+#include <tuple>
+#include <vector>
 
 #include <gmock/gmock.h>
 
@@ -13,6 +15,7 @@
 #include "tandem/ops/elementwise.hpp"
 #include "tandem/ops/reduce.hpp"
 #include "tandem/optim/sgd.hpp"
+#include "tandem/parallel/parallel_apply.hpp"
 #include "tandem/parallel/rank.hpp"
 #include "tandem/parallel/replica_error.hpp"
 
@@ -137,6 +140,37 @@ TEST(RandomInForward, AFailedStepGivesItsNumbersBack) {
   };
   EXPECT_THROW(dp.step(x, fails), ReplicaError);
   EXPECT_EQ(dp.step(x, loss).loss, right);
+}
+
+TEST(RandomInForward, ModulesAppliedInParallelHaveTheirOwnNumbersInEachRun) {
+  const auto places = devices(3);
+  std::vector<Noisy> nets;
+  std::vector<Noisy*> modules;
+  std::vector<std::tuple<Tensor>> inputs;
+  for (int i = 0; i < 3; ++i)
+    nets.push_back(nn::clone(Noisy(Draw::randn)));
+  for (std::size_t i = 0; i < nets.size(); ++i) {
+    nets[i].to(places[i]);
+    for (const Tensor& p : nets[i].parameters())
+      Tensor(p).detach().fill_(1);
+    modules.push_back(&nets[i]);
+    inputs.emplace_back(ones({4, 5}, {.dtype = DType::f64, .device = places[i]}));
+  }
+  const auto values = [&] {
+    std::vector<std::vector<double>> all;
+    for (const Tensor& y : parallel_apply(modules, inputs, places))
+      all.push_back(y.to_doubles());
+    return all;
+  };
+  manual_seed(2);
+  const auto first = values(), second = values();
+  EXPECT_NE(first[0], first[1]);
+  EXPECT_NE(first, second);
+  for (int round = 0; round < 20; ++round) {
+    manual_seed(2);
+    EXPECT_EQ(values(), first);
+    EXPECT_EQ(values(), second);
+  }
 }
 
 TEST(RandomInForward, AGeneratorOfTheUsersHasItsOwnNumbers) {

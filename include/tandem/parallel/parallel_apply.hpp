@@ -38,7 +38,7 @@ void run_on_devices(std::span<const Device> devices,
 /// (torch.nn.parallel.parallel_apply).
 ///
 /// Grad mode and the rest of the context are the caller's. A device may be listed twice: its calls
-/// run one after the other.
+/// run one after the other. Each module draws random numbers of its own, the same in each run.
 /// @param modules  not null; module i is on devices[i], and may be listed once only.
 /// @param inputs   one tuple of arguments per module, on its device.
 /// @return what the modules return, in their order.
