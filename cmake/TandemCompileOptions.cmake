@@ -24,6 +24,21 @@ function(tandem_compile_options target)
   endif()
 endfunction()
 
+# What makes a fault in memory harder to use, for what is installed: canaries on the stack, checked sizes in calls of the
+# C library, jumps to known places alone, tables of the linker that are read-only from the start.
+function(tandem_harden target)
+  if(NOT TANDEM_HARDENING OR TANDEM_SANITIZE)  # a sanitizer sees more, and does not go with checked calls
+    return()
+  endif()
+  include(CheckCXXCompilerFlag)
+  check_cxx_compiler_flag(-fcf-protection TANDEM_HAS_CF_PROTECTION)  # of x86
+  target_compile_options(${target} PRIVATE
+    $<$<COMPILE_LANGUAGE:CXX>:-fstack-protector-strong>
+    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release,RelWithDebInfo,MinSizeRel>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>
+    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${TANDEM_HAS_CF_PROTECTION}>>:-fcf-protection>)
+  target_link_options(${target} PRIVATE LINKER:-z,relro LINKER:-z,now)
+endfunction()
+
 # For the library alone. Without contraction a kernel gives the same bits in the body and in the tail
 # of a vector loop, inlined or not, in every build type; GEMM and convolution have FMA in their libraries.
 function(tandem_kernel_options target)
