@@ -24,7 +24,7 @@ using namespace tandem;
 namespace {
 
 /// Share of the rows of `loader` for which the largest logit is the label's.
-double accuracy(auto& model, data::DataLoader& loader) {
+double accuracy(auto& model, datasets::DataLoader& loader) {
   const autograd::NoGrad off;
   double right = 0, rows = 0;
   while (const auto batch = loader.next()) {
@@ -38,10 +38,10 @@ double accuracy(auto& model, data::DataLoader& loader) {
 
 int main() {
   manual_seed(1);
-  const auto digits = data::load_digits(data::Split::train);
-  data::DataLoader train(digits,
-                         {.batch_size = 128, .sampler = data::random_sampler(digits->size(), 1)});
-  data::DataLoader test(data::load_digits(data::Split::test), {.batch_size = 360});
+  const auto digits = datasets::load_digits(datasets::Split::train);
+  datasets::DataLoader train(
+      digits, {.batch_size = 128, .sampler = datasets::random_sampler(digits->size(), 1)});
+  datasets::DataLoader test(datasets::load_digits(datasets::Split::test), {.batch_size = 360});
 
   nn::Sequential net(nn::Flatten(), nn::Linear(64, 128), nn::ReLU(), nn::Linear(128, 10));
   optim::AdamW optimizer(net.named_parameters(), {.lr = 3e-3});

@@ -51,16 +51,16 @@ struct Net : nn::Module {
 Tensor class_means(const Tensor& images, const Tensor& labels) {
   const Tensor classes = arange(0, 10).unsqueeze(1);
   const Tensor member = eq(classes, labels).to(DType::f32);  // (10, rows)
-  return matmul(member, images) / sum(member, {1}, Keep::dims);
+  return matmul(member, images) / sum(member, {1}, KeepDims::yes);
 }
 
 Tensor loss_of(const Output& out, const Tensor& labels) {
   return cross_entropy(out.logits, labels) + 1e-3 * mean(square(out.embedding));
 }
 
-data::Batch all_of(data::Split split) {
-  const auto digits = data::load_digits(split);
-  data::DataLoader loader(digits, {.batch_size = digits->size()});
+datasets::Batch all_of(datasets::Split split) {
+  const auto digits = datasets::load_digits(split);
+  datasets::DataLoader loader(digits, {.batch_size = digits->size()});
   return *loader.next();
 }
 
@@ -68,7 +68,8 @@ data::Batch all_of(data::Split split) {
 
 int main() {
   manual_seed(1);
-  const data::Batch train = all_of(data::Split::train), test = all_of(data::Split::test);
+  const datasets::Batch train = all_of(datasets::Split::train),
+                        test = all_of(datasets::Split::test);
   const Tensor prototypes = class_means(train.at(0).flatten(1), train.at(1));
 
   Net net;

@@ -31,8 +31,8 @@ namespace {
 /// Share of the rows of the test set for which the largest logit is the label's.
 double accuracy(auto& model, Device device) {
   const autograd::NoGrad off;
-  data::DataLoader loader(data::load_digits(data::Split::test),
-                          {.batch_size = 360, .device = device});
+  datasets::DataLoader loader(datasets::load_digits(datasets::Split::test),
+                              {.batch_size = 360, .device = device});
   double right = 0, rows = 0;
   while (const auto batch = loader.next()) {
     right += sum(eq(argmax(model(batch->at(0)), 1), batch->at(1))).item();
@@ -42,12 +42,13 @@ double accuracy(auto& model, Device device) {
 }
 
 void program(parallel::Rank& rank, auto net) {
-  const auto digits = data::load_digits(data::Split::train);
-  data::DataLoader loader(digits,
-                          {.batch_size = 32,
-                           .sampler = data::distributed_sampler(
-                               data::random_sampler(digits->size(), 1), rank.size(), rank.rank()),
-                           .device = rank.device()});
+  const auto digits = datasets::load_digits(datasets::Split::train);
+  datasets::DataLoader loader(
+      digits,
+      {.batch_size = 32,
+       .sampler = datasets::distributed_sampler(
+           datasets::random_sampler(digits->size(), 1), rank.size(), rank.rank()),
+       .device = rank.device()});
   net.to(rank.device());
   parallel::DistributedDataParallel ddp(net, rank);
   optim::AdamW optimizer(net.named_parameters(), {.lr = 3e-3});

@@ -44,12 +44,12 @@ void write_idx(const std::string& path, const std::vector<std::uint32_t>& shape,
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
-std::shared_ptr<const data::IdxDataset> make_images() {
+std::shared_ptr<const datasets::IdxDataset> make_images() {
   std::string dir = (std::filesystem::temp_directory_path() / "tandem-bench-XXXXXX").string();
   if (mkdtemp(dir.data()) == nullptr) throw std::runtime_error("no temporary directory");
   write_idx(dir + "/images", {kSamples, kSide, kSide}, 256);
   write_idx(dir + "/labels", {kSamples}, 10);
-  auto set = std::make_shared<const data::IdxDataset>(dir + "/images", dir + "/labels");
+  auto set = std::make_shared<const datasets::IdxDataset>(dir + "/images", dir + "/labels");
   std::filesystem::remove_all(dir);
   return set;
 }
@@ -57,10 +57,10 @@ std::shared_ptr<const data::IdxDataset> make_images() {
 /// One epoch.
 void BM_Loader(benchmark::State& state) {
   const auto set = make_images();
-  data::DataLoader loader(set,
-                          {.batch_size = state.range(1),
-                           .sampler = data::random_sampler(kSamples, 1),
-                           .workers = static_cast<int>(state.range(0))});
+  datasets::DataLoader loader(set,
+                              {.batch_size = state.range(1),
+                               .sampler = datasets::random_sampler(kSamples, 1),
+                               .workers = static_cast<int>(state.range(0))});
   for (auto _ : state) {
     std::int64_t rows = 0;
     while (const auto batch = loader.next())

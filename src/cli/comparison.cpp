@@ -28,9 +28,9 @@ ModeResult run_mode(const RunOptions& options,
     if (options.quiet || step < *options.steps) return;
     console::tell("{}: loss {:.6g} after {} steps\n", options.mode, loss, step);
   });
-  data::DataLoader test(sets.test,
-                        loader_options(options, *sets.test, data::Split::test, devices.front()));
-  const train::Measure measured = train::measure(trial.task(), test);
+  datasets::DataLoader test(
+      sets.test, loader_options(options, *sets.test, datasets::Split::test, devices.front()));
+  const training::Measure measured = training::measure(trial.task(), test);
   result.p50 = percentile(trial.step_ms(), 0.5);
   result.p90 = percentile(trial.step_ms(), 0.9);
   result.weights = trial.weights();

@@ -25,7 +25,7 @@ struct ModeResult {
   std::vector<double> losses;  ///< of the steps, from the first on
   nn::NamedValues weights;
   nn::Difference difference;  ///< from the first mode's weights
-  train::EpochInfo test;      ///< of the test set alone
+  training::EpochInfo test;   ///< of the test set alone
   std::vector<TrialDevice> devices;
   std::optional<Details> details = std::nullopt;  ///< where they are asked for
 

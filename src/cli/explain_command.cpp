@@ -20,7 +20,7 @@ DataSets forms_of(const RunOptions& options) {
   DataSets forms;
   if (options.model == "gpt") {
     forms.vocabulary =
-        data::Vocabulary(" ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz.,;:!?'-\n");
+        datasets::Vocabulary(" ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz.,;:!?'-\n");
     return forms;
   }
   const bool colour = options.model == "resnet18" || options.model == "cnn";
@@ -30,7 +30,7 @@ DataSets forms_of(const RunOptions& options) {
 }
 
 /// Random images and labels, or windows of a random text.
-data::Batch random_batch(const RunOptions& options, const DataSets& forms, Device device) {
+datasets::Batch random_batch(const RunOptions& options, const DataSets& forms, Device device) {
   Shape shape{options.batch};
   if (forms.is_text()) {
     shape.push_back(options.gpt.context);
@@ -51,7 +51,7 @@ int run_explain(const RunOptions& given) {
   const DataSets forms = forms_of(options);
   const auto task = make_task(options, forms, parallel_options(options, devices));
   const auto optimizer = make_optimizer(options, task->module());
-  const data::Batch batch = random_batch(options, forms, devices.front());
+  const datasets::Batch batch = random_batch(options, forms, devices.front());
   for (int i = 0; i < kWarmup; ++i)
     task->step(batch, *optimizer);
   const parallel::Explanation explanation =

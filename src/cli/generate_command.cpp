@@ -18,7 +18,7 @@ namespace tandem::cli {
 namespace {
 
 /// The model of a checkpoint, ready to speak.
-nn::models::Gpt load(const std::string& path, const train::RunState& state) {
+nn::models::Gpt load(const std::string& path, const training::RunState& state) {
   if (state.vocabulary.empty()) {
     throw InvalidArgument(fmt::format(
         "checkpoint {}: it is of '{}', which knows no characters; train a model of text "
@@ -34,15 +34,16 @@ nn::models::Gpt load(const std::string& path, const train::RunState& state) {
   }
   const SafetensorsFile file(path);
   if (const SafetensorsEntry* embed = file.find("model.embed.weight")) options.dtype = embed->dtype;
-  train::check_gpt(path, options);
+  training::check_gpt(path, options);
   nn::models::Gpt net(options);
-  train::load_model(path, net);
+  training::load_model(path, net);
   net.eval();
   return net;
 }
 
 /// The characters to go on from. @throws UsageError  the model does not know one.
-std::vector<std::int32_t> encode(const data::Vocabulary& vocabulary, const std::string& prompt) {
+std::vector<std::int32_t> encode(const datasets::Vocabulary& vocabulary,
+                                 const std::string& prompt) {
   try {
     return vocabulary.encode(prompt);
   } catch (const InvalidArgument& e) {
@@ -54,29 +55,29 @@ std::vector<std::int32_t> encode(const data::Vocabulary& vocabulary, const std::
 
 int run_generate(const GenerateRequest& request) {
   check_limits(1);
-  const train::RunState state = train::read_run_state(request.checkpoint);
+  const training::RunState state = training::read_run_state(request.checkpoint);
   nn::models::Gpt net = load(request.checkpoint, state);
-  const data::Vocabulary vocabulary(state.vocabulary);
+  const datasets::Vocabulary vocabulary(state.vocabulary);
   const std::string prompt = request.prompt.value_or(vocabulary.character(0));
   const std::vector<std::int32_t> start = encode(vocabulary, prompt);
   if (prompt.empty()) throw UsageError("--prompt is empty; give a character, or leave it out");
   std::string text;
   if (!request.json && request.prompt) console::print_text(console::shown(prompt));
-  train::generate([&net](const Tensor& tokens) { return net(tokens); },
-                  start,
-                  {.tokens = request.tokens,
-                   .context = net.options().context,
-                   .temperature = request.temperature,
-                   .top_k = request.top_k,
-                   .seed = request.seed},
-                  [&](std::int64_t token) {
-                    const std::string& character = vocabulary.character(token);
-                    text += character;
-                    if (request.json) return true;
-                    console::print_text(console::shown(character));
-                    console::flush();  // for whoever reads it meanwhile
-                    return true;
-                  });
+  training::generate([&net](const Tensor& tokens) { return net(tokens); },
+                     start,
+                     {.tokens = request.tokens,
+                      .context = net.options().context,
+                      .temperature = request.temperature,
+                      .top_k = request.top_k,
+                      .seed = request.seed},
+                     [&](std::int64_t token) {
+                       const std::string& character = vocabulary.character(token);
+                       text += character;
+                       if (request.json) return true;
+                       console::print_text(console::shown(character));
+                       console::flush();  // for whoever reads it meanwhile
+                       return true;
+                     });
   if (request.json) {
     console::print("{}\n",
                    nlohmann::json{{"schema_version", 1},

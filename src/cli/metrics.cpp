@@ -11,22 +11,22 @@ RunMetrics::RunMetrics(const RunOptions& options,
                        std::int64_t last_step,
                        std::function<void(const std::string&)> on_loss)
     : on_loss_(std::move(on_loss)) {
-  const auto append = options.resume ? train::Append::yes : train::Append::no;
+  const auto append = options.resume ? training::Append::yes : training::Append::no;
   const std::string& file = options.metrics;
   if (file.ends_with(".jsonl"))
-    writers_.push_back(train::jsonl_metrics(file, append, last_step));
+    writers_.push_back(training::jsonl_metrics(file, append, last_step));
   else if (!file.empty())
-    writers_.push_back(train::csv_metrics(file, append, last_step));
+    writers_.push_back(training::csv_metrics(file, append, last_step));
   if (!options.tensorboard.empty())
-    writers_.push_back(train::tensorboard_metrics(options.tensorboard));
+    writers_.push_back(training::tensorboard_metrics(options.tensorboard));
 }
 
-void RunMetrics::step(const train::StepInfo& info) {
+void RunMetrics::step(const training::StepInfo& info) {
   add("train/loss", info.loss, info.step);
   add("train/step_ms", info.seconds.count() * 1e3, info.step);
 }
 
-void RunMetrics::epoch(const train::EpochInfo& info,
+void RunMetrics::epoch(const training::EpochInfo& info,
                        std::int64_t steps,
                        const std::vector<Device>& devices) {
   add("train/epoch_loss", info.loss, steps);

@@ -22,16 +22,18 @@ class RunMetrics {
              std::int64_t last_step,
              std::function<void(const std::string&)> on_loss);
 
-  void step(const train::StepInfo& info);
+  void step(const training::StepInfo& info);
   /// @param steps  updates so far.
-  void epoch(const train::EpochInfo& info, std::int64_t steps, const std::vector<Device>& devices);
+  void epoch(const training::EpochInfo& info,
+             std::int64_t steps,
+             const std::vector<Device>& devices);
   /// Nothing was lost.
   bool is_complete() const noexcept { return is_complete_; }
 
  private:
   void add(std::string_view tag, double value, std::int64_t step);
 
-  std::vector<std::unique_ptr<train::MetricsWriter>> writers_;
+  std::vector<std::unique_ptr<training::MetricsWriter>> writers_;
   std::function<void(const std::string&)> on_loss_;
   bool is_complete_ = true;
 };

@@ -16,9 +16,9 @@ namespace {
 using tandem::detail::concat;
 
 template <template <class> class T, class M>
-std::unique_ptr<train::Task> task(M module,
-                                  const parallel::DataParallelOptions& options,
-                                  train::LossPlace place) {
+std::unique_ptr<training::Task> task(M module,
+                                     const parallel::DataParallelOptions& options,
+                                     training::LossPlace place) {
   module.to(options.devices.front());
   return std::make_unique<T<M>>(std::move(module), options, place);
 }
@@ -47,48 +47,48 @@ nn::models::GptOptions gpt_options(const std::map<std::string, std::int64_t>& si
           .vocabulary = size("vocabulary")};
 }
 
-std::unique_ptr<train::Task> make_task(const RunOptions& options,
-                                       const DataSets& data,
-                                       const parallel::DataParallelOptions& parallel) {
+std::unique_ptr<training::Task> make_task(const RunOptions& options,
+                                          const DataSets& data,
+                                          const parallel::DataParallelOptions& parallel) {
   check_model_fits(options, data, parallel);
   const Shape& shape = data.sample;
   const DType dtype = storage_dtype(options);
-  const train::LossPlace place = loss_place(options);
+  const training::LossPlace place = loss_place(options);
   manual_seed(seed_of(options));
   if (data.is_text()) {
     nn::models::GptOptions gpt = gpt_options(model_sizes(options, data));
     gpt.dropout = options.gpt.dropout;
     gpt.dtype = dtype;
     gpt.recompute = options.recompute;
-    return task<train::LanguageModel>(nn::models::Gpt(gpt), parallel, place);
+    return task<training::LanguageModel>(nn::models::Gpt(gpt), parallel, place);
   }
   if (options.model == "mlp") {
-    return task<train::Classifier>(
+    return task<training::Classifier>(
         nn::models::Mlp({.sizes = {numel(shape), 1024, 1024, data.classes}, .dtype = dtype}),
         parallel,
         place);
   }
   if (options.model == "cnn") {
-    return task<train::Classifier>(
+    return task<training::Classifier>(
         nn::models::Cnn({.channels = shape[0], .classes = data.classes, .dtype = dtype}),
         parallel,
         place);
   }
   if (options.model == "resnet18") {  // the images of all data sets here are small
-    return task<train::Classifier>(nn::models::resnet18({.channels = shape[0],
-                                                         .classes = data.classes,
-                                                         .stem = nn::models::ResNetStem::cifar,
-                                                         .recompute = options.recompute,
-                                                         .dtype = dtype}),
-                                   parallel,
-                                   place);
+    return task<training::Classifier>(nn::models::resnet18({.channels = shape[0],
+                                                            .classes = data.classes,
+                                                            .stem = nn::models::ResNetStem::cifar,
+                                                            .recompute = options.recompute,
+                                                            .dtype = dtype}),
+                                      parallel,
+                                      place);
   }
-  return task<train::Classifier>(nn::models::CnnSmall({.channels = shape[0],
-                                                       .size = {shape[1], shape[2]},
-                                                       .classes = data.classes,
-                                                       .dtype = dtype}),
-                                 parallel,
-                                 place);
+  return task<training::Classifier>(nn::models::CnnSmall({.channels = shape[0],
+                                                          .size = {shape[1], shape[2]},
+                                                          .classes = data.classes,
+                                                          .dtype = dtype}),
+                                    parallel,
+                                    place);
 }
 
 std::string model_identity(const RunOptions& options, const DataSets& data) {

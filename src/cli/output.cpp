@@ -30,13 +30,13 @@ Json finite(double value) {
   return std::isfinite(value) ? Json(value) : Json();
 }
 
-std::string describe_test(const train::EpochInfo& epoch, Measured measured) {
+std::string describe_test(const training::EpochInfo& epoch, Measured measured) {
   if (measured == Measured::images) return fmt::format("test accuracy {:.4f}", epoch.test_accuracy);
   return fmt::format(
       "test loss {:.4f}, {:.3f} bits per character", epoch.test_loss, bits(epoch.test_loss));
 }
 
-Json to_json(const RunOptions& options, const train::RunReport& report, Measured measured) {
+Json to_json(const RunOptions& options, const training::RunReport& report, Measured measured) {
   Json devices = Json::array(), epochs = Json::array();
   for (const auto& d : report.devices)
     devices.push_back(
@@ -67,7 +67,7 @@ Json to_json(const RunOptions& options, const train::RunReport& report, Measured
           {"step_ms", {{"p50", report.step_ms_p50}, {"p90", report.step_ms_p90}}}};
 }
 
-void print_report(const train::RunReport& report, Measured measured) {
+void print_report(const training::RunReport& report, Measured measured) {
   for (const auto& e : report.epochs) {
     console::print("epoch {}: loss {:.4f}, {}, {:.1f} s\n",
                    e.epoch,

@@ -16,12 +16,12 @@ namespace tandem::cli {
 enum class Measured { images, text };
 
 /// "test accuracy 0.9113", or "test loss 1.3021, 1.879 bits per character".
-std::string describe_test(const train::EpochInfo& epoch, Measured measured);
+std::string describe_test(const training::EpochInfo& epoch, Measured measured);
 
 nlohmann::json to_json(const RunOptions& options,
-                       const train::RunReport& report,
+                       const training::RunReport& report,
                        Measured measured);
-void print_report(const train::RunReport& report, Measured measured);
+void print_report(const training::RunReport& report, Measured measured);
 
 /// A number, or null where JSON has none for it.
 nlohmann::json finite(double value);

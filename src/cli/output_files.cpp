@@ -47,7 +47,7 @@ void check_one(const GivenFile& file) {
   if (written && file.path == "-") return;
   if (written && is_stream(file.path)) return check_stream(file.path);
   if (file.use == FileUse::replaced || file.use == FileUse::kept) check_replaceable(file.path);
-  if (file.use == FileUse::appended) train::check_stream_file(file.path);
+  if (file.use == FileUse::appended) training::check_stream_file(file.path);
 }
 
 }  // namespace
@@ -75,7 +75,7 @@ bool is_stream(const std::string& path) {
 
 void write_text(const std::string& path, const std::string& text) {
   if (path == "-") return console::print_text(text);
-  if (is_stream(path)) return train::StreamFile(path, train::StreamStart::append).write(text);
+  if (is_stream(path)) return training::StreamFile(path, training::StreamStart::append).write(text);
   const std::span<const char> bytes(text.data(), text.size());
   const std::span<const std::byte> parts[] = {std::as_bytes(bytes)};
   write_atomically(path, parts);

@@ -43,7 +43,7 @@ void Progress::error(const std::string& text) {
   console::tell_error(text);
 }
 
-void Progress::step(const train::StepInfo& info, std::int64_t epochs) {
+void Progress::step(const training::StepInfo& info, std::int64_t epochs) {
   if (style_ == Style::quiet) return;
   const double now = static_cast<double>(info.rows) / std::max(info.seconds.count(), 1e-9);
   rate_ = rate_ == 0 ? now : rate_ + kSmoothing * (now - rate_);
@@ -56,7 +56,7 @@ void Progress::step(const train::StepInfo& info, std::int64_t epochs) {
   show(info, epochs);
 }
 
-void Progress::show(const train::StepInfo& info, std::int64_t epochs) {
+void Progress::show(const training::StepInfo& info, std::int64_t epochs) {
   const auto left =
       static_cast<double>((info.batches - info.batch) * info.rows) / std::max(rate_, 1e-9);
   const std::string text = fmt::format("epoch {}/{} {:>4}/{} {:.0f} rows/s loss {:.4f} ETA {}",
@@ -78,7 +78,7 @@ void Progress::show(const train::StepInfo& info, std::int64_t epochs) {
   open_ = true;
 }
 
-void Progress::epoch(const train::EpochInfo& info, std::int64_t epochs) {
+void Progress::epoch(const training::EpochInfo& info, std::int64_t epochs) {
   if (style_ == Style::quiet) return;
   console::tell("{}epoch {}/{} done: loss {:.4f}, {}, {:.1f} s\n",
                 style_ == Style::bar ? "\r\x1b[K" : "",

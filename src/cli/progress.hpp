@@ -24,14 +24,14 @@ class Progress {
   /// By --quiet, the terminal and NO_COLOR.
   static Style choose(bool quiet);
 
-  void step(const train::StepInfo& info, std::int64_t epochs);
-  void epoch(const train::EpochInfo& info, std::int64_t epochs);
+  void step(const training::StepInfo& info, std::int64_t epochs);
+  void epoch(const training::EpochInfo& info, std::int64_t epochs);
   /// An error that the run outlives, on a line of its own; also when quiet.
   void error(const std::string& text);
 
  private:
   using Clock = std::chrono::steady_clock;
-  void show(const train::StepInfo& info, std::int64_t epochs);
+  void show(const training::StepInfo& info, std::int64_t epochs);
 
   Style style_;
   Measured measured_;

@@ -25,8 +25,8 @@ using tandem::detail::concat;
 /// A data set of images in its two parts, by the function that loads one.
 template <class Load>
 DataSets images(const RunOptions& options, Load load) {
-  const data::LoadOptions from{.dir = options.data_dir, .dtype = storage_dtype(options)};
-  const auto train = load(data::Split::train, from), test = load(data::Split::test, from);
+  const datasets::LoadOptions from{.dir = options.data_dir, .dtype = storage_dtype(options)};
+  const auto train = load(datasets::Split::train, from), test = load(datasets::Split::test, from);
   if (test->sample_shape() != train->sample_shape()) {
     throw InvalidArgument(concat("--data ",
                                  options.data,
@@ -90,11 +90,11 @@ void check_data_folder(const RunOptions& options) {
 }
 
 DataSets read_data(const RunOptions& options) {
-  if (options.data == "digits") return images(options, data::load_digits);
-  if (options.data == "fashion-mnist") return images(options, data::load_fashion_mnist);
-  if (options.data == "cifar10") return images(options, data::load_cifar10);
-  const data::TextData text =
-      data::load_text({.path = options.text, .context = options.gpt.context});
+  if (options.data == "digits") return images(options, datasets::load_digits);
+  if (options.data == "fashion-mnist") return images(options, datasets::load_fashion_mnist);
+  if (options.data == "cifar10") return images(options, datasets::load_cifar10);
+  const datasets::TextData text =
+      datasets::load_text({.path = options.text, .context = options.gpt.context});
   return {.train = text.train, .test = text.test, .sample = {}, .vocabulary = text.vocabulary};
 }
 
@@ -191,7 +191,7 @@ RunOptions resolve(RunOptions options) {
 DataSets load_data(const RunOptions& options) {
   check_data_folder(options);
   DataSets sets = read_data(options);
-  for (const data::Dataset* set : {sets.train.get(), sets.test.get()}) {
+  for (const datasets::Dataset* set : {sets.train.get(), sets.test.get()}) {
     if (set->size() == 0)
       throw InvalidArgument(concat("--data ",
                                    options.data,
@@ -227,12 +227,12 @@ std::string option_of_step(const RunOptions& options) {
   return options.on_oom == "replan" ? "--on-oom replan" : "";
 }
 
-train::LossPlace loss_place(const RunOptions& options) {
+training::LossPlace loss_place(const RunOptions& options) {
   const bool replica = options.loss_in_replica.value_or(options.mode != "dp-classic");
   const std::string need = option_of_step(options);
   if (!replica && !need.empty())
     throw UsageError(concat(need, " needs the loss in the replica; give --loss-in-replica"));
-  return replica ? train::LossPlace::replica : train::LossPlace::output_device;
+  return replica ? training::LossPlace::replica : training::LossPlace::output_device;
 }
 
 comm::Backend backend_of(const std::string& name) {
@@ -301,14 +301,14 @@ std::unique_ptr<optim::LRScheduler> make_schedule(const RunOptions& options,
       optimizer, optim::SequentialLR{.schedules = {first, rest}, .milestones = {options.warmup}});
 }
 
-data::LoaderOptions loader_options(const RunOptions& options,
-                                   const data::Dataset& data,
-                                   data::Split split,
-                                   Device device) {
-  const bool training = split == data::Split::train;
+datasets::LoaderOptions loader_options(const RunOptions& options,
+                                       const datasets::Dataset& data,
+                                       datasets::Split split,
+                                       Device device) {
+  const bool training = split == datasets::Split::train;
   return {.batch_size = options.batch,
-          .sampler = training ? data::random_sampler(data.size(), seed_of(options))
-                              : data::sequential_sampler(data.size()),
+          .sampler = training ? datasets::random_sampler(data.size(), seed_of(options))
+                              : datasets::sequential_sampler(data.size()),
           .device = device};
 }
 

@@ -22,10 +22,10 @@ namespace tandem::cli {
 
 /// Both parts of a data set.
 struct DataSets {
-  std::shared_ptr<const data::Dataset> train, test;
-  Shape sample;                 // of an image
-  std::int64_t classes = 0;     // of an image
-  data::Vocabulary vocabulary;  // of a text; empty: these are images
+  std::shared_ptr<const datasets::Dataset> train, test;
+  Shape sample;                     // of an image
+  std::int64_t classes = 0;         // of an image
+  datasets::Vocabulary vocabulary;  // of a text; empty: these are images
 
   bool is_text() const noexcept { return vocabulary.size() > 0; }
 };
@@ -58,7 +58,7 @@ std::string option_of_step(const RunOptions& options);
 
 /// Where the loss is calculated. @throws UsageError  --accumulate or --bitwise-leaves with
 /// the loss of gathered outputs.
-train::LossPlace loss_place(const RunOptions& options);
+training::LossPlace loss_place(const RunOptions& options);
 
 /// Of parameters and data: f32 for bf16, in which the products alone are.
 DType storage_dtype(const RunOptions& options);
@@ -67,9 +67,9 @@ DType storage_dtype(const RunOptions& options);
 std::uint64_t seed_of(const RunOptions& options);
 
 /// The model by its name, for these data, on the first of the devices.
-std::unique_ptr<train::Task> make_task(const RunOptions& options,
-                                       const DataSets& data,
-                                       const parallel::DataParallelOptions& parallel);
+std::unique_ptr<training::Task> make_task(const RunOptions& options,
+                                          const DataSets& data,
+                                          const parallel::DataParallelOptions& parallel);
 
 /// "cnn-small 1x28x28 f32, adamw": what a checkpoint must be of.
 std::string model_identity(const RunOptions& options, const DataSets& data);
@@ -85,9 +85,9 @@ std::unique_ptr<optim::LRScheduler> make_schedule(const RunOptions& options,
                                                   std::int64_t steps);
 
 /// Seeded shuffling for training, or in order for measuring.
-data::LoaderOptions loader_options(const RunOptions& options,
-                                   const data::Dataset& data,
-                                   data::Split split,
-                                   Device device);
+datasets::LoaderOptions loader_options(const RunOptions& options,
+                                       const datasets::Dataset& data,
+                                       datasets::Split split,
+                                       Device device);
 
 }  // namespace tandem::cli

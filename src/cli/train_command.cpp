@@ -43,18 +43,18 @@ void check_unchanged(const RunOptions& options,
 }
 
 /// Loads the checkpoint of a run that these options go on with.
-train::RunState resume(const RunOptions& options,
-                       train::Task& task,
-                       optim::Optimizer& optimizer,
-                       optim::LRScheduler* schedule,
-                       const train::RunState& fresh) {
+training::RunState resume(const RunOptions& options,
+                          training::Task& task,
+                          optim::Optimizer& optimizer,
+                          optim::LRScheduler* schedule,
+                          const training::RunState& fresh) {
   std::error_code ignored;
   if (!std::filesystem::exists(options.checkpoint, ignored))
     throw FileError(options.checkpoint,
                     -1,
                     "there is no checkpoint to go on from; leave out --resume to begin a run");
-  const train::RunState state =
-      train::load_checkpoint(options.checkpoint, task.module(), optimizer, fresh, schedule);
+  const training::RunState state =
+      training::load_checkpoint(options.checkpoint, task.module(), optimizer, fresh, schedule);
   if (state.vocabulary != fresh.vocabulary) {
     throw InvalidArgument(
         fmt::format("checkpoint {}: its run's text has other characters than this one; give the "
@@ -79,7 +79,7 @@ void tell_replaced(const RunOptions& options) {
     return;
   std::string what = "no checkpoint of a run";
   try {
-    const train::RunState state = train::read_run_state(path);
+    const training::RunState state = training::read_run_state(path);
     what = fmt::format("a run of {} at step {}", state.model, state.step);
   } catch (const Error&) {  // it is another file
   }
@@ -90,8 +90,8 @@ void tell_replaced(const RunOptions& options) {
 }
 
 /// Where a run begins.
-train::RunState fresh_state(const RunOptions& options, const DataSets& sets) {
-  train::RunState state;
+training::RunState fresh_state(const RunOptions& options, const DataSets& sets) {
+  training::RunState state;
   state.model = model_identity(options, sets);
   state.data = options.data;
   state.sizes = model_sizes(options, sets);
@@ -100,7 +100,7 @@ train::RunState fresh_state(const RunOptions& options, const DataSets& sets) {
 }
 
 /// Updates of the whole run.
-std::int64_t total_steps(const RunOptions& options, const data::Dataset& data) {
+std::int64_t total_steps(const RunOptions& options, const datasets::Dataset& data) {
   const std::int64_t batches = data.size() / options.batch + (data.size() % options.batch != 0);
   const bool fits = batches == 0 || options.epochs <= INT64_MAX / batches;
   const std::int64_t all = fits ? options.epochs * batches : INT64_MAX;
@@ -108,7 +108,7 @@ std::int64_t total_steps(const RunOptions& options, const data::Dataset& data) {
 }
 
 /// All but who is told of steps and epochs.
-train::LoopOptions loop_options(const RunOptions& options, optim::LRScheduler* schedule) {
+training::LoopOptions loop_options(const RunOptions& options, optim::LRScheduler* schedule) {
   return {.epochs = options.epochs,
           .steps = options.steps,
           .checkpoint = options.checkpoint,
@@ -129,7 +129,7 @@ std::unique_ptr<profile::NvtxRanges> nvtx_ranges(const RunOptions& options) {
 }
 
 /// Why a run ended early, and how it goes on.
-void print_end(const RunOptions& options, const train::RunState& state) {
+void print_end(const RunOptions& options, const training::RunState& state) {
   if (options.checkpoint.empty())
     console::tell("interrupted after step {}; --checkpoint FILE would have kept the run\n",
                   state.step);
@@ -139,7 +139,9 @@ void print_end(const RunOptions& options, const train::RunState& state) {
                   console::one_line(options.checkpoint));
 }
 
-void write_results(const RunOptions& options, const train::RunReport& report, Measured measured) {
+void write_results(const RunOptions& options,
+                   const training::RunReport& report,
+                   Measured measured) {
   nlohmann::json results = to_json(options, report, measured);
   if (report.stopped) results["interrupted"] = signal_name(StopSignals::came());
   if (!options.json.empty()) write_json(options.json, results);
@@ -166,32 +168,32 @@ int run_train(const RunOptions& given) {
   if (!options.quiet) console::tell("{}\n", nn::summary(task->module()));
 
   tell_replaced(options);
-  train::RunState state = fresh_state(options, sets);
+  training::RunState state = fresh_state(options, sets);
   if (options.resume) state = resume(options, *task, *optimizer, schedule.get(), state);
   RunOptions seeded = options;
   if (state.random) seeded.seed = state.random->seed;
-  data::DataLoader train(sets.train,
-                         loader_options(seeded, *sets.train, data::Split::train, devices.front()));
-  data::DataLoader test(sets.test,
-                        loader_options(seeded, *sets.test, data::Split::test, devices.front()));
+  datasets::DataLoader train(
+      sets.train, loader_options(seeded, *sets.train, datasets::Split::train, devices.front()));
+  datasets::DataLoader test(
+      sets.test, loader_options(seeded, *sets.test, datasets::Split::test, devices.front()));
 
   auto progress = std::make_unique<Progress>(Progress::choose(options.quiet), measured);
   RunMetrics metrics(options, state.step, [&](const std::string& why) { progress->error(why); });
   const StopSignals signals;
-  train::LoopOptions loop = loop_options(options, schedule.get());
-  loop.on_step = [&](const train::StepInfo& info) {
+  training::LoopOptions loop = loop_options(options, schedule.get());
+  loop.on_step = [&](const training::StepInfo& info) {
     StatusSignal::note_step(info.step);
     metrics.step(info);
     progress->step(info, options.epochs);
   };
-  loop.on_epoch = [&](const train::EpochInfo& info) {
+  loop.on_epoch = [&](const training::EpochInfo& info) {
     metrics.epoch(info, state.step, task->devices());
     progress->epoch(info, options.epochs);
   };
   std::optional<Subscription> watched;
   if (nvtx != nullptr) watched.emplace(*nvtx);
-  const train::RunReport report =
-      train::run(*task, *optimizer, train, test, options.batch, state, loop);
+  const training::RunReport report =
+      training::run(*task, *optimizer, train, test, options.batch, state, loop);
   progress.reset();
   if (report.stopped && !options.quiet) print_end(options, state);
   write_results(seeded, report, measured);

@@ -52,7 +52,7 @@ Trial::Trial(const RunOptions& options, const DataSets& sets, const std::vector<
       task_(make_task(options, sets, parallel_options(options, devices))),
       optimizer_(make_optimizer(options, task_->module())),
       loader_(sets.train,
-              loader_options(options, *sets.train, data::Split::train, devices.front())) {}
+              loader_options(options, *sets.train, datasets::Split::train, devices.front())) {}
 
 void Trial::run(std::int64_t steps, const std::function<void(std::int64_t, double)>& on_step) {
   using Clock = std::chrono::steady_clock;
@@ -95,7 +95,7 @@ parallel::LargestBatch Trial::find_largest_batch() {
     for (std::int64_t i = 0; i < rows; ++i)
       samples[static_cast<std::size_t>(i)] = i % train_->size();
     const ContextScope scope([](Context& c) { c.category = Category::input; });
-    data::Batch batch;
+    datasets::Batch batch;
     for (const HostArray& array : train_->get(samples))
       batch.push_back(to_tensor(array, first));
     return batch;

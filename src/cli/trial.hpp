@@ -37,17 +37,17 @@ class Trial {
   /// The largest batch of the training data's samples that fits; nothing is trained.
   parallel::LargestBatch find_largest_batch();
 
-  train::Task& task() { return *task_; }
+  training::Task& task() { return *task_; }
   nn::NamedValues weights();
   const std::vector<double>& step_ms() const noexcept { return step_ms_; }
   const std::vector<TrialDevice>& devices() const noexcept { return devices_; }
 
  private:
   RunOptions options_;
-  std::shared_ptr<const data::Dataset> train_;
-  std::unique_ptr<train::Task> task_;
+  std::shared_ptr<const datasets::Dataset> train_;
+  std::unique_ptr<training::Task> task_;
   std::unique_ptr<optim::Optimizer> optimizer_;
-  data::DataLoader loader_;
+  datasets::DataLoader loader_;
   std::vector<double> step_ms_;
   std::vector<TrialDevice> devices_;
 };

@@ -14,7 +14,7 @@
 
 #include "data/indices.hpp"
 
-namespace tandem::data {
+namespace tandem::datasets {
 namespace {
 
 using tandem::detail::concat;
@@ -193,4 +193,4 @@ std::shared_ptr<const Cifar10Dataset> load_cifar10(Split split, const LoadOption
           .augmentation = split == Split::train ? Augmentation::crop_flip : Augmentation::none});
 }
 
-}  // namespace tandem::data
+}  // namespace tandem::datasets

@@ -12,7 +12,7 @@
 #include "tandem/core/error.hpp"
 #include "tandem/runtime/context.hpp"
 
-namespace tandem::data {
+namespace tandem::datasets {
 
 namespace {
 
@@ -189,4 +189,4 @@ void DataLoader::forget() noexcept {
   pending_.clear();
 }
 
-}  // namespace tandem::data
+}  // namespace tandem::datasets

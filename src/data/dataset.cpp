@@ -10,7 +10,7 @@
 
 #include "data/indices.hpp"
 
-namespace tandem::data {
+namespace tandem::datasets {
 namespace {
 
 std::vector<HostArray> to_arrays(std::span<const Tensor> tensors) {
@@ -59,4 +59,4 @@ std::vector<HostArray> TensorDataset::get(std::span<const std::int64_t> indices)
   return parts;
 }
 
-}  // namespace tandem::data
+}  // namespace tandem::datasets

@@ -13,7 +13,7 @@
 
 #include "data/indices.hpp"
 
-namespace tandem::data {
+namespace tandem::datasets {
 namespace {
 
 using tandem::detail::concat;
@@ -106,4 +106,4 @@ std::vector<HostArray> IdxDataset::get(std::span<const std::int64_t> indices) co
   return parts;
 }
 
-}  // namespace tandem::data
+}  // namespace tandem::datasets

@@ -7,7 +7,7 @@
 
 #include "tandem/core/check.hpp"
 
-namespace tandem::data {
+namespace tandem::datasets {
 
 /// Throws InvalidArgument unless every index is in [0, size).
 inline void check_indices(std::span<const std::int64_t> indices, std::int64_t size) {
@@ -17,4 +17,4 @@ inline void check_indices(std::span<const std::int64_t> indices, std::int64_t si
   }
 }
 
-}  // namespace tandem::data
+}  // namespace tandem::datasets

@@ -13,7 +13,7 @@
 
 #include "data/places.hpp"
 
-namespace tandem::data {
+namespace tandem::datasets {
 namespace {
 
 namespace fs = std::filesystem;
@@ -114,4 +114,4 @@ std::shared_ptr<const IdxDataset> load_digits(Split split, const LoadOptions& op
               options);
 }
 
-}  // namespace tandem::data
+}  // namespace tandem::datasets

@@ -13,7 +13,7 @@
 #include "data/places.hpp"
 #include "data/utf8.hpp"
 
-namespace tandem::data {
+namespace tandem::datasets {
 namespace {
 
 using tandem::detail::concat;
@@ -84,4 +84,4 @@ TextData load_text(const TextOptions& options) {
   return data;
 }
 
-}  // namespace tandem::data
+}  // namespace tandem::datasets

@@ -10,7 +10,7 @@
 
 #include "tandem/core/error.hpp"
 
-namespace tandem::data {
+namespace tandem::datasets {
 namespace {
 
 namespace fs = std::filesystem;
@@ -55,4 +55,4 @@ std::vector<fs::path> shipped_places(const char* name) {
   return all;
 }
 
-}  // namespace tandem::data
+}  // namespace tandem::datasets

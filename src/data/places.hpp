@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <vector>
 
-namespace tandem::data {
+namespace tandem::datasets {
 
 /// Directories where a data set may be: TANDEM_DATA_DIR's, then `more`.
 std::vector<std::filesystem::path> places(const char* name,
@@ -14,4 +14,4 @@ std::vector<std::filesystem::path> places(const char* name,
 /// Where data that is part of tandem lies: beside the program, in the installation, in the sources.
 std::vector<std::filesystem::path> shipped_places(const char* name);
 
-}  // namespace tandem::data
+}  // namespace tandem::datasets

@@ -9,7 +9,7 @@
 
 #include "tandem/core/check.hpp"
 
-namespace tandem::data {
+namespace tandem::datasets {
 namespace {
 
 std::vector<std::int64_t> counted(std::int64_t size) {
@@ -84,4 +84,4 @@ std::int64_t unrepeated_count(std::int64_t size, int ranks, int rank) {
   return (size + ranks - 1 - rank) / ranks;
 }
 
-}  // namespace tandem::data
+}  // namespace tandem::datasets

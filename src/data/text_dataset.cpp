@@ -11,7 +11,7 @@
 #include "data/indices.hpp"
 #include "data/utf8.hpp"
 
-namespace tandem::data {
+namespace tandem::datasets {
 
 Vocabulary::Vocabulary(std::string_view text) {
   std::set<std::string_view> found;  // the order of UTF-8's bytes is that of the code points
@@ -87,4 +87,4 @@ std::vector<HostArray> TextDataset::get(std::span<const std::int64_t> indices) c
   return parts;
 }
 
-}  // namespace tandem::data
+}  // namespace tandem::datasets

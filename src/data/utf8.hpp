@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace tandem::data {
+namespace tandem::datasets {
 
 /// Bytes of the UTF-8 character that begins at `at`; 0 where there is none (RFC 3629).
 inline std::size_t utf8_length(std::string_view text, std::size_t at) {
@@ -27,4 +27,4 @@ inline std::size_t utf8_length(std::string_view text, std::size_t at) {
   return bad ? 0 : n;
 }
 
-}  // namespace tandem::data
+}  // namespace tandem::datasets

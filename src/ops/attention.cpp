@@ -168,7 +168,7 @@ Three Call::formula(const Three& in, const Tensor& dy) const {
     p = where(sees, p, 0.0);
   const Tensor kept = dropout > 0 ? keep(in) : Tensor();
   const Tensor dp = kept.defined() ? matmul(dy, v.t()) * kept : matmul(dy, v.t());
-  const Tensor ds = p * (dp - sum(p * dp, {3}, Keep::dims)) * scale;
+  const Tensor ds = p * (dp - sum(p * dp, {3}, KeepDims::yes)) * scale;
   return {matmul(ds, k), matmul(ds.t(), q), matmul((kept.defined() ? p * kept : p).t(), dy)};
 }
 

@@ -77,7 +77,7 @@ Gradients RowNorm::fused(const Tensor& dy_) const {
 Gradients RowNorm::formula(const Tensor& dy_) const {
   const Tensor &in = x.get(), &w = weight.get(), &b = bias.get();
   const Shape rows{layout.rows / layout.groups, layout.groups, layout.row_channels(), layout.inner};
-  const auto row_mean = [](const Tensor& t) { return tandem::mean(t, {2, 3}, Keep::dims); };
+  const auto row_mean = [](const Tensor& t) { return tandem::mean(t, {2, 3}, KeepDims::yes); };
   const Tensor dy = dy_.reshape(rows), all = in.reshape(rows);
   const Tensor centred = all - row_mean(all);
   const Tensor r = rsqrt(row_mean(square(centred)) + eps);

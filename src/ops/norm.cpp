@@ -189,8 +189,8 @@ Gradients Norm::formula(const Tensor& dy_) const {
   const Dims dims = all_but_channels(in);
   Tensor centred, r;
   if (uses_batch()) {
-    centred = in - total(sum(in, dims, Keep::dims)) / count;
-    r = rsqrt(total(sum(square(centred), dims, Keep::dims)) / count + eps);
+    centred = in - total(sum(in, dims, KeepDims::yes)) / count;
+    r = rsqrt(total(sum(square(centred), dims, KeepDims::yes)) / count + eps);
   } else {
     centred = in - per_channel(mean, in);
     r = per_channel(rstd, in);
@@ -205,8 +205,8 @@ Gradients Norm::formula(const Tensor& dy_) const {
   const Tensor g = w.defined() ? dy * per_channel(w, in) : dy;
   Tensor dx;
   if (in.requires_grad()) {
-    dx = uses_batch() ? r * (g - total(sum(g, dims, Keep::dims)) / count -
-                             h * (total(sum(g * h, dims, Keep::dims)) / count))
+    dx = uses_batch() ? r * (g - total(sum(g, dims, KeepDims::yes)) / count -
+                             h * (total(sum(g * h, dims, KeepDims::yes)) / count))
                       : r * g;
   }
   return {dx, w.defined() ? sum(dy * h, dims) : Tensor(), b.defined() ? sum(dy, dims) : Tensor()};

@@ -27,7 +27,7 @@ using autograd::Saved;
 
 /// The shapes of a reduction's result.
 struct Reduced {
-  Reduced(const Tensor& x, const Dims& dims, Keep keep, const char* op) : kept(x.shape()) {
+  Reduced(const Tensor& x, const Dims& dims, KeepDims keep, const char* op) : kept(x.shape()) {
     Dims reduced = Dims::filled(x.ndim(), dims.empty() ? 1 : 0);
     for (const std::int64_t dim : dims) {
       const int d = normalize_dim(static_cast<int>(dim), x.ndim(), op);
@@ -40,7 +40,7 @@ struct Reduced {
         count *= kept[d];
         kept[d] = 1;
       }
-      if (reduced[d] == 0 || keep == Keep::dims) result.push_back(kept[d]);
+      if (reduced[d] == 0 || keep == KeepDims::yes) result.push_back(kept[d]);
     }
   }
 
@@ -82,7 +82,7 @@ Tensor scaled_sum(const char* name, const Tensor& x, const Reduced& shape, doubl
 }
 
 Tensor extremum(
-    const char* name, kernels::Extremum which, const Tensor& x, const Dims& dims, Keep keep) {
+    const char* name, kernels::Extremum which, const Tensor& x, const Dims& dims, KeepDims keep) {
   const Reduced shape(x, dims, keep, name);
   TANDEM_CHECK(shape.count > 0 || numel(shape.result) == 0,
                name,
@@ -106,12 +106,12 @@ Tensor extremum(
 
 }  // namespace
 
-Tensor sum(const Tensor& terms, const Dims& dims, Keep keep) {
+Tensor sum(const Tensor& terms, const Dims& dims, KeepDims keep) {
   const Tensor x = as_range(terms);
   return scaled_sum("sum", x, Reduced(x, dims, keep, "sum"), 1);
 }
 
-Tensor mean(const Tensor& x, const Dims& dims, Keep keep) {
+Tensor mean(const Tensor& x, const Dims& dims, KeepDims keep) {
   TANDEM_CHECK(is_float(x.dtype()),
                "mean: needs a float tensor, got ",
                x.describe(),
@@ -120,17 +120,18 @@ Tensor mean(const Tensor& x, const Dims& dims, Keep keep) {
   return scaled_sum("mean", x, shape, 1 / static_cast<double>(shape.count));
 }
 
-Tensor var(const Tensor& x, const Dims& dims, int correction, Keep keep) {
+Tensor var(const Tensor& x, const Dims& dims, int correction, KeepDims keep) {
   TANDEM_CHECK(is_float(x.dtype()),
                "var: needs a float tensor, got ",
                x.describe(),
                "; convert it with .to(DType::f32)");
   const Reduced shape(x, dims, keep, "var");
   const double count = static_cast<double>(shape.count - correction);
-  return scaled_sum("var", square(x - mean(x, dims, Keep::dims)), shape, 1 / std::max(count, 0.0));
+  return scaled_sum(
+      "var", square(x - mean(x, dims, KeepDims::yes)), shape, 1 / std::max(count, 0.0));
 }
 
-Tensor std(const Tensor& x, const Dims& dims, int correction, Keep keep) {
+Tensor std(const Tensor& x, const Dims& dims, int correction, KeepDims keep) {
   const Reduced shape(x, dims, keep, "std");
   const double count = std::max(static_cast<double>(shape.count - correction), 0.0);
   const auto off_tape = [&] {
@@ -142,19 +143,19 @@ Tensor std(const Tensor& x, const Dims& dims, int correction, Keep keep) {
                 {x},
                 [dims, count, kept = shape.kept, s = Saved(x)](const Tensor& dy, const Tensor& y) {
                   const Tensor share = masked_fill(dy / (y * count), eq(y, 0.0), 0);
-                  const Tensor centred = s.get() - mean(s.get(), dims, Keep::dims);
+                  const Tensor centred = s.get() - mean(s.get(), dims, KeepDims::yes);
                   return Gradients{centred * share.reshape(kept)};
                 });
 }
 
-Tensor logsumexp(const Tensor& input, const Dims& dims, Keep keep) {
+Tensor logsumexp(const Tensor& input, const Dims& dims, KeepDims keep) {
   const Tensor x = is_float(input.dtype()) ? input : input.to(DType::f32);
   const Reduced shape(x, dims, keep, "logsumexp");
   const auto off_tape = [&] {
     const autograd::NoGrad off;
-    const Tensor largest = amax(x, dims, Keep::dims);
+    const Tensor largest = amax(x, dims, KeepDims::yes);
     const Tensor most = where(isfinite(largest), largest, 0.0);
-    return (log(sum(exp(x - most), dims, Keep::dims)) + most).reshape(shape.result);
+    return (log(sum(exp(x - most), dims, KeepDims::yes)) + most).reshape(shape.result);
   };
   return record("logsumexp",
                 off_tape(),
@@ -166,14 +167,14 @@ Tensor logsumexp(const Tensor& input, const Dims& dims, Keep keep) {
                 });
 }
 
-Tensor amax(const Tensor& x, const Dims& dims, Keep keep) {
+Tensor amax(const Tensor& x, const Dims& dims, KeepDims keep) {
   return extremum("amax", kernels::Extremum::largest, x, dims, keep);
 }
-Tensor amin(const Tensor& x, const Dims& dims, Keep keep) {
+Tensor amin(const Tensor& x, const Dims& dims, KeepDims keep) {
   return extremum("amin", kernels::Extremum::smallest, x, dims, keep);
 }
 
-Tensor argmax(const Tensor& x, int dim, Keep keep) {
+Tensor argmax(const Tensor& x, int dim, KeepDims keep) {
   const int d = normalize_dim(dim, x.ndim(), "argmax");
   const Reduced shape(x, {d}, keep, "argmax");
   TANDEM_CHECK(shape.count > 0 || numel(shape.result) == 0,
@@ -200,7 +201,7 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
   for (int d = 0; d < x.ndim(); ++d) {
     if (d < added || (shape[d - added] == 1 && x.shape()[d] != 1)) dims.push_back(d);
   }
-  return sum(x, dims, Keep::dims).reshape(shape);
+  return sum(x, dims, KeepDims::yes).reshape(shape);
 }
 
 Tensor global_norm(const std::vector<Tensor>& tensors) {

@@ -53,7 +53,7 @@ Tensor softmax(const Tensor& input, int dim) {
       run("softmax", SoftmaxForm::softmax, x, d),
       {x},
       [d](const Tensor& dy, const Tensor& y) {
-        return Gradients{y * (dy - sum(dy * y, {d}, Keep::dims))};
+        return Gradients{y * (dy - sum(dy * y, {d}, KeepDims::yes))};
       },
       fused("softmax_grad", SoftmaxForm::softmax, d));
 }
@@ -67,7 +67,7 @@ Tensor log_softmax(const Tensor& input, int dim) {
       run("log_softmax", SoftmaxForm::log_softmax, x, d),
       {x},
       [d](const Tensor& dy, const Tensor& y) {
-        return Gradients{dy - exp(y) * sum(dy, {d}, Keep::dims)};
+        return Gradients{dy - exp(y) * sum(dy, {d}, KeepDims::yes)};
       },
       fused("log_softmax_grad", SoftmaxForm::log_softmax, d));
 }

@@ -35,7 +35,7 @@ kernels::Ranking ranking_of(Order order) {
 }
 
 /// The first along a dimension; a NaN above all.
-ValuesIndices extreme(const char* name, bool largest, const Tensor& x, int dim, Keep keep) {
+ValuesIndices extreme(const char* name, bool largest, const Tensor& x, int dim, KeepDims keep) {
   const int d = normalize_dim(dim, x.ndim(), name);
   Shape lines = x.shape();
   lines[d] = 1;
@@ -43,20 +43,20 @@ ValuesIndices extreme(const char* name, bool largest, const Tensor& x, int dim, 
       x.size(d) > 0 || numel(lines) == 0, name, ": there is nothing to choose from in ", x.shape());
   const Tensor index = top_indices(name, {largest, true}, x, 1, d);
   const Tensor value = take(x, d, index);
-  if (keep == Keep::dims) return {value, index};
+  if (keep == KeepDims::yes) return {value, index};
   return {value.squeeze(d), index.squeeze(d)};
 }
 
 }  // namespace
 
-ValuesIndices max(const Tensor& x, int dim, Keep keep) {
+ValuesIndices max(const Tensor& x, int dim, KeepDims keep) {
   return extreme("max", true, x, dim, keep);
 }
-ValuesIndices min(const Tensor& x, int dim, Keep keep) {
+ValuesIndices min(const Tensor& x, int dim, KeepDims keep) {
   return extreme("min", false, x, dim, keep);
 }
 
-Tensor argmin(const Tensor& x, int dim, Keep keep) {
+Tensor argmin(const Tensor& x, int dim, KeepDims keep) {
   const autograd::NoGrad off;
   return extreme("argmin", false, x, dim, keep).indices;
 }

@@ -11,7 +11,7 @@
 
 #include "core/checked_size.hpp"
 
-namespace tandem::train {
+namespace tandem::training {
 namespace {
 
 using NamedShape = std::pair<std::string, Shape>;
@@ -87,4 +87,4 @@ void check_gpt(const std::string& path, const nn::models::GptOptions& o) {
   }
 }
 
-}  // namespace tandem::train
+}  // namespace tandem::training

@@ -13,7 +13,7 @@
 
 #include "train/run_state.hpp"
 
-namespace tandem::train {
+namespace tandem::training {
 namespace {
 
 using Numbers = std::map<std::string, double>;
@@ -260,4 +260,4 @@ void load_model(const std::string& path, nn::Module& module, Checksum checksum) 
   }
 }
 
-}  // namespace tandem::train
+}  // namespace tandem::training

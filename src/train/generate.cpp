@@ -12,7 +12,7 @@
 #include "tandem/core/check.hpp"
 #include "tandem/tensor/factories.hpp"
 
-namespace tandem::train {
+namespace tandem::training {
 namespace {
 
 /// Uniform in [0, 1), the same on every machine (std::uniform_real_distribution need not be).
@@ -77,4 +77,4 @@ void generate(const std::function<Tensor(const Tensor& tokens)>& model,
   }
 }
 
-}  // namespace tandem::train
+}  // namespace tandem::training

@@ -11,7 +11,7 @@
 #include "tandem/ops/reduce.hpp"
 #include "tandem/runtime/runtime.hpp"
 
-namespace tandem::train {
+namespace tandem::training {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -37,8 +37,8 @@ class Loop {
  public:
   Loop(Task& task,
        optim::Optimizer& optimizer,
-       data::DataLoader& train,
-       data::DataLoader& test,
+       datasets::DataLoader& train,
+       datasets::DataLoader& test,
        RunState& state,
        const LoopOptions& options)
       : task_(task),
@@ -91,7 +91,7 @@ class Loop {
     is_saved_ = true;
   }
 
-  parallel::StepResult try_step(const data::Batch& batch) {
+  parallel::StepResult try_step(const datasets::Batch& batch) {
     try {
       return task_.step(batch, optimizer_);
     } catch (const std::exception& e) {
@@ -108,7 +108,7 @@ class Loop {
     }
   }
 
-  void step(const data::Batch& batch) {
+  void step(const datasets::Batch& batch) {
     const auto start = Clock::now();
     const parallel::StepResult result = try_step(batch);
     const std::chrono::duration<double> seconds = Clock::now() - start;
@@ -165,8 +165,8 @@ class Loop {
 
   Task& task_;
   optim::Optimizer& optimizer_;
-  data::DataLoader& train_;
-  data::DataLoader& test_;
+  datasets::DataLoader& train_;
+  datasets::DataLoader& test_;
   RunState& state_;
   const LoopOptions& options_;
   RunReport report_;
@@ -187,7 +187,7 @@ Score score_logits(const Tensor& logits, const Tensor& labels_) {
           .weight = loss.weight.item()};
 }
 
-Measure measure(Task& task, data::DataLoader& loader) {
+Measure measure(Task& task, datasets::DataLoader& loader) {
   const autograd::NoGrad off;
   const Evaluation evaluation(task.module());
   Score total;
@@ -205,12 +205,12 @@ Measure measure(Task& task, data::DataLoader& loader) {
 
 RunReport run(Task& task,
               optim::Optimizer& optimizer,
-              data::DataLoader& train,
-              data::DataLoader& test,
+              datasets::DataLoader& train,
+              datasets::DataLoader& test,
               std::int64_t batch_size,
               RunState& state,
               const LoopOptions& options) {
   return Loop(task, optimizer, train, test, state, options).run(batch_size);
 }
 
-}  // namespace tandem::train
+}  // namespace tandem::training

@@ -17,7 +17,7 @@
 
 #include "train/stream_file.hpp"
 
-namespace tandem::train {
+namespace tandem::training {
 namespace {
 
 /// The fewest digits that give the value again.
@@ -108,4 +108,4 @@ std::unique_ptr<MetricsWriter> jsonl_metrics(const std::string& path,
   return std::make_unique<JsonlMetrics>(path, append);
 }
 
-}  // namespace tandem::train
+}  // namespace tandem::training

@@ -12,7 +12,7 @@
 
 #include "tandem/core/check.hpp"
 
-namespace tandem::train {
+namespace tandem::training {
 namespace {
 
 using Json = nlohmann::json;
@@ -115,9 +115,8 @@ RunState parse_run_state(const std::string& text) {
   s.step = count_of(j, "step");
   s.position = {.epoch = count_of(j, "epoch"), .batch = count_of(j, "batch")};
   s.batch_size = count_of(j, "batch_size");
-  s.random = {.seed = bits_of(j, "seed"),
-              .forwards = bits_of(j, "forwards"),
-              .draws = bits_of(j, "draws")};
+  s.random = {
+      .seed = bits_of(j, "seed"), .forwards = bits_of(j, "forwards"), .draws = bits_of(j, "draws")};
   s.epoch_loss = number_of(field(j, "epoch_loss"), "epoch_loss");
   s.epoch_weight = number_of(field(j, "epoch_weight"), "epoch_weight");
   TANDEM_CHECK(s.epoch_weight >= 0 && std::isfinite(s.epoch_weight),
@@ -146,4 +145,4 @@ std::map<std::string, double> parse_numbers(const std::string& text) {
   return numbers;
 }
 
-}  // namespace tandem::train
+}  // namespace tandem::training

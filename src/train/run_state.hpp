@@ -7,7 +7,7 @@
 
 #include "tandem/train/checkpoint.hpp"
 
-namespace tandem::train {
+namespace tandem::training {
 
 /// JSON text of a run's state, for a checkpoint's metadata.
 std::string format_run_state(const RunState& state);
@@ -22,4 +22,4 @@ std::string format_numbers(const std::map<std::string, double>& numbers);
 /// @throws InvalidArgument  no JSON of numbers by name, each once.
 std::map<std::string, double> parse_numbers(const std::string& text);
 
-}  // namespace tandem::train
+}  // namespace tandem::training

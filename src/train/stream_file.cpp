@@ -12,7 +12,7 @@
 
 #include "tandem/core/error.hpp"
 
-namespace tandem::train {
+namespace tandem::training {
 namespace {
 
 constexpr mode_t kMode = 0666;  // less the process' mask
@@ -60,4 +60,4 @@ void check_stream_file(const std::string& path) {
   if (made) ::unlink(path.c_str());
 }
 
-}  // namespace tandem::train
+}  // namespace tandem::training

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace tandem::train {
+namespace tandem::training {
 
 /// What becomes of a file that is there already.
 enum class StreamStart : std::uint8_t {
@@ -45,4 +45,4 @@ void check_stream_file(const std::string& path);
 /// Since 1970.
 double seconds_now();
 
-}  // namespace tandem::train
+}  // namespace tandem::training

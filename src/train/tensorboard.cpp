@@ -21,7 +21,7 @@
 
 #include "train/stream_file.hpp"
 
-namespace tandem::train {
+namespace tandem::training {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "the records' numbers are little-endian");
@@ -128,4 +128,4 @@ std::unique_ptr<MetricsWriter> tensorboard_metrics(const std::string& directory)
   return std::make_unique<TensorBoardMetrics>((std::filesystem::path(directory) / name).string());
 }
 
-}  // namespace tandem::train
+}  // namespace tandem::training

@@ -14,7 +14,7 @@
 
 #include "io/temp_dir.hpp"
 
-namespace tandem::data {
+namespace tandem::datasets {
 namespace {
 
 using tandem::testing::file_error;
@@ -165,4 +165,4 @@ TEST(Cifar10Test, ErrorsNameTheFileAndBothSizes) {
 }
 
 }  // namespace
-}  // namespace tandem::data
+}  // namespace tandem::datasets

@@ -14,7 +14,7 @@
 #include "tandem/core/error.hpp"
 #include "tandem/runtime/runtime.hpp"
 
-namespace tandem::data {
+namespace tandem::datasets {
 namespace {
 
 using namespace std::chrono_literals;
@@ -269,4 +269,4 @@ TEST(DataLoaderOptionsTest, OutOfRangeIsRefused) {
 }
 
 }  // namespace
-}  // namespace tandem::data
+}  // namespace tandem::datasets

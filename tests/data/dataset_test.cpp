@@ -13,7 +13,7 @@
 
 #include "io/temp_dir.hpp"
 
-namespace tandem::data {
+namespace tandem::datasets {
 namespace {
 
 using tandem::testing::file_error;
@@ -107,4 +107,4 @@ TEST_F(IdxDatasetTest, FaultsNameFileOffsetAndFigures) {
 }
 
 }  // namespace
-}  // namespace tandem::data
+}  // namespace tandem::datasets

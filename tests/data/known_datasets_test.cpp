@@ -12,7 +12,7 @@
 
 #include "io/temp_dir.hpp"
 
-namespace tandem::data {
+namespace tandem::datasets {
 namespace {
 
 using tandem::testing::file_error;
@@ -155,4 +155,4 @@ TEST(DataDirTest, AMissingFileIsNamed) {
 }
 
 }  // namespace
-}  // namespace tandem::data
+}  // namespace tandem::datasets

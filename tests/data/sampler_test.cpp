@@ -11,7 +11,7 @@
 
 #include "tandem/core/error.hpp"
 
-namespace tandem::data {
+namespace tandem::datasets {
 namespace {
 
 using ::testing::ElementsAre;
@@ -106,4 +106,4 @@ TEST(SamplerTest, ARankThatIsNotThereIsRefused) {
 }
 
 }  // namespace
-}  // namespace tandem::data
+}  // namespace tandem::datasets

@@ -12,7 +12,7 @@
 #include "io/temp_dir.hpp"
 #include "thrown_text.hpp"
 
-namespace tandem::data {
+namespace tandem::datasets {
 namespace {
 
 using tandem::testing::file_error;
@@ -128,4 +128,4 @@ TEST(LoadTextTest, AFileOfOnesOwnIsCutInTwo) {
 }
 
 }  // namespace
-}  // namespace tandem::data
+}  // namespace tandem::datasets

@@ -11,7 +11,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const tandem::fuzz::InputFile file(data, size);
   try {
-    tandem::train::read_run_state(file.path());
+    tandem::training::read_run_state(file.path());
   } catch (const tandem::Error&) {
   }
   return 0;

@@ -13,8 +13,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   tandem::testing::put(folder.file("test_batch.bin"),
                        std::string(reinterpret_cast<const char*>(data), size));
   try {
-    const tandem::data::Cifar10Dataset set(
-        folder.path().string(), tandem::data::Split::test, {.samples_per_file = 1});
+    const tandem::datasets::Cifar10Dataset set(
+        folder.path().string(), tandem::datasets::Split::test, {.samples_per_file = 1});
     set.get(std::array<std::int64_t, 1>{0});
   } catch (const tandem::FileError&) {
   }

@@ -153,7 +153,7 @@ INSTANTIATE_TEST_SUITE_P(
              return sum(x[0].transpose(0, 2), {0, 2});
            }),
         on("sum_all", {2, 3}, [](const Inputs& x) { return square(sum(x[0])); }),
-        on("mean", {2, 3, 4}, [](const Inputs& x) { return mean(x[0], {1}, Keep::dims); }),
+        on("mean", {2, 3, 4}, [](const Inputs& x) { return mean(x[0], {1}, KeepDims::yes); }),
         on("var",
            {2, 3, 4},
            [](const Inputs& x) {
@@ -171,7 +171,7 @@ INSTANTIATE_TEST_SUITE_P(
         on("topk", {3, 5}, [](const Inputs& x) { return square(topk(x[0], 2).values); }),
         on("sort", {20, 2}, [](const Inputs& x) { return square(sort(x[0], 0).values); }),
         on("amax", {3, 5}, [](const Inputs& x) { return amax(x[0], {1}); }),
-        on("amin", {3, 5}, [](const Inputs& x) { return amin(x[0].t(), {0}, Keep::dims); }),
+        on("amin", {3, 5}, [](const Inputs& x) { return amin(x[0].t(), {0}, KeepDims::yes); }),
         on("sum_to",
            {2, 3, 4},
            [](const Inputs& x) {

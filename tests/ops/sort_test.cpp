@@ -94,7 +94,7 @@ TEST(Sort, TakesTheFirstOfEqualsAndItsGradientAlone) {
   EXPECT_EQ(indices.item(), 1);
   EXPECT_THAT(x.grad().to_doubles(), ElementsAre(0, 1, 0));
   EXPECT_FALSE(indices.requires_grad());
-  EXPECT_EQ(min(tensor({3.0, 2.0, 2.0}), 0, Keep::dims).indices.shape(), Shape({1}));
+  EXPECT_EQ(min(tensor({3.0, 2.0, 2.0}), 0, KeepDims::yes).indices.shape(), Shape({1}));
 }
 
 TEST(Sort, WorksOnIntegersAndBool) {

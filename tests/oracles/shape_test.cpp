@@ -16,11 +16,11 @@ namespace {
 
 class ShapeOracle : public ::testing::TestWithParam<DType> {};
 
-Keep keep(const Call& c) {
-  return c.flag("keepdim") ? Keep::dims : Keep::none;
+KeepDims keep(const Call& c) {
+  return c.flag("keepdim") ? KeepDims::yes : KeepDims::no;
 }
 
-Op reduction(Tensor (*f)(const Tensor&, const Dims&, Keep)) {
+Op reduction(Tensor (*f)(const Tensor&, const Dims&, KeepDims)) {
   return [f](const Call& c) { return out(f(c["x"], c.dims("dim"), keep(c))); };
 }
 

@@ -53,13 +53,16 @@ struct Holder {
   TANDEM_FIELDS(opaque)
 };
 
-static_assert(Nest<Tensor> && Nest<const Tensor&> && Nest<bool> && Nest<double> && Nest<Style>);
-static_assert(Nest<Batch> && Nest<Tree> && Nest<std::vector<bool>>);
-static_assert(Nest<std::tuple<>> && Nest<std::map<int, Batch>> &&
-              Nest<std::optional<std::array<Inner, 3>>>);
-static_assert(!Nest<Opaque> && !Nest<Tensor*> && !Nest<const char*>);
-static_assert(!Nest<std::vector<Opaque>> && !Nest<std::optional<std::pair<int, Opaque>>>);
-static_assert(!Nest<std::map<std::string, Opaque>> && !Nest<std::map<std::pair<int, int>, int>>);
+static_assert(TensorNest<Tensor> && TensorNest<const Tensor&> && TensorNest<bool> &&
+              TensorNest<double> && TensorNest<Style>);
+static_assert(TensorNest<Batch> && TensorNest<Tree> && TensorNest<std::vector<bool>>);
+static_assert(TensorNest<std::tuple<>> && TensorNest<std::map<int, Batch>> &&
+              TensorNest<std::optional<std::array<Inner, 3>>>);
+static_assert(!TensorNest<Opaque> && !TensorNest<Tensor*> && !TensorNest<const char*>);
+static_assert(!TensorNest<std::vector<Opaque>> &&
+              !TensorNest<std::optional<std::pair<int, Opaque>>>);
+static_assert(!TensorNest<std::map<std::string, Opaque>> &&
+              !TensorNest<std::map<std::pair<int, int>, int>>);
 static_assert(std::is_aggregate_v<Batch>, "TANDEM_FIELDS leaves braces and designators usable");
 
 Batch batch(const std::vector<Tensor>& t) {

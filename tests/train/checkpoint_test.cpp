@@ -13,7 +13,7 @@
 #include "thrown_text.hpp"
 #include "train/small_run.hpp"
 
-namespace tandem::train::test {
+namespace tandem::training::test {
 namespace {
 
 using tandem::testing::file_error;
@@ -80,7 +80,7 @@ TEST_F(CheckpointTest, RoundTripIsBitForBit) {
   EXPECT_EQ(read.model, kModel);
   EXPECT_EQ(read.data, "rows");
   EXPECT_EQ(read.step, 4);
-  EXPECT_EQ(read.position, (data::LoaderPosition{.epoch = 1, .batch = 1}));
+  EXPECT_EQ(read.position, (datasets::LoaderPosition{.epoch = 1, .batch = 1}));
   EXPECT_EQ(read.batch_size, kBatch);
   ASSERT_TRUE(read.random);
   EXPECT_EQ(read.random->seed, 1U);
@@ -263,4 +263,4 @@ TEST_F(CheckpointTest, FailedWriteKeepsTheOldFile) {
 }
 
 }  // namespace
-}  // namespace tandem::train::test
+}  // namespace tandem::training::test

@@ -6,7 +6,7 @@
 #include "thrown_text.hpp"
 #include "train/small_run.hpp"
 
-namespace tandem::train::test {
+namespace tandem::training::test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -16,7 +16,8 @@ TEST(EmptyDataTest, ARunHasSamplesToTrainOn) {
   SmallRun r(1);
   const std::vector<Tensor> nothing{zeros({0, 6}, {.dtype = DType::f64}),
                                     zeros({0}, {.dtype = DType::i64})};
-  data::DataLoader empty(std::make_shared<data::TensorDataset>(nothing), {.batch_size = kBatch});
+  datasets::DataLoader empty(std::make_shared<datasets::TensorDataset>(nothing),
+                             {.batch_size = kBatch});
   EXPECT_THAT(tandem::testing::thrown_text([&] {
                 run(*r.task, *r.optimizer, empty, r.test, kBatch, r.state, {.epochs = 1});
               }),
@@ -25,4 +26,4 @@ TEST(EmptyDataTest, ARunHasSamplesToTrainOn) {
 }
 
 }  // namespace
-}  // namespace tandem::train::test
+}  // namespace tandem::training::test

@@ -13,7 +13,7 @@
 
 #include "thrown_text.hpp"
 
-namespace tandem::train::test {
+namespace tandem::training::test {
 namespace {
 
 using tandem::testing::thrown_text;
@@ -116,4 +116,4 @@ TEST(GenerateTest, RefusesWhatIsOutOfRange) {
 }
 
 }  // namespace
-}  // namespace tandem::train::test
+}  // namespace tandem::training::test

@@ -14,7 +14,7 @@
 #include "thrown_text.hpp"
 #include "train/small_run.hpp"
 
-namespace tandem::train::test {
+namespace tandem::training::test {
 namespace {
 
 using tandem::testing::file_error;
@@ -162,4 +162,4 @@ TEST_F(HostileCheckpointTest, SizesOfAGptAreComparedBeforeItIsBuilt) {
 }
 
 }  // namespace
-}  // namespace tandem::train::test
+}  // namespace tandem::training::test

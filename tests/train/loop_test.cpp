@@ -17,7 +17,7 @@
 #include "io/temp_dir.hpp"
 #include "train/small_run.hpp"
 
-namespace tandem::train::test {
+namespace tandem::training::test {
 namespace {
 
 using ::testing::AllOf;
@@ -32,18 +32,18 @@ class Script final : public Task {
   nn::Module& module() override { return net_; }
   const std::vector<Device>& devices() const override { return devices_; }
   std::vector<RowRange> plan(std::int64_t rows) const override { return {{0, 5}, {5, rows}}; }
-  parallel::LargestBatch find_largest_batch(const std::function<data::Batch(std::int64_t)>&,
+  parallel::LargestBatch find_largest_batch(const std::function<datasets::Batch(std::int64_t)>&,
                                             optim::Optimizer&) override {
     return {};
   }
-  parallel::StepResult step(const data::Batch& batch, optim::Optimizer&) override {
+  parallel::StepResult step(const datasets::Batch& batch, optim::Optimizer&) override {
     if (++steps_ == fail_at_) throw InvalidArgument("the script fails");
     in_training_ = in_training_ && net_.is_training();
     return {.loss = static_cast<double>(steps_),
             .weight = static_cast<double>(batch.at(0).size(0)),
             .rows = {}};
   }
-  Score score(const data::Batch& batch) override {
+  Score score(const datasets::Batch& batch) override {
     in_evaluation_ = in_evaluation_ && !net_.is_training();
     const std::int64_t rows = batch.at(0).size(0);
     const auto weight = static_cast<double>(rows);
@@ -67,7 +67,7 @@ class LoopTest : public ::testing::Test {
     return run(*script_, optimizer, train_, test_, kBatch, state_, options);
   }
 
-  data::DataLoader train_{rows(1), {.batch_size = kBatch}}, test_{rows(2), {.batch_size = 15}};
+  datasets::DataLoader train_{rows(1), {.batch_size = kBatch}}, test_{rows(2), {.batch_size = 15}};
   RunState state_;
   std::unique_ptr<Script> script_;
 };
@@ -134,13 +134,13 @@ TEST_F(LoopTest, StepsEndARun) {
   RunReport report = go({.epochs = 9, .steps = 2});
   EXPECT_EQ(report.steps, 2);
   EXPECT_TRUE(report.epochs.empty());
-  EXPECT_EQ(state_.position, (data::LoaderPosition{.epoch = 0, .batch = 2}));
+  EXPECT_EQ(state_.position, (datasets::LoaderPosition{.epoch = 0, .batch = 2}));
 
   // From there to the end of the epoch, which is measured; and no further.
   report = go({.epochs = 9, .steps = 3});
   EXPECT_EQ(report.steps, 1);
   ASSERT_EQ(report.epochs.size(), 1U);
-  EXPECT_EQ(state_.position, (data::LoaderPosition{.epoch = 1, .batch = 0}));
+  EXPECT_EQ(state_.position, (datasets::LoaderPosition{.epoch = 1, .batch = 0}));
 
   report = go({.epochs = 9, .steps = 3});
   EXPECT_EQ(report.steps, 0);
@@ -157,7 +157,7 @@ TEST_F(LoopTest, StopIsAskedAfterEachStep) {
   EXPECT_TRUE(report.stopped);
   EXPECT_EQ(report.steps, 5);
   EXPECT_EQ(report.epochs.size(), 1U);
-  EXPECT_EQ(state_.position, (data::LoaderPosition{.epoch = 1, .batch = 2}));
+  EXPECT_EQ(state_.position, (datasets::LoaderPosition{.epoch = 1, .batch = 2}));
   EXPECT_THAT(dir.names(), ElementsAre("run.safetensors"));
 }
 
@@ -240,7 +240,7 @@ TEST_F(LoopTest, FailedStepIsNamedAndNotCounted) {
     EXPECT_NE(find_cause<InvalidArgument>(e), nullptr);
   }
   EXPECT_EQ(state_.step, 4);
-  EXPECT_EQ(state_.position, (data::LoaderPosition{.epoch = 1, .batch = 1}));
+  EXPECT_EQ(state_.position, (datasets::LoaderPosition{.epoch = 1, .batch = 1}));
   // Goes on with the batch that failed.
   EXPECT_EQ(go({.epochs = 2}).steps, 2);
 }
@@ -297,4 +297,4 @@ TEST(AccuracyTest, EqualsACountByHandAndChangesNothing) {
 }
 
 }  // namespace
-}  // namespace tandem::train::test
+}  // namespace tandem::training::test

@@ -13,7 +13,7 @@
 
 #include "io/temp_dir.hpp"
 
-namespace tandem::train {
+namespace tandem::training {
 namespace {
 
 using testing::file_error;
@@ -75,4 +75,4 @@ TEST(TensorBoardFileTest, DoesNotFollowALinkOfTheNameThatItWillHave) {
 }
 
 }  // namespace
-}  // namespace tandem::train
+}  // namespace tandem::training

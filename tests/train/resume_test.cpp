@@ -6,7 +6,7 @@
 #include "io/temp_dir.hpp"
 #include "train/small_run.hpp"
 
-namespace tandem::train::test {
+namespace tandem::training::test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -151,8 +151,8 @@ TEST(ResumeLoopTest, RefusesAnotherBatchSizeWithinAnEpochOnly) {
   SmallRun r(1);
   r.go({.epochs = 2, .steps = 1});
   const auto with_8 = [&r] {
-    data::DataLoader eights(rows(100),
-                            {.batch_size = 8, .sampler = data::random_sampler(kRows, 5)});
+    datasets::DataLoader eights(rows(100),
+                                {.batch_size = 8, .sampler = datasets::random_sampler(kRows, 5)});
     return run(*r.task, *r.optimizer, eights, r.test, 8, r.state, {.epochs = 2});
   };
   EXPECT_THAT(with_8,
@@ -164,4 +164,4 @@ TEST(ResumeLoopTest, RefusesAnotherBatchSizeWithinAnEpochOnly) {
 }
 
 }  // namespace
-}  // namespace tandem::train::test
+}  // namespace tandem::training::test

@@ -19,7 +19,7 @@
 
 #include "devices.hpp"
 
-namespace tandem::train::test {
+namespace tandem::training::test {
 
 inline constexpr std::int64_t kRows = 40;
 inline constexpr std::int64_t kBatch = 16;  // 16, 16 and 8: the last batch is short
@@ -45,19 +45,19 @@ inline std::vector<Device> cpus(int n) {
 }
 
 /// Rows whose label is among `classes`; the same for the same seed.
-inline std::shared_ptr<const data::Dataset> rows(std::uint64_t seed,
-                                                 std::int64_t classes = kClasses) {
+inline std::shared_ptr<const datasets::Dataset> rows(std::uint64_t seed,
+                                                     std::int64_t classes = kClasses) {
   manual_seed(seed);
   const std::vector<Tensor> tensors{randn({kRows, 6}, {.dtype = DType::f64}),
                                     randint(0, classes, {kRows})};
-  return std::make_shared<data::TensorDataset>(tensors);
+  return std::make_shared<datasets::TensorDataset>(tensors);
 }
 
 /// All that a run is made of, fresh: as after the start of a program.
 struct SmallRun {
   explicit SmallRun(int devices, std::uint64_t seed = 1, std::int64_t classes = kClasses)
       : train(rows(100, classes),
-              {.batch_size = kBatch, .sampler = data::random_sampler(kRows, 5)}),
+              {.batch_size = kBatch, .sampler = datasets::random_sampler(kRows, 5)}),
         test(rows(200), {.batch_size = kBatch}) {
     manual_seed(seed);
     task = std::make_unique<Classifier<Net>>(
@@ -78,7 +78,7 @@ struct SmallRun {
     state = load_checkpoint(path, task->module(), *optimizer, state);
   }
 
-  data::DataLoader train, test;
+  datasets::DataLoader train, test;
   std::unique_ptr<Task> task;
   std::unique_ptr<optim::AdamW> optimizer;
   RunState state;
@@ -122,4 +122,4 @@ inline GeneratorState random_state() {
   return default_generator().get_state();
 }
 
-}  // namespace tandem::train::test
+}  // namespace tandem::training::test

@@ -22,13 +22,13 @@ template <class T>
 class KeptArgument {
  public:
   explicit KeptArgument(const T& value) : value_(value) {
-    if constexpr (Nest<T>) {
+    if constexpr (TensorNest<T>) {
       for_each_leaf(value_, [this](Tensor& x) { saved_.emplace_back(std::exchange(x, {})); });
     }
   }
   T get() const {
     T value = value_;
-    if constexpr (Nest<T>) {
+    if constexpr (TensorNest<T>) {
       auto saved = saved_.begin();
       for_each_leaf(value, [&saved](Tensor& x) { x = (saved++)->get(); });
     }

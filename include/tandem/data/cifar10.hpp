@@ -11,7 +11,7 @@
 #include "tandem/data/dataset.hpp"
 #include "tandem/data/idx_dataset.hpp"
 
-namespace tandem::data {
+namespace tandem::datasets {
 
 /// What happens to images of a training set before they are seen.
 enum class Augmentation : std::uint8_t {
@@ -69,4 +69,4 @@ class Cifar10Dataset : public Dataset {
 /// Default place: `$TANDEM_DATA_DIR/cifar10`. @throws FileError  as Cifar10Dataset.
 std::shared_ptr<const Cifar10Dataset> load_cifar10(Split split, const LoadOptions& options = {});
 
-}  // namespace tandem::data
+}  // namespace tandem::datasets

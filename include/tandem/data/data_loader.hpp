@@ -14,7 +14,7 @@
 #include "tandem/runtime/worker.hpp"
 #include "tandem/tensor/tensor.hpp"
 
-namespace tandem::data {
+namespace tandem::datasets {
 
 /// One tensor for each part of a sample; the first dimension counts the samples.
 using Batch = std::vector<Tensor>;
@@ -99,4 +99,4 @@ class DataLoader {
   std::vector<std::unique_ptr<Worker>> workers_;
 };
 
-}  // namespace tandem::data
+}  // namespace tandem::datasets

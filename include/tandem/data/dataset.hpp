@@ -9,7 +9,7 @@
 #include "tandem/io/host_array.hpp"
 #include "tandem/tensor/tensor.hpp"
 
-namespace tandem::data {
+namespace tandem::datasets {
 
 /// Samples by index: override it for data of your own.
 ///
@@ -50,4 +50,4 @@ class TensorDataset : public Dataset {
   std::vector<HostArray> arrays_;
 };
 
-}  // namespace tandem::data
+}  // namespace tandem::datasets

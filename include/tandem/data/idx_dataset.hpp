@@ -8,7 +8,7 @@
 
 #include "tandem/data/dataset.hpp"
 
-namespace tandem::data {
+namespace tandem::datasets {
 
 /// How bytes of images become numbers: x = (byte / 255 - mean) / stddev.
 struct ImageOptions {
@@ -75,4 +75,4 @@ std::shared_ptr<const IdxDataset> load_fashion_mnist(Split split, const LoadOpti
 /// @throws FileError  as load_fashion_mnist.
 std::shared_ptr<const IdxDataset> load_digits(Split split, const LoadOptions& options = {});
 
-}  // namespace tandem::data
+}  // namespace tandem::datasets

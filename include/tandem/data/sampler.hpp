@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-namespace tandem::data {
+namespace tandem::datasets {
 
 /// The indices of an epoch, in order. A pure function of the epoch, so that a run can go on
 /// anywhere.
@@ -43,4 +43,4 @@ Sampler distributed_sampler(Sampler whole, int ranks, int rank, Uneven uneven = 
 /// @throws InvalidArgument  as distributed_sampler; `size` is negative.
 std::int64_t unrepeated_count(std::int64_t size, int ranks, int rank);
 
-}  // namespace tandem::data
+}  // namespace tandem::datasets

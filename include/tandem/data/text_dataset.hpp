@@ -13,7 +13,7 @@
 #include "tandem/data/dataset.hpp"
 #include "tandem/data/idx_dataset.hpp"
 
-namespace tandem::data {
+namespace tandem::datasets {
 
 /// The characters that a model knows, numbered from 0 in the order of their code points.
 class Vocabulary {
@@ -87,4 +87,4 @@ struct TextData {
 /// @throws InvalidArgument  options out of range.
 TextData load_text(const TextOptions& options = {});
 
-}  // namespace tandem::data
+}  // namespace tandem::datasets

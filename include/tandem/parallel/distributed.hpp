@@ -17,7 +17,7 @@ namespace tandem::parallel {
 ///
 /// Parts are on the caller's tape; what is computed from them on their devices, and gathered or
 /// reduced later, goes back through the replicas in one backward().
-template <Nest T>
+template <TensorNest T>
 class Distributed {
  public:
   struct Part {

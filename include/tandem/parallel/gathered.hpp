@@ -154,7 +154,7 @@ class GatheredCall {
   /// For a call that runs once: an output without dimensions stays as it is.
   void keep_scalars() noexcept { scalars_ = Combine::sum; }
   /// Gathers what the replicas returned.
-  template <Nest Output>
+  template <TensorNest Output>
   Output finish(std::vector<std::optional<Output>>& outputs) {
     std::vector<OutputParts> parts;
     std::optional<Output> result;
@@ -171,7 +171,7 @@ class GatheredCall {
     return std::move(*result);
   }
   /// Leaves it where it is.
-  template <Nest Output>
+  template <TensorNest Output>
   Distributed<Output> finish_distributed(std::vector<std::optional<Output>>& outputs) {
     std::vector<typename Distributed<Output>::Part> values;
     for (std::size_t r = 0; r < outputs.size(); ++r) {
@@ -203,7 +203,7 @@ class GatheredCall {
         if (slot >= 0) slots.emplace_back(x.shared().get(), slot);
       } else if constexpr (is_rows<U>) {
         using Element = typename decltype(part.value)::value_type;
-        if constexpr (Nest<Element> && !tandem::detail::is_constant<Element>) {
+        if constexpr (TensorNest<Element> && !tandem::detail::is_constant<Element>) {
           for (Element& element : part.value)
             track_leaves(element, {.whole = true}, slots);
         }

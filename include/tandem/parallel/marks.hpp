@@ -37,13 +37,13 @@ Replicated<T> replicate(T value) {
 
 /// An argument that is split along a dimension of its own: `dp(x, split(mask, 1))`. In an output:
 /// it is joined along that dimension.
-template <Nest T>
+template <TensorNest T>
 struct Split {
   T value;
   int dim = 0;
   TANDEM_FIELDS(value)
 };
-template <Nest T>
+template <TensorNest T>
 Split<T> split(T value, int dim) {
   return {std::move(value), dim};
 }
@@ -183,7 +183,7 @@ void visit_marked(T& value, LeafRule rule, const LeafPath& path, F& f) {
   if constexpr (is_replicated<U>) {
     rule.whole = true;
     // A value that is no nest is copied as it is.
-    if constexpr (Nest<decltype(value.value)>) visit_marked(value.value, rule, path, f);
+    if constexpr (TensorNest<decltype(value.value)>) visit_marked(value.value, rule, path, f);
   } else if constexpr (is_split<U>) {
     rule.dim = value.dim;
     visit_marked(value.value, rule, path, f);
@@ -235,7 +235,7 @@ using PartOf = typename PartType<T>::type;
 
 /// What dp(...) and step() take: a nest, or a marked value.
 template <class T>
-concept Argument = Nest<T> || detail::is_rows<std::remove_cvref_t<T>> ||
+concept Argument = TensorNest<T> || detail::is_rows<std::remove_cvref_t<T>> ||
     detail::is_replicated<std::remove_cvref_t<T>> || detail::is_scatter_by<std::remove_cvref_t<T>>;
 
 }  // namespace tandem::parallel

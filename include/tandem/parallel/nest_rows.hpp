@@ -80,7 +80,7 @@ void cut(T& value, LeafRule rule, const Replica& replica, OnLeaf& on_leaf) {
         part.value = {part.value.begin() + replica.rows.begin,
                       part.value.begin() + replica.rows.end};
       using Element = typename decltype(part.value)::value_type;
-      if constexpr (Nest<Element> && !tandem::detail::is_constant<Element>) {
+      if constexpr (TensorNest<Element> && !tandem::detail::is_constant<Element>) {
         for (Element& element : part.value)
           cut(element, {.whole = true}, replica, on_leaf);
       }
@@ -94,7 +94,7 @@ template <class T, class OnLeaf>
 PartOf<T> take_part(const T& argument, int dim, const Replica& replica, OnLeaf& on_leaf) {
   if constexpr (is_scatter_by<T>) {
     PartOf<T> part = argument.scatter(argument.value, replica);
-    if constexpr (Nest<PartOf<T>>) cut(part, {.whole = true}, replica, on_leaf);
+    if constexpr (TensorNest<PartOf<T>>) cut(part, {.whole = true}, replica, on_leaf);
     return part;
   } else {
     T part = argument;

@@ -93,7 +93,7 @@ std::vector<Tensor> join_all(std::vector<OutputParts>& parts,
                              const GatherOptions& options,
                              std::optional<Combine> all);
 
-template <Nest T>
+template <TensorNest T>
 T gather_parts(std::span<const T> values,
                Device device,
                const GatherOptions& options,
@@ -115,11 +115,11 @@ T gather_parts(std::span<const T> values,
 ///
 /// @throws InvalidArgument  there are no parts; they differ in their number of tensors, in shape
 ///                          beside the rows, or in a number.
-template <Nest T>
+template <TensorNest T>
 T gather(std::span<const T> parts, Device device, const GatherOptions& options) {
   return detail::gather_parts(parts, device, options, std::nullopt);
 }
-template <Nest T>
+template <TensorNest T>
 T gather(std::span<const T> parts, Device device, int dim = 0) {
   return detail::gather_parts(parts, device, {.dim = dim}, std::nullopt);
 }

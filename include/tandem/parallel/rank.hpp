@@ -55,8 +55,8 @@ class Rank {
     comm_.barrier();
   }
   /// The mean over the ranks' rows of a metric, of which each has its own sum: the same number on
-  /// all of them. Repeated samples (data::distributed_sampler's padding) are left out of both, see
-  /// data::unrepeated_count. Collective.
+  /// all of them. Repeated samples (datasets::distributed_sampler's padding) are left out of both,
+  /// see datasets::unrepeated_count. Collective.
   ///
   /// @param weight  rows that `sum` is of; 0 on a rank that has none.
   /// @return NaN where no rank has rows.

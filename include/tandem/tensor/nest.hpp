@@ -134,7 +134,7 @@ std::string constant_text(const T& value) {
 /// A value that can be scattered and gathered: tensors, numbers, enums, strings, optional, pair,
 /// tuple, array, vector, map (constants as keys) and structs with TANDEM_FIELDS, at any depth.
 template <class T>
-concept Nest = detail::is_nest<std::remove_cvref_t<T>>;
+concept TensorNest = detail::is_nest<std::remove_cvref_t<T>>;
 
 /// Calls `f(Tensor&)` for every tensor of `value` in order of declaration (`const Tensor&` if
 /// `value` is const). Undefined tensors are leaves too.

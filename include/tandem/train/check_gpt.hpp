@@ -6,7 +6,7 @@
 
 #include "tandem/nn/models/gpt.hpp"
 
-namespace tandem::train {
+namespace tandem::training {
 
 /// Compares the sizes of a model with the tensors of a checkpoint, before the model is built: a
 /// file that says a hundred thousand layers and has two must not cost their memory.
@@ -15,4 +15,4 @@ namespace tandem::train {
 ///                    another shape, and the shape that the sizes ask for.
 void check_gpt(const std::string& path, const nn::models::GptOptions& options);
 
-}  // namespace tandem::train
+}  // namespace tandem::training

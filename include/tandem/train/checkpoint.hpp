@@ -14,15 +14,15 @@
 #include "tandem/optim/optimizer.hpp"
 #include "tandem/runtime/generator.hpp"
 
-namespace tandem::train {
+namespace tandem::training {
 
 /// Where a run stands, beside its tensors.
 struct RunState {
-  std::string model = {};              ///< name and sizes of the model: a checkpoint fits no other
-  std::string data = {};               ///< name of the data set
-  std::int64_t step = 0;               ///< updates so far
-  data::LoaderPosition position = {};  ///< epoch, and batches of it that were trained on
-  std::int64_t batch_size = 0;         ///< rows of a batch that `position` counts
+  std::string model = {};  ///< name and sizes of the model: a checkpoint fits no other
+  std::string data = {};   ///< name of the data set
+  std::int64_t step = 0;   ///< updates so far
+  datasets::LoaderPosition position = {};  ///< epoch, and batches of it that were trained on
+  std::int64_t batch_size = 0;             ///< rows of a batch that `position` counts
   /// Of random numbers; none: the default generator's at the moment of saving.
   std::optional<GeneratorState> random = std::nullopt;
   double epoch_loss = 0;  ///< sum of loss x weight of the running epoch
@@ -34,8 +34,8 @@ struct RunState {
 /// Writes a whole run to one safetensors file, in one step (see write_atomically). Random numbers
 /// are part of it: a run that goes on draws what it would have drawn.
 ///
-///     train::save_checkpoint("run.st", net, optimizer, {.model = "my net", .step = step});
-///     const auto state = train::load_checkpoint("run.st", net, optimizer, {.model = "my net"});
+///     training::save_checkpoint("run.st", net, optimizer, {.model = "my net", .step = step});
+///     const auto state = training::load_checkpoint("run.st", net, optimizer, {.model = "my net"});
 ///
 /// Schema, version 1: tensors "model.<name>" and "optimizer.<parameter>.<state>"; metadata "format"
 /// ("tandem.checkpoint"), "schema_version", "run", "optimizer" and "schedule" (JSON), and a
@@ -76,4 +76,4 @@ RunState read_run_state(const std::string& path);
 /// @throws FileError, InvalidArgument  as load_checkpoint.
 void load_model(const std::string& path, nn::Module& module, Checksum checksum = Checksum::yes);
 
-}  // namespace tandem::train
+}  // namespace tandem::training

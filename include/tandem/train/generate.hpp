@@ -9,7 +9,7 @@
 
 #include "tandem/tensor/tensor.hpp"
 
-namespace tandem::train {
+namespace tandem::training {
 
 struct GenerateOptions {
   std::int64_t tokens = 256;   ///< to make
@@ -31,4 +31,4 @@ void generate(const std::function<Tensor(const Tensor& tokens)>& model,
               const GenerateOptions& options,
               const std::function<bool(std::int64_t token)>& on_token);
 
-}  // namespace tandem::train
+}  // namespace tandem::training

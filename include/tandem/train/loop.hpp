@@ -13,7 +13,7 @@
 #include "tandem/train/checkpoint.hpp"
 #include "tandem/train/task.hpp"
 
-namespace tandem::train {
+namespace tandem::training {
 
 /// A step that has ended.
 struct StepInfo {
@@ -84,8 +84,8 @@ struct RunReport {
 /// @throws InvalidArgument  the run stands within an epoch of other batches or other data.
 RunReport run(Task& task,
               optim::Optimizer& optimizer,
-              data::DataLoader& train,
-              data::DataLoader& test,
+              datasets::DataLoader& train,
+              datasets::DataLoader& test,
               std::int64_t batch_size,
               RunState& state,
               const LoopOptions& options);
@@ -97,6 +97,6 @@ struct Measure {
 };
 
 /// Measures over all of `loader`; changes nothing.
-Measure measure(Task& task, data::DataLoader& loader);
+Measure measure(Task& task, datasets::DataLoader& loader);
 
-}  // namespace tandem::train
+}  // namespace tandem::training

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace tandem::train {
+namespace tandem::training {
 
 /// Takes the numbers of a run while it goes on, as PyTorch's SummaryWriter does.
 ///
@@ -50,4 +50,4 @@ std::unique_ptr<MetricsWriter> jsonl_metrics(const std::string& path,
 /// @throws FileError  it cannot be written.
 std::unique_ptr<MetricsWriter> tensorboard_metrics(const std::string& directory);
 
-}  // namespace tandem::train
+}  // namespace tandem::training

@@ -17,7 +17,7 @@
 #include "tandem/optim/optimizer.hpp"
 #include "tandem/parallel/data_parallel.hpp"
 
-namespace tandem::train {
+namespace tandem::training {
 
 /// What measuring adds up, batch by batch.
 struct Score {
@@ -40,11 +40,11 @@ class Task {
   /// The largest batch that fits the devices' limits. See DataParallel::find_largest_batch.
   /// @param make  (rows) -> batch
   virtual parallel::LargestBatch find_largest_batch(
-      const std::function<data::Batch(std::int64_t)>& make, optim::Optimizer& optimizer) = 0;
+      const std::function<datasets::Batch(std::int64_t)>& make, optim::Optimizer& optimizer) = 0;
   /// One update. See DataParallel::step.
-  virtual parallel::StepResult step(const data::Batch& batch, optim::Optimizer& optimizer) = 0;
+  virtual parallel::StepResult step(const datasets::Batch& batch, optim::Optimizer& optimizer) = 0;
   /// How well a batch is answered; module in evaluation mode, off the tape.
-  virtual Score score(const data::Batch& batch) = 0;
+  virtual Score score(const datasets::Batch& batch) = 0;
 };
 
 /// Scores logits (N, C) for labels (N), which may be on another device.
@@ -77,13 +77,13 @@ class ModuleTask : public Task {
   const std::vector<Device>& devices() const final { return parallel_.devices(); }
   std::vector<RowRange> plan(std::int64_t rows) const final { return parallel_.plan(rows); }
   const parallel::StepModel* step_model() const final { return parallel_.policy().model(); }
-  parallel::StepResult step(const data::Batch& batch, optim::Optimizer& optimizer) final {
+  parallel::StepResult step(const datasets::Batch& batch, optim::Optimizer& optimizer) final {
     if (place_ == LossPlace::output_device) return gathered_step(batch, optimizer);
     return parallel_.step(batch, loss_of_part(), &optimizer);
   }
   /// @throws InvalidArgument  also with the loss of gathered outputs.
-  parallel::LargestBatch find_largest_batch(const std::function<data::Batch(std::int64_t)>& make,
-                                            optim::Optimizer& optimizer) final {
+  parallel::LargestBatch find_largest_batch(
+      const std::function<datasets::Batch(std::int64_t)>& make, optim::Optimizer& optimizer) final {
     TANDEM_CHECK(place_ == LossPlace::replica,
                  "task: the largest batch can be found with the loss in the replica alone");
     return parallel_.find_largest_batch(make, loss_of_part(), &optimizer);
@@ -96,9 +96,9 @@ class ModuleTask : public Task {
 
  private:
   auto loss_of_part() const {
-    return [this](M& m, const data::Batch& part) { return loss(m(part.at(0)), part.at(1)); };
+    return [this](M& m, const datasets::Batch& part) { return loss(m(part.at(0)), part.at(1)); };
   }
-  parallel::StepResult gathered_step(const data::Batch& batch, optim::Optimizer& optimizer) {
+  parallel::StepResult gathered_step(const datasets::Batch& batch, optim::Optimizer& optimizer) {
     optimizer.zero_grad();
     const Tensor outputs = parallel_(batch.at(0));
     const WeightedSum total = loss(outputs, batch.at(1).to(outputs.device()));
@@ -123,7 +123,7 @@ class Classifier final : public ModuleTask<M> {
  public:
   using ModuleTask<M>::ModuleTask;
 
-  Score score(const data::Batch& batch) override {
+  Score score(const datasets::Batch& batch) override {
     return score_logits(this->parallel()(batch.at(0)), batch.at(1));
   }
 
@@ -140,7 +140,7 @@ class LanguageModel final : public ModuleTask<M> {
  public:
   using ModuleTask<M>::ModuleTask;
 
-  Score score(const data::Batch& batch) override {
+  Score score(const datasets::Batch& batch) override {
     return score_logits(this->parallel()(batch.at(0)).flatten(0, 1), batch.at(1).flatten());
   }
 
@@ -150,4 +150,4 @@ class LanguageModel final : public ModuleTask<M> {
   }
 };
 
-}  // namespace tandem::train
+}  // namespace tandem::training
