@@ -52,6 +52,11 @@ WeightedSum weighted(const Tensor& loss, RowRange rows);
 /// in the child of a fork, it refuses all calls.
 template <std::derived_from<nn::Module> M>
 class DataParallel {
+  static_assert(
+      std::copy_constructible<M>,
+      "DataParallel copies the module to each further device: give it a copy constructor, "
+      "and hold in a std::shared_ptr what has none");
+
  public:
   /// @throws InvalidArgument  a tensor of the module is not on the first device; a device twice;
   ///                          options that contradict each other.
@@ -211,6 +216,11 @@ class DataParallel {
   template <class Finish, class... Args>
   auto run(Finish finish, const Args&... arguments) {
     using Output = std::decay_t<decltype(module_(std::declval<detail::PartOf<Args>>()...))>;
+    static_assert(!std::is_void_v<Output>,
+                  "forward returns nothing: return what a replica has computed of its rows");
+    static_assert(std::is_void_v<Output> || TensorNest<Output>,
+                  "what forward returns cannot be gathered: return tensors, numbers, containers of "
+                  "these, or a struct that lists its members by TANDEM_FIELDS");
     const auto set = set_.get();
     const std::optional<std::int64_t> count = find_rows(options_.dim, arguments...);
     const std::vector<RowRange> rows =
