@@ -17,7 +17,8 @@
 
 namespace tandem {
 
-/// Cores that host devices share: TANDEM_THREADS where set, else what the process may use.
+/// Cores that host devices share: TANDEM_THREADS where set, else what the process may use by its
+/// affinity and the quotas of its control groups (docker --cpus), rounded up.
 int core_count() noexcept;
 
 /// The devices of this process and its observers.
