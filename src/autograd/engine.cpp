@@ -127,9 +127,7 @@ void Engine::collect(const std::vector<Tensor>& roots) {
 }
 
 bool Engine::is_captured(const Edge& edge) const {
-  return std::ranges::any_of(capture_edges_, [&](const Edge& c) {
-    return c.node == edge.node && c.output == edge.output && c.leaf == edge.leaf;
-  });
+  return std::ranges::find(capture_edges_, edge) != capture_edges_.end();
 }
 
 void Engine::prune() {

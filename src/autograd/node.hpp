@@ -19,6 +19,8 @@ struct Edge {
   std::shared_ptr<TensorImpl> leaf;
 
   bool wanted() const noexcept { return node != nullptr || leaf != nullptr; }
+  /// The same tensor of the same tape.
+  friend bool operator==(const Edge&, const Edge&) = default;
 };
 
 /// What autograd keeps with a tensor that has a place on the tape.

@@ -14,16 +14,12 @@ std::uint64_t realm_of(const Context& c) noexcept {
   return c.outside == nullptr ? 0 : c.outside->realm();
 }
 
-bool same_place(const Edge& a, const Edge& b) noexcept {
-  return a.node == b.node && a.output == b.output && a.leaf == b.leaf;
-}
-
 }  // namespace
 
 const Tensor& OutsideTensors::leaf_for(const Tensor& x) {
   const Edge edge = edge_of(x);
   const auto known = std::ranges::find_if(
-      entries_, [&](const Entry& entry) { return same_place(edge_of(entry.outside), edge); });
+      entries_, [&](const Entry& entry) { return edge_of(entry.outside) == edge; });
   if (known != entries_.end()) return known->leaf;
   Tensor leaf = x.detach();
   leaf.requires_grad_();

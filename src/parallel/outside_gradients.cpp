@@ -9,23 +9,14 @@
 #include "tandem/runtime/context.hpp"
 
 namespace tandem::parallel {
-namespace {
-
-/// The same tensor of the same tape.
-bool is_same(const Tensor& a, const Tensor& b) {
-  const autograd::Edge x = autograd::edge_of(a), y = autograd::edge_of(b);
-  return x.node == y.node && x.output == y.output && x.leaf == y.leaf;
-}
-
-}  // namespace
-
 std::vector<OutsideTensor> outside_tensors(const OutsideByDevice& devices) {
   std::vector<OutsideTensor> all;
   for (std::size_t d = 0; d < devices.size(); ++d) {
     if (devices[d] == nullptr) continue;
     for (const auto& [outside, leaf] : devices[d]->entries()) {
-      auto known = std::ranges::find_if(
-          all, [&x = outside](const OutsideTensor& o) { return is_same(o.outside, x); });
+      auto known = std::ranges::find(all, autograd::edge_of(outside), [](const OutsideTensor& o) {
+        return autograd::edge_of(o.outside);
+      });
       if (known == all.end())
         known = all.insert(all.end(), {outside, std::vector<Tensor>(devices.size())});
       known->leaves[d] = leaf;
