@@ -4,8 +4,6 @@
 #include "cli/setup.hpp"
 
 #include <cstdint>
-#include <cstdlib>
-#include <filesystem>
 
 #include "tandem/config.hpp"
 #include "tandem/core/check.hpp"
@@ -27,15 +25,6 @@ template <class Load>
 DataSets images(const RunOptions& options, Load load) {
   const datasets::LoadOptions from{.dir = options.data_dir, .dtype = storage_dtype(options)};
   const auto train = load(datasets::Split::train, from), test = load(datasets::Split::test, from);
-  if (test->sample_shape() != train->sample_shape()) {
-    throw InvalidArgument(concat("--data ",
-                                 options.data,
-                                 ": the test images are ",
-                                 to_string(test->sample_shape()),
-                                 ", the training images ",
-                                 to_string(train->sample_shape()),
-                                 "; give files of one data set"));
-  }
   return {.train = train,
           .test = test,
           .sample = train->sample_shape(),
@@ -77,16 +66,6 @@ void check_leaves(const RunOptions& options) {
                             options.model,
                             "; leave it out, or give cnn-small, mlp or gpt"));
   }
-}
-
-/// @throws FileError  TANDEM_DATA_DIR is to be looked at, and is no directory.
-void check_data_folder(const RunOptions& options) {
-  const char* folder = std::getenv("TANDEM_DATA_DIR");
-  const bool used = options.data_dir.empty() && options.text.empty();
-  if (!used || folder == nullptr || *folder == '\0') return;
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(folder, ignored))
-    throw FileError(folder, -1, "TANDEM_DATA_DIR names no directory; set another, or unset it");
 }
 
 DataSets read_data(const RunOptions& options) {
@@ -189,7 +168,6 @@ RunOptions resolve(RunOptions options) {
 }
 
 DataSets load_data(const RunOptions& options) {
-  check_data_folder(options);
   DataSets sets = read_data(options);
   for (const datasets::Dataset* set : {sets.train.get(), sets.test.get()}) {
     if (set->size() == 0)
