@@ -11,6 +11,11 @@
 #include "tandem/core/error.hpp"
 
 namespace tandem::datasets {
+
+/// share/tandem of the installed package; null unless a program was linked to a static library by
+/// its CMake package (cmake/tandem_package_data.cpp).
+[[gnu::weak]] extern const char* const kPackageData;
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -50,6 +55,7 @@ std::vector<fs::path> shipped_places(const char* name) {
   const fs::path beside =
       (library.parent_path() / TANDEM_DATA_FROM_LIBRARY / name).lexically_normal();
   if (!library.empty() && beside != all.front()) all.push_back(beside);
+  if (&kPackageData != nullptr) all.push_back(fs::path(kPackageData) / name);
   all.insert(all.end(),
              {fs::path(TANDEM_INSTALLED_DATA) / name, fs::path(TANDEM_SOURCE_DATA) / name});
   return all;
