@@ -92,7 +92,7 @@ std::vector<Bucket> plan_buckets_as_ready(const optim::ArenaLayout& layout,
   return fill_buckets(layout, order, first_nbytes, nbytes);
 }
 
-std::vector<Bucket> plan_transfers(const optim::ArenaLayout& layout,
+std::vector<Bucket> plan_broadcast(const optim::ArenaLayout& layout,
                                    std::size_t first_nbytes,
                                    std::size_t nbytes) {
   std::vector<std::size_t> order(layout.places().size());
@@ -112,10 +112,10 @@ Share share_of(const Bucket& bucket, int r, int ranks) noexcept {
 
 BucketReducer::BucketReducer(std::shared_ptr<optim::Arena> arena,
                              std::shared_ptr<const std::vector<Bucket>> buckets,
-                             ReduceTo to)
+                             Reduction reduction)
     : arena_(std::move(arena)),
       buckets_(std::move(buckets)),
-      to_(to),
+      reduction_(reduction),
       bucket_of_(arena_->layout().places().size(), SIZE_MAX),
       used_(bucket_of_.size()),
       complete_(bucket_of_.size()) {
@@ -176,7 +176,7 @@ std::vector<double> BucketReducer::non_finite() const {
 }
 
 void BucketReducer::launch_ready() {
-  if (to_ == ReduceTo::rank_0_at_end && !finishing_) return;
+  if (reduction_.at_end && !finishing_) return;
   for (; next_ < flat_.size() && pending_[next_] == 0; ++next_) {
     if (group_ == nullptr) continue;
     const ContextScope scope([&](Context& c) {
@@ -189,9 +189,10 @@ void BucketReducer::launch_ready() {
 }
 
 comm::Handle BucketReducer::launch(std::size_t bucket) {
-  if (to_ == ReduceTo::all) return launch_to_all(bucket);
+  if (reduction_.to == Reduction::To::all) return launch_to_all(bucket);
   const Tensor& whole = flat_[bucket].front();
-  if (to_ != ReduceTo::shares) return group_->start_reduce(whole, comm::ReduceOp::sum, 0);
+  if (reduction_.to != Reduction::To::shares)
+    return group_->start_reduce(whole, comm::ReduceOp::sum, 0);
   const Bucket& b = (*buckets_)[bucket];
   const Share share = share_of(b, group_->rank(), group_->size());
   const std::int64_t first = b.range().begin;

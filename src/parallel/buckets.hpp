@@ -49,19 +49,23 @@ std::vector<Bucket> plan_buckets_as_ready(const optim::ArenaLayout& layout,
 
 /// Cuts the values of all places into buckets in the order in which a forward is likely to read
 /// them. The first is small, so that the forward begins early.
-std::vector<Bucket> plan_transfers(const optim::ArenaLayout& layout,
+std::vector<Bucket> plan_broadcast(const optim::ArenaLayout& layout,
                                    std::size_t first_nbytes,
                                    std::size_t nbytes);
 
 /// Elements of a flat tensor.
 Tensor range(const Tensor& flat, const Share& elements);
 
-/// Where the gradients of the replicas are added up.
-enum class ReduceTo : std::uint8_t {
-  rank_0,         ///< each bucket as soon as backward has made it
-  rank_0_at_end,  ///< when backward has ended
-  shares,         ///< each bucket as soon as it is made, to every rank its share
-  all,            ///< each bucket as soon as it is made, to every rank all of it
+/// Where the gradients of the replicas are added up, and when.
+struct Reduction {
+  enum class To : std::uint8_t {
+    rank_0,  ///< each bucket to rank 0
+    shares,  ///< of each bucket, to every rank its share
+    all,     ///< each bucket to every rank
+  };
+  To to = To::rank_0;
+  /// Buckets wait until backward has ended. Otherwise each starts as soon as it is complete.
+  bool at_end = false;
 };
 
 /// Reduces the gradients of one replica over a group, bucket by bucket.
@@ -73,7 +77,7 @@ class BucketReducer {
 
   BucketReducer(std::shared_ptr<optim::Arena> arena,
                 std::shared_ptr<const std::vector<Bucket>> buckets,
-                ReduceTo to);
+                Reduction reduction);
 
   /// From here on, complete buckets are reduced over `group` (null: there is but one replica).
   ///
@@ -84,6 +88,8 @@ class BucketReducer {
   /// After arm: notes where this replica makes infinities and NaN, which no one can tell from the
   /// sum. @cost  a pass over the gradients.
   void watch_non_finite();
+  /// Every rank gets the sum.
+  bool gives_all_the_sum() const noexcept { return reduction_.to == Reduction::To::all; }
   /// Multiplies this replica's gradients before they are reduced to all.
   void set_factor(double factor) noexcept { factor_ = factor; }
   /// In place of the reduction to all, factor included.
@@ -121,7 +127,7 @@ class BucketReducer {
 
   std::shared_ptr<optim::Arena> arena_;
   std::shared_ptr<const std::vector<Bucket>> buckets_;
-  ReduceTo to_;
+  Reduction reduction_;
   std::vector<std::size_t> bucket_of_;     // by place; SIZE_MAX where it does not train
   std::vector<std::int64_t> pending_;      // by bucket
   std::vector<std::uint8_t> used_;         // by place

@@ -7,7 +7,7 @@
 
 #include "tandem/core/check.hpp"
 
-#include "parallel/replica_state.hpp"
+#include "parallel/call.hpp"
 
 namespace tandem::parallel {
 namespace {
@@ -50,19 +50,6 @@ void CallGate::cancel() noexcept {
   cancelled_ = true;
   if (call_ != nullptr) call_->cancel(kReason);
   left_.wait_for(lock, kCancelGrace, [this] { return !busy_; });
-}
-
-// Note [Cancelled or agreed]: a call ends one way or the other. Device 0 seals it before it votes,
-// so that no cancelled call can be agreed to, and what comes after the vote is not cancelled.
-void Call::seal() {
-  Ending open = Ending::open;
-  if (!ending.compare_exchange_strong(open, Ending::sealed) && open == Ending::cancelled)
-    throw CommAborted("DataParallel: the call was cancelled");
-}
-
-void Call::cancel(const std::string& reason) noexcept {
-  Ending open = Ending::open;
-  if (ending.compare_exchange_strong(open, Ending::cancelled)) abort(reason);
 }
 
 }  // namespace tandem::parallel

@@ -64,9 +64,10 @@ autograd::Gradients backward(const std::shared_ptr<ReplicaSet>& set,
                              const GradientOf& gradient_of,
                              const std::vector<Tensor>& dys,
                              const std::vector<Tensor>& parameters) {
-  TANDEM_CHECK(tapes->generation == set->generation(),
-               "DataParallel: parameters were frozen or unfrozen after this dp(x), and another call "
-               "has followed that; call dp(x) again");
+  TANDEM_CHECK(
+      tapes->generation == set->generation(),
+      "DataParallel: parameters were frozen or unfrozen after this dp(x), and another call "
+      "has followed that; call dp(x) again");
   check_there(*tapes, gradient_of, dys, set->devices().front());
   if (context().grad_enabled || context().captures_gradients || set->has_parameter_hooks())
     return gradients_through(set, rows, tapes, gradient_of, dys, parameters);

@@ -9,6 +9,7 @@
 #include "tandem/runtime/context.hpp"
 
 namespace tandem::parallel {
+
 std::vector<OutsideTensor> outside_tensors(const OutsideByDevice& devices) {
   std::vector<OutsideTensor> all;
   for (std::size_t d = 0; d < devices.size(); ++d) {
@@ -25,10 +26,10 @@ std::vector<OutsideTensor> outside_tensors(const OutsideByDevice& devices) {
   return all;
 }
 
-void scale_outside(const OutsideByDevice& devices, std::size_t device, double factor) {
-  if (devices[device] == nullptr) return;
+void scale_outside(const std::shared_ptr<autograd::OutsideTensors>& own, double factor) {
+  if (own == nullptr) return;
   const autograd::NoGrad off;
-  for (const auto& entry : devices[device]->entries())
+  for (const auto& entry : own->entries())
     if (Tensor gradient = entry.leaf.grad(); gradient.defined()) gradient.mul_(factor);
 }
 

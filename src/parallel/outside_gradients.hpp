@@ -22,8 +22,8 @@ struct OutsideTensor {
 /// All of them, in the order in which the first device that uses one has found it.
 std::vector<OutsideTensor> outside_tensors(const OutsideByDevice& devices);
 
-/// Multiplies what one device has made of their gradients.
-void scale_outside(const OutsideByDevice& devices, std::size_t device, double factor);
+/// Multiplies what one device has made of their gradients. @param own  its tensors; null: none
+void scale_outside(const std::shared_ptr<autograd::OutsideTensors>& own, double factor);
 
 /// Goes backward from them, by the sums of what the devices have made, times `factor`.
 void pass_outside(const OutsideByDevice& devices, double factor);

@@ -97,7 +97,7 @@ Meeting RankReplica::State::prepare(std::int64_t rows) {
   }
   const bool present = joining && joining->divide == Divide::by_present_world_size &&
                        options.average == Average::world_size;
-  reducer->set_factor(1.0 / (present ? meeting.active() : comm.size()));
+  replica.reducer()->set_factor(1.0 / (present ? meeting.active() : comm.size()));
   if (options.broadcast_buffers && module.is_training()) {
     for (const Tensor& buffer : module.buffers())
       comm.broadcast(buffer, first);
@@ -112,8 +112,8 @@ void RankReplica::State::shadow() {
     const Meeting meeting = prepare(-1);
     if (meeting.first_active() < 0) return;
     if (!meeting.syncs) continue;
-    for (std::size_t p = 0; p < params->layout().places().size(); ++p)
-      params->tensor(p).set_grad({});
+    for (std::size_t p = 0; p < params().layout().places().size(); ++p)
+      params().tensor(p).set_grad({});
     unreduced = false;
     arm(GradientSync::on);
     finish();

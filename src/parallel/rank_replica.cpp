@@ -16,7 +16,6 @@
 #include "tandem/runtime/generator.hpp"
 #include "tandem/tensor/factories.hpp"
 
-#include "autograd/leaf_hooks.hpp"
 #include "parallel/check_unwrapped.hpp"
 #include "parallel/rank_state.hpp"
 #include "parallel/same_module.hpp"
@@ -52,6 +51,7 @@ RankReplica::State::State(nn::Module& m,
     : module(m),
       comm(c),
       options(o),
+      replica(c.rank(), c.device(), m),
       row_group(std::make_shared<comm::RowGroupAdapter>(c)),
       row_members(static_cast<std::size_t>(c.size()), true),
       forwards(default_generator().forwards().load(std::memory_order_relaxed)) {
@@ -60,30 +60,23 @@ RankReplica::State::State(nn::Module& m,
   std::vector<optim::ArenaEntry> entries;
   for (const nn::NamedTensor& p : module.named_parameters())
     entries.push_back({p.name, p.tensor});
-  params = optim::Arena::obtain(std::move(entries), {});
-  const optim::ArenaLayout& layout = params->layout();
+  replica.bind_parameters(optim::Arena::obtain(std::move(entries), {}));
+  const optim::ArenaLayout& layout = params().layout();
   make_reducer(plan_buckets(layout, options.first_bucket_nbytes, options.bucket_nbytes));
   log.world_size = comm.size();
   log.rank = comm.rank();
   log.num_parameter_tensors = layout.places().size();
   log.total_parameter_size_bytes = layout.nbytes();
-  log.bucket_sizes = sizes_of(layout, reducer->buckets());
+  log.bucket_sizes = sizes_of(layout, replica.reducer()->buckets());
   send(0);
   watch();
 }
 
-RankReplica::State::~State() {
-  for (std::size_t p = 0; p < sources.size(); ++p) {
-    const Tensor x = params->tensor(p);
-    if (x.defined() && x.requires_grad()) autograd::set_part_hook(x, nullptr);
-  }
-}
-
 void RankReplica::State::make_reducer(std::vector<Bucket> buckets) {
-  reducer = std::make_unique<BucketReducer>(
-      params, std::make_shared<const std::vector<Bucket>>(std::move(buckets)), ReduceTo::all);
-  reducer->set_factor(1.0 / comm.size());
-  reducer->set_hook(hook);
+  replica.reduce_by(std::make_shared<const std::vector<Bucket>>(std::move(buckets)),
+                    {.to = Reduction::To::all});
+  replica.reducer()->set_factor(1.0 / comm.size());
+  replica.reducer()->set_hook(hook);
 }
 
 void RankReplica::State::check_module() const {
@@ -112,50 +105,48 @@ void RankReplica::State::check_module() const {
 void RankReplica::State::send(int root) const {
   const autograd::NoGrad off;
   const ContextScope scope([](Context& c) { c.phase = Phase::replicate; });
-  for (std::size_t b = 0; b < params->layout().blocks().size(); ++b)
-    comm.broadcast(params->params(static_cast<int>(b)), root);
+  for (std::size_t b = 0; b < params().layout().blocks().size(); ++b)
+    comm.broadcast(params().params(static_cast<int>(b)), root);
   for (const Tensor& buffer : module.buffers())
     comm.broadcast(buffer, root);
 }
 
 void RankReplica::State::watch() {
-  for (std::size_t p = 0; p < params->layout().places().size(); ++p) {
-    const Tensor x = params->tensor(p);
+  for (std::size_t p = 0; p < params().layout().places().size(); ++p) {
     sources.push_back(std::make_shared<Source>(*this, p));
-    if (!x.requires_grad()) continue;
-    autograd::set_gradient_source(x, sources.back());
-    autograd::set_part_hook(x, [this, p](const Tensor&) {
-      began = true;
-      moments.last_gradient = Clock::now();
-      reducer->on_gradient(p);
-    });
+    if (const Tensor x = params().tensor(p); x.requires_grad())
+      autograd::set_gradient_source(x, sources.back());
   }
+  replica.watch_gradients([this] {
+    began = true;
+    moments.last_gradient = Clock::now();
+  });
   for (nn::Module* part : module.modules())
     nn::detail::Wrapping::mark(*part, token);
-  params->claim(token);
+  replica.parameters()->claim(token);
 }
 
 void RankReplica::State::complete(std::size_t place) {
-  if (!reducer->is_armed()) return;
+  if (!replica.reducer()->is_armed()) return;
   if (context().phase != Phase::backward) {
     if (is_reducing()) finish();
     return;
   }
-  TANDEM_CHECK(!reduces || !reducer->is_complete(place),
+  TANDEM_CHECK(!reduces || !replica.reducer()->is_complete(place),
                "DistributedDataParallel: a second backward of one forward reaches '",
-               params->layout().places()[place].name,
+               params().layout().places()[place].name,
                "', whose gradient is being reduced; add the losses up, call the wrapper once for "
                "each backward, or run all but the last backward under no_sync");
 }
 
 void RankReplica::State::refuse_missing(const std::vector<std::size_t>& missing) {
-  reducer->disarm();
+  replica.reducer()->disarm();
   began = false;
   throw InvalidArgument(tandem::detail::concat(
       "DistributedDataParallel: on rank ",
       comm.rank(),
       " the loss does not depend on ",
-      names_of(params->layout(), missing),
+      names_of(params().layout(), missing),
       ", while the others wait for their gradients; set find_unused_parameters, or let every "
       "output count"));
 }
@@ -167,18 +158,18 @@ void RankReplica::State::check_static(const std::vector<std::size_t>& missing) {
   }
   std::vector<std::size_t> other;
   std::ranges::set_symmetric_difference(*static_missing, missing, std::back_inserter(other));
-  reducer->disarm();
+  replica.reducer()->disarm();
   began = false;
   throw InvalidArgument(tandem::detail::concat(
       "DistributedDataParallel: static_graph is set, but on rank ",
       comm.rank(),
       " this backward differs from the first one in ",
-      names_of(params->layout(), other),
+      names_of(params().layout(), other),
       "; every iteration has to use the same parameters, or set find_unused_parameters"));
 }
 
 std::vector<std::uint8_t> RankReplica::State::used_anywhere() const {
-  const std::vector<std::uint8_t>& used = reducer->used();
+  const std::vector<std::uint8_t>& used = replica.reducer()->used();
   const Tensor flags = from_host(
       std::span<const std::uint8_t>(used), {static_cast<std::int64_t>(used.size())}, comm.device());
   comm.all_reduce(flags, comm::ReduceOp::max);
@@ -188,13 +179,13 @@ std::vector<std::uint8_t> RankReplica::State::used_anywhere() const {
 void RankReplica::State::finish() {
   const autograd::NoGrad off;
   const ContextScope scope([](Context& c) { c.phase = Phase::reduce; });
-  const std::vector<std::size_t> missing = reducer->missing();
+  const std::vector<std::size_t> missing = replica.reducer()->missing();
   if (options.static_graph && !has_joined) check_static(missing);
   const bool finds = options.find_unused_parameters || (options.static_graph && !static_used);
   if (!missing.empty() && !finds && !options.static_graph && !has_joined) refuse_missing(missing);
-  reducer->finish();
+  replica.reducer()->finish();
   // After the buckets, of which ranks that miss gradients have started fewer than others.
-  std::vector<std::uint8_t> used(reducer->used().size(), 1);
+  std::vector<std::uint8_t> used(replica.reducer()->used().size(), 1);
   if (finds)
     used = used_anywhere();
   else if (options.static_graph)
@@ -202,21 +193,21 @@ void RankReplica::State::finish() {
   if (options.static_graph) static_used = used;
   began = unreduced = false;
   for (const std::size_t p : missing) {
-    const Tensor x = params->tensor(p);
-    if (used[p] != 0 && !autograd::stored_gradient(x).defined()) x.set_grad(params->gradient(p));
+    const Tensor x = params().tensor(p);
+    if (used[p] != 0 && !autograd::stored_gradient(x).defined()) x.set_grad(params().gradient(p));
   }
   note_iteration();
 }
 
 void RankReplica::State::note_iteration() {
-  const std::vector<std::size_t>& ready = reducer->ready();
+  const std::vector<std::size_t>& ready = replica.reducer()->ready();
   if (!log.has_rebuilt_buckets && !options.find_unused_parameters && comm.size() > 1)
     rebuild_order = ready;
   last_ready = ready;
   ++log.iterations;
   if (has_joined) return;
   const auto end = Clock::now();
-  const auto first = reducer->first_launch().value_or(end);
+  const auto first = replica.reducer()->first_launch().value_or(end);
   DdpTimes& last = log.last;
   last.forward_compute = moments.forward_end - moments.forward_begin;
   last.backward_compute = moments.last_gradient - moments.forward_end;
@@ -235,7 +226,7 @@ void RankReplica::State::note_iteration() {
 
 void RankReplica::State::rebuild_buckets() {
   const autograd::NoGrad off;
-  const std::size_t places = params->layout().places().size();
+  const std::size_t places = params().layout().places().size();
   std::vector<std::int64_t> order(places, -1);
   std::ranges::copy(*rebuild_order, order.begin());
   const Tensor shared = from_host(
@@ -245,18 +236,18 @@ void RankReplica::State::rebuild_buckets() {
   for (const std::int64_t p : shared.to_host<std::int64_t>())
     if (p >= 0) ready.push_back(static_cast<std::size_t>(p));
   make_reducer(plan_buckets_as_ready(
-      params->layout(), ready, options.first_bucket_nbytes, options.bucket_nbytes));
+      params().layout(), ready, options.first_bucket_nbytes, options.bucket_nbytes));
   rebuild_order.reset();
   log.has_rebuilt_buckets = true;
-  log.rebuilt_bucket_sizes = sizes_of(params->layout(), reducer->buckets());
+  log.rebuilt_bucket_sizes = sizes_of(params().layout(), replica.reducer()->buckets());
 }
 
 void RankReplica::State::arm(GradientSync how) {
   began = false;
   reduces = how == GradientSync::on;
-  reducer->arm(reduces && comm.size() > 1 ? &comm : nullptr,
-               0,
-               unreduced ? BucketReducer::Used::kept : BucketReducer::Used::fresh);
+  replica.reducer()->arm(reduces && comm.size() > 1 ? &comm : nullptr,
+                         0,
+                         unreduced ? BucketReducer::Used::kept : BucketReducer::Used::fresh);
   unreduced |= !reduces;
 }
 
@@ -307,13 +298,13 @@ void RankReplica::register_comm_hook(CommHook hook) {
                "step, first");
   TANDEM_CHECK(!s.hook, "register_comm_hook: there is a hook already; one hook can call another");
   s.hook = std::move(hook);
-  s.reducer->set_hook(s.hook);
+  s.replica.reducer()->set_hook(s.hook);
 }
 
 DdpLoggingData RankReplica::logging_data() const {
   DdpLoggingData log = state_->log;
   for (const std::size_t p : state_->last_ready)
-    log.prev_iteration_grad_ready_order.push_back(state_->params->layout().places()[p].name);
+    log.prev_iteration_grad_ready_order.push_back(state_->params().layout().places()[p].name);
   return log;
 }
 

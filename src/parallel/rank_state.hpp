@@ -10,10 +10,9 @@
 
 #include "tandem/autograd/gradient_source.hpp"
 #include "tandem/autograd/row_group.hpp"
-#include "tandem/optim/arena.hpp"
 #include "tandem/parallel/rank_replica.hpp"
 
-#include "parallel/buckets.hpp"
+#include "parallel/device_replica.hpp"
 
 namespace tandem::parallel {
 
@@ -54,11 +53,11 @@ struct RankReplica::State {
   };
 
   State(nn::Module& m, comm::Communicator& c, const DistributedDataParallelOptions& o);
-  ~State();
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
   // ---- rank_replica.cpp ----
+  const optim::Arena& params() const { return *replica.parameters(); }
   void check_module() const;
   void make_reducer(std::vector<Bucket> buckets);
   /// The parameters and buffers of rank `root` to all.
@@ -77,7 +76,7 @@ struct RankReplica::State {
   void arm(GradientSync how);
   void note_iteration();
   /// A backward's reduction has not ended.
-  bool is_reducing() const { return began && reduces && reducer->is_armed(); }
+  bool is_reducing() const { return began && reduces && replica.reducer()->is_armed(); }
 
   // ---- rank_join.cpp ----
   /// @param rows  -1: this rank has joined.
@@ -90,8 +89,7 @@ struct RankReplica::State {
   nn::Module& module;
   comm::Communicator& comm;
   DistributedDataParallelOptions options;
-  std::shared_ptr<optim::Arena> params;
-  std::unique_ptr<BucketReducer> reducer;
+  DeviceReplica replica;
   CommHook hook;
   std::vector<std::shared_ptr<Source>> sources;                       // by place
   std::shared_ptr<RowGroup> row_group;                                // of the active ranks

@@ -8,7 +8,6 @@
 #include "tandem/core/check.hpp"
 
 #include "parallel/failures.hpp"
-#include "parallel/replica_state.hpp"
 
 namespace tandem::parallel {
 namespace {
@@ -51,13 +50,6 @@ std::string remedy(const std::exception_ptr& error, const Replica& replica) {
 }
 
 }  // namespace
-
-std::exception_ptr Call::commit_error() const noexcept {
-  std::exception_ptr first;
-  for (const std::exception_ptr& error : commit_errors)
-    if (error != nullptr && (first == nullptr || is_secondary(first))) first = error;
-  return first;
-}
 
 ReplicaError::ReplicaError(Device d,
                            int r,

@@ -7,7 +7,7 @@
 #include "tandem/autograd/gradient_source.hpp"
 #include "tandem/runtime/context.hpp"
 
-#include "parallel/transfers.hpp"
+#include "parallel/parameter_broadcast.hpp"
 
 namespace tandem::parallel {
 

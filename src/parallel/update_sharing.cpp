@@ -7,17 +7,10 @@
 
 namespace tandem::parallel {
 
-UpdateSharing::UpdateSharing(std::vector<std::shared_ptr<optim::Arena>> arenas,
-                             std::shared_ptr<const std::vector<Bucket>> buckets,
-                             OnDevices on_devices,
-                             std::function<void()> reduce)
-    : arenas_(std::move(arenas)),
-      buckets_(std::move(buckets)),
-      on_devices_(std::move(on_devices)),
-      reduce_(std::move(reduce)) {}
+UpdateSharing::UpdateSharing(SharedParts parts) : shared_(std::move(parts)) {}
 
 void UpdateSharing::update(const std::function<std::exception_ptr(Device)>& part) {
-  on_devices_([this, &part](int rank) {
+  shared_.on_devices([this, &part](int rank) {
     if (const auto error = part(arena(rank).device())) std::rethrow_exception(error);
   });
 }

@@ -117,8 +117,6 @@ inline constexpr auto kLoss = [](auto& net, const Batch& b) {
   return cross_entropy_sum(net(b.x), b.labels);
 };
 
-inline constexpr Mode kModes[] = {Mode::classic, Mode::server, Mode::sharded, Mode::ddp};
-
 using Values = nn::NamedValues;
 
 inline Values values_of(nn::Module& net) {

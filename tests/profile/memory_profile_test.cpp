@@ -124,7 +124,7 @@ TEST(MemoryProfileTest, AddsUpToTheAllocatorsBytesAtEveryEventOfAnyTraining) {
     parallel::DataParallel<RandomNet> dp(
         net,
         {.devices = devices,
-         .mode = parallel::test::kModes[static_cast<std::size_t>(any(0, 3))],
+         .mode = parallel::kModes[static_cast<std::size_t>(any(0, 3))],
          .chunk_sizes = chunks});
     const auto rows = std::accumulate(chunks.begin(), chunks.end(), std::int64_t{0});
     const parallel::test::Batch batch = make_batch(rows, 1, DType::f64, false);

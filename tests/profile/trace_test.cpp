@@ -56,7 +56,7 @@ double end_of(const Json& span) {
 }
 
 TEST(TraceTest, SpansOfATrackNest) {
-  for (const parallel::Mode mode : parallel::test::kModes) {
+  for (const parallel::Mode mode : parallel::kModes) {
     const Json trace = Json::parse(trace_json(record_steps(3, mode)));
     for (auto& [track, spans] : tracks_of(trace)) {
       std::ranges::stable_sort(spans, [](const Json& a, const Json& b) {

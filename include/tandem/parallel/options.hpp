@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -41,6 +42,8 @@ enum class Mode : std::uint8_t {
   ddp,
 };
 
+/// All modes.
+inline constexpr std::array kModes{Mode::classic, Mode::server, Mode::sharded, Mode::ddp};
 /// "classic", "server", "sharded", "ddp".
 const char* name(Mode mode) noexcept;
 /// The mode of that name; none where there is no such mode.

@@ -42,7 +42,8 @@ struct StepResult {
   std::optional<Straggler> straggler = {};        ///< see DataParallelOptions::straggler_ratio
 };
 
-struct StepOutcome;
+class ModeRules;
+class TrainStep;
 
 /// A batch, for plans.
 struct BatchSize {
@@ -72,9 +73,14 @@ class ReplicaSet {
 
   /// @param modules  the user's module on devices[0], then a replica on each other device.
   /// @throws InvalidArgument  a tensor is on another device than devices[0]; it is named.
-  ReplicaSet(std::vector<nn::Module*> modules,
+  ReplicaSet(const std::vector<nn::Module*>& modules,
              std::vector<Device> devices,
              const DataParallelOptions& options);
+  /// @param rules  in place of options.mode. They outlive this object.
+  ReplicaSet(const std::vector<nn::Module*>& modules,
+             std::vector<Device> devices,
+             const DataParallelOptions& options,
+             const ModeRules& rules);
   ~ReplicaSet();
   ReplicaSet(const ReplicaSet&) = delete;
   ReplicaSet& operator=(const ReplicaSet&) = delete;
@@ -137,31 +143,21 @@ class ReplicaSet {
   std::size_t parameter_nbytes() const noexcept;
 
  private:
-  struct State;
-  /// None: all of a step up to the vote, and nothing of it stays.
-  enum class Effect : std::uint8_t { none, real };
+  struct Parts;
+  struct StepRequest;
 
-  StepResult step(const std::vector<RowRange>& rows,
-                  const LossBody& body,
-                  optim::Optimizer* optimizer,
-                  const StepOptions& options,
-                  const std::shared_ptr<StepOutcome>& outcome,
-                  Effect effect);
-  /// A step without effect.
-  StepProbe rehearse(const std::vector<std::int64_t>& rows,
-                     const LossBody& body,
-                     optim::Optimizer* optimizer);
-  /// Steps without effect that a model can be fitted to.
-  std::vector<StepProbe> probe(std::int64_t batch_rows,
-                               const LossBody& body,
-                               optim::Optimizer* optimizer);
-  /// Another plan after `error`, which is nested in what it throws where there is none.
-  void replan(const BatchSize& batch,
-              const LossBody& body,
-              optim::Optimizer* optimizer,
-              const ReplicaError& error);
+  /// Makes a step of planned rows: its call, and the way to its gradients.
+  std::shared_ptr<TrainStep> make_step(const std::vector<RowRange>& planned,
+                                       const StepRequest& request);
+  /// @param taken  null, or set to the step, for what it has measured.
+  StepResult take_step(const std::vector<RowRange>& rows,
+                       const StepRequest& request,
+                       std::shared_ptr<TrainStep>* taken);
+  /// Takes steps without effect, for plans.
+  std::function<StepProbe(const std::vector<std::int64_t>& rows)> rehearsal(
+      const LossBody& body, optim::Optimizer* optimizer);
 
-  std::shared_ptr<State> state_;  // shared with jobs, which may outlive a call that timed out
+  std::shared_ptr<Parts> parts_;
 };
 
 /// A wrapper's hold on its replicas: moved from it has none, and where it ends, it ends a call that

@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tandem/optim/grad_scaler.hpp"
+#include "tandem/parallel/replica_error.hpp"
+#include "tandem/parallel/replica_set.hpp"
+#include "tandem/runtime/context.hpp"
+#include "tandem/runtime/generator.hpp"
+
+#include "parallel/device_replica.hpp"
+#include "parallel/leaves.hpp"
+#include "parallel/outside_gradients.hpp"
+#include "parallel/parameter_broadcast.hpp"
+#include "parallel/parameter_hooks.hpp"
+#include "parallel/replica_groups.hpp"
+
+namespace tandem::parallel {
+
+/// A part of a step's batch that goes forward and backward at once.
+struct MicroBatch {
+  std::vector<RowRange> rows;     ///< of each device
+  ReplicaGroup* group = nullptr;  ///< of the devices that have rows of it
+
+  bool has_rows(int device) const {
+    return detail::has_part(rows, static_cast<std::size_t>(device));
+  }
+};
+
+/// What a replica computed with: hashes of its tensors, by place.
+struct ReplicaHashes {
+  std::vector<std::uint64_t> parameters, buffers;
+};
+
+/// A call in flight: what it is about, what each device has of it, and how it ends.
+///
+/// A part is of its device's thread while the call runs. Other threads look at it after a vote.
+struct Call {
+  /// One device's part.
+  struct Part {
+    DeviceReplica* replica = nullptr;
+    RowRange rows;        ///< of the batch
+    bool active = false;  ///< the device has rows, or is the first one and the batch is empty
+    RowRange at;          ///< what it works on, for messages
+    comm::Communicator* comm = nullptr;  ///< of the call's group; null: there is nobody to talk to
+    std::atomic<Phase> phase{};          ///< where the replica is
+    std::shared_ptr<ForwardFrame> frame;
+    std::shared_ptr<autograd::OutsideTensors> outside;
+    ParameterBroadcast broadcast;           ///< of parameters, during forward
+    optim::Arena::Versions buffers_before;  ///< versions of its buffers before forward
+    std::vector<std::uint8_t> updated;      ///< by place: it has updated the parameter
+    std::exception_ptr commit_error;        ///< of what it changes after the vote
+    ReplicaHashes hashes;
+    bool loss_is_non_finite = false;
+    double sum = 0, weight = 0;               ///< of the loss
+    LeafSums leaf_sums;                       ///< of gradients, in the bitwise mode
+    std::chrono::nanoseconds forward_time{};  ///< until its loss is known
+    std::chrono::nanoseconds work_time{};     ///< of forward and backward, in a rehearsal
+
+    int index() const noexcept { return replica->index(); }
+    Device device() const noexcept { return replica->device(); }
+    bool is_first() const noexcept { return replica->index() == 0; }
+    std::int64_t row_count() const noexcept { return rows.end - rows.begin; }
+    /// What the user's functions are told of it.
+    Replica argument() noexcept { return {index(), device(), at, &phase}; }
+  };
+
+  Call(const std::vector<std::unique_ptr<DeviceReplica>>& replicas,
+       const std::vector<RowRange>& rows,
+       ReplicaGroup& g);
+
+  std::int64_t batch_rows() const noexcept { return batch.end - batch.begin; }
+  Part& part(int device) { return parts[static_cast<std::size_t>(device)]; }
+  const Part& part(int device) const { return parts[static_cast<std::size_t>(device)]; }
+  std::vector<RowRange> rows() const;
+  /// The rows of the last forward, by device.
+  std::vector<RowRange> last_rows() const;
+  bool accumulates() const noexcept { return micro_batches.size() > 1; }
+  /// By device.
+  OutsideByDevice outside() const;
+  /// A replica's tape has ended at a tensor from outside. Known once all have gone forward.
+  bool has_outside() const;
+  /// Some replica drew random numbers.
+  bool drew() const;
+  optim::GradScaler::Overflow overflow() const noexcept {
+    using enum optim::GradScaler::Overflow;
+    return gradients_are_non_finite ? yes : no;
+  }
+  /// The cause rather than what it did to the others; null: all went well.
+  std::exception_ptr commit_error() const noexcept;
+  void abort(const std::string& reason) noexcept;
+  void reset();
+  /// Before the vote. @throws CommAborted  it has been cancelled.
+  void seal();
+  /// Aborts it, unless it is sealed.
+  void cancel(const std::string& reason) noexcept;
+
+  std::vector<Part> parts;  ///< by device
+  RowRange batch;
+  ReplicaGroup& group;
+  std::vector<MicroBatch> micro_batches;  ///< of a step
+  /// What device 0 has, by block and by place, when the call begins.
+  struct Values {
+    bool send = false;  ///< some device of the group lacks them
+    std::vector<std::uint64_t> blocks;
+    optim::Arena::Versions places;
+  } parameters, buffers;
+  Deadline deadline;
+  GeneratorState numbers;                       ///< before this call
+  std::shared_ptr<const ParameterHooks> hooks;  ///< of a step; null: none
+  std::optional<double> loss_scale;
+  bool shared_update = false;  ///< all devices make the optimizer's update
+  bool compares = false;       ///< the replicas' values are compared in this step
+  // Note [Steps without effect], non_finite_check.cpp
+  std::atomic<bool> gradients_are_non_finite{false};
+  std::atomic<bool> has_no_effect{false};  ///< set before the vote
+
+ private:
+  enum class Ending : std::uint8_t { open, cancelled, sealed };  // Note [Cancelled or agreed]
+  std::atomic<Ending> ending_{Ending::open};
+};
+
+/// Runs `f` on a part's thread as `phase`. If it fails, the phase stays noted for the error.
+template <class F>
+decltype(auto) in_phase(Call::Part& part, Phase phase, F&& f) {
+  part.phase.store(phase, std::memory_order_relaxed);
+  const ContextScope scope([&](Context& c) { c.phase = phase; });
+  return f();
+}
+
+/// A point that every device of the call has to reach.
+inline void vote(Call::Part& part) {
+  if (part.comm != nullptr) part.comm->barrier();
+}
+/// The vote after which the call takes effect.
+inline void agree(Call& call, Call::Part& part) {
+  if (part.is_first()) call.seal();
+  vote(part);
+}
+
+}  // namespace tandem::parallel

@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tandem/comm/communicator.hpp"
+#include "tandem/optim/arena_sharing.hpp"
+
+namespace tandem::parallel {
+
+/// Who updates the parameters, and what becomes of gradients and values around an update.
+///
+/// The module's gradients are those of device 0. What somebody changes there counts.
+class ParameterUpdate {
+ public:
+  virtual ~ParameterUpdate() = default;
+
+  /// The devices that update together; null if device 0 updates alone.
+  virtual optim::ArenaSharing* sharing() noexcept = 0;
+  bool is_shared() noexcept { return sharing() != nullptr; }
+  /// Makes the gradients on device 0 whole, unless they are.
+  virtual void complete() = 0;
+  /// A backward begins.
+  virtual void begin_backward() = 0;
+  /// The gradients have been reduced.
+  virtual void reduced() = 0;
+  /// The gradients on device 0 are what they were before the backward.
+  virtual void discard() = 0;
+  /// Gives every rank the values that the others have updated. Each rank calls it on its thread.
+  virtual void gather_values(comm::Communicator& group, int rank) const = 0;
+};
+
+}  // namespace tandem::parallel

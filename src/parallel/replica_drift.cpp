@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/parallel/replica_drift.hpp"
+
+#include "tandem/core/check.hpp"
+
+namespace tandem::parallel {
+
+ReplicaDrift::ReplicaDrift(const std::string& tensor,
+                           Device owner,
+                           Device device,
+                           std::int64_t step)
+    : Error(tandem::detail::concat("step ",
+                                   step,
+                                   ": '",
+                                   tensor,
+                                   "' on ",
+                                   device,
+                                   " differs from ",
+                                   owner,
+                                   "'s; something writes to replicas, or a device loses bits; the "
+                                   "next call sends the values anew")),
+      tensor_(tensor),
+      device_(device),
+      step_(step) {}
+
+}  // namespace tandem::parallel

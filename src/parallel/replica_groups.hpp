@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tandem/comm/group.hpp"
+#include "tandem/comm/row_group_adapter.hpp"
+#include "tandem/runtime/context.hpp"
+
+namespace tandem::parallel {
+
+/// The devices that take part in a call, and how they talk to each other.
+class ReplicaGroup {
+ public:
+  /// @param active  places of the devices that have rows, ascending.
+  /// @param members places of those that take part, ascending.
+  ReplicaGroup(const std::vector<Device>& devices,
+               const std::vector<int>& active,
+               std::vector<int> members,
+               const comm::GroupOptions& options);
+
+  /// Places of the devices that take part, ascending.
+  const std::vector<int>& members() const noexcept { return members_; }
+  /// Between all members; null if the device is alone, or no member.
+  comm::Communicator* comm_of(int device) const noexcept;
+  /// Between the devices that have rows; null if the device is the only one, or has none.
+  std::shared_ptr<RowGroup> row_group_of(int device) const;
+  /// The rank of a member among the members.
+  int rank_of(int device) const;
+  void abort(const std::string& reason) noexcept;
+  void reset();
+
+ private:
+  std::vector<int> members_;
+  std::vector<std::unique_ptr<comm::Communicator>> all_;  // by position in members_
+  std::vector<std::unique_ptr<comm::Communicator>> with_rows_;
+  std::map<int, std::shared_ptr<RowGroup>> row_groups_;  // over with_rows_, by device
+};
+
+/// The groups of a wrapper, one for each set of devices that has come up.
+class ReplicaGroups {
+ public:
+  ReplicaGroups(std::vector<Device> devices, comm::GroupOptions options)
+      : devices_(std::move(devices)), options_(options) {}
+
+  /// Who takes part besides the devices that have rows, and device 0, which owns the model.
+  enum class Members : std::uint8_t { active, all };
+  /// The group for a call. @param rows  of each device.
+  ReplicaGroup& get(const std::vector<RowRange>& rows, Members members);
+
+ private:
+  std::vector<Device> devices_;
+  comm::GroupOptions options_;
+  std::map<std::pair<std::vector<int>, Members>, std::unique_ptr<ReplicaGroup>> groups_;
+};
+
+}  // namespace tandem::parallel

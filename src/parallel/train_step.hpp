@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "tandem/optim/optimizer.hpp"
+#include "tandem/parallel/replica_set.hpp"
+
+#include "parallel/call_gate.hpp"
+#include "parallel/calls.hpp"
+#include "parallel/drift_check.hpp"
+#include "parallel/gradient_pass.hpp"
+
+namespace tandem::parallel {
+
+/// One step of training: prepared by its caller, taken by the devices' threads up to a vote, and
+/// committed by all of them, or without effect.
+class TrainStep {
+ public:
+  /// What a step works with.
+  struct Parts {
+    ModuleParameters& parameters;
+    ModuleBuffers& buffers;
+    ModuleGradients& gradients;
+    NonFiniteCheck& non_finite;
+    DriftCheck& drift;
+    Calls& calls;
+    CallRunner& runner;
+    double straggler_ratio = 5;
+  };
+  /// None: all of a step up to the vote, and nothing of it stays.
+  enum class Effect : std::uint8_t { none, real };
+
+  /// @param micro_batches  of the call, by device. @param optimizer  null: gradients are added up.
+  TrainStep(const Parts& parts,
+            std::shared_ptr<Call> call,
+            std::unique_ptr<GradientPass> pass,
+            optim::Optimizer* optimizer,
+            optim::GradScaler* scaler,
+            Effect effect);
+
+  /// Takes the step. @param gate  of the call. @param owner  kept by the devices' jobs.
+  ///
+  /// @throws ReplicaError, Timeout  nothing has changed.
+  static StepResult take(const std::shared_ptr<TrainStep>& step,
+                         CallGate::Pass& gate,
+                         const std::shared_ptr<const void>& owner);
+  const Call& call() const noexcept { return *call_; }
+
+ private:
+  // In the order in which a step goes through them.
+  GradientSnapshot prepare();
+  void on_device(Call::Part& part);
+  void reduce(Call::Part& part);
+  void prepare_update();
+  void update(Call::Part& part);
+  void pass_outside(Call::Part& part);
+  StepResult result();
+  void commit(const GradientSnapshot& earlier);
+  double outside_factor() const;
+
+  Parts parts_;
+  std::shared_ptr<Call> call_;
+  std::unique_ptr<GradientPass> pass_;
+  optim::Optimizer* optimizer_;
+  optim::GradScaler* scaler_;
+  bool anew_ = false;  // earlier gradients are put aside, and added at the end
+};
+
+}  // namespace tandem::parallel

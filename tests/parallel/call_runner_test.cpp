@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "parallel/call_runner.hpp"
+
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include <gmock/gmock.h>
+
+#include "tandem/nn/linear.hpp"
+
+#include "devices.hpp"
+
+namespace tandem::parallel::test {
+namespace {
+
+using ::testing::HasSubstr;
+using namespace std::chrono_literals;
+
+class CallRunnerTest : public ::testing::Test {
+ protected:
+  CallRunnerTest() : groups_(testing::devices(2), {}) {
+    for (int d = 0; d < 2; ++d)
+      replicas_.push_back(std::make_unique<DeviceReplica>(d, testing::device(d), module_));
+  }
+  std::shared_ptr<Call> call(const std::vector<RowRange>& rows = {{0, 2}, {2, 5}}) {
+    return std::make_shared<Call>(
+        replicas_, rows, groups_.get(rows, ReplicaGroups::Members::active));
+  }
+
+  nn::Linear module_{1, 1};
+  std::vector<std::unique_ptr<DeviceReplica>> replicas_;
+  ReplicaGroups groups_;
+};
+
+TEST_F(CallRunnerTest, RunsAJobOnEachDeviceInItsContext) {
+  CallRunner runner(testing::devices(2), {.deadline = 10s, .dim = 1});
+  std::mutex mutex;
+  std::set<int> seen;
+  const auto caller = std::this_thread::get_id();
+  runner.run(call(), Phase::forward, [&](Call::Part& part) {
+    EXPECT_NE(std::this_thread::get_id(), caller);
+    EXPECT_EQ(context().rows, part.rows);
+    EXPECT_EQ(context().batch_rows, 5);
+    EXPECT_EQ(context().row_dim, 1);
+    EXPECT_EQ(context().replica, part.index());
+    EXPECT_NE(context().row_group, nullptr);
+    const std::scoped_lock lock(mutex);
+    seen.insert(part.index());
+  });
+  EXPECT_EQ(seen, (std::set<int>{0, 1}));
+  EXPECT_FALSE(runner.is_running());
+}
+
+TEST_F(CallRunnerTest, TheOnlyReplicaRunsOnTheCallersThread) {
+  CallRunner runner(testing::devices(2), {.deadline = 10s});
+  const auto caller = std::this_thread::get_id();
+  runner.run(call({{0, 5}, {5, 5}}), Phase::forward, [&](Call::Part& part) {
+    EXPECT_EQ(part.index(), 0);
+    EXPECT_EQ(std::this_thread::get_id(), caller);
+  });
+}
+
+TEST_F(CallRunnerTest, AFailureFreesTheOthersAndIsTheOneThatIsTold) {
+  CallRunner runner(testing::devices(2), {.deadline = 10s});
+  const auto fails = call();
+  try {
+    runner.run(fails, Phase::forward, [](Call::Part& part) {
+      if (part.index() == 1) throw InvalidArgument("test");
+      part.comm->barrier();
+    });
+    ADD_FAILURE() << "no error";
+  } catch (const ReplicaError& e) {
+    EXPECT_EQ(e.replica, 1);
+    EXPECT_EQ(e.rows, (RowRange{2, 5}));
+    EXPECT_EQ(e.phase, Phase::forward);
+    EXPECT_TRUE(e.others.empty()) << "an echo";
+    EXPECT_NE(find_cause<InvalidArgument>(e), nullptr);
+  }
+  EXPECT_NO_THROW(runner.check_usable());
+  EXPECT_NO_THROW(runner.run(call(), Phase::forward, [](Call::Part& part) {
+    part.comm->barrier();
+  })) << "the group can be used again";
+}
+
+TEST_F(CallRunnerTest, RefusesACallInsideACall) {
+  CallRunner runner(testing::devices(2), {.deadline = 10s});
+  try {
+    runner.run(call({{0, 5}, {5, 5}}), Phase::forward, [&](Call::Part&) {
+      EXPECT_TRUE(runner.is_running());
+      runner.run(call({{0, 5}, {5, 5}}), Phase::forward, [](Call::Part&) {});
+    });
+    ADD_FAILURE() << "not refused";
+  } catch (const ReplicaError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("a call is running already"));
+  }
+}
+
+TEST_F(CallRunnerTest, ACallThatPassesItsDeadlinePoisonsIt) {
+  CallRunner runner(testing::devices(2), {.deadline = 200ms});
+  const auto late = std::make_shared<std::atomic<bool>>(false);
+  const auto waits = [late](Call::Part& part) {
+    while (part.index() == 1 && !*late)
+      std::this_thread::sleep_for(5ms);
+  };
+  EXPECT_THROW(runner.run(call(), Phase::forward, waits), Timeout);
+  *late = true;
+  try {
+    runner.check_usable();
+    ADD_FAILURE() << "usable";
+  } catch (const InvalidArgument& e) {
+    EXPECT_THAT(e.what(), HasSubstr("passed the deadline of 200 ms in phase forward"));
+  }
+}
+
+}  // namespace
+}  // namespace tandem::parallel::test

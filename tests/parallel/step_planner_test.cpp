@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "parallel/step_planner.hpp"
+
+#include <functional>
+
+#include <gmock/gmock.h>
+
+#include "devices.hpp"
+
+namespace tandem::parallel::test {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr std::size_t kFixed = 1000, kPerRow = 10, kFirstDeviceMore = 300;
+
+/// Two devices whose steps need what lines say, and fit up to a limit.
+class FakeDevices {
+ public:
+  StepProbe operator()(const std::vector<std::int64_t>& rows) {
+    ++rehearsals;
+    StepProbe probe{.rows = rows, .peak_bytes = {}};
+    for (std::size_t d = 0; d < rows.size(); ++d) {
+      const std::size_t peak =
+          kFixed + (d == 0 ? kFirstDeviceMore : 0) + kPerRow * static_cast<std::size_t>(rows[d]);
+      if (peak > limit) fail(d, rows[d]);
+      probe.peak_bytes.push_back(peak);
+      probe.ms.push_back(static_cast<double>(rows[d]));
+    }
+    return probe;
+  }
+
+  std::size_t limit = SIZE_MAX;
+  int rehearsals = 0;
+
+ private:
+  [[noreturn]] static void fail(std::size_t d, std::int64_t rows) {
+    try {
+      throw InvalidArgument("full");
+    } catch (const InvalidArgument&) {
+      throw ReplicaError(testing::device(static_cast<int>(d)),
+                         static_cast<int>(d),
+                         {0, rows},
+                         Phase::forward,
+                         "full",
+                         {});
+    }
+  }
+};
+
+StepPlanner planner(const ChunkPolicy& policy) {
+  return {testing::devices(2), policy};
+}
+const BatchSize kBatch{100, {0, 0}};
+
+TEST(StepPlannerTest, PlansByThePolicy) {
+  EXPECT_THAT(planner(ChunkPolicy::even()).plan(5), ElementsAre(RowRange{0, 3}, RowRange{3, 5}));
+}
+
+TEST(StepPlannerTest, LearnsOnceAndBalancesThePeaks) {
+  FakeDevices devices;
+  StepPlanner p = planner(ChunkPolicy::planned());
+  p.learn(kBatch, std::ref(devices));
+  EXPECT_GT(devices.rehearsals, 0);
+  // 1300 + 10 a = 1000 + 10 b, a + b = 100
+  EXPECT_THAT(p.plan(100), ElementsAre(RowRange{0, 35}, RowRange{35, 100}));
+  devices.rehearsals = 0;
+  p.learn(kBatch, std::ref(devices));
+  EXPECT_EQ(devices.rehearsals, 0);
+}
+
+TEST(StepPlannerTest, DoesNotLearnFromTooFewRowsOrForAPolicyThatKnows) {
+  FakeDevices devices;
+  StepPlanner p = planner(ChunkPolicy::planned());
+  p.learn({3, {0, 0}}, std::ref(devices));
+  StepPlanner knows = planner(ChunkPolicy::even());
+  knows.learn(kBatch, std::ref(devices));
+  EXPECT_EQ(devices.rehearsals, 0);
+  EXPECT_THROW(p.measure({3, {0, 0}}, std::ref(devices)), InvalidArgument);
+}
+
+TEST(StepPlannerTest, AnErrorThatIsNotOfMemoryGoesOn) {
+  FakeDevices devices;
+  devices.limit = 0;
+  StepPlanner p = planner(ChunkPolicy::planned());
+  EXPECT_THROW(p.learn(kBatch, std::ref(devices)), ReplicaError);
+  EXPECT_THROW(p.try_batch(kBatch, std::ref(devices)), ReplicaError);
+}
+
+TEST(StepPlannerTest, TriesTheRowsThatItWouldPlan) {
+  FakeDevices devices;
+  const auto probe = planner(ChunkPolicy::even()).try_batch(kBatch, std::ref(devices));
+  ASSERT_TRUE(probe.has_value());
+  EXPECT_THAT(probe->rows, ElementsAre(50, 50));
+  EXPECT_EQ(devices.rehearsals, 1);
+}
+
+TEST(StepPlannerTest, RangesLieOneAfterTheOther) {
+  EXPECT_THAT(ranges_of({2, 0, 3}), ElementsAre(RowRange{0, 2}, RowRange{2, 2}, RowRange{2, 5}));
+}
+
+}  // namespace
+}  // namespace tandem::parallel::test
