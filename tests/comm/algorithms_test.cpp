@@ -37,7 +37,7 @@ using testing::thrown_text;
 using Kind = comm::Collective::Kind;
 using Numbers = std::vector<std::int64_t>;
 
-constexpr int kRanks[] = {1, 2, 3, 4, 7, 8};
+constexpr int kRankCounts[] = {1, 2, 3, 4, 7, 8};
 
 Numbers own_values(int rank, std::int64_t count) {
   Numbers x;
@@ -82,7 +82,7 @@ void for_each_problem(const std::vector<std::int64_t>& counts, std::int64_t segm
   for (const Algorithm* a : algorithms()) {
     for (const Kind kind : {Kind::all_reduce, Kind::broadcast, Kind::reduce}) {
       if (!a->has(kind)) continue;
-      for (const int ranks : kRanks) {
+      for (const int ranks : kRankCounts) {
         for (const std::int64_t count : counts) {
           for (const int group : {0, 4}) {
             Problem p{kind, ranks, count, 0, segment, group};

@@ -25,7 +25,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr int kReplicas = 2;
+constexpr int kDevices = 2;
 constexpr int kMostWorks = 2000;
 
 struct Injected : std::runtime_error {
@@ -37,7 +37,7 @@ struct Training {
   explicit Training(Mode mode) {
     dp = std::make_unique<DataParallel<NormMlp>>(
         net,
-        DataParallelOptions{.devices = devices(kReplicas), .mode = mode, .chunk_sizes = {4, 9}});
+        DataParallelOptions{.devices = devices(kDevices), .mode = mode, .chunk_sizes = {4, 9}});
     step();
   }
   double step() { return dp->step(batch, kLoss, &optimizer).loss; }
@@ -67,7 +67,7 @@ State state_of(Training& run) {
     state.optimizer[name] = x.to_doubles();
   for (const auto& [name, number] : saved.numbers)
     state.optimizer[name] = {number};
-  for (int d = 0; d < kReplicas; ++d)
+  for (int d = 0; d < kDevices; ++d)
     state.in_use.push_back(logical_device(testing::device(d)).memory_stats().in_use);
   return state;
 }
