@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tandem/parallel/explain.hpp"
+#include "tandem/explain/explain.hpp"
 #include "tandem/profile/memory_profile.hpp"
 
 #include "cli/trial.hpp"

@@ -27,9 +27,13 @@ Tensor written(const Collective& c, int rank) {
   return c.output;
 }
 
+Work::Kind kind_of(const Collective& c) {
+  return c.kind == Collective::Kind::barrier ? Work::Kind::barrier : Work::Kind::collective;
+}
+
 Work work_of(const Collective& c, AccessList accesses) {
   const DType dtype = signature_of(c).dtype;
-  return {.kind = Work::Kind::custom, .name = name(c.kind), .dtype = dtype, .accesses = accesses};
+  return {.kind = kind_of(c), .name = name(c.kind), .dtype = dtype, .accesses = accesses};
 }
 
 /// The work of `stream` so far.
@@ -159,7 +163,7 @@ class LocalPending final : public Handle::Pending {
   /// As `follow`, told to observers: from here on the stream waits, as a thread of the host would.
   void follow_later() const {
     if (operation_->ended.empty()) return;
-    const Work work{.kind = Work::Kind::custom, .name = name(collectives_.front().kind)};
+    const Work work{.kind = kind_of(collectives_.front()), .name = name(collectives_.front().kind)};
     const tandem::detail::WorkScope scope(stream(), work);
     follow();
   }

@@ -29,10 +29,10 @@ ARROWS = {
     "data": ["tensor", "io"],
     "comm": ["autograd"],
     "profile": ["runtime"],
-    "sim": ["runtime", "comm"],
+    "explain": ["profile"],
     "parallel": ["nn", "optim", "comm", "profile"],
     "train": ["parallel", "data", "io"],
-    "cli": ["train", "sim"],
+    "cli": ["train", "explain"],
 }
 # Kernels stand beside the layers: only sources call them, from `tensor` upwards.
 KERNELS = "kernels"

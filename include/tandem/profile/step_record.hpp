@@ -52,6 +52,10 @@ struct WorkSpan {
                     ///< -1: none
 
   bool in_replica() const noexcept { return rows.end >= 0; }
+  /// Starts or ends a collective, a barrier among them.
+  bool is_collective() const noexcept {
+    return kind == Work::Kind::collective || kind == Work::Kind::barrier;
+  }
 };
 
 /// What a GPU's side stream did beside its main one, of whose work this is no part: a collective.

@@ -56,6 +56,8 @@ struct Work {
     random,
     copy,
     optimizer,
+    collective,  ///< a device's part of a collective, or its wait for the others' parts
+    barrier,     ///< a wait for the others that moves no bytes
     custom
   };
   Kind kind = Kind::custom;

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "tandem/parallel/explain.hpp"
+#include "tandem/explain/explain.hpp"
 
 #include "cli/report/breakdown.hpp"
 #include "cli/report/pictures.hpp"
@@ -111,7 +111,7 @@ class Lane {
     const StepRecord& record = mode.watched().record;
     for (const WorkSpan* w : outermost(record, device)) {
       const Kind phase = kind_of(w->phase);
-      if (parallel::is_collective(*w))
+      if (w->is_collective())
         phases_.push_back(
             {collectives(), fmt::format("{} in {}", w->name, phase.name), w->begin, w->end});
       else

@@ -71,10 +71,6 @@ struct Explanation {
   std::string json() const;
 };
 
-/// Whether this is the start or the end of a collective: a device's part of it, and waiting for the
-/// others'. It is known by the communicator's name for it.
-bool is_collective(const profile::WorkSpan& work);
-
 /// Explains what was recorded.
 Explanation explain(const profile::StepRecord& record);
 

@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "tandem/parallel/explain.hpp"
+#include "tandem/explain/explain.hpp"
 
 namespace tandem::parallel {
 

@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "tandem/core/check.hpp"
-#include "tandem/parallel/explain.hpp"
+#include "tandem/explain/explain.hpp"
 
-#include "parallel/sentences.hpp"
+#include "explain/sentences.hpp"
 
 namespace tandem::parallel {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "tandem/parallel/explain.hpp"
+#include "tandem/explain/explain.hpp"
 
 #include <gmock/gmock.h>
 
@@ -43,12 +43,11 @@ TEST(ExplainedTimeTest, WhoIsFirstInACollectiveWaits) {
   using std::chrono::microseconds;
   const Device a{DeviceType::cpu, 0}, b{DeviceType::cpu, 1}, c{DeviceType::cpu, 2};
   profile::StepRecord record;
-  const auto work = [&](Device device, const char* name, int begin, int end) {
+  const auto work = [&](Device device, Work::Kind kind, int begin, int end) {
     profile::WorkSpan w{};
     w.device = device;
     w.phase = Phase::reduce;
-    w.kind = Work::Kind::custom;
-    w.name = name;
+    w.kind = kind;
     w.begin = w.queued_begin = microseconds(begin);
     w.end = w.queued_end = microseconds(end);
     record.work.push_back(w);
@@ -58,11 +57,11 @@ TEST(ExplainedTimeTest, WhoIsFirstInACollectiveWaits) {
     record.transfers.push_back(
         {source, destination, Category::gradient, Phase::reduce, 8, from, to, from, to});
   };
-  work(a, "all_reduce", 0, 10);
-  work(b, "all_reduce", 6, 10);
-  work(c, "barrier", 0, 5);
-  work(c, "broadcast", 1, 4);  // within it: as one of several that are given at once
-  work(c, "mul", 5, 9);
+  work(a, Work::Kind::collective, 0, 10);
+  work(b, Work::Kind::collective, 6, 10);
+  work(c, Work::Kind::barrier, 0, 5);
+  work(c, Work::Kind::collective, 1, 4);  // within it: as one of several that are given at once
+  work(c, Work::Kind::elementwise, 5, 9);
   transfer(a, b, 7, 9);
   transfer(b, a, 8, 10);
   transfer(b, c, 1, 2);

@@ -1,17 +1,15 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "tandem/parallel/explain.hpp"
+#include "tandem/explain/explain.hpp"
 
 #include <algorithm>
 #include <map>
 #include <ranges>
-#include <string_view>
 
-#include "tandem/comm/communicator.hpp"
 #include "tandem/core/check.hpp"
 
-#include "parallel/sentences.hpp"
+#include "explain/sentences.hpp"
 #include "profile/spans.hpp"
 
 namespace tandem::parallel {
@@ -22,14 +20,9 @@ using profile::StepRecord;
 using profile::Transfer;
 using profile::WorkSpan;
 
-bool is_barrier(const WorkSpan& w) {
-  return is_collective(w) &&
-         std::string_view(w.name) == comm::name(comm::Collective::Kind::barrier);
-}
-
 /// Work that only serves the traffic of its phase.
 bool serves_traffic(const WorkSpan& w) {
-  return is_collective(w) || w.phase == Phase::replicate || w.phase == Phase::scatter ||
+  return w.is_collective() || w.phase == Phase::replicate || w.phase == Phase::scatter ||
          w.phase == Phase::gather || w.phase == Phase::reduce;
 }
 
@@ -76,7 +69,7 @@ class Explainer {
     result.links = profile::traffic(record_);
     result.duration = record_.duration;
     result.overlap = profile::overlap(
-        record_, [](const WorkSpan& w) { return !is_collective(w) && !serves_traffic(w); });
+        record_, [](const WorkSpan& w) { return !w.is_collective() && !serves_traffic(w); });
     result.complete = record_.complete;
     return result;
   }
@@ -96,7 +89,7 @@ class Explainer {
   };
 
   StepKey key_of(const WorkSpan& w) const {
-    if (is_barrier(w)) return {Phase::none, Actor::vote};
+    if (w.kind == Work::Kind::barrier) return {Phase::none, Actor::vote};
     if (serves_traffic(w)) {
       if (w.category && drafts_.contains({w.phase, Actor::replicas, w.category}))
         return {w.phase, Actor::replicas, w.category};
@@ -159,7 +152,7 @@ class Explainer {
                      std::max(device.rows.end, w.rows.end)};
     }
     const Since time = w.end - w.begin;
-    if (is_collective(w)) {
+    if (w.is_collective()) {
       ++at->calls;
       at->in_calls += time;
       in_collectives_[w.device].push_back({w.begin, w.end});
@@ -174,7 +167,7 @@ class Explainer {
   /// Time of a device in collectives, with bytes of its own under way.
   Since exchanging(Device device) const {
     const auto in_collective = [&](const WorkSpan& w) {
-      return w.device == device && is_collective(w);
+      return w.device == device && w.is_collective();
     };
     const auto own = [&](const Transfer& t) {
       return t.source == device || t.destination == device;
@@ -215,15 +208,6 @@ class Explainer {
 };
 
 }  // namespace
-
-bool is_collective(const WorkSpan& w) {
-  if (w.kind != Work::Kind::custom) return false;
-  for (int kind = 0; kind <= static_cast<int>(comm::Collective::Kind::barrier); ++kind) {
-    if (std::string_view(w.name) == comm::name(static_cast<comm::Collective::Kind>(kind)))
-      return true;
-  }
-  return false;
-}
 
 Explanation explain(const profile::StepRecord& record) {
   return Explainer(record).run();
