@@ -11,7 +11,7 @@
 
 namespace tandem::detail {
 
-/// Streams `part`; a NaN as "nan", whose sign says nothing.
+/// Streams `part`. A NaN is written as "nan", without its sign, which means nothing.
 template <class Part>
 void stream(std::ostream& s, const Part& part) {
   if constexpr (std::is_floating_point_v<Part>) {
@@ -33,14 +33,14 @@ std::string concat(const Parts&... parts) {
 
 }  // namespace tandem::detail
 
-/// Throws InvalidArgument with the streamed parts unless `cond`: the caller's fault.
+/// Throws InvalidArgument with the streamed parts if `cond` is false: the caller made a mistake.
 #define TANDEM_CHECK(cond, ...)                                               \
   do {                                                                        \
     if (!(cond)) [[unlikely]]                                                 \
       throw ::tandem::InvalidArgument(::tandem::detail::concat(__VA_ARGS__)); \
   } while (false)
 
-/// Throws InternalError with place and parts unless `cond`: our fault.
+/// Throws InternalError with the place and the parts if `cond` is false: tandem has a bug.
 #define TANDEM_ASSERT(cond, ...)                                                                   \
   do {                                                                                             \
     if (!(cond)) [[unlikely]]                                                                      \

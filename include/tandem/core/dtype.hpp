@@ -20,21 +20,21 @@ enum class DType : std::uint8_t { f32, f64, bf16, f16, i32, i64, u8, boolean };
 std::size_t itemsize(DType t) noexcept;
 /// "f32", "f64", "bf16", "f16", "i32", "i64", "u8", "bool".
 const char* name(DType t) noexcept;
-/// @throws InvalidArgument  `text` is none of the names above.
+/// @throws InvalidArgument  `text` is not one of the names above.
 DType parse_dtype(std::string_view text);
 constexpr bool is_float(DType t) noexcept {
   return t <= DType::f16;
 }
-/// Storage for floats that are computed in f32: bf16 and f16.
+/// Whether `t` is bf16 or f16: floats that are stored in 16 bits and computed in f32.
 constexpr bool is_float16(DType t) noexcept {
   return t == DType::bf16 || t == DType::f16;
 }
-/// The type in which elements of `t` are computed: f32 for bf16 and f16, else `t`.
+/// The type in which elements of type `t` are computed: f32 for bf16 and f16, else `t`.
 constexpr DType compute_dtype(DType t) noexcept {
   return is_float16(t) ? DType::f32 : t;
 }
-/// The type that holds both without loss of kind: bool < u8 < i32 < i64 < bf16, f16 < f32 < f64;
-/// bf16 with f16 is f32 (PyTorch's lattice).
+/// The type that an op on both types computes in: the higher one in the order
+/// bool < u8 < i32 < i64 < bf16, f16 < f32 < f64. bf16 with f16 gives f32 (PyTorch's lattice).
 DType promote(DType a, DType b) noexcept;
 std::ostream& operator<<(std::ostream& s, DType t);
 
@@ -57,7 +57,7 @@ inline constexpr bool is_element<std::uint8_t> = true;
 template <>
 inline constexpr bool is_element<bool> = true;
 
-/// A C++ type that tensors can hold.
+/// A C++ type that a tensor's elements can have.
 template <class T>
 concept Element = is_element<T>;
 
@@ -81,12 +81,12 @@ constexpr DType dtype_of() noexcept {
     return DType::boolean;
 }
 
-/// Floats of any width; std::is_floating_point does not know those of 16 bits.
+/// Whether T is a float of any width. std::is_floating_point does not know the 16-bit types.
 template <class T>
 inline constexpr bool is_float_v =
     std::is_floating_point_v<T> || std::is_same_v<T, BFloat16> || std::is_same_v<T, Half>;
 
-/// The C++ type in which elements of type T are computed: float for the 16-bit ones, else T.
+/// The C++ type in which elements of type T are computed: float for the 16-bit floats, else T.
 template <class T>
 using compute_t = std::conditional_t<is_float_v<T> && sizeof(T) == 2, float, T>;
 
@@ -114,7 +114,9 @@ decltype(auto) with_dtype(DType t, F&& f) {
   throw InternalError("with_dtype: unknown dtype");
 }
 
-/// As with_dtype, for float types only.
+/// Like with_dtype, but only for float types.
+///
+/// @throws InvalidArgument  `t` is not a float type.
 template <class F>
 decltype(auto) with_any_float(DType t, F&& f) {
   switch (t) {
@@ -131,7 +133,9 @@ decltype(auto) with_any_float(DType t, F&& f) {
   }
 }
 
-/// As with_dtype, for f32 and f64 only.
+/// Like with_dtype, but only for f32 and f64.
+///
+/// @throws InvalidArgument  `t` is another type.
 template <class F>
 decltype(auto) with_float(DType t, F&& f) {
   switch (t) {

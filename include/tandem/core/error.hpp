@@ -11,23 +11,23 @@
 
 namespace tandem {
 
-/// Base of every exception that tandem throws on purpose; `what()` says what was wrong and what to
-/// do.
+/// Base class of every exception that tandem throws on purpose. `what()` says what was wrong and
+/// what to do about it.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// The caller's fault: wrong shape, dtype, device, option or file content.
+/// The caller made a mistake: a wrong shape, dtype, device, option or file content.
 class InvalidArgument : public Error {
  public:
   using Error::Error;
 };
 
-/// A file is missing, cannot be written, or its content is not what its format says.
+/// A file is missing, cannot be written, or does not follow its format.
 class FileError : public Error {
  public:
-  /// @param offset  byte at which the content stops making sense; -1 where there is none.
+  /// @param offset  the byte at which the content stops making sense; -1 if there is no such byte.
   FileError(const std::string& path, std::int64_t offset, const std::string& problem);
 
   const std::string& path() const noexcept { return path_; }
@@ -38,7 +38,7 @@ class FileError : public Error {
   std::int64_t offset_;
 };
 
-/// A device or its driver failed; keeps the driver's own code.
+/// A device or its driver failed. Keeps the driver's own error code.
 class DeviceError : public Error {
  public:
   DeviceError(const std::string& device,
@@ -47,7 +47,7 @@ class DeviceError : public Error {
               const std::string& text);
 
   const std::string& device() const noexcept { return device_; }
-  /// The native status (cudaError_t, dnnl_status_t, ...); 0 where there is none.
+  /// The native status (cudaError_t, dnnl_status_t, ...); 0 if there is none.
   int code() const noexcept { return code_; }
 
  private:
@@ -55,15 +55,16 @@ class DeviceError : public Error {
   int code_;
 };
 
-/// An allocation would exceed the device's byte limit, or the system has no more memory.
+/// An allocation would exceed the device's byte limit, or the system is out of memory.
 class OutOfMemory : public Error {
  public:
-  /// Bytes held under one owner: a category and the module path that allocated them.
+  /// Bytes that one owner holds. `name` is a category and the module path that owns the bytes, such
+  /// as "parameter of net.conv1".
   struct Owner {
     std::string name;
     std::size_t nbytes;
   };
-  /// @param asked, in_use, limit  bytes; `limit` is SIZE_MAX where the device has none.
+  /// @param asked, in_use, limit  bytes; `limit` is SIZE_MAX if the device has none.
   OutOfMemory(std::string device,
               std::size_t asked,
               std::size_t in_use,
@@ -85,7 +86,7 @@ class OutOfMemory : public Error {
   std::vector<Owner> owners_;
 };
 
-/// A host read of data that a shape-only execution never computed.
+/// The host read data that a shape-only execution never computed.
 class NoData : public Error {
  public:
   using Error::Error;
@@ -109,13 +110,13 @@ class Timeout : public CommError {
   using CommError::CommError;
 };
 
-/// Ranks called different collectives, or the same one with different arguments.
+/// Ranks called different collectives, or the same collective with different arguments.
 class Desync : public CommError {
  public:
   using CommError::CommError;
 };
 
-/// A fault of tandem itself; please report it.
+/// A bug in tandem itself; please report it.
 class InternalError : public Error {
  public:
   using Error::Error;
@@ -125,7 +126,7 @@ class InternalError : public Error {
 /// std::exception.
 std::string describe(const std::exception_ptr& error);
 
-/// The first `E` in `error` or in what is nested inside it; nullptr where there is none.
+/// The first `E` among `error` and the exceptions nested in it; nullptr if there is none.
 ///
 /// The result lives as long as `error`.
 template <class E>

@@ -7,10 +7,10 @@
 
 namespace tandem {
 
-/// bfloat16: the upper half of an IEEE 754 binary32, 8 bits of exponent and 7 of fraction.
+/// bfloat16: the upper half of an IEEE 754 binary32, with 8 bits of exponent and 7 of fraction.
 ///
-/// For storage: arithmetic is done in float, to which it converts exactly. From float it rounds to
-/// the nearest, ties to even; a NaN stays one.
+/// This type is for storage. It converts exactly to float, in which arithmetic is done. Conversion
+/// from float rounds to nearest, ties to even; a NaN stays a NaN.
 struct BFloat16 {
   std::uint16_t bits = 0;
 
@@ -34,10 +34,10 @@ struct BFloat16 {
   }
 };
 
-/// IEEE 754 binary16: 5 bits of exponent and 10 of fraction; the largest number is 65504.
+/// IEEE 754 binary16, with 5 bits of exponent and 10 of fraction; the largest number is 65504.
 ///
-/// For storage, as BFloat16. From float it rounds to the nearest, ties to even; what is above 65504
-/// by more than half a step becomes infinite.
+/// This type is for storage, like BFloat16. Conversion from float rounds to nearest, ties to even.
+/// Numbers from 65520 on, half a step above 65504, become infinite.
 struct Half {
   std::uint16_t bits = 0;
 
@@ -51,7 +51,7 @@ struct Half {
   }
 
  private:
-  // Exponents: 127 is float's zero, 15 is ours.
+  // The difference of the exponent biases, 127 in float and 15 here, in float's exponent field.
   static constexpr std::uint32_t kShift = 112U << 23;
 
   static constexpr std::uint16_t rounded(std::uint32_t x) {
@@ -62,7 +62,7 @@ struct Half {
     } else if (size >= 0x47800000U) {
       y = 0x7c00U;  // from 65536 on
     } else if (size < 0x38800000U) {
-      // Below the least normal number: an addition rounds to multiples of 2^-24.
+      // Below the smallest normal number: the addition rounds to a multiple of 2^-24.
       y = std::bit_cast<std::uint32_t>(std::bit_cast<float>(size) + 0.5F) - 0x3f000000U;
     } else {
       y = (size - kShift + 0xfffU + (size >> 13 & 1U)) >> 13;
@@ -72,7 +72,7 @@ struct Half {
 
   static constexpr float widened(std::uint16_t x) {
     const std::uint32_t sign = (x & 0x8000U) << 16, size = (x & 0x7fffU) << 13;
-    // Seen as a float it is too small by 2^112, below the least normal number too.
+    // Read as a float, the number is too small by a factor of 2^112; subnormal numbers are too.
     const auto y = std::bit_cast<std::uint32_t>(std::bit_cast<float>(size) * 0x1p112F);
     const bool finite = size < 0x0f800000U;
     return std::bit_cast<float>(sign | (finite ? y : size | 0x7f800000U));

@@ -6,10 +6,11 @@
 
 namespace tandem {
 
-/// The smallest of `values` that at least a share `p` of them does not exceed (nearest rank).
+/// The smallest value that is at least as large as a share `p` of `values` (nearest rank).
 ///
-/// @param p  in [0, 1]: 0.5 is the median, the lower one of an even number of values.
-/// @return 0 where there are no values.
+/// @param p  in [0, 1]. 0.5 gives the median; of an even number of values, the lower median.
+/// @return 0 if there are no values.
+/// @throws InvalidArgument  `p` is outside [0, 1].
 double percentile(std::vector<double> values, double p);
 
 }  // namespace tandem

@@ -12,16 +12,16 @@
 
 namespace tandem {
 
-/// Most dimensions a tensor may have.
+/// The largest number of dimensions that a tensor may have.
 inline constexpr int kMaxDims = 8;
 
-/// Up to kMaxDims signed numbers, held inline: sizes, strides, or a list of dimensions.
+/// Up to kMaxDims signed numbers, stored inline: sizes, strides, or a list of dimensions.
 ///
-/// A value; not thread-safe for concurrent writes. Negative indices count from the end.
+/// A value type; concurrent writes are not thread-safe. Negative indices count from the end.
 class Dims {
  public:
   Dims() = default;
-  /// @throws InvalidArgument  more than kMaxDims values.
+  /// @throws InvalidArgument  there are more than kMaxDims values.
   Dims(std::initializer_list<std::int64_t> values);
   explicit Dims(std::span<const std::int64_t> values);
   /// `n` copies of `value`.
@@ -34,7 +34,7 @@ class Dims {
   const std::int64_t* end() const noexcept { return values_.data() + size_; }
   std::int64_t* begin() noexcept { return values_.data(); }
   std::int64_t* end() noexcept { return values_.data() + size_; }
-  /// @throws InvalidArgument  `i` outside [-size, size).
+  /// @throws InvalidArgument  `i` is outside [-size, size).
   std::int64_t operator[](int i) const;
   std::int64_t& operator[](int i);
   std::int64_t back() const { return (*this)[-1]; }
@@ -49,29 +49,34 @@ class Dims {
   int size_ = 0;
 };
 
-/// Sizes of a tensor's dimensions; `{}` is a scalar.
+/// Sizes of a tensor's dimensions; `{}` is the shape of a scalar.
 using Shape = Dims;
-/// Steps between neighbours of a dimension, in elements.
+/// For each dimension, the distance between neighbours, in elements.
 using Strides = Dims;
 
-/// Product of the sizes, 1 for a scalar; INT64_MAX where 64 bits do not hold it.
+/// The product of the sizes; 1 for a scalar, INT64_MAX if the product does not fit in 64 bits.
 std::int64_t numel(const Shape& shape) noexcept;
-/// Strides of a dense row-major tensor. @throws InvalidArgument  one does not fit in 64 bits.
+/// Strides of a dense row-major tensor.
+///
+/// @throws InvalidArgument  a stride does not fit in 64 bits.
 Strides contiguous_strides(const Shape& shape);
-/// Strides of a dense 4-D tensor of logical shape N, C, H, W whose channels lie next to each other.
+/// Strides of a dense 4-D tensor with logical shape (N, C, H, W), in which the channels of a pixel
+/// are adjacent.
 ///
 /// @throws InvalidArgument  `shape` is not 4-D, or a stride does not fit in 64 bits.
 Strides channels_last_strides(const Shape& shape);
-/// Row-major and dense; sizes of one may have any stride.
+/// Whether a tensor is dense in row-major order. The stride of a dimension of size 1 may be any;
+/// with at most one element all strides may.
 bool is_contiguous(const Shape& shape, const Strides& strides) noexcept;
-/// The shape that `a` and `b` broadcast to by NumPy's rule.
+/// The shape that `a` and `b` broadcast to, by NumPy's rule.
 ///
-/// @param op  named in the error.
-/// @throws InvalidArgument  they do not broadcast; the text has both shapes.
+/// @param op  the op that the error names.
+/// @throws InvalidArgument  they do not broadcast; the text names both shapes.
 Shape broadcast_shapes(const Shape& a, const Shape& b, const char* op);
-/// `dim` in [0, ndim), negative values counted from the end.
+/// Converts `dim`, where negative values count from the end, to a dimension in [0, ndim).
 ///
-/// @throws InvalidArgument  out of range.
+/// A scalar (`ndim` 0) counts as having one dimension.
+/// @throws InvalidArgument  `dim` is out of range.
 int normalize_dim(int dim, int ndim, const char* op);
 
 /// "(2, 3)"; "()" for a scalar.
