@@ -15,7 +15,7 @@
 
 namespace tandem {
 
-/// Gives and takes memory of one device. Allocators compose: each wraps an upstream.
+/// Allocates and frees memory of one device. Allocators compose: each wraps another, its upstream.
 ///
 /// Thread-safe. Blocks are aligned to kAlignment.
 class Allocator {
@@ -23,25 +23,24 @@ class Allocator {
   static constexpr std::size_t kAlignment = 256;
 
   virtual ~Allocator() = default;
-  /// @param nbytes  above zero.
-  /// @throws OutOfMemory  the bytes are not there; nothing has changed.
+  /// @param nbytes  more than zero.
+  /// @throws OutOfMemory  the bytes are not available; nothing has changed.
   virtual void* allocate(std::size_t nbytes, Category category) = 0;
-  /// Takes back what `allocate` gave for the same size and category.
+  /// Frees what `allocate` returned. Takes the same size, and the block's present category.
   virtual void deallocate(void* p, std::size_t nbytes, Category category) noexcept = 0;
 };
 
-/// Where the memory of a device comes from: what keeps free blocks, and knows how often it had to
-/// ask the system.
+/// The source of a device's memory. It keeps free blocks and counts how often it asked the system.
 class SourceAllocator : public Allocator {
  public:
-  /// Calls that reached the system's allocator so far.
+  /// The number of calls that have reached the system's allocator so far.
   virtual std::uint64_t system_calls() const noexcept = 0;
-  /// Gives kept free blocks back to the system.
+  /// Returns the kept free blocks to the system.
   virtual void release_cached() noexcept = 0;
 };
 
-/// The host's own memory. Inputs of a batch's size are pinned where there are GPUs, so that they
-/// are scattered straight from here.
+/// Allocates host memory. If there are GPUs, inputs of 64 KiB or more are pinned, so that they can
+/// be scattered to the GPUs directly.
 class SystemAllocator final : public Allocator {
  public:
   explicit SystemAllocator(std::string device) : device_(std::move(device)) {}
@@ -52,9 +51,10 @@ class SystemAllocator final : public Allocator {
   std::string device_;
 };
 
-/// Keeps freed blocks and gives them again, so that a steady step never reaches the upstream.
+/// Keeps freed blocks and reuses them, so that a steady step never reaches the upstream.
 ///
-/// Sizes are rounded up to one of eight classes per power of two: at most 12.5 % is wasted.
+/// Sizes are rounded up to one of eight classes per power of two, and to kAlignment. This wastes
+/// at most 12.5 %, or less than kAlignment bytes if that is more.
 class CachingAllocator final : public SourceAllocator {
  public:
   explicit CachingAllocator(std::unique_ptr<Allocator> upstream) : upstream_(std::move(upstream)) {}
@@ -68,19 +68,19 @@ class CachingAllocator final : public SourceAllocator {
 
  private:
   std::unique_ptr<Allocator> upstream_;
-  std::atomic<std::uint64_t> misses_{0};  // calls that the upstream answered
+  std::atomic<std::uint64_t> misses_{0};  // calls that went to the upstream
   std::mutex mutex_;                      // guards free_
   std::map<std::size_t, std::vector<void*>> free_;
 };
 
-/// Refuses what would go above a byte limit; exact to the byte.
+/// Refuses allocations that would exceed a byte limit. The limit is exact to the byte.
 class LimitAllocator final : public Allocator {
  public:
   LimitAllocator(std::unique_ptr<Allocator> upstream, std::string device)
       : upstream_(std::move(upstream)), device_(std::move(device)) {}
   void* allocate(std::size_t nbytes, Category category) override;
   void deallocate(void* p, std::size_t nbytes, Category category) noexcept override;
-  /// @param limit  bytes; SIZE_MAX for none.
+  /// @param limit  bytes; SIZE_MAX: no limit.
   void set_limit(std::size_t limit) noexcept { limit_.store(limit, std::memory_order_relaxed); }
   std::size_t limit() const noexcept { return limit_.load(std::memory_order_relaxed); }
 
@@ -91,7 +91,7 @@ class LimitAllocator final : public Allocator {
   std::atomic<std::size_t> in_use_{0};
 };
 
-/// Counts bytes by category, with peaks.
+/// Counts bytes by category, and records the peak.
 class StatisticsAllocator final : public Allocator {
  public:
   explicit StatisticsAllocator(std::unique_ptr<Allocator> upstream)
@@ -101,7 +101,7 @@ class StatisticsAllocator final : public Allocator {
   /// Moves bytes in use from one category to another.
   void recategorise(std::size_t nbytes, Category from, Category to) noexcept;
   MemoryStats stats() const;
-  /// Makes the present the peak.
+  /// Sets the peak to what is in use now.
   void reset_peak() noexcept;
 
  private:

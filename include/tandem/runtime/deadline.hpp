@@ -11,23 +11,25 @@
 
 namespace tandem {
 
-/// When a call counts as hung: none of its devices has begun another piece of work for a while.
+/// Decides when a call counts as hung: none of its devices has begun another piece of work for a
+/// while.
 ///
-/// A call that is long but alive never passes it. Thread-safe; copies are one deadline.
+/// A call that takes long but makes progress never passes its deadline. Thread-safe. Copies share
+/// one deadline.
 class Deadline {
  public:
-  /// Never passes.
+  /// A deadline that never passes.
   Deadline() noexcept = default;
-  /// @param patience  between two pieces of work, on any of the devices.
-  /// @param devices   none: the time counts from now, whatever is done.
+  /// @param patience  the longest time between two pieces of work, on any of the devices.
+  /// @param devices   the devices to watch; none: the patience runs from now, whatever is done.
   explicit Deadline(std::chrono::milliseconds patience, const std::vector<Device>& devices = {});
 
-  /// Passes when this one does, or `outer`.
+  /// A deadline that passes when this one or `outer` passes.
   Deadline within(const Deadline& outer) const;
-  /// Work stands still for longer than the patience.
+  /// Whether work has stood still for longer than the patience.
   bool passed() const;
-  /// What each device does, for messages: "no piece of work has ended for 300 s: cpu:0 is in
-  /// 'linear' for 301 s, cpu:1 ...". "" where it never passes.
+  /// What each device is doing, for messages: "no piece of work has ended for 300 s: cpu:0 is in
+  /// 'linear', or after it, for 301 s, cpu:1 ...". "" for a deadline that never passes.
   std::string describe() const;
 
  private:

@@ -17,10 +17,10 @@ enum class DeviceType : std::uint8_t { cpu, cuda };
 
 const char* name(DeviceType type) noexcept;
 
-/// A logical device by type and index: `cpu:1` is the second virtual device of the host, `cuda:1`
-/// the second GPU, or the second of the logical devices that a device list made of GPUs.
+/// The name of a logical device: its type and index. `cpu:1` is the second virtual device of the
+/// host. `cuda:1` is the second GPU, or the second logical device if a device list divides GPUs.
 ///
-/// A value. Naming a device creates nothing; its allocator and worker start on first use.
+/// A value type. Naming a device creates nothing; its allocator and worker start on first use.
 struct Device {
   DeviceType type = DeviceType::cpu;
   int index = 0;
@@ -31,43 +31,43 @@ struct Device {
 /// "cpu:1".
 std::string to_string(Device device);
 std::ostream& operator<<(std::ostream& s, Device device);
-/// One device: "cpu", "cpu:1", "cuda:0".
+/// Parses the name of one device: "cpu", "cpu:1", "cuda:0".
 ///
-/// @throws InvalidArgument  not of that form, index above 63, or a CUDA device in a build without
-/// CUDA.
+/// @throws InvalidArgument  the text has another form, the index is above 63, or the text names a
+///                          CUDA device and the build has no CUDA.
 Device parse_device(std::string_view text);
 
-/// Where tensors and modules are made that name no device: cpu:0 unless set.
+/// The device for tensors and modules that are made without naming one: cpu:0 unless set.
 ///
-/// Thread-safe; one for the process, as PyTorch's function of this name.
+/// Thread-safe. There is one for the whole process, as with PyTorch's function of this name.
 Device get_default_device() noexcept;
 /// @throws InvalidArgument  there is no such device.
 void set_default_device(Device device);
 
-/// A logical device of a list, with its byte limit.
+/// A logical device in a device list, with its byte limit.
 struct DeviceSpec {
   Device device;
-  std::optional<std::size_t> limit = std::nullopt;  ///< bytes; none: the machine's own limit
-  int gpu = -1;                                     ///< where it is a GPU's: the GPU
+  std::optional<std::size_t> limit = std::nullopt;  ///< bytes; none: only the machine's limit
+  int gpu = -1;                                     ///< of a CUDA device, its GPU; else -1
 
   friend bool operator==(const DeviceSpec&, const DeviceSpec&) = default;
 };
 
-/// A device list: parts joined by commas ("cpu:1@1GiB,cpu:2"), `@SIZE` the byte limit of each
-/// device of a part ("cpu:4@512MiB").
+/// Parses a device list: parts joined by commas ("cpu:1@1GiB,cpu:2"). `@SIZE` is the byte limit of
+/// each device of its part ("cpu:4@512MiB").
 ///
-/// In a list `cpu:N` is a count of virtual devices, `cuda:i` is GPU i, and `cuda:ixN` N logical
-/// devices of GPU i; where a part has an xN, the list's CUDA devices are numbered from cuda:0 on.
+/// In a list, `cpu:N` means N virtual devices, `cuda:i` means GPU i, and `cuda:ixN` means N logical
+/// devices on GPU i. If any part has an xN, the list's CUDA devices are numbered from cuda:0 on.
 ///
-/// @throws InvalidArgument  the text and what was expected.
+/// @throws InvalidArgument  the list is malformed; the text quotes it and says what was expected.
 std::vector<DeviceSpec> parse_devices(std::string_view text);
 
-/// Bytes of "4096", "64KiB", "512MiB", "20GiB" (powers of 1,024).
+/// Parses a number of bytes: "4096", "64KiB", "512MiB", "20GiB", "1TiB" (powers of 1,024).
 ///
-/// @throws InvalidArgument  not of that form, zero, or above 2^62.
+/// @throws InvalidArgument  the text has another form, or the number is zero or above 2^62.
 std::size_t parse_nbytes(std::string_view text);
 
-/// "40.0 MiB".
+/// Formats a number of bytes: "40.0 MiB".
 std::string format_nbytes(std::size_t nbytes);
 
 }  // namespace tandem

@@ -15,35 +15,36 @@
 
 namespace tandem {
 
-/// Bytes of a buffer that a piece of work touches.
+/// The bytes of a buffer that a piece of work touches.
 struct Access {
   Buffer* buffer = nullptr;
   std::size_t nbytes = 0;
   Direction direction = Direction::read;
-  std::size_t begin = 0;  ///< they lie within these bytes of the buffer
+  std::size_t begin = 0;  ///< the touched bytes lie within [begin, end) of the buffer
   std::size_t end = SIZE_MAX;
 };
 
-/// The accesses of a piece of work, held inline: a Work is copied into logs.
+/// The accesses of a piece of work, stored inline because a Work is copied into logs.
 struct AccessList {
   static constexpr int kMost = 12;
   std::array<Access, kMost> items{};
   int size = 0;
 
-  /// @throws InternalError  more than kMost.
+  /// @throws InternalError  the list already holds kMost accesses.
   void add(Access access);
   const Access* begin() const noexcept { return items.data(); }
   const Access* end() const noexcept { return items.data() + size; }
 };
 
-/// Sizes of a matrix product; zeros for other work.
+/// The sizes of a matrix product; zeros for other work.
 struct Mnk {
   std::int64_t m = 0;
   std::int64_t n = 0;
   std::int64_t k = 0;
 };
 
-/// What a piece of device work is and costs: the one record behind checks, costs and traces.
+/// Describes a piece of device work and its cost. Checks, cost models and traces all use this
+/// record.
 struct Work {
   enum class Kind : std::uint8_t {
     elementwise,
@@ -61,7 +62,7 @@ struct Work {
     custom
   };
   Kind kind = Kind::custom;
-  const char* name = "";  ///< of the op; a string literal
+  const char* name = "";  ///< the op's name; a string literal
   DType dtype = DType::f32;
   Mnk mnk = {};
   double flops = 0;
@@ -70,11 +71,13 @@ struct Work {
 
 namespace detail {
 
-/// Same-device check, waits for bytes in transit, observers.
+/// Checks that all accesses are on the stream's device, waits for their bytes that are in transit,
+/// and tells observers.
 void begin_work(Stream& stream, const Work& work);
-/// Version bumps, observers.
+/// Bumps the versions of what was written, and tells observers.
 void end_work(Stream& stream, const Work& work) noexcept;
-/// Work under way: ended also where it throws, since its outputs may be half written.
+/// A scope in which a piece of work runs. The work also ends if it throws, because its outputs may
+/// be half written.
 class WorkScope {
  public:
   WorkScope(Stream& stream, const Work& work) : stream_(stream), work_(work) {
@@ -88,30 +91,30 @@ class WorkScope {
   Stream& stream_;
   const Work& work_;
 };
-/// The host stream of `stream` for the calling thread.
+/// The host stream of `stream`, for the calling thread.
 ///
-/// @throws InvalidArgument  a GPU's: `work` has no CUDA kernel.
+/// @throws InvalidArgument  the stream is a GPU's, so `work` has no CUDA kernel.
 HostStream host_stream(const Stream& stream, const Work& work);
-/// The CUDA stream of `stream`, with its GPU made the calling thread's.
+/// The CUDA stream of `stream`. Makes its GPU the calling thread's current one.
 CudaStream cuda_stream(const Stream& stream);
-/// Looks whether the kernels of `work` that this thread launched last were taken.
+/// Checks that CUDA accepted the kernels of `work` that this thread launched last.
 ///
 /// @throws DeviceError
 void check_launch(const Work& work);
 
 }  // namespace detail
 
-/// Runs `f(s)` as work of `stream`: the only way to touch a device's data. `s` is a `HostStream&`,
-/// or a `CudaStream&` on a GPU.
+/// Runs `f(s)` as work of `stream`. This is the only way to touch a device's data. `s` is a
+/// `HostStream&`, or a `CudaStream&` on a GPU.
 ///
-/// A host stream runs it at once, on the calling thread; a GPU's queues what `f` launches.
-/// @throws InvalidArgument  an access is of another device than the stream; the text has both.
-///                          `f` takes no `CudaStream&`, and the device is a GPU.
-/// @throws Timeout, CommAborted  while it waited for bytes that are on their way.
+/// A host stream runs `f` at once, on the calling thread. A GPU's stream queues what `f` launches.
+/// @throws InvalidArgument  an access is on another device than the stream; the text names both.
+///                          Or the device is a GPU and `f` does not take a `CudaStream&`.
+/// @throws Timeout, CommAborted  while waiting for bytes that are in transit.
 template <class F>
 void dispatch(Stream& stream, const Work& work, F&& f) {
   const detail::WorkScope scope(stream, work);
-  if constexpr (has_cuda) {  // nested: without CUDA nothing of `f` is made for a CudaStream
+  if constexpr (has_cuda) {  // nested, so that without CUDA `f` is not instantiated for CudaStream
     if constexpr (std::is_invocable_v<F, CudaStream&>) {
       if (stream.native() != nullptr) {
         CudaStream cuda = detail::cuda_stream(stream);
@@ -124,18 +127,18 @@ void dispatch(Stream& stream, const Work& work, F&& f) {
   std::forward<F>(f)(host);
 }
 
-/// Copies bytes of device data to the host: the only way for the host to see them. Synchronises.
+/// Copies device data to the host. This is the only way for the host to see it. Synchronises.
 ///
-/// @param op  named to observers ("item", "to_host").
+/// @param op  the name that observers get ("item", "to_host").
 void read(
     const Buffer& source, std::size_t offset, void* target, std::size_t nbytes, const char* op);
 
-/// Copies host bytes to a device. Not counted: observers see copies between devices.
+/// Copies host bytes to a device. Observers are not told; they see only copies between devices.
 void write(const void* source, Buffer& target, std::size_t offset, std::size_t nbytes);
 
-/// Copies bytes between buffers, counted where the devices differ.
+/// Copies bytes between buffers. Observers are told if the devices differ.
 ///
-/// Runs on the calling thread; the caller sees to the order with the source's owner.
+/// Runs on the calling thread. The caller must order the copy with the work of the source's owner.
 void copy_bytes(const Buffer& source,
                 std::size_t source_offset,
                 Buffer& target,

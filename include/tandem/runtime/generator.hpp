@@ -7,7 +7,7 @@
 
 namespace tandem {
 
-/// All that the next numbers of a Generator depend on.
+/// Everything that the next numbers of a Generator depend on.
 struct GeneratorState {
   std::uint64_t seed = 0;
   std::uint64_t forwards = 0;
@@ -16,28 +16,30 @@ struct GeneratorState {
   friend bool operator==(const GeneratorState&, const GeneratorState&) = default;
 };
 
-/// A source of random numbers (PyTorch's torch.Generator): a seed, and the position after it.
+/// A source of random numbers (PyTorch's torch.Generator): a seed, and a position in its sequence.
 ///
-/// Outside of a module's forward the position is the count of draws before. Inside of one it is
-/// the count of top-level forwards, the module's path, the call within it and the batch's row; so
-/// a failed step gives its numbers back, and they are the same on any number of devices.
+/// Outside a module's forward, the position is the number of earlier draws. Inside a forward, the
+/// position consists of the number of top-level forwards, the module's path, the call within the
+/// module and the batch's row. So a step that fails uses up no numbers, and the numbers are the
+/// same on any number of devices.
 ///
-/// Thread-safe; the state as a whole is read and set by one thread at a time.
+/// Thread-safe, but only one thread at a time may read or set the state as a whole.
 class Generator {
  public:
   explicit Generator(std::uint64_t seed = 0) noexcept : seed_(seed) {}
   Generator(const Generator&) = delete;
   Generator& operator=(const Generator&) = delete;
 
-  /// Sets the seed, and the position to the start.
+  /// Sets the seed, and resets the position to the start.
   void manual_seed(std::uint64_t seed) noexcept { set_state({.seed = seed}); }
   std::uint64_t seed() const noexcept { return seed_.load(std::memory_order_relaxed); }
   GeneratorState get_state() const noexcept;
   void set_state(const GeneratorState& state) noexcept;
 
-  /// Top-level forwards that have been committed: those in training, and others that drew numbers.
+  /// The number of top-level forwards that have been committed: those in training mode, and others
+  /// that drew numbers.
   std::atomic<std::uint64_t>& forwards() noexcept { return forwards_; }
-  /// Draws outside of a module's forward so far.
+  /// The number of draws outside a module's forward so far.
   std::atomic<std::uint64_t>& draws() noexcept { return draws_; }
 
  private:
@@ -46,8 +48,8 @@ class Generator {
   std::atomic<std::uint64_t> draws_{0};
 };
 
-/// Where numbers come from that name no generator: the rank's own on the threads of
-/// parallel::run_ranks, else the process's.
+/// The generator for draws that name none: the rank's own on the threads of parallel::run_ranks,
+/// else the process's.
 Generator& default_generator() noexcept;
 
 /// Seeds the default generator (PyTorch's torch.manual_seed).

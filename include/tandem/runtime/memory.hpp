@@ -11,7 +11,7 @@
 
 namespace tandem {
 
-/// Why bytes are held.
+/// What memory is held for.
 enum class Category : std::uint8_t {
   parameter,
   gradient,
@@ -30,7 +30,7 @@ inline constexpr int kCategories = 10;
 const char* name(Category category) noexcept;
 std::ostream& operator<<(std::ostream& s, Category category);
 
-/// Part of a training step.
+/// A part of a training step.
 enum class Phase : std::uint8_t {
   none,
   scatter,
@@ -47,24 +47,24 @@ inline constexpr int kPhases = 9;
 const char* name(Phase phase) noexcept;
 std::ostream& operator<<(std::ostream& s, Phase phase);
 
-/// A module's part of a block.
+/// The part of a block that belongs to one module.
 struct ModuleShare {
   std::string module_path;
   std::size_t nbytes;
 };
-/// Whose a block is that serves several modules, like parameters that lie one after the other. They
-/// sum to its bytes.
+/// Which modules own a block that serves several of them, such as parameters stored one after
+/// another. The shares sum to the block's bytes.
 using ModuleShares = std::vector<ModuleShare>;
 
-/// What a device's allocator holds, in bytes as asked for.
+/// What a device's allocator holds. Bytes are counted as requested, before rounding.
 struct MemoryStats {
   std::size_t in_use = 0;
-  std::size_t peak = 0;                                ///< highest in_use since the last reset
+  std::size_t peak = 0;                                ///< the highest in_use since the last reset
   std::array<std::size_t, kCategories> by_category{};  ///< sums to in_use
   std::array<std::size_t, kCategories>
       peak_by_category{};                ///< at the moment of the peak; sums to peak
-  std::uint64_t allocations = 0;         ///< calls so far
-  std::uint64_t system_allocations = 0;  ///< calls that reached the system's allocator
+  std::uint64_t allocations = 0;         ///< number of allocations so far
+  std::uint64_t system_allocations = 0;  ///< number of those that reached the system's allocator
 };
 
 }  // namespace tandem

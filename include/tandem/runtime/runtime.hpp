@@ -17,37 +17,39 @@
 
 namespace tandem {
 
-/// Cores that host devices share: TANDEM_THREADS where set, else what the process may use by its
-/// affinity and the quotas of its control groups (docker --cpus), rounded up.
+/// The number of cores that host devices share: TANDEM_THREADS if set, else the number that the
+/// process may use by its affinity and its control groups' quotas (docker --cpus), rounded up.
 int core_count() noexcept;
 
-/// The devices of this process and its observers.
+/// The devices and the observers of this process.
 ///
-/// Thread-safe but where said. There is one, made on first use; it knows nothing of ranks.
+/// Thread-safe except where stated. There is one instance, made on first use. It knows nothing of
+/// ranks.
 class Runtime {
  public:
   static Runtime& instance();
 
   /// The device, made on first use.
   ///
-  /// @throws InvalidArgument  index outside [0, kMaxDevices), or no such GPU.
+  /// @throws InvalidArgument  the index is outside [0, kMaxDevices), or there is no such GPU.
   LogicalDevice& device(Device device);
-  /// The devices of a type that have been made so far.
+  /// The devices of one type that have been made so far.
   std::vector<LogicalDevice*> made(DeviceType type) const;
-  /// The default device list: TANDEM_DEVICES where set, else all GPUs, else one cpu device per
-  /// core.
+  /// The default device list: the one last configured, else TANDEM_DEVICES if set, else all GPUs,
+  /// else one cpu device per core.
   std::vector<Device> devices() const;
-  /// Sets the default device list and the limits of its devices; other devices stay as they are.
+  /// Sets the default device list and the limits of its devices. Other devices stay as they are.
   ///
-  /// @throws InvalidArgument  a device is listed twice, is not there, or is in use on another GPU;
-  /// nothing has changed then.
+  /// @throws InvalidArgument  the list is empty, or a device is listed twice, does not exist, or is
+  ///                          in use on another GPU. The list and the limits then stay unchanged.
   void configure(const std::vector<DeviceSpec>& devices);
-  /// Devices of a type that can be used: kMaxDevices of the host; GPUs, or the logical devices that
-  /// the default list makes of them.
+  /// The number of devices of a type that can be used. For the host it is kMaxDevices. For CUDA it
+  /// is the number of GPUs, or of CUDA devices in the default list if that is larger.
   int count(DeviceType type) const;
 
-  /// To be held while jobs that wait for each other are given to several devices' workers. All of
-  /// them enter the queues together then, so that two such groups of jobs never wait crosswise.
+  /// Locks the workers' queues. Hold the lock while giving several devices' workers jobs that wait
+  /// for each other. The jobs then enter the queues together, so that two such groups of jobs never
+  /// wait for each other in a circle.
   [[nodiscard]] std::unique_lock<std::mutex> hold_queues() { return std::unique_lock(queues_); }
 
   /// See get_default_device.
@@ -60,12 +62,12 @@ class Runtime {
   std::atomic<MatmulPrecision>& matmul_precision() noexcept { return matmul_precision_; }
 
   using Observers = std::vector<Observer*>;
-  /// Null where there is none: one branch on the hot path.
+  /// Null if there are no observers, so that the hot path costs one branch.
   const Observers* observers() const noexcept { return observers_.load(std::memory_order_acquire); }
   void subscribe(Observer& observer);
   void unsubscribe(Observer& observer) noexcept;
 
-  /// Order in which autograd nodes are made.
+  /// The next number in the order in which autograd nodes are made.
   std::uint64_t next_sequence() noexcept {
     return sequence_.fetch_add(1, std::memory_order_relaxed);
   }
@@ -73,24 +75,26 @@ class Runtime {
  private:
   Runtime();
 
-  /// Notes the GPUs of a list's devices. @return  those before, to go back to.
+  /// Notes which GPUs the devices of a list are on.
+  ///
+  /// @return  the GPUs noted before, to restore them.
   std::array<int, kMaxDevices> place(const std::vector<DeviceSpec>& devices);
 
   std::array<std::atomic<LogicalDevice*>, kMaxDevices> cpu_{};
   std::array<std::atomic<LogicalDevice*>, kMaxDevices> cuda_{};
-  std::mutex queues_;         // of the workers, for groups of jobs
+  std::mutex queues_;         // see hold_queues
   mutable std::mutex mutex_;  // guards owned_, gpus_, defaults_, lists_
   std::vector<std::unique_ptr<LogicalDevice>> owned_;
-  std::array<int, kMaxDevices> gpus_;  // by CUDA device: its GPU
+  std::array<int, kMaxDevices> gpus_;  // the GPU of each CUDA device
   std::vector<Device> defaults_;
-  std::vector<std::unique_ptr<Observers>> lists_;  // old lists stay: a reader may hold one
+  std::vector<std::unique_ptr<Observers>> lists_;  // old lists are kept: a reader may use one
   std::atomic<const Observers*> observers_{nullptr};
   std::atomic<Device> default_{};
   std::atomic<MatmulPrecision> matmul_precision_{MatmulPrecision::highest};
   std::atomic<std::uint64_t> sequence_{0};
 };
 
-/// The logical device behind a name.
+/// The logical device of that name, made on first use.
 inline LogicalDevice& logical_device(Device device) {
   return Runtime::instance().device(device);
 }
@@ -98,13 +102,14 @@ inline LogicalDevice& logical_device(Device device) {
 inline std::vector<Device> default_devices() {
   return Runtime::instance().devices();
 }
-/// Devices of a type that can be used, see Runtime::count.
+/// The number of devices of a type that can be used; see Runtime::count.
 inline int device_count(DeviceType type) {
   return Runtime::instance().count(type);
 }
-/// Sets the default device list: "cpu:4@512MiB". See parse_devices for the grammar.
+/// Sets the default device list from a text such as "cpu:4@512MiB"; see parse_devices.
 ///
-/// @return the devices. @throws InvalidArgument
+/// @return  the devices of the list.
+/// @throws InvalidArgument  see parse_devices and Runtime::configure.
 std::vector<Device> configure_devices(std::string_view list);
 
 }  // namespace tandem

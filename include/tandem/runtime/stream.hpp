@@ -9,7 +9,7 @@
 
 #include "tandem/runtime/device.hpp"
 
-// CUDA's own types, so that no public header needs CUDA's.
+// Forward declarations of CUDA's types, so that no public header includes CUDA's.
 struct CUstream_st;
 struct CUevent_st;
 
@@ -19,20 +19,21 @@ class LogicalDevice;
 
 /// An ordered queue of a device's work.
 ///
-/// A host device's stream runs inline: work is done when `dispatch` returns. A GPU's is
-/// asynchronous: work is done after `synchronize`, or a `read` of its result.
+/// A host device's stream runs inline: work is done when `dispatch` returns. A GPU's stream is
+/// asynchronous: work is done after `synchronize`, or after a `read` of its result.
 class Stream {
  public:
-  /// @param native  the GPU's queue; null on the host.
+  /// @param native  the CUDA stream; null on the host.
   explicit Stream(LogicalDevice& device, CUstream_st* native = nullptr) noexcept
       : device_(&device), native_(native) {}
   LogicalDevice& logical_device() const noexcept { return *device_; }
   Device device() const noexcept;
   CUstream_st* native() const noexcept { return native_; }
-  /// Waits for all work queued so far. @param op  named in errors.
+  /// Waits for all work queued so far.
   ///
-  /// @throws DeviceError  work has failed.
-  /// @throws Timeout, CommAborted  by the caller's context (deadline, abort token).
+  /// @param op  the name that errors give.
+  /// @throws DeviceError  the work failed.
+  /// @throws Timeout, CommAborted  the caller's context ends the wait (deadline, abort token).
   void synchronize(const char* op = "synchronize") const;
 
  private:
@@ -40,30 +41,32 @@ class Stream {
   CUstream_st* native_;
 };
 
-/// Which of an op's kernels run: all give the same values but for rounding.
+/// Which of an op's kernels run. All give the same values except for rounding.
 enum class KernelPath : std::uint8_t {
-  fastest,  ///< a library's where there is one for the type and the machine
-  native,   ///< our own, the oracle of the others
+  fastest,  ///< a library's kernel if there is one for the type and the machine
+  native,   ///< tandem's own kernel, which the others are tested against
 };
 
-/// What a host kernel gets: its device, how many threads it may use, and which path it takes.
+/// What a host kernel is given: its device, how many threads it may use, and which path to take.
 struct HostStream {
   Device device;
   int threads = 1;
   KernelPath path = KernelPath::fastest;
 };
 
-/// How exact the products of f32 matrices are (PyTorch's torch.set_float32_matmul_precision).
+/// How exact products of f32 matrices are (PyTorch's torch.set_float32_matmul_precision).
 enum class MatmulPrecision : std::uint8_t {
-  highest,  ///< f32 is f32
-  high,     ///< a GPU may round factors to TF32: ten bits of mantissa, sums in f32
+  highest,  ///< factors keep all bits of f32
+  high,     ///< a GPU may round factors to TF32 (ten bits of mantissa); sums are in f32
 };
 
-/// The process's; `highest` unless set. Thread-safe. On the host f32 is always f32.
+/// The precision for the whole process; `highest` unless set. The host always uses full f32.
+///
+/// Thread-safe.
 MatmulPrecision get_float32_matmul_precision() noexcept;
 void set_float32_matmul_precision(MatmulPrecision precision) noexcept;
 
-/// What a CUDA kernel gets: its device, the queue that it is launched on, and which path it takes.
+/// What a CUDA kernel is given: its device, the CUDA stream to launch on, and which path to take.
 struct CudaStream {
   Device device;
   CUstream_st* native = nullptr;
@@ -71,9 +74,10 @@ struct CudaStream {
   MatmulPrecision precision = MatmulPrecision::highest;
 };
 
-/// A point in a stream that others can wait for.
+/// A point in a stream that other streams and threads can wait for.
 ///
-/// Thread-safe: recorded by one thread, waited for by any. Recorded again only when nobody waits.
+/// Thread-safe: one thread records it, and any thread may wait for it. It may be recorded again
+/// only when nobody waits.
 class Event {
  public:
   Event() = default;
@@ -81,28 +85,31 @@ class Event {
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
 
-  /// All work of `stream` so far is what is waited for. @throws DeviceError
-  void record(const Stream& stream);
-  /// Makes it unrecorded again.
-  void reset() noexcept { recorded_.store(false, std::memory_order_release); }
-  /// It is recorded, and the work before it is done.
-  bool query() const;
-  /// Waits until it is recorded and the work before it is done.
+  /// Makes waits wait for all work that `stream` has been given so far.
   ///
-  /// @throws Timeout, CommAborted  by the caller's context (deadline, abort token), naming `op`.
+  /// @throws DeviceError
+  void record(const Stream& stream);
+  /// Makes the event unrecorded again.
+  void reset() noexcept { recorded_.store(false, std::memory_order_release); }
+  /// Whether the event is recorded and the work before it is done.
+  bool query() const;
+  /// Waits until the event is recorded and the work before it is done.
+  ///
+  /// @throws Timeout, CommAborted  the caller's context ends the wait (deadline, abort token); the
+  ///                               text names `op`.
   void wait(const char* op) const;
-  /// Work that `stream` gets from here on waits for it; the caller waits until it is recorded, on
-  /// the host as above.
+  /// Makes work that `stream` gets from now on wait for the event. The calling thread waits only
+  /// until the event is recorded; if `stream` is the host's, it waits as above.
   void wait(const Stream& stream, const char* op) const;
 
  private:
   void wait_recorded(const char* op) const;
 
   std::atomic<bool> recorded_{false};
-  CUevent_st* native_ = nullptr;  // where the stream is a GPU's; written before recorded_
-  int gpu_ = -1;                  // of native_
+  CUevent_st* native_ = nullptr;  // null for a host stream; written before recorded_
+  int gpu_ = -1;                  // the GPU of native_
   mutable std::mutex
-      mutex_;  // guards the change of recorded_ to true against waiters about to park
+      mutex_;  // held while recorded_ becomes true, so that a waiter about to park notices
   mutable std::condition_variable changed_;
 };
 

@@ -9,14 +9,14 @@
 
 namespace tandem {
 
-/// Bytes of the device's GPU that this process holds beyond what the GPU's logical devices have in
-/// use: the driver's context, NCCL, cuBLAS, and what pools keep of freed blocks.
+/// Bytes that this process holds on the device's GPU beyond what the GPU's logical devices have in
+/// use: the driver's context, NCCL, cuBLAS, and freed blocks that pools keep.
 ///
-/// Thread-safe. It is what NVML tells of the process, less MemoryStats::in_use of all logical
-/// devices of that GPU; each of them gets the same answer.
-/// @return  none: a device of the host, or one that has not been used yet; a build without CUDA; no
-///          NVML; or NVML does not tell, as in a container whose process numbers are not the
-///          host's.
+/// Thread-safe. The result is the process's memory as NVML reports it, minus MemoryStats::in_use of
+/// all logical devices of that GPU. All logical devices of a GPU get the same answer.
+/// @return  nothing for a host device, for a device that has not been used yet, and in a build
+///          without CUDA. Also nothing if there is no NVML or it does not report this process, as
+///          in a container whose process numbers differ from the host's.
 std::optional<std::size_t> unowned_memory(Device device);
 
 }  // namespace tandem
