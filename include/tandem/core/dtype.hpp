@@ -33,8 +33,8 @@ constexpr bool is_float16(DType t) noexcept {
 constexpr DType compute_dtype(DType t) noexcept {
   return is_float16(t) ? DType::f32 : t;
 }
-/// The type of an op's result when its operands are of types `a` and `b`: the higher one in the
-/// order bool < u8 < i32 < i64 < bf16, f16 < f32 < f64. bf16 with f16 gives f32 (PyTorch's lattice).
+/// The common type of operands of types `a` and `b`: the higher one in the order bool < u8 < i32 <
+/// i64 < bf16, f16 < f32 < f64. bf16 with f16 gives f32 (PyTorch's lattice).
 DType promote(DType a, DType b) noexcept;
 std::ostream& operator<<(std::ostream& s, DType t);
 

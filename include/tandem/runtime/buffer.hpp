@@ -18,14 +18,14 @@ namespace tandem {
 
 class PartVersions;
 
-/// Bytes on one device: what tensors are views of.
+/// Bytes on one device, which tensors are views of.
 ///
-/// Owned by shared_ptr; the bytes are not initialised. The data itself follows the rules of its
-/// users; version and category are atomic.
+/// Owned by shared_ptr. The bytes are not initialised. Version and category are atomic; those who
+/// use the data must synchronise their accesses to it.
 class Buffer {
  public:
-  /// @param nbytes  may be zero: then `data()` is null.
-  /// @param shares  whose it is; null: the module's that is called.
+  /// @param nbytes  may be zero; then `data()` is null.
+  /// @param shares  the modules that own it; null: the module that is being called.
   /// @throws OutOfMemory
   Buffer(Device device,
          std::size_t nbytes,
@@ -40,31 +40,33 @@ class Buffer {
   void* data() const noexcept { return data_; }
   std::size_t nbytes() const noexcept { return nbytes_; }
   Category category() const noexcept { return category_.load(std::memory_order_relaxed); }
-  /// Moves the bytes to another category in the statistics; owner thread only.
+  /// Moves the bytes to another category in the statistics. Only the owner's thread may call it.
   void recategorise(Category category) noexcept;
 
-  /// Writes to any of the bytes so far.
+  /// The number of writes so far, to any of the bytes.
   std::uint64_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
   /// Notes a write to bytes [begin, end).
   void bump_version(std::size_t begin = 0, std::size_t end = SIZE_MAX) noexcept;
-  /// Makes each part count its own writes, so that tensors that share the buffer do not count as
-  /// changed when another one is written. Before the first tensor uses the buffer.
+  /// Makes each part count its own writes, so that a write to one tensor does not mark the others
+  /// that share the buffer as changed. Must be called before the first tensor uses the buffer.
   ///
-  /// @param ends  of the parts, ascending; the first part begins at byte 0.
+  /// @param ends  where the parts end, ascending; the first part begins at byte 0.
   void count_parts(std::vector<std::size_t> ends);
   bool counts_parts() const noexcept { return parts_ != nullptr; }
-  /// The version of bytes [begin, end): it is another one after each write to a part that they
-  /// touch. Without parts it is version().
+  /// The version of bytes [begin, end). It changes with each write to a part that they touch.
+  /// Without parts it is version().
   std::uint64_t version(std::size_t begin, std::size_t end) const noexcept;
-  /// Makes `version` that of the part that has byte `begin`; of the whole buffer where there are no
-  /// parts. For storage that takes over a tensor with its values.
+  /// Sets the version of the part that holds byte `begin`; without parts, of the whole buffer. For
+  /// storage that takes over a tensor with its values.
   void set_version(std::size_t begin, std::uint64_t version) noexcept;
-  /// Of all parts, in order. @cost  a read for each part.
+  /// The versions of all parts, in order; without parts, only version().
+  ///
+  /// @cost  a read for each part.
   std::vector<std::uint64_t> part_versions() const;
-  /// Sets those of all parts, as many as there are.
+  /// Sets the versions of all parts, in order. Does nothing without parts.
   void set_part_versions(const std::vector<std::uint64_t>& versions) noexcept;
 
-  /// Bytes that are on their way: work on them waits until they are there (dispatch).
+  /// The bytes that are in transit. Work on them waits until they have arrived (see dispatch).
   Transits& transits() const noexcept { return transits_; }
 
  private:
@@ -74,11 +76,11 @@ class Buffer {
   LogicalDevice* device_;
   void* data_ = nullptr;
   std::size_t nbytes_;
-  std::atomic<Category> category_;  // another thread may read it for the owners of OutOfMemory
+  std::atomic<Category> category_;  // other threads read it to name the owners in OutOfMemory
   std::atomic<std::uint64_t> version_{0};
-  std::unique_ptr<PartVersions> parts_;  // null: the buffer counts as one
+  std::unique_ptr<PartVersions> parts_;  // null: the buffer counts as one part
   mutable Transits transits_;
-  std::shared_ptr<const std::string> owner_;  // module path at allocation
+  std::shared_ptr<const std::string> owner_;  // the module path at allocation
   std::shared_ptr<const ModuleShares> shares_;
   Buffer* next_ = nullptr;
   Buffer* previous_ = nullptr;

@@ -21,28 +21,28 @@ namespace tandem {
 class RowGroup;   // autograd/row_group.hpp: the replicas that share a batch
 class Generator;  // runtime/generator.hpp
 namespace autograd {
-class Checkpoint;      // autograd/checkpoint.hpp: a part of a forward that backward runs again
+class Checkpoint;      // autograd/checkpoint.hpp: a part of a forward that backward reruns
 class OutsideTensors;  // src/autograd/outside_tensors.hpp: where a replica's tapes end
 }  // namespace autograd
 
-/// Rows of the whole batch that the current replica works on: [begin, end).
+/// The rows of the whole batch that the current replica works on: [begin, end).
 struct RowRange {
   std::int64_t begin = 0;
-  std::int64_t end = -1;  ///< -1: all rows, no replica
+  std::int64_t end = -1;  ///< -1: all rows, since this is not a replica
 
   friend bool operator==(const RowRange&, const RowRange&) = default;
 };
 
-/// Set once by whoever fails first; every wait looks at it.
+/// A flag that whoever fails first sets, once. Every wait checks it.
 ///
 /// Thread-safe.
 class AbortToken {
  public:
-  /// The first call wins.
+  /// Sets the flag. If it is called several times, the first reason stays.
   void abort(std::string reason);
   bool aborted() const noexcept { return aborted_.load(std::memory_order_acquire); }
   std::string reason() const;
-  /// For the next step.
+  /// Clears the flag for the next step.
   void reset() noexcept;
 
  private:
@@ -51,39 +51,40 @@ class AbortToken {
   std::string reason_;
 };
 
-/// One top-level forward: the position of its random numbers.
+/// The position of the random numbers in one top-level forward.
 ///
-/// Used by one thread at a time; each replica has its own.
+/// Used by one thread at a time. Each replica has its own.
 struct ForwardFrame {
   std::uint64_t seed = 0;
-  std::uint64_t forward = 0;                        ///< count of top-level forwards before this one
+  std::uint64_t forward = 0;  ///< number of top-level forwards before this one
   std::unordered_map<std::string, int> calls = {};  ///< random draws so far, by module path
-  bool drew = false;                                ///< some of them were made
+  bool drew = false;                                ///< whether there was a random draw
 };
 
-/// What travels with a call: installed on a thread by ContextScope, handed to workers, kept by
-/// autograd nodes so that backward sees its forward's.
+/// The state that travels with a call. ContextScope installs it on a thread, it is handed to
+/// workers, and autograd nodes keep it so that backward sees the context of its forward.
 struct Context {
   bool grad_enabled = true;
-  bool captures_gradients = false;  ///< in a backward: for autograd::grad, not for the leaves
-  bool retains_graph = false;       ///< in a backward: the tape stays for another one
+  bool captures_gradients = false;  ///< in a backward: it is autograd::grad's, so that the leaves
+                                    ///< accumulate nothing
+  bool retains_graph = false;       ///< in a backward: the tape stays for another backward
   Phase phase = Phase::none;
-  int bucket = -1;  ///< of the gradients or parameters that are exchanged; -1: none
-  Category category = Category::activation;  ///< of new tensors
+  int bucket = -1;  ///< the bucket of gradients or parameters being exchanged; -1: none
+  Category category = Category::activation;  ///< the category of new tensors
   int replica = 0;                           ///< index of the device in its group
   RowRange rows;
-  std::int64_t batch_rows = -1;  ///< of all replicas; -1: no replica
-  int row_dim = 0;               ///< the dimension of the batch's rows
-  int threads = 1;               ///< of a host device: its share of the cores
+  std::int64_t batch_rows = -1;  ///< rows of the whole batch, over all replicas; -1: no replica
+  int row_dim = 0;               ///< the dimension that the rows of the batch are in
+  int threads = 1;               ///< threads that a host kernel may use: its share of the cores
   KernelPath path = KernelPath::fastest;
-  std::optional<DType> autocast;  ///< type of 16 bits for products (ops/autocast.hpp); none: off
+  std::optional<DType> autocast;  ///< the 16-bit type of products (ops/autocast.hpp); none: off
   std::shared_ptr<const std::string> module_path;    ///< "net.conv1"; null outside modules
   std::shared_ptr<ForwardFrame> frame;               ///< null outside a top-level forward
   std::shared_ptr<RowGroup> row_group;               ///< null outside a data-parallel call
-  std::shared_ptr<autograd::Checkpoint> checkpoint;  ///< that ops save for; null: the tape
-  bool recomputes = false;  ///< a checkpoint's second run: buffers were updated by the first
+  std::shared_ptr<autograd::Checkpoint> checkpoint;  ///< where ops save tensors; null: the tape
+  bool recomputes = false;  ///< this is a checkpoint's second run; the first updated the buffers
   std::shared_ptr<Generator> generator;  ///< the rank's own; null: the process's
-  /// The tapes of a replica end at tensors from outside of it; null: no replica.
+  /// The tensors from outside the replica, at which its tapes end; null: no replica.
   std::shared_ptr<autograd::OutsideTensors> outside;
   Deadline deadline;
   std::shared_ptr<const AbortToken> abort;  ///< null: none
@@ -91,7 +92,7 @@ struct Context {
 
 /// The calling thread's context.
 const Context& context() noexcept;
-/// The same, to keep or to hand to another thread.
+/// The calling thread's context, to keep or to hand to another thread.
 std::shared_ptr<const Context> share_context();
 /// The module path of the calling thread; "" outside modules.
 const std::string& current_module_path() noexcept;
@@ -103,7 +104,7 @@ class ContextScope {
  public:
   /// @param context  null means the default context.
   explicit ContextScope(std::shared_ptr<const Context> context) noexcept;
-  /// A copy of the present context, changed by `change`.
+  /// Installs a copy of the present context, changed by `change`.
   template <class F>
   requires requires(F f, Context& c) { f(c); }
   explicit ContextScope(F&& change) : ContextScope(changed(std::forward<F>(change))) {}
@@ -122,7 +123,8 @@ class ContextScope {
   std::shared_ptr<const Context> previous_;
 };
 
-/// Throws CommAborted or Timeout, naming `op`, where the context's token or deadline says so.
+/// Throws CommAborted if the context's abort token is set, and Timeout if its deadline has passed.
+/// The text names `op`.
 void check_alive(const char* op);
 
 }  // namespace tandem

@@ -10,19 +10,19 @@ namespace tandem {
 
 struct Work;
 
-/// Looks at each piece of work before it is done; what it throws takes the work's place. For tests
-/// of what a program does then.
+/// A function that is called before each piece of work. If it throws, the work is not done and the
+/// exception propagates in its place. Tests use it to see how a program handles a failure.
 ///
-/// Called by the devices' threads, several at once.
+/// Called on the threads that do the work, on several at once.
 using WorkFault = std::function<void(const Work& work, Device device)>;
 
-/// Keeps a fault in place; ends it when destroyed. One at a time, begun and ended while no step
-/// runs.
+/// Keeps a fault in place until it is destroyed. There may be one at a time. It must begin and end
+/// while no step runs.
 ///
-/// @cost  without one: a branch for each piece of work.
+/// @cost  without a fault, one branch for each piece of work.
 class WorkFaultScope {
  public:
-  /// @throws InvalidArgument  there is one already.
+  /// @throws InvalidArgument  a fault is in place already.
   explicit WorkFaultScope(WorkFault fault);
   ~WorkFaultScope();
   WorkFaultScope(const WorkFaultScope&) = delete;

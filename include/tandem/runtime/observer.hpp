@@ -20,60 +20,61 @@ namespace tandem {
 class Stream;
 struct Work;
 
-/// Bytes given, taken back, or moved to another category.
+/// Memory was allocated, freed, or moved to another category.
 struct MemoryEvent {
   enum class Kind : std::uint8_t { allocate, free, recategorise };
   Kind kind;
   Device device;
   std::size_t nbytes;
   Category category;
-  Category before;  ///< recategorise: the category until now; else equal to `category`
-  Phase phase;      ///< of the calling thread
-  const std::string& module_path;                     ///< that allocated the bytes
-  const std::shared_ptr<const ModuleShares>& shares;  ///< whose they are; null: all that module's
+  Category before;  ///< for recategorise, the category until now; else equal to `category`
+  Phase phase;      ///< the calling thread's phase
+  const std::string& module_path;                     ///< the module that allocated the bytes
+  const std::shared_ptr<const ModuleShares>& shares;  ///< who owns them; null: all that module's
   const void* data;
 };
 
-/// Bytes that went from one device to another.
+/// Bytes were moved from one device to another.
 struct CopyEvent {
   Device source;
   Device destination;
   std::size_t nbytes;
-  Category category;  ///< of the destination
+  Category category;  ///< the destination's
   Phase phase;
-  /// When the bytes were under way: of a collective, from the arrival of the last rank. Of GPUs it
-  /// is the time to queue.
+  /// When the bytes were moving; for a collective, from the arrival of the last rank. With GPUs it
+  /// is the time in which the copy was queued.
   std::chrono::steady_clock::time_point begin;
   std::chrono::steady_clock::time_point end;
-  /// When GPUs' streams had them under way, as profile::StepRecorder tells; null on the host, and
-  /// where no observer asks for times_streams.
+  /// When the GPUs' streams moved the bytes, from which profile::StepRecorder takes its times. Null
+  /// on the host, and if no observer asks for times_streams.
   std::shared_ptr<const cuda::StreamTimes> streams;
 };
 
-/// Sees what devices do. Called on the thread that does it, many at once: implementations are
-/// thread-safe, quick, and do not throw or call tandem; they may look at context().
+/// Is told what devices do. It is called on the threads that do it, on many at once. So an
+/// implementation must be thread-safe and quick, and must not throw. It must not call tandem,
+/// except to look at context().
 class Observer {
  public:
   virtual ~Observer() = default;
-  /// Whether it is to be told when GPUs' streams do things, which costs them events.
+  /// Whether the observer wants to know when GPUs' streams do things. This costs CUDA events.
   virtual bool times_streams() const noexcept { return false; }
   virtual void on_memory(const MemoryEvent&) noexcept {}
   virtual void on_copy(const CopyEvent&) noexcept {}
   virtual void on_work_begin(const Work&, const Stream&) noexcept {}
   virtual void on_work_end(const Work&, const Stream&) noexcept {}
-  /// Work beside a GPU's main stream: a collective's, told on the thread that waited for it; only
-  /// where some observer asks for times_streams.
+  /// Work of a GPU's side stream (a collective). Called on the thread that waited for it, and only
+  /// if some observer asks for times_streams.
   virtual void on_side_work(const Work&,
                             const Stream& /*side_stream*/,
                             const std::shared_ptr<const cuda::StreamTimes>&) noexcept {}
-  /// A host read of device data: a synchronisation point.
+  /// The host reads device data, which is a synchronisation point.
   virtual void on_read(const char* /*op*/, Device, std::size_t /*nbytes*/) noexcept {}
 };
 
-/// Keeps an observer subscribed; ends it when destroyed.
+/// Keeps an observer subscribed until it is destroyed.
 class Subscription {
  public:
-  /// Subscribes `observer`, which outlives this object. Not while a step runs.
+  /// Subscribes `observer`, which must outlive this object. Must not be called while a step runs.
   explicit Subscription(Observer& observer);
   ~Subscription();
   Subscription(const Subscription&) = delete;

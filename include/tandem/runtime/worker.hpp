@@ -12,28 +12,28 @@
 
 namespace tandem {
 
-/// Forks that lie between the process that asked first and this one. A thread that was made under
-/// another number is not there.
+/// How many forks lie between the process that first called this function and the present process.
+/// A thread that started under another number does not exist in this process.
 unsigned fork_count() noexcept;
 
-/// The end of a job given to a Worker.
+/// A handle to wait for the end of a job given to a Worker.
 ///
-/// Copyable; all copies are one job.
+/// Copyable; all copies refer to the same job.
 class Ticket {
  public:
-  /// Waits for the job and rethrows what it threw.
+  /// Waits for the job and rethrows what it threw, the first time.
   ///
   /// @throws Timeout  the deadline passed; the job may still run.
   void wait(std::chrono::steady_clock::time_point deadline =
                 std::chrono::steady_clock::time_point::max());
-  /// Waits as above, but returns what the job threw; nullptr where it ended well.
+  /// Waits as above, but returns what the job threw; nullptr if it succeeded.
   ///
-  /// Hands the exception over: a second call gives nullptr.
+  /// Hands the exception over: a second call returns nullptr.
   std::exception_ptr outcome(std::chrono::steady_clock::time_point deadline =
                                  std::chrono::steady_clock::time_point::max());
-  /// Waits for the job's end; its outcome stays.
+  /// Waits for the job's end without taking its outcome.
   ///
-  /// @return false where it has not ended until then.
+  /// @return  false if the job has not ended by `until`.
   bool has_ended(std::chrono::steady_clock::time_point until);
 
  private:
@@ -45,30 +45,33 @@ class Ticket {
 
 /// A host thread that runs the jobs of one device in order.
 ///
-/// Thread-safe. A job runs in the context of the thread that submitted it.
+/// Thread-safe. Each job runs in the context of the thread that submitted it.
 class Worker {
  public:
-  /// Starts the thread. @param name  of the device, for messages.
+  /// Starts the thread.
   ///
-  /// @throws DeviceError  the system gives no thread.
+  /// @param name  the device's name, for messages.
+  /// @throws DeviceError  the system cannot start a thread.
   explicit Worker(std::string name);
-  /// Ends after the jobs at hand; a hung job is left behind after a grace time of two seconds, and
-  /// those behind it are dropped (their tickets give Timeout).
+  /// Waits two seconds at most for the queued jobs to end. After that it leaves a hung job behind
+  /// and drops the jobs queued after it, whose tickets give Timeout.
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// Asynchronous: queues `job`.
+  /// Queues `job` and returns at once.
   ///
-  /// @throws InvalidArgument  the thread is in the process that this one was forked from.
+  /// @throws InvalidArgument  this process was forked after the thread started, so that the thread
+  ///                          is in the parent; or the worker is being destroyed.
   Ticket submit(std::function<void()> job);
-  /// Runs the next job now, from inside of one that waits for others; on the worker's own thread.
-  /// Groups of jobs enter all queues together (Runtime::hold_queues) and leave them in order, so
-  /// they never wait crosswise if each of their waits on a worker's thread runs what is queued.
+  /// Runs the next queued job now. Called on the worker's own thread, by a job that waits for other
+  /// jobs. Groups of jobs enter all queues together (Runtime::hold_queues) and leave them in order.
+  /// So they never wait for each other in a circle, if every job that waits on a worker's thread
+  /// runs the queued ones meanwhile.
   ///
-  /// @return false where no job is queued.
+  /// @return  false if no job is queued.
   bool run_next();
-  /// The calling thread is this worker's.
+  /// Whether the calling thread is this worker's.
   bool is_current() const noexcept;
 
  private:
