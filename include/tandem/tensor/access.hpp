@@ -13,28 +13,28 @@
 
 namespace tandem {
 
-/// The bytes of its buffer between which `x` lies: [first, second).
+/// The range of bytes [first, second) of its buffer within which `x` lies.
 inline std::pair<std::size_t, std::size_t> byte_range(const Tensor& x) {
   const TensorImpl& impl = x.impl();
   if (x.numel() == 0) {
     const std::size_t begin = static_cast<std::size_t>(impl.offset) * itemsize(impl.dtype);
     return {begin, begin};
   }
-  std::int64_t last = impl.offset;  // an element
+  std::int64_t last = impl.offset;  // of the last element, in elements
   for (int d = 0; d < impl.shape.size(); ++d)
     last += (impl.shape[d] - 1) * impl.strides[d];
   const std::size_t size = itemsize(impl.dtype);
   return {static_cast<std::size_t>(impl.offset) * size, static_cast<std::size_t>(last + 1) * size};
 }
 
-/// Counts the writes to `x`, and to what shares its part of the storage.
+/// The number of writes so far to `x` and to tensors that share its part of the storage.
 inline std::uint64_t version_of(const Tensor& x) {
   if (!x.buffer().counts_parts()) return x.buffer().version();
   const auto [begin, end] = byte_range(x);
   return x.buffer().version(begin, end);
 }
 
-/// Work on all of `x`.
+/// The access of work that touches all of `x`.
 inline Access access(const Tensor& x, Direction direction) {
   Access result{&x.buffer(), x.nbytes(), direction};
   const bool counts = direction != Direction::read && x.buffer().counts_parts();
@@ -56,7 +56,7 @@ inline AccessList accesses(std::initializer_list<Tensor> inputs,
   return list;
 }
 
-/// The record of a piece of work over tensors; `dtype` is the first output's.
+/// The record of a piece of work on tensors. Its `dtype` is that of the first output.
 inline Work make_work(Work::Kind kind,
                       const char* name,
                       std::initializer_list<Tensor> inputs,

@@ -11,34 +11,38 @@
 
 namespace tandem {
 
-/// Where and what a new tensor is. `{.dtype = DType::f64, .device = parse_device("cpu:1")}`
+/// Dtype, device and layout of a new tensor.
+///
+/// `{.dtype = DType::f64, .device = parse_device("cpu:1")}`
 struct TensorOptions {
   DType dtype = DType::f32;
   Device device = get_default_device();
-  MemoryFormat format = MemoryFormat::contiguous;  ///< changes no value; channels_last needs 4-D
+  MemoryFormat format = MemoryFormat::contiguous;  ///< only a layout; channels_last needs 4-D
 };
 
-/// Not initialised.
+/// A tensor that is not initialised.
 Tensor empty(const Shape& shape, TensorOptions options = {});
-/// Same shape, dtype, device, and layout where dense.
+/// A tensor with the shape, dtype and device of `x`. It is channels-last if `x` is, else row-major.
 Tensor empty_like(const Tensor& x);
 Tensor zeros(const Shape& shape, TensorOptions options = {});
 Tensor zeros_like(const Tensor& x);
 Tensor ones(const Shape& shape, TensorOptions options = {});
 Tensor ones_like(const Tensor& x);
 Tensor full(const Shape& shape, double value, TensorOptions options = {});
-/// start, start + step, ... below end.
+/// The numbers start, start + step, ... before `end`.
 Tensor arange(double start,
               double end,
               double step = 1,
               TensorOptions options = {.dtype = DType::i64});
 
-/// Copies host values, row-major. @throws InvalidArgument  count and shape differ.
+/// Copies host values in row-major order.
+///
+/// @throws InvalidArgument  the number of values does not match the shape.
 template <Element T>
 Tensor from_host(std::span<const T> values,
                  const Shape& shape,
                  Device device = get_default_device());
-/// The values' own type gives the dtype: `tensor({1.f, 2.f})`.
+/// A 1-D tensor of these values. Their type gives the dtype: `tensor({1.f, 2.f})`.
 template <Element T>
 Tensor tensor(std::initializer_list<T> values, Device device = get_default_device()) {
   return from_host(std::span<const T>(values.begin(), values.size()),
@@ -48,29 +52,35 @@ Tensor tensor(std::initializer_list<T> values, Device device = get_default_devic
 /// A scalar tensor.
 Tensor scalar(double value, TensorOptions options = {});
 
-/// Whether random numbers inside of a replica are the rows of the batch's.
+/// Whether a random tensor made in a replica holds the replica's rows of one tensor for the whole
+/// batch.
 enum class BatchRows : std::uint8_t {
-  automatic,  ///< where the dimension of rows is as long as the replica has rows
-  yes,        ///< so many, or a multiple of it (tokens of sentences)
-  no          ///< the same numbers in all replicas
+  automatic,  ///< if it has as many rows as the replica has of the batch
+  yes,        ///< always; its rows must be a multiple of the replica's (tokens of sentences)
+  no          ///< never: all replicas get the same numbers
 };
 
-/// How random numbers are drawn. `randn({n, 8}, {.device = d}, {.rows = BatchRows::yes})`
+/// How random numbers are drawn.
+///
+/// `randn({n, 8}, {.device = d}, {.rows = BatchRows::yes})`
 struct RandomOptions {
   Generator* generator = nullptr;  ///< null: the default one
   BatchRows rows = BatchRows::automatic;
 };
 
-/// Uniform in [0, 1); the numbers follow from manual_seed and their position.
+/// Uniform numbers in [0, 1). They follow from manual_seed and the draw's position.
 ///
-/// Outside of a module's forward the position is the count of draws before. Inside of one it is
-/// that of dropout: the count of top-level forwards, the module's path and the call within it; and
-/// a replica's rows get the numbers that they get on one device (docs/exactness.md).
-/// @throws InvalidArgument  the dtype is no float.
+/// Outside a module's forward, the position is the number of earlier draws. Inside a forward it is
+/// the same as for dropout: the number of top-level forwards, the module's path and the call within
+/// the module. A replica's rows get the numbers that they would get on one device
+/// (docs/exactness.md).
+/// @throws InvalidArgument  the dtype is not a float type; or with BatchRows::yes, the number of
+///                          rows is not a multiple of the replica's.
 Tensor rand(const Shape& shape, TensorOptions options = {}, const RandomOptions& random = {});
-/// Standard normal.
+/// Standard normal numbers.
 Tensor randn(const Shape& shape, TensorOptions options = {}, const RandomOptions& random = {});
-/// Of the shape, dtype and device of `x`; rows may be a multiple of the replica's.
+/// With the shape, dtype and device of `x`. BatchRows::automatic also takes a multiple of the
+/// replica's rows.
 Tensor rand_like(const Tensor& x, const RandomOptions& random = {});
 Tensor randn_like(const Tensor& x, const RandomOptions& random = {});
 /// Integers in [low, high).

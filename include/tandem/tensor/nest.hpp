@@ -21,7 +21,7 @@
 
 /// Makes a struct a nest: `struct Batch { Tensor x, y; int n; TANDEM_FIELDS(x, y, n) };`
 ///
-/// Names every member that is to travel with the value; the struct stays an aggregate.
+/// Name every member that is to travel with the value. The struct stays an aggregate.
 #define TANDEM_FIELDS(...)                  \
   auto tandem_fields() {                    \
     return std::tie(__VA_ARGS__);           \
@@ -41,7 +41,7 @@ concept HasFields = requires(T& value) {
   value.tandem_fields();
 };
 
-/// A nest without tensors in it: a number, an enumerator, a text.
+/// Whether T is a nest without tensors in it: a number, an enumerator or a string.
 template <class T>
 inline constexpr bool is_constant =
     std::is_arithmetic_v<T> || std::is_enum_v<T> || std::same_as<T, std::string>;
@@ -66,7 +66,8 @@ inline constexpr NestKind nest_kind<std::pair<A, B>> = NestKind::tuple;
 template <class K, class V, class C, class A>
 inline constexpr NestKind nest_kind<std::map<K, V, C, A>> = NestKind::map;
 
-// What stands in a container is looked at too; fields are not, so that a struct may hold itself.
+// This also checks the elements of containers. It does not check fields, so that a struct may
+// contain itself (in a vector, say).
 template <class T>
 inline constexpr bool is_nest = nest_kind<T> != NestKind::none;
 template <class T>
@@ -82,7 +83,7 @@ inline constexpr bool is_nest<std::pair<A, B>> = is_nest<A>&& is_nest<B>;
 template <class K, class V, class C, class A>
 inline constexpr bool is_nest<std::map<K, V, C, A>> = is_constant<K>&& is_nest<V>;
 
-/// Calls `f` for every tensor and constant of `value`, in order of declaration.
+/// Calls `f` for every tensor and constant in `value`, in order of declaration.
 template <class T, class F>
 void visit_nest(T& value, F& f) {
   using U = std::remove_const_t<T>;
@@ -132,12 +133,13 @@ std::string constant_text(const T& value) {
 }  // namespace detail
 
 /// A value that can be scattered and gathered: tensors, numbers, enums, strings, optional, pair,
-/// tuple, array, vector, map (constants as keys) and structs with TANDEM_FIELDS, at any depth.
+/// tuple, array, vector, map (with constants as keys) and structs with TANDEM_FIELDS, nested to any
+/// depth.
 template <class T>
 concept TensorNest = detail::is_nest<std::remove_cvref_t<T>>;
 
-/// Calls `f(Tensor&)` for every tensor of `value` in order of declaration (`const Tensor&` if
-/// `value` is const). Undefined tensors are leaves too.
+/// Calls `f(Tensor&)` for every tensor in `value`, in order of declaration (`f(const Tensor&)` if
+/// `value` is const). Undefined tensors are included.
 template <class T, class F>
 void for_each_leaf(T&& value, F&& f) {
   auto visit = [&f](auto& part) {
@@ -149,7 +151,7 @@ void for_each_leaf(T&& value, F&& f) {
   detail::visit_nest(value, visit);
 }
 
-/// Calls `f(number)` for every number of `value`, with its own type; keys of maps are numbers too.
+/// Calls `f(number)` for every number in `value`, with its own type. Keys of maps are included.
 template <class T, class F>
 void for_each_number(const T& value, F&& f) {
   auto visit = [&f](const auto& part) {
@@ -158,7 +160,7 @@ void for_each_number(const T& value, F&& f) {
   detail::visit_nest(value, visit);
 }
 
-/// How many tensors `value` holds.
+/// The number of tensors in `value`.
 template <class T>
 std::size_t count_leaves(const T& value) {
   std::size_t n = 0;
@@ -166,7 +168,7 @@ std::size_t count_leaves(const T& value) {
   return n;
 }
 
-/// The tensors of `value`.
+/// The tensors in `value`.
 template <class T>
 std::vector<Tensor> leaves(const T& value) {
   std::vector<Tensor> all;
@@ -174,8 +176,8 @@ std::vector<Tensor> leaves(const T& value) {
   return all;
 }
 
-/// Numbers, enums and strings of `value` as text that tells any two values apart: two nests agree
-/// in them if the lists are equal (a NaN agrees with a NaN).
+/// The numbers, enums and strings in `value`, as texts that tell any two values apart. The
+/// constants of two nests agree if the lists are equal (a NaN agrees with a NaN).
 template <class T>
 std::vector<std::string> constants(const T& value) {
   std::vector<std::string> all;
@@ -195,9 +197,10 @@ T map_leaves(const T& value, F&& f) {
   return copy;
 }
 
-/// `n` copies of `value`, the i-th with every tensor `x` replaced by `f(x)[i]`.
+/// `n` copies of `value`; in the i-th copy, every tensor `x` is replaced by `f(x)[i]`.
 ///
-/// @param f  tensor -> n tensors. @throws InvalidArgument  it gave another number of them.
+/// @param f  tensor -> n tensors.
+/// @throws InvalidArgument  `f` returned another number of tensors.
 template <class T, class F>
 std::vector<T> scatter_leaves(const T& value, std::size_t n, F&& f) {
   if constexpr (detail::is_constant<T>) return std::vector<T>(n, value);
@@ -219,10 +222,11 @@ std::vector<T> scatter_leaves(const T& value, std::size_t n, F&& f) {
   return copies;
 }
 
-/// The first of `values` with its k-th tensor replaced by `f` of the k-th tensors of all of them.
+/// The first of `values`, with its k-th tensor replaced by `f` of the k-th tensors of all values.
 ///
-/// @param values  one at least. @param f  tensors, in order of `values` -> tensor.
-/// @throws InvalidArgument  the values hold different numbers of tensors.
+/// @param values  at least one.
+/// @param f       tensors, in the order of `values` -> tensor.
+/// @throws InvalidArgument  `values` is empty, or the values hold different numbers of tensors.
 template <class T, class F>
 T gather_leaves(std::span<const T> values, F&& f) {
   TANDEM_CHECK(!values.empty(), "gather_leaves: nothing to gather");

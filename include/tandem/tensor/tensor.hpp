@@ -20,43 +20,43 @@ namespace tandem {
 
 class Tensor;
 
-/// What autograd keeps with a tensor; the autograd layer derives from it.
+/// The state that autograd keeps with a tensor. The autograd layer derives from it.
 struct AutogradMeta {
   virtual ~AutogradMeta() = default;
 };
 
-/// What lays the storage of several tensors out together; the optim layer's arena derives from it.
+/// Lays out the storage of several tensors together. The optim layer's arena derives from it.
 struct StorageHome {
   virtual ~StorageHome() = default;
 };
 
-/// The state behind a Tensor. Rebinding `buffer`, `offset` and `strides` moves every handle at
+/// The state behind a Tensor. Changing `buffer`, `offset` and `strides` moves all of its handles at
 /// once.
 struct TensorImpl {
   std::shared_ptr<Buffer> buffer;
-  std::int64_t offset = 0;  ///< elements
+  std::int64_t offset = 0;  ///< of the first element in the buffer, in elements
   Shape shape;
   Strides strides;
   DType dtype = DType::f32;
   std::unique_ptr<AutogradMeta> autograd;  ///< null: plain data
-  std::shared_ptr<StorageHome> home;       ///< that bound this storage; null: none, or a view
+  std::shared_ptr<StorageHome> home;       ///< what laid out this storage; null: none, or a view
 };
 
-/// A part of a dimension: [start, stop) by step; negative values count from the end.
+/// A part of a dimension: [start, stop) by step. Negative values count from the end.
 struct Slice {
   std::int64_t start = 0;
   std::optional<std::int64_t> stop = std::nullopt;
   std::int64_t step = 1;
 };
 
-/// How the elements of a 4-D tensor lie in memory.
+/// The order of the elements of a 4-D tensor in memory.
 enum class MemoryFormat : std::uint8_t { contiguous, channels_last };
 
 /// A multi-dimensional array on one device, with an optional place on the autograd tape.
 ///
-/// A handle: copies share data, and views share storage with what they were made from. A default
-/// one is undefined. Reading from several threads is safe; writing while others read is not.
-/// Names and semantics are PyTorch's.
+/// A tensor is a handle: copies share data, and a view shares storage with the tensor it was made
+/// from. A default-constructed tensor is undefined. Reading from several threads is safe; writing
+/// while others read is not. Names and semantics are PyTorch's.
 class Tensor {
  public:
   Tensor() = default;
@@ -77,18 +77,20 @@ class Tensor {
 
   /// The storage that this tensor is a view of.
   Buffer& buffer() const { return *impl().buffer; }
-  /// First element on the device; not for the host to read (see item, to_host).
+  /// The address of the first element on the device. The host must not read it; see item, to_host.
   void* data() const;
   TensorImpl& impl() const;
   const std::shared_ptr<TensorImpl>& shared() const noexcept { return impl_; }
-  /// Both are the same tensor, not only equal.
+  /// Whether both are the same tensor, not merely equal.
   bool is(const Tensor& other) const noexcept { return impl_ == other.impl_; }
 
-  /// "f32 (2, 3) on cpu:0"; for messages.
+  /// A description for messages: "f32 (2, 3) on cpu:0".
   std::string describe() const;
-  /// Elements in PyTorch's layout, with summaries of large tensors. Reads the device.
+  /// The elements in PyTorch's layout; large tensors are summarised. Reads the device.
   std::string to_string() const;
-  /// The one element. @throws InvalidArgument  numel() is not one.
+  /// The only element. Reads the device.
+  ///
+  /// @throws InvalidArgument  numel() is not one.
   double item() const;
   /// All elements in row-major order. Reads the device.
   /// @throws InvalidArgument  `T` is not the tensor's dtype.
@@ -101,24 +103,24 @@ class Tensor {
   /// This tensor if it is on `device`, else a copy there.
   Tensor to(Device device) const;
   Tensor to(DType dtype) const;
-  /// This tensor if it lies so already, else a dense copy.
+  /// This tensor if it has that layout already, else a dense copy.
   Tensor contiguous(MemoryFormat format = MemoryFormat::contiguous) const;
-  /// A copy of its own storage, same layout where dense.
+  /// A copy with storage of its own. It has the same layout if the tensor is dense.
   Tensor clone() const;
-  /// A view where the strides allow it, else a copy; one size may be -1.
+  /// A view if the strides allow one, else a copy. One size may be -1 and is then computed.
   Tensor reshape(const Shape& shape) const;
   Tensor permute(const Dims& dims) const;
   Tensor transpose(int a, int b) const;
-  /// transpose of the last two dimensions.
+  /// Transposes the last two dimensions.
   Tensor t() const { return transpose(-2, -1); }
   Tensor expand(const Shape& shape) const;
   Tensor squeeze(int dim) const;
   Tensor unsqueeze(int dim) const;
   Tensor flatten(int start = 0, int end = -1) const;
   Tensor slice(int dim, Slice range) const;
-  /// `length` entries of `dim` from `start`.
+  /// `length` entries of `dim`, from `start` on.
   Tensor narrow(int dim, std::int64_t start, std::int64_t length) const;
-  /// One entry of `dim`, which goes away.
+  /// One entry of `dim`; the result lacks this dimension.
   Tensor select(int dim, std::int64_t index) const;
 
   // ---- arithmetic; differentiable (ops layer) ----
@@ -129,10 +131,10 @@ class Tensor {
   Tensor mean(const Dims& dims) const;
   Tensor matmul(const Tensor& other) const;
 
-  // ---- in place; refused on a leaf that requires grad while grad mode is on (ops layer) ----
+  // ---- in place; refused on a leaf that requires grad if grad mode is on (ops layer) ----
   Tensor& fill_(double value);
   Tensor& zero_() { return fill_(0); }
-  /// Broadcasts and converts `source`, which may be on another device.
+  /// Copies from `source`, which is broadcast and converted, and may be on another device.
   Tensor& copy_(const Tensor& source);
   Tensor& add_(const Tensor& other, double alpha = 1);
   Tensor& mul_(double factor);
@@ -144,12 +146,17 @@ class Tensor {
   bool is_leaf() const noexcept;
   /// The accumulated gradient; undefined before the first backward.
   Tensor grad() const;
-  /// Sets or clears the gradient. @throws InvalidArgument  shape, dtype or device differ.
+  /// Sets the gradient, or clears it if `grad` is undefined.
+  ///
+  /// @throws InvalidArgument  shape, dtype or device differ from the tensor's.
   void set_grad(const Tensor& grad) const;
-  /// The same data off the tape.
+  /// A tensor with the same data that is off the tape.
   Tensor detach() const;
-  /// Gradients of this tensor with respect to all leaves, accumulated into their grad().
-  /// @param gradient  of this tensor; may be undefined for a scalar (then one).
+  /// Computes the gradients of this tensor with respect to all leaves, and accumulates them into
+  /// the leaves' grad().
+  ///
+  /// @param gradient  this tensor's gradient; may be undefined for a tensor of one element (then
+  /// 1).
   void backward(const Tensor& gradient = {}) const;
 
  private:
@@ -158,15 +165,15 @@ class Tensor {
 
 std::ostream& operator<<(std::ostream& s, const Tensor& x);
 
-/// A view of `x`'s storage off the tape; no checks. For ops.
+/// A view of `x`'s storage, off the tape and without checks. For ops.
 Tensor as_strided(const Tensor& x, const Shape& shape, const Strides& strides, std::int64_t offset);
-/// A tensor over `buffer` from element `offset` on. For ops and arenas.
+/// A tensor over the elements of `buffer` from `offset` on. For ops and arenas.
 Tensor from_buffer(std::shared_ptr<Buffer> buffer,
                    std::int64_t offset,
                    const Shape& shape,
                    const Strides& strides,
                    DType dtype);
-/// Device, dtype, shape and layout are equal.
+/// Whether device, dtype, shape and strides are equal.
 bool same_layout(const Tensor& a, const Tensor& b);
 
 }  // namespace tandem
