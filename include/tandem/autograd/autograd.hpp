@@ -13,17 +13,17 @@
 
 namespace tandem::autograd {
 
-/// Gradients of an op's inputs, in order; undefined where there is none.
+/// The gradients of an op's inputs, in order; undefined for an input that has none.
 using Gradients = std::vector<Tensor>;
 
-/// A recorded op: what backward runs.
+/// A recorded op, which backward runs.
 struct Node;
 /// A part of a forward that backward runs again (see checkpoint.hpp).
 class Checkpoint;
-/// A saved tensor of such a part.
+/// A tensor that was saved in such a part.
 struct SavedSlot;
 
-/// No op of this scope is recorded (torch.no_grad).
+/// A scope whose ops are not recorded (torch.no_grad).
 class NoGrad {
  public:
   NoGrad();
@@ -32,7 +32,7 @@ class NoGrad {
   ContextScope scope_;
 };
 
-/// Ops of this scope are recorded again (torch.enable_grad).
+/// A scope whose ops are recorded, also within a NoGrad (torch.enable_grad).
 class EnableGrad {
  public:
   EnableGrad();
@@ -41,11 +41,11 @@ class EnableGrad {
   ContextScope scope_;
 };
 
-/// A tensor kept for backward: noticed if it was changed in place since.
+/// A tensor kept for backward. get() notices if it was changed in place since.
 ///
-/// Inputs of an op are kept by `Saved(x)`. Keep an output `y` by naming it as the last argument of
-/// the formula (see record), never by capture: it would hold itself for ever. In a checkpoint the
-/// tensor is not kept, but made again when it is asked for.
+/// Keep an op's input `x` as `Saved(x)`. To use an output `y`, make it the last argument of the
+/// formula (see record). Never capture it: it would keep itself alive for ever. In a checkpoint the
+/// tensor is not kept but recomputed when it is asked for, unless it is a leaf that requires grad.
 class Saved {
  public:
   Saved() = default;
@@ -56,26 +56,26 @@ class Saved {
  private:
   Tensor tensor_;
   std::uint64_t version_ = 0;
-  std::shared_ptr<SavedSlot> slot_;  // in place of the tensor, in a checkpoint
+  std::shared_ptr<SavedSlot> slot_;  // takes the tensor's place in a checkpoint
 };
 
-/// dy -> gradients of the inputs, in differentiable ops.
+/// dy -> gradients of the inputs, computed by differentiable ops.
 using Formula = std::function<Gradients(const Tensor& dy)>;
-/// (dy, y) -> gradients of the inputs, where the formula needs the output.
+/// (dy, y) -> gradients of the inputs, for a formula that needs the output.
 using OutputFormula = std::function<Gradients(const Tensor& dy, const Tensor& y)>;
-/// Several outputs: dys -> gradients; a dy may be undefined.
+/// dys -> gradients of the inputs, for several outputs. A dy may be undefined.
 using MultiFormula = std::function<Gradients(const std::vector<Tensor>& dys)>;
 
-/// Some input is on the tape and grad mode is on: `record` would record.
+/// Whether `record` would record: some input is on the tape, and grad mode is on.
 bool should_record(const std::vector<Tensor>& inputs);
 
-/// Puts `y` on the tape as made from `inputs`; does nothing where should_record() is false.
+/// Puts `y` on the tape as made from `inputs`. Does nothing if should_record() is false.
 ///
-/// @param name     of the op, for messages; a string literal.
-/// @param inputs   tensors whose gradients the formula returns, in this order.
+/// @param name     the op's name, for messages; a string literal.
+/// @param inputs   the tensors whose gradients the formula returns, in this order.
 /// @param formula  runs on the device of `inputs[0]`, in the context of the forward call.
-/// @param fused    may stand in for the formula where no graph of the gradient is asked for.
-/// @return `y`, for chaining.
+/// @param fused    runs in place of the formula if create_graph is off; need not be differentiable.
+/// @return  `y`, for chaining.
 Tensor record(const char* name,
               Tensor y,
               std::vector<Tensor> inputs,
@@ -93,45 +93,51 @@ std::vector<Tensor> record(const char* name,
                            MultiFormula fused = nullptr);
 
 struct BackwardOptions {
-  bool retain_graph = false;  ///< the tape stays for another backward
-  bool create_graph = false;  ///< gradients are on the tape themselves; implies retain_graph
+  bool retain_graph = false;  ///< keep the tape for another backward
+  bool create_graph = false;  ///< put the gradients on the tape too; implies retain_graph
 };
 
-/// Accumulates the gradients of `roots` into the grad() of every leaf they depend on.
+/// Accumulates the gradients of `roots` into the grad() of every leaf that they depend on.
 ///
-/// @param gradients  one per root; undefined for a scalar root (then one).
-/// @throws InvalidArgument  a root is not on the tape, or the tape was released by an earlier
-/// backward.
+/// @param gradients  one per root; may be undefined for a root of one element (then 1).
+/// @throws InvalidArgument  a root is not on the tape, a gradient is missing or does not fit its
+///                          root, or an earlier backward released the tape.
 void backward(const std::vector<Tensor>& roots,
               const std::vector<Tensor>& gradients = {},
               BackwardOptions options = {});
 
-/// The gradients of `roots` with respect to `inputs`, which keep their grad()
+/// Computes the gradients of `roots` with respect to `inputs` and leaves every grad() as it is
 /// (torch.autograd.grad).
 ///
-/// @return one per input; undefined where a root does not depend on it.
+/// @return  one gradient per input, summed over the roots; undefined if no root depends on it.
+/// @throws InvalidArgument  as for backward; or `inputs` is empty, or one does not require grad.
 std::vector<Tensor> grad(const std::vector<Tensor>& roots,
                          const std::vector<Tensor>& inputs,
                          const std::vector<Tensor>& gradients = {},
                          BackwardOptions options = {});
 
-/// Called with a tensor's gradient when it is complete; a defined result replaces it.
+/// Called with a tensor's gradient when it is complete. A defined result replaces the gradient.
 ///
-/// Of a wrapped module's parameter it sees the sum over the replicas, once in a backward.
+/// For a parameter of a wrapped module, the hook is called once per backward, with the sum over the
+/// replicas.
 using GradientHook = std::function<Tensor(const Tensor& gradient)>;
-/// @return an id for remove_hook. @throws InvalidArgument  `x` does not require grad.
+/// @return  an id for remove_hook.
+/// @throws InvalidArgument  `x` does not require grad.
 int register_hook(const Tensor& x, GradientHook hook);
 void remove_hook(const Tensor& x, int id);
 
-/// Called after a leaf's grad() has been accumulated in a backward, of a wrapped module's parameter
-/// once the replicas' parts have been added up; runs on the leaf's device's thread.
+/// Called after a leaf's grad() has been accumulated in a backward. For a parameter of a wrapped
+/// module, it is called once the replicas' parts have been added up. It runs on the thread that
+/// adds: the caller's if backward ran on one device, else usually that of the leaf's device.
 using AccumulateHook = std::function<void(const Tensor& leaf)>;
 void set_accumulate_hook(const Tensor& leaf, AccumulateHook hook);
 
-/// Binds the gradient of `leaf` to fixed storage: backward accumulates into `storage`, and grad()
-/// is undefined until it did (or until `storage` is marked as filled by set_grad).
+/// Binds the gradient of `leaf` to fixed storage, into which backward accumulates. grad() stays
+/// undefined until backward has done so or set_grad marks `storage` as filled. A gradient that the
+/// leaf already has is copied to `storage`.
 ///
-/// @param storage  same shape, dtype, device; undefined takes the binding off.
+/// @param storage  has the leaf's shape, dtype and device; undefined removes the binding.
+/// @throws InvalidArgument  `leaf` is not a leaf, or `storage` does not match it.
 void bind_gradient(const Tensor& leaf, const Tensor& storage);
 
 }  // namespace tandem::autograd

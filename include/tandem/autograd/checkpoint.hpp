@@ -16,8 +16,8 @@ namespace tandem::autograd {
 
 namespace detail {
 
-/// An argument whose tensors are kept as backward's are: noticed if changed in place, and made
-/// again where an outer checkpoint does so.
+/// An argument whose tensors are kept as Saved: a change in place is noticed, and within an outer
+/// checkpoint they are recomputed.
 template <class T>
 class KeptArgument {
  public:
@@ -40,13 +40,14 @@ class KeptArgument {
   std::vector<Saved> saved_;
 };
 
-/// The scope of a checkpoint's first run. Ops in it keep no tensors for backward; the first that
-/// backward asks for runs `again`.
+/// The scope of a checkpoint's first run. Ops in it keep no tensors for backward. When backward
+/// first asks for one of them, `again` runs.
 class CheckpointRun {
  public:
   explicit CheckpointRun(std::function<void()> again);
-  /// The run ended well. @throws InvalidArgument  it drew random numbers that cannot be drawn
-  /// again.
+  /// Notes that the run succeeded.
+  ///
+  /// @throws InvalidArgument  the run drew random numbers that cannot be drawn again.
   void finish() const;
 
  private:
@@ -56,8 +57,8 @@ class CheckpointRun {
 
 }  // namespace detail
 
-/// Calls `f(inputs...)` without keeping what its backward needs, and computes it again there:
-/// activations take less memory, for a second forward (torch.utils.checkpoint,
+/// Calls `f(inputs...)` without keeping the tensors that its backward needs; backward recomputes
+/// them. Activations take less memory, at the cost of a second forward (torch.utils.checkpoint with
 /// use_reentrant=False).
 ///
 ///     Tensor forward(Tensor x) {
@@ -65,18 +66,19 @@ class CheckpointRun {
 ///       return head(x);
 ///     }
 ///
-/// Gradients are the same bit for bit: dropout draws the same masks, batch norm gives the same
+/// Gradients are the same bit for bit: dropout draws the same masks, and batch norm gives the same
 /// values and updates its statistics once. Parameters and other tensors that `f` captures get their
-/// gradients, hooks run once, and checkpoints may be nested. The second run calls the forward hooks
-/// of modules again; a module that changes other state of its own asks context().recomputes.
-/// Outside of any module's call `f` calls one module at most, and draws no random numbers itself:
-/// draw them outside and pass them in.
+/// gradients, gradient hooks run once, and checkpoints may be nested. The second run calls the
+/// forward hooks of modules again. A module that changes other state of its own should check
+/// context().recomputes. Outside any module's call, `f` may call at most one module and must not
+/// draw random numbers itself: draw them outside and pass them in.
 ///
-/// @param f       a module or another function object; it is copied (a module's copy shares its
-///                tensors).
-/// @param inputs  nests keep their tensors for the second run; others are copied.
-/// @throws InvalidArgument  at once: numbers that cannot be drawn again. In backward: `f` did
-///                          something else the second time, or an input was changed in place.
+/// @param f       a module or another function object. It is copied; the copy of a module shares
+///                its tensors.
+/// @param inputs  the tensors of nests are kept for the second run; other arguments are copied.
+/// @throws InvalidArgument  at once if `f` drew numbers that cannot be drawn again. In backward if
+///                          `f` did something else in the second run, or an input was changed in
+///                          place.
 /// @cost  a second forward.
 template <class F, class... Inputs>
 auto checkpoint(F&& f, const Inputs&... inputs) {

@@ -11,11 +11,11 @@
 
 namespace tandem::autograd {
 
-/// What a user's op keeps between forward and backward.
+/// The state that a user's op keeps between forward and backward.
 struct FunctionContext {
   std::vector<Saved> saved;
 
-  /// Keeps inputs for backward.
+  /// Keeps inputs of the op for backward.
   void save(std::initializer_list<Tensor> tensors) {
     for (const Tensor& x : tensors)
       saved.emplace_back(x);
@@ -25,9 +25,9 @@ struct FunctionContext {
 /// A user's differentiable op (torch.autograd.Function): a struct with
 ///   static Tensor forward(FunctionContext&, const Tensor& x, ...);
 ///   static Gradients backward(FunctionContext&, const Tensor& dy);   // one per tensor argument
-/// called by `apply<MyOp>(x, ...)`. Kernels of its own run through tandem::dispatch.
+/// It is called by `apply<MyOp>(x, ...)`. Kernels of its own run through tandem::dispatch.
 ///
-/// Ops inside forward are not recorded; those inside backward are, under create_graph.
+/// Ops inside forward are not recorded. Ops inside backward are recorded if create_graph is on.
 template <class Op, std::same_as<Tensor>... Inputs>
 Tensor apply(const Inputs&... inputs) {
   auto context = std::make_shared<FunctionContext>();

@@ -8,23 +8,23 @@
 
 namespace tandem::autograd {
 
-/// Where parts of leaves' gradients are that do not lie with the leaves: on other devices.
+/// Holds the parts of leaves' gradients that are not stored with the leaves but on other devices.
 class GradientSource {
  public:
   virtual ~GradientSource() = default;
-  /// Brings all parts to the leaves' own storage; does nothing where they are there.
+  /// Brings all parts to the leaves' own storage. Does nothing if they are there already.
   ///
-  /// Called by the thread that reads or changes a grad().
+  /// Called on the thread that reads or changes a grad().
   virtual void complete() = 0;
 };
 
-/// From now on grad() of `leaf`, its change by set_grad, and accumulation into it complete it
-/// first.
+/// From now on the gradient of `leaf` is completed before grad() reads it, set_grad replaces it, or
+/// backward accumulates into it. Clearing it by set_grad does not complete it.
 ///
-/// @param source  null or expired: the gradient lies with the leaf.
+/// @param source  null or expired: the whole gradient is stored with the leaf.
 void set_gradient_source(const Tensor& leaf, std::weak_ptr<GradientSource> source);
 
-/// grad() as it lies with the leaf: complete only where its source has brought all parts.
+/// The gradient as it is stored with the leaf, without completing it.
 Tensor stored_gradient(const Tensor& leaf) noexcept;
 
 }  // namespace tandem::autograd

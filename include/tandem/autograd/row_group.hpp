@@ -6,24 +6,24 @@
 
 namespace tandem {
 
-/// The replicas that work on parts of one batch, seen from one of them.
+/// The replicas that work on parts of one batch, as seen from one of them.
 ///
-/// What an op needs to compute over the whole batch (synchronised batch norm). The comm layer
-/// implements it; a context points to it during a data-parallel call.
+/// Ops use it to compute over the whole batch (synchronised batch norm). The comm layer implements
+/// it, and a context points to it during a data-parallel call.
 class RowGroup {
  public:
   virtual ~RowGroup() = default;
   virtual int size() const noexcept = 0;
   virtual int rank() const noexcept = 0;
-  /// The sum of `x` over all replicas, on this one's device; off the tape.
+  /// The sum of `x` over all replicas, on this replica's device and off the tape.
   ///
-  /// Collective: every replica calls it in the same order, from its own thread.
+  /// Collective: every replica makes these calls in the same order, from its own thread.
   /// @throws CommAborted, Timeout, Desync
   virtual Tensor all_reduce_sum(const Tensor& x) = 0;
 };
 
-/// The sum of `x` over the replicas of the context's row group, differentiable; `x` itself without
-/// a group.
+/// The sum of `x` over the replicas of the context's row group; differentiable. Without a group it
+/// is `x` itself.
 Tensor sum_over_replicas(const Tensor& x);
 
 }  // namespace tandem
