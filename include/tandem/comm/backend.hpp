@@ -8,24 +8,25 @@
 
 namespace tandem::comm {
 
-/// What moves a group's data.
+/// What moves the data of a group.
 enum class Backend : std::uint8_t {
-  /// The ranks' threads on the host; among GPUs, logical ones too, peer copies and tandem's
-  /// kernels.
+  /// On the host, the ranks' threads. Among GPUs, including logical ones, tandem's kernels and peer
+  /// copies.
   local,
-  /// NCCL, among GPUs.
+  /// NCCL, for groups of GPUs.
   ///
-  /// Ranks meet, compare their calls, wait and fail as in local. The rank that comes last gives
-  /// NCCL the calls of all as one group, so that no rank's part of a collective is on its GPU
-  /// without the others'. Values are combined in NCCL's order: the bits may depend on the number of
-  /// ranks, the count, and NCCL's version. What NCCL has not (bitwise reductions, a minimum or
-  /// maximum that is NaN where a rank has one, algorithms by name) goes the way of local.
+  /// Ranks meet, compare their calls, wait and fail as with local. The last rank to arrive gives
+  /// NCCL the calls of all ranks as one group, so that a rank's part of a collective never runs on
+  /// its GPU without the other ranks' parts. NCCL chooses the order in which values are combined:
+  /// the bits may depend on the number of ranks, the count and NCCL's version. What NCCL cannot do
+  /// is done as with local: bitwise reductions, minima and maxima of floats (which must be NaN if
+  /// any rank has a NaN), and algorithms chosen by name.
   nccl,
 };
 
 /// "local", "nccl".
 const char* name(Backend backend) noexcept;
-/// The backend of that name; none where there is no such backend.
+/// The backend of that name; nothing if there is no such backend.
 std::optional<Backend> parse_backend(std::string_view name) noexcept;
 
 }  // namespace tandem::comm

@@ -9,23 +9,23 @@
 
 namespace tandem::comm {
 
-/// How values of the ranks become one.
+/// How the values of the ranks are combined.
 enum class ReduceOp : std::uint8_t { sum, avg, min, max, product, band, bor, bxor, premul_sum };
 
 /// "sum", "avg", "min", "max", "product", "band", "bor", "bxor", "premul_sum".
 const char* name(ReduceOp op) noexcept;
 
-/// A reduction, as calls take it: one of ReduceOp, or `premul_sum(factor)`.
+/// The reduction argument of a call: a ReduceOp, or `premul_sum(factor)`.
 struct Reduction {
   ReduceOp op = ReduceOp::sum;
-  double factor = 1;  ///< of this rank, with premul_sum alone
+  double factor = 1;  ///< this rank's factor; only for premul_sum
 
   constexpr Reduction(ReduceOp reduce_op) noexcept : op(reduce_op) {}
 };
 
-/// The sum of every rank's values times that rank's factor.
+/// The sum over the ranks of each rank's values times its factor.
 ///
-/// @param factor  this rank's own, rounded to the type that the values are computed in.
+/// @param factor  this rank's factor; it is rounded to the type that the values are computed in.
 constexpr Reduction premul_sum(double factor) noexcept {
   Reduction reduction = ReduceOp::premul_sum;
   reduction.factor = factor;
@@ -34,12 +34,12 @@ constexpr Reduction premul_sum(double factor) noexcept {
 
 class Algorithm;
 
-/// As the rank that a message is received from: whoever sends one.
+/// Given as the rank to receive from, it means any rank that sends a message.
 inline constexpr int any_source = -1;
 
-/// One rank's part in a collective: what a backend carries out.
+/// One rank's part in a collective, which a backend carries out.
 ///
-/// The functions make what the calls of Communicator of the same names start.
+/// The functions make the collectives that Communicator's calls of the same names start.
 struct Collective {
   enum class Kind : std::uint8_t {
     broadcast,
@@ -53,17 +53,17 @@ struct Collective {
     send,
     recv,
     split,
-    barrier,  // the last
+    barrier,  // stays last
   };
   Kind kind = Kind::barrier;
-  Tensor input = {};   ///< what this rank gives; undefined where it gives nothing
-  Tensor output = {};  ///< what this rank gets; undefined where it gets nothing
+  Tensor input = {};   ///< what this rank gives; undefined if it gives nothing
+  Tensor output = {};  ///< what this rank gets; undefined if it gets nothing
   Reduction reduction = ReduceOp::sum;
-  int root = -1;  ///< of send and recv the other rank; -1 where the collective has none
-  int tag = 0;    ///< of send and recv
-  std::vector<std::int64_t> input_counts = {};   ///< of all_to_all, by rank; none: even parts
+  int root = -1;  ///< for send and recv, the other rank; -1 if the collective has no root
+  int tag = 0;    ///< for send and recv
+  std::vector<std::int64_t> input_counts = {};   ///< for all_to_all, by rank; empty: even parts
   std::vector<std::int64_t> output_counts = {};  ///< likewise
-  const Algorithm* algorithm = nullptr;  ///< see algorithms.hpp; null: as the group was made
+  const Algorithm* algorithm = nullptr;  ///< see algorithms.hpp; null: the group's own choice
 
   static Collective broadcast(const Tensor& x, int root);
   static Collective reduce(const Tensor& x, Reduction reduction, int root);

@@ -19,30 +19,33 @@ namespace tandem::comm {
 /// One rank of a group of devices that exchange tensors.
 ///
 /// Collective: every rank of the group makes the same calls in the same order, each from its own
-/// thread. A rank is used by one thread at a time; `abort` may come from any.
+/// thread. Only one thread at a time may use a rank; `abort` may be called from any thread.
 ///
-/// Tensors are dense in row-major order, on the rank's device, and written in place, off the tape.
-/// Before data moves the ranks compare operation, dtype, count, reduction and root. Every wait ends
-/// by the group's time-out, by the context's deadline, or by an abort; a collective that all ranks
-/// have reached runs to its end. After any error the group refuses calls until `reset`.
+/// Tensors must be dense in row-major order and on the rank's device. They are written in place,
+/// off the tape. Before data moves, the ranks compare operation, dtype, count, reduction, root and
+/// algorithm. Every wait for other ranks ends by the group's time-out, the context's deadline or an
+/// abort. A collective that all ranks have reached runs to its end. After any error the group
+/// refuses calls until `reset`.
 ///
-/// Values are combined in rank order: the bits depend on nothing else, and are equal on all ranks.
-/// avg and premul_sum are for float types, band, bor and bxor for integers and bool; sum is for all
-/// but bool, min, max and product (of bool: "and") for all.
-/// Algorithms other than "direct" have an order of their own, and round 16-bit types in each step;
-/// their bits too are the same each time, and on all ranks.
+/// Values are combined in rank order. The bits depend on nothing else, and are equal on all ranks.
+/// Algorithms other than "direct" have an order of their own, and round 16-bit types in each step.
+/// Their bits, too, are the same each time and on all ranks. Dtypes that the reductions take:
+/// - avg and premul_sum: float types;
+/// - band, bor and bxor: integers and bool;
+/// - sum: all but bool;
+/// - min, max and product: all (the product of bools is "and").
 ///
-/// Asynchronous: the calls named start_ return without waiting for the others. The last rank to
-/// come, and each that waits, does the work. Any number may be under way; the tensors are left
-/// alone until their handle has been waited for.
+/// Asynchronous: the calls named start_ return without waiting for the other ranks. On the host,
+/// the last rank to arrive and all ranks that wait share the work. Any number of collectives may be
+/// under way. Leave their tensors alone until their handle has been waited for.
 ///
-/// Of a group of one rank everything is done at once, in place where nothing is to be moved.
+/// In a group of one rank everything is done at once, in place if nothing has to be moved.
 ///
-/// @throws InvalidArgument  a tensor is undefined, strided, of another device, or of a dtype that
+/// @throws InvalidArgument  a tensor is undefined, strided, on another device, or of a dtype that
 ///                          the reduction does not take.
-/// @throws Desync       on every rank: the calls differ; the text names field and both values.
-/// @throws CommAborted  another rank failed; the text has its reason.
-/// @throws Timeout      a rank did not come; the text names it.
+/// @throws Desync       on every rank: the calls differ; the text names the field and both values.
+/// @throws CommAborted  another rank failed; the text gives its reason.
+/// @throws Timeout      a rank did not arrive; the text names it.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -51,7 +54,7 @@ class Communicator {
   virtual int rank() const noexcept = 0;
   virtual Device device() const noexcept = 0;
 
-  /// The root's `x` on every rank.
+  /// Copies the root's `x` to every rank.
   ///
   /// @cost  x.nbytes() from the root to each other device.
   void broadcast(const Tensor& x, int root) { start_broadcast(x, root).wait(); }
@@ -59,7 +62,7 @@ class Communicator {
     return start(Collective::broadcast(x, root));
   }
 
-  /// The reduction of all `x` in the root's; the others keep theirs.
+  /// Puts the reduction of all ranks' `x` into the root's `x`. The other ranks keep theirs.
   ///
   /// @cost  x.nbytes() from each other device to the root's.
   void reduce(const Tensor& x, Reduction reduction, int root) {
@@ -69,10 +72,10 @@ class Communicator {
     return start(Collective::reduce(x, reduction, root));
   }
 
-  /// The reduction of all `x` on every rank.
+  /// Puts the reduction of all ranks' `x` into every rank's `x`.
   ///
-  /// @cost  rank r reduces the r-th even share of the elements: it gets that share of each other
-  ///        rank, and sends the result to each; 2 (N-1) x.nbytes() in all.
+  /// @cost  rank r reduces the r-th even share of the elements: it gets that share from each other
+  ///        rank and sends the result to each; in all 2 (N-1) x.nbytes() for N ranks.
   void all_reduce(const Tensor& x, Reduction reduction = ReduceOp::sum) {
     start_all_reduce(x, reduction).wait();
   }
@@ -80,10 +83,10 @@ class Communicator {
     return start(Collective::all_reduce(x, reduction));
   }
 
-  /// All `part`s one after the other, by rank, in the root's `whole`.
+  /// Puts all ranks' `part`s, one after another in rank order, into the root's `whole`.
   ///
-  /// @param part   any count, also zero; the counts add up to the root's whole.
-  /// @param whole  not looked at on the other ranks.
+  /// @param part   may have any count, also zero; the counts must add up to that of `whole`.
+  /// @param whole  ignored on the other ranks.
   /// @cost  part.nbytes() from each other device to the root's.
   void gather(const Tensor& part, const Tensor& whole, int root) {
     start_gather(part, whole, root).wait();
@@ -92,9 +95,9 @@ class Communicator {
     return start(Collective::gather(part, whole, root));
   }
 
-  /// The root's `whole` cut into the `part`s by rank: the reverse of gather.
+  /// Cuts the root's `whole` into the ranks' `part`s, in rank order: the reverse of gather.
   ///
-  /// @param whole  not looked at on the other ranks.
+  /// @param whole  ignored on the other ranks.
   /// @cost  part.nbytes() from the root to each other device.
   void scatter(const Tensor& whole, const Tensor& part, int root) {
     start_scatter(whole, part, root).wait();
@@ -103,19 +106,19 @@ class Communicator {
     return start(Collective::scatter(whole, part, root));
   }
 
-  /// All `part`s one after the other, by rank, in every rank's `whole`.
+  /// Puts all ranks' `part`s, one after another in rank order, into every rank's `whole`.
   ///
   /// @param part  may be this rank's place in `whole`.
-  /// @cost  part.nbytes() from each device to each other.
+  /// @cost  part.nbytes() from each device to each other device.
   void all_gather(const Tensor& part, const Tensor& whole) { start_all_gather(part, whole).wait(); }
   [[nodiscard]] Handle start_all_gather(const Tensor& part, const Tensor& whole) {
     return start(Collective::all_gather(part, whole));
   }
 
-  /// The reduction of all `whole`, cut into the `part`s by rank.
+  /// Cuts the reduction of all ranks' `whole` into the ranks' `part`s, in rank order.
   ///
   /// @param part  may be this rank's place in `whole`.
-  /// @cost  for each rank its part.nbytes() from each other device.
+  /// @cost  to each rank, its part.nbytes() from each other device.
   void reduce_scatter(const Tensor& whole,
                       const Tensor& part,
                       Reduction reduction = ReduceOp::sum) {
@@ -127,12 +130,14 @@ class Communicator {
     return start(Collective::reduce_scatter(whole, part, reduction));
   }
 
-  /// Of every rank's `input` the part for this rank, one after the other, by rank, in `output`.
+  /// Sends each rank its part of `input`. Puts the parts that all ranks have for this one into
+  /// `output`, one after another in rank order.
   ///
-  /// @param input   its parts for rank 0, 1, ...; shares no memory with `output`.
-  /// @param input_counts   elements for each rank; none given: even parts.
-  /// @param output_counts  elements from each rank, which sends as many.
-  /// @cost  the part for rank s of rank r's input from device r to device s.
+  /// @param input   the parts for rank 0, 1, ...; must not share memory with `output`.
+  /// @param input_counts   elements for each rank; empty: even parts.
+  /// @param output_counts  elements from each rank, equal to its count for this rank; empty: even
+  ///                       parts.
+  /// @cost  from device r to device s, the part for rank s of rank r's input.
   void all_to_all(const Tensor& input,
                   const Tensor& output,
                   std::vector<std::int64_t> input_counts = {},
@@ -147,16 +152,17 @@ class Communicator {
         Collective::all_to_all(input, output, std::move(input_counts), std::move(output_counts)));
   }
 
-  /// Gives `x` to a rank that calls recv with this rank and tag; returns when it has it.
+  /// Sends `x` to rank `to`, which calls recv with this rank and tag. Returns when it has arrived.
   ///
-  /// Point to point: of two ranks alone, and outside the order of the collectives. Calls of the
-  /// same two ranks and tag meet in their order. Of an exchange start one half before waiting for
-  /// the other. A peer that does not come fails the group, as for collectives.
+  /// Point to point: only two ranks take part, outside the order of the collectives. Calls of the
+  /// same two ranks with the same tag meet in the order in which they are made. In an exchange,
+  /// start one half before waiting for the other. A peer that does not arrive makes the group fail,
+  /// as with collectives.
   /// @cost  x.nbytes() to the other device.
   void send(const Tensor& x, int to, int tag = 0) { start_send(x, to, tag).wait(); }
   [[nodiscard]] Handle start_send(const Tensor& x, int to, int tag = 0);
 
-  /// Fills `x` with what rank `from` sends, or with what any rank sends first.
+  /// Fills `x` with what rank `from` sends; with any_source, with the first message from any rank.
   ///
   /// @return  the rank that sent it.
   int recv(const Tensor& x, int from = any_source, int tag = 0) {
@@ -166,55 +172,60 @@ class Communicator {
   }
   [[nodiscard]] Handle start_recv(const Tensor& x, int from = any_source, int tag = 0);
 
-  /// Returns when every rank has come.
+  /// Returns when every rank has called it.
   void barrier() { start_barrier().wait(); }
   [[nodiscard]] Handle start_barrier() { return start(Collective()); }
 
-  /// A barrier that waits for `timeout` and no longer.
+  /// A barrier that waits no longer than `timeout`.
   ///
-  /// @throws Timeout  the text names all ranks that did not come.
+  /// @throws Timeout  the text names all ranks that did not arrive.
   void monitored_barrier(std::chrono::milliseconds timeout) { start_barrier().wait_for(timeout); }
 
-  /// Starts a collective: what the calls above come to.
+  /// Starts any collective. All calls above use it.
   [[nodiscard]] Handle start(Collective collective);
 
-  /// Starts several collectives as one: the ranks meet once, compare all of them, and have one
+  /// Starts several collectives as one: the ranks meet once, compare all of them, and get one
   /// handle.
   ///
-  /// @param collectives  any kinds and dtypes, but no send or recv; none writes what another reads.
-  /// @cost  the sum of theirs.
+  /// @param collectives  any kinds and dtypes except send and recv. None may write what another
+  ///                     one reads.
+  /// @cost  the sum of their costs.
   [[nodiscard]] Handle start_coalesced(std::vector<Collective> collectives);
   void coalesced(std::vector<Collective> collectives) {
     start_coalesced(std::move(collectives)).wait();
   }
 
-  /// Makes groups of those ranks that give the same color (MPI_Comm_split, PyTorch's new_group).
+  /// Makes a group of the ranks that give the same color (MPI_Comm_split, PyTorch's new_group).
   ///
-  /// Collective. A group's ranks are ordered by key, then by their rank here. Groups work side by
-  /// side; when this one fails, so do they, but not the other way round.
-  /// @param color  0 or more; -1: of no group.
-  /// @return this rank of its group; null with color -1.
+  /// Collective. The ranks of a group are ordered by key, then by their rank here. Groups work
+  /// independently. When this group fails, so do the groups split from it, but not the other way
+  /// round.
+  /// @param color  0 or more; -1: this rank joins no group.
+  /// @return  this rank's communicator in its new group; null if `color` is -1.
   /// @throws InvalidArgument  color is less than -1.
   std::unique_ptr<Communicator> split(int color, int key = 0);
 
-  /// The last 1,024 operations of each rank of the group that this process has, as JSON.
+  /// The last 1,024 operations of each rank of the group that is in this process, as JSON:
   ///
-  /// Thread-safe. {"failure": text or null, "ranks": [{"rank", "device", "operations": [{"number",
-  /// "kind", "dtype", "count", "op", "root", "tag", "collectives", "state", "start_us", "met_us",
-  /// "end_us"}]}]}: number 0 is a message; states are started, completed and failed; times are in
-  /// microseconds after the group was made, null where they have not come.
+  ///     {"failure": text or null,
+  ///      "ranks": [{"rank", "device",
+  ///                 "operations": [{"number", "kind", "dtype", "count", "op", "root", "tag",
+  ///                                 "collectives", "state", "start_us", "met_us", "end_us"}]}]}
+  ///
+  /// The number of a message is 0. The state is started, completed or failed. Times are in
+  /// microseconds since the group was made; null for a moment that has not come. Thread-safe.
   virtual std::string flight_record() const = 0;
 
-  /// Frees every rank that waits, with CommAborted; the first reason stays.
+  /// Makes the group fail: every rank that waits gets CommAborted. The first reason stays.
   virtual void abort(const std::string& reason) noexcept = 0;
-  /// Makes the group usable again after an error. Called for one rank, when no rank is in a call
-  /// and no handle is waited for; what was under way has failed.
+  /// Makes the group usable again after an error. Call it on one rank, while no rank is in a call
+  /// or waits for a handle. Operations that were under way have failed.
   virtual void reset() = 0;
 
  protected:
-  /// Starts collectives whose arguments are in order, as one.
+  /// Starts collectives as one, after their arguments have been checked.
   virtual Handle launch(std::vector<Collective> collectives) = 0;
-  /// As split, with a color that is in order.
+  /// Like split, after the color has been checked.
   virtual std::unique_ptr<Communicator> join(int color, int key) = 0;
 
  private:

@@ -15,30 +15,34 @@
 namespace tandem::comm {
 
 struct GroupOptions {
-  /// Most time that a rank waits for the others to come to a collective.
+  /// How long a rank waits for others to arrive at a collective while none of the group's devices
+  /// begins another piece of work. For nccl also the longest that its calls may take.
   std::chrono::milliseconds timeout = std::chrono::seconds(300);
-  /// Where the flight record is written when the group first fails: a file of its own each time.
-  /// "": the environment variable TANDEM_COMM_DUMP, or nowhere.
+  /// The folder in which the flight record is written when the group first fails, in a new file
+  /// each time. "": the folder in the environment variable TANDEM_COMM_DUMP; if unset, no file.
   std::string dump_folder = {};
-  /// Of algorithms.hpp, by its name: how the collectives that it has are carried out; the others
-  /// are direct, and so are groups split from this one. A collective may name another.
+  /// The name of the algorithm (algorithms.hpp) for the collectives that it has. The others are
+  /// direct, and so are the collectives of groups split from this one. A collective may name
+  /// another algorithm.
   std::string algorithm = "direct";
-  std::int64_t segment_bytes = 128 * 1024;  ///< of algorithms with segments
-  int group = 0;  ///< ranks of a group, or of a row of a torus; 0: see Problem
+  std::int64_t segment_bytes = 128 * 1024;  ///< for algorithms with segments
+  int group = 0;  ///< ranks in a group, or in a row of a torus; 0: see Problem
   Backend backend = Backend::local;
 };
 
-/// A group of devices of this process: rank r is the r-th of `devices`.
+/// Makes a group of devices of this process. Rank r is on the r-th of `devices`.
 ///
-/// No thread of its own: ranks that come or wait claim slices of the work and do them.
-/// @return one rank for each device. A rank that is destroyed aborts the group.
-/// @throws InvalidArgument  no device, one listed twice, a time-out of zero or less, or an
-///                          algorithm that there is none of, or that refuses this number of ranks;
-///                          for nccl a device that is no GPU, or two on one GPU (NCCL 2.30 has
-///                          several ranks there where NCCL_MULTI_RANK_GPU_ENABLE is 1), or a build
-///                          without NCCL (has_nccl).
-/// @throws DeviceError, Timeout  NCCL did not come up.
-/// @cost  nccl: NCCL's start, a few tenths of a second, and its buffers on each GPU.
+/// The group has no threads of its own. On the host, ranks that arrive or wait claim slices of the
+/// work and do them; on GPUs, the last rank to arrive queues it.
+/// @return  one rank for each device. When a rank is destroyed, the group is aborted.
+/// @throws InvalidArgument  no device is given, one is listed twice, cpu and cuda devices are
+/// mixed,
+///                          the time-out or segment_bytes is zero or less, or the algorithm does
+///                          not exist or refuses this number of ranks. For nccl: a device is not a
+///                          GPU, two devices are on one GPU (allowed from NCCL 2.30 on if
+///                          NCCL_MULTI_RANK_GPU_ENABLE is 1), or the build has no NCCL (has_nccl).
+/// @throws DeviceError, Timeout  NCCL failed to start.
+/// @cost  nccl: NCCL's start, which takes a few tenths of a second, and its buffers on each GPU.
 std::vector<std::unique_ptr<Communicator>> make_group(std::span<const Device> devices,
                                                       GroupOptions options = {});
 

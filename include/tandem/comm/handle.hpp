@@ -11,48 +11,51 @@ namespace tandem::comm {
 
 /// A collective that this rank has started.
 ///
-/// Move-only; of the thread that uses the rank. Keeps the tensors until the end.
+/// Move-only. Used by the thread that uses the rank. Keeps the tensors alive until it has been
+/// waited for.
 class Handle {
  public:
-  /// What a backend keeps for a started collective; destroyed on the rank's thread.
+  /// What a backend keeps for a started collective. It is destroyed on the rank's thread.
   ///
-  /// Its destructor leaves no other thread with the tensors: it waits for work under way, and fails
-  /// the group where the collective has not begun.
+  /// After its destructor no other thread uses the tensors: it waits for work under way, and makes
+  /// the group fail if the collective has not begun.
   class Pending {
    public:
     virtual ~Pending() = default;
-    /// @param timeout  most time to wait for other ranks; max(): the group's.
+    /// @param timeout  the longest time to wait for other ranks; max(): use the group's time-out.
     virtual void wait(std::chrono::milliseconds timeout) = 0;
-    /// The part of wait() that has to do with other ranks.
+    /// The part of wait() that waits for other ranks.
     virtual void settle(std::chrono::milliseconds timeout) = 0;
     virtual bool done() const noexcept = 0;
-    /// Of a recv that has been waited for, the rank that sent; else -1.
+    /// For a recv that has been waited for, the rank that sent; else -1.
     virtual int source() const noexcept = 0;
   };
 
-  /// Already done.
+  /// A handle of something that is done already.
   Handle() = default;
   explicit Handle(std::unique_ptr<Pending> pending) noexcept : pending_(std::move(pending)) {}
 
-  /// Takes part in the work that is left, and returns when the output is there; then does nothing.
+  /// Returns when the output is ready, after helping with the work that is left. On a GPU the main
+  /// stream waits for the output, and the calling thread only for the other ranks. Further calls do
+  /// nothing.
   ///
   /// @throws Desync, CommAborted, Timeout  see Communicator.
   void wait() { wait_for(std::chrono::milliseconds::max()); }
-  /// The same with a time-out of its own in place of the group's.
+  /// Like wait(), with `timeout` in place of the group's time-out.
   ///
   /// @throws InvalidArgument  `timeout` is zero or less.
   void wait_for(std::chrono::milliseconds timeout);
-  /// Returns when no rank is waited for any more: on the host the output is there, on a GPU it is
-  /// on its way, and wait() makes the main stream wait for it, now or later. The tensors are not
-  /// kept any more: they are to outlive the wait.
+  /// Returns when there is no other rank left to wait for. On the host the output is then ready. On
+  /// a GPU it is still being made; a later wait() makes the main stream wait for it. The handle no
+  /// longer keeps the tensors alive, so they must outlive the wait.
   ///
-  /// @throws  as wait()
+  /// @throws  as wait() does.
   void settle();
-  /// A handle whose wait() is this one's, and then `f()`.
+  /// A handle whose wait() first does this one's wait() and then calls `f()`.
   Handle then(std::function<void()> f) &&;
-  /// wait() would return at once.
+  /// Whether wait() would return at once.
   bool done() const noexcept { return pending_ == nullptr || pending_->done(); }
-  /// Of start_recv, after wait(): the rank that sent; else -1.
+  /// For start_recv, after wait(), the rank that sent; else -1.
   int source() const noexcept { return source_; }
 
  private:

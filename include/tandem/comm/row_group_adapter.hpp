@@ -7,10 +7,10 @@
 
 namespace tandem::comm {
 
-/// The ranks of a communicator as the replicas of a batch.
+/// Presents the ranks of a communicator as the replicas of a batch.
 class RowGroupAdapter final : public RowGroup {
  public:
-  /// @param comm  outlives this object.
+  /// @param comm  must outlive this object.
   explicit RowGroupAdapter(Communicator& comm) noexcept : comm_(comm) {}
   int size() const noexcept override { return comm_.size(); }
   int rank() const noexcept override { return comm_.rank(); }

@@ -14,42 +14,43 @@
 
 namespace tandem::comm {
 
-/// What CollectiveTimer measures.
+/// What a CollectiveTimer measures.
 struct TimingOptions {
   Collective::Kind kind = Collective::Kind::all_reduce;
   DType dtype = DType::f32;
-  GroupOptions group = {};  ///< with the algorithm
+  GroupOptions group = {};  ///< names the algorithm, too
   std::int64_t iterations = 20;
   std::int64_t warmup = 5;
 };
 
-/// A collective of one size. Bytes are those of the tensor that is equal on all ranks.
+/// The times of a collective for one size: that of the tensor that is equally large on all ranks.
 struct CollectiveTime {
   std::int64_t count = 0;
   std::size_t nbytes = 0;
-  double p50 = 0;          ///< seconds of a call on rank 0
-  double p99 = 0;          ///< likewise
-  double algbw = 0;        ///< bytes a second: nbytes / p50
-  double busbw = 0;        ///< algbw times what each link carries of a byte, as nccl-tests has it
-  std::int64_t wrong = 0;  ///< elements, on all ranks, that differ from the exact result
+  double p50 = 0;          ///< median time of a call on rank 0, in seconds
+  double p99 = 0;          ///< the 99th percentile, likewise
+  double algbw = 0;        ///< bytes per second: nbytes / p50
+  double busbw = 0;        ///< algbw times the bytes that each link carries per byte (nccl-tests)
+  std::int64_t wrong = 0;  ///< number of elements, on all ranks, that differ from the exact result
   Cost cost;               ///< in bytes
 };
 
-/// Times collectives among devices of this process, each on its own thread.
+/// Times collectives among devices of this process. Each device runs on its own thread.
 class CollectiveTimer {
  public:
-  /// @throws InvalidArgument  a kind other than all_reduce, broadcast, reduce, all_gather and
-  ///                          reduce_scatter; bool; counts below one; what make_group refuses; an
-  ///                          algorithm that does not have the kind.
+  /// @throws InvalidArgument  the kind is not all_reduce, broadcast, reduce, all_gather or
+  ///                          reduce_scatter; the dtype is bool; iterations is below 1 or warmup
+  ///                          below 0; make_group refuses the options; or the algorithm does not
+  ///                          have the kind.
   CollectiveTimer(std::span<const Device> devices, TimingOptions options);
   ~CollectiveTimer();
   CollectiveTimer(const CollectiveTimer&) = delete;
   CollectiveTimer& operator=(const CollectiveTimer&) = delete;
 
-  /// Calls in place, one after the other; then one call on whole numbers, which is checked.
+  /// Times calls in place, one after another. Then checks the result of one call on whole numbers.
   ///
-  /// @param nbytes  rounded down to whole elements, as many for each rank where the collective cuts
-  ///                a tensor; at least one.
+  /// @param nbytes  rounded down to whole elements, but at least one. For all_gather and
+  ///                reduce_scatter, rounded to an equal number for each rank.
   CollectiveTime run(std::size_t nbytes);
 
  private:
@@ -57,14 +58,14 @@ class CollectiveTimer {
   std::unique_ptr<Group> group_;
 };
 
-/// Seconds of a step, and of a byte.
+/// Seconds per step (α) and per byte (β).
 struct AlphaBeta {
   double alpha = 0;
   double beta = 0;
 };
 
-/// The α and β, neither below zero, whose predictions of the medians have the least squared
-/// relative errors. One size alone gives β.
+/// Fits α and β, neither below zero, so that their predictions of the medians have the least
+/// squared relative errors. From one size alone, only β is fitted, and α is 0.
 AlphaBeta fit(std::span<const CollectiveTime> times);
 
 }  // namespace tandem::comm
