@@ -22,58 +22,60 @@ namespace tandem::profile {
 
 using CategoryBytes = std::array<std::size_t, kCategories>;
 
-/// Bytes that are held for one reason.
+/// Bytes that share one category, phase and owner.
 struct Held {
   Category category;
-  Phase phase;  ///< in which they were allocated; none: before the record, or in no step
-  std::string module_path;  ///< whose they are: that allocated them, or whose parameters, gradients
-                            ///< or optimizer's state they are; "": no module's
+  Phase phase;  ///< the phase that allocated them; none: before the record, or outside a step
+  std::string module_path;  ///< the module that allocated them, or whose parameters, gradients or
+                            ///< optimizer state they are; "": no module
   std::size_t nbytes;
 };
 
-/// A device's memory after a change of it.
+/// A device's memory right after a change.
 struct MemoryMoment {
   Since at;
-  Phase phase;  ///< of the thread that made the change
+  Phase phase;  ///< the phase of the thread that made the change
   std::size_t in_use;
   CategoryBytes by_category;  ///< sums to in_use
 };
 
-/// One device's memory, from the beginning of a record to its end.
+/// One device's memory from the beginning of a record to its end.
 struct DeviceMemory {
   Device device;
-  std::size_t peak = 0;                     ///< bytes as asked for, as MemoryStats counts them
-  Since peak_at{};                          ///< the first moment of the peak
-  Phase peak_phase{};                       ///< of the change that led to it
-  std::vector<Held> at_peak = {};           ///< the largest first; they sum to `peak`
-  std::size_t in_use = 0;                   ///< at the end
-  std::vector<Held> now = {};               ///< the largest first; they sum to `in_use`
-  std::vector<MemoryMoment> timeline = {};  ///< the first is the beginning
+  std::size_t peak = 0;                     ///< bytes as requested, as in MemoryStats
+  Since peak_at{};                          ///< when the peak was first reached
+  Phase peak_phase{};                       ///< the phase of the change that reached it
+  std::vector<Held> at_peak = {};           ///< largest first; they sum to `peak`
+  std::size_t in_use = 0;                   ///< at the end of the record
+  std::vector<Held> now = {};               ///< at the end; largest first; they sum to `in_use`
+  std::vector<MemoryMoment> timeline = {};  ///< the first moment is the beginning
 };
 
-/// Whose bytes the devices held, at any moment of a record.
+/// What the devices held during a record, and for whom.
 struct MemoryProfile {
   std::vector<DeviceMemory> devices;
   Since duration{};
-  bool complete = true;  ///< false: the host had no memory to keep all of it; figures are of a part
+  bool complete = true;  ///< false: the host ran out of memory, so that changes are missing
 
-  /// The first device's peak over the mean peak of the others; 1 where there are no others.
+  /// The first device's peak divided by the mean peak of the others. 1 if there are no others, or
+  /// their peaks are zero.
   double imbalance() const;
 };
 
-/// Sums by category.
+/// The sums of bytes by category.
 CategoryBytes by_category(std::span<const Held> held);
 
-/// Keeps every change of some devices' memory.
+/// Records every change of the memory of some devices.
 ///
-/// Thread-safe but for take(), which is called when nothing runs. What is held is kept as it
-/// happens and sorted afterwards: an event costs a lock and the copy of a few numbers.
+/// Thread-safe except for take(), which must be called when nothing runs. Changes are kept as they
+/// happen and evaluated later. An event costs a lock, a look-up of its module path and the copy of
+/// a few numbers.
 class MemoryRecorder final : public Observer {
  public:
-  /// Made when nothing runs, just before it is subscribed: what the devices hold now is its
-  /// beginning.
+  /// Make it when nothing runs, just before subscribing it. The record begins with what the devices
+  /// hold now.
   explicit MemoryRecorder(std::span<const Device> devices);
-  /// What was seen since the beginning, or since the last take().
+  /// The record since the construction or the last take().
   MemoryProfile take();
 
   void on_memory(const MemoryEvent& event) noexcept override;
@@ -89,8 +91,8 @@ class MemoryRecorder final : public Observer {
     const void* data;
     Since at;
   };
-  using Shares = std::vector<std::pair<int, std::size_t>>;  // paths, and the bytes of each
-  /// A device's blocks, and what they come to.
+  using Shares = std::vector<std::pair<int, std::size_t>>;  // number of a path, and its bytes
+  /// The blocks of a device, and their sums.
   class Book;
 
   void begin();
@@ -100,7 +102,7 @@ class MemoryRecorder final : public Observer {
 
   std::vector<Device> devices_;
   Clock::time_point start_;
-  std::mutex mutex_;                              // guards what follows
+  std::mutex mutex_;                              // guards the members below
   std::vector<std::vector<Change>> held_before_;  // by device, as allocations
   std::vector<Change> changes_;
   std::unordered_map<std::string, int> paths_;
@@ -109,7 +111,7 @@ class MemoryRecorder final : public Observer {
   bool complete_ = true;
 };
 
-/// What some devices hold while `step()` runs.
+/// Records what some devices hold while `step()` runs.
 ///
 /// `const auto m = profile::record_memory(devices, [&] { dp.step(batch, loss, &optimizer); });`
 template <class F>

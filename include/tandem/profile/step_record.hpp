@@ -29,27 +29,27 @@ class StreamPoint;
 
 namespace tandem::profile {
 
-/// Time since a record's beginning.
+/// Time since the beginning of a record.
 using Since = std::chrono::nanoseconds;
 
-/// A piece of work of a device.
+/// A piece of a device's work.
 struct WorkSpan {
   Device device;
   Phase phase;
   Work::Kind kind;
-  const char* name;  ///< of the op
-  RowRange rows;     ///< of the replica; all rows where it is no replica's work
-  std::shared_ptr<const std::string> module_path;  ///< whose forward called it, or the forward of
-                                                   ///< what it is the backward of; null: none
-  int thread;                        ///< that called it: numbered from 0 as they are seen
-  std::optional<Category> category;  ///< of what it writes, else of what it reads; none: nothing
-  Since begin;                       ///< when the device did it: a GPU's stream
+  const char* name;  ///< the op's name
+  RowRange rows;     ///< the replica's rows; all rows if the work is not a replica's
+  std::shared_ptr<const std::string> module_path;  ///< the module whose forward called it, or
+                                                   ///< the op it is the backward of; null: none
+  int thread;                        ///< the calling thread; threads are numbered from 0 as seen
+  std::optional<Category> category;  ///< of what it writes, else of what it reads; none: neither
+  Since begin;                       ///< when the device did it; for a GPU, its stream
   Since end;
-  Since queued_begin;  ///< when the thread called it, and gave it to a GPU's stream; on the host
-                       ///< the same
+  Since queued_begin;  ///< when the thread called it; for a GPU, when it queued it on the stream;
+                       ///< on the host equal to `begin`
   Since queued_end;
-  int bucket = -1;  ///< of gradients or parameters that it exchanges, each counted by themselves;
-                    ///< -1: none
+  int bucket = -1;  ///< the bucket of gradients or of parameters (each numbered separately) that it
+                    ///< exchanges; -1: none
 
   bool in_replica() const noexcept { return rows.end >= 0; }
   /// Starts or ends a collective, a barrier among them.
@@ -58,43 +58,44 @@ struct WorkSpan {
   }
 };
 
-/// What a GPU's side stream did beside its main one, of whose work this is no part: a collective.
+/// Work of a GPU's side stream (a collective). It is not part of the main stream's work.
 struct SideSpan {
   Device device;
   Phase phase;
-  const char* name;                  ///< of the collective; of several that are one the first's
+  const char* name;  ///< the collective's name; of coalesced collectives, that of the first
   std::optional<Category> category;  ///< of what it writes, else of what it reads
   Since begin;
   Since end;
-  int bucket = -1;  ///< as of WorkSpan
+  int bucket = -1;  ///< as in WorkSpan
 };
 
-/// Bytes that went from one device to another at once.
+/// Bytes that were moved from one device to another in one go.
 struct Transfer {
   Device source;
   Device destination;
-  Category category;  ///< of the destination
+  Category category;  ///< the destination's
   Phase phase;
   std::size_t nbytes;
-  Since begin;  ///< when they were under way: where GPUs are among the devices by their streams,
-                ///< and of a collective for all its ranks
+  Since begin;  ///< when the bytes were moving: by the GPUs' streams if GPUs are involved; for a
+                ///< collective, the time of all its ranks
   Since end;
-  Since queued_begin;  ///< when it was called, and given to a GPU's stream; on the host the same
+  Since queued_begin;  ///< when it was called; for a GPU, when it was queued on the stream; on the
+                       ///< host equal to `begin`
   Since queued_end;
-  int bucket = -1;  ///< as of WorkSpan
+  int bucket = -1;  ///< as in WorkSpan
 };
 
-/// What was executed between two moments, by all threads of the process.
+/// What all threads of the process executed between two moments.
 struct StepRecord {
   std::vector<WorkSpan> work;       ///< in the order in which it ended
   std::vector<Transfer> transfers;  ///< in the order in which they were seen
   std::vector<SideSpan> side_work;  ///< likewise; the host has none
   Since duration{};
-  bool complete = true;  ///< false: the host had no memory to keep all of it, or a GPU's times
+  bool complete = true;  ///< false: the host ran out of memory for the record, or a GPU's times
                          ///< could not be taken
 };
 
-/// Logical devices: whose thread carried the bytes does not matter.
+/// A pair of logical devices. Which thread moved the bytes does not matter.
 struct Link {
   Device source;
   Device destination;
@@ -102,42 +103,44 @@ struct Link {
   friend auto operator<=>(const Link&, const Link&) = default;
 };
 
-/// What went over a link.
+/// The bytes that went over a link.
 struct Traffic {
   std::array<std::size_t, kCategories> by_category{};
   std::size_t nbytes = 0;  ///< the sum
   std::size_t transfers = 0;
-  Since time{};  ///< the sum of the transfers' times, which may overlap
+  Since time{};  ///< the sum of the transfers' times; these may overlap
 };
 
-/// The traffic of a record, by link. Links without any are not there.
+/// The traffic of a record, by link. Links without traffic are left out.
 std::map<Link, Traffic> traffic(const StepRecord& record);
 
-/// When bytes were under way, and what of this time was not lost.
+/// How long bytes were moving, and for how much of this time there was work to hide it.
 struct Overlap {
-  Since transferring{};  ///< some link had bytes under way
-  Since hidden{};        ///< and some device did work that counts
-  /// hidden / transferring; 0 where nothing was under way.
+  Since transferring{};  ///< the time in which some link was moving bytes
+  Since hidden{};        ///< the part of it in which some device did work that counts
+  /// hidden / transferring; 0 if no bytes were moving.
   double share() const noexcept {
     if (transferring <= Since{}) return 0;
     return static_cast<double>(hidden.count()) / static_cast<double>(transferring.count());
   }
 };
 
-/// @param counts   tells work that computes from work that only waits for others, or sends.
-/// @param travels  the transfers that are looked at; none: all.
+/// Computes how much of the transfers' time was hidden by work.
+///
+/// @param counts   whether a piece of work computes, rather than waits for others or sends.
+/// @param travels  whether to look at a transfer; empty: look at all.
 Overlap overlap(const StepRecord& record,
                 const std::function<bool(const WorkSpan&)>& counts,
                 const std::function<bool(const Transfer&)>& travels = {});
 
-/// Keeps what the devices do. Of GPUs the times are taken on their streams, by events.
+/// Records what the devices do. For GPUs, events on their streams give the times.
 ///
-/// Thread-safe but for take(), which is called when nothing runs. Made when nothing runs: it waits
-/// for the GPUs in use, to learn how their clocks stand to the host's.
+/// Thread-safe except for take(), which must be called when nothing runs. Make it when nothing
+/// runs, too: it waits for the GPUs in use, to compare their clocks with the host's.
 class StepRecorder final : public Observer {
  public:
   StepRecorder();
-  /// What was seen since the beginning, or since the last take().
+  /// The record since the construction or the last take().
   StepRecord take();
 
   bool times_streams() const noexcept override { return true; }
@@ -156,10 +159,10 @@ class StepRecorder final : public Observer {
     WorkSpan span;
     std::shared_ptr<const cuda::StreamPoint> begin;  // null: on the host, or CUDA refused
   };
-  /// Which of a record's spans have their times from GPUs' streams, by number.
+  /// The numbers of those spans of a record whose times come from GPUs' streams.
   using Timed = std::vector<std::pair<std::size_t, StreamTimes>>;
 
-  /// What was under way before the record counts from its beginning on.
+  /// The time since start_; 0 for what began before the record.
   Since since_start(Clock::time_point t) const;
   std::shared_ptr<const cuda::StreamPoint> point(const Stream& stream);
   void calibrate(bool again);
@@ -169,15 +172,15 @@ class StepRecorder final : public Observer {
   void keep_times(Timed& timed, std::size_t number, const StreamTimes& times);
 
   Clock::time_point start_;
-  std::mutex mutex_;        // guards what follows
-  std::vector<Open> open_;  // a few: those of each thread nest
+  std::mutex mutex_;        // guards the members below
+  std::vector<Open> open_;  // only a few; those of each thread nest
   Timed timed_work_, timed_transfers_, timed_side_work_;
   std::shared_ptr<cuda::StreamClock> clock_;  // null: no CUDA
   std::unordered_map<std::thread::id, int> threads_;
   StepRecord record_;
 };
 
-/// What is executed while `step()` runs.
+/// Records what is executed while `step()` runs.
 ///
 /// `const auto r = profile::record([&] { dp.step(batch, loss, &optimizer); });`
 template <class F>

@@ -9,16 +9,18 @@
 
 namespace tandem::profile {
 
-/// A record as Chrome's trace events in JSON, which ui.perfetto.dev and chrome://tracing show.
+/// Writes a record as Chrome's trace events in JSON, which ui.perfetto.dev and chrome://tracing
+/// show.
 ///
-/// A process for each device, with a track for each thread that worked on it, and for the
-/// main stream of a GPU: phases, in them the modules, in these the work; spans of a track nest. A
-/// GPU's thread gives work to the streams, which do it. A process for the links, with a track for
-/// each (and further ones where transfers of a link overlap). Times are in microseconds from the
-/// record's beginning.
+/// There is a process for each device. It has a track for each thread that worked on the device
+/// and, for a GPU, one for the main stream. The spans of these tracks nest: phases contain modules,
+/// and modules contain work. The thread's track shows when a GPU's work was queued, the stream's
+/// track when it was done. A GPU's side stream has a track of its own without nesting. A further
+/// process has a track for each link. If spans of a side stream or of a link overlap, it gets more
+/// tracks. Times are in microseconds since the beginning of the record.
 std::string trace_json(const StepRecord& record);
-/// The same with a counter for each device: what it holds, by category, as it changes. Both were
-/// recorded at the same time.
+/// The same, with a counter for each device that shows what it holds, by category, as it changes.
+/// Both arguments must have been recorded at the same time.
 std::string trace_json(const StepRecord& record, const MemoryProfile& memory);
 
 }  // namespace tandem::profile
