@@ -35,9 +35,8 @@ struct GroupOptions {
 /// The group has no threads of its own. On the host, ranks that arrive or wait claim slices of the
 /// work and do them; on GPUs, the last rank to arrive queues it.
 /// @return  one rank for each device. When a rank is destroyed, the group is aborted.
-/// @throws InvalidArgument  no device is given, one is listed twice, cpu and cuda devices are
-/// mixed,
-///                          the time-out or segment_bytes is zero or less, or the algorithm does
+/// @throws InvalidArgument  no device is given, one is listed twice, or cpu and cuda devices are
+///                          mixed; timeout or segment_bytes is zero or less; or the algorithm does
 ///                          not exist or refuses this number of ranks. For nccl: a device is not a
 ///                          GPU, two devices are on one GPU (allowed from NCCL 2.30 on if
 ///                          NCCL_MULTI_RANK_GPU_ENABLE is 1), or the build has no NCCL (has_nccl).

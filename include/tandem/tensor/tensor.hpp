@@ -155,8 +155,7 @@ class Tensor {
   /// Computes the gradients of this tensor with respect to all leaves, and accumulates them into
   /// the leaves' grad().
   ///
-  /// @param gradient  this tensor's gradient; may be undefined for a tensor of one element (then
-  /// 1).
+  /// @param gradient  this tensor's gradient; may be undefined if it has one element (then 1).
   void backward(const Tensor& gradient = {}) const;
 
  private:
