@@ -15,21 +15,21 @@
 
 namespace tandem::parallel {
 
-/// What one device did in a step of an explanation.
+/// What one device did in one step of an explanation.
 struct DeviceShare {
   Device device;
   std::size_t works = 0;      ///< pieces of work
-  profile::Since time{};      ///< that they took
-  std::size_t calls = 0;      ///< into collectives: a start and an end each
-  profile::Since in_calls{};  ///< time in them: for its part of the work, and for the others
+  profile::Since time{};      ///< the time that they took
+  std::size_t calls = 0;      ///< calls into collectives; each collective has a start and an end
+  profile::Since in_calls{};  ///< time in collectives: its own work and waiting for others
 };
 
-/// What went over one link in a step of an explanation.
+/// What one link carried in one step of an explanation.
 struct LinkShare {
   profile::Link link;
   std::size_t nbytes = 0;
   std::size_t transfers = 0;
-  profile::Since time{};  ///< the sum of theirs
+  profile::Since time{};  ///< the sum over the transfers
 };
 
 /// A step as it was executed.
@@ -37,32 +37,33 @@ struct ExplainedStep {
   std::string title;     ///< "Reduce"
   std::string sentence;  ///< what happened, in plain words
   Phase phase = Phase::none;
-  std::optional<Category> traffic;  ///< none: work
+  std::optional<Category> traffic;  ///< none: the step is work, not traffic
   profile::Since begin{};
   profile::Since end{};
   std::vector<DeviceShare> devices;
   std::vector<LinkShare> links;
 };
 
-/// Rows of the batch that a device worked on, and what it did in each phase; a GPU, what its main
-/// stream did: in a collective it waits for its side stream, which waits for the others.
+/// The rows of the batch that a device worked on, and its time in each phase. For a GPU this is the
+/// time of its main stream. In a collective the main stream waits for the side stream, which waits
+/// for the other devices.
 struct ExplainedDevice {
   Device device;
-  RowRange rows = {};  ///< end -1: none
+  RowRange rows = {};  ///< end -1: no rows
   std::array<profile::Since, kPhases> time{};
   profile::Since in_collectives{};
-  /// Of this, with none of its own bytes under way: for the others to come.
+  /// The part of in_collectives spent waiting for other devices.
   profile::Since waiting{};
 };
 
-/// The steps of a record: what was executed, in the order in which it was called. A step that did
-/// not happen is not there.
+/// The steps of a record: what was executed, in the order in which threads queued it. Steps that
+/// did not happen are left out.
 struct Explanation {
   std::vector<ExplainedStep> steps;
   std::vector<ExplainedDevice> devices;
   std::map<profile::Link, profile::Traffic> links;
   profile::Since duration{};
-  profile::Overlap overlap;  ///< of transfers with work other than collectives, on any device
+  profile::Overlap overlap;  ///< of transfers and work other than collectives, on any device
   bool complete = true;      ///< see StepRecord
 
   /// Numbered sentences, then bytes by link and time by device.
@@ -79,8 +80,8 @@ Explanation explain(const profile::StepRecord& record);
 ///     const auto why = parallel::explain([&] { dp.step(batch, loss, &optimizer); });
 ///     std::cout << why.text();
 ///
-/// Or `loss(dp(x), y).backward(); optimizer.step();` in the braces. The record has what all threads
-/// do meanwhile, so let nothing else run.
+/// The braces may also hold `loss(dp(x), y).backward(); optimizer.step();`. The record contains
+/// the work of all threads, so let nothing else run meanwhile.
 template <std::invocable F>
 Explanation explain(F&& step) {
   return explain(profile::record(std::forward<F>(step)));

@@ -7,19 +7,19 @@
 
 namespace tandem::parallel {
 
-/// How the replicas' values of a buffer become the module's, when a forward in training ends.
+/// How the replicas' values of a buffer become the module's value at the end of a training forward.
 ///
-/// Replicas write copies of their own. A device without rows has no say. Running statistics that
-/// are synchronised or merged (BatchNormSync) are the same in all replicas by then.
+/// Each replica writes to its own copy. A device without rows is left out. Running statistics that
+/// are synchronised or merged (BatchNormSync) are already the same in all replicas by then.
 enum class BufferMerge : std::uint8_t {
-  first,  ///< those of the first device that has rows, as in PyTorch: device 0's
-  mean,   ///< the mean over the devices, weighted by their rows; float buffers
-  sum,    ///< what each replica has added to the module's, added up: counters, histograms
+  first,  ///< the value of the first device that has rows; in PyTorch, always device 0's
+  mean,   ///< the mean over the devices, weighted by their rows; float buffers only
+  sum,    ///< the module's value plus what each replica added to it: counters, histograms
 };
 
 /// `{"*.codebook_use", BufferMerge::sum}`
 struct BufferRule {
-  std::string names;  ///< of buffers, as in the state dict; `*` stands for any text
+  std::string names;  ///< of buffers, as in the state dict; `*` matches any text
   BufferMerge merge = BufferMerge::first;
 };
 

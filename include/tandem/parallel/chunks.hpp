@@ -14,58 +14,59 @@
 
 namespace tandem::parallel {
 
-/// How a batch's rows are shared out among devices. One value; see the factories.
+/// How the rows of a batch are divided among devices: one value, made by a factory function.
 ///
-/// However the rows are cut, the result of a step is the whole batch's (design: exact under any
+/// However the rows are divided, the result of a step is the whole batch's (design: exact under any
 /// chunking).
 class ChunkPolicy {
  public:
-  /// Sizes differ by at most one; larger ones first. The default.
+  /// The default. Sizes differ by at most one, the larger ones first.
   ChunkPolicy() = default;
   static ChunkPolicy even() { return {}; }
-  /// These rows for each device. A shorter batch is shared out in the same proportion, by largest
+  /// Gives each device these rows. A shorter batch is divided in the same proportion, by largest
   /// remainder.
   /// @throws InvalidArgument  a size is negative, or all are zero.
   static ChunkPolicy sizes(std::vector<std::int64_t> sizes);
-  /// In proportion to positive weights, by largest remainder.
+  /// Divides in proportion to the weights, by largest remainder. A weight of zero gives no rows.
   /// @throws InvalidArgument  a weight is negative or not finite, or all are zero.
   static ChunkPolicy weights(std::vector<double> weights);
-  /// In proportion to the bytes that each device's limit leaves free; even where no device has a
-  /// limit.
+  /// Divides in proportion to the bytes that are still free under each device's limit. If a device
+  /// has no limit, the rows are divided evenly.
   static ChunkPolicy free_memory();
-  /// min(rows, gpu0_bsz) for device 0, the rest even. 0 leaves device 0 without rows; one device
-  /// takes all.
-  /// @source kimiyoung/transformer-xl, BalancedDataParallel; always honoured here.
+  /// Gives device 0 min(rows, gpu0_bsz) rows and divides the rest evenly among the others. With 0,
+  /// device 0 gets no rows. A single device gets all rows.
+  /// @source kimiyoung/transformer-xl, BalancedDataParallel; here gpu0_bsz is always honoured.
   /// @throws InvalidArgument  gpu0_bsz is negative.
   static ChunkPolicy gpu0(std::int64_t gpu0_bsz);
-  /// As torch.nn.DataParallel cuts: ceil(rows / devices) rows for each device until none are left.
-  /// 9 rows on 4 devices: 3, 3, 3, 0. For comparison.
+  /// Divides as torch.nn.DataParallel does: ceil(rows / devices) rows for each device until none
+  /// are left, so 9 rows on 4 devices give 3, 3, 3, 0. For comparison.
   /// @source PyTorch, torch.chunk
   static ChunkPolicy torch_chunk();
-  /// As BalancedDataParallel cuts, for comparison: gpu0 where gpu0_bsz is below what each other
-  /// device gets, else torch_chunk, without saying so (0: over the other devices).
+  /// Divides as BalancedDataParallel does, for comparison: like gpu0 if gpu0_bsz is less than what
+  /// each other device gets, and otherwise silently like torch_chunk (over the other devices if
+  /// gpu0_bsz is 0).
   /// @source kimiyoung/transformer-xl, BalancedDataParallel
   /// @throws InvalidArgument  gpu0_bsz is negative.
   static ChunkPolicy balanced_data_parallel(std::int64_t gpu0_bsz);
 
-  /// By what each device needs: the goal is reached as well as it can be, and limits are kept to.
-  /// The model is measured by the first DataParallel::step, on parts of its batch; until then, and
-  /// for other calls before it, even.
+  /// Divides by what each device needs: meets the goal as well as possible within the devices'
+  /// limits. The first DataParallel::step with at least two rows per device measures the model, on
+  /// parts of its batch. Until then, and for other calls before it, the rows are divided evenly.
   static ChunkPolicy planned(PlanGoal goal = PlanGoal::least_peak);
-  /// The same by a model that there is already.
+  /// The same, with an existing model.
   static ChunkPolicy planned(StepModel model, PlanGoal goal = PlanGoal::least_peak);
 
-  /// A planned one whose model is still to be measured.
+  /// Whether this is a planned policy whose model has not been measured yet.
   bool wants_model() const noexcept;
-  /// Of a planned policy; null: none, or not measured yet.
+  /// The model of a planned policy. Null if the policy is not planned, or not measured yet.
   const StepModel* model() const noexcept;
-  /// Of a planned policy; of another one least_peak.
+  /// The goal of a planned policy; least_peak for any other policy.
   PlanGoal goal() const noexcept;
 
-  /// Rows for each of `devices`; they add up to `rows`. Zero rows is normal.
+  /// Rows for each of `devices`. They add up to `rows`; a device may get zero rows.
   ///
-  /// @throws InvalidArgument  the policy is for another number of devices, or its sizes are less
-  /// than `rows`.
+  /// @throws InvalidArgument  the policy is for another number of devices, its sizes add up to
+  ///                          fewer than `rows`, or a planned batch does not fit within the limits.
   std::vector<std::int64_t> plan(std::int64_t rows, std::span<const Device> devices) const;
   /// "even", "sizes 40,72,72,72", "gpu0 40", "torch chunk"; for messages and reports.
   std::string describe() const;

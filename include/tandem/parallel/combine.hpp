@@ -6,11 +6,11 @@
 
 namespace tandem::parallel {
 
-/// What becomes of the replicas' values that have no rows: scalars, or what is marked Combined.
+/// How the replicas' values without rows are combined: scalars, or outputs marked Combined.
 enum class Combine : std::uint8_t {
-  stack,          ///< a new first dimension, in the order of devices (torch.nn.DataParallel)
-  mean,           ///< each replica counts the same
-  weighted_mean,  ///< each counts as many times as it has rows
+  stack,  ///< in a new first dimension, in the order of the devices (as torch.nn.DataParallel)
+  mean,   ///< every replica counts the same
+  weighted_mean,  ///< each replica counts in proportion to its rows
   sum,
 };
 

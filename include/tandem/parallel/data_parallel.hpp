@@ -23,33 +23,35 @@ namespace tandem::parallel {
 
 namespace detail {
 
-/// The options with the default devices where they name none.
+/// The options, with the default devices if they name none.
 DataParallelOptions with_devices(DataParallelOptions options);
 /// The rows of a call that has nothing to split: it runs once, on device 0.
 std::vector<RowRange> rows_of_one_run(std::size_t devices);
-/// What a loss function returned, as sum and weight; a plain scalar counts as the mean over `rows`.
+/// What a loss function returned, as a sum and its weight. A plain scalar counts as the mean over
+/// `rows`.
 WeightedSum weighted(const WeightedSum& loss, RowRange rows);
 WeightedSum weighted(const Tensor& loss, RowRange rows);
 
 }  // namespace detail
 
-/// Trains one module on several devices: `dp(x)` stands in place of `net(x)`, and nothing else
-/// changes.
+/// Trains one module on several devices: write `dp(x)` in place of `net(x)`, and change nothing
+/// else.
 ///
 ///     parallel::DataParallel dp(net, {.devices = configure_devices("cpu:4"), .gpu0_bsz = 40});
 ///     const auto result = dp.step(batch, loss, &optimizer);   // or: loss(dp(x), y).backward();
 ///     optimizer.step();
 ///
-/// Replica 0 is the user's module, which outlives the wrapper; replicas on the other devices follow
-/// it: parameters, buffers, mode and hooks. What else a forward stores in its module stays in its
-/// replica from call to call, and is not merged: read it by replica(i). A batch is cut by the chunk
-/// policy; the result of a step is the whole batch's, however it is cut. Each call is a
-/// transaction: a failed one throws ReplicaError and has no effect.
+/// Replica 0 is the user's module, which must outlive the wrapper. The replicas on the other
+/// devices follow its parameters, buffers, mode and hooks. Anything else that a forward stores in
+/// its module stays in that replica from call to call and is not merged; read it with replica(i).
+/// The chunk policy divides a batch among the devices. However it does so, the result of a step is
+/// the whole batch's. Each call is a transaction: if it fails, it throws ReplicaError and has no
+/// effect.
 ///
-/// Used by one thread at a time: a call beside another one is refused. Several wrappers may work on
-/// the same devices at once. Destroyed while another thread is in a call, it ends that call as a
-/// failed one, and waits for two seconds at most; the module must outlive the call. Moved from, and
-/// in the child of a fork, it refuses all calls.
+/// To be used by one thread at a time: a call made while another one runs is refused. Several
+/// wrappers may work on the same devices at once. If the wrapper is destroyed while another thread
+/// is in a call, it makes that call fail and waits for at most two seconds; the module must outlive
+/// the call. A moved-from wrapper, or one in the child of a fork, refuses all calls.
 template <std::derived_from<nn::Module> M>
 class DataParallel {
   static_assert(
@@ -58,8 +60,8 @@ class DataParallel {
       "and hold in a std::shared_ptr what has none");
 
  public:
-  /// @throws InvalidArgument  a tensor of the module is not on the first device; a device twice;
-  ///                          options that contradict each other.
+  /// @throws InvalidArgument  a tensor of the module is not on the first device, a device is listed
+  ///                          twice, or options contradict each other.
   /// @throws OutOfMemory      nothing has changed.
   explicit DataParallel(M& module, const DataParallelOptions& options = {})
       : module_(module),
@@ -69,27 +71,27 @@ class DataParallel {
 
   M& module() noexcept { return module_; }
   M* operator->() noexcept { return &module_; }
-  /// The module's part on a device; 0 is the user's own.
+  /// The replica of the module on a device; replica 0 is the user's own module.
   M& replica(int index) {
     set_.get();
     return index == 0 ? module_ : replicas_->at(static_cast<std::size_t>(index) - 1);
   }
   const std::vector<Device>& devices() const { return set_.get()->devices(); }
-  /// Rows of each device for a batch.
+  /// How many rows of a batch each device gets.
   std::vector<RowRange> plan(std::int64_t rows) const { return set_.get()->plan(rows); }
   std::size_t parameter_nbytes() const { return set_.get()->parameter_nbytes(); }
 
-  /// Until the end of its scope, gradients add up in the replicas, and nothing is exchanged for
-  /// them; the next backward after it reduces all (torch's DistributedDataParallel.no_sync).
-  /// Whoever reads a gradient before, an optimizer too, has them reduced then.
+  /// Until the end of its scope, gradients are accumulated in the replicas and not exchanged. The
+  /// next backward after it reduces all of them (like torch's DistributedDataParallel.no_sync).
+  /// Reading a gradient before that, as an optimizer does, reduces them then.
   ///
   ///     { const auto scope = dp.no_sync(); loss(dp(x1), y1).backward(); }
   ///     loss(dp(x2), y2).backward();
   ///     optimizer.step();
   [[nodiscard]] NoSync<ReplicaSet> no_sync() { return NoSync<ReplicaSet>(set_.get()); }
-  /// Brings module and replicas together now: reduces gradients that have not been, and copies
-  /// parameters and buffers that were changed to all devices. Calls do it on their own where they
-  /// need it; this is for whoever looks at replica(i) himself.
+  /// Synchronises the module and its replicas now: reduces gradients that have not been reduced,
+  /// and copies changed parameters and buffers to all devices. Calls do this themselves when they
+  /// need it; use it before you inspect replica(i) yourself.
   /// @throws ReplicaError, Timeout
   void sync() {
     const auto set = set_.get();
@@ -102,9 +104,10 @@ class DataParallel {
   /// Scatters the arguments, runs every replica on its rows, and gathers on the output device.
   ///
   /// Arguments are nests, split along options.dim, or marked (see marks.hpp): replicate(x),
-  /// split(x, dim), rows(vector), scatter_by(x, f); a field of a struct may have a mark as its
-  /// type. Where nothing is to be split, or there are no rows, replica 0 runs once. backward() of
-  /// what depends on the result reaches the module's grad(), and the grad() of inputs.
+  /// split(x, dim), rows(vector), scatter_by(x, f). A field of a struct may have a mark as its
+  /// type. If there is nothing to split, or there are no rows, replica 0 runs once. backward() of
+  /// anything that depends on the result fills the grad() of the module's parameters and of the
+  /// inputs.
   /// @throws InvalidArgument  arguments differ in rows: all are listed, by place and field.
   /// @throws ReplicaError     a replica failed; the call has no effect.
   template <Argument... Args>
@@ -114,28 +117,27 @@ class DataParallel {
 
   /// The same, but the outputs stay on the replicas' devices.
   ///
-  /// @return their parts, to be used there, and to gather or reduce later.
+  /// @return the parts, to compute with there, and to gather or reduce later.
   template <Argument... Args>
   auto distributed(const Args&... arguments) {
     return run([](auto& call, auto& outputs) { return call.finish_distributed(outputs); },
                arguments...);
   }
 
-  /// One step with the loss in the replica: forward, loss, backward, and the update where
-  /// `optimizer` is given.
+  /// One step with the loss computed in the replicas: forward, loss, backward and, if `optimizer`
+  /// is given, the update.
   ///
   /// With options.accumulate the batch is cut into micro-batches, which go forward and backward one
-  /// after the other; nothing is reduced before the last one. Gradients and dropout are those of
-  /// the whole batch; batch norm takes its statistics of each micro-batch, as PyTorch's does.
+  /// after the other. Nothing is reduced before the last one. Gradients and dropout are those of
+  /// the whole batch; batch norm uses the statistics of each micro-batch, as in PyTorch.
   ///
+  /// Under Autocast the replicas run in mixed precision; with f16, pass the scaler too.
   /// @param batch      a nest, split along options.dim, or marked; its fields may be marked too.
   /// @param loss       (M& replica, const Batch& part) -> WeightedSum (exact under any chunking),
-  /// or a
-  ///                   scalar Tensor, which counts as a mean over the part's rows.
-  /// @param optimizer  null: gradients are added to the module's, and the update is the caller's.
-  ///                   Given: gradients start from nothing, and the step ends with the update.
-  /// Under Autocast the replicas run in mixed precision; with f16 give the scaler too.
-  /// @throws ReplicaError  a replica failed, it met a NaN that is an error, or it has drifted (see
+  ///                   or a scalar Tensor, which counts as the mean over the part's rows.
+  /// @param optimizer  null: gradients are added to the module's, and the caller does the update.
+  ///                   Otherwise gradients start from nothing, and the step ends with the update.
+  /// @throws ReplicaError  a replica failed, met a NaN that is an error, or has drifted (see
   ///                       DataParallelOptions); parameters, state, buffers and random numbers are
   ///                       as before.
   template <Argument Batch, class Loss>
@@ -147,28 +149,31 @@ class DataParallel {
     return set->step(size_of(batch), loss_body(batch, std::move(loss)), optimizer, options);
   }
 
-  /// What steps of any size need of each device's memory: `.plan(rows)` cuts a batch so that the
-  /// largest peak is the least, `.predict(chunk_sizes)` says what a cut needs, `.largest_batch()`
-  /// what the limits allow. Nothing is trained, and nothing changes but that gradients are dropped
-  /// and the optimizer makes its state, as in its next step. The loss and hooks run in these steps.
+  /// Measures how much memory steps of any size need on each device: `.plan(rows)` divides a batch
+  /// so that the largest peak is as small as possible, `.predict(chunk_sizes)` says what a given
+  /// division needs, and `.largest_batch()` says what the limits allow. Nothing is trained. The
+  /// only changes are that gradients are dropped and that the optimizer creates its state, as in
+  /// its next step. The loss and hooks run in these steps.
   ///
-  /// @param batch  two rows for each device or more; best as large as what is asked about. Where
-  ///               it does not fit, its first rows are looked at.
+  /// @param batch  at least two rows per device, ideally as large as the batches that you will ask
+  ///               about. If it does not fit, only its first rows are used.
   /// @throws InvalidArgument, ReplicaError
-  /// @cost  five to eight steps of up to the batch's rows. The devices' peaks (MemoryStats) start
-  /// anew.
+  /// @cost  usually five to eight steps of up to the batch's rows. Resets the devices' peaks
+  ///        (MemoryStats).
   template <Argument Batch, class Loss>
   StepModel step_model(const Batch& batch, Loss loss, optim::Optimizer* optimizer = nullptr) {
     const auto set = set_.get();
     return set->measure(size_of(batch), loss_body(batch, std::move(loss)), optimizer);
   }
-  /// The largest batch whose step fits the devices' limits, as it would be cut: it has been tried,
-  /// and one row more too. Nothing is trained, as with step_model.
+  /// The largest batch whose step fits the devices' limits, divided as the policy would divide it.
+  /// This batch was tried, and so was one with one more row. Nothing is trained, as with
+  /// step_model.
   ///
-  /// @param make  (std::int64_t rows) -> Batch; what is in it does not matter.
-  /// @param most  rows that are not gone beyond.
-  /// @throws InvalidArgument  a host device has no limit. ReplicaError: other than out of memory.
-  /// @cost  about ten steps of up to that batch; planned chunks take six to nine for each.
+  /// @param make  (std::int64_t rows) -> Batch; its contents do not matter.
+  /// @param most  no batch larger than this is tried.
+  /// @throws InvalidArgument  a host device has no limit.
+  /// @throws ReplicaError     a step failed for another reason than memory.
+  /// @cost  about ten steps of up to that batch; with planned chunks, six to nine steps for each.
   template <class Make, class Loss>
   LargestBatch find_largest_batch(const Make& make,
                                   const Loss& loss,
@@ -180,12 +185,12 @@ class DataParallel {
           try {
             const auto batch = make(rows);
             return set->try_batch(size_of(batch), loss_body(batch, loss), optimizer);
-          } catch (const OutOfMemory&) {  // the batch itself
+          } catch (const OutOfMemory&) {  // the batch itself does not fit
             return std::nullopt;
           }
         });
   }
-  /// How batches are cut; a planned one has its model after the first step.
+  /// How batches are divided; a planned policy has its model after the first step.
   const ChunkPolicy& policy() const { return set_.get()->policy(); }
 
  private:
@@ -196,7 +201,7 @@ class DataParallel {
       size.nbytes.push_back(detail::split_nbytes(batch, d));
     return size;
   }
-  /// The loss of a replica's part.
+  /// Computes the loss of a replica's part.
   template <class Batch, class Loss>
   ReplicaSet::LossBody loss_body(const Batch& batch, Loss loss) {
     return [this_replicas = replicas_, own = &module_, batch, loss, dim = options_.dim](
@@ -206,7 +211,7 @@ class DataParallel {
       return detail::weighted(loss(replica, part), r.rows);
     };
   }
-  /// The user's, and the replicas.
+  /// The user's module, then the replicas.
   std::vector<nn::Module*> modules() {
     std::vector<nn::Module*> all{&module_};
     for (M& replica : *replicas_)
@@ -253,7 +258,7 @@ class DataParallel {
   M& module_;
   DataParallelOptions options_;
   std::shared_ptr<std::vector<M>> replicas_;
-  ReplicaSetOwner set_;  // goes first, and ends the call that is under way
+  ReplicaSetOwner set_;  // destroyed first, which ends a call under way
 };
 
 }  // namespace tandem::parallel

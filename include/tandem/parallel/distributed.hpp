@@ -13,10 +13,10 @@
 
 namespace tandem::parallel {
 
-/// The outputs of a call that stay where they were made: `auto y = dp.distributed(x)`.
+/// Outputs of a call that stay on the devices that made them: `auto y = dp.distributed(x)`.
 ///
-/// Parts are on the caller's tape; what is computed from them on their devices, and gathered or
-/// reduced later, goes back through the replicas in one backward().
+/// The parts are on the caller's tape. Whatever is computed from them on their devices and later
+/// gathered or reduced goes back through the replicas in one backward().
 template <TensorNest T>
 class Distributed {
  public:
@@ -32,12 +32,12 @@ class Distributed {
       options_.rows.push_back(part.replica.rows.end - part.replica.rows.begin);
   }
 
-  /// Of the devices that have rows, in their order.
+  /// The parts of the devices that have rows, in the order of the devices.
   const std::vector<Part>& parts() const noexcept { return parts_; }
   std::int64_t rows() const noexcept {
     return parts_.back().replica.rows.end - parts_.front().replica.rows.begin;
   }
-  /// The same parts, each changed by `f(value)` on its device: `logits.map(softmax)`.
+  /// Applies `f(value)` to each part on its device: `logits.map(softmax)`.
   template <class F>
   auto map(F&& f) const {
     using Result = std::decay_t<std::invoke_result_t<F&, const T&>>;
@@ -46,12 +46,13 @@ class Distributed {
       changed.push_back({part.replica, f(part.value)});
     return Distributed<Result>(std::move(changed), device_, options_);
   }
-  /// What dp(...) would have returned. @param device  none: the wrapper's output device.
+  /// What dp(...) would have returned.
+  /// @param device  none: the wrapper's output device.
   T gather(std::optional<Device> device = std::nullopt) const {
     return detail::gather_parts<T>(values(), device.value_or(device_), options_, std::nullopt);
   }
-  /// Combines tensors of the same shape from every part, element by element.
-  /// @throws InvalidArgument  shapes differ.
+  /// Combines the parts, which are tensors of the same shape, element by element.
+  /// @throws InvalidArgument  the shapes differ.
   T reduce(Combine how, std::optional<Device> device = std::nullopt) const {
     return detail::gather_parts<T>(values(), device.value_or(device_), options_, how);
   }

@@ -23,26 +23,26 @@
 
 namespace tandem::parallel::detail {
 
-/// The inputs and outputs of the replicas in one call of `dp(x)`, which backward goes through.
+/// The inputs and outputs of the replicas in one call of `dp(x)`; backward goes through them.
 struct ReplicaTapes {
   struct Input {
     Tensor whole;  // the user's
     int dim = 0;
-    bool split = true;          // else every replica has all of it
+    bool split = true;          // false: every replica has all of it
     std::vector<Tensor> parts;  // by device: leaves of the replicas' tapes
   };
   std::vector<Input> inputs;                 // those that require grad
   std::vector<std::vector<Tensor>> outputs;  // by device
   std::uint64_t generation = 0;              // of the replicas' parameters
-  // By device, by output: an earlier backward has gone through it, and kept no tape.
+  // By device, by output: an earlier backward has gone through it without keeping the tape.
   std::vector<std::vector<std::uint8_t>> spent;
   std::vector<std::shared_ptr<autograd::OutsideTensors>> outside;  // by device; null: has not run
 };
 
-/// Calls a replica's module; where the caller is in a checkpoint (autograd::checkpoint), in one of
-/// the replica's own.
+/// Calls a replica's module. If the caller is inside a checkpoint (autograd::checkpoint), the
+/// replica runs inside a checkpoint of its own.
 ///
-/// @param keep  what the module lives in.
+/// @param keep  owner of the module; the checkpoint keeps it alive.
 template <class M, class Keep, class... Parts>
 auto call_replica(M& replica,
                   const Keep& keep,
@@ -56,12 +56,13 @@ auto call_replica(M& replica,
                               parts...);
 }
 
-/// (gradients of the op's outputs, device, k, target) -> on `target`, the gradient of the device's
-/// k-th output; undefined: none.
+/// (gradients of the op's outputs, device, k, target) -> the gradient of the device's k-th output,
+/// on `target`; undefined if it has none.
 using GradientOf = std::function<Tensor(
     const std::vector<Tensor>& dys, std::size_t device, std::size_t k, Device target)>;
 
-/// A replica takes its rows of a batch: its phase is scatter to the end, and stays so by an error.
+/// Sets the phase to scatter while a replica takes its rows of a batch. After an error the phase
+/// remains scatter, so that the error can report it.
 class ScatterScope {
  public:
   explicit ScatterScope(const Replica& replica)
@@ -81,7 +82,7 @@ class ScatterScope {
   ContextScope scope_;
 };
 
-/// An argument whose tensors are off the tape, with the slots of those that require grad.
+/// An argument whose tensors are detached from the tape, with the slots of those that require grad.
 template <class T>
 struct Tracked {
   T argument;
@@ -95,7 +96,7 @@ struct Tracked {
       const auto slot =
           std::ranges::find(slots, whole.shared().get(), [](const auto& s) { return s.first; });
       if (slot == slots.end()) return;
-      x = x.detach();  // a leaf of the replica's own
+      x = x.detach();  // a leaf of the replica's own tape
       x.requires_grad_();
       tapes->inputs[static_cast<std::size_t>(slot->second)]
           .parts[static_cast<std::size_t>(replica.index)] = x;
@@ -104,7 +105,7 @@ struct Tracked {
   }
 };
 
-/// What the user's function made of an argument, by device.
+/// What the user's function returned for an argument, by device.
 template <class T>
 struct TrackedParts {
   std::vector<std::optional<Tracked<Replicated<T>>>> parts;
@@ -121,16 +122,16 @@ PartOf<Batch> scatter_part(const Batch& batch, int dim, const Replica& replica) 
   return take_part(batch, dim, replica);
 }
 
-/// What a call of `dp(x)` does around the replicas' forward: tracks inputs, gathers outputs, and
-/// puts the whole on the caller's tape as one op.
+/// What a call of `dp(x)` does around the replicas' forward: tracks the inputs, gathers the
+/// outputs, and records the whole call on the caller's tape as one op.
 class GatheredCall {
  public:
-  /// Where each device's part stands in a gathered tensor.
+  /// Where each device's part lies in a gathered tensor.
   struct Place {
     JoinRule rule;
-    std::vector<std::size_t> part;  // by device: its number among the parts
-    std::vector<RowRange> rows;     // by device: of the gathered tensor, where rows are joined
-    std::size_t recorded = 0;       // its number among the outputs of the op on the tape
+    std::vector<std::size_t> part;  // by device: its index among the parts
+    std::vector<RowRange> rows;     // by device: its rows of a tensor joined by rows
+    std::size_t recorded = 0;       // its index among the outputs of the op on the tape
   };
 
   GatheredCall(std::shared_ptr<ReplicaSet> set,
@@ -149,9 +150,9 @@ class GatheredCall {
     }
   }
 
-  /// Kept by the replicas' jobs, which may outlive a call that timed out.
+  /// The replicas' jobs keep it, because they may outlive a call that timed out.
   const std::shared_ptr<ReplicaTapes>& tapes() const noexcept { return tapes_; }
-  /// For a call that runs once: an output without dimensions stays as it is.
+  /// For a call that runs once: leaves outputs without dimensions as they are.
   void keep_scalars() noexcept { scalars_ = Combine::sum; }
   /// Gathers what the replicas returned.
   template <TensorNest Output>
@@ -170,7 +171,7 @@ class GatheredCall {
     put_together(*result, joined, combine_numbers(parts, gather_options()));
     return std::move(*result);
   }
-  /// Leaves it where it is.
+  /// Leaves the outputs on the replicas' devices.
   template <TensorNest Output>
   Distributed<Output> finish_distributed(std::vector<std::optional<Output>>& outputs) {
     std::vector<typename Distributed<Output>::Part> values;
@@ -188,7 +189,7 @@ class GatheredCall {
   }
 
  private:
-  /// Takes the tensors of `value` off the tape.
+  /// Detaches the tensors of `value` from the tape.
   template <class T>
   void track_leaves(T& value,
                     LeafRule rule,
@@ -225,19 +226,19 @@ class GatheredCall {
     return tracked;
   }
   int add_input(const Tensor& x, const LeafRule& rule);
-  /// Tensors from outside that the replicas have used count as inputs.
+  /// Adds the outside tensors that the replicas used to the inputs.
   void add_outside();
-  /// Of the parts, one for each device that has rows.
+  /// With the rows of each part; there is one part for each device that has rows.
   GatherOptions gather_options() const;
-  /// Joins the replicas' outputs; on the output device's thread.
+  /// Joins the replicas' outputs on the output device's thread.
   std::vector<Place> gather_on_device(std::vector<OutputParts>& parts,
                                       std::vector<Tensor>& joined) const;
   std::vector<Tensor> join(std::vector<OutputParts>& parts);
   /// The replicas' outputs on the caller's tape, by device.
   std::vector<std::vector<Tensor>> keep_distributed();
-  /// Some output has a tape to go back through.
+  /// Whether any output has a tape to go back through.
   bool has_tape() const;
-  /// Puts the call on the caller's tape as one op. @param gradient  see GradientOf.
+  /// Records the call on the caller's tape as one op. @param gradient  see GradientOf.
   std::vector<Tensor> record(std::vector<Tensor> outputs, GradientOf gradient);
 
   std::shared_ptr<ReplicaSet> set_;  // kept by the tape

@@ -15,19 +15,20 @@ namespace tandem::parallel {
 
 /// The largest batch whose step fits.
 struct LargestBatch {
-  std::int64_t rows = 0;  ///< 0: not even the smallest that was tried fits
-  StepProbe step = {};    ///< of it: rows and peaks by device
+  std::int64_t rows = 0;  ///< 0: not even one row fits
+  StepProbe step = {};    ///< its step: rows and peaks by device
   int tries = 0;
-  bool is_largest = true;  ///< false: larger ones may fit, and were not asked for
+  bool is_largest = true;  ///< false: larger batches may fit, but `most` ended the search
 };
 
 namespace detail {
 
-/// Tries batches until one fits and one row more does not, led by the lines that the peaks are on.
+/// Tries batches until one fits and a batch with one more row does not. Guesses the next size by
+/// extending the lines through the measured peaks.
 ///
 /// @param fits  (rows) -> what the step needed; none: it does not fit.
-/// @param most  rows that are not gone beyond.
-/// @throws InvalidArgument  a host device has no limit, and so nothing that a batch could reach.
+/// @param most  no batch larger than this is tried.
+/// @throws InvalidArgument  a host device has no limit, so that any batch fits.
 LargestBatch search_largest_batch(
     std::span<const Device> devices,
     std::int64_t most,

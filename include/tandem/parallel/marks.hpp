@@ -16,15 +16,15 @@
 #include "tandem/parallel/combine.hpp"
 #include "tandem/tensor/nest.hpp"
 
-// How an argument is shared out, and how an output is joined, where that is not by the rows of the
-// batch. A mark stands around an argument, `dp(x, replicate(table))`, or is the type of a field:
-// `struct Batch { Tensor x; Replicated<Tensor> table; TANDEM_FIELDS(x, table) };`
+// Marks say how an argument is divided and how an output is joined, if not by the rows of the
+// batch. A mark wraps an argument, `dp(x, replicate(table))`, or is the type of a field: `struct
+// Batch { Tensor x; Replicated<Tensor> table; TANDEM_FIELDS(x, table) };`
 namespace tandem::parallel {
 
 struct Replica;
 
-/// An argument that every replica gets whole: `dp(x, replicate(table))`. Of any type that can be
-/// copied; tensors in it are copied to the replica's device.
+/// An argument that every replica gets whole: `dp(x, replicate(table))`. It may have any type that
+/// can be copied; tensors in it are copied to the replica's device.
 template <class T>
 struct Replicated {
   T value;
@@ -35,8 +35,8 @@ Replicated<T> replicate(T value) {
   return {std::move(value)};
 }
 
-/// An argument that is split along a dimension of its own: `dp(x, split(mask, 1))`. In an output:
-/// it is joined along that dimension.
+/// An argument that is split along its own dimension: `dp(x, split(mask, 1))`. An output with this
+/// mark is joined along that dimension.
 template <TensorNest T>
 struct Split {
   T value;
@@ -48,8 +48,8 @@ Split<T> split(T value, int dim) {
   return {std::move(value), dim};
 }
 
-/// An argument with one element for each row of the batch: `dp(x, rows(texts))`. A replica gets
-/// the elements of its rows, and their tensors, of whatever shape, on its device.
+/// An argument with one element per row of the batch: `dp(x, rows(texts))`. A replica gets the
+/// elements of its rows. Tensors in them may have any shape and are copied to the replica's device.
 template <class T>
 struct Rows {
   std::vector<T> value;
@@ -60,27 +60,29 @@ Rows<T> rows(std::vector<T> value) {
   return {std::move(value)};
 }
 
-/// An argument that the user's function shares out: see scatter_by.
+/// An argument that the user's function divides; see scatter_by.
 template <class T, class F>
 struct ScatterBy {
   T value;
   F scatter;
   std::optional<std::int64_t> rows;
 };
-/// An argument of which `scatter(value, replica)` gives each replica's part. Its tensors are moved
-/// to the replica's device if they are elsewhere; gradients go back through what `scatter` did.
+/// An argument for which `scatter(value, replica)` returns each replica's part. Tensors of the part
+/// are moved to the replica's device if they are elsewhere. Gradients go back through what
+/// `scatter` did.
 ///
 ///     dp(scatter_by(edges, [](const Edges& e, const Replica& r) { return e.between(r.rows); }), x)
 ///
-/// @param scatter  (const T&, const Replica&) -> part; called for every replica that has rows, by
-///                 the thread that called dp(...), or by the replica's own in step().
-/// @param rows     of the batch, where this argument has them; needed if no other argument has.
+/// @param scatter  (const T&, const Replica&) -> part; called for every replica that has rows, on
+///                 the thread that called dp(...), or in step() on the replica's own.
+/// @param rows     the rows of the batch, if this argument has them; needed if no other argument
+///                 has.
 template <class T, std::invocable<const T&, const Replica&> F>
 ScatterBy<T, F> scatter_by(T value, F scatter, std::optional<std::int64_t> rows = std::nullopt) {
   return {std::move(value), std::move(scatter), rows};
 }
 
-/// An output that is combined in its own way: a scalar, a tensor of the same shape from every
+/// An output that is combined in its own way: a scalar, a tensor that has the same shape in every
 /// replica, or a number: `struct Out { Tensor y; Combined<int, Combine::sum> hits; ... };`
 template <class T, Combine how>
 struct Combined {
@@ -119,16 +121,16 @@ inline constexpr bool is_combined<Combined<T, how>> = true;
 /// What the marks around a leaf say.
 struct LeafRule {
   int dim = 0;
-  bool whole = false;  // every replica has all of it
+  bool whole = false;  // every replica gets all of it
   std::optional<Combine> combine = std::nullopt;
 };
 
-/// The way to a part of an argument; made text only for messages.
+/// The path to a part of an argument. It is converted to text only for messages.
 struct LeafPath {
   const LeafPath* up = nullptr;      // null: this is the argument itself
   std::size_t index = 0;             // of the argument, or within `up`
-  const char* fields = nullptr;      // names of the fields of `up`, with commas
-  const std::string* key = nullptr;  // in a map of texts
+  const char* fields = nullptr;      // comma-separated names of the fields of `up`
+  const std::string* key = nullptr;  // in a map with string keys
 };
 /// "argument 1.labels", "argument 0.parts[2]".
 std::string to_string(const LeafPath& path);
@@ -174,7 +176,7 @@ void visit_elements(T& value, const LeafRule& rule, const LeafPath& path, F& f) 
 }
 
 /// Calls `f(part, rule, path)` for every tensor, constant and Rows of `value`, in the order of
-/// for_each_leaf. What is inside of Rows is for `f` to visit.
+/// for_each_leaf. It does not descend into Rows; `f` does that.
 template <class T, class F>
 void visit_marked(T& value, LeafRule rule, const LeafPath& path, F& f) {
   using U = std::remove_const_t<T>;
@@ -182,7 +184,7 @@ void visit_marked(T& value, LeafRule rule, const LeafPath& path, F& f) {
   constexpr NestKind kind = tandem::detail::nest_kind<U>;
   if constexpr (is_replicated<U>) {
     rule.whole = true;
-    // A value that is no nest is copied as it is.
+    // A value that is not a nest is copied as it is.
     if constexpr (TensorNest<decltype(value.value)>) visit_marked(value.value, rule, path, f);
   } else if constexpr (is_split<U>) {
     rule.dim = value.dim;
@@ -207,7 +209,7 @@ void visit_marked(T& value, LeafRule rule, const LeafPath& path, F& f) {
   }
 }
 
-/// The type of an argument's part: what the module's forward gets.
+/// The type of an argument's part, which the module's forward gets.
 template <class T>
 struct PartType {
   using type = T;
@@ -233,7 +235,7 @@ using PartOf = typename PartType<T>::type;
 
 }  // namespace detail
 
-/// What dp(...) and step() take: a nest, or a marked value.
+/// What dp(...) and step() accept: a nest, or a marked value.
 template <class T>
 concept Argument = TensorNest<T> || detail::is_rows<std::remove_cvref_t<T>> ||
     detail::is_replicated<std::remove_cvref_t<T>> || detail::is_scatter_by<std::remove_cvref_t<T>>;

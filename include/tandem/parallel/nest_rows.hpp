@@ -21,13 +21,13 @@ namespace tandem::parallel {
 
 namespace detail {
 
-/// Rows `range` of `x`, on `device`: a view where `x` is there already, else a counted copy.
+/// Rows `range` of `x` on `device`: a view if `x` is already there, otherwise a counted copy.
 Tensor take_rows(const Tensor& x, int dim, RowRange range, Device device);
-/// A copy of `x` on `device`, or `x` itself.
+/// `x` itself if it is already on `device`, otherwise a copy.
 Tensor take_whole(const Tensor& x, Device device);
 
-/// Counts the rows of arguments, which must agree. A first pass is quiet; where they differ, a
-/// second one lists all that have rows.
+/// Counts the rows of arguments, which must agree. The first pass writes no list; if the counts
+/// differ, a second pass lists all arguments that have rows.
 class RowCount {
  public:
   template <class T>
@@ -48,11 +48,11 @@ class RowCount {
       visit_marked(argument, {.dim = dim}, path, f);
     }
   }
-  /// None where no argument has rows.
+  /// None if no argument has rows.
   std::optional<std::int64_t> rows() const noexcept { return rows_; }
   bool differ() const noexcept { return differ_; }
   void begin_list() { list_.emplace(); }
-  /// What the second pass found, as an error.
+  /// Throws what the second pass found.
   [[noreturn]] void refuse() const;
 
  private:
@@ -64,7 +64,7 @@ class RowCount {
   std::optional<std::string> list_;
 };
 
-/// Moves `value` to what `replica` gets of it. @param on_leaf  (whole tensor, its part)
+/// Replaces `value` by what `replica` gets of it. @param on_leaf  (whole tensor, its part)
 template <class T, class OnLeaf>
 void cut(T& value, LeafRule rule, const Replica& replica, OnLeaf& on_leaf) {
   auto f = [&](auto& part, const LeafRule& at, const LeafPath&) {
@@ -114,7 +114,8 @@ PartOf<T> take_part(const T& argument, int dim, const Replica& replica) {
 
 }  // namespace detail
 
-/// Rows of all arguments that are split, which must agree; none where there is no such argument.
+/// The number of rows of the arguments that are split, which must agree. None if no argument is
+/// split.
 ///
 /// @throws InvalidArgument  they differ: the arguments are named by place and field.
 template <class... Args>
@@ -133,7 +134,7 @@ std::optional<std::int64_t> find_rows(int dim, const Args&... arguments) {
   return count.rows();
 }
 
-/// The same where there must be one. @throws InvalidArgument  they differ, or there is none.
+/// The same, but there must be one. @throws InvalidArgument  they differ, or there is none.
 template <class... Args>
 std::int64_t count_rows(int dim, const Args&... arguments) {
   const std::optional<std::int64_t> rows = find_rows(dim, arguments...);
@@ -144,7 +145,7 @@ std::int64_t count_rows(int dim, const Args&... arguments) {
 
 namespace detail {
 
-/// Bytes of the tensors of a batch that are split, on `device`.
+/// Bytes on `device` of a batch's tensors that are split.
 template <class Batch>
 std::size_t split_nbytes(const Batch& batch, Device device) {
   std::size_t sum = 0;
@@ -153,17 +154,17 @@ std::size_t split_nbytes(const Batch& batch, Device device) {
       if (!rule.whole && leaf.defined() && leaf.device() == device) sum += leaf.nbytes();
     }
   };
-  if constexpr (!is_scatter_by<Batch>) visit_marked(batch, {}, {}, add);  // those are the user's
+  if constexpr (!is_scatter_by<Batch>) visit_marked(batch, {}, {}, add);  // the user splits those
   return sum;
 }
 
 }  // namespace detail
 
-/// Splits an argument along `dim` into parts of the given rows, one on each device; other values
-/// are copied.
+/// Splits an argument along `dim` into parts with the given numbers of rows, one on each device.
+/// Other values are copied.
 ///
-/// @throws InvalidArgument  sizes do not add up, devices and sizes differ in number, tensors differ
-/// in rows.
+/// @throws InvalidArgument  the sizes do not add up, there are more or fewer devices than sizes, or
+///                          tensors differ in rows.
 template <Argument T>
 std::vector<detail::PartOf<T>> scatter(const T& value,
                                        std::span<const Device> devices,

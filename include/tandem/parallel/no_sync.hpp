@@ -11,8 +11,8 @@ namespace tandem::parallel {
 /// Whether a backward reduces its gradients.
 enum class GradientSync : std::uint8_t { on, off };
 
-/// Until the end of the scope, gradients add up where they are made (no_sync of DataParallel and
-/// DistributedDataParallel).
+/// Until the end of the scope, gradients are accumulated on the device that makes them (no_sync of
+/// DataParallel and DistributedDataParallel).
 ///
 /// @tparam Replicas  has syncs() and set_syncs(GradientSync).
 template <class Replicas>
@@ -22,7 +22,7 @@ class NoSync {
       : replicas_(std::move(replicas)), before_(replicas_->syncs()) {
     replicas_->set_syncs(GradientSync::off);
   }
-  /// The scope goes on in the new object: `std::optional<NoSync<...>>` makes it conditional.
+  /// Moves the scope to the new object, so that `std::optional<NoSync<...>>` makes it conditional.
   NoSync(NoSync&& other) noexcept = default;
   NoSync& operator=(NoSync&&) = delete;
   ~NoSync() {

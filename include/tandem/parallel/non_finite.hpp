@@ -11,16 +11,16 @@ namespace tandem::parallel {
 
 /// What a step does about an infinity or NaN.
 enum class NonFinite : std::uint8_t {
-  off,    ///< nothing: nobody looks
-  warn,   ///< goes on, and says so in StepResult::non_finite
-  error,  ///< throws ReplicaError; the step has no effect
-  skip,   ///< has no effect, but for StepResult, which says what was found
+  off,    ///< no check
+  warn,   ///< the step goes on, and reports the value in StepResult::non_finite
+  error,  ///< the step throws ReplicaError and has no effect
+  skip,   ///< the step has no effect, and reports the value in StepResult::non_finite
 };
 
-/// Where a step met an infinity or NaN first.
+/// Where a step first met an infinity or NaN.
 struct NonFiniteValue {
-  Device device;     ///< whose replica made it
-  std::string name;  ///< the parameter whose gradient it is in; empty: the loss
+  Device device;     ///< the device whose replica produced it
+  std::string name;  ///< the parameter whose gradient contains it; empty: the loss
 };
 
 }  // namespace tandem::parallel

@@ -19,26 +19,24 @@
 
 namespace tandem::parallel {
 
-/// Where parameters are updated and how replicas follow. The result is the same in all, bit for
-/// bit.
+/// Where parameters are updated, and how the replicas get the new values. All modes give the same
+/// result, bit for bit.
 enum class Mode : std::uint8_t {
-  /// PyTorch's nn.DataParallel as it is, for comparison: in every forward, threads are started and
-  /// all
-  /// parameters and buffers are broadcast; gradients are reduced to device 0 when backward has
-  /// ended.
+  /// PyTorch's nn.DataParallel, for comparison: every forward starts threads and broadcasts all
+  /// parameters and buffers. Gradients are reduced to device 0 after backward has ended.
   classic,
-  /// Device 0 owns and updates the model; changed parameters are broadcast, gradients are reduced
-  /// to it while backward runs.
+  /// Device 0 owns and updates the model. Changed parameters are broadcast, and gradients are
+  /// reduced to device 0 while backward runs.
   server,
-  /// Each device reduces, and updates, its share of the parameters, and has its share of the
-  /// optimizer's state; the updated values go to all. Device 0 owns the model as before: its
-  /// parameters are up to date after an update, and its gradients are gathered when they are read.
-  /// An optimizer of whole tensors (LAMB) updates on device 0.
+  /// Each device reduces and updates its share of the parameters, keeps that share of the
+  /// optimizer's state, and sends the updated values to all devices. Device 0 owns the model as
+  /// before: its parameters are up to date after an update, and its gradients are gathered when
+  /// they are read. An optimizer that needs whole tensors (LAMB) updates on device 0.
   sharded,
-  /// PyTorch's DistributedDataParallel, for comparison: each device gets all gradients, added up
-  /// while backward runs, and updates its own copy by its own copy of the optimizer's state; no
-  /// parameter is sent. What a caller changes on device 0 (a gradient that is clipped, a parameter)
-  /// goes to the others.
+  /// PyTorch's DistributedDataParallel, for comparison: every device gets all gradients, summed
+  /// while backward runs, and updates its own copy of the parameters with its own copy of the
+  /// optimizer's state. No parameters are sent. What a caller changes on device 0 (a clipped
+  /// gradient, a parameter) is sent to the other devices.
   ddp,
 };
 
@@ -46,64 +44,66 @@ enum class Mode : std::uint8_t {
 inline constexpr std::array kModes{Mode::classic, Mode::server, Mode::sharded, Mode::ddp};
 /// "classic", "server", "sharded", "ddp".
 const char* name(Mode mode) noexcept;
-/// The mode of that name; none where there is no such mode.
+/// The mode with that name; none if there is no such mode.
 std::optional<Mode> parse_mode(std::string_view name) noexcept;
 
-/// What a step does where a device is out of memory.
+/// What a step does when a device is out of memory.
 enum class OnOutOfMemory : std::uint8_t {
-  error,   ///< ReplicaError; nothing has changed
-  replan,  ///< the same step with other rows for the devices, and those from then on
+  error,   ///< throws ReplicaError; nothing has changed
+  replan,  ///< repeats the step with another division of the rows, and keeps it from then on
 };
 
-/// `DataParallel(net, {.devices = parse..., .gpu0_bsz = 40})`
+/// `DataParallel(net, {.devices = devices, .gpu0_bsz = 40})`
 struct DataParallelOptions {
   std::vector<Device> devices = {};  ///< empty: default_devices(). The first owns the module.
-  std::optional<Device> output_device = std::nullopt;  ///< none: devices[0]; any
-  int dim = 0;                       ///< of the batch's rows in inputs and outputs
-  Combine scalars = Combine::stack;  ///< what becomes of outputs without dimensions
+  std::optional<Device> output_device = std::nullopt;  ///< any device; none: devices[0]
+  int dim = 0;                       ///< the dimension of the batch's rows in inputs and outputs
+  Combine scalars = Combine::stack;  ///< how outputs without dimensions are combined
   Mode mode = Mode::sharded;
-  // One of these three at most.
+  // Give at most one of these three.
   std::optional<ChunkPolicy> chunks = std::nullopt;     ///< none: even
   std::vector<std::int64_t> chunk_sizes = {};           ///< short for ChunkPolicy::sizes
   std::optional<std::int64_t> gpu0_bsz = std::nullopt;  ///< short for ChunkPolicy::gpu0
-  /// Of `step`. With replan the devices' needs are measured by steps without effect (see
-  /// ChunkPolicy::planned), and rows go where there is room; the weights are those of a run that
-  /// had the new plan from this step on, bit for bit. A batch that fits in no way is an error that
-  /// names the largest one that does.
+  /// What `step` does when a device is out of memory. With replan, the devices' needs are measured
+  /// by steps without effect (see ChunkPolicy::planned), and rows go where there is room. The
+  /// weights are those of a run that had the new plan from this step on, bit for bit. A batch that
+  /// does not fit in any way is an error that names the largest one that does.
   OnOutOfMemory on_oom = OnOutOfMemory::error;
-  /// Micro-batches of a step: their gradients make one update, that of the whole batch. Activations
-  /// take the memory of one. A batch of fewer rows has fewer.
+  /// Micro-batches per step. Their gradients make one update, that of the whole batch, and only one
+  /// micro-batch's activations are in memory at a time. A batch with fewer rows than this has one
+  /// micro-batch per row.
   std::int64_t accumulate = 1;
-  /// Above 0, `step` gives the same bits on any number of devices and however the batch is cut: it
-  /// is cut into so many leaves (or one for each row), each calculated by one thread of one device,
-  /// whose gradients are added up in a fixed tree. No dtype, no op makes a difference; another
-  /// number of leaves does. Not for modules whose buffers change in training (batch norm).
-  /// @cost  a device works with one thread, on smaller products; a copy of the gradients for each
-  ///        leaf, and on each device memory for up to log2(leaves) + 1 of them.
+  /// If above 0, `step` gives the same bits on any number of devices, however the batch is divided.
+  /// The batch is cut into this many leaves (at most one per row). One thread of one device
+  /// computes each leaf, and the gradients of the leaves are summed in a fixed tree. This holds for
+  /// every dtype and every op; another number of leaves gives other bits. Not for modules whose
+  /// buffers change in training (batch norm).
+  /// @cost  each device works with one thread, on smaller products; the gradients are copied once
+  ///        per leaf, and each device needs memory for up to log2(leaves) + 1 copies.
   std::int64_t bitwise_leaves = 0;
-  /// For each buffer the first rule that names it; without one BufferMerge::first.
+  /// The first rule that matches a buffer applies to it; without one, BufferMerge::first.
   std::vector<BufferRule> buffers = {};
   NonFinite non_finite_loss = NonFinite::error;
-  /// Other than off it costs a pass over the reduced gradients, and a read of the device.
+  /// Anything but off costs a pass over the reduced gradients, and a read from the device.
   NonFinite non_finite_gradients = NonFinite::off;
-  /// Steps after which the replicas' parameters and buffers are compared with device 0's, by their
-  /// hashes; a step that finds a difference throws ReplicaError around ReplicaDrift, and has no
-  /// effect. 0: never.
+  /// Number of steps between comparisons of the replicas' parameters and buffers with device 0's,
+  /// by their hashes. A step that finds a difference throws ReplicaError with ReplicaDrift nested,
+  /// and has no effect. 0: never.
   std::int64_t check_drift_every = 0;
-  /// A step names the device whose forward takes more than so many times as long as the others', in
-  /// StepResult::straggler. Replicas with synchronised batch norm wait for each other in forward,
-  /// so that none stands out.
+  /// A step reports, in StepResult::straggler, the device whose forward takes more than this many
+  /// times as long as the others'. Replicas with synchronised batch norm wait for each other in
+  /// forward, so none stands out.
   double straggler_ratio = 5;
-  /// A call has failed when none of its devices has begun another piece of work for so long: it
-  /// throws Timeout, and the wrapper refuses all calls from then on. A call that is long but alive
-  /// goes on.
+  /// A call fails if none of its devices has begun another piece of work for this long. It throws
+  /// Timeout, and the wrapper refuses all later calls. A long call whose devices keep working does
+  /// not fail.
   std::chrono::milliseconds deadline = std::chrono::minutes(5);
-  comm::Backend backend = comm::Backend::local;  ///< of what devices exchange among themselves
+  comm::Backend backend = comm::Backend::local;  ///< for the exchange among devices
   std::size_t first_bucket_nbytes = std::size_t{1} << 20;
   std::size_t bucket_nbytes = std::size_t{25} << 20;
 };
 
-/// The one chunk policy that `options` name. @throws InvalidArgument  they name two.
+/// The chunk policy that `options` name. @throws InvalidArgument  they name more than one.
 ChunkPolicy chunk_policy(const DataParallelOptions& options);
 
 }  // namespace tandem::parallel

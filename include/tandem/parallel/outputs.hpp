@@ -19,14 +19,14 @@ namespace tandem::parallel {
 
 /// How parts are joined.
 struct GatherOptions {
-  int dim = 0;                          ///< of the rows
-  Combine scalars = Combine::stack;     ///< tensors without dimensions
+  int dim = 0;                          ///< the dimension of the rows
+  Combine scalars = Combine::stack;     ///< how tensors without dimensions are combined
   std::vector<std::int64_t> rows = {};  ///< of each part; for weighted means
 };
 
 namespace detail {
 
-/// What a replica returned, as lists. A number marked Combined is no constant.
+/// What a replica returned, as lists. A number marked Combined does not count as a constant.
 struct OutputParts {
   std::vector<Tensor> tensors;
   std::vector<LeafRule> rules;  // by tensor
@@ -56,7 +56,8 @@ OutputParts take_apart(const T& output, int dim) {
   return parts;
 }
 
-/// Puts joined tensors, and numbers where there are any, in place of a part's own.
+/// Replaces the tensors of a part, and its combined numbers if `numbers` has any, by the joined
+/// ones.
 template <class T>
 void put_together(T& output, std::span<const Tensor> tensors, std::span<const double> numbers) {
   std::size_t t = 0, n = 0;
@@ -71,23 +72,25 @@ void put_together(T& output, std::span<const Tensor> tensors, std::span<const do
   visit_marked(output, {}, {}, f);
 }
 
-/// How the parts of one tensor become one.
+/// How the parts of one tensor are joined.
 struct JoinRule {
   enum class Kind : std::uint8_t { rows, stack, weigh };
   Kind kind = Kind::rows;
   int dim = 0;
-  std::vector<double> factors;  // by part; for weigh
+  std::vector<double> factors;  // by part; for `weigh`
 };
 
-/// @throws InvalidArgument  the parts differ in their number of tensors, or in a constant.
+/// @throws InvalidArgument  the parts differ in their number of tensors or numbers, or in a
+///                          constant.
 void check_parts(std::span<const OutputParts> parts);
-/// How the k-th tensors of `parts` are joined; the rules are those of the first part.
+/// How to join the k-th tensors of `parts`, by the rules of the first part.
 JoinRule join_rule(std::span<const OutputParts> parts, std::size_t k, const GatherOptions& options);
-/// On the tape, where it is on.
+/// Records on the tape if it is on.
 Tensor join(std::span<const Tensor> parts, const JoinRule& rule, Device device);
 std::vector<double> combine_numbers(std::span<const OutputParts> parts,
                                     const GatherOptions& options);
-/// All tensors of `parts`, joined. @param all  for tensors that are not marked; none: by the rules.
+/// All tensors of `parts`, joined.
+/// @param all  how to combine tensors that are not marked; none: by the rules.
 std::vector<Tensor> join_all(std::vector<OutputParts>& parts,
                              Device device,
                              const GatherOptions& options,
@@ -110,11 +113,11 @@ T gather_parts(std::span<const T> values,
 
 }  // namespace detail
 
-/// Joins the parts of a nest on `device`: tensors along the rows' dimension, scalars and what is
-/// marked Combined as it says; other numbers and texts must agree. Differentiable.
+/// Joins the parts of a nest on `device`: tensors along the dimension of the rows, scalars and
+/// outputs marked Combined as they say. Other numbers and texts must agree. Differentiable.
 ///
-/// @throws InvalidArgument  there are no parts; they differ in their number of tensors, in shape
-///                          beside the rows, or in a number.
+/// @throws InvalidArgument  there are no parts, or they differ in their number of tensors, in
+///                          dtype, in shape apart from the rows, or in a number or text.
 template <TensorNest T>
 T gather(std::span<const T> parts, Device device, const GatherOptions& options) {
   return detail::gather_parts(parts, device, options, std::nullopt);

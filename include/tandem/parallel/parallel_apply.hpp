@@ -26,7 +26,8 @@ namespace detail {
 
 /// Runs `job(i)` on the thread of devices[i], all at once, in the caller's context as replica i.
 ///
-/// @throws ReplicaError  jobs failed: the first, with the others attached; all have ended.
+/// @throws ReplicaError  jobs failed: the first error, with the others attached; all jobs have
+///                       ended.
 /// @throws Timeout       a job did not end before the deadline; it is named, and may still run.
 void run_on_devices(std::span<const Device> devices,
                     std::function<void(int)> job,
@@ -38,11 +39,12 @@ void run_on_devices(std::span<const Device> devices,
 /// (torch.nn.parallel.parallel_apply).
 ///
 /// Grad mode and the rest of the context are the caller's. A device may be listed twice: its calls
-/// run one after the other. Each module draws random numbers of its own, the same in each run.
-/// @param modules  not null; module i is on devices[i], and may be listed once only.
+/// run one after the other. Each module draws its own random numbers, the same in every run.
+/// @param modules  not null; module i is on devices[i], and each module is listed only once.
 /// @param inputs   one tuple of arguments per module, on its device.
-/// @return what the modules return, in their order.
-/// @throws InvalidArgument  the three differ in number. @throws ReplicaError, Timeout
+/// @return the modules' results, in their order.
+/// @throws InvalidArgument  the numbers of modules, inputs and devices differ.
+/// @throws ReplicaError, Timeout
 template <std::derived_from<nn::Module> M, class... Args>
 auto parallel_apply(const std::vector<M*>& modules,
                     const std::vector<std::tuple<Args...>>& inputs,
@@ -57,7 +59,7 @@ auto parallel_apply(const std::vector<M*>& modules,
                " inputs and ",
                devices.size(),
                " devices; give as many of each");
-  // Shared with the jobs, which outlive this call where one hangs.
+  // Shared with the jobs, because a job that hangs outlives this call.
   const auto outputs = std::make_shared<std::vector<std::optional<Output>>>(modules.size());
   detail::run_on_devices(
       devices,

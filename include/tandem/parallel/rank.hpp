@@ -20,10 +20,10 @@
 
 namespace tandem::parallel {
 
-/// What one of several equal programs works with (run_ranks): its device, and the way to the
-/// others.
+/// What one of several identical programs works with (run_ranks): its device, and its connection to
+/// the others.
 ///
-/// Of its own thread alone.
+/// To be used on the rank's own thread only.
 class Rank {
  public:
   /// @param comm  outlives this object.
@@ -37,36 +37,36 @@ class Rank {
   comm::Communicator& comm() const noexcept { return comm_; }
   /// The device's stream of work.
   Stream& stream() const;
-  /// Rank 0: who prints, saves and downloads.
+  /// Rank 0 is the one that prints, saves and downloads.
   bool is_main() const noexcept { return rank() == 0; }
 
-  /// Runs `f` on rank 0, and on the others when it has ended there: what rank 0 writes, the others
-  /// read.
+  /// Runs `f` on rank 0 first, and on the other ranks after it has ended there. So the others can
+  /// read what rank 0 writes.
   template <std::invocable F>
   std::invoke_result_t<F> main_first(F&& f) const {
     if (!is_main()) comm_.barrier();
     const Afterwards barrier(is_main() ? &comm_ : nullptr);
     return std::forward<F>(f)();
   }
-  /// Runs `f` on rank 0 alone; all go on when it has ended: how a checkpoint is saved.
+  /// Runs `f` on rank 0 only; the other ranks wait until it has ended. Use it to save a checkpoint.
   template <std::invocable F>
   void main_only(F&& f) const {
     if (is_main()) std::forward<F>(f)();
     comm_.barrier();
   }
-  /// The mean over the ranks' rows of a metric, of which each has its own sum: the same number on
-  /// all of them. Repeated samples (datasets::distributed_sampler's padding) are left out of both,
-  /// see datasets::unrepeated_count. Collective.
+  /// The mean of a metric over the rows of all ranks, from each rank's own sum. All ranks get the
+  /// same number. Leave repeated samples (the padding of datasets::distributed_sampler) out of both
+  /// arguments; see datasets::unrepeated_count. Collective.
   ///
-  /// @param weight  rows that `sum` is of; 0 on a rank that has none.
-  /// @return NaN where no rank has rows.
+  /// @param weight  number of rows in `sum`; 0 on a rank that has none.
+  /// @return NaN if no rank has rows.
   double mean(double sum, double weight) const;
-  /// A seed for what is to differ between ranks (augmentation, dropout outside of
-  /// DistributedDataParallel): far from those of other ranks, and of other `base`s.
+  /// A seed for what should differ between ranks (augmentation, dropout outside of
+  /// DistributedDataParallel). It is unrelated to the seeds of other ranks and of other `base`s.
   std::uint64_t seed(std::uint64_t base) const noexcept;
 
  private:
-  /// A barrier at the end of the scope, unless that ends by an exception.
+  /// A barrier at the end of the scope, unless an exception ends the scope.
   class Afterwards {
    public:
     explicit Afterwards(comm::Communicator* comm) noexcept
@@ -85,7 +85,7 @@ class Rank {
   comm::Communicator& comm_;
 };
 
-/// A rank's program failed. What it threw is nested (find_cause); failures of others are attached.
+/// A rank's program failed. Its exception is nested (find_cause); failures of others are attached.
 struct RankError : Error, std::nested_exception {
   /// Nests the exception being handled. @param others  "rank 2 on cpu:2: ..." each.
   RankError(int rank, Device device, const std::string& cause, std::vector<std::string> others);
@@ -96,14 +96,14 @@ struct RankError : Error, std::nested_exception {
 };
 
 struct RunRanksOptions {
-  /// Most time that a rank waits for the others in a collective; and, once a rank has failed, that
-  /// the call waits for the others to end.
+  /// The longest time that a rank waits for the others in a collective. After a rank has failed,
+  /// also how long the call waits while none of the others begins another piece of work.
   std::chrono::milliseconds timeout = std::chrono::minutes(5);
   comm::Backend backend = comm::Backend::local;
 };
 
-/// Runs `body` once for each device, on the device's thread, as one rank of a group: the form of a
-/// program for torchrun or mpirun, in one process. Returns when all have ended.
+/// Runs `body` once for each device, on the device's thread, as one rank of a group. This is a
+/// program for torchrun or mpirun, but in one process. Returns when all ranks have ended.
 ///
 ///     run_ranks(devices, [&](Rank& rank) {
 ///       Net net;
@@ -112,12 +112,12 @@ struct RunRanksOptions {
 ///       ...
 ///     });
 ///
-/// A rank that fails frees the others from their waits (CommAborted).
-/// @throws RankError        the first failure that is not the echo of another one.
-/// @throws Timeout          after a failure, ranks did not end in time: they are named, and may
-/// still
-///                          run.
-/// @throws InvalidArgument  no device, one listed twice; called by a rank or inside a replica.
+/// When a rank fails, the others stop waiting for it (CommAborted).
+/// @throws RankError        the first failure that is not just a consequence of another one.
+/// @throws Timeout          after a failure, some ranks did not end in time; they are named, and
+///                          may still run.
+/// @throws InvalidArgument  there is no device, a device is listed twice, or a rank or a replica
+///                          calls it.
 void run_ranks(std::span<const Device> devices,
                std::function<void(Rank&)> body,
                RunRanksOptions options = {});

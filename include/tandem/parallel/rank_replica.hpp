@@ -18,52 +18,59 @@
 
 namespace tandem::parallel {
 
-/// What each rank's gradient counts in the sum.
+/// How much each rank's gradient counts in the sum.
 enum class Average : std::uint8_t {
-  /// As its rows do in the batch of all ranks: the mean over all rows, also where ranks have
-  /// different numbers of them.
+  /// In proportion to its rows in the batch of all ranks. The result is the mean over all rows even
+  /// if ranks have different numbers of rows.
   rows,
-  /// 1 / ranks, as PyTorch's does: the mean over all rows only where all ranks have as many.
+  /// 1 / ranks, as in PyTorch. The result is the mean over all rows only if all ranks have equally
+  /// many.
   world_size,
 };
 
 struct DistributedDataParallelOptions {
-  int dim = 0;  ///< of the rows in inputs
+  int dim = 0;  ///< the dimension of the rows in inputs
   Average average = Average::rows;
-  /// Parameters that a rank's loss does not depend on: an error that names them, or found in every
-  /// backward, at the cost of a collective over a byte for each parameter.
+  /// What happens to parameters that a rank's loss does not depend on. False: an error that names
+  /// them. True: they are looked for in every backward, which costs a collective over one byte per
+  /// parameter.
   bool find_unused_parameters = false;
-  /// Every iteration uses the parameters that the first one does: those that it leaves out need no
-  /// find_unused_parameters, and a later one that differs is an error that names them.
+  /// Every iteration uses the same parameters as the first one. Parameters that the first one
+  /// leaves out need no find_unused_parameters, and a later iteration that differs is an error that
+  /// names them.
   bool static_graph = false;
-  bool broadcast_buffers = true;  ///< rank 0's, before each forward in training
+  /// Broadcasts the buffers of rank 0 (in a join, of the first rank that still has batches) before
+  /// each forward in training that records gradients.
+  bool broadcast_buffers = true;
   std::size_t first_bucket_nbytes = std::size_t{1} << 20;
   std::size_t bucket_nbytes = std::size_t{25} << 20;
 };
 
-/// What becomes of the mean when ranks have no more batches.
+/// How the mean is taken when some ranks have no more batches.
 enum class Divide : std::uint8_t {
-  by_initial_world_size,  ///< ranks that have joined count as gradients of zero
-  by_present_world_size,  ///< ranks that have joined do not count
+  by_initial_world_size,  ///< ranks without batches count as zero gradients
+  by_present_world_size,  ///< ranks without batches do not count
 };
 
-/// For Average::world_size; Average::rows is the mean over the rows that there are in any case.
+/// `divide` matters for Average::world_size; Average::rows always takes the mean over the rows
+/// present.
 struct JoinOptions {
   Divide divide = Divide::by_initial_world_size;
-  /// An error on all ranks when the first one has no more batches.
+  /// Makes it an error on all ranks when the first rank has no more batches.
   bool throw_on_early_termination = false;
 };
 
 /// A rank's copy of a module: its arena, buckets and hooks. DistributedDataParallel<M> adds the
 /// types.
 ///
-/// Of the rank's thread alone.
+/// To be used on the rank's thread only.
 class RankReplica {
  public:
   /// Checks that all ranks have the same module, and gives them rank 0's parameters and buffers.
   ///
-  /// @throws InvalidArgument  nothing trains, a part is wrapped already or on another device.
-  /// @throws Desync           the ranks' modules differ: the text has the first difference.
+  /// @throws InvalidArgument  no parameter trains, or a part is already wrapped or on another
+  ///                          device.
+  /// @throws Desync           the ranks' modules differ; the text names the first difference.
   RankReplica(nn::Module& module,
               comm::Communicator& comm,
               const DistributedDataParallelOptions& options);
@@ -71,20 +78,21 @@ class RankReplica {
   RankReplica(const RankReplica&) = delete;
   RankReplica& operator=(const RankReplica&) = delete;
 
-  /// Readies a forward of `rows` rows (none: it is not known), and the backward after it.
+  /// Prepares a forward of `rows` rows (none: unknown), and the backward after it.
   ///
-  /// @return the context that it runs in.
+  /// @return the context to run the forward in.
   std::shared_ptr<const Context> begin_forward(std::optional<std::int64_t> rows);
-  /// An output of that forward, whose gradient is to count as this rank's rows do.
+  /// Scales the gradient of an output of that forward, so that it counts as much as this rank's
+  /// rows.
   Tensor weighted(const Tensor& output) const;
   /// The forward has ended.
   void end_forward() noexcept;
-  /// Until `end_join`, other ranks may have no more forwards before this one has.
+  /// Until `end_join`, other ranks may run out of batches before this one does.
   void begin_join(const JoinOptions& options);
-  /// This rank has no more: takes part in the others' exchanges until they have none either, then
-  /// all ranks get the values of one that joined last.
+  /// This rank has no more batches. Takes part in the others' exchanges until they have none
+  /// either; then all ranks get the values of a rank that ended last.
   void end_join();
-  /// A join whose loop has failed.
+  /// Ends a join whose loop failed.
   void cancel_join() noexcept;
   /// @throws InvalidArgument  a backward is under way; there is a hook already.
   void register_comm_hook(CommHook hook);

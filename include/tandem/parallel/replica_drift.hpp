@@ -18,7 +18,7 @@ class ReplicaDrift : public Error {
   /// The first tensor that differs, by its name in the state dict.
   const std::string& tensor() const noexcept { return tensor_; }
   Device device() const noexcept { return device_; }
-  /// From 1, of the wrapper.
+  /// The step of the wrapper, counted from 1.
   std::int64_t step() const noexcept { return step_; }
 
  private:

@@ -13,10 +13,10 @@
 
 namespace tandem::parallel {
 
-/// A replica failed. What it threw is nested (find_cause); failures of other replicas are attached.
+/// A replica failed. Its exception is nested (find_cause); failures of other replicas are attached.
 struct ReplicaError : Error, std::nested_exception {
-  /// @param others  what further replicas threw, "cpu:2: ..." each. Nests the exception being
-  /// handled.
+  /// Nests the exception being handled.
+  /// @param others  what other replicas threw, "cpu:2: ..." each.
   ReplicaError(Device device,
                int replica,
                RowRange rows,
@@ -33,17 +33,19 @@ struct ReplicaError : Error, std::nested_exception {
 
 /// One device's part of a call.
 struct Replica {
-  int index = 0;  ///< of the device
+  int index = 0;  ///< the index of the device
   Device device = {};
   RowRange rows = {};  ///< of the whole batch
-  /// Where the call notes what the replica is at, for its errors; null: nowhere.
+  /// Where the call notes the replica's current phase, for its errors; null: nowhere.
   std::atomic<Phase>* phase = nullptr;
 };
 
-/// Throws the first error as ReplicaError, with the others attached. One that only tells of another
-/// replica's failure (CommAborted) comes last, and is not attached.
+/// Throws the first error as ReplicaError, with the others attached. An error that only reports
+/// another replica's failure (CommAborted) is chosen only if there is no other, and is never
+/// attached.
 ///
-/// @param errors  by replica; null where it ended well, but not all. @param phases  by replica.
+/// @param errors  by replica; null for replicas that succeeded. At least one is not null.
+/// @param phases  by replica.
 [[noreturn]] void throw_replica_error(std::vector<std::exception_ptr> errors,
                                       const std::vector<Replica>& replicas,
                                       const std::vector<Phase>& phases);

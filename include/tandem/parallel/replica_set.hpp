@@ -22,61 +22,63 @@
 
 namespace tandem::parallel {
 
-/// What a step does besides; by name: `{.scaler = &scaler}`.
+/// What else a step does; name the fields: `{.scaler = &scaler}`.
 struct StepOptions {
-  /// Scales the loss in the replicas and the reduced gradients back, skips the update on all
-  /// devices where a gradient overflowed, and adapts its scale: all that a step with a scaler
-  /// takes. Null: none.
+  /// Does everything that a step with a scaler needs: scales the loss in the replicas, scales the
+  /// reduced gradients back, skips the update on all devices if a gradient overflowed, and adapts
+  /// the scale. Null: no scaling.
   optim::GradScaler* scaler = nullptr;
 };
 
-/// The loss of a step.
+/// The loss of a step, and what else it reports.
 struct StepResult {
   double loss = 0;    ///< sum over all replicas / weight
-  double weight = 0;  ///< what the loss was divided by: rows, or the labels that count
+  double weight = 0;  ///< what the loss was divided by: the rows, or the labels that count
   std::vector<std::int64_t> rows = {};  ///< by device
-  /// Gradients overflowed under the scaler, or NonFinite::skip has found something: the step has
-  /// had no effect, as if it had failed.
+  /// Gradients overflowed under the scaler, or NonFinite::skip found something. The step has had no
+  /// effect, as if it had failed.
   bool skipped = false;
-  std::optional<NonFiniteValue> non_finite = {};  ///< the first one found, by order of parameters
+  std::optional<NonFiniteValue> non_finite = {};  ///< the first found: a loss, else a gradient
   std::optional<Straggler> straggler = {};        ///< see DataParallelOptions::straggler_ratio
 };
 
 class ModeRules;
 class TrainStep;
 
-/// A batch, for plans.
+/// The size of a batch, for plans.
 struct BatchSize {
   std::int64_t rows = 0;
-  std::vector<std::size_t> nbytes;  ///< by device: of its tensors that are split, where they lie
+  std::vector<std::size_t> nbytes;  ///< by device: bytes of the split tensors that lie there
 };
 
 namespace detail {
 
-/// A device takes part in a call: it has rows, or is the first one of an empty batch.
+/// Whether a device takes part in a call: it has rows, or it is the first one and the batch is
+/// empty.
 inline bool has_part(const std::vector<RowRange>& rows, std::size_t device) {
   return rows[device].end > rows[device].begin || (device == 0 && rows.back().end == 0);
 }
 
 }  // namespace detail
 
-/// The replicas of a module: its arenas, groups and the threads' work. DataParallel<M> adds the
+/// The replicas of a module: its arenas, its groups and the threads' work. DataParallel<M> adds the
 /// types.
 ///
-/// Each call is a transaction: it ends well, or throws ReplicaError and has changed nothing. After
-/// a call that passed its deadline the set is poisoned, and says so. Used by one thread at a time.
+/// Each call is a transaction: it succeeds, or it throws ReplicaError and has changed nothing.
+/// After a call that passed its deadline, the set refuses all calls and says so. To be used by one
+/// thread at a time.
 class ReplicaSet {
  public:
-  /// Work of one replica, on its device's thread, in its context.
+  /// The work of one replica, on its device's thread and in its context.
   using Body = std::function<void(const Replica&)>;
   using LossBody = std::function<WeightedSum(const Replica&)>;
 
   /// @param modules  the user's module on devices[0], then a replica on each other device.
-  /// @throws InvalidArgument  a tensor is on another device than devices[0]; it is named.
+  /// @throws InvalidArgument  a tensor is not on devices[0]; it is named.
   ReplicaSet(const std::vector<nn::Module*>& modules,
              std::vector<Device> devices,
              const DataParallelOptions& options);
-  /// @param rules  in place of options.mode. They outlive this object.
+  /// @param rules  used instead of options.mode. They outlive this object.
   ReplicaSet(const std::vector<nn::Module*>& modules,
              std::vector<Device> devices,
              const DataParallelOptions& options,
@@ -86,58 +88,62 @@ class ReplicaSet {
   ReplicaSet& operator=(const ReplicaSet&) = delete;
 
   const std::vector<Device>& devices() const noexcept;
-  /// Rows of each device for a batch, which may be empty. @throws InvalidArgument  by the chunk
-  /// policy.
+  /// Each device's rows of a batch, which may be empty.
+  /// @throws InvalidArgument  see ChunkPolicy::plan.
   std::vector<RowRange> plan(std::int64_t rows) const;
   const ChunkPolicy& policy() const noexcept;
 
-  /// Runs `body` on every device that has rows, with this moment's parameters. Buffers that the
+  /// Runs `body` on every device that has rows, with the current parameters. Buffers that the
   /// replicas write are merged into the module at the end.
   void forward(const std::vector<RowRange>& rows, const Body& body);
-  /// Runs `body`, which goes backward through an earlier forward's tapes, and reduces the gradients
-  /// into the module's.
+  /// Runs `body`, which goes backward through the tapes of an earlier forward, and reduces the
+  /// gradients into the module's.
   void backward(const std::vector<RowRange>& rows, const Body& body);
-  /// Runs `body` on every device that has rows; nothing is sent or reduced.
+  /// Runs `body` on every device that has rows. Nothing is sent or reduced.
   void on_replicas(const std::vector<RowRange>& rows, const Body& body);
-  /// Forward with the loss in the replica, backward, and, where there is an optimizer, the update.
-  /// Not of an empty batch, whose loss would be 0 / 0. Measures and plans first, and again where a
-  /// device is full, as the options say.
+  /// Runs forward with the loss in the replica, backward and, if there is an optimizer, the update.
+  /// An empty batch is an error, because its loss would be 0 / 0. Before the step, measures and
+  /// plans if the policy asks for it; if a device is out of memory, replans if the options say so.
   /// @param optimizer  null: the gradients are added to the module's.
   StepResult step(const BatchSize& batch,
                   const LossBody& body,
                   optim::Optimizer* optimizer,
                   const StepOptions& options = {});
-  /// What steps of any size need, from a few steps without effect on the first rows of a batch, and
-  /// on all of it as it would be planned.
+  /// Measures what steps of any size need, by a few steps without effect on the first rows of a
+  /// batch, and on all of it, divided as it would be planned.
   ///
-  /// The devices' peaks start anew. With an optimizer gradients are dropped, and what it keeps is
-  /// made, as in its next step.
-  /// @throws InvalidArgument  the batch has fewer than two rows for each device.
-  /// @throws ReplicaError     a step failed; it was out of memory down to two rows a device.
+  /// Resets the devices' peaks. With an optimizer, gradients are dropped and its state is created,
+  /// as in its next step.
+  /// @throws InvalidArgument  the batch has fewer than two rows per device.
+  /// @throws ReplicaError     a step failed, or was out of memory even with two rows per device.
   StepModel measure(const BatchSize& batch, const LossBody& body, optim::Optimizer* optimizer);
-  /// What a step of this batch needs, as the policy would cut it, from one without effect.
+  /// Measures what a step of this batch needs, divided as the policy says, by steps without effect.
   ///
-  /// @return none where a device is out of memory. @throws as measure.
+  /// @return none if a device is out of memory.
+  /// @throws InvalidArgument  see ChunkPolicy::plan. ReplicaError: the step failed for another
+  ///                          reason.
   std::optional<StepProbe> try_batch(const BatchSize& batch,
                                      const LossBody& body,
                                      optim::Optimizer* optimizer);
   void set_syncs(GradientSync sync);
   GradientSync syncs() const noexcept;
-  /// Reduces gradients that have not been, and brings parameters and buffers to all replicas.
+  /// Reduces gradients that have not been reduced, and brings parameters and buffers to all
+  /// replicas.
   void sync();
-  /// Ends a call that another thread has running, as a failure without effect, and waits for its
-  /// end, at most two seconds. For whoever destroys the wrapper.
+  /// Makes a call that another thread is running fail without effect, and waits at most two seconds
+  /// for it to end. Called when the wrapper is destroyed.
   void cancel() noexcept;
-  /// Runs `body` on the thread of one device (gathering); no group, no transaction.
+  /// Runs `body` on the thread of one device (for gathering), without a group or a transaction.
   void on_device(Device device, Phase phase, const std::function<void()>& body);
 
-  /// The module's, as they were when it was wrapped; to be asked for while a call runs, too.
+  /// The module's parameters as they were when it was wrapped. May be called while a call runs.
   std::vector<Tensor> parameters() const;
-  /// By device, those of the replicas that train.
+  /// By device: the replicas' parameters that train.
   std::vector<std::vector<Tensor>> replica_parameters() const;
-  /// How often parameters have been frozen or unfrozen: the tapes of a call are for one generation.
+  /// How often parameters have been frozen or unfrozen. The tapes of a call belong to one
+  /// generation.
   std::uint64_t generation() const noexcept;
-  /// Some parameter has a hook (register_hook, set_accumulate_hook), which is to see the sum.
+  /// Whether any parameter has a hook (register_hook, set_accumulate_hook), which must see the sum.
   bool has_parameter_hooks() const;
   /// Bytes of parameters on each device.
   std::size_t parameter_nbytes() const noexcept;
@@ -146,22 +152,22 @@ class ReplicaSet {
   struct Parts;
   struct StepRequest;
 
-  /// Makes a step of planned rows: its call, and the way to its gradients.
+  /// Makes a step of planned rows: its call, and the pass that computes its gradients.
   std::shared_ptr<TrainStep> make_step(const std::vector<RowRange>& planned,
                                        const StepRequest& request);
-  /// @param taken  null, or set to the step, for what it has measured.
+  /// @param taken  set to the step, unless null, so that its measurements can be read.
   StepResult take_step(const std::vector<RowRange>& rows,
                        const StepRequest& request,
                        std::shared_ptr<TrainStep>* taken);
-  /// Takes steps without effect, for plans.
+  /// Returns a function that takes steps without effect, for plans.
   std::function<StepProbe(const std::vector<std::int64_t>& rows)> rehearsal(
       const LossBody& body, optim::Optimizer* optimizer);
 
   std::shared_ptr<Parts> parts_;
 };
 
-/// A wrapper's hold on its replicas: moved from it has none, and where it ends, it ends a call that
-/// another thread has running.
+/// A wrapper's hold on its replicas. It is empty after a move. Its destructor ends a call that
+/// another thread is running.
 class ReplicaSetOwner {
  public:
   explicit ReplicaSetOwner(std::shared_ptr<ReplicaSet> set) noexcept : set_(std::move(set)) {}
@@ -171,7 +177,7 @@ class ReplicaSetOwner {
     if (set_ != nullptr) set_->cancel();
   }
 
-  /// To be kept by a call until its end. @throws InvalidArgument  it was moved from.
+  /// A call keeps it until its end. @throws InvalidArgument  it was moved from.
   const std::shared_ptr<ReplicaSet>& get() const;
 
  private:

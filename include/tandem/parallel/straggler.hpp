@@ -9,7 +9,9 @@ namespace tandem::parallel {
 /// A replica that the others waited for in a step.
 struct Straggler {
   Device device;
-  double ratio = 0;  ///< its time per row over the median of the others', in forward
+  /// Its forward time over the time expected of it: the median of the others' times, scaled up if
+  /// it has more rows than they do.
+  double ratio = 0;
 };
 
 }  // namespace tandem::parallel
