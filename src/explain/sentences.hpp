@@ -12,11 +12,11 @@
 
 namespace tandem::parallel {
 
-/// Who works.
+/// Who does the work.
 enum class Actor : std::uint8_t { replicas, caller, vote };
 
-/// What belongs to one step of an explanation: work of an actor in a phase, or the traffic of a
-/// category in a phase.
+/// Identifies a step of an explanation: an actor's work in a phase, or the traffic of a category in
+/// a phase.
 struct StepKey {
   Phase phase = Phase::none;
   Actor actor = Actor::replicas;

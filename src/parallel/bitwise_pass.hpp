@@ -11,11 +11,11 @@
 
 namespace tandem::parallel {
 
-/// Goes through a batch leaf by leaf, so that the bits do not depend on the devices
-/// (DataParallelOptions::bitwise_leaves). The gradients are on device 0 at the end.
+/// Processes a batch leaf by leaf, so that the bits do not depend on the number of devices
+/// (DataParallelOptions::bitwise_leaves). At the end the gradients are on device 0.
 class BitwisePass final : public GradientPass {
  public:
-  /// @param leaves  of the batch.
+  /// @param leaves  the leaves of the batch.
   BitwisePass(const NonFiniteCheck& non_finite, LossBody body, std::vector<Leaf> leaves)
       : GradientPass(non_finite, std::move(body)),
         leaves_(std::move(leaves)),
@@ -28,7 +28,7 @@ class BitwisePass final : public GradientPass {
 
  private:
   void run_leaf(Call& call, Call::Part& part, std::size_t leaf);
-  /// Adds up the devices' sums.
+  /// Adds up the devices' sums on device 0.
   void join_leaves(Call& call, Call::Part& first);
 
   std::vector<Leaf> leaves_;

@@ -12,29 +12,29 @@ namespace tandem::parallel {
 
 struct Call;
 
-/// Lets the calls of a wrapper in one at a time, and ends the one that is inside when the wrapper
-/// goes.
+/// Admits the calls of a wrapper one at a time, and ends the call that is inside when the wrapper
+/// is destroyed.
 class CallGate {
  public:
   /// The user's call, from its beginning to its end.
   class Pass {
    public:
-    /// @throws InvalidArgument  a call is inside already, and stays undisturbed; or this process
-    ///                          was forked after the gate was made, and has no threads to call.
+    /// @throws InvalidArgument  a call is inside already (it is not disturbed), or this process was
+    ///                          forked after the gate was made and has no device threads.
     explicit Pass(CallGate& gate);
     ~Pass();
     Pass(const Pass&) = delete;
     Pass& operator=(const Pass&) = delete;
 
-    /// Names what cancel() ends.
+    /// Sets the call that cancel() is to end.
     void show(std::shared_ptr<Call> call);
 
    private:
     CallGate& gate_;
   };
 
-  /// Ends the call that is inside as if a replica had failed, unless all of them have agreed to it,
-  /// and waits for its end, at most two seconds.
+  /// Makes the call that is inside fail, as if one of its replicas had failed, unless all replicas
+  /// have already agreed to it. Waits for it to end, for at most two seconds.
   void cancel() noexcept;
 
  private:
@@ -42,7 +42,7 @@ class CallGate {
   std::mutex mutex_;  // guards what follows
   std::condition_variable left_;
   bool busy_ = false;
-  bool cancelled_ = false;  // the call that is inside, even if it has not been shown
+  bool cancelled_ = false;  // cancels the call inside, even if it has not been shown yet
   std::shared_ptr<Call> call_;
 };
 

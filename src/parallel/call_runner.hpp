@@ -18,18 +18,18 @@
 
 namespace tandem::parallel {
 
-/// Runs the jobs of calls on the devices' threads within their deadline, and collects what they
-/// threw. After a call that passed its deadline, or an update that failed half-way, the replicas
-/// are in an unknown state: then the runner is poisoned.
+/// Runs the jobs of calls on the devices' threads within a deadline, and collects the exceptions
+/// that they throw. After a call that passed its deadline, or an update that failed half-way, the
+/// replicas are in an unknown state. Then the runner is poisoned.
 ///
-/// A job that hangs outlives its call: it has to keep what it uses.
+/// A job that hangs outlives its call, so it must keep alive what it uses.
 class CallRunner {
  public:
   using Job = std::function<void(Call::Part& part)>;
   struct Options {
     std::chrono::milliseconds deadline;
-    int dim = 0;                  ///< of the batch's rows
-    bool starts_threads = false;  ///< jobs that begin with Phase::replicate have new threads
+    int dim = 0;                  ///< the dimension of the batch's rows
+    bool starts_threads = false;  ///< jobs that begin with Phase::replicate run on new threads
   };
 
   CallRunner(std::vector<Device> devices, Options options)
@@ -42,22 +42,23 @@ class CallRunner {
   /// @throws Timeout          the deadline passed; the runner is poisoned.
   void run(const std::shared_ptr<Call>& call, Phase phase, Job job);
   bool is_running() const noexcept { return running_; }
-  /// @throws InvalidArgument  it is poisoned.
+  /// @throws InvalidArgument  the runner is poisoned.
   void check_usable() const;
   void poison(const std::string& reason) { poisoned_ = reason; }
-  /// Ends a call whose replicas have failed: frees its groups, and throws the first error.
+  /// Ends a call whose replicas have failed: resets its groups and throws the first error.
   [[noreturn]] static void raise(Call& call, std::vector<std::exception_ptr> errors);
 
  private:
-  /// The jobs of a call, by whose thread they are for.
+  /// The jobs of a call, grouped by the thread that runs them.
   struct Jobs {
-    std::vector<std::unique_ptr<Worker>> started;  // for this call alone, as nn.DataParallel does
+    std::vector<std::unique_ptr<Worker>> started;  // for this call only, as in nn.DataParallel
     std::vector<std::pair<Call::Part*, Ticket>> tickets;
-    Call::Part* own = nullptr;               // this thread's: the only replica
-    Worker* worker = nullptr;                // whose thread this is; null: none of these devices'
+    Call::Part* own = nullptr;  // the job of the only replica, run by the caller
+    Worker* worker = nullptr;   // worker of the calling thread, if it is one of the devices'
     std::vector<std::exception_ptr> errors;  // by device
   };
-  /// Gives each device its job; all or, where that fails, the first ones and an error.
+  /// Gives each device its job. If that fails, only the first ones get theirs, and an error is
+  /// stored.
   void submit(Call& call, Phase phase, const Job& attempt, Jobs& jobs) const;
   std::shared_ptr<const Context> context_of(Call& call, Call::Part& part, Phase phase) const;
   /// Waits for all jobs. @throws Timeout  one passed the deadline.
@@ -69,7 +70,7 @@ class CallRunner {
   Options options_;
   std::atomic<bool> running_{false};
   std::string poisoned_;
-  std::vector<std::unique_ptr<Worker>> late_workers_;  // started ones that may hang
+  std::vector<std::unique_ptr<Worker>> late_workers_;  // started workers that may hang
 };
 
 }  // namespace tandem::parallel

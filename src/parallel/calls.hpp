@@ -14,7 +14,7 @@
 
 namespace tandem::parallel {
 
-/// Begins the calls of a wrapper, and makes those that went well take effect.
+/// Begins the calls of a wrapper, and makes the successful ones take effect.
 class Calls {
  public:
   struct Parts {
@@ -29,33 +29,35 @@ class Calls {
   explicit Calls(Parts parts) : parts_(parts) {}
 
   using Members = ReplicaGroups::Members;
-  /// A call that sends parameters and buffers where they lack. Follows what became of the module.
+  /// Opens a call that sends parameters and buffers to the devices that lack them. Before that, it
+  /// follows changes of the module (mode, hooks, which parameters train).
   ///
-  /// @throws InvalidArgument  the module is not as it was when it was wrapped; the runner is
-  ///                          poisoned; the caller works for a replica.
+  /// @throws InvalidArgument  tensors or parts of the module were added, removed or moved since it
+  ///                          was wrapped; the runner is poisoned; or the calling thread works for
+  ///                          a replica.
   std::shared_ptr<Call> open(const std::vector<RowRange>& rows, Members members = Members::active);
-  /// A call of all devices, without rows.
+  /// Opens a call of all devices, without rows.
   std::shared_ptr<Call> open_everywhere();
-  /// A call that goes through an earlier one's tapes: nothing is sent.
+  /// Opens a call that goes through the tapes of an earlier one. Nothing is sent.
   std::shared_ptr<Call> open_backward(const std::vector<RowRange>& rows);
-  /// A group for rows of the batch, or of a part of it.
+  /// The group for rows of the batch, or of a part of it.
   ReplicaGroup& group_for(const std::vector<RowRange>& rows, Members members = Members::active);
-  /// Makes a call take effect that all replicas have agreed to.
+  /// Makes a call that all replicas have agreed to take effect.
   ///
-  /// @throws  what the update did; the runner is poisoned then.
+  /// @throws  what the update threw; then the runner is poisoned.
   void commit(const Call& call);
-  /// How often parameters have been laid out anew, because some were frozen or unfrozen.
+  /// How often the parameters were laid out again because some were frozen or unfrozen.
   std::uint64_t generation() const noexcept { return generation_; }
   /// @throws InvalidArgument  the calling thread works for a replica.
   static void check_outside();
 
  private:
   void check() const;
-  /// Binds the parameters anew if some were frozen or unfrozen. Earlier tapes go.
+  /// Lays out the parameters again if some were frozen or unfrozen. Earlier tapes become invalid.
   void follow_training();
 
   Parts parts_;
-  bool rebinds_ = false;  // they are being bound anew
+  bool rebinds_ = false;  // follow_training is running
   std::uint64_t generation_ = 0;
 };
 

@@ -6,7 +6,7 @@
 
 namespace tandem::parallel {
 
-/// Device 0 updates alone, by gradients that are reduced to it.
+/// Only device 0 updates, with the gradients that were reduced to it.
 class CentralUpdate final : public ParameterUpdate {
  public:
   optim::ArenaSharing* sharing() noexcept override { return nullptr; }

@@ -8,10 +8,10 @@
 
 namespace tandem::parallel {
 
-/// The devices of a wrapper, after a look at what they and the options ask for.
+/// Checks a wrapper's devices and options, and returns the devices.
 ///
-/// @throws InvalidArgument  an option has a value that it cannot have, or contradicts another; a
-///                          device is listed twice; the chunk policy is for other devices.
+/// @throws InvalidArgument  an option has an invalid value or contradicts another, a device is
+///                          listed twice, or the chunk policy is for other devices.
 std::vector<Device> checked(std::vector<Device> devices, const DataParallelOptions& options);
 
 }  // namespace tandem::parallel

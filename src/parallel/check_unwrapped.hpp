@@ -6,15 +6,16 @@
 
 namespace tandem::parallel {
 
-/// What an error of a wrapper says.
+/// The wrapper's words for an error message.
 struct WrapperWords {
-  const char* name;          ///< of the wrapper's class
-  const char* for_module;    ///< what to do where a module is wrapped already
-  const char* for_a_tensor;  ///< and where only its tensors are another wrapped module's
+  const char* name;          ///< the name of the wrapper's class
+  const char* for_module;    ///< what to do if a module is already wrapped
+  const char* for_a_tensor;  ///< what to do if only a tensor belongs to another wrapped module
 };
 
-/// @throws InvalidArgument  the module or a part of it is wrapped already, or is a replica; or one
-/// of its tensors is a wrapped module's, as in a plain copy of that module.
+/// @throws InvalidArgument  the module or a part of it is wrapped already or is a replica, or one
+///                          of its tensors belongs to a wrapped module, as in a plain copy of that
+///                          module.
 void check_unwrapped(nn::Module& module, const WrapperWords& words);
 
 }  // namespace tandem::parallel

@@ -9,8 +9,8 @@
 
 namespace tandem::parallel {
 
-/// What the devices update in mode ddp: each its whole copy of the module, by the same gradients,
-/// so that the copies stay equal and no values are exchanged.
+/// The update in mode ddp: each device updates its whole copy of the module with the same
+/// gradients. So the copies stay equal, and no values are exchanged.
 class Copies final : public UpdateSharing {
  public:
   using UpdateSharing::UpdateSharing;
@@ -19,14 +19,15 @@ class Copies final : public UpdateSharing {
   std::vector<optim::ArenaSlice> slices() const override;
   void share_gradients() override;
 
-  void complete() noexcept override {}  // they are
+  void complete() noexcept override {}  // they are complete already
   void begin_backward() noexcept override { equal_.clear(); }
   void reduced() override { equal_ = versions(); }
   void discard() noexcept override { equal_.clear(); }
   void gather_values(comm::Communicator&, int) const noexcept override {}
 
  private:
-  std::vector<std::uint64_t> equal_;  // versions of device 0's gradients when all devices had them
+  // Versions of device 0's gradients when all devices had the same gradients.
+  std::vector<std::uint64_t> equal_;
 };
 
 }  // namespace tandem::parallel

@@ -22,11 +22,11 @@ std::vector<std::uint64_t> block_versions(const optim::Arena& arena);
 /// and the buffers that it writes. DataParallel has one for each device, and a rank of
 /// DistributedDataParallel has its own.
 ///
-/// The functions that begin a backward are called by the device's own thread, the others by the
-/// caller's while no call runs.
+/// The functions that begin a backward are called on the device's own thread, the others on the
+/// caller's thread while no call runs.
 class DeviceReplica {
  public:
-  /// @param index  the device's place among those of the wrapper; 0 owns the module.
+  /// @param index  the device's index in the wrapper; device 0 owns the module.
   DeviceReplica(int index, Device device, nn::Module& module);
   ~DeviceReplica() { unwatch_gradients(); }
   DeviceReplica(const DeviceReplica&) = delete;
@@ -35,7 +35,7 @@ class DeviceReplica {
   int index() const noexcept { return index_; }
   Device device() const noexcept { return device_; }
   nn::Module& module() const noexcept { return module_; }
-  /// Its mark on the leaves of its tapes. See Note [Tapes of replicas].
+  /// Marks the leaves of this replica's tapes. See Note [Tapes of replicas].
   std::uint64_t realm() const noexcept { return realm_; }
   /// Null if the module has no parameters.
   const std::shared_ptr<optim::Arena>& parameters() const noexcept { return parameters_; }
@@ -43,27 +43,27 @@ class DeviceReplica {
   BucketReducer* reducer() const noexcept { return reducer_.get(); }
 
   void bind_parameters(std::shared_ptr<optim::Arena> parameters);
-  /// Makes the reducer of the parameters' gradients, in place of an earlier one.
+  /// Makes the reducer of the parameters' gradients, which replaces an earlier one.
   void reduce_by(std::shared_ptr<const std::vector<Bucket>> buckets, Reduction reduction);
-  /// Tells the reducer of each gradient that a backward makes. `then` is called before it.
+  /// Tells the reducer about each gradient that a backward makes. Calls `then` before that.
   void watch_gradients(std::function<void()> then = nullptr);
   void unwatch_gradients() noexcept;
-  /// Takes the watch off the gradients, and lets go of the parameters.
+  /// Stops watching the gradients, and releases the parameters.
   void release_parameters() noexcept;
 
-  /// Readies the gradients for backwards whose last one reduces them over `group`.
+  /// Prepares the gradients for `backwards` backwards, the last of which reduces them over `group`.
   ///
-  /// @param used  fresh: on other devices than 0 they begin from nothing.
+  /// @param used  fresh: on all devices but device 0 the gradients begin from nothing.
   void arm(comm::Communicator* group, std::int64_t backwards, BucketReducer::Used used);
   /// Drops the gradients.
   void drop_gradients() const;
   /// Forgets a backward that failed.
   void disarm() noexcept;
 
-  /// What this device last received, to know what it lacks.
+  /// What this device last received, which tells what it lacks.
   struct Received {
-    std::vector<std::uint64_t> parameters;  ///< versions of device 0's, by block; empty: nothing
-    std::vector<std::uint64_t> buffers;     ///< versions of the module's, by block; empty: nothing
+    std::vector<std::uint64_t> parameters;  ///< versions of device 0's, by block; empty: none
+    std::vector<std::uint64_t> buffers;     ///< versions of the module's, by block; empty: none
   };
   Received received;
   /// The buffers that the replica reads and writes in a call; null if the module has none.

@@ -8,15 +8,15 @@
 
 namespace tandem::parallel {
 
-/// Compares the replicas' parameters and buffers with device 0's, in every so many steps.
+/// Compares the replicas' parameters and buffers with device 0's, once every `every` steps.
 class DriftCheck {
  public:
-  /// @param every  steps; 0: never.
+  /// @param every  number of steps between comparisons; 0: never.
   explicit DriftCheck(std::int64_t every) : every_(every) {}
 
-  /// Asks for a comparison if it is this step's turn.
+  /// Requests a comparison if this step is due for one.
   void begin(Call& call) const;
-  /// Notes the buffers that a replica begins with.
+  /// Notes the hashes of the buffers that a replica begins with.
   static void hash_buffers(const Call& call, Call::Part& part);
   /// @throws ReplicaDrift  this replica has computed with other values than device 0's.
   void check(const Call& call, Call::Part& part) const;
@@ -25,7 +25,7 @@ class DriftCheck {
 
  private:
   std::int64_t every_;
-  std::int64_t steps_ = 0;  // that have been committed
+  std::int64_t steps_ = 0;  // committed so far
 };
 
 }  // namespace tandem::parallel

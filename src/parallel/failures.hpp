@@ -8,10 +8,11 @@
 
 namespace tandem::parallel {
 
-/// It only tells that another device failed.
+/// Whether the error only reports that another device failed.
 bool is_secondary(const std::exception_ptr& error);
 
-/// The first of `errors`, which may be null but not all, that is a cause; else the first.
+/// The index of the first error that is a cause, or else of the first error. Some of `errors` may
+/// be null, but not all.
 std::size_t cause_among(const std::vector<std::exception_ptr>& errors);
 
 }  // namespace tandem::parallel

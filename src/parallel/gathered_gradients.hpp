@@ -11,19 +11,19 @@
 
 namespace tandem::parallel::detail {
 
-/// The gradient of an input of `dp(x)`, from those of its parts by device, of which some may be
-/// undefined.
+/// The gradient of an input of `dp(x)`, from the gradients of its parts by device. Some of these
+/// may be undefined.
 Tensor join_gradients(const ReplicaTapes::Input& input, const std::vector<Tensor>& parts);
 
-/// A backward that keeps no tape goes through a device's output.
+/// Drops a device's output, and notes that a backward which keeps no tape has gone through it.
 void spend(ReplicaTapes& tapes, std::size_t device, std::size_t output);
 
-/// backward of `dp(x)` where its gradients are to be seen, not added to the leaves'
-/// (autograd::grad), or are to be on the tape themselves (create_graph).
+/// backward of `dp(x)` for callers that want its gradients returned rather than added to the leaves
+/// (autograd::grad), or recorded on the tape (create_graph).
 ///
-/// @param parameters  the module's, that train.
+/// @param parameters  the module's parameters that train.
 /// @return gradients of the inputs, then of the parameters.
-/// @cost  the replicas' gradients of all parameters go to device 0 in whole.
+/// @cost  each replica sends its gradients of all parameters to device 0.
 autograd::Gradients gradients_through(const std::shared_ptr<ReplicaSet>& set,
                                       const std::vector<RowRange>& rows,
                                       const std::shared_ptr<ReplicaTapes>& tapes,

@@ -18,9 +18,9 @@ struct ReplicaLoss {
   double weight = 0;
 };
 
-/// Gets the gradients of a step's batch: forward, loss, backward and reduction.
+/// Computes the gradients of a step's batch: forward, loss, backward and reduction.
 ///
-/// A pass is of one step. Its functions are called by the devices' threads, each for its part.
+/// A pass belongs to one step. Each device's thread calls its functions for its own part.
 class GradientPass {
  public:
   using LossBody = std::function<WeightedSum(const Replica&)>;
@@ -31,16 +31,16 @@ class GradientPass {
   GradientPass(const GradientPass&) = delete;
   GradientPass& operator=(const GradientPass&) = delete;
 
-  /// Earlier gradients are put aside, and added to those of the step at its end.
+  /// Whether earlier gradients are put aside, and added to the step's gradients at its end.
   virtual bool begins_anew(const Call& call) const = 0;
   virtual void run(Call& call, Call::Part& part) = 0;
-  /// The gradients lie whole on device 0 afterwards, whatever the mode.
+  /// Whether the whole gradients are on device 0 afterwards, whatever the mode.
   virtual bool gives_whole_gradients() const noexcept { return false; }
-  /// What the replicas' gradients of tensors from outside lack to be those of the mean loss.
+  /// The factor that turns the replicas' gradients of outside tensors into those of the mean loss.
   virtual double outside_factor(const Call& call) const = 0;
 
  protected:
-  /// Forward, with the loss.
+  /// Runs the forward, including the loss.
   ReplicaLoss loss_of(Call& call, Call::Part& part) const;
   const NonFiniteCheck& non_finite() const noexcept { return non_finite_; }
 

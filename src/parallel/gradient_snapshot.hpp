@@ -9,15 +9,15 @@
 
 namespace tandem::parallel {
 
-/// The gradients of replicas as they were, to put back after a failure. Copies only what is there:
-/// nothing after zero_grad.
+/// A copy of the replicas' gradients, to be put back after a failure. It copies only gradients that
+/// exist, so after zero_grad it copies nothing.
 class GradientSnapshot {
  public:
   void take(std::shared_ptr<optim::Arena> arena);
   void restore() const;
-  /// Begins anew from no gradients.
+  /// Drops the gradients, so that the step begins without any.
   void clear() const;
-  /// Adds them to what has come since.
+  /// Adds the copy to the gradients made since.
   void add() const;
 
  private:

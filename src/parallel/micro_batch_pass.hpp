@@ -9,7 +9,7 @@
 
 namespace tandem::parallel {
 
-/// Goes through a batch in micro-batches, one after the other; usually there is but one. Gradients
+/// Processes a batch in micro-batches, one after the other; usually there is only one. Gradients
 /// are reduced while the last backward runs.
 class MicroBatchPass final : public GradientPass {
  public:
@@ -25,9 +25,9 @@ class MicroBatchPass final : public GradientPass {
 
  private:
   void run_micro_batch(Call& call, Call::Part& part, std::size_t index) const;
-  /// The weight of the whole batch, once a replica knows its own part.
+  /// The weight of the whole batch. Called when the replica knows its own part of it.
   ///
-  /// @throws InvalidArgument  it is 0, as NonFiniteCheck::inspect_weight says.
+  /// @throws InvalidArgument  it is 0; see NonFiniteCheck::inspect_weight.
   Tensor total_weight(Call& call, Call::Part& part) const;
 
   const ModuleGradients& gradients_;

@@ -10,15 +10,15 @@
 
 namespace tandem::parallel {
 
-/// Cuts a batch into `count` micro-batches (fewer where it has fewer rows), and each into rows by
+/// Cuts a batch into `count` micro-batches (at most one per row), and each of them into rows by
 /// device.
 ///
-/// Micro-batches are runs of the batch's rows whose sizes differ by at most one, the same for any
-/// number of devices: what looks at a whole micro-batch (batch norm) does not depend on how many
-/// there are. Each is shared out in proportion to `plan`, so that the rows of a device add up to
-/// its rows of the plan.
+/// Micro-batches are runs of the batch's rows whose sizes differ by at most one. They are the same
+/// for any number of devices, so an op that sees a whole micro-batch (batch norm) does not depend
+/// on that number. Each is divided in proportion to `plan`, so that a device's rows add up to its
+/// rows in the plan.
 ///
-/// @param plan  rows of each device for the whole batch.
+/// @param plan  each device's rows of the whole batch.
 /// @return by micro-batch, by device.
 std::vector<std::vector<RowRange>> cut_micro_batches(const std::vector<RowRange>& plan,
                                                      const std::vector<Device>& devices,

@@ -11,22 +11,22 @@
 
 namespace tandem::parallel {
 
-/// What differs between the modes of DataParallel. A mode is a class of its own in modes/.
+/// What differs between the modes of DataParallel. Each mode is a class in modes/.
 class ModeRules {
  public:
   virtual ~ModeRules() = default;
 
-  /// As in options and tables: "sharded".
+  /// The name in options and tables: "sharded".
   virtual const char* name() const noexcept = 0;
   /// Where the replicas' gradients are added up, and when.
   virtual Reduction reduction() const noexcept = 0;
   /// When device 0's parameters and buffers go to the replicas.
   enum class Replication : std::uint8_t {
-    when_changed,   ///< while the forward runs, which waits for those that it touches
-    every_forward,  ///< all of them, before the forward, which runs on threads of its own
+    when_changed,   ///< while the forward runs, which waits for what it uses
+    every_forward,  ///< everything, before the forward, which runs on new threads
   };
   virtual Replication replication() const noexcept { return Replication::when_changed; }
-  /// Who updates the parameters of several devices. @return not null
+  /// Makes the object that decides which devices update the parameters. @return not null
   virtual std::shared_ptr<ParameterUpdate> make_update(SharedParts parts) const;
 };
 

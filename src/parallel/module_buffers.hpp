@@ -11,20 +11,22 @@ namespace tandem::parallel {
 
 /// The module's buffers, and the replicas' private copies that a call reads and writes.
 ///
-/// The copies become the module's value when the call has been agreed to, by the rules of
-/// DataParallelOptions::buffers. So a call that fails leaves the module's buffers alone.
+/// Once all replicas have agreed to the call, the copies are merged into the module's buffers by
+/// the rules in DataParallelOptions::buffers. So a call that fails does not change the module's
+/// buffers.
 class ModuleBuffers {
  public:
-  /// Lays out the copies on all devices.
+  /// Allocates the copies on all devices.
   ///
-  /// @throws InvalidArgument  a rule names no buffer, or does not fit its type.
+  /// @throws InvalidArgument  a rule names no buffer, or does not fit its dtype.
   ModuleBuffers(const Replicas& replicas,
                 const ModeRules& rules,
                 const std::vector<BufferRule>& buffer_rules);
 
-  /// The module's; null if it has none.
+  /// The module's buffers; null if it has none.
   const std::shared_ptr<optim::Arena>& arena() const noexcept { return master_; }
-  /// Shows the module its private copies until the end of the scope, whichever way that comes.
+  /// Puts the private copies into the module until the end of the scope, even if an exception ends
+  /// it.
   class Shown {
    public:
     explicit Shown(const ModuleBuffers& buffers) : buffers_(buffers) {
@@ -38,39 +40,40 @@ class ModuleBuffers {
     const ModuleBuffers& buffers_;
   };
 
-  /// Notes in a call what the module has, and whether a device of its group lacks it.
+  /// Notes in the call which values the module has, and whether a device of its group lacks them.
   void begin(Call& call) const;
-  /// A forward is to come, which may write into the copies, and may fail.
+  /// Called before a forward, which may write to the copies and may fail.
   void expect_writes(const Call& call) const;
-  /// Sends the values where they lack; in a part's thread.
+  /// Sends the values to devices that lack them. Called on a part's thread.
   void send(Call& call, Call::Part& part) const;
-  /// Gives the copies of a micro-batch to replicas that had no rows of it.
+  /// Gives the copies of a micro-batch to the replicas that had no rows in it.
   void follow(Call& call, Call::Part& part, const MicroBatch& micro_batch) const;
-  /// Makes, in replica 0's copies, what takes the values of several replicas; before the vote.
+  /// Computes, in replica 0's copies, the values that combine several replicas. Called before the
+  /// vote.
   void combine(Call& call, Call::Part& part) const;
-  /// Copies the result into the module's buffers; after the vote, by device 0's thread.
+  /// Copies the result into the module's buffers. Called after the vote, on device 0's thread.
   void merge(Call& call, Call::Part& part) const;
-  /// Notes whose copies are the module's, after a call that went well.
+  /// After a successful call, notes which devices' copies equal the module's buffers.
   void note_written(const Call& call) const;
 
  private:
   void bind_rules(const std::vector<BufferRule>& rules);
-  /// The module's value is made of several replicas'.
+  /// Whether the module's value is computed from several replicas.
   bool combines(std::size_t place) const { return merges_[place] != BufferMerge::first; }
   bool may_be_written() const { return master_ != nullptr && first().module().is_training(); }
-  /// Some replica has written into its copies.
+  /// Whether any replica has written to its copies.
   static bool wrote(const Call& call);
-  /// Puts `tensors` (by place) in the module's places of buffers.
+  /// Makes `tensors` (by place) the module's buffers.
   void show(const std::vector<Tensor>& tensors) const;
   DeviceReplica& first() const noexcept { return *replicas_.front(); }
 
   const Replicas& replicas_;
   const ModeRules& rules_;
   std::shared_ptr<optim::Arena> master_;
-  std::vector<Tensor> own_;          // by place: the module's
-  std::vector<Tensor> private_;      // by place: what replica 0 writes in a call
+  std::vector<Tensor> own_;          // by place: the module's own buffers
+  std::vector<Tensor> private_;      // by place: the copies that replica 0 writes in a call
   std::vector<BufferMerge> merges_;  // by place
-  bool replicas_agree_ = false;      // what replicas write is the same on all that have rows
+  bool replicas_agree_ = false;      // all replicas with rows write the same values
 };
 
 }  // namespace tandem::parallel

@@ -22,7 +22,8 @@ class ModuleGradients {
  public:
   /// Runs a job on every device, in a call without rows that begins with `phase`.
   ///
-  /// @return the call, which has ended. @throws ReplicaError, Timeout
+  /// @return the call, which has ended.
+  /// @throws ReplicaError, Timeout
   using OnAllDevices = std::function<std::shared_ptr<Call>(
       Phase phase, const std::function<void(Call& call, Call::Part& part)>& job)>;
 
@@ -34,43 +35,44 @@ class ModuleGradients {
   ModuleGradients(const ModuleGradients&) = delete;
   ModuleGradients& operator=(const ModuleGradients&) = delete;
 
-  /// Chooses who updates. After ModuleParameters::bind.
+  /// Chooses who updates the parameters. Call it after ModuleParameters::bind.
   void bind();
-  /// Before ModuleParameters::release.
+  /// Call it before ModuleParameters::release.
   void release() noexcept { update_.reset(); }
-  /// Makes reading the module's gradients complete them, as long as `owner` of this object lives.
+  /// Makes any read of the module's gradients complete them first, for as long as `owner` lives.
   void complete_on_reading(const std::shared_ptr<const void>& owner);
-  /// Who updates the parameters; there is one between bind() and release().
+  /// The object that updates the parameters. It exists between bind() and release().
   ParameterUpdate& update() const noexcept { return *update_; }
 
   GradientSync syncs() const noexcept { return syncs_; }
   void set_syncs(GradientSync sync) noexcept { syncs_ = sync; }
   bool reduces() const noexcept { return syncs_ == GradientSync::on; }
-  /// Replicas have gradients of earlier backwards that have not been reduced.
+  /// Whether replicas have gradients of earlier backwards that have not been reduced.
   bool has_unreduced() const noexcept { return unreduced_; }
 
-  /// A backward is to come. @return what it would change, to be put back if it fails
+  /// Called before a backward. @return what it would change, to be put back if it fails
   GradientSnapshot begin_backward();
   void restore(const GradientSnapshot& snapshot);
-  /// Readies a replica's gradients for backwards, the last of which reduces them.
+  /// Prepares a replica's gradients for backwards, the last of which reduces them.
   void arm(Call& call, Call::Part& part) const;
-  /// Ends the reduction of a replica's gradients.
+  /// Completes the reduction of a replica's gradients.
   static void reduce(Call::Part& part);
-  /// Marks the module's gradients that some replica made, also where replica 0 made none.
+  /// Gives the module every gradient that some replica made, even if replica 0 made none.
   void adopt(const Call& call);
-  /// A backward went well.
+  /// Called after a successful backward.
   void note_backward() noexcept;
-  /// Reduces what backwards under no_sync have left in the replicas. Does nothing inside a call.
+  /// Reduces the gradients that backwards under no_sync left in the replicas. Does nothing in a
+  /// call.
   void sync();
-  /// Makes the module's gradients those of all replicas. Does nothing inside a call.
+  /// Makes the module's gradients the sum over all replicas. Does nothing in a call.
   void complete();
 
  private:
-  /// Gradients are looked at without being reduced first.
+  /// While it lives, gradients can be read without being reduced first.
   class AsTheyLie;
   bool has_any() const;
   void attach_source() const;
-  /// Runs a device's part of an update on each, outside of a step.
+  /// Runs each device's part of an update, outside of a step.
   void update_everywhere(const std::function<void(int device)>& part);
 
   const Replicas& replicas_;

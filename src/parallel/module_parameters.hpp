@@ -15,15 +15,15 @@ namespace tandem::parallel {
 /// The replicas of a wrapper, by device.
 using Replicas = std::vector<std::unique_ptr<DeviceReplica>>;
 
-/// Puts a replica's tensors in the places of its module where the original has those of an arena.
+/// Puts tensors of a replica into its module, wherever the original module has tensors of `arena`.
 void place_tensors(nn::Module& original,
                    const optim::Arena& arena,
                    nn::Module& copy,
                    const std::vector<Tensor>& tensors);
 
-/// The module's parameters: their storage on all devices, and who has which values.
+/// The module's parameters: their storage on all devices, and which device has which values.
 ///
-/// Device 0's are the module's. The others are sent them when they have changed.
+/// Device 0's parameters are the module's. When they have changed, they are sent to the others.
 class ModuleParameters {
  public:
   struct Options {
@@ -31,31 +31,32 @@ class ModuleParameters {
   };
   ModuleParameters(const Replicas& replicas, const ModeRules& rules, Options options);
 
-  /// Lays out the storage on all devices. The replicas' modules get new tensors.
+  /// Allocates the storage on all devices. The replicas' modules get new tensors.
   void bind();
-  /// Lets go of the storage, for another bind().
+  /// Releases the storage, so that bind() can be called again.
   void release() noexcept;
-  /// Device 0's; null if the module has none.
+  /// Device 0's arena; null if the module has no parameters.
   const std::shared_ptr<optim::Arena>& arena() const noexcept { return first().parameters(); }
   /// The arenas, by device.
   std::vector<std::shared_ptr<optim::Arena>> arenas() const;
-  /// How the gradients are cut; null if there are no parameters.
+  /// The buckets of the gradients; null if there are no parameters.
   const std::shared_ptr<const std::vector<Bucket>>& gradient_buckets() const noexcept {
     return gradient_buckets_;
   }
 
-  /// Notes in a call what device 0 has, and whether a device of its group lacks it.
+  /// Notes in the call which values device 0 has, and whether a device of its group lacks them.
   void begin(Call& call) const;
-  /// Sends the values where they lack; in a part's thread. They may still be on their way
-  /// afterwards: work that touches them waits.
+  /// Sends the values to devices that lack them. Called on a part's thread. The values may still be
+  /// under way when it returns; work that uses them waits.
   void send(Call& call, Call::Part& part) const;
-  /// Waits for values that no work has touched.
+  /// Waits for values that no work has used.
   void end_send(Call& call, Call::Part& part) const;
-  /// Runs a device's update, and notes in which places it has changed values.
+  /// Runs a device's update, and notes in which places it changed values.
   static void note_update(Call::Part& part, const std::function<void()>& update);
-  /// The devices of the call's group have received what device 0 had when it began.
+  /// Notes that the devices of the call's group have the values that device 0 had when the call
+  /// began.
   void note_sent(const Call& call) const;
-  /// Every replica has device 0's present values, after an update on all devices or none.
+  /// Notes that every replica has device 0's current values: all devices were updated, or none.
   void note_equal(const Call& call) const;
 
  private:

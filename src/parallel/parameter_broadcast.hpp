@@ -13,12 +13,12 @@
 
 namespace tandem::parallel {
 
-/// Work on `values`, which are on their way, waits for `handle` first, as of the bucket of the
-/// caller's context.
+/// Makes work that uses `values`, which are under way, wait for `handle` first. The wait counts for
+/// the bucket of the caller's context.
 void note_transit(const Tensor& values, Transit::Way way, std::shared_ptr<comm::Handle> handle);
 
-/// Values of a rank that come from others, or go to them, while it computes: work that touches them
-/// waits for them. Used on the rank's thread.
+/// Values of a rank that are received, or sent, while it computes. Work that uses them waits for
+/// them. To be used on the rank's thread.
 class ParameterBroadcast {
  public:
   ParameterBroadcast() = default;
@@ -26,13 +26,13 @@ class ParameterBroadcast {
   ParameterBroadcast(const ParameterBroadcast&) = delete;
   ParameterBroadcast& operator=(const ParameterBroadcast&) = delete;
 
-  /// Device 0's values go out, in `buckets`. @throws Desync, CommAborted, Timeout
+  /// Sends device 0's values to the others, in `buckets`. @throws Desync, CommAborted, Timeout
   void start(const optim::Arena& values,
              const std::vector<Bucket>& buckets,
              comm::Communicator& group);
-  /// Waits for what is still under way. @throws Desync, CommAborted, Timeout
+  /// Waits for everything still under way. @throws Desync, CommAborted, Timeout
   void finish();
-  /// Forgets it: the values that have not come are of no use.
+  /// Forgets what is under way; values that have not arrived are lost.
   void drop() noexcept;
 
  private:

@@ -7,9 +7,9 @@
 
 namespace tandem::parallel {
 
-/// Who updates the parameters, and what becomes of gradients and values around an update.
+/// Decides who updates the parameters, and what happens to gradients and values around an update.
 ///
-/// The module's gradients are those of device 0. What somebody changes there counts.
+/// The module's gradients are those on device 0. If somebody changes them there, the change counts.
 class ParameterUpdate {
  public:
   virtual ~ParameterUpdate() = default;
@@ -17,15 +17,16 @@ class ParameterUpdate {
   /// The devices that update together; null if device 0 updates alone.
   virtual optim::ArenaSharing* sharing() noexcept = 0;
   bool is_shared() noexcept { return sharing() != nullptr; }
-  /// Makes the gradients on device 0 whole, unless they are.
+  /// Makes the gradients on device 0 whole, if they are not.
   virtual void complete() = 0;
   /// A backward begins.
   virtual void begin_backward() = 0;
   /// The gradients have been reduced.
   virtual void reduced() = 0;
-  /// The gradients on device 0 are what they were before the backward.
+  /// The gradients on device 0 are again what they were before the backward.
   virtual void discard() = 0;
-  /// Gives every rank the values that the others have updated. Each rank calls it on its thread.
+  /// Gives every rank the values that the others have updated. Each rank calls it on its own
+  /// thread.
   virtual void gather_values(comm::Communicator& group, int rank) const = 0;
 };
 

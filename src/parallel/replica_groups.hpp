@@ -15,21 +15,21 @@
 
 namespace tandem::parallel {
 
-/// The devices that take part in a call, and how they talk to each other.
+/// The devices that take part in a call, and their communicators.
 class ReplicaGroup {
  public:
-  /// @param active  places of the devices that have rows, ascending.
-  /// @param members places of those that take part, ascending.
+  /// @param active   indices of the devices that have rows, ascending.
+  /// @param members  indices of the devices that take part, ascending.
   ReplicaGroup(const std::vector<Device>& devices,
                const std::vector<int>& active,
                std::vector<int> members,
                const comm::GroupOptions& options);
 
-  /// Places of the devices that take part, ascending.
+  /// Indices of the devices that take part, ascending.
   const std::vector<int>& members() const noexcept { return members_; }
-  /// Between all members; null if the device is alone, or no member.
+  /// Connects all members; null if the device is alone, or not a member.
   comm::Communicator* comm_of(int device) const noexcept;
-  /// Between the devices that have rows; null if the device is the only one, or has none.
+  /// Connects the devices that have rows; null if the device is the only one, or has none.
   std::shared_ptr<RowGroup> row_group_of(int device) const;
   /// The rank of a member among the members.
   int rank_of(int device) const;
@@ -43,15 +43,15 @@ class ReplicaGroup {
   std::map<int, std::shared_ptr<RowGroup>> row_groups_;  // over with_rows_, by device
 };
 
-/// The groups of a wrapper, one for each set of devices that has come up.
+/// The groups of a wrapper, one for each set of devices seen so far.
 class ReplicaGroups {
  public:
   ReplicaGroups(std::vector<Device> devices, comm::GroupOptions options)
       : devices_(std::move(devices)), options_(options) {}
 
-  /// Who takes part besides the devices that have rows, and device 0, which owns the model.
+  /// active: the devices that have rows, and device 0, which owns the model. all: all devices.
   enum class Members : std::uint8_t { active, all };
-  /// The group for a call. @param rows  of each device.
+  /// The group for a call. @param rows  each device's rows.
   ReplicaGroup& get(const std::vector<RowRange>& rows, Members members);
 
  private:

@@ -7,10 +7,11 @@
 
 namespace tandem::parallel {
 
-/// Holds each rank's module against rank 0's: names, dtypes and shapes of parameters and buffers,
+/// Compares each rank's module with rank 0's: names, dtypes and shapes of parameters and buffers,
 /// in order, and which of them train. Called by every rank.
 ///
-/// @throws Desync  on every rank where some differ: those that do have the first difference.
+/// @throws Desync  on every rank, if any rank's module differs. On the ranks that differ, the text
+///                 has the first difference.
 void check_same_module(nn::Module& module, comm::Communicator& comm);
 
 }  // namespace tandem::parallel

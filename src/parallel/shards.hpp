@@ -10,11 +10,11 @@
 
 namespace tandem::parallel {
 
-/// What the devices update in mode sharded: each an even share of every bucket.
+/// The update in mode sharded: each device updates an even share of every bucket.
 ///
-/// The module's gradients on device 0 are not whole after a reduction (each device has its shares),
-/// until somebody looks at them: then they are brought together there, and an update takes the
-/// shares from there where they were changed.
+/// After a reduction the module's gradients on device 0 are not whole, because each device has its
+/// own shares. When somebody reads them, they are brought together on device 0. If they are changed
+/// there, an update first copies the shares back to their devices.
 class Shards final : public UpdateSharing {
  public:
   using UpdateSharing::UpdateSharing;
@@ -23,9 +23,9 @@ class Shards final : public UpdateSharing {
   std::vector<optim::ArenaSlice> slices() const override;
   void share_gradients() override;
 
-  /// Brings the shares together on device 0, unless they are.
+  /// Brings the shares together on device 0, unless this was already done.
   void complete() override;
-  /// A backward begins: gradients that are there to be added to are brought to device 0.
+  /// Before a backward: brings existing gradients, which it will add to, to device 0.
   void begin_backward() override;
   void reduced() noexcept override { partial_ = true; }
   void discard() noexcept override {
@@ -35,7 +35,7 @@ class Shards final : public UpdateSharing {
   void gather_values(comm::Communicator& group, int rank) const override;
 
  private:
-  /// Copies all shares of the gradients between device 0 and their own devices.
+  /// Copies all shares of the gradients from their devices to device 0, or back.
   enum class To : std::uint8_t { device_0, shares };
   void copy_gradients(To to) const;
 

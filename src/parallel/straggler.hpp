@@ -14,15 +14,15 @@ namespace tandem::parallel {
 /// How long a device's forward took.
 struct ForwardTime {
   Device device;
-  std::int64_t rows = 0;  ///< none: it does not count
+  std::int64_t rows = 0;  ///< 0: the device does not count
   std::chrono::nanoseconds time{};
 };
 
-/// The device that took the longest, if it took more than `ratio` times as long as the others do,
-/// and more than 20 ms longer, which is not by chance.
+/// The slowest device, if it took more than `ratio` times as long as expected from the others, and
+/// more than 20 ms longer, so that it is not just chance.
 ///
-/// More rows may take more time in proportion. Fewer are not asked to take less, because a layer
-/// has a cost of its own.
+/// A device with more rows than the others may take proportionally more time. A device with fewer
+/// rows is not expected to take less, because a layer has a fixed cost.
 std::optional<Straggler> find_straggler(const std::vector<ForwardTime>& devices, double ratio);
 
 }  // namespace tandem::parallel

@@ -14,8 +14,8 @@
 
 namespace tandem::parallel {
 
-/// One step of training: prepared by its caller, taken by the devices' threads up to a vote, and
-/// committed by all of them, or without effect.
+/// One step of training. Its caller prepares it, and the devices' threads take it up to a vote.
+/// Then all of them commit it, or it has no effect.
 class TrainStep {
  public:
   /// What a step works with.
@@ -29,10 +29,11 @@ class TrainStep {
     CallRunner& runner;
     double straggler_ratio = 5;
   };
-  /// None: all of a step up to the vote, and nothing of it stays.
+  /// none: the step runs up to the vote, and none of its changes remain.
   enum class Effect : std::uint8_t { none, real };
 
-  /// @param micro_batches  of the call, by device. @param optimizer  null: gradients are added up.
+  /// @param pass       computes the gradients.
+  /// @param optimizer  null: the gradients are only added up.
   TrainStep(const Parts& parts,
             std::shared_ptr<Call> call,
             std::unique_ptr<GradientPass> pass,
@@ -40,8 +41,10 @@ class TrainStep {
             optim::GradScaler* scaler,
             Effect effect);
 
-  /// Takes the step. @param gate  of the call. @param owner  kept by the devices' jobs.
+  /// Takes the step.
   ///
+  /// @param gate   the pass of the user's call.
+  /// @param owner  kept alive by the devices' jobs.
   /// @throws ReplicaError, Timeout  nothing has changed.
   static StepResult take(const std::shared_ptr<TrainStep>& step,
                          CallGate::Pass& gate,
@@ -49,7 +52,7 @@ class TrainStep {
   const Call& call() const noexcept { return *call_; }
 
  private:
-  // In the order in which a step goes through them.
+  // In the order in which a step calls them.
   GradientSnapshot prepare();
   void on_device(Call::Part& part);
   void reduce(Call::Part& part);

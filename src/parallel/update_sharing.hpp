@@ -14,16 +14,16 @@
 
 namespace tandem::parallel {
 
-/// What an update of several devices works with.
+/// What an update by several devices works with.
 struct SharedParts {
   std::vector<std::shared_ptr<optim::Arena>> arenas;  ///< by rank
   std::shared_ptr<const std::vector<Bucket>> buckets;
   /// Runs a job on the thread of every device. @throws ReplicaError, Timeout
   std::function<void(const std::function<void(int rank)>& job)> on_devices;
-  std::function<void()> reduce;  ///< reduces gradients that have not been
+  std::function<void()> reduce;  ///< reduces gradients that have not been reduced
 };
 
-/// An update by all devices.
+/// An update in which all devices take part.
 class UpdateSharing : public ParameterUpdate, public optim::ArenaSharing {
  public:
   explicit UpdateSharing(SharedParts parts);
@@ -37,7 +37,7 @@ class UpdateSharing : public ParameterUpdate, public optim::ArenaSharing {
   const optim::Arena& arena(int rank) const {
     return *shared_.arenas[static_cast<std::size_t>(rank)];
   }
-  /// Reduces gradients that have not been.
+  /// Reduces gradients that have not been reduced.
   void reduce() { shared_.reduce(); }
   /// Versions of the gradients on device 0, by bucket.
   std::vector<std::uint64_t> versions() const;

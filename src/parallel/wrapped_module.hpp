@@ -10,34 +10,35 @@
 
 namespace tandem::parallel {
 
-/// What a module was like when it was wrapped, and what may become of it since.
+/// What a module was like when it was wrapped, and checks of what has changed since.
 class WrappedModule {
  public:
-  /// Marks the parts of the module, and of its replicas, as wrapped as long as this object lives.
+  /// Marks the parts of the module and of its replicas as wrapped, for as long as this object
+  /// lives.
   ///
   /// @param modules  the user's module, then its replicas.
-  /// @throws InvalidArgument  a tensor is on another device than `device`, or a part is wrapped.
+  /// @throws InvalidArgument  a tensor is not on `device`, or a part is wrapped already.
   WrappedModule(std::vector<nn::Module*> modules, Device device);
 
   nn::Module& original() const noexcept { return *modules_.front(); }
-  /// Makes this wrapper the only one of an arena's tensors. @param arena  null: does nothing.
+  /// Makes this wrapper the only owner of an arena's tensors. @param arena  null: does nothing.
   void claim(const std::shared_ptr<optim::Arena>& arena) const;
   /// Notes which parameters train. @param parameters  the module's; null: there are none.
   void note_training(const std::shared_ptr<optim::Arena>& parameters);
-  /// Some parameter was frozen or unfrozen since note_training.
+  /// Whether any parameter was frozen or unfrozen since note_training.
   bool training_changed(const std::shared_ptr<optim::Arena>& parameters) const;
   /// @throws InvalidArgument  a tensor was added, removed, resized or moved since.
   void check_tensors(const std::shared_ptr<optim::Arena>& parameters,
                      const std::shared_ptr<optim::Arena>& buffers) const;
   /// Gives the replicas the module's mode and hooks.
   ///
-  /// @throws InvalidArgument  the module has more parts than when it was wrapped, or fewer.
+  /// @throws InvalidArgument  the module has more or fewer parts than when it was wrapped.
   void follow() const;
 
  private:
   std::vector<nn::Module*> modules_;
   std::vector<bool> trains_;                                           // by place, at note_training
-  std::shared_ptr<const int> token_ = std::make_shared<const int>(0);  // of the marks
+  std::shared_ptr<const int> token_ = std::make_shared<const int>(0);  // for the marks
 };
 
 }  // namespace tandem::parallel

@@ -6,8 +6,8 @@
 
 namespace tandem::parallel::modes {
 
-/// PyTorch's nn.DataParallel: every forward starts threads and sends everything, and gradients are
-/// reduced to device 0 when backward has ended.
+/// PyTorch's nn.DataParallel: every forward starts threads and sends everything. Gradients are
+/// reduced to device 0 after backward has ended.
 class Classic final : public ModeRules {
  public:
   const char* name() const noexcept override { return "classic"; }

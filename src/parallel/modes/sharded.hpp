@@ -7,7 +7,7 @@
 namespace tandem::parallel::modes {
 
 /// Every device reduces and updates its share of each bucket, and sends the new values to all
-/// (adr/0009).
+/// devices (adr/0009).
 class Sharded final : public ModeRules {
  public:
   const char* name() const noexcept override { return "sharded"; }
