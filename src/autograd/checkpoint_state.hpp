@@ -17,27 +17,28 @@ namespace tandem::autograd {
 
 class Checkpoint;
 
-/// A tensor that an op in a checkpoint saved: gone after the forward, made again in backward.
+/// A tensor that an op in a checkpoint saved. It is freed after the forward and made again in
+/// backward.
 struct SavedSlot {
   std::shared_ptr<Checkpoint> checkpoint;
   std::weak_ptr<TensorImpl> original;
   Shape shape;
   DType dtype = DType::f32;
-  std::uint64_t version = 0;  // of the original, then of `made`
+  std::uint64_t version = 0;  // of the original, later of `made`
   Tensor made;                // by the second run
 };
 
-/// A part of a forward that backward runs again. Its slots are kept by the tape alone, so that a
-/// tensor goes when the last op that needs it has run.
+/// A part of a forward that backward runs again. Only the tape keeps its slots, so a tensor is
+/// freed when the last op that needs it has run.
 class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
  public:
   explicit Checkpoint(std::function<void()> again);
 
-  /// In the first run: a slot for `x`. In the second: the same slot, filled.
+  /// In the first run, returns a new slot for `x`; in the second run, the same slot, filled.
   std::shared_ptr<SavedSlot> keep(const Tensor& x);
-  /// The tensor of a slot; runs the forward again where it has gone.
+  /// The tensor of a slot. Runs the forward again if the tensor was freed.
   const Tensor& get(SavedSlot& slot);
-  /// The first run has ended.
+  /// Called when the first run has ended.
   void finish();
 
  private:
@@ -45,13 +46,14 @@ class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
 
   std::function<void()> again_;
   std::shared_ptr<const Context> context_;
-  std::optional<ForwardFrame> position_;  // of the random numbers; none: outside of a module's call
-  GeneratorState numbers_;                // before the first run
-  // Lanes of several devices may ask at once; a module that reads what it has just saved asks from
-  // within the second run.
+  // Position of the random numbers; none outside of a module's call.
+  std::optional<ForwardFrame> position_;
+  GeneratorState numbers_;  // before the first run
+  // Lanes of several devices may ask at once. A module that reads what it has just saved asks from
+  // within the second run, so the mutex is recursive.
   std::recursive_mutex mutex_;  // guards what is below
   std::vector<std::weak_ptr<SavedSlot>> slots_;
-  std::size_t next_ = 0;  // in the second run
+  std::size_t next_ = 0;  // next slot in the second run
   bool finished_ = false;
 };
 

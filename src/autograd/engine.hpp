@@ -16,17 +16,17 @@ namespace tandem::autograd {
 
 /// One backward: the part of the tape below its roots, run once.
 ///
-/// Each device has a list of its nodes, latest first, and runs it strictly in this order. Nodes
-/// are numbered as they are made, so a gradient only ever comes from a later number: the highest
-/// unfinished node is always ready, and waiting in order cannot deadlock. It also makes replicas
-/// call their collectives in the same order.
+/// Each device has a list of its nodes, latest first, and runs them strictly in this order. Nodes
+/// are numbered as they are made, so a gradient can only come from a node with a higher number.
+/// Therefore the highest unfinished node is always ready, and waiting in order cannot deadlock. The
+/// fixed order also makes all replicas call their collectives in the same order.
 ///
-/// Each device's own thread runs its list; on a replica's thread or a device's, the caller runs all
-/// of them as one.
+/// Each device's own thread runs its list. If the caller is on a replica's thread or a device's
+/// thread, it runs all the lists itself, merged into one.
 class Engine {
  public:
-  /// @param captures  tensors whose gradients are wanted instead of accumulation; empty:
-  /// accumulate.
+  /// @param captures  tensors whose gradients are returned instead of accumulated; empty:
+  ///                  accumulate.
   Engine(const std::vector<Tensor>& roots,
          std::vector<Tensor> gradients,
          std::vector<Tensor> captures,
@@ -45,11 +45,11 @@ class Engine {
     int pending = 0;
     bool needed = true;
   };
-  struct Lane {  // of one device
+  struct Lane {  // one device's part
     Device device = {};
     std::vector<std::shared_ptr<Node>> nodes;
     std::vector<std::shared_ptr<TensorImpl>> ready_leaves;
-    std::vector<Tensor> foreign;  // made elsewhere, freed by this device's thread
+    std::vector<Tensor> foreign;  // made elsewhere, to be freed by this device's thread
     int leaves_left = 0;
   };
 

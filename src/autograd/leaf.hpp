@@ -8,7 +8,7 @@
 
 namespace tandem::autograd {
 
-/// What the user's hooks of a leaf make of its gradient; the gradient itself while they wait.
+/// The gradient of a leaf after the user's hooks, or unchanged while the hooks are held back.
 Tensor hooked(const Meta& meta, Tensor gradient);
 /// Adds `gradient` to the leaf's grad, after its hooks and before its accumulate hook.
 void accumulate(const std::shared_ptr<TensorImpl>& leaf, Tensor gradient, bool create_graph);

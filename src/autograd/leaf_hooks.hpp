@@ -8,19 +8,19 @@
 
 namespace tandem::autograd {
 
-// Note [Hooks of leaves]: a hook of the user's (register_hook, set_accumulate_hook) sees a leaf's
-// whole gradient, once in a backward. Where parts of it come from several replicas, whoever runs
-// them holds the hooks back, and runs them on the sum.
+// Note [Hooks of leaves]: a user's hook (register_hook, set_accumulate_hook) sees a leaf's whole
+// gradient, once per backward. If parts of the gradient come from several replicas, the code that
+// runs the replicas holds the hooks back, and runs them on the sum.
 
-/// Called after each part of a leaf's gradient that is accumulated on its device; of a wrapper's.
+/// Sets a wrapper's hook, called after each part of a leaf's gradient is accumulated on its device.
 void set_part_hook(const Tensor& leaf, AccumulateHook hook);
 
-/// The user has set hooks.
+/// Whether the user has set hooks.
 bool has_hooks(const Tensor& leaf) noexcept;
 /// Whether the user's hooks run as gradients are accumulated, or wait for run_hooks.
 enum class Hooks : std::uint8_t { run, wait };
 void hold_hooks(const Tensor& leaf, Hooks hooks) noexcept;
-/// Runs the user's hooks on the gradient that lies with the leaf, which is defined.
+/// Runs the user's hooks on the gradient stored with the leaf, which must be defined.
 void run_hooks(const Tensor& leaf);
 
 }  // namespace tandem::autograd

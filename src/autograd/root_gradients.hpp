@@ -8,7 +8,7 @@
 
 namespace tandem::autograd {
 
-/// The gradients that a backward begins with: those given, and one for a scalar without.
+/// The gradients that a backward begins with: the given ones, and 1 for a scalar without one.
 ///
 /// @throws InvalidArgument  a root is not on the tape, or has no gradient that fits it.
 std::vector<Tensor> gradients_of_roots(const std::vector<Tensor>& roots,

@@ -6,13 +6,13 @@
 
 namespace tandem::comm {
 
-/// Drops the tensor that a gather or scatter does not look at on this rank, and gives an all_to_all
-/// without counts those of even parts.
+/// Drops the tensor that a gather or scatter does not use on this rank. Gives an all_to_all without
+/// counts the counts of even parts.
 ///
-/// @throws InvalidArgument  it cannot be cut evenly.
+/// @throws InvalidArgument  a tensor cannot be cut evenly.
 void complete_part(Collective& collective, int rank, int size);
 
-/// Checks what one rank can know to be wrong with its part.
+/// Checks everything about a rank's part that the rank can check on its own.
 ///
 /// @throws InvalidArgument  see Communicator.
 void check_part(const Collective& collective, int rank, int size, Device device);

@@ -12,9 +12,10 @@
 
 namespace tandem::comm {
 
-/// What a rank did last: a ring of its operations, written by its thread, read by any.
+/// What a rank did last: a ring of its operations, written by the rank's thread and read by any
+/// thread.
 ///
-/// Thread-safe. Once the ring is full nothing is allocated.
+/// Thread-safe. Allocates nothing once the ring is full.
 class FlightRecorder {
  public:
   using Moment = std::chrono::steady_clock::time_point;
@@ -30,21 +31,21 @@ class FlightRecorder {
     int tag = 0;
     State state = State::started;
     Moment start = {};
-    Moment met = {};  ///< all ranks were there
+    Moment met = {};  ///< when all ranks had arrived
     Moment end = {};
   };
 
-  /// @param entry  its start is now.
+  /// @param entry  its start is set to now.
   void start(Entry entry) noexcept;
-  /// Ends the latest entry of that key, if it is under way.
+  /// Ends the latest entry with that key, if it has not ended.
   void finish(const void* key, State state, Moment met, Moment end) noexcept;
-  /// The oldest first.
+  /// The entries, the oldest first.
   std::vector<Entry> entries() const;
 
  private:
   mutable std::mutex mutex_;  // guards what follows
   std::vector<Entry> ring_;
-  std::size_t count_ = 0;  // so far; the next goes to its place modulo kEntries
+  std::size_t count_ = 0;  // entries so far; the next one is stored at count_ modulo kEntries
 };
 
 /// "started", "completed", "failed".

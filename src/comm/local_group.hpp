@@ -26,59 +26,60 @@
 
 namespace tandem::comm {
 
-/// Why a group refuses calls. Threads make their own exception of it: none is shared.
+/// Why a group refuses calls. Each thread makes its own exception from it; none is shared.
 struct Failure {
   enum class Kind : std::uint8_t { aborted, desync };
   Kind kind;
   std::string text;
 
-  /// @param what  the call that ends, for the text.
+  /// @param what  the call that fails, for the text.
   [[noreturn]] void raise(const std::string& what) const;
 };
 
-/// A send and its recv.
+/// The two ends of a message: a send and its recv.
 struct Message {
-  int from = 0;  ///< any_source until a sender has come; then guarded as `parts` are
+  int from = 0;  ///< any_source until a sender has arrived; after that guarded like `parts`
   int to = 0;
   int tag = 0;
 };
 
 class LocalGroup;
 
-/// A rank of a group.
+/// A rank's place in a group.
 struct Seat {
-  std::shared_ptr<LocalGroup> group;  ///< null: of none
+  std::shared_ptr<LocalGroup> group;  ///< null: in no group
   int rank = 0;
 };
 
-/// A collective, or several that are one, or a message, that at least one rank has reached.
+/// A collective, several coalesced collectives, or a message, which at least one rank has reached.
 ///
-/// gathering -> running -> complete, or gathering -> failed; the first step is taken under the
-/// group's mutex, so that a rank that gives up either keeps the others from its memory, or knows
-/// that all of them are there and the work will end.
+/// Its states are gathering -> running -> complete, or gathering -> failed. On GPUs, running ->
+/// failed if its work cannot be queued. It leaves gathering under the group's mutex. So a rank that
+/// gives up either keeps the others from touching its memory, or knows that all ranks have arrived
+/// and that the work will end.
 struct Operation {
   enum class State : std::uint8_t { gathering, running, complete, failed };
 
   std::int64_t number = 0;         ///< counted from 1, the same on all ranks; 0: a message
   std::optional<Message> message;  ///< with the sender's part and the receiver's
-  int first_rank = 0;              ///< the rank whose signatures the others are held against
+  int first_rank = 0;              ///< the rank that the others' signatures are compared with
   std::vector<Signature> signatures;
-  int arrived = 0;                         ///< guarded by the group's mutex
-  std::vector<Part> parts;                 ///< as make_plan takes them; fixed from `running` on
-  std::vector<Seat> seats;                 ///< of a split, by rank; fixed from `complete` on
+  int arrived = 0;          ///< guarded by the group's mutex
+  std::vector<Part> parts;  ///< in the order that make_plan takes; fixed from `running` on
+  std::vector<Seat> seats;  ///< of a split, by rank; fixed from `complete` on
   std::shared_ptr<const Failure> failure;  ///< set before `failed`
   Plan plan;
-  std::vector<std::shared_ptr<const Event>> ended;  ///< on GPUs, by rank: its share of the work is
-                                                    ///< done; fixed from `complete` on
-  CopyTimes times{};  ///< from the arrival of the last rank to the end; fixed likewise
-  std::vector<std::shared_ptr<const cuda::StreamTimes>>
-      side_times;  ///< on GPUs, by rank: of its side stream; fixed likewise; empty: nobody asks
+  /// On GPUs, by rank: after it the rank's share of the work is done. Fixed from `complete` on.
+  std::vector<std::shared_ptr<const Event>> ended;
+  CopyTimes times{};  ///< from the arrival of the last rank to the end; fixed from `complete` on
+  /// On GPUs, by rank: times of its side stream. Fixed from `complete` on. Empty: nobody asked.
+  std::vector<std::shared_ptr<const cuda::StreamTimes>> side_times;
 
   std::atomic<State> state{State::gathering};
   std::atomic<std::int64_t> claimed{0};
   std::atomic<std::int64_t> done{0};
   std::atomic<int> parked{0};
-  std::condition_variable changed;  // with the group's mutex
+  std::condition_variable changed;  // used with the group's mutex
 
   /// "all_reduce number 3".
   std::string title() const;
@@ -92,8 +93,8 @@ struct Operation {
 /// What the ranks of a local communicator share.
 class LocalGroup : public std::enable_shared_from_this<LocalGroup> {
  public:
-  /// @throws InvalidArgument  the algorithm.
-  /// @param transport  null: kernels and copies of the GPUs themselves, or the host's.
+  /// @param transport  null: the GPUs' own kernels and copies, or the host's.
+  /// @throws InvalidArgument  the algorithm does not exist or refuses the group.
   LocalGroup(std::vector<Device> devices,
              GroupOptions options,
              std::shared_ptr<Transport> transport = nullptr);
@@ -105,17 +106,17 @@ class LocalGroup : public std::enable_shared_from_this<LocalGroup> {
   const GroupOptions& options() const noexcept { return options_; }
   Transport* transport() const noexcept { return transport_.get(); }
 
-  /// How a collective is carried out: as it says, or as the group was made; null: direct.
+  /// The algorithm for a collective: its own, or else the group's. Null: direct.
   ///
-  /// @throws InvalidArgument  the algorithm that it names refuses it.
+  /// @throws InvalidArgument  the algorithm that the collective names refuses it.
   const Algorithm* choose(const Collective& collective) const;
 
-  /// Registers a rank's parts in its next collectives, which are one; the last to come does the
-  /// work that is left to claim.
+  /// Registers a rank's parts in its next collectives, which are coalesced into one operation. The
+  /// last rank to arrive starts the work and helps with it.
   std::shared_ptr<Operation> arrive(int rank,
                                     std::vector<Signature> signatures,
                                     std::vector<Part> parts);
-  /// As `arrive`, with one end of a message.
+  /// The same as `arrive`, for one end of a message.
   std::shared_ptr<Operation> post(int rank,
                                   const Signature& signature,
                                   const Message& message,
@@ -125,16 +126,16 @@ class LocalGroup : public std::enable_shared_from_this<LocalGroup> {
   /// @param timeout  max(): the group's.
   /// @throws Desync, CommAborted, Timeout
   void wait(Operation& op, int rank, std::chrono::milliseconds timeout);
-  /// Gives an operation up: afterwards no thread touches the rank's memory.
+  /// Gives up on an operation. Afterwards no thread touches the rank's memory.
   void leave(Operation& op, int rank) noexcept;
 
-  /// Fails the group, and those split from it.
+  /// Fails the group and the groups split from it.
   void abort(const std::string& reason) noexcept;
-  /// Fails the group alone, whose rank is no more.
+  /// Fails this group only, because one of its ranks was destroyed.
   void retire(int rank) noexcept;
   void reset();
 
-  /// The last operations of each rank, as JSON: see Communicator.
+  /// The last operations of each rank, as JSON; see Communicator.
   std::string flight_record() const;
 
   /// "rank 1 (cpu:1)".
@@ -142,8 +143,8 @@ class LocalGroup : public std::enable_shared_from_this<LocalGroup> {
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// How long a rank waits for the others: by the group's time-out as long as their devices stand
-  /// still, by a caller's own time-out no longer than that.
+  /// How long a rank waits for the others. With the group's timeout: until their devices have not
+  /// begun any work for that long. With a caller's own timeout: that long, whatever the devices do.
   struct Patience {
     std::chrono::milliseconds timeout;
     Deadline deadline;
@@ -182,34 +183,35 @@ class LocalGroup : public std::enable_shared_from_this<LocalGroup> {
   const std::vector<Device> devices_;
   const GroupOptions options_;
   const std::shared_ptr<Transport> transport_;
-  std::mutex queueing_;  // held while an operation's work is queued
+  std::mutex queueing_;  // held while the work of an operation is being queued
   const FlightRecorder::Moment origin_ = std::chrono::steady_clock::now();
-  std::deque<FlightRecorder> recorders_;  // by rank; guard themselves
-  const Algorithm* algorithm_ = nullptr;  // of collectives that name none; null: direct
+  std::deque<FlightRecorder> recorders_;  // by rank; each guards itself
+  const Algorithm* algorithm_ = nullptr;  // for collectives that name none; null: direct
 
-  mutable std::mutex mutex_;  // guards what follows, and Operation as said there; `fail` and those
-                              // above it that touch these are called with it held
+  // Guards what follows, and the members of Operation that say so. `fail`, `end_waiting` and the
+  // functions above them that use these members are called with it held.
+  mutable std::mutex mutex_;
   std::deque<std::shared_ptr<Operation>> pending_;  // not yet reached by all ranks, oldest first
-  std::deque<std::shared_ptr<Operation>> posts_;    // messages with one end, oldest first
+  std::deque<std::shared_ptr<Operation>> posts_;    // messages with one end so far, oldest first
   std::vector<std::weak_ptr<LocalGroup>>
-      children_;                            // split from this one; their mutexes come after
-  std::vector<std::int64_t> reached_;       // collectives that a rank has come to
+      children_;  // split from this group; their mutexes are locked after this one
+  std::vector<std::int64_t> reached_;       // by rank: number of collectives that it has reached
   std::shared_ptr<const Failure> failure_;  // null while the group is usable
 };
 
-/// The ranks of a new group; `transport` may be null.
+/// Makes the ranks of a new group. `transport` may be null.
 std::vector<std::unique_ptr<Communicator>> make_ranks(std::span<const Device> devices,
                                                       GroupOptions options,
                                                       std::shared_ptr<Transport> transport);
 
-/// Queues all of an operation's work on the side streams of the ranks' GPUs, after what is there
-/// already and the parts' events; sets `ended` and, where observers ask, times. Waits for nothing
-/// but staging.
+/// Queues all of an operation's work on the side streams of the ranks' GPUs, after the work that is
+/// already there and after the parts' events. Sets `ended` and, if observers ask for them, times.
+/// Waits only for staging.
 ///
-/// @throws DeviceError, OutOfMemory  part of it may be queued then: see drain_gpus.
+/// @throws DeviceError, OutOfMemory  part of the work may have been queued; see drain_gpus.
 void queue_on_gpus(const LocalGroup& group, Operation& op);
-/// Waits for what is on the side streams of the ranks' GPUs, where a failure leaves nothing else to
-/// keep their memory until it is done.
+/// Waits for the side streams of the ranks' GPUs after a failure, when nothing else keeps the
+/// memory that they use until they are done.
 void drain_gpus(const LocalGroup& group) noexcept;
 
 }  // namespace tandem::comm

@@ -20,20 +20,20 @@ namespace tandem::comm {
 struct Signature {
   Collective::Kind kind = Collective::Kind::barrier;
   DType dtype = DType::f32;
-  std::int64_t count = 0;  ///< of the tensors that are equal on all ranks; 0 where none are
+  std::int64_t count = 0;  ///< size of the tensors that are equal on all ranks; 0 if none are
   ReduceOp op = ReduceOp::sum;
   int root = -1;
   const Algorithm* algorithm = nullptr;  ///< null: direct
 };
 Signature signature_of(const Collective& collective);
 std::vector<Signature> signatures_of(std::span<const Collective> collectives);
-/// "" if they agree, else the first field that differs, with both values: "count differs: # has 3,
-/// # has 4", where # stands for the two ranks in order.
+/// "" if they agree, otherwise the first field that differs, with both values:
+/// "count differs: # has 3, # has 4", where each # stands for a rank's name.
 std::string difference(const Signature& a,
                        const std::string& rank_a,
                        const Signature& b,
                        const std::string& rank_b);
-/// The same for collectives that are one; names which of them differs.
+/// The same for coalesced collectives; says which of them differs.
 std::string difference(std::span<const Signature> a,
                        const std::string& rank_a,
                        std::span<const Signature> b,
@@ -48,67 +48,67 @@ struct Part {
   double factor = 1;                            ///< with premul_sum
   std::vector<std::int64_t> input_counts = {};  ///< of an all_to_all, by rank
   std::vector<std::int64_t> output_counts = {};
-  void* scratch = nullptr;  ///< as large as the input, where the algorithm needs it
+  void* scratch = nullptr;  ///< as large as the input, if the algorithm needs it
   int color = 0;            ///< of a split
-  int key = 0;              ///< likewise
-  std::shared_ptr<const Event> ready = nullptr;  ///< on a GPU: after it the memory may be used
+  int key = 0;              ///< of a split
+  std::shared_ptr<const Event> ready = nullptr;  ///< on a GPU: the memory may be used after it
 };
 Part part_of(const Collective& collective);
 
-/// A piece of the result: each target gets the reduction of the sources, in rank order.
+/// A piece of the result. Each target gets the reduction of the sources, in rank order.
 struct Piece {
   std::vector<const void*> sources;
   std::vector<void*> targets;
-  std::vector<int> source_ranks;  ///< whose memory the sources are
+  std::vector<int> source_ranks;  ///< the ranks that own the sources' memory
   std::vector<int> target_ranks;
-  std::vector<double> factors;  ///< of the sources, with premul_sum
+  std::vector<double> factors;  ///< by source, with premul_sum
   DType dtype = DType::f32;
   ReduceOp op = ReduceOp::sum;
-  double divisor = 1;  ///< else: of the one source, which is the target
+  double divisor = 1;  ///< if not 1: divides the only source, which is also the target
   std::int64_t count = 0;
-  int step = 0;  ///< of an algorithm: after the pieces of the step before
+  int step = 0;  ///< step of an algorithm; runs after the pieces of the step before
   std::int64_t first_slice = 0;
-  std::int64_t after = 0;  ///< the slices that are done before
+  std::int64_t after = 0;  ///< number of slices that must be done before
 
   void add_source(std::size_t rank, const void* data, double factor = 1);
   void add_target(std::size_t rank, void* data);
   std::size_t nbytes() const noexcept { return static_cast<std::size_t>(count) * itemsize(dtype); }
 };
 
-/// Bytes from rank to rank: [from * ranks + to].
+/// Bytes from rank to rank, at [from * ranks + to].
 using Traffic = std::vector<std::size_t>;
 
-/// The work of collectives that are one, cut into slices. Any thread may do any slice of a piece
-/// for which enough are done.
+/// The work of coalesced collectives, cut into slices. Any thread may run any slice, once the
+/// slices that the piece comes after are done.
 struct Plan {
   std::vector<Piece> pieces = {};
   std::int64_t slices = 0;
-  std::vector<Traffic> traffic = {};  ///< by collective, of those that an algorithm carries out
+  std::vector<Traffic> traffic = {};  ///< by collective; set if an algorithm carries it out
 
   const Piece& piece_of(std::int64_t slice) const;
   void run(std::int64_t slice) const;
 };
 
-/// @param parts  by collective and rank: those of the first by rank, then those of the second.
-/// @throws Desync  the parts of a gather or scatter do not add up to the whole, or a rank sends
-///                 another what that does not expect.
+/// @param parts  by collective and rank: first all ranks of the first collective, and so on.
+/// @throws Desync  the parts of a gather or scatter do not add up to the whole, or a rank's send
+///                 count differs from its peer's receive count.
 Plan make_plan(std::span<const Signature> signatures,
                std::span<const Part> parts,
                const GroupOptions& options);
-/// What a send gives a recv: the one piece from `sender` to `receiver`.
+/// The plan of a message: one piece from `sender` to `receiver`.
 Plan make_message_plan(
     const Signature& signature, const Part& sender, const Part& receiver, int from, int to);
 
-/// Element `count` of an array; null where there is none.
+/// Element `count` of an array; null if the array is null.
 const void* element(const void* data, std::int64_t count, DType dtype) noexcept;
 void* element(void* data, std::int64_t count, DType dtype) noexcept;
 
-/// What kernels call a reduction.
+/// The kernels' name for a reduction.
 kernels::Reduction reduction_of(ReduceOp op) noexcept;
 
-/// Bytes that rank `to` gets from rank `from`: the figures under @cost in communicator.hpp.
+/// Bytes that rank `to` gets from rank `from`: the numbers under @cost in communicator.hpp.
 ///
-/// @param parts  of this collective, by rank.
+/// @param parts  the parts of this collective, by rank.
 std::size_t bytes_between(const Signature& signature,
                           std::span<const Part> parts,
                           int from,

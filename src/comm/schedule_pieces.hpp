@@ -9,15 +9,15 @@
 
 namespace tandem::comm {
 
-/// This rank makes what its tensors must not keep: it needs memory besides them.
+/// Whether this rank needs scratch memory, for intermediate values that its tensors must not hold.
 bool needs_scratch(const Signature& signature, int ranks, int rank, const GroupOptions& options);
 
-/// A collective by its signature's algorithm, carried out in the ranks' outputs: a piece for each
-/// range and set of sources of a step. First come copies of inputs that are no outputs, and the
-/// ranks' factors; a mean is divided last.
+/// Adds the pieces of a collective that its signature's algorithm carries out in the ranks'
+/// outputs, one for each range and set of sources of a step. Copies of inputs that are not outputs
+/// come first, together with the ranks' factors. The division of a mean comes last.
 ///
 /// @param parts  by rank.
-/// @return the schedule's bytes.
+/// @return the schedule's bytes from rank to rank.
 Traffic add_scheduled_pieces(const Signature& signature,
                              std::span<const Part> parts,
                              const GroupOptions& options,

@@ -11,19 +11,19 @@
 
 namespace tandem::comm {
 
-/// What moves the data of a group's ranks between their GPUs.
+/// Moves the data of a group's ranks between their GPUs.
 ///
-/// Used by one thread at a time: the group sees to it.
+/// Used by one thread at a time; the group makes sure of that.
 class Transport {
  public:
   virtual ~Transport() = default;
-  /// It can make the piece.
+  /// Whether it can move the piece.
   virtual bool takes(const Piece& piece) const = 0;
-  /// Queues the pieces, all of which it takes, on the side streams of the ranks' GPUs.
+  /// Queues the pieces on the side streams of the ranks' GPUs. It must take all of them.
   ///
-  /// @throws DeviceError, Timeout  what was queued has been ended.
+  /// @throws DeviceError, Timeout  what had been queued was aborted.
   virtual void queue(const std::vector<const Piece*>& pieces) = 0;
-  /// The same for another group, of some of these devices.
+  /// Makes a transport for another group of some of these devices.
   virtual std::shared_ptr<Transport> make(const std::vector<Device>& devices) const = 0;
 };
 

@@ -17,23 +17,23 @@ struct CopyTimes {
   using Moment = std::chrono::steady_clock::time_point;
   static Moment now() noexcept { return std::chrono::steady_clock::now(); }
 
-  Moment begin;  ///< of GPUs: when it was queued
+  Moment begin;  ///< for GPUs: when the copy was queued
   Moment end;
   std::shared_ptr<const cuda::StreamTimes> streams = nullptr;  ///< see CopyEvent
 };
 
-/// Whether some observer asks for times of GPUs' streams.
+/// Whether any observer asks for times of GPUs' streams.
 bool streams_are_timed() noexcept;
 
-/// Tells observers of bytes that went from one device to another.
+/// Tells observers about bytes copied from one device to another.
 ///
-/// Nothing is told of zero bytes, or where the devices are the same.
+/// Does nothing for zero bytes, or if the devices are the same.
 void count_copy(Device source,
                 const Buffer& target,
                 std::size_t nbytes,
                 const CopyTimes& times) noexcept;
 
-/// Tells observers of work of a GPU's side stream.
+/// Tells observers about work of a GPU's side stream.
 void count_side_work(const Stream& side_stream,
                      const Work& work,
                      const std::shared_ptr<const cuda::StreamTimes>& times) noexcept;

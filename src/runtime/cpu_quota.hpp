@@ -7,11 +7,13 @@
 
 namespace tandem {
 
-/// Cores' worth of time that this process may use at most: the least quota of its control groups
-/// and of those above, as `docker --cpus` sets it; in both versions of control groups.
+/// How many cores' worth of time this process may use at most: the smallest quota of its control
+/// group and of the groups above it, as `docker --cpus` sets it. Reads both versions of control
+/// groups.
 ///
-/// @param root  where proc is: what files are named in it is looked for below this folder too.
-/// @return nothing where there is no quota, or nothing that says so.
+/// @param root  the folder that contains proc; paths named in proc's files are looked up below it
+///              too.
+/// @return none if there is no quota, or nothing that tells it.
 std::optional<double> cpu_quota(const std::filesystem::path& root = "/");
 
 }  // namespace tandem

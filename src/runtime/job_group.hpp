@@ -12,29 +12,29 @@
 
 namespace tandem {
 
-/// Waits for a job's end, and takes what it threw.
+/// Waits for a job to end, and returns what it threw.
 ///
 /// @throws Timeout  the deadline passed; the job may still run.
 std::exception_ptr outcome(Ticket& ticket, const Deadline& deadline);
 
-/// Jobs of several workers that use what lies on their caller's stack: whoever leaves the scope,
-/// by an exception too, waits for those that were queued.
+/// Jobs of several workers that use objects on their caller's stack. Leaving the scope, even by an
+/// exception, waits for the jobs that were queued.
 ///
-/// Jobs that wait for each other must be told to stop before the scope is left early.
+/// If jobs wait for each other, tell them to stop before you leave the scope early.
 class JobGroup {
  public:
-  /// @param most      jobs that will be queued; all memory is taken here.
-  /// @param deadline  after it a job is no longer waited for.
+  /// @param most      number of jobs that will be queued; all memory is allocated here.
+  /// @param deadline  when it has passed, jobs are no longer waited for.
   explicit JobGroup(std::size_t most, Deadline deadline = {});
   ~JobGroup();
   JobGroup(const JobGroup&) = delete;
   JobGroup& operator=(const JobGroup&) = delete;
 
-  /// Asynchronous: see Worker::submit.
+  /// Asynchronous; see Worker::submit.
   void submit(Worker& worker, std::function<void()> job);
   /// Waits for all jobs.
   ///
-  /// @return what each threw, in the order of their submission; nullptr where it ended well.
+  /// @return what each job threw, in the order of submission; nullptr if it succeeded.
   /// @throws Timeout  the deadline passed; that job, or others, may still run.
   std::vector<std::exception_ptr> outcomes();
 

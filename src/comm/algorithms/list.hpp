@@ -6,7 +6,7 @@
 
 namespace tandem::comm {
 
-// One file each.
+// All algorithms. Each has its own file.
 const Algorithm& direct() noexcept;
 const Algorithm& reduce_broadcast() noexcept;
 const Algorithm& halving_doubling() noexcept;
@@ -18,14 +18,14 @@ const Algorithm& double_binary_tree() noexcept;
 const Algorithm& hierarchical_ring() noexcept;
 const Algorithm& torus_2d() noexcept;
 
-/// For algorithms that take any number of ranks.
+/// The refusal of algorithms that take any number of ranks: none.
 inline std::string refuse_none(const Problem&) {
   return "";
 }
 
-/// Ranks of a group, as asked for or chosen.
+/// The number of ranks in a group, as given or chosen.
 int group_of(const Problem& problem) noexcept;
-/// Refuses groups that do not divide the ranks into several of several.
+/// Refuses unless the ranks divide into at least two equal groups of at least two.
 std::string refuse_uneven_groups(const Problem& problem);
 
 }  // namespace tandem::comm

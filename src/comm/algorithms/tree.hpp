@@ -13,34 +13,34 @@
 
 namespace tandem::comm {
 
-/// The tree in which nodes 1, 2, ... n stand in order: odd nodes are leaves, the root is the
-/// largest power of two, a node's parent differs in its lowest bits. Node v is rank v - 1 unless
-/// renumbered.
+/// The binary tree over the nodes 1, 2, ... n in order. Odd nodes are leaves, the root is the
+/// largest power of two, and a node differs from its parent in the lowest bits. Unless the tree is
+/// renumbered, node v is rank v - 1.
 ///
 ///         4
 ///       2   6
 ///      1 3 5 7
 struct Tree {
-  std::vector<int> parent;  ///< rank by rank; -1: the root
-  std::vector<int> depth;   ///< of a rank
-  int height = 0;           ///< depth of the lowest
+  std::vector<int> parent;  ///< by rank; -1: the root
+  std::vector<int> depth;   ///< by rank
+  int height = 0;           ///< depth of the deepest rank
 };
 Tree in_order_tree(int ranks);
 
 /// The same tree with every rank changed: rank r of `tree` becomes `rank_of[r]`.
 Tree renumbered(const Tree& tree, Ranks rank_of);
-/// So that rank 0 is the root.
+/// Renumbers the tree so that rank 0 is the root.
 Tree rooted_at_zero(const Tree& tree);
 
-/// From the leaves to the root, a segment a step and level: height - 1 + segments steps.
+/// From the leaves to the root, one segment per step and level: height - 1 + segments steps.
 std::int64_t tree_reduce(
     Schedule& schedule, std::int64_t first, const Tree& tree, Share range, std::int64_t segments);
-/// From the root to the leaves, in as many steps.
+/// From the root to the leaves, in the same number of steps.
 std::int64_t tree_copy(
     Schedule& schedule, std::int64_t first, const Tree& tree, Share range, std::int64_t segments);
 
-/// Steps, and `path` in segments, of either: a step moves two segments where some node has two
-/// children that are active in it.
+/// The steps of tree_reduce or tree_copy, and their `path` in segments. A step moves two segments
+/// if some node has two children that are active in it.
 struct TreeSteps {
   std::int64_t steps;
   double segments;

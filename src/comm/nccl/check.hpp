@@ -6,13 +6,13 @@
 
 namespace tandem::comm {
 
-/// Throws DeviceError unless `result` is success or, of a communicator that does not block, that
-/// the call is under way.
+/// Throws DeviceError unless `result` is success or, with a non-blocking communicator, "in
+/// progress".
 ///
-/// @param call  its text up to the parenthesis is named.
+/// @param call  the message names its text up to the parenthesis.
 void check_nccl(ncclResult_t result, const char* call);
 
 }  // namespace tandem::comm
 
-/// Throws DeviceError with call and reason unless the NCCL call succeeds or is under way.
+/// Throws DeviceError with the call and the reason unless the NCCL call succeeds or is in progress.
 #define TANDEM_NCCL(expr) ::tandem::comm::check_nccl((expr), #expr)

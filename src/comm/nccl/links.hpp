@@ -12,7 +12,7 @@
 
 namespace tandem::comm {
 
-/// NCCL's communicators of a group's ranks, all of this process.
+/// The NCCL communicators of a group's ranks, which are all in this process.
 class NcclLinks final : public Transport {
  public:
   NcclLinks(std::vector<Device> devices, std::chrono::milliseconds timeout);
@@ -20,7 +20,7 @@ class NcclLinks final : public Transport {
   NcclLinks(const NcclLinks&) = delete;
   NcclLinks& operator=(const NcclLinks&) = delete;
 
-  /// Makes the communicators; `queue` does where there are none, at first or after a failure.
+  /// Makes the communicators. `queue` does this too if there are none, at first or after a failure.
   ///
   /// @throws DeviceError, Timeout
   void connect();
@@ -37,16 +37,16 @@ class NcclLinks final : public Transport {
   void broadcast(const Piece& piece);
   void reduce(const Piece& piece);
   void all_reduce(const Piece& piece);
-  /// The reduction of a piece for a rank's call.
+  /// The NCCL reduction of a piece, for one rank's call.
   ncclRedOp_t reduction(const Piece& piece, std::size_t source);
-  /// Waits until the calls of all ranks have been taken. @throws DeviceError, Timeout
+  /// Waits until NCCL has accepted the calls of all ranks. @throws DeviceError, Timeout
   void settle(const char* call);
   void destroy() noexcept;
 
   std::vector<Device> devices_;
   std::chrono::milliseconds timeout_;
   std::vector<ncclComm_t> comms_;
-  std::vector<std::pair<int, ncclRedOp_t>> made_;  // with a factor, by rank: of the group under way
+  std::vector<std::pair<int, ncclRedOp_t>> made_;  // by rank; destroyed after the calls
 };
 
 }  // namespace tandem::comm

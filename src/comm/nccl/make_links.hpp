@@ -8,13 +8,13 @@
 
 #include "comm/transport.hpp"
 
-// NCCL, without its headers.
+// Access to NCCL that does not need NCCL's headers.
 namespace tandem::comm {
 
-/// NCCL at hand has several ranks on one GPU.
+/// Whether this NCCL allows several ranks on one GPU.
 bool ranks_share_gpus();
 
-/// NCCL among devices that are each on a GPU of its own, or ranks_share_gpus().
+/// An NCCL transport among devices, each on its own GPU unless ranks_share_gpus().
 ///
 /// @throws DeviceError, Timeout
 std::shared_ptr<Transport> make_links(std::vector<Device> devices,

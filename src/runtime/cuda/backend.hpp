@@ -11,20 +11,20 @@
 
 struct CUmemPoolHandle_st;
 
-// What the runtime asks of CUDA. No header of CUDA is read here; the definitions stand in a build
-// with CUDA alone, and calls to them under `if constexpr (has_cuda)`.
+// What the runtime needs from CUDA. This header includes none of CUDA's. The definitions exist only
+// in builds with CUDA; calls to them stand under `if constexpr (has_cuda)`.
 //
-// Every function throws DeviceError with call and code where CUDA refuses. An error after which a
-// GPU takes no more work for this process (an illegal address, ...) is remembered: later calls on
-// that GPU throw too, and say "restart".
+// Unless it is noexcept, every function throws DeviceError with the call and the code if CUDA
+// refuses. An error after which a GPU takes no more work from this process (an illegal address,
+// ...) is remembered: later calls on that GPU throw too, and say "restart".
 namespace tandem::cuda {
 
-/// GPUs that the process may use; 0 without a driver.
+/// Number of GPUs that the process may use; 0 without a driver.
 int gpu_count() noexcept;
-/// @throws InvalidArgument  there is no GPU `gpu`, as `name` asks for.
+/// @throws InvalidArgument  there is no GPU `gpu`, which `name` asks for.
 void check_gpu(Device name, int gpu);
 
-/// What a logical device of a GPU is made of: two streams and a memory pool of its own.
+/// What a logical device on a GPU consists of: two streams and a memory pool of its own.
 ///
 /// Thread-safe. Streams and pool live until the process ends.
 class GpuDevice {
@@ -37,12 +37,13 @@ class GpuDevice {
 
   Device name() const noexcept { return name_; }
   int gpu() const noexcept { return gpu_; }
-  /// Makes the GPU the calling thread's. @throws DeviceError  it is poisoned.
+  /// Makes the GPU current for the calling thread.
+  /// @throws DeviceError  the GPU has become unusable.
   void activate() const;
   CUstream_st* main_stream() const noexcept { return main_; }
-  /// For communication beside the main stream.
+  /// For communication that runs beside the main stream.
   CUstream_st* side_stream() const noexcept { return side_; }
-  /// Memory of the pool, in the order of the main stream.
+  /// Allocates from the pool, in the order of the main stream.
   std::unique_ptr<SourceAllocator> make_allocator();
 
  private:
@@ -55,44 +56,47 @@ class GpuDevice {
   CUmemPoolHandle_st* pool_ = nullptr;
 };
 
-/// Waits for all work of a device's stream. @throws Timeout, CommAborted  by the context
+/// Waits for all work of a device's stream.
+/// @throws Timeout, CommAborted  the context's deadline passed, or the context was aborted.
 void synchronize(const GpuDevice& device, CUstream_st* stream, const char* op);
 
-/// Records `stream`'s work so far in `event`, which is made, or made again for another GPU.
+/// Records `stream`'s work so far in `event`. Creates the event, or recreates it for another GPU.
 void record_event(CUevent_st*& event, int& gpu, const Stream& stream);
 bool event_done(CUevent_st* event, int gpu);
 void wait_event(CUevent_st* event, int gpu, const char* op);
 void stream_wait_event(const Stream& stream, CUevent_st* event);
-/// Null is fine.
+/// `event` may be null.
 void destroy_event(CUevent_st* event, int gpu) noexcept;
 
-/// Waits for a stream's work where a failure leaves nobody else to: memory that it reads or writes
-/// is about to be given back. After a grace time the work is left behind, as hung.
+/// Waits for a stream's work after a failure, when the memory that it uses is about to be freed and
+/// nobody else waits for it. After a grace time, gives up on work that hangs.
 void drain(const GpuDevice& device, CUstream_st* stream) noexcept;
 
-/// Copies in the stream's order, and waits for the end.
+/// Copies in the stream's order, and waits for the copy to end.
 void copy_to_host(
     const Stream& stream, const void* source, void* target, std::size_t nbytes, const char* op);
-/// Copies in the stream's order; afterwards the host may change the source.
+/// Copies in the stream's order. When it returns, the host may change the source.
 void copy_from_host(
     const Stream& stream, const void* source, void* target, std::size_t nbytes, const char* op);
-/// Copies after the work of both streams so far; both go on after it. Does not wait.
+/// Copies after the work of both streams so far; both streams continue after the copy. Does not
+/// wait, unless the GPUs are not peers: then the copy goes through the host and has ended on
+/// return.
 void copy_between(const Stream& source_stream,
                   const void* source,
                   const Stream& target_stream,
                   void* target,
                   std::size_t nbytes);
-/// One GPU's kernels may read and write the other's memory: asked of the driver, and tried with
-/// data, once per pair.
+/// Whether two GPUs' kernels may read and write each other's memory. Asks the driver and then tries
+/// it with data, once per pair.
 bool peers(int gpu, int other);
 
-/// Makes host memory one that GPUs read and write without a copy by the host, where the system lets
-/// it.
+/// Pins host memory, so that GPUs access it without a copy by the host. Does nothing if the system
+/// refuses.
 void pin(void* p, std::size_t nbytes) noexcept;
-/// Undoes it; memory that is not pinned stays as it is.
+/// Unpins host memory; does nothing if it is not pinned.
 void unpin(void* p) noexcept;
 
-/// Looks whether the last launch of the calling thread was refused.
+/// Throws if the last launch of the calling thread failed.
 void check_launch(const char* name);
 
 }  // namespace tandem::cuda

@@ -10,27 +10,29 @@ namespace tandem::cuda {
 
 /// Throws DeviceError unless `status` is success.
 ///
-/// @param call  its text up to the parenthesis is named.
-/// @param gpu   that the call concerns; -1: the calling thread's.
+/// @param call  the message names its text up to the parenthesis.
+/// @param gpu   the GPU of the call; -1: the calling thread's.
 void check(cudaError_t status, const char* call, int gpu = -1);
 
-/// For a call that may fail without harm: else the thread's next launch would seem to have failed.
+/// For a call whose failure is harmless. Clears the error, so that the next launch does not report
+/// it.
 inline void forgive(cudaError_t status) noexcept {
   if (status != cudaSuccess) cudaGetLastError();
 }
 
-/// Throws DeviceError where an earlier error has ended the GPU's use by this process.
+/// Throws DeviceError if an earlier error has made the GPU unusable for this process.
 void check_usable(int gpu);
 
-/// The GPU of the calling thread; -1 where CUDA does not say.
+/// The GPU of the calling thread; -1 if CUDA does not tell.
 int current_gpu() noexcept;
 
-/// Waits for a stream's work where no context's deadline does.
+/// Waits for a stream's work where no context's deadline applies.
 ///
-/// @return  whether it has ended, and well, within `patience`.
+/// @return  whether the work ended successfully within `patience`.
 bool ends_within(std::chrono::steady_clock::duration patience, CUstream_st* stream) noexcept;
 
-/// Makes a GPU the calling thread's for a scope; does not throw, so that destructors may use it.
+/// Makes a GPU current for the calling thread in a scope. Does not throw, so destructors may use
+/// it.
 class GpuScope {
  public:
   explicit GpuScope(int gpu) noexcept : before_(current_gpu()) {
@@ -48,5 +50,5 @@ class GpuScope {
 
 }  // namespace tandem::cuda
 
-/// Throws DeviceError with call and code unless the CUDA call succeeds.
+/// Throws DeviceError with the call and the code unless the CUDA call succeeds.
 #define TANDEM_CUDA(expr) ::tandem::cuda::check((expr), #expr)

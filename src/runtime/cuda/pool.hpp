@@ -14,12 +14,12 @@
 
 namespace tandem::cuda {
 
-/// A memory pool of a GPU that keeps what is freed, and that all its peers may read and write.
+/// Makes a memory pool of a GPU that keeps freed memory, and that all peers may read and write.
 cudaMemPool_t make_pool(int gpu);
 
-/// Memory of a pool, given and taken in the order of the device's main stream.
+/// Allocates and frees memory of a pool, in the order of the device's main stream.
 ///
-/// Where the GPU is full, what all pools of its logical devices keep is given back first.
+/// If the GPU is full, first releases the cached memory of all pools of its logical devices.
 class PoolAllocator final : public SourceAllocator {
  public:
   /// @param device  outlives the allocator.
@@ -27,7 +27,7 @@ class PoolAllocator final : public SourceAllocator {
       : device_(device), pool_(pool) {}
   void* allocate(std::size_t nbytes, Category category) override;
   void deallocate(void* p, std::size_t nbytes, Category category) noexcept override;
-  /// Allocations after which the pool held more of the GPU's memory than ever before.
+  /// Number of allocations after which the pool held more of the GPU's memory than ever before.
   std::uint64_t system_calls() const noexcept override {
     return growths_.load(std::memory_order_relaxed);
   }
@@ -36,13 +36,14 @@ class PoolAllocator final : public SourceAllocator {
  private:
   cudaError_t try_allocate(void** p, std::size_t nbytes) noexcept;
   void note_growth() noexcept;
-  /// Of all pools of the GPU, after the work that what was freed may wait for.
+  /// Releases the cached memory of all pools of the GPU, after waiting for the streams that may use
+  /// it.
   void release_gpu();
 
   const GpuDevice& device_;
   cudaMemPool_t pool_;
   std::atomic<std::uint64_t> growths_{0};
-  std::atomic<std::uint64_t> reserved_{0};  // bytes, the most that was seen
+  std::atomic<std::uint64_t> reserved_{0};  // bytes, the largest value seen
 };
 
 }  // namespace tandem::cuda

@@ -10,21 +10,21 @@
 
 namespace tandem::cuda {
 
-/// When GPUs came to points of their streams, by the host's clock.
+/// Tells when GPUs reached points in their streams, by the host's clock.
 ///
 /// Used by one thread at a time.
 class StreamClock {
  public:
   using Moment = std::chrono::steady_clock::time_point;
 
-  /// Learns how a stream's GPU's clock stands to the host's. Waits for the stream's work so far.
+  /// Relates the clock of a stream's GPU to the host's. Waits for the stream's work so far.
   ///
   /// @throws DeviceError
   void calibrate(const Stream& stream);
   bool knows(int gpu) const noexcept { return origins_.contains(gpu); }
-  /// Waits until the point, which is of a GPU that it knows, is reached.
+  /// When the point was reached, after waiting for it. The clock must know the point's GPU.
   ///
-  /// @throws DeviceError, Timeout  of the caller's context.
+  /// @throws DeviceError, Timeout  the timeout of the caller's context.
   Moment at(const StreamPoint& point) const;
 
  private:

@@ -9,12 +9,12 @@
 
 namespace tandem::cuda {
 
-/// A point of a GPU's stream, of which a StreamClock tells the time.
+/// A point in a GPU's stream. A StreamClock tells when it was reached.
 ///
-/// @cost  some microseconds; events of points that are no more are used again.
+/// @cost  a few microseconds; the events of destroyed points are reused.
 class StreamPoint {
  public:
-  /// After the stream's work so far. @throws DeviceError
+  /// The point after the stream's work so far. @throws DeviceError
   explicit StreamPoint(const Stream& stream);
   ~StreamPoint();
   StreamPoint(const StreamPoint&) = delete;
@@ -28,11 +28,12 @@ class StreamPoint {
   CUevent_st* native_;
 };
 
-/// After a stream's work so far; null where CUDA refuses: what is timed is not to fail for that.
+/// The point after a stream's work so far. Null if CUDA refuses, so that timing never makes work
+/// fail.
 std::shared_ptr<const StreamPoint> point_of(const Stream& stream) noexcept;
 
-/// When GPUs' streams did something: from when the last of them came to it, to when the last was
-/// done with it.
+/// When GPUs' streams did something: from when the last stream reached it to when the last one
+/// finished it.
 struct StreamTimes {
   std::vector<std::shared_ptr<const StreamPoint>> begin;  ///< null: CUDA refused
   std::vector<std::shared_ptr<const StreamPoint>> end;
