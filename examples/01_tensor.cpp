@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// A tensor and its gradient: what depends on a leaf is recorded, and backward() goes the way back.
+// A tensor and its gradient: operations on a leaf are recorded, and backward() goes through them in
+// reverse order.
 //
 //      w (3) --+
 //              * --> w * x --> sum --> square --> loss        forward
@@ -46,7 +47,7 @@ int main() {
   const Tensor x = tensor({1.f, 2.f, 3.f});
   std::cout << "x = " << x.describe() << '\n';
 
-  // A leaf that requires grad is where gradients end up.
+  // Gradients end up in the leaves that require grad.
   Tensor w = tensor({1.f, 1.f, 2.f});
   w.requires_grad_();
   const Tensor loss = loss_of(w, x);
@@ -56,7 +57,7 @@ int main() {
   print(w.grad());
   std::cout << '\n';
 
-  // A step against the gradient; inside of NoGrad nothing is recorded, so w may change in place.
+  // Take a step against the gradient. Under NoGrad nothing is recorded, so w may change in place.
   {
     const autograd::NoGrad off;
     w.add_(w.grad(), -0.005);
@@ -71,7 +72,7 @@ int main() {
   print(sum(matrix.t(), {1}));
   std::cout << '\n';
 
-  // Bad input gets a typed error that names both values.
+  // Bad input throws a typed error that names both values.
   try {
     x + tensor({1.f, 2.f});
   } catch (const InvalidArgument& error) {

@@ -23,7 +23,7 @@ using namespace tandem;
 
 namespace {
 
-/// Share of the rows of `loader` for which the largest logit is the label's.
+/// Fraction of the rows of `loader` whose largest logit is that of the label.
 double accuracy(auto& model, datasets::DataLoader& loader) {
   const autograd::NoGrad off;
   double right = 0, rows = 0;

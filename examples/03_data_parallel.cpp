@@ -7,7 +7,7 @@
 //   batch  ----+--> cpu:1  32 rows, replica 1 --------+----> logits (128, 10) on cpu:0 --> loss
 //   (128)      +--> cpu:2  32 rows, replica 2 --------+
 //              +--> cpu:3  32 rows, replica 3 --------+
-//                    gradients of all replicas, summed on cpu:0 --> AdamW --> net --> replicas
+//       gradients, each device sums its share --> AdamW updates that share --> net, replicas
 //
 // diff 02_train.cpp 03_data_parallel.cpp:
 //   + parallel::DataParallel dp(net, {.devices = configure_devices("cpu:4")});
@@ -31,7 +31,7 @@ using namespace tandem;
 
 namespace {
 
-/// Share of the rows of `loader` for which the largest logit is the label's.
+/// Fraction of the rows of `loader` whose largest logit is that of the label.
 double accuracy(auto& model, datasets::DataLoader& loader) {
   const autograd::NoGrad off;
   double right = 0, rows = 0;

@@ -3,13 +3,13 @@
 //
 // A module of your own with two inputs and a struct as output, on three devices.
 //
-// It learns an embedding in which a digit lies nearest to the prototype (mean image) of its class:
+// It learns an embedding in which each digit is nearest to the prototype (mean image) of its class:
 //
 //   pixels (64, 128) --split(.., 1)---> body --> embedding (128, 16) --+
 //   prototypes (10, 64) -replicate(..)-> body --> (10, 16) ------------+--> logits (128, 10)
 //
-// Rows of the batch stand in dimension 1 of `pixels`, so it is split there; every replica gets all
-// of `prototypes`. The replicas' outputs are gathered member by member.
+// The rows of the batch are in dimension 1 of `pixels`, so `pixels` is split there. Every replica
+// gets all of `prototypes`. The replicas' outputs are gathered member by member.
 //
 // Expected output:
 //   rows on each device: 40 44 44
@@ -28,7 +28,7 @@ namespace {
 
 struct Output {
   Tensor logits, embedding;
-  TANDEM_FIELDS(logits, embedding)  // what makes a struct a nest: an argument or a result
+  TANDEM_FIELDS(logits, embedding)  // makes the struct a nest, which can be an argument or a result
 };
 
 struct Net : nn::Module {
@@ -36,18 +36,19 @@ struct Net : nn::Module {
       nn::Linear(64, 64), nn::ReLU(), nn::Linear(64, 16)};
   nn::Parameter scale = full({1}, 0.1);
 
-  /// @param pixels  (64, rows). @param prototypes  (10, 64).
+  /// @param pixels      (64, rows).
+  /// @param prototypes  (10, 64).
   Output forward(const Tensor& pixels, const Tensor& prototypes) {
     const Tensor embedding = body(pixels.t());
     const Tensor centers = body(prototypes);
-    // -|e - c|^2 up to a part that is the same for all classes.
+    // -|e - c|^2, up to a term that is the same for all classes.
     const Tensor closeness = 2.0 * matmul(embedding, centers.t()) - sum(square(centers), {1});
     return {scale * closeness, embedding};
   }
-  TANDEM_MODULE(Net, body, scale)  // what moves, is saved, and is replicated
+  TANDEM_MODULE(Net, body, scale)  // lists what is moved, saved and replicated
 };
 
-/// Mean image of each class, (10, 64).
+/// The mean image of each class, (10, 64).
 Tensor class_means(const Tensor& images, const Tensor& labels) {
   const Tensor classes = arange(0, 10).unsqueeze(1);
   const Tensor member = eq(classes, labels).to(DType::f32);  // (10, rows)
@@ -74,7 +75,7 @@ int main() {
 
   Net net;
   optim::AdamW optimizer(net.named_parameters(), {.lr = 3e-3});
-  // A reference on one device, before the wrapper.
+  // Compute reference gradients on one device, before the module is wrapped.
   const Tensor pixels = train.at(0).flatten(1).narrow(0, 0, 128).t();
   const Tensor labels = train.at(1).narrow(0, 0, 128);
   const auto gradients =

@@ -1,13 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// An op of your own: log_cosh(x) = log(cosh(x)), with a kernel of its own and a gradient.
+// An op of your own: log_cosh(x) = log(cosh(x)), with its own kernel and a gradient.
 //
 //   x --> apply<LogCosh> --> y      LogCosh::forward: dispatch(stream, work, kernel)
 //   dx <-- LogCosh::backward <-- dy      dx = dy * tanh(x), in differentiable ops
 //
-// All work on a device goes through dispatch(): from the work record follow the check that all
-// tensors are on one device, waits, versions, and what observers see of cost and bytes.
+// All work on a device goes through dispatch(). From the work record, it checks that all tensors
+// are on one device, waits for tensors under way, counts versions, and tells observers cost and
+// bytes.
 //
 // Expected output:
 //   log_cosh([-1000 0 2 1000]) = [999.31 0.00 1.33 999.31]
@@ -26,10 +27,10 @@ using namespace tandem;
 
 namespace {
 
-/// The kernel: pointers and sizes, no checks, no allocation.
+/// The kernel gets pointers and sizes. It checks nothing and allocates nothing.
 template <class T>
 void log_cosh_kernel(const T* x, T* y, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i)  // in a form that does not overflow
+  for (std::int64_t i = 0; i < n; ++i)  // this form does not overflow
     y[i] = std::abs(x[i]) + std::log1p(std::exp(T(-2) * std::abs(x[i]))) - std::numbers::ln2_v<T>;
 }
 
@@ -53,7 +54,7 @@ struct LogCosh {
   }
 };
 
-/// What users of the op call.
+/// The function that users of the op call.
 Tensor log_cosh(const Tensor& x) {
   TANDEM_CHECK(is_float(x.dtype()), "log_cosh: needs a float tensor, got ", x.describe());
   return autograd::apply<LogCosh>(x);
@@ -81,7 +82,7 @@ int main() {
   }
   std::printf("]\n");
 
-  // The gradient against differences, in f64 and on a view that is not contiguous.
+  // Check the gradient against finite differences, in f64 and on a non-contiguous view.
   Tensor x = randn({3, 4}, {.dtype = DType::f64});
   x.requires_grad_();
   const auto op = [](const std::vector<Tensor>& in) { return std::vector{log_cosh(in[0].t())}; };
@@ -89,7 +90,7 @@ int main() {
               yes(autograd::gradcheck(op, {x}).empty()),
               yes(autograd::gradgradcheck(op, {x}).empty()));
 
-  // It runs wherever its input is.
+  // The op runs on whatever device its input is on.
   Net net;
   const Tensor batch = randn({10, 8});
   const Tensor expected = net(batch);

@@ -1,17 +1,17 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// 03_data_parallel.cpp as DistributedDataParallel: one program for each device, as torchrun or
-// mpirun would start it, here on the threads of one process. Each rank has its own net, optimizer
-// and samples; only gradients are exchanged.
+// 03_data_parallel.cpp with DistributedDataParallel: one program for each device, as torchrun or
+// mpirun would start it, but here on the threads of one process. Each rank has its own net,
+// optimizer and samples. Only gradients are exchanged.
 //
 //   rank 0 (cpu:0)  32 rows --> net --> loss --> gradients --+         +--> AdamW --> net
-//   rank 1 (cpu:1)  32 rows --> net --> loss --> gradients --+--mean--+--> AdamW --> net
+//   rank 1 (cpu:1)  32 rows --> net --> loss --> gradients --+--mean---+--> AdamW --> net
 //   rank 2 (cpu:2)  32 rows --> net --> loss --> gradients --+         +--> AdamW --> net
 //   rank 3 (cpu:3)  32 rows --> net --> loss --> gradients --+         +--> AdamW --> net
 //
-// The ranks' samples are 03's batches, but for the last of an epoch, in which three samples come
-// again so that all ranks have as many: hence the other last digits.
+// The ranks' samples are those of 03's batches, except in the last batch of an epoch. There, three
+// samples are repeated so that all ranks have equally many. So the last digits differ from 03's.
 //
 // Expected output:
 //   epoch 1: loss 1.73, test accuracy 0.82
@@ -28,7 +28,7 @@ using namespace tandem;
 
 namespace {
 
-/// Share of the rows of the test set for which the largest logit is the label's.
+/// Fraction of the rows of the test set whose largest logit is that of the label.
 double accuracy(auto& model, Device device) {
   const autograd::NoGrad off;
   datasets::DataLoader loader(datasets::load_digits(datasets::Split::test),

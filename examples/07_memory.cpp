@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Why is device 0 full? A language model with a large vocabulary on four devices: what fills each,
-// and what helps.
+// Why is device 0 full? This runs a language model with a large vocabulary on four devices, and
+// shows what fills each device and what helps.
 //
-//   tokens (rows, 16) --> embedding --> head --> logits (rows, 16, 2000): 250 KiB a row
+//   tokens (rows, 16) --> embedding --> head --> logits (rows, 16, 2000): 250 KiB per row
 //
-// profile::record_memory tells the peak of each device, and by cause what it was made of.
+// profile::record_memory tells the peak of each device, and what it consisted of, by cause.
 //
 // Expected output:
 //   loss of the gathered logits   37.23 MiB on cpu:0, 9.14 on the others: 4.07 times as much
@@ -34,7 +34,7 @@ struct LanguageModel : nn::Module {
   TANDEM_MODULE(LanguageModel, embedding, head)
 };
 
-using Batch = std::vector<Tensor>;  // tokens, and the next ones
+using Batch = std::vector<Tensor>;  // the tokens, and the tokens that follow them
 
 WeightedSum loss_of(const Tensor& logits, const Tensor& next) {
   return cross_entropy_sum(logits.flatten(0, 1), next.flatten());
@@ -42,7 +42,7 @@ WeightedSum loss_of(const Tensor& logits, const Tensor& next) {
 
 enum class Loss { gathered, replica };
 
-/// The second of two steps, which finds all state in place.
+/// Measures the second of two steps, when all state already exists.
 profile::MemoryProfile measure(Loss place, const parallel::DataParallelOptions& options) {
   manual_seed(1);
   LanguageModel net;
