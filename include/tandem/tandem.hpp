@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// All that a program needs. The library itself includes single headers.
+// Everything that a program needs. The library itself includes individual headers.
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/autograd/checkpoint.hpp"
 #include "tandem/autograd/function.hpp"

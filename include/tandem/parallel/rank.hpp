@@ -96,8 +96,9 @@ struct RankError : Error, std::nested_exception {
 };
 
 struct RunRanksOptions {
-  /// The longest time that a rank waits for the others in a collective. After a rank has failed,
-  /// also how long the call waits while none of the others begins another piece of work.
+  /// How long a rank waits for the others in a collective, and how long the call waits for the
+  /// others to end after a rank has failed. Both waits are extended as long as the devices keep
+  /// beginning pieces of work.
   std::chrono::milliseconds timeout = std::chrono::minutes(5);
   comm::Backend backend = comm::Backend::local;
 };
