@@ -9,7 +9,7 @@
 
 namespace tandem {
 
-/// gelu: the exact form by erf, or PyTorch's tanh approximation.
+/// The form of gelu: the exact one by erf, or PyTorch's tanh approximation.
 enum class Gelu : std::uint8_t { exact, tanh };
 
 Tensor relu(const Tensor& x);
@@ -18,30 +18,31 @@ Tensor tanh(const Tensor& x);
 Tensor sigmoid(const Tensor& x);
 /// x sigmoid(x), also called swish.
 Tensor silu(const Tensor& x);
-/// x, or negative_slope x below zero.
+/// x, or negative_slope x where x is below zero.
 Tensor leaky_relu(const Tensor& x, double negative_slope = 0.01);
-/// x, or alpha (exp(x) - 1) below zero.
+/// x, or alpha (exp(x) - 1) where x is below zero.
 Tensor elu(const Tensor& x, double alpha = 1);
-/// log(1 + exp(beta x)) / beta; x itself where beta x is above `threshold`.
+/// log(1 + exp(beta x)) / beta, or x itself where beta x is above `threshold`.
 ///
-/// @throws InvalidArgument  beta is not above 0.
+/// @throws InvalidArgument  if `beta` is not above 0.
 Tensor softplus(const Tensor& x, double beta = 1, double threshold = 20);
-/// log(sigmoid(x)), exact far from zero too.
+/// log(sigmoid(x)); accurate far from zero too.
 Tensor logsigmoid(const Tensor& x);
-/// Over one dimension.
+/// Softmax and its logarithm over the dimension `dim`.
 Tensor softmax(const Tensor& x, int dim);
 Tensor log_softmax(const Tensor& x, int dim);
 
 struct DropoutOptions {
-  /// The dimension of the batch's rows: masks depend on the global row alone. None: the wrapper's
-  /// `dim` in a replica, else 0.
+  /// The dimension that holds the batch's rows; a row's mask depends only on the row's index in the
+  /// whole batch. If this is not set, it is the wrapper's `dim` in a replica, otherwise 0.
   std::optional<int> row_dim = std::nullopt;
 };
-/// Sets elements to zero with probability `p` and scales the rest by 1 / (1 - p).
+/// Sets each element to zero with probability `p` and scales the rest by 1 / (1 - p).
 ///
-/// The mask is a pure function of (seed, count of top-level forwards, module path and call index,
-/// global row, place in the row): it does not depend on the number of devices. Identity in p == 0.
-/// @throws InvalidArgument  p outside [0, 1).
+/// The mask is a pure function of the seed, the count of top-level forwards, the module path and
+/// call index, the row's index in the whole batch, and the place in the row. It does not depend on
+/// the number of devices. With p == 0 this returns `x`.
+/// @throws InvalidArgument  if `p` is outside [0, 1).
 Tensor dropout(const Tensor& x, double p, DropoutOptions options = {});
 
 }  // namespace tandem

@@ -7,22 +7,23 @@
 
 namespace tandem {
 
-/// Mixed precision, as torch.autocast: while it lives, ops of this thread, and of the replicas that
-/// it calls, choose their types by what they need:
-/// - products (matmul, linear, convolutions, attention) cast f32 operands to `dtype`, sum in f32
-///   and give `dtype`;
-/// - what needs range or many terms (softmax, losses, norms, sums, exponentials, powers) takes bf16
-///   and f16 as f32, gives f32 (docs/types.md has the list);
-/// - the rest computes in the type of its operands, which PyTorch's lattice joins.
+/// Mixed precision, like torch.autocast. While an Autocast object lives, the ops of this thread,
+/// and of the replicas that this thread calls, choose their types by what they need:
+/// - Products (matmul, linear, convolutions, attention) cast f32 operands to `dtype`, sum in f32
+///   and return `dtype`.
+/// - Ops that need range or add many terms (softmax, losses, norms, sums, exponentials, powers)
+///   widen bf16 and f16 operands to f32 and return f32. docs/types.md lists them.
+/// - All other ops compute in the type of their operands, joined by PyTorch's promotion lattice.
 ///
-/// f64 stays as it is. Parameters stay f32 and get f32 gradients: a cast is an op like others. With
-/// f16, scale the loss (optim::GradScaler), or small gradients vanish.
+/// f64 is left alone. Parameters stay f32 and get f32 gradients, because a cast is an op like any
+/// other. With f16, scale the loss (optim::GradScaler); otherwise small gradients vanish.
 ///
 ///     const Autocast mixed(DType::bf16);
 ///     const Tensor y = model(x);
 class Autocast {
  public:
-  /// @throws InvalidArgument  `dtype` is neither bf16, f16, nor f32 (which turns it off within).
+  /// @param dtype  bf16, f16, or f32, which turns mixed precision off in this scope.
+  /// @throws InvalidArgument  if `dtype` is any other type.
   explicit Autocast(DType dtype);
 
  private:

@@ -18,11 +18,13 @@ struct Conv2dOptions {
   std::int64_t groups = 1;
 };
 
-/// 2-D convolution. @param x  (N, C, H, W). @param weight  (O, C / groups, kH, kW). @param bias (O)
-/// or undefined.
+/// 2-D convolution.
 ///
-/// The result has x's memory format; channels-last is the fast one. Closed under differentiation
-/// together with conv2d_input_grad and conv2d_weight_grad.
+/// The result has x's memory format; channels-last is the faster one. Together, conv2d,
+/// conv2d_input_grad and conv2d_weight_grad are closed under differentiation.
+/// @param x       (N, C, H, W)
+/// @param weight  (O, C / groups, kH, kW)
+/// @param bias    (O) or undefined
 Tensor conv2d(const Tensor& x,
               const Tensor& weight,
               const Tensor& bias = {},
@@ -45,9 +47,11 @@ struct Conv1dOptions {
   std::int64_t groups = 1;
 };
 
-/// 1-D convolution: conv2d over images of one row.
+/// 1-D convolution, computed as conv2d over images with one row.
 ///
-/// @param x  (N, C, L). @param weight  (O, C / groups, K). @param bias  (O) or undefined.
+/// @param x       (N, C, L)
+/// @param weight  (O, C / groups, K)
+/// @param bias    (O) or undefined
 Tensor conv1d(const Tensor& x,
               const Tensor& weight,
               const Tensor& bias = {},
@@ -56,7 +60,8 @@ Tensor conv1d(const Tensor& x,
 struct ConvTranspose2dOptions {
   Pair stride{1, 1};
   Pair padding{0, 0};
-  Pair output_padding{0, 0};  ///< rows and columns added at one end; less than stride or dilation
+  /// Rows and columns added at one end; each less than the larger of the stride and the dilation.
+  Pair output_padding{0, 0};
   Pair dilation{1, 1};
   std::int64_t groups = 1;
 };
@@ -64,9 +69,11 @@ struct ConvTranspose2dOptions {
 /// Transposed 2-D convolution: the gradient with respect to the input of the conv2d that has this
 /// weight. Keeps x's memory format.
 ///
-/// @param x  (N, C, H, W). @param weight  (C, O / groups, kH, kW). @param bias  (O) or undefined.
-/// @return (N, O, H', W'): H' = (H - 1) stride - 2 padding + dilation (kH - 1) + output_padding
-/// + 1.
+/// @param x       (N, C, H, W)
+/// @param weight  (C, O / groups, kH, kW)
+/// @param bias    (O) or undefined
+/// @return        (N, O, H', W'), where
+///                H' = (H - 1) * stride - 2 * padding + dilation * (kH - 1) + output_padding + 1.
 Tensor conv_transpose2d(const Tensor& x,
                         const Tensor& weight,
                         const Tensor& bias = {},

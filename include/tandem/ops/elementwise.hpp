@@ -4,9 +4,9 @@
 
 #include "tandem/tensor/tensor.hpp"
 
-// Element by element, with NumPy's broadcasting. All float ops are differentiable, twice too.
-// Operands of different dtypes are promoted (tandem::promote); a C++ number takes the tensor's
-// dtype (an integer tensor and a fractional number give f32). Errors name both shapes or devices.
+// Elementwise ops with NumPy's broadcasting. All float ops are twice differentiable. Operands of
+// different dtypes are promoted (tandem::promote). A C++ number takes the tensor's dtype, but an
+// integer tensor and a fractional number give f32. Errors name both shapes or both devices.
 namespace tandem {
 
 Tensor add(const Tensor& a, const Tensor& b);
@@ -20,14 +20,16 @@ Tensor add(const Tensor& a, double b);
 Tensor mul(const Tensor& a, double b);
 /// x^exponent.
 Tensor pow(const Tensor& x, double exponent);
-/// x^exponent of two tensors. The gradient of the exponent is zero where x is.
+/// x^exponent of two tensors. The gradient of the exponent is zero where x is zero.
 Tensor pow(const Tensor& x, const Tensor& exponent);
-/// Not below `min` nor above `max` (infinities: no bound); NaN stays. `max` wins where they cross.
+/// Limits x to [min, max]. An infinite bound is no bound; NaN stays NaN. If min > max, `max` wins.
 ///
-/// The gradient is one between the bounds, zero at them and beyond.
+/// The gradient is one strictly between the bounds, and zero at the bounds and beyond.
 Tensor clamp(const Tensor& x, double min, double max);
-/// The same by tensors, which broadcast; undefined: no bound. As maximum and minimum: what is taken
-/// gets the gradient, half of it where two are equal.
+/// The same with bounds that are tensors and broadcast; an undefined tensor is no bound.
+///
+/// Computed by maximum and minimum: the gradient goes to the value that was taken, and half of it
+/// to each where two are equal.
 Tensor clamp(const Tensor& x, const Tensor& min, const Tensor& max);
 
 Tensor neg(const Tensor& x);
@@ -43,7 +45,7 @@ Tensor cos(const Tensor& x);
 Tensor erf(const Tensor& x);
 Tensor sign(const Tensor& x);
 
-// Comparisons give bool tensors.
+// Comparisons return bool tensors.
 Tensor eq(const Tensor& a, const Tensor& b);
 Tensor ne(const Tensor& a, const Tensor& b);
 Tensor lt(const Tensor& a, const Tensor& b);
@@ -57,10 +59,10 @@ Tensor le(const Tensor& a, double b);
 Tensor gt(const Tensor& a, double b);
 Tensor ge(const Tensor& a, double b);
 Tensor isfinite(const Tensor& x);
-/// a where `condition` (bool) holds, else b.
+/// a where `condition` (bool) is true, otherwise b.
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
 Tensor where(const Tensor& condition, const Tensor& a, double b);
-/// x with `value` where `mask` (bool) holds.
+/// x with `value` wherever `mask` (bool) is true.
 Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);
 
 inline Tensor operator+(const Tensor& a, const Tensor& b) {

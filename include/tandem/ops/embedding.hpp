@@ -9,15 +9,14 @@
 
 namespace tandem {
 
-/// Rows of `weight` by `index`: (..., width).
+/// Looks up the row of `weight` for every entry of `index`. Returns (..., width).
 ///
-/// The gradient of a row is the sum over its occurrences in their order: the same bits in every
-/// run.
-/// @param index        of integers, any shape.
-/// @param weight       (vocabulary, width).
-/// @param padding_idx  an entry that gets no gradient; negative values count from the end.
-/// @throws InvalidArgument  an index outside of [0, vocabulary): its value, row and place are
-/// named.
+/// The gradient of a row is summed over its occurrences in order, so every run gives the same bits.
+/// @param index        integers, any shape
+/// @param weight       (vocabulary, width)
+/// @param padding_idx  a row that gets no gradient; negative values count from the end
+/// @throws InvalidArgument  if an index is outside [0, vocabulary); the message has its value, row
+///                          and place.
 Tensor embedding(const Tensor& index,
                  const Tensor& weight,
                  std::optional<std::int64_t> padding_idx = std::nullopt);

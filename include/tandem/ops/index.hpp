@@ -10,23 +10,29 @@ namespace tandem {
 
 /// Joins along an existing dimension.
 Tensor cat(const std::vector<Tensor>& parts, int dim = 0);
-/// Joins along a new one.
+/// Joins along a new dimension.
 Tensor stack(const std::vector<Tensor>& parts, int dim = 0);
-/// Pieces of the given sizes along `dim`: views. @throws InvalidArgument  sizes do not add up.
+/// Cuts x into views of the given sizes along `dim`.
+///
+/// @throws InvalidArgument  if the sizes do not add up to the size of `dim`.
 std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, int dim = 0);
-/// Entries of `dim` by a 1-D i64 index.
+/// Picks entries along `dim` by a 1-D index of integers.
 Tensor index_select(const Tensor& x, int dim, const Tensor& index);
-/// out[..., i, ...] = x[..., index[..., i, ...], ...] along `dim` (torch.gather). `index` is i64.
+/// out[..., i, ...] = x[..., index[..., i, ...], ...] along `dim`, as torch.gather. `index` holds
+/// integers.
 Tensor gather(const Tensor& x, int dim, const Tensor& index);
 /// A copy of `x` with out[..., index[...], ...] += source[...] along `dim`.
 Tensor scatter_add(const Tensor& x, int dim, const Tensor& index, const Tensor& source);
-/// The lower triangle of the last two dimensions, zero above it. @param diagonal  the last one
-/// kept: 0 is the main one, those above count up.
+/// The lower triangle of the last two dimensions, with zeros above it.
+///
+/// @param diagonal  The highest diagonal that is kept: 0 is the main one, 1 the one above it.
 Tensor tril(const Tensor& x, std::int64_t diagonal = 0);
-/// The upper triangle. @param diagonal  the first one kept.
+/// The upper triangle of the last two dimensions, with zeros below it.
+///
+/// @param diagonal  The lowest diagonal that is kept.
 Tensor triu(const Tensor& x, std::int64_t diagonal = 0);
-/// A bool tensor (rows, cols) that holds where tril keeps: with diagonal 0 what causal attention
-/// sees.
+/// Bool tensors (rows, cols) that are true where tril or triu keeps an element. tril_mask with
+/// diagonal 0 is true where causal attention sees.
 Tensor tril_mask(std::int64_t rows,
                  std::int64_t cols,
                  std::int64_t diagonal = 0,
@@ -35,12 +41,13 @@ Tensor triu_mask(std::int64_t rows,
                  std::int64_t cols,
                  std::int64_t diagonal = 0,
                  Device device = get_default_device());
-/// 1 at each entry's class, else 0: i64 (..., num_classes). @param index  integers in [0,
-/// num_classes).
+/// i64 (..., num_classes): 1 at each entry's class, otherwise 0.
 ///
-/// @throws InvalidArgument  an entry is outside; row and entry are named.
+/// @param index  integers in [0, num_classes)
+/// @throws InvalidArgument  if an entry is outside; the message has its row and value.
 Tensor one_hot(const Tensor& index, std::int64_t num_classes);
-/// A zero tensor of `shape` whose slice `range` of `dim` is `x`: the reverse of slice.
+/// The reverse of slice: a tensor of `shape` that is zero except for its slice `range` of `dim`,
+/// which is `x`.
 Tensor slice_backward(const Tensor& x, const Shape& shape, int dim, Slice range);
 
 }  // namespace tandem

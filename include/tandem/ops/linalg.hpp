@@ -7,20 +7,24 @@
 
 namespace tandem {
 
-/// Matrix product with torch.matmul's rules for vectors and broadcast batches.
+/// Matrix product, with torch.matmul's rules for vectors and broadcast batches.
 ///
-/// @throws InvalidArgument  inner sizes differ (both shapes in the text), integer tensors.
+/// @throws InvalidArgument  if the inner sizes differ (the message has both shapes), or if the
+///                          tensors are not floats of one dtype.
 Tensor matmul(const Tensor& a, const Tensor& b);
-/// x @ weight.t() + bias. @param x  (..., in). @param weight  (out, in). @param bias  (out) or
-/// undefined.
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
-/// gelu(linear(x, weight, bias), form) as one op, which keeps what goes into GELU once and makes
-/// its gradient and that of the bias in one pass.
+/// x @ weight.t() + bias.
 ///
-/// On a GPU the tanh form is the product's epilogue: cuBLASLt's GELU is that approximation, and it
-/// has none by erf.
+/// @param x       (..., in)
+/// @param weight  (out, in)
+/// @param bias    (out) or undefined
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
+/// gelu(linear(x, weight, bias), form) as one op. It keeps GELU's input once, and computes the
+/// gradients of GELU and of the bias in one pass.
+///
+/// On a GPU the tanh form is the epilogue of the product, because cuBLASLt's GELU is the tanh
+/// approximation. cuBLASLt has no GELU by erf.
 /// @throws InvalidArgument  as linear.
-/// @cost  one tensor of the result's size beside the result.
+/// @cost  One tensor of the result's size, in addition to the result.
 Tensor linear_gelu(const Tensor& x,
                    const Tensor& weight,
                    const Tensor& bias = {},

@@ -8,23 +8,24 @@
 
 namespace tandem {
 
-/// Whose statistics batch norm uses in training, and which the running ones (nn::BatchNorm) follow.
+/// Which statistics batch norm uses in training, and which ones the running statistics of
+/// nn::BatchNorm follow.
 enum class BatchNormSync : std::uint8_t {
-  synchronised,  ///< of the whole batch, across the replicas of the context's row group
-  /// Of this replica's rows; the running ones follow the whole batch's, put together from those of
-  /// all replicas, however many rows each has.
+  synchronised,  ///< those of the whole batch, across the replicas of the context's row group
+  /// Each replica uses the statistics of its own rows. The running statistics follow those of the
+  /// whole batch, merged from all replicas, however many rows each of them has.
   merged,
-  per_replica,  ///< of this replica's rows, and so the running ones (PyTorch's DataParallel)
+  per_replica,  ///< both are those of this replica's rows (as in PyTorch's DataParallel)
 };
 
-/// What follows batch norm in the same pass over memory.
+/// The activation that follows batch norm in the same pass over memory.
 enum class NormActivation : std::uint8_t { none, relu };
 
-/// Batch statistics as found by batch_norm, for the running ones.
+/// Batch statistics that batch_norm found, for updating the running statistics.
 struct BatchNormStatistics {
   Tensor mean;         ///< (C)
   Tensor var;          ///< (C), biased
-  std::int64_t count;  ///< elements per channel, over all replicas where synchronised
+  std::int64_t count;  ///< elements per channel; over all replicas if synchronised
 };
 
 struct BatchNormResult {
@@ -34,16 +35,17 @@ struct BatchNormResult {
 
 /// Normalises each channel (dimension 1) of (N, C) or (N, C, ...) by its batch statistics.
 ///
-/// Collective where synchronised and the context has a row group.
-/// @param weight, bias  (C) or undefined.
-/// @throws InvalidArgument  one value per channel over the whole batch (as PyTorch refuses it).
+/// This is a collective operation if synchronised and the context has a row group.
+/// @param weight, bias  (C) or undefined
+/// @throws InvalidArgument  if there is only one value per channel for the statistics, as in
+///                          PyTorch.
 BatchNormResult batch_norm(const Tensor& x,
                            const Tensor& weight,
                            const Tensor& bias,
                            double eps,
                            BatchNormSync sync = BatchNormSync::synchronised,
                            NormActivation activation = NormActivation::none);
-/// The same with given statistics: evaluation.
+/// The same with given statistics, for evaluation.
 Tensor batch_norm_eval(const Tensor& x,
                        const Tensor& running_mean,
                        const Tensor& running_var,
@@ -52,20 +54,21 @@ Tensor batch_norm_eval(const Tensor& x,
                        double eps,
                        NormActivation activation = NormActivation::none);
 
-/// Normalises the last dimensions, of `normalized_shape`: each row by its own mean and variance.
+/// Normalises over the last dimensions, whose sizes are `normalized_shape`. Each row is normalised
+/// by its own mean and variance.
 ///
-/// @param weight, bias  of `normalized_shape`, or undefined.
-/// @throws InvalidArgument  x does not end in `normalized_shape`; both are in the text.
+/// @param weight, bias  of shape `normalized_shape`, or undefined
+/// @throws InvalidArgument  if x's shape does not end in `normalized_shape`; the message has both.
 /// @source Ba, Kiros and Hinton, "Layer normalization", arXiv:1607.06450.
 Tensor layer_norm(const Tensor& x,
                   const Shape& normalized_shape,
                   const Tensor& weight = {},
                   const Tensor& bias = {},
                   double eps = 1e-5);
-/// Normalises groups of channels of (N, C) or (N, C, ...), for each entry of the batch by itself.
+/// Normalises groups of channels of (N, C) or (N, C, ...), each entry of the batch by itself.
 ///
-/// @param weight, bias  (C) or undefined.
-/// @throws InvalidArgument  the channels cannot be cut into `num_groups` groups of one size.
+/// @param weight, bias  (C) or undefined
+/// @throws InvalidArgument  if the channels cannot be split into `num_groups` groups of equal size.
 /// @source Wu and He, "Group normalization", ECCV 2018.
 Tensor group_norm(const Tensor& x,
                   std::int64_t num_groups,

@@ -11,15 +11,15 @@
 namespace tandem {
 
 struct Pool2dOptions {
-  std::optional<Pair> stride = std::nullopt;  ///< none: the kernel's size
+  std::optional<Pair> stride = std::nullopt;  ///< not set: the kernel's size
   Pair padding{0, 0};
 };
-/// What avg_pool2d divides by at the border.
+/// Whether avg_pool2d counts the padding in what it divides by at the border.
 enum class PadCount : std::uint8_t { include, exclude };
 
-/// Over windows of (N, C, H, W); keeps x's memory format.
+/// The maximum of each window of (N, C, H, W). Keeps x's memory format.
 Tensor max_pool2d(const Tensor& x, Pair kernel, Pool2dOptions options = {});
-/// Also the i64 index (h * W + w) of each maximum, PyTorch's return_indices.
+/// Also returns the i64 index (h * W + w) of each maximum, like PyTorch's return_indices.
 std::pair<Tensor, Tensor> max_pool2d_with_indices(const Tensor& x,
                                                   Pair kernel,
                                                   Pool2dOptions options = {});
@@ -27,7 +27,7 @@ Tensor avg_pool2d(const Tensor& x,
                   Pair kernel,
                   Pool2dOptions options = {},
                   PadCount count = PadCount::include);
-/// Averages to an output of the given size, with PyTorch's window borders.
+/// Averages to an output of size (height, width), with PyTorch's window borders.
 Tensor adaptive_avg_pool2d(const Tensor& x, Pair output);
 
 }  // namespace tandem

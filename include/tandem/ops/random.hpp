@@ -6,10 +6,11 @@
 
 namespace tandem {
 
-/// 1 with the probability that each element of `p` says, else 0; of p's shape, dtype and device.
+/// 1 with the probability that the element of `p` gives, otherwise 0. The result has p's shape,
+/// dtype and device.
 ///
-/// The numbers are drawn as rand_like(p)'s are. Not on the tape.
-/// @throws InvalidArgument  `p` is no float tensor.
+/// Random numbers are drawn as by rand_like(p). The result is not on the tape.
+/// @throws InvalidArgument  if `p` is not a float tensor.
 Tensor bernoulli(const Tensor& p, const RandomOptions& random = {});
 
 }  // namespace tandem
