@@ -9,7 +9,7 @@
 
 namespace tandem::nn {
 
-/// Options of the layer; those of the op are tandem::Conv1dOptions.
+/// Options of the layer. The options of the op are tandem::Conv1dOptions.
 struct Conv1dOptions {
   std::int64_t stride = 1;
   std::int64_t padding = 0;
@@ -23,17 +23,17 @@ struct Conv1dOptions {
 /// 1-D convolution with PyTorch's initial weights.
 class Conv1d : public Module {
  public:
-  /// @throws InvalidArgument  a size below one, channels that the groups do not divide.
+  /// @throws InvalidArgument  if a size is below one, or the groups do not divide the channels.
   Conv1d(std::int64_t in_channels,
          std::int64_t out_channels,
          std::int64_t kernel,
          Conv1dOptions options = {});
 
-  /// @param x  (N, in_channels, L).
+  /// @param x  (N, in_channels, L)
   Tensor forward(const Tensor& x);
 
   Parameter weight;  ///< (out_channels, in_channels / groups, kernel)
-  Parameter bias;    ///< (out_channels); undefined without one
+  Parameter bias;    ///< (out_channels); undefined without a bias
   TANDEM_MODULE(Conv1d, weight, bias)
 
  private:

@@ -9,7 +9,7 @@
 
 namespace tandem::nn {
 
-/// Options of the layer; those of the op are tandem::Conv2dOptions.
+/// Options of the layer. The options of the op are tandem::Conv2dOptions.
 struct Conv2dOptions {
   Pair stride{1, 1};
   Pair padding{0, 0};
@@ -23,7 +23,7 @@ struct Conv2dOptions {
 /// 2-D convolution with PyTorch's initial weights. Keeps the memory format of its input.
 class Conv2d : public Module {
  public:
-  /// @throws InvalidArgument  a size below one, channels that the groups do not divide.
+  /// @throws InvalidArgument  if a size is below one, or the groups do not divide the channels.
   Conv2d(std::int64_t in_channels,
          std::int64_t out_channels,
          Pair kernel,
@@ -34,11 +34,11 @@ class Conv2d : public Module {
          Conv2dOptions options = {})
       : Conv2d(in_channels, out_channels, Pair{kernel, kernel}, options) {}
 
-  /// @param x  (N, in_channels, H, W).
+  /// @param x  (N, in_channels, H, W)
   Tensor forward(const Tensor& x);
 
   Parameter weight;  ///< (out_channels, in_channels / groups, kH, kW)
-  Parameter bias;    ///< (out_channels); undefined without one
+  Parameter bias;    ///< (out_channels); undefined without a bias
   TANDEM_MODULE(Conv2d, weight, bias)
 
  private:

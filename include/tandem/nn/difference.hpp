@@ -8,20 +8,21 @@
 
 namespace tandem::nn {
 
-/// Numbers of a model by tensor: its parameters, buffers or gradients.
+/// The numbers of a model's parameters, buffers or gradients, by the name of the tensor.
 using NamedValues = std::map<std::string, std::vector<double>>;
 
 /// How far two models are apart.
 struct Difference {
-  double value = 0;         ///< relative; infinity where a number of either model is not finite
-  std::string tensor = {};  ///< that it was found in; empty where the models are equal
+  double value = 0;         ///< relative; infinity if a number of either model is not finite
+  std::string tensor = {};  ///< the tensor with this difference; empty if the models are equal
 };
 
-/// The measure of docs/exactness.md: per tensor max|a - b| / max(max|b|, 1e-3 of the largest number
-/// of b); the largest of all tensors.
+/// The measure of docs/exactness.md.
 ///
-/// @param b  what a should be.
-/// @throws InvalidArgument  names or sizes differ.
+/// For each tensor it is max|a - b| / max(max|b|, 1e-3 * m), where m is the largest magnitude in
+/// all of model b. The result is the largest of these.
+/// @param b  the reference that `a` is compared with
+/// @throws InvalidArgument  if names or sizes differ.
 Difference difference(const NamedValues& a, const NamedValues& b);
 
 }  // namespace tandem::nn

@@ -8,12 +8,13 @@
 
 namespace tandem::nn {
 
-/// Sets elements to zero with probability `p` in training; the identity in evaluation.
+/// Sets elements to zero with probability `p` in training. In evaluation it is the identity.
 ///
-/// Masks depend on seed, step, the module's path and the global row, not on the devices.
+/// Masks depend on the seed, the count of top-level forwards, the module's path and the row's index
+/// in the whole batch. They do not depend on the devices.
 class Dropout : public Module {
  public:
-  /// @throws InvalidArgument  `p` outside [0, 1).
+  /// @throws InvalidArgument  if `p` is outside [0, 1).
   explicit Dropout(double p = 0.5, DropoutOptions options = {}) : p_(p), options_(options) {
     TANDEM_CHECK(p >= 0 && p < 1, "Dropout: p is a probability in [0, 1), got ", p);
   }

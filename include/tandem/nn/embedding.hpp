@@ -10,20 +10,22 @@
 namespace tandem::nn {
 
 struct EmbeddingOptions {
-  std::optional<std::int64_t> padding_idx = std::nullopt;  ///< starts at zero and is not trained
+  /// A row that starts at zero and is not trained; negative values count from the end.
+  std::optional<std::int64_t> padding_idx = std::nullopt;
   DType dtype = DType::f32;
   Device device = get_default_device();
 };
 
-/// A table of vectors that indices look up; standard normal at the start.
+/// A table of vectors that are looked up by index. Its initial values are standard normal.
 ///
-/// A head that shares it is tied by `head.weight = embed.weight`.
+/// `head.weight = embed.weight` ties a head to the table.
 class Embedding : public Module {
  public:
-  /// @throws InvalidArgument  a size below one, or a padding_idx outside of the table.
+  /// @throws InvalidArgument  if a size is below one, or padding_idx is outside the table.
   Embedding(std::int64_t num_embeddings, std::int64_t embedding_dim, EmbeddingOptions options = {});
 
-  /// @param index  of integers, any shape. @return (..., embedding_dim).
+  /// @param index  integers, any shape
+  /// @return       (..., embedding_dim)
   Tensor forward(const Tensor& index);
 
   Parameter weight;  ///< (num_embeddings, embedding_dim)

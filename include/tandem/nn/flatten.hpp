@@ -6,7 +6,7 @@
 
 namespace tandem::nn {
 
-/// Joins the dimensions `start` to `end` into one; negative values count from the end.
+/// Joins the dimensions `start` to `end`, inclusive, into one. Negative values count from the end.
 class Flatten : public Module {
  public:
   explicit Flatten(int start = 1, int end = -1) : start_(start), end_(end) {}
@@ -18,7 +18,7 @@ class Flatten : public Module {
   int end_;
 };
 
-/// Gives its argument back.
+/// Returns its argument.
 struct Identity : Module {
   Tensor forward(const Tensor& x) { return x; }
   TANDEM_MODULE(Identity)

@@ -18,16 +18,18 @@ struct LinearOptions {
 /// x @ weight.t() + bias over the last dimension, with PyTorch's initial weights.
 class Linear : public Module {
  public:
-  /// @throws InvalidArgument  a size below one.
+  /// @throws InvalidArgument  if a size is below one.
   Linear(std::int64_t in_features, std::int64_t out_features, LinearOptions options = {});
 
-  /// @param x  (..., in_features).
+  /// @param x  (..., in_features)
   Tensor forward(const Tensor& x);
-  /// gelu of it, in one op (see linear_gelu). @param then  the form of what follows.
+  /// gelu(forward(x)) in one op (see linear_gelu).
+  ///
+  /// @param then  the form of the GELU
   Tensor forward(const Tensor& x, Gelu then);
 
   Parameter weight;  ///< (out_features, in_features)
-  Parameter bias;    ///< (out_features); undefined without one
+  Parameter bias;    ///< (out_features); undefined without a bias
   TANDEM_MODULE(Linear, weight, bias)
 };
 

@@ -18,8 +18,8 @@ struct CrossEntropyLossOptions {
 
 /// Softmax and negative log likelihood. See tandem::cross_entropy.
 ///
-/// Thread-safe to call: replicas may share one. A call is no step of the random numbers, and runs
-/// no hooks.
+/// Calls are thread-safe, so replicas may share one object. A call does not advance the random
+/// numbers and runs no hooks.
 class CrossEntropyLoss : public Module {
  public:
   explicit CrossEntropyLoss(CrossEntropyLossOptions options = {})
@@ -29,7 +29,8 @@ class CrossEntropyLoss : public Module {
         label_smoothing_(options.label_smoothing) {}
 
   Tensor operator()(const Tensor& logits, const Tensor& labels) const;
-  /// Before the division: sums and weights of the parts of a batch add up to those of the whole.
+  /// The loss before the division. The sums and weights of a batch's parts add up to those of the
+  /// whole batch.
   WeightedSum sum_and_weight(const Tensor& logits, const Tensor& labels) const;
 
   const char* type_name() const noexcept override { return "CrossEntropyLoss"; }
@@ -37,7 +38,7 @@ class CrossEntropyLoss : public Module {
     detail::visit_members(visitor, "class_weight", class_weight);
   }
 
-  BufferTensor class_weight;  ///< copied to the device of the logits where it differs
+  BufferTensor class_weight;  ///< copied to the device of the logits if that is another one
 
  private:
   CrossEntropyOptions options(const Tensor& logits) const;
@@ -53,7 +54,7 @@ struct NLLLossOptions {
   Tensor class_weight = {};  ///< (C) or undefined
 };
 
-/// Negative log likelihood of what LogSoftmax gives. Called as CrossEntropyLoss is.
+/// Negative log likelihood of LogSoftmax's result. Called like CrossEntropyLoss.
 class NLLLoss : public Module {
  public:
   explicit NLLLoss(NLLLossOptions options = {})
@@ -69,7 +70,7 @@ class NLLLoss : public Module {
     detail::visit_members(visitor, "class_weight", class_weight);
   }
 
-  BufferTensor class_weight;  ///< copied to the device of the input where it differs
+  BufferTensor class_weight;  ///< copied to the device of the input if that is another one
 
  private:
   NllOptions options(const Tensor& like) const;
@@ -78,7 +79,7 @@ class NLLLoss : public Module {
   std::int64_t ignore_index_;
 };
 
-/// (a - b)^2. Called as CrossEntropyLoss is.
+/// (a - b)^2. Called like CrossEntropyLoss.
 class MSELoss : public Module {
  public:
   explicit MSELoss(Reduction reduction = Reduction::mean) : reduction_(reduction) {}
@@ -93,7 +94,7 @@ class MSELoss : public Module {
   Reduction reduction_;
 };
 
-/// |a - b|. Called as CrossEntropyLoss is.
+/// |a - b|. Called like CrossEntropyLoss.
 class L1Loss : public Module {
  public:
   explicit L1Loss(Reduction reduction = Reduction::mean) : reduction_(reduction) {}
@@ -108,7 +109,7 @@ class L1Loss : public Module {
   Reduction reduction_;
 };
 
-/// See tandem::smooth_l1_loss. Called as CrossEntropyLoss is.
+/// See tandem::smooth_l1_loss. Called like CrossEntropyLoss.
 class SmoothL1Loss : public Module {
  public:
   explicit SmoothL1Loss(Reduction reduction = Reduction::mean, double beta = 1)
@@ -125,7 +126,7 @@ class SmoothL1Loss : public Module {
   double beta_;
 };
 
-/// See tandem::huber_loss. Called as CrossEntropyLoss is.
+/// See tandem::huber_loss. Called like CrossEntropyLoss.
 class HuberLoss : public Module {
  public:
   explicit HuberLoss(Reduction reduction = Reduction::mean, double delta = 1)
@@ -144,11 +145,12 @@ class HuberLoss : public Module {
 
 struct BCEWithLogitsLossOptions {
   Reduction reduction = Reduction::mean;
-  Tensor weight = {};      ///< of each element; broadcasts to a part's logits, or undefined
-  Tensor pos_weight = {};  ///< likewise
+  /// Factor of each element's loss; broadcasts to the logits of each part of a batch, or undefined.
+  Tensor weight = {};
+  Tensor pos_weight = {};  ///< factor of the loss of the positive class; likewise
 };
 
-/// Sigmoid and binary cross entropy. Called as CrossEntropyLoss is.
+/// Sigmoid and binary cross entropy. Called like CrossEntropyLoss.
 class BCEWithLogitsLoss : public Module {
  public:
   explicit BCEWithLogitsLoss(BCEWithLogitsLossOptions options = {})
@@ -162,7 +164,7 @@ class BCEWithLogitsLoss : public Module {
     detail::visit_members(visitor, "weight, pos_weight", weight, pos_weight);
   }
 
-  BufferTensor weight, pos_weight;  ///< copied to the device of the logits where they differ
+  BufferTensor weight, pos_weight;  ///< copied to the device of the logits if that is another one
 
  private:
   BceOptions options(const Tensor& logits) const;
@@ -170,7 +172,7 @@ class BCEWithLogitsLoss : public Module {
   Reduction reduction_;
 };
 
-/// See tandem::kl_div. Called as CrossEntropyLoss is.
+/// See tandem::kl_div. Called like CrossEntropyLoss.
 class KLDivLoss : public Module {
  public:
   explicit KLDivLoss(Reduction reduction = Reduction::mean,

@@ -20,10 +20,12 @@ namespace tandem::nn {
 
 class Module;
 
-/// Sees the direct members of a module in the order of TANDEM_MODULE.
+/// Visits the direct members of a module in the order given to TANDEM_MODULE.
 class MemberVisitor {
  public:
-  /// @param name  "weight", or "masks.0" in a container. Undefined tensors are not visited.
+  /// Undefined tensors are not visited.
+  ///
+  /// @param name  for example "weight", or "masks.0" in a container
   virtual void visit_tensor(std::string_view name, Tensor& tensor, TensorKind kind) = 0;
   virtual void visit_module(std::string_view name, Module& module) = 0;
 
@@ -56,7 +58,7 @@ inline constexpr bool is_name_map<std::map<std::string, T, C, A>> = true;
 template <class>
 inline constexpr bool always_false = false;
 
-/// "outer.inner"; only the inner one where there is no outer.
+/// "outer.inner", or only "inner" if `outer` is empty.
 inline std::string join_names(std::string_view outer, std::string_view inner) {
   std::string joined(outer);
   if (!joined.empty()) joined += '.';
@@ -98,7 +100,7 @@ void visit_member(MemberVisitor& visitor, std::string_view name, T& member) {
   }
 }
 
-/// Takes the first of "a, b, c" off `names`.
+/// Removes the first name from a list such as "a, b, c" and returns it.
 inline std::string_view take_name(std::string_view& names) {
   const std::size_t comma = names.find(',');
   std::string_view name = names.substr(0, comma);
@@ -110,7 +112,7 @@ inline std::string_view take_name(std::string_view& names) {
   return name;
 }
 
-/// @param names  `members` as TANDEM_MODULE was given them: "a, b".
+/// @param names  the names of `members`, as written in TANDEM_MODULE: "a, b"
 template <class... Members>
 void visit_members(MemberVisitor& visitor,
                    [[maybe_unused]] std::string_view names,

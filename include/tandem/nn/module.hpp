@@ -25,7 +25,8 @@ namespace detail {
 class CallScope;
 class Wrapping;
 
-/// Ends with the wrapper that a module is in; a copy of the module is in none.
+/// Refers to the wrapper that a module is in, for as long as that wrapper lives. A copy of a module
+/// is in no wrapper.
 struct WrapperMark {
   WrapperMark() = default;
   WrapperMark(const WrapperMark&) noexcept {}
@@ -37,17 +38,18 @@ struct WrapperMark {
 
 }  // namespace detail
 
-/// Whether layers that differ between the two (dropout, batch norm) act as in training.
+/// How layers act that differ between training and evaluation (dropout, batch norm).
 enum class Mode : std::uint8_t { training, evaluation };
 
-/// A call of a module, as hooks see it. Replica and rows stand in tandem::context().
+/// A call of a module, as hooks see it. tandem::context() has the replica and the rows.
 struct ForwardCall {
   const Module& module;
   const std::string& path;          ///< "" for the module that was called from outside
   std::span<const Tensor> tensors;  ///< the tensors of the arguments, or of the result
 };
-/// Sees calls of a module; copied with it, so replicas call it from their own threads. Replicas
-/// have the hooks of the wrapped module, also those registered after wrapping.
+/// A function that sees the calls of a module. It is copied with the module, so replicas call it
+/// from their own threads. Replicas have the hooks of the wrapped module, including those that are
+/// registered after wrapping.
 using ForwardHook = std::function<void(const ForwardCall&)>;
 
 /// A module of a tree with its path ("blocks.0.conv1"; "" for the root).
@@ -64,51 +66,52 @@ struct NamedModule {
 ///       TANDEM_MODULE(Net, hidden, head)
 ///     };
 ///
-/// Members are held by value. Copying a module shares its tensors (see nn::clone and
-/// nn::replicate); names and order are those of TANDEM_MODULE. Used by one thread at a time;
-/// replicas are modules of their own. Names and semantics are PyTorch's.
+/// Members are held by value, with the names and the order given to TANDEM_MODULE. A copy of a
+/// module shares its tensors; see nn::clone and nn::replicate. One thread may use a module at a
+/// time; replicas are separate modules. Names and semantics are PyTorch's.
 class Module {
  public:
   virtual ~Module() = default;
 
-  /// Name of the class; TANDEM_MODULE writes it.
+  /// The name of the class. TANDEM_MODULE defines this function.
   virtual const char* type_name() const noexcept = 0;
-  /// Shows the direct members; TANDEM_MODULE writes it.
+  /// Shows the direct members to `visitor`. TANDEM_MODULE defines this function.
   virtual void visit_members(MemberVisitor& visitor) = 0;
 
-  /// Every parameter once, however many names it has.
+  /// Every parameter once, even if it has several names.
   std::vector<Tensor> parameters() const;
   /// Every parameter once, under its first name.
   ///
-  /// @param prefix  stands before the names, with a dot: "head" gives "head.weight". An optimizer
-  ///                that gets the parameters of several modules tells them apart by it.
+  /// @param prefix  Put before each name with a dot: "head" gives "head.weight". It distinguishes
+  ///                the parameters of several modules in one optimizer.
   std::vector<NamedTensor> named_parameters(std::string_view prefix = {}) const;
   std::vector<Tensor> buffers() const;
   std::vector<NamedTensor> named_buffers() const;
-  /// Direct members that are modules.
+  /// The direct members that are modules.
   std::vector<NamedModule> children();
   /// This module and all below it, parents first.
   std::vector<NamedModule> named_modules();
   std::vector<Module*> modules();
-  /// Calls `f` for every module below this one, then for this one (PyTorch's order).
+  /// Calls `f` for every module below this one, then for this one, as PyTorch does.
   void apply(const std::function<void(Module&)>& f);
 
-  /// Parameters and buffers under all their names, off the tape; they share the module's storage.
+  /// Parameters and buffers under all their names, off the tape. They share the module's storage.
   StateDict state_dict() const;
-  /// Copies the values of `state` into the module; dtype and device stay the module's.
+  /// Copies the values of `state` into the module, which keeps its dtypes and devices.
   ///
-  /// @return the names that Strict::no passed over.
-  /// @throws InvalidArgument  missing or unexpected names (Strict::yes) or wrong shapes; the text
-  ///                          lists the first ten of each, and nothing has changed.
+  /// @return  the names that Strict::no skipped.
+  /// @throws InvalidArgument  if names are missing or unexpected (Strict::yes), or shapes differ.
+  ///                          The message lists the first ten of each. The module is unchanged.
   LoadReport load_state_dict(const StateDict& state, Strict strict = Strict::yes);
 
-  /// Moves parameters, their gradients and buffers; every handle to them sees the new storage.
+  /// Moves parameters, their gradients and buffers. Every handle to them sees the new storage.
   Module& to(Device device);
-  /// Converts float parameters, gradients and buffers. @throws InvalidArgument  `dtype` is no
-  /// float.
+  /// Converts float parameters, their gradients and float buffers.
+  ///
+  /// @throws InvalidArgument  if `dtype` is not a float type.
   Module& to(DType dtype);
 
-  /// Sets training mode here and below. It is on from the start.
+  /// Sets the mode of this module and of all below it. A new module is in training mode.
   Module& train(Mode mode = Mode::training);
   Module& eval() { return train(Mode::evaluation); }
   bool is_training() const noexcept { return mode_ == Mode::training; }
@@ -116,7 +119,7 @@ class Module {
   void zero_grad();
   Module& requires_grad_(bool on = true);  // PyTorch's name and default
 
-  /// @return an id for remove_hook.
+  /// @return  an id for remove_hook.
   int register_forward_pre_hook(ForwardHook hook);
   int register_forward_hook(ForwardHook hook);
   void remove_hook(int id);
@@ -144,26 +147,28 @@ class Module {
   int next_hook_ = 0;
   std::vector<Hook> hooks_;
   detail::WrapperMark mark_;
-  std::shared_ptr<const std::string> path_;  // in the tree last called; null before the first call
+  std::shared_ptr<const std::string> path_;  // in the tree called last; null before the first call
 };
 
-/// Calls `f` with every place of a tensor in the tree, in the order of names; a tied tensor comes
-/// once under each of its names. `f` may put another tensor there.
+/// Calls `f` for every tensor of the tree, in the order of names. A tied tensor comes once under
+/// each of its names. `f` may assign another tensor to `tensor`.
 void visit_tensors(
     Module& module,
     const std::function<void(const std::string& name, Tensor& tensor, TensorKind)>& f);
 
 namespace detail {
 
-/// A call of a module: its path in the context, and a frame for random numbers where it has none.
+/// The scope of a module's call. It puts the module's path into the context, and a frame for random
+/// numbers if the context has none.
 class CallScope {
  public:
   explicit CallScope(Module& module);
-  /// Before and after `forward`: runs the hooks.
+  /// These two run the hooks before and after `forward`.
   void before(std::span<const Tensor> tensors) const { run_hooks(Module::When::before, tensors); }
   void after(std::span<const Tensor> tensors) const { run_hooks(Module::When::after, tensors); }
   bool has_hooks() const noexcept { return !module_.hooks_.empty(); }
-  /// The call ended well: a top-level one in training moves the random numbers on.
+  /// Tells that the call succeeded. A top-level call advances the random numbers if it was in
+  /// training or drew any.
   void commit() const noexcept;
 
  private:
@@ -174,7 +179,7 @@ class CallScope {
   ContextScope scope_;
 };
 
-/// The tensors of those of `values` that are nests.
+/// The tensors of all `values` that are tensors or nests of tensors.
 template <class... Values>
 std::vector<Tensor> tensors_of(const Values&... values) {
   std::vector<Tensor> all;
@@ -186,7 +191,7 @@ std::vector<Tensor> tensors_of(const Values&... values) {
   return all;
 }
 
-/// What operator() of a module does.
+/// The implementation of a module's operator().
 template <class M, class... Args>
 auto call(M& module, Args&&... args) -> decltype(module.forward(std::forward<Args>(args)...)) {
   using Result = decltype(module.forward(std::forward<Args>(args)...));
@@ -210,13 +215,13 @@ auto call(M& module, Args&&... args) -> decltype(module.forward(std::forward<Arg
 }  // namespace detail
 }  // namespace tandem::nn
 
-/// Ends the class of a module: `TANDEM_MODULE(Net, embed, blocks, head)` names its members for the
-/// state dict, for copies and moves, and adds operator(), which calls `forward` with the module's
-/// path in the context.
+/// Ends the class of a module.
 ///
+/// `TANDEM_MODULE(Net, embed, blocks, head)` names the members for the state dict, for copies and
+/// for moves. It also adds operator(), which calls `forward` with the module's path in the context.
 /// Members may be modules, nn::Parameter, nn::BufferTensor, and optional, vector, array, tuple,
-/// pair or map<string, ...> of them. What is left out stays on its first device when the module
-/// moves.
+/// pair or map<string, ...> of them. A member that is not listed stays on its device when the
+/// module moves.
 #define TANDEM_MODULE(Self, ...)                                                           \
  public:                                                                                   \
   const char* type_name() const noexcept override {                                        \

@@ -15,18 +15,18 @@
 
 namespace tandem::nn {
 
-/// Modules of one type by name, in the order in which they came.
+/// Modules of one type by name, in the order of insertion.
 ///
 ///     nn::ModuleDict<nn::Linear> heads;  // "heads.age.weight" in the state dict
 ///     Net() { heads.insert("age", nn::Linear(64, 1)); }
 ///
-/// It has no forward: call its modules.
+/// It has no forward; call its modules.
 template <std::derived_from<Module> M>
 class ModuleDict : public Module {
  public:
   ModuleDict() = default;
 
-  /// @throws InvalidArgument  `name` is empty, has a dot, or is there already.
+  /// @throws InvalidArgument  if `name` is empty, contains a dot, or is already in use.
   M& insert(std::string name, M module) {
     TANDEM_CHECK(!name.empty() && name.find('.') == std::string::npos,
                  "ModuleDict: '",
@@ -37,7 +37,7 @@ class ModuleDict : public Module {
   }
 
   bool contains(std::string_view name) const noexcept { return find(name) != modules_.end(); }
-  /// @throws InvalidArgument  there is none; the text lists those that there are.
+  /// @throws InvalidArgument  if there is no such module; the message lists the names there are.
   M& operator[](std::string_view name) { return const_cast<M&>(std::as_const(*this)[name]); }
   const M& operator[](std::string_view name) const {
     const auto found = find(name);
@@ -53,7 +53,7 @@ class ModuleDict : public Module {
 
   std::size_t size() const noexcept { return modules_.size(); }
   bool empty() const noexcept { return modules_.empty(); }
-  /// Pairs of name and module.
+  /// Iterates over pairs of name and module.
   auto begin() noexcept { return modules_.begin(); }
   auto end() noexcept { return modules_.end(); }
   auto begin() const noexcept { return modules_.begin(); }

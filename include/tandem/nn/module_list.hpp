@@ -12,13 +12,13 @@
 
 namespace tandem::nn {
 
-/// Modules of one type in a row, named "0", "1" and so on; a plain `std::vector` as a member does
-/// the same, but cannot be called a module by others.
+/// A list of modules of one type, named "0", "1" and so on. A plain `std::vector` member does the
+/// same, but is not a module itself.
 ///
 ///     nn::ModuleList<Block> blocks;  // "blocks.0.weight" in the state dict
 ///     Net() { for (int i = 0; i < 12; ++i) blocks.emplace_back(width); }
 ///
-/// It has no forward: call its modules.
+/// It has no forward; call its modules.
 template <std::derived_from<Module> M>
 class ModuleList : public Module {
  public:

@@ -9,34 +9,35 @@
 
 namespace tandem::nn {
 
-/// What a tensor is to its module.
+/// The role of a tensor in its module.
 enum class TensorKind : std::uint8_t {
-  parameter,  ///< trained: optimizers, buckets and gradient hooks see it
-  buffer,     ///< state beside the parameters: saved, moved and merged, never trained
+  parameter,  ///< trained; optimizers, buckets and gradient hooks see it
+  buffer,     ///< other state, which is saved, moved and merged, but never trained
 };
 
-/// A tensor that a module trains; as a member listed in TANDEM_MODULE.
+/// A tensor that a module trains. List it as a member in TANDEM_MODULE.
 ///
-/// Copies are the same tensor: `head.weight = embed.weight` ties the two. A default one is
-/// undefined and stands for a part that the module does without (no bias).
+/// A copy is the same tensor, so `head.weight = embed.weight` ties the two. A default-constructed
+/// parameter is undefined; it stands for a part that the module does not have, such as a bias.
 class Parameter : public Tensor {
  public:
   Parameter() = default;
-  /// A leaf over `data`'s storage that requires grad; its bytes count as parameter from here on.
+  /// Makes a leaf that requires grad and shares `data`'s storage. From then on its bytes count in
+  /// the category `parameter`.
   ///
-  /// @throws InvalidArgument  `data` is not a float tensor.
+  /// @throws InvalidArgument  if `data` is not a float tensor.
   Parameter(const Tensor& data);  // implicit: `weight = randn({4, 3})`
 };
 
-/// A tensor that belongs to a module's state without being trained (running statistics, masks).
+/// A tensor of a module's state that is not trained (running statistics, masks).
 class BufferTensor : public Tensor {
  public:
   BufferTensor() = default;
-  /// `data` off the tape; its bytes count as buffer from here on.
+  /// Shares `data`'s storage, off the tape. From then on its bytes count in the category `buffer`.
   BufferTensor(const Tensor& data);  // implicit, as Parameter
 };
 
-/// A tensor with its place in the state dict ("blocks.0.weight").
+/// A tensor and its name in the state dict ("blocks.0.weight").
 struct NamedTensor {
   std::string name;
   Tensor tensor;

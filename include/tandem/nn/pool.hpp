@@ -9,7 +9,7 @@
 
 namespace tandem::nn {
 
-/// Largest element of each window of (N, C, H, W). Without a stride windows lie side by side.
+/// The largest element of each window of (N, C, H, W). The default stride is the kernel's size.
 class MaxPool2d : public Module {
  public:
   explicit MaxPool2d(Pair kernel, Pool2dOptions options = {})
@@ -24,7 +24,7 @@ class MaxPool2d : public Module {
   Pool2dOptions options_;
 };
 
-/// Mean of each window of (N, C, H, W).
+/// The mean of each window of (N, C, H, W).
 class AvgPool2d : public Module {
  public:
   explicit AvgPool2d(Pair kernel, Pool2dOptions options = {}, PadCount count = PadCount::include)
@@ -42,7 +42,7 @@ class AvgPool2d : public Module {
   PadCount count_;
 };
 
-/// Means over as many windows as the output has elements.
+/// Averages (N, C, H, W) to an output of size (height, width).
 class AdaptiveAvgPool2d : public Module {
  public:
   explicit AdaptiveAvgPool2d(Pair output) : output_(output) {}

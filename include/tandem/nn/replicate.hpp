@@ -10,14 +10,14 @@
 namespace tandem::nn {
 namespace detail {
 
-/// Gives every distinct tensor of `module` storage of its own, on `device` or where it is.
+/// Gives every distinct tensor of `module` its own storage, on `device` or on its present device.
 void own_tensors(Module& module);
 void own_tensors(Module& module, Device device);
 
-/// What a wrapper of a module does to its parts, each by itself.
+/// What a wrapper does to a single module; the modules below it are not affected.
 class Wrapping {
  public:
-  /// The module is in a wrapper that lives, or a replica of one.
+  /// Whether the module, or the module it is a replica of, is in a wrapper that still lives.
   static bool is_wrapped(const Module& module) noexcept { return !module.mark_.wrapper.expired(); }
   static void mark(Module& module, const std::shared_ptr<const void>& wrapper) noexcept {
     module.mark_.wrapper = wrapper;
@@ -30,8 +30,9 @@ class Wrapping {
 
 /// A copy of `module` on `device` that shares no storage with it; tied tensors stay tied.
 ///
-/// Parameters are leaves with the same requires_grad, without gradients; hooks and mode are copied.
-/// @cost one copy and one allocation per distinct tensor.
+/// Parameters are leaves with the same requires_grad and without gradients. Hooks and mode are
+/// copied.
+/// @cost  One copy and one allocation for each distinct tensor.
 template <std::derived_from<Module> M>
 M replicate(const M& module, Device device) {
   M copy = module;
@@ -39,7 +40,7 @@ M replicate(const M& module, Device device) {
   return copy;
 }
 
-/// The same with every tensor on the device where it is.
+/// Like replicate, but every tensor stays on its device.
 template <std::derived_from<Module> M>
 M clone(const M& module) {
   M copy = module;

@@ -10,12 +10,12 @@
 
 namespace tandem::nn {
 
-/// Modules called one after the other, each with the result of the one before; named "0", "1", ...
+/// Calls its modules in order, each with the result of the one before. They are named "0", "1", ...
 ///
 ///     nn::Sequential body{nn::Linear(4, 8), nn::ReLU(), nn::Linear(8, 3)};
 ///
-/// As a member its types are written out: `nn::Sequential<nn::Linear, nn::ReLU> body{...};`. For a
-/// list of one type a `std::vector<Block>` member does.
+/// A member of a class must spell out the types: `nn::Sequential<nn::Linear, nn::ReLU> body{...};`.
+/// For a list of one type, a `std::vector<Block>` member is enough.
 template <std::derived_from<Module>... Layers>
 class Sequential : public Module {
  public:

@@ -14,16 +14,15 @@
 
 namespace tandem::nn {
 
-/// Tensors by name, in the order in which a module names them. Finding one by its name takes
-/// constant time.
+/// Tensors by name, in the order in which they were added. Lookup by name takes constant time.
 class StateDict {
  public:
-  /// Adds the tensor, or replaces the one of that name.
+  /// Adds the tensor, or replaces the tensor of that name.
   void set(std::string_view name, const Tensor& tensor);
-  /// @throws InvalidArgument  there is none; the text has the name.
+  /// @throws InvalidArgument  if there is no such tensor; the message has the name.
   const Tensor& at(std::string_view name) const;
   bool contains(std::string_view name) const noexcept { return find(name) != nullptr; }
-  /// Takes the tensor away; does nothing where there is none.
+  /// Removes the tensor, if there is one of that name.
   void erase(std::string_view name);
 
   std::size_t size() const noexcept { return entries_.size(); }
@@ -45,10 +44,10 @@ class StateDict {
   std::unordered_map<std::string, std::size_t, Hash, std::equal_to<>> index_;  // into entries_
 };
 
-/// Whether a state dict has to name exactly the module's tensors.
+/// Whether a state dict must have exactly the names of the module's tensors.
 enum class Strict : std::uint8_t { no, yes };
 
-/// Names that load_state_dict with Strict::no passed over.
+/// The names that load_state_dict skipped with Strict::no.
 struct LoadReport {
   std::vector<std::string> missing;     ///< the module has them, the dict does not
   std::vector<std::string> unexpected;  ///< the dict has them, the module does not

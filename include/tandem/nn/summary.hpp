@@ -8,10 +8,11 @@
 
 namespace tandem::nn {
 
-/// A table of the modules below `module`: path, type, shapes of their own parameters, how many
-/// numbers and bytes these are, and whether they are trained; totals in the last line.
+/// A table with a line for each module below `module`: its path, type, the shapes of its own
+/// parameters, their count and bytes, and whether they are trained. The last line has the totals.
 ///
-/// A tied parameter is counted where it comes first, and marked "tied" after that.
+/// `module` itself has a line if it has parameters of its own. A tied parameter is counted where it
+/// first occurs, and marked "tied" after that.
 std::string summary(const Module& module);
 
 }  // namespace tandem::nn

@@ -13,28 +13,28 @@ namespace tandem::nn {
 
 /// Where a block normalises.
 enum class NormPlace : std::uint8_t {
-  pre,   ///< what goes into attention and the hidden layer: GPT-2
-  post,  ///< the sum after each: BERT, and Vaswani et al.
+  pre,   ///< the inputs of attention and of the hidden layer, as GPT-2
+  post,  ///< the sum after each of them, as BERT and Vaswani et al.
 };
 
 struct TransformerBlockOptions {
-  std::int64_t hidden = 0;  ///< width of the hidden layer; zero: four times the block's
+  std::int64_t hidden = 0;  ///< width of the hidden layer; 0: four times the block's width
   NormPlace norm = NormPlace::pre;
   bool causal = false;
   Gelu gelu = Gelu::exact;
   double dropout = 0;
   double attention_dropout = 0;
-  double eps = 1e-5;  ///< of the norms
+  double eps = 1e-5;  ///< the eps of the layer norms
   DType dtype = DType::f32;
   Device device = get_default_device();
 };
 
-/// Self-attention and a hidden layer with GELU, each added to what went in.
+/// Self-attention, then a hidden layer with GELU. The result of each is added to its input.
 class TransformerBlock : public Module {
  public:
   TransformerBlock(std::int64_t width, std::int64_t heads, TransformerBlockOptions options = {});
 
-  /// @param x  (N, L, width).
+  /// @param x  (N, L, width)
   Tensor forward(const Tensor& x, const AttentionMasks& masks = {});
 
   LayerNorm norm1;
