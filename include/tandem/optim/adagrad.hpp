@@ -17,15 +17,15 @@ struct AdagradOptions {
   double eps = 1e-10;
 };
 
-/// Divides each gradient by the root of the sum of its squares so far.
+/// Divides each element of the gradient by the root of the sum of its squares so far.
 ///
 /// State: "sum".
-/// @source Duchi, Hazan and Singer, "Adaptive subgradient methods", JMLR 12, 2011
+/// @source Duchi, Hazan and Singer, "Adaptive subgradient methods", JMLR 12, 2011.
 class Adagrad final : public Optimizer {
  public:
-  /// @throws InvalidArgument  an option out of range.
+  /// @throws InvalidArgument  if an option is out of range.
   explicit Adagrad(const ParamList& params, AdagradOptions options = {});
-  /// Options of a group stand above `options`.
+  /// A group's own options override `options`.
   Adagrad(const std::vector<GroupSpec>& groups, AdagradOptions options);
 
  private:

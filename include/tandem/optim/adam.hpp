@@ -9,8 +9,8 @@
 
 namespace tandem::optim {
 
-/// PyTorch's names and defaults (weight_decay: see AdamWOptions). In groups "betas" are "beta1" and
-/// "beta2".
+/// PyTorch's names and defaults. In parameter groups, the options "beta1" and "beta2" stand for
+/// `betas`. AdamW has another default of weight_decay; see AdamWOptions.
 struct AdamOptions {
   double lr = 1e-3;
   std::array<double, 2> betas{0.9, 0.999};
@@ -24,15 +24,15 @@ struct AdamWOptions {
   double weight_decay = 1e-2;
 };
 
-/// Adam; its weight decay is added to the gradient.
+/// Adam, with weight decay added to the gradient.
 ///
 /// State: "exp_avg" and "exp_avg_sq", the running means of the gradient and of its square.
 /// @source Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015.
 class Adam : public Optimizer {
  public:
-  /// @throws InvalidArgument  an option out of range.
+  /// @throws InvalidArgument  if an option is out of range.
   explicit Adam(const ParamList& params, AdamOptions options = {});
-  /// Options of a group stand above `options`.
+  /// A group's own options override `options`.
   Adam(const std::vector<GroupSpec>& groups, AdamOptions options);
 
  protected:
@@ -42,16 +42,16 @@ class Adam : public Optimizer {
   void check_options(const ParamGroup& group) const final;
   std::vector<StateSpec> state(const ParamGroup& group) const final;
   void update(const UpdateSlice& slice, const ParamGroup& group, std::int64_t t) final;
-  /// Of the weight decay: what is added to the gradient and what the parameter is multiplied by.
+  /// How weight decay is applied.
   struct Decay {
-    double l2;
-    double factor;
+    double l2;      ///< this times the parameter is added to the gradient
+    double factor;  ///< the parameter is multiplied by this
   };
   virtual Decay decay(const ParamGroup& group) const;
   friend class AdamW;
 };
 
-/// Adam with decoupled weight decay: the parameter shrinks by lr * weight_decay in each step.
+/// Adam with decoupled weight decay: each step multiplies the parameter by 1 - lr * weight_decay.
 ///
 /// @source Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019.
 class AdamW final : public Adam {

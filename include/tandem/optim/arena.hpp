@@ -20,53 +20,53 @@ class Arena;
 class ArenaSharing;
 
 struct ArenaOptions {
-  Category category = Category::parameter;  ///< of the values; gradients are Category::gradient
+  /// Category of the values; gradients are always Category::gradient.
+  Category category = Category::parameter;
 };
 
-/// A part of an arena that is updated on one device: here its blocks; a shard or a copy of one
-/// elsewhere.
+/// The part of an arena's block that one device updates: a whole block of the arena itself, or a
+/// shard or a copy of one on any device.
 struct ArenaSlice {
   Device device;
   int block = 0;
-  std::int64_t begin = 0;  ///< elements of the block
+  std::int64_t begin = 0;  ///< first element, counted in the block
   std::int64_t end = 0;
-  Tensor params;  ///< [begin, end) of the block, flat
-  Tensor grads;   ///< the same of the gradients; undefined where the block does not train
+  Tensor params;  ///< elements [begin, end) of the block, flat
+  Tensor grads;   ///< the gradients of these elements; undefined if the block does not train
 };
 
 /// An arena on another device, and the new tensors that are bound in it.
 struct ArenaReplica {
   std::shared_ptr<Arena> arena;
-  std::vector<Tensor> tensors;  ///< one per place; leaves that require grad as the originals do
+  std::vector<Tensor> tensors;  ///< one per place; leaves that require grad if the originals do
 };
 
-/// Tensors of one device and their gradients as views of flat storage.
+/// Holds tensors of one device and their gradients as views of flat storage.
 ///
-/// A broadcast, a reduction or an update then is one piece of work per block. Owned by the tensors
-/// bound in it, and by whoever else keeps the pointer; it does not keep its tensors alive. Reading
-/// is thread-safe; binding is for one thread, between a backward and the next forward.
+/// A broadcast, a reduction or an update is then one piece of work per block. The tensors bound in
+/// an arena own it, as does anyone else who keeps the pointer. The arena does not keep its tensors
+/// alive. Reading is thread-safe. Only one thread may bind, between a backward and the next
+/// forward.
 class Arena final : public StorageHome {
  public:
   /// Moves the storage of `entries` and of their gradients into new flat storage.
   ///
-  /// Each tensor stays the same tensor, with its values, gradient and (where dense) strides. Views
-  /// taken before keep the old storage. Storage is allocated first: if it is short, nothing has
-  /// changed.
-  ///
-  /// @throws InvalidArgument  as ArenaLayout; tensors on several devices.
-  /// @throws OutOfMemory
-  /// @cost  layout().nbytes() + layout().gradient_nbytes() bytes, beside the old ones until the
-  /// end.
+  /// Each tensor stays the same tensor, with its values, its gradient and, if it is dense, its
+  /// strides. Views taken before keep the old storage.
+  /// @throws InvalidArgument  as ArenaLayout, or if tensors are on several devices.
+  /// @throws OutOfMemory      nothing has changed, because storage is allocated first.
+  /// @cost  layout().nbytes() + layout().gradient_nbytes() bytes, in addition to the old storage,
+  ///        which is released at the end.
   static std::shared_ptr<Arena> bind(const std::vector<ArenaEntry>& entries,
                                      ArenaOptions options = {});
-  /// The arena that holds exactly `entries`, where they are in one; else binds them, each in the
-  /// group of the arena that it was in, if any.
+  /// Returns the arena that holds exactly `entries`, if there is one; otherwise binds them. A
+  /// tensor that was in another arena keeps the group it had there.
   static std::shared_ptr<Arena> obtain(std::vector<ArenaEntry> entries, ArenaOptions options = {});
-  /// The arena that `x` is bound in; null if there is none, or if x's storage was replaced since.
+  /// The arena that `x` is bound in; null if there is none, or if x's storage has been replaced.
   static std::shared_ptr<Arena> of(const Tensor& x);
 
-  /// The same layout on another device, with new tensors. Gradients are zero, values not yet there:
-  /// copy or broadcast each block's `params`.
+  /// An arena of the same layout on another device, with new tensors. Values and gradients are
+  /// zero; copy or broadcast each block's `params` to it.
   ///
   /// @throws OutOfMemory
   ArenaReplica replicate(Device device) const;
@@ -75,44 +75,49 @@ class Arena final : public StorageHome {
   Device device() const noexcept { return device_; }
   /// A block's values, flat. The tensor shares the arena's storage.
   const Tensor& params(int block) const { return values_.at(static_cast<std::size_t>(block)); }
-  /// A block's gradients, flat; undefined where it does not train. Those of tensors whose grad() is
-  /// undefined are stale.
+  /// A block's gradients, flat; undefined if the block does not train. The part of a tensor whose
+  /// grad() is undefined is stale.
   const Tensor& grads(int block) const { return gradients_.at(static_cast<std::size_t>(block)); }
-  /// The block of a dtype and group that trains. @throws InvalidArgument  there is none.
+  /// The block of this dtype and group that trains.
+  ///
+  /// @throws InvalidArgument  if there is none.
   int block_of(DType dtype, int group = 0) const;
 
-  /// The tensor bound at a place; undefined if it no longer lives or was bound elsewhere since.
+  /// The tensor bound at a place; undefined if it no longer lives or has been bound elsewhere.
   Tensor tensor(std::size_t place) const;
   /// The place of a tensor bound here.
   std::optional<std::size_t> place_of(const Tensor& x) const;
-  /// A place's gradient storage in the tensor's shape; undefined where the block does not train.
+  /// A place's gradient storage in the tensor's shape; undefined if the block does not train.
   Tensor gradient(std::size_t place) const;
-  /// A place's part of `flat`, which is laid out as its block from element `begin` on, in the
-  /// tensor's shape.
+  /// The part of `flat` that belongs to a place, in the tensor's shape.
+  ///
+  /// @param flat  laid out like the place's block from element `begin` on
   Tensor view(std::size_t place, const Tensor& flat, std::int64_t begin = 0) const;
 
   /// Versions of the tensors' values (version_of), by place.
   using Versions = std::vector<std::uint64_t>;
   Versions versions() const;
-  /// Sets the versions, after values were written that equal the old ones, or a copy of another
-  /// arena's. Backward then does not take the tensors for changed.
+  /// Sets the versions, so that backward does not take the tensors for changed. Use it after
+  /// writing values that equal the old ones, or that are a copy of another arena's.
   ///
-  /// @param versions  of this arena at an earlier time, or of an arena with the same layout.
+  /// @param versions  of this arena at an earlier time, or of an arena with the same layout
   void set_versions(const Versions& versions) const;
 
-  /// What an optimizer's update runs over: the parts of the devices that share it, or whole_slices.
+  /// What an optimizer's update runs over: the parts of the devices that share the update, or
+  /// whole_slices if this device updates alone.
   std::vector<ArenaSlice> slices() const;
-  /// The blocks, as they lie here.
+  /// One slice for each whole block of this arena.
   std::vector<ArenaSlice> whole_slices() const;
-  /// From now on, other devices take part in the update, as long as `sharing` lives.
+  /// Lets other devices take part in the update from now on, as long as `sharing` lives.
   void share(std::weak_ptr<ArenaSharing> sharing) { sharing_ = std::move(sharing); }
-  /// Null: the update is made here.
+  /// The devices that share the update; null if this device updates alone.
   std::shared_ptr<ArenaSharing> sharing() const noexcept { return sharing_.lock(); }
-  /// Makes `wrapper` the only one that may make replicas of the tensors here, as long as it lives.
+  /// Lets only `wrapper` make replicas of the tensors of this arena, as long as it lives.
   void claim(std::weak_ptr<const void> wrapper) { wrapper_ = std::move(wrapper); }
-  /// A wrapper lives that has claimed the tensors.
+  /// Whether a wrapper that has claimed the tensors still lives.
   bool is_claimed() const noexcept { return !wrapper_.expired(); }
-  /// Gives gradient storage to blocks whose tensors require grad by now (unfrozen layers).
+  /// Allocates gradient storage for blocks whose tensors have come to require grad (unfrozen
+  /// layers).
   ///
   /// @throws OutOfMemory  nothing has changed.
   void ensure_gradients();

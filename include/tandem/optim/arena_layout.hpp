@@ -15,10 +15,10 @@ namespace tandem::optim {
 struct ArenaEntry {
   std::string name;  ///< "conv1.weight"; for messages and state dicts
   Tensor tensor;     ///< a leaf
-  int group = 0;     ///< of the optimizer's parameter groups
+  int group = 0;     ///< index of the optimizer's parameter group
 };
 
-/// Whether a tensor has a gradient: those that have none stand in blocks of their own, without
+/// Whether a tensor has a gradient. Tensors without one are in separate blocks, which have no
 /// gradient storage.
 enum class Trains : std::uint8_t { no, yes };
 
@@ -27,7 +27,7 @@ struct ArenaBlock {
   DType dtype = DType::f32;
   int group = 0;
   Trains trains = Trains::yes;
-  std::int64_t numel = 0;  ///< elements, padding included
+  std::int64_t numel = 0;  ///< elements, including padding
 
   std::size_t nbytes() const noexcept { return static_cast<std::size_t>(numel) * itemsize(dtype); }
 };
@@ -37,36 +37,36 @@ struct ArenaPlace {
   std::string name;
   int block = 0;            ///< index into ArenaLayout::blocks()
   std::int64_t offset = 0;  ///< first element in the block
-  std::int64_t extent = 0;  ///< elements up to the next place, padding included
+  std::int64_t extent = 0;  ///< elements up to the next place, including padding
   Shape shape;
-  Strides strides;  ///< dense: the tensor's own where it was dense, else row-major
+  Strides strides;  ///< the tensor's own strides if it was dense, otherwise row-major
 };
 
-/// Offsets of tensors in flat storage; the same for every replica, whatever its device.
+/// Offsets of tensors in flat storage. All replicas have the same layout, whatever their device.
 ///
-/// Tensors of one (dtype, group, trains) share a block and stand in it in the order given. Each
+/// Tensors of one (dtype, group, trains) share a block and lie in it in the order given. Each
 /// begins at a multiple of Allocator::kAlignment bytes and is followed by zeros up to the next
 /// multiple. A tensor that is listed twice (tied weights) has one place, under its first name.
 class ArenaLayout {
  public:
   ArenaLayout() = default;
-  /// @throws InvalidArgument  an undefined tensor, no leaf, or one tensor in two groups.
+  /// @throws InvalidArgument  if a tensor is undefined, is not a leaf, or is in two groups.
   explicit ArenaLayout(const std::vector<ArenaEntry>& entries);
 
-  /// In the order of the entries, repeated ones left out.
+  /// One place for each distinct tensor, in the order of the entries.
   const std::vector<ArenaPlace>& places() const noexcept { return places_; }
   const std::vector<ArenaBlock>& blocks() const noexcept { return blocks_; }
-  /// Entry that each place is of.
+  /// For each place, the index of its entry.
   const std::vector<std::size_t>& sources() const noexcept { return sources_; }
-  /// P: bytes of all blocks, the padding of each tensor to Allocator::kAlignment included. The
-  /// bytes that parameters take on a device, and that a broadcast sends to it.
+  /// P: bytes of all blocks, including the padding of each tensor to Allocator::kAlignment. This is
+  /// what parameters take on a device, and what a broadcast sends to it.
   std::size_t nbytes() const noexcept;
-  /// Bytes of the gradients: of the blocks that train.
+  /// Bytes of the gradients of all blocks that train.
   std::size_t gradient_nbytes() const noexcept;
-  /// Whose elements [begin, end) of a block are, by the names of the tensors: a tensor's padding is
-  /// its own.
+  /// Bytes of elements [begin, end) of a block by owning module, taken from the names of the
+  /// tensors. A tensor's padding counts as its own.
   ///
-  /// @param item_nbytes  of what is stored for each element.
+  /// @param item_nbytes  bytes that are stored for each element
   std::shared_ptr<const ModuleShares> module_shares(int block,
                                                     std::int64_t begin,
                                                     std::int64_t end,
@@ -80,7 +80,8 @@ class ArenaLayout {
   std::vector<std::size_t> sources_;
 };
 
-/// The strides fill a block of numel(shape) elements without gap or overlap, in whatever order.
+/// Whether the strides fill a block of numel(shape) elements without gap or overlap, in any order
+/// of dimensions.
 bool is_dense(const Shape& shape, const Strides& strides);
 
 }  // namespace tandem::optim

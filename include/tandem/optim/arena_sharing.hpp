@@ -11,28 +11,31 @@
 
 namespace tandem::optim {
 
-/// Devices that update an arena together: each has a copy of it, and updates a part of it, or all.
+/// Devices that update an arena together. Each has a copy of the arena and updates a part of it, or
+/// all of it.
 ///
-/// A call is made by one thread, which is none of the devices' own, when no other runs.
+/// Calls must not overlap, and must not come from the devices' own threads.
 class ArenaSharing {
  public:
   virtual ~ArenaSharing() = default;
 
-  /// What a device updates: its share of each block, or, by the same gradients as the others, its
-  /// copy of all blocks.
+  /// What a device updates: its share of each block, or its copy of all blocks, with the same
+  /// gradients as the other devices.
   enum class Parts : std::uint8_t { shares, copies };
   virtual Parts parts() const noexcept = 0;
-  /// The parts, by block and element, each on the device that updates it; the arena's own first
-  /// where they are copies.
+  /// The parts, each on the device that updates it. Shares are sorted by block and element; copies
+  /// by device, those of the arena's own device first.
   virtual std::vector<ArenaSlice> slices() const = 0;
-  /// Brings the gradients to the slices where they were changed on the arena's own device.
+  /// Reduces gradients that have not been reduced yet, and copies those that were changed on the
+  /// arena's own device to the slices.
   ///
-  /// @cost  of n devices, (n-1)/n of the gradients' bytes from the arena's device for shares, n-1
-  ///        times all for copies; nothing where they were not changed.
+  /// @cost  With n devices, the copy sends (n-1)/n of the gradients' bytes from the arena's device
+  ///        for shares, and n-1 times all of them for copies. Unchanged gradients are not copied.
   virtual void share_gradients() = 0;
-  /// Runs `part` on the thread of each device; then every device gets the others' values.
+  /// Runs `part` on the thread of each device. Then every device gets the values that the others
+  /// updated.
   ///
-  /// @throws  what a part threw, or Timeout.
+  /// @throws  the error of a part, or Timeout.
   virtual void update(const std::function<std::exception_ptr(Device)>& part) = 0;
 };
 

@@ -18,39 +18,46 @@ struct GradScalerOptions {
   std::int64_t growth_interval = 2000;  ///< steps without overflow before the scale grows
 };
 
-/// Scales the loss, so that gradients of f16 do not vanish below 6e-8, and leaves out the steps in
-/// which they overflow. bf16 needs none: it has the exponents of f32.
+/// Scales the loss so that gradients of f16 do not vanish below 6e-8, and skips the steps in which
+/// they overflow. bf16 needs no scaler, because it has the exponents of f32.
 ///
 ///     scaler.scale(loss).backward();
-///     scaler.step(optimizer);   // unscales; skips the update where a gradient is not finite
+///     scaler.step(optimizer);   // unscales; skips the update if a gradient is not finite
 ///     scaler.update();
 ///
-/// With DataParallel give it to the step, which does all of this:
-/// `dp.step(batch, loss, &optimizer, {.scaler = &scaler})`. Used by one thread at a time.
+/// With DataParallel, pass it to the step, which does all of this:
+/// `dp.step(batch, loss, &optimizer, {.scaler = &scaler})`. One thread may use a scaler at a time.
 class GradScaler {
  public:
-  /// Whether a gradient of a step was an infinity or NaN.
+  /// Whether a step had a gradient with an infinity or NaN.
   enum class Overflow : std::uint8_t { no, yes };
 
-  /// @throws InvalidArgument  a factor or the scale is out of range.
+  /// @throws InvalidArgument  if an option is out of range.
   explicit GradScaler(const GradScalerOptions& options = {});
 
   /// loss * get_scale(), on the tape.
   Tensor scale(const Tensor& loss) const;
-  /// Divides the gradients of the optimizer's parameters by the scale: before clipping, say. Costs
-  /// a pass over them and a read of the device.
-  /// @throws InvalidArgument  they have been unscaled since the last update().
+  /// Divides the gradients of the optimizer's parameters by the scale. Call it, for example, before
+  /// clipping.
+  ///
+  /// @throws InvalidArgument  if they have already been unscaled since the last update().
+  /// @cost  A pass over the gradients and a read of each device.
   void unscale_(Optimizer& optimizer);
-  /// unscale_, unless done, then the optimizer's step if all gradients are finite.
-  /// @return  whether the step was made. @throws what Optimizer::step throws.
+  /// Calls unscale_, if that has not been done, and then the optimizer's step, if all gradients are
+  /// finite.
+  ///
+  /// @return  whether the step was made.
+  /// @throws  what Optimizer::step throws.
   [[nodiscard]] bool step(Optimizer& optimizer, StepOptions options = {});
-  /// Adapts the scale, at the end of each step. @throws InvalidArgument  nothing was unscaled.
+  /// Adapts the scale. Call it at the end of each step.
+  ///
+  /// @throws InvalidArgument  if nothing was unscaled.
   void update();
-  /// The same for a step whose gradients someone else has scaled back and looked at.
+  /// The same for a step whose gradients were unscaled and checked elsewhere.
   void update(Overflow found) noexcept;
 
   double get_scale() const noexcept { return scale_; }
-  /// For a checkpoint: the scale, and the steps since it last changed.
+  /// The scale and the number of steps since it last changed, for a checkpoint.
   struct State {
     double scale = 0;
     std::int64_t growth_tracker = 0;

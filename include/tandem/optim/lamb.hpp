@@ -9,7 +9,7 @@
 
 namespace tandem::optim {
 
-/// In groups "betas" are "beta1" and "beta2".
+/// In parameter groups, the options "beta1" and "beta2" stand for `betas`.
 struct LAMBOptions {
   double lr = 1e-3;
   std::array<double, 2> betas{0.9, 0.999};
@@ -17,18 +17,19 @@ struct LAMBOptions {
   double weight_decay = 0.01;
 };
 
-/// Adam for large batches: the step of each parameter tensor is as long as the tensor, times lr.
+/// Adam for large batches. The step of each parameter tensor has the norm of the tensor times lr.
 ///
-/// With Adam's direction u, weight decay included, a parameter moves by -lr |p| / |u| u; by -lr u
-/// where |p| or |u| is zero. The norm of the gradient is not clipped: see clip_grad_norm_.
+/// Let u be Adam's direction, including weight decay. A parameter p changes by -lr * |p| / |u| * u,
+/// or by -lr * u if |p| or |u| is zero. The norm of the gradient is not clipped; use
+/// clip_grad_norm_.
 ///
 /// State: "exp_avg" and "exp_avg_sq".
-/// @source You et al., "Large batch optimization for deep learning", ICLR 2020, algorithm 2
+/// @source You et al., "Large batch optimization for deep learning", ICLR 2020, algorithm 2.
 class LAMB final : public Optimizer {
  public:
-  /// @throws InvalidArgument  an option out of range.
+  /// @throws InvalidArgument  if an option is out of range.
   explicit LAMB(const ParamList& params, LAMBOptions options = {});
-  /// Options of a group stand above `options`.
+  /// A group's own options override `options`.
   LAMB(const std::vector<GroupSpec>& groups, LAMBOptions options);
 
  private:

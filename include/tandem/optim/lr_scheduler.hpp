@@ -12,27 +12,29 @@
 
 namespace tandem::optim {
 
-/// The rate of step (or epoch) `t`, from 0, for a group whose rate at the start was `base`.
+/// Gives the learning rate of step (or epoch) `t`, counted from 0, for a group whose initial rate
+/// was `base`.
 ///
-/// A pure function, so that a resumed run goes on exactly. Below are PyTorch's, by their names.
+/// It is a pure function, so that a resumed run continues exactly. The schedules below have
+/// PyTorch's names and meanings.
 using Schedule = std::function<double(double base, std::int64_t t)>;
 
-/// Multiplies by gamma after every step_size steps.
+/// Multiplies the rate by gamma after every step_size steps.
 struct StepLR {
   std::int64_t step_size = 1;
   double gamma = 0.1;
   double operator()(double base, std::int64_t t) const;
 };
 
-/// From base to eta_min in t_max steps along a half cosine, and back in the next t_max.
+/// Goes from base to eta_min in t_max steps along a half cosine, and back in the next t_max steps.
 struct CosineAnnealingLR {
   std::int64_t t_max = 1;
   double eta_min = 0;
   double operator()(double base, std::int64_t t) const;
 };
 
-/// A factor that goes in a straight line from start_factor to end_factor in total_iters steps:
-/// warm-up.
+/// Multiplies base by a factor that changes linearly from start_factor to end_factor in total_iters
+/// steps. Used for warm-up.
 struct LinearLR {
   double start_factor = 1.0 / 3;
   double end_factor = 1;
@@ -40,21 +42,21 @@ struct LinearLR {
   double operator()(double base, std::int64_t t) const;
 };
 
-/// base times a function of the step.
+/// Multiplies base by a function of the step.
 struct LambdaLR {
   std::function<double(std::int64_t t)> factor;
   double operator()(double base, std::int64_t t) const { return base * factor(t); }
 };
 
-/// One schedule after the other, each counting from 0: `schedules[i + 1]` begins at
+/// Runs one schedule after the other. Each counts from 0, and `schedules[i + 1]` begins at step
 /// `milestones[i]`.
 struct SequentialLR {
   std::vector<Schedule> schedules;
-  std::vector<std::int64_t> milestones;  ///< increasing; one less than schedules
+  std::vector<std::int64_t> milestones;  ///< increasing; one fewer than schedules
   double operator()(double base, std::int64_t t) const;
 };
 
-/// All at once: each takes the rate of the one before as its base.
+/// Applies all schedules at once. Each takes the rate of the one before as its base.
 struct ChainedScheduler {
   std::vector<Schedule> schedules;
   double operator()(double base, std::int64_t t) const;
@@ -66,21 +68,25 @@ struct ChainedScheduler {
 ///     for (...) { train(); scheduler.step(); }
 class LRScheduler {
  public:
-  /// Sets the rates of t = 0. @param optimizer  outlives this object; its rates are the bases.
-  /// @throws InvalidArgument  a size or count of the schedule is out of range.
+  /// Sets the rates for t = 0.
+  ///
+  /// @param optimizer  Must outlive this object. Its present rates are the bases.
+  /// @throws InvalidArgument  if a size or count of the schedule is out of range.
   LRScheduler(Optimizer& optimizer, Schedule schedule);
 
-  /// Goes on to the next t; after the optimizer's step.
+  /// Sets the rates of the next t. Call it after the optimizer's step.
   void step();
-  /// Steps so far (PyTorch's last_epoch).
+  /// The number of steps so far, as PyTorch's last_epoch.
   std::int64_t last_epoch() const noexcept { return t_; }
   /// The present rate of each group.
   std::vector<double> get_last_lr() const;
 
-  /// "last_epoch", and "base_lrs.<group>".
+  /// The numbers "last_epoch" and "base_lrs.<group>".
   std::map<std::string, double> state_dict() const;
-  /// Goes on where another one stopped, and sets the rates. @throws InvalidArgument  names or
-  /// number of groups differ; nothing has changed.
+  /// Continues where another scheduler stopped, and sets the rates.
+  ///
+  /// @throws InvalidArgument  if names or the number of groups differ, or a number is out of range.
+  ///                          Nothing has changed.
   void load_state_dict(const std::map<std::string, double>& state);
 
  private:
@@ -95,16 +101,16 @@ class LRScheduler {
   std::int64_t t_ = 0;
 };
 
-/// How a learning rate follows the size of a batch.
+/// How a learning rate depends on the batch size.
 enum class LRScaling : std::uint8_t {
-  linear,       ///< Goyal et al. 2017, for SGD: as the batch
-  square_root,  ///< Krizhevsky 2014; the one for Adam and its kin: as the root of the batch
+  linear,       ///< proportional to the batch size; for SGD (Goyal et al. 2017)
+  square_root,  ///< proportional to its square root; for Adam and its kin (Krizhevsky 2014)
 };
 
-/// The rate for batches of `batch` rows where `lr` is right for batches of `base_batch`: over all
-/// devices, and over what is accumulated.
+/// The learning rate for batches of `batch` rows, if `lr` is right for batches of `base_batch`
+/// rows. Both count the rows of all devices and of all accumulated parts.
 ///
-/// @throws InvalidArgument  a batch is below 1.
+/// @throws InvalidArgument  if a batch is below 1.
 double scaled_lr(double lr, std::int64_t base_batch, std::int64_t batch, LRScaling rule);
 
 }  // namespace tandem::optim

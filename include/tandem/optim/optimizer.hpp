@@ -25,122 +25,127 @@ struct Run;
 
 }  // namespace detail
 
-/// A state tensor that an optimizer keeps for each parameter, of the parameter's size.
+/// A state tensor that an optimizer keeps for each parameter. It has the parameter's size.
 struct StateSpec {
-  std::string name;                           ///< "exp_avg"
-  double fill = 0;                            ///< before the first step
-  std::optional<DType> dtype = std::nullopt;  ///< none: the parameter's
+  std::string name;                           ///< for example "exp_avg"
+  double fill = 0;                            ///< value before the first step
+  std::optional<DType> dtype = std::nullopt;  ///< not set: the parameter's dtype
 };
 
-/// Parts that one update may run over.
+/// What one update may run over.
 enum class Granularity : std::uint8_t {
-  element,  ///< any range of elements, flat: parameters next to each other go in one
-  tensor,   ///< one parameter, in its shape (LAMB and others that take norms)
+  element,  ///< any flat range of elements; adjacent parameters are updated together
+  tensor,   ///< one parameter in its shape (LAMB and others that take norms)
 };
 
-/// What one update runs over: a part of the parameters on one device.
+/// The part of the parameters on one device that one update runs over.
 struct UpdateSlice {
   Tensor param;               ///< updated in place
-  Tensor grad;                ///< same shape; not to be changed
+  Tensor grad;                ///< of the same shape; must not be changed
   std::vector<Tensor> state;  ///< in the order of Optimizer::state(); updated in place
 };
 
-/// Named tensors and numbers that make an optimizer go on where another one stopped.
+/// Named tensors and numbers with which an optimizer continues where another one stopped.
 struct OptimizerState {
-  /// "<parameter>.<state>": views of the optimizer's own memory, in the parameter's shape.
+  /// "<parameter>.<state>", in the parameter's shape. Tensors of Optimizer::state_dict are views of
+  /// the optimizer's memory, or copies if several devices share the update.
   std::map<std::string, Tensor> tensors;
   /// "<parameter>.step", "param_groups.<i>.<option>".
   std::map<std::string, double> numbers;
 };
 
 struct StepOptions {
-  bool error_if_nonfinite =
-      false;  ///< refuse gradients with infinities or NaN: costs a pass and a read
+  /// Throw if a gradient has an infinity or NaN; costs a pass over them and a read of each device.
+  bool error_if_nonfinite = false;
 };
 
-/// Updates parameters by their gradients; the base of all optimizers, and of users' own.
+/// Updates parameters by their gradients. The base of all optimizers, including users' own.
 ///
-/// A user's optimizer says which state it keeps (state) and what one step does to a part of the
-/// parameters (update). Where that part lies, on which device and how large, is the arena's
-/// business: the optimizer looks up the arenas of its parameters at each step, so that it may be
-/// made before or after they are wrapped for several devices.
+/// A derived optimizer says which state it keeps (state) and what one step does to a part of the
+/// parameters (update). The arena decides where that part lies, on which device, and how large it
+/// is. An optimizer looks up the arenas of its parameters at each step, so it may be made before or
+/// after they are wrapped for several devices.
 ///
-/// Parameters that are in no arena yet are bound in one, by group, when the optimizer is made. A
-/// parameter without gradient is passed over. Not thread-safe.
+/// Parameters that are in no arena yet are bound in one, by group, when the optimizer is made.
+/// Parameters without a gradient are skipped. Not thread-safe.
 class Optimizer {
  public:
   virtual ~Optimizer();
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  /// prepare, then commit.
+  /// Calls prepare, then commit.
   ///
-  /// @throws OutOfMemory, InvalidArgument  from prepare: nothing has changed.
-  /// @throws what update threw: the parameters are half updated, restore a checkpoint.
+  /// @throws OutOfMemory, InvalidArgument  from prepare; nothing has changed.
+  /// @throws  what update threw; the parameters are half updated, so restore a checkpoint.
   void step(StepOptions options = {});
-  /// Does all of a step that may fail: checks, and allocates state that is not there yet.
+  /// Does the parts of a step that may fail: runs checks, and allocates state that is missing.
   ///
   /// @throws OutOfMemory      nothing has changed.
-  /// @throws InvalidArgument  a gradient is not finite (named); an earlier commit failed.
+  /// @throws InvalidArgument  if a gradient is not finite and error_if_nonfinite is set (the
+  ///                          message names the parameter), an earlier commit failed, or a
+  ///                          parameter is no longer f32 or f64.
   void prepare(StepOptions options = {});
-  /// Updates what prepare found; launches kernels only.
+  /// Updates what prepare found. It only launches kernels.
   ///
-  /// @return what update threw, null where all went well. After an error the optimizer refuses to
-  /// go on until load_state_dict.
+  /// @return  what update threw, or null. After an error the optimizer refuses to continue until
+  ///          load_state_dict.
   [[nodiscard]] std::exception_ptr commit() noexcept;
-  /// What prepare found is updated, in part, by the devices of `sharing`.
+  /// Whether the devices of `sharing` take part in updating what prepare found.
   bool updates_through(const ArenaSharing& sharing) const;
-  /// Of a commit that the devices' own threads make: updates what `device` has. Any number of
-  /// devices may be at it at once.
+  /// One device's part of a commit that the devices' own threads make: updates what `device` holds.
+  /// Any number of devices may call it at once.
   ///
-  /// @return what update threw, null where all went well.
+  /// @return  what update threw, or null.
   [[nodiscard]] std::exception_ptr update_on(Device device) noexcept;
-  /// Ends such a commit, when all devices are done; updates what is on none of them.
+  /// Ends such a commit when all devices are done, and updates what none of them has updated.
   ///
-  /// @param error  of a device, null where all went well. @return as commit.
+  /// @param error  a device's error, or null; after an error nothing more is updated
+  /// @return  as commit.
   [[nodiscard]] std::exception_ptr end_commit(std::exception_ptr error) noexcept;
 
-  /// Makes grad() of all parameters undefined (PyTorch's set_to_none); the storage stays bound.
+  /// Makes grad() of all parameters undefined (PyTorch's set_to_none). The storage stays bound.
   void zero_grad();
   /// Options may be changed between steps.
   std::vector<ParamGroup>& param_groups() noexcept { return groups_; }
   const std::vector<ParamGroup>& param_groups() const noexcept { return groups_; }
 
-  /// State of the parameters that have made a step.
+  /// The state of all parameters that have made a step, and the options of all groups.
   OptimizerState state_dict() const;
-  /// Copies a state into this optimizer. Parameters that it does not name start anew.
+  /// Copies a state into this optimizer. Parameters that the state does not name start anew.
   ///
-  /// @throws InvalidArgument  names, shapes or dtypes differ (the first ten are listed), or an
-  ///                          option is none that the optimizer takes. Nothing has changed.
+  /// @throws InvalidArgument  if names, shapes or dtypes differ (the first ten are listed), or the
+  ///                          optimizer refuses an option. Nothing has changed.
   /// @throws OutOfMemory      nothing has changed.
   void load_state_dict(const OptimizerState& state);
 
  protected:
-  /// @param name      for messages: "SGD".
-  /// @param defaults  the options that groups have, with the values of those that do not set their
-  /// own.
-  /// @throws InvalidArgument  no parameters, an unknown option, a parameter twice or not a leaf.
+  /// @param name      for messages, for example "SGD"
+  /// @param defaults  the options that groups have, with the values for groups that do not set them
+  /// @throws InvalidArgument  if there are no parameters, an option is unknown, a parameter is not
+  ///                          a leaf, is in two groups or is neither f32 nor f64, or two parameters
+  ///                          have the same name.
   Optimizer(std::string name, const std::vector<GroupSpec>& groups, const Options& defaults);
 
   const std::string& name() const noexcept { return name_; }
 
-  /// Refuses options that the optimizer cannot work with; all are welcome to one that does not say.
+  /// Refuses options that the optimizer cannot work with. The default accepts all.
   ///
-  /// load_state_dict calls it before anything changes; an own optimizer's constructor should, too.
-  /// @throws InvalidArgument  the text has the option and its value.
+  /// load_state_dict calls it before anything changes. The constructor of a derived optimizer
+  /// should call it, too.
+  /// @throws InvalidArgument  if an option is refused; the message has the option and its value.
   virtual void check_options(const ParamGroup& /*group*/) const {}
   /// The state tensors that parameters of `group` need with its present options.
   virtual std::vector<StateSpec> state(const ParamGroup& group) const = 0;
-  /// One step over `slice`, in no_grad mode. Launches kernels (dispatch, or ops in place) and
-  /// should not allocate: what it throws leaves a half-made step.
+  /// Makes one step over `slice`, in no_grad mode. It launches kernels (by dispatch or in-place
+  /// ops) and should not allocate, because an exception leaves a step half made.
   ///
-  /// Where devices update together (DataParallel's modes sharded and ddp), each runs it on its own
-  /// part or copy, on its own thread: it changes nothing but the slice.
-  ///
-  /// @param t  steps of these parameters, this one included: from 1.
+  /// If devices update together (DataParallel's modes sharded and ddp), each runs this function on
+  /// its own part or copy, on its own thread. It must change only the slice.
+  /// @param t  the number of steps of these parameters, including this one; from 1
   virtual void update(const UpdateSlice& slice, const ParamGroup& group, std::int64_t t) = 0;
-  /// Optimizers of tensors update where the parameters are, also where devices have shares of them
-  /// (mode sharded), or on each device that has a copy (mode ddp).
+  /// With Granularity::tensor, the update runs on the parameters' device even if the devices have
+  /// shares (mode sharded), or on each device that has a copy (mode ddp).
   virtual Granularity granularity() const { return Granularity::element; }
 
  private:

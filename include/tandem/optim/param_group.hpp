@@ -13,14 +13,14 @@
 
 namespace tandem::optim {
 
-/// A parameter and the name that its state is saved under.
+/// A parameter and the name under which its state is saved.
 struct NamedParameter {
   std::string name;
   Tensor tensor;
 };
 
 /// Parameters for an optimizer: `net.named_parameters()`, or `net.parameters()` for a program that
-/// saves no optimizer state; these get the names "0", "1", ... by their place.
+/// saves no optimizer state. The latter get the names "0", "1", ... by their position.
 class ParamList {
  public:
   ParamList() = default;
@@ -44,8 +44,8 @@ class ParamList {
   std::vector<NamedParameter> params_;
 };
 
-/// Numbers by PyTorch's names: "lr", "weight_decay", "momentum"; "betas" are "beta1" and "beta2", a
-/// flag is 0 or 1.
+/// Options by PyTorch's names, such as "lr", "weight_decay" and "momentum". "betas" become "beta1"
+/// and "beta2"; a flag is 0 or 1.
 using Options = std::map<std::string, double>;
 
 /// Parameters whose options differ from the optimizer's:
@@ -53,13 +53,13 @@ using Options = std::map<std::string, double>;
 ///     optim::SGD opt({{net.body.named_parameters("body")},
 ///                     {net.head.named_parameters("head"), {{"lr", 0.01}}}}, {.lr = 0.1});
 ///
-/// State is saved by name, so that names of all groups differ: hence the prefixes.
+/// State is saved by name, so names must differ across all groups; the prefixes see to that.
 struct GroupSpec {
   ParamList params;
   Options options = {};
 };
 
-/// Parameters of an optimizer that share options.
+/// The parameters of an optimizer that share options.
 class ParamGroup {
  public:
   ParamGroup(std::vector<NamedParameter> params, Options options)
@@ -67,9 +67,11 @@ class ParamGroup {
 
   const std::vector<NamedParameter>& params() const noexcept { return params_; }
   const Options& options() const noexcept { return options_; }
-  /// @throws InvalidArgument  no such option; the text lists those that there are.
+  /// @throws InvalidArgument  if there is no such option; the message lists those there are.
   double get(std::string_view option) const;
-  /// The next step uses it. @throws InvalidArgument  as get.
+  /// Sets an option, which the next step uses.
+  ///
+  /// @throws InvalidArgument  as get.
   void set(std::string_view option, double value);
   double lr() const { return get("lr"); }
 

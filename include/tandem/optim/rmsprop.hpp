@@ -11,23 +11,23 @@ namespace tandem::optim {
 /// PyTorch's names and defaults.
 struct RMSpropOptions {
   double lr = 1e-2;
-  double alpha = 0.99;  ///< of the running means
+  double alpha = 0.99;  ///< the share of the old value in the running means
   double eps = 1e-8;
   double weight_decay = 0;
   double momentum = 0;
-  bool centered = false;  ///< by the variance of the gradient, not the mean of its square
+  bool centered = false;  ///< normalise by the gradient's variance, not by the mean of its square
 };
 
-/// Divides each gradient by the root of the running mean of its square.
+/// Divides each element of the gradient by the root of the running mean of its square.
 ///
-/// State: "square_avg"; "momentum_buffer", where momentum is not zero; "grad_avg", where centred.
+/// State: "square_avg"; "momentum_buffer" if momentum is not zero; "grad_avg" if centered.
 /// @source Hinton, "Neural networks for machine learning", lecture 6, 2012; Graves,
-/// arXiv:1308.0850 (centred)
+///         arXiv:1308.0850 (centered).
 class RMSprop final : public Optimizer {
  public:
-  /// @throws InvalidArgument  an option out of range.
+  /// @throws InvalidArgument  if an option is out of range.
   explicit RMSprop(const ParamList& params, RMSpropOptions options = {});
-  /// Options of a group stand above `options`.
+  /// A group's own options override `options`.
   RMSprop(const std::vector<GroupSpec>& groups, RMSpropOptions options);
 
  private:

@@ -17,15 +17,16 @@ struct SGDOptions {
   bool nesterov = false;
 };
 
-/// Stochastic gradient descent, with momentum where asked for.
+/// Stochastic gradient descent, with optional momentum.
 ///
-/// State: "momentum_buffer", where momentum is not zero.
+/// State: "momentum_buffer" if momentum is not zero.
 /// @source https://pytorch.org/docs/stable/generated/torch.optim.SGD.html
 class SGD final : public Optimizer {
  public:
-  /// @throws InvalidArgument  an option out of range; nesterov without momentum or with dampening.
+  /// @throws InvalidArgument  if an option is out of range, or nesterov is set without momentum or
+  ///                          with dampening.
   explicit SGD(const ParamList& params, SGDOptions options = {});
-  /// Options of a group stand above `options`.
+  /// A group's own options override `options`.
   SGD(const std::vector<GroupSpec>& groups, SGDOptions options);
 
  private:
