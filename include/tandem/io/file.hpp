@@ -12,7 +12,7 @@ namespace tandem {
 
 namespace detail {
 
-/// Owns a file descriptor; -1 is none.
+/// Owns a file descriptor; -1 means none.
 class Descriptor {
  public:
   explicit Descriptor(int fd = -1) noexcept : fd_(fd) {}
@@ -30,21 +30,21 @@ class Descriptor {
 
 /// A regular file open for reading at absolute positions.
 ///
-/// Reads with pread, never by mapping, so a file that shrinks meanwhile is an error and no signal;
-/// a file that is replaced meanwhile is read on as it was. Thread-safe.
+/// It reads with pread and never maps the file, so a file that shrinks meanwhile gives an error and
+/// not a signal. If the file is replaced meanwhile, the old content is still read. Thread-safe.
 class FileReader {
  public:
-  /// @throws FileError  missing, not readable, or not a regular file (a directory, a FIFO, a
-  /// device).
+  /// @throws FileError  if the file is missing, cannot be read, or is not a regular file (but a
+  ///                    directory, a FIFO or a device).
   explicit FileReader(const std::string& path);
 
   const std::string& path() const noexcept { return path_; }
-  /// Bytes in the file when it was opened.
+  /// The number of bytes in the file when it was opened.
   std::uint64_t size() const noexcept { return size_; }
-  /// Fills `out` from the bytes that begin at `offset`.
+  /// Fills `out` with the bytes that begin at `offset`.
   ///
-  /// @throws FileError  the file ends before `out` is full, or the system reports an error; has the
-  /// offset.
+  /// @throws FileError  if the file ends before `out` is full, or the system reports an error. The
+  ///                    error has the offset.
   void read_at(std::uint64_t offset, std::span<std::byte> out) const;
 
  private:
@@ -58,11 +58,15 @@ class FileWriter {
  public:
   /// Appends `bytes`.
   ///
-  /// @throws FileError  the system refuses (no space, quota, size limit); has the offset.
+  /// @throws FileError  if the system refuses (no space, quota, size limit). The error has the
+  ///                    offset.
   void write(std::span<const std::byte> bytes);
-  /// Replaces appended bytes, from `offset` on. @throws FileError  as write.
+  /// Replaces bytes that have been appended, from `offset` on.
+  ///
+  /// @throws InvalidArgument  if some of these bytes have not been appended.
+  /// @throws FileError        as write.
   void overwrite(std::uint64_t offset, std::span<const std::byte> bytes);
-  /// Bytes appended so far.
+  /// The number of bytes appended so far.
   std::uint64_t written() const noexcept { return written_; }
 
   FileWriter(const FileWriter&) = delete;
@@ -77,28 +81,27 @@ class FileWriter {
   std::uint64_t written_ = 0;
 };
 
-/// Replaces the file at `path` by what `fill` writes, as one step: a reader, and a machine that
-/// loses power, sees the old content or the new, never a part.
+/// Replaces the content of the file at `path` with what `fill` writes, in one step. A reader sees
+/// the old content or the new one, never a part, and so does a machine after a power failure.
 ///
-/// Writes a temporary in the same directory, then fsync, rename, and fsync of the directory. A link
-/// is followed; an existing file keeps its permissions (but for set-uid bits), and its owner and
-/// group as far as the system lets us. Temporaries that a killed program has left in the directory
-/// are removed. Thread-safe: of two writers to one path the last wins.
+/// Writes a temporary file in the same directory, then does fsync, rename, and fsync of the
+/// directory. A link is followed. An existing file keeps its permissions, except set-uid bits, and
+/// also its owner and group if the system allows that. Temporary files that a killed program has
+/// left in the directory are removed. Thread-safe: of two writers to one path, the last one wins.
 ///
-/// @throws FileError  the directory is missing or read-only, `path` names something that is not a
-///                    regular file or is write-protected (mode 0444), or the system refuses a
-///                    write. The old file is as it was and the
-///                    temporary is gone; only when the last step fails (and the text says so) is
-///                    the new content in place. What `fill` throws passes through, with the same
-///                    guarantee.
+/// @throws FileError  if the directory is missing or read-only, `path` names something that is not
+///                    a regular file or is write-protected for everybody (mode 0444), or the system
+///                    refuses a write. The old file is unchanged and the temporary file is gone.
+///                    The new content is in place only if the last step fails; the message says so.
+/// @throws  what `fill` throws, with the same guarantee.
 void write_atomically(const std::string& path, const std::function<void(FileWriter&)>& fill);
 
-/// Finds out whether write_atomically could replace `path`, and leaves no trace of it.
+/// Finds out whether write_atomically could replace `path`, and leaves no trace.
 ///
-/// @throws FileError  as write_atomically would, before it writes.
+/// @throws FileError  as write_atomically would before it writes.
 void check_replaceable(const std::string& path);
 
-/// As above; the content is `parts`, one after the other.
+/// Like the other write_atomically; the content is `parts`, one after the other.
 void write_atomically(const std::string& path, std::span<const std::span<const std::byte>> parts);
 
 }  // namespace tandem

@@ -13,13 +13,16 @@
 
 namespace tandem {
 
-/// A dense row-major array in plain host memory, which belongs to no device and counts against no
-/// limit.
+/// A dense row-major array in plain host memory. The memory belongs to no device and counts against
+/// no limit.
 ///
-/// What files hold and what loader threads prepare, before a tensor takes it.
+/// Files are read into such arrays, and loader threads prepare them, before a tensor takes the
+/// content.
 struct HostArray {
   HostArray() = default;
-  /// Zeros. @throws InvalidArgument  a negative size, or more bytes than 2^63 - 1.
+  /// An array of zeros.
+  ///
+  /// @throws InvalidArgument  if a size is negative, or the array has more than 2^63 - 1 bytes.
   HostArray(DType type, const Shape& sizes);
 
   DType dtype = DType::u8;
@@ -27,7 +30,9 @@ struct HostArray {
   /// In this machine's byte order; a bool is 0 or 1.
   std::vector<std::byte> bytes;
 
-  /// The elements. @throws InvalidArgument  `T` is not the array's dtype.
+  /// The elements.
+  ///
+  /// @throws InvalidArgument  if `T` is not the array's dtype.
   template <Element T>
   std::span<const T> values() const& {
     check(dtype_of<T>());
@@ -47,11 +52,11 @@ struct HostArray {
   }
 };
 
-/// A tensor of its own memory on `device`; the bytes count as a copy from the host.
+/// A tensor on `device` with its own memory. The bytes count as a copy from the host.
 ///
-/// @throws OutOfMemory  the device's limit.
+/// @throws OutOfMemory  if the device's limit is exceeded.
 Tensor to_tensor(const HostArray& array, Device device = {});
-/// The elements of `x`, on whatever device and in whatever layout. Reads the device.
+/// The elements of `x`, which may be on any device and in any layout. Reads the device.
 HostArray to_host_array(const Tensor& x);
 
 }  // namespace tandem

@@ -16,73 +16,74 @@
 
 namespace tandem {
 
-/// Free text that a safetensors file carries beside its tensors.
+/// Free text that a safetensors file carries in addition to its tensors.
 using SafetensorsMetadata = std::map<std::string, std::string>;
 
-/// Whether a file gets a checksum of its content, or is compared with the one that it has.
+/// Whether to write a checksum of a file's content, or to compare the content with its checksum.
 enum class Checksum : std::uint8_t { no, yes };
 
 /// Where one tensor lies in a safetensors file.
 struct SafetensorsEntry {
   std::string name;
-  /// What read_tensor gives: the stored type, or one that holds all its numbers (I8, I16, U16: i32;
-  /// U32, U64: i64; F8: f32). u8 where tandem cannot read the type.
+  /// The dtype that read_tensor gives: the stored type, or one that holds all its numbers (i32 for
+  /// I8, I16 and U16; i64 for U32 and U64; f32 for F8). It is u8 if tandem cannot read the type.
   DType dtype = DType::f32;
   Shape shape = {};
-  /// Of the first byte, counted from the start of the file.
+  /// Position of the first byte, counted from the start of the file.
   std::uint64_t offset = 0;
   std::size_t nbytes = 0;
-  /// The format's name of the type: "I16".
+  /// The format's name of the stored type, for example "I16".
   std::string stored = "F32";
 };
 
-/// A safetensors file open for reading: its header is read and checked, its tensors are read when
-/// asked for.
+/// A safetensors file that is open for reading. The header is read and checked at once; tensors are
+/// read on request.
 ///
-/// Stricter than the reference reader, which accepts duplicate keys, unknown fields, null for the
-/// metadata, white space other than blanks around the header, and a bool other than 0 and 1. At
-/// most kMaxDims dimensions. A file of any of the format's types can be opened; tensors of C64, F4,
-/// F6 and the FNUZ kinds of F8 cannot be read as tensors. Thread-safe.
+/// This reader is stricter than the reference reader, which accepts duplicate keys, unknown fields,
+/// null for the metadata, white space other than blanks around the header, and a bool other than 0
+/// and 1. A tensor has at most kMaxDims dimensions. Files with all of the format's types can be
+/// opened, but C64, F4, F6 and the FNUZ kinds of F8 cannot be read as tensors. Thread-safe.
 ///
 /// @source https://github.com/huggingface/safetensors, README, section "Format".
 class SafetensorsFile {
  public:
-  /// @throws FileError  missing file; header of more than 100,000,000 bytes or beyond the file's
-  /// end; JSON that is
-  ///                    not of the format; an unknown dtype; tensors that overlap, leave holes, or
-  ///                    do not end with the file. Has the offset. Memory is taken in proportion to
-  ///                    the header's real size.
+  /// @throws FileError  if the file is missing, the header has more than 100,000,000 bytes or
+  ///                    reaches beyond the file's end, its JSON does not follow the format, a dtype
+  ///                    is unknown, or the tensors overlap, leave holes, or do not end with the
+  ///                    file. The error has the offset.
+  /// @cost   Memory in proportion to the real size of the header.
   explicit SafetensorsFile(const std::string& path);
 
   const std::string& path() const noexcept { return file_.path(); }
   const SafetensorsMetadata& metadata() const noexcept { return metadata_; }
-  /// In the order of their bytes in the file.
+  /// The tensors, in the order of their bytes in the file.
   const std::vector<SafetensorsEntry>& entries() const noexcept { return entries_; }
-  /// The tensor called `name`; nullptr where there is none.
+  /// The tensor called `name`, or nullptr.
   ///
-  /// @cost   logarithmic in the number of tensors.
+  /// @cost   Logarithmic in the number of tensors.
   const SafetensorsEntry* find(std::string_view name) const noexcept;
-  /// Reads the bytes of `entry`, of its stored type, row-major and little endian, into `out`.
+  /// Reads the bytes of `entry` into `out`, in the stored type, row-major and little endian.
   ///
-  /// @param out  exactly `entry.nbytes` bytes of host memory.
-  /// @throws InvalidArgument  `out` has another size.
-  /// @throws FileError        the file has shrunk since, the system reports an error, or a bool is
-  /// neither 0 nor 1.
+  /// @param out  exactly `entry.nbytes` bytes of host memory
+  /// @throws InvalidArgument  if `out` has another size.
+  /// @throws FileError        if the file has shrunk, the system reports an error, or a bool is
+  ///                          neither 0 nor 1.
   void read(const SafetensorsEntry& entry, std::span<std::byte> out) const;
-  /// Compares the file with its checksum, where save_safetensors gave it one.
+  /// Compares the file with the checksum that save_safetensors has written. Does nothing if the
+  /// file has none.
   ///
-  /// @throws FileError  the content is not what was written; the text has both sums.
-  /// @cost   reads the whole file, a piece at a time.
+  /// @throws FileError  if the content is not what was written; the message has both sums.
+  /// @cost   Reads the whole file, a piece at a time.
   void check_content() const;
 
  private:
   FileReader file_;
   SafetensorsMetadata metadata_;
   std::vector<SafetensorsEntry> entries_;
-  std::vector<std::size_t> by_name_;  // of entries_, in the order of their names
+  std::vector<std::size_t> by_name_;  // indices into entries_, in the order of names
 };
 
-/// One tensor to be written, with its bytes in host memory (row-major; not owned).
+/// A tensor to be written. Its bytes are in host memory, row-major, and not owned.
 struct SafetensorsItem {
   std::string name;
   DType dtype = DType::f32;
@@ -93,12 +94,12 @@ struct SafetensorsItem {
 /// Writes `items` and `metadata` to `path` by write_atomically.
 ///
 /// The order in the file is the reference writer's: by dtype (I64, F64, F32, I32, BF16, F16, U8,
-/// BOOL), then by name; with the header padded to eight bytes this keeps every tensor aligned.
-/// Equal input gives equal files.
+/// BOOL), then by name. Because the header is padded to eight bytes, every tensor is aligned. Equal
+/// input gives equal files.
 ///
-/// @throws InvalidArgument  a name twice or "__metadata__", text that is not UTF-8, bytes that do
-/// not match
-///                          dtype and shape, or a header above 100,000,000 bytes.
+/// @throws InvalidArgument  if a name occurs twice or is "__metadata__", text is not UTF-8, bytes
+///                          do not match dtype and shape, or the header has more than 100,000,000
+///                          bytes.
 /// @throws FileError        as write_atomically.
 void write_safetensors(const std::string& path,
                        std::span<const SafetensorsItem> items,

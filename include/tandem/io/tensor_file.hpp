@@ -12,12 +12,12 @@ namespace tandem {
 
 /// Reads one tensor of an open safetensors file to `device`.
 ///
-/// Types that tandem does not have come as the next that holds all their numbers, see
+/// A type that tandem does not have is converted to one that holds all its numbers; see
 /// SafetensorsEntry.
 ///
-/// @throws FileError    as SafetensorsFile::read; a type that tandem cannot read; a U64 from 2^63
-/// on.
-/// @throws OutOfMemory  the device's limit.
+/// @throws FileError    as SafetensorsFile::read, or if tandem cannot read the type, or a U64 is
+///                      2^63 or larger.
+/// @throws OutOfMemory  if the device's limit is exceeded.
 Tensor read_tensor(const SafetensorsFile& file, const SafetensorsEntry& entry, Device device = {});
 
 /// Reads every tensor of a safetensors file to `device`, by name.
@@ -25,15 +25,15 @@ Tensor read_tensor(const SafetensorsFile& file, const SafetensorsEntry& entry, D
 /// @throws FileError, OutOfMemory  as SafetensorsFile and read_tensor.
 std::map<std::string, Tensor> load_safetensors(const std::string& path, Device device = {});
 
-/// Writes tensors of any device and layout to a safetensors file, in one step: see
+/// Writes tensors of any device and layout to a safetensors file in one step; see
 /// write_safetensors.
 ///
-/// Reads the devices; at most one tensor at a time is held in host memory.
+/// Reads the devices. At most one tensor at a time is held in host memory.
 ///
-/// @param checksum  yes: the metadata "tandem.xxh3" is a sum of the whole file (XXH3), which
-///                  SafetensorsFile::check_content compares. One among `metadata`, which is of
-///                  another file, is left out.
-/// @throws InvalidArgument, FileError  as write_safetensors; the old file is as it was.
+/// @param checksum  With yes, the metadata "tandem.xxh3" is a sum (XXH3) of the whole file, which
+///                  SafetensorsFile::check_content compares. Such an entry in `metadata` belongs to
+///                  another file and is dropped.
+/// @throws InvalidArgument, FileError  as write_safetensors; the old file is unchanged.
 void save_safetensors(const std::string& path,
                       const std::map<std::string, Tensor>& tensors,
                       const SafetensorsMetadata& metadata = {},
