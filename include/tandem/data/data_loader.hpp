@@ -16,66 +16,67 @@
 
 namespace tandem::datasets {
 
-/// One tensor for each part of a sample; the first dimension counts the samples.
+/// One tensor for each part of a sample. The first dimension counts the samples.
 using Batch = std::vector<Tensor>;
 
-/// How a DataLoader reads: `{.batch_size = 256, .sampler = random_sampler(set->size(), seed),
-/// .workers = 2}`
+/// How a DataLoader reads.
+///
+///     {.batch_size = 256, .sampler = random_sampler(set->size(), seed), .workers = 2}
 struct LoaderOptions {
   std::int64_t batch_size = 1;
-  /// Default: sequential.
+  /// The order of the samples. The default is sequential.
   Sampler sampler = {};
-  /// Leaves out a last batch of fewer samples than batch_size.
+  /// Drops the last batch if it has fewer than batch_size samples.
   bool drop_last = false;
-  /// Threads that prepare batches; 0: next() prepares them itself.
+  /// The number of threads that prepare batches, at most 256. With 0, next() prepares them itself.
   int workers = 1;
-  /// Batches that each worker prepares ahead of the consumer.
+  /// The number of batches that each worker prepares ahead of the consumer.
   int prefetch = 2;
-  /// Of the batches' tensors.
+  /// The device of the batches' tensors.
   Device device = {};
-  /// Most time that next() waits for a batch.
+  /// The longest time that next() waits for a batch.
   std::chrono::milliseconds deadline = std::chrono::minutes(5);
 };
 
-/// A place between two batches, to be kept in a checkpoint.
+/// A position between two batches, which a checkpoint keeps.
 struct LoaderPosition {
   std::int64_t epoch = 0;
-  std::int64_t batch = 0;  ///< batches of this epoch that were given out
+  std::int64_t batch = 0;  ///< the number of batches of this epoch that were given out
 
   friend bool operator==(const LoaderPosition&, const LoaderPosition&) = default;
 };
 
-/// Gives out batches of a data set, prepared ahead by threads.
+/// Gives out batches of a data set, which threads prepare ahead.
 ///
-/// `while (auto batch = loader.next()) step(*batch);` is one epoch; after it the next begins. The
-/// batches depend on the data set, the sampler and batch_size alone, never on workers or timing.
-/// Used by one thread at a time.
+/// `while (auto batch = loader.next()) step(*batch);` runs one epoch; then the next one begins. The
+/// batches depend only on the data set, the sampler, batch_size and drop_last, and never on workers
+/// or timing. One thread may use a loader at a time.
 class DataLoader {
  public:
   /// Starts the workers.
   ///
-  /// @throws InvalidArgument  no data set, an option out of range, or drop_last that leaves no
-  /// batch.
+  /// @throws InvalidArgument  if there is no data set, an option is out of range, or drop_last
+  ///                          leaves no batch.
   DataLoader(std::shared_ptr<const Dataset> dataset, LoaderOptions options);
-  /// Waits for batches that are being prepared; one that hangs is left behind after two seconds.
+  /// Waits for batches that are being prepared. One that hangs is abandoned after two seconds.
   ~DataLoader();
 
-  /// The next batch; nothing at the end of an epoch.
+  /// The next batch, or nothing at the end of an epoch.
   ///
-  /// The tensors are made by the calling thread, with category input. After an error the position
-  /// is what it was, so that the next call tries the same batch again.
-  /// @throws Timeout      the deadline passed.
-  /// @throws OutOfMemory  the device's limit.
-  ///                      What the data set throws passes through.
+  /// The calling thread makes the tensors, in the category `input`. An error leaves the position
+  /// unchanged, so the next call tries the same batch again.
+  /// @throws Timeout      if the deadline has passed.
+  /// @throws OutOfMemory  if the device's limit is exceeded.
+  /// @throws  what the data set throws.
   std::optional<Batch> next();
 
-  /// The batch that next() gives.
+  /// The position of the batch that next() will give.
   LoaderPosition position() const noexcept { return position_; }
-  /// Goes on from `position`.
+  /// Continues from `position`.
   ///
-  /// @throws InvalidArgument  negative, or beyond the end of its epoch.
+  /// @throws InvalidArgument  if `position` is negative, or beyond the end of its epoch.
   void seek(LoaderPosition position);
-  /// Batches of the present epoch.
+  /// The number of batches of the present epoch.
   std::int64_t batches() const;
 
  private:
@@ -83,7 +84,7 @@ class DataLoader {
   /// A batch in a worker's hands.
   struct Pending {
     Ticket ticket;
-    std::shared_ptr<std::vector<HostArray>> arrays;  // the worker's until the ticket is done
+    std::shared_ptr<std::vector<HostArray>> arrays;  // only the worker's until the ticket is done
   };
 
   void begin_epoch();
@@ -94,7 +95,7 @@ class DataLoader {
   std::shared_ptr<const Dataset> dataset_;
   LoaderOptions options_;
   LoaderPosition position_;
-  std::shared_ptr<Epoch> epoch_;  // null until the first batch of an epoch is asked for
+  std::shared_ptr<Epoch> epoch_;  // null after an epoch or an error, until next() or seek()
   std::deque<Pending> pending_;   // from position_.batch on, without gaps
   std::vector<std::unique_ptr<Worker>> workers_;
 };

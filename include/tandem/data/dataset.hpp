@@ -11,23 +11,24 @@
 
 namespace tandem::datasets {
 
-/// Samples by index: override it for data of your own.
+/// Samples by index. Derive from it for your own data.
 ///
-/// Gives arrays of host memory, not tensors: a DataLoader calls it on threads of its own while
-/// devices run a step, and a device's memory is taken and freed by the device's own thread alone.
+/// It gives arrays of host memory and not tensors, because a DataLoader calls it on its own threads
+/// while devices run a step, and only a device's own thread may allocate and free its memory.
 class Dataset {
  public:
   virtual ~Dataset() = default;
 
-  /// Number of samples.
+  /// The number of samples.
   virtual std::int64_t size() const = 0;
-  /// The samples at `indices`, in that order, stacked along the first dimension: one array for each
-  /// part of a sample (image, label).
+  /// The samples at `indices`, in that order, stacked along the first dimension. There is one array
+  /// for each part of a sample (image, label).
   ///
-  /// Thread-safe. What it throws reaches the consumer of the DataLoader.
+  /// It must be thread-safe. Its exceptions reach the consumer of the DataLoader.
   virtual std::vector<HostArray> get(std::span<const std::int64_t> indices) const = 0;
-  /// The samples as a DataLoader's epoch sees them: for data sets that change their samples at
-  /// random. Such a change follows from the epoch and the index, so that a run can go on anywhere.
+  /// The samples as a DataLoader's epoch sees them. Override it for data sets that change their
+  /// samples at random. A change must follow from the epoch and the index, so that a run can be
+  /// continued anywhere.
   virtual std::vector<HostArray> get_in_epoch(std::span<const std::int64_t> indices,
                                               std::int64_t /*epoch*/) const {
     return get(indices);
@@ -37,13 +38,13 @@ class Dataset {
 /// Arrays whose first dimension counts the samples.
 class TensorDataset : public Dataset {
  public:
-  /// @throws InvalidArgument  no array, a scalar, or first dimensions that differ.
+  /// @throws InvalidArgument  if there is no array, one is a scalar, or first dimensions differ.
   explicit TensorDataset(std::vector<HostArray> arrays);
   /// Copies the tensors to host memory. Reads their devices.
   explicit TensorDataset(std::span<const Tensor> tensors);
 
   std::int64_t size() const override { return arrays_.front().shape[0]; }
-  /// @throws InvalidArgument  an index outside [0, size()).
+  /// @throws InvalidArgument  if an index is outside [0, size()).
   std::vector<HostArray> get(std::span<const std::int64_t> indices) const override;
 
  private:

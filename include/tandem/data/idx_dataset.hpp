@@ -20,24 +20,24 @@ struct ImageOptions {
 
 /// Grey images and their labels from a pair of IDX files.
 ///
-/// A batch of n samples is {images (n, 1, height, width), labels (n) of i64}. Holds the images as
-/// bytes.
+/// A batch of n samples is {images (n, 1, height, width), labels (n) of i64}. The images are held
+/// as bytes.
 class IdxDataset : public Dataset {
  public:
-  /// @param images, labels  paths; plain or gzip.
-  /// @throws FileError        as read_idx; not u8 of 3 and 1 dimensions; no samples; counts that
-  ///                          differ; a label that is no class, with its offset (in the inflated
-  ///                          data).
-  /// @throws InvalidArgument  options out of range.
+  /// @param images, labels  paths of plain or gzip files
+  /// @throws FileError        as read_idx, or if the images are not u8 of 3 dimensions, the labels
+  ///                          are not u8 of 1 dimension, there are no samples, the counts differ,
+  ///                          or a label is not a class (with its offset in the inflated data).
+  /// @throws InvalidArgument  if an option is out of range.
   IdxDataset(const std::string& images,
              const std::string& labels,
              const ImageOptions& options = {});
 
   std::int64_t size() const override { return images_.shape[0]; }
-  /// @throws InvalidArgument  an index outside [0, size()).
+  /// @throws InvalidArgument  if an index is outside [0, size()).
   std::vector<HostArray> get(std::span<const std::int64_t> indices) const override;
 
-  /// Number of classes.
+  /// The number of classes.
   std::int64_t classes() const noexcept { return options_.classes; }
   /// (1, height, width).
   Shape sample_shape() const { return {1, images_.shape[1], images_.shape[2]}; }
@@ -48,30 +48,31 @@ class IdxDataset : public Dataset {
   ImageOptions options_;
 };
 
-/// The part of a data set that is trained on, or the part that measures.
+/// The part of a data set: for training, or for measuring.
 enum class Split : std::uint8_t { train, test };
 
-/// Which files of a known data set are read, and to what.
+/// Where a known data set is read from, and into which dtype.
 struct LoadOptions {
-  /// Directory of the four IDX files; empty for the default place.
+  /// The directory of the data set's files; empty for the default directory.
   std::string dir = {};
   DType dtype = DType::f32;
 };
 
-/// Fashion-MNIST: 60,000 + 10,000 images of clothing, 28 x 28, ten classes, scaled to mean 0 and
-/// deviation 1.
+/// Loads Fashion-MNIST: 60,000 + 10,000 images of clothing, 28 x 28, ten classes, scaled to mean 0
+/// and standard deviation 1.
 ///
-/// Default place: `$TANDEM_DATA_DIR/fashion-mnist`, else Debian's package dataset-fashion-mnist.
-/// @throws FileError  it is not there (the text names the path and the package); the test's images
-///                    are of another size than those to train on; TANDEM_DATA_DIR names no
-///                    directory; or as IdxDataset.
+/// The default directory is `$TANDEM_DATA_DIR/fashion-mnist`, or that of Debian's package
+/// dataset-fashion-mnist.
+/// @throws FileError  if the data set is missing (the message names the path and the package), the
+///                    test images have another size than the training images, TANDEM_DATA_DIR is
+///                    not a directory, or as IdxDataset.
 std::shared_ptr<const IdxDataset> load_fashion_mnist(Split split, const LoadOptions& options = {});
 
-/// 1,437 + 360 handwritten digits, 8 x 8, ten classes, scaled to mean 0 and deviation 1: small, and
-/// part of tandem.
+/// Loads 1,437 + 360 handwritten digits, 8 x 8, ten classes, scaled to mean 0 and standard
+/// deviation 1. This small data set is part of tandem.
 ///
-/// Default place: `$TANDEM_DATA_DIR/digits`, else in the installation of the running program or of
-/// the library, wherever it was put, else tandem's sources.
+/// The default directory is `$TANDEM_DATA_DIR/digits`, then the one in the installation that the
+/// running program or the library belongs to, wherever that is, then the one in tandem's sources.
 /// @throws FileError  as load_fashion_mnist.
 std::shared_ptr<const IdxDataset> load_digits(Split split, const LoadOptions& options = {});
 

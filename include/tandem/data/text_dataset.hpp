@@ -19,22 +19,24 @@ namespace tandem::datasets {
 class Vocabulary {
  public:
   Vocabulary() = default;
-  /// The characters that occur in `text`.
+  /// The vocabulary of all characters that occur in `text`.
   ///
-  /// `Vocabulary(v.characters())` is `v` again: a string keeps it.
-  /// @throws InvalidArgument  `text` is not UTF-8; the text has the offset.
+  /// `Vocabulary(v.characters())` equals `v`, so a string can store a vocabulary.
+  /// @throws InvalidArgument  if `text` is not UTF-8; the message has the offset.
   explicit Vocabulary(std::string_view text);
 
-  /// Number of characters.
+  /// The number of characters.
   std::int64_t size() const noexcept { return static_cast<std::int64_t>(parts_.size()); }
-  /// All of them, in order, as UTF-8.
+  /// All characters, in order, as UTF-8.
   const std::string& characters() const noexcept { return characters_; }
-  /// The numbers of a text's characters.
+  /// The numbers of the characters of `text`.
   ///
-  /// @throws InvalidArgument  `text` is not UTF-8, or has a character that is none of these: both
-  /// are named with their offset.
+  /// @throws InvalidArgument  if `text` is not UTF-8, or has a character that is not in the
+  ///                          vocabulary; the message has the offset.
   std::vector<std::int32_t> encode(std::string_view text) const;
-  /// The character of a number. @throws InvalidArgument  there is none.
+  /// The character with the number `token`.
+  ///
+  /// @throws InvalidArgument  if there is none.
   const std::string& character(std::int64_t token) const;
 
   friend bool operator==(const Vocabulary& a, const Vocabulary& b) noexcept {
@@ -47,20 +49,21 @@ class Vocabulary {
   std::unordered_map<std::string, std::int32_t> numbers_;
 };
 
-/// Windows of a text for a model that says the next character.
+/// Windows of a text, for a model that predicts the next character.
 ///
-/// A sample is {inputs (context), labels (context)} of i64: the labels are the inputs moved on by
-/// one. Windows lie end to end; what is left at the end is no sample.
+/// A sample is {inputs (context), labels (context)} of i64. The labels are the inputs shifted by
+/// one. Windows lie end to end; an incomplete window at the end is not a sample.
 class TextDataset : public Dataset {
  public:
-  /// @throws InvalidArgument  fewer than context + 1 characters, or no context.
+  /// @throws InvalidArgument  if there are fewer than context + 1 characters, or `context` is not
+  ///                          above 0.
   TextDataset(std::vector<std::int32_t> tokens, std::int64_t context);
 
   std::int64_t size() const override;
-  /// @throws InvalidArgument  an index outside [0, size()).
+  /// @throws InvalidArgument  if an index is outside [0, size()).
   std::vector<HostArray> get(std::span<const std::int64_t> indices) const override;
 
-  /// Characters of a window.
+  /// The number of characters in a window.
   std::int64_t context() const noexcept { return context_; }
 
  private:
@@ -69,22 +72,22 @@ class TextDataset : public Dataset {
 };
 
 struct TextOptions {
-  std::string path = {};       ///< a file of UTF-8; empty: the tales that are part of tandem
-  std::int64_t context = 128;  ///< characters of a window
-  double test_share = 0.1;     ///< of the text, its end: what measures
+  std::string path = {};       ///< a UTF-8 file; empty: the tales that are part of tandem
+  std::int64_t context = 128;  ///< the number of characters in a window
+  double test_share = 0.1;     ///< the share of the text, at its end, that is used for measuring
 };
 
-/// A text in its two parts.
+/// A text, split into a part for training and one for measuring.
 struct TextData {
   Vocabulary vocabulary;  ///< of the whole text
   std::shared_ptr<const TextDataset> train, test;
 };
 
-/// Reads a text.
+/// Reads and splits a text.
 ///
-/// @throws FileError        it is not there, is not UTF-8 (with the offset), or one of its parts is
-///                          shorter than a window.
-/// @throws InvalidArgument  options out of range.
+/// @throws FileError        if the file is missing or is not UTF-8 (with the offset), or one of the
+///                          two parts has fewer than context + 1 characters.
+/// @throws InvalidArgument  if an option is out of range.
 TextData load_text(const TextOptions& options = {});
 
 }  // namespace tandem::datasets
