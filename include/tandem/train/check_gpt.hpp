@@ -8,11 +8,12 @@
 
 namespace tandem::training {
 
-/// Compares the sizes of a model with the tensors of a checkpoint, before the model is built: a
-/// file that says a hundred thousand layers and has two must not cost their memory.
+/// Compares the sizes of a model with the tensors of a checkpoint before the model is built. A file
+/// that claims a hundred thousand layers and has two must not cost the memory of all of them.
 ///
-/// @throws FileError  the file is none, or the text names the first tensor that is missing or of
-///                    another shape, and the shape that the sizes ask for.
+/// @throws FileError  if the file is not a safetensors file, or a tensor is missing or has another
+///                    shape. The message names the first such tensor and the shape that the sizes
+///                    ask for.
 void check_gpt(const std::string& path, const nn::models::GptOptions& options);
 
 }  // namespace tandem::training

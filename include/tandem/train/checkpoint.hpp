@@ -16,23 +16,23 @@
 
 namespace tandem::training {
 
-/// Where a run stands, beside its tensors.
+/// The state of a run, apart from its tensors.
 struct RunState {
-  std::string model = {};  ///< name and sizes of the model: a checkpoint fits no other
+  std::string model = {};  ///< name and sizes of the model; a checkpoint fits no other model
   std::string data = {};   ///< name of the data set
-  std::int64_t step = 0;   ///< updates so far
+  std::int64_t step = 0;   ///< number of updates so far
   datasets::LoaderPosition position = {};  ///< epoch, and batches of it that were trained on
-  std::int64_t batch_size = 0;             ///< rows of a batch that `position` counts
-  /// Of random numbers; none: the default generator's at the moment of saving.
+  std::int64_t batch_size = 0;             ///< rows of the batches that `position` counts
+  /// State of the random numbers; not set: that of the default generator at the time of saving.
   std::optional<GeneratorState> random = std::nullopt;
-  double epoch_loss = 0;  ///< sum of loss x weight of the running epoch
-  double epoch_weight = 0;
-  std::map<std::string, std::int64_t> sizes = {};  ///< of the model, by name: to build it again
-  std::string vocabulary = {};                     ///< characters of a text; empty: none
+  double epoch_loss = 0;                           ///< sum of loss * weight over the running epoch
+  double epoch_weight = 0;                         ///< sum of the weights
+  std::map<std::string, std::int64_t> sizes = {};  ///< the model's sizes by name, to rebuild it
+  std::string vocabulary = {};                     ///< the characters of a text; empty: no text
 };
 
-/// Writes a whole run to one safetensors file, in one step (see write_atomically). Random numbers
-/// are part of it: a run that goes on draws what it would have drawn.
+/// Writes a whole run to one safetensors file in one step (see write_atomically). The file includes
+/// the state of the random numbers, so a continued run draws what it would have drawn.
 ///
 ///     training::save_checkpoint("run.st", net, optimizer, {.model = "my net", .step = step});
 ///     const auto state = training::load_checkpoint("run.st", net, optimizer, {.model = "my net"});
@@ -40,25 +40,28 @@ struct RunState {
 /// Schema, version 1: tensors "model.<name>" and "optimizer.<parameter>.<state>"; metadata "format"
 /// ("tandem.checkpoint"), "schema_version", "run", "optimizer" and "schedule" (JSON), and a
 /// checksum of the file ("tandem.xxh3").
-/// @param schedule  null: the run has none.
-/// @throws FileError  the old file is as it was.
+/// @param schedule    null if the run has no schedule
+/// @throws FileError  as write_atomically; the old file is unchanged.
 void save_checkpoint(const std::string& path,
                      const nn::Module& module,
                      const optim::Optimizer& optimizer,
                      const RunState& state,
                      const optim::LRScheduler* schedule = nullptr);
 
-/// Reads what save_checkpoint wrote into module and optimizer; sets the default generator.
+/// Reads what save_checkpoint wrote into the module, the optimizer and the schedule, and sets the
+/// default generator.
 ///
-/// @param expected  its model must be the run's; so must its data and sizes, where it has any.
-/// @param schedule  where the saved run had one, else null.
-/// @param checksum  no: the file's content is not compared with its checksum, which takes a second
-///                  reading of a large file. A file without one is taken as it is.
-/// @throws FileError        the file is missing, cut off, no checkpoint, not what was written, or
-///                          has a number that no run has; it has the offset.
-/// @throws InvalidArgument  another model, data, names or shapes, a schedule on one side alone,
-///                          options that the optimizer does not take. Module, optimizer and
-///                          schedule are as before.
+/// @param expected  Its model must be the run's. Its data and sizes must be the run's, too, if they
+///                  are not empty.
+/// @param schedule  the schedule if the saved run had one, otherwise null
+/// @param checksum  With no, the content is not compared with its checksum, which would read a
+///                  large file a second time. A file without a checksum is accepted.
+/// @throws FileError        if the file is missing, is cut off, is not a checkpoint, is not what
+///                          was written, or has a number that no run can have. The error has the
+///                          offset, if there is one.
+/// @throws InvalidArgument  if the model, data, names, shapes or dtypes differ, only one side has a
+///                          schedule, or the optimizer refuses an option. Module, optimizer and
+///                          schedule are unchanged.
 RunState load_checkpoint(const std::string& path,
                          nn::Module& module,
                          optim::Optimizer& optimizer,
@@ -66,12 +69,12 @@ RunState load_checkpoint(const std::string& path,
                          optim::LRScheduler* schedule = nullptr,
                          Checksum checksum = Checksum::yes);
 
-/// Reads where the run of a checkpoint stands, and nothing else: what its model is.
+/// Reads only the state of a checkpoint's run, for example to learn what its model is.
 ///
 /// @throws FileError  as load_checkpoint.
 RunState read_run_state(const std::string& path);
 
-/// Reads the model of a checkpoint without what a run needs to go on.
+/// Reads only the model of a checkpoint, without what is needed to continue the run.
 ///
 /// @throws FileError, InvalidArgument  as load_checkpoint.
 void load_model(const std::string& path, nn::Module& module, Checksum checksum = Checksum::yes);

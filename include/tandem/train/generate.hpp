@@ -12,20 +12,21 @@
 namespace tandem::training {
 
 struct GenerateOptions {
-  std::int64_t tokens = 256;   ///< to make
-  std::int64_t context = 128;  ///< of the model: it sees so many of the last tokens
-  double temperature = 1;      ///< logits are divided by it; 0: always the likeliest token
-  std::optional<std::int64_t> top_k = {};  ///< draws among so many of the likeliest; none: all
+  std::int64_t tokens = 256;   ///< number of tokens to generate
+  std::int64_t context = 128;  ///< the model sees at most this many of the last tokens
+  double temperature = 1;      ///< divides the logits; 0: always take the likeliest token
+  std::optional<std::int64_t> top_k = {};  ///< draw from this many likeliest tokens; not set: all
   std::uint64_t seed = 0;
 };
 
-/// Goes on with a text: draws one token after the other from what a model says of the next.
+/// Continues a text. Draws one token after the other from a model's prediction of the next.
 ///
-/// Off the tape; the caller sets evaluation mode. Equal seeds give equal tokens.
-/// @param model     tokens (1, L) of i64, L at most the context -> logits (1, L, C).
-/// @param prompt    one token at least.
-/// @param on_token  called with each token as it is made; false ends.
-/// @throws InvalidArgument  an option out of range, no prompt, or logits that are not finite.
+/// Runs off the tape. The caller sets evaluation mode. Equal seeds give equal tokens.
+/// @param model     maps tokens (1, L) of i64, with L at most the context, to logits (1, L, C)
+/// @param prompt    at least one token
+/// @param on_token  called with each token as it is made; returning false ends the generation
+/// @throws InvalidArgument  if an option is out of range, the prompt is empty, or logits are not
+///                          finite.
 void generate(const std::function<Tensor(const Tensor& tokens)>& model,
               const std::vector<std::int32_t>& prompt,
               const GenerateOptions& options,

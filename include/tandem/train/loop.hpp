@@ -15,73 +15,74 @@
 
 namespace tandem::training {
 
-/// A step that has ended.
+/// A finished step.
 struct StepInfo {
-  std::int64_t step = 0;   ///< from 1, over the whole run
-  std::int64_t epoch = 0;  ///< from 1
-  std::int64_t batch = 0;  ///< from 1, in its epoch
+  std::int64_t step = 0;   ///< counted from 1 over the whole run
+  std::int64_t epoch = 0;  ///< counted from 1
+  std::int64_t batch = 0;  ///< counted from 1 in the epoch
   std::int64_t batches = 0;
   std::int64_t rows = 0;
   double loss = 0;
-  std::chrono::duration<double> seconds{};  ///< of this step
+  std::chrono::duration<double> seconds{};  ///< time of this step
 };
 
-/// A step of a run failed: the text has its number and the cause's text, the cause is nested (see
-/// find_cause).
+/// A step of a run failed. The message has the number of the step and the message of the cause,
+/// which is nested (see find_cause).
 class StepError : public Error {
  public:
   StepError(std::int64_t step, const std::string& text) : Error(text), step_(step) {}
-  /// From 1, over the whole run.
+  /// The number of the step, counted from 1 over the whole run.
   std::int64_t step() const noexcept { return step_; }
 
  private:
   std::int64_t step_;
 };
 
-/// An epoch that has ended.
+/// A finished epoch.
 struct EpochInfo {
-  std::int64_t epoch = 0;  ///< from 1
-  double loss = 0;         ///< mean over what it trained on
+  std::int64_t epoch = 0;  ///< counted from 1
+  double loss = 0;         ///< mean over the epoch's training batches
   double test_loss = 0;
   double test_accuracy = 0;
-  double seconds = 0;  ///< of training, measuring left out
+  double seconds = 0;  ///< time of the training steps, without measuring
 };
 
 struct LoopOptions {
   std::int64_t epochs = 1;
-  std::optional<std::int64_t> steps = {};  ///< ends the run earlier
+  std::optional<std::int64_t> steps = {};  ///< the run ends earlier, after this many steps in all
   std::string checkpoint = {};             ///< written after each epoch and at the end; empty: none
-  std::optional<std::int64_t> save_every = {};  ///< steps after which it is written too
-  optim::LRScheduler* schedule = nullptr;       ///< goes on by one with each update; null: none
-  std::optional<DType> autocast =
-      {};  ///< products in this type of 16 bits (see Autocast); none: off
-  std::function<void(const StepInfo&)> on_step = {};    ///< before that step is saved
-  std::function<void(const EpochInfo&)> on_epoch = {};  ///< likewise
-  std::function<bool()> stop = {};                      ///< asked after each step
+  std::optional<std::int64_t> save_every = {};  ///< number of steps after which it is also written
+  optim::LRScheduler* schedule = nullptr;       ///< steps once after each update; null: none
+  std::optional<DType> autocast = {};  ///< 16-bit type of products (see Autocast); not set: off
+  std::function<void(const StepInfo&)> on_step = {};    ///< called before that step is saved
+  std::function<void(const EpochInfo&)> on_epoch = {};  ///< called before that epoch is saved
+  std::function<bool()> stop = {};  ///< called after each step; true ends the run
 };
 
 struct DeviceReport {
   Device device;
-  std::int64_t rows = 0;  ///< of a full batch
+  std::int64_t rows = 0;  ///< the device's rows of a full batch
   std::size_t peak_bytes = 0;
 };
 
-/// What a run has come to.
+/// The results of a run.
 struct RunReport {
   std::vector<DeviceReport> devices;
   std::vector<EpochInfo> epochs;
   double step_ms_p50 = 0;
   double step_ms_p90 = 0;
-  std::int64_t steps = 0;  ///< of this call
-  bool stopped = false;    ///< by LoopOptions::stop
+  std::int64_t steps = 0;  ///< number of steps of this call
+  bool stopped = false;    ///< whether LoopOptions::stop ended the run
 };
 
 /// Trains `task` on `train`, measures it on `test` after each epoch, and writes checkpoints.
 ///
-/// @param batch_size  of `train`; for the report.
-/// @param state       where the run begins; where it has come to at the end, also after an error.
-/// @throws StepError        nothing of that step has happened, and the last checkpoint stands.
-/// @throws InvalidArgument  the run stands within an epoch of other batches or other data.
+/// @param batch_size  the batch size of `train`, for the state and the report
+/// @param state       the state in which the run begins, and in which it ends, also after an error
+/// @throws StepError        if a step fails. `state` does not include that step, and the last
+///                          checkpoint is intact.
+/// @throws InvalidArgument  if the run is within an epoch of batches of another size, its position
+///                          is beyond the end of the epoch, or `train` has no batches.
 RunReport run(Task& task,
               optim::Optimizer& optimizer,
               datasets::DataLoader& train,
@@ -90,13 +91,14 @@ RunReport run(Task& task,
               RunState& state,
               const LoopOptions& options);
 
-/// What a task makes of a data set.
+/// How well a task does on a data set.
 struct Measure {
   double accuracy = 0;  ///< share of right answers
-  double loss = 0;      ///< mean
+  double loss = 0;      ///< mean loss
 };
 
-/// Measures over all of `loader`; changes nothing.
+/// Measures `task` on the rest of the loader's epoch, in evaluation mode. Afterwards the module and
+/// all modules below it have the mode that the module had before.
 Measure measure(Task& task, datasets::DataLoader& loader);
 
 }  // namespace tandem::training

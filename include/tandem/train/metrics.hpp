@@ -10,44 +10,46 @@
 
 namespace tandem::training {
 
-/// Takes the numbers of a run while it goes on, as PyTorch's SummaryWriter does.
+/// Records the numbers of a run while it goes on, like PyTorch's SummaryWriter.
 ///
-/// A number is in the file, for whoever reads it meanwhile, when the call returns. Used by one
-/// thread at a time.
+/// When a call returns, other programs can read the number in the file. One thread may use a writer
+/// at a time.
 class MetricsWriter {
  public:
   virtual ~MetricsWriter() = default;
-  /// @param tag   "train/loss"; what TensorBoard groups by stands before the first '/'.
-  /// @param step  updates so far.
-  /// @throws FileError  the system refuses; the numbers before it are there.
+  /// @param tag   for example "train/loss"; TensorBoard groups by the part before the first '/'
+  /// @param step  the number of updates so far
+  /// @throws FileError  if the system refuses. The numbers recorded before are in the file.
   virtual void add_scalar(std::string_view tag, double value, std::int64_t step) = 0;
 };
 
 enum class Append : std::uint8_t { no, yes };
 
-/// Lines "step,seconds,tag,value" below a line of these names; seconds are since 1970.
+/// Writes lines "step,seconds,tag,value" below a line with these names. Seconds are counted from
+/// 1970.
 ///
-/// @param append     goes on with the file where there is one; otherwise it is written anew.
-/// @param last_step  with append: where the run goes on. Lines of later steps, which will come
-///                   again, and half a line at the end are cut off a regular file; none: all stays.
-/// @throws FileError  it cannot be written.
+/// @param append     With yes, continues an existing file; otherwise the file is written anew.
+/// @param last_step  With append, the step from which the run continues. If the file is a regular
+///                   one, it is cut off where lines of later steps begin, because these will come
+///                   again, and before an incomplete last line. If this is not set, all lines stay.
+/// @throws FileError  if the file cannot be written.
 std::unique_ptr<MetricsWriter> csv_metrics(const std::string& path,
                                            Append append = Append::no,
                                            std::optional<std::int64_t> last_step = {});
 
-/// Lines {"step": 1, "seconds": 1.7e9, "tag": "train/loss", "value": 0.5}; null where the value is
-/// no number.
+/// Writes lines such as {"step": 1, "seconds": 1.7e9, "tag": "train/loss", "value": 0.5}. The value
+/// is null if it is not finite.
 ///
-/// @param append, last_step  as for csv_metrics.
-/// @throws FileError  it cannot be written.
+/// @param append, last_step  as for csv_metrics
+/// @throws FileError  if the file cannot be written.
 std::unique_ptr<MetricsWriter> jsonl_metrics(const std::string& path,
                                              Append append = Append::no,
                                              std::optional<std::int64_t> last_step = {});
 
-/// A file of events for TensorBoard in `directory`, which is made where it is not there; a new one
-/// each time, named as TensorFlow's are. Values are rounded to f32.
+/// Writes a file of events for TensorBoard in `directory`, which is created if it is missing. Each
+/// call makes a new file, named like TensorFlow's. Values are rounded to f32.
 ///
-/// @throws FileError  it cannot be written.
+/// @throws FileError  if the file cannot be written.
 std::unique_ptr<MetricsWriter> tensorboard_metrics(const std::string& directory);
 
 }  // namespace tandem::training

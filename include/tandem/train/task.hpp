@@ -19,31 +19,32 @@
 
 namespace tandem::training {
 
-/// What measuring adds up, batch by batch.
+/// The sums over batches from which a measure is made.
 struct Score {
   std::int64_t correct = 0;
   std::int64_t answers = 0;
-  double loss = 0;  ///< sum
+  double loss = 0;  ///< sum of the losses
   double weight = 0;
 };
 
-/// A model on its devices with what is trained on it; what a training loop drives.
+/// A model on its devices and what it is trained to do. A training loop drives it.
 class Task {
  public:
   virtual ~Task() = default;
   virtual nn::Module& module() = 0;
   virtual const std::vector<Device>& devices() const = 0;
-  /// Rows of each device for a batch.
+  /// The rows that each device gets of a batch of `rows` rows.
   virtual std::vector<RowRange> plan(std::int64_t rows) const = 0;
-  /// What the planned chunks go by; null: they are not planned, or no step has been taken.
+  /// The model by which chunks are planned; null if they are not planned, or no step has been made.
   virtual const parallel::StepModel* step_model() const { return nullptr; }
   /// The largest batch that fits the devices' limits. See DataParallel::find_largest_batch.
-  /// @param make  (rows) -> batch
+  ///
+  /// @param make  makes a batch of the given number of rows
   virtual parallel::LargestBatch find_largest_batch(
       const std::function<datasets::Batch(std::int64_t)>& make, optim::Optimizer& optimizer) = 0;
-  /// One update. See DataParallel::step.
+  /// Makes one update. See DataParallel::step.
   virtual parallel::StepResult step(const datasets::Batch& batch, optim::Optimizer& optimizer) = 0;
-  /// How well a batch is answered; module in evaluation mode, off the tape.
+  /// How well the module answers a batch. Call it with the module in evaluation mode, off the tape.
   virtual Score score(const datasets::Batch& batch) = 0;
 };
 
@@ -52,15 +53,16 @@ Score score_logits(const Tensor& logits, const Tensor& labels);
 
 /// Where the loss of a step is calculated.
 enum class LossPlace : std::uint8_t {
-  replica,        ///< on each device, of its own rows: outputs stay where they are
-  output_device,  ///< of the gathered outputs, as with PyTorch's DataParallel
+  replica,        ///< on each device, from its own rows; outputs stay where they are
+  output_device,  ///< on the output device, from the gathered outputs, as in PyTorch's DataParallel
 };
 
-/// A task of one module under DataParallel: batches of {inputs, labels}.
+/// A task of one module under DataParallel, with batches of {inputs, labels}.
 template <std::derived_from<nn::Module> M>
 class ModuleTask : public Task {
  public:
-  /// @throws InvalidArgument  as DataParallel; the loss of gathered outputs with accumulate.
+  /// @throws InvalidArgument  as DataParallel, or if LossPlace::output_device is combined with
+  ///                          accumulate.
   ModuleTask(M module,
              const parallel::DataParallelOptions& options,
              LossPlace place = LossPlace::replica)
@@ -81,7 +83,7 @@ class ModuleTask : public Task {
     if (place_ == LossPlace::output_device) return gathered_step(batch, optimizer);
     return parallel_.step(batch, loss_of_part(), &optimizer);
   }
-  /// @throws InvalidArgument  also with the loss of gathered outputs.
+  /// @throws InvalidArgument  as DataParallel, or with LossPlace::output_device.
   parallel::LargestBatch find_largest_batch(
       const std::function<datasets::Batch(std::int64_t)>& make, optim::Optimizer& optimizer) final {
     TANDEM_CHECK(place_ == LossPlace::replica,
@@ -90,7 +92,7 @@ class ModuleTask : public Task {
   }
 
  protected:
-  /// Of outputs and labels on one device. Called by the devices' threads at once.
+  /// The loss of outputs and labels on one device. The devices' threads call it concurrently.
   virtual WeightedSum loss(const Tensor& outputs, const Tensor& labels) const = 0;
   parallel::DataParallel<M>& parallel() noexcept { return parallel_; }
 
@@ -117,7 +119,7 @@ class ModuleTask : public Task {
   LossPlace place_;
 };
 
-/// Classification of {inputs, labels} by a module, under DataParallel.
+/// Classifies {inputs, labels} with a module under DataParallel.
 template <std::derived_from<nn::Module> M>
 class Classifier final : public ModuleTask<M> {
  public:
@@ -133,8 +135,8 @@ class Classifier final : public ModuleTask<M> {
   }
 };
 
-/// The next token of {inputs (N, L), labels (N, L)} by a module that gives logits (N, L, C), under
-/// DataParallel. Loss and accuracy are per token.
+/// Predicts the next token of {inputs (N, L), labels (N, L)} with a module that gives logits
+/// (N, L, C), under DataParallel. Loss and accuracy are per token.
 template <std::derived_from<nn::Module> M>
 class LanguageModel final : public ModuleTask<M> {
  public:
