@@ -22,11 +22,12 @@ Tensor mul(const Tensor& a, double b);
 Tensor pow(const Tensor& x, double exponent);
 /// x^exponent of two tensors. The gradient of the exponent is zero where x is zero.
 Tensor pow(const Tensor& x, const Tensor& exponent);
-/// Limits x to [min, max]. An infinite bound is no bound; NaN stays NaN. If min > max, `max` wins.
+/// Limits x to [min, max]. An infinite bound has no effect, and NaN stays NaN. If min > max, the
+/// result is `max`.
 ///
 /// The gradient is one strictly between the bounds, and zero at the bounds and beyond.
 Tensor clamp(const Tensor& x, double min, double max);
-/// The same with bounds that are tensors and broadcast; an undefined tensor is no bound.
+/// The same with bounds that are tensors and broadcast. An undefined bound has no effect.
 ///
 /// Computed by maximum and minimum: the gradient goes to the value that was taken, and half of it
 /// to each where two are equal.
