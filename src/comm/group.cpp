@@ -10,7 +10,7 @@
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/runtime.hpp"
 
-#include "comm/local_group.hpp"
+#include "comm/local_communicator.hpp"
 #include "comm/nccl/make_links.hpp"
 #include "runtime/cuda/backend.hpp"
 

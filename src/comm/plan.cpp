@@ -24,10 +24,6 @@ std::int64_t slice_count(DType dtype) noexcept {
   return kSliceBytes / static_cast<std::int64_t>(itemsize(dtype));
 }
 
-const char* name(const Algorithm* algorithm) noexcept {
-  return algorithm == nullptr ? "direct" : algorithm->name();
-}
-
 /// The part that is cut by rank, where a collective has one.
 std::int64_t cut_count(Kind kind, const Part& part) noexcept {
   const bool cuts_input = kind == Kind::gather || kind == Kind::all_gather;
@@ -203,63 +199,6 @@ kernels::Reduction reduction_of(ReduceOp op) noexcept {
   return kernels::Reduction::sum;
 }
 
-Signature signature_of(const Collective& c) {
-  const Tensor& x = c.input.defined() ? c.input : c.output;
-  if (!x.defined()) return {c.kind, DType::f32, 0, c.reduction.op, c.root, c.algorithm};
-  std::int64_t count = 0;
-  if (c.kind == Kind::all_gather)
-    count = c.output.numel();
-  else if (!cuts(c.kind) || c.kind == Kind::reduce_scatter)
-    count = x.numel();
-  return {c.kind, x.dtype(), count, c.reduction.op, c.root, c.algorithm};
-}
-
-std::vector<Signature> signatures_of(std::span<const Collective> collectives) {
-  std::vector<Signature> signatures;
-  signatures.reserve(collectives.size());
-  for (const Collective& c : collectives)
-    signatures.push_back(signature_of(c));
-  return signatures;
-}
-
-std::string difference(const Signature& a,
-                       const std::string& rank_a,
-                       const Signature& b,
-                       const std::string& rank_b) {
-  const auto differ = [&](const char* field, const auto& x, const auto& y) {
-    return detail::concat(field, " differs: ", rank_a, " has ", x, ", ", rank_b, " has ", y);
-  };
-  if (a.kind != b.kind) return differ("operation", name(a.kind), name(b.kind));
-  if (a.dtype != b.dtype) return differ("dtype", a.dtype, b.dtype);
-  if (a.count != b.count) return differ("count", a.count, b.count);
-  if (a.op != b.op) return differ("reduction", name(a.op), name(b.op));
-  if (a.root != b.root) return differ("root", a.root, b.root);
-  if (a.algorithm != b.algorithm) return differ("algorithm", name(a.algorithm), name(b.algorithm));
-  return "";
-}
-
-std::string difference(std::span<const Signature> a,
-                       const std::string& rank_a,
-                       std::span<const Signature> b,
-                       const std::string& rank_b) {
-  if (a.size() != b.size()) {
-    return detail::concat("number of coalesced collectives differs: ",
-                          rank_a,
-                          " has ",
-                          a.size(),
-                          ", ",
-                          rank_b,
-                          " has ",
-                          b.size());
-  }
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const std::string text = difference(a[i], rank_a, b[i], rank_b);
-    if (text.empty()) continue;
-    return a.size() == 1 ? text : detail::concat("of coalesced collective ", i + 1, " the ", text);
-  }
-  return "";
-}
-
 Part part_of(const Collective& c) {
   Part part{.input_counts = c.input_counts, .output_counts = c.output_counts};
   part.factor = c.reduction.factor;
@@ -292,7 +231,7 @@ Plan make_plan(std::span<const Signature> signatures,
   const std::size_t size = parts.size() / signatures.size();
   for (std::size_t i = 0; i < signatures.size(); ++i) {
     const auto own = parts.subspan(i * size, size);
-    if (signatures[i].algorithm == nullptr) {
+    if (signatures[i].algorithm == Signature::kDirect) {
       add_pieces(signatures[i], own, plan.pieces);
     } else {
       plan.traffic.resize(signatures.size());

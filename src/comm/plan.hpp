@@ -6,38 +6,14 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
-#include "tandem/comm/algorithms.hpp"
 #include "tandem/comm/group.hpp"
 
+#include "comm/signature.hpp"
 #include "kernels/sum_ranks.hpp"
 
 namespace tandem::comm {
-
-/// What the ranks must agree on.
-struct Signature {
-  Collective::Kind kind = Collective::Kind::barrier;
-  DType dtype = DType::f32;
-  std::int64_t count = 0;  ///< size of the tensors that are equal on all ranks; 0 if none are
-  ReduceOp op = ReduceOp::sum;
-  int root = -1;
-  const Algorithm* algorithm = nullptr;  ///< null: direct
-};
-Signature signature_of(const Collective& collective);
-std::vector<Signature> signatures_of(std::span<const Collective> collectives);
-/// "" if they agree, otherwise the first field that differs, with both values:
-/// "count differs: # has 3, # has 4", where each # stands for a rank's name.
-std::string difference(const Signature& a,
-                       const std::string& rank_a,
-                       const Signature& b,
-                       const std::string& rank_b);
-/// The same for coalesced collectives; says which of them differs.
-std::string difference(std::span<const Signature> a,
-                       const std::string& rank_a,
-                       std::span<const Signature> b,
-                       const std::string& rank_b);
 
 /// A rank's memory in a collective.
 struct Part {

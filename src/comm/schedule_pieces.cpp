@@ -159,9 +159,9 @@ Problem problem_of(const Signature& s, int ranks, const GroupOptions& options) {
 }  // namespace
 
 bool needs_scratch(const Signature& s, int ranks, int rank, const GroupOptions& options) {
-  if (s.algorithm == nullptr || s.kind != Kind::reduce || rank == s.root) return false;
+  if (s.algorithm == Signature::kDirect || s.kind != Kind::reduce || rank == s.root) return false;
   if (scales(s)) return true;
-  for (const auto& step : s.algorithm->schedule(problem_of(s, ranks, options)).steps) {
+  for (const auto& step : algorithm_of(s)->schedule(problem_of(s, ranks, options)).steps) {
     for (const Transfer& t : step)
       if (t.to == rank) return true;
   }
@@ -175,7 +175,7 @@ Traffic add_scheduled_pieces(const Signature& s,
   const Problem problem = problem_of(s, static_cast<int>(parts.size()), options);
   Builder builder(s, parts, pieces);
   builder.copy_inputs();
-  for (const auto& step : s.algorithm->schedule(problem).steps)
+  for (const auto& step : algorithm_of(s)->schedule(problem).steps)
     builder.run_step(step);
   if (s.op == ReduceOp::avg && s.kind != Kind::broadcast) builder.divide();
   return builder.take_traffic();

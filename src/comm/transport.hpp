@@ -13,7 +13,7 @@ namespace tandem::comm {
 
 /// Moves the data of a group's ranks between their GPUs.
 ///
-/// Used by one thread at a time; the group makes sure of that.
+/// Used by one thread at a time; the engine makes sure of that.
 class Transport {
  public:
   virtual ~Transport() = default;

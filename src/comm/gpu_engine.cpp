@@ -1,10 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// A local collective on GPUs. Who gets a result makes it: its side stream reads the sources where
-// they are. Of an all-reduce each rank makes its share and writes it to all. GPUs that do not reach
-// each other get copies of the sources first, and give copies of the result. Steps of an algorithm
+// The GPU of the rank that gets a result makes it: its side stream reads the sources where they
+// are. In an all-reduce each rank makes its share and writes it to all. GPUs that do not reach each
+// other get copies of the sources first, and give copies of the result. Steps of an algorithm
 // follow each other by events.
+
+#include "comm/gpu_engine.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -15,7 +17,6 @@
 #include "tandem/runtime/dispatch.hpp"
 #include "tandem/runtime/runtime.hpp"
 
-#include "comm/local_group.hpp"
 #include "core/even_share.hpp"
 #include "kernels/divide.hpp"
 #include "runtime/cuda/backend.hpp"
@@ -53,15 +54,15 @@ class Staged {
   Buffer buffer_;
 };
 
-Stream& side_stream(const LocalGroup& group, int rank) {
-  return logical_device(group.device(rank)).side_stream();
+Stream& side_stream(const RankTable& table, int rank) {
+  return logical_device(table.device(rank)).side_stream();
 }
 
 /// Elements [begin, end) of a piece, made by one rank.
 class RankWork {
  public:
-  RankWork(const LocalGroup& group, const char* what, const Piece& piece, int rank, Share range)
-      : group_(group), what_(what), piece_(piece), rank_(rank), range_(range) {}
+  RankWork(const RankTable& table, const char* what, const Piece& piece, int rank, Share range)
+      : table_(table), what_(what), piece_(piece), rank_(rank), range_(range) {}
 
   void run(const std::vector<std::size_t>& targets) {
     std::vector<std::unique_ptr<Staged>> staged;
@@ -97,9 +98,9 @@ class RankWork {
   }
 
  private:
-  Stream& side(int rank) const { return side_stream(group_, rank); }
+  Stream& side(int rank) const { return side_stream(table_, rank); }
   bool reaches(int rank) const {
-    const auto gpu = [&](int r) { return logical_device(group_.device(r)).cuda()->gpu(); };
+    const auto gpu = [&](int r) { return logical_device(table_.device(r)).cuda()->gpu(); };
     return cuda::peers(gpu(rank_), gpu(rank));
   }
   std::size_t nbytes() const {
@@ -117,7 +118,7 @@ class RankWork {
   }
   /// Memory here for the range; the pointer is that of element 0, which may not be there.
   void* stage(std::vector<std::unique_ptr<Staged>>& staged) const {
-    staged.push_back(std::make_unique<Staged>(logical_device(group_.device(rank_)), nbytes()));
+    staged.push_back(std::make_unique<Staged>(logical_device(table_.device(rank_)), nbytes()));
     return static_cast<char*>(staged.back()->data()) - offset();
   }
   const void* near(std::vector<std::unique_ptr<Staged>>& staged, int rank, const void* data) const {
@@ -127,14 +128,14 @@ class RankWork {
     return here;
   }
 
-  const LocalGroup& group_;
+  const RankTable& table_;
   const char* what_;  // of the collective
   const Piece& piece_;
   int rank_;
   Share range_;
 };
 
-void queue_piece(const LocalGroup& group, const char* what, const Piece& piece) {
+void queue_piece(const RankTable& table, const char* what, const Piece& piece) {
   if (piece.count == 0) return;
   const std::size_t targets = piece.targets.size();
   if (piece.sources.size() > 1 && targets > 1) {  // who gets the result makes a share for all
@@ -144,46 +145,46 @@ void queue_piece(const LocalGroup& group, const char* what, const Piece& piece) 
       const Share share =
           even_share(piece.count, static_cast<std::int64_t>(i), static_cast<std::int64_t>(targets));
       if (share.begin < share.end)
-        RankWork(group, what, piece, piece.target_ranks[i], share).run(all);
+        RankWork(table, what, piece, piece.target_ranks[i], share).run(all);
     }
     return;
   }
   for (std::size_t i = 0; i < targets; ++i) {
     const bool in_place = piece.sources.size() == 1 && piece.sources[0] == piece.targets[i];
     if (in_place && piece.op != ReduceOp::premul_sum && piece.divisor == 1) continue;
-    RankWork(group, what, piece, piece.target_ranks[i], {0, piece.count}).run({i});
+    RankWork(table, what, piece, piece.target_ranks[i], {0, piece.count}).run({i});
   }
 }
 
 /// The work so far of the ranks' side streams.
-std::vector<std::shared_ptr<const Event>> recorded(const LocalGroup& group,
+std::vector<std::shared_ptr<const Event>> recorded(const RankTable& table,
                                                    const std::vector<int>& ranks) {
   std::vector<std::shared_ptr<const Event>> events;
   for (const int r : ranks) {
     auto event = std::make_shared<Event>();
-    event->record(side_stream(group, r));
+    event->record(side_stream(table, r));
     events.push_back(std::move(event));
   }
   return events;
 }
 
 /// Between two steps of an algorithm: a side stream goes on after the work of all so far.
-void join(const LocalGroup& group, const std::vector<int>& ranks, const char* what) {
-  const auto events = recorded(group, ranks);
+void join(const RankTable& table, const std::vector<int>& ranks, const char* what) {
+  const auto events = recorded(table, ranks);
   for (const int r : ranks) {
     for (const auto& event : events)
-      event->wait(side_stream(group, r), what);
+      event->wait(side_stream(table, r), what);
   }
 }
 
 /// When the ranks' side streams do an operation, for observers.
 class SideTimes {
  public:
-  SideTimes(const LocalGroup& group, const std::vector<int>& ranks)
-      : group_(group),
+  SideTimes(const RankTable& table, const std::vector<int>& ranks)
+      : table_(table),
         ranks_(ranks),
         timed_(streams_are_timed()),
-        own_(timed_ ? static_cast<std::size_t>(group.size()) : 0) {}
+        own_(timed_ ? static_cast<std::size_t>(table.size()) : 0) {}
 
   void begin() { add(&cuda::StreamTimes::begin); }
   void end(Operation& op) {
@@ -199,13 +200,13 @@ class SideTimes {
   void add(Points cuda::StreamTimes::*points) {
     if (!timed_) return;
     for (const int r : ranks_) {
-      const auto point = cuda::point_of(side_stream(group_, r));
+      const auto point = cuda::point_of(side_stream(table_, r));
       (own_[static_cast<std::size_t>(r)].*points).push_back(point);
       (all_.*points).push_back(point);
     }
   }
 
-  const LocalGroup& group_;
+  const RankTable& table_;
   const std::vector<int>& ranks_;
   bool timed_;
   std::vector<cuda::StreamTimes> own_;  // by rank
@@ -214,46 +215,63 @@ class SideTimes {
 
 }  // namespace
 
-void drain_gpus(const LocalGroup& group) noexcept {
-  for (int r = 0; r < group.size(); ++r) {
-    LogicalDevice& device = logical_device(group.device(r));
+void GpuEngine::begin(Operation& op) {
+  try {
+    const std::scoped_lock one(queueing_);
+    queue(op);
+  } catch (...) {
+    drain();
+    throw;
+  }
+  op.finish();
+}
+
+void GpuEngine::drain() noexcept {
+  for (int r = 0; r < ranks_.size(); ++r) {
+    LogicalDevice& device = logical_device(ranks_.device(r));
     cuda::drain(*device.cuda(), device.side_stream().native());
   }
 }
 
-void queue_on_gpus(const LocalGroup& group, Operation& op) {
+std::shared_ptr<Engine> GpuEngine::split(const std::vector<int>& ranks) const {
+  RankTable table = ranks_.split(ranks);
+  auto transport = transport_ == nullptr ? nullptr : transport_->make(table.devices());
+  return std::make_shared<GpuEngine>(std::move(table), std::move(transport));
+}
+
+void GpuEngine::queue(Operation& op) {
   const char* const what = name(op.signatures.front().kind);
   std::vector<int> ranks;
-  for (int r = 0; r < group.size(); ++r) {
+  for (int r = 0; r < ranks_.size(); ++r) {
     if (op.takes_part(r)) ranks.push_back(r);
   }
   for (const int r : ranks) {
     for (const auto& part : op.parts) {
-      if (part.ready != nullptr) part.ready->wait(side_stream(group, r), what);
+      if (part.ready != nullptr) part.ready->wait(side_stream(ranks_, r), what);
     }
   }
-  SideTimes times(group, ranks);
+  SideTimes times(ranks_, ranks);
   times.begin();
   int step = 0;
   std::vector<const Piece*> taken;  // by the transport, of this step
   const auto hand_over = [&] {
-    if (!taken.empty()) group.transport()->queue(taken);
+    if (!taken.empty()) transport_->queue(taken);
     taken.clear();
   };
   for (const Piece& piece : op.plan.pieces) {
     if (piece.step != step) {
       hand_over();
-      join(group, ranks, what);
+      join(ranks_, ranks, what);
     }
     step = piece.step;
-    if (group.transport() != nullptr && step == 0 && group.transport()->takes(piece))
+    if (transport_ != nullptr && step == 0 && transport_->takes(piece))
       taken.push_back(&piece);
     else
-      queue_piece(group, what, piece);
+      queue_piece(ranks_, what, piece);
   }
   hand_over();
   times.end(op);
-  op.ended = recorded(group, ranks);
+  op.ended = recorded(ranks_, ranks);
 }
 
 }  // namespace tandem::comm

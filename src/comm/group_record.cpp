@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
-//
-// What a local group keeps of its ranks' operations, and writes when it fails.
+
+#include "comm/group_record.hpp"
 
 #include <atomic>
 #include <filesystem>
@@ -12,8 +12,6 @@
 #include <unistd.h>
 
 #include "tandem/core/check.hpp"
-
-#include "comm/local_group.hpp"
 
 namespace tandem::comm {
 namespace {
@@ -45,11 +43,17 @@ Json to_json(const FlightRecorder::Entry& e, Moment origin) {
 
 }  // namespace
 
-void LocalGroup::note_start(const Operation& op,
-                            int rank,
-                            const Signature& first,
-                            std::size_t collectives,
-                            const Part& part) noexcept {
+GroupRecord::GroupRecord(const RankTable& ranks, std::string folder)
+    : ranks_(ranks),
+      folder_(std::move(folder)),
+      origin_(std::chrono::steady_clock::now()),
+      recorders_(static_cast<std::size_t>(ranks.size())) {}
+
+void GroupRecord::note_start(const Operation& op,
+                             int rank,
+                             const Signature& first,
+                             std::size_t collectives,
+                             const Part& part) noexcept {
   recorder(rank).start({.key = &op,
                         .number = op.number,
                         .signature = first,
@@ -58,7 +62,7 @@ void LocalGroup::note_start(const Operation& op,
                         .tag = op.message ? op.message->tag : 0});
 }
 
-void LocalGroup::note_end(const Operation& op, int rank) noexcept {
+void GroupRecord::note_end(const Operation& op, int rank) noexcept {
   using State = FlightRecorder::State;
   if (op.state.load(std::memory_order_acquire) == Operation::State::complete)
     recorder(rank).finish(&op, State::completed, op.times.begin, op.times.end);
@@ -66,39 +70,31 @@ void LocalGroup::note_end(const Operation& op, int rank) noexcept {
     recorder(rank).finish(&op, State::failed, {}, std::chrono::steady_clock::now());
 }
 
-std::string LocalGroup::record(const Failure* failure) const {
+std::string GroupRecord::json(const Failure* failure) const {
   Json ranks = Json::array();
-  for (int r = 0; r < size(); ++r) {
+  for (int r = 0; r < ranks_.size(); ++r) {
     Json operations = Json::array();
     for (const FlightRecorder::Entry& e : recorders_[static_cast<std::size_t>(r)].entries())
       operations.push_back(to_json(e, origin_));
-    ranks.push_back(
-        {{"rank", r}, {"device", to_string(device(r))}, {"operations", std::move(operations)}});
+    ranks.push_back({{"rank", r},
+                     {"device", to_string(ranks_.device(r))},
+                     {"operations", std::move(operations)}});
   }
   const Json whole{{"failure", failure == nullptr ? Json() : Json(failure->text)},
                    {"ranks", std::move(ranks)}};
   return whole.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
-std::string LocalGroup::flight_record() const {
-  std::shared_ptr<const Failure> failure;
-  {
-    const std::scoped_lock lock(mutex_);
-    failure = failure_;
-  }
-  return record(failure.get());
-}
-
 // A failure to write is no reason to fail otherwise than the group does already.
-void LocalGroup::write_record() const noexcept {
+void GroupRecord::write(const Failure* failure) const noexcept {
   static std::atomic<int> files{0};
-  if (options_.dump_folder.empty()) return;
+  if (folder_.empty()) return;
   try {
-    const std::filesystem::path folder(options_.dump_folder);
+    const std::filesystem::path folder(folder_);
     std::filesystem::create_directories(folder);
     const std::string name =
         detail::concat("tandem_comm_", ::getpid(), '_', files.fetch_add(1), ".json");
-    std::ofstream(folder / name) << record(failure_.get());
+    std::ofstream(folder / name) << json(failure);
   } catch (const std::exception&) {
   }
 }

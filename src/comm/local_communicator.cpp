@@ -1,18 +1,21 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "comm/local_communicator.hpp"
+
 #include <algorithm>
 #include <cstdlib>
 #include <utility>
 
-#include "tandem/comm/group.hpp"
 #include "tandem/config.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/dispatch.hpp"
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/access.hpp"
 
-#include "comm/local_group.hpp"
+#include "comm/gpu_engine.hpp"
+#include "comm/host_engine.hpp"
+#include "comm/meeting.hpp"
 #include "comm/schedule_pieces.hpp"
 #include "runtime/copy_times.hpp"
 
@@ -45,31 +48,31 @@ std::shared_ptr<const Event> recorded(const Stream& stream) {
 
 class LocalPending final : public Handle::Pending {
  public:
-  LocalPending(std::shared_ptr<LocalGroup> group, int rank, std::vector<Collective> collectives)
-      : group_(std::move(group)), rank_(rank), collectives_(std::move(collectives)) {
+  LocalPending(std::shared_ptr<Meeting> meeting, int rank, std::vector<Collective> collectives)
+      : meeting_(std::move(meeting)), rank_(rank), collectives_(std::move(collectives)) {
     // No dispatch: it ends with a look at the GPU, and nothing may fail here once the others count
     // on this rank. For the same reason a barrier asks the GPU for nothing.
     in_scopes(End::start, 0, [&] {
       std::vector<Part> parts;
       parts.reserve(collectives_.size());
       for (Collective& c : collectives_) {
-        c.algorithm = group_->choose(c);
+        c.algorithm = meeting_->algorithms().choose(c);
         parts.push_back(part_of(c));
         parts.back().scratch = make_scratch(c);
       }
       const auto moves = [](const Collective& c) { return c.kind != Collective::Kind::barrier; };
-      if (group_->on_gpus() && std::ranges::any_of(collectives_, moves))
+      if (on_gpu() && std::ranges::any_of(collectives_, moves))
         parts.front().ready = recorded(stream());  // for all of this rank's
       operation_ = arrive(std::move(parts));
     });
   }
   ~LocalPending() override {
     if (operation_ == nullptr) return;
-    group_->leave(*operation_, rank_);
+    meeting_->leave(*operation_, rank_);
     try {
       follow();
     } catch (...) {  // the memory goes back in the main stream's order
-      if constexpr (has_cuda) drain_gpus(*group_);
+      meeting_->engine().drain();
     }
   }
   LocalPending(const LocalPending&) = delete;
@@ -78,14 +81,14 @@ class LocalPending final : public Handle::Pending {
   void wait(std::chrono::milliseconds timeout) override {
     if (settled_) return follow_later();
     in_scopes(End::finish, 0, [&] {
-      group_->wait(*operation_, rank_, timeout);
+      meeting_->wait(*operation_, rank_, timeout);
       follow();
     });
     count();
   }
   void settle(std::chrono::milliseconds timeout) override {
     if (settled_) return;
-    in_scopes(End::finish, 0, [&] { group_->wait(*operation_, rank_, timeout); });
+    in_scopes(End::finish, 0, [&] { meeting_->wait(*operation_, rank_, timeout); });
     count();
     for (Collective& c : collectives_)
       c.input = c.output = {};
@@ -106,9 +109,9 @@ class LocalPending final : public Handle::Pending {
       const Tensor output = written(collectives_[i], rank_);
       const Buffer* const target = output.defined() ? &output.buffer() : scratch_[i].get();
       if (target == nullptr) continue;
-      for (int from = 0; from < group_->size(); ++from) {
+      for (int from = 0; from < meeting_->ranks().size(); ++from) {
         const std::size_t nbytes = operation_->bytes(i, from, rank_);
-        count_copy(group_->device(from), *target, nbytes, operation_->times);
+        count_copy(meeting_->ranks().device(from), *target, nbytes, operation_->times);
       }
     }
   }
@@ -118,7 +121,7 @@ class LocalPending final : public Handle::Pending {
     const bool is_both_ends = message && message->from == message->to;
     if (operation_->side_times.empty() || (is_both_ends && c.kind == Collective::Kind::send))
       return;
-    count_side_work(logical_device(group_->device(rank_)).side_stream(),
+    count_side_work(logical_device(meeting_->ranks().device(rank_)).side_stream(),
                     work_of(c, accesses({c.input}, {written(c, rank_)})),
                     operation_->side_times[static_cast<std::size_t>(rank_)]);
   }
@@ -140,18 +143,21 @@ class LocalPending final : public Handle::Pending {
   /// Null where the algorithm needs none.
   void* make_scratch(const Collective& c) {
     scratch_.emplace_back();
-    if (!needs_scratch(signature_of(c), group_->size(), rank_, group_->options())) return nullptr;
-    scratch_.back() =
-        std::make_unique<Buffer>(group_->device(rank_), c.input.nbytes(), Category::communication);
+    if (!needs_scratch(signature_of(c), meeting_->ranks().size(), rank_, meeting_->options()))
+      return nullptr;
+    scratch_.back() = std::make_unique<Buffer>(
+        meeting_->ranks().device(rank_), c.input.nbytes(), Category::communication);
     return scratch_.back()->data();
   }
   std::shared_ptr<Operation> arrive(std::vector<Part> parts) const {
     const Collective& c = collectives_.front();
     if (c.kind == Collective::Kind::send)
-      return group_->post(rank_, signature_of(c), {rank_, c.root, c.tag}, std::move(parts.front()));
+      return meeting_->post(
+          rank_, signature_of(c), {rank_, c.root, c.tag}, std::move(parts.front()));
     if (c.kind == Collective::Kind::recv)
-      return group_->post(rank_, signature_of(c), {c.root, rank_, c.tag}, std::move(parts.front()));
-    return group_->arrive(rank_, signatures_of(collectives_), std::move(parts));
+      return meeting_->post(
+          rank_, signature_of(c), {c.root, rank_, c.tag}, std::move(parts.front()));
+    return meeting_->arrive(rank_, signatures_of(collectives_), std::move(parts));
   }
   /// On GPUs the work is queued when the operation is complete: what this rank does next comes
   /// after it.
@@ -167,9 +173,10 @@ class LocalPending final : public Handle::Pending {
     const tandem::detail::WorkScope scope(stream(), work);
     follow();
   }
-  Stream& stream() const { return logical_device(group_->device(rank_)).stream(); }
+  bool on_gpu() const { return meeting_->ranks().device(rank_).type == DeviceType::cuda; }
+  Stream& stream() const { return logical_device(meeting_->ranks().device(rank_)).stream(); }
 
-  std::shared_ptr<LocalGroup> group_;
+  std::shared_ptr<Meeting> meeting_;
   int rank_;
   std::vector<Collective> collectives_;           // keep the memory that the operation points to
   std::vector<std::unique_ptr<Buffer>> scratch_;  // by collective; likewise
@@ -179,26 +186,26 @@ class LocalPending final : public Handle::Pending {
 
 class LocalCommunicator final : public Communicator {
  public:
-  LocalCommunicator(std::shared_ptr<LocalGroup> group, int rank) noexcept
-      : group_(std::move(group)), rank_(rank) {}
-  ~LocalCommunicator() override { group_->retire(rank_); }
+  LocalCommunicator(std::shared_ptr<Meeting> meeting, int rank) noexcept
+      : meeting_(std::move(meeting)), rank_(rank) {}
+  ~LocalCommunicator() override { meeting_->retire(rank_); }
   LocalCommunicator(const LocalCommunicator&) = delete;
   LocalCommunicator& operator=(const LocalCommunicator&) = delete;
 
-  int size() const noexcept override { return group_->size(); }
+  int size() const noexcept override { return meeting_->ranks().size(); }
   int rank() const noexcept override { return rank_; }
-  Device device() const noexcept override { return group_->device(rank_); }
-  void abort(const std::string& reason) noexcept override { group_->abort(reason); }
-  void reset() override { group_->reset(); }
-  std::string flight_record() const override { return group_->flight_record(); }
+  Device device() const noexcept override { return meeting_->ranks().device(rank_); }
+  void abort(const std::string& reason) noexcept override { meeting_->abort(reason); }
+  void reset() override { meeting_->reset(); }
+  std::string flight_record() const override { return meeting_->flight_record(); }
 
  protected:
   Handle launch(std::vector<Collective> collectives) override {
     try {
-      return Handle(std::make_unique<LocalPending>(group_, rank_, std::move(collectives)));
+      return Handle(std::make_unique<LocalPending>(meeting_, rank_, std::move(collectives)));
     } catch (const std::exception& e) {
       // The others would wait for a rank that never comes; no effect where they know already.
-      group_->abort(group_->rank_name(rank_) + " failed: " + e.what());
+      meeting_->abort(meeting_->ranks().name(rank_) + " failed: " + e.what());
       throw;
     }
   }
@@ -206,15 +213,15 @@ class LocalCommunicator final : public Communicator {
     Part part;
     part.color = color;
     part.key = key;
-    const auto op = group_->arrive(rank_, {{.kind = Collective::Kind::split}}, {part});
-    group_->wait(*op, rank_, std::chrono::milliseconds::max());
+    const auto op = meeting_->arrive(rank_, {{.kind = Collective::Kind::split}}, {part});
+    meeting_->wait(*op, rank_, std::chrono::milliseconds::max());
     const Seat& seat = op->seats[static_cast<std::size_t>(rank_)];
-    if (seat.group == nullptr) return nullptr;
-    return std::make_unique<LocalCommunicator>(seat.group, seat.rank);
+    if (seat.meeting == nullptr) return nullptr;
+    return std::make_unique<LocalCommunicator>(seat.meeting, seat.rank);
   }
 
  private:
-  std::shared_ptr<LocalGroup> group_;
+  std::shared_ptr<Meeting> meeting_;
   int rank_;
 };
 
@@ -226,13 +233,18 @@ std::vector<std::unique_ptr<Communicator>> make_ranks(std::span<const Device> de
   if (options.dump_folder.empty()) {
     if (const char* folder = std::getenv("TANDEM_COMM_DUMP")) options.dump_folder = folder;
   }
-  const auto group =
-      std::make_shared<LocalGroup>(std::vector<Device>(devices.begin(), devices.end()),
-                                   std::move(options),
-                                   std::move(transport));
+  RankTable table({devices.begin(), devices.end()});
+  std::shared_ptr<Engine> engine;
+  if constexpr (has_cuda) {
+    if (devices.front().type == DeviceType::cuda)
+      engine = std::make_shared<GpuEngine>(table, std::move(transport));
+  }
+  if (engine == nullptr) engine = std::make_shared<HostEngine>();
+  const auto meeting =
+      std::make_shared<Meeting>(std::move(table), std::move(options), std::move(engine));
   std::vector<std::unique_ptr<Communicator>> ranks;
-  for (int r = 0; r < group->size(); ++r)
-    ranks.push_back(std::make_unique<LocalCommunicator>(group, r));
+  for (int r = 0; r < meeting->ranks().size(); ++r)
+    ranks.push_back(std::make_unique<LocalCommunicator>(meeting, r));
   return ranks;
 }
 

@@ -1,0 +1,20 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "comm/engine.hpp"
+
+namespace tandem::comm {
+
+/// Carries operations out on the host: the ranks' threads share the slices of the plan.
+class HostEngine final : public Engine {
+ public:
+  void begin(Operation& op) override;
+  void help(Operation& op) noexcept override;
+  bool ends_by_itself() const noexcept override { return true; }
+  void abort(const std::string&) noexcept override {}
+  void drain() noexcept override {}
+  std::shared_ptr<Engine> split(const std::vector<int>& ranks) const override;
+};
+
+}  // namespace tandem::comm

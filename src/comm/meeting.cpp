@@ -1,0 +1,341 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "comm/meeting.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "tandem/core/check.hpp"
+#include "tandem/runtime/context.hpp"
+
+namespace tandem::comm {
+namespace {
+
+using Kind = Collective::Kind;
+using State = Operation::State;
+
+/// A hand-over through the kernel costs more than this; with more ranks than cores, yielding lets
+/// the one that is waited for run.
+constexpr auto kSpin = std::chrono::microseconds(30);
+
+}  // namespace
+
+Meeting::Meeting(RankTable ranks, GroupOptions options, std::shared_ptr<Engine> engine)
+    : ranks_(std::move(ranks)),
+      options_(std::move(options)),
+      algorithms_(options_, ranks_.size()),
+      engine_(std::move(engine)),
+      record_(ranks_, options_.dump_folder),
+      reached_(static_cast<std::size_t>(ranks_.size())) {}
+
+std::shared_ptr<Operation> Meeting::arrive(int rank,
+                                           std::vector<Signature> signatures,
+                                           std::vector<Part> parts) {
+  std::shared_ptr<Operation> op;
+  bool last = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (failure_ != nullptr) failure_->raise(title_of(signatures, next_number(rank)));
+    const Signature first = signatures.front();
+    const std::size_t collectives = signatures.size();
+    op = next_operation(rank, signatures);
+    record_.note_start(*op, rank, first, collectives, parts.front());
+    try {
+      check_signatures(*op, rank, signatures);
+      const auto size = static_cast<std::size_t>(ranks_.size());
+      for (std::size_t i = 0; i < parts.size(); ++i)
+        op->parts[i * size + static_cast<std::size_t>(rank)] = std::move(parts[i]);
+      ++reached_[static_cast<std::size_t>(rank)];
+      last = ++op->arrived == ranks_.size();
+      if (last) start(*op);
+    } catch (...) {
+      record_.note_end(*op, rank);
+      throw;
+    }
+  }
+  if (last) begin(*op);
+  return op;
+}
+
+std::shared_ptr<Operation> Meeting::next_operation(int rank, std::vector<Signature>& signatures) {
+  const std::int64_t number = next_number(rank);
+  // Ranks reach collectives in order, so the last rank to come completes the oldest one.
+  const std::int64_t oldest = pending_.empty() ? number : pending_.front()->number;
+  const auto place = static_cast<std::size_t>(number - oldest);
+  if (place < pending_.size()) return pending_[place];
+  auto op = std::make_shared<Operation>();
+  op->number = number;
+  op->generation = generation_;
+  op->first_rank = rank;
+  op->parts.resize(static_cast<std::size_t>(ranks_.size()) * signatures.size());
+  op->signatures = std::move(signatures);
+  pending_.push_back(op);
+  return op;
+}
+
+void Meeting::check_signatures(const Operation& op,
+                               int rank,
+                               const std::vector<Signature>& signatures) {
+  if (op.arrived == 0) return;  // it has them
+  const std::string text =
+      difference(op.signatures, ranks_.name(op.first_rank), signatures, ranks_.name(rank));
+  if (text.empty()) return;
+  fail(Failure::Kind::desync,
+       detail::concat("collective number ",
+                      op.number,
+                      " (",
+                      name(op.signatures.front().kind),
+                      "): ",
+                      text,
+                      "; all ranks make the same calls in the same order"));
+  failure_->raise(op.title());
+}
+
+void Meeting::start(Operation& op) {
+  try {
+    if (op.signatures.front().kind == Kind::split) seat_ranks(op);
+    op.start(make_plan(op.signatures, op.parts, options_));
+  } catch (const Desync& e) {
+    fail(Failure::Kind::desync, op.title() + ": " + e.what());
+    failure_->raise(op.title());
+  }
+  pending_.pop_front();
+}
+
+void Meeting::seat_ranks(Operation& op) {
+  std::map<int, std::vector<std::pair<int, int>>> members;  // (key, rank) by color
+  for (int r = 0; r < ranks_.size(); ++r) {
+    const Part& part = op.parts[static_cast<std::size_t>(r)];
+    if (part.color >= 0) members[part.color].emplace_back(part.key, r);
+  }
+  op.seats.resize(static_cast<std::size_t>(ranks_.size()));
+  std::erase_if(children_, [](const auto& child) { return child.expired(); });
+  for (auto& [color, keys] : members) {
+    std::ranges::sort(keys);
+    std::vector<int> ranks;
+    for (const auto& [key, r] : keys)
+      ranks.push_back(r);
+    GroupOptions options = options_;
+    options.algorithm = "direct";  // one that takes this group's ranks may refuse those
+    const auto meeting =
+        std::make_shared<Meeting>(ranks_.split(ranks), std::move(options), engine_->split(ranks));
+    for (std::size_t i = 0; i < ranks.size(); ++i)
+      op.seats[static_cast<std::size_t>(ranks[i])] = {meeting, static_cast<int>(i)};
+    children_.push_back(meeting);
+  }
+}
+
+std::shared_ptr<Operation> Meeting::post(int rank,
+                                         const Signature& signature,
+                                         const Message& message,
+                                         Part part) {
+  const bool sends = signature.kind == Kind::send;
+  std::shared_ptr<Operation> op;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (failure_ != nullptr)
+      failure_->raise(detail::concat(name(signature.kind), " with tag ", message.tag));
+    op = posts_.find(message, signature.kind);
+    const bool first = op == nullptr;
+    if (!first && sends) op->message->from = rank;  // where it waits for anyone's
+    if (first) {
+      op = posts_.add(message, signature, rank);
+      op->generation = generation_;
+    }
+    // To itself a rank has both ends, which are one to the record.
+    if (first || op->message->from != message.to) record_.note_start(*op, rank, signature, 1, part);
+    if (!first) {
+      check_ends(*op, rank, signature);
+      posts_.remove(op);
+    }
+    op->parts[sends ? 0 : 1] = std::move(part);
+    if (first) return op;
+    op->start(
+        make_message_plan(signature, op->parts[0], op->parts[1], op->message->from, message.to));
+  }
+  begin(*op);
+  return op;
+}
+
+void Meeting::check_ends(const Operation& op, int rank, Signature signature) {
+  const Signature& first = op.signatures.front();
+  signature.kind = first.kind;  // the ends have each other's kind and rank
+  signature.root = first.root;
+  const std::string text =
+      difference(first, ranks_.name(op.first_rank), signature, ranks_.name(rank));
+  if (text.empty()) return;
+  fail(Failure::Kind::desync, detail::concat(op.title(), ": ", text, "; the two ends must agree"));
+  failure_->raise(op.title());
+}
+
+void Meeting::fail(Failure::Kind kind, const std::string& text) {
+  if (failure_ != nullptr) return;
+  failure_ = std::make_shared<const Failure>(Failure{kind, text});
+  record_.write(failure_.get());
+  end_waiting();
+  engine_->abort(text);
+  for (const auto& child : children_) {
+    if (const auto meeting = child.lock()) meeting->abort(text);
+  }
+}
+
+void Meeting::end_waiting() {
+  for (const auto& op : pending_)
+    op->fail(failure_);
+  pending_.clear();
+  posts_.fail(failure_);
+}
+
+// By the rank that came last.
+void Meeting::begin(Operation& op) {
+  if (op.state.load() != State::running) return op.wake();  // there was nothing to do
+  try {
+    engine_->begin(op);
+  } catch (const std::exception& e) {
+    const std::scoped_lock lock(mutex_);
+    fail(Failure::Kind::aborted, op.title() + " failed: " + e.what());
+    op.fail(failure_);
+    throw;
+  }
+}
+
+void Meeting::wait(Operation& op, int rank, std::chrono::milliseconds timeout) {
+  try {
+    await(op, rank, timeout);
+  } catch (...) {
+    record_.note_end(op, rank);
+    throw;
+  }
+  record_.note_end(op, rank);
+}
+
+void Meeting::await(Operation& op, int rank, std::chrono::milliseconds timeout) {
+  if (op.state.load(std::memory_order_acquire) == State::complete) return;
+  std::optional<Patience> patience;
+  for (;;) {
+    const State seen = op.state.load(std::memory_order_acquire);
+    if (seen == State::complete) return;
+    if (seen == State::failed) raise_failure(op);
+    if (seen == State::running) engine_->help(op);
+    const auto changed = [&] { return op.state.load(std::memory_order_acquire) != seen; };
+    for (const auto end = Clock::now() + kSpin; !changed() && Clock::now() < end;)
+      std::this_thread::yield();
+    if (changed()) continue;
+    if (!patience) patience = patience_of(timeout);
+    if (may_wait_for_ever(seen)) check_patience(op, rank, *patience);
+    op.park(seen);
+  }
+}
+
+// Where it was the engine that failed, the group does not know yet.
+void Meeting::raise_failure(const Operation& op) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (op.generation == generation_) fail(op.failure->kind, op.failure->text);
+  }
+  op.failure->raise(op.title());
+}
+
+bool Meeting::may_wait_for_ever(State state) const noexcept {
+  return state == State::gathering || (state == State::running && !engine_->ends_by_itself());
+}
+
+Meeting::Patience Meeting::patience_of(std::chrono::milliseconds timeout) const {
+  if (timeout != timeout.max()) return {timeout, Deadline(timeout)};
+  return {options_.timeout, Deadline(options_.timeout, ranks_.devices())};
+}
+
+void Meeting::check_patience(Operation& op, int rank, const Patience& patience) {
+  const Context& c = context();
+  const bool stopped = c.abort != nullptr && c.abort->aborted();
+  const bool by_context = c.deadline.passed();
+  if (!stopped && !by_context && !patience.deadline.passed()) return;
+  const std::scoped_lock lock(mutex_);
+  const State state = op.state.load();
+  if (!may_wait_for_ever(state)) return;
+  if (stopped) {
+    fail(Failure::Kind::aborted, c.abort->reason());
+    failure_->raise(op.title());
+  }
+  const std::string missing =
+      state == State::gathering ? absence(op) + " did not come " : "its work did not end ";
+  const std::string text = detail::concat(
+      op.title(),
+      ": ",
+      missing,
+      by_context
+          ? "before the step's deadline"
+          : detail::concat("within ", static_cast<double>(patience.timeout.count()) / 1000, " s"),
+      "; ",
+      (by_context ? c.deadline : patience.deadline).describe());
+  fail(Failure::Kind::aborted, ranks_.name(rank) + " gave up: " + text);
+  throw Timeout(text);
+}
+
+std::string Meeting::absence(const Operation& op) const {
+  if (op.message && op.message->from == any_source) return "a sender";
+  if (op.message) return ranks_.name(op.message->from + op.message->to - op.first_rank);
+  std::string text;
+  for (int r = 0; r < ranks_.size(); ++r) {
+    const std::int64_t reached = reached_[static_cast<std::size_t>(r)];
+    if (reached >= op.number) continue;
+    text += detail::concat(
+        text.empty() ? "" : ", ", ranks_.name(r), " (", reached, " collectives so far)");
+  }
+  return text;
+}
+
+void Meeting::leave(Operation& op, int rank) noexcept {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (may_wait_for_ever(op.state.load())) {
+      fail(Failure::Kind::aborted,
+           ranks_.name(rank) + " left " + op.title() + " without its result");
+    }
+  }
+  while (op.state.load(std::memory_order_acquire) == State::running) {
+    engine_->help(op);
+    std::this_thread::yield();
+  }
+  record_.note_end(op, rank);
+}
+
+void Meeting::abort(const std::string& reason) noexcept {
+  const std::scoped_lock lock(mutex_);
+  fail(Failure::Kind::aborted, reason);
+}
+
+void Meeting::retire(int rank) noexcept {
+  const std::scoped_lock lock(mutex_);
+  if (failure_ != nullptr) return;
+  failure_ = std::make_shared<const Failure>(
+      Failure{Failure::Kind::aborted, ranks_.name(rank) + " was destroyed"});
+  if (!pending_.empty() || !posts_.empty())
+    record_.write(failure_.get());  // else it is the group's normal end
+  end_waiting();
+}
+
+void Meeting::reset() {
+  const std::scoped_lock lock(mutex_);
+  failure_ =
+      std::make_shared<const Failure>(Failure{Failure::Kind::aborted, "the group was reset"});
+  end_waiting();
+  failure_ = nullptr;
+  ++generation_;
+  std::ranges::fill(reached_, 0);
+}
+
+std::string Meeting::flight_record() const {
+  std::shared_ptr<const Failure> failure;
+  {
+    const std::scoped_lock lock(mutex_);
+    failure = failure_;
+  }
+  return record_.json(failure.get());
+}
+
+}  // namespace tandem::comm

@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <deque>
+#include <memory>
+
+#include "comm/operation.hpp"
+
+namespace tandem::comm {
+
+/// Messages of which one end has arrived so far, oldest first.
+class Posts {
+ public:
+  bool empty() const noexcept { return posts_.empty(); }
+  /// The oldest message that an end of `kind` completes; null if there is none.
+  std::shared_ptr<Operation> find(const Message& end, Collective::Kind kind) const;
+  /// Keeps a message until its other end arrives.
+  ///
+  /// @param rank  whose end has arrived.
+  std::shared_ptr<Operation> add(const Message& end, const Signature& signature, int rank);
+  void remove(const std::shared_ptr<Operation>& op);
+  /// Ends all of them without a result.
+  void fail(const std::shared_ptr<const Failure>& why);
+
+ private:
+  std::deque<std::shared_ptr<Operation>> posts_;
+};
+
+}  // namespace tandem::comm

@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "comm/signature.hpp"
+
+#include <algorithm>
+
+#include "tandem/core/check.hpp"
+
+#include "comm/algorithms/list.hpp"
+
+namespace tandem::comm {
+namespace {
+
+using Kind = Collective::Kind;
+
+/// Neither the input nor the output need have the same size on all ranks.
+bool may_differ_in_size(Kind kind) noexcept {
+  return kind == Kind::all_to_all || kind == Kind::gather || kind == Kind::scatter;
+}
+
+int index_of(const Algorithm* algorithm) {
+  if (algorithm == nullptr || algorithm == &direct()) return Signature::kDirect;
+  const auto all = algorithms();
+  const auto found = std::ranges::find(all, algorithm);
+  TANDEM_CHECK(found != all.end(),
+               "collective: its algorithm '",
+               algorithm->name(),
+               "' is not one of algorithms(); take one from algorithm(name)");
+  return static_cast<int>(found - all.begin());
+}
+
+const char* algorithm_name(const Signature& s) noexcept {
+  const Algorithm* algorithm = algorithm_of(s);
+  return algorithm == nullptr ? "direct" : algorithm->name();
+}
+
+}  // namespace
+
+const Algorithm* algorithm_of(const Signature& s) noexcept {
+  return s.algorithm == Signature::kDirect ? nullptr
+                                           : algorithms()[static_cast<std::size_t>(s.algorithm)];
+}
+
+Signature signature_of(const Collective& c) {
+  const Tensor& x = c.input.defined() ? c.input : c.output;
+  const int algorithm = index_of(c.algorithm);
+  if (!x.defined()) return {c.kind, DType::f32, 0, c.reduction.op, c.root, algorithm};
+  std::int64_t count = 0;
+  if (c.kind == Kind::all_gather)
+    count = c.output.numel();
+  else if (!may_differ_in_size(c.kind))
+    count = x.numel();
+  return {c.kind, x.dtype(), count, c.reduction.op, c.root, algorithm};
+}
+
+std::vector<Signature> signatures_of(std::span<const Collective> collectives) {
+  std::vector<Signature> signatures;
+  signatures.reserve(collectives.size());
+  for (const Collective& c : collectives)
+    signatures.push_back(signature_of(c));
+  return signatures;
+}
+
+std::string difference(const Signature& a,
+                       const std::string& rank_a,
+                       const Signature& b,
+                       const std::string& rank_b) {
+  const auto differ = [&](const char* field, const auto& x, const auto& y) {
+    return detail::concat(field, " differs: ", rank_a, " has ", x, ", ", rank_b, " has ", y);
+  };
+  if (a.kind != b.kind) return differ("operation", name(a.kind), name(b.kind));
+  if (a.dtype != b.dtype) return differ("dtype", a.dtype, b.dtype);
+  if (a.count != b.count) return differ("count", a.count, b.count);
+  if (a.op != b.op) return differ("reduction", name(a.op), name(b.op));
+  if (a.root != b.root) return differ("root", a.root, b.root);
+  if (a.algorithm != b.algorithm) return differ("algorithm", algorithm_name(a), algorithm_name(b));
+  return "";
+}
+
+std::string difference(std::span<const Signature> a,
+                       const std::string& rank_a,
+                       std::span<const Signature> b,
+                       const std::string& rank_b) {
+  if (a.size() != b.size()) {
+    return detail::concat("number of coalesced collectives differs: ",
+                          rank_a,
+                          " has ",
+                          a.size(),
+                          ", ",
+                          rank_b,
+                          " has ",
+                          b.size());
+  }
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const std::string text = difference(a[i], rank_a, b[i], rank_b);
+    if (text.empty()) continue;
+    return a.size() == 1 ? text : detail::concat("of coalesced collective ", i + 1, " the ", text);
+  }
+  return "";
+}
+
+}  // namespace tandem::comm
