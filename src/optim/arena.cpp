@@ -89,7 +89,10 @@ std::shared_ptr<Arena> Arena::obtain(std::vector<ArenaEntry> entries, ArenaOptio
   }
   for (ArenaEntry& entry : entries) {
     const auto arena = of(entry.tensor);
-    if (arena != nullptr) entry.group = arena->block_at(*arena->place_of(entry.tensor)).group;
+    if (arena == nullptr) continue;
+    const ArenaBlock& block = arena->block_at(*arena->place_of(entry.tensor));
+    entry.group = block.group;
+    entry.unit = block.unit;
   }
   return bind(entries, options);
 }
@@ -153,16 +156,6 @@ void Arena::attach(std::size_t place, const Tensor& x, const std::shared_ptr<Are
 
 const ArenaBlock& Arena::block_at(std::size_t place) const {
   return layout_.blocks()[static_cast<std::size_t>(layout_.places()[place].block)];
-}
-
-int Arena::block_of(DType dtype, int group) const {
-  const auto& blocks = layout_.blocks();
-  for (std::size_t b = 0; b < blocks.size(); ++b) {
-    if (blocks[b].dtype == dtype && blocks[b].group == group && gradients_[b].defined())
-      return static_cast<int>(b);
-  }
-  throw InvalidArgument(
-      tandem::detail::concat("arena: no block of ", dtype, " in group ", group, " that trains"));
 }
 
 Tensor Arena::tensor(std::size_t place) const {

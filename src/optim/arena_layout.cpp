@@ -61,10 +61,11 @@ void ArenaLayout::place(const ArenaEntry& entry) {
   const Tensor& x = entry.tensor;
   const Trains trains = x.requires_grad() ? Trains::yes : Trains::no;
   auto block = std::find_if(blocks_.begin(), blocks_.end(), [&](const ArenaBlock& b) {
-    return b.dtype == x.dtype() && b.group == entry.group && b.trains == trains;
+    return b.dtype == x.dtype() && b.group == entry.group && b.unit == entry.unit &&
+           b.trains == trains;
   });
   if (block == blocks_.end())
-    block = blocks_.insert(blocks_.end(), {x.dtype(), entry.group, trains, 0});
+    block = blocks_.insert(blocks_.end(), {x.dtype(), entry.group, entry.unit, trains, 0});
 
   const auto align = static_cast<std::int64_t>(Allocator::kAlignment / itemsize(x.dtype()));
   const std::int64_t extent = (x.numel() + align - 1) / align * align;
@@ -76,6 +77,14 @@ void ArenaLayout::place(const ArenaEntry& entry) {
                      x.shape(),
                      dense ? x.strides() : contiguous_strides(x.shape())});
   block->numel += extent;
+}
+
+std::vector<int> ArenaLayout::blocks_of(int unit) const {
+  std::vector<int> blocks;
+  for (std::size_t b = 0; b < blocks_.size(); ++b) {
+    if (blocks_[b].unit == unit) blocks.push_back(static_cast<int>(b));
+  }
+  return blocks;
 }
 
 std::size_t ArenaLayout::nbytes() const noexcept {

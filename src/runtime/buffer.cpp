@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "tandem/core/check.hpp"
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/runtime.hpp"
 
@@ -21,18 +22,53 @@ Buffer::Buffer(Device device,
       category_(category),
       owner_(context().module_path),
       shares_(std::move(shares)) {
-  if (nbytes == 0) return;
-  data_ = device_->allocate(nbytes, category);
-  device_->add(*this);
-  notify(static_cast<int>(MemoryEvent::Kind::allocate), category);
+  if (nbytes_ > 0) take_memory();
 }
 
 Buffer::~Buffer() {
   transits_.clear();
-  if (nbytes_ == 0) return;
+  if (data_ != nullptr) give_memory_back();
+}
+
+void Buffer::take_memory() {
+  data_ = device_->allocate(nbytes_, category());
+  device_->add(*this);
+  notify(static_cast<int>(MemoryEvent::Kind::allocate), category());
+}
+
+void Buffer::give_memory_back() noexcept {
   notify(static_cast<int>(MemoryEvent::Kind::free), category());
   device_->remove(*this);
   device_->deallocate(data_, nbytes_, category());
+  data_ = nullptr;
+}
+
+void Buffer::drop(std::shared_ptr<const std::string> unit) {
+  check_awake("drop");
+  transits_.await(0, nbytes_, Direction::write);
+  unit_ = std::move(unit);
+  if (nbytes_ > 0) give_memory_back();
+}
+
+void Buffer::wake() {
+  if (is_dropped()) take_memory();
+}
+
+void Buffer::refuse(const char* op) const {
+  std::string owners;
+  for (const ModuleShare& share : shares_ == nullptr ? ModuleShares{} : *shares_)
+    owners += (owners.empty() ? "" : ", ") + share.module_path;
+  if (owners.empty() && owner_ != nullptr) owners = *owner_;
+  throw InvalidArgument(detail::concat(op,
+                                       ": the memory of ",
+                                       name(category()),
+                                       " of '",
+                                       owners,
+                                       "' on ",
+                                       device(),
+                                       " has been given back with unit '",
+                                       *unit_,
+                                       "'; use it where the unit has been gathered"));
 }
 
 void Buffer::bump_version(std::size_t begin, std::size_t end) noexcept {
@@ -65,7 +101,7 @@ void Buffer::set_part_versions(const std::vector<std::uint64_t>& versions) noexc
 
 void Buffer::recategorise(Category category) noexcept {
   const Category before = category_.exchange(category, std::memory_order_relaxed);
-  if (category == before || nbytes_ == 0) return;
+  if (category == before || data_ == nullptr) return;
   device_->statistics_->recategorise(nbytes_, before, category);
   notify(static_cast<int>(MemoryEvent::Kind::recategorise), before);
 }

@@ -90,6 +90,7 @@ void begin_work(Stream& stream, const Work& work) {
                  "; move it with .to(device), or, if it belongs to a module, is it not listed in "
                  "TANDEM_MODULE?"));
     }
+    a.buffer->check_awake(work.name);
     if (a.buffer->transits().any()) [[unlikely]]
       a.buffer->transits().await(a.begin, a.end, a.direction);
   }
@@ -135,6 +136,7 @@ void read(
     const Buffer& source, std::size_t offset, void* target, std::size_t nbytes, const char* op) {
   TANDEM_ASSERT(
       nbytes == 0 || offset + nbytes <= source.nbytes(), op, " reads past the end of a buffer");
+  source.check_awake(op);
   const Stream& stream = source.logical_device().stream();
   if (source.transits().any()) source.transits().await(offset, offset + nbytes, Direction::read);
   if (const auto* observers = Runtime::instance().observers()) [[unlikely]] {
@@ -152,6 +154,7 @@ void read(
 void write(const void* source, Buffer& target, std::size_t offset, std::size_t nbytes) {
   TANDEM_ASSERT(nbytes == 0 || offset + nbytes <= target.nbytes(),
                 "write past the end of a buffer");
+  target.check_awake("write");
   const Stream& stream = target.logical_device().stream();
   if (target.transits().any()) target.transits().await(offset, offset + nbytes, Direction::write);
   target.bump_version(offset, offset + nbytes);
@@ -173,6 +176,8 @@ void copy_bytes(const Buffer& source,
   TANDEM_ASSERT(nbytes == 0 || (source_offset + nbytes <= source.nbytes() &&
                                 target_offset + nbytes <= target.nbytes()),
                 "copy past the end of a buffer");
+  source.check_awake("copy");
+  target.check_awake("copy");
   const Stream& out = source.logical_device().stream();
   const Stream& in = target.logical_device().stream();
   if (source.transits().any())

@@ -73,6 +73,21 @@ TEST(ArenaLayout, SeparatesTypesGroupsAndFrozenTensors) {
   EXPECT_EQ(layout.gradient_nbytes(), layout.nbytes() - 256);
 }
 
+TEST(ArenaLayout, AUnitHasBlocksOfItsOwn) {
+  const Tensor a = counting({64}, 0), b = counting({3}, 0), c = counting({64}, 0);
+  const ArenaLayout layout({{.name = "0.a", .tensor = a, .unit = 0},
+                            {.name = "1.b", .tensor = b, .unit = 1},
+                            {.name = "1.a", .tensor = a, .unit = 1},  // tied: stays in unit 0
+                            {.name = "0.c", .tensor = c, .unit = 0}});
+  ASSERT_EQ(layout.blocks().size(), 2u);
+  EXPECT_THAT(layout.blocks_of(0), ElementsAre(0));
+  EXPECT_THAT(layout.blocks_of(1), ElementsAre(1));
+  EXPECT_EQ(layout.blocks()[0].numel, 128);
+  EXPECT_EQ(layout.blocks()[1].unit, 1);
+  EXPECT_EQ(layout.blocks()[1].numel, 64);
+  EXPECT_THAT(layout.blocks_of(2), ::testing::IsEmpty());
+}
+
 TEST(ArenaLayout, SaysWhoseElementsOfABlockAre) {
   const auto leaf = [](std::int64_t n) { return zeros({n}).requires_grad_(); };
   const ArenaLayout layout(

@@ -3,12 +3,24 @@
 
 #include "tandem/runtime/buffer.hpp"
 
+#include <memory>
+#include <string>
+
 #include <gmock/gmock.h>
+
+#include "tandem/runtime/dispatch.hpp"
+#include "tandem/runtime/runtime.hpp"
+#include "tandem/tensor/access.hpp"
+
+#include "thrown_text.hpp"
 
 namespace tandem {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::thrown_text;
 
 const Device kHost{DeviceType::cpu, 0};
 
@@ -51,6 +63,98 @@ TEST(BufferVersionTest, APartTakesOverAVersion) {
   x.set_part_versions({7, 8});
   EXPECT_THAT(x.part_versions(), ElementsAre(7, 8));
   EXPECT_EQ(x.version(), 3u) << "of all writes";
+}
+
+struct BufferDropTest : ::testing::Test {
+  const std::shared_ptr<const std::string> unit = std::make_shared<const std::string>("blocks.3");
+  const std::shared_ptr<const ModuleShares> shares = std::make_shared<const ModuleShares>(
+      ModuleShares{{"blocks.3.fc", 800}, {"blocks.3.norm", 200}});
+  LogicalDevice& device = logical_device(kHost);
+  std::size_t in_use(Category category) const {
+    return device.memory_stats().by_category[static_cast<std::size_t>(category)];
+  }
+};
+
+TEST_F(BufferDropTest, GivesTheMemoryBackAndTakesItAgain) {
+  const std::size_t before = in_use(Category::parameter);
+  Buffer x(kHost, 1000, Category::parameter, shares);
+  x.bump_version();
+  x.drop(unit);
+  EXPECT_TRUE(x.is_dropped());
+  EXPECT_EQ(in_use(Category::parameter), before);
+  x.wake();
+  EXPECT_FALSE(x.is_dropped());
+  EXPECT_NE(x.data(), nullptr);
+  EXPECT_EQ(in_use(Category::parameter), before + 1000);
+  EXPECT_EQ(x.version(), 1u);
+  EXPECT_EQ(x.nbytes(), 1000u);
+}
+
+TEST_F(BufferDropTest, KeepsTheVersionsOfParts) {
+  Buffer x(kHost, 100, Category::parameter);
+  x.count_parts({10, 100});
+  x.bump_version(0, 5);
+  x.drop(unit);
+  x.wake();
+  EXPECT_THAT(x.part_versions(), ElementsAre(1, 0));
+}
+
+TEST_F(BufferDropTest, MovesToAnotherCategoryWithoutMemory) {
+  const std::size_t before = in_use(Category::buffer);
+  Buffer x(kHost, 1000, Category::parameter);
+  x.drop(unit);
+  x.recategorise(Category::buffer);
+  EXPECT_EQ(in_use(Category::buffer), before);
+  x.wake();
+  EXPECT_EQ(in_use(Category::buffer), before + 1000);
+}
+
+TEST_F(BufferDropTest, WorkOnItNamesTheOwnersAndTheUnit) {
+  const auto buffer = std::make_shared<Buffer>(kHost, 1000, Category::parameter, shares);
+  Tensor x = from_buffer(buffer, 0, {250}, {1}, DType::f32);
+  buffer->drop(unit);
+  const auto expected =
+      AllOf(HasSubstr("the memory of parameter of 'blocks.3.fc, blocks.3.norm' on cpu:0 has been "
+                      "given back with unit 'blocks.3'"),
+            HasSubstr("use it where the unit has been gathered"));
+  EXPECT_THAT(thrown_text([&] { x.fill_(1); }), AllOf(HasSubstr("fill_: "), expected));
+  EXPECT_THAT(thrown_text([&] { x.to_doubles(); }), expected);
+  EXPECT_THAT(thrown_text([&] { buffer->drop(unit); }), expected);
+  Buffer other(kHost, 1000, Category::activation);
+  EXPECT_THAT(thrown_text([&] { copy_bytes(*buffer, 0, other, 0, 8); }), expected);
+  EXPECT_THAT(thrown_text([&] { copy_bytes(other, 0, *buffer, 0, 8); }), expected);
+  buffer->wake();
+  x.fill_(1);
+  EXPECT_EQ(x.to_doubles()[249], 1);
+}
+
+TEST_F(BufferDropTest, StaysDroppedWhereThereIsNoMemory) {
+  Buffer x(kHost, 1000, Category::parameter);
+  x.drop(unit);
+  device.set_limit(device.memory_stats().in_use + 999);
+  EXPECT_THROW(x.wake(), OutOfMemory);
+  EXPECT_TRUE(x.is_dropped());
+  device.set_limit(SIZE_MAX);
+  x.wake();
+  EXPECT_FALSE(x.is_dropped());
+}
+
+TEST_F(BufferDropTest, WaitsForBytesThatAreOnTheirWay) {
+  Buffer x(kHost, 1000, Category::parameter);
+  bool waited = false;
+  x.transits().add(
+      {.begin = 0, .end = 10, .way = Transit::Way::in, .wait = [&] { waited = true; }});
+  x.drop(unit);
+  EXPECT_TRUE(waited);
+}
+
+TEST_F(BufferDropTest, MayGoWhileItIsDropped) {
+  const std::size_t before = in_use(Category::parameter);
+  {
+    Buffer x(kHost, 1000, Category::parameter);
+    x.drop(unit);
+  }
+  EXPECT_EQ(in_use(Category::parameter), before);
 }
 
 }  // namespace

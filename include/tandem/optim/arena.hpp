@@ -60,7 +60,7 @@ class Arena final : public StorageHome {
   static std::shared_ptr<Arena> bind(const std::vector<ArenaEntry>& entries,
                                      ArenaOptions options = {});
   /// Returns the arena that holds exactly `entries`, if there is one; otherwise binds them. A
-  /// tensor that was in another arena keeps the group it had there.
+  /// tensor that was in another arena keeps the group and the unit that it had there.
   static std::shared_ptr<Arena> obtain(std::vector<ArenaEntry> entries, ArenaOptions options = {});
   /// The arena that `x` is bound in; null if there is none, or if x's storage has been replaced.
   static std::shared_ptr<Arena> of(const Tensor& x);
@@ -78,11 +78,6 @@ class Arena final : public StorageHome {
   /// A block's gradients, flat; undefined if the block does not train. The part of a tensor whose
   /// grad() is undefined is stale.
   const Tensor& grads(int block) const { return gradients_.at(static_cast<std::size_t>(block)); }
-  /// The block of this dtype and group that trains.
-  ///
-  /// @throws InvalidArgument  if there is none.
-  int block_of(DType dtype, int group = 0) const;
-
   /// The tensor bound at a place; undefined if it no longer lives or has been bound elsewhere.
   Tensor tensor(std::size_t place) const;
   /// The place of a tensor bound here.

@@ -16,16 +16,18 @@ struct ArenaEntry {
   std::string name;  ///< "conv1.weight"; for messages and state dicts
   Tensor tensor;     ///< a leaf
   int group = 0;     ///< index of the optimizer's parameter group
+  int unit = 0;      ///< tensors of one unit are gathered and given back together
 };
 
 /// Whether a tensor has a gradient. Tensors without one are in separate blocks, which have no
 /// gradient storage.
 enum class Trains : std::uint8_t { no, yes };
 
-/// Flat storage of one dtype and group.
+/// Flat storage of one unit, dtype and group.
 struct ArenaBlock {
   DType dtype = DType::f32;
   int group = 0;
+  int unit = 0;
   Trains trains = Trains::yes;
   std::int64_t numel = 0;  ///< elements, including padding
 
@@ -44,9 +46,10 @@ struct ArenaPlace {
 
 /// Offsets of tensors in flat storage. All replicas have the same layout, whatever their device.
 ///
-/// Tensors of one (dtype, group, trains) share a block and lie in it in the order given. Each
+/// Tensors of one (unit, dtype, group, trains) share a block and lie in it in the order given. Each
 /// begins at a multiple of Allocator::kAlignment bytes and is followed by zeros up to the next
-/// multiple. A tensor that is listed twice (tied weights) has one place, under its first name.
+/// multiple. A tensor that is listed twice (tied weights) has one place, under its first name and
+/// in its first unit.
 class ArenaLayout {
  public:
   ArenaLayout() = default;
@@ -56,6 +59,8 @@ class ArenaLayout {
   /// One place for each distinct tensor, in the order of the entries.
   const std::vector<ArenaPlace>& places() const noexcept { return places_; }
   const std::vector<ArenaBlock>& blocks() const noexcept { return blocks_; }
+  /// The blocks of a unit, in order; empty if no tensor is in it.
+  std::vector<int> blocks_of(int unit) const;
   /// For each place, the index of its entry.
   const std::vector<std::size_t>& sources() const noexcept { return sources_; }
   /// P: bytes of all blocks, including the padding of each tensor to Allocator::kAlignment. This is

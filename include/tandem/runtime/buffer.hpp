@@ -40,6 +40,23 @@ class Buffer {
   void* data() const noexcept { return data_; }
   std::size_t nbytes() const noexcept { return nbytes_; }
   Category category() const noexcept { return category_.load(std::memory_order_relaxed); }
+  /// Gives the memory back, while the buffer and the views of it stay, with version, category and
+  /// owner. Work on a dropped buffer throws. Bytes in transit are waited for.
+  ///
+  /// Nothing may use the buffer meanwhile, as for its destruction.
+  /// @param unit  what is dropped with it, for messages: "blocks.3".
+  /// @throws InvalidArgument  it is dropped already. @throws Timeout, CommAborted
+  void drop(std::shared_ptr<const std::string> unit);
+  /// Takes memory again. The bytes are not initialised. Does nothing if it is not dropped.
+  ///
+  /// @throws OutOfMemory  it stays dropped.
+  void wake();
+  bool is_dropped() const noexcept { return data_ == nullptr && nbytes_ > 0; }
+  /// @param op  that is about to use the bytes. @throws InvalidArgument  it is dropped.
+  void check_awake(const char* op) const {
+    if (is_dropped()) [[unlikely]]
+      refuse(op);
+  }
   /// Moves the bytes to another category in the statistics. Only the owner's thread may call it.
   void recategorise(Category category) noexcept;
 
@@ -72,6 +89,9 @@ class Buffer {
  private:
   friend class LogicalDevice;
   void notify(int kind, Category before) const noexcept;
+  void take_memory();
+  void give_memory_back() noexcept;
+  [[noreturn]] void refuse(const char* op) const;
 
   LogicalDevice* device_;
   void* data_ = nullptr;
@@ -82,6 +102,7 @@ class Buffer {
   mutable Transits transits_;
   std::shared_ptr<const std::string> owner_;  // the module path at allocation
   std::shared_ptr<const ModuleShares> shares_;
+  std::shared_ptr<const std::string> unit_;  // that it was dropped with; null: it was not
   Buffer* next_ = nullptr;
   Buffer* previous_ = nullptr;
 };
