@@ -4,6 +4,7 @@
 
 // Everything that a program needs. The library itself includes individual headers.
 #include "tandem/autograd/autograd.hpp"
+#include "tandem/autograd/backward_interval.hpp"
 #include "tandem/autograd/checkpoint.hpp"
 #include "tandem/autograd/function.hpp"
 #include "tandem/autograd/gradcheck.hpp"

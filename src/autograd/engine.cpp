@@ -27,13 +27,16 @@ struct Stopped {};
 std::shared_ptr<const Context> backward_context(const Context& forward,
                                                 const Context& caller,
                                                 const BackwardOptions& options,
-                                                bool captures) {
+                                                bool captures,
+                                                std::shared_ptr<const UnwantedInputs> unwanted) {
   auto c = std::make_shared<Context>(forward);
   c->grad_enabled = options.create_graph;
   c->captures_gradients = captures;
   c->retains_graph = options.retain_graph;
   c->checkpoint = nullptr;
   c->recomputes = false;
+  c->unwanted = std::move(unwanted);
+  c->interval = nullptr;
   c->phase = Phase::backward;
   c->deadline = caller.deadline;
   c->abort = caller.abort;
@@ -122,6 +125,7 @@ void Engine::collect(const std::vector<Tensor>& roots) {
   for (auto& [device, lane] : lanes_) {
     lane.device = device;
     std::ranges::sort(lane.nodes, std::ranges::greater{}, &Node::sequence);
+    lane.intervals.expect(lane.nodes);
   }
   if (!captures_.empty()) prune();
 }
@@ -140,11 +144,23 @@ void Engine::prune() {
     all.push_back(node);
   std::ranges::sort(all, {}, &Node::sequence);  // inputs before what is made of them
   for (const Node* node : all) {
-    nodes_[node].needed = std::ranges::any_of(node->inputs, [&](const Edge& e) {
-      if (e.leaf != nullptr) return leaves_[e.leaf.get()].needed;
-      return e.node != nullptr && (nodes_[e.node.get()].needed || is_captured(e));
-    });
+    nodes_[node].needed =
+        std::ranges::any_of(node->inputs, [this](const Edge& e) { return needs(e); });
   }
+}
+
+/// The gradient that goes there leads to one that is asked for.
+bool Engine::needs(const Edge& e) const {
+  if (e.leaf != nullptr) return leaves_.at(e.leaf.get()).needed;
+  return e.node != nullptr && (nodes_.at(e.node.get()).needed || is_captured(e));
+}
+
+std::shared_ptr<const UnwantedInputs> Engine::unwanted_inputs(const Node& node) const {
+  if (captures_.empty()) return nullptr;
+  auto unwanted = std::make_shared<UnwantedInputs>();
+  for (const Edge& e : node.inputs)
+    if (e.wanted() && !needs(e)) unwanted->edges.push_back(e);
+  return unwanted->edges.empty() ? nullptr : unwanted;
 }
 
 std::vector<Tensor> Engine::run() {
@@ -182,10 +198,8 @@ void Engine::fail() noexcept {
 
 void Engine::run_lane(Lane& lane) {
   try {
-    for (auto& node : lane.nodes) {
-      run_node(*node, lane);
-      run_leaves(lane);
-    }
+    for (auto& node : lane.nodes)
+      in_intervals(*node, lane);
     for (;;) {  // leaves whose gradients come from other devices
       std::unique_lock lock(mutex_);
       const auto ready = [&] {
@@ -206,6 +220,18 @@ void Engine::run_lane(Lane& lane) {
     fail();
     throw;
   }
+}
+
+void Engine::in_intervals(Node& node, Lane& lane) {
+  const auto tell = [&](void (BackwardIntervals::*what)(const Node&)) {
+    if (node.context->interval == nullptr) return;
+    const ContextScope scope(leaf_context_);
+    (lane.intervals.*what)(node);
+  };
+  tell(&BackwardIntervals::enter);
+  run_node(node, lane);
+  run_leaves(lane);
+  tell(&BackwardIntervals::leave);
 }
 
 /// A node on another device may need this thread for a part of its own work, as the backward of
@@ -259,7 +285,8 @@ void Engine::run_node(Node& node, Lane& lane) {
     state = &nodes_.at(&node);
     wait_for(lock, *state, lane);
   }
-  const ContextScope scope(backward_context(*node.context, *caller_, options_, !captures_.empty()));
+  const ContextScope scope(backward_context(
+      *node.context, *caller_, options_, !captures_.empty(), unwanted_inputs(node)));
   std::vector<Tensor> dys = take_gradients(node, *state);
   const bool any = std::ranges::any_of(dys, &Tensor::defined);
   Gradients gradients;
@@ -363,20 +390,6 @@ void Engine::run_leaves(Lane& lane) {
     const std::scoped_lock lock(mutex_);
     if (--lane.leaves_left == 0) condition_.notify_all();
   }
-}
-
-void backward(const std::vector<Tensor>& roots,
-              const std::vector<Tensor>& gradients,
-              BackwardOptions options) {
-  Engine(roots, gradients, {}, options).run();
-}
-
-std::vector<Tensor> grad(const std::vector<Tensor>& roots,
-                         const std::vector<Tensor>& inputs,
-                         const std::vector<Tensor>& gradients,
-                         BackwardOptions options) {
-  TANDEM_CHECK(!inputs.empty(), "grad: no inputs were named");
-  return Engine(roots, gradients, inputs, options).run();
 }
 
 }  // namespace tandem::autograd

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "autograd/backward_intervals.hpp"
 #include "autograd/node.hpp"
 
 namespace tandem::autograd {
@@ -48,6 +49,7 @@ class Engine {
   struct Lane {  // one device's part
     Device device = {};
     std::vector<std::shared_ptr<Node>> nodes;
+    BackwardIntervals intervals;
     std::vector<std::shared_ptr<TensorImpl>> ready_leaves;
     std::vector<Tensor> foreign;  // made elsewhere, to be freed by this device's thread
     int leaves_left = 0;
@@ -60,7 +62,10 @@ class Engine {
   void prune();
   void run_lane(Lane& lane);
   void run_leaves(Lane& lane);
+  void in_intervals(Node& node, Lane& lane);
   void run_node(Node& node, Lane& lane);
+  bool needs(const Edge& edge) const;
+  std::shared_ptr<const UnwantedInputs> unwanted_inputs(const Node& node) const;
   std::vector<Tensor> take_gradients(const Node& node, NodeState& state);
   void deliver(const Edge& edge, Tensor gradient);
   void add(Tensor& slot, Tensor gradient);

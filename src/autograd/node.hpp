@@ -24,6 +24,11 @@ struct Edge {
   friend bool operator==(const Edge&, const Edge&) = default;
 };
 
+/// Inputs of the op whose backward runs that autograd::grad does not ask for.
+struct UnwantedInputs {
+  std::vector<Edge> edges;
+};
+
 /// What autograd stores with a tensor that is on the tape.
 struct Meta final : AutogradMeta {
   bool requires_grad = false;

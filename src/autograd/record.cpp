@@ -77,6 +77,13 @@ bool should_record(const std::vector<Tensor>& inputs) {
                              [](const Tensor& x) { return x.defined() && x.requires_grad(); });
 }
 
+bool wants(const Tensor& x) {
+  if (!x.defined() || !x.requires_grad()) return false;
+  const auto& unwanted = context().unwanted;
+  return unwanted == nullptr ||
+         std::ranges::find(unwanted->edges, edge_of(x)) == unwanted->edges.end();
+}
+
 Tensor record(
     const char* name, Tensor y, std::vector<Tensor> inputs, Formula formula, Formula fused) {
   if (!should_record(inputs)) return y;

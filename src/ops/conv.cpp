@@ -187,21 +187,21 @@ struct ConvSaved {
   ConvSize size;
   Conv2dOptions options;
 
-  bool wants_bias() const { return bias.defined() && bias.requires_grad(); }
+  bool wants_bias() const { return autograd::wants(bias); }
 
   Gradients formula(const Tensor& dy) const {
     const Tensor &in = x.get(), &w = weight.get();
-    return {in.requires_grad() ? conv2d_input_grad(dy, w, in.shape(), options) : Tensor(),
-            w.requires_grad() ? conv2d_weight_grad(dy, in, w.shape(), options) : Tensor(),
+    return {autograd::wants(in) ? conv2d_input_grad(dy, w, in.shape(), options) : Tensor(),
+            autograd::wants(w) ? conv2d_weight_grad(dy, in, w.shape(), options) : Tensor(),
             wants_bias() ? sum(dy, {0, 2, 3}) : Tensor()};
   }
 
   /// Weight and bias in one kernel.
   Gradients fused(const Tensor& dy) const {
     const Tensor &in = x.get(), &w = weight.get();
-    if (!w.requires_grad()) return formula(dy);
+    if (!autograd::wants(w)) return formula(dy);
     const Tensor dbias = wants_bias() ? new_like(dy, {size.o}) : Tensor();
-    Tensor dx = in.requires_grad() ? input_grad(size, dy, w, format_of(in)) : Tensor();
+    Tensor dx = autograd::wants(in) ? input_grad(size, dy, w, format_of(in)) : Tensor();
     return {std::move(dx), weight_grad(size, dy, in, dbias), dbias};
   }
 };
@@ -249,8 +249,8 @@ Tensor conv2d_input_grad(const Tensor& dy,
       [dy = Saved(dy), weight = Saved(weight), options](const Tensor& g) {
         const Tensor &d = dy.get(), &w = weight.get();
         return Gradients{
-            d.requires_grad() ? conv2d(g, w, {}, options) : Tensor(),
-            w.requires_grad() ? conv2d_weight_grad(d, g, w.shape(), options) : Tensor()};
+            autograd::wants(d) ? conv2d(g, w, {}, options) : Tensor(),
+            autograd::wants(w) ? conv2d_weight_grad(d, g, w.shape(), options) : Tensor()};
       });
 }
 
@@ -268,8 +268,8 @@ Tensor conv2d_weight_grad(const Tensor& dy,
       [dy = Saved(dy), x = Saved(x), options](const Tensor& g) {
         const Tensor &d = dy.get(), &in = x.get();
         return Gradients{
-            d.requires_grad() ? conv2d(in, g, {}, options) : Tensor(),
-            in.requires_grad() ? conv2d_input_grad(d, g, in.shape(), options) : Tensor()};
+            autograd::wants(d) ? conv2d(in, g, {}, options) : Tensor(),
+            autograd::wants(in) ? conv2d_input_grad(d, g, in.shape(), options) : Tensor()};
       });
 }
 

@@ -43,11 +43,10 @@ struct RowNorm {
 Gradients RowNorm::fused(const Tensor& dy_) const {
   const Tensor in = dense_or_none(x.get()), dy = dense_or_none(dy_),
                w = dense_or_none(weight.get());
-  const auto wants = [](const Tensor& t) { return t.defined() && t.requires_grad(); };
   const TensorOptions place{.dtype = in.dtype(), .device = in.device()};
-  const Tensor dx = wants(x.get()) ? empty(in.shape(), place) : Tensor();
+  const Tensor dx = autograd::wants(x.get()) ? empty(in.shape(), place) : Tensor();
   Tensor dweight, dbias;
-  if (wants(weight.get()) || wants(bias.get())) {
+  if (autograd::wants(weight.get()) || autograd::wants(bias.get())) {
     dweight = empty({layout.channels()}, place);
     dbias = empty({layout.channels()}, place);
   }
@@ -68,8 +67,8 @@ Gradients RowNorm::fused(const Tensor& dy_) const {
                                     {view_or_none(dx), view_or_none(dweight), view_or_none(dbias)});
            });
   return {dx,
-          wants(weight.get()) ? dweight.reshape(weight.get().shape()) : Tensor(),
-          wants(bias.get()) ? dbias.reshape(bias.get().shape()) : Tensor()};
+          autograd::wants(weight.get()) ? dweight.reshape(weight.get().shape()) : Tensor(),
+          autograd::wants(bias.get()) ? dbias.reshape(bias.get().shape()) : Tensor()};
 }
 
 // With h = (x - mean(x)) * r, r = 1 / sqrt(var + eps) and g = dy * weight:

@@ -128,8 +128,8 @@ Tensor matmul_batch(const Tensor& a, const Tensor& b) {
                             const Tensor& x = a.get();
                             const Tensor& y = b.get();
                             return Gradients{
-                                x.requires_grad() ? matmul_batch(dy, y.t()) : Tensor(),
-                                y.requires_grad() ? matmul_batch(x.t(), dy) : Tensor()};
+                                autograd::wants(x) ? matmul_batch(dy, y.t()) : Tensor(),
+                                autograd::wants(y) ? matmul_batch(x.t(), dy) : Tensor()};
                           });
 }
 
@@ -155,10 +155,10 @@ Tensor linear_rows(const Tensor& x, const Tensor& weight, const Tensor& bias) {
                           [x = Saved(x), weight = Saved(weight), bias](const Tensor& dy) {
                             const Tensor& in = x.get();
                             const Tensor& w = weight.get();
-                            const bool wants_bias = bias.defined() && bias.requires_grad();
+                            const bool wants_bias = autograd::wants(bias);
                             return Gradients{
-                                in.requires_grad() ? matmul_batch(dy, w) : Tensor(),
-                                w.requires_grad() ? matmul_batch(dy.t(), in) : Tensor(),
+                                autograd::wants(in) ? matmul_batch(dy, w) : Tensor(),
+                                autograd::wants(w) ? matmul_batch(dy.t(), in) : Tensor(),
                                 wants_bias ? sum(dy, {0}) : Tensor()};
                           });
 }

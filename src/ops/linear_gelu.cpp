@@ -67,9 +67,9 @@ struct LinearGeluSaved {
   Gradients formula(const Tensor& dy) const {
     const Tensor &in = x.get(), &w = weight.get(), &b = bias.get();
     const Tensor dpre = dy * gelu_slope(linear(in, w, b), form);
-    return {in.requires_grad() ? matmul(dpre, w) : Tensor(),
-            w.requires_grad() ? matmul(dpre.t(), in) : Tensor(),
-            b.defined() && b.requires_grad() ? sum(dpre, {0}) : Tensor()};
+    return {autograd::wants(in) ? matmul(dpre, w) : Tensor(),
+            autograd::wants(w) ? matmul(dpre.t(), in) : Tensor(),
+            autograd::wants(b) ? sum(dpre, {0}) : Tensor()};
   }
 
   Gradients fused(const Tensor& dy_) const {
@@ -84,9 +84,9 @@ struct LinearGeluSaved {
                kernels::gelu_grad_bias(
                    s, kernel_form(form), view_of(dy), view_of(kept), view_of(dpre), view_of(dbias));
              });
-    return {in.requires_grad() ? multiply("matmul", dpre, w) : Tensor(),
-            w.requires_grad() ? multiply("matmul", dpre.t(), in) : Tensor(),
-            b.defined() && b.requires_grad() ? dbias : Tensor()};
+    return {autograd::wants(in) ? multiply("matmul", dpre, w) : Tensor(),
+            autograd::wants(w) ? multiply("matmul", dpre.t(), in) : Tensor(),
+            autograd::wants(b) ? dbias : Tensor()};
   }
 };
 

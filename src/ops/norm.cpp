@@ -160,7 +160,7 @@ Gradients Norm::fused(const Tensor& dy_) const {
   }
   if (!w.defined()) gradients[1] = Tensor();
   if (!b.defined()) gradients[2] = Tensor();
-  if (!in_.requires_grad()) return gradients;
+  if (!autograd::wants(in_)) return gradients;
   const auto group = uses_batch() ? group_of(sync) : nullptr;
   const Tensor all = group != nullptr ? group->all_reduce_sum(sums) : sums;
   const Tensor dx = empty_like(in);
@@ -204,7 +204,7 @@ Gradients Norm::formula(const Tensor& dy_) const {
   }
   const Tensor g = w.defined() ? dy * per_channel(w, in) : dy;
   Tensor dx;
-  if (in.requires_grad()) {
+  if (autograd::wants(in)) {
     dx = uses_batch() ? r * (g - total(sum(g, dims, KeepDims::yes)) / count -
                              h * (total(sum(g * h, dims, KeepDims::yes)) / count))
                       : r * g;

@@ -54,6 +54,28 @@ TEST(EngineTest, TapeIsReleasedUnlessRetained) {
   EXPECT_THAT(thrown_text([&] { y.backward(); }), HasSubstr("retain_graph"));
 }
 
+TEST(EngineTest, GradAsksOnlyForGradientsThatLeadToItsInputs) {
+  const Tensor x = leaf({2}), w = leaf({3});
+  std::vector<bool> wanted;
+  const auto times = [&](const Tensor& a, const Tensor& b) {
+    return autograd::record(
+        "times", a.detach() * b.detach(), {a, b}, autograd::Formula([&, a, b](const Tensor& dy) {
+          wanted = {autograd::wants(a), autograd::wants(b)};
+          return autograd::Gradients{dy * b.detach(), dy * a.detach()};
+        }));
+  };
+  EXPECT_THAT(autograd::grad({sum(times(x * 2.0, w))}, {x})[0].to_host<double>(), ElementsAre(6));
+  EXPECT_THAT(wanted, ElementsAre(true, false));
+  EXPECT_THAT(autograd::grad({sum(times(x * 2.0, w))}, {w})[0].to_host<double>(), ElementsAre(4));
+  EXPECT_THAT(wanted, ElementsAre(false, true));
+  const Tensor in = x * 2.0;
+  autograd::grad({sum(times(in, w))}, {in});
+  EXPECT_THAT(wanted, ElementsAre(true, false));
+  sum(times(x * 2.0, w)).backward();
+  EXPECT_THAT(wanted, ElementsAre(true, true));
+  EXPECT_FALSE(autograd::wants(x.detach()));
+}
+
 TEST(EngineTest, CreateGraphGivesHigherDerivatives) {
   const Tensor x = leaf({2});
   const Tensor y = sum(x * x * x);

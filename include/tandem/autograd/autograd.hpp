@@ -92,6 +92,12 @@ std::vector<Tensor> record(const char* name,
                            MultiFormula formula,
                            MultiFormula fused = nullptr);
 
+/// In a formula: whether the gradient of input `x` is asked for. If not, the formula may return an
+/// undefined tensor in its place. Outside a backward: whether `x` requires grad.
+///
+/// autograd::grad asks only for gradients that lead to its inputs.
+bool wants(const Tensor& x);
+
 struct BackwardOptions {
   bool retain_graph = false;  ///< keep the tape for another backward
   bool create_graph = false;  ///< put the gradients on the tape too; implies retain_graph

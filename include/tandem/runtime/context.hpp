@@ -21,8 +21,10 @@ namespace tandem {
 class RowGroup;   // autograd/row_group.hpp: the replicas that share a batch
 class Generator;  // runtime/generator.hpp
 namespace autograd {
-class Checkpoint;      // autograd/checkpoint.hpp: a part of a forward that backward reruns
-class OutsideTensors;  // src/autograd/outside_tensors.hpp: where a replica's tapes end
+class Checkpoint;       // autograd/checkpoint.hpp: a part of a forward that backward reruns
+class OutsideTensors;   // src/autograd/outside_tensors.hpp: where a replica's tapes end
+struct UnwantedInputs;  // src/autograd/node.hpp: inputs of an op whose gradients nobody asks for
+struct IntervalMark;    // src/autograd/backward_intervals.hpp: a part of a forward that is told of
 }  // namespace autograd
 
 /// The rows of the whole batch that the current replica works on: [begin, end).
@@ -86,6 +88,9 @@ struct Context {
   std::shared_ptr<Generator> generator;  ///< the rank's own; null: the process's
   /// The tensors from outside the replica, at which its tapes end; null: no replica.
   std::shared_ptr<autograd::OutsideTensors> outside;
+  /// In the backward of an op; null: all gradients are asked for.
+  std::shared_ptr<const autograd::UnwantedInputs> unwanted;
+  std::shared_ptr<const autograd::IntervalMark> interval;  ///< the innermost; null: none
   Deadline deadline;
   std::shared_ptr<const AbortToken> abort;  ///< null: none
 };
