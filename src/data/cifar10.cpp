@@ -116,8 +116,10 @@ struct Cifar10Dataset::View {
 
 Cifar10Dataset::Cifar10Dataset(const std::string& dir, Split split, const Cifar10Options& options)
     : options_(options) {
-  TANDEM_CHECK(
-      is_float(options.dtype), "Cifar10Dataset: images become f32 or f64, got ", options.dtype);
+  TANDEM_CHECK(options.dtype == DType::f32 || options.dtype == DType::f64,
+               "Cifar10Dataset: images become f32 or f64, got ",
+               options.dtype,
+               "; convert the batches");
   TANDEM_CHECK(std::ranges::all_of(options.stddev, [](double d) { return d > 0; }),
                "Cifar10Dataset: every stddev must be above zero, got ",
                options.stddev[0],

@@ -75,8 +75,10 @@ IdxDataset::IdxDataset(const std::string& images,
     : images_(read_images(images, labels)), labels_(read_idx(labels)), options_(options) {
   TANDEM_CHECK(
       options.stddev > 0, "IdxDataset: stddev is ", options.stddev, ", it must be above zero");
-  TANDEM_CHECK(
-      is_float(options.dtype), "IdxDataset: images become f32 or f64, got ", options.dtype);
+  TANDEM_CHECK(options.dtype == DType::f32 || options.dtype == DType::f64,
+               "IdxDataset: images become f32 or f64, got ",
+               options.dtype,
+               "; convert the batches");
   const std::span<const std::uint8_t> values = std::as_const(labels_).values<std::uint8_t>();
   const auto bad =
       std::ranges::find_if(values, [&](std::uint8_t v) { return v >= options.classes; });

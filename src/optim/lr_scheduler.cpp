@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numbers>
 #include <utility>
 
@@ -39,8 +40,9 @@ double SequentialLR::operator()(double base, std::int64_t t) const {
                " schedules and ",
                milestones.size(),
                " milestones; there must be one milestone less");
-  TANDEM_CHECK(std::is_sorted(milestones.begin(), milestones.end()),
-               "SequentialLR: the milestones must increase");
+  TANDEM_CHECK(
+      std::ranges::adjacent_find(milestones, std::ranges::greater_equal{}) == milestones.end(),
+      "SequentialLR: the milestones must increase");
   const auto next = std::upper_bound(milestones.begin(), milestones.end(), t);
   const std::int64_t start = next == milestones.begin() ? 0 : *(next - 1);
   return schedules[static_cast<std::size_t>(next - milestones.begin())](base, t - start);

@@ -19,17 +19,20 @@ using Clock = std::chrono::steady_clock;
 /// Sets evaluation mode until the end of the scope.
 class Evaluation {
  public:
-  explicit Evaluation(nn::Module& module)
-      : module_(module), mode_(module.is_training() ? nn::Mode::training : nn::Mode::evaluation) {
-    module_.eval();
+  explicit Evaluation(nn::Module& module) {
+    for (nn::Module* m : module.modules())
+      modes_.emplace_back(m, m->is_training() ? nn::Mode::training : nn::Mode::evaluation);
+    module.eval();
   }
-  ~Evaluation() { module_.train(mode_); }
+  ~Evaluation() {
+    for (const auto& [module, mode] : modes_)  // a module comes before those within it
+      module->train(mode);
+  }
   Evaluation(const Evaluation&) = delete;
   Evaluation& operator=(const Evaluation&) = delete;
 
  private:
-  nn::Module& module_;
-  nn::Mode mode_;
+  std::vector<std::pair<nn::Module*, nn::Mode>> modes_;
 };
 
 /// One call of `run`.

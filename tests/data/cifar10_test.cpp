@@ -162,6 +162,8 @@ TEST(Cifar10Test, ErrorsNameTheFileAndBothSizes) {
               AllOf(HasSubstr("9219 bytes"), HasSubstr("30730000")));
   EXPECT_THROW(Cifar10Dataset(dir.path().string(), Split::test, {.stddev = {1, 0, 1}}),
                InvalidArgument);
+  EXPECT_THROW(Cifar10Dataset(dir.path().string(), Split::test, {.dtype = DType::f16}),
+               InvalidArgument);
 }
 
 }  // namespace

@@ -102,6 +102,7 @@ TEST_F(IdxDatasetTest, FaultsNameFileOffsetAndFigures) {
   EXPECT_THAT(e.what(), HasSubstr("images must be u8 of 3 dimensions, the file holds u8 (2)"));
   put_labels("\1\2\1");
   EXPECT_THROW(IdxDataset(images, labels, {.dtype = DType::u8}), InvalidArgument);
+  EXPECT_THROW(IdxDataset(images, labels, {.dtype = DType::bf16}), InvalidArgument);
   EXPECT_THROW(IdxDataset(images, labels, {.stddev = 0}), InvalidArgument);
   EXPECT_THROW(get(IdxDataset(images, labels), {3}), InvalidArgument);
 }

@@ -92,6 +92,8 @@ TEST(LRScheduler, RefusesSizesOutOfRange) {
   EXPECT_THROW(LRScheduler(opt, CosineAnnealingLR{.t_max = 0}), InvalidArgument);
   EXPECT_THROW(LRScheduler(opt, LinearLR{.total_iters = 0}), InvalidArgument);
   EXPECT_THROW(LRScheduler(opt, SequentialLR{{StepLR{}, StepLR{}}, {}}), InvalidArgument);
+  EXPECT_THROW(LRScheduler(opt, SequentialLR{{StepLR{}, StepLR{}, StepLR{}}, {3, 3}}),
+               InvalidArgument);
   EXPECT_THROW(LRScheduler(opt, nullptr), InvalidArgument);
   EXPECT_EQ(opt.param_groups()[0].lr(), 1);
 }

@@ -271,6 +271,15 @@ TEST(AccuracyTest, IsTheShareOfRowsWhoseLargestLogitIsTheLabel) {
   EXPECT_NEAR(score.loss, 4 * std::log(3.0), 1e-6);
 }
 
+TEST(AccuracyTest, LeavesEachModuleInItsMode) {
+  SmallRun r(3);
+  nn::Module* frozen = r.task->module().modules().back();
+  frozen->eval();
+  measure(*r.task, r.test);
+  EXPECT_TRUE(r.task->module().is_training());
+  EXPECT_FALSE(frozen->is_training());
+}
+
 TEST(AccuracyTest, EqualsACountByHandAndChangesNothing) {
   SmallRun r(3);
   r.go({.epochs = 2});
