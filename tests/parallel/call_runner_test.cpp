@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 
 #include "tandem/nn/linear.hpp"
+#include "tandem/runtime/runtime.hpp"
 
 #include "devices.hpp"
 
@@ -107,6 +108,7 @@ TEST_F(CallRunnerTest, ACallThatPassesItsDeadlinePoisonsIt) {
   };
   EXPECT_THROW(runner.run(call(), Phase::forward, waits), Timeout);
   *late = true;
+  logical_device(testing::device(1)).worker().submit([] {}).wait();  // the late job has ended
   try {
     runner.check_usable();
     ADD_FAILURE() << "usable";
