@@ -14,7 +14,7 @@
 // by a signal. tandem multiplies on threads of its own, so that it needs none of them.
 namespace {
 
-constexpr rlim_t kMiB = rlim_t{1} << 20;
+constexpr rlim_t kMebibyte = rlim_t{1} << 20;
 constexpr std::string_view kThreads = "OPENBLAS_NUM_THREADS=";
 char kOneThread[] = "OPENBLAS_NUM_THREADS=1";
 
@@ -32,11 +32,11 @@ void refuse_if(bool too_small, std::string_view text) {
 /// Limits that are too small for the program to begin.
 void check_start_limits() {
   refuse_if(
-      is_below(RLIMIT_AS, 256 * kMiB),
+      is_below(RLIMIT_AS, 256 * kMebibyte),
       "tandem: the limit of address space is below 256 MiB, which the program needs to begin; "
       "raise it (ulimit -v)\n");
   refuse_if(
-      is_below(RLIMIT_DATA, 160 * kMiB),
+      is_below(RLIMIT_DATA, 160 * kMebibyte),
       "tandem: the limit of data is below 160 MiB, which the program needs to begin; raise it "
       "(ulimit -d)\n");
   // The limit is not for root.

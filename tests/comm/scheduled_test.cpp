@@ -216,7 +216,7 @@ INSTANTIATE_TEST_SUITE_P(All, AlgorithmTest, ::testing::ValuesIn(names()), [](co
 });
 
 /// Numbers whose sums round, so that another order gives other bits.
-Values noise(int rank, std::int64_t n) {
+Values rounded_values(int rank, std::int64_t n) {
   Values x;
   for (std::int64_t i = 0; i < n; ++i)
     x.push_back(static_cast<float>((i * 7919 + rank * 104'729) % 10'007) / 3.0f - 1000.0f);
@@ -229,7 +229,7 @@ TEST_P(AlgorithmTest, BitsAreEqualOnAllRanksAndEachTime) {
   for (int round = 0; round < 3; ++round) {
     Group group = make_group_of(GetParam(), kRanks);
     run_ranks(group, [&](Communicator& comm) {
-      const Tensor x = make_tensor(noise(comm.rank(), 50'000), DType::f32, comm.device());
+      const Tensor x = make_tensor(rounded_values(comm.rank(), 50'000), DType::f32, comm.device());
       comm.all_reduce(x);
       Values& own = results[static_cast<std::size_t>(comm.rank())];
       if (round == 0) own = x.to_doubles();
@@ -263,7 +263,7 @@ TEST_P(AlgorithmTest, ManyUnderWayGiveTheirOwnResults) {
 }
 
 /// Bytes by (source, destination).
-class Traffic final : public Observer {
+class BytesByLink final : public Observer {
  public:
   void on_copy(const CopyEvent& e) noexcept override {
     const std::scoped_lock lock(mutex_);
@@ -284,20 +284,20 @@ TEST_P(AlgorithmTest, BytesByLinkAreThoseOfTheSchedule) {
   constexpr int kRanks = 4;
   constexpr std::int64_t kCount = 1003;
   const Algorithm& algorithm = comm::algorithm(GetParam());
-  Traffic traffic;
+  BytesByLink traffic;
   const Subscription subscription(traffic);
   Group group = make_group_of(GetParam(), kRanks);
   for (const Kind kind : {Kind::all_reduce, Kind::broadcast, Kind::reduce}) {
     if (!algorithm.has(kind)) continue;
     const int root = kind == Kind::all_reduce ? -1 : 2;
-    Traffic::Table expected;
+    BytesByLink::Table expected;
     for (const auto& step :
          algorithm.schedule({kind, kRanks, kCount, std::max(root, 0), kSegmentBytes / 4}).steps) {
       for (const comm::Transfer& t : step)
         expected[{t.from, t.to}] += static_cast<std::size_t>(t.end - t.begin) * sizeof(float);
     }
     run_ranks(group, [&](Communicator& comm) {
-      const Tensor x = make_tensor(noise(comm.rank(), kCount), DType::f32, comm.device());
+      const Tensor x = make_tensor(rounded_values(comm.rank(), kCount), DType::f32, comm.device());
       comm.start({.kind = kind, .input = x, .output = x, .root = root}).wait();
     });
     EXPECT_EQ(traffic.take(), expected) << comm::name(kind);
@@ -305,7 +305,7 @@ TEST_P(AlgorithmTest, BytesByLinkAreThoseOfTheSchedule) {
 }
 
 TEST(Algorithm, IsChosenByTheCollectiveToo) {
-  Traffic traffic;
+  BytesByLink traffic;
   const Subscription subscription(traffic);
   run_ranks(3, [](Communicator& comm) {
     const Tensor x = make_tensor({1, 2, 3}, DType::f32, comm.device());
@@ -317,7 +317,7 @@ TEST(Algorithm, IsChosenByTheCollectiveToo) {
     EXPECT_EQ(x.to_doubles(), (Values{3, 6, 9}));
   });
   EXPECT_EQ(traffic.take(),
-            (Traffic::Table{{{1, 0}, 12}, {{2, 0}, 12}, {{0, 1}, 12}, {{0, 2}, 12}}));
+            (BytesByLink::Table{{{1, 0}, 12}, {{2, 0}, 12}, {{0, 1}, 12}, {{0, 2}, 12}}));
 }
 
 TEST(Algorithm, ThatDiffersByRankIsADesync) {
@@ -387,7 +387,8 @@ TEST(Algorithm, FailureAtAnyMomentLeavesNoRankInAnothersMemory) {
           }
           throw InvalidArgument("fails now");
         }
-        const Tensor x = make_tensor(noise(comm.rank(), 20'000), DType::f32, comm.device());
+        const Tensor x =
+            make_tensor(rounded_values(comm.rank(), 20'000), DType::f32, comm.device());
         const comm::Handle dropped = comm.start_reduce(x, ReduceOp::sum, i % 3);
         comm.all_reduce(x);
       }

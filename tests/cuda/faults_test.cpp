@@ -19,7 +19,7 @@
 namespace tandem::cuda::test {
 namespace {
 
-constexpr int kUnknown = 999;  // cudaErrorUnknown: the GPU stays usable
+constexpr int kErrorUnknown = 999;  // cudaErrorUnknown: the GPU stays usable
 
 enum class Outcome {
   done,      // the refusal changed nothing: it was of something that is given back, or asked again
@@ -32,7 +32,7 @@ Outcome refused_step(Training& training, const std::string& call, int k) {
   const auto before = training.values();
   stand_in::reset();
   stand_in::seed(static_cast<std::uint64_t>(k));
-  stand_in::fail_call(call, k, kUnknown);
+  stand_in::fail_call(call, k, kErrorUnknown);
   std::string text;
   try {
     training.step();
@@ -41,7 +41,7 @@ Outcome refused_step(Training& training, const std::string& call, int k) {
   } catch (const Error& e) {
     const auto* cause = find_cause<DeviceError>(e);
     EXPECT_TRUE(cause != nullptr || find_cause<CommAborted>(e) != nullptr) << e.what();
-    EXPECT_EQ(cause != nullptr ? cause->code() : kUnknown, kUnknown) << e.what();
+    EXPECT_EQ(cause != nullptr ? cause->code() : kErrorUnknown, kErrorUnknown) << e.what();
     text = e.what();
   }
   stand_in::reset();

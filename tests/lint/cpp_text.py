@@ -108,3 +108,55 @@ def conditionals_around_define(lines, name):
             for _, within in opened:
                 within.append(bool(re.match(rf"#\s*define\s+{name}\b", text)))
     return allowed
+
+
+NAMED_TYPE = re.compile(r"^(?:template\s*<.*>\s*)?(?:class|struct|union|enum(?:\s+class)?)\s+(\w+)", re.DOTALL)
+
+
+def unnamed_namespace_names(text):
+    """Yields (line, what) for each type, variable and function that an unnamed namespace of the file defines.
+
+    `what` is a name, or a function's name with its parameters: overloads do not clash.
+    """
+    text = without_comments(text)
+    scopes, start, line, first = [], 0, 1, 1
+    for at, character in enumerate(text):
+        if text[start:at].strip() == "":
+            first = line
+        if character == "\n":
+            line += 1
+        if character not in "{};":
+            continue
+        statement = " ".join(text[start:at].split())
+        if statement and scopes and scopes[-1] == "unnamed":
+            what = defined_name(statement, character)
+            if what:
+                yield first, what
+        if character == "{":
+            scopes.append("unnamed" if statement == "namespace" else "other")
+        elif character == "}" and scopes:
+            scopes.pop()
+        start = at + 1
+
+
+def defined_name(statement, end):
+    """What the statement or head of a brace defines; None for a declaration, an alias and others."""
+    match = NAMED_TYPE.match(statement)
+    if match:
+        return match.group(1) if end == "{" else None
+    if re.match(r"(using|typedef|static_assert|friend|extern|return|TANDEM_)\b", statement):
+        return None
+    before = re.split(r"(?<![=!<>])=(?!=)", statement)[0]
+    match = re.search(r"([\w:~]+)\s*(\(.*)$", before)
+    if match and "operator" not in before:
+        return match.group(1) + parameters(match.group(2)) if end == "{" and "::" not in match.group(1) else None
+    match = re.search(r"(\w+)\s*(\[.*\])?\s*$", before)
+    is_variable = match and re.match(r"(inline|static|const|constexpr|constinit|thread_local|std::)", before)
+    return match.group(1) if is_variable else None
+
+
+def parameters(text):
+    """"(int, const T&)" of "(int a, const T& b = {}) const", roughly: names and defaults go."""
+    inside = text[1:text.rfind(")")]
+    return "(" + ", ".join(re.sub(r"\s*=.*$", "", re.sub(r"(?<=[\w>&*])[ ]?\b\w+$", "", part.strip()))
+                           for part in inside.split(",")) + ")"

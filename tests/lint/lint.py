@@ -40,6 +40,10 @@ KERNELS_MAY_INCLUDE = {"core", "runtime", KERNELS}
 NO_KERNELS = {"core", "runtime"}
 
 TOP_LEVEL = ["include", "src", "tests", "examples", "bench", "cmake", "scripts", ".ci"]
+ROOT = {".clang-format", ".clang-tidy", ".git", ".gitignore", ".venv", "CHANGELOG.md", "CMakeLists.txt", "CMakePresets.json",
+        "CONTRIBUTING.md", "LICENSE", "README.md", "compile_commands.json", "docs"}
+# Folders whose files are written one like the other, down to the names, and are compiled one by one.
+NAMES_ALIKE = {"src/comm/algorithms", "tests/stand_in"}
 CPP = {".hpp", ".cpp", ".inl", ".cu", ".cuh"}
 CODE = CPP | {".py", ".cmake", ".sh"}
 MAX_LINES, MAX_TEST_LINES, MAX_FUNCTION_LINES = 400, 500, 50
@@ -236,6 +240,45 @@ def check_open_items(source):
             yield number, "todo", f"{match.group(1)} names its issue: {match.group(1)}(#12)"
 
 
+def check_unnamed_namespaces(sources):
+    """No two sources of a folder define the same name in unnamed namespaces: one file of a unity batch has both."""
+    seen = {}
+    for source in sources:
+        folder = os.path.dirname(source.path)
+        if source.suffix != ".cpp" or source.place[0] not in ("src", "tests") or folder in NAMES_ALIKE:
+            continue
+        for line, what in cpp_text.unnamed_namespace_names("\n".join(source.lines)):
+            other = seen.setdefault((folder, what), source.path)
+            if other != source.path:
+                yield source.path, line, "unnamed", f"{what} is in {other} too: give it another name, or both one header"
+
+
+SOURCE_LIST = re.compile(r"\b(target_sources|tandem_test|set|foreach)\(([^()]*)\)", re.DOTALL)
+
+
+def check_source_lists(source):
+    """Lists of sources and headers in a CMakeLists.txt are sorted, so that everyone adds to the same place."""
+    if source.place[-1] != "CMakeLists.txt":
+        return
+    text = "\n".join(re.sub(r"#.*", "", line) for line in source.lines)
+    for match in SOURCE_LIST.finditer(text):
+        words = [word for word in match.group(2).split() if re.fullmatch(r"[\w/]+\.(cpp|cu|hpp)", word)]
+        if match.group(1) == "set" and re.match(r"\s*headers\b", match.group(2)):
+            words = match.group(2).split()[1:]
+        for first, second in zip(words, words[1:]):
+            if first > second:
+                line = text.count("\n", 0, match.start()) + 1
+                yield line, "order", f"{second} stands after {first}: sort the list"
+                break
+
+
+def check_root(root):
+    """The root holds what ROOT names, folders of builds, and nothing by accident."""
+    for name in sorted(os.listdir(root)):
+        if name not in ROOT and name not in TOP_LEVEL and not re.match(r"build(-|$)", name):
+            yield name, 1, "root", "does not belong into the root; if it does, name it in ROOT of lint.py"
+
+
 def check_umbrella(sources):
     """Every public header is reached from the umbrella header, or is named in NOT_IN_UMBRELLA."""
     by_name = {source.path[len("include/"):]: source for source in sources if source.path.startswith("include/tandem/")}
@@ -265,6 +308,7 @@ CHECKS = [
     check_length,
     check_functions,
     check_open_items,
+    check_source_lists,
 ]
 
 
@@ -300,6 +344,7 @@ def violations(sources):
         for check in CHECKS:
             found += [(source.path, line, rule, text) for line, rule, text in check(source)]
     found += check_umbrella(sources)
+    found += check_unnamed_namespaces(sources)
     return sorted(found)
 
 
@@ -309,7 +354,7 @@ def main(arguments):
     if not sources:
         print(f"lint: no source file under {root}", file=sys.stderr)
         return 2
-    found = violations(sources)
+    found = sorted(violations(sources) + list(check_root(root)))
     for path, line, rule, text in found:
         print(f"{path}:{line}: [{rule}] {text}")
 

@@ -120,6 +120,45 @@ class Umbrella(Lint):
         self.assertEqual(lint_files(files), [("umbrella", self.LEFT_OUT, 1)])
 
 
+class UnnamedNamespaces(Lint):
+    A, B = "src/core/a.cpp", "src/core/b.cpp"
+
+    def both(self, a, b):
+        wrap = lambda text: HEAD + "namespace {\n" + text + "\n}  // namespace\n"
+        return lint_files({self.A: wrap(a), self.B: wrap(b)})
+
+    def test_a_name_that_two_files_of_a_folder_have(self):
+        for text in ("constexpr int kMany = 3;", "const std::vector<int> kAll{1, 2};", "struct Part {\n};",
+                     "int half(int x) {\n  return x / 2;\n}"):
+            self.assertEqual(self.both(text, text), [("unnamed", self.B, 4)], text)
+
+    def test_overloads_declarations_and_aliases(self):
+        self.assertEqual(self.both("int half(int x) {\n}", "int half(long x) {\n}"), [])
+        self.assertEqual(self.both("class Part;", "class Part;"), [])
+        self.assertEqual(self.both("using Kind = int;", "using Kind = int;"), [])
+
+    def test_other_folders_and_other_namespaces(self):
+        text = HEAD + "namespace {\nconstexpr int kMany = 3;\n}\n"
+        self.assertEqual(lint_files({self.A: text, "src/tensor/b.cpp": text}), [])
+        named = text.replace("namespace {", "namespace b {")
+        self.assertEqual(lint_files({self.A: text, self.B: named}), [])
+
+
+class SourceLists(Lint):
+    def test_order(self):
+        self.refuses("order", "src/core/CMakeLists.txt", "\ntarget_sources(tandem PRIVATE b.cpp\n  a.cpp)\n", 2)
+        self.refuses("order", "src/core/CMakeLists.txt", "set(headers b a)\n", 1)
+        self.takes("src/core/CMakeLists.txt", "target_sources(tandem PRIVATE a.cpp b.cpp)\nset(headers a b)\n")
+
+
+class Root(Lint):
+    def test_a_file_by_accident(self):
+        with tempfile.TemporaryDirectory() as root:
+            for name in ("README.md", "build", "build-old", "src.txt"):
+                os.makedirs(os.path.join(root, name))
+            self.assertEqual([name for name, _, _, _ in lint.check_root(root)], ["src.txt"])
+
+
 class Sources(Lint):
     def test_backend_conditional(self):
         self.refuses("conditional", "src/ops/a.cpp", HEAD + "#ifdef TANDEM_HAS_CUDA\n#endif\n", 3)

@@ -18,19 +18,13 @@
 #include "tandem/tensor/factories.hpp"
 
 #include "devices.hpp"
+#include "nn/parameter_count.hpp"
 
 namespace tandem::nn::models {
 namespace {
 
 using ::testing::DoubleNear;
 using ::testing::Pointwise;
-
-std::int64_t count(const Module& module) {
-  std::int64_t n = 0;
-  for (const Tensor& p : module.parameters())
-    n += p.numel();
-  return n;
-}
 
 /// Every parameter gets a finite gradient that is not all zero.
 template <class M>
@@ -63,14 +57,14 @@ class ModelsTest : public ::testing::Test {
 };
 
 TEST_F(ModelsTest, MlpHasTheSizesOfItsOptions) {
-  EXPECT_EQ(count(Mlp()), 784 * 1024 + 1024 + 1024 * 1024 + 1024 + 10240 + 10);
+  EXPECT_EQ(testing::parameter_count(Mlp()), 784 * 1024 + 1024 + 1024 * 1024 + 1024 + 10240 + 10);
   Mlp net({.sizes = {12, 7, 10}, .dtype = DType::f64});
   expect_trains(net, randn({5, 3, 2, 2}, {.dtype = DType::f64}));
   EXPECT_THROW(Mlp({.sizes = {3}}), InvalidArgument);
 }
 
 TEST_F(ModelsTest, CnnSmallTakesImagesOfAnySize) {
-  EXPECT_EQ(count(CnnSmall()), 206'922);
+  EXPECT_EQ(testing::parameter_count(CnnSmall()), 206'922);
   CnnSmall digits({.size = {8, 8}});
   EXPECT_EQ(digits.hidden.weight.shape(), (Shape{128, 128}));
   expect_trains(digits, randn({3, 1, 8, 8}));
@@ -87,7 +81,7 @@ TEST_F(ModelsTest, CnnSmallTakesImagesOfAnySize) {
 TEST_F(ModelsTest, CnnIsThatOfThePeers) {
   Cnn net;
   // convolutions 896 + 9,248 + 18,496 + 36,928 + 73,856, norms 640, head 1,290
-  EXPECT_EQ(count(net), 141'354);
+  EXPECT_EQ(testing::parameter_count(net), 141'354);
   EXPECT_EQ(net.state_dict().size(), 5u * 7 + 2);
   expect_trains(net, randn({4, 3, 9, 8}));
 }

@@ -16,6 +16,7 @@
 #include "tandem/tensor/factories.hpp"
 
 #include "devices.hpp"
+#include "nn/parameter_count.hpp"
 #include "thrown_text.hpp"
 
 // The values of these networks are PyTorch's (tests/oracles); here is what torchvision's full sizes
@@ -26,13 +27,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 using testing::thrown_text;
-
-std::int64_t count(const Module& module) {
-  std::int64_t n = 0;
-  for (const Tensor& p : module.parameters())
-    n += p.numel();
-  return n;
-}
 
 std::set<std::string> names(const Module& module) {
   std::set<std::string> all;
@@ -61,9 +55,9 @@ class VisionModelsTest : public ::testing::Test {
 };
 
 TEST_F(VisionModelsTest, ResNetsHaveTorchvisionsParameters) {
-  EXPECT_EQ(count(resnet18()), 11'689'512);
-  EXPECT_EQ(count(resnet34()), 21'797'672);
-  EXPECT_EQ(count(resnet50()), 25'557'032);
+  EXPECT_EQ(testing::parameter_count(resnet18()), 11'689'512);
+  EXPECT_EQ(testing::parameter_count(resnet34()), 21'797'672);
+  EXPECT_EQ(testing::parameter_count(resnet50()), 25'557'032);
   const ResNet net = resnet18({.width = 1});
   EXPECT_EQ(net.state_dict().size(), 122u);
   EXPECT_EQ(resnet50({.width = 1}).state_dict().size(), 320u);
@@ -84,8 +78,9 @@ TEST_F(VisionModelsTest, Vgg16HasTorchvisionsParameters) {
   // torchvision's 138,357,544 and 138,365,992 without the two large linear layers.
   constexpr std::int64_t large = 512 * 49 * 4096 + 4096 + 4096 * 4096 + 4096 + 4096 * 1000 + 1000;
   constexpr std::int64_t small = 512 * 49 * 2 + 2 + 2 * 2 + 2 + 2 * 1000 + 1000;
-  EXPECT_EQ(count(Vgg16({.hidden = 2})), 138'357'544 - large + small);
-  EXPECT_EQ(count(Vgg16({.hidden = 2, .norm = VggNorm::batch})), 138'365'992 - large + small);
+  EXPECT_EQ(testing::parameter_count(Vgg16({.hidden = 2})), 138'357'544 - large + small);
+  EXPECT_EQ(testing::parameter_count(Vgg16({.hidden = 2, .norm = VggNorm::batch})),
+            138'365'992 - large + small);
   EXPECT_THAT(names(Vgg16({.width = 1, .hidden = 2})),
               IsSupersetOf({"features.0.weight",
                             "features.2.weight",

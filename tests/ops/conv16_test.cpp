@@ -17,6 +17,7 @@
 #include "tandem/runtime/context.hpp"
 
 #include "ops/compare.hpp"
+#include "ops/half_step.hpp"
 
 namespace tandem {
 namespace {
@@ -45,10 +46,6 @@ const Conv16Case kCases[] = {
     {"no_rows", {0, 4, 5, 5}, {4, 4, 3, 3}, {}},
 };
 
-double half_step(DType t) {
-  return t == DType::bf16 ? 0x1p-8 : 0x1p-11;
-}
-
 class Conv16Test
     : public ::testing::TestWithParam<std::tuple<Conv16Case, DType, MemoryFormat, KernelPath>> {};
 
@@ -72,13 +69,13 @@ TEST_P(Conv16Test, IsThatOfF32Rounded) {
   if (y.numel() > 0) {
     EXPECT_TRUE(y.is_contiguous(format));
   }
-  EXPECT_TRUE(near(y, y32, half_step(dtype)));
+  EXPECT_TRUE(near(y, y32, testing::half_step(dtype)));
   const Tensor dy = randn(y.shape()).to(dtype);
   const auto got = autograd::grad({y}, narrow, {dy}),
              wanted = autograd::grad({y32}, wide, {dy.to(DType::f32)});
   for (std::size_t i = 0; i < got.size(); ++i) {
     EXPECT_EQ(got[i].dtype(), dtype);
-    EXPECT_TRUE(near(got[i], wanted[i], half_step(dtype))) << "input " << i;
+    EXPECT_TRUE(near(got[i], wanted[i], testing::half_step(dtype))) << "input " << i;
   }
 }
 
@@ -99,11 +96,11 @@ TEST(Conv16, OtherFormsAndTheirGradients) {
                  w32 = w.detach().to(DType::f32).requires_grad_();
     const Tensor y32 = conv_transpose2d(x32, w32, {}, options);
     EXPECT_EQ(y.dtype(), t);
-    EXPECT_TRUE(near(y, y32, half_step(t)));
+    EXPECT_TRUE(near(y, y32, testing::half_step(t)));
     const auto got = autograd::grad({y.sum()}, {x, w}),
                wanted = autograd::grad({y32.sum()}, {x32, w32});
-    EXPECT_TRUE(near(got[0], wanted[0], half_step(t)));
-    EXPECT_TRUE(near(got[1], wanted[1], half_step(t)));
+    EXPECT_TRUE(near(got[0], wanted[0], testing::half_step(t)));
+    EXPECT_TRUE(near(got[1], wanted[1], testing::half_step(t)));
   }
 }
 

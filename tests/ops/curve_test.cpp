@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 using testing::leaf;
 using testing::thrown_text;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
 TEST(Curve, FusedGradientsAreTheFormulas) {
   const auto check = [](Tensor (*f)(const Tensor&)) {
@@ -53,7 +53,7 @@ TEST(Curve, SinglePrecisionIsThatOfTheStandardLibrary) {
   check("tanh", tanh);
   check("sigmoid", sigmoid);
   check("silu", silu);
-  const double inf = kInfinity;
+  const double inf = kUnbounded;
   const Tensor far = tensor({-inf, -100.0, 100.0, inf}).to(DType::f32);
   EXPECT_THAT(erf(far).to_doubles(), ElementsAre(-1, -1, 1, 1));
   EXPECT_THAT(tanh(far).to_doubles(), ElementsAre(-1, -1, 1, 1));
@@ -82,8 +82,8 @@ TEST(Curve, LogSigmoidKeepsItsDigitsFarFromZero) {
 
 TEST(Curve, ClampTakesIntegersAndOneBound) {
   const Tensor x = tensor<std::int64_t>({-5, 0, 5});
-  EXPECT_THAT(clamp(x, -2, kInfinity).to_host<std::int64_t>(), ElementsAre(-2, 0, 5));
-  EXPECT_THAT(clamp(x, -kInfinity, 2).to_host<std::int64_t>(), ElementsAre(-5, 0, 2));
+  EXPECT_THAT(clamp(x, -2, kUnbounded).to_host<std::int64_t>(), ElementsAre(-2, 0, 5));
+  EXPECT_THAT(clamp(x, -kUnbounded, 2).to_host<std::int64_t>(), ElementsAre(-5, 0, 2));
   EXPECT_EQ(clamp(x, 0.5, 2).dtype(), DType::f32);
   EXPECT_THAT(clamp(x, tensor<std::int64_t>({-9, 3, 3}), {}).to_host<std::int64_t>(),
               ElementsAre(-5, 3, 5));

@@ -26,6 +26,7 @@
 #include "tandem/tensor/factories.hpp"
 
 #include "ops/compare.hpp"
+#include "ops/half_step.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem {
@@ -33,11 +34,6 @@ namespace {
 
 using testing::near;
 using testing::thrown_text;
-
-/// Half a step of the type at 1.
-double half_step(DType t) {
-  return t == DType::bf16 ? 0x1p-8 : 0x1p-11;
-}
 
 /// Normal numbers that the type holds.
 Tensor numbers(const Shape& shape, DType t) {
@@ -82,7 +78,7 @@ TEST_P(Float16OpTest, ElementwiseIsF32Rounded) {
       EXPECT_EQ(y.dtype(), t) << c.name;
       const Tensor wide = c.op(a.to(DType::f32), b.to(DType::f32));
       // Two roundings where the case has two ops.
-      EXPECT_TRUE(near(y, wide.to(t), 4 * half_step(t))) << c.name;
+      EXPECT_TRUE(near(y, wide.to(t), 4 * testing::half_step(t))) << c.name;
       if (std::string(c.name) != "number" && std::string(c.name) != "pow") {
         EXPECT_EQ(y.to_doubles(), wide.to(t).to_doubles()) << c.name;
       }
@@ -96,7 +92,8 @@ TEST_P(Float16OpTest, GradientsComeInTheTypeOfTheInput) {
   ASSERT_EQ(x.grad().dtype(), GetParam());
   const Tensor wide = x.detach().to(DType::f32).requires_grad_();
   sum(gelu(wide) * wide).backward();
-  EXPECT_TRUE(near(x.grad().to_doubles(), wide.grad().to_doubles(), 8 * half_step(GetParam())));
+  EXPECT_TRUE(
+      near(x.grad().to_doubles(), wide.grad().to_doubles(), 8 * testing::half_step(GetParam())));
 }
 
 TEST_P(Float16OpTest, SumsAddUpInF32) {
@@ -112,10 +109,11 @@ TEST_P(Float16OpTest, ProductsAddUpInF32) {
     const ContextScope scope([path](Context& c) { c.path = path; });
     const Tensor a = numbers({3, 70, 300}, t), b = numbers({300, 90}, t), bias = numbers({90}, t);
     const Tensor exact = matmul(a.to(DType::f64), b.to(DType::f64));
-    EXPECT_TRUE(near(matmul(a, b), exact, half_step(t)));
+    EXPECT_TRUE(near(matmul(a, b), exact, testing::half_step(t)));
     const Tensor same = numbers({3, 300, 1}, t).expand({3, 300, 90});  // strides of zero
-    EXPECT_TRUE(near(matmul(a, same), matmul(a.to(DType::f64), same.to(DType::f64)), half_step(t)));
-    EXPECT_TRUE(near(linear(a, b.t(), bias), exact + bias.to(DType::f64), half_step(t)));
+    EXPECT_TRUE(near(
+        matmul(a, same), matmul(a.to(DType::f64), same.to(DType::f64)), testing::half_step(t)));
+    EXPECT_TRUE(near(linear(a, b.t(), bias), exact + bias.to(DType::f64), testing::half_step(t)));
     EXPECT_EQ(matmul(a, b).dtype(), t);
   }
 }

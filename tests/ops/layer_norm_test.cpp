@@ -25,7 +25,7 @@ using testing::leaf;
 using testing::near;
 using testing::thrown_text;
 
-constexpr double kEps = 1e-5;
+constexpr double kRowNormEps = 1e-5;
 using Inputs = std::vector<Tensor>;
 
 /// A serial loop over rows of `length` in f64; channel c of a row has `inner` elements.
@@ -45,7 +45,7 @@ std::vector<double> normalised(const Tensor& x,
       var += (v[i] - mean) * (v[i] - mean) / static_cast<double>(length);
     for (std::size_t i = 0; i < length; ++i) {
       const std::size_t c = row % groups * (length / inner) + i / inner;
-      v[i] = (v[i] - mean) / std::sqrt(var + kEps) * weight[c] + bias[c];
+      v[i] = (v[i] - mean) / std::sqrt(var + kRowNormEps) * weight[c] + bias[c];
     }
   }
   return y;

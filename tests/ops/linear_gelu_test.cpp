@@ -33,9 +33,9 @@ using testing::near;
 using testing::thrown_text;
 using ::testing::Values;
 
-struct Sizes {
+struct LinearSizes {
   std::int64_t rows, in, out;
-  friend std::ostream& operator<<(std::ostream& s, const Sizes& z) {
+  friend std::ostream& operator<<(std::ostream& s, const LinearSizes& z) {
     return s << z.rows << " x " << z.in << " x " << z.out;
   }
 };
@@ -46,8 +46,8 @@ double tolerance_of_gelu(DType t) {
   return t == DType::bf16 ? 0x1p-6 : 0x1p-9;
 }
 
-class LinearGeluTest : public ::testing::TestWithParam<std::tuple<Sizes, DType, Gelu, KernelPath>> {
-};
+class LinearGeluTest
+    : public ::testing::TestWithParam<std::tuple<LinearSizes, DType, Gelu, KernelPath>> {};
 
 TEST_P(LinearGeluTest, IsLinearThenGeluWithTheirGradients) {
   const auto& [z, dtype, form, path] = GetParam();
@@ -74,14 +74,14 @@ TEST_P(LinearGeluTest, IsLinearThenGeluWithTheirGradients) {
 }
 
 // 2048 rows: parts of several blocks; 1030 columns: more than a block has, no multiple of 8.
-INSTANTIATE_TEST_SUITE_P(Sizes,
+INSTANTIATE_TEST_SUITE_P(LinearSizes,
                          LinearGeluTest,
-                         Combine(Values(Sizes{5, 3, 7},
-                                        Sizes{0, 3, 8},
-                                        Sizes{1, 4, 8},
-                                        Sizes{200, 16, 1030},
-                                        Sizes{4100, 4, 24},
-                                        Sizes{130, 64, 96}),
+                         Combine(Values(LinearSizes{5, 3, 7},
+                                        LinearSizes{0, 3, 8},
+                                        LinearSizes{1, 4, 8},
+                                        LinearSizes{200, 16, 1030},
+                                        LinearSizes{4100, 4, 24},
+                                        LinearSizes{130, 64, 96}),
                                  Values(DType::f32, DType::f64, DType::bf16, DType::f16),
                                  Values(Gelu::exact, Gelu::tanh),
                                  Values(KernelPath::native, KernelPath::fastest)));

@@ -53,7 +53,7 @@ const PoolCase kOverlapping{{2, 3, 7, 6}, {3, 2}, {.stride = Pair{2, 1}, .paddin
 const PoolCase kGaps{{1, 70, 7, 8},
                      {2, 2},
                      {.stride = Pair{3, 4}}};  // more channels than lanes, positions in no window
-const PoolCase kLeftOver{{3, 1, 5, 5}, {2, 3}, {}};
+const PoolCase kPoolLeftOver{{3, 1, 5, 5}, {2, 3}, {}};
 
 /// What a window of the definition holds: the values of x by their index in the plane.
 struct WindowValues {
@@ -138,7 +138,7 @@ TEST_P(PoolTest, AveragesFollowTheDefinition) {
 
 INSTANTIATE_TEST_SUITE_P(Cases,
                          PoolTest,
-                         Combine(Values(kHalving, kOverlapping, kGaps, kLeftOver),
+                         Combine(Values(kHalving, kOverlapping, kGaps, kPoolLeftOver),
                                  Values(DType::f32, DType::f64),
                                  Values(MemoryFormat::contiguous, MemoryFormat::channels_last),
                                  Values(1, 2)));

@@ -146,7 +146,9 @@ TEST(ChunksTest, BadPoliciesSayBothValues) {
   EXPECT_THAT(thrown_text([] { ChunkPolicy::gpu0(-1); }), HasSubstr("gpu0_bsz is -1"));
   EXPECT_THAT(thrown_text([] { ChunkPolicy::sizes({1, -2}); }), HasSubstr("-2 is negative"));
   EXPECT_THAT(thrown_text([] { ChunkPolicy::sizes({0, 0}); }), HasSubstr("no device has rows"));
-  EXPECT_THAT(thrown_text([] { ChunkPolicy::sizes({INT64_MAX, INT64_MAX, 258}); }),
+  EXPECT_THAT(thrown_text([] {
+                ChunkPolicy::sizes({INT64_MAX, INT64_MAX, 258});
+              }),
               HasSubstr("does not fit in 64 bits"));
   EXPECT_THAT(thrown_text([] { ChunkPolicy::weights({0.0, 0.0}); }), HasSubstr("all are zero"));
   EXPECT_THAT(thrown_text([] {

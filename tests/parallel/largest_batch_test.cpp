@@ -108,8 +108,8 @@ TEST_F(LargestBatchTest, NeedsALimitToReach) {
 }
 
 /// A network that has taken a step, on its devices.
-struct Training {
-  explicit Training(const DataParallelOptions& how) : dp(net, how) { step(8); }
+struct MlpTraining {
+  explicit MlpTraining(const DataParallelOptions& how) : dp(net, how) { step(8); }
   static Batch make(std::int64_t rows) { return make_batch(rows, 1, DType::f64, false); }
   void step(std::int64_t rows) { dp.step(make(rows), kLoss, &optimizer); }
 
@@ -129,7 +129,7 @@ class FoundBatchTest : public LargestBatchTest,
     set_limits(SIZE_MAX);
     DataParallelOptions how = options();
     how.chunk_sizes = rows;
-    Training training(how);
+    MlpTraining training(how);
     set_limits(limit);
     try {
       training.step(rows[0] + rows[1]);
@@ -147,12 +147,12 @@ TEST_P(FoundBatchTest, FitsAndOneRowMoreDoesNot) {
   {
     DataParallelOptions how = options();
     if (planned) how.chunks = ChunkPolicy::planned();
-    Training training(how);
+    MlpTraining training(how);
     const Values before = values_of(training.net);
     for (const Device d : devices)
       limit = std::max(limit, 60000 + logical_device(d).memory_stats().in_use);
     set_limits(limit);
-    found = training.dp.find_largest_batch(Training::make, kLoss, &training.optimizer);
+    found = training.dp.find_largest_batch(MlpTraining::make, kLoss, &training.optimizer);
     EXPECT_EQ(values_of(training.net), before) << "nothing is trained";
   }
   EXPECT_TRUE(found.is_largest);

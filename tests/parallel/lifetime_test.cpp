@@ -45,17 +45,17 @@ std::ptrdiff_t threads_that_stay() {
 }
 
 /// What the process holds.
-struct Held {
+struct HeldByDevices {
   std::ptrdiff_t threads = threads_that_stay();
   std::ptrdiff_t descriptors = entries("/proc/self/fd");
   std::vector<std::size_t> in_use;  // by device
 
-  explicit Held(int devices) {
+  explicit HeldByDevices(int devices) {
     for (const Device d : testing::devices(devices))
       in_use.push_back(logical_device(d).memory_stats().in_use);
   }
-  friend bool operator==(const Held&, const Held&) = default;
-  friend std::ostream& operator<<(std::ostream& s, const Held& h) {
+  friend bool operator==(const HeldByDevices&, const HeldByDevices&) = default;
+  friend std::ostream& operator<<(std::ostream& s, const HeldByDevices& h) {
     return s << h.threads << " threads, " << h.descriptors << " descriptors, bytes "
              << ::testing::PrintToString(h.in_use);
   }
@@ -73,10 +73,10 @@ TEST_P(Lifetime, AThousandWrappersLeaveNothingBehind) {
     net.zero_grad();
   };
   live(0);
-  const Held before(3);
+  const HeldByDevices before(3);
   for (int i = 0; i < 1000; ++i)
     live(i);
-  EXPECT_EQ(Held(3), before);
+  EXPECT_EQ(HeldByDevices(3), before);
 }
 
 TEST_P(Lifetime, AThousandFailedConstructionsLeaveNothingBehind) {
@@ -84,7 +84,7 @@ TEST_P(Lifetime, AThousandFailedConstructionsLeaveNothingBehind) {
   DataParallel wrapped(net, {.devices = devices(3), .mode = GetParam()});
   wrapped.step(small_batch(), kLoss);
   NormMlp other;
-  const Held before(3);
+  const HeldByDevices before(3);
   LogicalDevice& last = logical_device(devices(3)[2]);
   last.set_limit(last.memory_stats().in_use + 100);
   for (int i = 0; i < 500; ++i) {
@@ -92,7 +92,7 @@ TEST_P(Lifetime, AThousandFailedConstructionsLeaveNothingBehind) {
     EXPECT_THROW(DataParallel(other, {.devices = devices(3), .mode = GetParam()}), OutOfMemory);
   }
   last.set_limit(SIZE_MAX);
-  const Held after(3);
+  const HeldByDevices after(3);
   EXPECT_EQ(after.threads, before.threads);
   EXPECT_EQ(after.descriptors, before.descriptors);
   EXPECT_EQ(std::vector(after.in_use.begin() + 1, after.in_use.end()),
@@ -193,12 +193,12 @@ TEST(LifetimeTest, AfterAnErrorTheModuleIsFree) {
   NormMlp net;
   const Batch batch = small_batch();
   const auto fails = [](NormMlp&, const Batch&) -> WeightedSum { throw std::runtime_error("bad"); };
-  const Held before(2);
+  const HeldByDevices before(2);
   {
     DataParallel dp(net, {.devices = devices(2)});
     EXPECT_THROW(dp.step(batch, fails), ReplicaError);
   }
-  EXPECT_EQ(Held(2).in_use[1], before.in_use[1]);
+  EXPECT_EQ(HeldByDevices(2).in_use[1], before.in_use[1]);
   DataParallel dp(net, {.devices = devices(2)});
   dp.step(batch, kLoss);
 }
@@ -267,13 +267,13 @@ TEST(ThreadStartTest, InModeClassicThreadsStartInEveryForward) {
   const Batch batch = small_batch();
   dp.step(batch, kLoss);
   net.zero_grad();
-  const Held before(3);
+  const HeldByDevices before(3);
   {
     const testing::NoThreads none;
     EXPECT_THAT(thrown_text<ReplicaError>([&] { dp.step(batch, kLoss); }),
                 HasSubstr("start of its thread"));
   }
-  EXPECT_EQ(Held(3), before);
+  EXPECT_EQ(HeldByDevices(3), before);
   dp.step(batch, kLoss);
 }
 

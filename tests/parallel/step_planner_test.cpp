@@ -53,7 +53,7 @@ class FakeDevices {
 StepPlanner planner(const ChunkPolicy& policy) {
   return {testing::devices(2), policy};
 }
-const BatchSize kBatch{100, {0, 0}};
+const BatchSize kHundredRows{100, {0, 0}};
 
 TEST(StepPlannerTest, PlansByThePolicy) {
   EXPECT_THAT(planner(ChunkPolicy::even()).plan(5), ElementsAre(RowRange{0, 3}, RowRange{3, 5}));
@@ -62,12 +62,12 @@ TEST(StepPlannerTest, PlansByThePolicy) {
 TEST(StepPlannerTest, LearnsOnceAndBalancesThePeaks) {
   FakeDevices devices;
   StepPlanner p = planner(ChunkPolicy::planned());
-  p.learn(kBatch, std::ref(devices));
+  p.learn(kHundredRows, std::ref(devices));
   EXPECT_GT(devices.rehearsals, 0);
   // 1300 + 10 a = 1000 + 10 b, a + b = 100
   EXPECT_THAT(p.plan(100), ElementsAre(RowRange{0, 35}, RowRange{35, 100}));
   devices.rehearsals = 0;
-  p.learn(kBatch, std::ref(devices));
+  p.learn(kHundredRows, std::ref(devices));
   EXPECT_EQ(devices.rehearsals, 0);
 }
 
@@ -76,7 +76,7 @@ TEST(StepPlannerTest, DoesNotLearnFromTooFewRowsOrForAPolicyThatKnows) {
   StepPlanner p = planner(ChunkPolicy::planned());
   p.learn({3, {0, 0}}, std::ref(devices));
   StepPlanner knows = planner(ChunkPolicy::even());
-  knows.learn(kBatch, std::ref(devices));
+  knows.learn(kHundredRows, std::ref(devices));
   EXPECT_EQ(devices.rehearsals, 0);
   EXPECT_THROW(p.measure({3, {0, 0}}, std::ref(devices)), InvalidArgument);
 }
@@ -85,13 +85,13 @@ TEST(StepPlannerTest, AnErrorThatIsNotOfMemoryGoesOn) {
   FakeDevices devices;
   devices.limit = 0;
   StepPlanner p = planner(ChunkPolicy::planned());
-  EXPECT_THROW(p.learn(kBatch, std::ref(devices)), ReplicaError);
-  EXPECT_THROW(p.try_batch(kBatch, std::ref(devices)), ReplicaError);
+  EXPECT_THROW(p.learn(kHundredRows, std::ref(devices)), ReplicaError);
+  EXPECT_THROW(p.try_batch(kHundredRows, std::ref(devices)), ReplicaError);
 }
 
 TEST(StepPlannerTest, TriesTheRowsThatItWouldPlan) {
   FakeDevices devices;
-  const auto probe = planner(ChunkPolicy::even()).try_batch(kBatch, std::ref(devices));
+  const auto probe = planner(ChunkPolicy::even()).try_batch(kHundredRows, std::ref(devices));
   ASSERT_TRUE(probe.has_value());
   EXPECT_THAT(probe->rows, ElementsAre(50, 50));
   EXPECT_EQ(devices.rehearsals, 1);

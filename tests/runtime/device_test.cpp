@@ -11,6 +11,7 @@
 
 #include "tandem/core/error.hpp"
 
+#include "runtime/cpu.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem {
@@ -19,14 +20,10 @@ namespace {
 using ::testing::HasSubstr;
 using testing::thrown_text;
 
-Device cpu(int index) {
-  return {DeviceType::cpu, index};
-}
-
 TEST(ParseDevice, TakesTypeWithAndWithoutIndex) {
-  EXPECT_EQ(parse_device("cpu"), cpu(0));
-  EXPECT_EQ(parse_device("cpu:0"), cpu(0));
-  EXPECT_EQ(parse_device("cpu:63"), cpu(63));
+  EXPECT_EQ(parse_device("cpu"), testing::cpu(0));
+  EXPECT_EQ(parse_device("cpu:0"), testing::cpu(0));
+  EXPECT_EQ(parse_device("cpu:63"), testing::cpu(63));
   EXPECT_EQ(to_string(parse_device("cpu:7")), "cpu:7");
 }
 
@@ -64,10 +61,13 @@ INSTANTIATE_TEST_SUITE_P(All,
                                            BadText{"cpu:99999999999999999999", "form like cpu:1"}));
 
 TEST(ParseDevices, CountsNumbersAndLimits) {
-  EXPECT_EQ(parse_devices("cpu"), (std::vector<DeviceSpec>{{cpu(0), {}}}));
-  EXPECT_EQ(parse_devices("cpu:2"), (std::vector<DeviceSpec>{{cpu(0), {}}, {cpu(1), {}}}));
-  EXPECT_EQ(parse_devices("cpu:1@1GiB,cpu:2"),
-            (std::vector<DeviceSpec>{{cpu(0), std::size_t{1} << 30}, {cpu(1), {}}, {cpu(2), {}}}));
+  EXPECT_EQ(parse_devices("cpu"), (std::vector<DeviceSpec>{{testing::cpu(0), {}}}));
+  EXPECT_EQ(parse_devices("cpu:2"),
+            (std::vector<DeviceSpec>{{testing::cpu(0), {}}, {testing::cpu(1), {}}}));
+  EXPECT_EQ(
+      parse_devices("cpu:1@1GiB,cpu:2"),
+      (std::vector<DeviceSpec>{
+          {testing::cpu(0), std::size_t{1} << 30}, {testing::cpu(1), {}}, {testing::cpu(2), {}}}));
   EXPECT_EQ(parse_devices("cpu:4@512MiB").size(), 4u);
   EXPECT_EQ(parse_devices("cpu:4@512MiB")[3].limit, std::size_t{512} << 20);
   EXPECT_EQ(parse_devices("cpu:64").size(), 64u);

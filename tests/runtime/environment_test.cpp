@@ -12,6 +12,7 @@
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/runtime.hpp"
 
+#include "runtime/cpu.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem {
@@ -22,21 +23,17 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::thrown_text;
 
-Device cpu(int index) {
-  return {DeviceType::cpu, index};
-}
-
 TEST(EnvironmentTest, SetsDevicesLimitsAndThreads) {
-  EXPECT_THAT(default_devices(), ElementsAre(cpu(0), cpu(1), cpu(2)));
-  EXPECT_EQ(logical_device(cpu(2)).limit(), std::size_t{64} << 10);
-  EXPECT_THROW(Buffer(cpu(2), (std::size_t{64} << 10) + 1, Category::input), OutOfMemory);
-  EXPECT_EQ(logical_device(cpu(3)).limit(), SIZE_MAX);
+  EXPECT_THAT(default_devices(), ElementsAre(testing::cpu(0), testing::cpu(1), testing::cpu(2)));
+  EXPECT_EQ(logical_device(testing::cpu(2)).limit(), std::size_t{64} << 10);
+  EXPECT_THROW(Buffer(testing::cpu(2), (std::size_t{64} << 10) + 1, Category::input), OutOfMemory);
+  EXPECT_EQ(logical_device(testing::cpu(3)).limit(), SIZE_MAX);
   EXPECT_EQ(core_count(), 6);
   EXPECT_EQ(context().threads, 6);
 }
 
 TEST(BadEnvironment, DevicesAreNamedAtFirstUse) {
-  const auto use = [] { Buffer(cpu(0), 8, Category::input); };
+  const auto use = [] { Buffer(testing::cpu(0), 8, Category::input); };
   for (int i = 0; i < 2; ++i) {  // the second time too
     EXPECT_THAT(thrown_text(use), AllOf(HasSubstr("TANDEM_DEVICES: "), HasSubstr("'cpu:x'")));
   }

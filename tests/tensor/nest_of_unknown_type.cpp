@@ -8,4 +8,6 @@ struct Opaque {
   tandem::Tensor x;
 };
 
-std::size_t count(const std::vector<Opaque>& value) { return tandem::count_leaves(value); }
+std::size_t count(const std::vector<Opaque>& value) {
+  return tandem::count_leaves(value);
+}

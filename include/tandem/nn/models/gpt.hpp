@@ -20,8 +20,8 @@ struct GptOptions {
   std::int64_t heads = 12;
   std::int64_t context = 1024;  ///< longest sequence
   std::int64_t vocabulary = 50257;
-  double dropout = 0.1;  ///< of embeddings, probabilities and what blocks add
-  bool tied = true;      ///< the head's weight is the token embedding's
+  double dropout = 0.1;    ///< of embeddings, probabilities and what blocks add
+  bool tied = true;        ///< the head's weight is the token embedding's
   bool recompute = false;  ///< backward computes the blocks' activations again (see checkpoint)
   DType dtype = DType::f32;
   Device device = get_default_device();
