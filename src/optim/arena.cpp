@@ -107,11 +107,6 @@ ArenaReplica Arena::replicate(Device device) const {
   const autograd::NoGrad off;
   ArenaReplica replica{std::shared_ptr<Arena>(new Arena(layout_, device, options_)), {}};
   Arena& arena = *replica.arena;
-  for (std::size_t b = 0; b < gradients_.size(); ++b) {  // of blocks that were unfrozen here
-    if (gradients_[b].defined() && !arena.gradients_[b].defined()) {
-      arena.gradients_[b] = arena.allocate(b, Category::gradient);
-    }
-  }
   for (std::size_t p = 0; p < layout_.places().size(); ++p) {
     const Tensor original = tensor(p);
     Tensor x = arena.view(p, arena.params(layout_.places()[p].block));
@@ -229,7 +224,9 @@ void Arena::ensure_gradients() {
     fresh[b] = allocate(b, Category::gradient);
   }
   for (std::size_t b = 0; b < fresh.size(); ++b) {
-    if (fresh[b].defined()) gradients_[b] = fresh[b];
+    if (!fresh[b].defined()) continue;
+    gradients_[b] = fresh[b];
+    layout_.note_unfrozen(b);
   }
   for (std::size_t p = 0; p < tensors_.size(); ++p) {
     const Tensor x = tensor(p);

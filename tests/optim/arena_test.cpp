@@ -298,6 +298,8 @@ TEST(Arena, GivesGradientsToUnfrozenTensors) {
   mul(a, 4.0).sum().backward();
 
   EXPECT_EQ(arena->grads(0).to_host<float>()[2], 4);
+  EXPECT_EQ(arena->layout().blocks()[0].trains, Trains::yes);
+  EXPECT_TRUE(arena->replicate(testing::device(0)).arena->grads(0).defined());
 }
 
 }  // namespace

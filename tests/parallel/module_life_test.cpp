@@ -222,6 +222,36 @@ TEST(ModuleLifeTest, FreezingAndUnfreezingAreFollowed) {
   }
 }
 
+TEST(ModuleLifeTest, WhatWasFrozenBeforeWrappingTrainsOnceItIsUnfrozen) {
+  const Batch batch = small_batch();
+  const auto train = [](Mlp& net, const auto& step) {
+    step();
+    net.hidden.weight.requires_grad_();
+    step();
+    net.hidden.bias.requires_grad_();
+    step();
+  };
+  manual_seed(1);
+  Mlp frozen;
+  frozen.hidden.requires_grad_(false);
+  Mlp alone = nn::clone(frozen);
+  optim::SGD one(alone.named_parameters(), {.lr = 0.05});
+  train(alone, [&] {
+    one.zero_grad();
+    cross_entropy(alone(batch.x), batch.labels).backward();
+    one.step();
+  });
+  for (const Mode mode : kModes) {
+    for (const int n : {1, 3}) {
+      Mlp net = nn::clone(frozen);
+      optim::SGD optimizer(net.named_parameters(), {.lr = 0.05});
+      DataParallel dp(net, {.devices = devices(n), .mode = mode});
+      train(net, [&] { dp.step(batch, kLoss, &optimizer); });
+      EXPECT_LT(difference(values_of(net), values_of(alone)), 1e-12) << name(mode) << n;
+    }
+  }
+}
+
 TEST(ModuleLifeTest, ATapeOfBeforeIsRefusedOnceAnotherCallHasFollowed) {
   Mlp net;
   DataParallel dp(net, {.devices = devices(3)});

@@ -76,6 +76,8 @@ class ArenaLayout {
                                                     std::int64_t begin,
                                                     std::int64_t end,
                                                     std::size_t item_nbytes) const;
+  /// A block of tensors that were frozen has gradients from now on.
+  void note_unfrozen(std::size_t block) { blocks_.at(block).trains = Trains::yes; }
 
  private:
   void place(const ArenaEntry& entry);
