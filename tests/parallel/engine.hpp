@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "tandem/autograd/autograd.hpp"
+#include "tandem/nn/module.hpp"
+#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/reduce.hpp"
+#include "tandem/tensor/factories.hpp"
+
+#include "devices.hpp"
+#include "parallel/calls.hpp"
+#include "parallel/drift_check.hpp"
+#include "parallel/non_finite_check.hpp"
+
+// The parts of a wrapper, put together by hand for the tests of one of them.
+namespace tandem::parallel::test {
+
+/// y = x * weight + bias in six columns. In training it notes the rows that it sees.
+struct Affine : nn::Module {
+  nn::Parameter weight = arange(1, 7, 1, {.dtype = DType::f64});
+  nn::Parameter bias = full({1}, 0.5, {.dtype = DType::f64});
+  nn::BufferTensor seen = zeros({2}, {.dtype = DType::f64});  ///< the last row's number, twice
+  nn::BufferTensor count = full({}, 100, {.dtype = DType::i64});
+  Tensor forward(const Tensor& x) {
+    if (is_training()) {
+      const autograd::NoGrad off;
+      seen.copy_(x.select(0, x.size(0) - 1).narrow(0, 0, 2));
+      count.add_(full(
+          {}, static_cast<double>(x.size(0)), {.dtype = DType::i64, .device = count.device()}));
+    }
+    return x * weight + bias;
+  }
+  TANDEM_MODULE(Affine, weight, bias, seen, count)
+};
+
+/// Rows of a batch whose row r holds r + 1 in all columns.
+inline Tensor numbered_rows(RowRange rows, Device device) {
+  const auto first = static_cast<double>(rows.begin + 1);
+  const Tensor numbers =
+      arange(first, static_cast<double>(rows.end + 1), 1, {.dtype = DType::f64, .device = device});
+  return numbers.reshape({rows.end - rows.begin, 1}).expand({rows.end - rows.begin, 6});
+}
+
+/// Modules on a few devices with their replicas, and what runs jobs on the devices' threads.
+struct Replicated {
+  explicit Replicated(int n, Mode mode = Mode::server)
+      : list(testing::devices(n)),
+        modules(list.size()),
+        rules(rules_of(mode)),
+        groups(list, {.timeout = std::chrono::seconds(20), .backend = testing::backend()}),
+        runner(list, {.deadline = std::chrono::seconds(20)}) {
+    for (std::size_t d = 0; d < list.size(); ++d) {
+      modules[d].to(list[d]);
+      replicas.push_back(std::make_unique<DeviceReplica>(static_cast<int>(d), list[d], modules[d]));
+    }
+  }
+
+  using Members = ReplicaGroups::Members;
+  using Job = std::function<void(Call& call, Call::Part& part)>;
+
+  std::shared_ptr<Call> make_call(const std::vector<RowRange>& rows,
+                                  Members members = Members::active) {
+    return std::make_shared<Call>(replicas, rows, groups.get(rows, members));
+  }
+  std::shared_ptr<Call> make_call_everywhere() {
+    return make_call(std::vector<RowRange>(list.size()), Members::all);
+  }
+  /// Runs `job` on the thread of each device of the call.
+  void run(const std::shared_ptr<Call>& call, Phase phase, const Job& job) {
+    runner.run(call, phase, [call, job](Call::Part& part) { job(*call, part); });
+  }
+  /// What ModuleGradients runs jobs with.
+  std::shared_ptr<Call> on_all_devices(Phase phase, const Job& job) {
+    const auto call = make_call_everywhere();
+    run(call, phase, job);
+    return call;
+  }
+  Affine& module_of(const Call::Part& part) {
+    return modules[static_cast<std::size_t>(part.index())];
+  }
+  /// Goes forward and backward through the sum of a replica's outputs.
+  void backward(Call::Part& part) {
+    if (BucketReducer* reducer = part.replica->reducer()) reducer->begin_backward();
+    if (part.active) sum(module_of(part)(numbered_rows(part.rows, part.device()))).backward();
+  }
+
+  std::vector<Device> list;
+  std::vector<Affine> modules;
+  const ModeRules& rules;
+  ReplicaGroups groups;
+  CallRunner runner;
+  Replicas replicas;
+};
+
+/// What an Engine is made with; name the fields.
+struct EngineOptions {
+  int devices = 2;
+  Mode mode = Mode::server;
+  std::vector<BufferRule> buffers = {};
+  NonFiniteCheck::Options non_finite{.loss = NonFinite::error, .gradients = NonFinite::off};
+  std::int64_t drift_every = 0;
+};
+
+/// All parts of a wrapper, with a bucket for each parameter.
+struct Engine : Replicated {
+  explicit Engine(const EngineOptions& o)
+      : Replicated(o.devices, o.mode),
+        wrapped(pointers(), list.front()),
+        parameters(replicas, rules, {1, 1}),
+        buffers(replicas, rules, o.buffers),
+        gradients(replicas,
+                  parameters,
+                  rules,
+                  runner,
+                  [this](Phase phase, const Job& job) { return on_all_devices(phase, job); }),
+        calls({replicas, wrapped, parameters, buffers, gradients, groups, runner}),
+        non_finite(replicas, gradients, o.non_finite),
+        drift(o.drift_every) {
+    wrapped.note_training(parameters.arena());
+  }
+
+  /// Sends parameters and buffers as a call does.
+  void send(Call& call, Call::Part& part) {
+    parameters.send(call, part);
+    buffers.send(call, part);
+    parameters.end_send(call, part);
+  }
+  /// Gives all devices the values of device 0.
+  void send_everywhere() {
+    const auto call = calls.open_everywhere();
+    run(call, Phase::replicate, [this](Call& c, Call::Part& part) { send(c, part); });
+    calls.commit(*call);
+  }
+
+  WrappedModule wrapped;
+  ModuleParameters parameters;
+  ModuleBuffers buffers;
+  ModuleGradients gradients;
+  Calls calls;
+  NonFiniteCheck non_finite;
+  DriftCheck drift;
+
+ private:
+  std::vector<nn::Module*> pointers() {
+    std::vector<nn::Module*> all;
+    for (Affine& module : modules)
+      all.push_back(&module);
+    return all;
+  }
+};
+
+}  // namespace tandem::parallel::test
