@@ -1,9 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <cmath>
-#include <set>
-
 #include <gmock/gmock.h>
 
 #include "tandem/nn/dropout.hpp"
@@ -11,7 +8,6 @@
 #include "tandem/optim/adam.hpp"
 
 #include "devices.hpp"
-#include "parallel/leaves.hpp"
 #include "parallel/nets.hpp"
 
 // In the bitwise mode nothing about the devices can be seen in the result: 0 bits of difference.
@@ -110,36 +106,6 @@ TEST(BitwiseTest, RefusesWhatItHasNoRuleFor) {
   }
   DataParallel both(net, {.devices = devices(2), .accumulate = 2, .bitwise_leaves = 2});
   EXPECT_THROW(both.step(batch, kLoss), InvalidArgument);
-}
-
-TEST(LeavesTest, AreTheSameForAllPlansAndCoverTheBatch) {
-  const std::vector<RowRange> one{{0, 10}}, three{{0, 2}, {2, 2}, {2, 10}};
-  const std::vector<Leaf> a = cut_leaves(one, 4), b = cut_leaves(three, 4);
-  ASSERT_EQ(a.size(), 4u);
-  for (std::size_t k = 0; k < 4; ++k)
-    EXPECT_EQ(a[k].rows, b[k].rows);
-  EXPECT_EQ(a[0].rows, (RowRange{0, 3}));
-  EXPECT_EQ(a[3].rows, (RowRange{8, 10}));
-  EXPECT_EQ(b[0].device, 0);
-  EXPECT_EQ(b[1].device, 2);
-  EXPECT_EQ(rows_of(b, 3), (std::vector<RowRange>{{0, 3}, {3, 3}, {3, 10}}));
-  EXPECT_EQ(cut_leaves(one, 64).size(), 10u);
-}
-
-// Powers of 1/3 in f32: each order of sums has its own bits.
-TEST(LeavesTest, TheTreeIsTheSameHoweverLeavesAreShared) {
-  for (std::size_t leaves = 1; leaves <= 13; ++leaves) {
-    std::set<float> sums;
-    for (std::size_t cut = 0; cut <= leaves; ++cut) {
-      LeafSums first, second;
-      for (std::size_t k = 0; k < leaves; ++k)
-        (k < cut ? first : second)
-            .add(k, {full({1}, std::pow(1.0 / 3.0, static_cast<double>(k % 7)))});
-      first.append_copy(second, get_default_device());
-      sums.insert(first.total().at(0).to_host<float>().at(0));
-    }
-    EXPECT_EQ(sums.size(), 1u) << leaves << " leaves";
-  }
 }
 
 }  // namespace
