@@ -23,9 +23,11 @@
 // The parts of a wrapper, put together by hand for the tests of one of them.
 namespace tandem::parallel::test {
 
-/// y = x * weight + bias in six columns. In training it notes the rows that it sees.
+inline constexpr std::int64_t kColumns = 24;  ///< of Affine, which two or three devices share
+
+/// y = x * weight + bias by columns. In training it notes the rows that it sees.
 struct Affine : nn::Module {
-  nn::Parameter weight = arange(1, 7, 1, {.dtype = DType::f64});
+  nn::Parameter weight = arange(1, kColumns + 1, 1, {.dtype = DType::f64});
   nn::Parameter bias = full({1}, 0.5, {.dtype = DType::f64});
   nn::BufferTensor seen = zeros({2}, {.dtype = DType::f64});  ///< the last row's number, twice
   nn::BufferTensor count = full({}, 100, {.dtype = DType::i64});
@@ -41,12 +43,12 @@ struct Affine : nn::Module {
   TANDEM_MODULE(Affine, weight, bias, seen, count)
 };
 
-/// Rows of a batch whose row r holds r + 1 in all columns.
+/// Rows of a batch whose row r has r + 1 in all columns.
 inline Tensor numbered_rows(RowRange rows, Device device) {
   const auto first = static_cast<double>(rows.begin + 1);
   const Tensor numbers =
       arange(first, static_cast<double>(rows.end + 1), 1, {.dtype = DType::f64, .device = device});
-  return numbers.reshape({rows.end - rows.begin, 1}).expand({rows.end - rows.begin, 6});
+  return numbers.unsqueeze(1).expand({rows.end - rows.begin, kColumns});
 }
 
 /// Modules on a few devices with their replicas, and what runs jobs on the devices' threads.
