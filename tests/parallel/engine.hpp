@@ -102,6 +102,33 @@ struct Replicated {
   Replicas replicas;
 };
 
+/// The update of a mode in which all devices take part, with a bucket for each parameter.
+struct SharedUpdate : Replicated {
+  SharedUpdate(int n, Mode mode)
+      : Replicated(n, mode),
+        parameters(replicas, rules, {1, 1}),
+        update(rules.make_update({.arenas = parameters.arenas(),
+                                  .buckets = parameters.gradient_buckets(),
+                                  .on_devices = [this](const auto& job) { on_devices(job); },
+                                  .reduce = [this] { ++reductions; }})) {}
+
+  void on_devices(const std::function<void(int rank)>& job) {
+    on_all_devices(Phase::update, [job](Call&, Call::Part& part) { job(part.index()); });
+  }
+  /// The flat gradients of a device.
+  Tensor gradients(int device) const {
+    return parameters.arenas()[static_cast<std::size_t>(device)]->grads(0);
+  }
+  /// The flat values of a device.
+  Tensor values(int device) const {
+    return parameters.arenas()[static_cast<std::size_t>(device)]->params(0);
+  }
+
+  ModuleParameters parameters;
+  int reductions = 0;  ///< how often the update asked for one
+  std::shared_ptr<ParameterUpdate> update;
+};
+
 /// What an Engine is made with; name the fields.
 struct EngineOptions {
   int devices = 2;
