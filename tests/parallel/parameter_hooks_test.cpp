@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "parallel/parameter_hooks.hpp"
+
 #include <optional>
 
 #include <gmock/gmock.h>
@@ -12,6 +14,7 @@
 #include "tandem/optim/sgd.hpp"
 
 #include "devices.hpp"
+#include "parallel/engine.hpp"
 #include "parallel/nets.hpp"
 
 // A hook on a parameter sees the whole gradient once, on any number of devices, as on one.
@@ -191,6 +194,97 @@ TEST(ParameterHooks, SeeAGradientThatIsAskedForByGrad) {
   EXPECT_THAT(seen.gradients, ::testing::ElementsAre(6));
   EXPECT_EQ(g.item(), 12);
   EXPECT_EQ(seen.accumulated, 0) << "nothing was accumulated";
+}
+
+/// Hooks of Affine's bias, on the gradient of a backward through a row of ones: 24.
+struct Hooked : Replicated {
+  explicit Hooked(int n = 1, Mode mode = Mode::server)
+      : Replicated(n, mode), parameters(replicas, rules, {1, 1}) {}
+
+  void add_hooks() {
+    autograd::register_hook(modules[0].bias, [this](const Tensor& g) {
+      seen.push_back(g.item());
+      return g * 2.0;
+    });
+  }
+  void go_backward() { sum(modules[0](numbered_rows({0, 1}, list[0]))).backward(); }
+
+  ModuleParameters parameters;
+  std::vector<double> seen;
+};
+
+TEST(HeldHooksTest, WaitUntilTheyAreRunAndRunAtOnceAfterTheScope) {
+  Hooked h;
+  h.add_hooks();
+  {
+    const ParameterHooks hooks(h.parameters.arena());
+    EXPECT_TRUE(hooks.any());
+    h.go_backward();
+    h.go_backward();
+    EXPECT_TRUE(h.seen.empty());
+    hooks.run();
+    EXPECT_THAT(h.seen, ::testing::ElementsAre(48)) << "once, with the sum";
+    EXPECT_EQ(h.modules[0].bias.grad().item(), 96);
+  }
+  h.modules[0].bias.set_grad({});
+  h.go_backward();
+  EXPECT_THAT(h.seen, ::testing::ElementsAre(48, 24));
+}
+
+TEST(HeldHooksTest, OfAParameterWithoutGradientDoNotRun) {
+  Hooked h;
+  h.add_hooks();
+  const ParameterHooks hooks(h.parameters.arena());
+  hooks.run();
+  EXPECT_TRUE(h.seen.empty());
+}
+
+TEST(HeldHooksTest, ThereAreNoneWithoutHooksOrParameters) {
+  Hooked h;
+  EXPECT_FALSE(has_parameter_hooks(*h.parameters.arena()));
+  EXPECT_FALSE(ParameterHooks(h.parameters.arena()).any());
+  EXPECT_FALSE(ParameterHooks(nullptr).any());
+  h.add_hooks();
+  EXPECT_TRUE(has_parameter_hooks(*h.parameters.arena()));
+}
+
+TEST(HeldHooksTest, SeeSharesOfOtherDevicesAndSendThemBack) {
+  SharedUpdate s(2, Mode::sharded);
+  const auto arena = s.parameters.arena();
+  arena->share(std::shared_ptr<optim::ArenaSharing>(s.update, s.update->sharing()));
+  std::vector<double> seen;
+  autograd::register_hook(s.modules[0].weight, [&seen](const Tensor& g) {
+    seen = g.to_doubles();
+    return g * 10.0;
+  });
+  s.gradients(0).fill_(1);
+  s.gradients(1).fill_(2);
+  s.modules[0].weight.set_grad(arena->gradient(0));
+  const ParameterHooks hooks(arena);
+  hooks.run();
+  // The weight's 24 elements begin its bucket of 32, of which device 0 has 16.
+  for (std::size_t i = 0; i < seen.size(); ++i)
+    EXPECT_EQ(seen[i], i < 16 ? 1 : 2) << "element " << i;
+  const std::vector<double> share = s.gradients(1).to_doubles();
+  EXPECT_EQ(share[16], 20);
+  EXPECT_EQ(share[23], 20);
+  EXPECT_EQ(share[0], 2) << "of device 0's share, nothing is sent";
+}
+
+TEST(HeldHooksTest, GiveEveryCopyTheirResult) {
+  SharedUpdate s(2, Mode::ddp);
+  const auto arena = s.parameters.arena();
+  arena->share(std::shared_ptr<optim::ArenaSharing>(s.update, s.update->sharing()));
+  autograd::register_hook(s.modules[0].weight, [](const Tensor& g) { return g * 10.0; });
+  s.gradients(0).fill_(1);
+  s.gradients(1).fill_(2);
+  s.modules[0].weight.set_grad(arena->gradient(0));
+  const ParameterHooks hooks(arena);
+  hooks.run();
+  const auto weight = s.parameters.arenas()[1]->gradient(0),
+             bias = s.parameters.arenas()[1]->gradient(1);
+  EXPECT_THAT(weight.to_doubles(), ::testing::Each(10)) << "device 0's counts";
+  EXPECT_THAT(bias.to_doubles(), ::testing::Each(2)) << "it has no hook";
 }
 
 std::vector<Case> cases() {

@@ -1,0 +1,261 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "parallel/module_gradients.hpp"
+
+#include <gmock/gmock.h>
+
+#include "parallel/engine.hpp"
+#include "thrown_text.hpp"
+
+namespace tandem::parallel::test {
+namespace {
+
+using tandem::testing::thrown_text;
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+/// Gradients of Affine on a few devices. The row r + 1 makes r + 1 of each weight, 24 of the bias.
+struct Gradients : Replicated {
+  explicit Gradients(int n = 2, Mode mode = Mode::server)
+      : Replicated(n, mode),
+        parameters(replicas, rules, {1, 1}),
+        gradients(replicas, parameters, rules, runner, [this](Phase phase, const Job& job) {
+          const auto call = make_call_everywhere();
+          parameters.begin(*call);
+          run(call, phase, job);
+          if (fails) throw InvalidArgument("the devices are lost");
+          return call;
+        }) {}
+
+  /// A backward of each device through its rows, which are reduced unless that is off.
+  std::shared_ptr<Call> go_backward(const std::vector<RowRange>& rows) {
+    const GradientSnapshot before = gradients.begin_backward();
+    const auto call = make_call(rows, gradients.has_unreduced() ? Members::all : Members::active);
+    run(call, Phase::backward, [this](Call& c, Call::Part& part) {
+      gradients.arm(c, part);
+      backward(part);
+      ModuleGradients::reduce(part);
+    });
+    gradients.note_backward();
+    gradients.adopt(*call);
+    if (gradients.reduces()) gradients.update().reduced();
+    return call;
+  }
+  std::vector<double> weight() { return modules[0].weight.grad().to_doubles(); }
+  double bias() { return modules[0].bias.grad().item(); }
+
+  bool fails = false;
+  ModuleParameters parameters;
+  ModuleGradients gradients;
+};
+
+TEST(ModuleGradientsTest, ABackwardAddsUpTheReplicasGradients) {
+  Gradients g(3);
+  g.go_backward({{0, 1}, {1, 2}, {2, 3}});
+  EXPECT_THAT(g.weight(), Each(6));
+  EXPECT_EQ(g.bias(), 72);
+  g.go_backward({{0, 1}, {1, 2}, {2, 2}});
+  EXPECT_THAT(g.weight(), Each(9)) << "added to the earlier ones";
+}
+
+TEST(ModuleGradientsTest, RestoreMakesThemWhatTheyWere) {
+  Gradients g;
+  g.go_backward({{0, 1}, {1, 2}});
+  g.modules[0].bias.set_grad({});
+  const GradientSnapshot before = g.gradients.begin_backward();
+  g.modules[0].weight.grad().fill_(1000);
+  g.modules[0].bias.set_grad(ones({1}, {.dtype = DType::f64, .device = g.list[0]}));
+  g.gradients.restore(before);
+  EXPECT_THAT(g.weight(), Each(3));
+  EXPECT_FALSE(g.modules[0].bias.grad().defined());
+}
+
+TEST(ModuleGradientsTest, RestoreMakesUnreducedOnesOfAllReplicasWhatTheyWere) {
+  Gradients g;
+  g.gradients.set_syncs(GradientSync::off);
+  g.go_backward({{0, 1}, {1, 2}});
+  const GradientSnapshot before = g.gradients.begin_backward();
+  for (Affine& module : g.modules)
+    module.weight.grad().fill_(1000);
+  g.gradients.restore(before);
+  g.gradients.sync();
+  EXPECT_THAT(g.weight(), Each(3));
+}
+
+TEST(ModuleGradientsTest, AfterARestoreNoSharesAreBroughtTogether) {
+  Gradients g(2, Mode::sharded);
+  g.go_backward({{0, 1}, {1, 2}});
+  const GradientSnapshot before = g.gradients.begin_backward();
+  g.parameters.arenas()[1]->gradient(0).fill_(1000);
+  g.gradients.update().reduced();
+  g.gradients.restore(before);
+  g.gradients.complete();
+  EXPECT_THAT(g.weight(), Each(3));
+}
+
+TEST(ModuleGradientsTest, ABackwardAddsToSharesOfAnEarlierOne) {
+  Gradients g(2, Mode::sharded);
+  g.go_backward({{0, 1}, {1, 2}});
+  g.go_backward({{0, 1}, {1, 2}});
+  g.gradients.complete();
+  EXPECT_THAT(g.weight(), Each(6));
+}
+
+TEST(ModuleGradientsTest, UnreducedOnesStayInTheReplicasUntilTheSync) {
+  Gradients g;
+  g.gradients.set_syncs(GradientSync::off);
+  g.go_backward({{0, 1}, {1, 2}});
+  g.go_backward({{0, 1}, {1, 2}});
+  EXPECT_TRUE(g.gradients.has_unreduced());
+  EXPECT_THAT(g.weight(), Each(2)) << "replica 0's, twice";
+  g.gradients.sync();
+  EXPECT_FALSE(g.gradients.has_unreduced());
+  EXPECT_THAT(g.weight(), Each(6));
+  EXPECT_EQ(g.bias(), 96);
+  g.gradients.sync();
+  EXPECT_THAT(g.weight(), Each(6)) << "nothing was left";
+}
+
+TEST(ModuleGradientsTest, ABackwardThatReducesTakesEarlierOnesAlong) {
+  Gradients g;
+  g.gradients.set_syncs(GradientSync::off);
+  g.go_backward({{0, 1}, {1, 2}});
+  g.gradients.set_syncs(GradientSync::on);
+  g.go_backward({{0, 1}, {1, 1}});
+  EXPECT_FALSE(g.gradients.has_unreduced());
+  EXPECT_THAT(g.weight(), Each(4)) << "1 + 2 + 1";
+}
+
+TEST(ModuleGradientsTest, ASyncThatFailsLeavesThemUnreduced) {
+  Gradients g;
+  g.gradients.set_syncs(GradientSync::off);
+  g.go_backward({{0, 1}, {1, 2}});
+  g.fails = true;
+  EXPECT_THROW(g.gradients.sync(), InvalidArgument);
+  EXPECT_TRUE(g.gradients.has_unreduced());
+  EXPECT_THAT(g.weight(), Each(1));
+  g.fails = false;
+  g.gradients.sync();
+  EXPECT_THAT(g.weight(), Each(3));
+}
+
+TEST(ModuleGradientsTest, WithTheModulesTheReplicasAreDropped) {
+  Gradients g;
+  g.gradients.set_syncs(GradientSync::off);
+  g.go_backward({{0, 1}, {1, 2}});
+  g.modules[0].zero_grad();
+  g.gradients.sync();
+  EXPECT_FALSE(g.gradients.has_unreduced());
+  EXPECT_FALSE(g.modules[0].weight.grad().defined());
+  g.gradients.set_syncs(GradientSync::on);
+  g.go_backward({{0, 1}, {1, 2}});
+  EXPECT_THAT(g.weight(), Each(3));
+}
+
+TEST(ModuleGradientsTest, TheModuleGetsWhatOnlyAnotherReplicaMade) {
+  Gradients g;
+  const auto call = g.go_backward({{0, 0}, {0, 2}});
+  EXPECT_THAT(g.weight(), Each(3));
+  EXPECT_EQ(g.bias(), 48);
+  EXPECT_EQ(call->part(0).replica->reducer()->used()[0], 0) << "replica 0 had no rows";
+}
+
+TEST(ModuleGradientsTest, WhatNoReplicaMadeStaysUndefined) {
+  Gradients g;
+  const auto call = g.make_call({{0, 1}, {1, 2}});
+  g.gradients.begin_backward();
+  g.run(call, Phase::backward, [&](Call& c, Call::Part& part) {
+    g.gradients.arm(c, part);
+    part.replica->reducer()->begin_backward();
+    sum(g.module_of(part).bias * 3.0).backward();
+    ModuleGradients::reduce(part);
+  });
+  g.gradients.adopt(*call);
+  EXPECT_FALSE(g.modules[0].weight.grad().defined());
+  EXPECT_EQ(g.bias(), 6);
+}
+
+TEST(ModuleGradientsTest, OneDeviceUpdatesAloneInEveryMode) {
+  for (const Mode mode : kModes) {
+    EXPECT_FALSE(Gradients(1, mode).gradients.update().is_shared());
+    Gradients two(2, mode);
+    const bool shared = mode == Mode::sharded || mode == Mode::ddp;
+    EXPECT_EQ(two.gradients.update().is_shared(), shared) << name(mode);
+    EXPECT_EQ(two.parameters.arena()->sharing() != nullptr, shared) << name(mode);
+  }
+}
+
+TEST(ModuleGradientsTest, ReadingThemMakesThemWholeWhileTheOwnerLives) {
+  for (const bool lives : {true, false}) {
+    Gradients g(2, Mode::sharded);
+    auto owner = std::make_shared<const int>(0);
+    g.gradients.complete_on_reading(owner);
+    g.go_backward({{0, 1}, {1, 2}});
+    if (!lives) owner.reset();
+    // Of the bucket of 32 elements device 1 has the second half.
+    EXPECT_EQ(g.weight()[15], 3);
+    EXPECT_EQ(g.weight()[23], lives ? 3 : 1);
+  }
+}
+
+TEST(ModuleGradientsTest, ReadingThoseOfAParameterUnfrozenSinceMakesThemWholeToo) {
+  Replicated r(2, Mode::sharded);
+  r.modules[0].weight.requires_grad_(false);
+  ModuleParameters parameters(r.replicas, r.rules, {1, 1});
+  ModuleGradients gradients(r.replicas, parameters, r.rules, r.runner, nullptr);
+  const auto owner = std::make_shared<const int>(0);
+  gradients.complete_on_reading(owner);
+  gradients.release();
+  parameters.release();
+  r.modules[0].weight.requires_grad_();
+  parameters.bind();
+  gradients.bind();
+  for (const auto& arena : parameters.arenas())
+    arena->gradient(0).fill_(arena->device() == r.list[0] ? 1 : 2);
+  r.modules[0].weight.set_grad(parameters.arena()->gradient(0));
+  gradients.update().reduced();
+  EXPECT_EQ(r.modules[0].weight.grad().to_doubles()[23], 2) << "device 1's share";
+}
+
+TEST(ModuleGradientsTest, ReadingThemReducesUnreducedOnes) {
+  Gradients g;
+  const auto owner = std::make_shared<const int>(0);
+  g.gradients.complete_on_reading(owner);
+  g.gradients.set_syncs(GradientSync::off);
+  g.go_backward({{0, 1}, {1, 2}});
+  EXPECT_THAT(g.weight(), Each(3));
+  EXPECT_FALSE(g.gradients.has_unreduced());
+}
+
+TEST(ModuleGradientsTest, AnUpdateOutsideOfAStepLeavesAllReplicasWithItsValues) {
+  for (const Mode mode : {Mode::sharded, Mode::ddp}) {
+    Gradients g(2, mode);
+    const auto sharing = g.gradients.update().sharing();
+    sharing->update([&](Device device) {
+      const autograd::NoGrad off;
+      for (const optim::ArenaSlice& slice : sharing->slices())
+        if (slice.device == device) Tensor(slice.params).fill_(5);
+      return std::exception_ptr();
+    });
+    for (Affine& module : g.modules)
+      EXPECT_THAT(module.weight.to_doubles(), Each(5)) << name(mode);
+    const auto call = g.make_call_everywhere();
+    g.parameters.begin(*call);
+    EXPECT_FALSE(call->parameters.send) << name(mode);
+  }
+}
+
+TEST(ModuleGradientsTest, AnUpdateThatFailsHalfWayPoisonsTheRunner) {
+  Gradients g(2, Mode::sharded);
+  EXPECT_THROW(g.gradients.update().sharing()->update([&](Device device) {
+    return device == g.list[1] ? std::make_exception_ptr(InvalidArgument("no such luck"))
+                               : std::exception_ptr();
+  }),
+               ReplicaError);
+  EXPECT_THAT(thrown_text([&] { g.runner.check_usable(); }),
+              ::testing::AllOf(HasSubstr("an update failed half-way"), HasSubstr("no such luck")));
+}
+
+}  // namespace
+}  // namespace tandem::parallel::test
