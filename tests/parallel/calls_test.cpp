@@ -1,0 +1,169 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "parallel/calls.hpp"
+
+#include <gmock/gmock.h>
+
+#include "tandem/runtime/generator.hpp"
+
+#include "parallel/engine.hpp"
+#include "thrown_text.hpp"
+
+namespace tandem::parallel::test {
+namespace {
+
+using tandem::testing::thrown_text;
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const std::vector<RowRange> kBoth{{0, 1}, {1, 2}};
+
+TEST(CallsTest, ACallThatSucceededIsNotSentAgain) {
+  Engine e({});
+  const auto call = e.calls.open(kBoth);
+  EXPECT_TRUE(call->parameters.send);
+  EXPECT_TRUE(call->buffers.send);
+  e.run(call, Phase::replicate, [&](Call& c, Call::Part& part) { e.send(c, part); });
+  EXPECT_TRUE(e.calls.open(kBoth)->parameters.send) << "nothing was committed yet";
+  e.calls.commit(*call);
+  const auto next = e.calls.open(kBoth);
+  EXPECT_FALSE(next->parameters.send);
+  EXPECT_FALSE(next->buffers.send);
+}
+
+TEST(CallsTest, ReplicasFollowTheModulesMode) {
+  Engine e({});
+  e.modules[0].eval();
+  e.calls.open(kBoth);
+  EXPECT_FALSE(e.modules[1].is_training());
+}
+
+TEST(CallsTest, EveryDeviceTakesPartWhereTheUpdateIsSharedOrGradientsAreLeft) {
+  const std::vector<RowRange> first_alone{{0, 2}, {2, 2}};
+  Engine server({});
+  EXPECT_THAT(server.calls.group_for(first_alone).members(), ElementsAre(0));
+  EXPECT_THAT(server.calls.open_everywhere()->group.members(), ElementsAre(0, 1));
+  server.gradients.set_syncs(GradientSync::off);
+  server.gradients.note_backward();
+  EXPECT_THAT(server.calls.group_for(first_alone).members(), ElementsAre(0, 1));
+  Engine sharded({.mode = Mode::sharded});
+  EXPECT_THAT(sharded.calls.group_for(first_alone).members(), ElementsAre(0, 1));
+}
+
+TEST(CallsTest, ACallWithoutRowsIsNotOneOfAnEmptyBatch) {
+  Engine e({});
+  EXPECT_FALSE(e.calls.open_everywhere()->part(0).active);
+  EXPECT_TRUE(e.calls.open({{0, 0}, {0, 0}})->part(0).active);
+}
+
+TEST(CallsTest, ABackwardSendsNothing) {
+  Engine e({});
+  const auto call = e.calls.open_backward(kBoth);
+  EXPECT_FALSE(call->parameters.send);
+  EXPECT_FALSE(call->buffers.send);
+}
+
+TEST(CallsTest, FrozenParametersAreLaidOutAgain) {
+  Engine e({});
+  e.send_everywhere();
+  EXPECT_EQ(e.calls.generation(), 0u);
+  e.modules[0].weight.requires_grad_(false);
+  const auto call = e.calls.open(kBoth);
+  EXPECT_EQ(e.calls.generation(), 1u);
+  EXPECT_FALSE(e.modules[1].weight.requires_grad());
+  EXPECT_TRUE(call->parameters.send) << "the replicas have new tensors";
+  e.calls.open(kBoth);
+  EXPECT_EQ(e.calls.generation(), 1u) << "nothing has changed since";
+}
+
+TEST(CallsTest, UnreducedGradientsAreReducedBeforeParametersAreLaidOutAgain) {
+  Engine e({});
+  e.send_everywhere();
+  e.gradients.set_syncs(GradientSync::off);
+  const auto call = e.calls.open(kBoth);
+  e.gradients.begin_backward();
+  e.run(call, Phase::backward, [&](Call& c, Call::Part& part) {
+    e.gradients.arm(c, part);
+    e.backward(part);
+    ModuleGradients::reduce(part);
+  });
+  e.gradients.note_backward();
+  e.modules[0].bias.requires_grad_(false);
+  e.calls.open(kBoth);
+  EXPECT_THAT(e.modules[0].weight.grad().to_doubles(), Each(3));
+}
+
+TEST(CallsTest, ATensorThatWasReplacedIsNamed) {
+  Engine e({});
+  e.modules[0].weight = zeros({2}, {.device = e.list[0]});
+  const auto text = AllOf(HasSubstr("'weight' was added, resized or moved after wrapping"),
+                          HasSubstr("wrap the module again"));
+  EXPECT_THAT(thrown_text([&] { e.calls.open(kBoth); }), text);
+  EXPECT_THAT(thrown_text([&] { e.calls.open_backward(kBoth); }), text);
+}
+
+TEST(CallsTest, APoisonedWrapperAndACallInsideAReplicaAreRefused) {
+  Engine e({});
+  const ContextScope replica([](Context& c) { c.rows = {3, 5}; });
+  EXPECT_THAT(thrown_text([] { Calls::check_outside(); }),
+              AllOf(HasSubstr("called inside a replica (rows 3 to 5)"),
+                    HasSubstr("call the module itself there")));
+  EXPECT_THROW(e.calls.open(kBoth), InvalidArgument);
+  const ContextScope outside([](Context& c) { c.rows = {}; });
+  EXPECT_NO_THROW(e.calls.open(kBoth));
+  e.runner.poison("cpu:1 hangs");
+  EXPECT_THAT(thrown_text([&] { e.calls.open(kBoth); }), HasSubstr("since cpu:1 hangs"));
+}
+
+TEST(CallsTest, ACommitThatFailedIsThrownAndPoisonsTheWrapper) {
+  Engine e({});
+  const auto call = e.calls.open(kBoth);
+  call->part(1).commit_error = std::make_exception_ptr(InvalidArgument("half an update"));
+  EXPECT_THAT(thrown_text([&] { e.calls.commit(*call); }), HasSubstr("half an update"));
+  EXPECT_THAT(thrown_text([&] { e.runner.check_usable(); }),
+              HasSubstr("the update failed after all replicas had agreed to it"));
+}
+
+TEST(CallsTest, ACommitMovesRandomNumbersOnInTrainingOrIfTheyWereDrawn) {
+  Engine e({});
+  const auto moves = [&](bool drew) {
+    const auto call = e.calls.open(kBoth);
+    call->part(1).frame = std::make_shared<ForwardFrame>();
+    call->part(1).frame->drew = drew;
+    for (Call::Part& part : call->parts)
+      part.buffers_before = part.replica->buffers->versions();
+    const std::uint64_t before = default_generator().forwards();
+    e.calls.commit(*call);
+    return default_generator().forwards() - before;
+  };
+  EXPECT_EQ(moves(false), 1u);
+  e.modules[0].eval();
+  EXPECT_EQ(moves(false), 0u);
+  EXPECT_EQ(moves(true), 1u);
+  const ContextScope again([](Context& c) { c.recomputes = true; });
+  EXPECT_EQ(moves(true), 0u) << "the first run has moved them";
+}
+
+TEST(CallsTest, ASharedUpdateLeavesNothingToSend) {
+  Engine e({.mode = Mode::ddp});
+  e.send_everywhere();
+  for (const bool shared : {true, false}) {
+    const auto call = e.calls.open(kBoth);
+    call->shared_update = shared;
+    for (Call::Part& part : call->parts) {
+      part.buffers_before = part.replica->buffers->versions();
+      ModuleParameters::note_update(part, [&] {
+        const autograd::NoGrad off;
+        e.module_of(part).bias.fill_(2);
+      });
+    }
+    e.calls.commit(*call);
+    EXPECT_EQ(e.calls.open(kBoth)->parameters.send, !shared);
+  }
+}
+
+}  // namespace
+}  // namespace tandem::parallel::test
