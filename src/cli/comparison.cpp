@@ -6,30 +6,32 @@
 #include <algorithm>
 #include <cmath>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "tandem/core/percentile.hpp"
 
 #include "cli/console.hpp"
-#include "cli/setup.hpp"
+#include "cli/validators.hpp"
 
 namespace tandem::cli {
 namespace {
 
 ModeResult run_mode(const RunOptions& options,
-                    const DataSets& sets,
-                    const std::vector<Device>& devices,
+                    const PreparedRun& prepared,
+                    std::int64_t steps,
                     std::int64_t watched_steps) {
-  Trial trial(options, sets, devices);
+  Trial trial(options, prepared.sets, prepared.devices);
   ModeResult result;
-  result.mode = options.mode;
-  trial.run(*options.steps, [&](std::int64_t step, double loss) {
+  result.mode = options.mode.name;
+  trial.run(steps, [&](std::int64_t step, double loss) {
     result.losses.push_back(loss);
-    if (options.quiet || step < *options.steps) return;
-    console::tell("{}: loss {:.6g} after {} steps\n", options.mode, loss, step);
+    if (options.quiet || step < steps) return;
+    console::tell("{}: loss {:.6g} after {} steps\n", result.mode, loss, step);
   });
-  datasets::DataLoader test(
-      sets.test, loader_options(options, *sets.test, datasets::Split::test, devices.front()));
+  const datasets::Dataset& set = *prepared.sets.test;
+  datasets::DataLoader test(prepared.sets.test,
+                            options.loader(set, datasets::Split::test, prepared.devices.front()));
   const training::Measure measured = training::measure(trial.task(), test);
   result.p50 = percentile(trial.step_ms(), 0.5);
   result.p90 = percentile(trial.step_ms(), 0.9);
@@ -43,25 +45,47 @@ ModeResult run_mode(const RunOptions& options,
 RunOptions in_mode(const RunOptions& options, const std::string& mode) {
   if (mode == "single") return on_one_device(options);
   RunOptions own = options;
-  own.mode = mode;
+  own.mode.name = mode;
   // What a step does, and not a forward alone, has no gathered outputs.
-  if (!option_of_step(own).empty() && !own.loss_in_replica) own.loss_in_replica = true;
+  if (!own.batch.option_of_step().empty() && !own.mode.loss_in_replica)
+    own.mode.loss_in_replica = true;
   return own;
 }
 
 }  // namespace
 
-Comparison compare(const CompareRequest& request, std::int64_t watched_steps) {
+void ComparisonChoice::add_flags(CLI::App& app) {
+  const std::vector<std::string> all = mode_names();
+  app.add_option_function<std::string>(
+         "--modes",
+         [this](const std::string& list) { modes = split_list(list); },
+         "modes to compare, joined by commas; the others' weights are compared with the first "
+         "one's")
+      ->check(list_of(CLI::IsMember(all)))
+      ->default_str(CLI::detail::join(all, ","));
+  run.mode.add_loss_flags(app);
+  run.add_flags_but_mode(app);
+  app.add_option("--steps", steps, "number of updates in each mode")
+      ->check(at_least(1))
+      ->capture_default_str();
+}
+
+Comparison compare(const ComparisonChoice& choice,
+                   std::int64_t watched_steps,
+                   const std::vector<GivenFile>& written) {
+  const auto several =
+      std::ranges::find_if(choice.modes, [](const auto& mode) { return mode != "single"; });
+  const std::string& first = several == choice.modes.end() ? choice.modes.front() : *several;
+  const PreparedRun prepared = prepare_run(in_mode(choice.run, first), written);
   Comparison comparison;
-  comparison.options = resolve(request.run);
-  RunOptions& options = comparison.options;
-  options.steps = options.steps.value_or(20);
-  const std::vector<Device> devices = working_devices(options);
-  const DataSets sets = load_data(options);
-  if (sets.is_text()) comparison.measured = Measured::text;
+  comparison.options = prepared.options;
+  comparison.steps = choice.steps;
+  if (prepared.sets.form.is_text()) comparison.measured = Measured::text;
   auto& modes = comparison.modes;
-  for (const std::string& mode : request.modes) {
-    modes.push_back(run_mode(in_mode(options, mode), sets, devices, watched_steps));
+  for (const std::string& mode : choice.modes) {
+    RunOptions options = prepared.options;
+    options.mode.loss_in_replica = choice.run.mode.loss_in_replica;
+    modes.push_back(run_mode(in_mode(options, mode), prepared, choice.steps, watched_steps));
     modes.back().difference = nn::difference(modes.back().weights, modes.front().weights);
   }
   return comparison;
@@ -78,9 +102,9 @@ std::string describe_weights(const Comparison& comparison) {
   if (tolerance <= 0) return text;
   text += fmt::format(", {:.0e} is allowed in {}: {}",
                       tolerance,
-                      options.dtype,
+                      options.numbers.dtype,
                       worst <= tolerance ? "equal" : "NOT EQUAL");
-  if (worst > tolerance && std::isfinite(worst) && options.dtype == "f32")
+  if (worst > tolerance && std::isfinite(worst) && options.numbers.dtype == "f32")
     text +=
         " (rounding can flip a ReLU or a maximum, and that grows; --dtype f64 tells it from an "
         "error)";
@@ -115,13 +139,13 @@ nlohmann::json to_json(const Comparison& comparison) {
   }
   const RunOptions& options = comparison.options;
   return {{"schema_version", 1},
-          {"model", options.model},
-          {"data", options.data},
-          {"optimizer", options.optimizer},
-          {"dtype", options.dtype},
-          {"batch", options.batch},
-          {"steps", *options.steps},
-          {"seed", seed_of(options)},
+          {"model", options.model.name},
+          {"data", options.data.name},
+          {"optimizer", options.optimizer.name},
+          {"dtype", options.numbers.dtype},
+          {"batch", options.batch.full_batch()},
+          {"steps", comparison.steps},
+          {"seed", options.numbers.first_seed()},
           {"modes", modes}};
 }
 

@@ -12,11 +12,22 @@
 #include "tandem/train/loop.hpp"
 
 #include "cli/details.hpp"
-#include "cli/options.hpp"
 #include "cli/output.hpp"
+#include "cli/prepared_run.hpp"
 #include "cli/trial.hpp"
 
 namespace tandem::cli {
+
+/// The same run in several modes.
+struct ComparisonChoice {
+  ComparisonChoice() { run.optimizer.name = "sgd"; }
+
+  RunOptions run;
+  std::vector<std::string> modes = mode_names();  ///< the others are compared with the first
+  std::int64_t steps = 20;
+
+  void add_flags(CLI::App& app);
+};
 
 /// How a mode did.
 struct ModeResult {
@@ -34,9 +45,10 @@ struct ModeResult {
   bool is_complete() const { return watched().record.complete && watched().memory.complete; }
 };
 
-/// The same run in several modes.
+/// How all modes did.
 struct Comparison {
   RunOptions options;  ///< resolved
+  std::int64_t steps = 0;
   Measured measured = Measured::images;
   std::vector<ModeResult> modes;
 };
@@ -44,7 +56,10 @@ struct Comparison {
 /// Trains in each mode from one seed on, one mode after the other.
 ///
 /// @param watched_steps  that are taken after the others, for the details; 0: none.
-Comparison compare(const CompareRequest& request, std::int64_t watched_steps);
+/// @param written        files that will be written.
+Comparison compare(const ComparisonChoice& choice,
+                   std::int64_t watched_steps,
+                   const std::vector<GivenFile>& written);
 
 /// How far the weights of the modes are from one another, and whether that is rounding.
 std::string describe_weights(const Comparison& comparison);

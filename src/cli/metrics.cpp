@@ -7,18 +7,18 @@
 
 namespace tandem::cli {
 
-RunMetrics::RunMetrics(const RunOptions& options,
+RunMetrics::RunMetrics(const MetricsChoice& choice,
+                       training::Append append,
                        std::int64_t last_step,
                        std::function<void(const std::string&)> on_loss)
     : on_loss_(std::move(on_loss)) {
-  const auto append = options.resume ? training::Append::yes : training::Append::no;
-  const std::string& file = options.metrics;
+  const std::string& file = choice.file;
   if (file.ends_with(".jsonl"))
     writers_.push_back(training::jsonl_metrics(file, append, last_step));
   else if (!file.empty())
     writers_.push_back(training::csv_metrics(file, append, last_step));
-  if (!options.tensorboard.empty())
-    writers_.push_back(training::tensorboard_metrics(options.tensorboard));
+  if (!choice.tensorboard.empty())
+    writers_.push_back(training::tensorboard_metrics(choice.tensorboard));
 }
 
 void RunMetrics::step(const training::StepInfo& info) {

@@ -8,17 +8,19 @@
 #include "tandem/train/loop.hpp"
 #include "tandem/train/metrics.hpp"
 
-#include "cli/options.hpp"
+#include "cli/choices/metrics_choice.hpp"
 
 namespace tandem::cli {
 
 /// The numbers of a run, to where its options say.
 class RunMetrics {
  public:
+  /// @param append     yes: the run goes on, and so do its files.
   /// @param last_step  after which the run goes on: what the files have of later ones is cut off.
   /// @param on_loss    told why a file cannot be written any more; the run goes on without it.
   /// @throws FileError  one of them cannot be written.
-  RunMetrics(const RunOptions& options,
+  RunMetrics(const MetricsChoice& choice,
+             training::Append append,
              std::int64_t last_step,
              std::function<void(const std::string&)> on_loss);
 

@@ -1,37 +1,112 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "cli/models.hpp"
+
+#include <algorithm>
+#include <array>
+
 #include "tandem/core/check.hpp"
 #include "tandem/nn/models/cnn.hpp"
 #include "tandem/nn/models/mlp.hpp"
 #include "tandem/nn/models/resnet.hpp"
-#include "tandem/runtime/runtime.hpp"
-
-#include "cli/needs.hpp"
-#include "cli/setup.hpp"
 
 namespace tandem::cli {
 namespace {
 
-using tandem::detail::concat;
-
+/// `T` drives a module on the first of the devices.
 template <template <class> class T, class M>
-std::unique_ptr<training::Task> task(M module,
-                                     const parallel::DataParallelOptions& options,
-                                     training::LossPlace place) {
-  module.to(options.devices.front());
-  return std::make_unique<T<M>>(std::move(module), options, place);
+std::unique_ptr<training::Task> task(M module, const ModelPlan& plan) {
+  module.to(plan.parallel.devices.front());
+  return std::make_unique<T<M>>(std::move(module), plan.parallel, plan.loss_place);
 }
+
+std::unique_ptr<training::Task> make_cnn_small(const ModelPlan& plan) {
+  const Shape& shape = plan.form.sample;
+  return task<training::Classifier>(nn::models::CnnSmall({.channels = shape[0],
+                                                          .size = {shape[1], shape[2]},
+                                                          .classes = plan.form.classes,
+                                                          .dtype = plan.dtype}),
+                                    plan);
+}
+
+std::unique_ptr<training::Task> make_cnn(const ModelPlan& plan) {
+  return task<training::Classifier>(
+      nn::models::Cnn(
+          {.channels = plan.form.sample[0], .classes = plan.form.classes, .dtype = plan.dtype}),
+      plan);
+}
+
+std::unique_ptr<training::Task> make_mlp(const ModelPlan& plan) {
+  return task<training::Classifier>(
+      nn::models::Mlp(
+          {.sizes = {numel(plan.form.sample), 1024, 1024, plan.form.classes}, .dtype = plan.dtype}),
+      plan);
+}
+
+std::unique_ptr<training::Task> make_resnet18(const ModelPlan& plan) {
+  // The stem is for small images, as those of all data sets are.
+  return task<training::Classifier>(nn::models::resnet18({.channels = plan.form.sample[0],
+                                                          .classes = plan.form.classes,
+                                                          .stem = nn::models::ResNetStem::cifar,
+                                                          .recompute = plan.choice.recompute,
+                                                          .dtype = plan.dtype}),
+                                    plan);
+}
+
+std::unique_ptr<training::Task> make_gpt(const ModelPlan& plan) {
+  nn::models::GptOptions options = gpt_options(model_sizes(plan.choice, plan.form));
+  options.dropout = plan.choice.gpt.dropout;
+  options.dtype = plan.dtype;
+  options.recompute = plan.choice.recompute;
+  return task<training::LanguageModel>(nn::models::Gpt(options), plan);
+}
+
+const std::array kModels{
+    Model{.name = "cnn-small", .make = make_cnn_small},
+    Model{.name = "cnn", .has_batch_norm = true, .colour = true, .make = make_cnn},
+    Model{.name = "mlp", .make = make_mlp},
+    Model{.name = "resnet18",
+          .has_batch_norm = true,
+          .has_blocks = true,
+          .colour = true,
+          .make = make_resnet18},
+    Model{
+        .name = "gpt", .reads_text = true, .has_blocks = true, .adam_eps = 1e-6, .make = make_gpt},
+};
 
 }  // namespace
 
-std::map<std::string, std::int64_t> model_sizes(const RunOptions& options, const DataSets& data) {
-  if (!data.is_text()) return {};
-  return {{"layers", options.gpt.layers},
-          {"width", options.gpt.width},
-          {"heads", options.gpt.heads},
-          {"context", options.gpt.context},
-          {"vocabulary", data.vocabulary.size()}};
+std::vector<std::string> model_names() {
+  std::vector<std::string> names;
+  for (const Model& model : kModels)
+    names.emplace_back(model.name);
+  return names;
+}
+
+const Model& model_of(const std::string& name) {
+  const auto at = std::ranges::find(kModels, name, &Model::name);
+  TANDEM_CHECK(at != kModels.end(), "there is no model '", name, "'");
+  return *at;
+}
+
+DataForm random_form(const Model& model) {
+  constexpr const char* kCharacters =
+      " ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz.,;:!?'-\n";
+  if (model.reads_text)
+    return {.sample = {}, .classes = 0, .vocabulary = datasets::Vocabulary(kCharacters)};
+  return {.sample = model.colour ? Shape{3, 32, 32} : Shape{1, 28, 28},
+          .classes = 10,
+          .vocabulary = {}};
+}
+
+std::map<std::string, std::int64_t> model_sizes(const ModelChoice& choice, const DataForm& form) {
+  if (!form.is_text()) return {};
+  return {{"layers", choice.gpt.layers},
+          {"width", choice.gpt.width},
+          {"heads", choice.gpt.heads},
+          {"context", choice.gpt.context},
+          {"vocabulary", form.vocabulary.size()}};
 }
 
 nn::models::GptOptions gpt_options(const std::map<std::string, std::int64_t>& sizes) {
@@ -45,59 +120,6 @@ nn::models::GptOptions gpt_options(const std::map<std::string, std::int64_t>& si
           .heads = size("heads"),
           .context = size("context"),
           .vocabulary = size("vocabulary")};
-}
-
-std::unique_ptr<training::Task> make_task(const RunOptions& options,
-                                          const DataSets& data,
-                                          const parallel::DataParallelOptions& parallel) {
-  check_model_fits(options, data, parallel);
-  const Shape& shape = data.sample;
-  const DType dtype = storage_dtype(options);
-  const training::LossPlace place = loss_place(options);
-  manual_seed(seed_of(options));
-  if (data.is_text()) {
-    nn::models::GptOptions gpt = gpt_options(model_sizes(options, data));
-    gpt.dropout = options.gpt.dropout;
-    gpt.dtype = dtype;
-    gpt.recompute = options.recompute;
-    return task<training::LanguageModel>(nn::models::Gpt(gpt), parallel, place);
-  }
-  if (options.model == "mlp") {
-    return task<training::Classifier>(
-        nn::models::Mlp({.sizes = {numel(shape), 1024, 1024, data.classes}, .dtype = dtype}),
-        parallel,
-        place);
-  }
-  if (options.model == "cnn") {
-    return task<training::Classifier>(
-        nn::models::Cnn({.channels = shape[0], .classes = data.classes, .dtype = dtype}),
-        parallel,
-        place);
-  }
-  if (options.model == "resnet18") {  // the images of all data sets here are small
-    return task<training::Classifier>(nn::models::resnet18({.channels = shape[0],
-                                                            .classes = data.classes,
-                                                            .stem = nn::models::ResNetStem::cifar,
-                                                            .recompute = options.recompute,
-                                                            .dtype = dtype}),
-                                      parallel,
-                                      place);
-  }
-  return task<training::Classifier>(nn::models::CnnSmall({.channels = shape[0],
-                                                          .size = {shape[1], shape[2]},
-                                                          .classes = data.classes,
-                                                          .dtype = dtype}),
-                                    parallel,
-                                    place);
-}
-
-std::string model_identity(const RunOptions& options, const DataSets& data) {
-  std::string sizes;
-  for (const auto& [name, size] : model_sizes(options, data))
-    sizes += concat(' ', name, ' ', size);
-  if (!data.is_text())
-    sizes = concat(' ', data.sample[0], 'x', data.sample[1], 'x', data.sample[2]);
-  return concat(options.model, sizes, ' ', options.dtype, ", ", options.optimizer);
 }
 
 }  // namespace tandem::cli

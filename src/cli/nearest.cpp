@@ -34,7 +34,8 @@ std::vector<std::string> nearest(const std::string& given, const std::vector<std
   std::vector<std::pair<std::size_t, std::string>> found;
   for (const std::string& name : names) {
     const std::size_t apart = name.starts_with(given) ? 1 : letters_apart(given, name);
-    if (apart <= std::max<std::size_t>(2, name.size() / 3)) found.emplace_back(apart, name);
+    const std::size_t most = std::max<std::size_t>(2, name.size() / 3);
+    if (apart <= most && apart < name.size()) found.emplace_back(apart, name);
   }
   std::ranges::stable_sort(found, {}, &std::pair<std::size_t, std::string>::first);
   std::vector<std::string> best;

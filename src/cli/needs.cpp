@@ -16,7 +16,6 @@ namespace {
 
 // Less than was measured, so that nothing is refused that would do.
 constexpr double kBlockObjects = 16e3;  // bytes of a block beside its tensors
-constexpr double kPieceObjects = 128;   // bytes of a piece of a segmented collective, on a rank
 constexpr double kExact = 9e18;         // bytes that still are a std::size_t
 
 std::string bytes_text(double bytes) {
@@ -28,14 +27,11 @@ double as_double(std::int64_t n) {
   return static_cast<double>(n);
 }
 
-/// Rows of a step that are there at once.
-double rows_at_once(const RunOptions& options, const DataSets& data, std::size_t devices) {
-  double rows = as_double(options.batch);
-  if (data.train != nullptr) rows = std::min(rows, as_double(data.train->size()));
-  rows /= as_double(options.accumulate);
-  if (options.bitwise_leaves > 0)
-    rows = std::min(rows, rows * static_cast<double>(devices) / as_double(options.bitwise_leaves));
-  return rows;
+/// Rows of a step that are in memory at the same time.
+double rows_at_once(const BatchChoice& batch, std::size_t devices) {
+  const double rows = as_double(batch.full_batch()) / as_double(batch.accumulate);
+  if (batch.bitwise_leaves == 0) return rows;
+  return std::min(rows, rows * static_cast<double>(devices) / as_double(batch.bitwise_leaves));
 }
 
 }  // namespace
@@ -49,23 +45,23 @@ void check_fits(const std::string& what, double least) {
                           format_nbytes(most)));
 }
 
-void check_model_fits(const RunOptions& options,
-                      const DataSets& data,
+void check_model_fits(const TaskOptions& options,
+                      const DataForm& form,
                       const parallel::DataParallelOptions& parallel) {
   if (parallel.devices.front().type != DeviceType::cpu) return;
   const auto devices = parallel.devices.size();
-  const auto element = static_cast<double>(itemsize(storage_dtype(options)));
-  const double rows = rows_at_once(options, data, devices);
-  if (!data.is_text()) {
-    check_fits(fmt::format("--batch {}", options.batch),
-               rows * as_double(numel(data.sample)) * element);
+  const auto element = static_cast<double>(itemsize(options.numbers.storage()));
+  const double rows = rows_at_once(options.batch, devices);
+  if (!form.is_text()) {
+    check_fits(fmt::format("--batch {}", options.batch.rows),
+               rows * as_double(numel(form.sample)) * element);
     return;
   }
-  const GptSizes& gpt = options.gpt;
+  const GptSizes& gpt = options.model.gpt;
   const double width = as_double(gpt.width), layers = as_double(gpt.layers);
   const double block = 12 * width * width + 13 * width;
   const double weights =
-      width * (as_double(data.vocabulary.size()) + as_double(gpt.context) + 2) + layers * block;
+      width * (as_double(form.vocabulary.size()) + as_double(gpt.context) + 2) + layers * block;
   const double copies = 2 * static_cast<double>(devices) + 2;  // with gradients; two moments
   const double kept = rows * as_double(gpt.context) * width * layers;
   check_fits(
@@ -74,29 +70,8 @@ void check_model_fits(const RunOptions& options,
                   gpt.width,
                   gpt.context,
                   devices,
-                  options.batch),
+                  options.batch.rows),
       element * (weights * copies + kept) + layers * kBlockObjects * static_cast<double>(devices));
-}
-
-void check_collective_fits(const CollectivesRequest& request,
-                           std::span<const Device> devices,
-                           std::size_t nbytes,
-                           std::size_t segment) {
-  if (devices.front().type != DeviceType::cpu) return;
-  const double all = static_cast<double>(nbytes) * static_cast<double>(devices.size());
-  const bool segmented = request.algorithm == "segmented_ring";
-  const double pieces = segmented ? all / static_cast<double>(segment) : 0;
-  check_fits(fmt::format("--max-bytes {} on {} ranks", request.max_bytes, devices.size()),
-             all + pieces * kPieceObjects);
-}
-
-void check_limits_fit(std::span<const Device> devices) {
-  double all = 0;
-  for (const Device d : devices) {
-    const std::size_t limit = logical_device(d).limit();
-    if (d.type == DeviceType::cpu && limit != SIZE_MAX) all += static_cast<double>(limit);
-  }
-  check_fits("a search up to the limits of --devices", all);
 }
 
 }  // namespace tandem::cli

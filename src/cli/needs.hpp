@@ -3,12 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 
 #include "tandem/parallel/options.hpp"
 
-#include "cli/setup.hpp"
+#include "cli/data_form.hpp"
+#include "cli/task_options.hpp"
 
 namespace tandem::cli {
 
@@ -20,17 +20,8 @@ namespace tandem::cli {
 void check_fits(const std::string& what, double least);
 
 /// The same for a model with its gradients, moments, replicas, and a batch.
-void check_model_fits(const RunOptions& options,
-                      const DataSets& data,
+void check_model_fits(const TaskOptions& options,
+                      const DataForm& form,
                       const parallel::DataParallelOptions& parallel);
-
-/// The same for the tensors of a collective on all ranks, and its pieces.
-void check_collective_fits(const CollectivesRequest& request,
-                           std::span<const Device> devices,
-                           std::size_t nbytes,
-                           std::size_t segment);
-
-/// The same for a search that goes on until the devices' limits are reached.
-void check_limits_fit(std::span<const Device> devices);
 
 }  // namespace tandem::cli

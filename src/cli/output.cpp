@@ -8,11 +8,9 @@
 
 #include <fmt/format.h>
 
-#include "tandem/parallel/options.hpp"
 #include "tandem/runtime/runtime.hpp"
 
 #include "cli/console.hpp"
-#include "cli/setup.hpp"
 
 namespace tandem::cli {
 namespace {
@@ -52,14 +50,14 @@ Json to_json(const RunOptions& options, const training::RunReport& report, Measu
     epochs.back()["test_perplexity"] = finite(std::exp(e.test_loss));
   }
   return {{"schema_version", 1},
-          {"mode", options.mode},
-          {"model", options.model},
-          {"data", options.data},
-          {"dtype", options.dtype},
-          {"optimizer", options.optimizer},
-          {"batch", options.batch},
-          {"accumulate", options.accumulate},
-          {"seed", seed_of(options)},
+          {"mode", options.mode.name},
+          {"model", options.model.name},
+          {"data", options.data.name},
+          {"dtype", options.numbers.dtype},
+          {"optimizer", options.optimizer.name},
+          {"batch", options.batch.full_batch()},
+          {"accumulate", options.batch.accumulate},
+          {"seed", options.numbers.first_seed()},
           {"steps", report.steps},
           {"interrupted", nullptr},
           {"devices", devices},

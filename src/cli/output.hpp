@@ -8,7 +8,7 @@
 
 #include "tandem/train/loop.hpp"
 
-#include "cli/options.hpp"
+#include "cli/run_options.hpp"
 
 namespace tandem::cli {
 

@@ -16,7 +16,7 @@
 #include "tandem/io/file.hpp"
 
 #include "cli/console.hpp"
-#include "cli/options.hpp"
+#include "cli/usage_error.hpp"
 #include "train/stream_file.hpp"
 
 namespace tandem::cli {

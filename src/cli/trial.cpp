@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <numeric>
 #include <optional>
 
 #include "tandem/core/check.hpp"
@@ -44,24 +45,28 @@ class Traffic final : public Observer {
   std::vector<std::atomic<std::size_t>> sent_, received_;
 };
 
+std::int64_t total(const std::vector<std::int64_t>& rows) {
+  return std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
+}
+
 }  // namespace
 
 Trial::Trial(const RunOptions& options, const DataSets& sets, const std::vector<Device>& devices)
     : options_(options),
       train_(sets.train),
-      task_(make_task(options, sets, parallel_options(options, devices))),
-      optimizer_(make_optimizer(options, task_->module())),
-      loader_(sets.train,
-              loader_options(options, *sets.train, datasets::Split::train, devices.front())) {}
+      task_(make_task(options, sets.form, parallel_options(options, devices))),
+      optimizer_(options.make_optimizer(task_->module())),
+      loader_(sets.train, options.loader(*sets.train, datasets::Split::train, devices.front())) {}
 
 void Trial::run(std::int64_t steps, const std::function<void(std::int64_t, double)>& on_step) {
   using Clock = std::chrono::steady_clock;
   const std::vector<Device>& devices = task_->devices();
   std::optional<Autocast> mixed;
-  if (options_.dtype == "bf16") mixed.emplace(DType::bf16);
+  if (const auto products = options_.numbers.products()) mixed.emplace(*products);
   for (const Device d : devices)
     logical_device(d).reset_peak();
   Traffic traffic(devices);
+  std::vector<std::int64_t> rows(devices.size());
   {
     const Subscription subscription(traffic);
     for (std::int64_t step = 0; step < steps;) {
@@ -71,15 +76,15 @@ void Trial::run(std::int64_t steps, const std::function<void(std::int64_t, doubl
       const auto start = Clock::now();
       const auto result = task_->step(*batch, *optimizer_);
       step_ms_.push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count());
+      if (total(result.rows) >= total(rows)) rows = result.rows;
       StatusSignal::note_step(++step);
       if (on_step) on_step(step, result.loss);
     }
   }
-  const std::vector<RowRange> rows = task_->plan(options_.batch);
   devices_.clear();
   for (std::size_t d = 0; d < devices.size(); ++d) {
     devices_.push_back({devices[d],
-                        rows[d].end - rows[d].begin,
+                        rows[d],
                         logical_device(devices[d]).memory_stats().peak,
                         traffic.sent(d),
                         traffic.received(d)});
@@ -89,7 +94,7 @@ void Trial::run(std::int64_t steps, const std::function<void(std::int64_t, doubl
 parallel::LargestBatch Trial::find_largest_batch() {
   const Device first = task_->devices().front();
   std::optional<Autocast> mixed;
-  if (options_.dtype == "bf16") mixed.emplace(DType::bf16);
+  if (const auto products = options_.numbers.products()) mixed.emplace(*products);
   const auto make = [&](std::int64_t rows) {
     std::vector<std::int64_t> samples(static_cast<std::size_t>(rows));
     for (std::int64_t i = 0; i < rows; ++i)
@@ -110,17 +115,9 @@ nn::NamedValues Trial::weights() {
   return weights;
 }
 
-RunOptions on_one_device(RunOptions options) {
-  options.gpu0_bsz.reset();
-  options.chunk_sizes.clear();
-  options.chunks = "even";
-  options.mode = "single";
-  return options;
-}
-
 double tolerance_of(const RunOptions& options) noexcept {
-  if (options.dtype == "bf16") return 0;
-  return options.dtype == "f64" ? 1e-12 : 1e-4;
+  if (options.numbers.dtype == "bf16") return 0;
+  return options.numbers.dtype == "f64" ? 1e-12 : 1e-4;
 }
 
 }  // namespace tandem::cli

@@ -11,15 +11,14 @@
 #include "tandem/optim/optimizer.hpp"
 #include "tandem/train/task.hpp"
 
-#include "cli/options.hpp"
-#include "cli/setup.hpp"
+#include "cli/prepared_run.hpp"
 
 namespace tandem::cli {
 
 /// What a device had of a trial's steps.
 struct TrialDevice {
   Device device;
-  std::int64_t rows = 0;  ///< of a full batch
+  std::int64_t rows = 0;  ///< of the largest batch, the latest of these
   std::size_t peak_bytes = 0;
   std::size_t bytes_sent = 0;  ///< to other devices, in all steps
   std::size_t bytes_received = 0;
@@ -28,8 +27,9 @@ struct TrialDevice {
 /// A model from the seed on, trained for some steps, to be held against the same in another way.
 class Trial {
  public:
-  /// @param devices  the first alone in mode single.
+  /// @param devices  mode single takes the first alone.
   Trial(const RunOptions& options, const DataSets& sets, const std::vector<Device>& devices);
+  explicit Trial(const PreparedRun& run) : Trial(run.options, run.sets, run.devices) {}
 
   /// @param on_step  after each: its number, from 1, and its loss; none: nothing.
   void run(std::int64_t steps, const std::function<void(std::int64_t, double)>& on_step = {});
@@ -51,9 +51,6 @@ class Trial {
   std::vector<double> step_ms_;
   std::vector<TrialDevice> devices_;
 };
-
-/// Without what has no meaning for one device.
-RunOptions on_one_device(RunOptions options);
 
 /// How far weights may be from one device's after some steps, see docs/exactness.md; 0: the dtype
 /// rounds too much to say.

@@ -72,11 +72,12 @@ CLI::Validator list_of(const CLI::Validator& one) {
   return {check, one.get_description()};
 }
 
-CLI::Validator not_empty() {
-  const auto check = [](std::string& text) -> std::string {
-    return text.empty() ? "is empty; give a value, or leave the option out" : "";
+CLI::Validator dash_for_stdout() {
+  const auto same = [](std::string& text) -> std::string {
+    if (text == "/dev/stdout") text = "-";
+    return {};
   };
-  return {check, ""};
+  return {same, ""};
 }
 
 std::vector<std::string> split_list(const std::string& text) {

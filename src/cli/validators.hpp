@@ -21,8 +21,9 @@ CLI::Validator zero_or_more();
 CLI::Validator within(double least, double most);
 /// One value or more, joined by commas; each holds what `one` asks for.
 CLI::Validator list_of(const CLI::Validator& one);
-/// Anything but nothing: a variable of a script that is not set is no way to leave an option out.
-CLI::Validator not_empty();
+
+/// Makes the name of stdout's device "-", as results are sent there.
+CLI::Validator dash_for_stdout();
 
 /// The parts of a list joined by commas.
 std::vector<std::string> split_list(const std::string& text);

@@ -42,9 +42,10 @@ class UsageTest(ProgramTest):
     def test_an_empty_value_is_no_way_to_leave_an_option_out(self):
         for option in ("--checkpoint", "--json", "--metrics", "--tensorboard", "--devices", "--data-dir", "--text",
                        "--seed", "--output-device"):
-            self.refuse("train", *DIGITS, option, "", says=[option, "''" if option == "--seed" else "is empty"])
-            self.refuse("train", *DIGITS, option + "=", "--quiet", says=[option, "is empty"])
-        self.refuse("trace", *DIGITS, "--output", "", says=["--output", "is empty"])
+            self.refuse("train", *DIGITS, option, "", says=[option + " is empty"])
+            self.refuse("train", *DIGITS, option + "=", "--quiet", says=[option + " is empty"])
+        self.refuse("trace", *DIGITS, "--output", "", says=["--output is empty"])
+        self.refuse("collectives", "-b", "", says=["-b is empty"])
 
     def test_flags(self):
         for flag in ("--loss-in-replica", "--quiet", "--recompute"):
@@ -68,6 +69,13 @@ class UsageTest(ProgramTest):
     def test_unknown_option_is_named(self):
         self.refuse("train", "--bogus", says=["--bogus", "tandem train --help"])
         self.refuse("verify", "--epochs", "2", says=["--epochs", "tandem verify --help"])
+        self.refuse("train", "--bach", "5", says=["unknown option '--bach'; did you mean --batch? See tandem train --help"])
+        self.refuse("train", "--chunk=3", says=["'--chunk'; did you mean --chunks or --chunk-sizes?"])
+        self.refuse("generate", "--chekpoint", "x", says=["'--chekpoint'; did you mean --checkpoint?"])
+        self.refuse("devices", "--batch", "5", says=["unknown option '--batch'; see tandem devices --help"])
+        self.refuse("train", "digits", says=["'digits' belongs to no option", "tandem train --help"])
+        self.refuse("--devises", says=["unknown option '--devises'; see tandem --help"])
+        self.refuse("--quiet", "train", says=["unknown option '--quiet'; see tandem --help"])
 
     def test_numbers_out_of_range(self):
         self.refuse("train", "--batch", "0", says=["--batch", "at least 1", "'0'"])

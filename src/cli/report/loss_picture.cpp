@@ -86,7 +86,7 @@ std::string loss_chart(const Comparison& comparison) {
   for (const double t : axis.ticks)
     labels.push_back(fmt::format("{:g}", t));
   return chart(comparison,
-               fmt::format("Loss over {} steps", *comparison.options.steps),
+               fmt::format("Loss over {} steps", comparison.steps),
                axis,
                labels,
                [&](const ModeResult& mode) {

@@ -17,7 +17,6 @@
 #include "cli/report/html.hpp"
 #include "cli/report/pictures.hpp"
 #include "cli/report/style.hpp"
-#include "cli/setup.hpp"
 
 namespace tandem::cli::report {
 namespace {
@@ -56,13 +55,13 @@ std::string head(const Comparison& comparison) {
       "<header><h1>{} on {}</h1>\n"
       "<p>{} steps of {} rows by {} in {}, seed {}, in the modes {}; on {}, a machine of {} "
       "cores.</p></header>\n",
-      escape(o.model),
-      escape(o.data),
-      *o.steps,
-      o.batch,
-      escape(o.optimizer),
-      escape(o.dtype),
-      seed_of(o),
+      escape(o.model.name),
+      escape(o.data.name),
+      comparison.steps,
+      o.batch.full_batch(),
+      escape(o.optimizer.name),
+      escape(o.numbers.dtype),
+      o.numbers.first_seed(),
       escape(joined(modes_of(comparison))),
       escape(devices_of(comparison)),
       core_count());
@@ -83,8 +82,8 @@ std::string page(const Comparison& comparison) {
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
       "<title>tandem: {} on {}</title>\n<style>{}{}</style></head><body>\n",
-      escape(o.model),
-      escape(o.data),
+      escape(o.model.name),
+      escape(o.data.name),
       kStyle,
       colours_css());
   html += head(comparison) + kContents + "<main>\n";
@@ -98,7 +97,7 @@ std::string page(const Comparison& comparison) {
       "<div id=\"tip\" role=\"tooltip\" hidden></div>\n<script>{}</script></body></html>\n",
       version,
       fmt::gmtime(std::time(nullptr)),
-      *o.steps,
+      comparison.steps,
       kScript);
   return html;
 }

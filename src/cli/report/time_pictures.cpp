@@ -186,7 +186,7 @@ std::string sentence_of_timeline(const Comparison& comparison) {
       "whose forward or backward it is, the lower one when bytes arrive. Grey is time in "
       "collectives, "
       "waiting included. ",
-      *comparison.options.steps + 1);
+      comparison.steps + 1);
   for (const ModeResult& mode : comparison.modes) {
     const profile::Overlap& overlap = mode.watched().time.overlap;
     if (overlap.transferring <= Since{}) continue;

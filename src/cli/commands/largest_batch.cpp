@@ -6,16 +6,27 @@
 
 #include "tandem/runtime/runtime.hpp"
 
-#include "cli/commands.hpp"
+#include "cli/choices/json_choice.hpp"
+#include "cli/command.hpp"
 #include "cli/console.hpp"
 #include "cli/needs.hpp"
-#include "cli/output.hpp"
-#include "cli/output_files.hpp"
-#include "cli/setup.hpp"
 #include "cli/trial.hpp"
+#include "cli/usage_error.hpp"
 
 namespace tandem::cli {
 namespace {
+
+/// The search for the batch that fits while one more row does not. Exits with 1 if no row fits.
+struct LargestBatchRequest {
+  RunOptions run_options;
+  JsonChoice json;
+
+  void add_flags(CLI::App& app) {
+    run_options.add_flags(app);
+    json.add_flags(app);
+  }
+  int run() const;
+};
 
 nlohmann::json to_json(const RunOptions& options,
                        const std::vector<Device>& devices,
@@ -29,9 +40,9 @@ nlohmann::json to_json(const RunOptions& options,
                     {"limit_bytes", limit == SIZE_MAX ? nlohmann::json() : nlohmann::json(limit)}});
   }
   return {{"schema_version", 1},
-          {"model", options.model},
-          {"mode", options.mode},
-          {"dtype", options.dtype},
+          {"model", options.model.name},
+          {"mode", options.mode.name},
+          {"dtype", options.numbers.dtype},
           {"largest_batch", found.rows},
           {"is_largest", found.is_largest},
           {"tries", found.tries},
@@ -43,14 +54,14 @@ void print(const RunOptions& options,
            const parallel::LargestBatch& found) {
   if (found.rows == 0) {
     console::print("{} in mode {}: not even one row fits; {} tries\n",
-                   options.model,
-                   options.mode,
+                   options.model.name,
+                   options.mode.name,
                    found.tries);
     return;
   }
   console::print("{} in mode {}: the largest batch has {} rows{}; {} tries\n\n",
-                 options.model,
-                 options.mode,
+                 options.model.name,
+                 options.mode.name,
                  found.rows,
                  found.is_largest ? fmt::format(", {} do not fit", found.rows + 1) : " or more",
                  found.tries);
@@ -65,26 +76,49 @@ void print(const RunOptions& options,
   }
 }
 
-}  // namespace
+/// @throws Error  the devices' limits, up to which the search goes, are more than the machine
+/// holds.
+void check_limits_fit(const std::vector<Device>& devices) {
+  double all = 0;
+  for (const Device d : devices) {
+    const std::size_t limit = logical_device(d).limit();
+    if (d.type == DeviceType::cpu && limit != SIZE_MAX) all += static_cast<double>(limit);
+  }
+  check_fits("a search up to the limits of --devices", all);
+}
 
-int run_largest_batch(const RunOptions& given) {
-  if (given.batch > 0) throw UsageError("--batch is what is looked for; leave it out");
-  if (!given.chunk_sizes.empty())
-    throw UsageError("--chunk-sizes are of one batch; give --chunks or --gpu0-bsz");
-  RunOptions options = resolve(given);
-  options.loss_in_replica = options.loss_in_replica.value_or(true);
-  if (!*options.loss_in_replica)
-    throw UsageError("the largest batch is found with --loss-in-replica alone");
-  check_files({{"--text", options.text, FileUse::read}, {"--json", options.json}});
-  const std::vector<Device> given_devices = working_devices(options);
+/// @throws UsageError  options that a search does not have.
+RunOptions options_of_search(RunOptions options) {
+  if (options.batch.rows > 0)
+    throw UsageError("--batch is what largest-batch looks for; leave it out");
+  if (!options.batch.chunk_sizes.empty())
+    throw UsageError("--chunk-sizes are for one batch; give --chunks or --gpu0-bsz");
+  options.resolve();
+  options.mode.loss_in_replica = options.mode.loss_in_replica.value_or(true);
+  if (!*options.mode.loss_in_replica)
+    throw UsageError("the largest batch can be found with --loss-in-replica only");
+  return options;
+}
+
+int LargestBatchRequest::run() const {
+  const RunOptions options = options_of_search(run_options);
+  check_files({{"--text", options.data.text, FileUse::read}, json.given_file()});
+  const std::vector<Device> given_devices = options.devices.working_devices();
   check_limits_fit(given_devices);
-  const DataSets sets = load_data(options);
+  const DataSets sets = options.load_data();
   Trial trial(options, sets, given_devices);
   const parallel::LargestBatch found = trial.find_largest_batch();
   const std::vector<Device>& devices = trial.task().devices();
-  if (!options.json.empty()) write_json(options.json, to_json(options, devices, found));
-  if (options.json != "-") print(options, devices, found);
+  json.write([&] { return to_json(options, devices, found); });
+  if (json.leaves_text()) print(options, devices, found);
   return found.rows > 0 ? 0 : 1;
+}
+
+}  // namespace
+
+Command largest_batch_command() {
+  return make_command<LargestBatchRequest>(
+      "largest-batch", "find the largest batch whose step fits the devices' limits");
 }
 
 }  // namespace tandem::cli

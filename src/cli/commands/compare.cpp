@@ -5,15 +5,33 @@
 #include <string>
 #include <vector>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "cli/commands.hpp"
+#include "cli/choices/json_choice.hpp"
+#include "cli/command.hpp"
 #include "cli/comparison.hpp"
 #include "cli/console.hpp"
-#include "cli/output_files.hpp"
 
 namespace tandem::cli {
 namespace {
+
+/// The same run in several modes, one after the other.
+struct CompareRequest {
+  ComparisonChoice compared;
+  bool details = false;
+  JsonChoice json;
+
+  void add_flags(CLI::App& app) {
+    compared.add_flags(app);
+    app.add_flag("--details",
+                 details,
+                 "also print memory by cause, time by phase and bytes by link, of a few more "
+                 "steps; --json always has them");
+    json.add_flags(app);
+  }
+  int run() const;
+};
 
 std::string per_step(std::size_t nbytes, std::int64_t steps) {
   return nbytes == 0 ? "-" : format_nbytes(nbytes / static_cast<std::size_t>(steps));
@@ -22,12 +40,12 @@ std::string per_step(std::size_t nbytes, std::int64_t steps) {
 void print_table(const Comparison& comparison) {
   const RunOptions& options = comparison.options;
   console::print("{} on {}, batches of {} rows, {} steps of {} in {}\n\n",
-                 options.model,
-                 options.data,
-                 options.batch,
-                 *options.steps,
-                 options.optimizer,
-                 options.dtype);
+                 options.model.name,
+                 options.data.name,
+                 options.batch.full_batch(),
+                 comparison.steps,
+                 options.optimizer.name,
+                 options.numbers.dtype);
   console::print("{:<12} {:>9} {:>9} {:>12}  {:<8} {:>5} {:>11} {:>11} {:>11}\n",
                  "mode",
                  "ms p50",
@@ -54,8 +72,8 @@ void print_table(const Comparison& comparison) {
                      to_string(device.device),
                      device.rows,
                      format_nbytes(device.peak_bytes),
-                     per_step(device.bytes_sent, *options.steps),
-                     per_step(device.bytes_received, *options.steps));
+                     per_step(device.bytes_sent, comparison.steps),
+                     per_step(device.bytes_received, comparison.steps));
     }
   }
 }
@@ -71,23 +89,26 @@ void print_sentences(const Comparison& comparison) {
     if (!same) console::print("{}: {}\n", r.mode, test(r));
 }
 
-}  // namespace
-
-int run_compare(const CompareRequest& request) {
+int CompareRequest::run() const {
   constexpr std::int64_t kWatched = 2;
-  const std::string& json = request.run.json;
-  check_files({{"--text", request.run.text, FileUse::read}, {"--json", json}});
-  const bool watched = request.details || !json.empty();
-  const Comparison comparison = compare(request, watched ? kWatched : 0);
-  if (!json.empty()) write_json(json, to_json(comparison));
-  if (json == "-") return 0;
+  const bool watched = details || json.is_wanted();
+  const Comparison comparison = compare(compared, watched ? kWatched : 0, {json.given_file()});
+  json.write([&] { return to_json(comparison); });
+  if (!json.leaves_text()) return 0;
   print_table(comparison);
-  if (request.details) {
+  if (details) {
     for (const ModeResult& r : comparison.modes)
       print_details(r.mode, r.watched());
   }
   print_sentences(comparison);
   return 0;
+}
+
+}  // namespace
+
+Command compare_command() {
+  return make_command<CompareRequest>(
+      "compare", "train in each mode from one seed, and compare time, memory, traffic and weights");
 }
 
 }  // namespace tandem::cli

@@ -4,16 +4,23 @@
 #include <array>
 #include <utility>
 
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "tandem/comm/algorithms.hpp"
 #include "tandem/comm/timing.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/runtime.hpp"
 
-#include "cli/commands.hpp"
+#include "cli/choices/backend_choice.hpp"
+#include "cli/choices/device_choice.hpp"
+#include "cli/choices/json_choice.hpp"
+#include "cli/command.hpp"
 #include "cli/console.hpp"
 #include "cli/needs.hpp"
-#include "cli/setup.hpp"
+#include "cli/usage_error.hpp"
+#include "cli/validators.hpp"
 
 namespace tandem::cli {
 namespace {
@@ -21,6 +28,84 @@ namespace {
 using comm::Collective;
 using comm::CollectiveTime;
 using Json = nlohmann::json;
+
+constexpr double kPieceObjects = 128;  // bytes of a piece, on a rank; less than was measured
+
+/// What is timed; sizes as they were written.
+struct CollectivesRequest {
+  std::string op = "all_reduce";
+  DeviceChoice devices;
+  std::string min_bytes = "4K";
+  std::string max_bytes = "16M";
+  std::int64_t factor = 4;
+  std::int64_t iterations = 50;
+  std::int64_t warmup = 10;
+  std::string dtype = "f32";
+  std::string algorithm = "direct";
+  std::string segment = "128K";
+  int group = 0;
+  BackendChoice backend;
+  JsonChoice json;
+  bool quiet = false;
+
+  void add_flags(CLI::App& app);
+  void add_size_flags(CLI::App& app);
+  int run() const;
+};
+
+/// The collectives that are timed.
+constexpr std::array kTimed{Collective::Kind::all_reduce,
+                            Collective::Kind::broadcast,
+                            Collective::Kind::reduce,
+                            Collective::Kind::all_gather,
+                            Collective::Kind::reduce_scatter};
+
+void CollectivesRequest::add_flags(CLI::App& app) {
+  std::vector<std::string> algorithms, ops;
+  for (const comm::Algorithm* a : comm::algorithms())
+    algorithms.emplace_back(a->name());
+  for (const Collective::Kind kind : kTimed)
+    ops.emplace_back(comm::name(kind));
+  app.add_option("--op", op, "collective to time")
+      ->check(CLI::IsMember(ops))
+      ->capture_default_str();
+  devices.add_flags(app);
+  add_size_flags(app);
+  app.add_option("--iterations", iterations, "timed calls of each size")
+      ->check(at_least(1))
+      ->capture_default_str();
+  app.add_option("--warmup", warmup, "calls of each size before the timed ones")
+      ->check(at_least(0))
+      ->capture_default_str();
+  app.add_option("--dtype", dtype, "type of the elements")
+      ->check(CLI::IsMember({"f32", "f64", "bf16", "f16", "i32", "i64", "u8"}))
+      ->capture_default_str();
+  app.add_option("--algorithm", algorithm, "algorithm; docs/algorithms.md says what each is for")
+      ->check(CLI::IsMember(algorithms))
+      ->capture_default_str();
+  app.add_option("--segment",
+                 segment,
+                 "size of a segment, for algorithms that have segments, like 128K or 128KiB")
+      ->capture_default_str();
+  app.add_option("--group",
+                 group,
+                 "ranks of a group of hierarchical_ring, or of a row of torus_2d (0: the algorithm "
+                 "chooses)")
+      ->check(at_least(0))
+      ->capture_default_str();
+  backend.add_flags(app);
+  json.add_flags(app);
+  app.add_flag("--quiet", quiet, "no progress");
+}
+
+void CollectivesRequest::add_size_flags(CLI::App& app) {
+  app.add_option("-b,--min-bytes", min_bytes, "smallest size, like 4K or 4KiB")
+      ->capture_default_str();
+  app.add_option("-e,--max-bytes", max_bytes, "largest size")->capture_default_str();
+  app.add_option("-f,--factor", factor, "ratio of a size to the one before")
+      ->check(at_least(2))
+      ->capture_default_str();
+}
 
 /// "4K" as nccl-tests has it, or "4KiB".
 std::size_t parse_size(const std::string& option, std::string text) {
@@ -52,30 +137,35 @@ std::vector<std::size_t> sizes_of(const CollectivesRequest& request) {
 }
 
 Collective::Kind kind_of(const std::string& op) {
-  using Kind = Collective::Kind;
-  for (const Kind kind : {Kind::broadcast, Kind::reduce, Kind::all_gather, Kind::reduce_scatter}) {
-    if (op == comm::name(kind)) return kind;
-  }
-  return Kind::all_reduce;
+  const auto at = std::ranges::find(kTimed, op, [](auto kind) { return comm::name(kind); });
+  TANDEM_CHECK(at != kTimed.end(), "there is no collective '", op, "'");
+  return *at;
 }
 
-std::vector<Device> devices_of(const CollectivesRequest& request) {
-  RunOptions options;
-  options.devices = request.devices;
-  return working_devices(options);
+/// @throws Error  the tensors of all ranks, with their pieces, are more than this machine holds.
+void check_fits_machine(const CollectivesRequest& request,
+                        const std::vector<Device>& devices,
+                        std::size_t nbytes,
+                        std::size_t segment) {
+  if (devices.front().type != DeviceType::cpu) return;
+  const double all = static_cast<double>(nbytes) * static_cast<double>(devices.size());
+  const bool segmented = request.algorithm == "segmented_ring";
+  const double pieces = segmented ? all / static_cast<double>(segment) : 0;
+  check_fits(fmt::format("--max-bytes {} on {} ranks", request.max_bytes, devices.size()),
+             all + pieces * kPieceObjects);
 }
 
 comm::GroupOptions group_options(const CollectivesRequest& request) {
   return {.algorithm = request.algorithm,
           .segment_bytes = static_cast<std::int64_t>(parse_size("--segment", request.segment)),
           .group = request.group,
-          .backend = backend_of(request.backend)};
+          .backend = request.backend.backend()};
 }
 
 std::vector<CollectiveTime> measure(const CollectivesRequest& request,
                                     const std::vector<Device>& devices) {
   const std::vector<std::size_t> sizes = sizes_of(request);
-  check_collective_fits(request, devices, sizes.back(), parse_size("--segment", request.segment));
+  check_fits_machine(request, devices, sizes.back(), parse_size("--segment", request.segment));
   try {
     comm::CollectiveTimer timer(devices,
                                 {.kind = kind_of(request.op),
@@ -120,7 +210,7 @@ Json to_json(const CollectivesRequest& request,
                     {"model_us", t.cost.seconds(model.alpha, model.beta) * 1e6}});
   }
   return {{"schema_version", 1},
-          {"backend", request.backend},
+          {"backend", request.backend.name},
           {"dtype", request.dtype},
           {"devices", names},
           {"iterations", request.iterations},
@@ -137,7 +227,7 @@ void print_table(const CollectivesRequest& request,
   console::print("{} by {} ({}), {} ranks, {}, {} iterations\n\n",
                  request.op,
                  request.algorithm,
-                 request.backend,
+                 request.backend.name,
                  devices.size(),
                  request.dtype,
                  request.iterations);
@@ -167,16 +257,13 @@ void print_table(const CollectivesRequest& request,
       model.beta * 1e6 * (1 << 20));
 }
 
-}  // namespace
-
-int run_collectives(const CollectivesRequest& request) {
-  const std::vector<Device> devices = devices_of(request);
-  const std::vector<CollectiveTime> times = measure(request, devices);
+int CollectivesRequest::run() const {
+  const std::vector<Device> list = devices.working_devices();
+  check_files({json.given_file()});
+  const std::vector<CollectiveTime> times = measure(*this, list);
   const comm::AlphaBeta model = comm::fit(times);
-  if (request.json)
-    console::print("{}\n", to_json(request, devices, times, model).dump(2));
-  else
-    print_table(request, devices, times, model);
+  json.write([&] { return to_json(*this, list, times, model); });
+  if (json.leaves_text()) print_table(*this, list, times, model);
   std::int64_t wrong = 0;
   for (const CollectiveTime& t : times)
     wrong += t.wrong;
@@ -184,6 +271,13 @@ int run_collectives(const CollectivesRequest& request) {
     console::tell("tandem: {} elements are wrong; please report it with the table\n", wrong);
   }
   return wrong == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+Command collectives_command() {
+  return make_command<CollectivesRequest>(
+      "collectives", "time a collective by size, and check its results, as nccl-tests does");
 }
 
 }  // namespace tandem::cli

@@ -9,19 +9,19 @@
 #include <utility>
 #include <vector>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "tandem/profile/memory_profile.hpp"
 #include "tandem/runtime/unowned_memory.hpp"
 
-#include "cli/commands.hpp"
+#include "cli/choices/json_choice.hpp"
+#include "cli/command.hpp"
 #include "cli/console.hpp"
 #include "cli/details.hpp"
-#include "cli/output.hpp"
-#include "cli/output_files.hpp"
-#include "cli/setup.hpp"
 #include "cli/trial.hpp"
+#include "cli/validators.hpp"
 
 namespace tandem::cli {
 namespace {
@@ -33,6 +33,22 @@ using profile::MemoryProfile;
 
 constexpr std::size_t kOwners = 5;  // that are shown of a device
 constexpr int kWidth = 40;          // of the longest bar, in columns
+
+/// Some steps, with what each device held, and why.
+struct MemoryRequest {
+  RunOptions run_options;
+  std::int64_t steps = 3;
+  JsonChoice json;
+
+  void add_flags(CLI::App& app) {
+    run_options.add_flags(app);
+    app.add_option("--steps", steps, "number of steps that are taken and watched")
+        ->check(at_least(1))
+        ->capture_default_str();
+    json.add_flags(app);
+  }
+  int run() const;
+};
 
 /// Sums of what is held, by category and then by the phase that allocated it.
 std::array<std::array<std::size_t, kPhases>, kCategories> by_phase(const std::vector<Held>& held) {
@@ -87,7 +103,7 @@ parallel::StepPlan predicted(const RunOptions& options, Trial& trial) {
   const parallel::StepModel* model = trial.task().step_model();
   if (model == nullptr) return {};
   std::vector<std::int64_t> rows;
-  for (const RowRange& r : trial.task().plan(options.batch))
+  for (const RowRange& r : trial.task().plan(options.batch.full_batch()))
     rows.push_back(r.end - r.begin);
   return model->predict(rows);
 }
@@ -101,7 +117,10 @@ std::optional<std::int64_t> largest_batch(Trial& trial) {
   return rows;
 }
 
-json to_json(const RunOptions& options, const MemoryProfile& memory, Trial& trial) {
+json to_json(const RunOptions& options,
+             std::int64_t steps,
+             const MemoryProfile& memory,
+             Trial& trial) {
   auto devices = json::array();
   const parallel::StepPlan plan = predicted(options, trial);
   for (std::size_t d = 0; d < memory.devices.size(); ++d) {
@@ -122,12 +141,12 @@ json to_json(const RunOptions& options, const MemoryProfile& memory, Trial& tria
     device["predicted_ms"] = plan.ms[d];
   }
   json report = {{"schema_version", 1},
-                 {"model", options.model},
-                 {"data", options.data},
-                 {"mode", options.mode},
-                 {"dtype", options.dtype},
-                 {"batch", options.batch},
-                 {"steps", *options.steps},
+                 {"model", options.model.name},
+                 {"data", options.data.name},
+                 {"mode", options.mode.name},
+                 {"dtype", options.numbers.dtype},
+                 {"batch", options.batch.full_batch()},
+                 {"steps", steps},
                  {"complete", memory.complete},
                  {"imbalance", memory.imbalance()},
                  {"devices", devices}};
@@ -206,14 +225,17 @@ void print(const DeviceMemory& m,
   if (!largest.empty()) console::print("  largest owners: {}\n", largest);
 }
 
-void print(const RunOptions& options, const MemoryProfile& memory, Trial& trial) {
+void print(const RunOptions& options,
+           std::int64_t steps,
+           const MemoryProfile& memory,
+           Trial& trial) {
   const parallel::StepPlan plan = predicted(options, trial);
   console::print("{} on {}, {}, batches of {} rows, {} steps: memory at its peak, by cause\n",
-                 options.model,
-                 options.data,
-                 options.mode,
-                 options.batch,
-                 *options.steps);
+                 options.model.name,
+                 options.data.name,
+                 options.mode.name,
+                 options.batch.full_batch(),
+                 steps);
   std::size_t most = 1;
   for (const DeviceMemory& m : memory.devices)
     most = std::max(most, m.peak);
@@ -235,21 +257,23 @@ void print(const RunOptions& options, const MemoryProfile& memory, Trial& trial)
     console::print("\nnot all of it: the host had no memory to keep every change\n");
 }
 
+int MemoryRequest::run() const {
+  const PreparedRun prepared = prepare_run(run_options, {json.given_file()});
+  const RunOptions& options = prepared.options;
+  Trial trial(prepared);
+  if (options.batch.is_planned()) trial.run(1);  // the steps that the plan is learnt from are none
+  const MemoryProfile memory =
+      profile::record_memory(trial.task().devices(), [&] { trial.run(steps); });
+  json.write([&] { return to_json(options, steps, memory, trial); });
+  if (json.leaves_text()) print(options, steps, memory, trial);
+  return 0;
+}
+
 }  // namespace
 
-int run_memory(const RunOptions& given) {
-  RunOptions options = resolve(given);
-  check_files({{"--text", options.text, FileUse::read}, {"--json", options.json}});
-  options.steps = options.steps.value_or(3);
-  const std::vector<Device> devices = working_devices(options);
-  const DataSets sets = load_data(options);
-  Trial trial(options, sets, devices);
-  if (is_planned(options)) trial.run(1);  // the steps that the plan is learnt from are none
-  const MemoryProfile memory =
-      profile::record_memory(trial.task().devices(), [&] { trial.run(*options.steps); });
-  if (!options.json.empty()) write_json(options.json, to_json(options, memory, trial));
-  if (options.json != "-") print(options, memory, trial);
-  return 0;
+Command memory_command() {
+  return make_command<MemoryRequest>(
+      "memory", "say what fills each device at its peak, by cause, and how unequal devices are");
 }
 
 }  // namespace tandem::cli

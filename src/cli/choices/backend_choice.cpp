@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/choices/backend_choice.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "tandem/config.hpp"
+#include "tandem/core/check.hpp"
+
+#include "cli/usage_error.hpp"
+
+namespace tandem::cli {
+
+void BackendChoice::add_flags(CLI::App& app) {
+  app.add_option("--backend",
+                 name,
+                 "what moves data among devices: tandem's own copies and kernels (local), or NCCL "
+                 "among GPUs (nccl)")
+      ->check(CLI::IsMember({"local", "nccl"}))
+      ->capture_default_str();
+}
+
+comm::Backend BackendChoice::backend() const {
+  return comm::parse_backend(name).value();  // the flag takes these names alone
+}
+
+void BackendChoice::check_serves(const std::vector<Device>& devices) const {
+  if (backend() != comm::Backend::nccl) return;
+  if (!has_nccl)
+    throw UsageError("--backend nccl: this build has no NCCL (-D TANDEM_NCCL=ON); use local");
+  for (const Device d : devices) {
+    if (d.type != DeviceType::cuda)
+      throw UsageError(tandem::detail::concat("--backend nccl: ", d, " is not a GPU; use local"));
+  }
+}
+
+}  // namespace tandem::cli

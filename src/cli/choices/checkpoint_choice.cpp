@@ -1,0 +1,22 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/choices/checkpoint_choice.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "cli/validators.hpp"
+
+namespace tandem::cli {
+
+void CheckpointChoice::add_flags(CLI::App& app) {
+  auto* checkpoint = app.add_option(
+      "--checkpoint", file, "file that the run is saved to after each epoch and at the end");
+  app.add_option("--save-every", save_every, "number of steps after which it is saved too")
+      ->check(at_least(1))
+      ->needs(checkpoint);
+  app.add_flag("--resume", resume, "go on from the checkpoint, with its seed and lr")
+      ->needs(checkpoint);
+}
+
+}  // namespace tandem::cli

@@ -1,0 +1,23 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/choices/json_choice.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "cli/validators.hpp"
+
+namespace tandem::cli {
+
+void JsonChoice::add_flags(CLI::App& app) {
+  app.add_option("--json",
+                 file,
+                 "results as one JSON object: on stdout in place of the text, or in FILE beside "
+                 "the text (- is stdout)")
+      ->expected(0, 1)
+      ->default_str("-")  // without a FILE
+      ->option_text("[FILE]")
+      ->transform(dash_for_stdout());
+}
+
+}  // namespace tandem::cli

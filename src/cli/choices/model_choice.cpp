@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/choices/model_choice.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "tandem/core/check.hpp"
+
+#include "cli/models.hpp"
+#include "cli/usage_error.hpp"
+#include "cli/validators.hpp"
+
+namespace tandem::cli {
+
+using tandem::detail::concat;
+
+void ModelChoice::add_flags(CLI::App& app) {
+  app.add_option("--model", name, "model to train (default cnn-small, or gpt for a text)")
+      ->check(CLI::IsMember(model_names()));
+  const auto add_size = [&](const char* option, std::int64_t& size, const char* what) {
+    app.add_option(option, size, what)
+        ->check(at_least(1))
+        ->each([this, option](const std::string&) { gpt_option = option; })
+        ->capture_default_str();
+  };
+  add_size("--layers", gpt.layers, "number of gpt's blocks");
+  add_size("--width", gpt.width, "width of gpt's blocks");
+  add_size("--heads", gpt.heads, "number of gpt's attention heads, which divides its width");
+  add_size("--context", gpt.context, "number of characters that gpt sees");
+  app.add_option("--dropout", gpt.dropout, "probability of dropout in gpt")
+      ->each([this](const std::string&) { gpt_option = "--dropout"; })
+      ->check(within(0, 0.99))
+      ->capture_default_str();
+  app.add_flag("--recompute",
+               recompute,
+               "compute the activations of gpt's or resnet18's blocks again in backward, which "
+               "takes less memory");
+}
+
+void ModelChoice::check() const {
+  const Model& model = model_of(name);
+  if (model.reads_text && gpt.width % gpt.heads != 0) {
+    throw UsageError(concat("--heads ",
+                            gpt.heads,
+                            " does not divide --width ",
+                            gpt.width,
+                            "; give a width that is a multiple of the heads"));
+  }
+  if (!model.reads_text && !gpt_option.empty()) {
+    throw UsageError(concat(gpt_option,
+                            " is an option of gpt, and the model is ",
+                            name,
+                            "; leave it out, or give --model gpt"));
+  }
+  if (recompute && !model.has_blocks) {
+    throw UsageError(
+        concat("--recompute needs a model that has blocks (gpt or resnet18), and the model is ",
+               name,
+               "; leave it out"));
+  }
+}
+
+}  // namespace tandem::cli

@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/choices/optimizer_choice.hpp"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "tandem/core/check.hpp"
+#include "tandem/optim/adam.hpp"
+#include "tandem/optim/sgd.hpp"
+
+#include "cli/validators.hpp"
+
+namespace tandem::cli {
+namespace {
+
+std::unique_ptr<optim::Optimizer> make_adamw(nn::Module& module, double lr, double eps) {
+  return std::make_unique<optim::AdamW>(module.named_parameters(),
+                                        optim::AdamWOptions{.lr = lr, .eps = eps});
+}
+
+std::unique_ptr<optim::Optimizer> make_sgd(nn::Module& module, double lr, double /*eps*/) {
+  return std::make_unique<optim::SGD>(module.named_parameters(),
+                                      optim::SGDOptions{.lr = lr, .momentum = 0.9});
+}
+
+struct OptimizerEntry {
+  const char* name;
+  double lr;
+  std::unique_ptr<optim::Optimizer> (*make)(nn::Module& module, double lr, double eps);
+};
+/// All optimizers.
+constexpr std::array kOptimizers{OptimizerEntry{"adamw", 1e-3, make_adamw},
+                                 OptimizerEntry{"sgd", 0.05, make_sgd}};
+
+}  // namespace
+
+void OptimizerChoice::add_flags(CLI::App& app) {
+  std::vector<std::string> names;
+  for (const OptimizerEntry& entry : kOptimizers)
+    names.emplace_back(entry.name);
+  app.add_option("--optimizer", name, "adamw, or sgd with momentum 0.9")
+      ->check(CLI::IsMember(names))
+      ->capture_default_str();
+  app.add_option("--lr", lr, "learning rate (default 0.001 for adamw, 0.05 for sgd)")
+      ->check(above_zero());
+}
+
+std::unique_ptr<optim::Optimizer> OptimizerChoice::make(nn::Module& module, double adam_eps) const {
+  const auto at = std::ranges::find(kOptimizers, name, &OptimizerEntry::name);
+  TANDEM_CHECK(at != kOptimizers.end(), "there is no optimizer '", name, "'");
+  return at->make(module, lr.value_or(at->lr), adam_eps);
+}
+
+}  // namespace tandem::cli

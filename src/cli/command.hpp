@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace tandem::cli {
+
+/// What a subcommand was asked for. `add_flags` puts the flags that fill the request on the command
+/// line. `run` carries it out: results go to stdout, all else to stderr. It returns the exit code.
+template <class R>
+concept Request = requires(R& filled, const R& asked, CLI::App& app) {
+  filled.add_flags(app);
+  { asked.run() } -> std::same_as<int>;
+};
+
+/// A subcommand, as main and --help see it.
+struct Command {
+  const char* name;
+  const char* summary;
+  /// Puts the flags of a new request on `app`. Returns what carries the request out.
+  std::function<std::function<int()>(CLI::App& app)> add_to;
+};
+
+template <Request R>
+Command make_command(const char* name, const char* summary) {
+  return {name, summary, [](CLI::App& app) -> std::function<int()> {
+            const auto request = std::make_shared<R>();
+            request->add_flags(app);
+            return [request] { return request->run(); };
+          }};
+}
+
+/// All subcommands, in the order of --help. CMakeLists.txt lists them.
+std::vector<Command> all_commands();
+
+}  // namespace tandem::cli

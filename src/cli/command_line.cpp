@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/command_line.hpp"
+
+#include <algorithm>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "tandem/config.hpp"
+
+#include "cli/command.hpp"
+#include "cli/console.hpp"
+#include "cli/nearest.hpp"
+#include "cli/usage_error.hpp"
+
+namespace tandem::cli {
+namespace {
+
+/// "did you mean --batch? See" or, if nothing is near, "see".
+std::string advice_for(const std::string& word, const std::vector<std::string>& names) {
+  const std::vector<std::string> meant = nearest(word, names);
+  return meant.empty() ? "see" : fmt::format("did you mean {}? See", fmt::join(meant, " or "));
+}
+
+/// The first word that belongs to no option; empty: there is none. An option comes before a value,
+/// which may be that option's.
+std::string unknown_word(const CLI::App& app) {
+  const std::vector<std::string> words = app.remaining(true);
+  const auto option = std::ranges::find_if(words, [](const auto& w) { return w.starts_with('-'); });
+  if (option != words.end()) return option->substr(0, option->find('='));
+  return words.empty() ? "" : words.front();
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames())
+      names.push_back("--" + name);
+  }
+  return names;
+}
+
+/// For a command line that the parser refused: what is wrong, and where to read what is right.
+UsageError usage_error(const CLI::App& app, const CLI::Error& error) {
+  const std::vector<CLI::App*> given = app.get_subcommands();
+  const bool before_command = given.empty() || !app.remaining(false).empty();
+  const CLI::App& command = before_command ? app : *given.front();
+  const std::string name = before_command ? "tandem" : "tandem " + command.get_name();
+  const std::string unknown = unknown_word(app);
+  if (unknown.starts_with('-')) {
+    return UsageError(fmt::format("unknown option '{}'; {} {} --help",
+                                  unknown,
+                                  advice_for(unknown, option_names(command)),
+                                  name));
+  }
+  if (!unknown.empty())
+    return UsageError(fmt::format("'{}' belongs to no option; see {} --help", unknown, name));
+  return UsageError(fmt::format("{}; see {} --help", error.what(), name));
+}
+
+/// @throws UsageError  the first word is no command.
+void check_command(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  if (word.starts_with('-') || std::ranges::find(names, word) != names.end()) return;
+  throw UsageError(
+      fmt::format("unknown command '{}'; {} tandem --help", word, advice_for(word, names)));
+}
+
+/// @throws UsageError  a value is empty: a variable of a script that is not set is no way to leave
+///                     an option out.
+void check_values(const std::vector<std::string>& words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    const bool empty_here =
+        word.starts_with("--") && word.ends_with('=') && std::ranges::count(word, '=') == 1;
+    const bool empty_next = word.starts_with('-') && i + 1 < words.size() && words[i + 1].empty();
+    if (empty_here || empty_next)
+      throw UsageError(fmt::format("{} is empty; give a value, or leave the option out",
+                                   word.substr(0, word.find('='))));
+  }
+}
+
+/// Puts a subcommand on the command line. If it is given, `chosen` becomes what carries it out.
+void add_command(CLI::App& app, const Command& command, std::function<int()>& chosen) {
+  CLI::App* own = app.add_subcommand(command.name, command.summary);
+  const std::function<int()> run = command.add_to(*own);
+  for (CLI::Option* option : own->get_options())
+    if (option->get_items_expected_max() == 0) option->disable_flag_override();  // --quiet=maybe
+  own->callback([&chosen, run] { chosen = run; });
+}
+
+}  // namespace
+
+std::function<int()> read_command_line(int argc, const char* const* argv) {
+  CLI::App app{"Trains one model on all devices of this machine, from one process."};
+  app.name("tandem");
+  app.set_version_flag("--version", std::string("tandem ") + version);
+  app.require_subcommand(1);
+  std::function<int()> chosen;
+  for (const Command& command : all_commands())
+    add_command(app, command, chosen);
+  const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (!words.empty()) check_command(app, words.front());
+  check_values(words);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& e) {  // --help, --version
+    std::ostringstream text;
+    app.exit(e, text, text);
+    console::print_text(text.str());
+    return {};
+  } catch (const CLI::ParseError& e) {
+    throw usage_error(app, e);
+  }
+  return chosen;
+}
+
+}  // namespace tandem::cli

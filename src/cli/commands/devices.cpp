@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "tandem/runtime/runtime.hpp"
+
+#include "cli/choices/device_choice.hpp"
+#include "cli/choices/json_choice.hpp"
+#include "cli/command.hpp"
+#include "cli/console.hpp"
+
+namespace tandem::cli {
+namespace {
+
+struct DevicesRequest {
+  DeviceChoice devices;
+  JsonChoice json;
+
+  void add_flags(CLI::App& app) {
+    devices.add_flags(app);
+    json.add_flags(app);
+  }
+  int run() const;
+};
+
+int threads_of_each(std::size_t devices) {
+  return std::max(1, core_count() / static_cast<int>(devices));
+}
+
+nlohmann::json to_json(const std::vector<Device>& devices) {
+  auto rows = nlohmann::json::array();
+  for (const Device d : devices) {
+    const LogicalDevice& device = logical_device(d);
+    const bool limited = device.limit() != SIZE_MAX;
+    rows.push_back({{"name", to_string(d)},
+                    {"type", name(d.type)},
+                    {"threads", threads_of_each(devices.size())},
+                    {"limit_bytes", limited ? nlohmann::json(device.limit()) : nlohmann::json()},
+                    {"in_use_bytes", device.memory_stats().in_use}});
+  }
+  return {{"schema_version", 1}, {"cores", core_count()}, {"devices", rows}};
+}
+
+void print_table(const std::vector<Device>& devices) {
+  console::print("{:<8} {:>8} {:>12} {:>12}\n", "device", "threads", "limit", "in use");
+  for (const Device d : devices) {
+    const LogicalDevice& device = logical_device(d);
+    console::print("{:<8} {:>8} {:>12} {:>12}\n",
+                   to_string(d),
+                   threads_of_each(devices.size()),
+                   device.limit() != SIZE_MAX ? format_nbytes(device.limit()) : "none",
+                   format_nbytes(device.memory_stats().in_use));
+  }
+}
+
+int DevicesRequest::run() const {
+  const std::vector<Device> list = devices.devices();
+  check_files({json.given_file()});
+  json.write([&] { return to_json(list); });
+  if (json.leaves_text()) print_table(list);
+  return 0;
+}
+
+}  // namespace
+
+Command devices_command() {
+  return make_command<DevicesRequest>("devices", "list the devices of this machine");
+}
+
+}  // namespace tandem::cli

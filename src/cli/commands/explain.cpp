@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/explain/explain.hpp"
+
+#include <optional>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "tandem/ops/autocast.hpp"
+#include "tandem/runtime/runtime.hpp"
+#include "tandem/tensor/factories.hpp"
+
+#include "cli/choices/json_choice.hpp"
+#include "cli/choices/optimizer_choice.hpp"
+#include "cli/command.hpp"
+#include "cli/console.hpp"
+#include "cli/models.hpp"
+#include "cli/task_options.hpp"
+
+namespace tandem::cli {
+namespace {
+
+constexpr int kWarmup = 2;  // steps that fill the caches of allocators and libraries
+
+/// One step on random data, as it was executed.
+struct ExplainRequest {
+  TaskOptions task;
+  JsonChoice json;
+
+  void add_flags(CLI::App& app) {
+    task.add_flags(app);
+    json.add_flags(app);
+  }
+  int run() const;
+};
+
+/// Random images and labels, or windows of a random text.
+datasets::Batch random_batch(const TaskOptions& options, const DataForm& form, Device device) {
+  Shape shape{options.batch.rows};
+  if (form.is_text()) {
+    shape.push_back(options.model.gpt.context);
+    const std::int64_t characters = form.vocabulary.size();
+    return {randint(0, characters, shape).to(device), randint(0, characters, shape).to(device)};
+  }
+  for (const std::int64_t size : form.sample)
+    shape.push_back(size);
+  return {randn(shape, {.dtype = options.numbers.storage(), .device = device}),
+          randint(0, form.classes, {options.batch.rows}).to(device)};
+}
+
+int ExplainRequest::run() const {
+  TaskOptions options = task;
+  options.resolve();
+  check_files({json.given_file()});
+  const std::vector<Device> devices = options.devices.working_devices();
+  const Model& model = model_of(options.model.name);
+  const DataForm form = random_form(model);
+  const auto own = make_task(options, form, parallel_options(options, devices));
+  const auto optimizer = OptimizerChoice().make(own->module(), model.adam_eps);
+  const datasets::Batch batch = random_batch(options, form, devices.front());
+  std::optional<Autocast> mixed;
+  if (const auto products = options.numbers.products()) mixed.emplace(*products);
+  for (int i = 0; i < kWarmup; ++i)
+    own->step(batch, *optimizer);
+  const parallel::Explanation explanation =
+      parallel::explain([&] { own->step(batch, *optimizer); });
+  json.write([&] { return nlohmann::json::parse(explanation.json()); });
+  if (json.leaves_text()) console::print("{}, {}", model.name, explanation.text());
+  return 0;
+}
+
+}  // namespace
+
+Command explain_command() {
+  return make_command<ExplainRequest>("explain",
+                                      "say what one training step did, on which device and link");
+}
+
+}  // namespace tandem::cli

@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tandem/nn/models/gpt.hpp"
+#include "tandem/parallel/options.hpp"
+#include "tandem/train/task.hpp"
+
+#include "cli/choices/model_choice.hpp"
+#include "cli/data_form.hpp"
+
+namespace tandem::cli {
+
+/// What a model is built from.
+struct ModelPlan {
+  const ModelChoice& choice;
+  const DataForm& form;
+  DType dtype = DType::f32;
+  const parallel::DataParallelOptions& parallel;
+  training::LossPlace loss_place = training::LossPlace::replica;
+};
+
+/// A model that can be trained by its name.
+struct Model {
+  const char* name;
+  bool reads_text = false;      ///< otherwise images
+  bool has_batch_norm = false;  ///< so that its rows depend on each other
+  bool has_blocks = false;      ///< whose activations can be computed again
+  bool colour = false;          ///< random images have three colours
+  /// The gradient of attention's key bias is zero but for rounding, which AdamW would turn into
+  /// steps with a smaller eps (docs/exactness.md).
+  double adam_eps = 1e-8;
+  /// On the first of the devices.
+  std::unique_ptr<training::Task> (*make)(const ModelPlan& plan);
+};
+
+std::vector<std::string> model_names();
+/// @throws InvalidArgument  there is no such model.
+const Model& model_of(const std::string& name);
+
+/// What random samples for the model are like.
+DataForm random_form(const Model& model);
+
+/// Sizes that a checkpoint keeps, to build the model again.
+std::map<std::string, std::int64_t> model_sizes(const ModelChoice& choice, const DataForm& form);
+/// The model of such sizes. @throws InvalidArgument  one is missing.
+nn::models::GptOptions gpt_options(const std::map<std::string, std::int64_t>& sizes);
+
+}  // namespace tandem::cli

@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/task_options.hpp"
+
+#include "tandem/core/check.hpp"
+#include "tandem/runtime/runtime.hpp"
+
+#include "cli/models.hpp"
+#include "cli/needs.hpp"
+#include "cli/usage_error.hpp"
+
+namespace tandem::cli {
+namespace {
+
+using tandem::detail::concat;
+
+training::LossPlace loss_place(const TaskOptions& options) {
+  if (options.mode.has_loss_in_replica()) return training::LossPlace::replica;
+  const std::string need = options.batch.option_of_step();
+  if (!need.empty())
+    throw UsageError(concat(need, " needs the loss in the replica; give --loss-in-replica"));
+  return training::LossPlace::output_device;
+}
+
+}  // namespace
+
+void TaskOptions::add_flags(CLI::App& app) {
+  mode.add_flags(app);
+  add_flags_but_mode(app);
+}
+
+void TaskOptions::add_flags_but_mode(CLI::App& app) {
+  model.add_flags(app);
+  devices.add_flags(app);
+  backend.add_flags(app);
+  batch.add_flags(app);
+  numbers.add_flags(app);
+}
+
+void TaskOptions::resolve() {
+  constexpr std::int64_t kImages = 256, kWindows = 16;  // rows of a batch
+  if (model.name.empty()) model.name = "cnn-small";
+  model.check();
+  const Model& chosen = model_of(model.name);
+  if (batch.bitwise_leaves > 0 && chosen.has_batch_norm) {
+    throw UsageError(concat("--bitwise-leaves is not for models with batch norm, such as ",
+                            model.name,
+                            "; leave it out, or give cnn-small, mlp or gpt"));
+  }
+  if (batch.rows == 0) batch.rows = chosen.reads_text ? kWindows : kImages;
+}
+
+parallel::DataParallelOptions parallel_options(const TaskOptions& options,
+                                               std::vector<Device> devices) {
+  const BatchChoice& batch = options.batch;
+  const std::optional<Device> output = options.mode.device_of_outputs();
+  options.backend.check_serves(devices);
+  if (options.mode.is_single()) {
+    devices.resize(1);
+    if (batch.gpu0_bsz || !batch.chunk_sizes.empty())
+      throw UsageError(
+          "--mode single has one device, which takes all rows; leave --gpu0-bsz and --chunk-sizes "
+          "out");
+  }
+  batch.check(devices.size());
+  return {.devices = std::move(devices),
+          .output_device = output,
+          .mode = options.mode.mode(),
+          .chunks = batch.policy(),
+          .chunk_sizes = batch.chunk_sizes,
+          .gpu0_bsz = batch.gpu0_bsz,
+          .on_oom = batch.on_out_of_memory(),
+          .accumulate = batch.accumulate,
+          .bitwise_leaves = batch.bitwise_leaves,
+          .backend = options.backend.backend()};
+}
+
+std::unique_ptr<training::Task> make_task(const TaskOptions& options,
+                                          const DataForm& form,
+                                          const parallel::DataParallelOptions& parallel) {
+  check_model_fits(options, form, parallel);
+  const training::LossPlace place = loss_place(options);
+  manual_seed(options.numbers.first_seed());
+  return model_of(options.model.name)
+      .make({.choice = options.model,
+             .form = form,
+             .dtype = options.numbers.storage(),
+             .parallel = parallel,
+             .loss_place = place});
+}
+
+}  // namespace tandem::cli
