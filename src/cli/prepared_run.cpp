@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include <fmt/format.h>
+
 #include "cli/console.hpp"
 
 namespace tandem::cli {
@@ -18,19 +20,24 @@ void tell_batch(const BatchChoice& batch) {
                 batch.full_batch());
 }
 
-/// Says it if devices get no rows of a full batch.
+/// Says it if devices get no rows of a full batch, and what changes that.
 void tell_idle_devices(const BatchChoice& batch, const parallel::DataParallelOptions& parallel) {
   const std::int64_t rows = batch.full_batch();
   const auto chunks = parallel::chunk_policy(parallel).plan(rows, parallel.devices);
-  std::string idle;
+  std::vector<std::string> idle;
   for (std::size_t d = 0; d < chunks.size(); ++d)
-    if (chunks[d] == 0) idle += (idle.empty() ? "" : ", ") + to_string(parallel.devices[d]);
+    if (chunks[d] == 0) idle.push_back(to_string(parallel.devices[d]));
   if (idle.empty()) return;
-  console::tell("{}: no rows of a batch of {}; {}\n",
-                idle,
+  const bool one = idle.size() == 1;
+  const std::string leaves = one ? " leaves it out" : " leaves them out";
+  std::string reason = "give a larger --batch, or fewer devices";
+  if (!batch.chunk_sizes.empty()) reason = "--chunk-sizes" + leaves;
+  if (batch.gpu0_bsz) reason = "--gpu0-bsz" + leaves;
+  console::tell("{} {} no rows of a batch of {}; {}\n",
+                fmt::join(idle, ", "),
+                one ? "gets" : "get",
                 rows,
-                rows < std::ssize(chunks) ? "give a larger --batch, or fewer devices"
-                                          : "--chunk-sizes and --gpu0-bsz divide it in this way");
+                reason);
 }
 
 }  // namespace

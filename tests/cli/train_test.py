@@ -125,6 +125,48 @@ class TrainTest(ProgramTest):
         self.assertEqual(report["steps"], 2)
 
 
+class RowsTest(ProgramTest):
+    """Rows that are reported are those that ran."""
+
+    LARGE = ["--data", "digits", "--batch", "100000", "--devices", "cpu:2", "--steps", "2"]
+    RAN = [719, 718]  # of the training set's 1437
+
+    def json_of(self, command, *arguments):
+        return json.loads(self.succeed(command, *self.LARGE, "--json", *arguments).stdout)
+
+    def test_a_batch_has_no_more_rows_than_the_training_set(self):
+        for command in ("train", "memory"):
+            report = self.json_of(command)
+            self.assertEqual((report["batch"], [d["rows"] for d in report["devices"]]), (1437, self.RAN), command)
+        report = self.json_of("compare", "--modes", "ddp,dp-server")
+        self.assertEqual(report["batch"], 1437)
+        for mode in report["modes"]:
+            self.assertEqual([d["rows"] for d in mode["devices"]], self.RAN, mode["mode"])
+        out = self.succeed("compare", *self.LARGE, "--modes", "ddp").stdout
+        self.assertIn("batches of 1437 rows", out.splitlines()[0])
+
+    def test_that_it_has_fewer_is_said_once(self):
+        for command in ("train", "verify", "compare", "memory", "trace", "report"):
+            said = self.succeed(command, *self.LARGE).stderr
+            self.assertEqual(said.count("--batch 100000: the training set has 1437 rows"), 1, said)
+        self.assertEqual(self.succeed("train", *self.LARGE, "--quiet").stderr, "")
+        self.assertNotIn("training set", self.succeed("train", *DIGITS, "--steps", "1").stderr)
+
+    def test_devices_without_rows_are_named_once(self):
+        def said(command, *arguments):
+            return self.succeed(command, "--data", "digits", "--steps", "2", *arguments).stderr
+
+        for command in ("train", "verify", "compare", "memory", "trace", "report"):
+            text = said(command, "--devices", "cpu:3", "--batch", "2")
+            self.assertEqual(text.count("cpu:2 gets no rows of a batch of 2; give a larger --batch, or fewer devices"), 1, text)
+        self.assertIn("cpu:0, cpu:2 get no rows of a batch of 64; --chunk-sizes leaves them out",
+                      said("train", "--devices", "cpu:3", "--batch", "64", "--chunk-sizes", "0,64,0"))
+        self.assertIn("cpu:0 gets no rows of a batch of 64; --gpu0-bsz leaves it out",
+                      said("compare", "--devices", "cpu:2", "--batch", "64", "--gpu0-bsz", "0"))
+        self.assertNotIn("no rows", said("compare", "--devices", "cpu:3", "--batch", "2", "--modes", "single"))
+        self.assertNotIn("no rows", said("train", "--devices", "cpu:2", "--batch", "2"))
+
+
 class VerifyTest(ProgramTest):
     def verify(self, *arguments):
         done = self.succeed("verify", *DIGITS, "--devices", "cpu:3", "--gpu0-bsz", "10", "--json",
