@@ -19,7 +19,7 @@ struct ModeEntry {
   const char* name;
   parallel::Mode mode;
 };
-constexpr std::array kModeEntries{
+constexpr std::array kModes{
     ModeEntry{"single", parallel::Mode::sharded},
     ModeEntry{"dp-classic", parallel::Mode::classic},
     ModeEntry{"dp-server", parallel::Mode::server},
@@ -31,7 +31,7 @@ constexpr std::array kModeEntries{
 
 std::vector<std::string> mode_names() {
   std::vector<std::string> names;
-  for (const ModeEntry& entry : kModeEntries)
+  for (const ModeEntry& entry : kModes)
     names.emplace_back(entry.name);
   return names;
 }
@@ -66,8 +66,8 @@ void ModeChoice::add_loss_flags(CLI::App& app) {
 }
 
 parallel::Mode ModeChoice::mode() const {
-  const auto at = std::ranges::find(kModeEntries, name, &ModeEntry::name);
-  TANDEM_CHECK(at != kModeEntries.end(), "there is no mode '", name, "'");
+  const auto at = std::ranges::find(kModes, name, &ModeEntry::name);
+  TANDEM_CHECK(at != kModes.end(), "there is no mode '", name, "'");
   return at->mode;
 }
 
