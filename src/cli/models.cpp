@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include <fmt/format.h>
+
 #include "tandem/core/check.hpp"
 #include "tandem/nn/models/cnn.hpp"
 #include "tandem/nn/models/mlp.hpp"
@@ -82,6 +84,13 @@ std::vector<std::string> model_names() {
   for (const Model& model : kModels)
     names.emplace_back(model.name);
   return names;
+}
+
+std::string models_that(const std::function<bool(const Model&)>& holds) {
+  std::vector<std::string> names;
+  for (const Model& model : kModels)
+    if (holds(model)) names.emplace_back(model.name);
+  return fmt::format("{}", fmt::join(names, " or "));
 }
 
 const Model& model_of(const std::string& name) {

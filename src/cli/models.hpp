@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -41,6 +42,8 @@ struct Model {
 };
 
 std::vector<std::string> model_names();
+/// "resnet18 or gpt": the models of which something holds.
+std::string models_that(const std::function<bool(const Model&)>& holds);
 /// @throws InvalidArgument  there is no such model.
 const Model& model_of(const std::string& name);
 

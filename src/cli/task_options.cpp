@@ -46,7 +46,8 @@ void TaskOptions::resolve() {
   if (batch.bitwise_leaves > 0 && chosen.has_batch_norm) {
     throw UsageError(concat("--bitwise-leaves is not for models with batch norm, such as ",
                             model.name,
-                            "; leave it out, or give cnn-small, mlp or gpt"));
+                            "; leave it out, or give ",
+                            models_that([](const Model& m) { return !m.has_batch_norm; })));
   }
   if (batch.rows == 0) batch.rows = chosen.reads_text ? kWindows : kImages;
 }

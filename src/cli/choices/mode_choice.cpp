@@ -7,6 +7,7 @@
 #include <array>
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "tandem/core/check.hpp"
 
@@ -17,14 +18,21 @@ namespace {
 
 struct ModeEntry {
   const char* name;
+  const char* summary;
   parallel::Mode mode;
 };
+/// All modes.
 constexpr std::array kModes{
-    ModeEntry{"single", parallel::Mode::sharded},
-    ModeEntry{"dp-classic", parallel::Mode::classic},
-    ModeEntry{"dp-server", parallel::Mode::server},
-    ModeEntry{"dp-sharded", parallel::Mode::sharded},
-    ModeEntry{"ddp", parallel::Mode::ddp},
+    ModeEntry{"single", "the first device alone", parallel::Mode::sharded},
+    ModeEntry{"dp-classic", "DataParallel as PyTorch's is", parallel::Mode::classic},
+    ModeEntry{
+        "dp-server", "DataParallel with all updates on the first device", parallel::Mode::server},
+    ModeEntry{"dp-sharded",
+              "DataParallel in which each device updates its share",
+              parallel::Mode::sharded},
+    ModeEntry{"ddp",
+              "DistributedDataParallel, in which each device updates its copy",
+              parallel::Mode::ddp},
 };
 
 }  // namespace
@@ -37,12 +45,10 @@ std::vector<std::string> mode_names() {
 }
 
 void ModeChoice::add_flags(CLI::App& app) {
-  app.add_option(
-         "--mode",
-         name,
-         "who updates what: the first device alone (single); DataParallel as PyTorch's is "
-         "(dp-classic), with all updates on the first device (dp-server), or each device its "
-         "share (dp-sharded); DistributedDataParallel, each device its copy (ddp)")
+  std::vector<std::string> summaries;
+  for (const ModeEntry& entry : kModes)
+    summaries.push_back(fmt::format("{} ({})", entry.summary, entry.name));
+  app.add_option("--mode", name, fmt::format("who updates what: {}", fmt::join(summaries, "; ")))
       ->check(CLI::IsMember(mode_names()))
       ->capture_default_str();
   add_loss_flags(app);

@@ -34,8 +34,9 @@ void ModelChoice::add_flags(CLI::App& app) {
       ->capture_default_str();
   app.add_flag("--recompute",
                recompute,
-               "compute the activations of gpt's or resnet18's blocks again in backward, which "
-               "takes less memory");
+               concat("compute the activations of the model's blocks again in backward, which "
+                      "takes less memory; for ",
+                      models_that(&Model::has_blocks)));
 }
 
 void ModelChoice::check() const {
@@ -54,10 +55,11 @@ void ModelChoice::check() const {
                             "; leave it out, or give --model gpt"));
   }
   if (recompute && !model.has_blocks) {
-    throw UsageError(
-        concat("--recompute needs a model that has blocks (gpt or resnet18), and the model is ",
-               name,
-               "; leave it out"));
+    throw UsageError(concat("--recompute needs a model that has blocks (",
+                            models_that(&Model::has_blocks),
+                            "), and the model is ",
+                            name,
+                            "; leave it out"));
   }
 }
 

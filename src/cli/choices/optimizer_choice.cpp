@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "tandem/core/check.hpp"
 #include "tandem/optim/adam.hpp"
@@ -30,23 +31,29 @@ std::unique_ptr<optim::Optimizer> make_sgd(nn::Module& module, double lr, double
 
 struct OptimizerEntry {
   const char* name;
+  const char* summary;
   double lr;
   std::unique_ptr<optim::Optimizer> (*make)(nn::Module& module, double lr, double eps);
 };
 /// All optimizers.
-constexpr std::array kOptimizers{OptimizerEntry{"adamw", 1e-3, make_adamw},
-                                 OptimizerEntry{"sgd", 0.05, make_sgd}};
+constexpr std::array kOptimizers{
+    OptimizerEntry{"adamw", "adamw", 1e-3, make_adamw},
+    OptimizerEntry{"sgd", "sgd with momentum 0.9", 0.05, make_sgd},
+};
 
 }  // namespace
 
 void OptimizerChoice::add_flags(CLI::App& app) {
-  std::vector<std::string> names;
-  for (const OptimizerEntry& entry : kOptimizers)
+  std::vector<std::string> names, summaries, rates;
+  for (const OptimizerEntry& entry : kOptimizers) {
     names.emplace_back(entry.name);
-  app.add_option("--optimizer", name, "adamw, or sgd with momentum 0.9")
+    summaries.emplace_back(entry.summary);
+    rates.push_back(fmt::format("{} for {}", entry.lr, entry.name));
+  }
+  app.add_option("--optimizer", name, fmt::format("{}", fmt::join(summaries, ", or ")))
       ->check(CLI::IsMember(names))
       ->capture_default_str();
-  app.add_option("--lr", lr, "learning rate (default 0.001 for adamw, 0.05 for sgd)")
+  app.add_option("--lr", lr, fmt::format("learning rate (default {})", fmt::join(rates, ", ")))
       ->check(above_zero());
 }
 
