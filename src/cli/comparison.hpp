@@ -41,7 +41,7 @@ struct ModeResult {
   std::optional<Details> details = std::nullopt;  ///< where they are asked for
 
   const Details& watched() const { return details.value(); }
-  /// Nothing that was to be watched is missing.
+  /// Whether everything was recorded.
   bool is_complete() const { return watched().record.complete && watched().memory.complete; }
 };
 
@@ -55,7 +55,7 @@ struct Comparison {
 
 /// Trains in each mode from one seed on, one mode after the other.
 ///
-/// @param watched_steps  that are taken after the others, for the details; 0: none.
+/// @param watched_steps  steps that are taken after the others, for the details; 0: none.
 /// @param written        files that will be written.
 Comparison compare(const ComparisonChoice& choice,
                    std::int64_t watched_steps,

@@ -16,8 +16,8 @@ namespace tandem::cli::console {
 /// text.
 void prepare() noexcept;
 
-/// Text for stderr: progress, remarks and errors. Where it cannot be written nothing happens, since
-/// the work is worth more than the word about it.
+/// Writes progress, remarks and errors to stderr. If that fails nothing happens, since the work is
+/// worth more than the words about it.
 void tell_text(std::string_view text) noexcept;
 
 template <class... Args>
@@ -25,10 +25,10 @@ void tell(fmt::format_string<Args...> form, Args&&... args) {
   tell_text(fmt::format(form, std::forward<Args>(args)...));
 }
 
-/// "tandem: ..." on a line of stderr, see one_line.
+/// Writes "tandem: ..." as a line of stderr, see one_line.
 void tell_error(std::string_view text) noexcept;
 
-/// Results, for stdout.
+/// Writes results to stdout.
 ///
 /// @throws FileError  they cannot be written.
 void print_text(std::string_view text);
@@ -43,12 +43,12 @@ void print(fmt::format_string<Args...> form, Args&&... args) {
 /// @throws FileError  it cannot be written.
 void flush();
 
-/// Text with names and values of others, for a terminal: control characters as \x1b, and the middle
-/// of what is very long left out. Lines "  also ..." below it stay.
+/// Makes a text with foreign names and values fit for a line of a terminal: control characters
+/// become \x1b, and the middle of a very long text is left out. Lines "  also ..." below it stay.
 std::string one_line(std::string_view text);
 
-/// A text of others for stdout: on a terminal with its control characters as \x1b, but for the ends
-/// of lines and tabs; elsewhere as it is.
+/// Makes a foreign text fit for stdout: on a terminal its control characters become \x1b, except
+/// ends of lines and tabs; elsewhere it stays as it is.
 std::string shown(std::string_view text);
 
 }  // namespace tandem::cli::console

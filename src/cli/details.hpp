@@ -15,7 +15,7 @@
 
 namespace tandem::cli {
 
-/// In milliseconds.
+/// A time in milliseconds.
 inline double ms(profile::Since t) {
   return std::chrono::duration<double, std::milli>(t).count();
 }
@@ -31,20 +31,21 @@ struct Details {
 /// Takes some more steps of the trial, and watches all but the first.
 Details watch(Trial& trial, std::int64_t steps);
 
-/// What chunk sizes cannot even out, and what would: sentences; none where there is nothing to say.
+/// Sentences on what chunk sizes cannot even out, and on what can. Empty if there is nothing to
+/// say.
 std::vector<std::string> advice(const profile::MemoryProfile& memory);
 
 /// Bytes at the peak of the i-th device, by category.
 nlohmann::json peak_by_category(const Details& details, std::size_t device);
-/// Milliseconds of a step, by phase; "collectives" are without "waiting", for others to come to
-/// them.
+/// Milliseconds of a step, by phase. "waiting" is the time in collectives before the other devices
+/// have come; "collectives" is the rest of the time in them.
 nlohmann::json ms_by_phase(const Details& details, Device device);
 /// Bytes of a step by source and destination, and by category.
 nlohmann::json links(const Details& details);
-/// What was seen of `steps` steps: of one, for each device the time by phase, in collectives,
-/// waiting in them for others to come, and with nothing to do.
+/// Prints the mean step of `steps` steps: for each device the time by phase, in collectives,
+/// waiting in them for other devices, and idle.
 void print_time(const parallel::Explanation& time, std::int64_t steps);
-/// All of it as three tables.
+/// Prints memory, time and links as three tables.
 void print_details(const std::string& mode, const Details& details);
 
 }  // namespace tandem::cli

@@ -7,20 +7,22 @@
 
 namespace tandem::cli {
 
-/// Below some limits of the system, libraries end the program by a signal or turn in circles
-/// instead of saying so: they are looked at before the work.
+/// Checks the limit of the main thread's stack.
 ///
-/// Of the main thread's stack. @throws Error  it is too small for any command.
+/// Below some limits of the system, libraries end the program by a signal or loop forever and say
+/// nothing. So the limits are checked before the work.
+/// @throws Error  it is too small for any command.
 void check_stack();
 
-/// Of address space, data and threads. @throws Error  one is too small for so many devices.
+/// Checks the limits of address space, data and threads, for the same reason.
+/// @throws Error  one is too small for so many devices.
 void check_limits(std::size_t devices);
 
-/// Bytes that the process may still take: what the machine has free or could free, swap included,
-/// within the process' own limits and its container's.
+/// Bytes that the process may still take: what the machine has free or can free, swap included,
+/// within the limits of the process and of its container.
 std::size_t available_host_memory();
 
-/// What the process and the machine have of memory: "the process holds 1.9 GiB of ...".
+/// The memory of the process and of the machine, in words: "the process has 1.9 GiB of ...".
 std::string describe_host_memory();
 
 }  // namespace tandem::cli

@@ -28,12 +28,13 @@ int run(int argc, char** argv) {
   return chosen();
 }
 
-/// With the figures that the host's own want of memory leaves out.
+/// The text of an error. If the host has no more memory, it has the figures too.
 std::string describe(const std::exception& error) {
   if (find_cause<std::bad_alloc>(error) == nullptr) return error.what();
-  return fmt::format("{}: no more memory; {}. Use a smaller model or batch, or give it more",
-                     error.what(),
-                     describe_host_memory());
+  return fmt::format(
+      "{}: no more memory; {}. Use a smaller model or batch, or give the program more",
+      error.what(),
+      describe_host_memory());
 }
 
 }  // namespace

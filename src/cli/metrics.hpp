@@ -12,12 +12,12 @@
 
 namespace tandem::cli {
 
-/// The numbers of a run, to where its options say.
+/// Writes the numbers of a run to the files that its options name.
 class RunMetrics {
  public:
   /// @param append     yes: the run goes on, and so do its files.
-  /// @param last_step  after which the run goes on: what the files have of later ones is cut off.
-  /// @param on_loss    told why a file cannot be written any more; the run goes on without it.
+  /// @param last_step  step after which the run goes on; lines of later steps are cut off.
+  /// @param on_loss    is told why a file can no longer be written; the run goes on without it.
   /// @throws FileError  one of them cannot be written.
   RunMetrics(const MetricsChoice& choice,
              training::Append append,
@@ -29,7 +29,7 @@ class RunMetrics {
   void epoch(const training::EpochInfo& info,
              std::int64_t steps,
              const std::vector<Device>& devices);
-  /// Nothing was lost.
+  /// Whether all numbers were written.
   bool is_complete() const noexcept { return is_complete_; }
 
  private:

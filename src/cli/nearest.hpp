@@ -7,8 +7,8 @@
 
 namespace tandem::cli {
 
-/// Those of `names` that someone who wrote `given` may have meant, the nearest first: few letters
-/// apart, or begun by it.
+/// The names that someone who wrote `given` may have meant: those that begin with it, or that
+/// differ from it in the fewest letters, if these are few.
 std::vector<std::string> nearest(const std::string& given, const std::vector<std::string>& names);
 
 }  // namespace tandem::cli

@@ -12,10 +12,10 @@
 
 namespace tandem::cli {
 
-/// Refuses a size that this machine's memory cannot hold, before anything of it is made: what is
-/// made bit by bit ends by the hand of the system, which may take other programs first.
+/// Refuses a size that this machine's memory cannot hold, before anything is allocated. Otherwise
+/// the system may end the program later, or another program in its place.
 ///
-/// @param least  bytes of the host, at least; a double, since the product may be of any size.
+/// @param least  bytes that are needed at least; a double, since the product may be of any size.
 /// @throws Error  with both figures.
 void check_fits(const std::string& what, double least);
 

@@ -12,32 +12,32 @@ namespace tandem::cli {
 
 /// What a command does with a path that was given.
 enum class FileUse : std::uint8_t {
-  replaced,  ///< in one step, by write_atomically; "-" is stdout, and what is no regular file (a
-             ///< FIFO, /dev/null) is written to
-  kept,      ///< the same, but a regular file alone
+  replaced,  ///< in one step, by write_atomically; "-" is stdout, and a FIFO or a device is
+             ///< written to
+  kept,      ///< replaced in one step; it must be a regular file
   appended,  ///< written to as the work goes on
-  folder,    ///< of files that are made
+  folder,    ///< a folder in which files are made
   read,
 };
 
-/// A path that was given, and where; an empty one is none.
+/// A path, and the option that gave it. An empty path means that the option was not given.
 struct GivenFile {
   const char* option;
   std::string path;
   FileUse use = FileUse::replaced;
 };
 
-/// Finds out before the work, not after it, whether all that is to be written can be. Nothing
-/// changes.
+/// Finds out before the work, not after it, whether all files can be written. It changes nothing.
 ///
 /// @throws UsageError  two options name one file, of which one is written.
 /// @throws FileError   a file cannot be written.
 void check_files(const std::vector<GivenFile>& files);
 
-/// A FIFO, a device, a number of /dev/fd: what others hold the other end of. It cannot be replaced.
+/// Whether the path is a FIFO, a device or a number of /dev/fd. Such a file has another end, so it
+/// cannot be replaced.
 bool is_stream(const std::string& path);
 
-/// To a file, to a stream, or to stdout for "-".
+/// Writes to a file, to a stream, or to stdout for "-".
 ///
 /// @throws FileError
 void write_text(const std::string& path, const std::string& text);

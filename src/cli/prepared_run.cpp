@@ -12,7 +12,7 @@
 namespace tandem::cli {
 namespace {
 
-/// Says it if the training set is smaller than a batch.
+/// Says that the training set is smaller than the batch that was asked for, if it is.
 void tell_batch(const BatchChoice& batch) {
   if (batch.full_batch() == batch.rows) return;
   console::tell("--batch {}: the training set has {} rows, and a batch has no more\n",
@@ -20,7 +20,7 @@ void tell_batch(const BatchChoice& batch) {
                 batch.full_batch());
 }
 
-/// Says it if devices get no rows of a full batch, and what changes that.
+/// Names the devices that get no rows of a full batch, if there are any, and the remedy.
 void tell_idle_devices(const BatchChoice& batch, const parallel::DataParallelOptions& parallel) {
   const std::int64_t rows = batch.full_batch();
   const auto chunks = parallel::chunk_policy(parallel).plan(rows, parallel.devices);

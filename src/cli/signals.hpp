@@ -7,10 +7,11 @@
 
 namespace tandem::cli {
 
-/// Takes SIGINT, SIGTERM and SIGHUP as the wish to end a run: the first is noted, whichever it is,
-/// and the second ends the program at once, with status 128 + its number. One at a time.
+/// Takes SIGINT, SIGTERM and SIGHUP as the wish to end a run. The first of them is noted; the
+/// second ends the program at once, with status 128 + its number. There may be one object at a
+/// time.
 ///
-/// SIGHUP stays ignored where it was (nohup).
+/// SIGHUP stays ignored if it was ignored before (nohup).
 class StopSignals {
  public:
   StopSignals();
@@ -18,11 +19,11 @@ class StopSignals {
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  /// Its number; 0: none came.
+  /// The number of the signal that came; 0: none came.
   static int came() noexcept;
 };
 
-/// "SIGTERM".
+/// The name of a signal: "SIGTERM".
 const char* signal_name(int signal) noexcept;
 
 /// While it lives, SIGUSR1 writes to stderr what each device does and holds, and the work goes on.
@@ -33,7 +34,7 @@ class StatusSignal {
   StatusSignal(const StatusSignal&) = delete;
   StatusSignal& operator=(const StatusSignal&) = delete;
 
-  /// How far the work is, for whoever asks.
+  /// Notes how far the work is, for those who ask by SIGUSR1.
   static void note_step(std::int64_t step) noexcept;
 
  private:

@@ -15,7 +15,7 @@
 
 namespace tandem::cli {
 
-/// What a device had of a trial's steps.
+/// One device's part of a trial's steps.
 struct TrialDevice {
   Device device;
   std::int64_t rows = 0;  ///< of the largest batch, the latest of these
@@ -24,17 +24,18 @@ struct TrialDevice {
   std::size_t bytes_received = 0;
 };
 
-/// A model from the seed on, trained for some steps, to be held against the same in another way.
+/// A model that is trained for some steps, from the seed on, to be compared with the same training
+/// in another mode.
 class Trial {
  public:
   /// @param devices  mode single takes the first alone.
   Trial(const RunOptions& options, const DataSets& sets, const std::vector<Device>& devices);
   explicit Trial(const PreparedRun& run) : Trial(run.options, run.sets, run.devices) {}
 
-  /// @param on_step  after each: its number, from 1, and its loss; none: nothing.
+  /// @param on_step  called after each step with its number, from 1, and its loss.
   void run(std::int64_t steps, const std::function<void(std::int64_t, double)>& on_step = {});
 
-  /// The largest batch of the training data's samples that fits; nothing is trained.
+  /// The largest batch of training samples that fits. It trains nothing.
   parallel::LargestBatch find_largest_batch();
 
   training::Task& task() { return *task_; }
@@ -52,8 +53,8 @@ class Trial {
   std::vector<TrialDevice> devices_;
 };
 
-/// How far weights may be from one device's after some steps, see docs/exactness.md; 0: the dtype
-/// rounds too much to say.
+/// How far weights may be from one device's after some steps (docs/exactness.md). 0: the dtype
+/// rounds too much to tell.
 double tolerance_of(const RunOptions& options) noexcept;
 
 }  // namespace tandem::cli

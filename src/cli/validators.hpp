@@ -17,12 +17,12 @@ CLI::Validator seed_number();
 /// A finite number above 0, or from 0 on.
 CLI::Validator above_zero();
 CLI::Validator zero_or_more();
-/// A number of a range with its ends.
+/// A number of a range that includes its ends.
 CLI::Validator within(double least, double most);
 /// One value or more, joined by commas; each holds what `one` asks for.
 CLI::Validator list_of(const CLI::Validator& one);
 
-/// Makes the name of stdout's device "-", as results are sent there.
+/// Turns /dev/stdout into "-", so that results go to stdout like all others.
 CLI::Validator dash_for_stdout();
 
 /// The parts of a list joined by commas.

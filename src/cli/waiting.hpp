@@ -4,11 +4,11 @@
 
 namespace tandem::cli {
 
-/// Sees to it that threads wait for each other in the way that suits the machine: where other
-/// processes use the cores, without spinning; else by spinning for a moment only.
+/// Makes threads wait for each other in the way that suits the machine: without spinning if other
+/// processes use the cores, and otherwise by spinning for a moment only.
 ///
 /// OpenMP reads its environment before main, so the program starts anew with it, once. Nothing
-/// happens where the user has said how to wait (OMP_WAIT_POLICY, GOMP_SPINCOUNT). To be called
+/// happens if the user has said how to wait (OMP_WAIT_POLICY, GOMP_SPINCOUNT). To be called
 /// before the first thread or file.
 /// @param arguments  those of main.
 void choose_waiting(char** arguments) noexcept;

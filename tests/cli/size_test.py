@@ -8,7 +8,7 @@ import struct
 from program import DIGITS, ProgramTest, main
 
 GPT = ["--model", "gpt", "--devices", "cpu:2", "--layers", "1", "--heads", "2", "--width", "16", "--context", "8"]
-FIGURES = ["needs at least", " of memory, and ", "are there"]
+FIGURES = ["needs at least", " of memory, and only ", "are free"]
 
 
 def with_size(option, value):

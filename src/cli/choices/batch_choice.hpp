@@ -30,7 +30,7 @@ struct BatchChoice {
   void add_flags(CLI::App& app);
   /// The rows that a full batch really has.
   std::int64_t full_batch() const { return std::min(rows, samples); }
-  /// The rows of the devices are found by steps without effect.
+  /// Whether the rows of each device are found by steps without effect.
   bool is_planned() const noexcept { return chunks.starts_with("planned"); }
   /// None: even, or as chunk_sizes and gpu0_bsz say.
   std::optional<parallel::ChunkPolicy> policy() const;

@@ -23,7 +23,7 @@ struct CheckpointChoice {
   bool resume = false;
 
   void add_flags(CLI::App& app);
-  /// What becomes of the files of metrics.
+  /// Whether files of metrics are appended to: they are if the run goes on.
   training::Append append() const { return resume ? training::Append::yes : training::Append::no; }
   GivenFile given_file() const { return {"--checkpoint", file, FileUse::kept}; }
 };

@@ -21,7 +21,7 @@ struct JsonChoice {
 
   void add_flags(CLI::App& app);
   bool is_wanted() const { return !file.empty(); }
-  /// The text goes to stdout.
+  /// Whether the text goes to stdout, since the object does not.
   bool leaves_text() const { return file != "-"; }
   GivenFile given_file() const { return {"--json", file}; }
   /// Writes what `make` returns, if an object is wanted. @throws FileError

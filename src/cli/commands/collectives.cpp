@@ -268,7 +268,7 @@ int CollectivesRequest::run() const {
   for (const CollectiveTime& t : times)
     wrong += t.wrong;
   if (wrong > 0) {
-    console::tell("tandem: {} elements are wrong; please report it with the table\n", wrong);
+    console::tell("tandem: {} elements are wrong; please report this with the table\n", wrong);
   }
   return wrong == 0 ? 0 : 1;
 }

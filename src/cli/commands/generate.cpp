@@ -53,7 +53,8 @@ void GenerateRequest::add_flags(CLI::App& app) {
                  "model was trained")
       ->check(zero_or_more())
       ->capture_default_str();
-  app.add_option("--top-k", top_k, "draw among so many of the likeliest (default: all)")
+  app.add_option(
+         "--top-k", top_k, "number of the likeliest characters to draw among (default: all)")
       ->check(at_least(1));
   app.add_option("--seed", seed, "seed of what is drawn")
       ->check(seed_number())
@@ -146,7 +147,7 @@ int GenerateRequest::run() const {
 }  // namespace
 
 Command generate_command() {
-  return make_command<GenerateRequest>("generate", "write text by a trained model");
+  return make_command<GenerateRequest>("generate", "write text with a trained model");
 }
 
 }  // namespace tandem::cli

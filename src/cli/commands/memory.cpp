@@ -214,8 +214,9 @@ void print(const DeviceMemory& m,
                    phases(sums[c]));
   }
   if (const auto unowned = unowned_memory(m.device)) {
-    console::print("  beside it {} of its GPU: context, NCCL, cuBLAS, blocks that pools keep\n",
-                   format_nbytes(*unowned));
+    console::print(
+        "  the process holds {} more of its GPU: context, NCCL, cuBLAS, blocks that pools keep\n",
+        format_nbytes(*unowned));
   }
   std::string largest;
   for (std::size_t i = 0; i < std::min(m.at_peak.size(), kOwners); ++i) {
@@ -254,14 +255,15 @@ void print(const RunOptions& options,
   if (const auto fitting = largest_batch(trial))
     console::print("\nlargest batch within the limits: about {} rows\n", *fitting);
   if (!memory.complete)
-    console::print("\nnot all of it: the host had no memory to keep every change\n");
+    console::print("\nThis is not complete: the host had no memory to keep every change\n");
 }
 
 int MemoryRequest::run() const {
   const PreparedRun prepared = prepare_run(run_options, {json.given_file()});
   const RunOptions& options = prepared.options;
   Trial trial(prepared);
-  if (options.batch.is_planned()) trial.run(1);  // the steps that the plan is learnt from are none
+  if (options.batch.is_planned())
+    trial.run(1);  // the plan is measured by steps without effect, which are not watched
   const MemoryProfile memory =
       profile::record_memory(trial.task().devices(), [&] { trial.run(steps); });
   json.write([&] { return to_json(options, steps, memory, trial); });

@@ -51,7 +51,8 @@ int TraceRequest::run() const {
       ms(record.duration));
   if (!record.complete || !seen.memory.complete)
     console::print(
-        "not all of it: the host had no memory to keep everything, or a GPU's times could not be "
+        "This is not complete: the host had no memory to keep everything, or a GPU's times could "
+        "not be "
         "taken\n");
   console::print("\n");
   print_time(seen.time, steps);

@@ -51,7 +51,8 @@ void TrainRequest::add_flags(CLI::App& app) {
   app.add_option("--epochs", epochs, "number of passes over the data")
       ->check(at_least(1))
       ->capture_default_str();
-  app.add_option("--steps", steps, "end after so many updates")->check(at_least(1));
+  app.add_option("--steps", steps, "number of updates after which the run ends")
+      ->check(at_least(1));
   schedule.add_flags(app);
   checkpoint.add_flags(app);
   metrics.add_flags(app);
@@ -62,7 +63,7 @@ void TrainRequest::add_flags(CLI::App& app) {
   json.add_flags(app);
 }
 
-/// @throws InvalidArgument  the command line asks for another value than the run began with.
+/// @throws InvalidArgument  the command line gives another value than the run began with.
 template <class T>
 void check_unchanged(const std::string& checkpoint,
                      const char* option,
@@ -107,7 +108,7 @@ training::RunState resume(const std::string& checkpoint,
   return state;
 }
 
-/// Says it if a new run replaces a checkpoint.
+/// Says which checkpoint a new run replaces, if there is one.
 void tell_replaced(const CheckpointChoice& checkpoint) {
   std::error_code ignored;
   const std::string& path = checkpoint.file;
@@ -142,7 +143,7 @@ std::int64_t total_steps(const TrainRequest& request, const BatchChoice& batch) 
   return std::min(request.steps.value_or(all), all);
 }
 
-/// All but who is told of steps and epochs.
+/// The options of the loop, without those who are told of steps and epochs.
 training::LoopOptions loop_options(const TrainRequest& request, optim::LRScheduler* schedule) {
   return {.epochs = request.epochs,
           .steps = request.steps,
@@ -162,7 +163,7 @@ std::unique_ptr<profile::NvtxRanges> nvtx_ranges() {
   }
 }
 
-/// Why a run ended early, and how it goes on.
+/// Says that a run was interrupted, and how to go on.
 void tell_end(const std::string& checkpoint, std::int64_t step) {
   if (checkpoint.empty())
     console::tell("interrupted after step {}; --checkpoint FILE would have kept the run\n", step);
