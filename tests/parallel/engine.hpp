@@ -12,6 +12,7 @@
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/nn/module.hpp"
 #include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/loss.hpp"
 #include "tandem/ops/reduce.hpp"
 #include "tandem/tensor/factories.hpp"
 
@@ -88,6 +89,13 @@ struct Replicated {
   Affine& module_of(const Call::Part& part) {
     return modules[static_cast<std::size_t>(part.index())];
   }
+  /// The sum of a replica's outputs, whose weight is the sum of its rows' numbers. Of the rows 0 to
+  /// 3 the sum is 3048 and the weight 10, so that the mean has a gradient of 1 for each weight, and
+  /// of 9.6 for the bias.
+  WeightedSum loss_of(const Replica& replica) {
+    const Tensor x = numbered_rows(replica.rows, replica.device);
+    return {sum(modules[static_cast<std::size_t>(replica.index)](x)), sum(x.select(1, 0))};
+  }
   /// Goes forward and backward through the sum of a replica's outputs.
   void backward(Call::Part& part) {
     if (BucketReducer* reducer = part.replica->reducer()) reducer->begin_backward();
@@ -161,6 +169,14 @@ struct Engine : Replicated {
     parameters.send(call, part);
     buffers.send(call, part);
     parameters.end_send(call, part);
+  }
+  /// Opens a call of a step whose batch is cut into these micro-batches, each given by its rows.
+  std::shared_ptr<Call> open_step(const std::vector<RowRange>& rows,
+                                  const std::vector<std::vector<RowRange>>& micro_batches) {
+    const auto call = calls.open(rows);
+    for (const std::vector<RowRange>& part : micro_batches)
+      call->micro_batches.push_back({part, &calls.group_for(part)});
+    return call;
   }
   /// Gives all devices the values of device 0.
   void send_everywhere() {
