@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "tandem/optim/grad_scaler.hpp"
+#include "tandem/parallel/detail/replica_set.hpp"
 #include "tandem/parallel/replica_error.hpp"
-#include "tandem/parallel/replica_set.hpp"
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/generator.hpp"
 

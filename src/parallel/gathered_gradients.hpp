@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tandem/autograd/autograd.hpp"
-#include "tandem/parallel/gathered.hpp"
+#include "tandem/parallel/detail/gathered.hpp"
 
 namespace tandem::parallel::detail {
 

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "tandem/autograd/gradient_source.hpp"
-#include "tandem/parallel/no_sync.hpp"
+#include "tandem/parallel/detail/no_sync.hpp"
 
 #include "parallel/call_runner.hpp"
 #include "parallel/gradient_snapshot.hpp"

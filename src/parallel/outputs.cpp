@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "tandem/parallel/outputs.hpp"
+#include "tandem/parallel/detail/outputs.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -10,7 +10,7 @@
 
 #include "tandem/autograd/gradient_source.hpp"
 #include "tandem/autograd/row_group.hpp"
-#include "tandem/parallel/rank_replica.hpp"
+#include "tandem/parallel/detail/rank_replica.hpp"
 
 #include "parallel/device_replica.hpp"
 

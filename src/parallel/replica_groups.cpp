@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "tandem/parallel/replica_set.hpp"
+#include "tandem/parallel/detail/replica_set.hpp"
 
 namespace tandem::parallel {
 namespace {

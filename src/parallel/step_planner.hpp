@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "tandem/parallel/chunks.hpp"
+#include "tandem/parallel/detail/replica_set.hpp"
 #include "tandem/parallel/replica_error.hpp"
-#include "tandem/parallel/replica_set.hpp"
 #include "tandem/parallel/step_model.hpp"
 
 namespace tandem::parallel {

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "tandem/optim/optimizer.hpp"
-#include "tandem/parallel/replica_set.hpp"
+#include "tandem/parallel/detail/replica_set.hpp"
 
 #include "parallel/call_gate.hpp"
 #include "parallel/calls.hpp"

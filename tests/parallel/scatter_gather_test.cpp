@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "tandem/parallel/scatter_gather.hpp"
+
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -8,8 +10,6 @@
 #include "tandem/nn/replicate.hpp"
 #include "tandem/ops/elementwise.hpp"
 #include "tandem/ops/reduce.hpp"
-#include "tandem/parallel/nest_rows.hpp"
-#include "tandem/parallel/outputs.hpp"
 #include "tandem/parallel/parallel_apply.hpp"
 #include "tandem/parallel/replica_error.hpp"
 

@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "tandem/nn/module.hpp"
-#include "tandem/parallel/gathered.hpp"
+#include "tandem/parallel/detail/gathered.hpp"
+#include "tandem/parallel/detail/nest_rows.hpp"
+#include "tandem/parallel/detail/replica_set.hpp"
 #include "tandem/parallel/largest_batch.hpp"
-#include "tandem/parallel/nest_rows.hpp"
 #include "tandem/parallel/options.hpp"
-#include "tandem/parallel/replica_set.hpp"
 
 namespace tandem::parallel {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "tandem/parallel/outputs.hpp"
+#include "tandem/parallel/detail/outputs.hpp"
 #include "tandem/parallel/replica_error.hpp"
 
 namespace tandem::parallel {

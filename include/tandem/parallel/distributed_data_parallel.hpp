@@ -6,8 +6,8 @@
 #include <memory>
 #include <utility>
 
-#include "tandem/parallel/nest_rows.hpp"
-#include "tandem/parallel/rank_replica.hpp"
+#include "tandem/parallel/detail/nest_rows.hpp"
+#include "tandem/parallel/detail/rank_replica.hpp"
 #include "tandem/tensor/nest.hpp"
 
 namespace tandem::parallel {

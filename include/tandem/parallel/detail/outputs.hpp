@@ -113,18 +113,4 @@ T gather_parts(std::span<const T> values,
 
 }  // namespace detail
 
-/// Joins the parts of a nest on `device`: tensors along the dimension of the rows, scalars and
-/// outputs marked Combined as they say. Other numbers and texts must agree. Differentiable.
-///
-/// @throws InvalidArgument  there are no parts, or they differ in their number of tensors, in
-///                          dtype, in shape apart from the rows, or in a number or text.
-template <TensorNest T>
-T gather(std::span<const T> parts, Device device, const GatherOptions& options) {
-  return detail::gather_parts(parts, device, options, std::nullopt);
-}
-template <TensorNest T>
-T gather(std::span<const T> parts, Device device, int dim = 0) {
-  return detail::gather_parts(parts, device, {.dim = dim}, std::nullopt);
-}
-
 }  // namespace tandem::parallel

@@ -160,39 +160,4 @@ std::size_t split_nbytes(const Batch& batch, Device device) {
 
 }  // namespace detail
 
-/// Splits an argument along `dim` into parts with the given numbers of rows, one on each device.
-/// Other values are copied.
-///
-/// @throws InvalidArgument  the sizes do not add up, there are more or fewer devices than sizes, or
-///                          tensors differ in rows.
-template <Argument T>
-std::vector<detail::PartOf<T>> scatter(const T& value,
-                                       std::span<const Device> devices,
-                                       std::span<const std::int64_t> sizes,
-                                       int dim = 0) {
-  TANDEM_CHECK(devices.size() == sizes.size(),
-               "scatter: ",
-               devices.size(),
-               " devices but ",
-               sizes.size(),
-               " sizes");
-  const std::int64_t rows = count_rows(dim, value);
-  std::vector<detail::PartOf<T>> parts;
-  std::int64_t begin = 0;
-  for (std::size_t i = 0; i < devices.size(); ++i) {
-    TANDEM_CHECK(sizes[i] >= 0 && begin + sizes[i] <= rows,
-                 "scatter: sizes take rows ",
-                 begin,
-                 " to ",
-                 begin + sizes[i],
-                 " of ",
-                 rows);
-    const Replica replica{static_cast<int>(i), devices[i], {begin, begin + sizes[i]}};
-    parts.push_back(detail::take_part(value, dim, replica));
-    begin += sizes[i];
-  }
-  TANDEM_CHECK(begin == rows, "scatter: sizes add up to ", begin, " rows, the value has ", rows);
-  return parts;
-}
-
 }  // namespace tandem::parallel

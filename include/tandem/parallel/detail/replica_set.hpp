@@ -12,35 +12,14 @@
 
 #include "tandem/nn/module.hpp"
 #include "tandem/ops/loss.hpp"
-#include "tandem/optim/grad_scaler.hpp"
 #include "tandem/optim/optimizer.hpp"
-#include "tandem/parallel/no_sync.hpp"
+#include "tandem/parallel/detail/no_sync.hpp"
 #include "tandem/parallel/options.hpp"
 #include "tandem/parallel/replica_error.hpp"
-#include "tandem/parallel/straggler.hpp"
+#include "tandem/parallel/step.hpp"
 #include "tandem/runtime/context.hpp"
 
 namespace tandem::parallel {
-
-/// What else a step does; name the fields: `{.scaler = &scaler}`.
-struct StepOptions {
-  /// Does everything that a step with a scaler needs: scales the loss in the replicas, scales the
-  /// reduced gradients back, skips the update on all devices if a gradient overflowed, and adapts
-  /// the scale. Null: no scaling.
-  optim::GradScaler* scaler = nullptr;
-};
-
-/// The loss of a step, and what else it reports.
-struct StepResult {
-  double loss = 0;    ///< sum over all replicas / weight
-  double weight = 0;  ///< what the loss was divided by: the rows, or the labels that count
-  std::vector<std::int64_t> rows = {};  ///< by device
-  /// Gradients overflowed under the scaler, or NonFinite::skip found something. The step has had no
-  /// effect, as if it had failed.
-  bool skipped = false;
-  std::optional<NonFiniteValue> non_finite = {};  ///< the first found: a loss, else a gradient
-  std::optional<Straggler> straggler = {};        ///< see DataParallelOptions::straggler_ratio
-};
 
 class ModeRules;
 class TrainStep;

@@ -15,11 +15,11 @@
 #include <vector>
 
 #include "tandem/autograd/checkpoint.hpp"
+#include "tandem/parallel/detail/nest_rows.hpp"
+#include "tandem/parallel/detail/outputs.hpp"
+#include "tandem/parallel/detail/replica_set.hpp"
 #include "tandem/parallel/distributed.hpp"
-#include "tandem/parallel/nest_rows.hpp"
 #include "tandem/parallel/options.hpp"
-#include "tandem/parallel/outputs.hpp"
-#include "tandem/parallel/replica_set.hpp"
 
 namespace tandem::parallel::detail {
 

@@ -12,7 +12,7 @@
 #include "tandem/nn/module.hpp"
 #include "tandem/parallel/comm_hook.hpp"
 #include "tandem/parallel/ddp_logging.hpp"
-#include "tandem/parallel/no_sync.hpp"
+#include "tandem/parallel/detail/no_sync.hpp"
 #include "tandem/parallel/rank.hpp"
 #include "tandem/runtime/context.hpp"
 
