@@ -162,6 +162,7 @@ struct Engine : Replicated {
         non_finite(replicas, gradients, o.non_finite),
         drift(o.drift_every) {
     wrapped.note_training(parameters.arena());
+    gradients.complete_on_reading(owner);
   }
 
   /// Sends parameters and buffers as a call does.
@@ -185,6 +186,7 @@ struct Engine : Replicated {
     calls.commit(*call);
   }
 
+  const std::shared_ptr<const void> owner = std::make_shared<const int>(0);
   WrappedModule wrapped;
   ModuleParameters parameters;
   ModuleBuffers buffers;
