@@ -34,6 +34,18 @@ ARROWS = {
     "train": ["parallel", "data", "io"],
     "cli": ["train", "explain"],
 }
+# The folders of a layer that has some, and which of the others their sources may include, lowest first.
+FOLDERS = {
+    "parallel": {
+        "errors": [],
+        "reduce": [],
+        "plan": ["errors"],
+        "batch": ["errors"],
+        "update": ["reduce"],
+        "replicas": ["errors", "reduce", "plan", "update"],
+        "ranks": ["errors", "replicas"],
+    },
+}
 # Kernels stand beside the layers: only sources call them, from `tensor` upwards.
 KERNELS = "kernels"
 KERNELS_MAY_INCLUDE = {"core", "runtime", KERNELS}
@@ -162,6 +174,23 @@ def check_arrows(source):
         if not good:
             where = "a public header of " if source.is_public and to == KERNELS else ""
             yield number, "arrows", f'"{included}": {where}{layer} may not include {to}'
+
+
+def check_folders(source):
+    folders = FOLDERS.get(source.layer)
+    if not source.is_cpp or folders is None or source.is_public:
+        return
+    folder = source.place[2] if len(source.place) > 3 else None
+    if folder not in folders:
+        yield 1, "folders", f"'{folder}' is no folder of {source.layer}; its folders are {', '.join(folders)}"
+        return
+    for number, line in enumerate(source.lines, 1):
+        match = INCLUDE.match(line)
+        place = match.group(2).split("/") if match else []
+        if len(place) < 3 or place[0] != source.layer or place[1] not in folders:
+            continue
+        if place[1] != folder and place[1] not in folders[folder]:
+            yield number, "folders", f"{source.layer}/{folder} may include {', '.join(folders[folder]) or 'no other folder'}, not {place[1]}"
 
 
 def check_public_headers(source):
@@ -300,6 +329,7 @@ def check_umbrella(sources):
 
 CHECKS = [
     check_arrows,
+    check_folders,
     check_public_headers,
     check_backend_conditionals,
     check_locks,

@@ -120,6 +120,16 @@ class Umbrella(Lint):
         self.assertEqual(lint_files(files), [("umbrella", self.LEFT_OUT, 1)])
 
 
+class Folders(Lint):
+    def test_upward_include(self):
+        self.refuses("folders", "src/parallel/plan/a.cpp", HEAD + '#include "parallel/replicas/b.hpp"\n', 3)
+        self.takes("src/parallel/replicas/a.cpp", HEAD + '#include "parallel/plan/b.hpp"\n#include "parallel/replicas/c.hpp"\n')
+
+    def test_unknown_folder(self):
+        self.refuses("folders", "src/parallel/misc/a.cpp", HEAD, 1)
+        self.refuses("folders", "src/parallel/a.cpp", HEAD, 1)
+
+
 class UnnamedNamespaces(Lint):
     A, B = "src/core/a.cpp", "src/core/b.cpp"
 

@@ -12,6 +12,7 @@
 #include "tandem/optim/sgd.hpp"
 #include "tandem/parallel/parallel_apply.hpp"
 #include "tandem/parallel/replica_error.hpp"
+#include "tandem/parallel/scatter_gather.hpp"
 
 #include "devices.hpp"
 #include "parallel/near.hpp"

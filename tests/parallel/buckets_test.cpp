@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "parallel/buckets.hpp"
+#include "parallel/reduce/buckets.hpp"
 
 #include <limits>
 #include <string>

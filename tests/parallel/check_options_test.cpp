@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "parallel/check_options.hpp"
+#include "parallel/replicas/check_options.hpp"
 
 #include <string>
 
@@ -36,7 +36,7 @@ TEST(CheckOptionsTest, NumbersOutOfRangeAreNamedWithTheirValues) {
   EXPECT_THAT(refusal_of({.check_drift_every = -1}),
               AllOf(HasSubstr("check_drift_every is -1"), HasSubstr("or 0 for never")));
   EXPECT_THAT(refusal_of({.straggler_ratio = 0.5}),
-              AllOf(HasSubstr("straggler_ratio is 0.5"), HasSubstr("give more than 1")));
+              AllOf(HasSubstr("straggler_ratio is 0.5"), HasSubstr("give 1 or more")));
 }
 
 TEST(CheckOptionsTest, LeavesAndPlansByMemoryContradictEachOther) {

@@ -16,8 +16,8 @@
 #include "tandem/ops/loss.hpp"
 #include "tandem/optim/sgd.hpp"
 
-#include "parallel/buckets.hpp"
 #include "parallel/ranks.hpp"
+#include "parallel/reduce/buckets.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem::parallel::test {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "parallel/gradient_snapshot.hpp"
+#include "parallel/reduce/gradient_snapshot.hpp"
 
 #include <gmock/gmock.h>
 

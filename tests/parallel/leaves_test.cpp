@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "parallel/leaves.hpp"
+#include "parallel/reduce/leaves.hpp"
 
 #include <cmath>
 #include <set>

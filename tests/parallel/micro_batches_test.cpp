@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "parallel/micro_batches.hpp"
+#include "parallel/plan/micro_batches.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "parallel/mode_rules.hpp"
+#include "parallel/update/mode_rules.hpp"
 
 #include <set>
 #include <string>
@@ -13,8 +13,8 @@
 #include "tandem/optim/sgd.hpp"
 
 #include "devices.hpp"
-#include "parallel/copies.hpp"
 #include "parallel/nets.hpp"
+#include "parallel/update/copies.hpp"
 
 namespace tandem::parallel::test {
 namespace {

@@ -12,6 +12,7 @@
 #include "tandem/ops/elementwise.hpp"
 #include "tandem/ops/index.hpp"
 #include "tandem/ops/reduce.hpp"
+#include "tandem/parallel/scatter_gather.hpp"
 #include "tandem/runtime/observer.hpp"
 
 #include "devices.hpp"

@@ -3,7 +3,7 @@
 
 // Parameters come while a replica computes: a layer waits for its own, and for no others.
 
-#include "parallel/parameter_broadcast.hpp"
+#include "parallel/reduce/parameter_broadcast.hpp"
 
 #include <algorithm>
 #include <map>

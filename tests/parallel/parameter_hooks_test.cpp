@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "parallel/parameter_hooks.hpp"
+#include "parallel/reduce/parameter_hooks.hpp"
 
 #include <optional>
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "parallel/step_planner.hpp"
+#include "parallel/plan/step_planner.hpp"
 
 #include <functional>
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "parallel/train_step.hpp"
+#include "parallel/replicas/train_step.hpp"
 
 #include <limits>
 #include <optional>
@@ -11,9 +11,9 @@
 #include "tandem/autograd/gradient_source.hpp"
 #include "tandem/optim/sgd.hpp"
 
-#include "parallel/bitwise_pass.hpp"
 #include "parallel/engine.hpp"
-#include "parallel/micro_batch_pass.hpp"
+#include "parallel/replicas/bitwise_pass.hpp"
+#include "parallel/replicas/micro_batch_pass.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem::parallel::test {

@@ -23,8 +23,8 @@ class ArenaSharing {
   /// gradients as the other devices.
   enum class Parts : std::uint8_t { shares, copies };
   virtual Parts parts() const noexcept = 0;
-  /// The parts, each on the device that updates it. Shares are sorted by block and element; copies
-  /// by device, those of the arena's own device first.
+  /// The parts, each on the device that updates it. Copies are sorted by device, those of
+  /// the arena's own device first; shares have no fixed order.
   virtual std::vector<ArenaSlice> slices() const = 0;
   /// Reduces gradients that have not been reduced yet, and copies those that were changed on the
   /// arena's own device to the slices.

@@ -13,6 +13,7 @@
 #include "tandem/nn/module.hpp"
 #include "tandem/ops/loss.hpp"
 #include "tandem/optim/optimizer.hpp"
+#include "tandem/parallel/detail/batch_size.hpp"
 #include "tandem/parallel/detail/no_sync.hpp"
 #include "tandem/parallel/options.hpp"
 #include "tandem/parallel/replica_error.hpp"
@@ -23,12 +24,6 @@ namespace tandem::parallel {
 
 class ModeRules;
 class TrainStep;
-
-/// The size of a batch, for plans.
-struct BatchSize {
-  std::int64_t rows = 0;
-  std::vector<std::size_t> nbytes;  ///< by device: bytes of the split tensors that lie there
-};
 
 namespace detail {
 

@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+#include <array>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+
+#include "tandem/comm/group.hpp"
+#include "tandem/core/check.hpp"
+#include "tandem/parallel/rank.hpp"
+#include "tandem/runtime/context.hpp"
+#include "tandem/runtime/runtime.hpp"
+#include "tandem/tensor/factories.hpp"
+
+#include "parallel/errors/failures.hpp"
+
+namespace tandem::parallel {
+namespace {
+
+using tandem::detail::concat;
+
+/// What the ranks' threads share with the one that waits for them; it may outlive the call.
+struct Run {
+  std::vector<std::unique_ptr<comm::Communicator>> comms;
+  std::function<void(Rank&)> body;
+  std::mutex mutex;  // guards what follows
+  std::condition_variable changed;
+  std::vector<std::shared_ptr<Generator>> generators;  // by rank
+  std::vector<std::exception_ptr> errors;              // by rank
+  std::vector<bool> ended;                             // by rank
+  bool failed = false;
+
+  bool all_ended() const {
+    return std::ranges::all_of(ended, [](bool e) { return e; });
+  }
+  void end(std::size_t rank, std::exception_ptr error) {
+    const std::scoped_lock lock(mutex);
+    ended[rank] = true;
+    failed |= error != nullptr;
+    errors[rank] = std::move(error);
+    changed.notify_all();
+  }
+};
+
+void run_one(Run& run, std::size_t r) {
+  std::exception_ptr error;
+  try {
+    Rank rank(*run.comms[r]);
+    run.body(rank);
+  } catch (...) {
+    error = std::current_exception();
+    run.comms[r]->abort(
+        concat("rank ", r, " (", run.comms[r]->device(), ") failed: ", describe(error)));
+  }
+  run.end(r, error);
+}
+
+/// Waits for all; after a failure as long as they go on working. @throws Timeout
+void wait_for_all(Run& run, std::span<const Device> devices, std::chrono::milliseconds timeout) {
+  constexpr auto kLook = std::chrono::milliseconds(20);
+  std::unique_lock lock(run.mutex);
+  run.changed.wait(lock, [&] { return run.failed || run.all_ended(); });
+  const Deadline deadline(timeout, {devices.begin(), devices.end()});
+  const auto all_ended = [&] { return run.all_ended(); };
+  while (!run.changed.wait_for(lock, kLook, all_ended) && !deadline.passed()) {
+  }
+  if (run.all_ended()) return;
+  std::string late, cause;
+  for (std::size_t r = 0; r < run.ended.size(); ++r) {
+    const Device device = run.comms[r]->device();
+    if (!run.ended[r])
+      late += concat(late.empty() ? "" : ", ",
+                     "rank ",
+                     r,
+                     " (",
+                     device,
+                     "), last operation ",
+                     logical_device(device).last_work());
+    else if (run.errors[r] != nullptr && cause.empty())
+      cause = concat("rank ", r, " (", device, ") failed: ", describe(run.errors[r]));
+  }
+  throw Timeout(concat("run_ranks: ",
+                       cause,
+                       "; ",
+                       late,
+                       " did not end within ",
+                       timeout.count(),
+                       " ms after it: ",
+                       deadline.describe()));
+}
+
+/// Gives each device its rank. All of them enter the queues together, so that ranks of several
+/// calls do not wait for each other crosswise.
+void submit(const std::shared_ptr<Run>& run, std::span<const Device> devices) {
+  const auto together = Runtime::instance().hold_queues();
+  for (std::size_t r = 0; r < devices.size(); ++r) {
+    const ContextScope scope([&](Context& c) {
+      c.replica = static_cast<int>(r);
+      c.generator = run->generators[r];
+      c.threads = std::max(1, core_count() / static_cast<int>(devices.size()));
+    });
+    try {
+      logical_device(devices[r]).worker().submit([run, r] { run_one(*run, r); });
+    } catch (...) {  // no memory: those before it must not wait for it
+      run->comms[r]->abort(concat("rank ", r, " (", devices[r], ") could not be started"));
+      for (std::size_t late = r; late < devices.size(); ++late)
+        run->end(late, std::current_exception());
+      return;
+    }
+  }
+}
+
+[[noreturn]] void raise(const Run& run) {
+  const std::size_t first = cause_among(run.errors);
+  std::vector<std::string> others;
+  for (std::size_t r = 0; r < run.errors.size(); ++r) {
+    if (r == first || run.errors[r] == nullptr || is_secondary(run.errors[r])) continue;
+    others.push_back(
+        concat("rank ", r, " on ", run.comms[r]->device(), ": ", describe(run.errors[r])));
+  }
+  try {
+    std::rethrow_exception(run.errors[first]);
+  } catch (...) {
+    throw RankError(static_cast<int>(first),
+                    run.comms[first]->device(),
+                    describe(run.errors[first]),
+                    std::move(others));
+  }
+}
+
+}  // namespace
+
+Stream& Rank::stream() const {
+  return logical_device(device()).stream();
+}
+
+double Rank::mean(double sum, double weight) const {
+  const std::array<double, 2> own{sum, weight};
+  const Tensor both = from_host(std::span<const double>(own), {2}, device());
+  comm_.all_reduce(both);
+  const std::vector<double> all = both.to_host<double>();
+  return all[0] / all[1];
+}
+
+std::uint64_t Rank::seed(std::uint64_t base) const noexcept {
+  // SplitMix64 (Steele, Lea, Flood 2014), whose values for neighbours have nothing in common.
+  std::uint64_t z = base + (static_cast<std::uint64_t>(rank()) + 1) * 0x9E3779B97F4A7C15;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+  return z ^ (z >> 31);
+}
+
+RankError::RankError(int r, Device d, const std::string& cause, std::vector<std::string> more)
+    : Error([&] {
+        std::string text = concat("rank ", r, " on ", d, ": ", cause);
+        for (const std::string& other : more)
+          text += "\n  also " + other;
+        return text;
+      }()),
+      rank(r),
+      device(d),
+      others(std::move(more)) {}
+
+void run_ranks(std::span<const Device> devices,
+               std::function<void(Rank&)> body,
+               RunRanksOptions options) {
+  TANDEM_CHECK(context().rows.end < 0,
+               "run_ranks: called inside a replica, whose devices are busy");
+  for (const Device d : devices) {
+    TANDEM_CHECK(!logical_device(d).worker().is_current(),
+                 "run_ranks: called on the thread of ",
+                 d,
+                 ", by a rank; use the ranks that there are");
+  }
+  const auto run = std::make_shared<Run>();
+  run->comms = comm::make_group(devices, {.timeout = options.timeout, .backend = options.backend});
+  run->body = std::move(body);
+  for (std::size_t r = 0; r < devices.size(); ++r) {
+    run->generators.push_back(std::make_shared<Generator>());
+    run->generators.back()->set_state(default_generator().get_state());
+  }
+  run->errors.resize(devices.size());
+  run->ended.resize(devices.size());
+  submit(run, devices);
+  wait_for_all(*run, devices, options.timeout);
+  const bool failed = std::ranges::any_of(run->errors, [](const auto& e) { return e != nullptr; });
+  if (failed) raise(*run);
+  if (!devices.empty()) default_generator().set_state(run->generators.front()->get_state());
+}
+
+}  // namespace tandem::parallel

@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "parallel/replicas/call.hpp"
+
+#include <algorithm>
+
+#include "parallel/errors/failures.hpp"
+
+namespace tandem::parallel {
+
+Call::Call(const std::vector<std::unique_ptr<DeviceReplica>>& replicas,
+           const std::vector<RowRange>& rows,
+           ReplicaGroup& g)
+    : parts(replicas.size()), batch{rows.front().begin, rows.back().end}, group(g) {
+  for (std::size_t d = 0; d < parts.size(); ++d) {
+    Part& part = parts[d];
+    part.replica = replicas[d].get();
+    part.rows = part.at = rows[d];
+    part.active = detail::has_part(rows, d);
+    part.comm = group.comm_of(static_cast<int>(d));
+  }
+}
+
+std::vector<RowRange> Call::rows() const {
+  std::vector<RowRange> rows;
+  for (const Part& part : parts)
+    rows.push_back(part.rows);
+  return rows;
+}
+
+std::vector<RowRange> Call::last_rows() const {
+  return micro_batches.empty() ? rows() : micro_batches.back().rows;
+}
+
+OutsideByDevice Call::outside() const {
+  OutsideByDevice all;
+  for (const Part& part : parts)
+    all.push_back(part.outside);
+  return all;
+}
+
+bool Call::has_outside() const {
+  return std::ranges::any_of(parts, [](const Part& part) {
+    return part.outside != nullptr && !part.outside->entries().empty();
+  });
+}
+
+bool Call::drew() const {
+  return std::ranges::any_of(
+      parts, [](const Part& part) { return part.frame != nullptr && part.frame->drew; });
+}
+
+std::exception_ptr Call::commit_error() const noexcept {
+  std::exception_ptr first;
+  for (const Part& part : parts)
+    if (part.commit_error != nullptr && (first == nullptr || is_secondary(first)))
+      first = part.commit_error;
+  return first;
+}
+
+void Call::abort(const std::string& reason) noexcept {
+  group.abort(reason);
+  for (const MicroBatch& part : micro_batches)
+    if (part.group != &group) part.group->abort(reason);
+}
+
+void Call::reset() {
+  group.reset();
+  for (const MicroBatch& part : micro_batches)
+    if (part.group != &group) part.group->reset();
+}
+
+// Note [Cancelled or agreed]: a call ends one way or the other. Device 0 seals it before it votes,
+// so that no cancelled call can be agreed to, and what comes after the vote is not cancelled.
+void Call::seal() {
+  Ending open = Ending::open;
+  if (!ending_.compare_exchange_strong(open, Ending::sealed) && open == Ending::cancelled)
+    throw CommAborted("DataParallel: the call was cancelled");
+}
+
+void Call::cancel(const std::string& reason) noexcept {
+  Ending open = Ending::open;
+  if (ending_.compare_exchange_strong(open, Ending::cancelled)) abort(reason);
+}
+
+}  // namespace tandem::parallel

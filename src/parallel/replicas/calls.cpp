@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "parallel/replicas/calls.hpp"
+
+#include "tandem/core/check.hpp"
+#include "tandem/runtime/generator.hpp"
+
+namespace tandem::parallel {
+
+void Calls::check_outside() {
+  TANDEM_CHECK(context().rows.end < 0,
+               "DataParallel: called inside a replica (rows ",
+               context().rows.begin,
+               " to ",
+               context().rows.end,
+               "), whose devices are busy; call the module itself there");
+}
+
+void Calls::check() const {
+  check_outside();
+  parts_.runner.check_usable();
+  parts_.module.check_tensors(parts_.parameters.arena(), parts_.buffers.arena());
+}
+
+// Buckets, shares and the replicas' storage are laid out for what trains.
+void Calls::follow_training() {
+  if (rebinds_ || !parts_.module.training_changed(parts_.parameters.arena())) return;
+  rebinds_ = true;
+  try {
+    try {
+      parts_.gradients.complete();
+    } catch (...) {  // gradients stay as they lie: the device is lost, and whoever uses it will
+                     // hear of it
+    }
+    parts_.gradients.release();
+    parts_.parameters.release();
+    parts_.parameters.bind();
+    parts_.gradients.bind();
+    parts_.module.note_training(parts_.parameters.arena());
+    for (const auto& replica : parts_.replicas)
+      parts_.module.claim(replica->parameters());
+    ++generation_;
+  } catch (...) {
+    parts_.runner.poison("its parameters were frozen or unfrozen, and could not be laid out anew");
+    rebinds_ = false;
+    throw;
+  }
+  rebinds_ = false;
+}
+
+ReplicaGroup& Calls::group_for(const std::vector<RowRange>& rows, Members members) {
+  // Those without rows have their share too, in mode sharded, or gradients of earlier backwards.
+  const bool everyone = parts_.gradients.update().is_shared() || parts_.gradients.has_unreduced();
+  return parts_.groups.get(rows, everyone ? Members::all : members);
+}
+
+std::shared_ptr<Call> Calls::open_everywhere() {
+  return open(std::vector<RowRange>(parts_.replicas.size()), Members::all);
+}
+
+std::shared_ptr<Call> Calls::open(const std::vector<RowRange>& rows, Members members) {
+  check();
+  follow_training();
+  parts_.module.follow();
+  auto call = std::make_shared<Call>(parts_.replicas, rows, group_for(rows, members));
+  parts_.parameters.begin(*call);
+  parts_.buffers.begin(*call);
+  return call;
+}
+
+std::shared_ptr<Call> Calls::open_backward(const std::vector<RowRange>& rows) {
+  check();
+  return std::make_shared<Call>(parts_.replicas, rows, group_for(rows));
+}
+
+void Calls::commit(const Call& call) {
+  if (const std::exception_ptr error = call.commit_error()) {
+    parts_.runner.poison("the update failed after all replicas had agreed to it: " +
+                         describe(error));
+    std::rethrow_exception(error);
+  }
+  parts_.parameters.note_sent(call);
+  if (call.shared_update) parts_.parameters.note_equal(call);
+  if (!context().recomputes && (parts_.module.original().is_training() || call.drew()))
+    default_generator().forwards().fetch_add(1, std::memory_order_relaxed);
+  parts_.buffers.note_written(call);
+}
+
+}  // namespace tandem::parallel

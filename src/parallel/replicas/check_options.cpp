@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "parallel/replicas/check_options.hpp"
+
+#include <algorithm>
+
+#include "tandem/core/check.hpp"
+
+namespace tandem::parallel {
+
+std::vector<Device> checked(std::vector<Device> devices, const DataParallelOptions& options) {
+  const ChunkPolicy policy = chunk_policy(options);
+  TANDEM_CHECK(options.accumulate >= 1,
+               "DataParallel: accumulate is ",
+               options.accumulate,
+               "; a step has one micro-batch or more");
+  TANDEM_CHECK(options.bitwise_leaves >= 0,
+               "DataParallel: bitwise_leaves is ",
+               options.bitwise_leaves,
+               "; it is 0 (off) or the number of leaves");
+  TANDEM_CHECK(options.bitwise_leaves == 0 ||
+                   (!policy.wants_model() && options.on_oom == OnOutOfMemory::error),
+               "DataParallel: with bitwise_leaves a device takes one leaf after the other, so that "
+               "its rows do not tell its memory; leave planned chunks and on_oom = replan out");
+  TANDEM_CHECK(options.straggler_ratio >= 1,
+               "DataParallel: straggler_ratio is ",
+               options.straggler_ratio,
+               "; a straggler takes longer than the others: give 1 or more");
+  TANDEM_CHECK(options.check_drift_every >= 0,
+               "DataParallel: check_drift_every is ",
+               options.check_drift_every,
+               "; give a number of steps, or 0 for never");
+  // A policy for another number of devices is refused now, not at the first batch.
+  policy.plan(0, devices);
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const auto again =
+        std::find(devices.begin() + static_cast<std::ptrdiff_t>(i) + 1, devices.end(), devices[i]);
+    TANDEM_CHECK(again == devices.end(), "DataParallel: ", devices[i], " is listed twice");
+  }
+  return devices;
+}
+
+}  // namespace tandem::parallel

@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "parallel/replicas/device_replica.hpp"
+
+#include <utility>
+
+#include "tandem/autograd/autograd.hpp"
+#include "tandem/runtime/runtime.hpp"
+
+#include "autograd/leaf_hooks.hpp"
+#include "autograd/outside_tensors.hpp"
+
+namespace tandem::parallel {
+
+std::vector<std::uint64_t> block_versions(const optim::Arena& arena) {
+  std::vector<std::uint64_t> versions;
+  for (std::size_t b = 0; b < arena.layout().blocks().size(); ++b)
+    versions.push_back(arena.params(static_cast<int>(b)).buffer().version());
+  return versions;
+}
+
+DeviceReplica::DeviceReplica(int index, Device device, nn::Module& module)
+    : index_(index),
+      device_(device),
+      module_(module),
+      realm_(Runtime::instance().next_sequence() + 1) {}
+
+void DeviceReplica::bind_parameters(std::shared_ptr<optim::Arena> parameters) {
+  parameters_ = std::move(parameters);
+  received.parameters.clear();
+}
+
+void DeviceReplica::reduce_by(std::shared_ptr<const std::vector<Bucket>> buckets,
+                              Reduction reduction) {
+  reducer_ = std::make_unique<BucketReducer>(parameters_, std::move(buckets), reduction);
+}
+
+void DeviceReplica::watch_gradients(std::function<void()> then) {
+  if (parameters_ == nullptr) return;
+  watches_ = true;
+  for (std::size_t p = 0; p < parameters_->layout().places().size(); ++p) {
+    const Tensor x = parameters_->tensor(p);
+    if (!x.requires_grad()) continue;
+    autograd::mark_realm(x, realm_);
+    autograd::set_part_hook(x, [this, p, then](const Tensor&) {
+      if (then) then();
+      reducer_->on_gradient(p);
+    });
+  }
+}
+
+void DeviceReplica::unwatch_gradients() noexcept {
+  if (!std::exchange(watches_, false)) return;
+  for (std::size_t p = 0; p < parameters_->layout().places().size(); ++p)
+    if (const Tensor x = parameters_->tensor(p); x.defined()) autograd::set_part_hook(x, nullptr);
+}
+
+void DeviceReplica::release_parameters() noexcept {
+  unwatch_gradients();
+  reducer_.reset();
+  parameters_.reset();
+}
+
+void DeviceReplica::arm(comm::Communicator* group,
+                        std::int64_t backwards,
+                        BucketReducer::Used used) {
+  if (index_ != 0 && used == BucketReducer::Used::fresh) drop_gradients();
+  reducer_->arm(group, backwards, used);
+}
+
+void DeviceReplica::drop_gradients() const {
+  for (std::size_t p = 0; p < parameters_->layout().places().size(); ++p)
+    parameters_->tensor(p).set_grad({});
+}
+
+void DeviceReplica::disarm() noexcept {
+  if (reducer_ != nullptr) reducer_->disarm();
+}
+
+}  // namespace tandem::parallel

@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "parallel/replicas/drift_check.hpp"
+
+#include <xxhash.h>
+
+#include "tandem/parallel/replica_drift.hpp"
+#include "tandem/runtime/dispatch.hpp"
+#include "tandem/tensor/access.hpp"
+
+namespace tandem::parallel {
+namespace {
+
+/// The hashes of an arena's tensors, by place.
+std::vector<std::uint64_t> hashes_of(const optim::Arena& arena) {
+  const auto& places = arena.layout().places();
+  std::vector<std::uint64_t> hashes(places.size());
+  for (std::size_t b = 0; b < arena.layout().blocks().size(); ++b) {
+    const Tensor& block = arena.params(static_cast<int>(b));
+    const std::size_t size = itemsize(block.dtype());
+    const auto hash = [&](const std::byte* base) {
+      for (std::size_t p = 0; p < places.size(); ++p) {
+        if (static_cast<std::size_t>(places[p].block) != b) continue;
+        hashes[p] = XXH64(base + static_cast<std::size_t>(places[p].offset) * size,
+                          static_cast<std::size_t>(numel(places[p].shape)) * size,
+                          0);
+      }
+    };
+    if (block.device().type == DeviceType::cpu) {
+      dispatch(block.stream(),
+               make_work(Work::Kind::reduce, "hash", {block}, {}),
+               [&](HostStream&) { hash(static_cast<const std::byte*>(block.data())); });
+    } else {
+      std::vector<std::byte> host(block.nbytes());
+      read(block.buffer(),
+           static_cast<std::size_t>(block.impl().offset) * size,
+           host.data(),
+           host.size(),
+           "hash");
+      hash(host.data());
+    }
+  }
+  return hashes;
+}
+
+/// The first place that differs; the number of places where none does.
+std::size_t first_difference(const std::vector<std::uint64_t>& a,
+                             const std::vector<std::uint64_t>& b) {
+  std::size_t p = 0;
+  while (p < a.size() && a[p] == b[p])
+    ++p;
+  return p;
+}
+
+}  // namespace
+
+void DriftCheck::begin(Call& call) const {
+  call.compares = every_ > 0 && (steps_ + 1) % every_ == 0;
+}
+
+void DriftCheck::hash_buffers(const Call& call, Call::Part& part) {
+  if (call.compares && part.replica->buffers != nullptr)
+    part.hashes.buffers = hashes_of(*part.replica->buffers);
+}
+
+void DriftCheck::check(const Call& call, Call::Part& part) const {
+  if (!call.compares || part.comm == nullptr) return;
+  DeviceReplica& replica = *part.replica;
+  if (replica.parameters() != nullptr) part.hashes.parameters = hashes_of(*replica.parameters());
+  part.comm->barrier();
+  const Call::Part& first = call.part(0);
+  const ReplicaHashes &own = part.hashes, &owner = first.hashes;
+  const std::size_t p = first_difference(own.parameters, owner.parameters);
+  const std::size_t b = first_difference(own.buffers, owner.buffers);
+  if (p == own.parameters.size() && b == own.buffers.size()) return;
+  replica.received.parameters.clear();
+  const bool is_parameter = p < own.parameters.size();
+  const optim::Arena& arena = is_parameter ? *replica.parameters() : *replica.buffers;
+  throw ReplicaDrift(arena.layout().places()[is_parameter ? p : b].name,
+                     first.device(),
+                     part.device(),
+                     steps_ + 1);
+}
+
+}  // namespace tandem::parallel

@@ -1,0 +1,255 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/parallel/detail/gathered.hpp"
+
+#include <algorithm>
+
+#include "tandem/autograd/autograd.hpp"
+#include "tandem/core/check.hpp"
+#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/index.hpp"
+#include "tandem/parallel/data_parallel.hpp"
+#include "tandem/runtime/runtime.hpp"
+#include "tandem/tensor/factories.hpp"
+
+#include "autograd/node.hpp"
+#include "parallel/replicas/gathered_gradients.hpp"
+#include "parallel/replicas/outside_gradients.hpp"
+
+namespace tandem::parallel::detail {
+namespace {
+
+/// The gradient of a replica's output, cut from that of the gathered one.
+Tensor part_of(const Tensor& dy,
+               const GatheredCall::Place& place,
+               std::size_t device,
+               Device target) {
+  const ContextScope scope([](Context& c) { c.category = Category::output_gradient; });
+  const std::size_t part = place.part[device];
+  switch (place.rule.kind) {
+    case JoinRule::Kind::stack:
+      return dy.select(0, static_cast<std::int64_t>(part)).to(target);
+    case JoinRule::Kind::weigh: {
+      const Tensor here = dy.to(target);
+      const double factor = place.rule.factors[part];
+      return factor == 1 ? here : here * factor;
+    }
+    case JoinRule::Kind::rows:
+      break;
+  }
+  const RowRange range = place.rows[device];
+  return dy.narrow(place.rule.dim, range.begin, range.end - range.begin).to(target);
+}
+
+/// @throws InvalidArgument  a backward without retain_graph has gone through one of the outputs.
+void check_there(const ReplicaTapes& tapes,
+                 const GradientOf& gradient_of,
+                 const std::vector<Tensor>& dys,
+                 Device device) {
+  for (std::size_t d = 0; d < tapes.spent.size(); ++d) {
+    for (std::size_t k = 0; k < tapes.spent[d].size(); ++k) {
+      if (tapes.spent[d][k] == 0) continue;
+      TANDEM_CHECK(!gradient_of(dys, d, k, device).defined(),
+                   "DataParallel: the replicas' tapes of this dp(x) were released by an earlier "
+                   "backward; pass retain_graph there, or call dp(x) again");
+    }
+  }
+}
+
+/// backward of `dp(x)`: through the tapes of the replicas, on their threads.
+autograd::Gradients backward(const std::shared_ptr<ReplicaSet>& set,
+                             const std::vector<RowRange>& rows,
+                             const std::shared_ptr<ReplicaTapes>& tapes,
+                             const GradientOf& gradient_of,
+                             const std::vector<Tensor>& dys,
+                             const std::vector<Tensor>& parameters) {
+  TANDEM_CHECK(
+      tapes->generation == set->generation(),
+      "DataParallel: parameters were frozen or unfrozen after this dp(x), and another call "
+      "has followed that; call dp(x) again");
+  check_there(*tapes, gradient_of, dys, set->devices().front());
+  if (context().grad_enabled || context().captures_gradients || set->has_parameter_hooks())
+    return gradients_through(set, rows, tapes, gradient_of, dys, parameters);
+  const bool retain = context().retains_graph;
+  set->backward(rows, [tapes, gradient_of, dys, retain](const Replica& r) {
+    const auto at = static_cast<std::size_t>(r.index);
+    for (ReplicaTapes::Input& input : tapes->inputs) {
+      if (input.parts[at].defined()) input.parts[at].set_grad({});  // an earlier backward's
+    }
+    std::vector<Tensor> roots, gradients;
+    for (std::size_t k = 0; k < tapes->outputs[at].size(); ++k) {
+      const Tensor& output = tapes->outputs[at][k];
+      if (!output.defined() || !output.requires_grad()) continue;
+      Tensor gradient = gradient_of(dys, at, k, output.device());
+      if (!gradient.defined()) continue;
+      roots.push_back(output);
+      gradients.push_back(std::move(gradient));
+      if (!retain) spend(*tapes, at, k);
+    }
+    if (!roots.empty()) autograd::backward(roots, gradients, {.retain_graph = retain});
+  });
+  autograd::Gradients result(tapes->inputs.size() + parameters.size());
+  for (std::size_t i = 0; i < tapes->inputs.size(); ++i) {
+    std::vector<Tensor> parts;
+    for (const Tensor& part : tapes->inputs[i].parts)
+      parts.push_back(part.defined() ? part.grad() : part);
+    result[i] = join_gradients(tapes->inputs[i], parts);
+  }
+  return result;
+}
+
+}  // namespace
+
+DataParallelOptions with_devices(DataParallelOptions options) {
+  if (options.devices.empty()) options.devices = default_devices();
+  return options;
+}
+
+std::vector<RowRange> rows_of_one_run(std::size_t devices) {
+  std::vector<RowRange> rows(devices, {1, 1});
+  rows[0] = {0, 1};
+  return rows;
+}
+
+WeightedSum weighted(const WeightedSum& loss, RowRange) {
+  return loss;
+}
+
+WeightedSum weighted(const Tensor& loss, RowRange rows) {
+  TANDEM_CHECK(loss.defined() && loss.numel() == 1,
+               "step: the loss must be a scalar, it is ",
+               loss.describe());
+  const auto n = static_cast<double>(rows.end - rows.begin);
+  return {loss * n, scalar(n, {.dtype = loss.dtype(), .device = loss.device()})};
+}
+
+GatheredCall::GatheredCall(std::shared_ptr<ReplicaSet> set,
+                           std::vector<RowRange> rows,
+                           const DataParallelOptions& options,
+                           std::vector<Tensor> parameters)
+    : set_(std::move(set)),
+      rows_(std::move(rows)),
+      output_device_(options.output_device.value_or(set_->devices().front())),
+      dim_(options.dim),
+      scalars_(options.scalars),
+      parameters_(std::move(parameters)),
+      tapes_(std::make_shared<ReplicaTapes>()) {
+  tapes_->outputs.resize(rows_.size());
+  tapes_->spent.resize(rows_.size());
+  tapes_->outside.resize(rows_.size());
+}
+
+int GatheredCall::add_input(const Tensor& x, const LeafRule& rule) {
+  if (!context().grad_enabled || !x.requires_grad()) return -1;
+  tapes_->inputs.push_back({x, rule.dim, !rule.whole, std::vector<Tensor>(rows_.size())});
+  return static_cast<int>(tapes_->inputs.size()) - 1;
+}
+
+void GatheredCall::add_outside() {
+  for (auto& [outside, leaves] : outside_tensors(tapes_->outside))
+    tapes_->inputs.push_back({outside, 0, false, std::move(leaves)});
+}
+
+GatherOptions GatheredCall::gather_options() const {
+  GatherOptions options{.dim = dim_, .scalars = scalars_};
+  for (std::size_t r = 0; r < rows_.size(); ++r)
+    if (has_part(rows_, r)) options.rows.push_back(rows_[r].end - rows_[r].begin);
+  return options;
+}
+
+std::vector<GatheredCall::Place> GatheredCall::gather_on_device(std::vector<OutputParts>& parts,
+                                                                std::vector<Tensor>& joined) const {
+  const autograd::NoGrad off;
+  const ContextScope scope([](Context& c) { c.category = Category::output; });
+  const GatherOptions options = gather_options();
+  std::vector<Place> places(parts[0].tensors.size());
+  for (std::size_t k = 0; k < places.size(); ++k) {
+    Place& place = places[k];
+    place.rule = join_rule(parts, k, options);
+    place.part.resize(rows_.size());
+    place.rows.resize(rows_.size());
+    std::vector<Tensor> column;
+    std::int64_t begin = 0;
+    for (std::size_t r = 0; r < rows_.size(); ++r) {
+      if (!has_part(rows_, r)) continue;
+      const Tensor& x = parts[column.size()].tensors[k];
+      place.part[r] = column.size();
+      column.push_back(x.defined() ? x.detach() : x);
+      if (place.rule.kind != JoinRule::Kind::rows || !x.defined()) continue;
+      place.rows[r] = {begin, begin + x.size(place.rule.dim)};
+      begin = place.rows[r].end;
+    }
+    joined.push_back(detail::join(column, place.rule, output_device_));
+  }
+  return places;
+}
+
+bool GatheredCall::has_tape() const {
+  return std::ranges::any_of(tapes_->outputs, [](const auto& part) {
+    return std::ranges::any_of(part, &Tensor::requires_grad);
+  });
+}
+
+std::vector<Tensor> GatheredCall::record(std::vector<Tensor> outputs, GradientOf gradient) {
+  add_outside();
+  tapes_->generation = set_->generation();
+  for (std::size_t d = 0; d < tapes_->outputs.size(); ++d)
+    tapes_->spent[d].assign(tapes_->outputs[d].size(), 0);
+  std::vector<Tensor> inputs;
+  for (const auto& input : tapes_->inputs)
+    inputs.push_back(input.whole);
+  std::vector<Tensor> parameters;
+  for (const Tensor& p : parameters_)
+    if (p.requires_grad()) parameters.push_back(p);
+  inputs.insert(inputs.end(), parameters.begin(), parameters.end());
+  const autograd::MultiFormula formula =
+      [set = set_, rows = rows_, tapes = tapes_, gradient = std::move(gradient), parameters](
+          const std::vector<Tensor>& dys) {
+        return backward(set, rows, tapes, gradient, dys, parameters);
+      };
+  outputs = autograd::record("data_parallel", std::move(outputs), std::move(inputs), formula);
+  autograd::separate_outputs(outputs);
+  return outputs;
+}
+
+std::vector<Tensor> GatheredCall::join(std::vector<OutputParts>& parts) {
+  std::vector<Tensor> joined;
+  std::vector<Place> places;
+  set_->on_device(output_device_, Phase::gather, [&] { places = gather_on_device(parts, joined); });
+  if (!has_tape()) return joined;
+  std::vector<Tensor> outputs;
+  for (std::size_t k = 0; k < joined.size(); ++k) {
+    places[k].recorded = outputs.size();
+    if (joined[k].defined()) outputs.push_back(joined[k]);
+  }
+  record(
+      std::move(outputs),
+      [places](const std::vector<Tensor>& dys, std::size_t device, std::size_t k, Device target) {
+        const Tensor& dy = dys[places[k].recorded];
+        return dy.defined() ? part_of(dy, places[k], device, target) : dy;
+      });
+  return joined;
+}
+
+std::vector<std::vector<Tensor>> GatheredCall::keep_distributed() {
+  std::vector<std::vector<Tensor>> kept = tapes_->outputs;
+  std::vector<std::vector<std::size_t>> recorded(kept.size());
+  std::vector<Tensor> outputs;
+  for (std::size_t r = 0; r < kept.size(); ++r) {
+    for (Tensor& x : kept[r]) {
+      recorded[r].push_back(outputs.size());
+      if (!x.defined()) continue;
+      x = x.detach();
+      outputs.push_back(x);
+    }
+  }
+  if (!has_tape()) return kept;
+  record(std::move(outputs),
+         [recorded](const std::vector<Tensor>& dys, std::size_t device, std::size_t k, Device) {
+           return dys[recorded[device][k]];
+         });
+  return kept;
+}
+
+}  // namespace tandem::parallel::detail

@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "parallel/replicas/module_gradients.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "tandem/autograd/autograd.hpp"
+#include "tandem/core/check.hpp"
+
+#include "parallel/update/central_update.hpp"
+
+namespace tandem::parallel {
+namespace {
+
+using Used = BucketReducer::Used;
+
+/// What brings the gradients together when somebody looks at the module's.
+class Source final : public autograd::GradientSource {
+ public:
+  Source(std::weak_ptr<const void> owner, ModuleGradients& gradients)
+      : owner_(std::move(owner)), gradients_(gradients) {}
+  void complete() override {
+    if (const auto alive = owner_.lock()) gradients_.complete();
+  }
+
+ private:
+  std::weak_ptr<const void> owner_;
+  ModuleGradients& gradients_;
+};
+
+}  // namespace
+
+class ModuleGradients::AsTheyLie {
+ public:
+  explicit AsTheyLie(std::atomic<bool>& lies) : lies_(lies), before_(lies.exchange(true)) {}
+  ~AsTheyLie() { lies_ = before_; }
+  AsTheyLie(const AsTheyLie&) = delete;
+  AsTheyLie& operator=(const AsTheyLie&) = delete;
+
+ private:
+  std::atomic<bool>& lies_;
+  bool before_;
+};
+
+ModuleGradients::ModuleGradients(const Replicas& replicas,
+                                 const ModuleParameters& parameters,
+                                 const ModeRules& rules,
+                                 CallRunner& runner,
+                                 OnAllDevices on_all_devices)
+    : replicas_(replicas),
+      parameters_(parameters),
+      rules_(rules),
+      runner_(runner),
+      on_all_devices_(std::move(on_all_devices)) {
+  bind();
+}
+
+void ModuleGradients::bind() {
+  const auto& buckets = parameters_.gradient_buckets();
+  update_ = std::make_shared<CentralUpdate>();
+  if (replicas_.size() == 1 || buckets == nullptr || buckets->empty()) return;
+  update_ = rules_.make_update({.arenas = parameters_.arenas(),
+                                .buckets = buckets,
+                                .on_devices = [this](const auto& part) { update_everywhere(part); },
+                                .reduce = [this] { sync(); }});
+  if (optim::ArenaSharing* sharing = update_->sharing())
+    parameters_.arena()->share(std::shared_ptr<optim::ArenaSharing>(update_, sharing));
+  attach_source();
+}
+
+void ModuleGradients::complete_on_reading(const std::shared_ptr<const void>& owner) {
+  if (parameters_.arena() == nullptr || replicas_.size() == 1) return;
+  source_ = std::make_shared<Source>(owner, *this);
+  attach_source();
+}
+
+void ModuleGradients::attach_source() const {
+  if (source_ == nullptr) return;
+  for (std::size_t p = 0; p < parameters_.arena()->layout().places().size(); ++p) {
+    const Tensor x = parameters_.arena()->tensor(p);
+    if (x.requires_grad()) autograd::set_gradient_source(x, source_);
+  }
+}
+
+void ModuleGradients::update_everywhere(const std::function<void(int device)>& part) {
+  try {
+    const auto ended = on_all_devices_(Phase::update, [this, &part](Call& call, Call::Part& own) {
+      in_phase(own, Phase::replicate, [&] { parameters_.send(call, own); });
+      in_phase(own, Phase::update, [&] {
+        ModuleParameters::note_update(own, [&] { part(own.index()); });
+        update_->gather_values(*own.comm, own.index());
+      });
+      parameters_.end_send(call, own);
+    });
+    parameters_.note_equal(*ended);
+  } catch (const ReplicaError& e) {
+    runner_.poison(std::string("an update failed half-way: ") + e.what());
+    throw;
+  }
+}
+
+bool ModuleGradients::has_any() const {
+  const auto& arena = parameters_.arena();
+  for (std::size_t p = 0; arena != nullptr && p < arena->layout().places().size(); ++p) {
+    const Tensor x = arena->tensor(p);
+    if (x.defined() && autograd::stored_gradient(x).defined()) return true;
+  }
+  return false;
+}
+
+GradientSnapshot ModuleGradients::begin_backward() {
+  if (!has_any()) unreduced_ = false;  // the module's were dropped, and so are the replicas'
+  update_->begin_backward();
+  GradientSnapshot snapshot;
+  const AsTheyLie scope(lies_);
+  for (const auto& replica : replicas_)
+    if (unreduced_ || replica->index() == 0) snapshot.take(replica->parameters());
+  return snapshot;
+}
+
+void ModuleGradients::restore(const GradientSnapshot& snapshot) {
+  const AsTheyLie scope(lies_);
+  update_->discard();
+  snapshot.restore();
+}
+
+void ModuleGradients::arm(Call& call, Call::Part& part) const {
+  if (parameters_.arena() == nullptr) return;
+  const std::size_t backwards = std::max<std::size_t>(call.micro_batches.size(), 1);
+  part.replica->arm(reduces() ? part.comm : nullptr,
+                    static_cast<std::int64_t>(backwards),
+                    unreduced_ ? Used::kept : Used::fresh);
+}
+
+void ModuleGradients::reduce(Call::Part& part) {
+  if (BucketReducer* reducer = part.replica->reducer())
+    in_phase(part, Phase::reduce, [&] { reducer->finish(); });
+}
+
+void ModuleGradients::adopt(const Call& call) {
+  if (parameters_.arena() == nullptr) return;
+  const AsTheyLie scope(lies_);
+  const optim::Arena& arena = *parameters_.arena();
+  for (std::size_t p = 0; p < arena.layout().places().size(); ++p) {
+    const Tensor x = arena.tensor(p);
+    if (!x.requires_grad() || autograd::stored_gradient(x).defined()) continue;
+    const bool made = std::ranges::any_of(call.group.members(), [&](int d) {
+      return call.part(d).replica->reducer()->used()[p] != 0;
+    });
+    if (made) x.set_grad(arena.gradient(p));
+  }
+}
+
+void ModuleGradients::note_backward() noexcept {
+  unreduced_ = !reduces() && replicas_.size() > 1;
+}
+
+void ModuleGradients::sync() {
+  if (!unreduced_ || lies_ || runner_.is_running()) return;
+  const GradientSnapshot snapshot = begin_backward();
+  if (!unreduced_) return;
+  std::shared_ptr<Call> call;
+  try {
+    call = on_all_devices_(Phase::reduce, [](Call&, Call::Part& part) {
+      part.replica->arm(part.comm, 1, Used::kept);
+      reduce(part);
+      vote(part);
+    });
+  } catch (...) {
+    restore(snapshot);
+    throw;
+  }
+  unreduced_ = false;
+  adopt(*call);
+  update_->reduced();
+}
+
+void ModuleGradients::complete() {
+  sync();
+  update_->complete();
+}
+
+}  // namespace tandem::parallel

@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "parallel/replicas/module_parameters.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace tandem::parallel {
+
+void place_tensors(nn::Module& original,
+                   const optim::Arena& arena,
+                   nn::Module& copy,
+                   const std::vector<Tensor>& tensors) {
+  std::vector<std::optional<std::size_t>> places;  // of the original's tensors, in their order
+  nn::visit_tensors(original, [&](const std::string&, Tensor& x, nn::TensorKind) {
+    places.push_back(arena.place_of(x));
+  });
+  auto place = places.begin();
+  nn::visit_tensors(copy, [&](const std::string&, Tensor& x, nn::TensorKind) {
+    if (*place) x = tensors[**place];
+    ++place;
+  });
+}
+
+ModuleParameters::ModuleParameters(const Replicas& replicas,
+                                   const ModeRules& rules,
+                                   Options options)
+    : replicas_(replicas), rules_(rules), options_(options) {
+  bind();
+}
+
+void ModuleParameters::bind() {
+  std::vector<optim::ArenaEntry> entries;
+  for (const nn::NamedTensor& p : first().module().named_parameters())
+    entries.push_back({p.name, p.tensor});
+  if (entries.empty()) return;
+  const auto original = optim::Arena::obtain(std::move(entries), {});
+  gradient_buckets_ = std::make_shared<const std::vector<Bucket>>(
+      plan_buckets(original->layout(), options_.first_bucket_nbytes, options_.bucket_nbytes));
+  broadcast_buckets_ =
+      plan_broadcast(original->layout(), options_.first_bucket_nbytes, options_.bucket_nbytes);
+  for (const auto& replica : replicas_) {
+    if (replica->index() == 0) {
+      replica->bind_parameters(original);
+    } else {
+      const optim::ArenaReplica copy = original->replicate(replica->device());
+      replica->bind_parameters(copy.arena);
+      place_tensors(first().module(), *original, replica->module(), copy.tensors);
+    }
+    replica->reduce_by(gradient_buckets_, rules_.reduction());
+    replica->watch_gradients();
+  }
+}
+
+void ModuleParameters::release() noexcept {
+  for (const auto& replica : replicas_)
+    replica->release_parameters();
+  gradient_buckets_.reset();
+  broadcast_buckets_.clear();
+}
+
+std::vector<std::shared_ptr<optim::Arena>> ModuleParameters::arenas() const {
+  std::vector<std::shared_ptr<optim::Arena>> all;
+  for (const auto& replica : replicas_)
+    all.push_back(replica->parameters());
+  return all;
+}
+
+void ModuleParameters::begin(Call& call) const {
+  if (arena() == nullptr) return;
+  call.parameters.blocks = block_versions(*arena());
+  call.parameters.places = arena()->versions();
+  call.parameters.send = rules_.replication() == ModeRules::Replication::every_forward;
+  for (const int d : call.group.members())
+    call.parameters.send |=
+        d > 0 && call.part(d).replica->received.parameters != call.parameters.blocks;
+}
+
+// Note [Versions of replicas]: a replica's tensor has the version of the module's tensor whose
+// value it has. So what an earlier forward has saved counts as changed if and only if the module's
+// tensor was changed, as on one device, and not because the same value was sent once more.
+void ModuleParameters::send(Call& call, Call::Part& part) const {
+  if (!call.parameters.send || part.comm == nullptr) return;
+  const optim::Arena& values = *part.replica->parameters();
+  part.broadcast.start(values, broadcast_buckets_, *part.comm);
+  values.set_versions(call.parameters.places);
+  if (rules_.replication() == ModeRules::Replication::every_forward) part.broadcast.finish();
+}
+
+void ModuleParameters::end_send(Call& call, Call::Part& part) const {
+  if (!call.parameters.send) return;
+  in_phase(part, Phase::replicate, [&] { part.broadcast.finish(); });
+}
+
+void ModuleParameters::note_update(Call::Part& part, const std::function<void()>& update) {
+  const optim::Arena& values = *part.replica->parameters();
+  const optim::Arena::Versions before = values.versions();
+  update();
+  const optim::Arena::Versions after = values.versions();
+  part.updated.resize(before.size());
+  for (std::size_t p = 0; p < before.size(); ++p)
+    part.updated[p] = before[p] != after[p] ? 1 : 0;
+}
+
+void ModuleParameters::note_sent(const Call& call) const {
+  for (const int d : call.group.members())
+    call.part(d).replica->received.parameters = call.parameters.blocks;
+}
+
+void ModuleParameters::note_equal(const Call& call) const {
+  if (arena() == nullptr) return;
+  // Values were gathered by buckets, and have been written where no device has changed them, too.
+  optim::Arena::Versions versions = call.parameters.places;
+  for (std::size_t p = 0; p < versions.size(); ++p) {
+    const bool updated = std::ranges::any_of(call.parts, [p](const Call::Part& part) {
+      return !part.updated.empty() && part.updated[p] != 0;
+    });
+    if (updated) ++versions[p];
+  }
+  const std::vector<std::uint64_t> present = block_versions(*arena());
+  for (const auto& replica : replicas_) {
+    replica->received.parameters = present;
+    replica->parameters()->set_versions(versions);
+  }
+}
+
+}  // namespace tandem::parallel

@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "parallel/replicas/call.hpp"
+#include "parallel/update/mode_rules.hpp"
+
+namespace tandem::parallel {
+
+/// The replicas of a wrapper, by device.
+using Replicas = std::vector<std::unique_ptr<DeviceReplica>>;
+
+/// Puts tensors of a replica into its module, wherever the original module has tensors of `arena`.
+void place_tensors(nn::Module& original,
+                   const optim::Arena& arena,
+                   nn::Module& copy,
+                   const std::vector<Tensor>& tensors);
+
+/// The module's parameters: their storage on all devices, and which device has which values.
+///
+/// Device 0's parameters are the module's. When they have changed, they are sent to the others.
+class ModuleParameters {
+ public:
+  struct Options {
+    std::size_t first_bucket_nbytes, bucket_nbytes;
+  };
+  ModuleParameters(const Replicas& replicas, const ModeRules& rules, Options options);
+
+  /// Allocates the storage on all devices. The replicas' modules get new tensors.
+  void bind();
+  /// Releases the storage, so that bind() can be called again.
+  void release() noexcept;
+  /// Device 0's arena; null if the module has no parameters.
+  const std::shared_ptr<optim::Arena>& arena() const noexcept { return first().parameters(); }
+  /// The arenas, by device.
+  std::vector<std::shared_ptr<optim::Arena>> arenas() const;
+  /// The buckets of the gradients; null if there are no parameters.
+  const std::shared_ptr<const std::vector<Bucket>>& gradient_buckets() const noexcept {
+    return gradient_buckets_;
+  }
+
+  /// Notes in the call which values device 0 has, and whether a device of its group lacks them.
+  void begin(Call& call) const;
+  /// Sends the values to devices that lack them. Called on a part's thread. The values may still be
+  /// under way when it returns; work that uses them waits.
+  void send(Call& call, Call::Part& part) const;
+  /// Waits for values that no work has used.
+  void end_send(Call& call, Call::Part& part) const;
+  /// Runs a device's update, and notes in which places it changed values.
+  static void note_update(Call::Part& part, const std::function<void()>& update);
+  /// Notes that the devices of the call's group have the values that device 0 had when the call
+  /// began.
+  void note_sent(const Call& call) const;
+  /// Notes that every replica has device 0's current values: all devices were updated, or none.
+  void note_equal(const Call& call) const;
+
+ private:
+  DeviceReplica& first() const noexcept { return *replicas_.front(); }
+
+  const Replicas& replicas_;
+  const ModeRules& rules_;
+  Options options_;
+  std::shared_ptr<const std::vector<Bucket>> gradient_buckets_;
+  std::vector<Bucket> broadcast_buckets_;
+};
+
+}  // namespace tandem::parallel

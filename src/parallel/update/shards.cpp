@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "parallel/update/shards.hpp"
+
+#include "tandem/autograd/autograd.hpp"
+#include "tandem/autograd/gradient_source.hpp"
+#include "tandem/runtime/context.hpp"
+
+#include "parallel/reduce/parameter_broadcast.hpp"
+
+namespace tandem::parallel {
+
+std::vector<optim::ArenaSlice> Shards::slices() const {
+  std::vector<optim::ArenaSlice> slices;
+  for (const Bucket& bucket : buckets()) {
+    for (int r = 0; r < size(); ++r) {
+      const Share share = share_of(bucket, r, size());
+      if (share.begin == share.end) continue;
+      const optim::Arena& arena = this->arena(r);
+      slices.push_back({arena.device(),
+                        bucket.block,
+                        share.begin,
+                        share.end,
+                        range(arena.params(bucket.block), share),
+                        range(arena.grads(bucket.block), share)});
+    }
+  }
+  return slices;
+}
+
+void Shards::copy_gradients(To to) const {
+  const autograd::NoGrad off;
+  const ContextScope scope([](Context& c) { c.phase = Phase::reduce; });
+  for (const Bucket& bucket : buckets()) {
+    for (int r = 1; r < size(); ++r) {
+      const Share share = share_of(bucket, r, size());
+      Tensor here = range(arena(0).grads(bucket.block), share);
+      Tensor there = range(arena(r).grads(bucket.block), share);
+      if (to == To::device_0)
+        here.copy_(there);
+      else
+        there.copy_(here);
+    }
+  }
+}
+
+void Shards::complete() {
+  if (!partial_.exchange(false)) return;
+  try {
+    copy_gradients(To::device_0);
+  } catch (...) {
+    partial_ = true;
+    throw;
+  }
+  completed_ = versions();
+}
+
+void Shards::share_gradients() {
+  reduce();
+  if (partial_ || completed_ == versions()) return;
+  copy_gradients(To::shares);
+  completed_ = versions();
+}
+
+void Shards::begin_backward() {
+  const optim::Arena& arena = this->arena(0);
+  for (std::size_t p = 0; partial_ && p < arena.layout().places().size(); ++p) {
+    if (const Tensor x = arena.tensor(p); x.defined() && autograd::stored_gradient(x).defined())
+      complete();
+  }
+  partial_ = false;
+  completed_.clear();
+}
+
+void Shards::gather_values(comm::Communicator& group, int rank) const {
+  const optim::Arena& arena = this->arena(rank);
+  // From the last bucket to the first, in which the next forward begins.
+  std::vector<std::shared_ptr<comm::Handle>> handles(buckets().size());
+  const auto for_each_bucket = [&](const auto& f) {
+    for (std::size_t b = buckets().size(); b-- > 0;) {
+      const ContextScope scope([&](Context& c) { c.bucket = static_cast<int>(b); });
+      f(buckets()[b], handles[b]);
+    }
+  };
+  for_each_bucket([&](const Bucket& bucket, std::shared_ptr<comm::Handle>& handle) {
+    const Tensor& values = arena.params(bucket.block);
+    handle =
+        std::make_shared<comm::Handle>(group.start({comm::Collective::Kind::all_gather,
+                                                    range(values, share_of(bucket, rank, size())),
+                                                    range(values, bucket.range())}));
+  });
+  for_each_bucket([&](const Bucket& bucket, const std::shared_ptr<comm::Handle>& handle) {
+    handle->settle();
+    note_transit(range(arena.params(bucket.block), bucket.range()), Transit::Way::in, handle);
+  });
+}
+
+}  // namespace tandem::parallel
