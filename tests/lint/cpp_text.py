@@ -27,10 +27,11 @@ def without_comments(text):
     return DIRECTIVE.sub(blank, COMMENT_OR_STRING.sub(blank, text))
 
 
-def statements(text):
-    """Yields (line, statement, scopes) for each statement and each head of a brace.
+def scan(text, kind):
+    """Yields (line, statement, end, scopes) for each statement and each head of a brace.
 
-    `scopes` are the kinds of the braces around it, outermost first: "namespace", "type" or "block".
+    `end` is the character that ends it: "{", "}" or ";". `scopes` are what `kind` says of the heads of the braces
+    around it, outermost first.
     """
     text = without_comments(text)
     scopes, start, line, first = [], 0, 1, 1
@@ -43,15 +44,16 @@ def statements(text):
             continue
         statement = text[start:at].strip()
         if statement:
-            yield first, statement, tuple(scopes)
+            yield first, statement, character, tuple(scopes)
         if character == "{":
-            scopes.append(kind_of(statement))
+            scopes.append(kind(statement))
         elif character == "}" and scopes:
             scopes.pop()
         start = at + 1
 
 
 def kind_of(head):
+    """"namespace", "type" or "block"."""
     if re.search(r"\bnamespace\b", head) or re.match(r'extern\s*$', head):
         return "namespace"
     if re.search(r"\b(class|struct|union|enum)\b", head) and not head.endswith(")"):
@@ -79,7 +81,7 @@ def function_lengths(text):
 def static_or_global_mutexes(text):
     """Lines that declare a mutex which is static, or stands in a namespace."""
     found = []
-    for line, statement, scopes in statements(text):
+    for line, statement, _, scopes in scan(text, kind_of):
         statement = re.sub(r"^(public|private|protected)\s*:\s*", "", statement)
         match = MUTEX_DECLARATION.match(statement)
         if not match:
@@ -118,25 +120,10 @@ def unnamed_namespace_names(text):
 
     `what` is a name, or a function's name with its parameters: overloads do not clash.
     """
-    text = without_comments(text)
-    scopes, start, line, first = [], 0, 1, 1
-    for at, character in enumerate(text):
-        if text[start:at].strip() == "":
-            first = line
-        if character == "\n":
-            line += 1
-        if character not in "{};":
-            continue
-        statement = " ".join(text[start:at].split())
-        if statement and scopes and scopes[-1] == "unnamed":
-            what = defined_name(statement, character)
-            if what:
-                yield first, what
-        if character == "{":
-            scopes.append("unnamed" if statement == "namespace" else "other")
-        elif character == "}" and scopes:
-            scopes.pop()
-        start = at + 1
+    for line, statement, end, scopes in scan(text, lambda head: head == "namespace"):
+        what = defined_name(" ".join(statement.split()), end) if scopes and scopes[-1] else None
+        if what:
+            yield line, what
 
 
 def defined_name(statement, end):
