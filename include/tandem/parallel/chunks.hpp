@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -91,7 +92,11 @@ class ChunkPolicy {
     std::shared_ptr<const StepModel> model;
     PlanGoal goal;
   };
-  std::variant<Even, Sizes, Weights, FreeMemory, Gpu0, TorchChunk, Balanced, Planned> kind_;
+  using Kind = std::variant<Even, Sizes, Weights, FreeMemory, Gpu0, TorchChunk, Balanced, Planned>;
+
+  explicit ChunkPolicy(Kind kind) : kind_(std::move(kind)) {}
+
+  Kind kind_;
 };
 
 }  // namespace tandem::parallel

@@ -136,9 +136,7 @@ ChunkPolicy ChunkPolicy::sizes(std::vector<std::int64_t> sizes) {
   }
   TANDEM_CHECK(std::ranges::any_of(sizes, [](auto s) { return s > 0; }),
                "chunk sizes: no device has rows");
-  ChunkPolicy policy;
-  policy.kind_ = Sizes{std::move(sizes)};
-  return policy;
+  return ChunkPolicy(Sizes{std::move(sizes)});
 }
 
 ChunkPolicy ChunkPolicy::weights(std::vector<double> weights) {
@@ -152,47 +150,33 @@ ChunkPolicy ChunkPolicy::weights(std::vector<double> weights) {
   }
   TANDEM_CHECK(std::ranges::any_of(weights, [](double w) { return w > 0; }),
                "chunk weights: all are zero");
-  ChunkPolicy policy;
-  policy.kind_ = Weights{std::move(weights)};
-  return policy;
+  return ChunkPolicy(Weights{std::move(weights)});
 }
 
 ChunkPolicy ChunkPolicy::free_memory() {
-  ChunkPolicy policy;
-  policy.kind_ = FreeMemory{};
-  return policy;
+  return ChunkPolicy(FreeMemory{});
 }
 
 ChunkPolicy ChunkPolicy::gpu0(std::int64_t gpu0_bsz) {
   check_gpu0(gpu0_bsz);
-  ChunkPolicy policy;
-  policy.kind_ = Gpu0{gpu0_bsz};
-  return policy;
+  return ChunkPolicy(Gpu0{gpu0_bsz});
 }
 
 ChunkPolicy ChunkPolicy::torch_chunk() {
-  ChunkPolicy policy;
-  policy.kind_ = TorchChunk{};
-  return policy;
+  return ChunkPolicy(TorchChunk{});
 }
 
 ChunkPolicy ChunkPolicy::balanced_data_parallel(std::int64_t gpu0_bsz) {
   check_gpu0(gpu0_bsz);
-  ChunkPolicy policy;
-  policy.kind_ = Balanced{gpu0_bsz};
-  return policy;
+  return ChunkPolicy(Balanced{gpu0_bsz});
 }
 
 ChunkPolicy ChunkPolicy::planned(PlanGoal goal) {
-  ChunkPolicy policy;
-  policy.kind_ = Planned{nullptr, goal};
-  return policy;
+  return ChunkPolicy(Planned{nullptr, goal});
 }
 
 ChunkPolicy ChunkPolicy::planned(StepModel model, PlanGoal goal) {
-  ChunkPolicy policy;
-  policy.kind_ = Planned{std::make_shared<const StepModel>(std::move(model)), goal};
-  return policy;
+  return ChunkPolicy(Planned{std::make_shared<const StepModel>(std::move(model)), goal});
 }
 
 bool ChunkPolicy::wants_model() const noexcept {

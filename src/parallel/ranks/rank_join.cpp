@@ -36,60 +36,60 @@ struct ActiveRows {
 // on: buffers, buckets (of zeros), flags of used parameters. What the ranks' forwards exchange is
 // among those that are active: the group of their rows is made anew when one joins.
 
-std::int64_t Meeting::all_rows() const {
+std::int64_t ForwardRows::all_rows() const {
   std::int64_t sum = 0;
   for (const std::int64_t n : rows)
     sum += std::max<std::int64_t>(n, 0);
   return sum;
 }
 
-RowRange Meeting::range_of(int rank) const {
+RowRange ForwardRows::range_of(int rank) const {
   std::int64_t begin = 0;
   for (int r = 0; r < rank; ++r)
     begin += std::max<std::int64_t>(rows[static_cast<std::size_t>(r)], 0);
   return {begin, begin + rows[static_cast<std::size_t>(rank)]};
 }
 
-int Meeting::active() const {
+int ForwardRows::active() const {
   return static_cast<int>(std::ranges::count_if(rows, [](std::int64_t n) { return n >= 0; }));
 }
 
-int Meeting::first_active() const {
+int ForwardRows::first_active() const {
   for (int r = 0; r < static_cast<int>(rows.size()); ++r)
     if (is_active(r)) return r;
   return -1;
 }
 
-Meeting RankReplica::State::meet(std::int64_t rows) {
+ForwardRows RankReplica::State::exchange_rows(std::int64_t rows) {
   const std::array<std::int64_t, 2> own{rows, sync == GradientSync::on ? 1 : 0};
   const Tensor mine = from_host(std::span<const std::int64_t>(own), {2}, comm.device());
   const Tensor all = zeros({2 * comm.size()}, {.dtype = DType::i64, .device = comm.device()});
   comm.all_gather(mine, all);
   const std::vector<std::int64_t> values = all.to_host<std::int64_t>();
-  Meeting meeting;
+  ForwardRows forward;
   for (std::size_t r = 0; 2 * r < values.size(); ++r) {
-    meeting.rows.push_back(values[2 * r]);
-    if (values[2 * r] >= 0) meeting.syncs = values[2 * r + 1] != 0;
+    forward.rows.push_back(values[2 * r]);
+    if (values[2 * r] >= 0) forward.syncs = values[2 * r + 1] != 0;
   }
-  return meeting;
+  return forward;
 }
 
-Meeting RankReplica::State::prepare(std::int64_t rows) {
+ForwardRows RankReplica::State::prepare(std::int64_t rows) {
   if (rebuild_order) rebuild_buckets();
-  const Meeting meeting = meet(rows);
-  const int first = meeting.first_active();
-  if (first < 0) return meeting;
+  const ForwardRows forward = exchange_rows(rows);
+  const int first = forward.first_active();
+  if (first < 0) return forward;
   authority = first;
-  if (joining && joining->throw_on_early_termination && meeting.active() < comm.size()) {
+  if (joining && joining->throw_on_early_termination && forward.active() < comm.size()) {
     std::string names;
     for (int r = 0; r < comm.size(); ++r)
-      if (!meeting.is_active(r)) names += (names.empty() ? "rank " : ", rank ") + std::to_string(r);
+      if (!forward.is_active(r)) names += (names.empty() ? "rank " : ", rank ") + std::to_string(r);
     throw InvalidArgument(tandem::detail::concat(
         "join: ", names, " has no more batches, and throw_on_early_termination is set"));
   }
   std::vector<bool> members;
   for (int r = 0; r < comm.size(); ++r)
-    members.push_back(meeting.is_active(r));
+    members.push_back(forward.is_active(r));
   if (members != row_members) {
     auto own = comm.split(members[static_cast<std::size_t>(comm.rank())] ? 0 : -1);
     row_group = own == nullptr ? nullptr : ActiveRows::make(std::move(own));
@@ -97,21 +97,21 @@ Meeting RankReplica::State::prepare(std::int64_t rows) {
   }
   const bool present = joining && joining->divide == Divide::by_present_world_size &&
                        options.average == Average::world_size;
-  replica.reducer()->set_factor(1.0 / (present ? meeting.active() : comm.size()));
+  replica.reducer()->set_factor(1.0 / (present ? forward.active() : comm.size()));
   if (options.broadcast_buffers && module.is_training()) {
     for (const Tensor& buffer : module.buffers())
       comm.broadcast(buffer, first);
   }
-  return meeting;
+  return forward;
 }
 
 void RankReplica::State::shadow() {
   const autograd::NoGrad off;
   const ContextScope scope([](Context& c) { c.phase = Phase::reduce; });
   while (true) {
-    const Meeting meeting = prepare(-1);
-    if (meeting.first_active() < 0) return;
-    if (!meeting.syncs) continue;
+    const ForwardRows forward = prepare(-1);
+    if (forward.first_active() < 0) return;
+    if (!forward.syncs) continue;
     for (std::size_t p = 0; p < params().layout().places().size(); ++p)
       params().tensor(p).set_grad({});
     unreduced = false;

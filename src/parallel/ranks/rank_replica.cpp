@@ -273,14 +273,14 @@ std::shared_ptr<const Context> RankReplica::begin_forward(std::optional<std::int
   if (!context().grad_enabled) return share_context();
   auto c = std::make_shared<Context>(context());
   const autograd::NoGrad off;
-  const Meeting meeting = s.prepare(rows.value_or(1));
-  c->rows = meeting.range_of(s.comm.rank());
+  const ForwardRows forward = s.prepare(rows.value_or(1));
+  c->rows = forward.range_of(s.comm.rank());
   const auto own = static_cast<double>(c->rows.end - c->rows.begin);
-  const auto all = static_cast<double>(meeting.all_rows());
+  const auto all = static_cast<double>(forward.all_rows());
   const bool by_rows = s.options.average == Average::rows && all > 0;
   s.weight = by_rows ? own * s.comm.size() / all : 1;
   c->row_group = s.row_group;
-  c->batch_rows = meeting.all_rows();
+  c->batch_rows = forward.all_rows();
   c->frame = std::make_shared<ForwardFrame>(
       ForwardFrame{.seed = default_generator().seed(), .forward = s.forwards++});
   s.arm(s.sync);

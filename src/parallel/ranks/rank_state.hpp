@@ -23,7 +23,7 @@ namespace tandem::parallel {
 // checks that this gradient is not being reduced already.
 
 /// What the ranks tell each other before a forward.
-struct Meeting {
+struct ForwardRows {
   std::vector<std::int64_t> rows;  ///< by rank; -1: the rank has joined
   bool syncs = true;               ///< the ranks that have not joined reduce their gradients
 
@@ -81,9 +81,9 @@ struct RankReplica::State {
 
   // ---- rank_join.cpp ----
   /// @param rows  -1: this rank has joined.
-  Meeting meet(std::int64_t rows);
+  ForwardRows exchange_rows(std::int64_t rows);
   /// What every rank, joined or not, does before a forward of the active ranks.
-  Meeting prepare(std::int64_t rows);
+  ForwardRows prepare(std::int64_t rows);
   /// Takes part in the others' exchanges until they have joined too.
   void shadow();
 
