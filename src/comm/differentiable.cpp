@@ -3,6 +3,7 @@
 
 #include "tandem/comm/differentiable.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -224,7 +225,13 @@ Tensor all_to_all(Communicator& comm, const Tensor& x, Rows input_rows, Rows out
   check_rows(comm, "all_to_all", x);
   const std::int64_t given = complete_rows(comm, "all_to_all", x.size(0), input_rows);
   check_count(comm, "all_to_all", x.size(0), given);
-  if (output_rows.empty()) output_rows = Rows(input_rows.size(), input_rows[0]);
+  if (output_rows.empty()) {
+    if (std::ranges::count(input_rows, input_rows[0]) != std::ssize(input_rows))
+      refuse(comm,
+             "all_to_all on the tape: input_rows differ from rank to rank, and so the rows that "
+             "come from each rank are not known; give output_rows");
+    output_rows = input_rows;
+  }
   const std::int64_t total = complete_rows(comm, "all_to_all", 0, output_rows);
   const Tensor y = with_rows(x, total);
   comm.all_to_all(dense(x), y, elements(x, input_rows), elements(x, output_rows));

@@ -225,6 +225,10 @@ TEST(Differentiable, RefusalsNameTheRemedyAndFreeThePeers) {
   EXPECT_THAT(text([](Communicator& c, T x) { comm::all_to_all(c, x, {3}); }),
               HasSubstr("1 counts of rows for 2 ranks"));
   EXPECT_THAT(text([](Communicator& c, T x) {
+                comm::all_to_all(c, x, {1, 2});
+              }),
+              HasSubstr("give output_rows"));
+  EXPECT_THAT(text([](Communicator& c, T x) {
                 comm::scatter(c, x, 0, {2, 1});
               }),
               HasSubstr("the tensor has 3 rows, but the counts say 0"));

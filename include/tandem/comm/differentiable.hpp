@@ -54,7 +54,8 @@ Tensor reduce_scatter(Communicator& comm,
 /// The parts of all ranks' `x` that are for this rank. Backward: all_to_all the other way.
 ///
 /// @param input_rows   rows for each rank.
-/// @param output_rows  rows from each rank; empty: as many from each as this rank has for rank 0.
+/// @param output_rows  rows from each rank. If all input_rows are equal, it may be empty: then as
+///                     many come from each rank as go to it.
 Tensor all_to_all(Communicator& comm,
                   const Tensor& x,
                   std::vector<std::int64_t> input_rows = {},
