@@ -3,6 +3,8 @@
 
 #include "tandem/train/loop.hpp"
 
+#include <algorithm>
+
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/core/percentile.hpp"
@@ -70,12 +72,7 @@ class Loop {
     while (state_.position.epoch < options_.epochs && !ended())
       epoch();
     if (!is_saved_) save();
-    const std::vector<RowRange> rows = task_.plan(batch_size);
-    for (std::size_t d = 0; d < rows.size(); ++d) {
-      const Device device = task_.devices()[d];
-      report_.devices.push_back(
-          {device, rows[d].end - rows[d].begin, logical_device(device).memory_stats().peak});
-    }
+    report_devices();
     report_.step_ms_p50 = percentile(step_ms_, 0.5);
     report_.step_ms_p90 = percentile(step_ms_, 0.9);
     return std::move(report_);
@@ -92,6 +89,17 @@ class Loop {
     if (options_.checkpoint.empty()) return;
     save_checkpoint(options_.checkpoint, task_.module(), optimizer_, state_, options_.schedule);
     is_saved_ = true;
+  }
+
+  void report_devices() {
+    const std::vector<Device>& devices = task_.devices();
+    std::vector<RowRange> rows(devices.size(), {0, 0});
+    if (largest_batch_ > 0) rows = task_.plan(largest_batch_);
+    for (std::size_t d = 0; d < devices.size(); ++d) {
+      report_.devices.push_back({devices[d],
+                                 rows[d].end - rows[d].begin,
+                                 logical_device(devices[d]).memory_stats().peak});
+    }
   }
 
   parallel::StepResult try_step(const datasets::Batch& batch) {
@@ -118,6 +126,7 @@ class Loop {
     if (options_.schedule != nullptr) options_.schedule->step();
     ++state_.step;
     ++report_.steps;
+    largest_batch_ = std::max(largest_batch_, batch.at(0).size(0));
     step_ms_.push_back(1e3 * seconds.count());
     state_.position = train_.position();
     state_.random = default_generator().get_state();
@@ -173,6 +182,7 @@ class Loop {
   RunState& state_;
   const LoopOptions& options_;
   RunReport report_;
+  std::int64_t largest_batch_ = 0;  // in rows, of the steps of this call
   std::vector<double> step_ms_;
   double epoch_seconds_ = 0;
   bool is_saved_ = true;  // the run as it stands is in its checkpoint, or has not begun

@@ -105,6 +105,18 @@ TEST_F(LoopTest, CallsOnStepAndOnEpochWithTheirFigures) {
   EXPECT_TRUE(script_->module().is_training());
 }
 
+TEST_F(LoopTest, ReportsRowsOfTheLargestBatchThatRan) {
+  datasets::DataLoader small{rows(1), {.batch_size = 100}};
+  script_ = std::make_unique<Script>(-1);
+  optim::AdamW optimizer(script_->module().named_parameters());
+  const RunReport report = run(*script_, optimizer, small, test_, 100, state_, {.epochs = 1});
+  ASSERT_EQ(report.devices.size(), 2U);
+  EXPECT_EQ(report.devices[0].rows + report.devices[1].rows, 40) << "not 100";
+  const RunReport nothing = run(*script_, optimizer, small, test_, 100, state_, {.epochs = 1});
+  EXPECT_EQ(nothing.steps, 0);
+  EXPECT_EQ(nothing.devices[1].rows, 0);
+}
+
 TEST_F(LoopTest, ReportsRowsOfAFullBatchAndPeaks) {
   const Tensor held = zeros({1000}, {.device = cpus(2)[1]});
   const RunReport report = go({.epochs = 1});

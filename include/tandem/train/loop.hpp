@@ -61,7 +61,7 @@ struct LoopOptions {
 
 struct DeviceReport {
   Device device;
-  std::int64_t rows = 0;  ///< the device's rows of a full batch
+  std::int64_t rows = 0;  ///< of the largest batch that ran; 0 if no step ran
   std::size_t peak_bytes = 0;
 };
 
@@ -77,7 +77,7 @@ struct RunReport {
 
 /// Trains `task` on `train`, measures it on `test` after each epoch, and writes checkpoints.
 ///
-/// @param batch_size  the batch size of `train`, for the state and the report
+/// @param batch_size  the batch size of `train`, for the state
 /// @param state       the state in which the run begins, and in which it ends, also after an error
 /// @throws StepError        if a step fails. `state` does not include that step, and the last
 ///                          checkpoint is intact.

@@ -183,12 +183,6 @@ struct Loaders {
   datasets::DataLoader train, test;
 };
 
-/// The rows of a full batch as it was, which may be smaller than what was asked for.
-void report_rows(const std::vector<RowRange>& rows, training::RunReport& report) {
-  for (std::size_t d = 0; d < rows.size(); ++d)
-    report.devices[d].rows = rows[d].end - rows[d].begin;
-}
-
 void write_results(const JsonChoice& json,
                    const RunOptions& options,
                    const training::RunReport& report,
@@ -241,10 +235,9 @@ int TrainRequest::run() const {
   };
   std::optional<Subscription> watched;
   if (ranges != nullptr) watched.emplace(*ranges);
-  training::RunReport report = training::run(
+  const training::RunReport report = training::run(
       *task, *optimizer, loaders.train, loaders.test, options.batch.rows, state, loop);
   progress.reset();
-  report_rows(task->plan(options.batch.full_batch()), report);
   if (report.stopped && !options.quiet) tell_end(checkpoint.file, state.step);
   write_results(json, options, report, measured);
   if (report.stopped) return 128 + StopSignals::came();
