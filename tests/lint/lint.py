@@ -43,7 +43,7 @@ FOLDERS = {
         "batch": ["errors"],
         "update": ["reduce"],
         "replicas": ["errors", "reduce", "plan", "update"],
-        "ranks": ["errors", "replicas"],
+        "ranks": ["errors", "reduce", "replicas"],
     },
 }
 # Kernels stand beside the layers: only sources call them, from `tensor` upwards.

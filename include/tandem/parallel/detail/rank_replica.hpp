@@ -18,6 +18,8 @@
 
 namespace tandem::parallel {
 
+struct ForwardRows;
+
 /// How much each rank's gradient counts in the sum.
 enum class Average : std::uint8_t {
   /// In proportion to its rows in the batch of all ranks. The result is the mean over all rows even
@@ -101,8 +103,16 @@ class RankReplica {
   GradientSync syncs() const noexcept;
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  struct Parts;
+
+  /// Sends the parameters and buffers of rank `root` to all ranks.
+  void send(int root) const;
+  /// What every rank, joined or not, does before a forward of the active ranks.
+  ForwardRows prepare(std::int64_t rows);
+  /// Takes part in the others' exchanges until they have joined too.
+  void shadow();
+
+  std::unique_ptr<Parts> parts_;
 };
 
 }  // namespace tandem::parallel

@@ -1,0 +1,148 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "parallel/ranks/rank_gradients.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "tandem/autograd/autograd.hpp"
+#include "tandem/core/check.hpp"
+#include "tandem/runtime/context.hpp"
+#include "tandem/tensor/factories.hpp"
+
+namespace tandem::parallel {
+
+/// The gradient source of one parameter.
+class RankGradients::Source final : public autograd::GradientSource {
+ public:
+  Source(RankGradients& gradients, std::size_t place) : gradients_(gradients), place_(place) {}
+  void complete() override { gradients_.on_access(place_); }
+
+ private:
+  RankGradients& gradients_;
+  std::size_t place_;
+};
+
+RankGradients::RankGradients(DeviceReplica& replica,
+                             comm::Communicator& comm,
+                             const DistributedDataParallelOptions& options)
+    : replica_(replica),
+      comm_(comm),
+      options_(options),
+      log_(comm, params().layout()),
+      unused_(options, comm, params().layout()) {
+  make_reducer(plan_buckets(params().layout(), options.first_bucket_nbytes, options.bucket_nbytes));
+  log_.note_planned(replica.reducer()->buckets());
+  for (std::size_t p = 0; p < params().layout().places().size(); ++p) {
+    sources_.push_back(std::make_shared<Source>(*this, p));
+    if (const Tensor x = params().tensor(p); x.requires_grad())
+      autograd::set_gradient_source(x, sources_.back());
+  }
+  replica.watch_gradients([this] {
+    began_ = true;
+    log_.note_gradient();
+  });
+}
+
+void RankGradients::make_reducer(std::vector<Bucket> buckets) {
+  replica_.reduce_by(std::make_shared<const std::vector<Bucket>>(std::move(buckets)),
+                     {.to = Reduction::To::all});
+  divide_by(comm_.size());
+  replica_.reducer()->set_hook(hook_);
+}
+
+void RankGradients::set_hook(CommHook hook) {
+  TANDEM_CHECK(!is_reducing(),
+               "register_comm_hook: a backward is under way; read a gradient, or let the optimizer "
+               "step, first");
+  TANDEM_CHECK(!hook_, "register_comm_hook: there is a hook already; one hook can call another");
+  hook_ = std::move(hook);
+  replica_.reducer()->set_hook(hook_);
+}
+
+void RankGradients::arm(GradientSync how) {
+  began_ = false;
+  reduces_ = how == GradientSync::on;
+  replica_.reducer()->arm(reduces_ && comm_.size() > 1 ? &comm_ : nullptr,
+                          0,
+                          unreduced_ ? BucketReducer::Used::kept : BucketReducer::Used::fresh);
+  unreduced_ |= !reduces_;
+}
+
+void RankGradients::on_access(std::size_t place) {
+  if (!replica_.reducer()->is_armed()) return;
+  if (context().phase != Phase::backward) {
+    complete();
+    return;
+  }
+  TANDEM_CHECK(!reduces_ || !replica_.reducer()->is_complete(place),
+               "DistributedDataParallel: a second backward of one forward reaches '",
+               params().layout().places()[place].name,
+               "', whose gradient is being reduced; add the losses up, call the wrapper once for "
+               "each backward, or run all but the last backward under no_sync");
+}
+
+void RankGradients::complete() {
+  if (!is_reducing()) return;
+  const autograd::NoGrad off;
+  const ContextScope scope([](Context& c) { c.phase = Phase::reduce; });
+  const std::vector<std::size_t> missing = replica_.reducer()->missing();
+  try {
+    unused_.check(missing);
+  } catch (...) {
+    replica_.reducer()->disarm();
+    began_ = false;
+    throw;
+  }
+  finish(missing);
+  log_.note_times(replica_.reducer()->first_launch());
+}
+
+void RankGradients::reduce_zeros() {
+  const autograd::NoGrad off;
+  const ContextScope scope([](Context& c) { c.phase = Phase::reduce; });
+  for (std::size_t p = 0; p < params().layout().places().size(); ++p)
+    params().tensor(p).set_grad({});
+  unreduced_ = false;
+  arm(GradientSync::on);
+  finish(replica_.reducer()->missing());
+}
+
+void RankGradients::finish(const std::vector<std::size_t>& missing) {
+  BucketReducer& reducer = *replica_.reducer();
+  reducer.finish();
+  // The ranks exchange this after the buckets: those that miss gradients have started fewer of them
+  // during the backward than others.
+  const std::vector<std::uint8_t> used = unused_.used_anywhere(reducer.used());
+  began_ = unreduced_ = false;
+  for (const std::size_t p : missing) {
+    const Tensor x = params().tensor(p);
+    if (used[p] != 0 && !autograd::stored_gradient(x).defined()) x.set_grad(params().gradient(p));
+  }
+  if (!log_.has_rebuilt() && !options_.find_unused_parameters && comm_.size() > 1)
+    rebuild_order_ = reducer.ready();
+  log_.note_reduction(reducer.ready());
+}
+
+void RankGradients::rebuild_buckets() {
+  if (!rebuild_order_) return;
+  const autograd::NoGrad off;
+  const std::size_t places = params().layout().places().size();
+  std::vector<std::int64_t> order(places, -1);
+  std::ranges::copy(*rebuild_order_, order.begin());
+  const Tensor shared = from_host(
+      std::span<const std::int64_t>(order), {static_cast<std::int64_t>(places)}, comm_.device());
+  comm_.broadcast(shared, 0);
+  std::vector<std::size_t> ready;
+  for (const std::int64_t p : shared.to_host<std::int64_t>())
+    if (p >= 0) ready.push_back(static_cast<std::size_t>(p));
+  make_reducer(plan_buckets_as_ready(
+      params().layout(), ready, options_.first_bucket_nbytes, options_.bucket_nbytes));
+  rebuild_order_.reset();
+  log_.note_rebuilt(replica_.reducer()->buckets());
+}
+
+}  // namespace tandem::parallel

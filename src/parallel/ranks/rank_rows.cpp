@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "parallel/ranks/rank_rows.hpp"
+
+#include <array>
+#include <span>
+#include <utility>
+
+#include "tandem/comm/row_group_adapter.hpp"
+#include "tandem/tensor/factories.hpp"
+
+namespace tandem::parallel {
+namespace {
+
+/// A communicator of the active ranks, with the adapter that presents it.
+struct ActiveRanks {
+  explicit ActiveRanks(std::unique_ptr<comm::Communicator> c) : comm(std::move(c)), group(*comm) {}
+  static std::shared_ptr<RowGroup> make(std::unique_ptr<comm::Communicator> comm) {
+    const auto ranks = std::make_shared<ActiveRanks>(std::move(comm));
+    return {ranks, &ranks->group};
+  }
+  std::unique_ptr<comm::Communicator> comm;
+  comm::RowGroupAdapter group;
+};
+
+}  // namespace
+
+RankRows::RankRows(comm::Communicator& comm)
+    : comm_(comm),
+      group_(std::make_shared<comm::RowGroupAdapter>(comm)),
+      members_(static_cast<std::size_t>(comm.size()), true) {}
+
+ForwardRows RankRows::exchange(std::int64_t rows, GradientSync sync) const {
+  const std::array<std::int64_t, 2> own{rows, sync == GradientSync::on ? 1 : 0};
+  const Tensor mine = from_host(std::span<const std::int64_t>(own), {2}, comm_.device());
+  const Tensor all = zeros({2 * comm_.size()}, {.dtype = DType::i64, .device = comm_.device()});
+  comm_.all_gather(mine, all);
+  const std::vector<std::int64_t> values = all.to_host<std::int64_t>();
+  ForwardRows forward;
+  for (std::size_t r = 0; 2 * r < values.size(); ++r) {
+    forward.rows.push_back(values[2 * r]);
+    if (values[2 * r] >= 0) forward.syncs = values[2 * r + 1] != 0;
+  }
+  return forward;
+}
+
+void RankRows::regroup(const ForwardRows& forward) {
+  std::vector<bool> members;
+  for (int r = 0; r < comm_.size(); ++r)
+    members.push_back(forward.is_active(r));
+  if (members == members_) return;
+  auto own = comm_.split(members[static_cast<std::size_t>(comm_.rank())] ? 0 : -1);
+  group_ = own == nullptr ? nullptr : ActiveRanks::make(std::move(own));
+  members_ = std::move(members);
+}
+
+}  // namespace tandem::parallel

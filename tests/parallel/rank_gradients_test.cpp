@@ -1,0 +1,127 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "parallel/ranks/rank_gradients.hpp"
+
+#include <gmock/gmock.h>
+
+#include "parallel/rank_program.hpp"
+#include "thrown_text.hpp"
+
+namespace tandem::parallel::test {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::thrown_text;
+
+/// A rank's Pair and the reduction of its gradients. Each parameter has a bucket of its own.
+struct PairGradients : PairReplica {
+  explicit PairGradients(comm::Communicator& comm, DistributedDataParallelOptions o = {})
+      : PairReplica(comm), options(with_a_bucket_each(o)), gradients(replica, comm, options) {}
+
+  static DistributedDataParallelOptions with_a_bucket_each(DistributedDataParallelOptions o) {
+    o.first_bucket_nbytes = o.bucket_nbytes = 1;
+    return o;
+  }
+  double first() const { return module.first.grad().item(); }
+  double second() const { return module.second.grad().item(); }
+
+  DistributedDataParallelOptions options;
+  RankGradients gradients;
+};
+
+TEST(RankGradientsTest, ReadingAGradientCompletesTheReduction) {
+  on_ranks(2, [](comm::Communicator& comm) {
+    PairGradients pair(comm);
+    pair.gradients.arm();
+    EXPECT_FALSE(pair.gradients.is_reducing()) << "no backward has begun";
+    pair.module.both(comm.rank() + 1).backward();
+    EXPECT_TRUE(pair.gradients.is_reducing());
+    EXPECT_EQ(pair.first(), 1.5) << "the mean of 1 and 2";
+    EXPECT_FALSE(pair.gradients.is_reducing());
+    EXPECT_EQ(pair.second(), 1.5);
+    EXPECT_EQ(pair.gradients.log().data().iterations, 1);
+  });
+}
+
+TEST(RankGradientsTest, UnreducedOnesCountInTheNextReduction) {
+  on_ranks(2, [](comm::Communicator& comm) {
+    PairGradients pair(comm);
+    pair.gradients.set_syncs(GradientSync::off);
+    pair.gradients.arm();
+    pair.module.first_alone(10 * (comm.rank() + 1)).backward();
+    EXPECT_FALSE(pair.gradients.is_reducing());
+    EXPECT_EQ(pair.first(), 10 * (comm.rank() + 1)) << "this rank's own";
+    pair.gradients.set_syncs(GradientSync::on);
+    pair.gradients.arm();
+    pair.module.both(1).backward();
+    EXPECT_EQ(pair.first(), 16);
+    EXPECT_EQ(pair.second(), 1);
+  });
+}
+
+TEST(RankGradientsTest, ARankThatHasJoinedAddsZeros) {
+  on_ranks(2, [](comm::Communicator& comm) {
+    PairGradients pair(comm);
+    pair.gradients.divide_by(1);
+    if (comm.rank() == 1) {
+      pair.gradients.reduce_zeros();
+    } else {
+      pair.gradients.arm();
+      pair.module.both(3).backward();
+      pair.gradients.complete();
+    }
+    EXPECT_EQ(pair.first(), 3);
+    EXPECT_EQ(pair.second(), 3);
+  });
+}
+
+TEST(RankGradientsTest, ABackwardThatIsRefusedLeavesTheRankReadyForTheNext) {
+  on_ranks(1, [](comm::Communicator& comm) {
+    PairGradients pair(comm);
+    pair.gradients.arm();
+    pair.module.first_alone(1).backward();
+    EXPECT_THAT(thrown_text([&] { pair.gradients.complete(); }), HasSubstr("'second'"));
+    EXPECT_FALSE(pair.gradients.is_reducing());
+    pair.gradients.arm();
+    pair.module.both(1).backward();
+    pair.gradients.complete();
+    EXPECT_EQ(pair.second(), 1);
+  });
+}
+
+TEST(RankGradientsTest, BucketsAreRebuiltOnceInTheOrderOfRank0) {
+  on_ranks(2, [](comm::Communicator& comm) {
+    PairGradients pair(comm);
+    pair.gradients.rebuild_buckets();
+    EXPECT_FALSE(pair.gradients.log().has_rebuilt()) << "there is no order yet";
+    pair.gradients.arm();
+    // Rank 0 makes the gradient of `first` before that of `second`, and rank 1 the other way round.
+    const Tensor losses[] = {sum(pair.module.first * 1), sum(pair.module.second * 1)};
+    losses[comm.rank()].backward();
+    losses[1 - comm.rank()].backward();
+    pair.gradients.complete();
+    pair.gradients.rebuild_buckets();
+    EXPECT_TRUE(pair.gradients.log().has_rebuilt());
+    const auto& buckets = pair.replica.reducer()->buckets();
+    ASSERT_EQ(buckets.size(), 2);
+    EXPECT_EQ(buckets[0].places, std::vector<std::size_t>{0});
+  });
+}
+
+TEST(RankGradientsTest, AHookIsSetOnceAndNotDuringABackward) {
+  on_ranks(1, [](comm::Communicator& comm) {
+    PairGradients pair(comm);
+    pair.gradients.arm();
+    pair.module.both(1).backward();
+    EXPECT_THAT(thrown_text([&] { pair.gradients.set_hook(allreduce_hook); }),
+                HasSubstr("a backward is under way"));
+    pair.gradients.complete();
+    pair.gradients.set_hook(allreduce_hook);
+    EXPECT_THAT(thrown_text([&] { pair.gradients.set_hook(allreduce_hook); }),
+                HasSubstr("there is a hook already"));
+  });
+}
+
+}  // namespace
+}  // namespace tandem::parallel::test
