@@ -69,14 +69,14 @@ TEST(CallsTest, ABackwardSendsNothing) {
 TEST(CallsTest, FrozenParametersAreLaidOutAgain) {
   Engine e({});
   e.send_everywhere();
-  EXPECT_EQ(e.calls.generation(), 0u);
+  EXPECT_EQ(e.parameters.generation(), 1u);
   e.modules[0].weight.requires_grad_(false);
   const auto call = e.calls.open(kBoth);
-  EXPECT_EQ(e.calls.generation(), 1u);
+  EXPECT_EQ(e.parameters.generation(), 2u);
   EXPECT_FALSE(e.modules[1].weight.requires_grad());
   EXPECT_TRUE(call->parameters.send) << "the replicas have new tensors";
   e.calls.open(kBoth);
-  EXPECT_EQ(e.calls.generation(), 1u) << "nothing has changed since";
+  EXPECT_EQ(e.parameters.generation(), 2u) << "nothing has changed since";
 }
 
 TEST(CallsTest, UnreducedGradientsAreReducedBeforeParametersAreLaidOutAgain) {

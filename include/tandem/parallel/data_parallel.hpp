@@ -231,7 +231,7 @@ class DataParallel {
     const std::vector<RowRange> rows =
         count ? set->plan(*count) : detail::rows_of_one_run(devices().size());
     auto outputs = std::make_shared<std::vector<std::optional<Output>>>(rows.size());
-    detail::GatheredCall call(set, rows, options_, set->parameters());
+    detail::GatheredCall call(set, rows, options_);
     if (!count) call.keep_scalars();
     auto inputs = std::make_tuple(call.track(arguments)...);
     set->forward(

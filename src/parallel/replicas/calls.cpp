@@ -40,7 +40,6 @@ void Calls::follow_training() {
     parts_.module.note_training(parts_.parameters.arena());
     for (const auto& replica : parts_.replicas)
       parts_.module.claim(replica->parameters());
-    ++generation_;
   } catch (...) {
     parts_.runner.poison("its parameters were frozen or unfrozen, and could not be laid out anew");
     rebinds_ = false;

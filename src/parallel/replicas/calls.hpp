@@ -46,8 +46,6 @@ class Calls {
   ///
   /// @throws  what the update threw; then the runner is poisoned.
   void commit(const Call& call);
-  /// How often the parameters were laid out again because some were frozen or unfrozen.
-  std::uint64_t generation() const noexcept { return generation_; }
   /// @throws InvalidArgument  the calling thread works for a replica.
   static void check_outside();
 
@@ -58,7 +56,6 @@ class Calls {
 
   Parts parts_;
   bool rebinds_ = false;  // follow_training is running
-  std::uint64_t generation_ = 0;
 };
 
 }  // namespace tandem::parallel

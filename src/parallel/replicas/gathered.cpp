@@ -15,7 +15,9 @@
 
 #include "autograd/node.hpp"
 #include "parallel/replicas/gathered_gradients.hpp"
+#include "parallel/replicas/module_parameters.hpp"
 #include "parallel/replicas/outside_gradients.hpp"
+#include "runtime/job_group.hpp"
 
 namespace tandem::parallel::detail {
 namespace {
@@ -65,11 +67,11 @@ autograd::Gradients backward(const std::shared_ptr<ReplicaSet>& set,
                              const std::vector<Tensor>& dys,
                              const std::vector<Tensor>& parameters) {
   TANDEM_CHECK(
-      tapes->generation == set->generation(),
+      tapes->generation == set->parameters().generation(),
       "DataParallel: parameters were frozen or unfrozen after this dp(x), and another call "
       "has followed that; call dp(x) again");
   check_there(*tapes, gradient_of, dys, set->devices().front());
-  if (context().grad_enabled || context().captures_gradients || set->has_parameter_hooks())
+  if (context().grad_enabled || context().captures_gradients || set->parameters().have_hooks())
     return gradients_through(set, rows, tapes, gradient_of, dys, parameters);
   const bool retain = context().retains_graph;
   set->backward(rows, [tapes, gradient_of, dys, retain](const Replica& r) {
@@ -126,14 +128,14 @@ WeightedSum weighted(const Tensor& loss, RowRange rows) {
 
 GatheredCall::GatheredCall(std::shared_ptr<ReplicaSet> set,
                            std::vector<RowRange> rows,
-                           const DataParallelOptions& options,
-                           std::vector<Tensor> parameters)
+                           const DataParallelOptions& options)
     : set_(std::move(set)),
       rows_(std::move(rows)),
       output_device_(options.output_device.value_or(set_->devices().front())),
+      deadline_(options.deadline),
       dim_(options.dim),
       scalars_(options.scalars),
-      parameters_(std::move(parameters)),
+      parameters_(set_->parameters().tensors()),
       tapes_(std::make_shared<ReplicaTapes>()) {
   tapes_->outputs.resize(rows_.size());
   tapes_->spent.resize(rows_.size());
@@ -193,7 +195,7 @@ bool GatheredCall::has_tape() const {
 
 std::vector<Tensor> GatheredCall::record(std::vector<Tensor> outputs, GradientOf gradient) {
   add_outside();
-  tapes_->generation = set_->generation();
+  tapes_->generation = set_->parameters().generation();
   for (std::size_t d = 0; d < tapes_->outputs.size(); ++d)
     tapes_->spent[d].assign(tapes_->outputs[d].size(), 0);
   std::vector<Tensor> inputs;
@@ -213,10 +215,23 @@ std::vector<Tensor> GatheredCall::record(std::vector<Tensor> outputs, GradientOf
   return outputs;
 }
 
+void GatheredCall::on_output_device(const std::function<void()>& body) const {
+  const ContextScope scope([](Context& c) { c.phase = Phase::gather; });
+  Worker& worker = logical_device(output_device_).worker();
+  if (rows_.size() == 1 || worker.is_current()) {
+    body();
+  } else {
+    const Deadline deadline(deadline_, {output_device_});
+    Ticket ticket = worker.submit(body);
+    if (std::exception_ptr error = outcome(ticket, deadline))
+      std::rethrow_exception(std::move(error));
+  }
+}
+
 std::vector<Tensor> GatheredCall::join(std::vector<OutputParts>& parts) {
   std::vector<Tensor> joined;
   std::vector<Place> places;
-  set_->on_device(output_device_, Phase::gather, [&] { places = gather_on_device(parts, joined); });
+  on_output_device([&] { places = gather_on_device(parts, joined); });
   if (!has_tape()) return joined;
   std::vector<Tensor> outputs;
   for (std::size_t k = 0; k < joined.size(); ++k) {

@@ -12,6 +12,7 @@
 #include "tandem/tensor/factories.hpp"
 
 #include "autograd/outside_tensors.hpp"
+#include "parallel/replicas/module_parameters.hpp"
 
 // Note [Gradients of gradients]: the replicas' tapes begin with leaves of their own (parts of the
 // inputs, their parameters). A gradient of them is again on those tapes, as a function of the same
@@ -230,7 +231,7 @@ autograd::Gradients gradients_through(const std::shared_ptr<ReplicaSet>& set,
     });
   }
   const Device owner = set->devices().front();
-  const std::vector<std::vector<Tensor>> copies = set->replica_parameters();
+  const std::vector<std::vector<Tensor>> copies = set->parameters().training();
   for (std::size_t p = 0; p < parameters.size(); ++p) {
     std::vector<Tensor> parts(devices);
     for (std::size_t d = 0; d < devices; ++d)

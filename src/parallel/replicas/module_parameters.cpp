@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "parallel/reduce/parameter_hooks.hpp"
+
 namespace tandem::parallel {
 
 void place_tensors(nn::Module& original,
@@ -32,6 +34,7 @@ ModuleParameters::ModuleParameters(const Replicas& replicas,
 }
 
 void ModuleParameters::bind() {
+  ++generation_;
   std::vector<optim::ArenaEntry> entries;
   for (const nn::NamedTensor& p : first().module().named_parameters())
     entries.push_back({p.name, p.tensor});
@@ -66,6 +69,29 @@ std::vector<std::shared_ptr<optim::Arena>> ModuleParameters::arenas() const {
   for (const auto& replica : replicas_)
     all.push_back(replica->parameters());
   return all;
+}
+
+std::vector<Tensor> ModuleParameters::tensors() const {
+  std::vector<Tensor> all;
+  for (std::size_t p = 0; arena() != nullptr && p < arena()->layout().places().size(); ++p) {
+    if (const Tensor x = arena()->tensor(p); x.defined()) all.push_back(x);
+  }
+  return all;
+}
+
+std::vector<std::vector<Tensor>> ModuleParameters::training() const {
+  std::vector<std::vector<Tensor>> copies(replicas_.size());
+  for (std::size_t p = 0; arena() != nullptr && p < arena()->layout().places().size(); ++p) {
+    if (const Tensor x = arena()->tensor(p); !x.defined() || !x.requires_grad()) continue;
+    for (const auto& replica : replicas_)
+      copies[static_cast<std::size_t>(replica->index())].push_back(
+          replica->parameters()->tensor(p));
+  }
+  return copies;
+}
+
+bool ModuleParameters::have_hooks() const {
+  return arena() != nullptr && has_parameter_hooks(*arena());
 }
 
 void ModuleParameters::begin(Call& call) const {

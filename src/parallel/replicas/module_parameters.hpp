@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -31,7 +32,8 @@ class ModuleParameters {
   };
   ModuleParameters(const Replicas& replicas, const ModeRules& rules, Options options);
 
-  /// Allocates the storage on all devices. The replicas' modules get new tensors.
+  /// Allocates the storage on all devices, which begins a generation. The replicas' modules get new
+  /// tensors.
   void bind();
   /// Releases the storage, so that bind() can be called again.
   void release() noexcept;
@@ -39,6 +41,15 @@ class ModuleParameters {
   const std::shared_ptr<optim::Arena>& arena() const noexcept { return first().parameters(); }
   /// The arenas, by device.
   std::vector<std::shared_ptr<optim::Arena>> arenas() const;
+  /// The module's parameters as they were when it was wrapped. May be called while a call runs.
+  std::vector<Tensor> tensors() const;
+  /// By device: the replicas' parameters that train.
+  std::vector<std::vector<Tensor>> training() const;
+  /// Whether any parameter has a hook (register_hook, set_accumulate_hook), which must see the sum.
+  bool have_hooks() const;
+  /// How often bind() has laid out the storage: it does so again after some parameters were frozen
+  /// or unfrozen. The tapes of a call belong to one generation.
+  std::uint64_t generation() const noexcept { return generation_; }
   /// The buckets of the gradients; null if there are no parameters.
   const std::shared_ptr<const std::vector<Bucket>>& gradient_buckets() const noexcept {
     return gradient_buckets_;
@@ -67,6 +78,7 @@ class ModuleParameters {
   Options options_;
   std::shared_ptr<const std::vector<Bucket>> gradient_buckets_;
   std::vector<Bucket> broadcast_buckets_;
+  std::uint64_t generation_ = 0;
 };
 
 }  // namespace tandem::parallel

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -136,8 +137,7 @@ class GatheredCall {
 
   GatheredCall(std::shared_ptr<ReplicaSet> set,
                std::vector<RowRange> rows,
-               const DataParallelOptions& options,
-               std::vector<Tensor> parameters);
+               const DataParallelOptions& options);
 
   template <class T>
   auto track(const T& argument) {
@@ -233,6 +233,8 @@ class GatheredCall {
   /// Joins the replicas' outputs on the output device's thread.
   std::vector<Place> gather_on_device(std::vector<OutputParts>& parts,
                                       std::vector<Tensor>& joined) const;
+  /// Runs `body` on the output device's thread, without a group or a transaction.
+  void on_output_device(const std::function<void()>& body) const;
   std::vector<Tensor> join(std::vector<OutputParts>& parts);
   /// The replicas' outputs on the caller's tape, by device.
   std::vector<std::vector<Tensor>> keep_distributed();
@@ -244,9 +246,10 @@ class GatheredCall {
   std::shared_ptr<ReplicaSet> set_;  // kept by the tape
   std::vector<RowRange> rows_;
   Device output_device_;
+  std::chrono::milliseconds deadline_;
   int dim_;
   Combine scalars_;
-  std::vector<Tensor> parameters_;
+  std::vector<Tensor> parameters_;  // of the module, when the call began
   std::shared_ptr<ReplicaTapes> tapes_;
 };
 

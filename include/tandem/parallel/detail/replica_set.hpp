@@ -23,7 +23,7 @@
 namespace tandem::parallel {
 
 class ModeRules;
-class TrainStep;
+class ModuleParameters;
 
 namespace detail {
 
@@ -107,35 +107,14 @@ class ReplicaSet {
   /// Makes a call that another thread is running fail without effect, and waits at most two seconds
   /// for it to end. Called when the wrapper is destroyed.
   void cancel() noexcept;
-  /// Runs `body` on the thread of one device (for gathering), without a group or a transaction.
-  void on_device(Device device, Phase phase, const std::function<void()>& body);
 
-  /// The module's parameters as they were when it was wrapped. May be called while a call runs.
-  std::vector<Tensor> parameters() const;
-  /// By device: the replicas' parameters that train.
-  std::vector<std::vector<Tensor>> replica_parameters() const;
-  /// How often parameters have been frozen or unfrozen. The tapes of a call belong to one
-  /// generation.
-  std::uint64_t generation() const noexcept;
-  /// Whether any parameter has a hook (register_hook, set_accumulate_hook), which must see the sum.
-  bool has_parameter_hooks() const;
+  /// The module's parameters and their copies. The reference is valid while this object lives.
+  const ModuleParameters& parameters() const noexcept;
   /// Bytes of parameters on each device.
   std::size_t parameter_nbytes() const noexcept;
 
  private:
   struct Parts;
-  struct StepRequest;
-
-  /// Makes a step of planned rows: its call, and the pass that computes its gradients.
-  std::shared_ptr<TrainStep> make_step(const std::vector<RowRange>& planned,
-                                       const StepRequest& request);
-  /// @param taken  set to the step, unless null, so that its measurements can be read.
-  StepResult take_step(const std::vector<RowRange>& rows,
-                       const StepRequest& request,
-                       std::shared_ptr<TrainStep>* taken);
-  /// Returns a function that takes steps without effect, for plans.
-  std::function<StepProbe(const std::vector<std::int64_t>& rows)> rehearsal(
-      const LossBody& body, optim::Optimizer* optimizer);
 
   std::shared_ptr<Parts> parts_;
 };
