@@ -15,12 +15,12 @@
 
 namespace tandem::autograd {
 
-class Checkpoint;
+class CheckpointState;
 
 /// A tensor that an op in a checkpoint saved. It is freed after the forward and made again in
 /// backward.
 struct SavedSlot {
-  std::shared_ptr<Checkpoint> checkpoint;
+  std::shared_ptr<CheckpointState> checkpoint;
   std::weak_ptr<TensorImpl> original;
   Shape shape;
   DType dtype = DType::f32;
@@ -30,9 +30,9 @@ struct SavedSlot {
 
 /// A part of a forward that backward runs again. Only the tape keeps its slots, so a tensor is
 /// freed when the last op that needs it has run.
-class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
+class CheckpointState : public std::enable_shared_from_this<CheckpointState> {
  public:
-  explicit Checkpoint(std::function<void()> again);
+  explicit CheckpointState(std::function<void()> again);
 
   /// In the first run, returns a new slot for `x`; in the second run, the same slot, filled.
   std::shared_ptr<SavedSlot> keep(const Tensor& x);

@@ -223,15 +223,15 @@ void Engine::run_lane(Lane& lane) {
 }
 
 void Engine::in_intervals(Node& node, Lane& lane) {
-  const auto tell = [&](void (BackwardIntervals::*what)(const Node&)) {
+  const auto tell = [&](void (IntervalCalls::*what)(const Node&)) {
     if (node.context->interval == nullptr) return;
     const ContextScope scope(leaf_context_);
     (lane.intervals.*what)(node);
   };
-  tell(&BackwardIntervals::enter);
+  tell(&IntervalCalls::enter);
   run_node(node, lane);
   run_leaves(lane);
-  tell(&BackwardIntervals::leave);
+  tell(&IntervalCalls::leave);
 }
 
 /// A node on another device may need this thread for a part of its own work, as the backward of

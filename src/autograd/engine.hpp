@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "autograd/backward_intervals.hpp"
+#include "autograd/interval_calls.hpp"
 #include "autograd/node.hpp"
 
 namespace tandem::autograd {
@@ -49,7 +49,7 @@ class Engine {
   struct Lane {  // one device's part
     Device device = {};
     std::vector<std::shared_ptr<Node>> nodes;
-    BackwardIntervals intervals;
+    IntervalCalls intervals;
     std::vector<std::shared_ptr<TensorImpl>> ready_leaves;
     std::vector<Tensor> foreign;  // made elsewhere, to be freed by this device's thread
     int leaves_left = 0;

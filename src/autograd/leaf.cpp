@@ -3,37 +3,14 @@
 
 #include "autograd/leaf.hpp"
 
-#include <algorithm>
+#include <utility>
 
-#include "tandem/core/check.hpp"
 #include "tandem/tensor/factories.hpp"
 
-#include "autograd/outside_tensors.hpp"
-
-namespace tandem {
-namespace autograd {
-namespace {
+namespace tandem::autograd {
 
 void complete_gradient(const Meta& meta) {
   if (const auto source = meta.source.lock()) source->complete();
-}
-
-}  // namespace
-
-Meta* meta_of(const TensorImpl& impl) noexcept {
-  return static_cast<Meta*>(impl.autograd.get());
-}
-
-Meta& make_meta(TensorImpl& impl) {
-  if (impl.autograd == nullptr) impl.autograd = std::make_unique<Meta>();
-  return *meta_of(impl);
-}
-
-Edge edge_of(const Tensor& x) {
-  const Meta* meta = meta_of(x.impl());
-  if (meta == nullptr || !meta->requires_grad) return {};
-  if (meta->grad_fn == nullptr) return {nullptr, 0, x.shared()};
-  return {meta->grad_fn, meta->output, nullptr};
 }
 
 void accumulate(const std::shared_ptr<TensorImpl>& leaf, Tensor gradient, bool create_graph) {
@@ -78,96 +55,4 @@ Tensor hooked(const Meta& meta, Tensor gradient) {
   return gradient;
 }
 
-void set_gradient_source(const Tensor& leaf, std::weak_ptr<GradientSource> source) {
-  TANDEM_CHECK(leaf.is_leaf(), "set_gradient_source: the tensor is not a leaf");
-  make_meta(leaf.impl()).source = std::move(source);
-}
-
-Tensor stored_gradient(const Tensor& leaf) noexcept {
-  const Meta* meta = meta_of(leaf.impl());
-  return meta == nullptr ? Tensor{} : meta->grad;
-}
-
-void bind_gradient(const Tensor& leaf, const Tensor& storage) {
-  TANDEM_CHECK(leaf.is_leaf(), "bind_gradient: the tensor is not a leaf");
-  TANDEM_CHECK(
-      !storage.defined() || (storage.shape() == leaf.shape() && storage.dtype() == leaf.dtype() &&
-                             storage.device() == leaf.device()),
-      "bind_gradient: the storage is ",
-      storage.describe(),
-      ", the tensor ",
-      leaf.describe());
-  Meta& meta = make_meta(leaf.impl());
-  if (meta.grad.defined() && storage.defined()) {
-    const NoGrad off;
-    Tensor(storage).copy_(meta.grad.detach());
-    meta.grad = storage;
-  } else if (meta.grad.defined() && meta.bound.defined()) {
-    meta.grad = meta.grad.clone();
-  }
-  meta.bound = storage;
-}
-
-}  // namespace autograd
-
-bool Tensor::requires_grad() const noexcept {
-  if (impl_ == nullptr) return false;
-  const autograd::Meta* meta = autograd::meta_of(*impl_);
-  return meta != nullptr && meta->requires_grad;
-}
-
-Tensor& Tensor::requires_grad_(bool on) {
-  TANDEM_CHECK(is_leaf(), "requires_grad_: only a leaf's can be changed; use detach() first");
-  TANDEM_CHECK(!on || is_float(dtype()),
-               "requires_grad_: only float tensors have gradients, this is ",
-               describe());
-  if (!on && impl().autograd == nullptr) return *this;
-  autograd::Meta& meta = autograd::make_meta(impl());
-  if (on && !meta.requires_grad && meta.realm == 0) meta.realm = autograd::current_realm();
-  meta.requires_grad = on;
-  return *this;
-}
-
-bool Tensor::is_leaf() const noexcept {
-  if (impl_ == nullptr) return false;
-  const autograd::Meta* meta = autograd::meta_of(*impl_);
-  return meta == nullptr || meta->grad_fn == nullptr;
-}
-
-Tensor Tensor::grad() const {
-  const autograd::Meta* meta = autograd::meta_of(impl());
-  if (meta == nullptr) return {};
-  autograd::complete_gradient(*meta);
-  return meta->grad;
-}
-
-void Tensor::set_grad(const Tensor& grad) const {
-  if (!grad.defined() && impl().autograd == nullptr) return;
-  TANDEM_CHECK(!grad.defined() || (grad.shape() == shape() && grad.dtype() == dtype() &&
-                                   grad.device() == device()),
-               "set_grad: the gradient is ",
-               grad.describe(),
-               ", the tensor ",
-               describe());
-  autograd::Meta& meta = autograd::make_meta(impl());
-  if (grad.defined()) autograd::complete_gradient(meta);
-  if (!grad.defined() || !meta.bound.defined()) {
-    meta.grad = grad;
-    return;
-  }
-  if (grad.data() != meta.bound.data()) {
-    const autograd::NoGrad off;
-    meta.bound.copy_(grad.detach());
-  }
-  meta.grad = meta.bound;
-}
-
-Tensor Tensor::detach() const {
-  return as_strided(*this, shape(), strides(), impl().offset);
-}
-
-void Tensor::backward(const Tensor& gradient) const {
-  autograd::backward({*this}, {gradient});
-}
-
-}  // namespace tandem
+}  // namespace tandem::autograd

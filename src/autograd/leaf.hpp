@@ -8,6 +8,8 @@
 
 namespace tandem::autograd {
 
+/// Brings the parts of the gradient that are on other devices to the leaf.
+void complete_gradient(const Meta& meta);
 /// The gradient of a leaf after the user's hooks, or unchanged while the hooks are held back.
 Tensor hooked(const Meta& meta, Tensor gradient);
 /// Adds `gradient` to the leaf's grad, after its hooks and before its accumulate hook.

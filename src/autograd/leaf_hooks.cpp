@@ -12,30 +12,6 @@
 
 namespace tandem::autograd {
 
-int register_hook(const Tensor& x, GradientHook hook) {
-  TANDEM_CHECK(x.requires_grad(), "register_hook: ", x.describe(), " does not require grad");
-  Meta& meta = make_meta(x.impl());
-  auto& hooks = meta.grad_fn == nullptr
-                    ? meta.hooks
-                    : meta.grad_fn->outputs[static_cast<std::size_t>(meta.output)].hooks;
-  hooks.emplace_back(meta.next_hook, std::move(hook));
-  return meta.next_hook++;
-}
-
-void remove_hook(const Tensor& x, int id) {
-  Meta* meta = meta_of(x.impl());
-  if (meta == nullptr) return;
-  auto& hooks = meta->grad_fn == nullptr
-                    ? meta->hooks
-                    : meta->grad_fn->outputs[static_cast<std::size_t>(meta->output)].hooks;
-  std::erase_if(hooks, [id](const auto& entry) { return entry.first == id; });
-}
-
-void set_accumulate_hook(const Tensor& leaf, AccumulateHook hook) {
-  TANDEM_CHECK(leaf.is_leaf(), "set_accumulate_hook: the tensor is not a leaf");
-  make_meta(leaf.impl()).on_accumulate = std::move(hook);
-}
-
 void set_part_hook(const Tensor& leaf, AccumulateHook hook) {
   TANDEM_ASSERT(leaf.is_leaf(), "set_part_hook: the tensor is not a leaf");
   if (hook == nullptr && meta_of(leaf.impl()) == nullptr) return;

@@ -19,7 +19,7 @@ using Gradients = std::vector<Tensor>;
 /// A recorded op, which backward runs.
 struct Node;
 /// A part of a forward that backward runs again (see checkpoint.hpp).
-class Checkpoint;
+class CheckpointState;
 /// A tensor that was saved in such a part.
 struct SavedSlot;
 

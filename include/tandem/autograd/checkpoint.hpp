@@ -51,7 +51,7 @@ class CheckpointRun {
   void finish() const;
 
  private:
-  std::shared_ptr<Checkpoint> checkpoint_;
+  std::shared_ptr<CheckpointState> checkpoint_;
   ContextScope scope_;
 };
 

@@ -21,10 +21,10 @@ namespace tandem {
 class RowGroup;   // autograd/row_group.hpp: the replicas that share a batch
 class Generator;  // runtime/generator.hpp
 namespace autograd {
-class Checkpoint;       // autograd/checkpoint.hpp: a part of a forward that backward reruns
+class CheckpointState;  // autograd/checkpoint.hpp: a part of a forward that backward reruns
 class OutsideTensors;   // src/autograd/outside_tensors.hpp: where a replica's tapes end
 struct UnwantedInputs;  // src/autograd/node.hpp: inputs of an op whose gradients nobody asks for
-struct IntervalMark;    // src/autograd/backward_intervals.hpp: a part of a forward that is told of
+struct IntervalMark;    // src/autograd/interval_calls.hpp: a part of a forward that is told of
 }  // namespace autograd
 
 /// The rows of the whole batch that the current replica works on: [begin, end).
@@ -80,10 +80,11 @@ struct Context {
   int threads = 1;               ///< threads that a host kernel may use: its share of the cores
   KernelPath path = KernelPath::fastest;
   std::optional<DType> autocast;  ///< the 16-bit type of products (ops/autocast.hpp); none: off
-  std::shared_ptr<const std::string> module_path;    ///< "net.conv1"; null outside modules
-  std::shared_ptr<ForwardFrame> frame;               ///< null outside a top-level forward
-  std::shared_ptr<RowGroup> row_group;               ///< null outside a data-parallel call
-  std::shared_ptr<autograd::Checkpoint> checkpoint;  ///< where ops save tensors; null: the tape
+  std::shared_ptr<const std::string> module_path;  ///< "net.conv1"; null outside modules
+  std::shared_ptr<ForwardFrame> frame;             ///< null outside a top-level forward
+  std::shared_ptr<RowGroup> row_group;             ///< null outside a data-parallel call
+  std::shared_ptr<autograd::CheckpointState>
+      checkpoint;           ///< where ops save tensors; null: the tape
   bool recomputes = false;  ///< this is a checkpoint's second run; the first updated the buffers
   std::shared_ptr<Generator> generator;  ///< the rank's own; null: the process's
   /// The tensors from outside the replica, at which its tapes end; null: no replica.

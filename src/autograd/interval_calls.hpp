@@ -19,8 +19,8 @@ struct IntervalMark {
   std::shared_ptr<const IntervalMark> outer;  ///< null: none
 };
 
-/// The intervals of the ops that one thread runs in a backward.
-class BackwardIntervals {
+/// Calls the intervals of the ops that one thread runs in a backward.
+class IntervalCalls {
  public:
   /// @param nodes  that the thread will run.
   void expect(const std::vector<std::shared_ptr<Node>>& nodes);

@@ -1,23 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "autograd/backward_intervals.hpp"
+#include "autograd/interval_calls.hpp"
 
 #include <ranges>
 
 namespace tandem::autograd {
 
-namespace detail {
-
-IntervalScope::IntervalScope(BackwardInterval interval)
-    : scope_([&](Context& c) {
-        c.interval = std::make_shared<const IntervalMark>(
-            IntervalMark{std::move(interval), std::move(c.interval)});
-      }) {}
-
-}  // namespace detail
-
-void BackwardIntervals::expect(const std::vector<std::shared_ptr<Node>>& nodes) {
+void IntervalCalls::expect(const std::vector<std::shared_ptr<Node>>& nodes) {
   for (const auto& node : nodes) {
     for (const auto* mark = node->context->interval.get(); mark != nullptr;
          mark = mark->outer.get()) {
@@ -28,7 +18,7 @@ void BackwardIntervals::expect(const std::vector<std::shared_ptr<Node>>& nodes) 
   }
 }
 
-void BackwardIntervals::enter(const Node& node) {
+void IntervalCalls::enter(const Node& node) {
   std::vector<const IntervalMark*> fresh;  // innermost first
   for (const auto* mark = node.context->interval.get(); mark != nullptr; mark = mark->outer.get()) {
     const Progress& progress = intervals_.at(mark);
@@ -38,7 +28,7 @@ void BackwardIntervals::enter(const Node& node) {
     if (mark->calls.begin) mark->calls.begin();
 }
 
-void BackwardIntervals::leave(const Node& node) {
+void IntervalCalls::leave(const Node& node) {
   for (const auto* mark = node.context->interval.get(); mark != nullptr; mark = mark->outer.get()) {
     if (--intervals_.at(mark).left == 0 && mark->calls.end) mark->calls.end();
   }
