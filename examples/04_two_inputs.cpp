@@ -84,7 +84,7 @@ int main() {
   parallel::DataParallel dp(net, {.devices = configure_devices("cpu:3"), .gpu0_bsz = 40});
   std::printf("rows on each device:");
   for (const RowRange rows : dp.plan(128))
-    std::printf(" %d", static_cast<int>(rows.end - rows.begin));
+    std::printf(" %d", static_cast<int>(rows.size()));
 
   const Output out = dp(parallel::split(pixels, 1), parallel::replicate(prototypes));
   std::printf("\nlogits (%d, %d), embedding (%d, %d)\n",

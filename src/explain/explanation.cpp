@@ -68,7 +68,7 @@ std::string headline(const Explanation& e) {
   std::string shares;
   for (const ExplainedDevice& d : e.devices) {
     devices.insert(d.device);
-    const std::int64_t own = d.rows.end < 0 ? 0 : d.rows.end - d.rows.begin;
+    const std::int64_t own = d.rows.end < 0 ? 0 : d.rows.size();
     rows += own;
     shares += (shares.empty() ? "" : ", ") + std::to_string(own);
   }
@@ -170,7 +170,7 @@ Json to_json(const ExplainedDevice& d) {
     if (time > Since{}) phases[name(static_cast<Phase>(p))] = ms(time);
   }
   return {{"name", to_string(d.device)},
-          {"rows", d.rows.end < 0 ? 0 : d.rows.end - d.rows.begin},
+          {"rows", d.rows.end < 0 ? 0 : d.rows.size()},
           {"ms_by_phase", phases},
           {"collectives_ms", ms(d.in_collectives - d.waiting)},
           {"waiting_ms", ms(d.waiting)}};

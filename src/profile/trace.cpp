@@ -116,7 +116,7 @@ class Track {
     leave(0);
     if (phase_.name == nullptr) return;
     Json args = Json::object();
-    if (rows_.end >= 0) args = {{"first_row", rows_.begin}, {"rows", rows_.end - rows_.begin}};
+    if (rows_.end >= 0) args = {{"first_row", rows_.begin}, {"rows", rows_.size()}};
     trace_.span(process_, track_, phase_.name, "phase", phase_.begin, busy_until_, std::move(args));
     phase_ = {};
   }

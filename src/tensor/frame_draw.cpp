@@ -36,7 +36,7 @@ DrawPosition next_draw(Generator* generator) {
 
 BatchRowRange batch_range(std::int64_t rows, RowMatch match) {
   const Context& c = context();
-  const std::int64_t own = c.rows.end - c.rows.begin;
+  const std::int64_t own = c.rows.size();
   if (c.rows.end < 0 || own <= 0) return {0, rows};
   const bool matches = match == RowMatch::equal ? rows == own : rows % own == 0;
   if (!matches) return {0, rows};
@@ -60,7 +60,7 @@ kernels::RandomPlace next_place(const char* op,
   const std::int64_t rows = has_dim ? shape[dim] : 0;
   if (options.rows == BatchRows::yes) {
     match = RowMatch::multiple;
-    const std::int64_t own = c.rows.end - c.rows.begin;
+    const std::int64_t own = c.rows.size();
     TANDEM_CHECK(has_dim && (own <= 0 || rows % own == 0),
                  op,
                  ": BatchRows::yes, but shape ",

@@ -97,7 +97,7 @@ class Loop {
     if (largest_batch_ > 0) rows = task_.plan(largest_batch_);
     for (std::size_t d = 0; d < devices.size(); ++d) {
       report_.devices.push_back({devices[d],
-                                 rows[d].end - rows[d].begin,
+                                 rows[d].size(),
                                  logical_device(devices[d]).memory_stats().peak});
     }
   }

@@ -208,7 +208,7 @@ TEST(ArgumentsTest, TheUsersFunctionSharesOut) {
     EXPECT_THAT(dp(scatter_by(
                        x,
                        [](const Tensor& t, const Replica& r) {
-                         return t.narrow(0, r.rows.begin, r.rows.end - r.rows.begin);
+                         return t.narrow(0, r.rows.begin, r.rows.size());
                        },
                        5),
                    scatter_by(all, reversed))

@@ -78,7 +78,7 @@ TEST(BitwisePassTest, ALeafIsComputedAloneByOneThread) {
   for (const int n : {1, 2}) {
     Bitwise b(n);
     b.take({{0, {0, 1}}, {0, {1, 2}}, {n - 1, {2, 4}}}, [&b](const Replica& r) {
-      EXPECT_LE(r.rows.end - r.rows.begin, r.rows.begin == 2 ? 2 : 1);
+      EXPECT_LE(r.rows.size(), r.rows.begin == 2 ? 2 : 1);
       EXPECT_EQ(context().rows, r.rows);
       EXPECT_EQ(context().row_group, nullptr);
       EXPECT_EQ(context().threads, 1);

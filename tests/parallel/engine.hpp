@@ -49,7 +49,7 @@ inline Tensor numbered_rows(RowRange rows, Device device) {
   const auto first = static_cast<double>(rows.begin + 1);
   const Tensor numbers =
       arange(first, static_cast<double>(rows.end + 1), 1, {.dtype = DType::f64, .device = device});
-  return numbers.unsqueeze(1).expand({rows.end - rows.begin, kColumns});
+  return numbers.unsqueeze(1).expand({rows.size(), kColumns});
 }
 
 /// Modules on a few devices with their replicas, and what runs jobs on the devices' threads.

@@ -68,7 +68,7 @@ Values trained_by(const ModeRules& rules) {
     set.step(
         {10, nbytes},
         [&](const Replica& r) {
-          const std::int64_t rows = r.rows.end - r.rows.begin;
+          const std::int64_t rows = r.rows.size();
           const Batch part{batch.x.narrow(0, r.rows.begin, rows).to(r.device),
                            batch.labels.narrow(0, r.rows.begin, rows).to(r.device)};
           return kLoss(*modules[static_cast<std::size_t>(r.index)], part);

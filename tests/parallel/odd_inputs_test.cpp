@@ -53,7 +53,7 @@ TEST(FewRowsTest, OnlyTheDevicesThatHaveRowsRunAndTheOrderStays) {
     std::vector<double> ran;
     for (int r = 0; r < kFourDevices; ++r) {
       const RowRange range = dp.plan(rows)[static_cast<std::size_t>(r)];
-      ran.insert(ran.end(), static_cast<std::size_t>(range.end - range.begin), r);
+      ran.insert(ran.end(), static_cast<std::size_t>(range.size()), r);
     }
     EXPECT_EQ(y.narrow(1, 5, 1).to_doubles(), ran) << rows << " rows";
   }

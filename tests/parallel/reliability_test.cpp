@@ -168,8 +168,8 @@ TEST_P(ReliabilityTest, ThePhaseIsNamed) {
 TEST_P(ReliabilityTest, AnErrorWhileTheBatchIsCutIsInScatter) {
   const auto cut = [](const Batch& whole, const Replica& replica) {
     if (replica.index == 1) throw InjectedError("cannot be cut");
-    return Batch{whole.x.narrow(0, replica.rows.begin, replica.rows.end - replica.rows.begin),
-                 whole.labels.narrow(0, replica.rows.begin, replica.rows.end - replica.rows.begin)};
+    return Batch{whole.x.narrow(0, replica.rows.begin, replica.rows.size()),
+                 whole.labels.narrow(0, replica.rows.begin, replica.rows.size())};
   };
   const ReplicaError e =
       failure([&] { dp.step(scatter_by(batch, cut, batch.labels.numel()), kLoss); });

@@ -29,7 +29,7 @@ class Distributed {
       : parts_(std::move(parts)), device_(device), options_(std::move(options)) {
     options_.rows.clear();
     for (const Part& part : parts_)
-      options_.rows.push_back(part.replica.rows.end - part.replica.rows.begin);
+      options_.rows.push_back(part.replica.rows.size());
   }
 
   /// The parts of the devices that have rows, in the order of the devices.

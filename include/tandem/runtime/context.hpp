@@ -32,6 +32,8 @@ struct RowRange {
   std::int64_t begin = 0;
   std::int64_t end = -1;  ///< -1: all rows, since this is not a replica
 
+  /// The number of rows in a replica's range.
+  std::int64_t size() const noexcept { return end - begin; }
   friend bool operator==(const RowRange&, const RowRange&) = default;
 };
 

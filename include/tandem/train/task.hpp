@@ -110,7 +110,7 @@ class ModuleTask : public Task {
     result.weight = total.weight.item();
     result.loss = total.sum.detach().item() / result.weight;
     for (const RowRange& rows : plan(outputs.size(0)))
-      result.rows.push_back(rows.end - rows.begin);
+      result.rows.push_back(rows.size());
     return result;
   }
 

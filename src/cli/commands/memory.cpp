@@ -104,7 +104,7 @@ parallel::StepPlan predicted(const RunOptions& options, Trial& trial) {
   if (model == nullptr) return {};
   std::vector<std::int64_t> rows;
   for (const RowRange& r : trial.task().plan(options.batch.full_batch()))
-    rows.push_back(r.end - r.begin);
+    rows.push_back(r.size());
   return model->predict(rows);
 }
 

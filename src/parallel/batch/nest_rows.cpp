@@ -61,7 +61,7 @@ void RowCount::refuse() const {
 Tensor take_rows(const Tensor& x, int dim, RowRange range, Device device) {
   if (!x.defined()) return x;
   const ContextScope scope([](Context& c) { c.category = Category::input; });
-  return x.narrow(dim, range.begin, range.end - range.begin).to(device);
+  return x.narrow(dim, range.begin, range.size()).to(device);
 }
 
 Tensor take_whole(const Tensor& x, Device device) {

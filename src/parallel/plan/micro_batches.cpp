@@ -18,7 +18,7 @@ std::vector<std::vector<RowRange>> cut_micro_batches(const std::vector<RowRange>
   std::vector<std::int64_t> left;  // by device: rows that are not in a micro-batch yet
   std::int64_t rows = 0;
   for (const RowRange range : plan) {
-    left.push_back(range.end - range.begin);
+    left.push_back(range.size());
     rows += left.back();
   }
   count = std::min(count, rows);

@@ -70,7 +70,7 @@ struct Call {
     int index() const noexcept { return replica->index(); }
     Device device() const noexcept { return replica->device(); }
     bool is_first() const noexcept { return replica->index() == 0; }
-    std::int64_t row_count() const noexcept { return rows.end - rows.begin; }
+    std::int64_t row_count() const noexcept { return rows.size(); }
     /// What the user's functions are told about the part.
     Replica argument() noexcept { return {index(), device(), at, &phase}; }
   };
@@ -79,7 +79,7 @@ struct Call {
        const std::vector<RowRange>& rows,
        ReplicaGroup& g);
 
-  std::int64_t batch_rows() const noexcept { return batch.end - batch.begin; }
+  std::int64_t batch_rows() const noexcept { return batch.size(); }
   Part& part(int device) { return parts[static_cast<std::size_t>(device)]; }
   const Part& part(int device) const { return parts[static_cast<std::size_t>(device)]; }
   std::vector<RowRange> rows() const;

@@ -41,7 +41,7 @@ Tensor part_of(const Tensor& dy,
       break;
   }
   const RowRange range = place.rows[device];
-  return dy.narrow(place.rule.dim, range.begin, range.end - range.begin).to(target);
+  return dy.narrow(place.rule.dim, range.begin, range.size()).to(target);
 }
 
 /// @throws InvalidArgument  a backward without retain_graph has gone through one of the outputs.
@@ -122,7 +122,7 @@ WeightedSum weighted(const Tensor& loss, RowRange rows) {
   TANDEM_CHECK(loss.defined() && loss.numel() == 1,
                "step: the loss must be a scalar, it is ",
                loss.describe());
-  const auto n = static_cast<double>(rows.end - rows.begin);
+  const auto n = static_cast<double>(rows.size());
   return {loss * n, scalar(n, {.dtype = loss.dtype(), .device = loss.device()})};
 }
 
@@ -156,7 +156,7 @@ void GatheredCall::add_outside() {
 GatherOptions GatheredCall::gather_options() const {
   GatherOptions options{.dim = dim_, .scalars = scalars_};
   for (std::size_t r = 0; r < rows_.size(); ++r)
-    if (has_part(rows_, r)) options.rows.push_back(rows_[r].end - rows_[r].begin);
+    if (has_part(rows_, r)) options.rows.push_back(rows_[r].size());
   return options;
 }
 
