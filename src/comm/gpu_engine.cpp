@@ -15,6 +15,7 @@
 
 #include "tandem/runtime/buffer.hpp"
 #include "tandem/runtime/dispatch.hpp"
+#include "tandem/runtime/event.hpp"
 #include "tandem/runtime/runtime.hpp"
 
 #include "core/even_share.hpp"

@@ -10,6 +10,7 @@
 #include "tandem/config.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/dispatch.hpp"
+#include "tandem/runtime/event.hpp"
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/access.hpp"
 

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "tandem/runtime/event.hpp"
+
 #include "comm/failure.hpp"
 #include "comm/plan.hpp"
 #include "runtime/copy_times.hpp"

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tandem/comm/group.hpp"
+#include "tandem/runtime/event.hpp"
 
 #include "comm/signature.hpp"
 #include "kernels/sum_ranks.hpp"

@@ -13,6 +13,7 @@
 #include "tandem/config.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/logical_device.hpp"
+#include "tandem/runtime/runtime.hpp"
 
 namespace tandem {
 namespace {
@@ -168,6 +169,15 @@ std::string format_nbytes(std::size_t nbytes) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), unit == 0 ? "%.0f %s" : "%.1f %s", value, kUnits[unit]);
   return text.data();
+}
+
+Device get_default_device() noexcept {
+  return Runtime::instance().default_device();
+}
+
+void set_default_device(Device device) {
+  logical_device(device);  // refuses what is not there
+  Runtime::instance().set_default_device(device);
 }
 
 }  // namespace tandem

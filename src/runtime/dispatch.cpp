@@ -3,8 +3,6 @@
 
 #include "tandem/runtime/dispatch.hpp"
 
-#include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -21,8 +19,6 @@
 
 namespace tandem {
 namespace {
-
-std::atomic<const WorkFault*> work_fault{nullptr};
 
 /// Times a copy for observers, from here on.
 class CopyTimer {
@@ -54,16 +50,6 @@ class CopyTimer {
 
 }  // namespace
 
-WorkFaultScope::WorkFaultScope(WorkFault fault) : fault_(std::move(fault)) {
-  const WorkFault* none = nullptr;
-  TANDEM_CHECK(work_fault.compare_exchange_strong(none, &fault_),
-               "WorkFaultScope: a fault is in place already; end that one first");
-}
-
-WorkFaultScope::~WorkFaultScope() {
-  work_fault = nullptr;
-}
-
 void AccessList::add(Access access) {
   TANDEM_ASSERT(size < kMost, "work with more than ", kMost, " accesses; split it");
   items[static_cast<std::size_t>(size++)] = access;
@@ -73,7 +59,7 @@ namespace detail {
 
 void begin_work(Stream& stream, const Work& work) {
   stream.logical_device().note_work(work.name);
-  if (const WorkFault* fault = work_fault.load(std::memory_order_relaxed)) [[unlikely]]
+  if (const WorkFault* fault = WorkFaultScope::in_place()) [[unlikely]]
     (*fault)(work, stream.device());
   for (const Access& a : work.accesses) {
     if (a.buffer->device() != stream.device()) [[unlikely]] {
@@ -205,42 +191,6 @@ void copy_bytes(const Buffer& source,
   target.bump_version(target_offset, target_offset + nbytes);
   if (timer) [[unlikely]]
     count_copy(source.device(), target, nbytes, timer->end());
-}
-
-bool streams_are_timed() noexcept {
-  const auto* observers = Runtime::instance().observers();
-  return observers != nullptr &&
-         std::ranges::any_of(*observers, [](const Observer* o) { return o->times_streams(); });
-}
-
-void count_copy(Device source,
-                const Buffer& target,
-                std::size_t nbytes,
-                const CopyTimes& times) noexcept {
-  if (nbytes == 0 || source == target.device()) return;
-  const auto* observers = Runtime::instance().observers();
-  if (observers == nullptr) [[likely]]
-    return;
-  const CopyEvent event{source,
-                        target.device(),
-                        nbytes,
-                        target.category(),
-                        context().phase,
-                        times.begin,
-                        times.end,
-                        times.streams};
-  for (Observer* o : *observers)
-    o->on_copy(event);
-}
-
-void count_side_work(const Stream& side_stream,
-                     const Work& work,
-                     const std::shared_ptr<const cuda::StreamTimes>& times) noexcept {
-  const auto* observers = Runtime::instance().observers();
-  if (observers == nullptr) [[likely]]
-    return;
-  for (Observer* o : *observers)
-    o->on_side_work(work, side_stream, times);
 }
 
 }  // namespace tandem

@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <algorithm>
+#include "tandem/runtime/event.hpp"
+
 #include <chrono>
 #include <thread>
 
 #include "tandem/config.hpp"
 #include "tandem/runtime/context.hpp"
-#include "tandem/runtime/logical_device.hpp"
 #include "tandem/runtime/stream.hpp"
 
 #include "runtime/cuda/backend.hpp"
@@ -21,16 +21,6 @@ constexpr auto kYieldFor = std::chrono::microseconds(20);
 constexpr auto kPoll = std::chrono::milliseconds(2);  // an abort token does not wake who waits
 
 }  // namespace
-
-Device Stream::device() const noexcept {
-  return device_->device();
-}
-
-void Stream::synchronize(const char* op) const {
-  if constexpr (has_cuda) {
-    if (native_ != nullptr) cuda::synchronize(*device_->cuda(), native_, op);
-  }
-}
 
 Event::~Event() {
   if constexpr (has_cuda) cuda::destroy_event(native_, gpu_);

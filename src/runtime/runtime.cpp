@@ -174,23 +174,6 @@ int Runtime::count(DeviceType type) const {
   return std::max(static_cast<int>(listed), std::min(gpu_count(), kMaxDevices));
 }
 
-MatmulPrecision get_float32_matmul_precision() noexcept {
-  return Runtime::instance().matmul_precision().load(std::memory_order_relaxed);
-}
-
-void set_float32_matmul_precision(MatmulPrecision precision) noexcept {
-  Runtime::instance().matmul_precision().store(precision, std::memory_order_relaxed);
-}
-
-Device get_default_device() noexcept {
-  return Runtime::instance().default_device();
-}
-
-void set_default_device(Device device) {
-  logical_device(device);  // refuses what is not there
-  Runtime::instance().set_default_device(device);
-}
-
 void Runtime::subscribe(Observer& observer) {
   const std::scoped_lock lock(mutex_);
   const Observers* old = observers_.load(std::memory_order_relaxed);
@@ -214,13 +197,6 @@ void Runtime::unsubscribe(Observer& observer) noexcept {
 std::vector<Device> configure_devices(std::string_view list) {
   Runtime::instance().configure(parse_devices(list));
   return default_devices();
-}
-
-Subscription::Subscription(Observer& observer) : observer_(observer) {
-  Runtime::instance().subscribe(observer);
-}
-Subscription::~Subscription() {
-  Runtime::instance().unsubscribe(observer_);
 }
 
 }  // namespace tandem

@@ -17,6 +17,7 @@
 #include "tandem/ops/elementwise.hpp"
 #include "tandem/runtime/buffer.hpp"
 #include "tandem/runtime/context.hpp"
+#include "tandem/runtime/event.hpp"
 
 #include "comm/run_ranks.hpp"
 #include "cuda/training.hpp"

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <functional>
 
 #include "tandem/runtime/device.hpp"
@@ -28,7 +29,12 @@ class WorkFaultScope {
   WorkFaultScope(const WorkFaultScope&) = delete;
   WorkFaultScope& operator=(const WorkFaultScope&) = delete;
 
+  /// The fault that is in place; null if there is none.
+  static const WorkFault* in_place() noexcept { return in_place_.load(std::memory_order_relaxed); }
+
  private:
+  static std::atomic<const WorkFault*> in_place_;
+
   WorkFault fault_;
 };
 

@@ -9,6 +9,7 @@
 #include "tandem/runtime/device.hpp"
 #include "tandem/runtime/stream.hpp"
 
+struct CUevent_st;
 struct CUmemPoolHandle_st;
 
 // What the runtime needs from CUDA. This header includes none of CUDA's. The definitions exist only

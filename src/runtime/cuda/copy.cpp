@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 
+#include "tandem/runtime/event.hpp"
 #include "tandem/runtime/logical_device.hpp"
 
 #include "runtime/cuda/backend.hpp"

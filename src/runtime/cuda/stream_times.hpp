@@ -7,6 +7,8 @@
 
 #include "tandem/runtime/stream.hpp"
 
+struct CUevent_st;
+
 namespace tandem::cuda {
 
 /// A point in a GPU's stream. A StreamClock tells when it was reached.

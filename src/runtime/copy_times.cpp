@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "runtime/copy_times.hpp"
+
+#include <algorithm>
+
+#include "tandem/runtime/context.hpp"
+#include "tandem/runtime/runtime.hpp"
+
+namespace tandem {
+
+bool streams_are_timed() noexcept {
+  const auto* observers = Runtime::instance().observers();
+  return observers != nullptr &&
+         std::ranges::any_of(*observers, [](const Observer* o) { return o->times_streams(); });
+}
+
+void count_copy(Device source,
+                const Buffer& target,
+                std::size_t nbytes,
+                const CopyTimes& times) noexcept {
+  if (nbytes == 0 || source == target.device()) return;
+  const auto* observers = Runtime::instance().observers();
+  if (observers == nullptr) [[likely]]
+    return;
+  const CopyEvent event{source,
+                        target.device(),
+                        nbytes,
+                        target.category(),
+                        context().phase,
+                        times.begin,
+                        times.end,
+                        times.streams};
+  for (Observer* o : *observers)
+    o->on_copy(event);
+}
+
+void count_side_work(const Stream& side_stream,
+                     const Work& work,
+                     const std::shared_ptr<const cuda::StreamTimes>& times) noexcept {
+  const auto* observers = Runtime::instance().observers();
+  if (observers == nullptr) [[likely]]
+    return;
+  for (Observer* o : *observers)
+    o->on_side_work(work, side_stream, times);
+}
+
+}  // namespace tandem
