@@ -69,17 +69,6 @@ std::shared_ptr<Transport> links(std::span<const Device> devices, const GroupOpt
 
 }  // namespace
 
-const char* name(Backend backend) noexcept {
-  return backend == Backend::nccl ? "nccl" : "local";
-}
-
-std::optional<Backend> parse_backend(std::string_view name) noexcept {
-  for (const Backend backend : {Backend::local, Backend::nccl}) {
-    if (name == comm::name(backend)) return backend;
-  }
-  return std::nullopt;
-}
-
 std::vector<std::unique_ptr<Communicator>> make_group(std::span<const Device> devices,
                                                       GroupOptions options) {
   check(devices, options);

@@ -7,11 +7,9 @@
 #include <numeric>
 
 #include "tandem/core/check.hpp"
-#include "tandem/runtime/context.hpp"
 #include "tandem/runtime/dispatch.hpp"
 #include "tandem/tensor/access.hpp"
 
-#include "core/checked_size.hpp"
 #include "kernels/fill.hpp"
 #include "kernels/random.hpp"
 #include "tensor/empty_strided.hpp"
@@ -77,12 +75,6 @@ std::int64_t count_of(double start, double end, double step) {
 }
 
 }  // namespace
-
-Tensor empty_strided(const Shape& shape, const Strides& strides, DType dtype, Device device) {
-  const std::uint64_t nbytes = detail::nbytes_of("empty", dtype, shape);
-  return from_buffer(
-      std::make_shared<Buffer>(device, nbytes, context().category), 0, shape, strides, dtype);
-}
 
 Tensor empty(const Shape& shape, TensorOptions options) {
   const bool channels_last = options.format == MemoryFormat::channels_last;

@@ -1,13 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "tensor/print.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
-#include <ostream>
-
-#include "tandem/tensor/tensor.hpp"
+#include <vector>
 
 namespace tandem {
 namespace {
@@ -60,22 +61,15 @@ struct Printer {
 
 }  // namespace
 
-std::string Tensor::to_string() const {
-  if (!defined()) return "undefined tensor";
-  Printer printer{*this, to_doubles(), numel() > kSummarise};
-  if (ndim() > 0) {
+std::string printed(const Tensor& x) {
+  Printer printer{x, x.to_doubles(), x.numel() > kSummarise};
+  if (x.ndim() > 0) {
     for (const double v : printer.values)
-      printer.width = std::max(printer.width, number(v, dtype()).size());
+      printer.width = std::max(printer.width, number(v, x.dtype()).size());
   }
   std::string out;
   printer.print(out, 0, 0);
   return out;
-}
-
-std::ostream& operator<<(std::ostream& s, const Tensor& x) {
-  s << x.to_string();
-  if (x.defined()) s << (x.ndim() > 1 ? "\n" : " ") << '[' << x.describe() << ']';
-  return s;
 }
 
 }  // namespace tandem

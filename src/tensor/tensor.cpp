@@ -3,7 +3,7 @@
 
 #include "tandem/tensor/tensor.hpp"
 
-#include <algorithm>
+#include <ostream>
 #include <utility>
 
 #include "tandem/core/check.hpp"
@@ -12,6 +12,7 @@
 #include "tandem/tensor/factories.hpp"
 
 #include "kernels/copy.hpp"
+#include "tensor/print.hpp"
 #include "tensor/view_of.hpp"
 
 namespace tandem {
@@ -127,6 +128,16 @@ Tensor from_buffer(std::shared_ptr<Buffer> buffer,
 bool same_layout(const Tensor& a, const Tensor& b) {
   return a.device() == b.device() && a.dtype() == b.dtype() && a.shape() == b.shape() &&
          a.strides() == b.strides();
+}
+
+std::string Tensor::to_string() const {
+  return defined() ? printed(*this) : "undefined tensor";
+}
+
+std::ostream& operator<<(std::ostream& s, const Tensor& x) {
+  s << x.to_string();
+  if (x.defined()) s << (x.ndim() > 1 ? "\n" : " ") << '[' << x.describe() << ']';
+  return s;
 }
 
 }  // namespace tandem

@@ -1,11 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
-//
-// Groups of equal size, for algorithms in two levels.
+
+#include "comm/algorithms/groups.hpp"
 
 #include "tandem/core/check.hpp"
-
-#include "comm/algorithms/list.hpp"
 
 namespace tandem::comm {
 

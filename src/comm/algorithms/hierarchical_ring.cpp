@@ -15,6 +15,7 @@
 // Source: Jia et al., "Highly scalable deep learning training system with mixed-precision: training
 // ImageNet in four minutes", arXiv:1807.11205, 2018, section 3.3.
 
+#include "comm/algorithms/groups.hpp"
 #include "comm/algorithms/list.hpp"
 #include "comm/algorithms/phases.hpp"
 

@@ -23,9 +23,4 @@ inline std::string refuse_none(const Problem&) {
   return "";
 }
 
-/// The number of ranks in a group, as given or chosen.
-int group_of(const Problem& problem) noexcept;
-/// Refuses unless the ranks divide into at least two equal groups of at least two.
-std::string refuse_uneven_groups(const Problem& problem);
-
 }  // namespace tandem::comm

@@ -14,6 +14,7 @@
 // Source: Mikami et al., "Massively distributed SGD: ImageNet/ResNet-50 training in a flash",
 // arXiv:1811.05233, 2018, section 2.3.
 
+#include "comm/algorithms/groups.hpp"
 #include "comm/algorithms/list.hpp"
 #include "comm/algorithms/phases.hpp"
 

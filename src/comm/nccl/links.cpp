@@ -15,7 +15,6 @@
 #include "tandem/runtime/runtime.hpp"
 
 #include "comm/nccl/check.hpp"
-#include "comm/nccl/make_links.hpp"
 #include "runtime/cuda/backend.hpp"
 #include "runtime/cuda/check.hpp"
 
@@ -66,32 +65,6 @@ class Calls {
 };
 
 }  // namespace
-
-bool ranks_share_gpus() {
-  int version = 0;
-  TANDEM_NCCL(ncclGetVersion(&version));
-  const char* const on = std::getenv("NCCL_MULTI_RANK_GPU_ENABLE");
-  return version >= NCCL_VERSION(2, 30, 0) && on != nullptr && std::string_view(on) == "1";
-}
-
-std::shared_ptr<Transport> make_links(std::vector<Device> devices,
-                                      std::chrono::milliseconds timeout) {
-  auto links = std::make_shared<NcclLinks>(std::move(devices), timeout);
-  links->connect();
-  return links;
-}
-
-void check_nccl(ncclResult_t result, const char* call) {
-  if (result == ncclSuccess || result == ncclInProgress) return;
-  const std::string name(call);
-  const char* const more = ncclGetLastError(nullptr);
-  std::string text = ncclGetErrorString(result);
-  if (more != nullptr && *more != 0) text.append(" (").append(more).append(")");
-  throw DeviceError("NCCL",
-                    name.substr(0, name.find('(')),
-                    static_cast<int>(result),
-                    text + "; NCCL_DEBUG=WARN says more");
-}
 
 NcclLinks::NcclLinks(std::vector<Device> devices, std::chrono::milliseconds timeout)
     : devices_(std::move(devices)), timeout_(timeout), comms_(devices_.size()) {}

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
-
 #include <cuda_runtime_api.h>
 
 namespace tandem::cuda {
@@ -25,11 +23,6 @@ void check_usable(int gpu);
 
 /// The GPU of the calling thread; -1 if CUDA does not tell.
 int current_gpu() noexcept;
-
-/// Waits for a stream's work where no context's deadline applies.
-///
-/// @return  whether the work ended successfully within `patience`.
-bool ends_within(std::chrono::steady_clock::duration patience, CUstream_st* stream) noexcept;
 
 /// Makes a GPU current for the calling thread in a scope. Does not throw, so destructors may use
 /// it.

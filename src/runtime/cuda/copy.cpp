@@ -10,6 +10,7 @@
 
 #include "runtime/cuda/backend.hpp"
 #include "runtime/cuda/check.hpp"
+#include "runtime/cuda/ends_within.hpp"
 
 namespace tandem::cuda {
 namespace {

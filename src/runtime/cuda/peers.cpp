@@ -18,6 +18,7 @@
 
 #include "runtime/cuda/backend.hpp"
 #include "runtime/cuda/check.hpp"
+#include "runtime/cuda/ends_within.hpp"
 #include "runtime/cuda/pool.hpp"
 
 namespace tandem::cuda {

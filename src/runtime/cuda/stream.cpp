@@ -41,15 +41,6 @@ void wait_until_done(Query query, const char* call, int gpu, const char* op) {
 
 }  // namespace
 
-bool ends_within(std::chrono::steady_clock::duration patience, CUstream_st* stream) noexcept {
-  for (const auto end = Clock::now() + patience;;) {
-    const cudaError_t status = cudaStreamQuery(stream);
-    forgive(status);
-    if (status != cudaErrorNotReady || Clock::now() > end) return status == cudaSuccess;
-    std::this_thread::sleep_for(kPause);
-  }
-}
-
 void synchronize(const GpuDevice& device, CUstream_st* stream, const char* op) {
   device.activate();
   wait_until_done([&] { return cudaStreamQuery(stream); }, "cudaStreamQuery", device.gpu(), op);
