@@ -272,4 +272,10 @@ std::string format_header(const Header& header) try {
   throw InvalidArgument(concat("safetensors: names and metadata must be UTF-8 (", e.what(), ")"));
 }
 
+std::size_t sum_digits_at(std::string_view text) {
+  const std::string key = std::string("\"") + kSafetensorsSumKey + "\":\"";
+  const std::size_t at = text.find(key);
+  return at == std::string_view::npos ? at : at + key.size();
+}
+
 }  // namespace tandem::detail

@@ -4,9 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +18,8 @@
 
 namespace tandem::detail {
 
+/// The bytes before the header, which hold its size.
+inline constexpr std::uint64_t kSafetensorsPrefix = 8;
 inline constexpr std::uint64_t kSafetensorsMostHeader = 100'000'000;
 inline constexpr const char* kSafetensorsMetadataKey = "__metadata__";
 /// Metadata: ContentSum of the whole file, in which its digits count as zeros.
@@ -49,15 +49,9 @@ Header parse_header(std::string_view text, const std::string& path, std::uint64_
 /// Throws InvalidArgument where a name or the metadata is not UTF-8.
 std::string format_header(const Header& header);
 
-/// Writes `tensors` (in any order, offsets not yet set) to `path`, as write_safetensors says. A
-/// checksum among the metadata, which is of another file, is left out.
+/// Where the digits of the checksum begin in a header's text; npos: nowhere.
 ///
-/// @param bytes  gives the content of the tensor at an index of `tensors`; it is used up before the
-/// next call.
-void write_safetensors(const std::string& path,
-                       std::vector<HeaderTensor> tensors,
-                       const SafetensorsMetadata& metadata,
-                       const std::function<std::span<const std::byte>(std::size_t)>& bytes,
-                       Checksum checksum = Checksum::no);
+/// In a name or in other metadata these quotes would be escaped.
+std::size_t sum_digits_at(std::string_view text);
 
 }  // namespace tandem::detail

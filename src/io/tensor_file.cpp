@@ -12,7 +12,7 @@
 #include "tandem/core/error.hpp"
 #include "tandem/io/host_array.hpp"
 
-#include "io/safetensors_header.hpp"
+#include "io/safetensors_writer.hpp"
 
 namespace tandem {
 

@@ -10,8 +10,17 @@
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/runtime.hpp"
 
+#include "core/shortened_list.hpp"
+#include "nn/state_match.hpp"
+
 namespace tandem::nn {
 namespace {
+
+/// "2 missing (a, b)"; "" for an empty list.
+std::string listed(const char* what, const std::vector<std::string>& names) {
+  if (names.empty()) return "";
+  return tandem::detail::concat("; ", names.size(), ' ', what, " (", shortened_list(names), ")");
+}
 
 /// Calls a function for every direct member that is a module.
 template <class F>
@@ -255,4 +264,34 @@ void CallScope::run_hooks(Module::When when, std::span<const Tensor> tensors) co
 }
 
 }  // namespace detail
+
+StateDict Module::state_dict() const {
+  StateDict state;
+  visit_tensors(const_cast<Module&>(*this),  // reads only
+                [&state](const std::string& name, Tensor& tensor, TensorKind) {
+                  state.set(name, tensor.detach());
+                });
+  return state;
+}
+
+LoadReport Module::load_state_dict(const StateDict& state, Strict strict) {
+  StateMatch found = match(state_dict(), state);
+  const auto& [missing, unexpected] = found.report;
+  const bool complete = strict == Strict::no || (missing.empty() && unexpected.empty());
+  if (!complete || !found.wrong.empty()) {
+    const std::vector<std::string> none;
+    throw InvalidArgument(
+        tandem::detail::concat("load_state_dict: the dict does not fit ",
+                               type_name(),
+                               listed("missing", strict == Strict::yes ? missing : none),
+                               listed("unexpected", strict == Strict::yes ? unexpected : none),
+                               listed("of the wrong shape", found.wrong),
+                               "; nothing has been loaded"));
+  }
+  const autograd::NoGrad off;
+  for (auto& [target, source] : found.copies)
+    target.copy_(source);
+  return std::move(found.report);
+}
+
 }  // namespace tandem::nn

@@ -8,12 +8,14 @@
 #include <unordered_map>
 #include <utility>
 
+#include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/context.hpp"
 
 #include "optim/gradients.hpp"
 #include "optim/option_names.hpp"
 #include "optim/state_layout.hpp"
+#include "optim/state_reader.hpp"
 
 namespace tandem::optim {
 namespace {
@@ -206,6 +208,66 @@ std::exception_ptr Optimizer::end_commit(std::exception_ptr error) noexcept {
 void Optimizer::zero_grad() {
   for (const detail::Member& m : layout_->members())
     m.tensor.set_grad({});
+}
+
+OptimizerState Optimizer::state_dict() const {
+  OptimizerState dict;
+  const auto specs = this->specs(groups_);
+  for (const detail::Member& m : layout_->members()) {
+    if (m.steps == 0) continue;
+    dict.numbers[m.name + ".step"] = static_cast<double>(m.steps);
+    for (const StateSpec& spec : specs[m.group]) {
+      Tensor x = layout_->state(m, spec.name);
+      if (x.defined()) dict.tensors[m.name + '.' + spec.name] = std::move(x);
+    }
+  }
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    for (const auto& [option, value] : groups_[g].options())
+      dict.numbers[group_prefix(g) + option] = value;
+  }
+  return dict;
+}
+
+void Optimizer::load_state_dict(const OptimizerState& state) {
+  const autograd::NoGrad off;
+  layout_->refresh(granularity());
+  StateReader reader(state);
+  std::vector<ParamGroup> groups = reader.groups(groups_);
+  for (const ParamGroup& group : groups)
+    check_options(group);
+  const auto specs = this->specs(groups);
+
+  std::vector<detail::Member>& members = layout_->members();
+  std::vector<std::int64_t> steps;
+  std::vector<std::vector<Tensor>> sources(members.size());
+  std::vector<bool> wanted(layout_->segments().size(), false);
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    steps.push_back(reader.steps(members[i]));
+    if (steps.back() == 0) continue;
+    for (const std::size_t segment : members[i].segments)
+      wanted[segment] = true;
+    for (const StateSpec& spec : specs[members[i].group])
+      sources[i].push_back(reader.tensor(members[i], spec));
+  }
+  reader.finish(name_);
+  layout_->allocate(specs, wanted);
+  for (std::size_t i = 0; i < members.size(); ++i)
+    for (Tensor& source : sources[i])
+      source = detail::StateLayout::flat_state(members[i], source);
+
+  // From here on nothing fails.
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const std::vector<StateSpec>& wants = specs[members[i].group];
+    for (std::size_t k = 0; k < wants.size(); ++k) {
+      if (steps[i] > 0)
+        layout_->set_state(members[i], wants[k].name, sources[i][k]);
+      else
+        layout_->fill_state(members[i], wants[k]);
+    }
+    members[i].steps = steps[i];
+  }
+  groups_ = std::move(groups);
+  poisoned_ = false;
 }
 
 }  // namespace tandem::optim

@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "optim/state_reader.hpp"
+
+#include "tandem/core/check.hpp"
+
+#include "core/shortened_list.hpp"
+#include "optim/is_count.hpp"
+
+namespace tandem::optim {
+
+std::string group_prefix(std::size_t group) {
+  return "param_groups." + std::to_string(group) + '.';
+}
+
+std::vector<ParamGroup> StateReader::groups(const std::vector<ParamGroup>& present) {
+  std::vector<ParamGroup> groups = present;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    for (const auto& [option, value] : present[g].options()) {
+      if (const double* found = number(group_prefix(g) + option))
+        groups[g].set(option, *found);
+      else
+        problem("has no '" + group_prefix(g) + option + "'");
+    }
+  }
+  return groups;
+}
+
+std::int64_t StateReader::steps(const detail::Member& m) {
+  const double* found = number(m.name + ".step");
+  if (found == nullptr) return 0;
+  if (!is_count(*found) || *found == 0) {
+    problem("'" + m.name + ".step' is " + std::to_string(*found) + ", no count of steps");
+    return 0;
+  }
+  return static_cast<std::int64_t>(*found);
+}
+
+Tensor StateReader::tensor(const detail::Member& m, const StateSpec& spec) {
+  const std::string key = m.name + '.' + spec.name;
+  const auto at = dict_.tensors.find(key);
+  if (at == dict_.tensors.end() || !at->second.defined()) {
+    problem("has no '" + key + "'");
+    return {};
+  }
+  used_.insert(key);
+  const DType dtype = spec.dtype.value_or(m.tensor.dtype());
+  if (at->second.shape() != m.tensor.shape() || at->second.dtype() != dtype) {
+    problem("'" + key + "' is " + at->second.describe() + ", expected " +
+            tandem::detail::concat(dtype, ' ', m.tensor.shape()));
+  }
+  return at->second;
+}
+
+void StateReader::finish(const std::string& who) {
+  for (const auto& [key, x] : dict_.tensors) {
+    if (!used_.contains(key)) problem("'" + key + "' belongs to no parameter of this optimizer");
+  }
+  for (const auto& [key, x] : dict_.numbers) {
+    if (!used_.contains(key)) problem("'" + key + "' is unknown here");
+  }
+  TANDEM_CHECK(problems_.empty(),
+               who,
+               ": the state is of another optimizer or model:\n  ",
+               shortened_list(problems_, "\n  "));
+}
+
+const double* StateReader::number(const std::string& key) {
+  const auto at = dict_.numbers.find(key);
+  if (at == dict_.numbers.end()) return nullptr;
+  used_.insert(key);
+  return &at->second;
+}
+
+}  // namespace tandem::optim
