@@ -4,6 +4,7 @@
 #include "cli/metrics.hpp"
 
 #include "tandem/runtime/runtime.hpp"
+#include "tandem/train/tensorboard.hpp"
 
 namespace tandem::cli {
 

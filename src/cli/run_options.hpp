@@ -6,7 +6,7 @@
 #include <string>
 
 #include "tandem/data/data_loader.hpp"
-#include "tandem/data/idx_dataset.hpp"
+#include "tandem/data/known_datasets.hpp"
 
 #include "cli/choices/data_choice.hpp"
 #include "cli/choices/optimizer_choice.hpp"

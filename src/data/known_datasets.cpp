@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "tandem/data/known_datasets.hpp"
+
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -8,7 +10,6 @@
 
 #include "tandem/core/check.hpp"
 #include "tandem/core/error.hpp"
-#include "tandem/data/idx_dataset.hpp"
 #include "tandem/io/idx.hpp"
 
 #include "data/places.hpp"

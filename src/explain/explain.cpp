@@ -8,6 +8,7 @@
 #include <ranges>
 
 #include "tandem/core/check.hpp"
+#include "tandem/profile/overlap.hpp"
 
 #include "explain/sentences.hpp"
 #include "profile/spans.hpp"

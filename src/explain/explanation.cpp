@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-// An explanation as text and as JSON.
+#include "tandem/explain/explanation.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 
 #include "tandem/core/check.hpp"
-#include "tandem/explain/explain.hpp"
 
 #include "explain/sentences.hpp"
 

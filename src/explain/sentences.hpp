@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "tandem/explain/explain.hpp"
+#include "tandem/explain/explanation.hpp"
 
 namespace tandem::parallel {
 

@@ -1,23 +1,15 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "tandem/profile/overlap.hpp"
+
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "profile/spans.hpp"
 
 namespace tandem::profile {
-
-std::vector<Span> merged(std::vector<Span> spans) {
-  std::ranges::sort(spans, {}, &Span::begin);
-  std::vector<Span> apart;
-  for (const Span& s : spans) {
-    if (!apart.empty() && s.begin <= apart.back().end)
-      apart.back().end = std::max(apart.back().end, s.end);
-    else
-      apart.push_back(s);
-  }
-  return apart;
-}
 
 Overlap overlap(const StepRecord& record,
                 const std::function<bool(const WorkSpan&)>& counts,

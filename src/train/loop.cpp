@@ -190,16 +190,6 @@ class Loop {
 
 }  // namespace
 
-Score score_logits(const Tensor& logits, const Tensor& labels_) {
-  const autograd::NoGrad off;
-  const Tensor labels = labels_.to(logits.device());
-  const WeightedSum loss = cross_entropy_sum(logits, labels);
-  return {.correct = static_cast<std::int64_t>(sum(eq(argmax(logits, -1), labels)).item()),
-          .answers = labels.numel(),
-          .loss = loss.sum.item(),
-          .weight = loss.weight.item()};
-}
-
 Measure measure(Task& task, datasets::DataLoader& loader) {
   const autograd::NoGrad off;
   const Evaluation evaluation(task.module());

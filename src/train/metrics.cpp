@@ -4,7 +4,6 @@
 #include "tandem/train/metrics.hpp"
 
 #include <charconv>
-#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -13,7 +12,6 @@
 #include <nlohmann/json.hpp>
 
 #include "tandem/core/check.hpp"
-#include "tandem/train/metrics.hpp"
 
 #include "train/stream_file.hpp"
 
@@ -89,10 +87,6 @@ class JsonlMetrics final : public MetricsWriter {
 };
 
 }  // namespace
-
-double seconds_now() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 std::unique_ptr<MetricsWriter> csv_metrics(const std::string& path,
                                            Append append,

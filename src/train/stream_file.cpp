@@ -4,6 +4,7 @@
 #include "train/stream_file.hpp"
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 
 #include <fcntl.h>
@@ -58,6 +59,10 @@ void check_stream_file(const std::string& path) {
   if (fd < 0) fail(path, "cannot be written");
   ::close(fd);
   if (made) ::unlink(path.c_str());
+}
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 }  // namespace tandem::training

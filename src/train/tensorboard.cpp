@@ -1,11 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
-
+//
 // Files of events as TensorBoard reads them: TFRecords of a protocol buffer, Event {1: wall_time
 // (double), 2: step (int64), 3: file_version (string), 5: Summary {1: Value {1: tag (string), 2:
 // simple_value (float)}}}.
 // Source: tensorflow/core/util/event.proto, core/framework/summary.proto,
 // core/lib/io/record_writer.h
+
+#include "tandem/train/tensorboard.hpp"
 
 #include <array>
 #include <bit>
@@ -17,7 +19,6 @@
 #include <unistd.h>
 
 #include "tandem/core/check.hpp"
-#include "tandem/train/metrics.hpp"
 
 #include "train/stream_file.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "tandem/config.hpp"
-#include "tandem/data/idx_dataset.hpp"
+#include "tandem/data/known_datasets.hpp"
 #include "tandem/io/idx.hpp"
 #include "tandem/nn/activation.hpp"
 #include "tandem/nn/conv2d.hpp"

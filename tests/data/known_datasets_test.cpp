@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "tandem/data/known_datasets.hpp"
+
 #include <cmath>
 #include <cstdlib>
 #include <numeric>
@@ -8,7 +10,6 @@
 #include <gmock/gmock.h>
 
 #include "tandem/core/error.hpp"
-#include "tandem/data/idx_dataset.hpp"
 
 #include "io/temp_dir.hpp"
 

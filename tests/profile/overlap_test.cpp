@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "tandem/profile/overlap.hpp"
+
 #include <random>
 
 #include <gtest/gtest.h>
-
-#include "tandem/profile/step_record.hpp"
 
 namespace tandem::profile {
 namespace {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tandem/core/check.hpp"
+#include "tandem/train/tensorboard.hpp"
 
 #include "io/temp_dir.hpp"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tandem/data/dataset.hpp"
-#include "tandem/data/idx_dataset.hpp"
+#include "tandem/data/known_datasets.hpp"
 
 namespace tandem::datasets {
 

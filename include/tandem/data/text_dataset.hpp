@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "tandem/data/dataset.hpp"
-#include "tandem/data/idx_dataset.hpp"
 
 namespace tandem::datasets {
 

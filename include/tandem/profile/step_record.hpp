@@ -5,7 +5,6 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -113,25 +112,6 @@ struct Traffic {
 
 /// The traffic of a record, by link. Links without traffic are left out.
 std::map<Link, Traffic> traffic(const StepRecord& record);
-
-/// How long bytes were moving, and for how much of this time there was work to hide it.
-struct Overlap {
-  Since transferring{};  ///< the time in which some link was moving bytes
-  Since hidden{};        ///< the part of it in which some device did work that counts
-  /// hidden / transferring; 0 if no bytes were moving.
-  double share() const noexcept {
-    if (transferring <= Since{}) return 0;
-    return static_cast<double>(hidden.count()) / static_cast<double>(transferring.count());
-  }
-};
-
-/// Computes how much of the transfers' time was hidden by work.
-///
-/// @param counts   whether a piece of work computes, rather than waits for others or sends.
-/// @param travels  whether to look at a transfer; empty: look at all.
-Overlap overlap(const StepRecord& record,
-                const std::function<bool(const WorkSpan&)>& counts,
-                const std::function<bool(const Transfer&)>& travels = {});
 
 /// Records what the devices do. For GPUs, events on their streams give the times.
 ///

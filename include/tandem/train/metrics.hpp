@@ -46,10 +46,4 @@ std::unique_ptr<MetricsWriter> jsonl_metrics(const std::string& path,
                                              Append append = Append::no,
                                              std::optional<std::int64_t> last_step = {});
 
-/// Writes a file of events for TensorBoard in `directory`, which is created if it is missing. Each
-/// call makes a new file, named like TensorFlow's. Values are rounded to f32.
-///
-/// @throws FileError  if the file cannot be written.
-std::unique_ptr<MetricsWriter> tensorboard_metrics(const std::string& directory);
-
 }  // namespace tandem::training

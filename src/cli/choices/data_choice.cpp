@@ -11,7 +11,7 @@
 
 #include "tandem/core/check.hpp"
 #include "tandem/data/cifar10.hpp"
-#include "tandem/data/idx_dataset.hpp"
+#include "tandem/data/known_datasets.hpp"
 
 #include "cli/usage_error.hpp"
 
