@@ -21,7 +21,7 @@ const char* phase_name(std::size_t phase) {
   return phase == 0 ? "other" : name(static_cast<Phase>(phase));
 }
 
-double ms(profile::Since t, std::int64_t steps) {
+double ms(profile::Duration t, std::int64_t steps) {
   return cli::ms(t) / static_cast<double>(steps);
 }
 
@@ -77,7 +77,7 @@ void print_links(const Details& d) {
 void print_time(const parallel::Explanation& time, std::int64_t steps) {
   const auto columns =
       used_columns(kPhases, time.devices, [](const ExplainedDevice& e, std::size_t p) {
-        return e.time[p] > profile::Since{};
+        return e.time[p] > profile::Duration{};
       });
   console::print("{:<16}", "ms of a step");
   for (const std::size_t p : columns)
@@ -85,7 +85,7 @@ void print_time(const parallel::Explanation& time, std::int64_t steps) {
   console::print(" {:>15} {:>15} {:>15}\n", "collectives", "waiting", "idle");
   for (const ExplainedDevice& e : time.devices) {
     console::print("{:<16}", to_string(e.device));
-    profile::Since busy = e.in_collectives;
+    profile::Duration busy = e.in_collectives;
     for (const std::size_t p : columns) {
       console::print(" {:>15.2f}", ms(e.time[p], steps));
       busy += e.time[p];
@@ -93,9 +93,9 @@ void print_time(const parallel::Explanation& time, std::int64_t steps) {
     console::print(" {:>15.2f} {:>15.2f} {:>15.2f}\n",
                    ms(e.in_collectives - e.waiting, steps),
                    ms(e.waiting, steps),
-                   ms(std::max(time.duration - busy, profile::Since{}), steps));
+                   ms(std::max(time.duration - busy, profile::Duration{}), steps));
   }
-  if (time.overlap.transferring > profile::Since{}) {
+  if (time.overlap.transferring > profile::Duration{}) {
     console::print(
         "overlap: bytes were under way for {:.2f} ms of a step, in {:.0f} % of which a device "
         "computed\n",
@@ -169,7 +169,7 @@ json ms_by_phase(const Details& details, Device device) {
   for (const ExplainedDevice& e : details.time.devices) {
     if (e.device != device) continue;
     for (std::size_t p = 0; p < e.time.size(); ++p)
-      if (e.time[p] > profile::Since{}) phases[phase_name(p)] = ms(e.time[p], details.steps);
+      if (e.time[p] > profile::Duration{}) phases[phase_name(p)] = ms(e.time[p], details.steps);
     phases["collectives"] = ms(e.in_collectives - e.waiting, details.steps);
     phases["waiting"] = ms(e.waiting, details.steps);
   }

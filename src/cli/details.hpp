@@ -16,7 +16,7 @@
 namespace tandem::cli {
 
 /// A time in milliseconds.
-inline double ms(profile::Since t) {
+inline double ms(profile::Duration t) {
   return std::chrono::duration<double, std::milli>(t).count();
 }
 

@@ -16,7 +16,7 @@
 namespace tandem::parallel {
 namespace {
 
-using profile::Since;
+using profile::Duration;
 using profile::StepRecord;
 using profile::Transfer;
 using profile::WorkSpan;
@@ -28,8 +28,8 @@ bool serves_traffic(const WorkSpan& w) {
 }
 
 /// Of several collectives that are given at once the spans lie within one another.
-Since length_of_union(const std::vector<profile::Span>& spans) {
-  Since length{};
+Duration length_of_union(const std::vector<profile::Span>& spans) {
+  Duration length{};
   for (const profile::Span& s : profile::merged(spans))
     length += s.end - s.begin;
   return length;
@@ -53,7 +53,7 @@ class Explainer {
       add(t);
     for (const WorkSpan& w : record_.work)
       add(w);
-    std::multimap<Since, ExplainedStep> ordered;
+    std::multimap<Duration, ExplainedStep> ordered;
     for (auto& [key, draft] : drafts_) {
       put_into_words(draft.step, key);
       if (key.phase == Phase::reduce && key.traffic) draft.step.sentence += overlap();
@@ -78,11 +78,11 @@ class Explainer {
  private:
   struct Draft {
     ExplainedStep step;
-    std::map<Device, Since> called;  ///< first
+    std::map<Device, Duration> called;  ///< first
 
     /// What follows on every device comes later, though one device may be far ahead of another;
     /// with parameters on their way a device goes on before the last one sends or takes them.
-    Since place() const {
+    Duration place() const {
       const auto times = called | std::views::values;
       const bool on_their_way = step.traffic && step.phase == Phase::replicate;
       return on_their_way ? std::ranges::min(times) : std::ranges::max(times);
@@ -152,7 +152,7 @@ class Explainer {
       device.rows = {fresh ? w.rows.begin : std::min(device.rows.begin, w.rows.begin),
                      std::max(device.rows.end, w.rows.end)};
     }
-    const Since time = w.end - w.begin;
+    const Duration time = w.end - w.begin;
     if (w.is_collective()) {
       ++at->calls;
       at->in_calls += time;
@@ -162,11 +162,11 @@ class Explainer {
       at->time += time;
       device.time[static_cast<std::size_t>(key.phase)] += time;
     }
-    last_backward_ = std::max(last_backward_, key == kBackward ? w.queued_end : Since{});
+    last_backward_ = std::max(last_backward_, key == kBackward ? w.queued_end : Duration{});
   }
 
   /// Time of a device in collectives, with bytes of its own under way.
-  Since exchanging(Device device) const {
+  Duration exchanging(Device device) const {
     const auto in_collective = [&](const WorkSpan& w) {
       return w.device == device && w.is_collective();
     };
@@ -201,9 +201,9 @@ class Explainer {
 
   const StepRecord& record_;
   std::map<Device, std::vector<profile::Span>> in_collectives_;
-  Since first_forward_ = Since::max();
-  Since first_backward_ = Since::max();
-  Since last_backward_{};
+  Duration first_forward_ = Duration::max();
+  Duration first_backward_ = Duration::max();
+  Duration last_backward_{};
   std::map<StepKey, Draft> drafts_;
   std::map<Device, ExplainedDevice> devices_;
 };

@@ -17,9 +17,9 @@ namespace tandem::parallel {
 namespace {
 
 using Json = nlohmann::json;
-using profile::Since;
+using profile::Duration;
 
-double ms(Since time) {
+double ms(Duration time) {
   return std::chrono::duration<double, std::milli>(time).count();
 }
 
@@ -109,7 +109,7 @@ std::vector<int> phases_of(const Explanation& e) {
   std::vector<int> phases;
   for (int p = 0; p < kPhases; ++p) {
     const auto used = [p](const ExplainedDevice& d) {
-      return d.time[static_cast<std::size_t>(p)] > Since{};
+      return d.time[static_cast<std::size_t>(p)] > Duration{};
     };
     if (std::ranges::any_of(e.devices, used)) phases.push_back(p);
   }
@@ -165,8 +165,8 @@ Json to_json(const ExplainedStep& step, std::size_t number) {
 Json to_json(const ExplainedDevice& d) {
   Json phases = Json::object();
   for (int p = 0; p < kPhases; ++p) {
-    const Since time = d.time[static_cast<std::size_t>(p)];
-    if (time > Since{}) phases[name(static_cast<Phase>(p))] = ms(time);
+    const Duration time = d.time[static_cast<std::size_t>(p)];
+    if (time > Duration{}) phases[name(static_cast<Phase>(p))] = ms(time);
   }
   return {{"name", to_string(d.device)},
           {"rows", d.rows.end < 0 ? 0 : d.rows.size()},

@@ -41,7 +41,7 @@ class MemoryRecorder::Book {
     else
       hold(change);
   }
-  MemoryMoment moment(Since at, Phase phase) const { return {at, phase, in_use_, by_category_}; }
+  MemoryMoment moment(Duration at, Phase phase) const { return {at, phase, in_use_, by_category_}; }
   std::size_t in_use() const noexcept { return in_use_; }
   /// What is held, the largest first.
   std::vector<Held> held(const std::vector<std::string>& paths) const {
@@ -109,7 +109,7 @@ void MemoryRecorder::begin() {
                                  shares_of(h.shares),
                                  h.nbytes,
                                  h.data,
-                                 Since{}});
+                                 Duration{}});
     }
   }
 }
@@ -158,7 +158,7 @@ DeviceMemory MemoryRecorder::play_back(std::size_t device,
   Book beginning(shares_);
   for (const Change& c : held_before_[device])
     beginning.add(c);
-  result.timeline.push_back(beginning.moment(Since{}, Phase::none));
+  result.timeline.push_back(beginning.moment(Duration{}, Phase::none));
   result.peak = beginning.in_use();
   Book end = beginning;
   const Change* last = nullptr;  // of those up to the peak

@@ -9,7 +9,7 @@
 namespace tandem::profile {
 
 struct Span {
-  Since begin, end;
+  Duration begin, end;
 };
 
 /// The same moments in spans that are apart, in order.

@@ -70,8 +70,8 @@ StepRecord StepRecorder::take() {
   return std::exchange(record_, {});
 }
 
-Since StepRecorder::since_start(Clock::time_point t) const {
-  return std::max<Since>(t - start_, Since{});
+Duration StepRecorder::since_start(Clock::time_point t) const {
+  return std::max<Duration>(t - start_, Duration{});
 }
 
 std::shared_ptr<const cuda::StreamPoint> StepRecorder::point(const Stream& stream) {
@@ -108,12 +108,12 @@ void StepRecorder::take_times(const Timed& timed, std::vector<Span>& spans) {
   if constexpr (has_cuda) {
     using Points = std::vector<std::shared_ptr<const cuda::StreamPoint>>;
     const auto last = [&](const Points& points) {
-      Since latest{};
+      Duration latest{};
       for (const auto& point : points)
         latest = std::max(latest, since_start(clock_->at(*point)));
       return latest;
     };
-    std::unordered_map<const cuda::StreamTimes*, std::pair<Since, Since>> known;
+    std::unordered_map<const cuda::StreamTimes*, std::pair<Duration, Duration>> known;
     for (const auto& [number, times] : timed) {
       try {
         auto at = known.find(times.get());
@@ -141,7 +141,7 @@ void StepRecorder::keep_times(Timed& timed, std::size_t number, const StreamTime
 }
 
 void StepRecorder::on_copy(const CopyEvent& e) noexcept {
-  const Since begin = since_start(e.begin), end = since_start(e.end);
+  const Duration begin = since_start(e.begin), end = since_start(e.end);
   const std::scoped_lock lock(mutex_);
   try {
     record_.transfers.push_back({e.source,
@@ -168,7 +168,7 @@ void StepRecorder::on_copy(const CopyEvent& e) noexcept {
 void StepRecorder::on_side_work(const Work& work,
                                 const Stream& side_stream,
                                 const std::shared_ptr<const cuda::StreamTimes>& times) noexcept {
-  const Since now = since_start(Clock::now());
+  const Duration now = since_start(Clock::now());
   const std::scoped_lock lock(mutex_);
   try {
     const Context& c = context();
@@ -182,7 +182,7 @@ void StepRecorder::on_side_work(const Work& work,
 
 void StepRecorder::on_work_begin(const Work& work, const Stream& stream) noexcept {
   const Context& c = context();
-  const Since now = since_start(Clock::now());
+  const Duration now = since_start(Clock::now());
   const std::scoped_lock lock(mutex_);
   try {
     const int threads = static_cast<int>(threads_.size());
@@ -208,7 +208,7 @@ void StepRecorder::on_work_begin(const Work& work, const Stream& stream) noexcep
 }
 
 void StepRecorder::on_work_end(const Work& work, const Stream& stream) noexcept {
-  const Since now = since_start(Clock::now());
+  const Duration now = since_start(Clock::now());
   const std::scoped_lock lock(mutex_);
   const auto open =
       std::find_if(open_.rbegin(), open_.rend(), [&](const Open& o) { return o.work == &work; });

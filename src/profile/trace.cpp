@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-double microseconds(Since t) {
+double microseconds(Duration t) {
   return std::chrono::duration<double, std::micro>(t).count();
 }
 
@@ -43,8 +43,8 @@ class Trace {
             int track,
             std::string_view name,
             std::string_view category,
-            Since begin,
-            Since end,
+            Duration begin,
+            Duration end,
             Json args = Json::object()) {
     events_.push_back({{"ph", "X"},
                        {"name", name},
@@ -55,7 +55,7 @@ class Trace {
                        {"dur", microseconds(end - begin)},
                        {"args", std::move(args)}});
   }
-  void counter(int process, const char* name, Since at, Json values) {
+  void counter(int process, const char* name, Duration at, Json values) {
     events_.push_back({{"ph", "C"},
                        {"name", name},
                        {"pid", process},
@@ -81,7 +81,7 @@ Json args_of(const Span& span) {
 
 /// When a piece of work was seen by the thread that called it, or done by the stream.
 struct Times {
-  Since begin, end;
+  Duration begin, end;
 };
 
 Times of_thread(const WorkSpan& w) {
@@ -125,15 +125,15 @@ class Track {
   struct OpenPhase {
     const char* name = nullptr;
     Phase phase{};
-    Since begin{};
+    Duration begin{};
   };
 
-  void open_phase(const WorkSpan& w, Since begin) {
+  void open_phase(const WorkSpan& w, Duration begin) {
     phase_ = {w.phase == Phase::none ? "other" : tandem::name(w.phase), w.phase, begin};
     rows_ = w.rows;
   }
   /// Ends the modules that the work is not in, and begins those that it is.
-  void enter(const WorkSpan& w, Since begin) {
+  void enter(const WorkSpan& w, Duration begin) {
     std::string_view path;
     if (w.module_path != nullptr) path = *w.module_path;
     const auto parts = parts_of(path);
@@ -155,8 +155,8 @@ class Track {
   int process_, track_;
   OpenPhase phase_;
   RowRange rows_;
-  std::vector<std::pair<std::string, Since>> modules_;  // open ones, from the outermost on
-  Since busy_until_{};
+  std::vector<std::pair<std::string, Duration>> modules_;  // open ones, from the outermost on
+  Duration busy_until_{};
 };
 
 /// The tracks of some work: `track_of` gives number and name of each one's.
@@ -236,15 +236,15 @@ void add_memory(Trace& trace, const std::map<Device, int>& processes, const Memo
 class Lanes {
  public:
   /// The first track that is free from `begin` on: its number, from 0; it is taken until `end`.
-  std::size_t take(Since begin, Since end) {
-    auto free = std::ranges::find_if(ends_, [&](Since until) { return until <= begin; });
-    if (free == ends_.end()) free = ends_.insert(free, Since{});
+  std::size_t take(Duration begin, Duration end) {
+    auto free = std::ranges::find_if(ends_, [&](Duration until) { return until <= begin; });
+    if (free == ends_.end()) free = ends_.insert(free, Duration{});
     *free = end;
     return static_cast<std::size_t>(free - ends_.begin());
   }
 
  private:
-  std::vector<Since> ends_;
+  std::vector<Duration> ends_;
 };
 
 template <class Span>

@@ -82,7 +82,7 @@ TEST_F(NcclTest, ItsCallsHaveTheTimesOfTheSideStreams) {
   EXPECT_TRUE(record.complete);
   ASSERT_EQ(record.side_work.size(), 4U);
   ASSERT_FALSE(record.transfers.empty());
-  profile::Since first = profile::Since::max(), last{};
+  profile::Duration first = profile::Duration::max(), last{};
   for (const profile::SideSpan& s : record.side_work) {
     EXPECT_LT(s.begin, s.end);
     first = std::min(first, s.begin);

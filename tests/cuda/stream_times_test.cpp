@@ -136,7 +136,7 @@ TEST_F(StreamTimesFaultTest, WhatWasQueuedBeforeTheRecordHasNoTimesAndTheRecordS
   EXPECT_TRUE(record.side_work.empty());
   EXPECT_EQ(record.transfers.size(), 2U);
   for (const profile::Transfer& t : record.transfers)
-    EXPECT_GE(t.begin, profile::Since{});
+    EXPECT_GE(t.begin, profile::Duration{});
 }
 
 TEST_F(BareStreamTimesTest, AGpuThatOnlyGotBytesHasItsTimesToo) {
@@ -145,7 +145,7 @@ TEST_F(BareStreamTimesTest, AGpuThatOnlyGotBytesHasItsTimesToo) {
   EXPECT_TRUE(record.complete) << "which was not in use when the record began";
   ASSERT_EQ(record.transfers.size(), 1U);
   EXPECT_LE(record.transfers[0].end, record.duration);
-  EXPECT_GE(record.transfers[0].end, profile::Since{});
+  EXPECT_GE(record.transfers[0].end, profile::Duration{});
 }
 
 }  // namespace

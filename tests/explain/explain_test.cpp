@@ -53,7 +53,7 @@ TEST(ExplainedTimeTest, WhoIsFirstInACollectiveWaits) {
     record.work.push_back(w);
   };
   const auto transfer = [&](Device source, Device destination, int begin, int end) {
-    const profile::Since from = microseconds(begin), to = microseconds(end);
+    const profile::Duration from = microseconds(begin), to = microseconds(end);
     record.transfers.push_back(
         {source, destination, Category::gradient, Phase::reduce, 8, from, to, from, to});
   };

@@ -13,7 +13,7 @@ namespace {
 using std::chrono::microseconds;
 
 void add_transfer(StepRecord& record, int begin, int end) {
-  const Since from = microseconds(begin), to = microseconds(end);
+  const Duration from = microseconds(begin), to = microseconds(end);
   record.transfers.push_back({{}, {}, Category::gradient, Phase::reduce, 8, from, to, from, to});
 }
 

@@ -28,7 +28,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using namespace std::chrono_literals;
 
-constexpr Since kClocks = 500us;  // that a GPU's may be off the host's
+constexpr Duration kClocks = 500us;  // that a GPU's may be off the host's
 
 TEST(StreamTimesTest, WorkIsDoneAfterItIsCalledAndInOrder) {
   const std::vector<Device> devices = testing::devices(2);
@@ -40,7 +40,7 @@ TEST(StreamTimesTest, WorkIsDoneAfterItIsCalledAndInOrder) {
       profile::record([&] { dp.step(batch, parallel::test::kLoss, &optimizer); });
   EXPECT_TRUE(record.complete);
   ASSERT_GT(record.work.size(), 20U);
-  std::map<Device, Since> streams;  // when each was done with its last work
+  std::map<Device, Duration> streams;  // when each was done with its last work
   auto work = record.work;
   std::ranges::stable_sort(work, {}, &WorkSpan::queued_end);
   for (const WorkSpan& w : work) {
@@ -53,7 +53,7 @@ TEST(StreamTimesTest, WorkIsDoneAfterItIsCalledAndInOrder) {
     }
     EXPECT_GE(w.begin, w.queued_begin - kClocks) << w.name;
     EXPECT_GE(w.end, w.queued_end - kClocks) << w.name;
-    Since& last = streams[w.device];
+    Duration& last = streams[w.device];
     EXPECT_GE(w.end, last) << w.name
                            << ": a stream ends its work in the order in which it was given";
     last = w.end;

@@ -198,7 +198,7 @@ TEST(TraceTest, TransfersOfALinkThatOverlapHaveTracksOfTheirOwn) {
   const Device a{DeviceType::cpu, 0}, b{DeviceType::cpu, 1};
   using std::chrono::microseconds;
   for (const auto& [begin, end] : {std::pair(0, 10), std::pair(5, 20), std::pair(10, 15)}) {
-    const Since from = microseconds(begin), to = microseconds(end);
+    const Duration from = microseconds(begin), to = microseconds(end);
     record.transfers.push_back({a, b, Category::gradient, Phase::reduce, 8, from, to, from, to});
   }
   const auto tracks = tracks_of(Json::parse(trace_json(record)));

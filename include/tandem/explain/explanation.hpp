@@ -17,10 +17,10 @@ namespace tandem::parallel {
 /// What one device did in one step of an explanation.
 struct DeviceShare {
   Device device;
-  std::size_t works = 0;      ///< pieces of work
-  profile::Since time{};      ///< the time that they took
-  std::size_t calls = 0;      ///< calls into collectives; each collective has a start and an end
-  profile::Since in_calls{};  ///< time in collectives: its own work and waiting for others
+  std::size_t works = 0;         ///< pieces of work
+  profile::Duration time{};      ///< the time that they took
+  std::size_t calls = 0;         ///< calls into collectives; each collective has a start and an end
+  profile::Duration in_calls{};  ///< time in collectives: its own work and waiting for others
 };
 
 /// What one link carried in one step of an explanation.
@@ -28,7 +28,7 @@ struct LinkShare {
   profile::Link link;
   std::size_t nbytes = 0;
   std::size_t transfers = 0;
-  profile::Since time{};  ///< the sum over the transfers
+  profile::Duration time{};  ///< the sum over the transfers
 };
 
 /// A step as it was executed.
@@ -37,8 +37,8 @@ struct ExplainedStep {
   std::string sentence;  ///< what happened, in plain words
   Phase phase = Phase::none;
   std::optional<Category> traffic;  ///< none: the step is work, not traffic
-  profile::Since begin{};
-  profile::Since end{};
+  profile::Duration begin{};
+  profile::Duration end{};
   std::vector<DeviceShare> devices;
   std::vector<LinkShare> links;
 };
@@ -49,10 +49,10 @@ struct ExplainedStep {
 struct ExplainedDevice {
   Device device;
   RowRange rows = {};  ///< end -1: no rows
-  std::array<profile::Since, kPhases> time{};
-  profile::Since in_collectives{};
+  std::array<profile::Duration, kPhases> time{};
+  profile::Duration in_collectives{};
   /// The part of in_collectives spent waiting for other devices.
-  profile::Since waiting{};
+  profile::Duration waiting{};
 };
 
 /// The steps of a record: what was executed, in the order in which threads queued it. Steps that
@@ -61,7 +61,7 @@ struct Explanation {
   std::vector<ExplainedStep> steps;
   std::vector<ExplainedDevice> devices;
   std::map<profile::Link, profile::Traffic> links;
-  profile::Since duration{};
+  profile::Duration duration{};
   profile::Overlap overlap;  ///< of transfers and work other than collectives, on any device
   bool complete = true;      ///< see StepRecord
 

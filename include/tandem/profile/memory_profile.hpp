@@ -33,7 +33,7 @@ struct Held {
 
 /// A device's memory right after a change.
 struct MemoryMoment {
-  Since at;
+  Duration at;
   Phase phase;  ///< the phase of the thread that made the change
   std::size_t in_use;
   CategoryBytes by_category;  ///< sums to in_use
@@ -43,7 +43,7 @@ struct MemoryMoment {
 struct DeviceMemory {
   Device device;
   std::size_t peak = 0;                     ///< bytes as requested, as in MemoryStats
-  Since peak_at{};                          ///< when the peak was first reached
+  Duration peak_at{};                       ///< when the peak was first reached
   Phase peak_phase{};                       ///< the phase of the change that reached it
   std::vector<Held> at_peak = {};           ///< largest first; they sum to `peak`
   std::size_t in_use = 0;                   ///< at the end of the record
@@ -54,7 +54,7 @@ struct DeviceMemory {
 /// What the devices held during a record, and for whom.
 struct MemoryProfile {
   std::vector<DeviceMemory> devices;
-  Since duration{};
+  Duration duration{};
   bool complete = true;  ///< false: the host ran out of memory, so that changes are missing
 
   /// The first device's peak divided by the mean peak of the others. 1 if there are no others, or
@@ -89,7 +89,7 @@ class MemoryRecorder final : public Observer {
     int device, path, shares;
     std::size_t nbytes;
     const void* data;
-    Since at;
+    Duration at;
   };
   using Shares = std::vector<std::pair<int, std::size_t>>;  // number of a path, and its bytes
   /// The blocks of a device, and their sums.

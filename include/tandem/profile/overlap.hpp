@@ -10,11 +10,11 @@ namespace tandem::profile {
 
 /// How long bytes were moving, and for how much of this time there was work to hide it.
 struct Overlap {
-  Since transferring{};  ///< the time in which some link was moving bytes
-  Since hidden{};        ///< the part of it in which some device did work that counts
+  Duration transferring{};  ///< the time in which some link was moving bytes
+  Duration hidden{};        ///< the part of it in which some device did work that counts
   /// hidden / transferring; 0 if no bytes were moving.
   double share() const noexcept {
-    if (transferring <= Since{}) return 0;
+    if (transferring <= Duration{}) return 0;
     return static_cast<double>(hidden.count()) / static_cast<double>(transferring.count());
   }
 };

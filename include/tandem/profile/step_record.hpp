@@ -28,8 +28,8 @@ class StreamPoint;
 
 namespace tandem::profile {
 
-/// Time since the beginning of a record.
-using Since = std::chrono::nanoseconds;
+/// How long something took, or when it was, counted from the beginning of a record.
+using Duration = std::chrono::nanoseconds;
 
 /// A piece of a device's work.
 struct WorkSpan {
@@ -42,11 +42,11 @@ struct WorkSpan {
                                                    ///< the op it is the backward of; null: none
   int thread;                        ///< the calling thread; threads are numbered from 0 as seen
   std::optional<Category> category;  ///< of what it writes, else of what it reads; none: neither
-  Since begin;                       ///< when the device did it; for a GPU, its stream
-  Since end;
-  Since queued_begin;  ///< when the thread called it; for a GPU, when it queued it on the stream;
-                       ///< on the host equal to `begin`
-  Since queued_end;
+  Duration begin;                    ///< when the device did it; for a GPU, its stream
+  Duration end;
+  Duration queued_begin;  ///< when the thread called it; for a GPU, when it queued it on the
+                          ///< stream; on the host equal to `begin`
+  Duration queued_end;
   int bucket = -1;  ///< the bucket of gradients or of parameters (each numbered separately) that it
                     ///< exchanges; -1: none
 
@@ -63,8 +63,8 @@ struct SideSpan {
   Phase phase;
   const char* name;  ///< the collective's name; of coalesced collectives, that of the first
   std::optional<Category> category;  ///< of what it writes, else of what it reads
-  Since begin;
-  Since end;
+  Duration begin;
+  Duration end;
   int bucket = -1;  ///< as in WorkSpan
 };
 
@@ -75,12 +75,12 @@ struct Transfer {
   Category category;  ///< the destination's
   Phase phase;
   std::size_t nbytes;
-  Since begin;  ///< when the bytes were moving: by the GPUs' streams if GPUs are involved; for a
-                ///< collective, the time of all its ranks
-  Since end;
-  Since queued_begin;  ///< when it was called; for a GPU, when it was queued on the stream; on the
-                       ///< host equal to `begin`
-  Since queued_end;
+  Duration begin;  ///< when the bytes were moving: by the GPUs' streams if GPUs are involved; for a
+                   ///< collective, the time of all its ranks
+  Duration end;
+  Duration queued_begin;  ///< when it was called; for a GPU, when it was queued on the stream; on
+                          ///< the host equal to `begin`
+  Duration queued_end;
   int bucket = -1;  ///< as in WorkSpan
 };
 
@@ -89,7 +89,7 @@ struct StepRecord {
   std::vector<WorkSpan> work;       ///< in the order in which it ended
   std::vector<Transfer> transfers;  ///< in the order in which they were seen
   std::vector<SideSpan> side_work;  ///< likewise; the host has none
-  Since duration{};
+  Duration duration{};
   bool complete = true;  ///< false: the host ran out of memory for the record, or a GPU's times
                          ///< could not be taken
 };
@@ -107,7 +107,7 @@ struct Traffic {
   std::array<std::size_t, kCategories> by_category{};
   std::size_t nbytes = 0;  ///< the sum
   std::size_t transfers = 0;
-  Since time{};  ///< the sum of the transfers' times; these may overlap
+  Duration time{};  ///< the sum of the transfers' times; these may overlap
 };
 
 /// The traffic of a record, by link. Links without traffic are left out.
@@ -143,7 +143,7 @@ class StepRecorder final : public Observer {
   using Timed = std::vector<std::pair<std::size_t, StreamTimes>>;
 
   /// The time since start_; 0 for what began before the record.
-  Since since_start(Clock::time_point t) const;
+  Duration since_start(Clock::time_point t) const;
   std::shared_ptr<const cuda::StreamPoint> point(const Stream& stream);
   void calibrate(bool again);
   void take_times();

@@ -17,8 +17,8 @@ namespace {
 
 using profile::CategoryBytes;
 using profile::DeviceMemory;
+using profile::Duration;
 using profile::MemoryMoment;
-using profile::Since;
 
 constexpr double kArea = 130;         // height of a picture over time
 constexpr std::size_t kMoments = 90;  // of a picture over time
@@ -82,7 +82,7 @@ std::string sentence_at_peak(const Comparison& comparison) {
 }
 
 /// The moments of most memory, one of each of some stretches of time, and the last.
-std::vector<MemoryMoment> thinned(const std::vector<MemoryMoment>& all, Since duration) {
+std::vector<MemoryMoment> thinned(const std::vector<MemoryMoment>& all, Duration duration) {
   std::vector<MemoryMoment> kept;
   std::int64_t stretch = -1;
   for (const MemoryMoment& m : all) {
@@ -101,8 +101,8 @@ std::vector<MemoryMoment> thinned(const std::vector<MemoryMoment>& all, Since du
 /// the picture's width.
 Picture area_of(const DeviceMemory& m,
                 const std::string& mode,
-                Since duration,
-                Since whole,
+                Duration duration,
+                Duration whole,
                 const Axis& scale,
                 Legend& legend) {
   Picture picture(kArea, fmt::format("bytes of {} in {} over a step", to_string(m.device), mode));
@@ -181,7 +181,7 @@ std::string memory_over_time(const Comparison& comparison) {
   std::vector<std::string> labels;
   for (const double t : axis.ticks)
     labels.push_back(text_of(t));
-  Since duration{1};
+  Duration duration{1};
   for (const ModeResult* mode : modes)
     duration = std::max(duration, mode->watched().memory.duration);
   Legend legend;

@@ -95,8 +95,9 @@ std::vector<std::string> figures(const ModeResult& mode,
           format_nbytes(memory_of_all(mode)),
           memory.devices.size() > 1 ? fmt::format("{:.2f}", memory.imbalance()) : "-",
           format_nbytes(sum(bytes_by_link(mode))),
-          overlap.transferring > profile::Since{} ? fmt::format("{:.0f} %", 100 * overlap.share())
-                                                  : "-",
+          overlap.transferring > profile::Duration{}
+              ? fmt::format("{:.0f} %", 100 * overlap.share())
+              : "-",
           &mode == &first ? "-" : fmt::format("{:.1e}", mode.difference.value),
           describe_test(mode.test, measured)};
 }

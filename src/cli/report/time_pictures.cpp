@@ -18,7 +18,7 @@ namespace tandem::cli::report {
 namespace {
 
 using parallel::ExplainedDevice;
-using profile::Since;
+using profile::Duration;
 using profile::StepRecord;
 using profile::Transfer;
 using profile::WorkSpan;
@@ -28,8 +28,8 @@ constexpr double kPhaseBand = 16, kModuleBand = 8, kArrivalBand = 6, kGap = 2;
 constexpr double kLane = kPhaseBand + kModuleBand + kArrivalBand + 2 * kGap;
 constexpr std::size_t kPieces = 1000;  // of all bands of a page, or the page grows too large
 
-Since longest(const Comparison& comparison) {
-  Since most{1};
+Duration longest(const Comparison& comparison) {
+  Duration most{1};
   for (const ModeResult& mode : comparison.modes)
     most = std::max(most, mode.watched().record.duration);
   return most;
@@ -46,11 +46,11 @@ std::vector<std::string> labels_of(const Axis& axis) {
 struct Piece {
   Kind kind;
   std::string what;
-  Since begin, end;
+  Duration begin, end;
 };
 
 /// What is done one after the other, where pieces of the same that follow closely are one.
-std::vector<Piece> joined(const std::vector<Piece>& pieces, Since gap) {
+std::vector<Piece> joined(const std::vector<Piece>& pieces, Duration gap) {
   std::vector<Piece> result;
   for (const Piece& p : pieces) {
     if (!result.empty() && result.back().what == p.what && result.back().kind == p.kind &&
@@ -63,15 +63,15 @@ std::vector<Piece> joined(const std::vector<Piece>& pieces, Since gap) {
 }
 
 /// Joined, with what is shortest left out where there are too many.
-std::vector<Piece> at_most(const std::vector<Piece>& pieces, std::size_t most, Since duration) {
+std::vector<Piece> at_most(const std::vector<Piece>& pieces, std::size_t most, Duration duration) {
   std::vector<Piece> result = joined(pieces, duration / 500);
   if (result.size() <= most) return result;
-  std::vector<Since> lengths;
+  std::vector<Duration> lengths;
   for (const Piece& p : result)
     lengths.push_back(p.end - p.begin);
   std::ranges::nth_element(
       lengths, lengths.begin() + static_cast<std::ptrdiff_t>(most - 1), std::ranges::greater{});
-  const Since least = lengths[most - 1];
+  const Duration least = lengths[most - 1];
   std::erase_if(result, [&](const Piece& p) { return p.end - p.begin < least; });
   if (result.size() > most) result.resize(most);
   return result;
@@ -95,7 +95,7 @@ std::vector<const WorkSpan*> outermost(const StepRecord& record, Device device) 
   std::ranges::stable_sort(all, [](const WorkSpan* a, const WorkSpan* b) {
     return std::pair(a->begin, -a->end) < std::pair(b->begin, -b->end);
   });
-  Since until{};
+  Duration until{};
   for (const WorkSpan* w : all) {
     if (w->begin < until) continue;
     result.push_back(w);
@@ -132,7 +132,7 @@ class Lane {
 
   Picture picture(const std::string& label,
                   const Axis& axis,
-                  Since duration,
+                  Duration duration,
                   std::size_t most,
                   Legend& legend) const {
     Picture picture(kLane, label);
@@ -189,7 +189,7 @@ std::string sentence_of_timeline(const Comparison& comparison) {
       comparison.steps + 1);
   for (const ModeResult& mode : comparison.modes) {
     const profile::Overlap& overlap = mode.watched().time.overlap;
-    if (overlap.transferring <= Since{}) continue;
+    if (overlap.transferring <= Duration{}) continue;
     text += fmt::format(
         "In {} bytes are under way for {:.2f} ms, in {:.0f} % of which a device computes. ",
         mode.mode,
@@ -214,9 +214,9 @@ std::vector<Breakdown::Part> shares(const ModeResult& mode, Device device) {
   if (e == nullptr) return result;
   const auto steps = static_cast<double>(mode.watched().steps);
   for (std::size_t p = 0; p < e->time.size(); ++p)
-    if (e->time[p] > Since{})
+    if (e->time[p] > Duration{})
       result.push_back({kind_of(static_cast<Phase>(p)), ms(e->time[p]) / steps});
-  if (e->in_collectives > Since{}) {
+  if (e->in_collectives > Duration{}) {
     result.push_back({collectives(), ms(e->in_collectives - e->waiting) / steps});
     result.push_back({waiting(), ms(e->waiting) / steps});
   }
@@ -245,7 +245,7 @@ std::string sentence_of_phases(const Comparison& comparison) {
 }  // namespace
 
 std::string timeline(const Comparison& comparison) {
-  const Since duration = longest(comparison);
+  const Duration duration = longest(comparison);
   const Axis axis = axis_to(ms(duration), 8);
   std::size_t bands = 1;
   for (const ModeResult& mode : comparison.modes)
