@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "cli/report/loss_picture.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -10,7 +12,6 @@
 #include <fmt/format.h>
 
 #include "cli/report/html.hpp"
-#include "cli/report/pictures.hpp"
 
 namespace tandem::cli::report {
 namespace {

@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "cli/report/memory_pictures.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -10,7 +12,7 @@
 #include "tandem/profile/memory_profile.hpp"
 
 #include "cli/report/breakdown.hpp"
-#include "cli/report/pictures.hpp"
+#include "cli/report/mode_figures.hpp"
 
 namespace tandem::cli::report {
 namespace {

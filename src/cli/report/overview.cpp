@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "cli/report/overview.hpp"
+
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -9,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "cli/report/html.hpp"
-#include "cli/report/pictures.hpp"
+#include "cli/report/mode_figures.hpp"
 
 namespace tandem::cli::report {
 namespace {

@@ -15,8 +15,12 @@
 
 #include "cli/report/colours.hpp"
 #include "cli/report/html.hpp"
-#include "cli/report/pictures.hpp"
+#include "cli/report/loss_picture.hpp"
+#include "cli/report/memory_pictures.hpp"
+#include "cli/report/mode_figures.hpp"
+#include "cli/report/overview.hpp"
 #include "cli/report/style.hpp"
+#include "cli/report/time_pictures.hpp"
 
 namespace tandem::cli::report {
 namespace {

@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "cli/report/time_pictures.hpp"
+
 #include <algorithm>
 #include <cctype>
 #include <optional>
@@ -12,7 +14,7 @@
 #include "tandem/explain/explain.hpp"
 
 #include "cli/report/breakdown.hpp"
-#include "cli/report/pictures.hpp"
+#include "cli/report/mode_figures.hpp"
 
 namespace tandem::cli::report {
 namespace {
