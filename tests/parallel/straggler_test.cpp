@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "parallel/replicas/straggler.hpp"
-
 #include <gtest/gtest.h>
+
+#include "parallel/replicas/find_straggler.hpp"
 
 namespace tandem::parallel::test {
 namespace {

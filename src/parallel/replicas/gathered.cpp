@@ -9,9 +9,6 @@
 #include "tandem/core/check.hpp"
 #include "tandem/ops/elementwise.hpp"
 #include "tandem/ops/index.hpp"
-#include "tandem/parallel/data_parallel.hpp"
-#include "tandem/runtime/runtime.hpp"
-#include "tandem/tensor/factories.hpp"
 
 #include "autograd/node.hpp"
 #include "parallel/replicas/gathered_gradients.hpp"
@@ -102,29 +99,6 @@ autograd::Gradients backward(const std::shared_ptr<ReplicaSet>& set,
 }
 
 }  // namespace
-
-DataParallelOptions with_devices(DataParallelOptions options) {
-  if (options.devices.empty()) options.devices = default_devices();
-  return options;
-}
-
-std::vector<RowRange> rows_of_one_run(std::size_t devices) {
-  std::vector<RowRange> rows(devices, {1, 1});
-  rows[0] = {0, 1};
-  return rows;
-}
-
-WeightedSum weighted(const WeightedSum& loss, RowRange) {
-  return loss;
-}
-
-WeightedSum weighted(const Tensor& loss, RowRange rows) {
-  TANDEM_CHECK(loss.defined() && loss.numel() == 1,
-               "step: the loss must be a scalar, it is ",
-               loss.describe());
-  const auto n = static_cast<double>(rows.size());
-  return {loss * n, scalar(n, {.dtype = loss.dtype(), .device = loss.device()})};
-}
 
 GatheredCall::GatheredCall(std::shared_ptr<ReplicaSet> set,
                            std::vector<RowRange> rows,

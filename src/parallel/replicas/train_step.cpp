@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "parallel/replicas/straggler.hpp"
+#include "parallel/replicas/find_straggler.hpp"
 
 // A step from the top down. docs/architecture.md has its phases in a table.
 namespace tandem::parallel {

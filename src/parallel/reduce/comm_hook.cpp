@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "tandem/parallel/comm_hook.hpp"
+
 #include <utility>
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/ops/elementwise.hpp"
-#include "tandem/parallel/comm_hook.hpp"
 
 namespace tandem::parallel {
 namespace {
