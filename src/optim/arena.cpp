@@ -107,7 +107,7 @@ ArenaReplica Arena::replicate(Device device) const {
   const autograd::NoGrad off;
   ArenaReplica replica{std::shared_ptr<Arena>(new Arena(layout_, device, options_)), {}};
   Arena& arena = *replica.arena;
-  for (std::size_t p = 0; p < layout_.places().size(); ++p) {
+  for (const std::size_t p : layout_.place_indices()) {
     const Tensor original = tensor(p);
     Tensor x = arena.view(p, arena.params(layout_.places()[p].block));
     if (original.defined() && original.requires_grad()) x.requires_grad_();

@@ -40,7 +40,7 @@ ArenaLayout::ArenaLayout(const std::vector<ArenaEntry>& entries) {
                  ") is the result of an op; give the parameter itself");
     const auto [at, is_new] = first.emplace(&entry.tensor.impl(), &entry);
     if (is_new) {
-      place(entry);
+      add(entry);
       sources_.push_back(i);
       continue;
     }
@@ -57,7 +57,7 @@ ArenaLayout::ArenaLayout(const std::vector<ArenaEntry>& entries) {
   }
 }
 
-void ArenaLayout::place(const ArenaEntry& entry) {
+void ArenaLayout::add(const ArenaEntry& entry) {
   const Tensor& x = entry.tensor;
   const Trains trains = x.requires_grad() ? Trains::yes : Trains::no;
   auto block = std::find_if(blocks_.begin(), blocks_.end(), [&](const ArenaBlock& b) {

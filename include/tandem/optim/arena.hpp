@@ -75,9 +75,13 @@ class Arena final : public StorageHome {
   Device device() const noexcept { return device_; }
   /// A block's values, flat. The tensor shares the arena's storage.
   const Tensor& params(int block) const { return values_.at(static_cast<std::size_t>(block)); }
+  /// The values of all blocks.
+  const std::vector<Tensor>& params() const noexcept { return values_; }
   /// A block's gradients, flat; undefined if the block does not train. The part of a tensor whose
   /// grad() is undefined is stale.
   const Tensor& grads(int block) const { return gradients_.at(static_cast<std::size_t>(block)); }
+  /// The gradients of all blocks.
+  const std::vector<Tensor>& grads() const noexcept { return gradients_; }
   /// The tensor bound at a place; undefined if it no longer lives or has been bound elsewhere.
   Tensor tensor(std::size_t place) const;
   /// The place of a tensor bound here.

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <ranges>
 #include <string>
 #include <vector>
 
@@ -59,6 +61,12 @@ class ArenaLayout {
   /// One place for each distinct tensor, in the order of the entries.
   const std::vector<ArenaPlace>& places() const noexcept { return places_; }
   const std::vector<ArenaBlock>& blocks() const noexcept { return blocks_; }
+  /// The indices of places(), for what is kept by place.
+  auto place_indices() const noexcept { return std::views::iota(std::size_t{0}, places_.size()); }
+  /// The indices of blocks(), for what is kept by block.
+  auto block_indices() const noexcept {
+    return std::views::iota(0, static_cast<int>(blocks_.size()));
+  }
   /// The blocks of a unit, in order; empty if no tensor is in it.
   std::vector<int> blocks_of(int unit) const;
   /// For each place, the index of its entry.
@@ -80,7 +88,7 @@ class ArenaLayout {
   void note_unfrozen(std::size_t block) { blocks_.at(block).trains = Trains::yes; }
 
  private:
-  void place(const ArenaEntry& entry);
+  void add(const ArenaEntry& entry);
 
   std::vector<ArenaPlace> places_;
   std::vector<ArenaBlock> blocks_;

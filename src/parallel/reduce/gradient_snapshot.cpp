@@ -15,7 +15,7 @@ void GradientSnapshot::take(std::shared_ptr<optim::Arena> arena) {
   const autograd::NoGrad off;
   const ContextScope scope([](Context& c) { c.category = Category::gradient; });
   Saved saved{std::move(arena), {}};
-  for (std::size_t p = 0; p < saved.arena->layout().places().size(); ++p) {
+  for (const std::size_t p : saved.arena->layout().place_indices()) {
     const Tensor grad = saved.arena->tensor(p).grad();
     saved.gradients.push_back(grad.defined() ? grad.clone() : Tensor{});
   }

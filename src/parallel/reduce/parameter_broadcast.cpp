@@ -26,8 +26,7 @@ void ParameterBroadcast::start(const optim::Arena& values,
                                const std::vector<Bucket>& buckets,
                                comm::Communicator& group) {
   drop();
-  for (std::size_t b = 0; b < values.layout().blocks().size(); ++b)
-    blocks_.push_back(values.params(static_cast<int>(b)));
+  blocks_ = values.params();
   const auto way = group.rank() == 0 ? Transit::Way::out : Transit::Way::in;
   for (std::size_t b = 0; b < buckets.size(); ++b) {
     const Bucket& bucket = buckets[b];

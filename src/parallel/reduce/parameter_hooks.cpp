@@ -18,7 +18,7 @@ namespace {
 
 std::vector<std::size_t> hooked_places(const optim::Arena& arena) {
   std::vector<std::size_t> places;
-  for (std::size_t p = 0; p < arena.layout().places().size(); ++p) {
+  for (const std::size_t p : arena.layout().place_indices()) {
     const Tensor x = arena.tensor(p);
     if (x.defined() && x.requires_grad() && autograd::has_hooks(x)) places.push_back(p);
   }

@@ -39,9 +39,8 @@ void BitwisePass::run_leaf(Call& call, Call::Part& part, std::size_t leaf) {
     replica.reducer()->finish();
     const optim::Arena& arena = *replica.parameters();
     std::vector<Tensor> gradients;
-    for (std::size_t b = 0; b < arena.layout().blocks().size(); ++b)
-      if (const Tensor& g = arena.grads(static_cast<int>(b)); g.defined())
-        gradients.push_back(g.clone());
+    for (const Tensor& g : arena.grads())
+      if (g.defined()) gradients.push_back(g.clone());
     part.leaf_sums.add(leaf, std::move(gradients));
   });
 }
@@ -71,12 +70,9 @@ void BitwisePass::join_leaves(Call& call, Call::Part& first) {
     const std::vector<Tensor> totals = all.total();
     const double factor = static_cast<double>(call.batch_rows()) / first.weight;
     replica.drop_gradients();
-    const optim::Arena& arena = *replica.parameters();
     std::size_t k = 0;
-    for (std::size_t b = 0; b < arena.layout().blocks().size(); ++b) {
-      Tensor g = arena.grads(static_cast<int>(b));
+    for (Tensor g : replica.parameters()->grads())
       if (g.defined()) g.copy_(totals[k++]).mul_(factor);
-    }
   });
 }
 

@@ -15,8 +15,8 @@ namespace tandem::parallel {
 
 std::vector<std::uint64_t> block_versions(const optim::Arena& arena) {
   std::vector<std::uint64_t> versions;
-  for (std::size_t b = 0; b < arena.layout().blocks().size(); ++b)
-    versions.push_back(arena.params(static_cast<int>(b)).buffer().version());
+  for (const Tensor& block : arena.params())
+    versions.push_back(block.buffer().version());
   return versions;
 }
 
@@ -39,7 +39,7 @@ void DeviceReplica::reduce_by(std::shared_ptr<const std::vector<Bucket>> buckets
 void DeviceReplica::watch_gradients(std::function<void()> then) {
   if (parameters_ == nullptr) return;
   watches_ = true;
-  for (std::size_t p = 0; p < parameters_->layout().places().size(); ++p) {
+  for (const std::size_t p : parameters_->layout().place_indices()) {
     const Tensor x = parameters_->tensor(p);
     if (!x.requires_grad()) continue;
     autograd::mark_realm(x, realm_);
@@ -52,7 +52,7 @@ void DeviceReplica::watch_gradients(std::function<void()> then) {
 
 void DeviceReplica::unwatch_gradients() noexcept {
   if (!std::exchange(watches_, false)) return;
-  for (std::size_t p = 0; p < parameters_->layout().places().size(); ++p)
+  for (const std::size_t p : parameters_->layout().place_indices())
     if (const Tensor x = parameters_->tensor(p); x.defined()) autograd::set_part_hook(x, nullptr);
 }
 
@@ -70,7 +70,7 @@ void DeviceReplica::arm(comm::Communicator* group,
 }
 
 void DeviceReplica::drop_gradients() const {
-  for (std::size_t p = 0; p < parameters_->layout().places().size(); ++p)
+  for (const std::size_t p : parameters_->layout().place_indices())
     parameters_->tensor(p).set_grad({});
 }
 

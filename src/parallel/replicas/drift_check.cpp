@@ -16,12 +16,12 @@ namespace {
 std::vector<std::uint64_t> hashes_of(const optim::Arena& arena) {
   const auto& places = arena.layout().places();
   std::vector<std::uint64_t> hashes(places.size());
-  for (std::size_t b = 0; b < arena.layout().blocks().size(); ++b) {
-    const Tensor& block = arena.params(static_cast<int>(b));
+  for (const int b : arena.layout().block_indices()) {
+    const Tensor& block = arena.params(b);
     const std::size_t size = itemsize(block.dtype());
     const auto hash = [&](const std::byte* base) {
       for (std::size_t p = 0; p < places.size(); ++p) {
-        if (static_cast<std::size_t>(places[p].block) != b) continue;
+        if (places[p].block != b) continue;
         hashes[p] = XXH64(base + static_cast<std::size_t>(places[p].offset) * size,
                           static_cast<std::size_t>(numel(places[p].shape)) * size,
                           0);

@@ -28,10 +28,8 @@ void rescale_gradients(const Call& call, const Call::Part& part, const Tensor& t
   const autograd::NoGrad off;
   const double factor = static_cast<double>(call.batch_rows()) / total_weight.item();
   if (const auto& parameters = part.replica->parameters()) {
-    for (std::size_t b = 0; b < parameters->layout().blocks().size(); ++b) {
-      Tensor grads = parameters->grads(static_cast<int>(b));
+    for (Tensor grads : parameters->grads())
       if (grads.defined()) grads.mul_(factor);
-    }
   }
   scale_outside(part.outside, factor);
 }

@@ -71,7 +71,7 @@ ModuleBuffers::ModuleBuffers(const Replicas& replicas,
     entries.push_back({b.name, b.tensor});
   if (!entries.empty()) {
     master_ = optim::Arena::obtain(std::move(entries), {.category = Category::buffer});
-    for (std::size_t p = 0; p < master_->layout().places().size(); ++p)
+    for (const std::size_t p : master_->layout().place_indices())
       own_.push_back(master_->tensor(p));
     for (const auto& replica : replicas_) {
       const optim::ArenaReplica copy = master_->replicate(replica->device());
@@ -146,12 +146,14 @@ void ModuleBuffers::expect_writes(const Call& call) const {
 void ModuleBuffers::send(Call& call, Call::Part& part) const {
   if (master_ == nullptr) return;
   const optim::Arena& copies = *part.replica->buffers;
-  for (std::size_t b = 0; call.buffers.send && b < copies.layout().blocks().size(); ++b) {
-    Tensor block = copies.params(static_cast<int>(b));
-    if (part.is_first()) block.copy_(master_->params(static_cast<int>(b)));
-    if (part.comm != nullptr) part.comm->broadcast(block, 0);
+  if (call.buffers.send) {
+    for (const int b : copies.layout().block_indices()) {
+      Tensor block = copies.params(b);
+      if (part.is_first()) block.copy_(master_->params(b));
+      if (part.comm != nullptr) part.comm->broadcast(block, 0);
+    }
+    copies.set_versions(call.buffers.places);
   }
-  if (call.buffers.send) copies.set_versions(call.buffers.places);
   part.buffers_before = copies.versions();
 }
 
@@ -164,8 +166,8 @@ void ModuleBuffers::follow(Call& call, Call::Part& part, const MicroBatch& micro
   const optim::Arena& own = *part.replica->buffers;
   in_phase(part, Phase::replicate, [&] {
     if (std::ranges::count(merges_, BufferMerge::first) == std::ssize(merges_)) {
-      for (std::size_t b = 0; b < own.layout().blocks().size(); ++b)
-        part.comm->broadcast(own.params(static_cast<int>(b)), root);
+      for (const Tensor& block : own.params())
+        part.comm->broadcast(block, root);
       return;
     }
     for (std::size_t p = 0; p < merges_.size(); ++p) {
@@ -206,9 +208,9 @@ void ModuleBuffers::merge(Call& call, Call::Part& part) const {
   const optim::Arena& copies = *call.part(source).replica->buffers;
   const optim::Arena::Versions before = master_->versions();
   try {
-    for (std::size_t b = 0; b < master_->layout().blocks().size(); ++b) {
-      Tensor block = master_->params(static_cast<int>(b));
-      block.copy_(copies.params(static_cast<int>(b)));
+    for (const int b : master_->layout().block_indices()) {
+      Tensor block = master_->params(b);
+      block.copy_(copies.params(b));
     }
     for (std::size_t p = 0; source != 0 && p < merges_.size(); ++p) {
       if (combines(p)) flat_place(*master_, p).copy_(flat_place(*first().buffers, p));

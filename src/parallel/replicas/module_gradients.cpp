@@ -78,7 +78,7 @@ void ModuleGradients::complete_on_reading(const std::shared_ptr<const void>& own
 
 void ModuleGradients::attach_source() const {
   if (source_ == nullptr) return;
-  for (std::size_t p = 0; p < parameters_.arena()->layout().places().size(); ++p) {
+  for (const std::size_t p : parameters_.arena()->layout().place_indices()) {
     const Tensor x = parameters_.arena()->tensor(p);
     if (x.requires_grad()) autograd::set_gradient_source(x, source_);
   }
@@ -103,11 +103,11 @@ void ModuleGradients::update_everywhere(const std::function<void(int device)>& p
 
 bool ModuleGradients::has_any() const {
   const auto& arena = parameters_.arena();
-  for (std::size_t p = 0; arena != nullptr && p < arena->layout().places().size(); ++p) {
+  if (arena == nullptr) return false;
+  return std::ranges::any_of(arena->layout().place_indices(), [&](std::size_t p) {
     const Tensor x = arena->tensor(p);
-    if (x.defined() && autograd::stored_gradient(x).defined()) return true;
-  }
-  return false;
+    return x.defined() && autograd::stored_gradient(x).defined();
+  });
 }
 
 GradientSnapshot ModuleGradients::begin_backward() {
@@ -143,7 +143,7 @@ void ModuleGradients::adopt(const Call& call) {
   if (parameters_.arena() == nullptr) return;
   const AsTheyLie scope(lies_);
   const optim::Arena& arena = *parameters_.arena();
-  for (std::size_t p = 0; p < arena.layout().places().size(); ++p) {
+  for (const std::size_t p : arena.layout().place_indices()) {
     const Tensor x = arena.tensor(p);
     if (!x.requires_grad() || autograd::stored_gradient(x).defined()) continue;
     const bool made = std::ranges::any_of(call.group.members(), [&](int d) {

@@ -88,8 +88,8 @@ std::vector<Tensor> NonFiniteCheck::reduced_gradients(const Call::Part& part) co
   if (are_whole()) {
     if (!part.is_first() && gradients_.reduces()) return grads;
     const optim::Arena& own = *part.replica->parameters();
-    for (std::size_t b = 0; b < own.layout().blocks().size(); ++b)
-      if (const Tensor& g = own.grads(static_cast<int>(b)); g.defined()) grads.push_back(g);
+    for (const Tensor& g : own.grads())
+      if (g.defined()) grads.push_back(g);
     return grads;
   }
   for (const optim::ArenaSlice& slice : arena()->slices())
@@ -118,10 +118,10 @@ std::optional<NonFiniteValue> NonFiniteCheck::find(const Call& call) const {
   const auto& places = arena()->layout().places();
   for (const int d : members) {
     const std::vector<double> made = call.part(d).replica->reducer()->non_finite();
-    const auto place = std::ranges::find_if(made, [](double flag) { return flag != 0; });
-    if (place == made.end()) continue;
+    const auto found = std::ranges::find_if(made, [](double flag) { return flag != 0; });
+    if (found == made.end()) continue;
     return NonFiniteValue{call.part(d).device(),
-                          places[static_cast<std::size_t>(place - made.begin())].name};
+                          places[static_cast<std::size_t>(found - made.begin())].name};
   }
   const auto slices = are_whole() ? std::vector<optim::ArenaSlice>{} : arena()->slices();
   for (std::size_t p = 0; p < places.size(); ++p) {
