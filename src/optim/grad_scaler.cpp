@@ -51,7 +51,7 @@ void GradScaler::unscale_(Optimizer& optimizer) {
   found_ = has_nonfinite(grads) ? Overflow::yes : Overflow::no;
 }
 
-bool GradScaler::step(Optimizer& optimizer, StepOptions options) {
+bool GradScaler::step(Optimizer& optimizer, OptimizerStepOptions options) {
   if (!found_) unscale_(optimizer);
   if (found_ == Overflow::yes) return false;
   optimizer.step(options);

@@ -49,12 +49,12 @@ double SequentialLR::operator()(double base, std::int64_t t) const {
 }
 
 double ChainedScheduler::operator()(double base, std::int64_t t) const {
-  for (const Schedule& schedule : schedules)
+  for (const LRSchedule& schedule : schedules)
     base = schedule(base, t);
   return base;
 }
 
-LRScheduler::LRScheduler(Optimizer& optimizer, Schedule schedule)
+LRScheduler::LRScheduler(Optimizer& optimizer, LRSchedule schedule)
     : optimizer_(optimizer), schedule_(std::move(schedule)) {
   TANDEM_CHECK(schedule_ != nullptr, "LRScheduler: the schedule is empty");
   for (const ParamGroup& group : optimizer_.param_groups())
@@ -74,7 +74,7 @@ std::vector<double> LRScheduler::get_last_lr() const {
   return rates;
 }
 
-std::vector<double> LRScheduler::rates(const Schedule& schedule,
+std::vector<double> LRScheduler::rates(const LRSchedule& schedule,
                                        const std::vector<double>& bases,
                                        std::int64_t t) {
   std::vector<double> rates;

@@ -127,34 +127,35 @@ void Optimizer::check_finite() const {
   }
 }
 
-void Optimizer::step(StepOptions options) {
+void Optimizer::step(OptimizerStepOptions options) {
   prepare(options);
   if (const std::exception_ptr error = commit()) std::rethrow_exception(error);
 }
 
-void Optimizer::prepare(StepOptions options) {
+void Optimizer::prepare(OptimizerStepOptions options) {
   TANDEM_CHECK(
       !poisoned_, name_, ": an earlier step failed half-way; load_state_dict a checkpoint first");
   const ContextScope scope(kUpdating);
-  layout_->plan.clear();
+  layout_->prepared.clear();
   layout_->refresh(granularity());
   layout_->settle_gradients();
   const auto specs = this->specs(groups_);
-  std::vector<detail::Run> runs = layout_->runs();
-  std::vector<bool> wanted(layout_->segments().size(), false);
-  for (const detail::Run& run : runs) {
-    if (!is_updated(run.slice.param.dtype())) check_types(name_, *layout_);  // it was converted
-    wanted[run.segment] = true;
+  std::vector<detail::RunUpdate> updates = layout_->updates();
+  std::vector<bool> wanted(layout_->runs().size(), false);
+  for (const detail::RunUpdate& run_update : updates) {
+    if (!is_updated(run_update.slice.param.dtype()))
+      check_types(name_, *layout_);  // it was converted
+    wanted[run_update.run] = true;
   }
   if (options.error_if_nonfinite) {
     std::vector<Tensor> grads;
-    for (const detail::Run& run : runs)
-      grads.push_back(run.slice.grad);
+    for (const detail::RunUpdate& run_update : updates)
+      grads.push_back(run_update.slice.grad);
     if (has_nonfinite(grads)) check_finite();  // which names the parameter
   }
   layout_->allocate(specs, wanted);
-  layout_->attach_state(runs, specs);
-  layout_->plan = std::move(runs);
+  layout_->attach_state(updates, specs);
+  layout_->prepared = std::move(updates);
 }
 
 std::exception_ptr Optimizer::commit() noexcept {
@@ -173,16 +174,16 @@ bool Optimizer::updates_through(const ArenaSharing& sharing) const {
   return std::ranges::any_of(sharings, [&](const auto& s) { return s.get() == &sharing; });
 }
 
-void Optimizer::update_run(detail::Run& run) {
-  run.done = 1;
-  update(run.slice, groups_[layout_->segments()[run.segment].group], run.t);
+void Optimizer::apply(detail::RunUpdate& run_update) {
+  run_update.done = 1;
+  update(run_update.slice, groups_[layout_->runs()[run_update.run].group], run_update.t);
 }
 
 std::exception_ptr Optimizer::update_on(Device device) noexcept {
   try {
     const ContextScope scope(kUpdating);
-    for (detail::Run& run : layout_->plan)
-      if (run.device == device && run.done == 0) update_run(run);
+    for (detail::RunUpdate& run_update : layout_->prepared)
+      if (run_update.device == device && run_update.done == 0) apply(run_update);
     return nullptr;
   } catch (...) {
     return std::current_exception();
@@ -192,16 +193,16 @@ std::exception_ptr Optimizer::update_on(Device device) noexcept {
 std::exception_ptr Optimizer::end_commit(std::exception_ptr error) noexcept {
   try {
     const ContextScope scope(kUpdating);
-    for (detail::Run& run : layout_->plan)
-      if (error == nullptr && run.done == 0) update_run(run);
+    for (detail::RunUpdate& run_update : layout_->prepared)
+      if (error == nullptr && run_update.done == 0) apply(run_update);
   } catch (...) {
     error = std::current_exception();
   }
   if (error == nullptr)
-    layout_->count_steps(layout_->plan);
+    layout_->count_steps(layout_->prepared);
   else
     poisoned_ = true;
-  layout_->plan.clear();
+  layout_->prepared.clear();
   return error;
 }
 
@@ -240,12 +241,12 @@ void Optimizer::load_state_dict(const OptimizerState& state) {
   std::vector<detail::Member>& members = layout_->members();
   std::vector<std::int64_t> steps;
   std::vector<std::vector<Tensor>> sources(members.size());
-  std::vector<bool> wanted(layout_->segments().size(), false);
+  std::vector<bool> wanted(layout_->runs().size(), false);
   for (std::size_t i = 0; i < members.size(); ++i) {
     steps.push_back(reader.steps(members[i]));
     if (steps.back() == 0) continue;
-    for (const std::size_t segment : members[i].segments)
-      wanted[segment] = true;
+    for (const std::size_t run : members[i].runs)
+      wanted[run] = true;
     for (const StateSpec& spec : specs[members[i].group])
       sources[i].push_back(reader.tensor(members[i], spec));
   }

@@ -14,24 +14,24 @@
 namespace tandem::optim::detail {
 namespace {
 
-StateTensor make_state(const Segment& segment, const StateSpec& spec, DType dtype) {
-  const std::int64_t n = segment.end - segment.begin;
+StateTensor make_state(const ParameterRun& run, const StateSpec& spec, DType dtype) {
+  const std::int64_t n = run.end - run.begin;
   const std::size_t size = itemsize(dtype);
   std::shared_ptr<const ModuleShares> shares;
-  if (const auto arena = segment.arena.lock())
-    shares = arena->layout().module_shares(segment.block, segment.begin, segment.end, size);
+  if (const auto arena = run.arena.lock())
+    shares = arena->layout().module_shares(run.block, run.begin, run.end, size);
   auto buffer = std::make_shared<Buffer>(
-      segment.device, static_cast<std::size_t>(n) * size, Category::optimizer, std::move(shares));
+      run.device, static_cast<std::size_t>(n) * size, Category::optimizer, std::move(shares));
   Tensor flat = from_buffer(std::move(buffer), 0, {n}, {1}, dtype);
   flat.fill_(spec.fill);
   return {spec, std::move(flat)};
 }
 
-const StateTensor* find(const Segment& segment, const std::string& name) {
-  const auto at = std::find_if(segment.state.begin(),
-                               segment.state.end(),
-                               [&](const StateTensor& s) { return s.spec.name == name; });
-  return at == segment.state.end() ? nullptr : &*at;
+const StateTensor* find(const ParameterRun& run, const std::string& name) {
+  const auto at = std::find_if(run.state.begin(), run.state.end(), [&](const StateTensor& s) {
+    return s.spec.name == name;
+  });
+  return at == run.state.end() ? nullptr : &*at;
 }
 
 /// Elements [begin, end) of a block, of a flat tensor that starts at element `from` of it.
@@ -39,21 +39,21 @@ Tensor range(const Tensor& flat, std::int64_t begin, std::int64_t end, std::int6
   return as_strided(flat, {end - begin}, {1}, flat.impl().offset + begin - from);
 }
 
-/// What `segment` has of a parameter's elements.
-std::pair<std::int64_t, std::int64_t> part_of(const Segment& segment, const ArenaPlace& at) {
-  return {std::max(segment.begin, at.offset), std::min(segment.end, at.offset + at.extent)};
+/// What `run` has of a parameter's elements.
+std::pair<std::int64_t, std::int64_t> part_of(const ParameterRun& run, const ArenaPlace& at) {
+  return {std::max(run.begin, at.offset), std::min(run.end, at.offset + at.extent)};
 }
 
-/// A parameter's state in its shape. @param flat  of a segment that holds all of it.
-Tensor whole_state(const Segment& segment, const ArenaPlace& at, const Tensor& flat) {
-  return as_strided(flat, at.shape, at.strides, at.offset - segment.begin);
+/// A parameter's state in its shape. @param flat  of a run that holds all of it.
+Tensor whole_state(const ParameterRun& run, const ArenaPlace& at, const Tensor& flat) {
+  return as_strided(flat, at.shape, at.strides, at.offset - run.begin);
 }
 
-/// The places of `arena` that members take, as segments; sets their segments and place.
+/// The places of `arena` that members take, as runs; sets their runs and place.
 class Cutter {
  public:
-  Cutter(std::vector<Member>& members, std::vector<Segment>& segments)
-      : members_(members), segments_(segments) {}
+  Cutter(std::vector<Member>& members, std::vector<ParameterRun>& runs)
+      : members_(members), runs_(runs) {}
 
   void cut(const std::shared_ptr<Arena>& arena, const std::vector<ArenaSlice>& slices) {
     std::map<std::size_t, std::size_t> taken;  // place -> member
@@ -82,31 +82,31 @@ class Cutter {
         continue;
       }
       Member& m = members_[member->second];
-      if (!open || segments_.back().group != m.group) {
-        segments_.push_back({arena,
-                             index,
-                             slice.device,
-                             slice.block,
-                             slice.params.dtype(),
-                             m.group,
-                             begin,
-                             begin,
-                             {},
-                             {}});
+      if (!open || runs_.back().group != m.group) {
+        runs_.push_back({arena,
+                         index,
+                         slice.device,
+                         slice.block,
+                         slice.params.dtype(),
+                         m.group,
+                         begin,
+                         begin,
+                         {},
+                         {}});
       }
       open = true;
-      segments_.back().end = end;
-      segments_.back().members.push_back(member->second);
+      runs_.back().end = end;
+      runs_.back().members.push_back(member->second);
       m.arena = arena;
       m.sharing = arena->sharing();
       m.place = p;
       m.at = at;
-      m.segments.push_back(segments_.size() - 1);
+      m.runs.push_back(runs_.size() - 1);
     }
   }
 
   std::vector<Member>& members_;
-  std::vector<Segment>& segments_;
+  std::vector<ParameterRun>& runs_;
 };
 
 }  // namespace
@@ -148,7 +148,7 @@ bool StateLayout::moved() const {
 
 void StateLayout::refresh(Granularity granularity) {
   bind_loose();
-  if (!segments_.empty() && granularity == granularity_ && !moved()) return;
+  if (!runs_.empty() && granularity == granularity_ && !moved()) return;
   granularity_ = granularity;
   rebuild();
 }
@@ -164,28 +164,28 @@ std::vector<ArenaSlice> StateLayout::slices_of(const Arena& arena) const {
 
 void StateLayout::rebuild() {
   StateLayout fresh(*this);
-  fresh.segments_.clear();
+  fresh.runs_.clear();
   for (Member& m : fresh.members_)
-    m.segments.clear();
+    m.runs.clear();
   std::vector<std::shared_ptr<Arena>> arenas;
   for (const Member& m : members_) {
     auto arena = Arena::of(m.tensor);
     if (std::find(arenas.begin(), arenas.end(), arena) == arenas.end())
       arenas.push_back(std::move(arena));
   }
-  Cutter cutter(fresh.members_, fresh.segments_);
+  Cutter cutter(fresh.members_, fresh.runs_);
   for (const auto& arena : arenas)
     cutter.cut(arena, slices_of(*arena));
 
   // State follows its parameter, whatever stands next to it now.
   for (std::size_t m = 0; m < members_.size(); ++m) {
-    if (members_[m].segments.empty()) continue;
-    const Segment& old = segments_[members_[m].segments.front()];
+    if (members_[m].runs.empty()) continue;
+    const ParameterRun& old = runs_[members_[m].runs.front()];
     for (const StateTensor& from : old.state) {
       const Tensor value = state(members_[m], from.spec.name);
       if (!value.defined()) continue;
-      for (const std::size_t s : fresh.members_[m].segments) {
-        Segment& to = fresh.segments_[s];
+      for (const std::size_t s : fresh.members_[m].runs) {
+        ParameterRun& to = fresh.runs_[s];
         const DType dtype = from.flat.dtype() == old.dtype ? to.dtype : from.flat.dtype();
         if (find(to, from.spec.name) == nullptr)
           to.state.push_back(make_state(to, from.spec, dtype));
@@ -220,38 +220,39 @@ void StateLayout::settle_gradients() {
     sharing->share_gradients();
 }
 
-std::vector<Run> StateLayout::runs() const {
-  std::vector<Run> runs;
-  for (std::size_t s = 0; s < segments_.size(); ++s) {
-    const Segment& segment = segments_[s];
+std::vector<RunUpdate> StateLayout::updates() const {
+  std::vector<RunUpdate> updates;
+  for (std::size_t s = 0; s < runs_.size(); ++s) {
+    const ParameterRun& run = runs_[s];
     bool open = false;
-    for (std::size_t i = 0; i < segment.members.size(); ++i) {
-      const Member& m = members_[segment.members[i]];
+    for (std::size_t i = 0; i < run.members.size(); ++i) {
+      const Member& m = members_[run.members[i]];
       if (!autograd::stored_gradient(m.tensor).defined()) {
         open = false;
         continue;
       }
-      if (!open || granularity_ == Granularity::tensor || runs.back().t != m.steps + 1)
-        runs.push_back({s, i, i, m.steps + 1, segment.device});
-      runs.back().last = i + 1;
+      if (!open || granularity_ == Granularity::tensor || updates.back().t != m.steps + 1)
+        updates.push_back({s, i, i, m.steps + 1, run.device});
+      updates.back().last = i + 1;
       open = true;
     }
   }
   std::map<const Arena*, std::vector<ArenaSlice>> slices;
-  for (Run& run : runs) {
-    const auto arena = segments_[run.segment].arena.lock();
+  for (RunUpdate& update : updates) {
+    const auto arena = runs_[update.run].arena.lock();
     const auto [at, is_new] = slices.try_emplace(arena.get());
     if (is_new) at->second = slices_of(*arena);
-    run.slice = slice_of(run, at->second);
+    update.slice = slice_of(update, at->second);
   }
-  return runs;
+  return updates;
 }
 
-UpdateSlice StateLayout::slice_of(const Run& run, const std::vector<ArenaSlice>& slices) const {
-  const Segment& segment = segments_[run.segment];
-  const Member& first = members_[segment.members[run.first]];
-  const Member& last = members_[segment.members[run.last - 1]];
-  const ArenaSlice& slice = slices[segment.slice];
+UpdateSlice StateLayout::slice_of(const RunUpdate& update,
+                                  const std::vector<ArenaSlice>& slices) const {
+  const ParameterRun& run = runs_[update.run];
+  const Member& first = members_[run.members[update.first]];
+  const Member& last = members_[run.members[update.last - 1]];
+  const ArenaSlice& slice = slices[run.slice];
   if (granularity_ == Granularity::tensor) {
     const ArenaPlace& at = first.at;
     const auto whole = [&](const Tensor& flat) {
@@ -259,68 +260,65 @@ UpdateSlice StateLayout::slice_of(const Run& run, const std::vector<ArenaSlice>&
     };
     return {whole(slice.params), whole(slice.grads), {}};
   }
-  const std::int64_t begin = part_of(segment, first.at).first,
-                     end = part_of(segment, last.at).second;
+  const std::int64_t begin = part_of(run, first.at).first, end = part_of(run, last.at).second;
   return {range(slice.params, begin, end, slice.begin),
           range(slice.grads, begin, end, slice.begin),
           {}};
 }
 
 void StateLayout::allocate(const Specs& specs, const std::vector<bool>& wanted) {
-  std::vector<std::pair<Segment*, StateTensor>> fresh;
-  for (std::size_t s = 0; s < segments_.size(); ++s) {
+  std::vector<std::pair<ParameterRun*, StateTensor>> fresh;
+  for (std::size_t s = 0; s < runs_.size(); ++s) {
     if (!wanted[s]) continue;
-    for (const StateSpec& spec : specs[segments_[s].group]) {
-      if (find(segments_[s], spec.name) != nullptr) continue;
-      fresh.emplace_back(&segments_[s],
-                         make_state(segments_[s], spec, spec.dtype.value_or(segments_[s].dtype)));
+    for (const StateSpec& spec : specs[runs_[s].group]) {
+      if (find(runs_[s], spec.name) != nullptr) continue;
+      fresh.emplace_back(&runs_[s],
+                         make_state(runs_[s], spec, spec.dtype.value_or(runs_[s].dtype)));
     }
   }
-  for (auto& [segment, state] : fresh)
-    segment->state.push_back(std::move(state));
+  for (auto& [run, state] : fresh)
+    run->state.push_back(std::move(state));
 }
 
-void StateLayout::attach_state(std::vector<Run>& runs, const Specs& specs) const {
-  for (Run& run : runs) {
-    const Segment& segment = segments_[run.segment];
-    const Member& first = members_[segment.members[run.first]];
-    const Member& last = members_[segment.members[run.last - 1]];
-    for (const StateSpec& spec : specs[segment.group]) {
-      const Tensor& flat = find(segment, spec.name)->flat;
+void StateLayout::attach_state(std::vector<RunUpdate>& updates, const Specs& specs) const {
+  for (RunUpdate& update : updates) {
+    const ParameterRun& run = runs_[update.run];
+    const Member& first = members_[run.members[update.first]];
+    const Member& last = members_[run.members[update.last - 1]];
+    for (const StateSpec& spec : specs[run.group]) {
+      const Tensor& flat = find(run, spec.name)->flat;
       if (granularity_ == Granularity::tensor) {
-        run.slice.state.push_back(whole_state(segment, first.at, flat));
+        update.slice.state.push_back(whole_state(run, first.at, flat));
       } else {
-        run.slice.state.push_back(range(flat,
-                                        part_of(segment, first.at).first,
-                                        part_of(segment, last.at).second,
-                                        segment.begin));
+        update.slice.state.push_back(
+            range(flat, part_of(run, first.at).first, part_of(run, last.at).second, run.begin));
       }
     }
   }
 }
 
-void StateLayout::count_steps(const std::vector<Run>& runs) noexcept {
-  for (const Run& run : runs) {
-    const std::vector<std::size_t>& members = segments_[run.segment].members;
-    for (std::size_t i = run.first; i < run.last; ++i)
-      members_[members[i]].steps = run.t;
+void StateLayout::count_steps(const std::vector<RunUpdate>& updates) noexcept {
+  for (const RunUpdate& update : updates) {
+    const std::vector<std::size_t>& members = runs_[update.run].members;
+    for (std::size_t i = update.first; i < update.last; ++i)
+      members_[members[i]].steps = update.t;
   }
 }
 
 Tensor StateLayout::state(const Member& member, const std::string& name) const {
   const ArenaPlace& at = member.at;
   Tensor flat;  // of the parameter's place
-  for (const std::size_t s : member.segments) {
-    const Segment& segment = segments_[s];
-    const StateTensor* found = find(segment, name);
+  for (const std::size_t s : member.runs) {
+    const ParameterRun& run = runs_[s];
+    const StateTensor* found = find(run, name);
     if (found == nullptr) return {};
-    const bool is_whole = part_of(segment, at) == std::pair(at.offset, at.offset + at.extent);
+    const bool is_whole = part_of(run, at) == std::pair(at.offset, at.offset + at.extent);
     // Of several copies the parameter's own device's comes first.
-    if (is_whole) return whole_state(segment, at, found->flat);
+    if (is_whole) return whole_state(run, at, found->flat);
     if (!flat.defined())
       flat = zeros({at.extent}, {.dtype = found->flat.dtype(), .device = member.tensor.device()});
-    const auto [begin, end] = part_of(segment, at);
-    range(flat, begin, end, at.offset).copy_(range(found->flat, begin, end, segment.begin));
+    const auto [begin, end] = part_of(run, at);
+    range(flat, begin, end, at.offset).copy_(range(found->flat, begin, end, run.begin));
   }
   return flat.defined() ? as_strided(flat, at.shape, at.strides, 0) : flat;
 }
@@ -336,22 +334,22 @@ Tensor StateLayout::flat_state(const Member& member, const Tensor& value) {
 
 void StateLayout::set_state(const Member& member, const std::string& name, const Tensor& flat) {
   const ArenaPlace& at = member.at;
-  for (const std::size_t s : member.segments) {
-    const Segment& segment = segments_[s];
-    const auto [begin, most] = part_of(segment, at);
+  for (const std::size_t s : member.runs) {
+    const ParameterRun& run = runs_[s];
+    const auto [begin, most] = part_of(run, at);
     const std::int64_t end = std::min(most, at.offset + flat.numel());
     if (begin >= end) continue;
-    range(find(segment, name)->flat, begin, end, segment.begin)
+    range(find(run, name)->flat, begin, end, run.begin)
         .copy_(as_strided(flat, {end - begin}, {1}, flat.impl().offset + begin - at.offset));
   }
 }
 
 void StateLayout::fill_state(const Member& member, const StateSpec& spec) {
-  for (const std::size_t s : member.segments) {
-    const StateTensor* found = find(segments_[s], spec.name);
+  for (const std::size_t s : member.runs) {
+    const StateTensor* found = find(runs_[s], spec.name);
     if (found == nullptr) continue;
-    const auto [begin, end] = part_of(segments_[s], member.at);
-    range(found->flat, begin, end, segments_[s].begin).fill_(spec.fill);
+    const auto [begin, end] = part_of(runs_[s], member.at);
+    range(found->flat, begin, end, runs_[s].begin).fill_(spec.fill);
   }
 }
 

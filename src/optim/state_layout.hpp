@@ -25,17 +25,17 @@ struct Member {
   std::weak_ptr<ArenaSharing> sharing;
   std::size_t place = 0;
   ArenaPlace at;
-  std::vector<std::size_t> segments;  // several where devices share the arena
+  std::vector<std::size_t> runs;  // several where devices share the arena
 };
 
 struct StateTensor {
   StateSpec spec;
-  Tensor flat;  // of the segment's length
+  Tensor flat;  // of the run's length
 };
 
 /// Parameters of one group that stand next to each other in a slice of an arena, and their state.
 /// The first and the last may reach beyond it.
-struct Segment {
+struct ParameterRun {
   std::weak_ptr<Arena> arena;
   std::size_t slice = 0;
   Device device;
@@ -48,9 +48,9 @@ struct Segment {
   std::vector<StateTensor> state;
 };
 
-/// Members [first, last) of a segment that make their step number `t` together.
-struct Run {
-  std::size_t segment = 0;
+/// Members [first, last) of a run that make their step number `t` together.
+struct RunUpdate {
+  std::size_t run = 0;
   std::size_t first = 0;
   std::size_t last = 0;
   std::int64_t t = 0;
@@ -68,9 +68,9 @@ class StateLayout {
 
   std::vector<Member>& members() noexcept { return members_; }
   const std::vector<Member>& members() const noexcept { return members_; }
-  const std::vector<Segment>& segments() const noexcept { return segments_; }
-  /// Each parameter of `runs` has made a step.
-  void count_steps(const std::vector<Run>& runs) noexcept;
+  const std::vector<ParameterRun>& runs() const noexcept { return runs_; }
+  /// Each parameter of `updates` has made a step.
+  void count_steps(const std::vector<RunUpdate>& updates) noexcept;
 
   /// Follows parameters that were bound in another arena since, or are shared by other devices,
   /// with their state; binds those that are in none.
@@ -81,13 +81,13 @@ class StateLayout {
   void settle_gradients();
   /// Devices that share the update of arenas, each once.
   std::vector<std::shared_ptr<ArenaSharing>> sharings() const;
-  /// The runs of parameters that have a gradient, without state.
-  std::vector<Run> runs() const;
-  /// Allocates the state that the segments of `wanted` lack. Nothing has changed where memory is
+  /// The updates of parameters that have a gradient, without state.
+  std::vector<RunUpdate> updates() const;
+  /// Allocates the state that the runs of `wanted` lack. Nothing has changed where memory is
   /// short.
   void allocate(const Specs& specs, const std::vector<bool>& wanted);
-  /// Gives each run its part of the state.
-  void attach_state(std::vector<Run>& runs, const Specs& specs) const;
+  /// Gives each update its part of the state.
+  void attach_state(std::vector<RunUpdate>& updates, const Specs& specs) const;
   /// A parameter's part of its state, in its shape; undefined where it is not allocated. A view, or
   /// a copy where devices share it.
   Tensor state(const Member& member, const std::string& name) const;
@@ -98,7 +98,7 @@ class StateLayout {
   /// The same, as before the first step; where it is not allocated, nothing.
   void fill_state(const Member& member, const StateSpec& spec);
 
-  std::vector<Run> plan;  ///< of the step that is prepared
+  std::vector<RunUpdate> prepared;  ///< the updates of the step that is prepared
 
  private:
   void bind_loose() const;
@@ -106,11 +106,11 @@ class StateLayout {
   void rebuild();
   /// All devices of `sharing`, which may be null, make updates of this granularity.
   bool shares(const ArenaSharing* sharing) const;
-  UpdateSlice slice_of(const Run& run, const std::vector<ArenaSlice>& slices) const;
+  UpdateSlice slice_of(const RunUpdate& update, const std::vector<ArenaSlice>& slices) const;
   std::vector<ArenaSlice> slices_of(const Arena& arena) const;
 
   std::vector<Member> members_;
-  std::vector<Segment> segments_;
+  std::vector<ParameterRun> runs_;
   Granularity granularity_ = Granularity::element;
 };
 

@@ -144,7 +144,7 @@ INSTANTIATE_TEST_SUITE_P(DTypes,
                          ::testing::Values(DType::f64, DType::f32),
                          [](const auto& param) { return std::string(name(param.param)); });
 
-Schedule schedule_of(const json& c) {
+LRSchedule schedule_of(const json& c) {
   if (c["op"] == "StepLR") return StepLR{c["step_size"], c["gamma"]};
   if (c["op"] == "CosineAnnealingLR") return CosineAnnealingLR{c["T_max"], c["eta_min"]};
   if (c["op"] == "LinearLR") return LinearLR{c["start_factor"], c["end_factor"], c["total_iters"]};

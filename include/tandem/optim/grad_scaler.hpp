@@ -48,7 +48,7 @@ class GradScaler {
   ///
   /// @return  whether the step was made.
   /// @throws  what Optimizer::step throws.
-  [[nodiscard]] bool step(Optimizer& optimizer, StepOptions options = {});
+  [[nodiscard]] bool step(Optimizer& optimizer, OptimizerStepOptions options = {});
   /// Adapts the scale. Call it at the end of each step.
   ///
   /// @throws InvalidArgument  if nothing was unscaled.

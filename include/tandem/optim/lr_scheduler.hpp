@@ -17,7 +17,7 @@ namespace tandem::optim {
 ///
 /// It is a pure function, so that a resumed run continues exactly. The schedules below have
 /// PyTorch's names and meanings.
-using Schedule = std::function<double(double base, std::int64_t t)>;
+using LRSchedule = std::function<double(double base, std::int64_t t)>;
 
 /// Multiplies the rate by gamma after every step_size steps.
 struct StepLR {
@@ -51,14 +51,14 @@ struct LambdaLR {
 /// Runs one schedule after the other. Each counts from 0, and `schedules[i + 1]` begins at step
 /// `milestones[i]`.
 struct SequentialLR {
-  std::vector<Schedule> schedules;
+  std::vector<LRSchedule> schedules;
   std::vector<std::int64_t> milestones;  ///< increasing; one fewer than schedules
   double operator()(double base, std::int64_t t) const;
 };
 
 /// Applies all schedules at once. Each takes the rate of the one before as its base.
 struct ChainedScheduler {
-  std::vector<Schedule> schedules;
+  std::vector<LRSchedule> schedules;
   double operator()(double base, std::int64_t t) const;
 };
 
@@ -72,7 +72,7 @@ class LRScheduler {
   ///
   /// @param optimizer  Must outlive this object. Its present rates are the bases.
   /// @throws InvalidArgument  if a size or count of the schedule is out of range.
-  LRScheduler(Optimizer& optimizer, Schedule schedule);
+  LRScheduler(Optimizer& optimizer, LRSchedule schedule);
 
   /// Sets the rates of the next t. Call it after the optimizer's step.
   void step();
@@ -90,13 +90,13 @@ class LRScheduler {
   void load_state_dict(const std::map<std::string, double>& state);
 
  private:
-  static std::vector<double> rates(const Schedule& schedule,
+  static std::vector<double> rates(const LRSchedule& schedule,
                                    const std::vector<double>& bases,
                                    std::int64_t t);
   void apply(const std::vector<double>& rates);
 
   Optimizer& optimizer_;
-  Schedule schedule_;
+  LRSchedule schedule_;
   std::vector<double> bases_;
   std::int64_t t_ = 0;
 };

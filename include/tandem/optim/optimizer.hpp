@@ -21,7 +21,7 @@ class ArenaSharing;
 namespace detail {
 
 class StateLayout;
-struct Run;
+struct RunUpdate;
 
 }  // namespace detail
 
@@ -54,7 +54,8 @@ struct OptimizerState {
   std::map<std::string, double> numbers;
 };
 
-struct StepOptions {
+/// What Optimizer::step does besides the update.
+struct OptimizerStepOptions {
   /// Throw if a gradient has an infinity or NaN; costs a pass over them and a read of each device.
   bool error_if_nonfinite = false;
 };
@@ -78,14 +79,14 @@ class Optimizer {
   ///
   /// @throws OutOfMemory, InvalidArgument  from prepare; nothing has changed.
   /// @throws  what update threw; the parameters are half updated, so restore a checkpoint.
-  void step(StepOptions options = {});
+  void step(OptimizerStepOptions options = {});
   /// Does the parts of a step that may fail: runs checks, and allocates state that is missing.
   ///
   /// @throws OutOfMemory      nothing has changed.
   /// @throws InvalidArgument  if a gradient is not finite and error_if_nonfinite is set (the
   ///                          message names the parameter), an earlier commit failed, or a
   ///                          parameter is no longer f32 or f64.
-  void prepare(StepOptions options = {});
+  void prepare(OptimizerStepOptions options = {});
   /// Updates what prepare found. It only launches kernels.
   ///
   /// @return  what update threw, or null. After an error the optimizer refuses to continue until
@@ -151,7 +152,7 @@ class Optimizer {
  private:
   std::vector<std::vector<StateSpec>> specs(const std::vector<ParamGroup>& groups) const;
   void check_finite() const;
-  void update_run(detail::Run& run);
+  void apply(detail::RunUpdate& run_update);
 
   std::string name_;
   std::vector<ParamGroup> groups_;

@@ -28,7 +28,7 @@ std::unique_ptr<optim::LRScheduler> ScheduleChoice::make(optim::Optimizer& optim
     throw UsageError(tandem::detail::concat(
         "--warmup ", warmup, " takes all of the run's ", steps, " steps; give fewer"));
   }
-  optim::Schedule rest = optim::LambdaLR{[](std::int64_t) { return 1.0; }};
+  optim::LRSchedule rest = optim::LambdaLR{[](std::int64_t) { return 1.0; }};
   if (name == "cosine") rest = optim::CosineAnnealingLR{.t_max = steps - warmup};
   if (warmup == 0) return std::make_unique<optim::LRScheduler>(optimizer, rest);
   const optim::LinearLR first{
