@@ -13,13 +13,13 @@ namespace tandem {
 /// more". For errors, which may be about a hundred thousand names.
 inline std::string shortened_list(const std::vector<std::string>& items,
                                   std::string_view separator = ", ") {
-  constexpr std::size_t kMost = 10;
+  constexpr std::size_t kShown = 10;
   std::string text;
-  for (std::size_t i = 0; i < std::min(items.size(), kMost); ++i) {
+  for (std::size_t i = 0; i < std::min(items.size(), kShown); ++i) {
     if (i > 0) text += separator;
     text += items[i];
   }
-  if (items.size() > kMost) text += " and " + std::to_string(items.size() - kMost) + " more";
+  if (items.size() > kShown) text += " and " + std::to_string(items.size() - kShown) + " more";
   return text;
 }
 

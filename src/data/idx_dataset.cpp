@@ -18,13 +18,13 @@ namespace {
 
 using tandem::detail::concat;
 
-void check_header(const std::string& path, const IdxHeader& header, int rank, const char* what) {
-  if (header.dtype != DType::u8 || header.shape.size() != rank) {
+void check_header(const std::string& path, const IdxHeader& header, int dims, const char* what) {
+  if (header.dtype != DType::u8 || header.shape.size() != dims) {
     throw FileError(path,
                     2,
                     concat(what,
                            " must be u8 of ",
-                           rank,
+                           dims,
                            " dimensions, the file holds ",
                            header.dtype,
                            ' ',

@@ -12,7 +12,7 @@
 #include "tandem/core/error.hpp"
 #include "tandem/io/idx.hpp"
 
-#include "data/places.hpp"
+#include "data/data_directories.hpp"
 
 namespace tandem::datasets {
 namespace {
@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 /// A data set with MNIST's file names: where it may be, and how its bytes are scaled.
 struct Known {
   const char* name;
-  std::vector<fs::path> places;
+  std::vector<fs::path> directories;
   double mean;
   double stddev;
   const char* remedy;
@@ -33,16 +33,17 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, ignored);
 }
 
-/// The first of `places` that holds any of the data set's files.
+/// The first of `directories` that holds any of the data set's files.
 fs::path find_directory(const Known& known) {
-  for (const fs::path& place : known.places) {
-    if (is_file(place / "train-images-idx3-ubyte") || is_file(place / "train-images-idx3-ubyte.gz"))
-      return place;
+  for (const fs::path& directory : known.directories) {
+    if (is_file(directory / "train-images-idx3-ubyte") ||
+        is_file(directory / "train-images-idx3-ubyte.gz"))
+      return directory;
   }
   std::string tried;
-  for (const fs::path& place : known.places)
-    tried += (tried.empty() ? "" : ", ") + place.string();
-  throw FileError(known.places.back().string(),
+  for (const fs::path& directory : known.directories)
+    tried += (tried.empty() ? "" : ", ") + directory.string();
+  throw FileError(known.directories.back().string(),
                   -1,
                   std::string("the data set ") + known.name + " is not there (looked in " + tried +
                       "); " + known.remedy);
@@ -75,7 +76,7 @@ void check_size(const IdxDataset& test, const std::string& path, const std::stri
 }
 
 std::shared_ptr<const IdxDataset> load(Known known, Split split, const LoadOptions& options) {
-  if (!options.dir.empty()) known.places = {options.dir};
+  if (!options.dir.empty()) known.directories = {options.dir};
   const fs::path dir = find_directory(known);
   const std::string part = split == Split::train ? "train" : "t10k";
   const std::string images = find_file(dir, part + "-images-idx3-ubyte", known);
@@ -93,7 +94,7 @@ std::shared_ptr<const IdxDataset> load(Known known, Split split, const LoadOptio
 std::shared_ptr<const IdxDataset> load_fashion_mnist(Split split, const LoadOptions& options) {
   return load(
       {.name = "fashion-mnist",
-       .places = places("fashion-mnist", {"/usr/share/datasets/fashion-mnist"}),
+       .directories = data_directories("fashion-mnist", {"/usr/share/datasets/fashion-mnist"}),
        .mean = 0.2860,
        .stddev = 0.3530,
        .remedy = "install Debian's package dataset-fashion-mnist (apt-get install "
@@ -105,7 +106,7 @@ std::shared_ptr<const IdxDataset> load_fashion_mnist(Split split, const LoadOpti
 
 std::shared_ptr<const IdxDataset> load_digits(Split split, const LoadOptions& options) {
   return load({.name = "digits",
-               .places = places("digits", shipped_places("digits")),
+               .directories = data_directories("digits", shipped_directories("digits")),
                .mean = 0.3054,
                .stddev = 0.3753,
                .remedy = "pass the directory of its files (tandem's sources hold them in "

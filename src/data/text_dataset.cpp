@@ -12,8 +12,8 @@
 #include "tandem/core/error.hpp"
 #include "tandem/io/file.hpp"
 
+#include "data/data_directories.hpp"
 #include "data/indices.hpp"
-#include "data/places.hpp"
 #include "data/utf8.hpp"
 
 namespace tandem::datasets {
@@ -23,11 +23,11 @@ using tandem::detail::concat;
 
 std::string find_tales() {
   std::string tried;
-  for (const auto& place : places("tales", shipped_places("tales"))) {
-    const std::filesystem::path path = place / "tales.txt";
+  for (const auto& directory : data_directories("tales", shipped_directories("tales"))) {
+    const std::filesystem::path path = directory / "tales.txt";
     std::error_code ignored;
     if (std::filesystem::is_regular_file(path, ignored)) return path.string();
-    tried += (tried.empty() ? "" : ", ") + place.string();
+    tried += (tried.empty() ? "" : ", ") + directory.string();
   }
   throw FileError("tales.txt",
                   -1,

@@ -48,8 +48,8 @@ DType read_type(const ByteSource& source, std::byte code) {
                              " is none of 8 (u8), 12 (i32), 13 (f32), 14 (f64)"));
 }
 
-Shape read_shape(ByteSource& source, int rank) {
-  Shape shape = Dims::filled(rank, 0);
+Shape read_shape(ByteSource& source, int dims) {
+  Shape shape = Dims::filled(dims, 0);
   for (std::int64_t& size : shape) {
     std::array<std::byte, 4> raw{};
     source.read(raw);
@@ -112,11 +112,13 @@ IdxHeader read_header(ByteSource& source) {
     source.fail(0, "not an IDX file: it does not begin with two zero bytes");
   }
   const DType dtype = read_type(source, magic[2]);
-  const int rank = std::to_integer<int>(magic[3]);
-  if (rank < 1 || rank > kMaxDims) {
-    source.fail(3, detail::concat("IDX rank ", rank, ", 1 to ", kMaxDims, " are possible"));
+  const int dims = std::to_integer<int>(magic[3]);
+  if (dims < 1 || dims > kMaxDims) {
+    source.fail(
+        3,
+        detail::concat("an IDX array of ", dims, " dimensions; 1 to ", kMaxDims, " are possible"));
   }
-  return {dtype, read_shape(source, rank)};
+  return {dtype, read_shape(source, dims)};
 }
 
 }  // namespace

@@ -55,15 +55,15 @@ std::vector<std::byte> to_row_major(std::span<const std::byte> source,
                                     const Shape& shape,
                                     std::size_t itemsize) {
   std::vector<std::byte> target(source.size());
-  const int rank = shape.size();
-  Dims index = Dims::filled(rank, 0);
-  Dims step = Dims::filled(rank, 1);  // of the source, in elements
-  for (int d = 1; d < rank; ++d)
+  const int dims = shape.size();
+  Dims index = Dims::filled(dims, 0);
+  Dims step = Dims::filled(dims, 1);  // of the source, in elements
+  for (int d = 1; d < dims; ++d)
     step[d] = step[d - 1] * shape[d - 1];
   std::int64_t from = 0;
   for (std::size_t to = 0; to < target.size(); to += itemsize) {
     std::memcpy(&target[to], &source[static_cast<std::size_t>(from) * itemsize], itemsize);
-    for (int d = rank - 1; d >= 0; --d) {
+    for (int d = dims - 1; d >= 0; --d) {
       from += step[d];
       if (++index[d] < shape[d]) break;
       from -= step[d] * shape[d];

@@ -69,11 +69,11 @@ MultiheadAttention::MultiheadAttention(std::int64_t embed_dim,
       num_heads_(num_heads),
       dropout_(options.dropout),
       causal_(options.causal) {
-  const TensorOptions place{.dtype = options.dtype, .device = options.device};
-  in_proj_weight = empty({3 * embed_dim, embed_dim}, place);
+  const TensorOptions tensor_options{.dtype = options.dtype, .device = options.device};
+  in_proj_weight = empty({3 * embed_dim, embed_dim}, tensor_options);
   init::xavier_uniform_(in_proj_weight);
   if (!options.bias) return;
-  in_proj_bias = zeros({3 * embed_dim}, place);
+  in_proj_bias = zeros({3 * embed_dim}, tensor_options);
   init::zeros_(out_proj.bias);
 }
 

@@ -41,14 +41,14 @@ BatchNorm::BatchNorm(std::int64_t num_features, BatchNormOptions options)
     : num_features_(num_features), options_(options) {
   TANDEM_CHECK(num_features > 0, "BatchNorm: num_features must be positive, got ", num_features);
   const Shape shape{num_features};
-  const TensorOptions place{.dtype = options.dtype, .device = options.device};
+  const TensorOptions tensor_options{.dtype = options.dtype, .device = options.device};
   if (options.affine) {
-    weight = ones(shape, place);
-    bias = zeros(shape, place);
+    weight = ones(shape, tensor_options);
+    bias = zeros(shape, tensor_options);
   }
   if (options.track_running_stats) {
-    running_mean = zeros(shape, place);
-    running_var = ones(shape, place);
+    running_mean = zeros(shape, tensor_options);
+    running_var = ones(shape, tensor_options);
     num_batches_tracked = zeros({}, {.dtype = DType::i64, .device = options.device});
   }
 }

@@ -17,9 +17,9 @@ Conv1d::Conv1d(std::int64_t in_channels,
                .dilation = options.dilation,
                .groups = options.groups} {
   check_conv_sizes("Conv1d", in_channels, out_channels, {1, kernel}, options.groups);
-  const TensorOptions place{.dtype = options.dtype, .device = options.device};
-  weight = default_weight({out_channels, in_channels / options.groups, kernel}, place);
-  if (options.bias) bias = default_bias(weight, place);
+  const TensorOptions tensor_options{.dtype = options.dtype, .device = options.device};
+  weight = default_weight({out_channels, in_channels / options.groups, kernel}, tensor_options);
+  if (options.bias) bias = default_bias(weight, tensor_options);
 }
 
 Tensor Conv1d::forward(const Tensor& x) {

@@ -17,10 +17,10 @@ Conv2d::Conv2d(std::int64_t in_channels,
                .dilation = options.dilation,
                .groups = options.groups} {
   check_conv_sizes("Conv2d", in_channels, out_channels, kernel, options.groups);
-  const TensorOptions place{.dtype = options.dtype, .device = options.device};
-  weight =
-      default_weight({out_channels, in_channels / options.groups, kernel[0], kernel[1]}, place);
-  if (options.bias) bias = default_bias(weight, place);
+  const TensorOptions tensor_options{.dtype = options.dtype, .device = options.device};
+  weight = default_weight({out_channels, in_channels / options.groups, kernel[0], kernel[1]},
+                          tensor_options);
+  if (options.bias) bias = default_bias(weight, tensor_options);
 }
 
 Tensor Conv2d::forward(const Tensor& x) {

@@ -18,10 +18,10 @@ ConvTranspose2d::ConvTranspose2d(std::int64_t in_channels,
                .dilation = options.dilation,
                .groups = options.groups} {
   check_conv_sizes("ConvTranspose2d", in_channels, out_channels, kernel, options.groups);
-  const TensorOptions place{.dtype = options.dtype, .device = options.device};
-  weight =
-      default_weight({in_channels, out_channels / options.groups, kernel[0], kernel[1]}, place);
-  if (options.bias) bias = default_bias(weight, out_channels, place);
+  const TensorOptions tensor_options{.dtype = options.dtype, .device = options.device};
+  weight = default_weight({in_channels, out_channels / options.groups, kernel[0], kernel[1]},
+                          tensor_options);
+  if (options.bias) bias = default_bias(weight, out_channels, tensor_options);
 }
 
 Tensor ConvTranspose2d::forward(const Tensor& x) {

@@ -14,10 +14,10 @@ LayerNorm::LayerNorm(const Shape& normalized_shape, LayerNormOptions options)
   TANDEM_CHECK(normalized_shape.size() > 0 && numel(normalized_shape) > 0,
                "LayerNorm: needs sizes of at least one, got ",
                normalized_shape);
-  const TensorOptions place{.dtype = options.dtype, .device = options.device};
+  const TensorOptions tensor_options{.dtype = options.dtype, .device = options.device};
   if (!options.elementwise_affine) return;
-  weight = ones(normalized_shape, place);
-  if (options.bias) bias = zeros(normalized_shape, place);
+  weight = ones(normalized_shape, tensor_options);
+  if (options.bias) bias = zeros(normalized_shape, tensor_options);
 }
 
 Tensor LayerNorm::forward(const Tensor& x) {
@@ -32,10 +32,10 @@ GroupNorm::GroupNorm(std::int64_t num_groups, std::int64_t num_channels, GroupNo
                " channels cannot be cut into ",
                num_groups,
                " groups of one size");
-  const TensorOptions place{.dtype = options.dtype, .device = options.device};
+  const TensorOptions tensor_options{.dtype = options.dtype, .device = options.device};
   if (!options.affine) return;
-  weight = ones({num_channels}, place);
-  bias = zeros({num_channels}, place);
+  weight = ones({num_channels}, tensor_options);
+  bias = zeros({num_channels}, tensor_options);
 }
 
 Tensor GroupNorm::forward(const Tensor& x) {

@@ -16,9 +16,9 @@ Linear::Linear(std::int64_t in_features, std::int64_t out_features, LinearOption
                in_features,
                ", out ",
                out_features);
-  const TensorOptions place{.dtype = options.dtype, .device = options.device};
-  weight = default_weight({out_features, in_features}, place);
-  if (options.bias) bias = default_bias(weight, place);
+  const TensorOptions tensor_options{.dtype = options.dtype, .device = options.device};
+  weight = default_weight({out_features, in_features}, tensor_options);
+  if (options.bias) bias = default_bias(weight, tensor_options);
 }
 
 Tensor Linear::forward(const Tensor& x) {

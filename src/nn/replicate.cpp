@@ -10,9 +10,9 @@
 namespace tandem::nn::detail {
 namespace {
 
-/// @param place  tensor -> the device of its copy.
+/// @param device_of  tensor -> the device of its copy.
 template <class F>
-void own(Module& module, F place) {
+void own(Module& module, F device_of) {
   const autograd::NoGrad off;
   std::unordered_map<const TensorImpl*, Tensor> copies;  // by the original, which `originals` keeps
   std::vector<Tensor> originals;
@@ -20,7 +20,7 @@ void own(Module& module, F place) {
     auto [entry, is_new] = copies.try_emplace(&tensor.impl());
     if (is_new) {
       const ContextScope scope([&](Context& c) { c.category = tensor.buffer().category(); });
-      const Device device = place(tensor);
+      const Device device = device_of(tensor);
       const Tensor data = tensor.detach();
       entry->second = device == data.device() ? data.clone() : data.to(device);
       if (tensor.requires_grad()) entry->second.requires_grad_();

@@ -30,10 +30,10 @@ const Tensor& StateDict::at(std::string_view name) const {
 void StateDict::erase(std::string_view name) {
   const auto at = index_.find(name);
   if (at == index_.end()) return;
-  const std::size_t place = at->second;
+  const std::size_t position = at->second;
   index_.erase(at);
-  entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(place));
-  for (std::size_t i = place; i < entries_.size(); ++i)
+  entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(position));
+  for (std::size_t i = position; i < entries_.size(); ++i)
     index_.find(entries_[i].name)->second = i;
 }
 

@@ -110,14 +110,14 @@ void Buffer::notify(int kind, Category before) const noexcept {
   const auto* observers = Runtime::instance().observers();
   if (observers == nullptr) [[likely]]
     return;
-  static const std::string kNone;
+  static const std::string kNoOwner;
   const MemoryEvent event{static_cast<MemoryEvent::Kind>(kind),
                           device(),
                           nbytes_,
                           category(),
                           before,
                           context().phase,
-                          owner_ == nullptr ? kNone : *owner_,
+                          owner_ == nullptr ? kNoOwner : *owner_,
                           shares_,
                           data_};
   for (Observer* o : *observers)

@@ -69,9 +69,9 @@ std::shared_ptr<const Context> share_context() {
 }
 
 const std::string& current_module_path() noexcept {
-  static const std::string kNone;
+  static const std::string kNoModule;
   const Context& c = context();
-  return c.module_path == nullptr ? kNone : *c.module_path;
+  return c.module_path == nullptr ? kNoModule : *c.module_path;
 }
 
 ContextScope::ContextScope(std::shared_ptr<const Context> context) noexcept

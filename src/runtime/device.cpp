@@ -48,11 +48,11 @@ struct Part {
 
 Part parse_part(std::string_view part, std::string_view text) {
   const auto at = part.find('@');
-  const std::string_view place = part.substr(0, at);
-  const auto colon = place.find(':');
-  Part p{parse_type(place.substr(0, colon), text), 1, -1, false, std::nullopt};
+  const std::string_view name = part.substr(0, at);
+  const auto colon = name.find(':');
+  Part p{parse_type(name.substr(0, colon), text), 1, -1, false, std::nullopt};
   std::string_view digits =
-      colon == std::string_view::npos ? std::string_view{} : place.substr(colon + 1);
+      colon == std::string_view::npos ? std::string_view{} : name.substr(colon + 1);
   std::optional<std::uint64_t> count = 1;
   if (p.type == DeviceType::cuda) {
     const auto x = digits.find('x');

@@ -51,7 +51,7 @@ class CopyTimer {
 }  // namespace
 
 void AccessList::add(Access access) {
-  TANDEM_ASSERT(size < kMost, "work with more than ", kMost, " accesses; split it");
+  TANDEM_ASSERT(size < kCapacity, "work with more than ", kCapacity, " accesses; split it");
   items[static_cast<std::size_t>(size++)] = access;
 }
 

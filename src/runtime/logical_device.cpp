@@ -113,7 +113,7 @@ std::vector<Holding> LogicalDevice::holdings() const {
 }
 
 std::vector<OutOfMemory::Owner> LogicalDevice::largest_owners() const {
-  constexpr std::size_t kMost = 3;
+  constexpr std::size_t kNamedOwners = 3;
   std::map<std::string, std::size_t> sums;
   const auto add = [&](Category category, const ModuleShare& share) {
     std::string key = name(category);
@@ -132,7 +132,7 @@ std::vector<OutOfMemory::Owner> LogicalDevice::largest_owners() const {
   for (const auto& [key, nbytes] : sums)
     owners.push_back({key, nbytes});
   std::ranges::stable_sort(owners, std::ranges::greater{}, &OutOfMemory::Owner::nbytes);
-  if (owners.size() > kMost) owners.resize(kMost);
+  if (owners.size() > kNamedOwners) owners.resize(kNamedOwners);
   return owners;
 }
 

@@ -129,7 +129,7 @@ void Runtime::configure(const std::vector<DeviceSpec>& devices) {
                  " is listed twice");
     names.push_back(spec.device);
   }
-  const auto gpus = place(devices);
+  const auto gpus = assign_gpus(devices);
   std::vector<LogicalDevice*> known;
   try {
     for (const Device name : names)
@@ -145,7 +145,7 @@ void Runtime::configure(const std::vector<DeviceSpec>& devices) {
   defaults_ = std::move(names);
 }
 
-std::array<int, kMaxDevices> Runtime::place(const std::vector<DeviceSpec>& devices) {
+std::array<int, kMaxDevices> Runtime::assign_gpus(const std::vector<DeviceSpec>& devices) {
   const std::scoped_lock lock(mutex_);
   const auto before = gpus_;
   auto next = gpus_;

@@ -118,9 +118,15 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         IdxFault{"magic", "\x7f" + idx(8, {1}, "x").substr(1), 0, "not an IDX file"},
         IdxFault{"type", idx(9, {1}, "x"), 2, "IDX type 9 is none of"},
-        IdxFault{"rank_255", idx(8, std::vector<std::uint32_t>(255, 1), "x"), 3, "IDX rank 255"},
-        IdxFault{"rank_9", idx(8, std::vector<std::uint32_t>(9, 1), "x"), 3, "IDX rank 9, 1 to 8"},
-        IdxFault{"rank_0", idx(8, {}, "x"), 3, "IDX rank 0"},
+        IdxFault{"rank_255",
+                 idx(8, std::vector<std::uint32_t>(255, 1), "x"),
+                 3,
+                 "array of 255 dimensions"},
+        IdxFault{"rank_9",
+                 idx(8, std::vector<std::uint32_t>(9, 1), "x"),
+                 3,
+                 "array of 9 dimensions; 1 to 8"},
+        IdxFault{"rank_0", idx(8, {}, "x"), 3, "array of 0 dimensions"},
         IdxFault{
             "overflow", idx(14, {UINT32_MAX, UINT32_MAX, UINT32_MAX}, "x"), 4, "overflow 63 bits"},
         IdxFault{"empty_overflow", idx(8, {0, UINT32_MAX, UINT32_MAX}, ""), 4, "overflow 63 bits"},

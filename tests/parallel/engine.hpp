@@ -120,7 +120,7 @@ struct SharedUpdate : Replicated {
                                   .on_devices = [this](const auto& job) { on_devices(job); },
                                   .reduce = [this] { ++reductions; }})) {}
 
-  void on_devices(const std::function<void(int rank)>& job) {
+  void on_devices(const std::function<void(int device)>& job) {
     on_all_devices(Phase::update, [job](Call&, Call::Part& part) { job(part.index()); });
   }
   /// The flat gradients of a device.

@@ -249,7 +249,7 @@ TEST(CopyBytes, CopiesAndCountsBetweenDevicesOnly) {
 TEST(AccessList, RefusesOneTooMany) {
   Buffer x(kFirst, 8, Category::input);
   AccessList list;
-  for (int i = 0; i < AccessList::kMost; ++i)
+  for (int i = 0; i < AccessList::kCapacity; ++i)
     list.add({&x, 8, Direction::read});
   EXPECT_THROW(list.add({&x, 8, Direction::read}), InternalError);
 }

@@ -22,9 +22,9 @@ inline constexpr std::uint64_t kIdxMostBytes = std::uint64_t{1} << 32;
 /// @param most_bytes  A larger array is refused, so that a sparse file, or one that compresses
 ///                    well, cannot take all memory.
 /// @throws FileError  if the file is missing, the magic number is wrong, tandem does not support
-///                    the type or rank, a size overflows, there are too few or too many bytes, or
-///                    the gzip data are damaged. The error has the offset, which is counted in the
-///                    inflated data if the message says so.
+///                    the type or the number of dimensions, a size overflows, there are too few or
+///                    too many bytes, or the gzip data are damaged. The error has the offset, which
+///                    is counted in the inflated data if the message says so.
 /// @source Y. LeCun, C. Cortes, C. Burges, "The MNIST database", section "File formats"; RFC 1952
 ///         (gzip).
 HostArray read_idx(const std::string& path, std::uint64_t most_bytes = kIdxMostBytes);

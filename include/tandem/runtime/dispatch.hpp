@@ -26,11 +26,11 @@ struct Access {
 
 /// The accesses of a piece of work, stored inline because a Work is copied into logs.
 struct AccessList {
-  static constexpr int kMost = 12;
-  std::array<Access, kMost> items{};
+  static constexpr int kCapacity = 12;
+  std::array<Access, kCapacity> items{};
   int size = 0;
 
-  /// @throws InternalError  the list already holds kMost accesses.
+  /// @throws InternalError  the list already holds kCapacity accesses.
   void add(Access access);
   const Access* begin() const noexcept { return items.data(); }
   const Access* end() const noexcept { return items.data() + size; }

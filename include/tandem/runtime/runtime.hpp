@@ -78,7 +78,7 @@ class Runtime {
   /// Notes which GPUs the devices of a list are on.
   ///
   /// @return  the GPUs noted before, to restore them.
-  std::array<int, kMaxDevices> place(const std::vector<DeviceSpec>& devices);
+  std::array<int, kMaxDevices> assign_gpus(const std::vector<DeviceSpec>& devices);
 
   std::array<std::atomic<LogicalDevice*>, kMaxDevices> cpu_{};
   std::array<std::atomic<LogicalDevice*>, kMaxDevices> cuda_{};

@@ -18,7 +18,7 @@
 namespace tandem::parallel {
 namespace {
 
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kUnlimitedRows = std::numeric_limits<std::int64_t>::max();
 
 template <std::size_t N>
 using Row = std::array<double, N + 1>;  // coefficients, and the right-hand side
@@ -155,10 +155,10 @@ StepPlan StepModel::predict(std::vector<std::int64_t> rows) const {
 }
 
 std::int64_t StepModel::capacity(const DeviceNeed& need, std::int64_t batch_rows) const {
-  if (need.limit == SIZE_MAX) return kMost;
+  if (need.limit == SIZE_MAX) return kUnlimitedRows;
   const double left = static_cast<double>(need.limit) - need.peak(0, batch_rows);
   if (left < 0) return -1;
-  if (need.per_row <= 0 || left / need.per_row >= 1e18) return kMost;
+  if (need.per_row <= 0 || left / need.per_row >= 1e18) return kUnlimitedRows;
   return static_cast<std::int64_t>(left / need.per_row);
 }
 
@@ -177,7 +177,7 @@ std::int64_t StepModel::largest_batch() const {
   std::int64_t fitting = 0, too_many = 1;
   for (; fits(too_many); too_many *= 2) {
     fitting = too_many;
-    if (too_many > kMost / 4) return kMost;
+    if (too_many > kUnlimitedRows / 4) return kUnlimitedRows;
   }
   while (too_many - fitting > 1) {
     const std::int64_t middle = fitting + (too_many - fitting) / 2;

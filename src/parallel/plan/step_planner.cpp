@@ -13,14 +13,14 @@
 namespace tandem::parallel {
 namespace {
 
-constexpr int kCorrections = 12;  // of a model
-constexpr double kLess = 0.98;    // of its limit, for a device that was full
+constexpr int kCorrections = 12;   // of a model
+constexpr double kTighter = 0.98;  // of its limit, for a device that was full
 
 /// Lines that are moved to what steps of one batch are seen to need.
 class Corrections {
  public:
   Corrections(std::vector<DeviceNeed> needs, std::int64_t batch_rows)
-      : needs_(std::move(needs)), batch_rows_(batch_rows), too_many_(needs_.size(), kNone) {
+      : needs_(std::move(needs)), batch_rows_(batch_rows), too_many_(needs_.size(), kNeverFull) {
     for (const DeviceNeed& need : needs_)
       limits_.push_back(need.limit);
   }
@@ -41,7 +41,7 @@ class Corrections {
   }
   StepModel model(const std::vector<StepProbe>& probes) {
     for (std::size_t d = 0; d < needs_.size(); ++d) {
-      if (too_many_[d] == kNone) continue;
+      if (too_many_[d] == kNeverFull) continue;
       const double full = needs_[d].peak(too_many_[d], batch_rows_);
       needs_[d].limit = std::min(limits_[d], static_cast<std::size_t>(std::max(full - 1, 0.0)));
     }
@@ -51,7 +51,8 @@ class Corrections {
   }
   /// The model in the end: where devices were full, its plan is one that has fitted.
   StepModel end(const std::vector<StepProbe>& probes, PlanGoal goal) {
-    const bool was_full = std::ranges::any_of(too_many_, [](auto rows) { return rows != kNone; });
+    const bool was_full =
+        std::ranges::any_of(too_many_, [](auto rows) { return rows != kNeverFull; });
     if (was_full && !last_fitting_.empty() && !plans(model(probes), goal)) {
       for (std::size_t d = 0; d < needs_.size(); ++d)
         too_many_[d] = std::min(too_many_[d], last_fitting_[d] + 1);
@@ -60,7 +61,7 @@ class Corrections {
   }
 
  private:
-  static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
+  static constexpr std::int64_t kNeverFull = std::numeric_limits<std::int64_t>::max();
 
   /// The model gives the batch the rows that have fitted.
   bool plans(const StepModel& model, PlanGoal goal) const {
@@ -115,7 +116,7 @@ void StepPlanner::replan(const BatchSize& batch,
     needs = model->needs();
     for (DeviceNeed& need : needs) {
       if (need.device != error.device || need.limit == SIZE_MAX) continue;
-      need.limit = static_cast<std::size_t>(static_cast<double>(need.limit) * kLess);
+      need.limit = static_cast<std::size_t>(static_cast<double>(need.limit) * kTighter);
     }
   } else {
     needs = measure(batch, rehearse).needs();

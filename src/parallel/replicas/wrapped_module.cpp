@@ -13,7 +13,7 @@
 namespace tandem::parallel {
 namespace {
 
-constexpr const char* kAgain = "; end this DataParallel and wrap the module again";
+constexpr const char* kWrapAgain = "; end this DataParallel and wrap the module again";
 
 constexpr WrapperWords kWords{
     "DataParallel",
@@ -37,7 +37,7 @@ void check_all_seen(const std::shared_ptr<optim::Arena>& arena, const std::vecto
                  "DataParallel: '",
                  arena->layout().places()[p].name,
                  "' was removed after wrapping",
-                 kAgain);
+                 kWrapAgain);
   }
 }
 
@@ -85,7 +85,7 @@ void WrappedModule::check_tensors(const std::shared_ptr<optim::Arena>& parameter
                  "DataParallel: '",
                  name,
                  "' was added, resized or moved after wrapping",
-                 kAgain);
+                 kWrapAgain);
     (is_parameter ? seen_parameters : seen_buffers)[*place] = true;
   });
   check_all_seen(parameters, seen_parameters);
@@ -101,7 +101,7 @@ void WrappedModule::follow() const {
                  copy.size(),
                  " parts when it was wrapped, now ",
                  own.size(),
-                 kAgain);
+                 kWrapAgain);
     for (std::size_t i = 0; i < own.size(); ++i)
       nn::detail::Wrapping::follow(*copy[i], *own[i]);
   }

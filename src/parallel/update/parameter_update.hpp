@@ -25,9 +25,11 @@ class ParameterUpdate {
   virtual void reduced() = 0;
   /// The gradients on device 0 are again what they were before the backward.
   virtual void discard() = 0;
-  /// Gives every rank the values that the others have updated. Each rank calls it on its own
+  /// Gives every device the values that the others have updated. Each device calls it on its own
   /// thread.
-  virtual void gather_values(comm::Communicator& group, int rank) const = 0;
+  ///
+  /// @param group  of all devices, so that ranks and devices have the same numbers
+  virtual void gather_values(comm::Communicator& group, int device) const = 0;
 };
 
 }  // namespace tandem::parallel

@@ -73,8 +73,8 @@ void Shards::begin_backward() {
   completed_.clear();
 }
 
-void Shards::gather_values(comm::Communicator& group, int rank) const {
-  const optim::Arena& arena = this->arena(rank);
+void Shards::gather_values(comm::Communicator& group, int device) const {
+  const optim::Arena& arena = this->arena(device);
   // From the last bucket to the first, in which the next forward begins.
   std::vector<std::shared_ptr<comm::Handle>> handles(buckets().size());
   const auto for_each_bucket = [&](const auto& f) {
@@ -87,7 +87,7 @@ void Shards::gather_values(comm::Communicator& group, int rank) const {
     const Tensor& values = arena.params(bucket.block);
     handle =
         std::make_shared<comm::Handle>(group.start({comm::Collective::Kind::all_gather,
-                                                    range(values, share_of(bucket, rank, size())),
+                                                    range(values, share_of(bucket, device, size())),
                                                     range(values, bucket.range())}));
   });
   for_each_bucket([&](const Bucket& bucket, const std::shared_ptr<comm::Handle>& handle) {

@@ -32,7 +32,7 @@ class Shards final : public UpdateSharing {
     partial_ = false;
     completed_.clear();
   }
-  void gather_values(comm::Communicator& group, int rank) const override;
+  void gather_values(comm::Communicator& group, int device) const override;
 
  private:
   /// Copies all shares of the gradients from their devices to device 0, or back.

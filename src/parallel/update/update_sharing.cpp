@@ -10,8 +10,8 @@ namespace tandem::parallel {
 UpdateSharing::UpdateSharing(SharedParts parts) : shared_(std::move(parts)) {}
 
 void UpdateSharing::update(const std::function<std::exception_ptr(Device)>& part) {
-  shared_.on_devices([this, &part](int rank) {
-    if (const auto error = part(arena(rank).device())) std::rethrow_exception(error);
+  shared_.on_devices([this, &part](int device) {
+    if (const auto error = part(arena(device).device())) std::rethrow_exception(error);
   });
 }
 

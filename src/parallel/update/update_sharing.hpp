@@ -16,10 +16,10 @@ namespace tandem::parallel {
 
 /// What an update by several devices works with.
 struct SharedParts {
-  std::vector<std::shared_ptr<optim::Arena>> arenas;  ///< by rank
+  std::vector<std::shared_ptr<optim::Arena>> arenas;  ///< by device
   std::shared_ptr<const std::vector<Bucket>> buckets;
   /// Runs a job on the thread of every device. @throws ReplicaError, Timeout
-  std::function<void(const std::function<void(int rank)>& job)> on_devices;
+  std::function<void(const std::function<void(int device)>& job)> on_devices;
   std::function<void()> reduce;  ///< reduces gradients that have not been reduced
 };
 
@@ -34,8 +34,8 @@ class UpdateSharing : public ParameterUpdate, public optim::ArenaSharing {
  protected:
   int size() const noexcept { return static_cast<int>(shared_.arenas.size()); }
   const std::vector<Bucket>& buckets() const noexcept { return *shared_.buckets; }
-  const optim::Arena& arena(int rank) const {
-    return *shared_.arenas[static_cast<std::size_t>(rank)];
+  const optim::Arena& arena(int device) const {
+    return *shared_.arenas[static_cast<std::size_t>(device)];
   }
   /// Reduces gradients that have not been reduced.
   void reduce() { shared_.reduce(); }

@@ -31,8 +31,8 @@ Tensor take_whole(const Tensor& x, Device device);
 class RowCount {
  public:
   template <class T>
-  void add_argument(const T& argument, int dim, std::size_t place) {
-    const LeafPath path{nullptr, place};
+  void add_argument(const T& argument, int dim, std::size_t index) {
+    const LeafPath path{nullptr, index};
     if constexpr (is_scatter_by<T>) {
       if (argument.rows) add_rows(*argument.rows, path);
     } else {
@@ -122,8 +122,8 @@ template <class... Args>
 std::optional<std::int64_t> find_rows(int dim, const Args&... arguments) {
   detail::RowCount count;
   const auto pass = [&] {
-    [[maybe_unused]] std::size_t place = 0;
-    (count.add_argument(arguments, dim, place++), ...);
+    [[maybe_unused]] std::size_t index = 0;
+    (count.add_argument(arguments, dim, index++), ...);
   };
   pass();
   if (count.differ()) {

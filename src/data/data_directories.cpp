@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "data/places.hpp"
+#include "data/data_directories.hpp"
 
 #include <cstdlib>
 #include <system_error>
@@ -24,14 +24,14 @@ namespace fs = std::filesystem;
 fs::path own_file() {
   Dl_info info{};
   std::error_code ignored;
-  const auto here = reinterpret_cast<const void*>(&shipped_places);
+  const auto here = reinterpret_cast<const void*>(&shipped_directories);
   if (::dladdr(here, &info) == 0 || info.dli_fname == nullptr) return {};
   return fs::canonical(info.dli_fname, ignored);
 }
 
 }  // namespace
 
-std::vector<fs::path> places(const char* name, const std::vector<fs::path>& more) {
+std::vector<fs::path> data_directories(const char* name, const std::vector<fs::path>& more) {
   std::vector<fs::path> all;
   if (const char* root = std::getenv("TANDEM_DATA_DIR"); root != nullptr && *root != '\0') {
     std::error_code ignored;
@@ -46,7 +46,7 @@ std::vector<fs::path> places(const char* name, const std::vector<fs::path>& more
   return all;
 }
 
-std::vector<fs::path> shipped_places(const char* name) {
+std::vector<fs::path> shipped_directories(const char* name) {
   std::error_code ignored;
   // share/tandem of the installation that the running program, or the library, is a part of
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored);

@@ -8,10 +8,10 @@
 namespace tandem::datasets {
 
 /// Directories where a data set may be: TANDEM_DATA_DIR's, then `more`.
-std::vector<std::filesystem::path> places(const char* name,
-                                          const std::vector<std::filesystem::path>& more);
+std::vector<std::filesystem::path> data_directories(const char* name,
+                                                    const std::vector<std::filesystem::path>& more);
 
 /// Where data that is part of tandem lies: beside the program, in the installation, in the sources.
-std::vector<std::filesystem::path> shipped_places(const char* name);
+std::vector<std::filesystem::path> shipped_directories(const char* name);
 
 }  // namespace tandem::datasets
