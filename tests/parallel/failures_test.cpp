@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "parallel/errors/failures.hpp"
+
+#include <stdexcept>
+
+#include <gtest/gtest.h>
+
+#include "tandem/core/error.hpp"
+
+namespace tandem::parallel::test {
+namespace {
+
+const std::exception_ptr kCause = std::make_exception_ptr(std::runtime_error("the user's own"));
+const std::exception_ptr kAborted = std::make_exception_ptr(CommAborted("another rank failed"));
+
+TEST(FailuresTest, AnAbortOnlyReportsThatAnotherDeviceFailed) {
+  EXPECT_TRUE(is_secondary(kAborted));
+  EXPECT_FALSE(is_secondary(kCause));
+}
+
+TEST(FailuresTest, ACauseGoesBeforeErrorsThatOnlyReportIt) {
+  EXPECT_EQ(cause_among({nullptr, kAborted, kCause, kCause}), 2);
+  EXPECT_EQ(cause_among({kCause, kAborted}), 0);
+}
+
+TEST(FailuresTest, WithoutACauseItIsTheFirst) {
+  EXPECT_EQ(cause_among({nullptr, kAborted, kAborted}), 1);
+}
+
+}  // namespace
+}  // namespace tandem::parallel::test
