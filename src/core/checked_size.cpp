@@ -62,7 +62,7 @@ std::uint64_t nbytes_of(const char* op, DType dtype, const Shape& shape) {
                                shape,
                                " of ",
                                dtype,
-                               " takes more bytes than 63 bits count; give smaller sizes"));
+                               " takes more bytes than 63 bits can count; give smaller sizes"));
 }
 
 }  // namespace detail

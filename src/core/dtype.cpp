@@ -44,7 +44,7 @@ DType parse_dtype(std::string_view text) {
   TANDEM_CHECK(hit != kTypes.end(),
                "dtype: '",
                text,
-               "' is none of f32, f64, bf16, f16, i32, i64, u8, bool");
+               "' is not one of f32, f64, bf16, f16, i32, i64, u8, bool");
   return hit->type;
 }
 

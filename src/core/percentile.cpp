@@ -11,7 +11,7 @@
 namespace tandem {
 
 double percentile(std::vector<double> values, double p) {
-  TANDEM_CHECK(p >= 0 && p <= 1, "percentile: ", p, " is no share; needs 0 to 1");
+  TANDEM_CHECK(p >= 0 && p <= 1, "percentile: p is ", p, "; it must be from 0 to 1");
   if (values.empty()) return 0;
   const double rank = std::max(1.0, std::ceil(p * static_cast<double>(values.size())));
   const auto at = values.begin() + static_cast<std::ptrdiff_t>(rank) - 1;

@@ -18,7 +18,7 @@ std::int64_t step_over(std::int64_t stride, std::int64_t size, const Shape& shap
   TANDEM_CHECK(!__builtin_mul_overflow(stride, std::max<std::int64_t>(size, 1), &result),
                "shape ",
                shape,
-               " has more elements than 63 bits count; give smaller sizes");
+               " has more elements than 63 bits can count; give smaller sizes");
   return result;
 }
 
@@ -31,15 +31,13 @@ Dims::Dims(std::span<const std::int64_t> values) : size_(static_cast<int>(values
   TANDEM_CHECK(values.size() <= kMaxDims,
                "shape: ",
                values.size(),
-               " dimensions, at most ",
-               kMaxDims,
-               " are possible");
+               " dimensions; a shape has at most ",
+               kMaxDims);
   std::ranges::copy(values, values_.begin());
 }
 
 Dims Dims::filled(int n, std::int64_t value) {
-  TANDEM_CHECK(
-      n >= 0 && n <= kMaxDims, "shape: ", n, " dimensions, 0 to ", kMaxDims, " are possible");
+  TANDEM_CHECK(n >= 0 && n <= kMaxDims, "shape: ", n, " dimensions; a shape has 0 to ", kMaxDims);
   Dims d;
   d.size_ = n;
   std::fill_n(d.values_.begin(), n, value);
@@ -68,15 +66,15 @@ void Dims::insert(int at, std::int64_t value) {
                *this,
                " already has ",
                kMaxDims,
-               " dimensions, the most possible");
-  TANDEM_CHECK(at >= 0 && at <= size_, "cannot insert at ", at, " into ", *this);
+               " dimensions, which is the most a shape can have");
+  TANDEM_CHECK(at >= 0 && at <= size_, "shape: cannot insert a size at ", at, " into ", *this);
   std::copy_backward(begin() + at, end(), end() + 1);
   values_[static_cast<std::size_t>(at)] = value;
   ++size_;
 }
 
 void Dims::erase(int at) {
-  TANDEM_CHECK(at >= 0 && at < size_, "cannot erase ", at, " from ", *this);
+  TANDEM_CHECK(at >= 0 && at < size_, "shape: cannot erase the size at ", at, " from ", *this);
   std::copy(begin() + at + 1, end(), begin() + at);
   --size_;
 }

@@ -84,13 +84,13 @@ ContextScope::~ContextScope() {
 void check_alive(const char* op) {
   const Context& c = context();
   if (c.abort != nullptr && c.abort->aborted()) {
-    throw CommAborted(detail::concat(op, ": stopped, since ", c.abort->reason()));
+    throw CommAborted(detail::concat(op, ": stopped because ", c.abort->reason()));
   }
   if (c.deadline.passed()) {
     throw Timeout(detail::concat(op,
-                                 ": the step's deadline has passed, since ",
+                                 ": the step's deadline has passed: ",
                                  c.deadline.describe(),
-                                 "; raise it if one piece of work takes that long"));
+                                 "; raise the deadline if a single piece of work takes that long"));
   }
 }
 

@@ -77,7 +77,7 @@ Deadline::Deadline(std::chrono::milliseconds patience, const std::vector<Device>
 
 Deadline Deadline::within(const Deadline& outer) const {
   if (state_ == nullptr || outer.state_ == nullptr) return state_ == nullptr ? outer : *this;
-  TANDEM_ASSERT(state_->outer == nullptr, "a deadline is in another one already");
+  TANDEM_ASSERT(state_->outer == nullptr, "this deadline is already inside another one");
   state_->outer = outer.state_;
   return *this;
 }
@@ -96,7 +96,7 @@ std::string Deadline::describe() const {
   for (const State::Watched& w : state_->watched) {
     text += detail::concat(before,
                            w.device->device(),
-                           " is in '",
+                           " has been in '",
                            w.device->last_work(),
                            "', or after it, for ",
                            seconds(now - w.since),

@@ -32,8 +32,7 @@ std::optional<std::uint64_t> number(std::string_view text) {
 DeviceType parse_type(std::string_view text, std::string_view whole) {
   if (text == "cpu") return DeviceType::cpu;
   TANDEM_CHECK(text == "cuda", "device '", whole, "': type '", text, "' is neither cpu nor cuda");
-  TANDEM_CHECK(
-      has_cuda, "device '", whole, "': this tandem was built without CUDA; use cpu devices");
+  TANDEM_CHECK(has_cuda, "device '", whole, "': this build of tandem has no CUDA; use cpu devices");
   return DeviceType::cuda;
 }
 
@@ -107,7 +106,8 @@ Device parse_device(std::string_view text) {
 }
 
 std::vector<DeviceSpec> parse_devices(std::string_view text) {
-  TANDEM_CHECK(!text.ends_with(','), "devices '", text, "': ends with a comma; ", kListForm);
+  TANDEM_CHECK(
+      !text.ends_with(','), "devices '", text, "': the list ends with a comma; ", kListForm);
   std::vector<Part> parts;
   for (std::string_view rest = text;;) {
     const auto comma = rest.find(',');
@@ -122,9 +122,9 @@ std::vector<DeviceSpec> parse_devices(std::string_view text) {
     TANDEM_CHECK(part.count <= kMaxDevices - devices.size(),
                  "devices '",
                  text,
-                 "': at most ",
+                 "': a list may name at most ",
                  kMaxDevices,
-                 " devices are possible");
+                 " devices");
     for (std::uint64_t i = 0; i < part.count; ++i) {
       const bool cuda = part.type == DeviceType::cuda;
       const int index = !cuda ? cpus++ : shared ? gpus++ : part.gpu;
@@ -151,10 +151,8 @@ std::size_t parse_nbytes(std::string_view text) {
                "size '",
                text,
                "': expected a positive number of bytes, KiB, MiB, GiB or TiB, like 512MiB");
-  TANDEM_CHECK(*n <= (std::uint64_t{1} << 62) >> shift,
-               "size '",
-               text,
-               "': is more than a machine can hold");
+  TANDEM_CHECK(
+      *n <= (std::uint64_t{1} << 62) >> shift, "size '", text, "' is more than a machine can hold");
   return static_cast<std::size_t>(*n << shift);
 }
 

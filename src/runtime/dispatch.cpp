@@ -73,8 +73,8 @@ void begin_work(Stream& stream, const Work& work) {
                  path.empty() ? "" : " (module ",
                  path,
                  path.empty() ? "" : ")",
-                 "; move it with .to(device), or, if it belongs to a module, is it not listed in "
-                 "TANDEM_MODULE?"));
+                 "; move the tensor with .to(device). If it belongs to a module, list it in "
+                 "TANDEM_MODULE"));
     }
     a.buffer->check_awake(work.name);
     if (a.buffer->transits().any()) [[unlikely]]
@@ -100,7 +100,7 @@ HostStream host_stream(const Stream& stream, const Work& work) {
   TANDEM_CHECK(
       stream.native() == nullptr,
       work.name,
-      ": has no CUDA kernel, and its tensors are on ",
+      ": has no CUDA kernel, but its tensors are on ",
       stream.device(),
       "; give dispatch a function that takes a CudaStream&, or move them with .to(\"cpu\")");
   const Context& c = context();

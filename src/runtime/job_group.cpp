@@ -18,7 +18,7 @@ std::exception_ptr outcome(Ticket& ticket, const Deadline& deadline) {
   try {
     return ticket.outcome(Clock::now());
   } catch (const Timeout& e) {
-    throw Timeout(e.what() + (", since " + deadline.describe()));
+    throw Timeout(e.what() + (": " + deadline.describe()));
   }
 }
 

@@ -87,7 +87,7 @@ LogicalDevice& Runtime::device(Device device) {
   TANDEM_CHECK(has_cuda || device.type == DeviceType::cpu,
                "device ",
                device,
-               ": this tandem was built without CUDA; use cpu devices");
+               ": this build of tandem has no CUDA; use cpu devices");
   TANDEM_CHECK(device.index >= 0 && device.index < kMaxDevices,
                "device ",
                device,
@@ -158,7 +158,7 @@ std::array<int, kMaxDevices> Runtime::assign_gpus(const std::vector<DeviceSpec>&
                  spec.device,
                  " is in use on GPU ",
                  gpus_[at],
-                 " and cannot become GPU ",
+                 " and cannot move to GPU ",
                  spec.gpu,
                  "; list the devices before their first use");
     next[at] = spec.gpu;

@@ -39,11 +39,12 @@ void spin_until(Ready ready) {
 std::atomic<unsigned> forks{0};
 
 void check_here(unsigned made_under, const std::string& worker) {
-  TANDEM_CHECK(made_under == fork_count(),
-               "worker of ",
-               worker,
-               ": its thread is in the parent, since this process was forked after the thread's "
-               "start; fork before the first use of devices, or start the child by exec");
+  TANDEM_CHECK(
+      made_under == fork_count(),
+      "worker of ",
+      worker,
+      ": its thread stayed in the parent, because this process was forked after the thread's "
+      "start; fork before the first use of devices, or start the child with exec");
 }
 
 }  // namespace
@@ -175,7 +176,7 @@ Worker::Worker(std::string name) : state_(std::make_shared<State>()) {
   state_->name = std::move(name);
   if (const int code = State::start(state_); code != 0) {
     throw DeviceError(
-        state_->name, "start of its thread", code, std::generic_category().message(code));
+        state_->name, "starting its thread", code, std::generic_category().message(code));
   }
 }
 
@@ -195,7 +196,7 @@ Worker::~Worker() {
   for (State::Item& item : dropped) {
     item.job = nullptr;
     item.ticket->finish(std::make_exception_ptr(Timeout(detail::concat(
-        "worker of ", state_->name, ": the job was dropped, since the one before it hung"))));
+        "worker of ", state_->name, ": the job was dropped because the job before it hung"))));
   }
 }
 

@@ -62,13 +62,13 @@ std::int64_t count_of(double start, double end, double step) {
   TANDEM_CHECK(step != 0, "arange: step is zero");
   const double count = std::ceil((end - start) / step);
   TANDEM_CHECK(count < kMostNumbers,
-               "arange: from ",
+               "arange: the range from ",
                start,
                " to ",
                end,
                " by ",
                step,
-               " there are ",
+               " has ",
                count,
                " numbers; a tensor holds fewer than 2^60");
   return count > 0 ? static_cast<std::int64_t>(count) : 0;
@@ -117,11 +117,11 @@ Tensor arange(double start, double end, double step, TensorOptions options) {
 template <Element T>
 Tensor from_host(std::span<const T> values, const Shape& shape, Device device) {
   TANDEM_CHECK(static_cast<std::int64_t>(values.size()) == numel(shape),
-               "from_host: ",
+               "from_host: got ",
                values.size(),
-               " values for shape ",
+               " values, but shape ",
                shape,
-               ", which holds ",
+               " holds ",
                numel(shape));
   const Tensor y = empty(shape, {.dtype = dtype_of<T>(), .device = device});
   write(values.data(), y.buffer(), 0, y.nbytes());

@@ -63,12 +63,13 @@ kernels::RandomPlace next_place(const char* op,
     const std::int64_t own = c.rows.size();
     TANDEM_CHECK(has_dim && (own <= 0 || rows % own == 0),
                  op,
-                 ": BatchRows::yes, but shape ",
+                 ": with BatchRows::yes, dimension ",
+                 c.row_dim,
+                 " of shape ",
                  shape,
-                 " has no multiple of the replica's ",
+                 " must be a multiple of the replica's ",
                  own,
-                 " rows in dimension ",
-                 c.row_dim);
+                 " rows");
   }
   if (!has_dim) return place;
   const BatchRowRange range = batch_range(rows, match);

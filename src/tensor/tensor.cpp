@@ -68,14 +68,17 @@ std::string Tensor::describe() const {
 }
 
 double Tensor::item() const {
-  TANDEM_CHECK(numel() == 1, "item: needs a tensor of one element, got ", describe());
+  TANDEM_CHECK(numel() == 1, "item: needs a tensor with one element, got ", describe());
   return to_doubles().front();
 }
 
 template <Element T>
 std::vector<T> Tensor::to_host() const {
-  TANDEM_CHECK(
-      dtype() == dtype_of<T>(), "to_host: the tensor is ", dtype(), ", asked for ", dtype_of<T>());
+  TANDEM_CHECK(dtype() == dtype_of<T>(),
+               "to_host: the tensor is ",
+               dtype(),
+               ", but the call asks for ",
+               dtype_of<T>());
   const Tensor source = dense(*this, dtype());
   if constexpr (std::is_same_v<T, bool>) {  // vector<bool> has no array to read into
     std::vector<char> bytes(static_cast<std::size_t>(numel()));

@@ -115,7 +115,7 @@ TEST_F(DevicesTest, AnUnknownGpuChangesNothing) {
 TEST_F(DevicesTest, ADeviceInUseStaysOnItsGpu) {
   configure_devices("cuda:0x2");
   EXPECT_THAT(thrown_text([] { configure_devices("cuda:0x1@1GiB,cuda:1x1"); }),
-              AllOf(HasSubstr("cuda:1 is in use on GPU 0"), HasSubstr("cannot become GPU 1")));
+              AllOf(HasSubstr("cuda:1 is in use on GPU 0"), HasSubstr("cannot move to GPU 1")));
   EXPECT_THAT(default_devices(), ElementsAre(gpu(0), gpu(1)));
   EXPECT_EQ(logical_device(gpu(0)).limit(), SIZE_MAX);
   EXPECT_EQ(gpu_of(gpu(1)), 0);

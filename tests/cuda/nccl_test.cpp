@@ -159,7 +159,7 @@ TEST_F(NcclOnSharedGpusTest, TwoRanksOnOneAreRefusedByNameAtOnce) {
   EXPECT_THAT(thrown_text([&] { comm::make_group(devices, kNccl); }), text);
   EXPECT_THAT(thrown_text([&] { Training(devices, {.backend = comm::Backend::nccl}); }), text);
   EXPECT_THAT(thrown_text([] { comm::make_group(std::vector<Device>{{}}, kNccl); }),
-              HasSubstr("cpu:0 is no GPU"));
+              HasSubstr("cpu:0 is not a GPU"));
 }
 
 }  // namespace

@@ -140,7 +140,7 @@ TEST_F(ForkTest, TheWrapperEndsInTheChildWhereAnotherThreadIsInACall) {
 TEST_F(ForkTest, ADevicesThreadIsRefusedByName) {
   Worker& worker = logical_device(testing::device(1)).worker();
   EXPECT_THAT(in_child([&] { return thrown([&] { worker.submit([] {}); }); }),
-              HasSubstr("worker of cpu:1: its thread is in the parent"));
+              HasSubstr("worker of cpu:1: its thread stayed in the parent"));
   const Ticket ticket = worker.submit([] {});
   EXPECT_THAT(in_child([&] { return thrown([&] { Ticket(ticket).wait(); }); }),
               HasSubstr("forked"));

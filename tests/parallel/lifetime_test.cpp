@@ -271,7 +271,7 @@ TEST(ThreadStartTest, InModeClassicThreadsStartInEveryForward) {
   {
     const testing::NoThreads none;
     EXPECT_THAT(thrown_text<ReplicaError>([&] { dp.step(batch, kLoss); }),
-                HasSubstr("start of its thread"));
+                HasSubstr("starting its thread"));
   }
   EXPECT_EQ(HeldByDevices(3), before);
   dp.step(batch, kLoss);

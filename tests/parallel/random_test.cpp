@@ -121,7 +121,7 @@ TEST(RandomInForward, RowsThatAreNoneOfTheBatchAreRefused) {
   EXPECT_THAT(testing::thrown_text<ReplicaError>([&] {
                 dp(ones({6, 5}, f64()));
               }),
-              ::testing::HasSubstr("has no multiple of the replica's 3 rows in dimension 0"));
+              ::testing::HasSubstr("must be a multiple of the replica's 3 rows"));
 }
 
 TEST(RandomInForward, AFailedStepGivesItsNumbersBack) {

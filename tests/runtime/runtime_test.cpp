@@ -62,7 +62,7 @@ TEST_F(RuntimeTest, RefusesDevicesThatCannotBe) {
   EXPECT_THAT(thrown_text([] {
                 logical_device({DeviceType::cuda, 63});
               }),
-              HasSubstr(has_cuda ? "no GPU 63" : "without CUDA"));
+              HasSubstr(has_cuda ? "no GPU 63" : "no CUDA"));
 }
 
 TEST_F(RuntimeTest, ConfigureSetsListAndLimits) {

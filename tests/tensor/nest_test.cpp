@@ -187,7 +187,7 @@ TEST(NestTest, GatherNamesThePartWithAnotherNumberOfTensors) {
                   [](const std::vector<Tensor>& column) { return column[0]; });
     FAIL();
   } catch (const InvalidArgument& e) {
-    EXPECT_THAT(e.what(), HasSubstr("part 2 holds 1 tensors, part 0 holds 2"));
+    EXPECT_THAT(e.what(), HasSubstr("part 2 holds 1 tensors, but part 0 holds 2"));
   }
 }
 

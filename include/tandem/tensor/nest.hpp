@@ -88,10 +88,10 @@ template <class T, class F>
 void visit_nest(T& value, F& f) {
   using U = std::remove_const_t<T>;
   constexpr NestKind kind = nest_kind<U>;
-  static_assert(is_nest<U>,
-                "this type is no nest: use tensors, numbers, enums, std::string, optional, pair, "
-                "tuple, array, "
-                "vector, map, or a struct that names its members with TANDEM_FIELDS(a, b)");
+  static_assert(
+      is_nest<U>,
+      "this type is not a nest: use tensors, numbers, enums, std::string, optional, pair, tuple, "
+      "array, vector, map, or a struct that names its members with TANDEM_FIELDS(a, b)");
   if constexpr (kind == NestKind::tensor || kind == NestKind::constant) {
     f(value);
   } else if constexpr (kind == NestKind::fields) {
@@ -208,7 +208,7 @@ std::vector<T> scatter_leaves(const T& value, std::size_t n, F&& f) {
   for_each_leaf(value, [&](const Tensor& x) {
     parts.push_back(f(x));
     TANDEM_CHECK(parts.back().size() == n,
-                 "scatter_leaves: ",
+                 "scatter_leaves: got ",
                  parts.back().size(),
                  " parts for ",
                  n,
@@ -229,7 +229,7 @@ std::vector<T> scatter_leaves(const T& value, std::size_t n, F&& f) {
 /// @throws InvalidArgument  `values` is empty, or the values hold different numbers of tensors.
 template <class T, class F>
 T gather_leaves(std::span<const T> values, F&& f) {
-  TANDEM_CHECK(!values.empty(), "gather_leaves: nothing to gather");
+  TANDEM_CHECK(!values.empty(), "gather_leaves: there is nothing to gather");
   std::vector<std::vector<Tensor>> columns(count_leaves(values[0]));
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::vector<Tensor> row = leaves(values[i]);
@@ -238,9 +238,9 @@ T gather_leaves(std::span<const T> values, F&& f) {
                  i,
                  " holds ",
                  row.size(),
-                 " tensors, part 0 holds ",
+                 " tensors, but part 0 holds ",
                  columns.size(),
-                 "; forward must return as many from every replica");
+                 "; forward must return the same number from every replica");
     for (std::size_t k = 0; k < row.size(); ++k)
       columns[k].push_back(row[k]);
   }

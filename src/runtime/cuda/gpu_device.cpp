@@ -31,7 +31,7 @@ void check_gpu(Device name, int gpu) {
       gpu,
       "; this machine has ",
       gpu_count(),
-      gpu_count() == 0 ? ", use cpu devices" : ", several logical devices of one: cuda:0x4");
+      gpu_count() == 0 ? "; use cpu devices" : "; cuda:0x4 makes four logical devices of one GPU");
 }
 
 GpuDevice::GpuDevice(Device name, int gpu) : name_(name), gpu_(gpu) {

@@ -68,7 +68,8 @@ class Trial {
   void copy(void* to, const void* from, cudaMemcpyKind kind) {
     const GpuScope scope(gpu_);
     TANDEM_CUDA(cudaMemcpyAsync(to, from, kBytes, kind, stream_));
-    if (!done()) throw DeviceError("GPU " + std::to_string(gpu_), "copy", 0, "it does not end");
+    if (!done())
+      throw DeviceError("GPU " + std::to_string(gpu_), "copy", 0, "the copy does not end");
   }
   bool done() const { return ends_within(kPatience, stream_); }
   void release() noexcept {
