@@ -68,7 +68,7 @@ const Tensor& Saved::get() const {
   const Tensor& x = slot_ == nullptr ? tensor_ : slot_->checkpoint->get(*slot_);
   TANDEM_CHECK(
       !x.defined() || version_of(x) == (slot_ == nullptr ? version_ : slot_->version),
-      "backward: a tensor that it needs (",
+      "backward: a tensor that backward needs (",
       x.describe(),
       ") was changed in place after the forward; clone() it first, or change it after backward");
   return x;
@@ -135,7 +135,7 @@ std::vector<Tensor> grad(const std::vector<Tensor>& roots,
                          const std::vector<Tensor>& inputs,
                          const std::vector<Tensor>& gradients,
                          BackwardOptions options) {
-  TANDEM_CHECK(!inputs.empty(), "grad: no inputs were named");
+  TANDEM_CHECK(!inputs.empty(), "grad: got no inputs; give at least one");
   return Engine(roots, gradients, inputs, options).run();
 }
 

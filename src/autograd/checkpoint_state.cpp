@@ -23,8 +23,8 @@ void CheckpointState::finish() {
   if (position_) return;
   const GeneratorState now = default_generator().get_state();
   TANDEM_CHECK(now.draws == numbers_.draws && now.forwards <= numbers_.forwards + 1,
-               "checkpoint: outside of a module's forward it cannot draw random numbers again for "
-               "several modules or none; call it from a module's forward, or give it one module");
+               "checkpoint: outside a module's forward, random numbers can be drawn again for one "
+               "module only; call checkpoint from a module's forward, or give it one module");
 }
 
 std::shared_ptr<SavedSlot> CheckpointState::keep(const Tensor& x) {
@@ -34,7 +34,7 @@ std::shared_ptr<SavedSlot> CheckpointState::keep(const Tensor& x) {
     TANDEM_CHECK(next_ < slots_.size(),
                  "checkpoint: the second run saves more than the ",
                  slots_.size(),
-                 " tensors of the first; the function has to do the same in both");
+                 " tensors of the first; the function must do the same in both runs");
     slot = slots_[next_++].lock();
   } else {
     slots_.emplace_back();
@@ -53,7 +53,7 @@ std::shared_ptr<SavedSlot> CheckpointState::keep(const Tensor& x) {
                slot->dtype,
                ' ',
                slot->shape,
-               "; the function has to do the same in both");
+               "; the function must do the same in both runs");
   slot->version = version_of(x);
   if (finished_) {
     slot->made = x;  // on the second run's tape: formulas ask for that, and go through it for
@@ -73,15 +73,15 @@ const Tensor& CheckpointState::get(SavedSlot& slot) {
       TANDEM_ASSERT(finished_, "checkpoint: a saved tensor is read before the forward has ended");
       run_again();
       TANDEM_CHECK(slot.made.defined(),
-                   "checkpoint: the second run does not save what the first did; the function has "
-                   "to do the same in both");
+                   "checkpoint: the second run does not save what the first did; the function must "
+                   "do the same in both runs");
     }
   }
   return slot.made;
 }
 
 void CheckpointState::run_again() {
-  TANDEM_ASSERT(again_ != nullptr, "checkpoint: a tensor of its second run is gone");
+  TANDEM_ASSERT(again_ != nullptr, "checkpoint: a tensor of the second run is gone");
   const Context& now = context();
   auto c = std::make_shared<Context>(*context_);
   c->grad_enabled = true;
@@ -99,9 +99,9 @@ void CheckpointState::run_again() {
   TANDEM_CHECK(next_ == slots_.size(),
                "checkpoint: the second run saves ",
                next_,
-               " tensors, the first saved ",
+               " tensors, but the first saved ",
                slots_.size(),
-               "; the function has to do the same in both");
+               "; the function must do the same in both runs");
   again_ = nullptr;  // every slot that is still needed is filled; the inputs may go
 }
 

@@ -297,9 +297,9 @@ void Engine::run_node(Node& node, Lane& lane) {
                  node.name,
                  "': ",
                  node.inputs.size(),
-                 " inputs but ",
+                 " inputs, but its formula returned ",
                  gradients.size(),
-                 " gradients returned");
+                 " gradients");
   }
   gradients.resize(node.inputs.size());
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
@@ -311,7 +311,7 @@ void Engine::run_node(Node& node, Lane& lane) {
                  i,
                  " has shape ",
                  gradients[i].defined() ? gradients[i].shape() : Shape{},
-                 ", the input has ",
+                 ", but the input has ",
                  node.input_shapes[i]);
     deliver(node.inputs[i], std::move(gradients[i]));
   }

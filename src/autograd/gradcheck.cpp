@@ -97,7 +97,7 @@ std::string disagreement(
     std::size_t input, const std::string& of, double got, double expected, GradcheckOptions o) {
   if (std::abs(got - expected) <= o.atol + o.rtol * std::abs(expected)) return "";
   return tandem::detail::concat(
-      "input ", input, of, ": backward gives ", got, ", central differences give ", expected);
+      "input ", input, of, ": backward gives ", got, ", but central differences give ", expected);
 }
 
 /// Holds backward's gradient `got` of input `which` against differences.
@@ -139,7 +139,7 @@ std::string gradcheck(const Function& f,
                  i,
                  " is ",
                  inputs[i].dtype(),
-                 "; needs f64");
+                 "; it must be f64");
     wanted.push_back(inputs[i]);
     places.push_back(i);
   }

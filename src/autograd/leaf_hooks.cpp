@@ -38,7 +38,8 @@ void run_hooks(const Tensor& leaf) {
                  "a gradient hook returned ",
                  changed.describe(),
                  " for the gradient of ",
-                 leaf.describe());
+                 leaf.describe(),
+                 "; return the same shape, dtype and device");
     const NoGrad off;
     meta.grad.copy_(changed.detach());
   }

@@ -56,11 +56,10 @@ void Node::release() noexcept {
 }
 
 Gradients Node::run(const std::vector<Tensor>& dys, bool create_graph) {
-  TANDEM_CHECK(
-      !released,
-      "backward: the tape of '",
-      name,
-      "' was released by an earlier backward; pass retain_graph there to go through it again");
+  TANDEM_CHECK(!released,
+               "backward: the tape of '",
+               name,
+               "' was released by an earlier backward; pass retain_graph to that backward");
   if (!output_formula) return !create_graph && fused ? fused(dys) : formula(dys);
   Tensor y = output.get();
   if (create_graph) {

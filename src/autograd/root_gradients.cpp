@@ -13,22 +13,23 @@ std::vector<Tensor> gradients_of_roots(const std::vector<Tensor>& roots,
                                        std::vector<Tensor> gradients) {
   TANDEM_CHECK(gradients.empty() || gradients.size() == roots.size(),
                "backward: ",
+               "got ",
                roots.size(),
                " roots but ",
                gradients.size(),
-               " gradients");
+               " gradients; give one for each root");
   gradients.resize(roots.size());
   for (std::size_t i = 0; i < roots.size(); ++i) {
     const Tensor& root = roots[i];
     TANDEM_CHECK(root.requires_grad(),
                  "backward: ",
                  root.describe(),
-                 " is not on the tape; some input must require grad, outside of NoGrad");
+                 " is not on the tape; make an input require grad, and compute outside NoGrad");
     if (!gradients[i].defined()) {
       TANDEM_CHECK(root.numel() == 1,
                    "backward: a root of shape ",
                    root.shape(),
-                   " needs its gradient given; only a scalar's is one");
+                   " is not a scalar; give its gradient");
       const NoGrad off;
       gradients[i] = ones_like(root);
     }
@@ -36,7 +37,7 @@ std::vector<Tensor> gradients_of_roots(const std::vector<Tensor>& roots,
                      gradients[i].device() == root.device(),
                  "backward: the gradient is ",
                  gradients[i].describe(),
-                 ", its root ",
+                 ", but its root is ",
                  root.describe());
   }
   return gradients;

@@ -18,9 +18,9 @@ bool Tensor::requires_grad() const noexcept {
 }
 
 Tensor& Tensor::requires_grad_(bool on) {
-  TANDEM_CHECK(is_leaf(), "requires_grad_: only a leaf's can be changed; use detach() first");
+  TANDEM_CHECK(is_leaf(), "requires_grad_: the tensor is not a leaf; use detach() first");
   TANDEM_CHECK(!on || is_float(dtype()),
-               "requires_grad_: only float tensors have gradients, this is ",
+               "requires_grad_: only float tensors have gradients, but this is ",
                describe());
   if (!on && impl().autograd == nullptr) return *this;
   autograd::Meta& meta = autograd::make_meta(impl());
@@ -48,7 +48,7 @@ void Tensor::set_grad(const Tensor& grad) const {
                                    grad.device() == device()),
                "set_grad: the gradient is ",
                grad.describe(),
-               ", the tensor ",
+               ", but the tensor is ",
                describe());
   autograd::Meta& meta = autograd::make_meta(impl());
   if (grad.defined()) autograd::complete_gradient(meta);

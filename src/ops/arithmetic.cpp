@@ -100,7 +100,7 @@ Tensor add(const Tensor& a, const Tensor& b) {
 
 Tensor sub(const Tensor& a, const Tensor& b) {
   const DType t = promote(a.dtype(), b.dtype());
-  TANDEM_CHECK(t != DType::boolean, "sub: bool tensors have no difference; use ne(a, b)");
+  TANDEM_CHECK(t != DType::boolean, "sub: bool tensors cannot be subtracted; use ne(a, b)");
   if (promoted(a, b, t)) return sub(a.to(t), b.to(t));
   return record("sub",
                 run("sub", Binary::sub, a, b),

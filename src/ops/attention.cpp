@@ -177,12 +177,12 @@ void check_options(const char* op, const AttentionOptions& options, const Tensor
                op,
                ": dropout_p is ",
                options.dropout_p,
-               ", expected a probability in [0, 1)");
+               "; it must be a probability in [0, 1)");
   TANDEM_CHECK(!mask.defined() || !mask.requires_grad(),
                op,
                ": the mask ",
                mask.describe(),
-               " requires grad, but gets none; detach() it");
+               " requires grad, but attention gives it no gradient; detach() it");
 }
 
 /// @param shape  of the scores.
@@ -199,9 +199,9 @@ Call make_call(const char* op,
   if (mask.defined()) {
     TANDEM_CHECK(mask.dtype() == DType::boolean || mask.dtype() == q.dtype(),
                  op,
-                 ": the mask is bool or ",
+                 ": the mask must be bool or, like q, ",
                  q.dtype(),
-                 " as q is, got ",
+                 ", got ",
                  mask.describe());
     TANDEM_CHECK(mask.ndim() <= shape.size() && broadcast_shapes(mask.shape(), shape, op) == shape,
                  op,
@@ -311,16 +311,17 @@ Tensor scaled_dot_product_attention(const Tensor& query,
     return scaled_dot_product_attention(widened(q), widened(k), widened(v), widened(mask), options)
         .to(q.dtype());
   }
-  TANDEM_CHECK(q.ndim() >= 2 && k.ndim() >= 2 && v.ndim() >= 2 && q.size(-1) > 0 &&
-                   q.size(-1) == k.size(-1) && k.size(-2) == v.size(-2),
-               kOp,
-               ": q ",
-               q.shape(),
-               ", k ",
-               k.shape(),
-               " and v ",
-               v.shape(),
-               " do not fit: needs (..., queries, dim), (..., keys, dim) and (..., keys, any)");
+  TANDEM_CHECK(
+      q.ndim() >= 2 && k.ndim() >= 2 && v.ndim() >= 2 && q.size(-1) > 0 &&
+          q.size(-1) == k.size(-1) && k.size(-2) == v.size(-2),
+      kOp,
+      ": q ",
+      q.shape(),
+      ", k ",
+      k.shape(),
+      " and v ",
+      v.shape(),
+      " do not fit together; expected (..., queries, dim), (..., keys, dim) and (..., keys, any)");
   const Shape batch =
       broadcast_shapes(broadcast_shapes(leading(q), leading(k), kOp), leading(v), kOp);
   Shape scores = batch, result = batch;
@@ -349,9 +350,9 @@ Tensor packed_attention(const Tensor& packed,
   TANDEM_CHECK(heads > 0 && qkv.size(2) > 0 && qkv.size(2) % (3 * heads) == 0,
                "packed_attention: the last size of ",
                qkv.shape(),
-               " is not three times ",
+               " must be three times ",
                heads,
-               " heads of one size");
+               " heads of equal size");
   const std::int64_t rows = qkv.size(1), width = qkv.size(2) / 3;
   Call call = make_call(
       "packed_attention", qkv, {qkv.size(0), heads, rows, rows}, mask, options, width / heads);

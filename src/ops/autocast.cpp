@@ -12,7 +12,7 @@ Autocast::Autocast(DType dtype)
         TANDEM_CHECK(is_float16(dtype) || dtype == DType::f32,
                      "Autocast: ",
                      dtype,
-                     " is none of bf16, f16 and f32 (off)");
+                     " is not one of bf16, f16 and f32 (off)");
         c.autocast.reset();
         if (is_float16(dtype)) c.autocast = dtype;
       }) {}

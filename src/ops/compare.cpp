@@ -91,7 +91,7 @@ Tensor isfinite(const Tensor& x) {
 
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   TANDEM_CHECK(condition.dtype() == DType::boolean,
-               "where: the condition needs to be bool, got ",
+               "where: the condition must be bool, got ",
                condition.describe());
   const DType t = promote(a.dtype(), b.dtype());
   if (a.dtype() != t || b.dtype() != t) return where(condition, a.to(t), b.to(t));

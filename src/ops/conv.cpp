@@ -45,15 +45,14 @@ std::int64_t out_size(
                op,
                ": the kernel of weight ",
                weight,
-               " reaches over ",
+               " spans ",
                reach,
-               " of the ",
-               padded,
-               " padded ",
-               axis == 0 ? "rows" : "columns",
-               " of x ",
+               axis == 0 ? " rows" : " columns",
+               ", but x ",
                x,
-               "; pad more, or use a smaller kernel");
+               " has only ",
+               padded,
+               " with its padding; pad more, or use a smaller kernel");
   return (padded - reach) / stride + 1;
 }
 
@@ -84,7 +83,7 @@ ConvSize conv_size(const char* op,
                x,
                " has ",
                x[1] / groups,
-               " channels per group, weight ",
+               " channels per group, but weight ",
                weight,
                " needs ",
                weight[1]);
@@ -113,7 +112,7 @@ void check_gradient(const char* op, const Tensor& dy, const ConvSize& z) {
                op,
                ": dy has shape ",
                dy.shape(),
-               ", the convolution's output has ",
+               ", but the convolution's output has ",
                wanted);
 }
 
@@ -222,7 +221,7 @@ Tensor conv2d(const Tensor& input,
                  bias.shape(),
                  " does not fit weight ",
                  weight.shape(),
-                 ": needs (",
+                 "; expected (",
                  size.o,
                  ")");
   }

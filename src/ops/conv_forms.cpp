@@ -26,7 +26,7 @@ void check_bias(const char* op, const Tensor& bias, const Tensor& weight, std::i
                bias.describe(),
                " does not fit weight ",
                weight.describe(),
-               ": needs (",
+               "; expected (",
                channels,
                ") of the same type");
 }
@@ -54,21 +54,21 @@ void check_conv1d(const Tensor& x, const Tensor& weight, const Conv1dOptions& o)
                weight.shape(),
                " do not fit with groups ",
                o.groups,
-               ": needs weight (O, ",
+               "; expected weight (O, ",
                x.size(1),
-               " / groups, K), O a multiple of groups");
+               " / groups, K) with O a multiple of groups");
   const std::int64_t reach = (CheckedSize("conv1d", o.dilation) * (weight.size(2) - 1) + 1).value(),
                      padded = (CheckedSize("conv1d", o.padding) * 2 + x.size(2)).value();
   TANDEM_CHECK(weight.size(2) >= 1 && reach <= padded,
                "conv1d: the kernel of weight ",
                weight.shape(),
-               " reaches over ",
+               " spans ",
                reach,
-               " of the ",
-               padded,
-               " padded columns of x ",
+               " columns, but x ",
                x.shape(),
-               "; pad more, or use a smaller kernel");
+               " has only ",
+               padded,
+               " with its padding; pad more, or use a smaller kernel");
 }
 
 void check_conv_transpose2d(const Tensor& x,
@@ -117,15 +117,15 @@ std::int64_t transposed_size(const Tensor& x,
        times(o.dilation[a], weight.size(2 + axis) - 1) + o.output_padding[a] + 1)
           .value();
   TANDEM_CHECK(size >= 1,
-               "conv_transpose2d: of x ",
-               x.shape(),
-               " and weight ",
-               weight.shape(),
-               " the padding of ",
+               "conv_transpose2d: the padding ",
                o.padding[a],
                " leaves ",
                size,
                axis == 0 ? " rows" : " columns",
+               " of the output for x ",
+               x.shape(),
+               " and weight ",
+               weight.shape(),
                "; pad less");
   return size;
 }

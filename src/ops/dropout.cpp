@@ -39,7 +39,7 @@ kernels::DropoutKey next_dropout_key(std::int64_t rows) {
 }
 
 Tensor dropout(const Tensor& x, double p, DropoutOptions options) {
-  TANDEM_CHECK(p >= 0 && p < 1, "dropout: p is ", p, ", expected a probability in [0, 1)");
+  TANDEM_CHECK(p >= 0 && p < 1, "dropout: p is ", p, "; it must be a probability in [0, 1)");
   TANDEM_CHECK(is_float(x.dtype()), "dropout: needs a float tensor, got ", x.describe());
   if (p == 0) return x;
   const int row_dim = row_dim_of(x, options);

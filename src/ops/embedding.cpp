@@ -63,7 +63,7 @@ std::int64_t padding_entry(std::optional<std::int64_t> padding_idx, std::int64_t
   TANDEM_CHECK(*padding_idx >= -vocabulary && *padding_idx < vocabulary,
                "embedding: padding_idx ",
                *padding_idx,
-               " is outside of [",
+               " is outside [",
                -vocabulary,
                ", ",
                vocabulary,
@@ -77,7 +77,7 @@ Tensor embedding(const Tensor& index,
                  const Tensor& weight,
                  std::optional<std::int64_t> padding_idx) {
   TANDEM_CHECK(!is_float(index.dtype()) && index.dtype() != DType::boolean,
-               "embedding: an index is of integers, got ",
+               "embedding: the index must hold integers, got ",
                index.describe());
   TANDEM_CHECK(weight.ndim() == 2 && is_float(weight.dtype()),
                "embedding: weight needs floats (vocabulary, width), got ",

@@ -32,7 +32,7 @@ using autograd::Saved;
 Tensor as_index(const char* op, const Tensor& index) {
   TANDEM_CHECK(!is_float(index.dtype()) && index.dtype() != DType::boolean,
                op,
-               ": an index is of integers, got ",
+               ": the index must hold integers, got ",
                index.describe());
   return index.to(DType::i64);
 }
@@ -46,9 +46,9 @@ void check_within(const char* op, const Tensor& index, const Tensor& x, int dim)
                op,
                ": the index ",
                index.shape(),
-               " does not lie within ",
+               " does not fit into ",
                x.shape(),
-               " but for dimension ",
+               " outside dimension ",
                dim);
 }
 
@@ -112,13 +112,13 @@ void check_index(const char* op,
                                        " in row ",
                                        context().rows.begin + row,
                                        place_of(at, index.shape()),
-                                       " is outside of [0, ",
+                                       " is outside [0, ",
                                        size,
                                        ")"));
 }
 
 Tensor cat(const std::vector<Tensor>& parts, int dim) {
-  TANDEM_CHECK(!parts.empty(), "cat: no tensors");
+  TANDEM_CHECK(!parts.empty(), "cat: got no tensors; give at least one");
   const Tensor& first = parts.front();
   const int d = normalize_dim(dim, first.ndim(), "cat");
   Shape shape = first.shape();
@@ -131,14 +131,14 @@ Tensor cat(const std::vector<Tensor>& parts, int dim) {
                  first.shape(),
                  " and ",
                  part.shape(),
-                 " differ in dimensions");
+                 " differ in their number of dimensions");
     rest[d] = shape[d];
     TANDEM_CHECK(rest == shape,
                  "cat: ",
                  first.shape(),
                  " and ",
                  part.shape(),
-                 " differ beside dimension ",
+                 " differ outside dimension ",
                  d);
     shape[d] = (CheckedSize("cat", shape[d]) + part.shape()[d]).value();
     dtype = promote(dtype, part.dtype());
@@ -163,12 +163,12 @@ Tensor cat(const std::vector<Tensor>& parts, int dim) {
 }
 
 Tensor stack(const std::vector<Tensor>& parts, int dim) {
-  TANDEM_CHECK(!parts.empty(), "stack: no tensors");
+  TANDEM_CHECK(!parts.empty(), "stack: got no tensors; give at least one");
   const int d = normalize_dim(dim, parts.front().ndim() + 1, "stack");
   std::vector<Tensor> rows;
   for (const Tensor& part : parts) {
     TANDEM_CHECK(part.shape() == parts.front().shape(),
-                 "stack: ",
+                 "stack: the shapes ",
                  parts.front().shape(),
                  " and ",
                  part.shape(),
@@ -182,13 +182,13 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& size
   const int d = normalize_dim(dim, x.ndim(), "split");
   std::int64_t total = 0;
   for (const std::int64_t size : sizes) {
-    TANDEM_CHECK(size >= 0, "split: a size is ", size);
+    TANDEM_CHECK(size >= 0, "split: a size is ", size, "; it may not be negative");
     total = (CheckedSize("split", total) + size).value();
   }
   TANDEM_CHECK(total == x.shape()[d],
                "split: the sizes add up to ",
                total,
-               ", dimension ",
+               ", but dimension ",
                d,
                " of ",
                x.shape(),
@@ -205,7 +205,7 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& size
 
 Tensor index_select(const Tensor& x, int dim, const Tensor& index) {
   const int d = normalize_dim(dim, x.ndim(), "index_select");
-  TANDEM_CHECK(index.ndim() == 1, "index_select: the index is 1-D, got ", index.describe());
+  TANDEM_CHECK(index.ndim() == 1, "index_select: the index must be 1-D, got ", index.describe());
   Shape beside = Shape::filled(x.ndim(), 1);
   Shape shape = x.shape();
   beside[d] = shape[d] = index.numel();

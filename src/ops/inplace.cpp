@@ -23,7 +23,7 @@ void check_in_place(const char* name, const Tensor& x, const Tensor& source = {}
                  name,
                  ": elements of ",
                  x.describe(),
-                 " share memory, since it was expanded; clone() it first");
+                 " share memory because it was expanded; clone() it first");
   }
   if (!context().grad_enabled) return;
   TANDEM_CHECK(
@@ -32,18 +32,17 @@ void check_in_place(const char* name, const Tensor& x, const Tensor& source = {}
       ": ",
       x.describe(),
       " is a leaf that requires grad; change it within autograd::NoGrad, or change x.detach()");
-  TANDEM_CHECK(
-      !x.requires_grad(),
-      name,
-      ": ",
-      x.describe(),
-      " is the result of a recorded op; use the op that is not in place, or change x.detach()");
+  TANDEM_CHECK(!x.requires_grad(),
+               name,
+               ": ",
+               x.describe(),
+               " is the result of a recorded op; use the out-of-place op, or change x.detach()");
   TANDEM_CHECK(!source.defined() || !source.requires_grad(),
                name,
                ": the source ",
                source.describe(),
-               " requires grad, which an in-place op would lose; use the op that is not in place, "
-               "or source.detach()");
+               " requires grad, which an in-place op would lose; use the out-of-place op, or "
+               "source.detach()");
 }
 
 void check_broadcasts(const char* name, const Tensor& x, const Tensor& source) {
@@ -85,9 +84,9 @@ Tensor& Tensor::add_(const Tensor& other, double alpha) {
   check_in_place("add_", *this, other);
   check_broadcasts("add_", *this, other);
   TANDEM_CHECK(is_float(dtype()) || promote(dtype(), other.dtype()) == dtype(),
-               "add_: a sum with ",
+               "add_: the sum with ",
                other.describe(),
-               " does not fit in ",
+               " cannot be stored in ",
                describe());
   const autograd::NoGrad off;
   const Tensor term = other.to(dtype());
@@ -107,7 +106,7 @@ Tensor& Tensor::mul_(double factor) {
                factor,
                " times ",
                describe(),
-               " does not fit in it");
+               " cannot be stored in that dtype");
   const auto flops = static_cast<double>(numel());
   dispatch(
       stream(), make_work(Work::Kind::elementwise, "mul_", {*this}, {*this}, flops), [&](auto& s) {

@@ -138,7 +138,7 @@ void check_parameter(
                p.describe(),
                " does not fit x ",
                x.describe(),
-               ": needs ",
+               "; expected ",
                x.dtype(),
                " ",
                shape);
@@ -168,9 +168,9 @@ Tensor layer_norm(const Tensor& x,
   TANDEM_CHECK(fits,
                "layer_norm: the last sizes of x ",
                x.describe(),
-               " are not the normalized shape ",
+               " must be the normalized shape ",
                normalized_shape,
-               "; it has at least one element");
+               ", which has at least one element");
   check_parameter("layer_norm", x, weight, "weight", normalized_shape);
   check_parameter("layer_norm", x, bias, "bias", normalized_shape);
   const RowLayout layout{.rows = rows, .length = numel(normalized_shape)};
@@ -196,11 +196,11 @@ Tensor group_norm(const Tensor& x,
                x.shape(),
                " cannot be cut into ",
                num_groups,
-               " groups of one size");
+               " groups of equal size");
   std::int64_t inner = 1;
   for (int d = 2; d < x.ndim(); ++d)
     inner *= x.size(d);
-  TANDEM_CHECK(inner > 0, "group_norm: x ", x.shape(), " has channels without elements");
+  TANDEM_CHECK(inner > 0, "group_norm: x ", x.shape(), " has no elements in its channels");
   check_parameter("group_norm", x, weight, "weight", {x.size(1)});
   check_parameter("group_norm", x, bias, "bias", {x.size(1)});
   const RowLayout layout{.rows = x.size(0) * num_groups,

@@ -58,9 +58,9 @@ void check_sides(const char* op, const Tensor& a, const Tensor& b) {
                a.shape(),
                " @ ",
                b.shape(),
-               " is above ",
+               " is longer than ",
                kMostSide,
-               "; work on parts");
+               "; multiply in parts");
 }
 
 Tensor multiply(const char* op, const Tensor& a_, const Tensor& b_, const Tensor& bias) {
@@ -87,14 +87,14 @@ Tensor multiply(const char* op, const Tensor& a_, const Tensor& b_, const Tensor
 
 void check_linear(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias) {
   check_operands(op, x, weight);
-  TANDEM_CHECK(weight.ndim() == 2, op, ": weight needs (out, in), got ", weight.describe());
+  TANDEM_CHECK(weight.ndim() == 2, op, ": weight must be (out, in), got ", weight.describe());
   TANDEM_CHECK(x.ndim() >= 1 && x.size(-1) == weight.size(1),
                op,
                ": x ",
                x.shape(),
                " does not fit weight ",
                weight.shape(),
-               ": x's last size must be ",
+               "; x's last size must be ",
                weight.size(1));
   if (bias.defined()) {
     check_operands(op, x, bias);
@@ -104,7 +104,7 @@ void check_linear(const char* op, const Tensor& x, const Tensor& weight, const T
                  bias.shape(),
                  " does not fit weight ",
                  weight.shape(),
-                 ": needs (",
+                 "; expected (",
                  weight.size(0),
                  ")");
   }
@@ -169,7 +169,7 @@ Tensor matmul(const Tensor& x, const Tensor& y) {
   const Tensor a = as_factor(x), b = as_factor(y);
   check_operands("matmul", a, b);
   TANDEM_CHECK(a.ndim() >= 1 && b.ndim() >= 1,
-               "matmul: needs at least one dimension each, got ",
+               "matmul: each tensor needs at least one dimension, got ",
                a.describe(),
                " and ",
                b.describe());

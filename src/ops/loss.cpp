@@ -48,7 +48,7 @@ Targets targets_of(const char* op,
   TANDEM_CHECK(is_float(logits.dtype()), op, ": needs float logits, got ", logits.describe());
   TANDEM_CHECK(!is_float(labels.dtype()) && labels.dtype() != DType::boolean,
                op,
-               ": labels are integers, got ",
+               ": labels must be integers, got ",
                labels.describe());
   TANDEM_CHECK(logits.ndim() >= 2, op, ": needs logits (N, C, ...), got ", logits.describe());
   Shape expected = logits.shape();
@@ -57,14 +57,14 @@ Targets targets_of(const char* op,
                op,
                ": labels for logits ",
                logits.shape(),
-               " have the shape ",
+               " must have shape ",
                expected,
                ", got ",
                labels.shape());
   const std::int64_t classes = logits.shape()[1];
   TANDEM_CHECK(!weight.defined() || weight.shape() == Shape{classes},
                op,
-               ": class_weight has the shape ",
+               ": class_weight has shape ",
                weight.defined() ? weight.shape() : Shape{},
                ", expected ",
                Shape{classes});

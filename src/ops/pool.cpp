@@ -65,13 +65,13 @@ std::vector<Window> sliding(const char* op,
                op,
                ": the kernel ",
                k,
-               " reaches over the ",
+               " is larger than the ",
                padded,
                " padded ",
                axis == 0 ? "rows" : "columns",
                " of x ",
                x.shape(),
-               "; take a smaller one");
+               "; use a smaller kernel");
   std::vector<Window> windows;
   for (std::int64_t i = 0; i <= (padded - k) / stride; ++i) {
     const std::int64_t first = i * stride - padding;
@@ -90,7 +90,7 @@ std::vector<Window> adaptive(const Tensor& x, int axis, Pair output) {
                output[0],
                ", ",
                output[1],
-               "); both need sizes >= 1");
+               "); all sizes must be at least 1");
   detail::nbytes_of("adaptive_avg_pool2d", x.dtype(), {x.size(0), x.size(1), output[0], output[1]});
   std::vector<Window> windows;
   for (std::int64_t i = 0; i < n; ++i) {

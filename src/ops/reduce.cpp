@@ -205,7 +205,7 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
 }
 
 Tensor global_norm(const std::vector<Tensor>& tensors) {
-  TANDEM_CHECK(!tensors.empty(), "global_norm: no tensors");
+  TANDEM_CHECK(!tensors.empty(), "global_norm: got no tensors; give at least one");
   const autograd::NoGrad off;
   const auto n = static_cast<std::int64_t>(tensors.size());
   const Tensor squares = empty({n}, {.dtype = DType::f64, .device = tensors.front().device()});

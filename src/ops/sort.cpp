@@ -66,7 +66,7 @@ ValuesIndices topk(const Tensor& x, std::int64_t k, int dim, Order order) {
   TANDEM_CHECK(k >= 0 && k <= x.size(d),
                "topk: k is ",
                k,
-               ", dimension ",
+               ", but dimension ",
                d,
                " of ",
                x.shape(),

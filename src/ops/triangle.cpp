@@ -26,7 +26,7 @@ Tensor triangle_mask(
 
 /// x where the mask of its last two dimensions holds, else zero.
 Tensor kept(const char* name, Triangle which, const Tensor& x, std::int64_t diagonal) {
-  TANDEM_CHECK(x.ndim() >= 2, name, ": needs two dimensions at least, got ", x.describe());
+  TANDEM_CHECK(x.ndim() >= 2, name, ": needs at least two dimensions, got ", x.describe());
   return where(triangle_mask(which, x.size(-2), x.size(-1), diagonal, x.device()), x, 0.0);
 }
 
@@ -40,11 +40,21 @@ Tensor triu(const Tensor& x, std::int64_t diagonal) {
 }
 
 Tensor tril_mask(std::int64_t rows, std::int64_t cols, std::int64_t diagonal, Device device) {
-  TANDEM_CHECK(rows >= 0 && cols >= 0, "tril_mask: sizes ", rows, " and ", cols, " are negative");
+  TANDEM_CHECK(rows >= 0 && cols >= 0,
+               "tril_mask: sizes are ",
+               rows,
+               " and ",
+               cols,
+               "; neither may be negative");
   return triangle_mask(Triangle::lower, rows, cols, diagonal, device);
 }
 Tensor triu_mask(std::int64_t rows, std::int64_t cols, std::int64_t diagonal, Device device) {
-  TANDEM_CHECK(rows >= 0 && cols >= 0, "triu_mask: sizes ", rows, " and ", cols, " are negative");
+  TANDEM_CHECK(rows >= 0 && cols >= 0,
+               "triu_mask: sizes are ",
+               rows,
+               " and ",
+               cols,
+               "; neither may be negative");
   return triangle_mask(Triangle::upper, rows, cols, diagonal, device);
 }
 

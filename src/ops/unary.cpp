@@ -34,7 +34,7 @@ Tensor run_unary(const char* name, Unary op, const Tensor& x) {
 }
 
 Tensor neg(const Tensor& x) {
-  TANDEM_CHECK(x.dtype() != DType::boolean, "neg: a bool tensor has no negative; use eq(x, 0)");
+  TANDEM_CHECK(x.dtype() != DType::boolean, "neg: a bool tensor cannot be negated; use eq(x, 0)");
   return record("neg", run_unary("neg", Unary::neg, x), {x}, [](const Tensor& dy) {
     return Gradients{neg(dy)};
   });

@@ -40,7 +40,8 @@ Shape infer(const Tensor& x, Shape shape) {
       known = (CheckedSize("reshape", known) * shape[d]).value();
       continue;
     }
-    TANDEM_CHECK(unknown < 0, "reshape: ", shape, " leaves more than one size open");
+    TANDEM_CHECK(
+        unknown < 0, "reshape: ", shape, " has -1 more than once; only one size can be left open");
     unknown = d;
   }
   if (unknown >= 0 && known > 0 && x.numel() % known == 0) shape[unknown] = x.numel() / known;
@@ -133,7 +134,7 @@ Tensor Tensor::expand(const Shape& wanted) const {
                  shape(),
                  " does not expand to ",
                  wanted,
-                 ": only sizes of one grow");
+                 "; only dimensions of size one can grow");
     if (shape()[d] == size) steps[d + added] = strides()[d];
   }
   detail::nbytes_of("expand", dtype(), sizes);
@@ -183,7 +184,7 @@ Tensor Tensor::flatten(int start, int end) const {
 
 Tensor Tensor::slice(int dim, Slice range) const {
   const int d = normalize_dim(dim, ndim(), "slice");
-  TANDEM_CHECK(range.step >= 1, "slice: step ", range.step, " is below one");
+  TANDEM_CHECK(range.step >= 1, "slice: step is ", range.step, "; it must be at least 1");
   const std::int64_t size = shape()[d];
   const std::int64_t step =
       std::clamp<std::int64_t>(range.step, 1, std::max<std::int64_t>(size, 1));
@@ -213,7 +214,7 @@ Tensor Tensor::narrow(int dim, std::int64_t start, std::int64_t length) const {
                length,
                " entries from ",
                start,
-               " on are not all in dimension ",
+               " on do not all lie in dimension ",
                d,
                " of ",
                shape());
@@ -226,7 +227,7 @@ Tensor Tensor::select(int dim, std::int64_t index) const {
   TANDEM_CHECK(i >= 0 && i < shape()[d],
                "select: index ",
                index,
-               " is outside of dimension ",
+               " is outside dimension ",
                d,
                " of ",
                shape());

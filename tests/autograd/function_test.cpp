@@ -95,8 +95,9 @@ TEST(FunctionTest, WrongShapesAreRefusedByName) {
     y.backward();
     FAIL();
   } catch (const InvalidArgument& e) {
-    EXPECT_THAT(e.what(),
-                HasSubstr("'function': the gradient of input 0 has shape (), the input has (3)"));
+    EXPECT_THAT(
+        e.what(),
+        HasSubstr("'function': the gradient of input 0 has shape (), but the input has (3)"));
   }
 }
 

@@ -148,7 +148,7 @@ TEST(LayerNormTest, ErrorsNameBothShapes) {
               AllOf(HasSubstr("6 channels"), HasSubstr("4")));
   EXPECT_THAT(thrown_text([&] { group_norm(x, 2, leaf({2})); }), HasSubstr("needs f64 (6)"));
   EXPECT_THAT(thrown_text([&] { nn::GroupNorm(4, 6); }), HasSubstr("6 channels"));
-  EXPECT_THAT(thrown_text([&] { nn::LayerNorm(0); }), HasSubstr("at least one"));
+  EXPECT_THAT(thrown_text([&] { nn::LayerNorm(0); }), HasSubstr("at least 1"));
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ TEST(ViewTest, BadArgumentsAreNamed) {
               }),
               AllOf(HasSubstr("(2, 3)"), HasSubstr("(4, 2)")));
   EXPECT_THAT(thrown_text([&] { x.reshape({-1, 4}); }), HasSubstr("6 elements"));
-  EXPECT_THAT(thrown_text([&] { x.reshape({-1, -1}); }), HasSubstr("more than one"));
+  EXPECT_THAT(thrown_text([&] { x.reshape({-1, -1}); }), HasSubstr("more than once"));
   EXPECT_THAT(thrown_text([&] { zeros({0}).reshape({-1, 0}); }), HasSubstr("do not fit"));
   EXPECT_THAT(thrown_text([&] { x.permute({0, 0}); }), HasSubstr("twice"));
   EXPECT_THAT(thrown_text([&] { x.permute({0}); }), HasSubstr("(0)"));
