@@ -46,7 +46,7 @@ void append_file(const std::string& path, std::int64_t samples, std::vector<std:
                     static_cast<std::int64_t>(std::min(file.size(), expected)),
                     concat("has ",
                            file.size(),
-                           " bytes, CIFAR-10's binary version has ",
+                           " bytes, but CIFAR-10's binary version has ",
                            expected,
                            " (",
                            samples,
@@ -117,9 +117,9 @@ struct Cifar10Dataset::View {
 Cifar10Dataset::Cifar10Dataset(const std::string& dir, Split split, const Cifar10Options& options)
     : options_(options) {
   TANDEM_CHECK(options.dtype == DType::f32 || options.dtype == DType::f64,
-               "Cifar10Dataset: images become f32 or f64, got ",
+               "Cifar10Dataset: dtype must be f32 or f64, got ",
                options.dtype,
-               "; convert the batches");
+               "; convert the batches instead");
   TANDEM_CHECK(std::ranges::all_of(options.stddev, [](double d) { return d > 0; }),
                "Cifar10Dataset: every stddev must be above zero, got ",
                options.stddev[0],
@@ -130,7 +130,7 @@ Cifar10Dataset::Cifar10Dataset(const std::string& dir, Split split, const Cifar1
   TANDEM_CHECK(options.border >= 0 && options.border <= kSide && options.samples_per_file > 0,
                "Cifar10Dataset: needs a border of 0 to ",
                kSide,
-               " pixels and a sample in each file, got ",
+               " pixels and at least one sample in each file, got ",
                options.border,
                " and ",
                options.samples_per_file);

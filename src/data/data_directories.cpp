@@ -36,10 +36,11 @@ std::vector<fs::path> data_directories(const char* name, const std::vector<fs::p
   if (const char* root = std::getenv("TANDEM_DATA_DIR"); root != nullptr && *root != '\0') {
     std::error_code ignored;
     if (!fs::is_directory(root, ignored))
-      throw FileError(root,
-                      -1,
-                      "TANDEM_DATA_DIR names this, which is no directory; set it to one that holds "
-                      "data sets, or unset it");
+      throw FileError(
+          root,
+          -1,
+          "is not a directory, but TANDEM_DATA_DIR is set to it; set it to a directory of data "
+          "sets, or unset it");
     all.push_back(fs::path(root) / name);
   }
   all.insert(all.end(), more.begin(), more.end());

@@ -45,23 +45,23 @@ struct DataLoader::Epoch {
 
 DataLoader::DataLoader(std::shared_ptr<const Dataset> dataset, LoaderOptions options)
     : dataset_(std::move(dataset)), options_(std::move(options)) {
-  TANDEM_CHECK(dataset_ != nullptr, "DataLoader: there is no data set");
+  TANDEM_CHECK(dataset_ != nullptr, "DataLoader: the data set is null");
   TANDEM_CHECK(options_.batch_size > 0,
                "DataLoader: batch_size is ",
                options_.batch_size,
-               ", it must be at least 1");
+               "; it must be at least 1");
   TANDEM_CHECK(options_.workers >= 0 && options_.workers <= 256,
-               "DataLoader: ",
+               "DataLoader: workers is ",
                options_.workers,
-               " workers, 0 to 256 are possible");
+               "; it must be from 0 to 256");
   TANDEM_CHECK(options_.prefetch > 0,
                "DataLoader: prefetch is ",
                options_.prefetch,
-               ", it must be at least 1");
+               "; it must be at least 1");
   TANDEM_CHECK(options_.deadline.count() > 0,
                "DataLoader: the deadline is ",
                options_.deadline.count(),
-               " ms, it must be above 0");
+               " ms; it must be above 0");
   options_.deadline =
       std::min<std::chrono::milliseconds>(options_.deadline, std::chrono::hours(24 * 365));
   if (!options_.sampler) options_.sampler = sequential_sampler(dataset_->size());
@@ -103,7 +103,8 @@ void DataLoader::seek(LoaderPosition position) {
                "DataLoader: cannot seek to epoch ",
                position.epoch,
                ", batch ",
-               position.batch);
+               position.batch,
+               "; neither may be negative");
   const LoaderPosition before = std::exchange(position_, position);
   forget();
   begin_epoch();
@@ -111,13 +112,14 @@ void DataLoader::seek(LoaderPosition position) {
   const std::int64_t most = epoch_->batches;
   position_ = before;
   forget();
-  throw InvalidArgument(concat("DataLoader: cannot seek to batch ",
-                               position.batch,
-                               " of epoch ",
-                               position.epoch,
-                               ", which has ",
-                               most,
-                               "; was the position saved with another batch_size or data set?"));
+  throw InvalidArgument(
+      concat("DataLoader: cannot seek to batch ",
+             position.batch,
+             " of epoch ",
+             position.epoch,
+             ", which has ",
+             most,
+             " batches; was the position saved with another batch_size or data set?"));
 }
 
 std::int64_t DataLoader::batches() const {
@@ -171,7 +173,7 @@ std::vector<HostArray> DataLoader::take() {
                          position_.epoch,
                          " was not ready within ",
                          options_.deadline.count(),
-                         " ms; the data set hangs, or needs more workers or a longer deadline"));
+                         " ms; the data set may hang, or need more workers or a longer deadline"));
   }
   if (error) {
     forget();

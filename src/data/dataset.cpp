@@ -42,9 +42,9 @@ TensorDataset::TensorDataset(std::vector<HostArray> arrays) : arrays_(std::move(
   for (const HostArray& a : arrays_) {
     TANDEM_CHECK(!a.shape.empty(), "TensorDataset: a scalar has no dimension that counts samples");
     TANDEM_CHECK(a.shape[0] == size(),
-                 "TensorDataset: the first dimensions differ, ",
+                 "TensorDataset: the first dimensions differ: ",
                  arrays_.front().shape,
-                 " against ",
+                 " and ",
                  a.shape);
   }
 }

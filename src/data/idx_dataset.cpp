@@ -39,8 +39,14 @@ HostArray read_images(const std::string& images, const std::string& labels) {
   check_header(images, header, 3, "images");
   check_header(labels, beside, 1, "labels");
   if (beside.shape[0] != header.shape[0]) {
-    throw FileError(
-        labels, 4, concat(beside.shape[0], " labels for ", header.shape[0], " images of ", images));
+    throw FileError(labels,
+                    4,
+                    concat("holds ",
+                           beside.shape[0],
+                           " labels, but there are ",
+                           header.shape[0],
+                           " images in ",
+                           images));
   }
   if (std::ranges::count(header.shape, 0) > 0)
     throw FileError(images, 4, concat("holds no samples: its images are ", header.shape));
@@ -74,11 +80,11 @@ IdxDataset::IdxDataset(const std::string& images,
                        const ImageOptions& options)
     : images_(read_images(images, labels)), labels_(read_idx(labels)), options_(options) {
   TANDEM_CHECK(
-      options.stddev > 0, "IdxDataset: stddev is ", options.stddev, ", it must be above zero");
+      options.stddev > 0, "IdxDataset: stddev is ", options.stddev, "; it must be above zero");
   TANDEM_CHECK(options.dtype == DType::f32 || options.dtype == DType::f64,
-               "IdxDataset: images become f32 or f64, got ",
+               "IdxDataset: dtype must be f32 or f64, got ",
                options.dtype,
-               "; convert the batches");
+               "; convert the batches instead");
   const std::span<const std::uint8_t> values = std::as_const(labels_).values<std::uint8_t>();
   const auto bad =
       std::ranges::find_if(values, [&](std::uint8_t v) { return v >= options.classes; });
@@ -90,7 +96,7 @@ IdxDataset::IdxDataset(const std::string& images,
                          static_cast<int>(*bad),
                          " of sample ",
                          bad - values.begin(),
-                         " is none of 0 to ",
+                         " is not one of 0 to ",
                          options.classes - 1));
 }
 

@@ -45,7 +45,7 @@ fs::path find_directory(const Known& known) {
     tried += (tried.empty() ? "" : ", ") + directory.string();
   throw FileError(known.directories.back().string(),
                   -1,
-                  std::string("the data set ") + known.name + " is not there (looked in " + tried +
+                  std::string("the data set ") + known.name + " was not found (looked in " + tried +
                       "); " + known.remedy);
 }
 
@@ -55,7 +55,7 @@ std::string find_file(const fs::path& dir, const std::string& name, const Known&
   if (is_file(plain)) return plain.string();
   if (is_file(packed)) return packed.string();
   throw FileError(
-      packed.string(), -1, std::string("no such file, nor without .gz; ") + known.remedy);
+      packed.string(), -1, std::string("no such file, with or without .gz; ") + known.remedy);
 }
 
 /// Images that are tested with are of the size of those that were trained on.
@@ -68,11 +68,11 @@ void check_size(const IdxDataset& test, const std::string& path, const std::stri
                   8,
                   tandem::detail::concat("its images are ",
                                          size,
-                                         ", those to train on are ",
+                                         ", but the training images are ",
                                          trained,
                                          " (",
                                          train,
-                                         "); a model takes images of one size"));
+                                         "); a model takes images of one size only"));
 }
 
 std::shared_ptr<const IdxDataset> load(Known known, Split split, const LoadOptions& options) {
@@ -98,8 +98,8 @@ std::shared_ptr<const IdxDataset> load_fashion_mnist(Split split, const LoadOpti
        .mean = 0.2860,
        .stddev = 0.3530,
        .remedy = "install Debian's package dataset-fashion-mnist (apt-get install "
-                 "dataset-fashion-mnist), pass "
-                 "the directory of its files, or set TANDEM_DATA_DIR to the directory above it"},
+                 "dataset-fashion-mnist), pass the directory of its files, or set TANDEM_DATA_DIR "
+                 "to the directory above it"},
       split,
       options);
 }
@@ -110,8 +110,7 @@ std::shared_ptr<const IdxDataset> load_digits(Split split, const LoadOptions& op
                .mean = 0.3054,
                .stddev = 0.3753,
                .remedy = "pass the directory of its files (tandem's sources hold them in "
-                         "examples/data/digits), or set "
-                         "TANDEM_DATA_DIR to the directory above it"},
+                         "examples/data/digits), or set TANDEM_DATA_DIR to the directory above it"},
               split,
               options);
 }

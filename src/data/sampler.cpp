@@ -28,7 +28,7 @@ std::uint64_t below(std::mt19937_64& engine, std::uint64_t n) {
 }
 
 void check_rank(const char* who, int ranks, int rank) {
-  TANDEM_CHECK(ranks >= 1, who, ": ", ranks, " ranks; there is at least one");
+  TANDEM_CHECK(ranks >= 1, who, ": ranks is ", ranks, "; it must be at least 1");
   TANDEM_CHECK(rank >= 0 && rank < ranks,
                who,
                ": rank ",
@@ -42,12 +42,12 @@ void check_rank(const char* who, int ranks, int rank) {
 }  // namespace
 
 Sampler sequential_sampler(std::int64_t size) {
-  TANDEM_CHECK(size >= 0, "sequential_sampler: ", size, " samples");
+  TANDEM_CHECK(size >= 0, "sequential_sampler: size is ", size, "; it may not be negative");
   return [size](std::int64_t) { return counted(size); };
 }
 
 Sampler random_sampler(std::int64_t size, std::uint64_t seed) {
-  TANDEM_CHECK(size >= 0, "random_sampler: ", size, " samples");
+  TANDEM_CHECK(size >= 0, "random_sampler: size is ", size, "; it may not be negative");
   return [size, seed](std::int64_t epoch) {
     // The engine and seed_seq are fixed by the standard to the bit; std::shuffle is not, hence
     // Fisher and Yates.
@@ -80,7 +80,7 @@ Sampler distributed_sampler(Sampler whole, int ranks, int rank, Uneven uneven) {
 
 std::int64_t unrepeated_count(std::int64_t size, int ranks, int rank) {
   check_rank("unrepeated_count", ranks, rank);
-  TANDEM_CHECK(size >= 0, "unrepeated_count: ", size, " samples");
+  TANDEM_CHECK(size >= 0, "unrepeated_count: size is ", size, "; it may not be negative");
   return (size + ranks - 1 - rank) / ranks;
 }
 

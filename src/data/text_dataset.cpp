@@ -31,10 +31,10 @@ std::string find_tales() {
   }
   throw FileError("tales.txt",
                   -1,
-                  concat("is in none of ",
+                  concat("was not found (looked in ",
                          tried,
-                         "; name a text of your own, or set "
-                         "TANDEM_DATA_DIR to the directory above tales"));
+                         "); name a text of your own, or set TANDEM_DATA_DIR to the directory "
+                         "above tales"));
 }
 
 std::string read_text(const std::string& path) {
@@ -85,7 +85,7 @@ std::vector<std::int32_t> Vocabulary::encode(std::string_view text) const {
                  part,
                  "' at byte ",
                  at,
-                 " is none of the ",
+                 " is not one of the ",
                  size(),
                  " characters of the text that the model was trained on");
     tokens.push_back(number->second);
@@ -97,18 +97,18 @@ const std::string& Vocabulary::character(std::int64_t token) const {
   TANDEM_CHECK(token >= 0 && token < size(),
                "Vocabulary: there is no character ",
                token,
-               ", the numbers are 0 to ",
+               "; the characters are numbered 0 to ",
                size() - 1);
   return parts_[static_cast<std::size_t>(token)];
 }
 
 TextDataset::TextDataset(std::vector<std::int32_t> tokens, std::int64_t context)
     : tokens_(std::move(tokens)), context_(context) {
-  TANDEM_CHECK(context > 0, "TextDataset: a window has ", context, " characters");
+  TANDEM_CHECK(context > 0, "TextDataset: context is ", context, "; it must be above 0");
   TANDEM_CHECK(static_cast<std::int64_t>(tokens_.size()) > context,
                "TextDataset: the text has ",
                tokens_.size(),
-               " characters, a window and its next character take ",
+               " characters, but a window and its next character take ",
                context + 1);
 }
 
@@ -131,11 +131,12 @@ std::vector<HostArray> TextDataset::get(std::span<const std::int64_t> indices) c
 }
 
 TextData load_text(const TextOptions& options) {
-  TANDEM_CHECK(options.context > 0, "load_text: a window has ", options.context, " characters");
+  TANDEM_CHECK(
+      options.context > 0, "load_text: context is ", options.context, "; it must be above 0");
   TANDEM_CHECK(options.test_share > 0 && options.test_share < 1,
-               "load_text: the share of the test is ",
+               "load_text: test_share is ",
                options.test_share,
-               ", it is between 0 and 1");
+               "; it must be between 0 and 1");
   const std::string path = options.path.empty() ? find_tales() : options.path;
   const std::string text = read_text(path);
   TextData data{.vocabulary = Vocabulary(text), .train = {}, .test = {}};
@@ -148,11 +149,11 @@ TextData load_text(const TextOptions& options) {
                     -1,
                     concat("its ",
                            tokens.size(),
-                           " characters are too few for a test on a share of ",
+                           " characters are too few for a test share of ",
                            options.test_share,
-                           " in windows of ",
+                           " and windows of ",
                            options.context,
-                           "; give a longer text or a smaller context"));
+                           " characters; give a longer text or a smaller context"));
   }
   const auto cut = tokens.begin() + static_cast<std::ptrdiff_t>(trained);
   data.test = std::make_shared<const TextDataset>(std::vector(cut, tokens.end()), options.context);

@@ -42,7 +42,7 @@ class GzipSource : public ByteSource {
  public:
   explicit GzipSource(FileReader file) : ByteSource(std::move(file)), input_(kInput) {
     TANDEM_ASSERT(inflateInit2(&zlib_, 15 + 16) == Z_OK,
-                  "zlib does not start");  // + 16: gzip alone
+                  "zlib could not be started");  // + 16: gzip alone
   }
   ~GzipSource() override { inflateEnd(&zlib_); }
 
@@ -55,7 +55,7 @@ class GzipSource : public ByteSource {
   void expect_end() override {
     std::byte extra{};
     if (inflate_into({&extra, 1}) != 0)
-      fail(position_ - 1, "the data should end here, but goes on");
+      fail(position_ - 1, "the data should end here, but they go on");
     const std::uint64_t used = fed_ - zlib_.avail_in;
     if (used == file_.size()) return;
     throw FileError(
@@ -131,7 +131,9 @@ std::vector<std::byte> ByteSource::read_many(std::size_t count) {
     }
   } catch (const std::bad_alloc&) {
     throw FileError(
-        file_.path(), -1, concat("the data are ", count, " bytes, for which there is no memory"));
+        file_.path(),
+        -1,
+        concat("the data have ", count, " bytes, and there is not enough memory for them"));
   }
   return bytes;
 }

@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostPerCall = std::size_t{1}
                                      << 30;  // Linux moves at most 2 GiB - 4 KiB in one call
-constexpr const char* kCannotWrite = "cannot write; the old file is as it was";
+constexpr const char* kCannotWrite = "cannot write; the old file is unchanged";
 
 std::string system_text(int code) {
   return std::generic_category().message(code);
@@ -44,7 +44,7 @@ std::string system_text(int code) {
 void check_path(const std::string& path) {
   if (path.empty()) throw FileError("''", -1, "a file needs a name");
   if (path.find('\0') != std::string::npos)
-    throw FileError(path.c_str(), -1, "the name holds a NUL byte");
+    throw FileError(path.c_str(), -1, "the name contains a NUL byte");
 }
 
 /// The file that a write to `path` replaces: links are followed, so that they go on pointing at it.
@@ -61,7 +61,7 @@ std::optional<mode_t> old_mode(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) {
     if (errno == ENOENT) return std::nullopt;
-    fail(path, -1, "cannot look at the file to be replaced", errno);
+    fail(path, -1, "cannot read the status of the file to be replaced", errno);
   }
   if (!S_ISREG(info.st_mode)) {
     throw FileError(
@@ -70,10 +70,11 @@ std::optional<mode_t> old_mode(const std::string& path) {
         "is not a regular file and will not be replaced; name a file, not a directory or device");
   }
   if ((info.st_mode & 0222) == 0) {
-    throw FileError(path,
-                    -1,
-                    "is write-protected for everybody and will not be replaced; lift that (chmod "
-                    "u+w), or name another file");
+    throw FileError(
+        path,
+        -1,
+        "is write-protected for everybody and will not be replaced; make it writable (chmod u+w), "
+        "or name another file");
   }
   return info.st_mode & 0777;  // no set-uid for what a program has written
 }
@@ -98,7 +99,7 @@ void check_owner(const std::string& path, const std::string& target, const fs::p
     return;
   throw FileError(path,
                   -1,
-                  "belongs to another user, and its folder lets nobody else replace it; give "
+                  "belongs to another user, and its folder does not let you replace it; give "
                   "another path");
 }
 
@@ -156,7 +157,7 @@ FileReader::FileReader(const std::string& path) : path_(path) {
   file_ = detail::Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file_.get() < 0) fail(path, -1, "cannot open the file", errno);
   struct stat info {};
-  if (::fstat(file_.get(), &info) != 0) fail(path, -1, "cannot look at the file", errno);
+  if (::fstat(file_.get(), &info) != 0) fail(path, -1, "cannot read the file's status", errno);
   if (!S_ISREG(info.st_mode)) throw FileError(path, -1, "is not a regular file");
   size_ = static_cast<std::uint64_t>(info.st_size);
 }
@@ -192,9 +193,9 @@ void FileWriter::overwrite(std::uint64_t offset, std::span<const std::byte> byte
                bytes.size(),
                " bytes from ",
                offset,
-               " on are not all among the ",
+               " on go beyond the ",
                written_,
-               " written");
+               " bytes written so far");
   while (!bytes.empty()) {
     const ssize_t n = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (n < 0 && errno == EINTR) continue;
@@ -218,12 +219,15 @@ void write_atomically(const std::string& path, const std::function<void(FileWrit
   fill(writer);
   keep_owner(path, temporary.fd());
   if (fsync_retry(temporary.fd()) != 0)
-    fail(path, -1, "cannot bring the new content to the disk", errno);
+    fail(path, -1, "cannot flush the new content to the disk", errno);
   temporary.rename_to(place.target);
   // Some file systems cannot fsync a directory and say EINVAL: then there is nothing more to be
   // done.
   if (fsync_retry(place.directory.get()) != 0 && errno != EINVAL) {
-    fail(path, -1, "the new content is in place, but a power failure may still undo that", errno);
+    fail(path,
+         -1,
+         "the new content is in place, but a power failure may still undo the change",
+         errno);
   }
 }
 

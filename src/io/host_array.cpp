@@ -17,7 +17,7 @@ namespace tandem {
 
 HostArray::HostArray(DType type, const Shape& sizes) : dtype(type), shape(sizes) {
   const std::optional<std::uint64_t> nbytes = detail::checked_nbytes(dtype, shape);
-  TANDEM_CHECK(nbytes, "HostArray: shape ", shape, " is negative or overflows 63 bits");
+  TANDEM_CHECK(nbytes, "HostArray: shape ", shape, " has a negative size or overflows 63 bits");
   bytes.resize(static_cast<std::size_t>(*nbytes));
 }
 
@@ -30,7 +30,7 @@ Tensor to_tensor(const HostArray& array, Device device) {
                array.shape,
                " takes ",
                y.nbytes(),
-               " bytes, the array has ",
+               " bytes, but the array has ",
                array.bytes.size());
   if (!array.bytes.empty()) write(array.bytes.data(), y.buffer(), 0, array.bytes.size());
   return y;

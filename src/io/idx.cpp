@@ -45,7 +45,7 @@ DType read_type(const ByteSource& source, std::byte code) {
   source.fail(2,
               detail::concat("IDX type ",
                              std::to_integer<int>(code),
-                             " is none of 8 (u8), 12 (i32), 13 (f32), 14 (f64)"));
+                             " is not one of 8 (u8), 12 (i32), 13 (f32), 14 (f64)"));
 }
 
 Shape read_shape(ByteSource& source, int dims) {
@@ -70,14 +70,14 @@ std::size_t promised_bytes(const ByteSource& source,
   if (*nbytes > possible) {
     source.fail(4,
                 detail::concat(
-                    sizes, " promise ", *nbytes, " bytes, but at most ", possible, " can follow"));
+                    sizes, " call for ", *nbytes, " bytes, but at most ", possible, " can follow"));
   }
   if (*nbytes > most_bytes) {
     source.fail(4,
                 detail::concat(sizes,
                                " take ",
                                *nbytes,
-                               " bytes, allowed are ",
+                               " bytes, but the limit is ",
                                most_bytes,
                                "; pass a higher limit to read_idx"));
   }

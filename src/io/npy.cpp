@@ -31,14 +31,14 @@ std::size_t promised_bytes(const detail::ByteSource& source,
   if (*nbytes > possible) {
     source.fail(
         header.nbytes,
-        concat(what, " promises ", *nbytes, " bytes, but at most ", possible, " can follow"));
+        concat(what, " calls for ", *nbytes, " bytes, but at most ", possible, " can follow"));
   }
   if (*nbytes > most_bytes) {
     source.fail(0,
                 concat(what,
                        " takes ",
                        *nbytes,
-                       " bytes, allowed are ",
+                       " bytes, but the limit is ",
                        most_bytes,
                        "; pass a higher limit to read_npy"));
   }
@@ -79,7 +79,7 @@ void check_booleans(const detail::ByteSource& source,
   const auto bad = std::ranges::find_if(bytes, [](std::byte b) { return b > std::byte{1}; });
   if (bad == bytes.end()) return;
   source.fail(begin + static_cast<std::uint64_t>(bad - bytes.begin()),
-              concat("a bool is ", std::to_integer<int>(*bad), ", neither 0 nor 1"));
+              concat("a bool is ", std::to_integer<int>(*bad), "; expected 0 or 1"));
 }
 
 }  // namespace

@@ -49,12 +49,12 @@ class Parser {
       expect(':');
       const int field = key == "descr" ? 0 : key == "fortran_order" ? 1 : key == "shape" ? 2 : 3;
       if (field == 3 || seen[static_cast<std::size_t>(field)])
-        fail(at, concat("the header's key '", key, "' is unknown or there twice"));
+        fail(at, concat("the header's key '", key, "' is unknown or appears twice"));
       seen[static_cast<std::size_t>(field)] = true;
       if (field == 0) type(header);
       if (field == 1) header.fortran_order = boolean();
       if (field == 2) header.shape = shape();
-      if (!accept(',') && !at_end_of('}')) fail(at_, "the header has no ',' or '}' here");
+      if (!accept(',') && !at_end_of('}')) fail(at_, "the header needs ',' or '}' here");
     }
     blanks();
     if (at_ != text_.size()) fail(at_, "the header goes on after its '}'");
@@ -83,14 +83,14 @@ class Parser {
     return true;
   }
   void expect(char c) {
-    if (!accept(c)) fail(at_, concat("the header has no '", c, "' here"));
+    if (!accept(c)) fail(at_, concat("the header needs '", c, "' here"));
   }
   std::string_view string() {
     blanks();
     const char quote = at_ < text_.size() ? text_[at_] : '\0';
     const std::size_t end = text_.find(quote, at_ + 1);
     if ((quote != '\'' && quote != '"') || end == std::string_view::npos)
-      fail(at_, "the header has no text in quotes here");
+      fail(at_, "the header needs a quoted string here");
     const std::string_view inner = text_.substr(at_ + 1, end - at_ - 1);
     at_ = end + 1;
     return inner;
@@ -102,13 +102,13 @@ class Parser {
       at_ += word.size();
       return value;
     }
-    fail(at_, "the header has neither True nor False here");
+    fail(at_, "the header needs True or False here");
   }
   void type(NpyHeader& header) {
     blanks();
     const std::size_t at = at_;
     if (at_ < text_.size() && text_[at_] == '[')
-      fail(at, "the array is one of structures, which tandem does not hold; save its fields");
+      fail(at, "the array holds structures, which tandem cannot read; save each field by itself");
     const std::string_view name = string();
     const char order = name.empty() ? '\0' : name.front();
     if ("<>|="sv.find(order) != std::string_view::npos) {
@@ -122,8 +122,8 @@ class Parser {
     fail(at,
          concat("dtype '",
                 name,
-                "' is none that tandem holds (f2, f4, f8, i4, i8, u1, b1); convert it "
-                "by numpy's astype"));
+                "' is not one that tandem reads (f2, f4, f8, i4, i8, u1, b1); convert it with "
+                "numpy's astype"));
   }
   Shape shape() {
     const std::size_t at = at_;
@@ -135,15 +135,16 @@ class Parser {
       const char* const first = text_.data() + at_;
       const auto [last, error] = std::from_chars(first, text_.data() + text_.size(), size);
       if (error != std::errc() || size < 0 || (*first == '0' && size > 0))
-        fail(at_, "the header has no size here");
+        fail(at_, "the header needs a size here");
       at_ += static_cast<std::size_t>(last - first);
       if (sizes.size() == kMaxDims)
-        fail(at, concat("the array has more than the ", kMaxDims, " dimensions that tandem holds"));
+        fail(at,
+             concat("the array has more than the ", kMaxDims, " dimensions that tandem supports"));
       sizes.push_back(size);
       const bool comma = accept(',');
-      if (!comma && !at_end_of(')')) fail(at_, "the header has no ',' or ')' here");
+      if (!comma && !at_end_of(')')) fail(at_, "the header needs ',' or ')' here");
       if (!comma && sizes.size() == 1)
-        fail(at_, "the header has no ',' here: one size in brackets is a number, no shape");
+        fail(at_, "the header needs ',' here: one size in brackets is a number, not a shape");
     }
     return sizes;
   }
@@ -167,18 +168,19 @@ NpyHeader read_npy_header(ByteSource& source) {
   std::array<std::byte, 8> magic{};
   source.read(magic);
   if (std::string_view(reinterpret_cast<const char*>(magic.data()), kMagic.size()) != kMagic)
-    source.fail(0, "is no .npy file: it does not begin with \\x93NUMPY");
+    source.fail(0, "is not a .npy file: it does not begin with \\x93NUMPY");
   const int version = std::to_integer<int>(magic[6]);
   const int minor = std::to_integer<int>(magic[7]);
   if (version < 1 || version > 3 || minor != 0)
     source.fail(
-        6, concat(".npy version ", version, '.', minor, ", this tandem reads 1.0, 2.0 and 3.0"));
+        6, concat(".npy version ", version, '.', minor, "; this tandem reads 1.0, 2.0 and 3.0"));
   std::array<std::byte, 4> raw{};
   const std::span<std::byte> length = std::span(raw).first(version == 1 ? 2 : 4);
   source.read(length);
   const std::uint64_t size = little_endian(length), begin = magic.size() + length.size();
   if (size > kMostText || begin + size > source.most())
-    source.fail(8, concat("the header's length of ", size, " bytes is more than there can be"));
+    source.fail(8,
+                concat("the header's length of ", size, " bytes is more than the file can hold"));
   std::string text(static_cast<std::size_t>(size), '\0');
   source.read(std::as_writable_bytes(std::span(text.data(), text.size())));
   NpyHeader header = Parser(source, text, begin).parse();
@@ -193,7 +195,7 @@ std::string npy_header(DType dtype, const Shape& shape) {
   TANDEM_CHECK(type != nullptr,
                "save_npy: NumPy has no dtype for ",
                dtype,
-               "; convert the tensor by to(DType::f32)");
+               "; convert the tensor with to(DType::f32)");
   std::string text = concat("{'descr': '",
                             itemsize(dtype) == 1 ? '|' : '<',
                             type->code,

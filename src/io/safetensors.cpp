@@ -29,15 +29,16 @@ std::string read_header_text(const FileReader& file) {
     throw FileError(
         file.path(),
         0,
-        detail::concat("not a safetensors file: ", file.size(), " bytes, at least 8 are needed"));
+        detail::concat(
+            "not a safetensors file: it has ", file.size(), " bytes, but at least 8 are needed"));
   }
   file.read_at(0, std::as_writable_bytes(std::span(&size, 1)));
   if (size > detail::kSafetensorsMostHeader) {
     throw FileError(file.path(),
                     0,
-                    detail::concat("not a safetensors file: a header of ",
+                    detail::concat("not a safetensors file: its header has ",
                                    size,
-                                   " bytes, at most ",
+                                   " bytes, but at most ",
                                    detail::kSafetensorsMostHeader,
                                    " are allowed"));
   }
@@ -60,17 +61,17 @@ void check_layout(const std::vector<detail::HeaderTensor>& tensors,
   std::uint64_t expected = 0;
   for (const detail::HeaderTensor& t : tensors) {
     if (t.begin != expected) {
-      throw FileError(
-          file.path(),
-          static_cast<std::int64_t>(data + std::min(t.begin, expected)),
-          detail::concat("safetensors: tensor '",
-                         t.name,
-                         "' begins at ",
-                         t.begin,
-                         " of the data, ",
-                         t.begin < expected ? "inside the one before" : "with a hole before it",
-                         "; expected ",
-                         expected));
+      throw FileError(file.path(),
+                      static_cast<std::int64_t>(data + std::min(t.begin, expected)),
+                      detail::concat("safetensors: tensor '",
+                                     t.name,
+                                     "' begins at byte ",
+                                     t.begin,
+                                     " of the data, ",
+                                     t.begin < expected ? "inside the tensor before it"
+                                                        : "with a gap before it",
+                                     "; expected ",
+                                     expected));
     }
     expected = t.end;
   }
@@ -79,7 +80,7 @@ void check_layout(const std::vector<detail::HeaderTensor>& tensors,
                     static_cast<std::int64_t>(file.size()),
                     detail::concat("safetensors: the header describes ",
                                    expected,
-                                   " bytes of data, the file has ",
+                                   " bytes of data, but the file has ",
                                    file.size() - data));
   }
 }
@@ -121,7 +122,7 @@ void SafetensorsFile::read(const SafetensorsEntry& entry, std::span<std::byte> o
                entry.name,
                "' has ",
                entry.nbytes,
-               " bytes, the buffer ",
+               " bytes, but the buffer has ",
                out.size());
   file_.read_at(entry.offset, out);
   if (entry.stored != "BOOL") return;
@@ -155,14 +156,15 @@ void SafetensorsFile::check_content() const {
     sum.add(piece);
   }
   if (sum.digits() == noted->second) return;
-  throw FileError(file_.path(),
-                  -1,
-                  detail::concat("the content is not what was written: its checksum is ",
-                                 sum.digits(),
-                                 ", it was ",
-                                 noted->second,
-                                 "; the file is damaged, or another program has rewritten it (then "
-                                 "load it with Checksum::no)"));
+  throw FileError(
+      file_.path(),
+      -1,
+      detail::concat("the content is not what was written: its checksum is ",
+                     sum.digits(),
+                     ", but it was ",
+                     noted->second,
+                     "; the file is damaged, or another program has rewritten it (in that case "
+                     "load it with Checksum::no)"));
 }
 
 void write_safetensors(const std::string& path,

@@ -88,7 +88,7 @@ class HeaderHandler : public nlohmann::json_sax<Json> {
     if (state_ == State::file) return file_key(text);
     if (state_ == State::metadata) {
       metadata_key_ = text;
-      return header.metadata.contains(text) ? fail("the metadata key '" + text + "' stands twice")
+      return header.metadata.contains(text) ? fail("the metadata key '" + text + "' appears twice")
                                             : go(State::metadata_text);
     }
     return tensor_key(text);
@@ -102,7 +102,7 @@ class HeaderHandler : public nlohmann::json_sax<Json> {
     if (state_ != State::dtype_value) return unexpected("a string");
     const StoredType* type = stored_type(text);
     if (type == nullptr)
-      return fail(where() + "dtype '" + text + "' is none of the format's; tandem reads " +
+      return fail(where() + "dtype '" + text + "' is not part of the format; tandem reads " +
                   read_types());
     tensor().type = *type;
     return go(State::tensor);
@@ -117,10 +117,10 @@ class HeaderHandler : public nlohmann::json_sax<Json> {
   }
 
   bool null() override { return unexpected("null"); }
-  bool boolean(bool) override { return unexpected("a truth value"); }
+  bool boolean(bool) override { return unexpected("a boolean"); }
   bool number_integer(number_integer_t) override { return unexpected("a negative number"); }
   bool number_float(number_float_t, const string_t&) override {
-    return unexpected("a number that is no 64-bit integer");
+    return unexpected("a number that is not a 64-bit integer");
   }
   bool binary(binary_t&) override { return unexpected("binary data"); }
   bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
@@ -154,13 +154,13 @@ class HeaderHandler : public nlohmann::json_sax<Json> {
   }
   bool unexpected(const char* what) {
     const bool inside = state_ >= State::tensor_value && state_ != State::end;
-    return fail((inside ? where() : std::string()) + what + " may not stand here");
+    return fail((inside ? where() : std::string()) + what + " is not allowed here");
   }
   HeaderTensor& tensor() { return header.tensors.back(); }
   std::string where() const { return "tensor '" + header.tensors.back().name + "': "; }
 
   bool file_key(const std::string& text) {
-    if (!seen_names_.insert(text).second) return fail("the key '" + text + "' stands twice");
+    if (!seen_names_.insert(text).second) return fail("the key '" + text + "' appears twice");
     if (text == kSafetensorsMetadataKey) return go(State::metadata_value);
     header.tensors.push_back({.name = text});
     return go(State::tensor_value);
@@ -172,25 +172,25 @@ class HeaderHandler : public nlohmann::json_sax<Json> {
                        : text == "data_offsets" ? State::offsets_value
                                                 : State::end;
     if (next == State::end)
-      return fail(where() + "the field '" + text + "' is none of dtype, shape, data_offsets");
+      return fail(where() + "the field '" + text + "' is not one of dtype, shape, data_offsets");
     if (!seen_fields_.insert(next).second)
-      return fail(where() + "the field '" + text + "' stands twice");
+      return fail(where() + "the field '" + text + "' appears twice");
     if (next == State::offsets_value) offset_count_ = 0;
     return go(next);
   }
 
   bool shape_number(number_unsigned_t value) {
     if (tensor().shape.size() == kMaxDims) {
-      return fail(where() + "more than " + std::to_string(kMaxDims) + " dimensions");
+      return fail(where() + "has more than " + std::to_string(kMaxDims) + " dimensions");
     }
     if (value > static_cast<number_unsigned_t>(INT64_MAX))
-      return fail(where() + "a size is above 2^63 - 1");
+      return fail(where() + "has a size above 2^63 - 1");
     tensor().shape.push_back(static_cast<std::int64_t>(value));
     return true;
   }
 
   bool end_tensor() {
-    if (seen_fields_.size() != 3) return fail(where() + "needs each of dtype, shape, data_offsets");
+    if (seen_fields_.size() != 3) return fail(where() + "needs dtype, shape and data_offsets");
     const HeaderTensor& t = tensor();
     const std::optional<std::uint64_t> nbytes = stored_nbytes(t.type, t.shape);
     if (!nbytes) {
@@ -199,7 +199,7 @@ class HeaderHandler : public nlohmann::json_sax<Json> {
                          t.shape,
                          " of ",
                          t.type.name,
-                         " overflows 63 bits, or takes no whole number of bytes"));
+                         " overflows 63 bits, or is not a whole number of bytes"));
     }
     if (t.begin <= t.end && t.end - t.begin == *nbytes) return true;
     return fail(concat(where(),
@@ -230,9 +230,9 @@ Header parse_header(std::string_view text, const std::string& path, std::uint64_
   if (!text.starts_with('{')) fail(0, "the header must begin with '{'");
   // The parser takes a NUL for the end, and any white space for padding.
   if (const auto nul = text.find('\0'); nul != std::string_view::npos)
-    fail(nul, "NUL byte in the header");
+    fail(nul, "the header contains a NUL byte");
   const std::size_t last = text.find_last_not_of(' ');
-  if (text[last] != '}') fail(last, "the header must end with '}' and blanks");
+  if (text[last] != '}') fail(last, "the header must end with '}', which only blanks may follow");
 
   const char* furthest = text.data();
   HeaderHandler handler;

@@ -70,7 +70,7 @@ void check_names(const std::vector<HeaderTensor>& tensors) {
     TANDEM_CHECK(seen.insert(t.name).second,
                  "safetensors: the name '",
                  t.name,
-                 "' is reserved or stands twice; rename the tensor");
+                 "' is reserved or appears twice; rename the tensor");
   }
 }
 
@@ -112,11 +112,11 @@ void write_safetensors(const std::string& path,
   const std::string text = format_header(header);
   const std::uint64_t size = text.size();
   TANDEM_CHECK(size <= kSafetensorsMostHeader,
-               "safetensors: a header of ",
+               "safetensors: the header would have ",
                size,
-               " bytes, at most ",
+               " bytes, but at most ",
                kSafetensorsMostHeader,
-               " are allowed; write fewer tensors to a file");
+               " are allowed; write fewer tensors to one file");
   write_atomically(path, [&](FileWriter& file) {
     SummedWriter out(file, checksum);
     out.write(std::as_bytes(std::span(&size, 1)));

@@ -85,7 +85,7 @@ Temporary::Temporary(const std::string& path, const fs::path& folder) {
   const int code = errno;
   throw FileError(path,
                   -1,
-                  "cannot create a temporary in the directory " + folder.string() + " (" +
+                  "cannot create a temporary file in the directory " + folder.string() + " (" +
                       std::generic_category().message(code) + ")");
 }
 

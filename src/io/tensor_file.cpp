@@ -33,7 +33,7 @@ Tensor read_tensor(const SafetensorsFile& file, const SafetensorsEntry& entry, D
   std::vector<std::byte> bytes(entry.nbytes);
   file.read(entry, bytes);
   const std::optional<HostArray> array = detail::widened(*type, entry.shape, bytes);
-  if (!array) fail(" with a number from 2^63 on, which i64 does not hold");
+  if (!array) fail(" with a number of 2^63 or more, which i64 cannot hold");
   return to_tensor(*array, device);
 }
 

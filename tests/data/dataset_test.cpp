@@ -94,12 +94,12 @@ TEST_F(IdxDatasetTest, FaultsNameFileOffsetAndFigures) {
   FileError e = file_error([&] { IdxDataset(images, labels); });
   EXPECT_EQ(e.path(), labels);
   EXPECT_EQ(e.offset(), 9);
-  EXPECT_THAT(e.what(), HasSubstr("label 10 of sample 1 is none of 0 to 9"));
+  EXPECT_THAT(e.what(), HasSubstr("label 10 of sample 1 is not one of 0 to 9"));
   put_labels("\1\1");
   e = file_error([&] { IdxDataset(images, labels); });
   EXPECT_THAT(e.what(), HasSubstr("2 labels for 3 images of " + images));
   e = file_error([&] { IdxDataset(labels, images); });
-  EXPECT_THAT(e.what(), HasSubstr("images must be u8 of 3 dimensions, the file holds u8 (2)"));
+  EXPECT_THAT(e.what(), HasSubstr("images must be u8 of 3 dimensions, but the file holds u8 (2)"));
   put_labels("\1\2\1");
   EXPECT_THROW(IdxDataset(images, labels, {.dtype = DType::u8}), InvalidArgument);
   EXPECT_THROW(IdxDataset(images, labels, {.dtype = DType::bf16}), InvalidArgument);

@@ -94,7 +94,7 @@ TEST(DataDirTest, TheArgumentComesBeforeTheVariableAndThatBeforeTheDefault) {
   const DataDir variable(dir.path().string());
   EXPECT_EQ(load_digits(Split::test)->size(), 1);
   EXPECT_THAT(file_error([&] { load_digits(Split::test, {.dir = dir.file("none")}); }).what(),
-              HasSubstr("is not there"));
+              HasSubstr("was not found"));
 }
 
 TEST(DataDirTest, AMissingDataSetNamesThePathAndTheRemedy) {
@@ -102,7 +102,7 @@ TEST(DataDirTest, AMissingDataSetNamesThePathAndTheRemedy) {
   const FileError e =
       file_error([&] { load_fashion_mnist(Split::train, {.dir = dir.file("none")}); });
   EXPECT_EQ(e.path(), dir.file("none"));
-  EXPECT_THAT(e.what(), HasSubstr("the data set fashion-mnist is not there"));
+  EXPECT_THAT(e.what(), HasSubstr("the data set fashion-mnist was not found"));
   EXPECT_THAT(e.what(), HasSubstr("apt-get install dataset-fashion-mnist"));
   EXPECT_THAT(e.what(), HasSubstr("TANDEM_DATA_DIR"));
 }
@@ -112,7 +112,7 @@ TEST(DataDirTest, AVariableThatNamesNoDirectoryIsAnError) {
   const DataDir variable(dir.file("none"));
   const FileError e = file_error([&] { load_digits(Split::train); });
   EXPECT_EQ(e.path(), dir.file("none"));
-  EXPECT_THAT(e.what(), HasSubstr("TANDEM_DATA_DIR names this, which is no directory"));
+  EXPECT_THAT(e.what(), HasSubstr("is not a directory, but TANDEM_DATA_DIR is set to it"));
 }
 
 TEST(DataDirTest, ASetWithoutSamplesIsRefused) {
@@ -133,7 +133,8 @@ TEST(DataDirTest, TestImagesAreOfTheSizeOfThoseToTrainOn) {
       std::string("\0\0\x08\x03\0\0\0\1\0\0\0\1\0\0\0\2\x80\x80", 18));
   const FileError e = file_error([&] { load_digits(Split::test, {.dir = dir.file("set")}); });
   EXPECT_EQ(e.path(), dir.file("set/t10k-images-idx3-ubyte"));
-  EXPECT_THAT(e.what(), HasSubstr("its images are (1, 1, 2), those to train on are (1, 1, 1)"));
+  EXPECT_THAT(e.what(),
+              HasSubstr("its images are (1, 1, 2), but the training images are (1, 1, 1)"));
 }
 
 // The images promise 4 GiB; that the labels are fewer is seen before.

@@ -131,7 +131,7 @@ TEST(WriteOrderTest, AFullQuotaOfTheKernelGivesTheOffset) {
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
   std::signal(SIGXFSZ, handler);
   EXPECT_EQ(e.offset(), 1000);
-  EXPECT_THAT(e.what(), HasSubstr("the old file is as it was"));
+  EXPECT_THAT(e.what(), HasSubstr("the old file is unchanged"));
   EXPECT_EQ(get(dir.file("x")), "old");
   EXPECT_THAT(dir.names(), ElementsAre("x"));
 }

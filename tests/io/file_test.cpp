@@ -145,7 +145,7 @@ TEST(WriteAtomicallyTest, ReadOnlyDirectoryKeepsTheOldFile) {
   ASSERT_TRUE(!root || ::seteuid(65534) == 0);  // root may write everywhere
   const FileError e = file_error([&] { save(dir.file("x"), "new"); });
   ASSERT_TRUE(!root || ::seteuid(0) == 0);
-  EXPECT_THAT(e.what(), HasSubstr("cannot create a temporary in the directory"));
+  EXPECT_THAT(e.what(), HasSubstr("cannot create a temporary file in the directory"));
   EXPECT_EQ(get(dir.file("x")), "old");
   std::filesystem::permissions(dir.path(), std::filesystem::perms(0755));
 }

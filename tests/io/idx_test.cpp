@@ -155,7 +155,7 @@ TEST(IdxTest, AGzipBombStopsAtThePromisedSize) {
   const TempDir dir;
   put_gzip(dir.file("bomb"), idx(8, {10}, std::string(std::size_t{64} << 20, '\0')));
   testing::reset_largest_allocation();
-  EXPECT_THAT(file_error([&] { read_idx(dir.file("bomb")); }).what(), HasSubstr("goes on"));
+  EXPECT_THAT(file_error([&] { read_idx(dir.file("bomb")); }).what(), HasSubstr("go on"));
   EXPECT_LT(testing::largest_allocation(), 200'000u);
 }
 

@@ -130,7 +130,7 @@ TEST(SafetensorsTest, WriterRefusesWhatItCouldNotReadBack) {
   };
   const SafetensorsItem good{.name = "a", .dtype = DType::f32, .shape = {2}, .bytes = bytes(two)};
   SafetensorsItem bad = good;
-  EXPECT_THAT(text({good, good}), HasSubstr("'a' is reserved or stands twice"));
+  EXPECT_THAT(text({good, good}), HasSubstr("'a' is reserved or appears twice"));
   bad.name = "__metadata__";
   EXPECT_THAT(text({bad}), HasSubstr("'__metadata__' is reserved"));
   bad.name = "\xff";

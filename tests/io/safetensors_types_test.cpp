@@ -104,7 +104,7 @@ TEST(SafetensorsTypesTest, WhatCannotBeReadLeavesTheOthersReadable) {
   };
   EXPECT_THAT(refusal("x0"), AllOf(HasSubstr("'x0' is C64"), HasSubstr("it reads F32, F64")));
   EXPECT_THAT(refusal("x1"), HasSubstr("'x1' is F4"));
-  EXPECT_THAT(refusal("x2"), HasSubstr("a number from 2^63 on"));
+  EXPECT_THAT(refusal("x2"), HasSubstr("a number of 2^63 or more"));
 }
 
 }  // namespace

@@ -48,7 +48,8 @@ struct HostArray {
 
  private:
   void check(DType asked) const {
-    TANDEM_CHECK(asked == dtype, "HostArray: holds ", dtype, ", asked for ", asked);
+    TANDEM_CHECK(
+        asked == dtype, "HostArray: the array holds ", dtype, ", but the call asks for ", asked);
   }
 };
 
