@@ -30,7 +30,7 @@ void check_sequence(const Tensor& x, const char* what, std::int64_t width) {
   TANDEM_CHECK(x.ndim() == 3 && x.size(2) == width,
                "MultiheadAttention: ",
                what,
-               " needs (N, length, ",
+               " must be (N, length, ",
                width,
                "), got ",
                x.describe());
@@ -46,7 +46,7 @@ Tensor joined(const AttentionMasks& masks, DType dtype) {
   const Tensor& padding = masks.key_padding;
   if (padding.defined()) {
     TANDEM_CHECK(padding.dtype() == DType::boolean && padding.ndim() == 2,
-                 "MultiheadAttention: key_padding needs bool (N, keys), got ",
+                 "MultiheadAttention: key_padding must be bool (N, keys), got ",
                  padding.describe());
   }
   const bool hides = attention.defined() && attention.dtype() == DType::boolean;

@@ -56,11 +56,11 @@ BatchNorm::BatchNorm(std::int64_t num_features, BatchNormOptions options)
 Tensor BatchNorm::normalize(const Tensor& x) {
   TANDEM_CHECK(x.size(1) == num_features_,
                type_name(),
-               ": dimension 1 of the input ",
+               ": the input ",
                x.describe(),
-               " has not the ",
+               " does not have the module's ",
                num_features_,
-               " channels of the module");
+               " channels in dimension 1");
   if (!is_training() && running_mean.defined()) {
     return batch_norm_eval(
         x, running_mean, running_var, weight, bias, options_.eps, options_.activation);

@@ -26,11 +26,11 @@ inline void check_conv_sizes(
                layer,
                ": ",
                groups,
-               " groups do not divide in ",
+               " groups do not divide the ",
                in,
-               " and out ",
+               " input channels and ",
                out,
-               " channels");
+               " output channels");
 }
 
 }  // namespace tandem::nn

@@ -35,20 +35,24 @@ double relative_gap(const std::vector<double>& a, const std::vector<double>& b, 
 }  // namespace
 
 Difference difference(const NamedValues& a, const NamedValues& b) {
-  TANDEM_CHECK(a.size() == b.size(), "difference: ", a.size(), " tensors against ", b.size());
+  TANDEM_CHECK(a.size() == b.size(),
+               "difference: one model has ",
+               a.size(),
+               " tensors, and the other has ",
+               b.size());
   double most = 0;
   for (const auto& [name, values] : b)
     most = std::max(most, largest(values));
   Difference worst;
   for (const auto& [name, values] : b) {
     const auto other = a.find(name);
-    TANDEM_CHECK(other != a.end(), "difference: '", name, "' is in one model only");
+    TANDEM_CHECK(other != a.end(), "difference: '", name, "' is in only one of the models");
     TANDEM_CHECK(other->second.size() == values.size(),
                  "difference: '",
                  name,
                  "' has ",
                  other->second.size(),
-                 " numbers against ",
+                 " numbers in one model, and in the other ",
                  values.size());
     const double gap = relative_gap(other->second, values, kShare * most);
     if (gap > worst.value) worst = {gap, name};

@@ -26,7 +26,7 @@ Embedding::Embedding(std::int64_t num_embeddings,
   TANDEM_CHECK(entry >= 0 && entry < num_embeddings,
                "Embedding: padding_idx ",
                *padding_idx_,
-               " is outside of the ",
+               " is outside the ",
                num_embeddings,
                " entries");
   const autograd::NoGrad off;

@@ -12,7 +12,7 @@ namespace tandem::nn {
 LayerNorm::LayerNorm(const Shape& normalized_shape, LayerNormOptions options)
     : normalized_shape_(normalized_shape), eps_(options.eps) {
   TANDEM_CHECK(normalized_shape.size() > 0 && numel(normalized_shape) > 0,
-               "LayerNorm: needs sizes of at least one, got ",
+               "LayerNorm: sizes must be at least 1, got ",
                normalized_shape);
   const TensorOptions tensor_options{.dtype = options.dtype, .device = options.device};
   if (!options.elementwise_affine) return;
@@ -40,11 +40,11 @@ GroupNorm::GroupNorm(std::int64_t num_groups, std::int64_t num_channels, GroupNo
 
 Tensor GroupNorm::forward(const Tensor& x) {
   TANDEM_CHECK(x.ndim() >= 2 && x.size(1) == num_channels_,
-               "GroupNorm: dimension 1 of the input ",
+               "GroupNorm: the input ",
                x.describe(),
-               " has not the ",
+               " does not have the module's ",
                num_channels_,
-               " channels of the module");
+               " channels in dimension 1");
   return group_norm(x, num_groups_, weight, bias, eps_);
 }
 

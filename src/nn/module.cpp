@@ -176,7 +176,7 @@ Module& Module::to(Device device) {
 
 Module& Module::to(DType dtype) {
   TANDEM_CHECK(
-      is_float(dtype), type_name(), ".to: modules convert to f32, f64, bf16 or f16, got ", dtype);
+      is_float(dtype), type_name(), ".to: a module can be f32, f64, bf16 or f16, got ", dtype);
   move_tensors(*this, [dtype](const Tensor& x) { return is_float(x.dtype()) ? x.to(dtype) : x; });
   return *this;
 }

@@ -21,7 +21,7 @@ Parameter::Parameter(const Tensor& data) : Tensor(adopt(data, Category::paramete
   TANDEM_CHECK(is_float(dtype()),
                "Parameter: needs a float tensor, got ",
                describe(),
-               "; state that is not trained is a BufferTensor");
+               "; use a BufferTensor for state that is not trained");
   requires_grad_();
 }
 

@@ -23,7 +23,7 @@ void StateDict::set(std::string_view name, const Tensor& tensor) {
 
 const Tensor& StateDict::at(std::string_view name) const {
   const NamedTensor* entry = find(name);
-  TANDEM_CHECK(entry != nullptr, "state dict: no tensor is called ", name, " among its ", size());
+  TANDEM_CHECK(entry != nullptr, "state dict: none of the ", size(), " tensors is called ", name);
   return entry->tensor;
 }
 

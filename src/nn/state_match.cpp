@@ -24,7 +24,7 @@ StateMatch match(const StateDict& own, const StateDict& state) {
     const Tensor& source = *found->second;
     given.erase(found);
     if (!source.defined()) {
-      result.wrong.push_back(name + ": undefined");
+      result.wrong.push_back(name + ": undefined in the dict");
     } else if (source.shape() != target.shape()) {
       result.wrong.push_back(tandem::detail::concat(
           name, ": ", source.shape(), " in the dict, ", target.shape(), " in the module"));

@@ -52,7 +52,7 @@ std::shared_ptr<Arena> Arena::bind(const std::vector<ArenaEntry>& entries, Arena
                  first.tensor.device(),
                  " but '",
                  entry.name,
-                 "' on ",
+                 "' is on ",
                  entry.tensor.device(),
                  "; move the module to one device first");
   }

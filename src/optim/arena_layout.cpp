@@ -49,7 +49,7 @@ ArenaLayout::ArenaLayout(const std::vector<ArenaEntry>& entries) {
                  entry.name,
                  "' and '",
                  at->second->name,
-                 "' are one tensor, but in groups ",
+                 "' are one tensor, but they are in groups ",
                  entry.group,
                  " and ",
                  at->second->group,

@@ -59,7 +59,9 @@ bool GradScaler::step(Optimizer& optimizer, OptimizerStepOptions options) {
 }
 
 void GradScaler::update() {
-  TANDEM_CHECK(found_.has_value(), "GradScaler: update() without step() or unscale_() before it");
+  TANDEM_CHECK(
+      found_.has_value(),
+      "GradScaler: update() was called before step() or unscale_(); call one of them first");
   update(*found_);
 }
 

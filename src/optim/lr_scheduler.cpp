@@ -35,11 +35,11 @@ double LinearLR::operator()(double base, std::int64_t t) const {
 
 double SequentialLR::operator()(double base, std::int64_t t) const {
   TANDEM_CHECK(schedules.size() == milestones.size() + 1,
-               "SequentialLR: ",
+               "SequentialLR: got ",
                schedules.size(),
                " schedules and ",
                milestones.size(),
-               " milestones; there must be one milestone less");
+               " milestones; give one milestone fewer than schedules");
   TANDEM_CHECK(
       std::ranges::adjacent_find(milestones, std::ranges::greater_equal{}) == milestones.end(),
       "SequentialLR: the milestones must increase");
@@ -104,10 +104,11 @@ void LRScheduler::load_state_dict(const std::map<std::string, double>& state) {
   TANDEM_CHECK(state.size() == bases_.size() + 1,
                "LRScheduler: the state has ",
                state.size() - 1,
-               " groups of parameters, the optimizer ",
+               " groups of parameters, but the optimizer has ",
                bases_.size());
   const double last = number("last_epoch");
-  TANDEM_CHECK(is_count(last), "LRScheduler: last_epoch is ", last, ", no count of steps");
+  TANDEM_CHECK(
+      is_count(last), "LRScheduler: last_epoch is ", last, ", which is not a count of steps");
   std::vector<double> bases;
   for (std::size_t g = 0; g < bases_.size(); ++g) {
     const std::string key = "base_lrs." + std::to_string(g);
@@ -117,7 +118,7 @@ void LRScheduler::load_state_dict(const std::map<std::string, double>& state) {
                  key,
                  " is ",
                  bases.back(),
-                 ", no learning rate");
+                 ", which is not a learning rate");
   }
   const auto t = static_cast<std::int64_t>(last);
   apply(rates(schedule_, bases, t));
@@ -127,7 +128,7 @@ void LRScheduler::load_state_dict(const std::map<std::string, double>& state) {
 
 double scaled_lr(double lr, std::int64_t base_batch, std::int64_t batch, LRScaling rule) {
   TANDEM_CHECK(base_batch >= 1 && batch >= 1,
-               "scaled_lr: batches of ",
+               "scaled_lr: got batches of ",
                base_batch,
                " and ",
                batch,

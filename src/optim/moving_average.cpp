@@ -38,11 +38,12 @@ struct Span {
 
 Span span_of(const Tensor& x, const std::string& name) {
   const auto arena = Arena::of(x);
-  TANDEM_CHECK(arena != nullptr,
-               kName,
-               ": '",
-               name,
-               "' has left its arena (moved to another device or type?); make the averages anew");
+  TANDEM_CHECK(
+      arena != nullptr,
+      kName,
+      ": '",
+      name,
+      "' has left its arena (was it moved to another device or dtype?); create the averages again");
   const ArenaPlace& at = arena->layout().places()[*arena->place_of(x)];
   return {arena, at.block, at.offset, at.offset + at.extent};
 }
@@ -81,11 +82,11 @@ std::vector<NamedParameter> distinct(const ParamList& params) {
                  kName,
                  ": two parameters are called '",
                  p.name,
-                 "'; give each module's with a prefix of their own, as in "
+                 "'; give each module a prefix of its own, as in "
                  "net.head.named_parameters(\"head\")");
     list.push_back(std::move(p));
   }
-  TANDEM_CHECK(!list.empty(), kName, ": got no parameters");
+  TANDEM_CHECK(!list.empty(), kName, ": got no parameters; give at least one");
   return list;
 }
 
@@ -117,7 +118,8 @@ void ExponentialMovingAverage::check_in_place(const char* what) const {
                kName,
                ": ",
                what,
-               " while the averages are swapped in; call swap() to put the parameters back first");
+               " was called while the averages are swapped in; call swap() first to put the "
+               "parameters back");
 }
 
 void ExponentialMovingAverage::update() {
@@ -170,10 +172,10 @@ void ExponentialMovingAverage::load_state_dict(const OptimizerState& state) {
                          tensor.describe());
   }
   if (state.tensors.size() > averages_.size())
-    problems.push_back("has averages of other parameters");
+    problems.push_back("has averages of parameters that this model lacks");
   TANDEM_CHECK(problems.empty(),
                kName,
-               ": the state is of another model:\n  ",
+               ": the state belongs to another model:\n  ",
                shortened_list(problems, "\n  "));
   const autograd::NoGrad off;
   for (const NamedParameter& average : averages_)

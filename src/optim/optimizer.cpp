@@ -60,8 +60,8 @@ std::vector<ParamGroup> make_groups(const std::string& who,
                    who,
                    ": two parameters are called '",
                    p.name,
-                   "', and their state is saved by name; give each module's with a prefix of "
-                   "their own, as in net.head.named_parameters(\"head\")");
+                   "', but their state is saved by name; give each module a prefix of its own, as "
+                   "in net.head.named_parameters(\"head\")");
       params.push_back(std::move(p));
     }
     Options options = defaults;
@@ -82,14 +82,15 @@ bool is_updated(DType t) {
 
 void check_types(const std::string& who, const detail::StateLayout& layout) {
   for (const detail::Member& m : layout.members()) {
-    TANDEM_CHECK(is_updated(m.tensor.dtype()),
-                 who,
-                 ": parameter '",
-                 m.name,
-                 "' is ",
-                 m.tensor.describe(),
-                 ", an optimizer updates f32 and f64; keep it in f32 by module.to(DType::f32), and "
-                 "let Autocast make products of 16 bits");
+    TANDEM_CHECK(
+        is_updated(m.tensor.dtype()),
+        who,
+        ": parameter '",
+        m.name,
+        "' is ",
+        m.tensor.describe(),
+        ", but an optimizer updates f32 and f64; keep it in f32 with module.to(DType::f32), and "
+        "let Autocast compute products in 16 bits");
   }
 }
 
@@ -123,7 +124,8 @@ void Optimizer::check_finite() const {
                  m.name,
                  "' on ",
                  grad.device(),
-                 " holds an infinity or NaN; lower the learning rate, clip, or look at the loss");
+                 " holds an infinity or NaN; lower the learning rate, clip the gradients, or look "
+                 "at the loss");
   }
 }
 

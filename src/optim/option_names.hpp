@@ -17,7 +17,7 @@ inline void check_option(std::string_view who, const Options& known, std::string
   for (const auto& [name, value] : known)
     names += (names.empty() ? "" : ", ") + name;
   throw InvalidArgument(
-      tandem::detail::concat(who, ": no option '", option, "'; there are ", names));
+      tandem::detail::concat(who, ": there is no option '", option, "'; the options are ", names));
 }
 
 }  // namespace tandem::optim

@@ -82,7 +82,8 @@ TEST(ModuleDict, RefusesNamesThatTheStateDictCouldNotHold) {
   dict.insert("b", Linear(1, 1));
   EXPECT_THAT(thrown_text([&] { dict.insert("a", Linear(1, 1)); }), HasSubstr("a 'a' already"));
   EXPECT_THAT(thrown_text([&] { dict.insert("a.b", Linear(1, 1)); }), HasSubstr("without dots"));
-  EXPECT_THAT(thrown_text([&] { dict["c"]; }), HasSubstr("no module 'c'; there are a, b"));
+  EXPECT_THAT(thrown_text([&] { dict["c"]; }),
+              HasSubstr("there is no module 'c'; the modules are a, b"));
   EXPECT_TRUE(dict.contains("b"));
   EXPECT_EQ(dict.size(), 2u);
 }

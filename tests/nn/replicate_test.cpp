@@ -157,7 +157,7 @@ TEST(ReplicateTest, AMemberLeftOutIsNamedAtItsFirstUse) {
                 AllOf(HasSubstr(testing::device_name(0)),
                       HasSubstr(testing::device_name(1)),
                       HasSubstr("module Linear"),
-                      HasSubstr("not listed in TANDEM_MODULE?")));
+                      HasSubstr("list it in TANDEM_MODULE")));
   }
 }
 

@@ -83,7 +83,7 @@ TEST(MultiheadAttentionTest, ErrorsNameSizes) {
   EXPECT_THAT(thrown_text([&] {
                 attention(ones({2, 5, 12}, doubles()), AttentionMasks{.key_padding = ones({2, 5})});
               }),
-              HasSubstr("key_padding needs bool"));
+              HasSubstr("key_padding must be bool"));
 }
 
 models::GptOptions small(bool tied = true) {

@@ -86,7 +86,7 @@ TEST(GradScalerTest, CallsOutOfOrderAreRefused) {
   x.set_grad(ones({2}));
   SGD sgd(std::vector<Tensor>{x}, {.lr = 0.5});
   GradScaler scaler;
-  EXPECT_NE(thrown_text([&] { scaler.update(); }).find("without step()"), std::string::npos);
+  EXPECT_NE(thrown_text([&] { scaler.update(); }).find("before step()"), std::string::npos);
   scaler.unscale_(sgd);
   EXPECT_NE(thrown_text([&] { scaler.unscale_(sgd); }).find("already"), std::string::npos);
   EXPECT_NE(thrown_text([] { GradScaler wrong({.growth_factor = 1}); }).find("growth_factor is 1"),

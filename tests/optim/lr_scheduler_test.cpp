@@ -80,7 +80,7 @@ TEST(LRScheduler, RefusesAStateOfOtherGroups) {
     scheduler.load_state_dict({{"last_epoch", 3}, {"base_lrs.0", 1}});
     FAIL() << "expected InvalidArgument";
   } catch (const InvalidArgument& e) {
-    EXPECT_THAT(e.what(), HasSubstr("1 groups of parameters, the optimizer 2"));
+    EXPECT_THAT(e.what(), HasSubstr("1 groups of parameters, but the optimizer has 2"));
   }
   EXPECT_EQ(scheduler.last_epoch(), 1);
   EXPECT_EQ(opt.param_groups()[0].lr(), 0.5);

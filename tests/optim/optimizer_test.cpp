@@ -319,7 +319,7 @@ TEST(Optimizer, RefusesWrongParametersAndOptions) {
               HasSubstr("groups 0 and 1"));
   EXPECT_THAT(sgd({{std::vector<NamedParameter>{{"w", a}, {"w", b}}}}), HasSubstr("'w'"));
   EXPECT_THAT(sgd({{std::vector<Tensor>{a}, {{"rate", 1}}}}),
-              HasSubstr("no option 'rate'; there are dampening, lr"));
+              HasSubstr("there is no option 'rate'; the options are dampening, lr"));
   EXPECT_THAT(sgd({{std::vector<Tensor>{a}}}, {.lr = -1}), HasSubstr("lr is -1"));
   EXPECT_THAT(sgd({{std::vector<Tensor>{a}}}, {.nesterov = true}),
               HasSubstr("nesterov needs momentum"));

@@ -16,7 +16,7 @@ class Dropout : public Module {
  public:
   /// @throws InvalidArgument  if `p` is outside [0, 1).
   explicit Dropout(double p = 0.5, DropoutOptions options = {}) : p_(p), options_(options) {
-    TANDEM_CHECK(p >= 0 && p < 1, "Dropout: p is a probability in [0, 1), got ", p);
+    TANDEM_CHECK(p >= 0 && p < 1, "Dropout: p must be a probability in [0, 1), got ", p);
   }
   Tensor forward(const Tensor& x) { return is_training() && p_ > 0 ? dropout(x, p_, options_) : x; }
   TANDEM_MODULE(Dropout)

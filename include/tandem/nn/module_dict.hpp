@@ -31,8 +31,8 @@ class ModuleDict : public Module {
     TANDEM_CHECK(!name.empty() && name.find('.') == std::string::npos,
                  "ModuleDict: '",
                  name,
-                 "' is no name of a module; give one without dots");
-    TANDEM_CHECK(!contains(name), "ModuleDict: there is a '", name, "' already");
+                 "' is not a module name; give a name without dots");
+    TANDEM_CHECK(!contains(name), "ModuleDict: there is already a module '", name, "'");
     return modules_.emplace_back(std::move(name), std::move(module)).second;
   }
 
@@ -45,8 +45,8 @@ class ModuleDict : public Module {
       std::string names;
       for (const auto& [known, module] : modules_)
         names += (names.empty() ? "" : ", ") + known;
-      throw InvalidArgument(
-          tandem::detail::concat("ModuleDict: no module '", name, "'; there are ", names));
+      throw InvalidArgument(tandem::detail::concat(
+          "ModuleDict: there is no module '", name, "'; the modules are ", names));
     }
     return found->second;
   }

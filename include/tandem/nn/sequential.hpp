@@ -43,7 +43,7 @@ class Sequential : public Module {
  private:
   template <std::size_t i, class... Args>
   auto run(Args&&... args) {
-    static_assert(size() > 0, "a Sequential has one layer at least");
+    static_assert(size() > 0, "a Sequential has at least one layer");
     if constexpr (i + 1 == size()) {
       return get<i>()(std::forward<Args>(args)...);
     } else {

@@ -35,8 +35,8 @@ EmbeddingOptions table(const BertOptions& o) {
 BertOptions bert_options(std::string_view name) {
   if (name == "bert-base") return {};
   if (name == "bert-large") return {.layers = 24, .width = 1024, .heads = 16};
-  throw InvalidArgument("bert_options: no size '" + std::string(name) +
-                        "'; there are bert-base and bert-large");
+  throw InvalidArgument("bert_options: there is no size '" + std::string(name) +
+                        "'; the sizes are bert-base and bert-large");
 }
 
 Bert::Bert(const BertOptions& o)

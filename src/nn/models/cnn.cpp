@@ -21,7 +21,7 @@ Conv2d conv3x3(std::int64_t in, std::int64_t out, DType dtype, Device device) {
 /// Features of an image after two rounds of pooling.
 std::int64_t features(const CnnSmallOptions& o) {
   TANDEM_CHECK(o.size[0] >= 4 && o.size[1] >= 4,
-               "CnnSmall: images are at least 4 x 4, got ",
+               "CnnSmall: images must be at least 4 x 4, got ",
                o.size[0],
                " x ",
                o.size[1]);

@@ -57,8 +57,8 @@ GptOptions gpt_options(std::string_view name) {
                            Size{"gpt2-xl", 48, 1600, 25}}) {
     if (size.name == name) return {.layers = size.layers, .width = size.width, .heads = size.heads};
   }
-  throw InvalidArgument("gpt_options: no size '" + std::string(name) +
-                        "'; there are gpt2, gpt2-medium, gpt2-large and gpt2-xl");
+  throw InvalidArgument("gpt_options: there is no size '" + std::string(name) +
+                        "'; the sizes are gpt2, gpt2-medium, gpt2-large and gpt2-xl");
 }
 
 Gpt::Gpt(const GptOptions& o)

@@ -10,7 +10,7 @@ namespace tandem::nn::models {
 
 Mlp::Mlp(const MlpOptions& options) {
   TANDEM_CHECK(options.sizes.size() >= 2,
-               "Mlp: needs the sizes of input and output, got ",
+               "Mlp: needs at least the sizes of input and output, got ",
                options.sizes.size(),
                " sizes");
   for (std::size_t i = 0; i + 1 < options.sizes.size(); ++i) {
