@@ -107,7 +107,7 @@ const Algorithm& algorithm(std::string_view name) {
     names += (names.empty() ? "" : ", ") + std::string(a->name());
   }
   throw InvalidArgument(
-      detail::concat("there is no collective algorithm '", name, "'; those there are: ", names));
+      detail::concat("there is no collective algorithm '", name, "'; the algorithms are ", names));
 }
 
 }  // namespace tandem::comm

@@ -38,7 +38,7 @@ void check_tensor(const Tensor& x, const Collective& c, Device device) {
                x.describe(),
                " with strides ",
                x.strides(),
-               "; it must be dense in row-major order, see .contiguous()");
+               "; it must be dense in row-major order, so pass x.contiguous()");
 }
 
 void check_reduction(const Collective& c) {
@@ -52,7 +52,7 @@ void check_reduction(const Collective& c) {
                  name(op),
                  " of ",
                  dtype,
-                 " is no ",
+                 " is not ",
                  dtype,
                  "; use sum, or a float tensor");
   }
@@ -63,11 +63,11 @@ void check_reduction(const Collective& c) {
                  name(op),
                  " of ",
                  dtype,
-                 " has no meaning; use a tensor of integers or bool");
+                 " is not defined; use a tensor of integers or bool");
   }
   TANDEM_CHECK(op != ReduceOp::sum || dtype != DType::boolean,
                name(c.kind),
-               ": sum of bool is no bool; use bor or max for any, band or min for all");
+               ": the sum of bool is not bool; use bor or max for any, band or min for all");
 }
 
 void check_ends(const Collective& c, int rank) {
@@ -99,7 +99,7 @@ void check_counts(const Tensor& x,
                counts.size(),
                " numbers for ",
                size,
-               " ranks");
+               " ranks; give one for each");
   std::int64_t sum = 0;
   for (const std::int64_t count : counts) {
     TANDEM_CHECK(count >= 0, "all_to_all: ", which, "_counts has ", count, "; expected 0 or more");
@@ -114,7 +114,7 @@ void check_counts(const Tensor& x,
                which,
                " has ",
                x.numel(),
-               " elements");
+               " elements; make them equal");
 }
 
 void check_apart(const Collective& c) {
@@ -122,7 +122,7 @@ void check_apart(const Collective& c) {
   const auto* output = static_cast<const char*>(c.output.data());
   const bool apart = input + c.input.nbytes() <= output || output + c.output.nbytes() <= input ||
                      c.input.numel() == 0 || c.output.numel() == 0;
-  TANDEM_CHECK(apart, name(c.kind), ": input and output share memory; give it two tensors");
+  TANDEM_CHECK(apart, name(c.kind), ": input and output share memory; give two separate tensors");
 }
 
 }  // namespace
@@ -138,7 +138,7 @@ void complete_part(Collective& c, int rank, int size) {
                  which,
                  "'s ",
                  x.numel(),
-                 " elements are no ",
+                 " elements do not divide into ",
                  size,
                  " even parts; give ",
                  which,

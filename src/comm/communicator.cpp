@@ -28,8 +28,8 @@ Handle Communicator::start(Collective collective) {
 Handle Communicator::start_coalesced(std::vector<Collective> collectives) {
   for (const Collective& c : collectives) {
     if (c.kind == Collective::Kind::send || c.kind == Collective::Kind::recv) {
-      refuse(InvalidArgument(
-          detail::concat("coalesced: ", name(c.kind), " is of two ranks; start it by itself")));
+      refuse(InvalidArgument(detail::concat(
+          "coalesced: ", name(c.kind), " takes place between two ranks; start it by itself")));
     }
   }
   if (collectives.empty()) collectives.emplace_back();  // a barrier
@@ -39,7 +39,7 @@ Handle Communicator::start_coalesced(std::vector<Collective> collectives) {
 std::unique_ptr<Communicator> Communicator::split(int color, int key) {
   if (color < -1) {
     refuse(InvalidArgument(detail::concat(
-        "split: color is ", color, "; expected 0 or more, or -1 for a rank of no group")));
+        "split: color is ", color, "; expected 0 or more, or -1 for a rank that joins no group")));
   }
   return join(color, key);
 }

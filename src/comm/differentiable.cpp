@@ -80,7 +80,7 @@ double factor_of(Communicator& comm, const char* op, Reduction reduction) {
 
 void check_rows(Communicator& comm, const char* op, const Tensor& x) {
   if (x.defined() && x.ndim() == 0)
-    refuse(comm, detail::concat(op, " on the tape: cuts along the rows of a tensor, got a scalar"));
+    refuse(comm, detail::concat(op, " on the tape: needs a tensor with rows to cut, got a scalar"));
 }
 
 /// The sum of `rows`, which are even parts of `total` where none are given.
@@ -92,16 +92,20 @@ std::int64_t complete_rows(Communicator& comm, const char* op, std::int64_t tota
              detail::concat(op,
                             " on the tape: ",
                             total,
-                            " rows are no ",
+                            " rows do not divide into ",
                             size,
                             " even parts; give the rows of each rank"));
     }
     rows.assign(size, total / comm.size());
   }
   if (rows.size() != size)
-    refuse(
-        comm,
-        detail::concat(op, " on the tape: ", rows.size(), " counts of rows for ", size, " ranks"));
+    refuse(comm,
+           detail::concat(op,
+                          " on the tape: got ",
+                          rows.size(),
+                          " counts of rows for ",
+                          size,
+                          " ranks; give one for each"));
   std::int64_t sum = 0;
   for (const std::int64_t n : rows) {
     if (n < 0 || __builtin_add_overflow(sum, n, &sum)) {
@@ -109,7 +113,7 @@ std::int64_t complete_rows(Communicator& comm, const char* op, std::int64_t tota
              detail::concat(op,
                             " on the tape: a rank's count of rows is ",
                             n,
-                            "; counts are not negative, and their sum fits in 64 bits"));
+                            "; counts may not be negative, and their sum must fit in 64 bits"));
     }
   }
   return sum;

@@ -9,7 +9,7 @@ namespace tandem::comm {
 
 void Failure::raise(const std::string& what) const {
   if (kind == Kind::desync) throw Desync(text);
-  throw CommAborted(what + ": stopped, since " + text);
+  throw CommAborted(what + ": stopped because " + text);
 }
 
 }  // namespace tandem::comm

@@ -24,7 +24,7 @@ using tandem::detail::concat;
 }
 
 void check(std::span<const Device> devices, const GroupOptions& options) {
-  if (devices.empty()) refuse("no device is named; a group has at least one");
+  if (devices.empty()) refuse("the list of devices is empty; name at least one");
   if (options.timeout.count() <= 0)
     refuse(concat("timeout is ", options.timeout.count(), " ms; expected more than zero"));
   if (options.segment_bytes <= 0)
@@ -32,12 +32,12 @@ void check(std::span<const Device> devices, const GroupOptions& options) {
   for (auto d = devices.begin(); d != devices.end(); ++d) {
     logical_device(*d);  // refuses what is no device of this build
     if (std::find(devices.begin(), d, *d) != d)
-      refuse(concat(*d, " is listed twice; each rank has a device of its own"));
+      refuse(concat(*d, " is listed twice; each rank needs a device of its own"));
     if (d->type != devices.front().type) {
       refuse(concat(devices.front(),
                     " and ",
                     *d,
-                    " are of two kinds; use cpu devices alone, or cuda devices alone"));
+                    " are of different kinds; use only cpu devices, or only cuda devices"));
     }
   }
 }
@@ -47,7 +47,7 @@ std::shared_ptr<Transport> links(std::span<const Device> devices, const GroupOpt
   if constexpr (has_nccl) {
     for (auto d = devices.begin(); d != devices.end(); ++d) {
       if (d->type != DeviceType::cuda)
-        refuse(concat(*d, " is no GPU, which NCCL is for; use backend local"));
+        refuse(concat(*d, " is not a GPU, but NCCL needs GPUs; use backend local"));
       const int gpu = logical_device(*d).cuda()->gpu();
       const auto other = std::find_if(
           devices.begin(), d, [&](Device o) { return logical_device(o).cuda()->gpu() == gpu; });
@@ -55,8 +55,8 @@ std::shared_ptr<Transport> links(std::span<const Device> devices, const GroupOpt
         refuse(concat(*other,
                       " and ",
                       *d,
-                      " are on one GPU, where NCCL has one rank (2.30 and later: more, with "
-                      "NCCL_MULTI_RANK_GPU_ENABLE=1); use backend local"));
+                      " are on one GPU, but NCCL allows one rank per GPU (NCCL 2.30 and later "
+                      "allow more with NCCL_MULTI_RANK_GPU_ENABLE=1); use backend local"));
       }
     }
     return make_links({devices.begin(), devices.end()}, options.timeout);

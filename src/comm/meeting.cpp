@@ -91,7 +91,7 @@ void Meeting::check_signatures(const Operation& op,
                       name(op.signatures.front().kind),
                       "): ",
                       text,
-                      "; all ranks make the same calls in the same order"));
+                      "; all ranks must make the same calls in the same order"));
   failure_->raise(op.title());
 }
 
@@ -262,7 +262,7 @@ void Meeting::check_patience(Operation& op, int rank, const Patience& patience) 
     failure_->raise(op.title());
   }
   const std::string missing =
-      state == State::gathering ? absence(op) + " did not come " : "its work did not end ";
+      state == State::gathering ? absence(op) + " did not arrive " : "the work did not end ";
   const std::string text = detail::concat(
       op.title(),
       ": ",

@@ -54,7 +54,7 @@ void check_sum(const Signature& s, std::span<const Part> parts) {
                               counts,
                               " = ",
                               sum,
-                              " elements, the whole has ",
+                              " elements, but the whole has ",
                               whole));
 }
 

@@ -19,9 +19,9 @@ RankTable::RankTable(std::vector<Device> devices, std::vector<std::string> place
   TANDEM_CHECK(places_.size() == devices_.size(),
                "group of ",
                devices_.size(),
-               " ranks: ",
+               " ranks: got ",
                places_.size(),
-               " places are named; name one for each rank");
+               " places; name one for each rank");
 }
 
 std::string RankTable::name(int rank) const {

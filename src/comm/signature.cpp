@@ -95,7 +95,7 @@ std::string difference(std::span<const Signature> a,
   for (std::size_t i = 0; i < a.size(); ++i) {
     const std::string text = difference(a[i], rank_a, b[i], rank_b);
     if (text.empty()) continue;
-    return a.size() == 1 ? text : detail::concat("of coalesced collective ", i + 1, " the ", text);
+    return a.size() == 1 ? text : detail::concat("in coalesced collective ", i + 1, ", ", text);
   }
   return "";
 }

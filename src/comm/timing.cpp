@@ -56,10 +56,11 @@ class CollectiveTimer::Group {
   Group(std::span<const Device> devices, TimingOptions options)
       : options_(std::move(options)), ranks_(make_group(devices, options_.group)) {
     const TimingOptions& o = options_;
-    TANDEM_CHECK(cuts_evenly(o.kind) || algorithm("direct").has(o.kind),
-                 name(o.kind),
-                 " is not timed; all_reduce, broadcast, reduce, all_gather and reduce_scatter are");
-    TANDEM_CHECK(o.dtype != DType::boolean, "bool has no sum to time; use u8");
+    TANDEM_CHECK(
+        cuts_evenly(o.kind) || algorithm("direct").has(o.kind),
+        name(o.kind),
+        " cannot be timed; use all_reduce, broadcast, reduce, all_gather or reduce_scatter");
+    TANDEM_CHECK(o.dtype != DType::boolean, "bool cannot be summed; use u8");
     TANDEM_CHECK(o.iterations >= 1, "iterations is ", o.iterations, "; expected at least 1");
     TANDEM_CHECK(o.warmup >= 0, "warmup is ", o.warmup, "; expected at least 0");
     const std::string& own = o.group.algorithm;

@@ -217,7 +217,7 @@ TEST(Differentiable, RefusalsNameTheRemedyAndFreeThePeers) {
   EXPECT_THAT(text([](Communicator& c, T x) { comm::all_reduce(c, x, ReduceOp::max); }),
               HasSubstr("max is not differentiable here; use sum, avg or premul_sum"));
   EXPECT_THAT(text([](Communicator& c, T x) { comm::reduce_scatter(c, x); }),
-              HasSubstr("3 rows are no 2 even parts"));
+              HasSubstr("3 rows do not divide into 2 even parts"));
   EXPECT_THAT(text([](Communicator& c, T x) {
                 comm::all_gather(c, x, {3, 4});
               }),
@@ -239,7 +239,7 @@ TEST(Differentiable, RefusalsNameTheRemedyAndFreeThePeers) {
   EXPECT_THAT(text([](Communicator& c, T x) {
                 comm::all_gather(c, x, {INT64_MAX, 3});
               }),
-              HasSubstr("their sum fits in 64 bits"));
+              HasSubstr("their sum must fit in 64 bits"));
 }
 
 }  // namespace

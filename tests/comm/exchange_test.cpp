@@ -249,7 +249,7 @@ TEST(Message, FromAnyRankEndsOnTimeWhereNobodySends) {
     if (comm.rank() == 1) comm.recv(blank(comm, 4));
   });
   EXPECT_THAT(text_of<Timeout>(errors[1]),
-              HasSubstr("message from any rank to rank 1 with tag 0: a sender did not come"));
+              HasSubstr("message from any rank to rank 1 with tag 0: a sender did not arrive"));
 }
 
 TEST(Message, EndsThatDifferAreADesyncOnBoth) {
@@ -287,7 +287,7 @@ TEST(Message, AnEndThatWaitsAloneNamesThePeerOnTime) {
     EXPECT_THAT(
         text_of<Timeout>(errors[2]),
         AllOf(HasSubstr("with tag 3"),
-              HasSubstr("rank 1 (" + testing::device_name(1) + ") did not come within 0.2 s")));
+              HasSubstr("rank 1 (" + testing::device_name(1) + ") did not arrive within 0.2 s")));
   }
 }
 
@@ -298,7 +298,7 @@ TEST(Message, AHandleWaitsAsLongAsItIsTold) {
     if (comm.rank() == 0) comm.start_recv(blank(comm, 4), 1).wait_for(100ms);
   });
   EXPECT_LT(Clock::now() - start, 1100ms);
-  EXPECT_THAT(text_of<Timeout>(errors[0]), HasSubstr("did not come within 0.1 s"));
+  EXPECT_THAT(text_of<Timeout>(errors[0]), HasSubstr("did not arrive within 0.1 s"));
   EXPECT_THAT(thrown_text([] { Handle().wait_for(0ms); }), HasSubstr("timeout is 0 ms"));
 }
 

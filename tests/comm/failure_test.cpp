@@ -155,7 +155,7 @@ TEST(Timeout, NamesTheRankThatStaysAwayAndEndsOnTime) {
     EXPECT_THAT(text,
                 AllOf(HasSubstr("all_reduce number 2"),
                       HasSubstr("rank 1 (" + testing::device_name(1) +
-                                ") (1 collectives so far) did not come within 0.5 s")));
+                                ") (1 collectives so far) did not arrive within 0.5 s")));
     timeouts += text.find("gave up") == std::string::npos ? 1 : 0;
   }
   EXPECT_GE(timeouts, 1);
@@ -276,7 +276,7 @@ INSTANTIATE_TEST_SUITE_P(
                 [](Communicator& c) { c.send(vector_of(c, 4), 2); }},
         BadCall{"recv: rank -2", [](Communicator& c) { c.recv(vector_of(c, 4), -2); }},
         BadCall{"recv: the tensor to fill is undefined", [](Communicator& c) { c.recv({}, 0); }},
-        BadCall{"the input's 3 elements are no 2 even parts",
+        BadCall{"the input's 3 elements do not divide into 2 even parts",
                 [](Communicator& c) { c.all_to_all(vector_of(c, 3), vector_of(c, 4)); }},
         BadCall{"output_counts has 3 numbers for 2 ranks",
                 [](Communicator& c) {
@@ -296,7 +296,7 @@ INSTANTIATE_TEST_SUITE_P(
                 }}));
 
 TEST(MakeGroup, RefusesBadGroups) {
-  EXPECT_THAT(thrown_text([] { comm::make_group({}); }), HasSubstr("no device"));
+  EXPECT_THAT(thrown_text([] { comm::make_group({}); }), HasSubstr("the list of devices is empty"));
   const std::vector<Device> twice{testing::device(0), testing::device(1), testing::device(0)};
   EXPECT_THAT(thrown_text([&] { comm::make_group(twice); }),
               HasSubstr(testing::device_name(0) + " is listed twice"));

@@ -257,7 +257,7 @@ TEST(Coalesced, IsComparedAsAWhole) {
   });
   for (const auto& error : other) {
     EXPECT_THAT(text_of<Desync>(error),
-                AllOf(HasSubstr("of coalesced collective 2 the dtype differs"),
+                AllOf(HasSubstr("in coalesced collective 2, dtype differs"),
                       HasSubstr("f32"),
                       HasSubstr("f64")));
   }
@@ -274,7 +274,7 @@ TEST(Coalesced, IsComparedAsAWhole) {
   Collective message = Collective::broadcast(own(*group[0], 3), 0);
   message.kind = Collective::Kind::send;
   EXPECT_THAT(thrown_text([&] { group[0]->coalesced({message}); }),
-              HasSubstr("send is of two ranks"));
+              HasSubstr("send takes place between two ranks"));
 }
 
 }  // namespace

@@ -96,7 +96,7 @@ TEST_F(MeetingTest, AnOperationRunsUntilTheEngineEndsIt) {
 TEST_F(MeetingTest, ADeadlineHoldsWhileTheEngineWaitsForOthers) {
   const auto op = begun();
   EXPECT_THAT(wait_text(op, 1, 20ms),
-              AllOf(HasSubstr("all_reduce number 1: its work did not end within 0.02 s")));
+              AllOf(HasSubstr("all_reduce number 1: the work did not end within 0.02 s")));
   EXPECT_THAT(engine->reasons,
               ElementsAre(HasSubstr("rank 1 (cpu:0 of process 1) gave up: all_reduce number 1")));
   EXPECT_EQ(op->state.load(), State::failed);
@@ -116,7 +116,7 @@ TEST_F(MeetingTest, AnAbortEndsWhatRuns) {
   const auto op = begun();
   auto waiting = std::async(std::launch::async, [&] { return wait_text(op, 0); });
   meeting.abort("process 1 ended");
-  EXPECT_THAT(waiting.get(), HasSubstr("stopped, since process 1 ended"));
+  EXPECT_THAT(waiting.get(), HasSubstr("stopped because process 1 ended"));
 }
 
 TEST_F(MeetingTest, AFailureOfTheEngineFailsTheGroupUntilItIsReset) {
@@ -150,7 +150,7 @@ TEST_F(MeetingTest, AnEngineThatCannotBeginFailsAllRanks) {
 TEST_F(MeetingTest, AMessageThatIsMissingIsNamedByItsPlace) {
   const auto op = arrive(0);
   EXPECT_THAT(wait_text(op, 0, 20ms),
-              HasSubstr("rank 1 (cpu:0 of process 1) (0 collectives so far) did not come"));
+              HasSubstr("rank 1 (cpu:0 of process 1) (0 collectives so far) did not arrive"));
 }
 
 TEST_F(MeetingTest, ASplitAsksTheEngineForOneOfTheSameRanks) {

@@ -345,7 +345,7 @@ TEST(Algorithm, ThatRefusesACallFreesThePeers) {
     comm.start({.kind = Kind::all_reduce, .input = x, .output = x, .algorithm = chosen}).wait();
   });
   EXPECT_THAT(thrown_text<InvalidArgument>([&] { std::rethrow_exception(errors[1]); }),
-              HasSubstr("butterfly needs a power of two of ranks, not 3"));
+              HasSubstr("butterfly needs a number of ranks that is a power of two, not 3"));
   EXPECT_THAT(thrown_text<CommAborted>([&] { std::rethrow_exception(errors[0]); }),
               HasSubstr("butterfly"));
 }

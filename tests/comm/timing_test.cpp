@@ -88,7 +88,7 @@ TEST(CollectiveTimer, RefusesWhatIsNotTimed) {
   EXPECT_THAT(text({.iterations = 0}), HasSubstr("iterations is 0"));
   EXPECT_THAT(text({.warmup = -1}), HasSubstr("warmup is -1"));
   EXPECT_THAT(text({.group = {.algorithm = "butterfly"}}),
-              HasSubstr("butterfly needs a power of two"));
+              HasSubstr("butterfly needs a number of ranks that is a power of two"));
   EXPECT_THAT(text({.kind = Kind::broadcast, .group = {.algorithm = "halving_doubling"}}),
               HasSubstr("halving_doubling has no broadcast"));
   EXPECT_THAT(text({.kind = Kind::all_gather, .group = {.algorithm = "ring"}}),

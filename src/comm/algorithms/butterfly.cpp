@@ -28,7 +28,7 @@ constexpr Collective::Kind kKinds[] = {Collective::Kind::all_reduce};
 
 std::string refuse(const Problem& p) {
   if (std::has_single_bit(static_cast<unsigned>(p.ranks))) return "";
-  return detail::concat("butterfly needs a power of two of ranks, not ",
+  return detail::concat("butterfly needs a number of ranks that is a power of two, not ",
                         p.ranks,
                         "; use halving_doubling, which takes any number");
 }

@@ -20,10 +20,10 @@ std::string refuse_uneven_groups(const Problem& p) {
   if (group > 1 && group < p.ranks && p.ranks % group == 0) return "";
   if (p.group == 0)
     return detail::concat(
-        "needs groups of equal size, and ", p.ranks, " ranks have none; use ring");
-  return detail::concat("needs groups that divide the ",
+        "needs groups of equal size, and ", p.ranks, " ranks cannot form any; use ring");
+  return detail::concat("needs a group size that cuts the ",
                         p.ranks,
-                        " ranks into several of several, not of ",
+                        " ranks into two or more groups of two or more, not ",
                         p.group,
                         "; leave the size out, or use ring");
 }

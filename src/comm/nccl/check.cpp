@@ -18,7 +18,7 @@ void check_nccl(ncclResult_t result, const char* call) {
   throw DeviceError("NCCL",
                     name.substr(0, name.find('(')),
                     static_cast<int>(result),
-                    text + "; NCCL_DEBUG=WARN says more");
+                    text + "; set NCCL_DEBUG=WARN to see more");
 }
 
 }  // namespace tandem::comm
