@@ -179,7 +179,7 @@ Json to_json(const ExplainedDevice& d) {
 
 std::string Explanation::text() const {
   std::string text = headline(*this);
-  if (!complete) text += "(the host had no memory to record all of it)\n";
+  if (!complete) text += "(incomplete: the host had no memory to record the whole step)\n";
   text += "\n       at ms  took ms\n";
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const ExplainedStep& step = steps[i];
@@ -191,9 +191,9 @@ std::string Explanation::text() const {
     text.append("\n").append(link_table(*this));
     text += tandem::detail::concat("overlap: bytes were under way for ",
                                    decimals(ms(overlap.transferring), 2),
-                                   " ms, in ",
+                                   " ms, and a device computed during ",
                                    decimals(100 * overlap.share(), 0),
-                                   " % of which a device computed\n");
+                                   " % of that time\n");
   }
   if (!devices.empty()) text.append("\n").append(time_table(*this));
   return text;

@@ -123,7 +123,7 @@ TEST_F(ExplainTest, AStepWithTheLossOnTheOutputs) {
                           "Update"))
       << e.text();
   EXPECT_EQ(find(e, Phase::loss, std::nullopt).sentence,
-            "it is computed from the outputs, on " + device(0));
+            "the loss is computed from the outputs, on " + device(0));
 }
 
 TEST_F(ExplainTest, ClassicIsTheTextbooksTenSteps) {

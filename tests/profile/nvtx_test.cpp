@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 TEST(NvtxRangesTest, NeedABuildWithCuda) {
   if (has_cuda) GTEST_SKIP() << "built with CUDA";
   EXPECT_THAT(testing::thrown_text([] { NvtxRanges(); }),
-              AllOf(HasSubstr("built without CUDA"), HasSubstr("TANDEM_CUDA=ON")));
+              AllOf(HasSubstr("has no CUDA"), HasSubstr("TANDEM_CUDA=ON")));
 }
 
 }  // namespace
