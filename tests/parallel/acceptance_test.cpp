@@ -221,7 +221,7 @@ TEST(AcceptanceTest, MapsOfOtherSizesCannotBeGathered) {
   const std::vector<std::map<std::string, Tensor>> parts{{{"a", ones({2})}},
                                                          {{"a", ones({2})}, {"b", ones({2})}}};
   EXPECT_THAT(thrown_text([&] { gather(std::span(parts), devices(1)[0]); }),
-              HasSubstr("part 1 holds 2 tensors, part 0 holds 1"));
+              HasSubstr("part 1 holds 2 tensors, but part 0 holds 1"));
 }
 
 TEST(AcceptanceTest, AChunkOnItsOwnDeviceIsAView) {

@@ -244,7 +244,7 @@ TEST(ArgumentsTest, RowsThatDifferAreListedByPlaceAndField) {
   EXPECT_THAT(thrown_text([&] {
                 two(ones({4, 2}, f64()), scalar(2.0));
               }),
-              HasSubstr("argument 1 holds a scalar tensor"));
+              HasSubstr("argument 1 is a scalar tensor"));
   EXPECT_THAT(thrown_text([&] {
                 count_rows(0, std::vector<Tensor>{ones({2}), ones({3})}, 1.0);
               }),

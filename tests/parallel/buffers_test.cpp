@@ -145,9 +145,9 @@ TEST(BufferRulesTest, RulesThatCannotBeKeptAreRefused) {
         [&] { DataParallel(net, {.devices = devices(2), .buffers = {std::move(rule)}}); });
   };
   EXPECT_THAT(refusal({"rows", BufferMerge::mean}),
-              HasSubstr("the mean of buffer 'rows', which is i64, would be cut off"));
+              HasSubstr("the mean of buffer 'rows', which is i64, would be rounded"));
   EXPECT_THAT(refusal({"row", BufferMerge::sum}),
-              HasSubstr("'row' names none; the module has last, average, rows, seen"));
+              HasSubstr("'row' matches no buffer; the module has last, average, rows, seen"));
 }
 
 TEST(BuffersTest, AnEvaluationOfFewRowsLeavesNoDeviceBehind) {

@@ -34,7 +34,7 @@ TEST_F(CallGateTest, AdmitsOneCallAtATime) {
   {
     const CallGate::Pass pass(gate_);
     EXPECT_THAT(thrown_text([this] { enter(); }),
-                HasSubstr("a call is running already; use one thread at a time"));
+                HasSubstr("another call is running; use one thread at a time"));
     EXPECT_THROW(enter(), InvalidArgument) << "the refused one did not free it";
   }
   EXPECT_NO_THROW(enter());

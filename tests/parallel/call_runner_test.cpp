@@ -95,7 +95,7 @@ TEST_F(CallRunnerTest, RefusesACallInsideACall) {
     });
     ADD_FAILURE() << "not refused";
   } catch (const ReplicaError& e) {
-    EXPECT_THAT(e.what(), HasSubstr("a call is running already"));
+    EXPECT_THAT(e.what(), HasSubstr("another call is running"));
   }
 }
 

@@ -110,12 +110,12 @@ TEST(CallsTest, APoisonedWrapperAndACallInsideAReplicaAreRefused) {
   const ContextScope replica([](Context& c) { c.rows = {3, 5}; });
   EXPECT_THAT(thrown_text([] { Calls::check_outside(); }),
               AllOf(HasSubstr("called inside a replica (rows 3 to 5)"),
-                    HasSubstr("call the module itself there")));
+                    HasSubstr("call the module itself instead")));
   EXPECT_THROW(e.calls.open(kBoth), InvalidArgument);
   const ContextScope outside([](Context& c) { c.rows = {}; });
   EXPECT_NO_THROW(e.calls.open(kBoth));
   e.runner.poison("cpu:1 hangs");
-  EXPECT_THAT(thrown_text([&] { e.calls.open(kBoth); }), HasSubstr("since cpu:1 hangs"));
+  EXPECT_THAT(thrown_text([&] { e.calls.open(kBoth); }), HasSubstr("because cpu:1 hangs"));
 }
 
 TEST(CallsTest, ACommitThatFailedIsThrownAndPoisonsTheWrapper) {

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that each test that docs/acceptance.md names is there: check_acceptance.py ROOT"""
+"""Checks that each test that docs/acceptance.md names exists: check_acceptance.py ROOT"""
 
 import pathlib
 import re

@@ -41,15 +41,15 @@ TEST(CheckOptionsTest, NumbersOutOfRangeAreNamedWithTheirValues) {
 
 TEST(CheckOptionsTest, LeavesAndPlansByMemoryContradictEachOther) {
   EXPECT_THAT(refusal_of({.chunks = ChunkPolicy::planned(), .bitwise_leaves = 4}),
-              HasSubstr("leave planned chunks and on_oom = replan out"));
+              HasSubstr("leave out planned chunks and on_oom = replan"));
   EXPECT_THAT(refusal_of({.on_oom = OnOutOfMemory::replan, .bitwise_leaves = 4}),
-              HasSubstr("leave planned chunks and on_oom = replan out"));
+              HasSubstr("leave out planned chunks and on_oom = replan"));
   EXPECT_NO_THROW(checked(devices(2), {.on_oom = OnOutOfMemory::replan}));
 }
 
 TEST(CheckOptionsTest, OnlyOneWayToDivideTheRowsIsTaken) {
   EXPECT_THAT(refusal_of({.chunk_sizes = {1, 2}, .gpu0_bsz = 1}),
-              HasSubstr("give one of chunks, chunk_sizes and gpu0_bsz, not 2"));
+              HasSubstr("give only one of chunks, chunk_sizes and gpu0_bsz, not 2"));
 }
 
 TEST(CheckOptionsTest, APolicyForOtherDevicesIsRefused) {

@@ -145,7 +145,10 @@ TEST(ChunksTest, FreeMemoryFollowsTheLimits) {
 TEST(ChunksTest, BadPoliciesSayBothValues) {
   EXPECT_THAT(thrown_text([] { ChunkPolicy::gpu0(-1); }), HasSubstr("gpu0_bsz is -1"));
   EXPECT_THAT(thrown_text([] { ChunkPolicy::sizes({1, -2}); }), HasSubstr("-2 is negative"));
-  EXPECT_THAT(thrown_text([] { ChunkPolicy::sizes({0, 0}); }), HasSubstr("no device has rows"));
+  EXPECT_THAT(thrown_text([] {
+                ChunkPolicy::sizes({0, 0});
+              }),
+              HasSubstr("give at least one device rows"));
   EXPECT_THAT(thrown_text([] {
                 ChunkPolicy::sizes({INT64_MAX, INT64_MAX, 258});
               }),
@@ -158,7 +161,7 @@ TEST(ChunksTest, BadPoliciesSayBothValues) {
   EXPECT_THAT(thrown_text([] {
                 ChunkPolicy::sizes({1, 2}).plan(4, devices(2));
               }),
-              HasSubstr("add up to 3 rows, the batch has 4"));
+              HasSubstr("add up to 3 rows, but the batch has 4"));
 }
 
 RC_GTEST_PROP(ChunksProperty, EveryPolicySharesOutEveryRow, ()) {

@@ -58,7 +58,7 @@ TEST(ConcurrencyTest, ACallAtATimeAndTheOthersAreTold) {
         EXPECT_EQ(dp(x).to_doubles(), right);
         return;
       } catch (const InvalidArgument& e) {
-        EXPECT_THAT(e.what(), HasSubstr("a call is running already"));
+        EXPECT_THAT(e.what(), HasSubstr("another call is running"));
         ++refused;
         std::this_thread::yield();
       }
@@ -81,7 +81,7 @@ TEST(ConcurrencyTest, AStepBesideAStepIsRefusedAndChangesNothing) {
         dp.step(batch, kLoss, &optimizer);
         ++done;
       } catch (const InvalidArgument& e) {
-        EXPECT_THAT(e.what(), HasSubstr("a call is running already"));
+        EXPECT_THAT(e.what(), HasSubstr("another call is running"));
       }
     });
     DataParallel same(alone, {.devices = devices(2)});

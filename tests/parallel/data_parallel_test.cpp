@@ -219,7 +219,7 @@ TEST(DataParallelTest, BadCallsSayWhatIsWrong) {
                 DataParallel(net, {.devices = {devices(2)[1], devices(2)[0]}});
               }),
               HasSubstr("'hidden.weight' is on " + testing::device_name(0) +
-                        ", the first device is " + testing::device_name(1)));
+                        ", but the first device is " + testing::device_name(1)));
   DataParallel dp(net, {.devices = devices(2)});
   EXPECT_THAT(thrown_text<Error>([&] { dp.step(make_batch(0, 1, DType::f64, false), kLoss); }),
               HasSubstr("no rows"));

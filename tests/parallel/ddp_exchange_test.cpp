@@ -143,7 +143,7 @@ TEST(DdpHooksTest, AHookThatThrowsFreesTheOthers) {
     net.head.bias.grad();
   });
   EXPECT_THAT(texts.at(1), HasSubstr("the hook's"));
-  EXPECT_THAT(texts.at(0), HasSubstr("stopped, since"));
+  EXPECT_THAT(texts.at(0), HasSubstr("stopped because"));
 }
 
 /// Declared in another order than they run: `last` runs first.

@@ -135,7 +135,7 @@ TEST(DdpJoinTest, MayEndAllRanksWhenTheFirstHasNoMore) {
   for (int r = 0; r < 3; ++r)
     EXPECT_THAT(
         texts.at(r),
-        ::testing::AnyOf(HasSubstr("rank 1 has no more batches"), HasSubstr("stopped, since")));
+        ::testing::AnyOf(HasSubstr("rank 1 has no more batches"), HasSubstr("stopped because")));
 }
 
 TEST(DdpJoinTest, GoesOnUnderNoSyncAndASecondJoin) {

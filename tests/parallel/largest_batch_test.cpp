@@ -104,7 +104,7 @@ TEST_F(LargestBatchTest, NeedsALimitToReach) {
                 AllOf(HasSubstr("largest batch: " + to_string(devices[1]) + " has no limit")));
   }
   set_limits(1000);
-  EXPECT_THAT(thrown_text([&] { search(0); }), HasSubstr("0 rows at most"));
+  EXPECT_THAT(thrown_text([&] { search(0); }), HasSubstr("the most rows to try is 0"));
 }
 
 /// A network that has taken a step, on its devices.

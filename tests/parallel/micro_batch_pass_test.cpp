@@ -125,7 +125,7 @@ TEST(MicroBatchPassTest, ALossThatIsNoScalarIsDescribed) {
       return loss;
     });
   });
-  EXPECT_THAT(text, HasSubstr("the loss must be a scalar, it is f64 (24)"));
+  EXPECT_THAT(text, HasSubstr("the loss must be a scalar, got f64 (24)"));
 }
 
 TEST(MicroBatchPassTest, ABatchWithoutWeightIsRefused) {

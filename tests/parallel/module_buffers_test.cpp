@@ -194,10 +194,11 @@ TEST(ModuleBuffersTest, RefusesRulesThatItCannotKeep) {
     return thrown_text([&] { Buffers(2, {std::move(rule)}); });
   };
   EXPECT_THAT(refusal({"count", BufferMerge::mean}),
-              HasSubstr("the mean of buffer 'count', which is i64, would be cut off; use "
+              HasSubstr("the mean of buffer 'count', which is i64, would be rounded; use "
                         "BufferMerge::sum or BufferMerge::first"));
-  EXPECT_THAT(refusal({"coun", BufferMerge::sum}),
-              HasSubstr("the rule for buffers 'coun' names none; the module has seen, count"));
+  EXPECT_THAT(
+      refusal({"coun", BufferMerge::sum}),
+      HasSubstr("the rule for buffers 'coun' matches no buffer; the module has seen, count"));
 }
 
 }  // namespace

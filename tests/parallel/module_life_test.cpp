@@ -272,8 +272,8 @@ TEST(ModuleLifeTest, WrappingTwiceIsRefused) {
   const auto wrap = [](auto& module) {
     return thrown_text<InvalidArgument>([&] { DataParallel(module, {.devices = devices(2)}); });
   };
-  EXPECT_THAT(wrap(net), HasSubstr("the module (Counting) is wrapped already"));
-  EXPECT_THAT(wrap(net.mlp), HasSubstr("the module (Mlp) is wrapped already"));
+  EXPECT_THAT(wrap(net), HasSubstr("the module (Counting) is already wrapped"));
+  EXPECT_THAT(wrap(net.mlp), HasSubstr("the module (Mlp) is already wrapped"));
   Counting copy = nn::clone(net);
   DataParallel of_copy(copy, {.devices = devices(2)});
   dp.reset();
@@ -289,7 +289,7 @@ TEST(ModuleLifeTest, APlainCopyOfAWrappedModuleIsRefused) {
   const auto wrap = [&] {
     return thrown_text<InvalidArgument>([&] { DataParallel(copy, {.devices = devices(2)}); });
   };
-  EXPECT_THAT(wrap(), HasSubstr("'hidden.weight' is a tensor of a module that is wrapped already"));
+  EXPECT_THAT(wrap(), HasSubstr("'hidden.weight' is a tensor of a module that is already wrapped"));
   dp.reset();
   DataParallel of_copy(copy, {.devices = devices(2)});
   of_copy.step(small_batch(), kLoss);
@@ -301,7 +301,7 @@ TEST(ModuleLifeTest, AParameterTiedToAWrappedModulesIsRefused) {
   b.head.weight = a.head.weight;
   DataParallel dp(a, {.devices = devices(2)});
   EXPECT_THAT(thrown_text<InvalidArgument>([&] { DataParallel(b, {.devices = devices(2)}); }),
-              HasSubstr("'head.weight' is a tensor of a module that is wrapped already"));
+              HasSubstr("'head.weight' is a tensor of a module that is already wrapped"));
   dp.step(small_batch(), kLoss);
 }
 
@@ -309,7 +309,7 @@ TEST(ModuleLifeTest, APartThatIsWrappedIsNamed) {
   Counting net;
   DataParallel part(net.mlp, {.devices = devices(2)});
   EXPECT_THAT(thrown_text<InvalidArgument>([&] { DataParallel(net, {.devices = devices(2)}); }),
-              HasSubstr("'mlp' (Mlp) is wrapped already"));
+              HasSubstr("'mlp' (Mlp) is already wrapped"));
 }
 
 TEST(ModuleLifeTest, ACallInsideAReplicaIsRefused) {

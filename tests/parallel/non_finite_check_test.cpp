@@ -70,7 +70,7 @@ TEST(NonFiniteCheckTest, ABatchWithoutWeightHasNoMeanLoss) {
   Checked c({.loss = error, .gradients = off});
   EXPECT_NO_THROW(c.non_finite.inspect_weight(*c.call, c.call->part(0), 1e-9));
   EXPECT_THAT(thrown_text([&] { c.non_finite.inspect_weight(*c.call, c.call->part(0), 0); }),
-              AllOf(HasSubstr("add up to 0, so that it has no mean loss"),
+              AllOf(HasSubstr("add up to 0, so it has no mean loss"),
                     HasSubstr("set non_finite_loss to NonFinite::skip")));
   EXPECT_THROW(c.non_finite.inspect_weight(*c.call, c.call->part(0), kNan), InvalidArgument);
 }

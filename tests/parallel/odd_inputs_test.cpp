@@ -226,7 +226,7 @@ TEST(WrongDevicesTest, AreRefusedByName) {
   EXPECT_THAT(thrown_text([&] {
                 DataParallel(net, {.devices = {testing::device(1), here}});
               }),
-              HasSubstr("'hidden.weight' is on " + to_string(here) + ", the first device is " +
+              HasSubstr("'hidden.weight' is on " + to_string(here) + ", but the first device is " +
                         testing::device_name(1)));
   DataParallel dp(net, {.devices = devices(2)});
   dp.step(make_batch(4, 1, DType::f64, false), kLoss);
@@ -242,7 +242,7 @@ TEST(WrongDevicesTest, HostAndGpusDoNotMix) {
                 DataParallel dp(net, {.devices = {here, other}});
                 dp.step(make_batch(4, 1, DType::f64, false), kLoss);
               }),
-              HasSubstr("are of two kinds"));
+              HasSubstr("are of different kinds"));
 }
 
 }  // namespace

@@ -230,12 +230,12 @@ TEST(OutputsTest, BadCombinationsSayWhatIsWrong) {
   const Device here = devices(1)[0];
   EXPECT_EQ(gather(parts, here, {.scalars = Combine::sum}).item(), 3);
   EXPECT_THAT(thrown_text([&] { gather(parts, here, {.scalars = Combine::mean}); }),
-              HasSubstr("a mean of i64 ()"));
+              HasSubstr("a mean needs floats, got i64 ()"));
   const std::vector<Tensor> floats{scalar(1), scalar(4)};
   EXPECT_THAT(thrown_text([&] {
                 gather(std::span<const Tensor>(floats), here, {.scalars = Combine::weighted_mean});
               }),
-              HasSubstr("needs the rows of each, 0 are given"));
+              HasSubstr("needs the rows of each, but 0 were given"));
   EXPECT_EQ(gather(std::span<const Tensor>(floats),
                    here,
                    {.scalars = Combine::weighted_mean, .rows = {1, 2}})

@@ -161,7 +161,8 @@ TEST_P(PlannedTest, ABatchThatFitsInNoWayNamesTheLargestThatDoes) {
     DataParallel<Wide>(net, how).step(batch, kLoss, &optimizer);
     FAIL() << "it cannot fit";
   } catch (const InvalidArgument& e) {
-    EXPECT_THAT(e.what(), AllOf(HasSubstr("384 rows"), HasSubstr("the largest that does has")));
+    EXPECT_THAT(e.what(),
+                AllOf(HasSubstr("384 rows"), HasSubstr("the largest batch that fits has")));
     EXPECT_NE(find_cause<OutOfMemory>(e), nullptr);
   }
   EXPECT_EQ(values_of(net), before);

@@ -229,7 +229,7 @@ TEST(GatherErrors, NameDevicesAndShapes) {
   const std::pair<OddReplica::What, std::vector<std::string>> cases[] = {
       {OddReplica::What::columns, {"f32 (2, 3) on " + there, "f32 (3, 4) on " + here}},
       {OddReplica::What::type, {"f64 (2, 4) on " + there, "f32 (3, 4) on " + here}},
-      {OddReplica::What::count, {"part 1 holds 2 tensors, part 0 holds 1", there, here}}};
+      {OddReplica::What::count, {"part 1 holds 2 tensors, but part 0 holds 1", there, here}}};
   for (const auto& [what, texts] : cases) {
     OddReplica net;
     net.what = what;
@@ -289,7 +289,7 @@ TEST_P(HangTest, IsToldInTimeWithDevicePhaseAndLastOperation) {
                 HasSubstr(tandem::detail::concat(testing::device_name(2),
                                                  " passed the deadline of 200 ms in phase ",
                                                  where,
-                                                 ", last operation ")));
+                                                 ", after the operation ")));
     EXPECT_THAT(text, ::testing::Not(HasSubstr("operation none")));
   }
 }

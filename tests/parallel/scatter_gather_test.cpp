@@ -76,7 +76,7 @@ TEST(ScatterTest, BadSizesSayWhatIsWrong) {
   const auto cut = [&](std::vector<std::int64_t> sizes) {
     return thrown_text<Error>([&] { scatter(x, devices(2), sizes); });
   };
-  EXPECT_THAT(cut({1, 2}), HasSubstr("add up to 3 rows, the value has 4"));
+  EXPECT_THAT(cut({1, 2}), HasSubstr("add up to 3 rows, but the value has 4"));
   EXPECT_THAT(cut({1, 4}), HasSubstr("rows 1 to 5 of 4"));
   EXPECT_THAT(cut({4}), HasSubstr("2 devices but 1 sizes"));
   EXPECT_THAT(
@@ -98,7 +98,7 @@ TEST(GatherTest, ScalarsBecomeAVectorAndConstantsMustAgree) {
   differ = parts;
   differ[1].tensors.pop_back();
   EXPECT_THAT(thrown_text<Error>([&] { gather(std::span<const Sample>(differ), devices(1)[0]); }),
-              HasSubstr("part 1 holds 2 tensors, part 0 holds 3"));
+              HasSubstr("part 1 holds 2 tensors, but part 0 holds 3"));
 }
 
 TEST(ParallelApplyTest, EachModuleRunsOnItsDevicesThread) {

@@ -104,8 +104,9 @@ TEST(StepModelTest, PlansAreAsGoodAsTheBestOfAllCuts) {
     if (best < 0) {
       ++refused;
       EXPECT_LT(model.largest_batch(), batch);
-      EXPECT_THAT(thrown_text([&] { model.plan(batch); }),
-                  HasSubstr("the largest that does has " + std::to_string(model.largest_batch())));
+      EXPECT_THAT(
+          thrown_text([&] { model.plan(batch); }),
+          HasSubstr("the largest batch that fits has " + std::to_string(model.largest_batch())));
       continue;
     }
     const StepPlan plan = model.plan(batch);
@@ -197,7 +198,7 @@ TEST(StepModelTest, ProbesThatDoNotTellAreRefused) {
   const std::vector<std::size_t> peaks{100, 100};
   const std::vector<StepProbe> alike{{{4, 4}, peaks}, {{8, 8}, peaks}, {{16, 16}, peaks}};
   EXPECT_THAT(thrown_text([&] { StepModel::fit(devices, alike); }),
-              AllOf(HasSubstr("do not tell"), HasSubstr(to_string(devices[0]))));
+              AllOf(HasSubstr("do not separate"), HasSubstr(to_string(devices[0]))));
   EXPECT_THAT(thrown_text([&] { StepModel::fit(devices, std::span(alike).first(2)); }),
               HasSubstr("2 probes for 2 devices; give 3"));
   EXPECT_THAT(thrown_text([] {

@@ -56,8 +56,8 @@ template <std::derived_from<nn::Module> M>
 class DataParallel {
   static_assert(
       std::copy_constructible<M>,
-      "DataParallel copies the module to each further device: give it a copy constructor, "
-      "and hold in a std::shared_ptr what has none");
+      "DataParallel copies the module to each further device: give it a copy constructor, or hold "
+      "members that have none in a std::shared_ptr");
 
  public:
   /// @throws InvalidArgument  a tensor of the module is not on the first device, a device is listed
@@ -222,7 +222,7 @@ class DataParallel {
   auto run(Finish finish, const Args&... arguments) {
     using Output = std::decay_t<decltype(module_(std::declval<detail::PartOf<Args>>()...))>;
     static_assert(!std::is_void_v<Output>,
-                  "forward returns nothing: return what a replica has computed of its rows");
+                  "forward returns nothing: return what the replica computes from its rows");
     static_assert(std::is_void_v<Output> || TensorNest<Output>,
                   "what forward returns cannot be gathered: return tensors, numbers, containers of "
                   "these, or a struct that lists its members by TANDEM_FIELDS");

@@ -201,11 +201,11 @@ void visit_marked(T& value, LeafRule rule, const LeafPath& path, F& f) {
   } else if constexpr (kind == NestKind::sequence || kind == NestKind::map) {
     visit_elements(value, rule, path, f);
   } else {
-    static_assert(tandem::detail::is_nest<U>,
-                  "this type is no nest: use tensors, numbers, enums, std::string, optional, pair, "
-                  "tuple, array, vector, map, or a struct that names its members with "
-                  "TANDEM_FIELDS(a, b); or wrap it in replicate(...), rows(...) or "
-                  "scatter_by(...)");
+    static_assert(
+        tandem::detail::is_nest<U>,
+        "this type is not a nest: use tensors, numbers, enums, std::string, optional, pair, tuple, "
+        "array, vector, map, or a struct that names its members with TANDEM_FIELDS(a, b); or wrap "
+        "it in replicate(...), rows(...) or scatter_by(...)");
   }
 }
 

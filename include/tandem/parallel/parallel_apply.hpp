@@ -52,13 +52,13 @@ auto parallel_apply(const std::vector<M*>& modules,
                     ParallelApplyOptions options = {}) {
   using Output = std::decay_t<decltype(std::apply(*modules[0], inputs[0]))>;
   TANDEM_CHECK(modules.size() == inputs.size() && modules.size() == devices.size(),
-               "parallel_apply: ",
+               "parallel_apply: got ",
                modules.size(),
                " modules, ",
                inputs.size(),
                " inputs and ",
                devices.size(),
-               " devices; give as many of each");
+               " devices; give the same number of each");
   // Shared with the jobs, because a job that hangs outlives this call.
   const auto outputs = std::make_shared<std::vector<std::optional<Output>>>(modules.size());
   detail::run_on_devices(

@@ -24,11 +24,11 @@ std::vector<detail::PartOf<T>> scatter(const T& value,
                                        std::span<const std::int64_t> sizes,
                                        int dim = 0) {
   TANDEM_CHECK(devices.size() == sizes.size(),
-               "scatter: ",
+               "scatter: got ",
                devices.size(),
                " devices but ",
                sizes.size(),
-               " sizes");
+               " sizes; give one size for each device");
   const std::int64_t rows = count_rows(dim, value);
   std::vector<detail::PartOf<T>> parts;
   std::int64_t begin = 0;
@@ -44,7 +44,8 @@ std::vector<detail::PartOf<T>> scatter(const T& value,
     parts.push_back(detail::take_part(value, dim, replica));
     begin += sizes[i];
   }
-  TANDEM_CHECK(begin == rows, "scatter: sizes add up to ", begin, " rows, the value has ", rows);
+  TANDEM_CHECK(
+      begin == rows, "scatter: sizes add up to ", begin, " rows, but the value has ", rows);
   return parts;
 }
 

@@ -10,15 +10,16 @@ void RowCount::add_tensor(const Tensor& x, int dim, const LeafPath& path) {
   TANDEM_CHECK(x.ndim() > 0,
                "scatter: ",
                to_string(path),
-               " holds a scalar tensor, which has no rows; wrap it in replicate(...)");
-  TANDEM_CHECK(dim >= -x.ndim() && dim < x.ndim(),
-               "scatter: ",
-               to_string(path),
-               " (",
-               x.describe(),
-               ") has no dimension ",
-               dim,
-               "; name the one of its rows by split(..., dim), or wrap it in replicate(...)");
+               " is a scalar tensor, which has no rows; wrap it in replicate(...)");
+  TANDEM_CHECK(
+      dim >= -x.ndim() && dim < x.ndim(),
+      "scatter: ",
+      to_string(path),
+      " (",
+      x.describe(),
+      ") has no dimension ",
+      dim,
+      "; name the dimension of its rows with split(..., dim), or wrap it in replicate(...)");
   const std::int64_t n = x.size(dim);
   if (list_) {
     add_rows(n, path, tandem::detail::concat(x.describe(), ", dimension ", dim));
@@ -38,9 +39,10 @@ void RowCount::add_rows(std::int64_t n, const LeafPath& path, const std::string&
 }
 
 void RowCount::refuse() const {
-  throw InvalidArgument("scatter: the arguments differ in rows: " + list_.value_or("") +
-                        "; wrap what is not split in replicate(...), and what has its rows in "
-                        "another dimension in split(..., dim)");
+  throw InvalidArgument(
+      "scatter: the arguments differ in their number of rows: " + list_.value_or("") +
+      "; wrap an argument that is not to be split in replicate(...), and one whose rows are in "
+      "another dimension in split(..., dim)");
 }
 
 Tensor take_rows(const Tensor& x, int dim, RowRange range, Device device) {

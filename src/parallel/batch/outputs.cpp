@@ -20,11 +20,11 @@ std::vector<double> factors(Combine how, std::size_t parts, const std::vector<st
   TANDEM_CHECK(rows.size() == parts,
                "gather: a weighted mean of ",
                parts,
-               " parts needs the rows of each, ",
+               " parts needs the rows of each, but ",
                rows.size(),
-               " are given");
+               " were given");
   const auto total = std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
-  TANDEM_CHECK(total > 0, "gather: a weighted mean of parts that have no rows");
+  TANDEM_CHECK(total > 0, "gather: a weighted mean needs parts that have rows");
   for (std::size_t i = 0; i < parts; ++i)
     result[i] = static_cast<double>(rows[i]) / static_cast<double>(total);
   return result;
@@ -54,15 +54,16 @@ void check_column(std::span<const Tensor> parts, const JoinRule& rule) {
     return a == b;
   };
   for (std::size_t i = 1; i < parts.size(); ++i) {
-    TANDEM_CHECK(parts[i].dtype() == parts[0].dtype() && fit(parts[i].shape(), parts[0].shape()),
-                 "gather: a tensor is ",
-                 parts[i].describe(),
-                 " in part ",
-                 i,
-                 " and ",
-                 parts[0].describe(),
-                 " in part 0; return one type, and but for the number of rows one shape, from "
-                 "every replica");
+    TANDEM_CHECK(
+        parts[i].dtype() == parts[0].dtype() && fit(parts[i].shape(), parts[0].shape()),
+        "gather: a tensor is ",
+        parts[i].describe(),
+        " in part ",
+        i,
+        " and ",
+        parts[0].describe(),
+        " in part 0; return the same dtype and, but for the number of rows, the same shape from "
+        "every replica");
   }
 }
 
@@ -78,24 +79,25 @@ void check_parts(std::span<const OutputParts> parts) {
                    " holds ",
                    given,
                    what,
-                   ", part 0 holds ",
+                   ", but part 0 holds ",
                    first,
                    devices_of(parts[i], parts[0]),
-                   "; return as many from every replica");
+                   "; return the same number from every replica");
     };
     check_count(parts[i].tensors.size(), parts[0].tensors.size(), " tensors");
     check_count(parts[i].numbers.size(), parts[0].numbers.size(), " numbers to combine");
     check_count(parts[i].constants.size(), parts[0].constants.size(), " numbers and texts");
     for (std::size_t k = 0; k < parts[i].constants.size(); ++k) {
-      TANDEM_CHECK(parts[i].constants[k] == parts[0].constants[k],
-                   "gather: a number or text is '",
-                   parts[i].constants[k],
-                   "' in part ",
-                   i,
-                   " and '",
-                   parts[0].constants[k],
-                   "' in part 0; return the same from every replica, a tensor, or a number marked "
-                   "Combined<T, Combine::sum>");
+      TANDEM_CHECK(
+          parts[i].constants[k] == parts[0].constants[k],
+          "gather: a number or text is '",
+          parts[i].constants[k],
+          "' in part ",
+          i,
+          " and '",
+          parts[0].constants[k],
+          "' in part 0; return the same value from every replica, or a tensor, or a number marked "
+          "Combined<T, Combine::sum>");
     }
   }
 }
@@ -111,9 +113,9 @@ JoinRule join_rule(std::span<const OutputParts> parts,
   const Combine how = marks.combine.value_or(options.scalars);
   if (how == Combine::stack) return {JoinRule::Kind::stack, 0, {}};
   TANDEM_CHECK(how == Combine::sum || is_float(first.dtype()),
-               "gather: a mean of ",
+               "gather: a mean needs floats, got ",
                first.describe(),
-               "; return floats, or take Combine::sum");
+               "; return floats, or use Combine::sum");
   return {JoinRule::Kind::weigh, 0, factors(how, parts.size(), options.rows)};
 }
 
@@ -122,7 +124,7 @@ Tensor join(std::span<const Tensor> parts, const JoinRule& rule, Device device) 
   if (defined == 0) return {};
   TANDEM_CHECK(
       defined == std::ssize(parts),
-      "gather: a tensor is undefined in some parts only; return the same from every replica");
+      "gather: a tensor is defined in some parts only; return it from every replica or from none");
   check_column(parts, rule);
   std::vector<Tensor> here;
   for (const Tensor& part : parts)

@@ -52,7 +52,7 @@ void run_on_devices(std::span<const Device> devices,
     TANDEM_CHECK(!logical_device(device).worker().is_current(),
                  "parallel_apply: called from the thread of ",
                  device,
-                 ", one of its own devices; call it from outside");
+                 ", which is one of its own devices; call it from another thread");
   }
   const Deadline deadline =
       Deadline(options.deadline, {devices.begin(), devices.end()}).within(context().deadline);

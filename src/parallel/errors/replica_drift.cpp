@@ -17,10 +17,10 @@ ReplicaDrift::ReplicaDrift(const std::string& tensor,
                                    tensor,
                                    "' on ",
                                    device,
-                                   " differs from ",
+                                   " differs from its value on ",
                                    owner,
-                                   "'s; something writes to replicas, or a device loses bits; the "
-                                   "next call sends the values anew")),
+                                   "; something wrote to a replica, or a device lost bits; the "
+                                   "next call sends the values again")),
       tensor_(tensor),
       device_(device),
       step_(step) {}

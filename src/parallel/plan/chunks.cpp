@@ -135,7 +135,7 @@ ChunkPolicy ChunkPolicy::sizes(std::vector<std::int64_t> sizes) {
     total = total + s;
   }
   TANDEM_CHECK(std::ranges::any_of(sizes, [](auto s) { return s > 0; }),
-               "chunk sizes: no device has rows");
+               "chunk sizes: all are zero; give at least one device rows");
   return ChunkPolicy(Sizes{std::move(sizes)});
 }
 
@@ -146,10 +146,10 @@ ChunkPolicy ChunkPolicy::weights(std::vector<double> weights) {
                  join(weights),
                  ": ",
                  w,
-                 " is not a number from 0 up");
+                 " is not a number of at least 0");
   }
   TANDEM_CHECK(std::ranges::any_of(weights, [](double w) { return w > 0; }),
-               "chunk weights: all are zero");
+               "chunk weights: all are zero; give at least one device a weight");
   return ChunkPolicy(Weights{std::move(weights)});
 }
 
@@ -197,8 +197,8 @@ PlanGoal ChunkPolicy::goal() const noexcept {
 std::vector<std::int64_t> ChunkPolicy::plan(std::int64_t rows,
                                             std::span<const Device> devices) const {
   const std::size_t n = devices.size();
-  TANDEM_CHECK(n > 0, "chunks: there are no devices");
-  TANDEM_CHECK(rows >= 0, "chunks: the batch has ", rows, " rows");
+  TANDEM_CHECK(n > 0, "chunks: the list of devices is empty");
+  TANDEM_CHECK(rows >= 0, "chunks: the batch has ", rows, " rows; expected 0 or more");
   const auto check_count = [&](std::size_t given, const char* what) {
     TANDEM_CHECK(
         given == n, "chunks: ", given, ' ', what, " for ", n, " devices; give one for each");
@@ -207,11 +207,11 @@ std::vector<std::int64_t> ChunkPolicy::plan(std::int64_t rows,
     check_count(s->sizes.size(), "sizes");
     const auto total = total_of(s->sizes);
     TANDEM_CHECK(!total || rows <= *total,
-                 "chunks: sizes ",
+                 "chunks: the sizes ",
                  join(s->sizes),
                  " add up to ",
                  *total,
-                 " rows, the batch has ",
+                 " rows, but the batch has ",
                  rows,
                  "; make them add up to the batch");
     return rows == total ? s->sizes : largest_remainder(rows, {s->sizes.begin(), s->sizes.end()});

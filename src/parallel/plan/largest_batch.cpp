@@ -46,13 +46,14 @@ LargestBatch search_largest_batch(
     const std::function<std::optional<StepProbe>(std::int64_t rows)>& fits) {
   constexpr std::int64_t kGrowth = 16;  // from one try to the next, at most
   for (const Device d : devices) {
-    TANDEM_CHECK(d.type != DeviceType::cpu || logical_device(d).limit() != SIZE_MAX,
-                 "largest batch: ",
-                 d,
-                 " has no limit, so that any batch fits until the host's memory is full; give it "
-                 "one (cpu:4@512MiB)");
+    TANDEM_CHECK(
+        d.type != DeviceType::cpu || logical_device(d).limit() != SIZE_MAX,
+        "largest batch: ",
+        d,
+        " has no limit, so any batch fits until the host's memory is full; give the device a limit "
+        "(cpu:4@512MiB)");
   }
-  TANDEM_CHECK(most > 0, "largest batch: ", most, " rows at most; give 1 or more");
+  TANDEM_CHECK(most > 0, "largest batch: the most rows to try is ", most, "; give 1 or more");
   most = std::min(most, std::numeric_limits<std::int64_t>::max() - 1);
   LargestBatch best;
   std::optional<StepProbe> before;   // the one that fitted before the best

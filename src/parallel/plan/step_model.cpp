@@ -108,17 +108,18 @@ StepModel StepModel::fit(std::span<const Device> devices, std::span<const StepPr
   TANDEM_CHECK(probes.size() >= least,
                "step model: ",
                probes.size(),
-               " probes for ",
+               " probes are too few for ",
                devices.size(),
-               " devices; give ",
+               " devices; give at least ",
                least);
   std::vector<DeviceNeed> needs;
   for (std::size_t d = 0; d < devices.size(); ++d) {
     auto need = devices.size() > 1 ? fit_both(d, probes) : fit_own(d, probes);
     TANDEM_CHECK(need.has_value(),
-                 "step model: the probes' rows do not tell what ",
+                 "step model: the probes do not separate what ",
                  devices[d],
-                 " needs for its own rows from what it needs for the batch's; give other rows");
+                 " needs for its own rows from what it needs for the whole batch; probe other "
+                 "numbers of rows");
     need->device = devices[d];
     need->limit = logical_device(devices[d]).limit();
     needs.push_back(*need);
@@ -190,12 +191,13 @@ std::int64_t StepModel::largest_batch() const {
 // one, since neither falls with a device's rows. What is equally fast goes by the peak; what has
 // the same peak does not go by the time, which is another in each run.
 StepPlan StepModel::plan(std::int64_t batch_rows, PlanGoal goal) const {
-  TANDEM_CHECK(batch_rows >= 0, "step model: the batch has ", batch_rows, " rows");
+  TANDEM_CHECK(
+      batch_rows >= 0, "step model: the batch has ", batch_rows, " rows; expected 0 or more");
   TANDEM_CHECK(fits(batch_rows),
                "step model: a batch of ",
                batch_rows,
-               " rows does not keep to the devices' limits however it is cut; the largest that "
-               "does has ",
+               " rows does not fit the devices' limits, however it is cut; the largest batch that "
+               "fits has ",
                largest_batch(),
                " rows");
   std::vector<std::int64_t> rows(needs_.size()), most;

@@ -160,7 +160,7 @@ StepModel StepPlanner::measure(const BatchSize& batch, const Rehearse& rehearse)
                batch.rows,
                " rows on ",
                n,
-               " devices is too small to learn from; give two rows for each device, or more");
+               " devices is too small to learn from; give at least two rows for each device");
   std::vector<StepProbe> probes = probe(batch.rows, rehearse);
   std::vector<DeviceNeed> needs = StepModel::fit(devices_, probes).needs();
   for (std::size_t d = 0; d < n; ++d) {  // the probes had the batch as it is, whatever their rows

@@ -21,11 +21,12 @@ CallGate::Pass::Pass(CallGate& gate) : gate_(gate) {
   TANDEM_CHECK(
       gate.forks_ == fork_count(),
       "DataParallel: this process was forked after the module was wrapped, and the devices' "
-      "threads stayed in the parent; fork first and wrap in the child, or start it by exec");
+      "threads stayed in the parent; fork first and wrap the module in the child, or start the "
+      "child with exec");
   const std::scoped_lock lock(gate.mutex_);
   TANDEM_CHECK(!gate.busy_,
-               "DataParallel: a call is running already; use one thread at a time, and do not "
-               "call it from inside a replica");
+               "DataParallel: another call is running; use one thread at a time, and do not call "
+               "the wrapper from inside a replica");
   gate.busy_ = true;
   gate.cancelled_ = false;
 }

@@ -28,8 +28,8 @@ class Busy {
  public:
   explicit Busy(std::atomic<bool>& flag) : flag_(flag) {
     TANDEM_CHECK(!flag_.exchange(true),
-                 "DataParallel: a call is running already; use one thread at a time, and do not "
-                 "call it from inside a replica");
+                 "DataParallel: another call is running; use one thread at a time, and do not "
+                 "call the wrapper from inside a replica");
   }
   ~Busy() { flag_.store(false); }
   Busy(const Busy&) = delete;
@@ -50,7 +50,7 @@ GeneratorState numbers_of_call() {
 
 void CallRunner::check_usable() const {
   TANDEM_CHECK(poisoned_.empty(),
-               "DataParallel: its replicas are in an unknown state, since ",
+               "DataParallel: the replicas are in an unknown state because ",
                poisoned_,
                "; restore the checkpoint and wrap the module again");
 }
@@ -137,7 +137,7 @@ void CallRunner::note_late(Call& call, const Call::Part& part) {
                                 options_.deadline.count(),
                                 " ms in phase ",
                                 part.phase.load(),
-                                ", last operation ",
+                                ", after the operation ",
                                 logical_device(part.device()).last_work(),
                                 ": ",
                                 call.deadline.describe()));

@@ -14,7 +14,7 @@ void Calls::check_outside() {
                context().rows.begin,
                " to ",
                context().rows.end,
-               "), whose devices are busy; call the module itself there");
+               "), whose devices are busy; call the module itself instead");
 }
 
 void Calls::check() const {
@@ -41,7 +41,7 @@ void Calls::follow_training() {
     for (const auto& replica : parts_.replicas)
       parts_.module.claim(replica->parameters());
   } catch (...) {
-    parts_.runner.poison("its parameters were frozen or unfrozen, and could not be laid out anew");
+    parts_.runner.poison("parameters were frozen or unfrozen, and could not be laid out again");
     rebinds_ = false;
     throw;
   }

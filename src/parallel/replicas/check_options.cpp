@@ -14,19 +14,20 @@ std::vector<Device> checked(std::vector<Device> devices, const DataParallelOptio
   TANDEM_CHECK(options.accumulate >= 1,
                "DataParallel: accumulate is ",
                options.accumulate,
-               "; a step has one micro-batch or more");
+               "; a step needs one micro-batch or more");
   TANDEM_CHECK(options.bitwise_leaves >= 0,
                "DataParallel: bitwise_leaves is ",
                options.bitwise_leaves,
-               "; it is 0 (off) or the number of leaves");
-  TANDEM_CHECK(options.bitwise_leaves == 0 ||
-                   (!policy.wants_model() && options.on_oom == OnOutOfMemory::error),
-               "DataParallel: with bitwise_leaves a device takes one leaf after the other, so that "
-               "its rows do not tell its memory; leave planned chunks and on_oom = replan out");
+               "; it must be 0 (off) or the number of leaves");
+  TANDEM_CHECK(
+      options.bitwise_leaves == 0 ||
+          (!policy.wants_model() && options.on_oom == OnOutOfMemory::error),
+      "DataParallel: with bitwise_leaves a device runs one leaf after the other, so its number of "
+      "rows does not determine its memory; leave out planned chunks and on_oom = replan");
   TANDEM_CHECK(options.straggler_ratio >= 1,
                "DataParallel: straggler_ratio is ",
                options.straggler_ratio,
-               "; a straggler takes longer than the others: give 1 or more");
+               "; give 1 or more, as a straggler takes longer than the others");
   TANDEM_CHECK(options.check_drift_every >= 0,
                "DataParallel: check_drift_every is ",
                options.check_drift_every,

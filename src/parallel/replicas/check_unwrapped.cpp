@@ -19,7 +19,7 @@ void check_unwrapped(nn::Module& module, const WrapperWords& words) {
                  part.name.empty() ? "the module" : "'" + part.name + "'",
                  " (",
                  part.module->type_name(),
-                 ") is wrapped already, or a replica; ",
+                 ") is already wrapped, or is a replica; ",
                  words.for_module);
   }
   // A plain copy is another module, but its tensors are the same ones.
@@ -29,7 +29,7 @@ void check_unwrapped(nn::Module& module, const WrapperWords& words) {
                  words.name,
                  ": '",
                  name,
-                 "' is a tensor of a module that is wrapped already; a plain copy of a module "
+                 "' is a tensor of a module that is already wrapped; a plain copy of a module "
                  "shares its tensors. ",
                  words.for_a_tensor);
   });

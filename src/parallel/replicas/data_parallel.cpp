@@ -27,7 +27,7 @@ WeightedSum weighted(const WeightedSum& loss, RowRange) {
 
 WeightedSum weighted(const Tensor& loss, RowRange rows) {
   TANDEM_CHECK(loss.defined() && loss.numel() == 1,
-               "step: the loss must be a scalar, it is ",
+               "step: the loss must be a scalar, got ",
                loss.describe());
   const auto n = static_cast<double>(rows.size());
   return {loss * n, scalar(n, {.dtype = loss.dtype(), .device = loss.device()})};

@@ -51,7 +51,7 @@ void check_there(const ReplicaTapes& tapes,
       if (tapes.spent[d][k] == 0) continue;
       TANDEM_CHECK(!gradient_of(dys, d, k, device).defined(),
                    "DataParallel: the replicas' tapes of this dp(x) were released by an earlier "
-                   "backward; pass retain_graph there, or call dp(x) again");
+                   "backward; pass retain_graph to that backward, or call dp(x) again");
     }
   }
 }

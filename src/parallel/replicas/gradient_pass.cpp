@@ -15,7 +15,7 @@ ReplicaLoss GradientPass::loss_of(Call& call, Call::Part& part) const {
   loss.part = in_phase(part, Phase::forward, [&] { return body_(part.argument()); });
   in_phase(part, Phase::loss, [&] {
     TANDEM_CHECK(loss.part.sum.defined() && loss.part.sum.numel() == 1,
-                 "step: the loss must be a scalar, it is ",
+                 "step: the loss must be a scalar, got ",
                  loss.part.sum.describe());
     loss.sum = loss.part.sum.detach().item();
     loss.weight = loss.part.weight.item();

@@ -36,7 +36,7 @@ void check_type(BufferMerge merge, const optim::ArenaPlace& place, DType t) {
                place.name,
                "', which is ",
                t,
-               ", would be cut off; use BufferMerge::sum or BufferMerge::first");
+               ", would be rounded; use BufferMerge::sum or BufferMerge::first");
   TANDEM_CHECK(merge != BufferMerge::sum || t != DType::boolean,
                "DataParallel: buffer '",
                place.name,
@@ -105,7 +105,7 @@ void ModuleBuffers::bind_rules(const std::vector<BufferRule>& rules) {
     TANDEM_CHECK(used[i],
                  "DataParallel: the rule for buffers '",
                  rules[i].names,
-                 "' names none; the module has ",
+                 "' matches no buffer; the module has ",
                  names.empty() ? "no buffers" : names);
   }
   std::vector<bool> agreed(count);

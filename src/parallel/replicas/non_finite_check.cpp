@@ -73,13 +73,14 @@ void NonFiniteCheck::inspect_loss(Call& call, Call::Part& part, double sum) cons
 
 void NonFiniteCheck::inspect_weight(Call& call, Call::Part& part, double total) const {
   if (std::isfinite(total) && total != 0) return;
-  note_bad_loss(call,
-                part,
-                tandem::detail::concat(
-                    "step: the weights of the batch add up to ",
-                    total,
-                    ", so that it has no mean loss; every row may be masked or ignored. Leave such "
-                    "a batch out, or set non_finite_loss to NonFinite::skip"));
+  note_bad_loss(
+      call,
+      part,
+      tandem::detail::concat(
+          "step: the weights of the batch add up to ",
+          total,
+          ", so it has no mean loss; perhaps every row is masked or ignored. Leave out such a "
+          "batch, or set non_finite_loss to NonFinite::skip"));
 }
 
 std::vector<Tensor> NonFiniteCheck::reduced_gradients(const Call::Part& part) const {

@@ -251,7 +251,7 @@ void ReplicaSet::cancel() noexcept {
 
 const std::shared_ptr<ReplicaSet>& ReplicaSetOwner::get() const {
   TANDEM_CHECK(set_ != nullptr,
-               "DataParallel: it was moved from; use the one that it was moved to");
+               "DataParallel: this wrapper was moved from; use the one that it was moved to");
   return set_;
 }
 

@@ -52,14 +52,15 @@ StepRunner::Taken StepRunner::take(const std::vector<RowRange>& rows,
                                    optim::GradScaler* scaler,
                                    TrainStep::Effect effect) {
   TANDEM_CHECK(rows.back().end > 0,
-               "step: the batch has no rows, and so no mean loss; leave it out");
+               "step: the batch has no rows, so it has no mean loss; leave it out");
   TANDEM_CHECK(
       parts_.step.gradients.reduces() ||
           (optimizer_ == nullptr && parts_.options.bitwise_leaves == 0),
       "DataParallel: a step with an optimizer, or in the bitwise mode, needs gradients that have "
       "been reduced; leave the scope of no_sync first");
   TANDEM_CHECK(scaler == nullptr || optimizer_ != nullptr,
-               "step: a scaler without an optimizer, whose update it guards; give both");
+               "step: got a scaler without an optimizer; a scaler guards an optimizer's update, so "
+               "give both");
   Calls::check_outside();
   CallGate::Pass pass(parts_.gate);
   const auto step = make(rows, scaler, effect);

@@ -17,8 +17,8 @@ constexpr const char* kWrapAgain = "; end this DataParallel and wrap the module 
 
 constexpr WrapperWords kWords{
     "DataParallel",
-    "use that DataParallel, or end it and the results of its calls first",
-    "Wrap a clone (nn::clone), or end that DataParallel and the results of its calls first"};
+    "use that DataParallel, or destroy it and the results of its calls first",
+    "Wrap a clone (nn::clone), or destroy that DataParallel and the results of its calls first"};
 
 std::size_t place_count(const std::shared_ptr<optim::Arena>& arena) {
   return arena == nullptr ? 0 : arena->layout().places().size();
@@ -51,7 +51,7 @@ WrappedModule::WrappedModule(std::vector<nn::Module*> modules, Device device)
                  name,
                  "' is on ",
                  x.device(),
-                 ", the first device is ",
+                 ", but the first device is ",
                  device,
                  "; call module.to(...) first");
   });
@@ -99,7 +99,7 @@ void WrappedModule::follow() const {
     TANDEM_CHECK(copy.size() == own.size(),
                  "DataParallel: the module had ",
                  copy.size(),
-                 " parts when it was wrapped, now ",
+                 " parts when it was wrapped, but now has ",
                  own.size(),
                  kWrapAgain);
     for (std::size_t i = 0; i < own.size(); ++i)
