@@ -59,11 +59,11 @@ class Comparison {
                     entry == nullptr ? -1 : static_cast<std::int64_t>(entry->offset),
                     tandem::detail::concat(
                         asked(options_),
-                        entry == nullptr ? "; the file has no tensor '" : "; that takes a tensor '",
+                        entry == nullptr ? "; the file has no tensor '" : "; they need a tensor '",
                         name,
                         "' ",
                         shape,
-                        entry == nullptr ? "" : ", the file's is " + to_string(entry->shape)));
+                        entry == nullptr ? "" : ", but the file's is " + to_string(entry->shape)));
   }
 
  private:

@@ -32,7 +32,7 @@ auto parse_metadata(const std::string& path,
   const auto at = file.metadata().find(key);
   if (at == file.metadata().end()) {
     throw FileError(
-        path, -1, tandem::detail::concat("is a checkpoint without its metadata '", key, "'"));
+        path, -1, tandem::detail::concat("is a checkpoint, but has no metadata '", key, "'"));
   }
   try {
     return parse(at->second);
@@ -40,14 +40,14 @@ auto parse_metadata(const std::string& path,
     throw FileError(
         path,
         -1,
-        tandem::detail::concat("the metadata '", key, "' is not as a checkpoint's: ", e.what()));
+        tandem::detail::concat("the checkpoint's metadata '", key, "' is not valid: ", e.what()));
   }
 }
 
 void check_format(const std::string& path, const SafetensorsFile& file) {
   const auto format = file.metadata().find("format");
   if (format == file.metadata().end() || format->second != kFormat) {
-    throw FileError(path, -1, "is a safetensors file, but no checkpoint of tandem");
+    throw FileError(path, -1, "is a safetensors file, but not a checkpoint of tandem");
   }
   const auto version = file.metadata().find("schema_version");
   if (version == file.metadata().end() || version->second != kSchemaVersion) {
@@ -56,7 +56,7 @@ void check_format(const std::string& path, const SafetensorsFile& file) {
         -1,
         tandem::detail::concat("has checkpoint schema version ",
                                version == file.metadata().end() ? "none" : version->second,
-                               ", this tandem reads ",
+                               "; this tandem reads ",
                                kSchemaVersion));
   }
 }
@@ -95,10 +95,10 @@ Content read_content(const std::string& path, const SafetensorsFile& file) {
       content.optimizer.tensors[std::string(name.substr(kOptimizer.size()))] =
           read_tensor(file, entry);
     } else if (!name.starts_with(kModel)) {
-      throw FileError(
-          path,
-          static_cast<std::int64_t>(entry.offset),
-          tandem::detail::concat("tensor '", name, "' is neither model's nor optimizer's"));
+      throw FileError(path,
+                      static_cast<std::int64_t>(entry.offset),
+                      tandem::detail::concat(
+                          "tensor '", name, "' belongs neither to the model nor to the optimizer"));
     }
   }
   return content;
@@ -118,13 +118,13 @@ void check_run(const std::string& path, const RunState& run, const RunState& exp
     TANDEM_CHECK(same,
                  "checkpoint ",
                  path,
-                 ": its run is of ",
+                 ": its run has ",
                  what,
                  " '",
                  its,
-                 "', this one of '",
+                 "', but this run has '",
                  ours,
-                 "'; go on with the same, or give another file");
+                 "'; continue with the same, or give another file");
   };
   check(run.model == expected.model, "the model", run.model, expected.model);
   check(expected.data.empty() || run.data == expected.data, "the data", run.data, expected.data);
@@ -151,7 +151,7 @@ void check_types(const nn::StateDict& weights, const nn::Module& module) {
                  name,
                  "' is ",
                  weights.at(name).dtype(),
-                 ", the model's is ",
+                 ", but the model's is ",
                  x.dtype());
   }
 }
@@ -162,9 +162,9 @@ class ScheduleLoad {
   ScheduleLoad(optim::LRScheduler* schedule, const std::optional<Numbers>& numbers)
       : schedule_(schedule) {
     TANDEM_CHECK((schedule != nullptr) == numbers.has_value(),
-                 numbers ? "its run has a schedule of the learning rate, this one has none"
-                         : "its run has no schedule of the learning rate, this one has",
-                 "; go on as it began");
+                 numbers ? "its run has a schedule of the learning rate, but this run has none"
+                         : "its run has no schedule of the learning rate, but this run has one",
+                 "; continue as the run began");
     if (schedule == nullptr) return;
     before_ = schedule->state_dict();
     schedule->load_state_dict(*numbers);

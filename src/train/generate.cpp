@@ -46,20 +46,21 @@ void generate(const std::function<Tensor(const Tensor& tokens)>& model,
               const std::vector<std::int32_t>& prompt,
               const GenerateOptions& options,
               const std::function<bool(std::int64_t token)>& on_token) {
-  TANDEM_CHECK(!prompt.empty(), "generate: the prompt is empty; give one character at least");
+  TANDEM_CHECK(!prompt.empty(), "generate: the prompt is empty; give at least one character");
   TANDEM_CHECK(options.tokens >= 0 && options.context > 0,
-               "generate: ",
+               "generate: tokens is ",
                options.tokens,
-               " tokens in a context of ",
-               options.context);
+               " and context is ",
+               options.context,
+               "; give 0 or more tokens, and a context above 0");
   TANDEM_CHECK(options.temperature >= 0 && std::isfinite(options.temperature),
                "generate: the temperature is ",
                options.temperature,
-               ", it must be 0 or more");
+               "; it must be 0 or more");
   TANDEM_CHECK(!options.top_k || *options.top_k > 0,
                "generate: top_k is ",
                options.top_k.value_or(0),
-               ", it must be 1 or more");
+               "; it must be 1 or more");
   const autograd::NoGrad off;
   std::mt19937_64 engine(options.seed);
   std::vector<std::int64_t> tokens(prompt.begin(), prompt.end());
@@ -71,7 +72,7 @@ void generate(const std::function<Tensor(const Tensor& tokens)>& model,
     const Tensor logits = model(from_host(window, {1, seen})).select(1, -1);
     const std::vector<double> last = logits.to_doubles();
     TANDEM_CHECK(std::ranges::all_of(last, [](double l) { return std::isfinite(l); }),
-                 "generate: the model's logits are not finite; was its training well?");
+                 "generate: the model's logits are not finite; did its training diverge?");
     tokens.push_back(draw(last, options, engine));
     if (!on_token(tokens.back())) return;
   }

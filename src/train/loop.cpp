@@ -55,14 +55,14 @@ class Loop {
 
   RunReport run(std::int64_t batch_size) {
     TANDEM_CHECK(state_.position.batch == 0 || state_.batch_size == batch_size,
-                 "run: it stands after ",
+                 "run: the saved run stopped after ",
                  state_.position.batch,
                  " batches of ",
                  state_.batch_size,
-                 " rows in its epoch, this run's are of ",
+                 " rows in its epoch, but this run's batches have ",
                  batch_size,
-                 "; give the same batch size to go on");
-    TANDEM_CHECK(train_.batches() > 0, "run: the data to train on hold no samples");
+                 "; give the same batch size to continue");
+    TANDEM_CHECK(train_.batches() > 0, "run: the training data have no samples");
     std::optional<Autocast> mixed;
     if (options_.autocast) mixed.emplace(*options_.autocast);
     train_.seek(state_.position);

@@ -53,10 +53,10 @@ void cut_after(const std::string& path, std::int64_t last_step, std::string_view
   if (kept < std::filesystem::file_size(path, error) && !error)
     std::filesystem::resize_file(path, kept, error);
   if (error)
-    throw FileError(path,
-                    -1,
-                    "the lines after step " + std::to_string(last_step) +
-                        " cannot be cut off: " + error.message());
+    throw FileError(
+        path,
+        -1,
+        "cannot remove the lines after step " + std::to_string(last_step) + ": " + error.message());
 }
 
 class CsvMetrics final : public MetricsWriter {

@@ -27,7 +27,7 @@ class UniqueKeys {
     if (event == Json::parse_event_t::object_start) seen_.emplace_back();
     if (event == Json::parse_event_t::key) {
       const auto& key = parsed.get_ref<const std::string&>();
-      TANDEM_CHECK(seen_.back().insert(key).second, "the key '", key, "' stands twice");
+      TANDEM_CHECK(seen_.back().insert(key).second, "the key '", key, "' appears twice");
     }
     return true;
   }
@@ -38,7 +38,7 @@ class UniqueKeys {
 
 Json parsed(const std::string& text) try {
   Json json = Json::parse(text, UniqueKeys());
-  TANDEM_CHECK(json.is_object(), "it is no JSON object");
+  TANDEM_CHECK(json.is_object(), "it is not a JSON object");
   return json;
 } catch (const Json::exception& e) {
   throw InvalidArgument(e.what());
@@ -52,7 +52,7 @@ const Json& field(const Json& j, const std::string& key) {
 
 std::string text_of(const Json& j, const char* key) {
   const Json& value = field(j, key);
-  TANDEM_CHECK(value.is_string(), "'", key, "' is ", value.dump(), ", no text");
+  TANDEM_CHECK(value.is_string(), "'", key, "' is ", value.dump(), ", which is not a string");
   return value.get<std::string>();
 }
 
@@ -82,8 +82,12 @@ std::uint64_t bits_of(const Json& j, const char* key) {
 
 /// JSON has no NaN and no infinity, and writes null for them.
 double number_of(const Json& value, const std::string& key) {
-  TANDEM_CHECK(
-      value.is_number() || value.is_null(), "'", key, "' is ", value.dump(), ", no number");
+  TANDEM_CHECK(value.is_number() || value.is_null(),
+               "'",
+               key,
+               "' is ",
+               value.dump(),
+               ", which is not a number");
   return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
 }
 
@@ -122,10 +126,10 @@ RunState parse_run_state(const std::string& text) {
   TANDEM_CHECK(s.epoch_weight >= 0 && std::isfinite(s.epoch_weight),
                "'epoch_weight' is ",
                s.epoch_weight,
-               "; a weight is finite and not negative");
+               "; it must be finite and not negative");
   if (j.contains("sizes")) {  // younger than the schema, as is the vocabulary
     const Json& sizes = j.at("sizes");
-    TANDEM_CHECK(sizes.is_object(), "'sizes' is ", sizes.dump(), ", no object");
+    TANDEM_CHECK(sizes.is_object(), "'sizes' is ", sizes.dump(), ", which is not an object");
     for (const auto& [name, value] : sizes.items())
       s.sizes[name] = count_of(sizes, name, INT64_MAX);  // compared with the tensors: check_gpt
   }

@@ -49,7 +49,7 @@ StreamFile::StreamFile(const std::string& path, StreamStart start) : path_(path)
 
 void StreamFile::write(std::string_view bytes) {
   const bool written = std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) == bytes.size();
-  if (!written || std::fflush(file_.get()) != 0) fail(path_, "cannot be written on");
+  if (!written || std::fflush(file_.get()) != 0) fail(path_, "cannot be written any more");
 }
 
 void check_stream_file(const std::string& path) {

@@ -121,7 +121,7 @@ std::unique_ptr<MetricsWriter> tensorboard_metrics(const std::string& directory)
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   if (error)
-    throw FileError(directory, -1, "is no directory, and cannot be made one: " + error.message());
+    throw FileError(directory, -1, "is not a directory and cannot be created: " + error.message());
   char host[HOST_NAME_MAX + 1] = "";
   gethostname(host, sizeof host - 1);
   const std::string name = tandem::detail::concat(

@@ -180,9 +180,10 @@ TEST_F(CheckpointTest, MissingFile) {
 
 TEST_F(CheckpointTest, ForeignSafetensorsFile) {
   save_safetensors(path_, {{"x", zeros({2})}});
-  EXPECT_THAT(refusal<FileError>(), AllOf(HasSubstr(path_), HasSubstr("no checkpoint of tandem")));
+  EXPECT_THAT(refusal<FileError>(),
+              AllOf(HasSubstr(path_), HasSubstr("not a checkpoint of tandem")));
   save_safetensors(path_, {{"x", zeros({2})}}, {{"format", "pt"}});
-  EXPECT_THAT(refusal<FileError>(), HasSubstr("no checkpoint of tandem"));
+  EXPECT_THAT(refusal<FileError>(), HasSubstr("not a checkpoint of tandem"));
 }
 
 TEST_F(CheckpointTest, AnotherSchemaVersion) {

@@ -21,7 +21,7 @@ TEST(EmptyDataTest, ARunHasSamplesToTrainOn) {
   EXPECT_THAT(tandem::testing::thrown_text([&] {
                 run(*r.task, *r.optimizer, empty, r.test, kBatch, r.state, {.epochs = 1});
               }),
-              HasSubstr("hold no samples"));
+              HasSubstr("have no samples"));
   EXPECT_EQ(r.state.step, 0);
 }
 

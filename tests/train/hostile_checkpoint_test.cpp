@@ -154,7 +154,7 @@ TEST_F(HostileCheckpointTest, SizesOfAGptAreComparedBeforeItIsBuilt) {
               AllOf(HasSubstr("its sizes ask for 1000000000000 layers"),
                     HasSubstr("the file has no tensor 'blocks.2.norm1.weight' (8)")));
   EXPECT_THAT(refusal([](auto& o) { o.context = 10'000'000; }),
-              HasSubstr("'position.weight' (10000000, 8), the file's is (4, 8)"));
+              HasSubstr("'position.weight' (10000000, 8), but the file's is (4, 8)"));
   EXPECT_THAT(refusal([](auto& o) { o.context = std::int64_t{1} << 62; }),
               HasSubstr("context 4611686018427387904"));
   EXPECT_THAT(refusal([](auto& o) { o.width = 16; }), HasSubstr("'embed.weight' (5, 16)"));

@@ -87,7 +87,7 @@ class ModuleTask : public Task {
   parallel::LargestBatch find_largest_batch(
       const std::function<datasets::Batch(std::int64_t)>& make, optim::Optimizer& optimizer) final {
     TANDEM_CHECK(place_ == LossPlace::replica,
-                 "task: the largest batch can be found with the loss in the replica alone");
+                 "task: the largest batch can only be found with the loss in the replica");
     return parallel_.find_largest_batch(make, loss_of_part(), &optimizer);
   }
 
