@@ -33,15 +33,15 @@ void refuse_if(bool too_small, std::string_view text) {
 void check_start_limits() {
   refuse_if(
       is_below(RLIMIT_AS, 256 * kMebibyte),
-      "tandem: the limit of address space is below 256 MiB, which the program needs to begin; "
+      "tandem: the limit on address space is below the 256 MiB that the program needs to start; "
       "raise it (ulimit -v)\n");
   refuse_if(
       is_below(RLIMIT_DATA, 160 * kMebibyte),
-      "tandem: the limit of data is below 160 MiB, which the program needs to begin; raise it "
+      "tandem: the limit on data is below the 160 MiB that the program needs to start; raise it "
       "(ulimit -d)\n");
   // The limit is not for root.
   refuse_if(::geteuid() != 0 && is_below(RLIMIT_NPROC, 2),
-            "tandem: the limit of processes is 1, so that no thread can be started; raise it "
+            "tandem: the limit on processes is 1, so no thread can be started; raise it "
             "(ulimit -u)\n");
 }
 

@@ -82,7 +82,7 @@ void check_values(const std::vector<std::string>& words) {
         word.starts_with("--") && word.ends_with('=') && std::ranges::count(word, '=') == 1;
     const bool empty_next = word.starts_with('-') && i + 1 < words.size() && words[i + 1].empty();
     if (empty_here || empty_next)
-      throw UsageError(fmt::format("{} is empty; give a value, or leave the option out",
+      throw UsageError(fmt::format("{} is empty; give a value, or leave out the option",
                                    word.substr(0, word.find('='))));
   }
 }

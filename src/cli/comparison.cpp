@@ -59,8 +59,8 @@ void ComparisonChoice::add_flags(CLI::App& app) {
   app.add_option_function<std::string>(
          "--modes",
          [this](const std::string& list) { modes = split_list(list); },
-         "modes to compare, joined by commas; the others' weights are compared with the first "
-         "one's")
+         "modes to compare, joined by commas; all weights are compared with those of the first "
+         "mode")
       ->check(list_of(CLI::IsMember(all)))
       ->default_str(CLI::detail::join(all, ","));
   run.mode.add_loss_flags(app);
@@ -106,8 +106,8 @@ std::string describe_weights(const Comparison& comparison) {
                       worst <= tolerance ? "equal" : "NOT EQUAL");
   if (worst > tolerance && std::isfinite(worst) && options.numbers.dtype == "f32")
     text +=
-        " (rounding can flip a ReLU or a maximum, and that grows; --dtype f64 tells it from an "
-        "error)";
+        " (rounding can flip a ReLU or a maximum, and the difference grows; --dtype f64 tells this "
+        "from an error)";
   return text;
 }
 

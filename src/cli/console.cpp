@@ -20,8 +20,9 @@ constexpr std::size_t kMostText = 2000;  // bytes of an error
 constexpr std::size_t kTail = 500;       // of them from its end, where the remedy stands
 
 [[noreturn]] void fail() {
-  throw FileError(
-      "stdout", -1, std::string("cannot be written; results are lost: ") + std::strerror(errno));
+  throw FileError("stdout",
+                  -1,
+                  std::string("cannot be written, and results are lost: ") + std::strerror(errno));
 }
 
 bool is_control(char c) {

@@ -57,7 +57,7 @@ void print_links(const Details& d) {
   const auto columns = used_columns(kCategories, d.time.links, [](const auto& link, std::size_t c) {
     return link.second.by_category[c] > 0;
   });
-  console::print("{:<16}", "KiB of a step");
+  console::print("{:<16}", "KiB per step");
   for (const std::size_t c : columns)
     console::print(" {:>15}", name(static_cast<Category>(c)));
   console::print("\n");
@@ -79,7 +79,7 @@ void print_time(const parallel::Explanation& time, std::int64_t steps) {
       used_columns(kPhases, time.devices, [](const ExplainedDevice& e, std::size_t p) {
         return e.time[p] > profile::Duration{};
       });
-  console::print("{:<16}", "ms of a step");
+  console::print("{:<16}", "ms per step");
   for (const std::size_t p : columns)
     console::print(" {:>15}", phase_name(p));
   console::print(" {:>15} {:>15} {:>15}\n", "collectives", "waiting", "idle");
@@ -97,8 +97,8 @@ void print_time(const parallel::Explanation& time, std::int64_t steps) {
   }
   if (time.overlap.transferring > profile::Duration{}) {
     console::print(
-        "overlap: bytes were under way for {:.2f} ms of a step, in {:.0f} % of which a device "
-        "computed\n",
+        "overlap: bytes were under way for {:.2f} ms of a step, and a device computed during "
+        "{:.0f} % of that time\n",
         ms(time.overlap.transferring, steps),
         100 * time.overlap.share());
   }
@@ -137,18 +137,16 @@ std::vector<std::string> advice(const profile::MemoryProfile& memory) {
   const std::string first = to_string(memory.devices.front().device);
   std::vector<std::string> sentences;
   if (state > 0) {
-    sentences.push_back(
-        fmt::format("{} of what {} has more is the optimizer's state, which no chunk sizes move; "
-                    "--mode dp-sharded "
-                    "shares it out",
-                    format_nbytes(state),
-                    first));
+    sentences.push_back(fmt::format(
+        "{} of the extra memory on {} is the optimizer's state, which chunk sizes cannot move; "
+        "--mode dp-sharded divides it among the devices",
+        format_nbytes(state),
+        first));
   }
   if (outputs > 0) {
     sentences.push_back(
-        fmt::format("{} of what {} has more are gathered outputs and their gradients; "
-                    "--loss-in-replica leaves them "
-                    "where they are",
+        fmt::format("{} of the extra memory on {} is gathered outputs and their gradients; "
+                    "--loss-in-replica leaves them where they are",
                     format_nbytes(outputs),
                     first));
   }

@@ -45,8 +45,8 @@ void check_memory(int resource, Need need, std::size_t devices, const char* what
   const std::size_t limit = limit_of(resource), least = need.of(devices);
   if (limit >= least) return;
   throw Error(
-      fmt::format("the limit of {} is {}, and a run on {} needs at least {}; raise it "
-                  "({}), or give fewer devices",
+      fmt::format("the limit on {} is {}, but a run on {} needs at least {}; raise it ({}), or "
+                  "give fewer devices",
                   what,
                   format_nbytes(limit),
                   devices == 1 ? "1 device" : fmt::format("{} devices", devices),
@@ -97,8 +97,8 @@ void check_stack() {
   const std::size_t limit = limit_of(RLIMIT_STACK);
   if (limit >= kStack) return;
   throw Error(
-      fmt::format("the limit of the stack is {} bytes, and tandem needs at least {}; raise "
-                  "it (ulimit -s 8192)",
+      fmt::format("the limit on the stack is {} bytes, but tandem needs at least {}; raise it "
+                  "(ulimit -s 8192)",
                   limit,
                   kStack));
 }
@@ -111,8 +111,8 @@ void check_limits(std::size_t devices) {
   const std::size_t started = threads_that_start(wanted);
   if (started == wanted) return;
   throw Error(
-      fmt::format("only {} of {} threads can be started; raise the limit of processes "
-                  "(ulimit -u, or the container's), or give fewer devices",
+      fmt::format("only {} of {} threads can be started; raise the limit on processes (ulimit -u, "
+                  "or the container's), or give fewer devices",
                   started,
                   wanted));
 }
@@ -134,8 +134,8 @@ std::string describe_host_memory() {
   struct sysinfo machine {};
   ::sysinfo(&machine);
   return fmt::format(
-      "the process has {} of address space (limit {}), the machine {} of memory, {} "
-      "of them free",
+      "the process has {} of address space (limit {}), and the machine has {} of memory, {} of it "
+      "free",
       format_nbytes(held),
       limit == SIZE_MAX ? "none" : format_nbytes(limit),
       format_nbytes(machine.totalram * machine.mem_unit),

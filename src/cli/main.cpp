@@ -32,7 +32,8 @@ int run(int argc, char** argv) {
 std::string describe(const std::exception& error) {
   if (find_cause<std::bad_alloc>(error) == nullptr) return error.what();
   return fmt::format(
-      "{}: no more memory; {}. Use a smaller model or batch, or give the program more",
+      "{}: there is no more memory; {}. Use a smaller model or batch, or give the program more "
+      "memory",
       error.what(),
       describe_host_memory());
 }

@@ -46,7 +46,7 @@ void RunMetrics::add(std::string_view tag, double value, std::int64_t step) {
       return false;
     } catch (const FileError& e) {
       is_complete_ = false;
-      on_loss_(detail::concat(e.what(), "; the run goes on without this file"));
+      on_loss_(detail::concat(e.what(), "; the run continues without this file"));
       return true;
     }
   });

@@ -121,7 +121,7 @@ std::map<std::string, std::int64_t> model_sizes(const ModelChoice& choice, const
 nn::models::GptOptions gpt_options(const std::map<std::string, std::int64_t>& sizes) {
   const auto size = [&](const char* name) {
     const auto at = sizes.find(name);
-    TANDEM_CHECK(at != sizes.end(), "it does not say the model's ", name);
+    TANDEM_CHECK(at != sizes.end(), "it does not give the model's ", name);
     return at->second;
   };
   return {.layers = size("layers"),

@@ -39,11 +39,10 @@ double rows_at_once(const BatchChoice& batch, std::size_t devices) {
 void check_fits(const std::string& what, double least) {
   const std::size_t most = available_host_memory();
   if (least <= static_cast<double>(most)) return;
-  throw Error(
-      fmt::format("{} needs at least {} of memory, and only {} are free; give smaller sizes",
-                  what,
-                  bytes_text(least),
-                  format_nbytes(most)));
+  throw Error(fmt::format("{} needs at least {} of memory, but only {} is free; give smaller sizes",
+                          what,
+                          bytes_text(least),
+                          format_nbytes(most)));
 }
 
 void check_model_fits(const TaskOptions& options,

@@ -15,7 +15,7 @@ namespace {
 /// Says that the training set is smaller than the batch that was asked for, if it is.
 void tell_batch(const BatchChoice& batch) {
   if (batch.full_batch() == batch.rows) return;
-  console::tell("--batch {}: the training set has {} rows, and a batch has no more\n",
+  console::tell("--batch {}: the training set has only {} rows, so a batch has no more\n",
                 batch.rows,
                 batch.full_batch());
 }
@@ -29,7 +29,7 @@ void tell_idle_devices(const BatchChoice& batch, const parallel::DataParallelOpt
     if (chunks[d] == 0) idle.push_back(to_string(parallel.devices[d]));
   if (idle.empty()) return;
   const bool one = idle.size() == 1;
-  const std::string leaves = one ? " leaves it out" : " leaves them out";
+  const std::string leaves = one ? " leaves this device out" : " leaves these devices out";
   std::string reason = "give a larger --batch, or fewer devices";
   if (!batch.chunk_sizes.empty()) reason = "--chunk-sizes" + leaves;
   if (batch.gpu0_bsz) reason = "--gpu0-bsz" + leaves;

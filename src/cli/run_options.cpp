@@ -24,7 +24,7 @@ void RunOptions::add_flags_but_mode(CLI::App& app) {
   TaskOptions::add_flags_but_mode(app);
   data.add_flags(app);
   optimizer.add_flags(app);
-  app.add_flag("--quiet", quiet, "no summary and no progress");
+  app.add_flag("--quiet", quiet, "print no summary and no progress");
 }
 
 void RunOptions::resolve() {

@@ -57,7 +57,7 @@ bool is_ignored(int signal) {
 std::string describe_devices() {
   const std::int64_t step = last_step;
   std::string text = fmt::format(
-      "SIGUSR1: {}\n", step > 0 ? fmt::format("after step {}", step) : "no step has ended");
+      "SIGUSR1: {}\n", step > 0 ? fmt::format("after step {}", step) : "no step has finished yet");
   for (const DeviceType type : {DeviceType::cpu, DeviceType::cuda}) {
     for (const LogicalDevice* device : Runtime::instance().made(type)) {
       const MemoryStats memory = device->memory_stats();

@@ -46,7 +46,7 @@ void TaskOptions::resolve() {
   if (batch.bitwise_leaves > 0 && chosen.has_batch_norm) {
     throw UsageError(concat("--bitwise-leaves is not for models with batch norm, such as ",
                             model.name,
-                            "; leave it out, or give ",
+                            "; leave out --bitwise-leaves, or use ",
                             models_that([](const Model& m) { return !m.has_batch_norm; })));
   }
   if (batch.rows == 0) batch.rows = chosen.reads_text ? kWindows : kImages;
@@ -61,8 +61,8 @@ parallel::DataParallelOptions parallel_options(const TaskOptions& options,
     devices.resize(1);
     if (batch.gpu0_bsz || !batch.chunk_sizes.empty())
       throw UsageError(
-          "--mode single has one device, which takes all rows; leave --gpu0-bsz and --chunk-sizes "
-          "out");
+          "--mode single has one device, which takes all rows; leave out --gpu0-bsz and "
+          "--chunk-sizes");
   }
   batch.check(devices.size());
   return {.devices = std::move(devices),

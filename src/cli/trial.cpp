@@ -72,7 +72,7 @@ void Trial::run(std::int64_t steps, const std::function<void(std::int64_t, doubl
     for (std::int64_t step = 0; step < steps;) {
       auto batch = loader_.next();
       if (!batch) batch = loader_.next();  // of the next epoch
-      TANDEM_CHECK(batch.has_value(), "trial: the training set holds no samples");
+      TANDEM_CHECK(batch.has_value(), "trial: the training set has no samples");
       const auto start = Clock::now();
       const auto result = task_->step(*batch, *optimizer_);
       step_ms_.push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count());

@@ -23,7 +23,7 @@ class DataTest(ProgramTest):
         return ["train", "--devices", "cpu:1", "--quiet", *DIGITS, *arguments]
 
     def write_digits(self, rows=8, label=0, name=None, content=None):
-        """A data set of `rows` blank images, with one file's content of the test's choice."""
+        """A data set of `rows` blank images, with one file's content chosen by the test."""
         images, labels = idx((rows, 8, 8), [0] * 64 * rows), idx((rows,), [label] * rows)
         for file in FILES:
             own = content if file == name else images if "images" in file else labels
@@ -90,11 +90,11 @@ class RunTest(ProgramTest):
     def test_cuda_devices_in_a_build_without_cuda(self):
         for device in ("cuda:0", "cuda:0x4@20GiB"):
             self.fail_with(2, "train", *DIGITS, "--devices", device,
-                           says=["--devices", "without CUDA", "cpu"])
+                           says=["--devices", "no CUDA", "cpu"])
 
     @unittest.skipIf(os.environ.get("PROGRAM_HAS_CUDA") == "1", "built with CUDA")
     def test_nvtx_in_a_build_without_cuda(self):
-        self.fail_with(2, "train", *DIGITS, "--nvtx", says=["--nvtx", "without CUDA", "tandem trace"])
+        self.fail_with(2, "train", *DIGITS, "--nvtx", says=["--nvtx", "no CUDA", "tandem trace"])
 
     def test_memory_limit_names_device_and_figures(self):
         self.fail_with(1, "train", *DIGITS, "--devices", "cpu:2@10KiB",

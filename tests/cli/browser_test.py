@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""The page of `tandem report` in headless Chromium; skipped where there is none."""
+"""The page of `tandem report` in headless Chromium; the test skips if there is no Chromium."""
 
 import html
 import json
@@ -97,6 +97,6 @@ class BrowserTest(ProgramTest):
 
 if __name__ == "__main__":
     if BROWSER is None:
-        print("no Chromium here: scripts/setup --browser")
+        print("there is no Chromium; scripts/setup --browser installs it")
         sys.exit(SKIPPED)
     main()

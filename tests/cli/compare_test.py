@@ -58,7 +58,7 @@ class CompareTest(ProgramTest):
         out = self.succeed("compare", *DIGITS, "--devices", "cpu:2", "--steps", "1", "--modes", "single,ddp",
                            "--details").stdout
         self.assertRegex(out, r"(?m)^peak, KiB +parameter +gradient +optimizer ")
-        self.assertRegex(out, r"(?m)^ms of a step +forward +loss +backward +update +collectives +waiting +idle$")
+        self.assertRegex(out, r"(?m)^ms per step +forward +loss +backward +update +collectives +waiting +idle$")
         self.assertRegex(out, r"(?m)^cpu:1 -> cpu:0 +[\d.]+")
 
     def test_the_table_says_equal(self):

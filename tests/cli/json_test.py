@@ -13,7 +13,7 @@ GPT = ["--model", "gpt", "--layers", "1", "--width", "16", "--heads", "2", "--co
 
 class JsonTest(ProgramTest):
     def commands(self):
-        """All commands that have the flag, with what makes their work small."""
+        """All commands that have the flag, with options that make their work small."""
         self.succeed("train", *GPT, "--batch", "8", "--devices", "cpu:1", "--steps", "1", "--checkpoint", "gpt.safetensors")
         return {
             "devices": ["--devices", "cpu:2"],

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""Limits of the system that are too small for a run: a sentence before the work, no signal and no circle."""
+"""Limits of the system that are too small for a run: the program says so before the work, and neither crashes nor hangs."""
 
 import os
 import resource
@@ -35,15 +35,15 @@ class LimitTest(ProgramTest):
     def test_address_space(self):
         for mib in (300, 450, 700):
             self.refused(*RUN, limit=limited(resource.RLIMIT_AS, mib * MIB),
-                         says=["tandem: the limit of address space is", "4 devices", "ulimit -v", "fewer devices"])
+                         says=["tandem: the limit on address space is", "4 devices", "ulimit -v", "fewer devices"])
 
     def test_the_program_ends_where_openblas_gets_no_memory(self):
         for _ in range(40):  # its threads hung in about one of 25 runs
-            self.refused(*RUN, limit=limited(resource.RLIMIT_AS, 256 * MIB), says=["tandem: the limit of address space is"])
+            self.refused(*RUN, limit=limited(resource.RLIMIT_AS, 256 * MIB), says=["tandem: the limit on address space is"])
 
     def test_too_little_to_begin(self):
-        for kind, mib, says in ((resource.RLIMIT_AS, 200, ["address space is below 256 MiB", "ulimit -v"]),
-                                (resource.RLIMIT_DATA, 50, ["data is below 160 MiB", "ulimit -d"])):
+        for kind, mib, says in ((resource.RLIMIT_AS, 200, ["address space is below the 256 MiB", "ulimit -v"]),
+                                (resource.RLIMIT_DATA, 50, ["data is below the 160 MiB", "ulimit -d"])):
             self.refused("--version", limit=limited(kind, mib * MIB), says=says)
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root, to be another user")
@@ -52,12 +52,12 @@ class LimitTest(ProgramTest):
 
     def test_data(self):
         self.refused(*RUN, limit=limited(resource.RLIMIT_DATA, 300 * MIB),
-                     says=["tandem: the limit of data is 300.0 MiB", "4 devices", "ulimit -d"])
+                     says=["tandem: the limit on data is 300.0 MiB", "4 devices", "ulimit -d"])
 
     def test_stack(self):
         for kib in (64, 128, 200):
             self.refused("--help", limit=limited(resource.RLIMIT_STACK, kib << 10),
-                         says=[f"tandem: the limit of the stack is {kib << 10} bytes", "ulimit -s"])
+                         says=[f"tandem: the limit on the stack is {kib << 10} bytes", "ulimit -s"])
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root, to be another user")
     def test_threads(self):

@@ -75,7 +75,7 @@ class MemoryTest(ProgramTest):
         most = json.loads(self.succeed("memory", *near, "128").stdout)["largest_batch"]
         self.assertGreater(most, 128)
         self.succeed("memory", *near, str(int(0.9 * most)))
-        self.fail_with(1, "memory", *near, str(int(1.2 * most)), says=["the largest that does has"])
+        self.fail_with(1, "memory", *near, str(int(1.2 * most)), says=["the largest batch that fits has"])
         self.assertIsNone(self.memory("--devices", "cpu:2", *planned)["largest_batch"])
 
     def test_the_largest_batch_is_tried(self):
@@ -138,9 +138,9 @@ class MemoryTest(ProgramTest):
         def text(*arguments):
             return self.succeed("memory", *DIGITS, "--model", "mlp", "--devices", "cpu:2", *arguments).stdout
 
-        self.assertIn("the optimizer's state, which no chunk sizes move; --mode dp-sharded", text("--mode", "dp-server"))
+        self.assertIn("the optimizer's state, which chunk sizes cannot move; --mode dp-sharded", text("--mode", "dp-server"))
         self.assertIn("gathered outputs and their gradients; --loss-in-replica", text("--mode", "dp-classic"))
-        self.assertNotIn("shares it out", text("--mode", "dp-sharded"))
+        self.assertNotIn("divides it among the devices", text("--mode", "dp-sharded"))
 
     def test_wrong_command_lines_are_one_sentence(self):
         self.fail_with(2, "memory", "--steps", "0", says=["--steps", "at least 1"])
@@ -152,9 +152,9 @@ class TraceTest(ProgramTest):
         path = self.file("trace.json")
         out = self.succeed("trace", *DIGITS, "--devices", "cpu:2", "--steps", "2", "--output", path).stdout
         self.assertRegex(out, r"trace\.json: \d+ pieces of work and \d+ transfers of 2 steps, .*ui\.perfetto\.dev")
-        self.assertRegex(out, r"(?m)^ms of a step +forward +loss +backward +update +collectives +waiting +idle$")
+        self.assertRegex(out, r"(?m)^ms per step +forward +loss +backward +update +collectives +waiting +idle$")
         self.assertRegex(out, r"(?m)^cpu:1 +([\d.]+ +){6}[\d.]+$")
-        self.assertRegex(out, r"(?m)^overlap: bytes were under way for [\d.]+ ms of a step, in \d+ % of which")
+        self.assertRegex(out, r"(?m)^overlap: bytes were under way for [\d.]+ ms of a step, and a device computed during \d+ %")
         with open(path, encoding="utf-8") as file:
             events = json.load(file)["traceEvents"]
         names = [e["args"]["name"] for e in events if e["name"] == "process_name"]

@@ -144,7 +144,7 @@ class MetricsTest(ProgramTest):
         reader.join(60)
         self.assertEqual(done.returncode, 1)
         self.assertEqual(done.stderr.count("tandem: "), 1, done.stderr)
-        self.assertRegex(done.stderr, "pipe: cannot be written on: Broken pipe; the run goes on without this file")
+        self.assertRegex(done.stderr, "pipe: cannot be written any more: Broken pipe; the run continues without this file")
         self.assertIn("epoch 1: ", done.stdout)
         board, = os.listdir(self.file("board"))
         self.assertIn(("train/loss", 23), scalars(os.path.join(self.directory, "board", board)))

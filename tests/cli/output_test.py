@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""Files that the program writes: tried before the work, never two in one place, pipes and devices too."""
+"""Files that the program writes, pipes and devices too: they are tried before the work, and no two share a place."""
 
 import json
 import os
@@ -14,7 +14,7 @@ RUN = ["train", *DIGITS, "--devices", "cpu:1", "--steps", "1"]
 
 class OutputTest(ProgramTest):
     def refuse(self, option, place, *says):
-        """Holds that a place is refused before the run has said a word, and that nothing is left of the try."""
+        """Asserts that a place is refused before the run prints anything, and that no file is left behind."""
         before = sorted(os.listdir(self.directory))
         done = self.fail_with(1, *RUN, option, place, says=says)
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
@@ -70,7 +70,7 @@ class OutputTest(ProgramTest):
     def test_a_device_that_is_full_is_an_error_after_the_run(self):
         done = self.run_program(*RUN, "--json", "/dev/full")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("tandem: /dev/full: cannot be written on: No space left", done.stderr)
+        self.assertIn("tandem: /dev/full: cannot be written any more: No space left", done.stderr)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ DIGITS = ["--data", "digits", "--batch", "64"]
 
 
 def environment(**extra):
-    """This process's environment without what would change the program's behaviour."""
+    """This process's environment without the variables that would change the program's behaviour."""
     own = {k: v for k, v in os.environ.items() if not k.startswith("TANDEM_") and k != "NO_COLOR"}
     return {**own, **extra}
 
@@ -40,13 +40,13 @@ class ProgramTest(unittest.TestCase):
                               env=environment(**extra), cwd=self.directory, check=False)
 
     def succeed(self, *arguments, **extra):
-        """What a run that has to end well gives on stdout and stderr."""
+        """Runs the program, which must succeed, and returns what it prints to stdout and stderr."""
         done = self.run_program(*arguments, **extra)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done
 
     def fail_with(self, code, *arguments, says=(), **extra):
-        """Holds that a call ends with this exit code and one sentence that has all of `says`."""
+        """Asserts that a call ends with this exit code and one sentence that contains all of `says`."""
         done = self.run_program(*arguments, **extra)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         self.assertEqual(done.stdout, "")

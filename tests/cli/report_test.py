@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""The page that `tandem report` writes; browser_test.py has how a browser takes it."""
+"""The page that `tandem report` writes; browser_test.py tests it in a browser."""
 
 import html.parser
 import itertools
@@ -45,7 +45,7 @@ def seen(colour, sight):
 
 
 class Tags(html.parser.HTMLParser):
-    """Holds that what is opened is closed, and keeps the attributes of all tags."""
+    """Asserts that every tag is closed, and keeps the attributes of all tags."""
 
     VOID = {"meta", "link", "br"}
 
@@ -136,7 +136,7 @@ class PageTest(ProgramTest):
     def test_of_one_device_and_one_step(self):
         page = self.report("--devices", "cpu:1", "--modes", "single", steps=1)
         Tags(page)
-        self.assertIn("One device: no bytes go between devices.", page)
+        self.assertIn("There is one device, so no bytes go between devices.", page)
 
     def test_more_devices_than_are_drawn(self):
         page = self.report("--devices", "cpu:11", "--modes", "dp-sharded,ddp")

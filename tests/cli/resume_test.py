@@ -53,15 +53,15 @@ class ResumeTest(ProgramTest):
         self.succeed(*self.train("--steps", "4", "--resume", "--seed", "9", "--lr", "0.0003"))
 
     def test_a_new_run_says_what_it_replaces(self):
-        self.assertNotIn("replaced", self.succeed(*self.train("--steps", "3")).stderr)
+        self.assertNotIn("replace", self.succeed(*self.train("--steps", "3")).stderr)
         done = self.succeed(*self.train("--steps", "1"))
-        self.assertRegex(done.stderr, "run.safetensors holds a run of cnn-small 1x8x8 f32, adamw at step 3, which is "
-                         "replaced at this run's first save; --resume would go on with it")
-        self.assertNotIn("replaced", self.succeed(*self.train("--steps", "2", "--resume")).stderr)
+        self.assertRegex(done.stderr, "run.safetensors holds a run of cnn-small 1x8x8 f32, adamw at step 3, which "
+                         "this run's first save will replace; --resume would continue it")
+        self.assertNotIn("replace", self.succeed(*self.train("--steps", "2", "--resume")).stderr)
         self.assertEqual(self.succeed(*self.train("--steps", "1", "--quiet")).stderr, "")
         with open(self.checkpoint, "w", encoding="utf-8") as file:
             file.write("notes")
-        self.assertIn("holds no checkpoint of a run, which is replaced", self.succeed(*self.train("--steps", "1")).stderr)
+        self.assertIn("holds something other than a checkpoint, which this run's first save will replace", self.succeed(*self.train("--steps", "1")).stderr)
 
     def test_resume_without_a_file_says_what_to_do(self):
         self.fail_with(1, *self.train("--resume"), says=[self.checkpoint, "leave out --resume"])
@@ -97,7 +97,7 @@ class ResumeTest(ProgramTest):
                 run.kill()
         self.assertEqual(run.returncode, 130, err)
         self.assertIn("step:", out)
-        self.assertRegex(err, r"interrupted after step \d+; --checkpoint .* --resume goes on")
+        self.assertRegex(err, r"interrupted after step \d+; --checkpoint .* --resume continues the run")
         step = int(err.split("interrupted after step ")[1].split(";")[0])
         done = self.succeed(*self.train("--epochs", "100000", "--steps", str(step + 2), "--resume"))
         self.assertIn(f"at step {step}", done.stderr)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""Signals to a run: the first wish to end it saves, the second ends it, SIGUSR1 asks how it stands."""
+"""Signals to a run: the first saves and ends it, the second ends it at once, and SIGUSR1 makes it print its state."""
 
 import contextlib
 import json
@@ -52,7 +52,7 @@ class SignalTest(ProgramTest):
                 self.wait_for(self.steps)
                 run.send_signal(number)
                 self.assertEqual(run.wait(DEADLINE), 128 + number)
-                self.assertRegex(self.error_text(), r"interrupted after step \d+; --checkpoint .* --resume goes on")
+                self.assertRegex(self.error_text(), r"interrupted after step \d+; --checkpoint .* --resume continues the run")
                 with open(self.file("run.json"), encoding="utf-8") as report:
                     self.assertEqual(json.load(report)["interrupted"], name)
             step = int(self.error_text().split("interrupted after step ")[1].split(";")[0])

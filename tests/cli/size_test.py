@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes that no machine has the memory for: refused with figures before anything is made."""
+"""Sizes that no machine has the memory for: they are refused with figures before anything is made."""
 
 import json
 import struct
@@ -8,7 +8,7 @@ import struct
 from program import DIGITS, ProgramTest, main
 
 GPT = ["--model", "gpt", "--devices", "cpu:2", "--layers", "1", "--heads", "2", "--width", "16", "--context", "8"]
-FIGURES = ["needs at least", " of memory, and only ", "are free"]
+FIGURES = ["needs at least", " of memory, but only ", "is free"]
 
 
 def with_size(option, value):

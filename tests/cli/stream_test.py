@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""stdout and stderr that cannot be written: progress is passed over, results are not lost silently."""
+"""stdout and stderr that cannot be written: progress is left out, but results are not lost silently."""
 
 import json
 import os
@@ -20,7 +20,7 @@ def close_stderr():
 
 class StreamTest(ProgramTest):
     def code(self, *arguments, **streams):
-        """Exit status of a call with streams of the test's choice."""
+        """Exit status of a call whose streams the test chooses."""
         streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, **streams}
         return subprocess.run([path(), *arguments], timeout=DEADLINE, env=environment(), check=False,
                               cwd=self.directory, **streams).returncode
@@ -68,7 +68,7 @@ class StreamTest(ProgramTest):
                               timeout=DEADLINE, env=environment(), cwd=self.directory, check=False,
                               preexec_fn=lambda: os.close(1))
         self.assertEqual(done.returncode, 1)
-        self.assertIn("tandem: stdout: cannot be written; results are lost: Bad file descriptor", done.stderr)
+        self.assertIn("tandem: stdout: cannot be written, and results are lost: Bad file descriptor", done.stderr)
         with open(self.file("run.json"), encoding="utf-8") as report:
             self.assertEqual(json.load(report)["steps"], 1)
 
@@ -91,7 +91,7 @@ class StreamTest(ProgramTest):
                                       timeout=DEADLINE, env=environment(), cwd=self.directory, check=False)
                 self.assertEqual(done.returncode, 1, done.stderr)
                 self.assertRegex(done.stderr.splitlines()[-1],
-                                 "^tandem: stdout: cannot be written; results are lost: No space left")
+                                 "^tandem: stdout: cannot be written, and results are lost: No space left")
 
 
 if __name__ == "__main__":

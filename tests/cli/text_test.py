@@ -203,7 +203,7 @@ class GenerateTest(TextTest):
         images = self.file("images.safetensors")
         self.succeed("train", *DIGITS, "--steps", "1", "--checkpoint", images, "--quiet")
         self.fail_with(1, "generate", "--checkpoint", images,
-                       says=[images, "cnn-small", "no characters", "--data text"])
+                       says=[images, "cnn-small", "not a model of text", "--data text"])
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""What train and verify give back."""
+"""What train and verify print and write."""
 
 import json
 import os
@@ -126,7 +126,7 @@ class TrainTest(ProgramTest):
 
 
 class RowsTest(ProgramTest):
-    """Rows that are reported are those that ran."""
+    """The reported rows are the rows that ran."""
 
     LARGE = ["--data", "digits", "--batch", "100000", "--devices", "cpu:2", "--steps", "2"]
     RAN = [719, 718]  # of the training set's 1437
@@ -159,9 +159,9 @@ class RowsTest(ProgramTest):
         for command in ("train", "verify", "compare", "memory", "trace", "report"):
             text = said(command, "--devices", "cpu:3", "--batch", "2")
             self.assertEqual(text.count("cpu:2 gets no rows of a batch of 2; give a larger --batch, or fewer devices"), 1, text)
-        self.assertIn("cpu:0, cpu:2 get no rows of a batch of 64; --chunk-sizes leaves them out",
+        self.assertIn("cpu:0, cpu:2 get no rows of a batch of 64; --chunk-sizes leaves these devices out",
                       said("train", "--devices", "cpu:3", "--batch", "64", "--chunk-sizes", "0,64,0"))
-        self.assertIn("cpu:0 gets no rows of a batch of 64; --gpu0-bsz leaves it out",
+        self.assertIn("cpu:0 gets no rows of a batch of 64; --gpu0-bsz leaves this device out",
                       said("compare", "--devices", "cpu:2", "--batch", "64", "--gpu0-bsz", "0"))
         self.assertNotIn("no rows", said("compare", "--devices", "cpu:3", "--batch", "2", "--modes", "single"))
         self.assertNotIn("no rows", said("train", "--devices", "cpu:2", "--batch", "2"))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""Exit codes, help, and sentences for a wrong command line."""
+"""Exit codes, help, and error texts for a wrong command line."""
 
 import json
 
@@ -9,7 +9,7 @@ from program import DIGITS, ProgramTest, main
 
 class UsageTest(ProgramTest):
     def refuse(self, *arguments, says, **extra):
-        """Holds that a command line ends at once with exit 2 and nothing but one sentence."""
+        """Asserts that the program refuses a command line at once, with exit status 2 and nothing but one sentence."""
         done = self.fail_with(2, *arguments, says=says, **extra)
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
         self.assertLess(len(done.stderr), 300)

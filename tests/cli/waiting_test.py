@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""How the program's threads wait for each other, as libgomp says it was told."""
+"""How the program's threads wait for each other, according to libgomp's own display."""
 
 import os
 import re
@@ -23,7 +23,7 @@ class WaitingTest(ProgramTest):
             os.environ.pop(name, None)
 
     def settings(self, *arguments, **extra):
-        """What each start of the program has of OMP_WAIT_POLICY and GOMP_SPINCOUNT."""
+        """OMP_WAIT_POLICY and GOMP_SPINCOUNT in each start of the program."""
         done = self.succeed(*arguments, OMP_DISPLAY_ENV="verbose", **extra)
         return list(zip(re.findall("OMP_WAIT_POLICY = '(.*)'", done.stderr),
                         re.findall("GOMP_SPINCOUNT = '(.*)'", done.stderr)))

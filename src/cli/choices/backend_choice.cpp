@@ -13,10 +13,11 @@
 namespace tandem::cli {
 
 void BackendChoice::add_flags(CLI::App& app) {
-  app.add_option("--backend",
-                 name,
-                 "what moves data among devices: tandem's own copies and kernels (local), or NCCL "
-                 "among GPUs (nccl)")
+  app.add_option(
+         "--backend",
+         name,
+         "what moves data between devices: tandem's own copies and kernels (local), or NCCL "
+         "between GPUs (nccl)")
       ->check(CLI::IsMember({"local", "nccl"}))
       ->capture_default_str();
 }
@@ -28,7 +29,8 @@ comm::Backend BackendChoice::backend() const {
 void BackendChoice::check_serves(const std::vector<Device>& devices) const {
   if (backend() != comm::Backend::nccl) return;
   if (!has_nccl)
-    throw UsageError("--backend nccl: this build has no NCCL (-D TANDEM_NCCL=ON); use local");
+    throw UsageError(
+        "--backend nccl: this build has no NCCL; use local, or configure with -D TANDEM_NCCL=ON");
   for (const Device d : devices) {
     if (d.type != DeviceType::cuda)
       throw UsageError(tandem::detail::concat("--backend nccl: ", d, " is not a GPU; use local"));

@@ -29,22 +29,22 @@ void check_sizes(const std::vector<std::int64_t>& sizes, std::size_t devices, st
     total = size > INT64_MAX - total ? INT64_MAX : total + size;
   if (total != rows) {
     throw UsageError(
-        concat("--chunk-sizes add up to ", total, ", --batch is ", rows, "; make them equal"));
+        concat("--chunk-sizes add up to ", total, ", but --batch is ", rows, "; make them equal"));
   }
 }
 
 void add_chunk_flags(CLI::App& app, BatchChoice& o) {
-  app.add_option("--chunks",
-                 o.chunks,
-                 "how a batch is cut: in even parts (even), or by what a few steps without effect "
-                 "measure, for the smallest peak of memory (planned) or the shortest time "
-                 "(planned-time)")
+  app.add_option(
+         "--chunks",
+         o.chunks,
+         "how a batch is cut: into even parts (even), or by measuring a few steps without effect, "
+         "for the smallest memory peak (planned) or the shortest time (planned-time)")
       ->check(CLI::IsMember({"even", "planned", "planned-time"}))
       ->capture_default_str();
   app.add_option("--on-oom",
                  o.on_oom,
-                 "what a step does if a device is out of memory: stop with an error (error), or "
-                 "divide the rows in another way and go on (replan)")
+                 "what a step does if a device runs out of memory: stop with an error (error), or "
+                 "divide the rows differently and continue (replan)")
       ->check(CLI::IsMember({"error", "replan"}))
       ->capture_default_str();
   app.add_option("--gpu0-bsz", o.gpu0_bsz, "rows of the first device; the others share the rest")
@@ -66,14 +66,15 @@ void BatchChoice::add_flags(CLI::App& app) {
   add_chunk_flags(app, *this);
   app.add_option("--accumulate",
                  accumulate,
-                 "number of micro-batches that a batch is cut into, one after the other: the same "
+                 "number of micro-batches that run one after the other for each batch: the same "
                  "update in less memory")
       ->check(at_least(1))
       ->capture_default_str();
-  app.add_option("--bitwise-leaves",
-                 bitwise_leaves,
-                 "number of leaves whose gradients are added up in a fixed order: the same bits on "
-                 "any number of devices, for more time; not with batch norm (0: off)")
+  app.add_option(
+         "--bitwise-leaves",
+         bitwise_leaves,
+         "number of leaves whose gradients are added up in a fixed order: gives the same bits on "
+         "any number of devices, but takes longer; not with batch norm (0: off)")
       ->check(at_least(0))
       ->capture_default_str();
 }
@@ -104,7 +105,7 @@ void BatchChoice::check(std::size_t devices) const {
     throw UsageError("--gpu0-bsz and --chunk-sizes both say how a batch is cut; give one of them");
   if (is_planned() && (gpu0_bsz || !chunk_sizes.empty())) {
     throw UsageError(
-        concat("--chunks ", chunks, " finds the rows; leave --gpu0-bsz and --chunk-sizes out"));
+        concat("--chunks ", chunks, " chooses the rows; leave out --gpu0-bsz and --chunk-sizes"));
   }
   if (!chunk_sizes.empty()) check_sizes(chunk_sizes, devices, rows);
 }

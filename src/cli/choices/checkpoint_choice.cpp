@@ -11,11 +11,11 @@ namespace tandem::cli {
 
 void CheckpointChoice::add_flags(CLI::App& app) {
   auto* checkpoint = app.add_option(
-      "--checkpoint", file, "file that the run is saved to after each epoch and at the end");
-  app.add_option("--save-every", save_every, "number of steps after which it is saved too")
+      "--checkpoint", file, "file to save the run to after each epoch and at the end");
+  app.add_option("--save-every", save_every, "also save each time this many steps have run")
       ->check(at_least(1))
       ->needs(checkpoint);
-  app.add_flag("--resume", resume, "go on from the checkpoint, with its seed and lr")
+  app.add_flag("--resume", resume, "continue the checkpoint's run, with its seed and learning rate")
       ->needs(checkpoint);
 }
 

@@ -76,7 +76,7 @@ void DataChoice::add_flags(CLI::App& app) {
       ->check(CLI::IsMember(data_set_names()));
   app.add_option("--data-dir", dir, "directory of the data set's files");
   app.add_option(
-      "--text", text, "file of UTF-8 for --data text (default: tales that come with tandem)");
+      "--text", text, "UTF-8 file for --data text (default: the tales that come with tandem)");
 }
 
 bool DataChoice::is_text() const {
@@ -86,9 +86,11 @@ bool DataChoice::is_text() const {
 void DataChoice::check() const {
   if (is_text() && !dir.empty())
     throw UsageError(
-        "--data-dir is for images, and the data are a text; give --text FILE, or leave it out");
+        "--data-dir is for images, but the data are a text; leave it out, or give --text FILE "
+        "instead");
   if (!is_text() && !text.empty())
-    throw UsageError("--text is a file for --data text; give that too, or leave it out");
+    throw UsageError(
+        "--text names a file for --data text; give --data text too, or leave out --text");
 }
 
 DataSets DataChoice::load(DType dtype, std::int64_t context) const {
@@ -99,7 +101,7 @@ DataSets DataChoice::load(DType dtype, std::int64_t context) const {
                                    name,
                                    ": the ",
                                    set == sets.train.get() ? "training" : "test",
-                                   " set holds no samples"));
+                                   " set has no samples"));
   }
   return sets;
 }

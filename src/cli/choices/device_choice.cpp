@@ -14,11 +14,12 @@
 namespace tandem::cli {
 
 void DeviceChoice::add_flags(CLI::App& app) {
-  app.add_option("--devices",
-                 list,
-                 "list of devices: cpu:N is N virtual devices of this machine, @SIZE limits each "
-                 "(cpu:4@512MiB), parts are joined by commas; everywhere else cpu:1 names one "
-                 "device. Default: TANDEM_DEVICES, or else one device per core");
+  app.add_option(
+      "--devices",
+      list,
+      "list of devices, joined by commas: cpu:N is N virtual devices of this machine, and @SIZE "
+      "limits each (cpu:4@512MiB); in all other options cpu:1 names one device. Default: "
+      "TANDEM_DEVICES, or else one device per core");
 }
 
 std::vector<Device> DeviceChoice::devices() const {

@@ -10,10 +10,11 @@
 namespace tandem::cli {
 
 void JsonChoice::add_flags(CLI::App& app) {
-  app.add_option("--json",
-                 file,
-                 "results as one JSON object: on stdout in place of the text, or in FILE beside "
-                 "the text (- is stdout)")
+  app.add_option(
+         "--json",
+         file,
+         "write the results as one JSON object: to stdout instead of the text, or to FILE in "
+         "addition to the text (- is stdout)")
       ->expected(0, 1)
       ->default_str("-")  // without a FILE
       ->option_text("[FILE]")

@@ -27,7 +27,8 @@ void MetricsChoice::add_flags(CLI::App& app) {
                  file,
                  "write losses, times and peaks to this file as they come: FILE.csv or FILE.jsonl")
       ->check(metrics_file());
-  app.add_option("--tensorboard", tensorboard, "write the same for TensorBoard, in this directory");
+  app.add_option(
+      "--tensorboard", tensorboard, "write the same values for TensorBoard to this directory");
 }
 
 }  // namespace tandem::cli

@@ -24,7 +24,7 @@ struct ModeEntry {
 /// All modes.
 constexpr std::array kModes{
     ModeEntry{"single", "the first device alone", parallel::Mode::sharded},
-    ModeEntry{"dp-classic", "DataParallel as PyTorch's is", parallel::Mode::classic},
+    ModeEntry{"dp-classic", "DataParallel as in PyTorch", parallel::Mode::classic},
     ModeEntry{
         "dp-server", "DataParallel with all updates on the first device", parallel::Mode::server},
     ModeEntry{"dp-sharded",
@@ -63,8 +63,8 @@ void ModeChoice::add_loss_flags(CLI::App& app) {
                                         "contradicts --no-loss-in-replica; give one of them");
            loss_in_replica = given > 0;
          },
-         "calculate the loss on each device, of its own rows; otherwise it is calculated on the "
-         "output device, of the gathered outputs (default: yes, except for dp-classic)")
+         "compute the loss on each device, from its own rows; otherwise it is computed on the "
+         "output device, from the gathered outputs (default: yes, except for dp-classic)")
       ->disable_flag_override();
   app.add_option("--output-device",
                  output_device,

@@ -35,7 +35,7 @@ void ModelChoice::add_flags(CLI::App& app) {
   app.add_flag("--recompute",
                recompute,
                concat("compute the activations of the model's blocks again in backward, which "
-                      "takes less memory; for ",
+                      "saves memory; for ",
                       models_that(&Model::has_blocks)));
 }
 
@@ -50,16 +50,16 @@ void ModelChoice::check() const {
   }
   if (!model.reads_text && !gpt_option.empty()) {
     throw UsageError(concat(gpt_option,
-                            " is an option of gpt, and the model is ",
+                            " is an option of gpt, but the model is ",
                             name,
-                            "; leave it out, or give --model gpt"));
+                            "; leave out the option, or give --model gpt"));
   }
   if (recompute && !model.has_blocks) {
     throw UsageError(concat("--recompute needs a model that has blocks (",
                             models_that(&Model::has_blocks),
-                            "), and the model is ",
+                            "), but the model is ",
                             name,
-                            "; leave it out"));
+                            "; leave out --recompute"));
   }
 }
 

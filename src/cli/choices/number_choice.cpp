@@ -10,10 +10,11 @@
 namespace tandem::cli {
 
 void NumberChoice::add_flags(CLI::App& app) {
-  app.add_option("--dtype",
-                 dtype,
-                 "type of parameters and arithmetic; with bf16, products are in bf16 and all else "
-                 "is in f32")
+  app.add_option(
+         "--dtype",
+         dtype,
+         "type of parameters and arithmetic; with bf16, products are in bf16 and everything else "
+         "is in f32")
       ->check(CLI::IsMember({"f32", "f64", "bf16"}))
       ->capture_default_str();
   app.add_option("--seed", seed, "seed of weights, shuffling and dropout (default 0)")

@@ -16,7 +16,8 @@ void ScheduleChoice::add_flags(CLI::App& app) {
   app.add_option("--schedule", name, "how the learning rate changes after the warm-up")
       ->check(CLI::IsMember({"constant", "cosine"}))
       ->capture_default_str();
-  app.add_option("--warmup", warmup, "steps in which the learning rate grows to its value")
+  app.add_option(
+         "--warmup", warmup, "number of steps in which the learning rate rises to its value")
       ->check(at_least(0))
       ->capture_default_str();
 }

@@ -95,14 +95,14 @@ void CollectivesRequest::add_flags(CLI::App& app) {
       ->capture_default_str();
   backend.add_flags(app);
   json.add_flags(app);
-  app.add_flag("--quiet", quiet, "no progress");
+  app.add_flag("--quiet", quiet, "print no progress");
 }
 
 void CollectivesRequest::add_size_flags(CLI::App& app) {
   app.add_option("-b,--min-bytes", min_bytes, "smallest size, like 4K or 4KiB")
       ->capture_default_str();
   app.add_option("-e,--max-bytes", max_bytes, "largest size")->capture_default_str();
-  app.add_option("-f,--factor", factor, "ratio of a size to the one before")
+  app.add_option("-f,--factor", factor, "ratio of each size to the size before")
       ->check(at_least(2))
       ->capture_default_str();
 }
@@ -277,7 +277,7 @@ int CollectivesRequest::run() const {
 
 Command collectives_command() {
   return make_command<CollectivesRequest>(
-      "collectives", "time a collective by size, and check its results, as nccl-tests does");
+      "collectives", "time a collective for each size and check its results, as nccl-tests does");
 }
 
 }  // namespace tandem::cli

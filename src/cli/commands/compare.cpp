@@ -24,10 +24,11 @@ struct CompareRequest {
 
   void add_flags(CLI::App& app) {
     compared.add_flags(app);
-    app.add_flag("--details",
-                 details,
-                 "also print memory by cause, time by phase and bytes by link, of a few more "
-                 "steps; --json always has them");
+    app.add_flag(
+        "--details",
+        details,
+        "also print memory by cause, time by phase and bytes by link, measured over a few more "
+        "steps; --json always has them");
     json.add_flags(app);
   }
   int run() const;

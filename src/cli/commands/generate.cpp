@@ -43,7 +43,7 @@ void GenerateRequest::add_flags(CLI::App& app) {
   app.add_option(
          "--checkpoint", checkpoint, "checkpoint of a model that 'train --data text' trained")
       ->required();
-  app.add_option("--prompt", prompt, "text to go on from");
+  app.add_option("--prompt", prompt, "text to continue");
   app.add_option("--tokens", tokens, "number of characters to write")
       ->check(at_least(0))
       ->capture_default_str();
@@ -56,7 +56,7 @@ void GenerateRequest::add_flags(CLI::App& app) {
   app.add_option(
          "--top-k", top_k, "number of the likeliest characters to draw among (default: all)")
       ->check(at_least(1));
-  app.add_option("--seed", seed, "seed of what is drawn")
+  app.add_option("--seed", seed, "seed for drawing the characters")
       ->check(seed_number())
       ->capture_default_str();
   json.add_flags(app);
@@ -65,11 +65,11 @@ void GenerateRequest::add_flags(CLI::App& app) {
 /// The model of a checkpoint, ready to speak.
 nn::models::Gpt load(const std::string& path, const training::RunState& state) {
   if (state.vocabulary.empty()) {
-    throw InvalidArgument(fmt::format(
-        "checkpoint {}: its model is '{}', which knows no characters; train a model of text "
-        "(tandem train --data text --checkpoint FILE)",
-        path,
-        state.model));
+    throw InvalidArgument(
+        fmt::format("checkpoint {}: its model is '{}', which is not a model of text; train one "
+                    "(tandem train --data text --checkpoint FILE)",
+                    path,
+                    state.model));
   }
   nn::models::GptOptions options;
   try {

@@ -90,13 +90,15 @@ void check_limits_fit(const std::vector<Device>& devices) {
 /// @throws UsageError  options that a search does not have.
 RunOptions options_of_search(RunOptions options) {
   if (options.batch.rows > 0)
-    throw UsageError("--batch is what largest-batch looks for; leave it out");
+    throw UsageError("largest-batch finds the batch by itself; leave out --batch");
   if (!options.batch.chunk_sizes.empty())
-    throw UsageError("--chunk-sizes are for one batch; give --chunks or --gpu0-bsz");
+    throw UsageError("--chunk-sizes are for one batch only; give --chunks or --gpu0-bsz instead");
   options.resolve();
   options.mode.loss_in_replica = options.mode.loss_in_replica.value_or(true);
   if (!*options.mode.loss_in_replica)
-    throw UsageError("the largest batch can be found with --loss-in-replica only");
+    throw UsageError(
+        "the largest batch can only be found with --loss-in-replica; leave out "
+        "--no-loss-in-replica");
   return options;
 }
 

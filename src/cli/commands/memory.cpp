@@ -42,7 +42,7 @@ struct MemoryRequest {
 
   void add_flags(CLI::App& app) {
     run_options.add_flags(app);
-    app.add_option("--steps", steps, "number of steps that are taken and watched")
+    app.add_option("--steps", steps, "number of steps to take and watch")
         ->check(at_least(1))
         ->capture_default_str();
     json.add_flags(app);
@@ -215,7 +215,7 @@ void print(const DeviceMemory& m,
   }
   if (const auto unowned = unowned_memory(m.device)) {
     console::print(
-        "  the process holds {} more of its GPU: context, NCCL, cuBLAS, blocks that pools keep\n",
+        "  the process holds {} more GPU memory: context, NCCL, cuBLAS, blocks that pools keep\n",
         format_nbytes(*unowned));
   }
   std::string largest;
@@ -255,7 +255,7 @@ void print(const RunOptions& options,
   if (const auto fitting = largest_batch(trial))
     console::print("\nlargest batch within the limits: about {} rows\n", *fitting);
   if (!memory.complete)
-    console::print("\nThis is not complete: the host had no memory to keep every change\n");
+    console::print("\nThis is incomplete: the host had no memory to keep every change\n");
 }
 
 int MemoryRequest::run() const {
@@ -275,7 +275,8 @@ int MemoryRequest::run() const {
 
 Command memory_command() {
   return make_command<MemoryRequest>(
-      "memory", "say what fills each device at its peak, by cause, and how unequal devices are");
+      "memory",
+      "say what fills each device at its peak, by cause, and how unequal the devices are");
 }
 
 }  // namespace tandem::cli

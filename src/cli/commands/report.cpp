@@ -21,7 +21,7 @@ struct ReportRequest {
 
   void add_flags(CLI::App& app) {
     compared.add_flags(app);
-    app.add_option("--output", output, "file of the page; - for stdout")
+    app.add_option("--output", output, "file to write the page to; - for stdout")
         ->transform(dash_for_stdout())
         ->capture_default_str();
     json.add_flags(app);
@@ -46,7 +46,7 @@ int ReportRequest::run() const {
 
 Command report_command() {
   return make_command<ReportRequest>(
-      "report", "compare, and write what was seen as one HTML file of pictures and numbers");
+      "report", "compare the modes, and write pictures and numbers of them to one HTML file");
 }
 
 }  // namespace tandem::cli

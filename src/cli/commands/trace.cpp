@@ -24,10 +24,11 @@ struct TraceRequest {
 
   void add_flags(CLI::App& app) {
     run_options.add_flags(app);
-    app.add_option("--steps", steps, "number of steps that are traced, after two others")
+    app.add_option("--steps", steps, "number of steps to trace, after two steps to warm up")
         ->check(at_least(1))
         ->capture_default_str();
-    app.add_option("--output", output, "file of the trace, for ui.perfetto.dev; - for stdout")
+    app.add_option(
+           "--output", output, "file to write the trace to, for ui.perfetto.dev; - for stdout")
         ->transform(dash_for_stdout())
         ->capture_default_str();
   }
@@ -51,9 +52,8 @@ int TraceRequest::run() const {
       ms(record.duration));
   if (!record.complete || !seen.memory.complete)
     console::print(
-        "This is not complete: the host had no memory to keep everything, or a GPU's times could "
-        "not be "
-        "taken\n");
+        "This is incomplete: the host had no memory to keep everything, or a GPU's times could not "
+        "be read\n");
   console::print("\n");
   print_time(seen.time, steps);
   return 0;
@@ -63,7 +63,7 @@ int TraceRequest::run() const {
 
 Command trace_command() {
   return make_command<TraceRequest>(
-      "trace", "write what the devices did, and when, as a file for ui.perfetto.dev");
+      "trace", "write what the devices did, and when, to a file for ui.perfetto.dev");
 }
 
 }  // namespace tandem::cli

@@ -71,8 +71,8 @@ void check_unchanged(const std::string& checkpoint,
                      T own) {
   if (!given || *given == own) return;
   throw InvalidArgument(
-      fmt::format("checkpoint {}: its run has {} {}, not {}; leave {} out to go on with it, or "
-                  "begin another run in another file",
+      fmt::format("checkpoint {}: its run has {} {}, not {}; leave out {} to continue that run, or "
+                  "start another run in another file",
                   checkpoint,
                   option,
                   own,
@@ -90,13 +90,13 @@ training::RunState resume(const std::string& checkpoint,
   std::error_code ignored;
   if (!std::filesystem::exists(checkpoint, ignored))
     throw FileError(
-        checkpoint, -1, "there is no checkpoint to go on from; leave out --resume to begin a run");
+        checkpoint, -1, "there is no checkpoint to resume from; leave out --resume to start a run");
   const training::RunState state =
       training::load_checkpoint(checkpoint, task.module(), optimizer, fresh, schedule);
   if (state.vocabulary != fresh.vocabulary) {
     throw InvalidArgument(
-        fmt::format("checkpoint {}: its run's text has other characters than this one; give the "
-                    "same text to go on",
+        fmt::format("checkpoint {}: its run's text has other characters than this text; give the "
+                    "same text to continue",
                     checkpoint));
   }
   check_unchanged(checkpoint, "--seed", options.numbers.seed, state.random->seed);
@@ -113,16 +113,16 @@ void tell_replaced(const CheckpointChoice& checkpoint) {
   std::error_code ignored;
   const std::string& path = checkpoint.file;
   if (path.empty() || checkpoint.resume || !std::filesystem::exists(path, ignored)) return;
-  std::string what = "no checkpoint of a run";
+  std::string what = "something other than a checkpoint";
   try {
     const training::RunState state = training::read_run_state(path);
     what = fmt::format("a run of {} at step {}", state.model, state.step);
   } catch (const Error&) {  // it is another file
   }
-  console::tell("{} holds {}, which is replaced at this run's first save{}\n",
+  console::tell("{} holds {}, which this run's first save will replace{}\n",
                 console::one_line(path),
                 console::one_line(what),
-                what.starts_with("a run") ? "; --resume would go on with it" : "");
+                what.starts_with("a run") ? "; --resume would continue it" : "");
 }
 
 /// Where a run begins.
@@ -166,9 +166,9 @@ std::unique_ptr<profile::NvtxRanges> nvtx_ranges() {
 /// Says that a run was interrupted, and how to go on.
 void tell_end(const std::string& checkpoint, std::int64_t step) {
   if (checkpoint.empty())
-    console::tell("interrupted after step {}; --checkpoint FILE would have kept the run\n", step);
+    console::tell("interrupted after step {}; --checkpoint FILE would have saved the run\n", step);
   else
-    console::tell("interrupted after step {}; --checkpoint {} --resume goes on\n",
+    console::tell("interrupted after step {}; --checkpoint {} --resume continues the run\n",
                   step,
                   console::one_line(checkpoint));
 }

@@ -22,7 +22,7 @@ struct VerifyRequest {
 
   void add_flags(CLI::App& app) {
     run_options.add_flags(app);
-    app.add_option("--steps", steps, "number of updates of each")
+    app.add_option("--steps", steps, "number of updates in each run")
         ->check(at_least(1))
         ->capture_default_str();
     json.add_flags(app);
@@ -84,7 +84,7 @@ int VerifyRequest::run() const {
 
 Command verify_command() {
   return make_command<VerifyRequest>(
-      "verify", "train on the devices and on one alone, and compare the weights");
+      "verify", "train on the devices and on one device alone, and compare the weights");
 }
 
 }  // namespace tandem::cli

@@ -148,15 +148,19 @@ std::string loss_sentence(const Comparison& comparison) {
       worst = std::max(worst, d);
   const std::string lost = not_finite(comparison);
   if (!lost.empty())
-    return fmt::format("From {:.4f} in {}.{}", first.losses.front(), first.mode, lost);
-  std::string text = fmt::format(
-      "From {:.4f} to {:.4f} in {}.", first.losses.front(), first.losses.back(), first.mode);
+    return fmt::format(
+        "The loss begins at {:.4f} in {}.{}", first.losses.front(), first.mode, lost);
+  std::string text = fmt::format("The loss goes from {:.4f} to {:.4f} in {}.",
+                                 first.losses.front(),
+                                 first.losses.back(),
+                                 first.mode);
   if (comparison.modes.size() < 2) return text;
-  return text + fmt::format(
-                    " The losses of the other modes are at most {:.1e} from it: where the curves "
-                    "cannot be told apart, the modes do the same, and the lower picture shows the "
-                    "rounding.",
-                    worst);
+  return text +
+         fmt::format(
+             " The losses of the other modes differ from it by at most {:.1e}: where the curves "
+             "cannot be told apart, the modes do the same, and the lower picture shows the "
+             "rounding.",
+             worst);
 }
 
 std::string number_of_loss(double loss) {

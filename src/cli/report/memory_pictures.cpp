@@ -69,11 +69,11 @@ std::string sentence_at_peak(const Comparison& comparison) {
     if (worst == nullptr || mode.watched().memory.imbalance() > worst->watched().memory.imbalance())
       worst = &mode;
   }
-  if (worst == nullptr) return "One device: what it holds when it holds most.";
+  if (worst == nullptr) return "What the one device holds when it holds most.";
   const std::string first = to_string(worst->watched().memory.devices.front().device);
   std::string text = fmt::format(
-      "What each device holds when it holds most. The peak of {} over the mean peak of the others "
-      "is {}.",
+      "What each device holds when it holds most. The peak of {} divided by the mean peak of the "
+      "others is {}.",
       first,
       imbalances(comparison));
   const std::vector<std::string> why = advice(worst->watched().memory);
@@ -209,9 +209,8 @@ std::string memory_over_time(const Comparison& comparison) {
     pictures += "</div>\n";
   }
   const std::string says = fmt::format(
-      "{} The width is {:.2f} ms, the longest of these steps. What is kept lies below what comes "
-      "and "
-      "goes with the forward and the backward.",
+      "{} The width is {:.2f} ms, the longest of these steps. Memory that is kept is drawn below "
+      "memory that comes and goes with the forward and the backward.",
       modes.front()->devices.size() > 1 ? "The first device, and the fullest of the others."
                                         : "The device, from the step's beginning to its end.",
       ms(duration));

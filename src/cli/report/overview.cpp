@@ -70,9 +70,9 @@ std::string overview_sentence(const Comparison& comparison) {
   std::string weights = describe_weights(comparison);
   weights.front() = 'W';
   std::string text = fmt::format(
-      "The same model, the same batches and the same seed in each mode. The fastest is {} with "
-      "{:.2f} ms a step (p50); "
-      "the least memory on its fullest device has {} with {}. {}.",
+      "Each mode trains the same model on the same batches from the same seed. The fastest mode is "
+      "{} with {:.2f} ms a step (p50). The mode that needs the least memory on its fullest device "
+      "is {} with {}. {}.",
       fast->mode,
       fast->p50,
       small->mode,
@@ -80,8 +80,8 @@ std::string overview_sentence(const Comparison& comparison) {
       weights);
   for (const ModeResult& mode : comparison.modes)
     if (!mode.is_complete())
-      text +=
-          fmt::format(" Not all of {} was recorded: its times and bytes are of a part.", mode.mode);
+      text += fmt::format(" The record of {} is incomplete: its times and bytes cover only a part.",
+                          mode.mode);
   return text;
 }
 
@@ -186,11 +186,11 @@ std::string traffic(const Comparison& comparison) {
         of_most = &mode;
         busiest = link;
       }
-  std::string says = "One device: no bytes go between devices.";
+  std::string says = "There is one device, so no bytes go between devices.";
   if (of_most != nullptr) {
     says = fmt::format(
-        "Bytes of a step from the device of the row to that of the column. The busiest link of all "
-        "is {} to {} in {}, with {}.",
+        "Bytes that go in a step from the device of the row to the device of the column. The "
+        "busiest link is {} to {} in {}, with {}.",
         to_string(busiest.source),
         to_string(busiest.destination),
         of_most->mode,

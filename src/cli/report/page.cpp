@@ -73,10 +73,8 @@ std::string head(const Comparison& comparison) {
 
 constexpr const char* kContents =
     "<nav><a href=\"#modes\">Modes</a><a href=\"#memory\">Memory</a><a "
-    "href=\"#memory-over-time\">Memory through a "
-    "step</a><a href=\"#timeline\">Timeline</a><a href=\"#phases\">Phases</a><a "
-    "href=\"#traffic\">Traffic</a><a "
-    "href=\"#loss\">Loss</a></nav>\n";
+    "href=\"#memory-over-time\">Memory through a step</a><a href=\"#timeline\">Timeline</a><a "
+    "href=\"#phases\">Phases</a><a href=\"#traffic\">Traffic</a><a href=\"#loss\">Loss</a></nav>\n";
 
 }  // namespace
 
@@ -95,9 +93,9 @@ std::string page(const Comparison& comparison) {
        {overview, memory_at_peak, memory_over_time, timeline, time_by_phase, traffic, losses})
     html += part(comparison);
   html += fmt::format(
-      "</main><footer><p>Written by tandem {} on {:%Y-%m-%d}. Peaks and times of pictures are of "
-      "one step after the {} "
-      "that were timed, watched by two observers, which costs some percent.</p></footer>\n"
+      "</main><footer><p>Written by tandem {} on {:%Y-%m-%d}. The peaks and times in the pictures "
+      "are of one step after the {} timed steps. Two observers watched it, which costs a few "
+      "percent of its time.</p></footer>\n"
       "<div id=\"tip\" role=\"tooltip\" hidden></div>\n<script>{}</script></body></html>\n",
       version,
       fmt::gmtime(std::time(nullptr)),

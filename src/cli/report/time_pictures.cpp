@@ -183,24 +183,23 @@ const ModeResult& by_step(const Comparison& comparison, bool slowest) {
 
 std::string sentence_of_timeline(const Comparison& comparison) {
   std::string text = fmt::format(
-      "One step, after {} others. Of each device the upper band is the phase, the middle one the "
-      "module "
-      "whose forward or backward it is, the lower one when bytes arrive. Grey is time in "
-      "collectives, "
-      "waiting included. ",
+      "This is one step, after {} others. For each device, the upper band shows the phase, the "
+      "middle band the module whose forward or backward runs, and the lower band when bytes "
+      "arrive. Grey is time in collectives, including waiting. ",
       comparison.steps + 1);
   for (const ModeResult& mode : comparison.modes) {
     const profile::Overlap& overlap = mode.watched().time.overlap;
     if (overlap.transferring <= Duration{}) continue;
     text += fmt::format(
-        "In {} bytes are under way for {:.2f} ms, in {:.0f} % of which a device computes. ",
+        "In {}, bytes are under way for {:.2f} ms, and a device computes during {:.0f} % of that "
+        "time. ",
         mode.mode,
         ms(overlap.transferring),
         100 * overlap.share());
   }
   return text +
-         "A step begins with fetching its batch, which the milliseconds of the modes above leave "
-         "out.";
+         "A step begins with fetching its batch, which is not counted in the milliseconds of the "
+         "modes above.";
 }
 
 const ExplainedDevice* explained(const ModeResult& mode, Device device) {
@@ -230,18 +229,19 @@ std::string sentence_of_phases(const Comparison& comparison) {
   const ModeResult& fast = by_step(comparison, false);
   std::string text =
       fmt::format("The fastest mode is {} with {:.2f} ms a step (p50)", fast.mode, fast.p50);
-  if (&slow != &fast) text += fmt::format(", the slowest {} with {:.2f} ms", slow.mode, slow.p50);
-  text += ". What follows is of the step above. ";
+  if (&slow != &fast)
+    text += fmt::format(", and the slowest is {} with {:.2f} ms", slow.mode, slow.p50);
+  text += ". The bars show the step above. ";
   const Device first = slow.devices.front().device;
   const auto parts = shares(slow, first);
   if (!parts.empty()) {
     const auto& most = *std::ranges::max_element(parts, {}, &Breakdown::Part::value);
     text += fmt::format(
-        "In {} {} spends most of its time in {}. ", slow.mode, to_string(first), most.kind.name);
+        "In {}, {} spends most of its time in {}. ", slow.mode, to_string(first), most.kind.name);
   }
   return text +
-         "Who waits is in a collective before the others have come; what is left empty is idle "
-         "time, as while the batch is fetched.";
+         "A device that waits is in a collective before the others have arrived; empty space is "
+         "idle time, for example while the batch is fetched.";
 }
 
 }  // namespace
