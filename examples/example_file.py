@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""An example's source: the comment on its top, and the program below."""
+"""An example's source: the comment at its top, and the program below."""
 
 
 class ExampleFile:

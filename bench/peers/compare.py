@@ -56,8 +56,8 @@ def main():
     parser.add_argument("--tandem", required=True, metavar="COMMAND")
     parser.add_argument("--peer", required=True, metavar="COMMAND")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--timeout", type=float, default=600, help="seconds for one command")
-    parser.add_argument("--budget", type=float, help="exit with 1 if the ratio is above")
+    parser.add_argument("--timeout", type=float, default=600, help="seconds that one command may take")
+    parser.add_argument("--budget", type=float, help="exit with 1 if the ratio is above this number")
     args = parser.parse_args()
     if args.rounds < 1:
         parser.error("--rounds must be at least 1")

@@ -28,7 +28,7 @@ def percentile(values, share):
 
 
 def wrong_elements(rank, count, processes):
-    """After one call on whole numbers."""
+    """The number of wrong elements after one call on whole numbers."""
     index = torch.arange(count)
     x = ((index + 3 * rank) % 5).to(torch.float32)
     dist.all_reduce(x)
@@ -70,7 +70,7 @@ def run_rank(rank, args, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--bytes", type=int, nargs="+", default=[4096, 16 << 20], help="multiples of 4")
+    parser.add_argument("--bytes", type=int, nargs="+", default=[4096, 16 << 20], help="sizes of the tensor, which are multiples of 4")
     parser.add_argument("--iterations", type=int, default=50)
     parser.add_argument("--warmup", type=int, default=10)
     args = parser.parse_args()

@@ -115,7 +115,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", choices=DEFAULT_BATCH, required=True)
     parser.add_argument("--batch", type=int)
-    parser.add_argument("--devices", type=int, default=2, help="of the host")
+    parser.add_argument("--devices", type=int, default=2, help="number of devices of the host")
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--warmup", type=int, default=10)
     args = parser.parse_args()

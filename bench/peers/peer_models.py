@@ -182,7 +182,7 @@ def summary(times):
 
 
 def best_of(by_layout):
-    """The layout of the smallest median."""
+    """The layout with the smallest median."""
     return min(by_layout, key=lambda layout: by_layout[layout]["p50"])
 
 
@@ -191,7 +191,7 @@ def add_arguments(parser):
     parser.add_argument("--batch", type=int, help="rows of a step, all processes together "
                         "(default: mlp 512, cnn 128, gpt 16, resnet50 32, gpt2 4)")
     parser.add_argument("--layout", choices=[*LAYOUTS, "auto"], default="auto",
-                        help="of 4-D tensors; auto tries both and reports the faster")
+                        help="layout of 4-D tensors; auto tries both and reports the faster one")
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--warmup", type=int, default=10)
     parser.add_argument("--optimizer", choices=["adamw", "adamw-fused", "sgd"], default="adamw",
@@ -203,7 +203,7 @@ def parse(parser):
     if args.batch is None:
         args.batch = DEFAULT_BATCH[args.model]
     if min(args.batch, args.steps) < 1 or args.warmup < 0:
-        parser.error("--batch and --steps must be at least 1, --warmup at least 0")
+        parser.error("--batch and --steps must be at least 1, and --warmup at least 0")
     return args
 
 

@@ -53,10 +53,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     peer.add_arguments(parser)
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--threads", type=int, default=1, help="of each process")
+    parser.add_argument("--threads", type=int, default=1, help="threads of each process")
     args = peer.parse(parser)
     if args.batch < args.processes:
-        parser.error(f"--batch {args.batch} gives {args.processes} processes no row each")
+        parser.error(f"--batch {args.batch} has less than one row for each of {args.processes} processes")
 
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     os.environ["OMP_NUM_THREADS"] = str(args.threads)  # read by the children as they start

@@ -20,7 +20,7 @@ ROUNDS = 9
 
 
 def seconds(call, device):
-    """Of one call."""
+    """The time of one call."""
     calls = 1
     while True:  # until a round takes long enough to be timed
         took = timed(call, calls, device)

@@ -139,21 +139,21 @@ void add_options(CLI::App& app, Options& o) {
                  o.devices,
                  "device list; cpu:1 is one device with all cores, cuda:0 a GPU")
       ->capture_default_str();
-  app.add_option("--mode", o.mode, "of DataParallel, where there are several devices")
+  app.add_option("--mode", o.mode, "mode of DataParallel, if there are several devices")
       ->check(CLI::IsMember({"classic", "server", "sharded", "ddp"}))
       ->capture_default_str();
-  app.add_option("--bitwise-leaves", o.bitwise_leaves, "parts of the bitwise mode; 0: off")
+  app.add_option("--bitwise-leaves", o.bitwise_leaves, "leaves of the bitwise mode; 0: off")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--batch",
                  o.batch,
                  "rows over all devices (default: mlp 512, cnn 128, gpt 16, resnet50 32, gpt2 4)");
-  app.add_option("--dtype", o.dtype, "of products; parameters are f32 (Autocast)")
+  app.add_option("--dtype", o.dtype, "type of products; parameters are f32 (Autocast)")
       ->check(CLI::IsMember({"f32", "bf16", "f16"}))
       ->capture_default_str();
   app.add_option("--steps", o.steps)->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--warmup", o.warmup)->check(CLI::NonNegativeNumber)->capture_default_str();
-  app.add_flag("--profile", o.profile, "tell time by op, too, which costs a little");
+  app.add_flag("--profile", o.profile, "also measure the time of each op, which costs a little");
   app.add_flag("--tf32", o.tf32, "let a GPU round the factors of products to TF32");
 }
 

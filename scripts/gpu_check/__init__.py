@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""What scripts/gpu-check does, a file for each concern."""
+"""The parts of scripts/gpu-check, one file for each concern."""

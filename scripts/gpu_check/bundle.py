@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""The bundle: all that a machine needs which has nvcc, cmake, ninja, g++ and Python alone.
+"""The bundle: everything that a machine with only nvcc, cmake, ninja, g++ and Python needs.
 
     tandem-gpu-check/source      this commit
     tandem-gpu-check/googletest  Debian's sources of it
@@ -40,7 +40,7 @@ def output_of(*command, **options):
     try:
         return subprocess.run(command, capture_output=True, check=True, **options).stdout
     except FileNotFoundError as e:
-        raise BundleError(f"{command[0]} is not there") from e
+        raise BundleError(f"there is no {command[0]}") from e
     except subprocess.CalledProcessError as e:
         raise BundleError(f"{' '.join(command)} failed: {e.stderr.decode().strip()}") from e
 
@@ -51,7 +51,7 @@ def below_usr(path):
 
 
 def with_link_targets(path):
-    """The path, and what it links to, as long as that is a link."""
+    """The path and, one after the other, the paths that it links to."""
     found = [below_usr(path)]
     while found[-1].is_symlink():
         target = os.path.normpath(found[-1].parent / os.readlink(found[-1]))
@@ -67,7 +67,7 @@ def package_files(package):
 
 
 def needed_libraries(library):
-    """What ldd finds for a shared library, the system's own left out, and the name that it is loaded by."""
+    """The libraries that ldd finds for a shared library, without the system's own, and the library by the name that programs load."""
     found = re.findall(r"^\s*(\S+) => (/\S+)", output_of("ldd", str(library)).decode(), re.MULTILINE)
     own = re.findall(r"SONAME.*\[(\S+)\]", output_of("readelf", "-d", str(library)).decode())
     return ([pathlib.Path(path) for name, path in found if not OF_THE_SYSTEM.match(name)] +
@@ -90,7 +90,7 @@ def add_sources(bundle, root):
 
 
 def add_file(bundle, path):
-    """Below the prefix; a link stays a link, to what lies there too."""
+    """Copies below the prefix; a link stays a link, to a file that is also copied."""
     member = bundle.gettarinfo(path, f"{NAME}/prefix{path}")
     if path.is_symlink():
         member.linkname = os.path.relpath(with_link_targets(path)[1], path.parent)
@@ -111,7 +111,7 @@ def add_text(bundle, name, text):
 def make(root, folder):
     """Writes the bundle of `root`'s HEAD into `folder` and returns its path."""
     if not GOOGLETEST.is_dir():
-        raise BundleError(f"{GOOGLETEST} is not there: install googletest (scripts/setup does)")
+        raise BundleError(f"there is no {GOOGLETEST}; install googletest (scripts/setup does it)")
     commit = output_of("git", "-C", str(root), "rev-parse", "HEAD").decode().strip()
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / FILE
@@ -123,5 +123,5 @@ def make(root, folder):
             add_file(bundle, file)
     nbytes = path.stat().st_size
     if nbytes > MAX_NBYTES:
-        raise BundleError(f"{path} has {nbytes / 2**20:.1f} MiB, at most {MAX_NBYTES / 2**20:.0f} are allowed")
+        raise BundleError(f"{path} has {nbytes / 2**20:.1f} MiB, but at most {MAX_NBYTES / 2**20:.0f} are allowed")
     return path

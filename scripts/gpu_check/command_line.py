@@ -17,12 +17,12 @@ Builds, proves and measures the CUDA backend on a machine with a GPU.
   there     tar -xf tandem-gpu-check.tar.xz
             tandem-gpu-check/source/scripts/gpu-check run
 
-That machine needs nvcc (12.8 or later), cmake, ninja, g++ and Python, no network and no package; PyTorch
-for the comparisons, compute-sanitizer for its part. From a checkout on a machine with tandem's packages
-(scripts/setup) `run` works without a bundle."""
+That machine needs nvcc (12.8 or later), cmake, ninja, g++ and Python, but no network and no packages. The
+comparisons need PyTorch, and the part sanitizer needs compute-sanitizer. On a machine with tandem's packages
+(scripts/setup), `run` works from a checkout without a bundle."""
 
 RUN = """\
-Runs the parts that are not done yet, in their order:
+Runs the parts that are not done yet, in this order:
 
   build      GoogleTest, the library, the program, tests and benchmarks
   tests      every test that runs on any device, on cuda:0, cuda:0x2, cuda:0x4 and cuda:0x8
@@ -30,10 +30,10 @@ Runs the parts that are not done yet, in their order:
   demo       tandem train and tandem verify on cuda:0x4
   bench      training steps against PyTorch, eager and compiled, in turn; single ops
 
-No call takes more than --budget seconds; the next one goes on where it ended. Results: results.json and
-report.md in the folder of --out, with state and logs.
+No call takes more than --budget seconds; the next call continues where it ended. The results are
+results.json and report.md in the folder of --out, beside the state and the logs.
 
-exit status: 0 all done and passed, 1 something failed, 2 wrong call, 3 go on with the same command"""
+exit status: 0 all done and passed, 1 something failed, 2 wrong call, 3 repeat the same command to continue"""
 
 
 def parse(arguments):
@@ -45,17 +45,18 @@ def parse(arguments):
     make.add_argument("folder", metavar="DIR", type=pathlib.Path)
     run = commands.add_parser("run", help="run the parts on this machine", description=RUN,
                               formatter_class=argparse.RawDescriptionHelpFormatter)
-    run.add_argument("--part", choices=parts.PARTS, action="append", help="only this one; may be repeated")
-    run.add_argument("--out", type=pathlib.Path, default=ROOT / "build" / "gpu-check", help="default: %(default)s")
-    run.add_argument("--budget", type=float, default=540, help="seconds of one call (default: %(default)s)")
-    run.add_argument("--again", choices=parts.PARTS, action="append", default=[], help="forget what is done of it")
+    run.add_argument("--part", choices=parts.PARTS, action="append", help="run only this part; may be repeated")
+    run.add_argument("--out", type=pathlib.Path, default=ROOT / "build" / "gpu-check",
+                     help="folder of the results (default: %(default)s)")
+    run.add_argument("--budget", type=float, default=540, help="seconds that one call may take (default: %(default)s)")
+    run.add_argument("--again", choices=parts.PARTS, action="append", default=[], help="run this part again from its beginning")
     run.add_argument("--arch", help="CUDA architecture, e.g. 90 (default: this machine's GPU)")
-    run.add_argument("--rounds", type=int, default=5, help="of a comparison (default: %(default)s)")
+    run.add_argument("--rounds", type=int, default=5, help="rounds of a comparison (default: %(default)s)")
     run.add_argument("--stand-in", action="store_true",
-                     help="over the tests' stand-in for a GPU, on the host: to try this script")
+                     help="run over the tests' stand-in for a GPU, on the host, to try this script")
     args = parser.parse_args(arguments)
     if args.command == "run" and (args.budget <= 0 or args.rounds < 1):
-        parser.error("--budget must be above 0, --rounds at least 1")
+        parser.error("--budget must be above 0, and --rounds at least 1")
     return args
 
 

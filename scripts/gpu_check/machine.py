@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""What this machine is, and what the run is of."""
+"""Describes this machine, and the commit that runs."""
 
 import json
 import os
@@ -15,7 +15,7 @@ TOOLS = ["cmake", "ninja", "g++"]
 
 
 def first_line(*command):
-    """Of the command's output; "" where it fails or is not there."""
+    """The first line of the command's output; "" if the command fails or does not exist."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     except (OSError, subprocess.TimeoutExpired):
@@ -32,7 +32,7 @@ def toolkit():
 
 
 def tool(name):
-    """A program of the toolkit's, or ""."""
+    """The path of a program of the toolkit, or ""."""
     folder = toolkit()
     found = shutil.which(name) or (shutil.which(name, path=folder / "bin") if folder else None)
     return found or (shutil.which(name, path=folder / "compute-sanitizer") if folder else None) or ""
@@ -44,7 +44,7 @@ def missing_tools():
 
 
 def gpu():
-    """Name, driver, memory and compute capability ("9.0") of the first GPU; {} where there is none."""
+    """Name, driver, memory and compute capability ("9.0") of the first GPU; {} if there is no GPU."""
     line = first_line("nvidia-smi", "--query-gpu=name,driver_version,memory.total,compute_cap",
                       "--format=csv,noheader")
     keys = ["gpu", "driver", "gpu_memory", "compute_capability"]

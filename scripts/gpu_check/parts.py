@@ -119,15 +119,15 @@ def sanitizer(plan):
                        wrap=[tool, "--tool", check, "--error-exitcode", "99"])
              for check, folders in SANITIZED.items() for folder in folders]
     for step in steps:
-        step.skip = plan.without_gpu() or ("" if tool else "compute-sanitizer is not there")
+        step.skip = plan.without_gpu() or ("" if tool else "there is no compute-sanitizer")
         step.environment["RC_PARAMS"] = "max_success=2"
         if plan.stand_in:
-            step.skip = "the stand-in is no GPU"
+            step.skip = "the stand-in is not a GPU"
     return steps
 
 
 def read_json(log):
-    """The last {...} that begins a line: what the program printed for machines."""
+    """The last JSON object in the log that begins a line."""
     return json.JSONDecoder().raw_decode(log, ("\n" + log).rindex("\n{"))[0]
 
 
@@ -167,7 +167,7 @@ def bench(plan):
     steps += [compare(plan, model, *variant, "--steps 30 --warmup 10") for model in LARGE_MODELS
               for variant in large]
     for step in steps:
-        step.skip = "" if machine.has_torch() else "no PyTorch that sees a GPU"
+        step.skip = "" if machine.has_torch() else "there is no PyTorch that sees a GPU"
     program = plan.tree / "bench" / "step" / "step_bench"
     steps += [Step(f"bench/{model}/cuda_0x4", "bench", [program, "--model", model, "--devices", "cuda:0x4"],
                    plan.environment(), read=read_json, skip=plan.without_gpu()) for model in MODELS]
@@ -195,7 +195,7 @@ def peer_ops(plan):
     """The same ops in PyTorch, by the same names."""
     return Step("bench/ops-pytorch", "bench", [
         sys.executable, plan.root / "bench" / "peers" / "pytorch_ops.py", "--device", "cuda"],
-        read=lambda log: read_json(log)["ops"], skip="" if machine.has_torch() else "no PyTorch that sees a GPU")
+        read=lambda log: read_json(log)["ops"], skip="" if machine.has_torch() else "there is no PyTorch that sees a GPU")
 
 
 def steps_of(part, plan):

@@ -37,7 +37,7 @@ def mebibytes(figure):
 
 
 def bench_tables(steps):
-    """Of each kind of step its own table."""
+    """One table for each kind of step."""
     versus, alone, ops, costs, other = [], [], [], [], []
     peer = dict(steps).get("bench/ops-pytorch", {}).get("figures", {})
     for name, step in steps:
@@ -61,7 +61,7 @@ def bench_tables(steps):
 
 
 def against(figures, peer, op):
-    """PyTorch's rate of the same op, and the share of it that ours is; a name goes on with how ours was run."""
+    """PyTorch's rate of the same op, and our rate as a share of it; our op's name may have options of the run at its end."""
     same = next((v for name, v in peer.items() if op == name or op.startswith(name + "/")), None)
     kind = next((k for k in ("FLOP/s", "bytes_per_second") if same and k in same and k in figures), None)
     return [rate(same), f"{figures[kind] / same[kind]:.0%}"] if kind else ["-", "-"]
@@ -106,7 +106,7 @@ def markdown(result):
 
 
 def write(state, machine, stand_in, left):
-    """Both files; @return the path of the Markdown one."""
+    """Writes both files and returns the path of the Markdown file."""
     result = {"schema_version": 1, "machine": machine, "stand_in": stand_in, "left": left, "steps": state.steps}
     (state.folder / "results.json").write_text(json.dumps(result, indent=1) + "\n")
     path = state.folder / "report.md"

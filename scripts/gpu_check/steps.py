@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""Steps, each run once: a state file in the folder of results says which are done."""
+"""Steps, each of which runs once: a state file in the folder of results says which are done."""
 
 import dataclasses
 import json
@@ -15,7 +15,7 @@ DONE = {"passed", "failed", "skipped"}
 
 @dataclasses.dataclass
 class Step:
-    """A command of a part, and what its output means."""
+    """A command of a part, and how its output is read."""
 
     name: str
     part: str
@@ -54,7 +54,7 @@ class State:
 
 
 def run_command(step, log, seconds):
-    """The exit status, or None where the time was over; the whole process group ends then."""
+    """The exit status, or None if the time ran out; then the whole process group is ended."""
     with log.open("wb") as file:
         process = subprocess.Popen(step.command, stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                                    env={**os.environ, **step.environment}, start_new_session=True)
@@ -67,7 +67,7 @@ def run_command(step, log, seconds):
 
 
 def run_step(step, state, seconds):
-    """Runs it for at most `seconds`; a step that had less than its own time is left for the next call."""
+    """Runs the step for at most `seconds`; a step that had less than its own time is left for the next call."""
     log = state.log(step)
     if step.writes:
         step.writes.unlink(missing_ok=True)
@@ -96,7 +96,7 @@ def run_step(step, state, seconds):
 
 
 def run_all(steps, state, budget, say):
-    """Runs what is not done until the time is over. @return the steps that are left."""
+    """Runs the steps that are not done until the time is over, and returns the steps that are left."""
     end = time.monotonic() + budget
     for i, step in enumerate(steps):
         if state.done(step):

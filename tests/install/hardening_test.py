@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""Holds that a program was built with TANDEM_HARDENING: what a fault in memory could use is closed.
+"""Checks that a program was built with TANDEM_HARDENING, which makes faults in memory harder to exploit.
 
 usage: hardening_test.py READELF PROGRAM
 """

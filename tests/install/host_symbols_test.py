@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""Holds that a library built without CUDA asks for no symbol of CUDA.
+"""Checks that a library built without CUDA needs no symbol of CUDA.
 
 usage: host_symbols_test.py NM LIBRARY
 """
@@ -26,7 +26,7 @@ def main():
         sys.exit(f"{nm} finds no operator new among the symbols of {library}: there is nothing to check")
     found = sorted(filter(CUDA.match, symbols))
     if found:
-        sys.exit(f"built without CUDA, and yet {library} asks for: {', '.join(found)}")
+        sys.exit(f"the build is without CUDA, but {library} needs: {', '.join(found)}")
     print(f"{len(symbols)} undefined symbols, none of CUDA")
 
 

@@ -149,7 +149,7 @@ def check_arrows(source):
         return
     layer = source.layer
     if layer not in ARROWS and layer != KERNELS:
-        yield 1, "arrows", f"'{layer}' is no layer; the layers are {', '.join(ARROWS)}, and {KERNELS}"
+        yield 1, "arrows", f"'{layer}' is not a layer; the layers are {', '.join(ARROWS)}, and {KERNELS}"
         return
     for number, line in enumerate(source.lines, 1):
         match = INCLUDE.match(line)
@@ -160,7 +160,7 @@ def check_arrows(source):
             yield number, "arrows", f'"{included}": name the path from include/ or src/, without ".."'
             continue
         if included == "tandem/tandem.hpp":
-            yield number, "arrows", "the umbrella header is for users; include what is needed"
+            yield number, "arrows", "the umbrella header is for users; include the headers that are needed"
             continue
         to = target_layer(source, included)
         if to is None or to == layer:
@@ -182,7 +182,7 @@ def check_folders(source):
         return
     folder = source.place[2] if len(source.place) > 3 else None
     if folder not in folders:
-        yield 1, "folders", f"'{folder}' is no folder of {source.layer}; its folders are {', '.join(folders)}"
+        yield 1, "folders", f"'{folder}' is not a folder of {source.layer}; its folders are {', '.join(folders)}"
         return
     for number, line in enumerate(source.lines, 1):
         match = INCLUDE.match(line)
@@ -197,21 +197,21 @@ def check_public_headers(source):
     if not source.is_public or not source.is_cpp:
         return
     if source.suffix == ".hpp" and not any(line.strip() == "#pragma once" for line in source.lines):
-        yield 1, "pragma-once", "a header begins with #pragma once"
+        yield 1, "pragma-once", "a header must begin with #pragma once"
     allowed = cpp_text.conditionals_around_define(source.lines, "TANDEM_HD")
     for number, line in enumerate(source.lines, 1):
         if CONDITIONAL.match(line) and number not in allowed:
-            yield number, "conditional", "no conditional compilation in a public header; use a constant of tandem/config.hpp"
+            yield number, "conditional", "a public header may not compile conditionally; use a constant of tandem/config.hpp"
         match = INCLUDE.match(line)
         if not match:
             continue
         bracket, included = match.groups()
         if CUDA_HEADER.match(included):
-            yield number, "cuda-header", f"{included}: no CUDA header in a public header"
+            yield number, "cuda-header", f"{included}: a public header may not include a CUDA header"
         elif bracket == "<" and not STANDARD_HEADER.match(included):
-            yield number, "foreign-header", f"<{included}>: only the standard library appears in a public header"
+            yield number, "foreign-header", f"<{included}>: a public header may include only the standard library"
         elif bracket == '"' and not included.startswith("tandem/"):
-            yield number, "foreign-header", f'"{included}": a public header includes "tandem/..." only'
+            yield number, "foreign-header", f'"{included}": a public header may include only "tandem/..."'
 
 
 def check_backend_conditionals(source):
@@ -227,7 +227,7 @@ def check_locks(source):
     if not source.is_cpp or source.place[0] not in ("include", "src", "examples"):
         return
     for number in cpp_text.static_or_global_mutexes("\n".join(source.lines)):
-        yield number, "mutex", "no static or global mutex; it is a member of what it guards"
+        yield number, "mutex", "a mutex may not be static or global; make it a member of what it guards"
 
 
 def check_name(source):
@@ -243,13 +243,13 @@ def check_head(source):
         return
     head = source.lines[1:3] if source.has_shebang else source.lines[:2]
     if len(head) < 2 or not all(re.search(pattern, line) for pattern, line in zip(HEAD, head)):
-        yield 1, "spdx", "the first two lines (after #!) are SPDX-FileCopyrightText and SPDX-License-Identifier"
+        yield 1, "spdx", "the first two lines (after #!) must be SPDX-FileCopyrightText and SPDX-License-Identifier"
 
 
 def check_length(source):
     limit = MAX_TEST_LINES if source.place[0] == "tests" else MAX_LINES
     if source.is_code and len(source.lines) > limit:
-        yield limit + 1, "length", f"{len(source.lines)} lines, at most {limit}: split it by what it holds"
+        yield limit + 1, "length", f"{len(source.lines)} lines, but at most {limit} are allowed; split the file by what it holds"
 
 
 def check_functions(source):
@@ -257,7 +257,7 @@ def check_functions(source):
         return
     for line, length in cpp_text.function_lengths("\n".join(source.lines)):
         if length > MAX_FUNCTION_LINES:
-            yield line, "function-length", f"{length} lines, at most {MAX_FUNCTION_LINES}: name its parts"
+            yield line, "function-length", f"{length} lines, but at most {MAX_FUNCTION_LINES} are allowed; make functions of its parts"
 
 
 def check_open_items(source):
@@ -266,7 +266,7 @@ def check_open_items(source):
     for number, line in enumerate(source.lines, 1):
         match = OPEN_ITEM.search(line)
         if match:
-            yield number, "todo", f"{match.group(1)} names its issue: {match.group(1)}(#12)"
+            yield number, "todo", f"{match.group(1)} must name its issue: {match.group(1)}(#12)"
 
 
 def check_unnamed_namespaces(sources):
@@ -279,7 +279,7 @@ def check_unnamed_namespaces(sources):
         for line, what in cpp_text.unnamed_namespace_names("\n".join(source.lines)):
             other = seen.setdefault((folder, what), source.path)
             if other != source.path:
-                yield source.path, line, "unnamed", f"{what} is in {other} too: give it another name, or both one header"
+                yield source.path, line, "unnamed", f"{what} is also in {other}; give it another name, or move it to a header that both include"
 
 
 SOURCE_LIST = re.compile(r"\b(target_sources|tandem_test|set|foreach)\(([^()]*)\)", re.DOTALL)
@@ -297,7 +297,7 @@ def check_source_lists(source):
         for first, second in zip(words, words[1:]):
             if first > second:
                 line = text.count("\n", 0, match.start()) + 1
-                yield line, "order", f"{second} stands after {first}: sort the list"
+                yield line, "order", f"{second} comes after {first}; sort the list"
                 break
 
 
@@ -305,7 +305,7 @@ def check_root(root):
     """The root holds what ROOT names, folders of builds, and nothing by accident."""
     for name in sorted(os.listdir(root)):
         if name not in ROOT and name not in TOP_LEVEL and not re.match(r"build(-|$)", name):
-            yield name, 1, "root", "does not belong into the root; if it does, name it in ROOT of lint.py"
+            yield name, 1, "root", "does not belong in the root; if it does, name it in ROOT of lint.py"
 
 
 def check_umbrella(sources):
@@ -322,7 +322,7 @@ def check_umbrella(sources):
                 open_.append(match.group(2))
     for name, source in sorted(by_name.items()):
         if name not in reached and name not in NOT_IN_UMBRELLA:
-            yield source.path, 1, "umbrella", f"{UMBRELLA} does not include it; or say in NOT_IN_UMBRELLA of lint.py why not"
+            yield source.path, 1, "umbrella", f"{UMBRELLA} does not include it; include it there, or say in NOT_IN_UMBRELLA of lint.py why not"
         elif name in reached and name in NOT_IN_UMBRELLA:
             yield source.path, 1, "umbrella", f"{UMBRELLA} includes it, but NOT_IN_UMBRELLA of lint.py says it does not"
 

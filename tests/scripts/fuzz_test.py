@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""What scripts/fuzz takes, and that each target has what it needs; nothing is fuzzed here."""
+"""Tests the arguments of scripts/fuzz, and that each target has its files; nothing is fuzzed here."""
 
 import os
 import pathlib

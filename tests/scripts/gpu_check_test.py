@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""Shows that scripts/gpu-check goes on where it ended, and reports what ran and what did not.
+"""Shows that scripts/gpu-check continues where it ended, and reports what ran and what did not.
 
 usage: gpu_check_test.py FOLDER-OF-SCRIPTS
 """
@@ -29,7 +29,7 @@ class GpuCheck(unittest.TestCase):
         self.said = []
 
     def run_all(self, todo, budget=60):
-        """The names of what is left, by a state that was read from its file."""
+        """The names of the steps that are left, according to a state that was read from its file."""
         self.state = steps.State(self.folder)
         return [step.name for step in steps.run_all(todo, self.state, budget, self.said.append)]
 
@@ -78,7 +78,7 @@ class Resume(GpuCheck):
 
 class Read(GpuCheck):
     def googletest(self, *cases):
-        """A step that writes GoogleTest's JSON: of each case (name, result, failed)."""
+        """A step that writes GoogleTest's JSON with `cases`, which are (name, result, failed)."""
         file = self.folder / "tests.json"
         suite = [{"classname": "C", "name": name, "result": result, **({"failures": [{}]} if failed else {})}
                  for name, result, failed in cases]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""What scripts/soak takes, and a little of each of its parts."""
+"""Tests the arguments of scripts/soak, and runs a little of each of its parts."""
 
 import pathlib
 import subprocess
@@ -25,7 +25,7 @@ class SoakTest(unittest.TestCase):
 
     def test_refuses_what_it_does_not_know(self):
         for arguments, text in ((["--parts", "steps,dance"], "unknown part dance"), (["--steps", "0"], "are above 0"),
-                                (["--program", "/nowhere"], "/nowhere is not there")):
+                                (["--program", "/nowhere"], "there is no /nowhere")):
             done = run(*arguments)
             self.assertEqual(done.returncode, 2, arguments)
             self.assertIn(text, done.stderr)
