@@ -170,7 +170,7 @@ void bind_gradient(const Tensor& leaf, const Tensor& storage) {
                              storage.device() == leaf.device()),
       "bind_gradient: the storage is ",
       storage.describe(),
-      ", the tensor ",
+      ", but the tensor is ",
       leaf.describe());
   Meta& meta = make_meta(leaf.impl());
   if (meta.grad.defined() && storage.defined()) {

@@ -25,7 +25,7 @@ void check_header(const std::string& path, const IdxHeader& header, int dims, co
                     concat(what,
                            " must be u8 of ",
                            dims,
-                           " dimensions, the file holds ",
+                           " dimensions, but the file holds ",
                            header.dtype,
                            ' ',
                            header.shape));

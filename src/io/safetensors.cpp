@@ -43,11 +43,13 @@ std::string read_header_text(const FileReader& file) {
                                    " are allowed"));
   }
   if (size < 2 || size > file.size() - detail::kSafetensorsPrefix) {
-    throw FileError(
-        file.path(),
-        0,
-        detail::concat(
-            "safetensors: a header of ", size, " bytes does not fit into ", file.size()));
+    throw FileError(file.path(),
+                    0,
+                    detail::concat("safetensors: a header of ",
+                                   size,
+                                   " bytes does not fit into the file's ",
+                                   file.size(),
+                                   " bytes"));
   }
   std::string text(static_cast<std::size_t>(size), '\0');
   file.read_at(detail::kSafetensorsPrefix, std::as_writable_bytes(std::span(text)));

@@ -31,7 +31,7 @@ GroupNorm::GroupNorm(std::int64_t num_groups, std::int64_t num_channels, GroupNo
                num_channels,
                " channels cannot be cut into ",
                num_groups,
-               " groups of one size");
+               " groups of equal size");
   const TensorOptions tensor_options{.dtype = options.dtype, .device = options.device};
   if (!options.affine) return;
   weight = ones({num_channels}, tensor_options);

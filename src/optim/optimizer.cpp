@@ -135,8 +135,9 @@ void Optimizer::step(OptimizerStepOptions options) {
 }
 
 void Optimizer::prepare(OptimizerStepOptions options) {
-  TANDEM_CHECK(
-      !poisoned_, name_, ": an earlier step failed half-way; load_state_dict a checkpoint first");
+  TANDEM_CHECK(!poisoned_,
+               name_,
+               ": an earlier step failed half-way; call load_state_dict with a checkpoint first");
   const ContextScope scope(kUpdating);
   layout_->prepared.clear();
   layout_->refresh(granularity());

@@ -31,7 +31,8 @@ std::int64_t StateReader::steps(const detail::Member& m) {
   const double* found = number(m.name + ".step");
   if (found == nullptr) return 0;
   if (!is_count(*found) || *found == 0) {
-    problem("'" + m.name + ".step' is " + std::to_string(*found) + ", no count of steps");
+    problem("'" + m.name + ".step' is " + std::to_string(*found) +
+            ", which is not a count of steps");
     return 0;
   }
   return static_cast<std::int64_t>(*found);
@@ -58,11 +59,11 @@ void StateReader::finish(const std::string& who) {
     if (!used_.contains(key)) problem("'" + key + "' belongs to no parameter of this optimizer");
   }
   for (const auto& [key, x] : dict_.numbers) {
-    if (!used_.contains(key)) problem("'" + key + "' is unknown here");
+    if (!used_.contains(key)) problem("'" + key + "' is not an option of this optimizer");
   }
   TANDEM_CHECK(problems_.empty(),
                who,
-               ": the state is of another optimizer or model:\n  ",
+               ": the state belongs to another optimizer or model:\n  ",
                shortened_list(problems_, "\n  "));
 }
 

@@ -96,9 +96,8 @@ class Loop {
     std::vector<RowRange> rows(devices.size(), {0, 0});
     if (largest_batch_ > 0) rows = task_.plan(largest_batch_);
     for (std::size_t d = 0; d < devices.size(); ++d) {
-      report_.devices.push_back({devices[d],
-                                 rows[d].size(),
-                                 logical_device(devices[d]).memory_stats().peak});
+      report_.devices.push_back(
+          {devices[d], rows[d].size(), logical_device(devices[d]).memory_stats().peak});
     }
   }
 

@@ -117,7 +117,7 @@ INSTANTIATE_TEST_SUITE_P(
     IdxFaultTest,
     ::testing::Values(
         IdxFault{"magic", "\x7f" + idx(8, {1}, "x").substr(1), 0, "not an IDX file"},
-        IdxFault{"type", idx(9, {1}, "x"), 2, "IDX type 9 is none of"},
+        IdxFault{"type", idx(9, {1}, "x"), 2, "IDX type 9 is not one of"},
         IdxFault{"rank_255",
                  idx(8, std::vector<std::uint32_t>(255, 1), "x"),
                  3,

@@ -65,8 +65,8 @@ autograd::Gradients backward(const std::shared_ptr<ReplicaSet>& set,
                              const std::vector<Tensor>& parameters) {
   TANDEM_CHECK(
       tapes->generation == set->parameters().generation(),
-      "DataParallel: parameters were frozen or unfrozen after this dp(x), and another call "
-      "has followed that; call dp(x) again");
+      "DataParallel: parameters were frozen or unfrozen after this dp(x), and then another call "
+      "was made; call dp(x) again");
   check_there(*tapes, gradient_of, dys, set->devices().front());
   if (context().grad_enabled || context().captures_gradients || set->parameters().have_hooks())
     return gradients_through(set, rows, tapes, gradient_of, dys, parameters);

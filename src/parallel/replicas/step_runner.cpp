@@ -79,10 +79,11 @@ std::shared_ptr<TrainStep> StepRunner::make(const std::vector<RowRange>& planned
     TANDEM_CHECK(options.accumulate == 1,
                  "DataParallel: bitwise_leaves and accumulate both cut the batch; give one of "
                  "them");
-    TANDEM_CHECK(p.buffers.arena() == nullptr || !parts_.module.original().is_training(),
-                 "DataParallel: the bitwise mode has no rule for buffers that change in training; "
-                 "the module has some (batch norm's running statistics). Use a norm without, or "
-                 "leave bitwise_leaves at 0");
+    TANDEM_CHECK(
+        p.buffers.arena() == nullptr || !parts_.module.original().is_training(),
+        "DataParallel: the bitwise mode has no rule for buffers that change in training; "
+        "the module has some (batch norm's running statistics). Use a norm without them, or "
+        "leave bitwise_leaves at 0");
     leaves = cut_leaves(planned, options.bitwise_leaves);
     rows = rows_of(leaves, parts_.devices.size());
   }

@@ -13,7 +13,7 @@
 namespace tandem::parallel {
 namespace {
 
-constexpr const char* kWrapAgain = "; end this DataParallel and wrap the module again";
+constexpr const char* kWrapAgain = "; destroy this DataParallel and wrap the module again";
 
 constexpr WrapperWords kWords{
     "DataParallel",
