@@ -12,28 +12,11 @@ Exits 1 if there is a violation. Every rule has a bad sample in lint_test.py.
 import os
 import re
 import sys
-from dataclasses import dataclass, field
 
 import cpp_text
+import pairing
+from tree import ARROWS, TOP_LEVEL, read_tree
 
-# What each layer may include directly; docs/architecture.md draws it. Arrows are transitive.
-ARROWS = {
-    "core": [],
-    "runtime": ["core"],
-    "tensor": ["runtime"],
-    "autograd": ["tensor"],
-    "ops": ["autograd"],
-    "io": ["tensor"],
-    "nn": ["ops"],
-    "optim": ["ops"],
-    "data": ["tensor", "io"],
-    "comm": ["autograd"],
-    "profile": ["runtime"],
-    "explain": ["profile"],
-    "parallel": ["nn", "optim", "comm", "profile"],
-    "train": ["parallel", "data", "io"],
-    "cli": ["train", "explain"],
-}
 # The folders of a layer that has some, and which of the others their sources may include, lowest first.
 FOLDERS = {
     "parallel": {
@@ -51,13 +34,10 @@ KERNELS = "kernels"
 KERNELS_MAY_INCLUDE = {"core", "runtime", KERNELS}
 NO_KERNELS = {"core", "runtime"}
 
-TOP_LEVEL = ["include", "src", "tests", "examples", "bench", "cmake", "scripts", ".ci"]
 ROOT = {".clang-format", ".clang-tidy", ".git", ".gitignore", ".venv", "CHANGELOG.md", "CMakeLists.txt", "CMakePresets.json",
         "CONTRIBUTING.md", "LICENSE", "README.md", "compile_commands.json", "docs"}
 # Folders whose files are written one like the other, down to the names, and are compiled one by one.
 NAMES_ALIKE = {"src/comm/algorithms", "tests/stand_in"}
-CPP = {".hpp", ".cpp", ".inl", ".cu", ".cuh"}
-CODE = CPP | {".py", ".cmake", ".sh"}
 MAX_LINES, MAX_TEST_LINES, MAX_FUNCTION_LINES = 400, 500, 50
 FORBIDDEN_NAMES = {"util", "utils", "common", "helper", "helpers", "manager", "managers"}
 
@@ -89,46 +69,6 @@ def closure(arrows):
 
 
 ALLOWED = closure(ARROWS)
-
-
-@dataclass
-class Source:
-    path: str  # relative to the root, with forward slashes
-    lines: list
-    place: list = field(init=False)  # the folders and the name
-    suffix: str = field(init=False)
-
-    def __post_init__(self):
-        self.place = self.path.split("/")
-        self.suffix = os.path.splitext(self.path)[1]
-
-    @property
-    def is_public(self):
-        return self.place[0] == "include"
-
-    @property
-    def is_cpp(self):
-        return self.suffix in CPP
-
-    @property
-    def is_code(self):
-        return self.suffix in CODE or self.place[-1] == "CMakeLists.txt" or self.has_shebang
-
-    @property
-    def has_shebang(self):
-        return bool(self.lines) and self.lines[0].startswith("#!")
-
-    @property
-    def layer(self):
-        """The layer that the file belongs to; None outside of them, and for the umbrella header."""
-        if self.place[0] == "src" and len(self.place) > 2:
-            return self.place[1]
-        if self.place[:2] == ["include", "tandem"]:
-            if len(self.place) > 3:
-                return self.place[2]
-            name = os.path.splitext(self.place[-1])[0]
-            return name if name in ARROWS else None
-        return None
 
 
 def target_layer(source, included):
@@ -342,31 +282,6 @@ CHECKS = [
 ]
 
 
-def read_tree(root):
-    """All text files under the top-level folders, and those directly in the root, sorted by path."""
-    sources = []
-
-    def read(path):
-        with open(os.path.join(root, path), "rb") as file:
-            content = file.read()
-        try:
-            text = content.decode("utf-8")
-        except UnicodeDecodeError:
-            return
-        if "\0" not in text:
-            sources.append(Source(path.replace(os.sep, "/"), text.splitlines()))
-
-    for name in os.listdir(root):
-        if name == "CMakeLists.txt":
-            read(name)
-    for top in TOP_LEVEL:
-        for folder, folders, names in os.walk(os.path.join(root, top)):
-            folders[:] = [f for f in folders if f != "__pycache__"]
-            for name in names:
-                read(os.path.relpath(os.path.join(folder, name), root))
-    return sorted(sources, key=lambda source: source.path)
-
-
 def violations(sources):
     """[(path, line, rule, message)], in order of path and line."""
     found = []
@@ -375,6 +290,7 @@ def violations(sources):
             found += [(source.path, line, rule, text) for line, rule, text in check(source)]
     found += check_umbrella(sources)
     found += check_unnamed_namespaces(sources)
+    found += pairing.check_pairs(sources)
     return sorted(found)
 
 

@@ -154,6 +154,38 @@ class UnnamedNamespaces(Lint):
         self.assertEqual(lint_files({self.A: text, self.B: named}), [])
 
 
+class Pairs(Lint):
+    PART = HEADER + """
+namespace tandem {
+int half(int x, const Options& options = {});
+class Part {
+ public:
+  Part(int size = 1);
+  int size() const;
+};
+}
+"""
+
+    def found(self, source, text):
+        text = HEAD + "namespace tandem {\n" + text + "\n}\n"
+        return lint_files({"include/tandem/core/part.hpp": self.PART, source: text})
+
+    def test_a_function_in_a_source_of_another_name(self):
+        for text in ("int half(int all, const Options& o) {\n}", "Part::Part(int n) : size_{n} {\n}", "int Part::size() const {\n}"):
+            with self.subTest(text):
+                self.assertEqual(self.found("src/core/parts.cpp", text), [("pair", "src/core/parts.cpp", 4)])
+                self.assertEqual(self.found("src/core/part.cpp", text), [])
+
+    def test_overloads_and_private_names(self):
+        for text in ("int half(long x) {\n}", "namespace {\nint half(int x, const Options& o) {\n}\n}", "int Other::size() const {\n}",
+                     "int half(int x, const Options& o);", "namespace b {\nint half(int x, const Options& o) {\n}\n}"):
+            with self.subTest(text):
+                self.assertEqual(self.found("src/core/parts.cpp", text), [])
+
+    def test_other_layers(self):
+        self.assertEqual(self.found("src/cli/parts.cpp", "int Part::size() const {\n}"), [])
+
+
 class SourceLists(Lint):
     def test_order(self):
         self.refuses("order", "src/core/CMakeLists.txt", "\ntarget_sources(tandem PRIVATE b.cpp\n  a.cpp)\n", 2)
