@@ -7,7 +7,7 @@
 // Run with --benchmark_out=FILE --benchmark_out_format=json for JSON.
 
 #include "tandem/ops/activation.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/tensor/factories.hpp"
 
 #include "roofline.hpp"

@@ -8,7 +8,7 @@
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/ops/activation.hpp"
-#include "tandem/ops/norm.hpp"
+#include "tandem/ops/batch_norm.hpp"
 #include "tandem/tensor/factories.hpp"
 
 #include "roofline.hpp"

@@ -19,7 +19,7 @@
 #include "tandem/nn/linear.hpp"
 #include "tandem/nn/module.hpp"
 #include "tandem/nn/replicate.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/loss.hpp"
 #include "tandem/optim/sgd.hpp"
 #include "tandem/parallel/data_parallel.hpp"

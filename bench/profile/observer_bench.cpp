@@ -17,7 +17,7 @@
 #include "tandem/core/percentile.hpp"
 #include "tandem/nn/linear.hpp"
 #include "tandem/nn/module.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/loss.hpp"
 #include "tandem/optim/sgd.hpp"
 #include "tandem/parallel/data_parallel.hpp"

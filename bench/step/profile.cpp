@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "tandem/autograd/autograd.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/linalg.hpp"
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/runtime.hpp"

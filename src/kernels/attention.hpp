@@ -6,7 +6,7 @@
 
 #include "tandem/runtime/stream.hpp"
 
-#include "kernels/random.hpp"
+#include "kernels/dropout.hpp"
 #include "kernels/view.hpp"
 
 // Attention over (batch, heads, sequence, dim) of f32 or f64, dense in the last dimension:

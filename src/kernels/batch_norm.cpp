@@ -10,8 +10,8 @@
 #include "tandem/runtime/buffer.hpp"
 
 #include "kernels/batch_norm.inl"
+#include "kernels/batch_norm_moments.hpp"
 #include "kernels/for_each.hpp"
-#include "kernels/moments.hpp"
 
 // One pass over memory each: a block that fits the first-level cache is summed in the tensor's
 // type, blocks are joined in f64.

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "kernels/copy.inl"
-#include "kernels/elementwise.hpp"
+#include "kernels/map.hpp"
 
 namespace tandem::kernels {
 namespace {
@@ -30,8 +30,8 @@ struct Transpose {
   std::int64_t y_stride;  // between rows
   std::int64_t x_stride;  // between columns
 
-  // A band of up to kSquare rows. Each square goes through a local copy: strides of a power of two
-  // would have its lines evict each other from the cache before they are used up.
+  // A band of up to kSquare rows. Each square goes through a local copy: strides of a power of
+  // two would have its lines evict each other from the cache before they are used up.
   void operator()(const T* x, T* y, std::int64_t first) const {
     T square[kSquare][kSquare + 1];
     const std::int64_t height = std::min(rows - first, kSquare);

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "kernels/random.hpp"
+#include "kernels/dropout.hpp"
+
 #include "kernels/random.inl"
 
 namespace tandem::kernels {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "kernels/cuda/map.hpp"
-#include "kernels/random.hpp"
+#include "kernels/dropout.hpp"
 #include "kernels/random.inl"
 
 namespace tandem::kernels {

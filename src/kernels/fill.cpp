@@ -3,8 +3,8 @@
 
 #include "kernels/fill.hpp"
 
-#include "kernels/elementwise.hpp"
 #include "kernels/fill.inl"
+#include "kernels/map.hpp"
 
 namespace tandem::kernels {
 

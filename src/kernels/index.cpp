@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "kernels/elementwise.hpp"
+#include "kernels/map.hpp"
 
 namespace tandem::kernels {
 namespace {

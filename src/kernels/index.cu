@@ -3,7 +3,7 @@
 
 #include "kernels/cuda/map.hpp"
 #include "kernels/index.hpp"
-#include "kernels/top.hpp"
+#include "kernels/sort.hpp"
 #include "kernels/workspace.hpp"
 
 namespace tandem::kernels {
@@ -107,7 +107,7 @@ class LineOrder {
     constexpr Ranking kAscending{false, false};
     view_ = {room_.data(), DType::i64, index.shape, contiguous_strides(index.shape)};
     if (!is_shared(index, dim)) {
-      top(s, kAscending, dim, index, view_);
+      topk(s, kAscending, dim, index, view_);
       return;
     }
     View line = index;
@@ -119,7 +119,7 @@ class LineOrder {
     view_.strides[dim] = 1;
     View order = view_;
     order.shape = line.shape;
-    top(s, kAscending, dim, line, order);
+    topk(s, kAscending, dim, line, order);
   }
   const View& view() const { return view_; }
 

@@ -8,9 +8,9 @@
 
 #include "kernels/element.hpp"
 #include "kernels/for_each.hpp"
+#include "kernels/gelu.inl"
 #include "kernels/gemm.hpp"
-#include "kernels/pointwise.hpp"
-#include "kernels/pointwise.inl"
+#include "kernels/unary.hpp"
 #include "kernels/workspace.hpp"
 
 namespace tandem::kernels {

@@ -6,9 +6,9 @@
 #include "kernels/cuda/gemm.hpp"
 #include "kernels/cuda/launch.hpp"
 #include "kernels/element.hpp"
+#include "kernels/gelu.inl"
 #include "kernels/linear_gelu.hpp"
-#include "kernels/pointwise.hpp"
-#include "kernels/pointwise.inl"
+#include "kernels/unary.hpp"
 
 namespace tandem::kernels {
 namespace {

@@ -124,8 +124,8 @@ struct ByStrides {
   }
 };
 
-/// Draw number `i` fills elements [i * kMade, (i + 1) * kMade) of y, or what there is of them: in
-/// row-major order, however y lies.
+/// Draw number `i` fills elements [i * kMade, (i + 1) * kMade) of y, or what there is of
+/// them: in row-major order, however y lies.
 template <class T, class Make, class Place>
 struct Draw {
   std::uint64_t seed;

@@ -4,7 +4,7 @@
 #include "kernels/cuda/reduce.hpp"
 #include "kernels/reduce.hpp"
 #include "kernels/reduce.inl"
-#include "kernels/top.inl"
+#include "kernels/sort.inl"
 
 namespace tandem::kernels {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions, for both backends. In a functor `Part` adds up a short run of elements in the fastest
-// way, `Total` joins the parts without losing what they gathered.
+// Reductions, for both backends. In a functor `Part` adds up a short run of elements in the
+// fastest way, `Total` joins the parts without losing what they gathered.
 #pragma once
 
 #include <cstdint>

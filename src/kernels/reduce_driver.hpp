@@ -6,8 +6,8 @@
 #include <array>
 #include <cstdint>
 
-#include "kernels/elementwise.hpp"
 #include "kernels/for_each.hpp"
+#include "kernels/map.hpp"
 #include "kernels/reduce.inl"
 
 // The host's driver of reductions. x is walked in its memory order, in rows (the innermost

@@ -3,9 +3,9 @@
 
 #include "kernels/softmax.hpp"
 
-#include "kernels/elementwise.hpp"
 #include "kernels/exp.inl"
 #include "kernels/lane_sum.hpp"
+#include "kernels/map.hpp"
 #include "kernels/softmax.inl"
 
 namespace tandem::kernels {

@@ -4,10 +4,120 @@
 // Kernels of one operand, for both backends: `map` is that of the stream.
 #pragma once
 
-#include "kernels/pointwise.hpp"
-#include "kernels/pointwise.inl"
+#include <cmath>
+#include <type_traits>
+
+#include "kernels/erf.inl"
+#include "kernels/exp.inl"
+#include "kernels/gelu.inl"
+#include "kernels/unary.hpp"
 
 namespace tandem::kernels {
+
+/// False for what has no sign, without a comparison that compilers warn of.
+template <class T>
+TANDEM_HD bool is_negative(T x) {
+  if constexpr (std::is_unsigned_v<T>)
+    return false;
+  else
+    return x < T(0);
+}
+
+struct Neg {
+  template <class T>
+  TANDEM_HD T operator()(T x) const {
+    return static_cast<T>(-x);
+  }
+};
+struct Abs {
+  template <class T>
+  TANDEM_HD T operator()(T x) const {
+    if constexpr (std::is_floating_point_v<T>)
+      return std::abs(x);
+    else
+      return is_negative(x) ? static_cast<T>(-x) : x;
+  }
+};
+struct Square {
+  template <class T>
+  TANDEM_HD T operator()(T x) const {
+    return static_cast<T>(x * x);
+  }
+};
+struct Sign {
+  template <class T>
+  TANDEM_HD T operator()(T x) const {
+    return static_cast<T>((x > T(0)) - is_negative(x));
+  }
+};
+// A NaN stays one.
+struct Relu {
+  template <class T>
+  TANDEM_HD T operator()(T x) const {
+    return is_negative(x) ? T(0) : x;
+  }
+};
+struct Exp {
+  template <class T>
+  TANDEM_HD T operator()(T x) const {
+    return std::exp(x);
+  }
+};
+struct Log {
+  template <class T>
+  TANDEM_HD T operator()(T x) const {
+    return std::log(x);
+  }
+};
+struct Sqrt {
+  template <class T>
+  TANDEM_HD T operator()(T x) const {
+    return std::sqrt(x);
+  }
+};
+struct Rsqrt {
+  template <class T>
+  TANDEM_HD T operator()(T x) const {
+    return T(1) / std::sqrt(x);
+  }
+};
+struct Reciprocal {
+  template <class T>
+  TANDEM_HD T operator()(T x) const {
+    return T(1) / x;
+  }
+};
+struct Sin {
+  template <class T>
+  TANDEM_HD T operator()(T x) const {
+    return std::sin(x);
+  }
+};
+struct Cos {
+  template <class T>
+  TANDEM_HD T operator()(T x) const {
+    return std::cos(x);
+  }
+};
+struct Erf {
+  template <class T>
+  TANDEM_HD T operator()(T x) const {
+    return fast_erf(x);
+  }
+};
+struct Tanh {
+  template <class T>
+  TANDEM_HD T operator()(T x) const {
+    return fast_tanh(x);
+  }
+};
+struct Sigmoid {
+  template <class T>
+  TANDEM_HD T operator()(T x) const {
+    return T(1) / (T(1) + bounded_exp(-x));
+  }
+};
+
 namespace detail {
 
 // Numbers of any type. @return  whether `op` is one of them.
@@ -77,38 +187,6 @@ void unary(const S& s, Unary op, const View& x, const View& y) {
       return detail::any_unary<T>(s, op, x, y);
   });
   if (!done) with_any_float(x.dtype, [&]<class T>() { detail::float_unary<T>(s, op, x, y); });
-}
-
-template <class S>
-void power(const S& s, double exponent, const View& x, const View& y) {
-  with_any_float(x.dtype, [&]<class T>() {
-    using Number = compute_t<T>;
-    map<T, T>(s, Pow<Number>{static_cast<Number>(exponent)}, y, x);
-  });
-}
-
-template <class S>
-void is_finite(const S& s, const View& x, const View& y) {
-  with_any_float(x.dtype, [&]<class T>() { map<bool, T>(s, IsFinite{}, y, x); });
-}
-
-template <class S>
-void activation_grad(
-    const S& s, ActivationGrad op, const View& dy, const View& kept, const View& dx) {
-  with_any_float(dx.dtype, [&]<class T>() {
-    switch (op) {
-      case ActivationGrad::relu:
-        return map<T, T, T>(s, ReluGrad{}, dx, dy, kept);
-      case ActivationGrad::tanh:
-        return map<T, T, T>(s, TanhGrad{}, dx, dy, kept);
-      case ActivationGrad::sigmoid:
-        return map<T, T, T>(s, SigmoidGrad{}, dx, dy, kept);
-      case ActivationGrad::gelu:
-        return map<T, T, T>(s, GeluGrad{}, dx, dy, kept);
-      case ActivationGrad::gelu_tanh:
-        return map<T, T, T>(s, GeluTanhGrad{}, dx, dy, kept);
-    }
-  });
 }
 
 }  // namespace tandem::kernels

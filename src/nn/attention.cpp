@@ -8,8 +8,9 @@
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/nn/init.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/attention.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/compare.hpp"
 #include "tandem/ops/linalg.hpp"
 #include "tandem/tensor/factories.hpp"
 

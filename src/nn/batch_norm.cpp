@@ -6,7 +6,7 @@
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/autograd/row_group.hpp"
 #include "tandem/core/check.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/runtime/context.hpp"
 #include "tandem/tensor/factories.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/tensor/factories.hpp"
 
 namespace tandem::nn::init {

@@ -4,7 +4,7 @@
 #include "tandem/nn/layer_norm.hpp"
 
 #include "tandem/core/check.hpp"
-#include "tandem/ops/norm.hpp"
+#include "tandem/ops/layer_norm.hpp"
 #include "tandem/tensor/factories.hpp"
 
 namespace tandem::nn {

@@ -4,7 +4,9 @@
 #include "tandem/nn/linear.hpp"
 
 #include "tandem/core/check.hpp"
+#include "tandem/ops/activation.hpp"
 #include "tandem/ops/linalg.hpp"
+#include "tandem/ops/linear_gelu.hpp"
 
 #include "nn/default_init.hpp"
 

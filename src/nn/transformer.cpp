@@ -3,7 +3,7 @@
 
 #include "tandem/nn/transformer.hpp"
 
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 
 namespace tandem::nn {
 namespace {

@@ -3,18 +3,22 @@
 
 #include "tandem/ops/activation.hpp"
 
-#include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "tandem/autograd/autograd.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/core/check.hpp"
+#include "tandem/ops/arithmetic.hpp"
+#include "tandem/ops/compare.hpp"
+#include "tandem/ops/unary.hpp"
 #include "tandem/runtime/dispatch.hpp"
 #include "tandem/tensor/access.hpp"
 
-#include "kernels/pointwise.hpp"
-#include "ops/linear.hpp"
+#include "kernels/unary.hpp"
+#include "ops/activation.hpp"
+#include "ops/autocast.hpp"
 #include "ops/output.hpp"
-#include "ops/run_unary.hpp"
+#include "ops/unary.hpp"
 #include "tensor/view_of.hpp"
 
 namespace tandem {
@@ -25,6 +29,7 @@ using autograd::Gradients;
 using autograd::OutputFormula;
 using autograd::record;
 using autograd::Saved;
+using kernels::Activation;
 using kernels::ActivationGrad;
 using kernels::Unary;
 
@@ -60,10 +65,63 @@ Tensor tanh_slope(const Tensor& x) {
   return 0.5 * (1.0 + t) + 0.5 * x * (1.0 - square(t)) * slope;
 }
 
+/// dy * op'(x), in differentiable ops.
+Tensor slope(Activation op, const Tensor& x, double a, double b, const Tensor& dy) {
+  switch (op) {
+    case Activation::silu: {
+      const Tensor s = sigmoid(x);
+      return dy * (s * (1.0 + x * (1.0 - s)));
+    }
+    case Activation::leaky_relu:
+      return where(gt(x, 0.0), dy, dy * a);
+    case Activation::elu:  // the exponential of what is above zero might be infinite
+      return where(
+          gt(x, 0.0), dy, dy * (exp(clamp(x, -std::numeric_limits<double>::infinity(), 0)) * a));
+    case Activation::softplus:
+      return where(gt(x * a, b), dy, dy * sigmoid(x * a));
+    case Activation::logsigmoid:
+      return dy * sigmoid(-x);
+    case Activation::clamp:
+      return where(gt(x, a) * lt(x, b), dy, 0.0);
+    case Activation::smooth_l1:
+      if (a == 0) return dy * (sign(x) * b);
+      return where(lt(abs(x), a), dy * (x * (b / a)), dy * (sign(x) * b));
+  }
+  return {};
+}
+
 }  // namespace
 
 Tensor gelu_slope(const Tensor& x, Gelu form) {
   return form == Gelu::exact ? exact_slope(x) : tanh_slope(x);
+}
+
+Tensor run_activation(const char* name, Activation op, const Tensor& input, double a, double b) {
+  const Tensor x = as_float(input);
+  const Tensor y = make_output(x.shape(), x.dtype(), {x});
+  const auto flops = 4 * static_cast<double>(y.numel());
+  dispatch(x.stream(), make_work(Work::Kind::elementwise, name, {x}, {y}, flops), [&](auto& s) {
+    kernels::activation(s, op, a, b, view_of(x), view_of(y));
+  });
+  return record(
+      name,
+      y,
+      {x},
+      [op, a, b, s = Saved(x)](const Tensor& dy) {
+        return Gradients{slope(op, s.get(), a, b, dy)};
+      },
+      [name, op, a, b, s = Saved(x)](const Tensor& dy) {
+        const Tensor& in = s.get();
+        const Tensor dx = make_output(in.shape(), in.dtype(), {in});
+        const auto cost = 6 * static_cast<double>(dx.numel());
+        dispatch(in.stream(),
+                 make_work(Work::Kind::elementwise, name, {dy, in}, {dx}, cost),
+                 [&](auto& stream) {
+                   kernels::activation_grad(
+                       stream, op, a, b, view_of(dy), view_of(in), view_of(dx));
+                 });
+        return Gradients{dx};
+      });
 }
 
 Tensor relu(const Tensor& x) {
@@ -108,6 +166,27 @@ Tensor gelu(const Tensor& input, Gelu form) {
       [s = Saved(x), op](const Tensor& dy) {
         return Gradients{fused_grad("gelu_grad", op, dy, s.get())};
       });
+}
+
+Tensor silu(const Tensor& x) {
+  return run_activation("silu", Activation::silu, x);
+}
+
+Tensor leaky_relu(const Tensor& x, double negative_slope) {
+  return run_activation("leaky_relu", Activation::leaky_relu, x, negative_slope);
+}
+
+Tensor elu(const Tensor& x, double alpha) {
+  return run_activation("elu", Activation::elu, x, alpha);
+}
+
+Tensor softplus(const Tensor& x, double beta, double threshold) {
+  TANDEM_CHECK(beta > 0, "softplus: beta is ", beta, "; it must be above 0");
+  return run_activation("softplus", Activation::softplus, as_range(x), beta, threshold);
+}
+
+Tensor logsigmoid(const Tensor& x) {
+  return run_activation("logsigmoid", Activation::logsigmoid, x);
 }
 
 }  // namespace tandem

@@ -1,14 +1,22 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "tandem/ops/arithmetic.hpp"
+
+#include <limits>
+
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/compare.hpp"
 #include "tandem/ops/reduce.hpp"
+#include "tandem/ops/unary.hpp"
 #include "tandem/runtime/dispatch.hpp"
 #include "tandem/tensor/access.hpp"
+#include "tandem/tensor/factories.hpp"
 
-#include "kernels/pointwise.hpp"
+#include "kernels/arithmetic.hpp"
+#include "ops/activation.hpp"
+#include "ops/autocast.hpp"
 #include "ops/output.hpp"
 #include "tensor/view_of.hpp"
 
@@ -18,7 +26,10 @@ namespace {
 using autograd::Gradients;
 using autograd::record;
 using autograd::Saved;
+using kernels::Activation;
 using kernels::Binary;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// op(a, b) of operands of one dtype, off the tape.
 Tensor run(const char* name, Binary op, const Tensor& a, const Tensor& b) {
@@ -184,6 +195,41 @@ Tensor mul(const Tensor& a, double b) {
   return record("mul", run("mul", Binary::mul, x, b), {x}, [b](const Tensor& dy) {
     return Gradients{dy * b};
   });
+}
+
+Tensor pow(const Tensor& given, double exponent) {
+  const Tensor input = as_range(given);
+  const Tensor x = number_dtype(input.dtype(), exponent) == input.dtype() && exponent == 2
+                       ? input
+                       : as_float(input);
+  if (exponent == 2) return square(x);
+  const Tensor y = make_output(x.shape(), x.dtype(), {x});
+  const auto flops = static_cast<double>(y.numel());
+  dispatch(x.stream(), make_work(Work::Kind::elementwise, "pow", {x}, {y}, flops), [&](auto& s) {
+    kernels::power(s, exponent, view_of(x), view_of(y));
+  });
+  return record("pow", y, {x}, [s = Saved(x), exponent](const Tensor& dy) {
+    if (exponent == 0) return Gradients{zeros_like(dy)};
+    return Gradients{dy * (pow(s.get(), exponent - 1) * exponent)};
+  });
+}
+
+Tensor clamp(const Tensor& x, double min, double max) {
+  if (is_float(x.dtype())) return run_activation("clamp", Activation::clamp, x, min, max);
+  Tensor y = x;
+  const auto bound = [&](double number) {
+    return scalar(number, {.dtype = number_dtype(x.dtype(), number), .device = x.device()});
+  };
+  if (min > -kInfinity) y = maximum(y, bound(min));
+  if (max < kInfinity) y = minimum(y, bound(max));
+  return y;
+}
+
+Tensor clamp(const Tensor& x, const Tensor& min, const Tensor& max) {
+  Tensor y = x;
+  if (min.defined()) y = maximum(y, min);
+  if (max.defined()) y = minimum(y, max);
+  return y;
 }
 
 Tensor Tensor::add(const Tensor& other) const {

@@ -8,18 +8,20 @@
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
-#include "tandem/ops/activation.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
+#include "tandem/ops/compare.hpp"
+#include "tandem/ops/dropout.hpp"
 #include "tandem/ops/index.hpp"
 #include "tandem/ops/linalg.hpp"
 #include "tandem/ops/reduce.hpp"
+#include "tandem/ops/softmax.hpp"
 #include "tandem/tensor/access.hpp"
 #include "tandem/tensor/factories.hpp"
 
 #include "kernels/attention.hpp"
 #include "kernels/fill.hpp"
 #include "ops/autocast.hpp"
-#include "ops/dropout_key.hpp"
+#include "ops/dropout.hpp"
 #include "ops/output.hpp"
 #include "tensor/view_of.hpp"
 
@@ -242,11 +244,11 @@ Tensor attend(const Three& x, Call call) {
       });
 }
 
-/// `x` (batch, sequence, parts * width) as `parts` tensors of heads; off the tape, without copies.
-Three heads_of(const Tensor& x, std::int64_t heads, int parts) {
-  const std::int64_t step = x.size(2), width = step / parts;
+/// `x` (batch, sequence, count * width) as `count` tensors of heads; off the tape, without copies.
+Three heads_of(const Tensor& x, std::int64_t heads, int count) {
+  const std::int64_t step = x.size(2), width = step / count;
   Three result;
-  for (int i = 0; i < parts; ++i) {
+  for (int i = 0; i < count; ++i) {
     result[static_cast<std::size_t>(i)] = as_strided(x,
                                                      {x.size(0), heads, x.size(1), width / heads},
                                                      {x.size(1) * step, width / heads, step, 1},

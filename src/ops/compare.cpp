@@ -1,15 +1,16 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "tandem/ops/compare.hpp"
+
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
-#include "tandem/ops/elementwise.hpp"
 #include "tandem/ops/reduce.hpp"
 #include "tandem/runtime/dispatch.hpp"
 #include "tandem/tensor/access.hpp"
 #include "tandem/tensor/factories.hpp"
 
-#include "kernels/pointwise.hpp"
+#include "kernels/compare.hpp"
 #include "ops/output.hpp"
 #include "tensor/view_of.hpp"
 

@@ -14,6 +14,7 @@
 #include "core/checked_size.hpp"
 #include "kernels/conv.hpp"
 #include "ops/autocast.hpp"
+#include "ops/conv.hpp"
 #include "ops/memory_format.hpp"
 #include "tensor/view_of.hpp"
 
@@ -206,6 +207,22 @@ struct ConvSaved {
 };
 
 }  // namespace
+
+void check_conv_bias(const char* op,
+                     const Tensor& bias,
+                     const Tensor& weight,
+                     std::int64_t channels) {
+  if (!bias.defined()) return;
+  TANDEM_CHECK(bias.shape() == Shape{channels} && bias.dtype() == weight.dtype(),
+               op,
+               ": bias ",
+               bias.describe(),
+               " does not fit weight ",
+               weight.describe(),
+               ": needs (",
+               channels,
+               ") of the same type");
+}
 
 Tensor conv2d(const Tensor& input,
               const Tensor& weights,

@@ -9,8 +9,8 @@
 #include "tandem/tensor/access.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "ops/copy.hpp"
 #include "ops/output.hpp"
-#include "ops/transfer.hpp"
 #include "tensor/view_of.hpp"
 
 namespace tandem {

@@ -1,16 +1,18 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "tandem/ops/dropout.hpp"
+
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
-#include "tandem/ops/activation.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
+#include "tandem/ops/compare.hpp"
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/dispatch.hpp"
 #include "tandem/tensor/access.hpp"
 
-#include "kernels/random.hpp"
-#include "ops/dropout_key.hpp"
+#include "kernels/dropout.hpp"
+#include "ops/dropout.hpp"
 #include "ops/output.hpp"
 #include "tensor/frame_draw.hpp"
 #include "tensor/view_of.hpp"

@@ -5,7 +5,8 @@
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
+#include "tandem/ops/compare.hpp"
 #include "tandem/ops/index.hpp"
 #include "tandem/tensor/access.hpp"
 #include "tandem/tensor/factories.hpp"
@@ -13,7 +14,7 @@
 #include "kernels/embedding.hpp"
 #include "kernels/index.hpp"
 #include "ops/autocast.hpp"
-#include "ops/check_index.hpp"
+#include "ops/index.hpp"
 #include "tensor/view_of.hpp"
 
 namespace tandem {

@@ -8,7 +8,8 @@
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
+#include "tandem/ops/compare.hpp"
 #include "tandem/runtime/dispatch.hpp"
 #include "tandem/tensor/access.hpp"
 #include "tandem/tensor/factories.hpp"
@@ -16,9 +17,8 @@
 #include "core/checked_size.hpp"
 #include "kernels/copy.hpp"
 #include "kernels/index.hpp"
-#include "ops/check_index.hpp"
+#include "ops/index.hpp"
 #include "ops/output.hpp"
-#include "ops/take.hpp"
 #include "tensor/view_of.hpp"
 
 namespace tandem {
@@ -52,9 +52,9 @@ void check_within(const char* op, const Tensor& index, const Tensor& x, int dim)
                dim);
 }
 
-void copy_part(const char* name, const Tensor& x, const Tensor& part) {
-  dispatch(x.stream(), make_work(Work::Kind::copy, name, {x}, {part}), [&](auto& s) {
-    kernels::copy(s, view_of(x), view_of(part));
+void copy_between(const char* name, const Tensor& x, const Tensor& y) {
+  dispatch(x.stream(), make_work(Work::Kind::copy, name, {x}, {y}), [&](auto& s) {
+    kernels::copy(s, view_of(x), view_of(y));
   });
 }
 
@@ -63,7 +63,7 @@ MemoryFormat kept_format(const Tensor& x) {
   return last ? MemoryFormat::channels_last : MemoryFormat::contiguous;
 }
 
-/// Parts of `dim` that do not come from the tape.
+/// A slice of `x`, off the tape.
 Tensor slice_off(const Tensor& x, int dim, Slice range) {
   const autograd::NoGrad off;
   return x.slice(dim, range);
@@ -117,44 +117,39 @@ void check_index(const char* op,
                                        ")"));
 }
 
-Tensor cat(const std::vector<Tensor>& parts, int dim) {
-  TANDEM_CHECK(!parts.empty(), "cat: got no tensors; give at least one");
-  const Tensor& first = parts.front();
+Tensor cat(const std::vector<Tensor>& tensors, int dim) {
+  TANDEM_CHECK(!tensors.empty(), "cat: no tensors");
+  const Tensor& first = tensors.front();
   const int d = normalize_dim(dim, first.ndim(), "cat");
   Shape shape = first.shape();
   DType dtype = first.dtype();
   shape[d] = 0;
-  for (const Tensor& part : parts) {
-    Shape rest = part.shape();
-    TANDEM_CHECK(part.ndim() == shape.size(),
+  for (const Tensor& x : tensors) {
+    Shape rest = x.shape();
+    TANDEM_CHECK(x.ndim() == shape.size(),
                  "cat: ",
                  first.shape(),
                  " and ",
-                 part.shape(),
-                 " differ in their number of dimensions");
+                 x.shape(),
+                 " differ in dimensions");
     rest[d] = shape[d];
-    TANDEM_CHECK(rest == shape,
-                 "cat: ",
-                 first.shape(),
-                 " and ",
-                 part.shape(),
-                 " differ outside dimension ",
-                 d);
-    shape[d] = (CheckedSize("cat", shape[d]) + part.shape()[d]).value();
-    dtype = promote(dtype, part.dtype());
+    TANDEM_CHECK(
+        rest == shape, "cat: ", first.shape(), " and ", x.shape(), " differ beside dimension ", d);
+    shape[d] = (CheckedSize("cat", shape[d]) + x.shape()[d]).value();
+    dtype = promote(dtype, x.dtype());
   }
   const Tensor y =
       empty(shape, {.dtype = dtype, .device = first.device(), .format = kept_format(first)});
   std::vector<std::int64_t> sizes;
   std::vector<DType> dtypes;
   std::int64_t start = 0;
-  for (const Tensor& part : parts) {
-    sizes.push_back(part.shape()[d]);
-    dtypes.push_back(part.dtype());
-    copy_part("cat", part, slice_off(y, d, {start, start + sizes.back()}));
+  for (const Tensor& x : tensors) {
+    sizes.push_back(x.shape()[d]);
+    dtypes.push_back(x.dtype());
+    copy_between("cat", x, slice_off(y, d, {start, start + sizes.back()}));
     start += sizes.back();
   }
-  return record("cat", y, parts, [d, sizes, dtypes](const Tensor& dy) {
+  return record("cat", y, tensors, [d, sizes, dtypes](const Tensor& dy) {
     Gradients gradients = split(dy, sizes, d);
     for (std::size_t i = 0; i < gradients.size(); ++i)
       gradients[i] = gradients[i].to(dtypes[i]);
@@ -162,18 +157,18 @@ Tensor cat(const std::vector<Tensor>& parts, int dim) {
   });
 }
 
-Tensor stack(const std::vector<Tensor>& parts, int dim) {
-  TANDEM_CHECK(!parts.empty(), "stack: got no tensors; give at least one");
-  const int d = normalize_dim(dim, parts.front().ndim() + 1, "stack");
+Tensor stack(const std::vector<Tensor>& tensors, int dim) {
+  TANDEM_CHECK(!tensors.empty(), "stack: no tensors");
+  const int d = normalize_dim(dim, tensors.front().ndim() + 1, "stack");
   std::vector<Tensor> rows;
-  for (const Tensor& part : parts) {
-    TANDEM_CHECK(part.shape() == parts.front().shape(),
-                 "stack: the shapes ",
-                 parts.front().shape(),
+  for (const Tensor& x : tensors) {
+    TANDEM_CHECK(x.shape() == tensors.front().shape(),
+                 "stack: ",
+                 tensors.front().shape(),
                  " and ",
-                 part.shape(),
+                 x.shape(),
                  " differ");
-    rows.push_back(part.unsqueeze(d));
+    rows.push_back(x.unsqueeze(d));
   }
   return cat(rows, d);
 }
@@ -194,13 +189,13 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& size
                x.shape(),
                " has ",
                x.shape()[d]);
-  std::vector<Tensor> parts;
+  std::vector<Tensor> views;
   std::int64_t start = 0;
   for (const std::int64_t size : sizes) {
-    parts.push_back(x.narrow(d, start, size));
+    views.push_back(x.narrow(d, start, size));
     start += size;
   }
-  return parts;
+  return views;
 }
 
 Tensor index_select(const Tensor& x, int dim, const Tensor& index) {
@@ -251,20 +246,21 @@ Tensor scatter_add(const Tensor& x, int dim, const Tensor& index, const Tensor& 
   check_within("scatter_add", index, source, -1);
   const Tensor positions = as_index("scatter_add", index);
   check_index("scatter_add", "index", positions, x.shape()[d]);
-  Tensor part = source;
+  Tensor used = source;
   for (int i = 0; i < source.ndim(); ++i)
-    part = part.narrow(i, 0, index.shape()[i]);
-  return put(x, d, positions, part);
+    used = used.narrow(i, 0, index.shape()[i]);
+  return put(x, d, positions, used);
 }
 
-Tensor put(const Tensor& x, int dim, const Tensor& index, const Tensor& part) {
+Tensor put(const Tensor& x, int dim, const Tensor& index, const Tensor& source) {
   const Tensor y = make_output(x.shape(), x.dtype(), {x});
-  dispatch(
-      x.stream(), make_work(Work::Kind::index, "scatter_add", {x, index, part}, {y}), [&](auto& s) {
-        kernels::copy(s, view_of(x), view_of(y));
-        kernels::scatter_add(s, dim, view_of(part), view_of(index), view_of(y));
-      });
-  return record("scatter_add", y, {x, part}, [dim, i = Saved(index)](const Tensor& dy) {
+  dispatch(x.stream(),
+           make_work(Work::Kind::index, "scatter_add", {x, index, source}, {y}),
+           [&](auto& s) {
+             kernels::copy(s, view_of(x), view_of(y));
+             kernels::scatter_add(s, dim, view_of(source), view_of(index), view_of(y));
+           });
+  return record("scatter_add", y, {x, source}, [dim, i = Saved(index)](const Tensor& dy) {
     return Gradients{dy, take(dy, dim, i.get())};
   });
 }
@@ -283,15 +279,15 @@ Tensor slice_backward(const Tensor& x, const Shape& shape, int dim, Slice range)
   const int d = normalize_dim(dim, shape.size(), "slice_backward");
   const Tensor y =
       empty(shape, {.dtype = x.dtype(), .device = x.device(), .format = kept_format(x)}).zero_();
-  const Tensor part = slice_off(y, d, range);
-  TANDEM_CHECK(part.shape() == x.shape(),
+  const Tensor slice = slice_off(y, d, range);
+  TANDEM_CHECK(slice.shape() == x.shape(),
                "slice_backward: the slice of ",
                shape,
                " has the shape ",
-               part.shape(),
+               slice.shape(),
                ", got ",
                x.shape());
-  copy_part("slice_backward", x, part);
+  copy_between("slice_backward", x, slice);
   return record("slice_backward", y, {x}, [d, range](const Tensor& dy) {
     return Gradients{dy.slice(d, range)};
   });

@@ -6,11 +6,11 @@
 #include "tandem/runtime/dispatch.hpp"
 #include "tandem/tensor/access.hpp"
 
+#include "kernels/arithmetic.hpp"
 #include "kernels/copy.hpp"
 #include "kernels/fill.hpp"
-#include "kernels/pointwise.hpp"
+#include "ops/copy.hpp"
 #include "ops/output.hpp"
-#include "ops/transfer.hpp"
 #include "tensor/view_of.hpp"
 
 namespace tandem {

@@ -1,15 +1,17 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "tandem/ops/layer_norm.hpp"
+
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
-#include "tandem/ops/elementwise.hpp"
-#include "tandem/ops/norm.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/reduce.hpp"
+#include "tandem/ops/unary.hpp"
 #include "tandem/tensor/access.hpp"
 #include "tandem/tensor/factories.hpp"
 
-#include "kernels/row_norm.hpp"
+#include "kernels/layer_norm.hpp"
 #include "ops/autocast.hpp"
 #include "tensor/view_of.hpp"
 

@@ -14,7 +14,7 @@
 
 #include "kernels/gemm.hpp"
 #include "ops/autocast.hpp"
-#include "ops/linear.hpp"
+#include "ops/linalg.hpp"
 #include "tensor/view_of.hpp"
 
 namespace tandem {

@@ -1,20 +1,23 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "kernels/linear_gelu.hpp"
+#include "tandem/ops/linear_gelu.hpp"
 
 #include <memory>
 
 #include "tandem/autograd/autograd.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/activation.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/linalg.hpp"
 #include "tandem/ops/reduce.hpp"
 #include "tandem/runtime/dispatch.hpp"
 #include "tandem/tensor/access.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "kernels/linear_gelu.hpp"
+#include "ops/activation.hpp"
 #include "ops/autocast.hpp"
-#include "ops/linear.hpp"
+#include "ops/linalg.hpp"
 #include "tensor/view_of.hpp"
 
 namespace tandem {

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "kernels/elementwise.hpp"
+#include "kernels/map.hpp"
 #include "tensor/view_of.hpp"
 
 namespace tandem {

@@ -8,14 +8,18 @@
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
+#include "tandem/ops/compare.hpp"
+#include "tandem/ops/unary.hpp"
 #include "tandem/runtime/dispatch.hpp"
 #include "tandem/tensor/access.hpp"
 #include "tandem/tensor/factories.hpp"
 
 #include "kernels/reduce.hpp"
 #include "ops/autocast.hpp"
+#include "ops/index.hpp"
 #include "ops/output.hpp"
+#include "ops/sort.hpp"
 #include "tensor/view_of.hpp"
 
 namespace tandem {
@@ -104,6 +108,20 @@ Tensor extremum(
       });
 }
 
+/// The first along a dimension; a NaN above all.
+ValuesIndices extreme_along(
+    const char* name, bool largest, const Tensor& x, int dim, KeepDims keep) {
+  const int d = normalize_dim(dim, x.ndim(), name);
+  Shape lines = x.shape();
+  lines[d] = 1;
+  TANDEM_CHECK(
+      x.size(d) > 0 || numel(lines) == 0, name, ": there is nothing to choose from in ", x.shape());
+  const Tensor index = topk_indices(name, {largest, true}, x, 1, d);
+  const Tensor value = take(x, d, index);
+  if (keep == KeepDims::yes) return {value, index};
+  return {value.squeeze(d), index.squeeze(d)};
+}
+
 }  // namespace
 
 Tensor sum(const Tensor& terms, const Dims& dims, KeepDims keep) {
@@ -187,6 +205,18 @@ Tensor argmax(const Tensor& x, int dim, KeepDims keep) {
              [&](auto& s, const kernels::View& vx, const kernels::View& vy) {
                kernels::argmax(s, d, vx, vy);
              });
+}
+
+ValuesIndices max(const Tensor& x, int dim, KeepDims keep) {
+  return extreme_along("max", true, x, dim, keep);
+}
+ValuesIndices min(const Tensor& x, int dim, KeepDims keep) {
+  return extreme_along("min", false, x, dim, keep);
+}
+
+Tensor argmin(const Tensor& x, int dim, KeepDims keep) {
+  const autograd::NoGrad off;
+  return extreme_along("argmin", false, x, dim, keep).indices;
 }
 
 Tensor sum_to(const Tensor& x, const Shape& shape) {

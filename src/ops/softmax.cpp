@@ -1,15 +1,16 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "kernels/softmax.hpp"
+#include "tandem/ops/softmax.hpp"
 
 #include "tandem/autograd/autograd.hpp"
-#include "tandem/ops/activation.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/reduce.hpp"
+#include "tandem/ops/unary.hpp"
 #include "tandem/runtime/dispatch.hpp"
 #include "tandem/tensor/access.hpp"
 
+#include "kernels/softmax.hpp"
 #include "ops/autocast.hpp"
 #include "ops/output.hpp"
 #include "tensor/view_of.hpp"

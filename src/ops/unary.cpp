@@ -1,20 +1,21 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <cmath>
+#include "tandem/ops/unary.hpp"
+
 #include <numbers>
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/runtime/dispatch.hpp"
 #include "tandem/tensor/access.hpp"
 #include "tandem/tensor/factories.hpp"
 
-#include "kernels/pointwise.hpp"
+#include "kernels/unary.hpp"
 #include "ops/autocast.hpp"
 #include "ops/output.hpp"
-#include "ops/run_unary.hpp"
+#include "ops/unary.hpp"
 #include "tensor/view_of.hpp"
 
 namespace tandem {
@@ -115,23 +116,6 @@ Tensor erf(const Tensor& input) {
   const Tensor x = as_float(input);
   return record("erf", run_unary("erf", Unary::erf, x), {x}, [s = Saved(x)](const Tensor& dy) {
     return Gradients{dy * (exp(neg(square(s.get()))) * (2 * std::numbers::inv_sqrtpi))};
-  });
-}
-
-Tensor pow(const Tensor& given, double exponent) {
-  const Tensor input = as_range(given);
-  const Tensor x = number_dtype(input.dtype(), exponent) == input.dtype() && exponent == 2
-                       ? input
-                       : as_float(input);
-  if (exponent == 2) return square(x);
-  const Tensor y = make_output(x.shape(), x.dtype(), {x});
-  const auto flops = static_cast<double>(y.numel());
-  dispatch(x.stream(), make_work(Work::Kind::elementwise, "pow", {x}, {y}, flops), [&](auto& s) {
-    kernels::power(s, exponent, view_of(x), view_of(y));
-  });
-  return record("pow", y, {x}, [s = Saved(x), exponent](const Tensor& dy) {
-    if (exponent == 0) return Gradients{zeros_like(dy)};
-    return Gradients{dy * (pow(s.get(), exponent - 1) * exponent)};
   });
 }
 

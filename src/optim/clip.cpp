@@ -8,8 +8,9 @@
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/reduce.hpp"
+#include "tandem/ops/unary.hpp"
 #include "tandem/runtime/dispatch.hpp"
 #include "tandem/tensor/access.hpp"
 #include "tandem/tensor/factories.hpp"

@@ -8,8 +8,9 @@
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/core/percentile.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/autocast.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/compare.hpp"
 #include "tandem/ops/reduce.hpp"
 #include "tandem/runtime/runtime.hpp"
 

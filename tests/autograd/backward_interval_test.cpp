@@ -10,8 +10,9 @@
 #include <gmock/gmock.h>
 
 #include "tandem/autograd/checkpoint.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/reduce.hpp"
+#include "tandem/ops/unary.hpp"
 #include "tandem/tensor/factories.hpp"
 
 #include "devices.hpp"

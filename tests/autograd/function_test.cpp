@@ -7,7 +7,8 @@
 
 #include "tandem/autograd/gradcheck.hpp"
 #include "tandem/core/error.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
+#include "tandem/ops/compare.hpp"
 #include "tandem/ops/reduce.hpp"
 #include "tandem/tensor/factories.hpp"
 

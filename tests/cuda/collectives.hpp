@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "tandem/comm/communicator.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/tensor/factories.hpp"
 
 #include "comm/rank_values.hpp"

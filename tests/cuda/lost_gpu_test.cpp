@@ -14,7 +14,7 @@
 
 #include "tandem/comm/group.hpp"
 #include "tandem/core/error.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/runtime/buffer.hpp"
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/event.hpp"

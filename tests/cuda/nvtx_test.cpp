@@ -12,7 +12,7 @@
 
 #include <gmock/gmock.h>
 
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/profile/step_record.hpp"
 #include "tandem/runtime/dispatch.hpp"
 

@@ -10,7 +10,7 @@
 #include <gmock/gmock.h>
 
 #include "tandem/nn/replicate.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/optim/adam.hpp"
 #include "tandem/runtime/buffer.hpp"
 #include "tandem/runtime/dispatch.hpp"

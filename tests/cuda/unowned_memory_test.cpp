@@ -12,7 +12,7 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/runtime/buffer.hpp"
 
 #include "cuda/gpus.hpp"

@@ -10,7 +10,7 @@
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/nn/parameter.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/optim/sgd.hpp"
 #include "tandem/profile/step_record.hpp"
 #include "tandem/runtime/allocator.hpp"

@@ -9,7 +9,7 @@
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/nn/linear.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/runtime/observer.hpp"
 
 #include "devices.hpp"

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "tandem/nn/linear.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 
 #include "devices.hpp"
 #include "nn/toy.hpp"

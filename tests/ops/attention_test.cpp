@@ -10,12 +10,12 @@
 #include <gmock/gmock.h>
 
 #include "tandem/autograd/gradcheck.hpp"
-#include "tandem/ops/elementwise.hpp"
-#include "tandem/ops/index.hpp"
+#include "tandem/ops/arithmetic.hpp"
+#include "tandem/ops/compare.hpp"
 #include "tandem/ops/reduce.hpp"
 #include "tandem/runtime/runtime.hpp"
 
-#include "ops/compare.hpp"
+#include "ops/near.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem {

@@ -16,11 +16,11 @@
 
 #include "tandem/autograd/row_group.hpp"
 #include "tandem/core/error.hpp"
-#include "tandem/ops/norm.hpp"
+#include "tandem/ops/batch_norm.hpp"
 #include "tandem/runtime/context.hpp"
 
 #include "devices.hpp"
-#include "ops/compare.hpp"
+#include "ops/near.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem {

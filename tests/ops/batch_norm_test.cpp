@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "tandem/ops/batch_norm.hpp"
+
 #include <cmath>
 #include <cstdint>
 #include <tuple>
@@ -12,12 +14,11 @@
 #include "tandem/autograd/gradcheck.hpp"
 #include "tandem/core/error.hpp"
 #include "tandem/ops/activation.hpp"
-#include "tandem/ops/elementwise.hpp"
-#include "tandem/ops/norm.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/reduce.hpp"
 #include "tandem/runtime/context.hpp"
 
-#include "ops/compare.hpp"
+#include "ops/near.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem {

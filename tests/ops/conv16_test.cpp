@@ -13,11 +13,12 @@
 
 #include "tandem/ops/autocast.hpp"
 #include "tandem/ops/conv.hpp"
-#include "tandem/ops/reduce.hpp"
+#include "tandem/ops/conv1d.hpp"
+#include "tandem/ops/conv_transpose2d.hpp"
 #include "tandem/runtime/context.hpp"
 
-#include "ops/compare.hpp"
 #include "ops/half_step.hpp"
+#include "ops/near.hpp"
 
 namespace tandem {
 namespace {

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "tandem/autograd/autograd.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/reduce.hpp"
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/observer.hpp"

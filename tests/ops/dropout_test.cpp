@@ -1,12 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "tandem/ops/dropout.hpp"
+
 #include <cmath>
 
 #include <gmock/gmock.h>
 
-#include "tandem/ops/activation.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
+#include "tandem/ops/compare.hpp"
 #include "tandem/ops/index.hpp"
 #include "tandem/ops/reduce.hpp"
 #include "tandem/runtime/context.hpp"

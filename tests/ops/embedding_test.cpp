@@ -8,7 +8,7 @@
 #include "tandem/autograd/gradcheck.hpp"
 #include "tandem/nn/embedding.hpp"
 
-#include "ops/compare.hpp"
+#include "ops/near.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem {

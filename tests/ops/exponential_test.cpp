@@ -9,7 +9,7 @@
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/ops/activation.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/loss.hpp"
 #include "tandem/tensor/factories.hpp"
 

@@ -6,15 +6,20 @@
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/autograd/gradcheck.hpp"
 #include "tandem/ops/activation.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
+#include "tandem/ops/compare.hpp"
+#include "tandem/ops/cumsum.hpp"
 #include "tandem/ops/index.hpp"
 #include "tandem/ops/loss.hpp"
 #include "tandem/ops/reduce.hpp"
+#include "tandem/ops/softmax.hpp"
 #include "tandem/ops/sort.hpp"
+#include "tandem/ops/tril.hpp"
+#include "tandem/ops/unary.hpp"
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
 
-#include "ops/compare.hpp"
+#include "ops/near.hpp"
 
 // First and second derivatives of every op against differences, on inputs of several layouts.
 namespace tandem {

@@ -8,9 +8,12 @@
 #include <gmock/gmock.h>
 
 #include "tandem/ops/conv.hpp"
+#include "tandem/ops/conv1d.hpp"
+#include "tandem/ops/conv_transpose2d.hpp"
 #include "tandem/ops/index.hpp"
 #include "tandem/ops/pool.hpp"
 #include "tandem/ops/reduce.hpp"
+#include "tandem/ops/tril.hpp"
 #include "tandem/tensor/factories.hpp"
 
 #include "thrown_text.hpp"

@@ -9,10 +9,10 @@
 #include <gmock/gmock.h>
 
 #include "tandem/autograd/gradcheck.hpp"
-#include "tandem/ops/elementwise.hpp"
-#include "tandem/ops/norm.hpp"
+#include "tandem/ops/arithmetic.hpp"
+#include "tandem/ops/layer_norm.hpp"
 
-#include "ops/compare.hpp"
+#include "ops/near.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem {

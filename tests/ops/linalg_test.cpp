@@ -15,10 +15,10 @@
 
 #include "tandem/autograd/gradcheck.hpp"
 #include "tandem/core/error.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/runtime/context.hpp"
 
-#include "ops/compare.hpp"
+#include "ops/near.hpp"
 #include "thrown_text.hpp"
 
 extern "C" int openblas_get_num_threads();

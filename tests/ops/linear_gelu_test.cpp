@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "tandem/ops/linear_gelu.hpp"
+
 #include <cstdint>
 #include <ostream>
 #include <string>
@@ -12,13 +14,14 @@
 
 #include "tandem/autograd/checkpoint.hpp"
 #include "tandem/autograd/gradcheck.hpp"
+#include "tandem/ops/activation.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/autocast.hpp"
-#include "tandem/ops/elementwise.hpp"
 #include "tandem/ops/linalg.hpp"
 #include "tandem/ops/reduce.hpp"
 #include "tandem/runtime/context.hpp"
 
-#include "ops/compare.hpp"
+#include "ops/near.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem {

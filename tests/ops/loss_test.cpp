@@ -7,10 +7,10 @@
 
 #include <gmock/gmock.h>
 
-#include "tandem/ops/activation.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/index.hpp"
 #include "tandem/ops/reduce.hpp"
+#include "tandem/ops/softmax.hpp"
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"

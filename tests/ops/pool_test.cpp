@@ -19,12 +19,13 @@
 #include "tandem/autograd/checkpoint.hpp"
 #include "tandem/autograd/gradcheck.hpp"
 #include "tandem/core/error.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
+#include "tandem/ops/unary.hpp"
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
 
-#include "ops/compare.hpp"
+#include "ops/near.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem {

@@ -9,7 +9,7 @@
 
 #include <gmock/gmock.h>
 
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/runtime/context.hpp"
 #include "tandem/tensor/factories.hpp"
 
@@ -159,6 +159,42 @@ TEST(ReduceTest, GlobalNormIsOfAllElements) {
   EXPECT_NEAR(norm.item(), std::sqrt(4 * 4 + 9 * 9), 1e-6);
   EXPECT_FALSE(norm.requires_grad());
   EXPECT_THAT(thrown_text([] { global_norm({}); }), HasSubstr("no tensors"));
+}
+
+TEST(ReduceTest, MaxAndMinPropagateNan) {
+  const Tensor x = tensor({1.0, std::nan(""), 5.0, -2.0});
+  EXPECT_EQ(max(x, 0).indices.item(), 1);
+  EXPECT_TRUE(std::isnan(min(x, 0).values.item()));
+  EXPECT_EQ(argmin(x, 0).item(), 1);
+}
+
+TEST(ReduceTest, MaxTakesTheFirstOfEqualsAndItsGradientAlone) {
+  const Tensor x = tensor({2.0, 3.0, 3.0}).requires_grad_();
+  const auto [values, indices] = max(x, 0);
+  values.backward();
+  EXPECT_EQ(indices.item(), 1);
+  EXPECT_THAT(x.grad().to_doubles(), ElementsAre(0, 1, 0));
+  EXPECT_FALSE(indices.requires_grad());
+  EXPECT_EQ(min(tensor({3.0, 2.0, 2.0}), 0, KeepDims::yes).indices.shape(), Shape({1}));
+}
+
+TEST(ReduceTest, MaxOfBoolAndOfNothing) {
+  EXPECT_EQ(max(tensor<std::int64_t>({0, 1, 0}).to(DType::boolean), 0).indices.item(), 1);
+  EXPECT_THAT(thrown_text([] {
+                max(ones({2, 0}), 1);
+              }),
+              HasSubstr("max: there is nothing to choose from in (2, 0)"));
+  EXPECT_EQ(max(ones({0, 2}), 1).values.shape(), Shape({0}));
+}
+
+TEST(ReduceTest, LogSumExpHoldsWhereExpWouldNot) {
+  const double inf = std::numeric_limits<double>::infinity();
+  EXPECT_DOUBLE_EQ(logsumexp(tensor({1000.0, 1000.0}), {0}).item(), 1000 + std::log(2.0));
+  const Tensor x = tensor({-inf, -inf}).requires_grad_();
+  const Tensor y = logsumexp(x, {0});
+  y.backward();
+  EXPECT_EQ(y.item(), -inf);
+  EXPECT_THAT(x.grad().to_doubles(), ElementsAre(0, 0));
 }
 
 }  // namespace

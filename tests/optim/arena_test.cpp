@@ -12,7 +12,7 @@
 #include <gmock/gmock.h>
 
 #include "tandem/autograd/autograd.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
 

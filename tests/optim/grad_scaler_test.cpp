@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "tandem/autograd/autograd.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/reduce.hpp"
 #include "tandem/optim/sgd.hpp"
 #include "tandem/tensor/factories.hpp"

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tandem/ops/softmax.hpp"
+
 #include "oracles/oracle_file.hpp"
 
 namespace tandem::oracles {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tandem/ops/embedding.hpp"
-#include "tandem/ops/norm.hpp"
+#include "tandem/ops/layer_norm.hpp"
 
 #include "oracles/oracle_file.hpp"
 

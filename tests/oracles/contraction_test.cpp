@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "tandem/ops/conv.hpp"
+#include "tandem/ops/conv1d.hpp"
+#include "tandem/ops/conv_transpose2d.hpp"
 #include "tandem/ops/linalg.hpp"
 #include "tandem/ops/pool.hpp"
 

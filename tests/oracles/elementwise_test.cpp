@@ -1,10 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
-#include "tandem/ops/elementwise.hpp"
-
 #include <limits>
 
 #include <gtest/gtest.h>
+
+#include "tandem/ops/arithmetic.hpp"
+#include "tandem/ops/compare.hpp"
+#include "tandem/ops/unary.hpp"
 
 #include "oracles/oracle_file.hpp"
 

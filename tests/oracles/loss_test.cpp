@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 
 #include "oracles/oracle_file.hpp"
 

@@ -1,10 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
-#include "tandem/ops/norm.hpp"
-
 #include <gtest/gtest.h>
 
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
+#include "tandem/ops/batch_norm.hpp"
 
 #include "oracles/oracle_file.hpp"
 

@@ -5,9 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include "tandem/ops/cumsum.hpp"
 #include "tandem/ops/index.hpp"
 #include "tandem/ops/reduce.hpp"
 #include "tandem/ops/sort.hpp"
+#include "tandem/ops/tril.hpp"
 
 #include "oracles/oracle_file.hpp"
 

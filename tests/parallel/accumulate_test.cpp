@@ -8,7 +8,8 @@
 
 #include "tandem/nn/dropout.hpp"
 #include "tandem/nn/replicate.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
+#include "tandem/ops/compare.hpp"
 #include "tandem/ops/reduce.hpp"
 #include "tandem/optim/adam.hpp"
 #include "tandem/parallel/replica_error.hpp"

@@ -7,8 +7,9 @@
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/nn/replicate.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/reduce.hpp"
+#include "tandem/ops/unary.hpp"
 #include "tandem/optim/sgd.hpp"
 #include "tandem/parallel/replica_error.hpp"
 #include "tandem/profile/step_record.hpp"

@@ -10,9 +10,10 @@
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/nn/replicate.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/loss.hpp"
 #include "tandem/ops/reduce.hpp"
+#include "tandem/ops/unary.hpp"
 #include "tandem/optim/adam.hpp"
 #include "tandem/optim/clip.hpp"
 #include "tandem/optim/sgd.hpp"

@@ -11,7 +11,7 @@
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/nn/module.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/loss.hpp"
 #include "tandem/ops/reduce.hpp"
 #include "tandem/tensor/factories.hpp"

@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 
 #include "tandem/nn/replicate.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/index.hpp"
 
 #include "devices.hpp"

@@ -5,9 +5,10 @@
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/nn/replicate.hpp"
-#include "tandem/ops/elementwise.hpp"
-#include "tandem/ops/linalg.hpp"
+#include "tandem/ops/activation.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/reduce.hpp"
+#include "tandem/ops/unary.hpp"
 #include "tandem/optim/adam.hpp"
 #include "tandem/optim/clip.hpp"
 #include "tandem/optim/lamb.hpp"

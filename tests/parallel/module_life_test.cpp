@@ -9,8 +9,9 @@
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/nn/replicate.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/reduce.hpp"
+#include "tandem/ops/unary.hpp"
 #include "tandem/optim/adam.hpp"
 #include "tandem/optim/sgd.hpp"
 #include "tandem/parallel/replica_error.hpp"

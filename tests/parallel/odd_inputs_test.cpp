@@ -8,9 +8,10 @@
 #include <gmock/gmock.h>
 
 #include "tandem/nn/replicate.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/index.hpp"
 #include "tandem/ops/reduce.hpp"
+#include "tandem/ops/unary.hpp"
 #include "tandem/optim/sgd.hpp"
 #include "tandem/parallel/replica_error.hpp"
 

@@ -9,9 +9,10 @@
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/autograd/checkpoint.hpp"
 #include "tandem/nn/replicate.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/index.hpp"
 #include "tandem/ops/reduce.hpp"
+#include "tandem/ops/unary.hpp"
 #include "tandem/parallel/scatter_gather.hpp"
 #include "tandem/runtime/observer.hpp"
 

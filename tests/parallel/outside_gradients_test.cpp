@@ -5,7 +5,7 @@
 
 #include <gmock/gmock.h>
 
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/tensor/factories.hpp"
 
 #include "devices.hpp"

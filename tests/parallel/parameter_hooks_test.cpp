@@ -9,7 +9,7 @@
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/nn/replicate.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/reduce.hpp"
 #include "tandem/optim/sgd.hpp"
 

@@ -12,7 +12,7 @@
 
 #include "tandem/nn/dropout.hpp"
 #include "tandem/nn/replicate.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/reduce.hpp"
 #include "tandem/optim/sgd.hpp"
 #include "tandem/parallel/parallel_apply.hpp"

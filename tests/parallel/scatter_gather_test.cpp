@@ -8,8 +8,9 @@
 #include <gmock/gmock.h>
 
 #include "tandem/nn/replicate.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/reduce.hpp"
+#include "tandem/ops/unary.hpp"
 #include "tandem/parallel/parallel_apply.hpp"
 #include "tandem/parallel/replica_error.hpp"
 

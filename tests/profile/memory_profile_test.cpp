@@ -14,8 +14,9 @@
 
 #include <gmock/gmock.h>
 
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/reduce.hpp"
+#include "tandem/ops/unary.hpp"
 #include "tandem/optim/adam.hpp"
 #include "tandem/runtime/runtime.hpp"
 

@@ -12,7 +12,7 @@
 
 #include <gmock/gmock.h>
 
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/optim/sgd.hpp"
 #include "tandem/profile/trace.hpp"
 #include "tandem/runtime/runtime.hpp"

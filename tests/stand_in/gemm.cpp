@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "kernels/pointwise.inl"
+#include "kernels/gelu.inl"
 #include "stand_in/control.hpp"
 
 namespace tandem::kernels {

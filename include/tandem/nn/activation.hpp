@@ -4,6 +4,7 @@
 
 #include "tandem/nn/module.hpp"
 #include "tandem/ops/activation.hpp"
+#include "tandem/ops/softmax.hpp"
 
 namespace tandem::nn {
 

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "tandem/nn/module.hpp"
-#include "tandem/ops/norm.hpp"
+#include "tandem/ops/batch_norm.hpp"
 
 namespace tandem::nn {
 

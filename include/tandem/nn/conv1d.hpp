@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "tandem/nn/module.hpp"
-#include "tandem/ops/conv.hpp"
+#include "tandem/ops/conv1d.hpp"
 
 namespace tandem::nn {
 

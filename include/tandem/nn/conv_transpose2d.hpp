@@ -6,6 +6,7 @@
 
 #include "tandem/nn/module.hpp"
 #include "tandem/ops/conv.hpp"
+#include "tandem/ops/conv_transpose2d.hpp"
 
 namespace tandem::nn {
 

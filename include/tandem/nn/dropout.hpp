@@ -4,7 +4,7 @@
 
 #include "tandem/core/check.hpp"
 #include "tandem/nn/module.hpp"
-#include "tandem/ops/activation.hpp"
+#include "tandem/ops/dropout.hpp"
 
 namespace tandem::nn {
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 
 #include "tandem/tensor/tensor.hpp"
 
@@ -28,21 +27,5 @@ Tensor elu(const Tensor& x, double alpha = 1);
 Tensor softplus(const Tensor& x, double beta = 1, double threshold = 20);
 /// log(sigmoid(x)); accurate far from zero too.
 Tensor logsigmoid(const Tensor& x);
-/// Softmax and its logarithm over the dimension `dim`.
-Tensor softmax(const Tensor& x, int dim);
-Tensor log_softmax(const Tensor& x, int dim);
-
-struct DropoutOptions {
-  /// The dimension that holds the batch's rows; a row's mask depends only on the row's index in the
-  /// whole batch. If this is not set, it is the wrapper's `dim` in a replica, otherwise 0.
-  std::optional<int> row_dim = std::nullopt;
-};
-/// Sets each element to zero with probability `p` and scales the rest by 1 / (1 - p).
-///
-/// The mask is a pure function of the seed, the count of top-level forwards, the module path and
-/// call index, the row's index in the whole batch, and the place in the row. It does not depend on
-/// the number of devices. With p == 0 this returns `x`.
-/// @throws InvalidArgument  if `p` is outside [0, 1).
-Tensor dropout(const Tensor& x, double p, DropoutOptions options = {});
 
 }  // namespace tandem

@@ -40,43 +40,4 @@ Tensor conv2d_weight_grad(const Tensor& dy,
                           const Shape& weight_shape,
                           Conv2dOptions options = {});
 
-struct Conv1dOptions {
-  std::int64_t stride = 1;
-  std::int64_t padding = 0;
-  std::int64_t dilation = 1;
-  std::int64_t groups = 1;
-};
-
-/// 1-D convolution, computed as conv2d over images with one row.
-///
-/// @param x       (N, C, L)
-/// @param weight  (O, C / groups, K)
-/// @param bias    (O) or undefined
-Tensor conv1d(const Tensor& x,
-              const Tensor& weight,
-              const Tensor& bias = {},
-              Conv1dOptions options = {});
-
-struct ConvTranspose2dOptions {
-  Pair stride{1, 1};
-  Pair padding{0, 0};
-  /// Rows and columns added at one end; each less than the larger of the stride and the dilation.
-  Pair output_padding{0, 0};
-  Pair dilation{1, 1};
-  std::int64_t groups = 1;
-};
-
-/// Transposed 2-D convolution: the gradient with respect to the input of the conv2d that has this
-/// weight. Keeps x's memory format.
-///
-/// @param x       (N, C, H, W)
-/// @param weight  (C, O / groups, kH, kW)
-/// @param bias    (O) or undefined
-/// @return        (N, O, H', W'), where
-///                H' = (H - 1) * stride - 2 * padding + dilation * (kH - 1) + output_padding + 1.
-Tensor conv_transpose2d(const Tensor& x,
-                        const Tensor& weight,
-                        const Tensor& bias = {},
-                        ConvTranspose2dOptions options = {});
-
 }  // namespace tandem

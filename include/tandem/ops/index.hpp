@@ -9,9 +9,9 @@
 namespace tandem {
 
 /// Joins along an existing dimension.
-Tensor cat(const std::vector<Tensor>& parts, int dim = 0);
+Tensor cat(const std::vector<Tensor>& tensors, int dim = 0);
 /// Joins along a new dimension.
-Tensor stack(const std::vector<Tensor>& parts, int dim = 0);
+Tensor stack(const std::vector<Tensor>& tensors, int dim = 0);
 /// Cuts x into views of the given sizes along `dim`.
 ///
 /// @throws InvalidArgument  if the sizes do not add up to the size of `dim`.
@@ -23,24 +23,6 @@ Tensor index_select(const Tensor& x, int dim, const Tensor& index);
 Tensor gather(const Tensor& x, int dim, const Tensor& index);
 /// A copy of `x` with out[..., index[...], ...] += source[...] along `dim`.
 Tensor scatter_add(const Tensor& x, int dim, const Tensor& index, const Tensor& source);
-/// The lower triangle of the last two dimensions, with zeros above it.
-///
-/// @param diagonal  The highest diagonal that is kept: 0 is the main one, 1 the one above it.
-Tensor tril(const Tensor& x, std::int64_t diagonal = 0);
-/// The upper triangle of the last two dimensions, with zeros below it.
-///
-/// @param diagonal  The lowest diagonal that is kept.
-Tensor triu(const Tensor& x, std::int64_t diagonal = 0);
-/// Bool tensors (rows, cols) that are true where tril or triu keeps an element. tril_mask with
-/// diagonal 0 is true where causal attention sees.
-Tensor tril_mask(std::int64_t rows,
-                 std::int64_t cols,
-                 std::int64_t diagonal = 0,
-                 Device device = get_default_device());
-Tensor triu_mask(std::int64_t rows,
-                 std::int64_t cols,
-                 std::int64_t diagonal = 0,
-                 Device device = get_default_device());
 /// i64 (..., num_classes): 1 at each entry's class, otherwise 0.
 ///
 /// @param index  integers in [0, num_classes)

@@ -47,8 +47,6 @@ ValuesIndices max(const Tensor& x, int dim, KeepDims keep = KeepDims::no);
 /// The first smallest element along `dim`; a NaN counts as smallest.
 ValuesIndices min(const Tensor& x, int dim, KeepDims keep = KeepDims::no);
 
-/// Running sum along `dim`: x[0] + ... + x[k] at each k. bool and integers sum in i64.
-Tensor cumsum(const Tensor& x, int dim);
 /// log(sum(exp(x))), computed without overflow.
 Tensor logsumexp(const Tensor& x, const Dims& dims, KeepDims keep = KeepDims::no);
 /// Sums `x` down to `shape`, which must broadcast to x's shape: the reverse of broadcasting.

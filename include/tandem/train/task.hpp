@@ -12,7 +12,7 @@
 #include "tandem/core/check.hpp"
 #include "tandem/data/data_loader.hpp"
 #include "tandem/nn/module.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/loss.hpp"
 #include "tandem/optim/optimizer.hpp"
 #include "tandem/parallel/data_parallel.hpp"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "kernels/cuda/launch.hpp"
-#include "kernels/elementwise.hpp"
+#include "kernels/map.hpp"
 
 // Elementwise kernels of a GPU: one call of the functor per element, walked by the plan of the
 // host's.

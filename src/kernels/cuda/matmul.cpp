@@ -3,8 +3,8 @@
 
 #include "kernels/copy.hpp"
 #include "kernels/cuda/gemm.hpp"
-#include "kernels/elementwise.hpp"
 #include "kernels/fill.hpp"
+#include "kernels/map.hpp"
 
 namespace tandem::kernels {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "tandem/core/check.hpp"
 #include "tandem/nn/init.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 
 namespace tandem::nn::models {
 namespace {

@@ -9,7 +9,7 @@
 #include "tandem/autograd/checkpoint.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/nn/init.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 
 namespace tandem::nn::models {
 namespace {

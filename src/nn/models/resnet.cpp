@@ -6,7 +6,7 @@
 #include "tandem/autograd/checkpoint.hpp"
 #include "tandem/nn/init.hpp"
 #include "tandem/ops/activation.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/pool.hpp"
 #include "tandem/ops/reduce.hpp"
 

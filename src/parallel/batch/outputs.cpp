@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "tandem/core/check.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/index.hpp"
 
 namespace tandem::parallel::detail {

@@ -10,7 +10,7 @@
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/nn/replicate.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/runtime/generator.hpp"
 
 #include "parallel/ranks/rank_gradients.hpp"

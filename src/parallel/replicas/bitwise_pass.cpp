@@ -4,7 +4,7 @@
 #include "parallel/replicas/bitwise_pass.hpp"
 
 #include "tandem/autograd/autograd.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 
 // Note [Bitwise]: bits depend on the order of sums, and a sum over rows is a sum inside of some op.
 // So the batch is cut into leaves that are the same for any number of devices; a leaf is calculated

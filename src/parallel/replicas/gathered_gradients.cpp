@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/index.hpp"
 #include "tandem/runtime/context.hpp"
 #include "tandem/tensor/factories.hpp"

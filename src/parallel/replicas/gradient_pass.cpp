@@ -4,7 +4,7 @@
 #include "parallel/replicas/gradient_pass.hpp"
 
 #include "tandem/core/check.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 
 #include "ops/autocast.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/autograd/row_group.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
 

@@ -1,0 +1,16 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/arithmetic.inl"
+
+#include "kernels/map.hpp"
+
+namespace tandem::kernels {
+
+template void binary(const HostStream&, Binary, const View&, const View&, const View&);
+template void binary(const HostStream&, Binary, const View&, double, const View&);
+template void scaled_add(const HostStream&, const View&, const View&, double, const View&);
+template void power(const HostStream&, double, const View&, const View&);
+template void power(const HostStream&, const View&, const View&, const View&);
+
+}  // namespace tandem::kernels

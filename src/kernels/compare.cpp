@@ -1,0 +1,14 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernels/compare.inl"
+
+#include "kernels/map.hpp"
+
+namespace tandem::kernels {
+
+template void compare(const HostStream&, Compare, const View&, const View&, const View&);
+template void is_finite(const HostStream&, const View&, const View&);
+template void where(const HostStream&, const View&, const View&, const View&, const View&);
+
+}  // namespace tandem::kernels
