@@ -14,7 +14,7 @@
 namespace tandem::kernels {
 namespace {
 
-constexpr std::int64_t kScores = std::int64_t{1} << 24;  // elements of a workspace
+constexpr std::int64_t kMaxScores = std::int64_t{1} << 24;  // elements of a workspace
 
 /// Heads [head, head + heads) of one batch entry, and of each queries [begin, begin + rows).
 struct Chunk {
@@ -27,7 +27,7 @@ template <class F>
 void for_chunks(const Attention& a, F f) {
   const std::int64_t batch = a.q.shape[0], heads = a.q.shape[1], queries = a.q.shape[2],
                      keys = a.k.shape[2];
-  const std::int64_t most = std::max<std::int64_t>(1, kScores / std::max<std::int64_t>(1, keys));
+  const std::int64_t most = std::max<std::int64_t>(1, kMaxScores / std::max<std::int64_t>(1, keys));
   const std::int64_t rows = std::min(queries, most);
   const std::int64_t together =
       rows < queries

@@ -34,7 +34,7 @@ bool is_pointwise(const ConvSize& z) {
 /// One convolution in one layout.
 template <class T, template <class> class Layout>
 struct Native {
-  static constexpr bool kLast = std::is_same_v<Layout<T>, ChannelsLast<T>>;
+  static constexpr bool kChannelsLast = std::is_same_v<Layout<T>, ChannelsLast<T>>;
   const HostStream& s;
   const ConvSize& z;
   Layout<T> layout{z};
@@ -47,7 +47,7 @@ struct Native {
     const std::int64_t row =
         std::max<std::int64_t>(1, z.ow * patch) * static_cast<std::int64_t>(sizeof(T));
     return std::clamp<std::int64_t>(
-        kPatchBytes / row, 1, kLast ? std::max<std::int64_t>(1, z.rows()) : z.oh);
+        kPatchBytes / row, 1, kChannelsLast ? std::max<std::int64_t>(1, z.rows()) : z.oh);
   }
   std::int64_t block_elements() const { return pointwise ? 0 : block_rows() * z.ow * patch; }
 
@@ -57,7 +57,8 @@ struct Native {
     const std::int64_t most = block_rows();
     for (std::int64_t row = begin; row < end;) {
       std::int64_t rows = std::min(most, end - row);
-      if (!kLast) rows = std::min(rows, z.oh - row % z.oh);  // rows of one image lie together
+      if (!kChannelsLast)
+        rows = std::min(rows, z.oh - row % z.oh);  // rows of one image lie together
       for (std::int64_t g = 0; g < z.groups; ++g)
         f(ConvBlock{g, row, rows});
       row += rows;
@@ -78,8 +79,8 @@ struct Native {
   void add_bias_rows(const ConvBlock& b, const T* bias, T* y) const {
     const std::int64_t pixels = b.pixels(z);
     bias += b.group * og;
-    for (std::int64_t i = 0; i < (kLast ? pixels : og); ++i) {
-      if (kLast)
+    for (std::int64_t i = 0; i < (kChannelsLast ? pixels : og); ++i) {
+      if (kChannelsLast)
         std::copy_n(bias, og, y + i * z.o);
       else
         std::fill_n(y + i * z.oh * z.ow, pixels, bias[i]);
@@ -95,7 +96,7 @@ struct Native {
         T* const out = layout.y_at(y, b);
         if (bias != nullptr) add_bias_rows(b, bias, out);
         const Operand<T> wg = weights(w, b.group);
-        if (kLast)
+        if (kChannelsLast)
           gemm_serial<T>({b.pixels(z), og, patch}, a, transposed(wg), beta, out, z.o);
         else
           gemm_serial<T>({og, b.pixels(z), patch}, wg, transposed(a), beta, out, z.oh * z.ow);
@@ -106,7 +107,7 @@ struct Native {
   /// dpatches = dy @ w of one block, into `out`.
   void patch_grad(const ConvBlock& b, const T* dy, const T* w, T* out, std::int64_t ldc) const {
     const Operand<T> dyb = layout.y_operand(dy, b), wg = weights(w, b.group);
-    if (kLast)
+    if (kChannelsLast)
       gemm_serial<T>({b.pixels(z), patch, og}, dyb, wg, T(0), out, ldc);
     else
       gemm_serial<T>({patch, b.pixels(z), og}, transposed(wg), transposed(dyb), T(0), out, ldc);
@@ -121,8 +122,9 @@ struct Native {
       T* const col = workspace + t * block_elements();
       if (!pointwise) std::fill(dx + begin * image, dx + end * image, T(0));
       for_blocks(begin * z.oh, end * z.oh, [&](const ConvBlock& b) {
-        if (pointwise) return patch_grad(b, dy, w, layout.x_at(dx, b), kLast ? z.c : z.h * z.w);
-        patch_grad(b, dy, w, col, kLast ? patch : b.pixels(z));
+        if (pointwise)
+          return patch_grad(b, dy, w, layout.x_at(dx, b), kChannelsLast ? z.c : z.h * z.w);
+        patch_grad(b, dy, w, col, kChannelsLast ? patch : b.pixels(z));
         layout.scatter(b, col, dx);
       });
     });
@@ -131,11 +133,11 @@ struct Native {
   void add_bias_grad(const ConvBlock& b, const T* dy, T* dbias) const {
     const Operand<T> dyb = layout.y_operand(dy, b);
     dbias += b.group * og;
-    for (std::int64_t p = 0; kLast && p < b.pixels(z); ++p) {
+    for (std::int64_t p = 0; kChannelsLast && p < b.pixels(z); ++p) {
       for (std::int64_t o = 0; o < og; ++o)
         dbias[o] += dyb.data[p * z.o + o];
     }
-    for (std::int64_t o = 0; !kLast && o < og; ++o) {
+    for (std::int64_t o = 0; !kChannelsLast && o < og; ++o) {
       const T* line = dyb.data + o * dyb.layout.ld;
       dbias[o] = std::accumulate(line, line + b.pixels(z), dbias[o]);
     }
@@ -194,11 +196,11 @@ void native_forward(const HostStream& s,
                     const View& y) {
   if (!is_row_major(x, y) && is_direct<T>(z)) return direct_forward<T>(s, z, x, w, bias, y);
   with_layout<T>(s, z, x, y, [&](const auto& native) {
-    const std::int64_t weights = native.kLast ? w.numel() : 0;
+    const std::int64_t weights = native.kChannelsLast ? w.numel() : 0;
     const Workspace<T> workspace(s.device, weights + s.threads * native.block_elements());
-    if (native.kLast) copy(s, w, patch_order(z, workspace.data(), w.dtype));
+    if (native.kChannelsLast) copy(s, w, patch_order(z, workspace.data(), w.dtype));
     native.forward(x.as<T>(),
-                   native.kLast ? workspace.data() : w.as<T>(),
+                   native.kChannelsLast ? workspace.data() : w.as<T>(),
                    bias.as<T>(),
                    y.as<T>(),
                    workspace.data() + weights);
@@ -210,11 +212,11 @@ void native_input_grad(
     const HostStream& s, const ConvSize& z, const View& dy, const View& w, const View& dx) {
   if (!is_row_major(dx, dy) && is_direct<T>(z)) return direct_input_grad<T>(s, z, dy, w, dx);
   with_layout<T>(s, z, dx, dy, [&](const auto& native) {
-    const std::int64_t weights = native.kLast ? w.numel() : 0;
+    const std::int64_t weights = native.kChannelsLast ? w.numel() : 0;
     const Workspace<T> workspace(s.device, weights + s.threads * native.block_elements());
-    if (native.kLast) copy(s, w, patch_order(z, workspace.data(), w.dtype));
+    if (native.kChannelsLast) copy(s, w, patch_order(z, workspace.data(), w.dtype));
     native.input_grad(dy.as<T>(),
-                      native.kLast ? workspace.data() : w.as<T>(),
+                      native.kChannelsLast ? workspace.data() : w.as<T>(),
                       dx.as<T>(),
                       workspace.data() + weights);
   });
@@ -240,8 +242,8 @@ void native_weight_grad(const HostStream& s,
         total[i] += total[t * part + i];
     }
     copy(s,
-         native.kLast ? patch_order(z, total, dw.dtype)
-                      : View{total, dw.dtype, dw.shape, dw.strides},
+         native.kChannelsLast ? patch_order(z, total, dw.dtype)
+                              : View{total, dw.dtype, dw.shape, dw.strides},
          dw);
     if (dbias.data != nullptr) std::copy_n(total + dw.numel(), z.o, dbias.as<T>());
   });

@@ -11,10 +11,10 @@
 namespace tandem::kernels {
 namespace {
 
-constexpr std::int64_t kSquare = 32;  // a square of doubles is a quarter of the first cache
+constexpr std::int64_t kSquareSide = 32;  // a square of doubles is a quarter of the first cache
 
 // The dimension along which the input is dense, where the output is dense along another; else -1.
-int transposed_dim(const Plan& plan) {
+int transposed_dim(const KernelPlan& plan) {
   if (plan.inner_stride(0) != 1 || plan.inner_stride(1) == 1 || plan.inner_stride(1) == 0)
     return -1;
   for (int d = plan.ndim - 2; d >= 0; --d) {
@@ -30,13 +30,13 @@ struct Transpose {
   std::int64_t y_stride;  // between rows
   std::int64_t x_stride;  // between columns
 
-  // A band of up to kSquare rows. Each square goes through a local copy: strides of a power of
+  // A band of up to kSquareSide rows. Each square goes through a local copy: strides of a power of
   // two would have its lines evict each other from the cache before they are used up.
   void operator()(const T* x, T* y, std::int64_t first) const {
-    T square[kSquare][kSquare + 1];
-    const std::int64_t height = std::min(rows - first, kSquare);
-    for (std::int64_t c0 = 0; c0 < columns; c0 += kSquare) {
-      const std::int64_t width = std::min(columns - c0, kSquare);
+    T square[kSquareSide][kSquareSide + 1];
+    const std::int64_t height = std::min(rows - first, kSquareSide);
+    for (std::int64_t c0 = 0; c0 < columns; c0 += kSquareSide) {
+      const std::int64_t width = std::min(columns - c0, kSquareSide);
       for (std::int64_t c = 0; c < width; ++c) {
         for (std::int64_t r = 0; r < height; ++r)
           square[r][c] = x[(c0 + c) * x_stride + first + r];
@@ -50,18 +50,18 @@ struct Transpose {
 };
 
 template <class T>
-void copy_transposed(const HostStream& s, const Plan& plan, int d, const T* x, T* y) {
+void copy_transposed(const HostStream& s, const KernelPlan& plan, int d, const T* x, T* y) {
   const auto at = static_cast<std::size_t>(d);
   const Transpose<T> transpose{
       plan.sizes[at], plan.inner(), plan.strides[0][at], plan.inner_stride(1)};
-  const Plan outer = select_dims(plan, ~(1U << d | 1U << (plan.ndim - 1)));
-  const std::int64_t bands = (transpose.rows + kSquare - 1) / kSquare;
+  const KernelPlan outer = select_dims(plan, ~(1U << d | 1U << (plan.ndim - 1)));
+  const std::int64_t bands = (transpose.rows + kSquareSide - 1) / kSquareSide;
   const std::int64_t squares = plan.numel / (transpose.rows * transpose.columns);
-  const std::int64_t grain = std::max<std::int64_t>(1, kGrain / (kSquare * transpose.columns));
+  const std::int64_t grain = std::max<std::int64_t>(1, kGrain / (kSquareSide * transpose.columns));
   for_each_range(s, bands * squares, grain, [&](std::int64_t begin, std::int64_t end) {
     Cursor square(outer, begin / bands);
     for (std::int64_t i = begin; i < end; ++i) {
-      transpose(x + square.offset(1), y + square.offset(0), i % bands * kSquare);
+      transpose(x + square.offset(1), y + square.offset(0), i % bands * kSquareSide);
       if (i % bands == bands - 1) square.next();
     }
   });
@@ -69,7 +69,7 @@ void copy_transposed(const HostStream& s, const Plan& plan, int d, const T* x, T
 
 // Bits of one size, whatever they mean.
 template <class T>
-void copy_bits(const HostStream& s, const Plan& plan, const View& x, const View& y) {
+void copy_bits(const HostStream& s, const KernelPlan& plan, const View& x, const View& y) {
   if (plan.ndim == 1 && plan.inner_stride(0) == 1 && plan.inner_stride(1) == 1) {
     for_each_range(s, plan.numel, kGrain, [&](std::int64_t begin, std::int64_t end) {
       std::memcpy(
@@ -79,7 +79,7 @@ void copy_bits(const HostStream& s, const Plan& plan, const View& x, const View&
   }
   const int d = transposed_dim(plan);
   if (d >= 0) return copy_transposed(s, plan, d, x.as<const T>(), y.as<T>());
-  detail::map_plan(s, Convert<T>{}, plan, std::index_sequence<0>{}, y.as<T>(), x.as<const T>());
+  detail::map_by_plan(s, Convert<T>{}, plan, std::index_sequence<0>{}, y.as<T>(), x.as<const T>());
 }
 
 }  // namespace
@@ -90,7 +90,7 @@ void copy(const HostStream& s, const View& x, const View& y) {
       with_dtype(y.dtype, [&]<class To>() { map<To, From>(s, Convert<To>{}, y, x); });
     });
   }
-  const Plan plan = make_plan({&y, &x});
+  const KernelPlan plan = make_kernel_plan({&y, &x});
   if (plan.numel == 0) return;
   switch (itemsize(x.dtype)) {
     case 1:

@@ -11,7 +11,7 @@
 namespace tandem::kernels {
 namespace {
 
-constexpr std::int64_t kLines = 256;  // lines that are added up side by side
+constexpr std::int64_t kBlockLines = 256;  // lines that are added up side by side
 
 /// `n` lines next to each other, each `depth` long. Steps: between lines and along them.
 template <class T>
@@ -23,7 +23,7 @@ void scan_columns(std::int64_t n,
                   T* y,
                   std::int64_t y_next,
                   std::int64_t y_step) {
-  std::array<Total<T>, kLines> totals{};
+  std::array<Total<T>, kBlockLines> totals{};
   for (std::int64_t k = 0; k < depth; ++k, x += x_step, y += y_step) {
 #pragma GCC ivdep
     for (std::int64_t c = 0; c < n; ++c) {
@@ -35,9 +35,9 @@ void scan_columns(std::int64_t n,
 
 template <class T>
 void scan(const HostStream& s, const ScanLines& of, const T* x, T* y) {
-  const Plan& plan = of.plan;
+  const KernelPlan& plan = of.plan;
   const bool along = of.x_step == 1 || of.x_step == -1;  // a line lies in one piece
-  const std::int64_t width = along ? 1 : std::min(kLines, plan.inner());
+  const std::int64_t width = along ? 1 : std::min(kBlockLines, plan.inner());
   const std::int64_t blocks = (plan.inner() + width - 1) / width;
   const std::int64_t rows = plan.numel / plan.inner();
   const std::int64_t grain = std::max<std::int64_t>(1, kGrain / (width * of.depth));

@@ -13,11 +13,11 @@
 namespace tandem::kernels {
 namespace {
 
-constexpr std::int64_t kLeastChunk = 32;
+constexpr std::int64_t kMinChunk = 32;
 
 template <class T>
 struct ScanChunks {
-  Plan plan;  // y, x
+  KernelPlan plan;  // y, x
   std::int64_t depth, chunk, chunks;
   std::int64_t x_step, y_step;
   const T* x;  // at the first element of the first line
@@ -75,7 +75,7 @@ void cumsum(const CudaStream& s, CumsumFrom from, int dim, const View& x, const 
   if (x.numel() == 0) return;
   const ScanLines of(from, dim, x, y);
   const auto root = static_cast<std::int64_t>(std::sqrt(static_cast<double>(of.depth)));
-  const std::int64_t chunk = std::max(kLeastChunk, root);
+  const std::int64_t chunk = std::max(kMinChunk, root);
   const std::int64_t chunks = (of.depth + chunk - 1) / chunk;
   const std::int64_t lines = of.plan.numel;
   with_scan(y.dtype, [&]<class T>() {

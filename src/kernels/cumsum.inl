@@ -17,7 +17,7 @@ template <class T>
 using Total = std::conditional_t<std::is_floating_point_v<T>, double, std::int64_t>;
 
 struct ScanLines {
-  Plan plan;  ///< over the starts of lines: y, x
+  KernelPlan plan;  ///< over the starts of lines: y, x
   std::int64_t depth;
   std::int64_t x_first, y_first;  ///< of a line, from its start
   std::int64_t x_step, y_step;
@@ -26,7 +26,7 @@ struct ScanLines {
   ScanLines(CumsumFrom from, int dim, const View& x, const View& y)
       : depth(x.shape[dim]), x_step(x.strides[dim]), y_step(y.strides[dim]) {
     const View vy = without_dim(y, dim), vx = without_dim(x, dim);
-    plan = make_plan({&vy, &vx});
+    plan = make_kernel_plan({&vy, &vx});
     const bool back = from == CumsumFrom::last;
     x_first = back ? (depth - 1) * x_step : 0;
     y_first = back ? (depth - 1) * y_step : 0;

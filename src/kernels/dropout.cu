@@ -17,7 +17,7 @@ struct DropWords {
   std::int64_t first_row;
   std::uint32_t threshold;  // a word below it drops
   compute_t<T> scale;
-  Plan row;  // places of a row, in row-major order: x, y, mask
+  KernelPlan row;  // places of a row, in row-major order: x, y, mask
   std::int64_t blocks;
   std::int64_t x_step, y_step, mask_step;  // between rows
   const T* x;
@@ -50,7 +50,7 @@ void dropout(const CudaStream& s,
   if (x.numel() == 0) return;
   const View vx = without_dim(x, row_dim), vy = without_dim(y, row_dim),
              vm = without_dim(mask, row_dim);
-  const Plan row = make_row_major_plan({&vx, &vy, &vm});
+  const KernelPlan row = make_row_major_plan({&vx, &vy, &vm});
   const std::int64_t blocks = (row.numel + kWords - 1) / kWords;
   with_any_float(x.dtype, [&]<class T>() {
     for_each(s,

@@ -10,13 +10,13 @@
 namespace tandem::kernels {
 namespace {
 
-constexpr std::int64_t kLast = -1;
+constexpr std::int64_t kNoRow = -1;
 
 /// The chain that row `i` is in.
 struct LinkRows {
   std::int64_t n, padding;
   const std::int64_t* index;
-  std::int64_t* next;  // (n): the following row of this index, or kLast
+  std::int64_t* next;  // (n): the following row of this index, or kNoRow
   bool* first;         // (n): no row before has this index, and it is not the padding
 
   TANDEM_HD void operator()(std::int64_t i) const {
@@ -26,7 +26,7 @@ struct LinkRows {
       ++after;
     while (before >= 0 && index[before] != entry)
       --before;
-    next[i] = after < n ? after : kLast;
+    next[i] = after < n ? after : kNoRow;
     first[i] = before < 0 && entry != padding;
   }
 };
@@ -44,7 +44,7 @@ struct SumChain {
     const std::int64_t row = i / width, column = i - row * width;
     if (!first[row]) return;
     T sum = T(0);
-    for (std::int64_t r = row; r != kLast; r = next[r])
+    for (std::int64_t r = row; r != kNoRow; r = next[r])
       sum += dy[r * width + column];
     dweight[index[row] * width + column] = sum;
   }

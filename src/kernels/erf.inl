@@ -47,9 +47,9 @@ TANDEM_HD inline double fast_erf(double x) {
 
 /// @source Eigen, generic_fast_tanh_float (MPL-2.0; the coefficients alone)
 TANDEM_HD inline float fast_tanh(float x) {
-  constexpr float kMost = 7.9F;
-  const float low = x < -kMost ? -kMost : x;
-  const float c = low > kMost ? kMost : low;
+  constexpr float kSaturation = 7.9F;
+  const float low = x < -kSaturation ? -kSaturation : x;
+  const float c = low > kSaturation ? kSaturation : low;
   const float p[] = {4.89352455891786e-03F,
                      6.37261928875436e-04F,
                      1.48572235717979e-05F,
@@ -60,8 +60,8 @@ TANDEM_HD inline float fast_tanh(float x) {
   const float q[] = {
       4.89352518554385e-03F, 2.26843463243900e-03F, 1.18534705686654e-04F, 1.19825839466702e-06F};
   const float y = c * detail::polynomial(c * c, p) / detail::polynomial(c * c, q);
-  const float up = x > kMost ? 1.0F : y;
-  return x < -kMost ? -1.0F : up;
+  const float up = x > kSaturation ? 1.0F : y;
+  return x < -kSaturation ? -1.0F : up;
 }
 TANDEM_HD inline double fast_tanh(double x) {
   return std::tanh(x);

@@ -55,7 +55,7 @@ struct ScatterAdd {
 template <class T>
 void gather_bits(const HostStream& s, int dim, const View& x, const View& index, const View& y) {
   const View source = without_step(x, dim, y.shape);
-  const Plan plan = make_plan({&y, &index, &source});
+  const KernelPlan plan = make_kernel_plan({&y, &index, &source});
   if (plan.numel == 0) return;
   const Gather<T> row{{plan.inner_stride(0), plan.inner_stride(1), plan.inner_stride(2)},
                       x.strides[dim]};
@@ -119,7 +119,7 @@ void scatter_add(const HostStream&, int dim, const View& x, const View& index, c
   // Row-major whatever the layout: entries that meet add up in one order.
   View order = x;
   order.strides = contiguous_strides(x.shape);
-  const Plan plan = make_plan({&order, &index, &x, &target});
+  const KernelPlan plan = make_kernel_plan({&order, &index, &x, &target});
   if (plan.numel == 0) return;
   with_dtype(y.dtype, [&]<class T>() {
     const ScatterAdd<T> row{{plan.inner_stride(3), plan.inner_stride(1), plan.inner_stride(2)},

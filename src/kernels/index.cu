@@ -12,24 +12,26 @@ namespace {
 /// The first position whose entry is bad.
 struct FindOutside {
   using Total = std::int64_t;
-  static constexpr std::int64_t kNone = INT64_MAX;
-  Plan plan;
+  static constexpr std::int64_t kNotFound = INT64_MAX;
+  KernelPlan plan;
   const std::int64_t* index;
   std::int64_t low, high, ignored;
   std::int64_t* found;
 
-  TANDEM_HD Total total() const { return kNone; }
+  TANDEM_HD Total total() const { return kNotFound; }
   TANDEM_HD Total at(std::int64_t, std::int64_t i) const {
     const std::int64_t value = index[detail::Place<1>(plan, i).at[0]];
-    return (value < low || value >= high) && value != ignored ? i : kNone;
+    return (value < low || value >= high) && value != ignored ? i : kNotFound;
   }
   TANDEM_HD Total join(Total a, Total b) const { return a < b ? a : b; }
-  TANDEM_HD void store(std::int64_t, Total first) const { *found = first == kNone ? -1 : first; }
+  TANDEM_HD void store(std::int64_t, Total first) const {
+    *found = first == kNotFound ? -1 : first;
+  }
 };
 
 template <class T>
 struct GatherElement {
-  Plan plan;            // y, index, x without the looked-up dimension
+  KernelPlan plan;      // y, index, x without the looked-up dimension
   std::int64_t stride;  // of that dimension
   T* y;
   const std::int64_t* index;
@@ -45,7 +47,7 @@ struct GatherElement {
 /// within one is that of the entries.
 template <class T>
 struct ScatterLine {
-  Plan plan;  // x, index, y without the dimension
+  KernelPlan plan;  // x, index, y without the dimension
   std::int64_t n, x_step, index_step, y_step;
   const T* x;
   const std::int64_t* index;
@@ -64,7 +66,7 @@ struct ScatterLine {
 /// up all of them, in their order.
 template <class T>
 struct ScatterRuns {
-  Plan plan;  // x, index, y, order without the dimension
+  KernelPlan plan;  // x, index, y, order without the dimension
   std::int64_t n, x_step, index_step, y_step, order_step;
   const T* x;
   const std::int64_t* index;
@@ -135,7 +137,7 @@ void scatter_add_in_runs(
              vo = without_dim(order.view(), dim);
   View vy = without_dim(y, dim);
   vy.shape = vx.shape;  // lies within y's
-  const Plan plan = make_plan({&vx, &vi, &vy, &vo});
+  const KernelPlan plan = make_kernel_plan({&vx, &vi, &vy, &vo});
   const std::int64_t n = x.shape[dim];
   with_dtype(y.dtype, [&]<class T>() {
     for_each(s,
@@ -156,7 +158,7 @@ void scatter_add_in_runs(
 template <class T>
 void gather_bits(const CudaStream& s, int dim, const View& x, const View& index, const View& y) {
   const View source = without_step(x, dim, y.shape);
-  const Plan plan = make_plan({&y, &index, &source});
+  const KernelPlan plan = make_kernel_plan({&y, &index, &source});
   for_each(s,
            plan.numel,
            GatherElement<T>{
@@ -203,7 +205,7 @@ void scatter_add(const CudaStream& s, int dim, const View& x, const View& index,
   const View vx = without_dim(x, dim), vi = without_dim(index, dim);
   View vy = without_dim(y, dim);
   vy.shape = vx.shape;  // lies within y's
-  const Plan plan = make_plan({&vx, &vi, &vy});
+  const KernelPlan plan = make_kernel_plan({&vx, &vi, &vy});
   with_dtype(y.dtype, [&]<class T>() {
     for_each(s,
              plan.numel,

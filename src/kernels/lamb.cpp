@@ -10,7 +10,7 @@
 namespace tandem::kernels {
 namespace {
 
-constexpr std::int64_t kMostSums = 64;
+constexpr std::int64_t kMaxSums = 64;
 constexpr std::int64_t kRun = 1024;  // elements whose moments are still in the cache for the norms
 constexpr std::size_t kSumLanes = 16;
 
@@ -64,8 +64,8 @@ void lamb(const HostStream& s,
           void* v) {
   with_float(t, [&]<class T>() {
     const Lamb<T> step = make_lamb<T>(k, param, grad, m, v);
-    const std::int64_t parts = std::min(kMostSums, tile_count(s, n, kGrain));
-    std::array<LambSquares, kMostSums> partial{};
+    const std::int64_t parts = std::min(kMaxSums, tile_count(s, n, kGrain));
+    std::array<LambSquares, kMaxSums> partial{};
     for_each_tile(s, parts, [&](std::int64_t p) {
       partial[static_cast<std::size_t>(p)] =
           moments_and_squares(step, n * p / parts, n * (p + 1) / parts);

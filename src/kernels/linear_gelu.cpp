@@ -16,9 +16,9 @@
 namespace tandem::kernels {
 namespace {
 
-constexpr std::int64_t kSumRows = 64;       ///< whose sums are made in f32
-constexpr std::int64_t kColumns = 1024;     ///< of sums that stay in the first-level cache
-constexpr std::int64_t kMostRowParts = 32;  ///< of the rows: enough for any number of threads
+constexpr std::int64_t kSumRows = 64;      ///< whose sums are made in f32
+constexpr std::int64_t kColumns = 1024;    ///< of sums that stay in the first-level cache
+constexpr std::int64_t kMaxRowParts = 32;  ///< of the rows: enough for any number of threads
 
 /// Parts of the rows, by sizes alone; the sums of part p stand in row p of `sums`.
 template <class T, class Grad>
@@ -30,7 +30,7 @@ struct GradBias {
   T* dpre;
   double* sums;
 
-  std::int64_t parts() const { return std::clamp<std::int64_t>(rows / kSumRows, 1, kMostRowParts); }
+  std::int64_t parts() const { return std::clamp<std::int64_t>(rows / kSumRows, 1, kMaxRowParts); }
 
   void run_part(std::int64_t p) const {
     const std::int64_t begin = rows * p / parts(), end = rows * (p + 1) / parts();

@@ -29,7 +29,7 @@ int order_dims(const View& y, Index& order) {
 }
 
 // The last dimension of the plan and `d` are one for every operand.
-bool merges(const Plan& plan, std::initializer_list<const View*> operands, int d) {
+bool merges(const KernelPlan& plan, std::initializer_list<const View*> operands, int d) {
   const auto last = static_cast<std::size_t>(plan.ndim - 1);
   std::size_t k = 0;
   for (const View* v : operands) {
@@ -40,17 +40,17 @@ bool merges(const Plan& plan, std::initializer_list<const View*> operands, int d
 
 }  // namespace
 
-Cursor::Cursor(const Plan& plan, std::int64_t row) noexcept : plan_(&plan) {
+Cursor::Cursor(const KernelPlan& plan, std::int64_t row) noexcept : plan_(&plan) {
   for (auto d = static_cast<std::size_t>(plan.ndim - 1); d-- > 0;) {
     index_[d] = row % plan.sizes[d];
     row /= plan.sizes[d];
-    for (std::size_t k = 0; k < Plan::kMostOperands; ++k)
+    for (std::size_t k = 0; k < KernelPlan::kMaxOperands; ++k)
       offsets_[k] += index_[d] * plan.strides[k][d];
   }
 }
 
-Plan select_dims(const Plan& plan, unsigned dims) {
-  Plan chosen;
+KernelPlan select_dims(const KernelPlan& plan, unsigned dims) {
+  KernelPlan chosen;
   chosen.numel = 1;
   for (int i = 0; i < plan.ndim; ++i) {
     if ((dims >> i & 1U) == 0) continue;
@@ -58,16 +58,16 @@ Plan select_dims(const Plan& plan, unsigned dims) {
     const auto to = static_cast<std::size_t>(chosen.ndim++);
     chosen.sizes[to] = plan.sizes[from];
     chosen.numel *= plan.sizes[from];
-    for (std::size_t k = 0; k < Plan::kMostOperands; ++k)
+    for (std::size_t k = 0; k < KernelPlan::kMaxOperands; ++k)
       chosen.strides[k][to] = plan.strides[k][from];
   }
   chosen.sizes[static_cast<std::size_t>(chosen.ndim++)] = 1;
   return chosen;
 }
 
-Plan make_plan(std::initializer_list<const View*> operands) {
+KernelPlan make_kernel_plan(std::initializer_list<const View*> operands) {
   const View& y = **operands.begin();
-  Plan plan;
+  KernelPlan plan;
   plan.numel = y.numel();
   Index order{};
   const int n = order_dims(y, order);

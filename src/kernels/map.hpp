@@ -13,15 +13,15 @@
 
 namespace tandem::kernels {
 
-/// How operands of one shape are walked together: the fewest dimensions, the output's memory order
-/// outermost first, so that channels-last is as quick as contiguous.
-struct Plan {
-  static constexpr int kMostOperands = 4;
+/// The plan of a kernel: how it walks operands of one shape together. It has the fewest dimensions,
+/// the output's memory order outermost first, so that channels-last is as quick as contiguous.
+struct KernelPlan {
+  static constexpr int kMaxOperands = 4;
   int ndim = 0;  ///< at least one, where there are elements
   std::int64_t numel = 0;
   std::array<std::int64_t, kMaxDims + 1> sizes{};
   /// By operand (the output is 0), then dimension; in elements. Zero where it broadcasts.
-  std::array<std::array<std::int64_t, kMaxDims + 1>, kMostOperands> strides{};
+  std::array<std::array<std::int64_t, kMaxDims + 1>, kMaxOperands> strides{};
 
   std::int64_t inner() const noexcept { return sizes[static_cast<std::size_t>(ndim - 1)]; }
   std::int64_t inner_stride(std::size_t operand) const noexcept {
@@ -34,31 +34,31 @@ struct Plan {
 /// A row is the innermost dimension.
 class Cursor {
  public:
-  Cursor(const Plan& plan, std::int64_t row) noexcept;
+  Cursor(const KernelPlan& plan, std::int64_t row) noexcept;
   std::int64_t offset(std::size_t operand) const noexcept { return offsets_[operand]; }
   /// Goes on to the next row.
   void next() noexcept {
     for (auto d = static_cast<std::size_t>(plan_->ndim - 1); d-- > 0;) {
-      for (std::size_t k = 0; k < Plan::kMostOperands; ++k)
+      for (std::size_t k = 0; k < KernelPlan::kMaxOperands; ++k)
         offsets_[k] += plan_->strides[k][d];
       if (++index_[d] < plan_->sizes[d]) return;
-      for (std::size_t k = 0; k < Plan::kMostOperands; ++k)
+      for (std::size_t k = 0; k < KernelPlan::kMaxOperands; ++k)
         offsets_[k] -= plan_->strides[k][d] * plan_->sizes[d];
       index_[d] = 0;
     }
   }
 
  private:
-  const Plan* plan_;
+  const KernelPlan* plan_;
   std::array<std::int64_t, kMaxDims + 1> index_{};
-  std::array<std::int64_t, Plan::kMostOperands> offsets_{};
+  std::array<std::int64_t, KernelPlan::kMaxOperands> offsets_{};
 };
 
 /// @param operands  the output first; inputs broadcast to its shape by zero strides.
-Plan make_plan(std::initializer_list<const View*> operands);
+KernelPlan make_kernel_plan(std::initializer_list<const View*> operands);
 
 /// The plan of some dimensions of `plan`, by bit: its rows are single elements.
-Plan select_dims(const Plan& plan, unsigned dims);
+KernelPlan select_dims(const KernelPlan& plan, unsigned dims);
 
 /// `x` as one that broadcasts to `shape`: strides of zero where it repeats.
 View broadcast_to(const View& x, const Shape& shape);
@@ -104,12 +104,12 @@ template <class Op, class Out, class... In, std::size_t... I>
 }
 
 template <class Op, class Out, class... In, std::size_t... I>
-void map_plan(const HostStream& s,
-              Op op,
-              const Plan& plan,
-              std::index_sequence<I...> each,
-              Out* y,
-              const In*... x) {
+void map_by_plan(const HostStream& s,
+                 Op op,
+                 const KernelPlan& plan,
+                 std::index_sequence<I...> each,
+                 Out* y,
+                 const In*... x) {
   const std::int64_t inner = plan.inner();
   const std::int64_t sy = plan.inner_stride(0);
   const std::array<std::int64_t, sizeof...(In)> sx{plan.inner_stride(I + 1)...};
@@ -137,15 +137,15 @@ void map_plan(const HostStream& s,
 /// @param x  of y's shape: broadcast them first (broadcast_to). May be `y` itself.
 template <class Out, class... In, class Op, class... Views>
 void map(const HostStream& s, Op op, const View& y, const Views&... x) {
-  static_assert(sizeof...(In) == sizeof...(Views) && sizeof...(In) < Plan::kMostOperands);
-  const Plan plan = make_plan({&y, &x...});
+  static_assert(sizeof...(In) == sizeof...(Views) && sizeof...(In) < KernelPlan::kMaxOperands);
+  const KernelPlan plan = make_kernel_plan({&y, &x...});
   if (plan.numel == 0) return;
-  detail::map_plan(s,
-                   op,
-                   plan,
-                   std::index_sequence_for<In...>{},
-                   y.template as<Out>(),
-                   static_cast<const In*>(x.template as<In>())...);
+  detail::map_by_plan(s,
+                      op,
+                      plan,
+                      std::index_sequence_for<In...>{},
+                      y.template as<Out>(),
+                      static_cast<const In*>(x.template as<In>())...);
 }
 
 }  // namespace tandem::kernels

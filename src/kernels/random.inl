@@ -33,12 +33,12 @@ TANDEM_HD inline std::uint64_t wide(const philox4x32_ctr_t& w, int i) {
   return static_cast<std::uint64_t>(w.v[2 * i + 1]) << 32 | w.v[2 * i];
 }
 
-/// A draw makes `kMade` numbers at once.
+/// A draw makes `kNumbers` numbers at once.
 template <class T>
 struct Uniform;
 template <>
 struct Uniform<float> {
-  static constexpr int kMade = 4;
+  static constexpr int kNumbers = 4;
   TANDEM_HD void operator()(const philox4x32_ctr_t& w, float* y) const {
     for (int i = 0; i < 4; ++i)
       y[i] = static_cast<float>(w.v[i] >> 8) * 0x1p-24f;
@@ -46,7 +46,7 @@ struct Uniform<float> {
 };
 template <>
 struct Uniform<double> {
-  static constexpr int kMade = 2;
+  static constexpr int kNumbers = 2;
   TANDEM_HD void operator()(const philox4x32_ctr_t& w, double* y) const {
     for (int i = 0; i < 2; ++i)
       y[i] = static_cast<double>(wide(w, i) >> 11) * 0x1p-53;
@@ -56,7 +56,7 @@ struct Uniform<double> {
 /// Of as many bits as T's fraction holds: rounded, a number just below 1 would become 1.
 template <class T>
 struct ShortUniform {
-  static constexpr int kMade = 4;
+  static constexpr int kNumbers = 4;
   static constexpr int kBits = std::is_same_v<T, BFloat16> ? 8 : 11;
   TANDEM_HD void operator()(const philox4x32_ctr_t& w, float* y) const {
     for (int i = 0; i < 4; ++i)
@@ -72,7 +72,7 @@ template <class T>
 struct Normal;
 template <>
 struct Normal<float> {
-  static constexpr int kMade = 4;
+  static constexpr int kNumbers = 4;
   TANDEM_HD void operator()(const philox4x32_ctr_t& w, float* y) const {
     for (int i = 0; i < 2; ++i) {
       const auto pair = r123::boxmuller(w.v[2 * i], w.v[2 * i + 1]);
@@ -83,7 +83,7 @@ struct Normal<float> {
 };
 template <>
 struct Normal<double> {
-  static constexpr int kMade = 2;
+  static constexpr int kNumbers = 2;
   TANDEM_HD void operator()(const philox4x32_ctr_t& w, double* y) const {
     const auto pair = r123::boxmuller(wide(w, 0), wide(w, 1));
     y[0] = pair.x;
@@ -94,7 +94,7 @@ struct Normal<double> {
 /// Bias of the remainder: below range / 2^64.
 template <class T>
 struct RandInt {
-  static constexpr int kMade = 2;
+  static constexpr int kNumbers = 2;
   std::int64_t low;
   std::uint64_t range;
   TANDEM_HD void operator()(const philox4x32_ctr_t& w, T* y) const {
@@ -124,7 +124,7 @@ struct ByStrides {
   }
 };
 
-/// Draw number `i` fills elements [i * kMade, (i + 1) * kMade) of y, or what there is of
+/// Draw number `i` fills elements [i * kNumbers, (i + 1) * kNumbers) of y, or what there is of
 /// them: in row-major order, however y lies.
 template <class T, class Make, class Place>
 struct Draw {
@@ -135,10 +135,10 @@ struct Draw {
   Make make;
   Place place;
   TANDEM_HD void operator()(std::int64_t i) const {
-    compute_t<T> made[Make::kMade];
+    compute_t<T> made[Make::kNumbers];
     make(philox(seed, draw, static_cast<std::uint64_t>(i)), made);
-    for (std::int64_t k = 0; k < Make::kMade; ++k) {
-      if (i * Make::kMade + k < n) y[place(i * Make::kMade + k)] = store<T>(made[k]);
+    for (std::int64_t k = 0; k < Make::kNumbers; ++k) {
+      if (i * Make::kNumbers + k < n) y[place(i * Make::kNumbers + k)] = store<T>(made[k]);
     }
   }
 };
@@ -155,11 +155,11 @@ struct DrawPart {
   TANDEM_HD void operator()(std::int64_t i) const {
     const std::int64_t run = i / blocks;
     const std::int64_t begin = part.begin + run * part.stride;
-    const std::int64_t block = begin / Make::kMade + i % blocks;
-    compute_t<T> made[Make::kMade];
+    const std::int64_t block = begin / Make::kNumbers + i % blocks;
+    compute_t<T> made[Make::kNumbers];
     make(philox(part.seed, part.draw, static_cast<std::uint64_t>(block)), made);
-    for (std::int64_t k = 0; k < Make::kMade; ++k) {
-      const std::int64_t at = block * Make::kMade + k - begin;
+    for (std::int64_t k = 0; k < Make::kNumbers; ++k) {
+      const std::int64_t at = block * Make::kNumbers + k - begin;
       if (at >= 0 && at < part.length) y[place(run * part.length + at)] = store<T>(made[k]);
     }
   }
@@ -179,11 +179,11 @@ void run(const S& s, const RandomPlace& part, const View& y, Make make, Place pl
   const std::int64_t n = y.numel();
   if (n == 0) return;
   if (part.length < 0) {
-    const std::int64_t draws = (n + Make::kMade - 1) / Make::kMade;
+    const std::int64_t draws = (n + Make::kNumbers - 1) / Make::kNumbers;
     return for_each(
         s, draws, Draw<T, Make, Place>{part.seed, part.draw, n, y.as<T>(), make, place});
   }
-  const std::int64_t blocks = (part.length + 2 * (Make::kMade - 1)) / Make::kMade;
+  const std::int64_t blocks = (part.length + 2 * (Make::kNumbers - 1)) / Make::kNumbers;
   for_each(
       s, n / part.length * blocks, DrawPart<T, Make, Place>{part, blocks, y.as<T>(), make, place});
 }

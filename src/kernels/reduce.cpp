@@ -10,7 +10,7 @@ namespace tandem::kernels {
 ReducePlan make_reduce_plan(const View& x, const View& y) {
   View target = broadcast_to(y, x.shape);
   // A size of one is no sign of a reduced dimension, and no stride of it is used.
-  const Plan plan = make_plan({&x, &target});
+  const KernelPlan plan = make_kernel_plan({&x, &target});
   const auto last = static_cast<unsigned>(plan.ndim - 1);
   unsigned kept = 0;
   for (unsigned d = 0; d < last; ++d)
@@ -31,7 +31,7 @@ void argmax(const HostStream& s, int dim, const View& x, const View& y) {
   // Rows of single elements: x at the first of a row along `dim`, y beside it.
   View first = x;
   first.shape = y.shape;
-  Plan plan = make_plan({&y, &first});
+  KernelPlan plan = make_kernel_plan({&y, &first});
   plan = select_dims(plan, (1U << plan.ndim) - 1);
   if (y.numel() == 0) return;
   const std::int64_t n = x.shape[dim];

@@ -13,7 +13,7 @@ namespace {
 template <class T>
 struct ArgMaxLine {
   using Total = Ranked<compute_t<T>>;
-  Plan plan;  // y, x at the start of the line
+  KernelPlan plan;  // y, x at the start of the line
   std::int64_t step;
   const T* x;
   std::int64_t* y;
@@ -38,7 +38,7 @@ template void extremum(const CudaStream&, Extremum, const View&, const View&);
 void argmax(const CudaStream& s, int dim, const View& x, const View& y) {
   View first = x;
   first.shape = y.shape;
-  const Plan plan = make_plan({&y, &first});
+  const KernelPlan plan = make_kernel_plan({&y, &first});
   const Walk walk = x.strides[dim] == 1 ? Walk::along : Walk::across;
   with_dtype(x.dtype, [&]<class T>() {
     reduce_each(s,

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions, for both backends. In a functor `Part` adds up a short run of elements in the
-// fastest way, `Total` joins the parts without losing what they gathered.
+// Reductions, for both backends. In a functor `Partial` adds up a short run of elements in the
+// fastest way, `Total` joins the partial sums without losing what they gathered.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@ namespace tandem::kernels {
 template <class T, class Square = std::false_type>
 struct SumOf {
   using In = T;
-  using Part = std::conditional_t<is_float_v<T>, compute_t<T>, std::int64_t>;
+  using Partial = std::conditional_t<is_float_v<T>, compute_t<T>, std::int64_t>;
   using Total = std::conditional_t<is_float_v<T>, double, std::int64_t>;
   double scale = 1;
 
-  TANDEM_HD Part part() const { return Part(0); }
-  TANDEM_HD Part add(Part a, T x) const {
-    const Part p = static_cast<Part>(load(x));
+  TANDEM_HD Partial partial() const { return Partial(0); }
+  TANDEM_HD Partial add(Partial a, T x) const {
+    const Partial p = static_cast<Partial>(load(x));
     if constexpr (Square::value)
       return a + p * p;
     else
@@ -45,18 +45,18 @@ struct SumOf {
 template <class T, bool kLargest>
 struct Extreme {
   using In = T;
-  using Part = compute_t<T>;
-  using Total = Part;
+  using Partial = compute_t<T>;
+  using Total = Partial;
 
-  TANDEM_HD static Part worst() {
-    using Limits = std::numeric_limits<Part>;
+  TANDEM_HD static Partial worst() {
+    using Limits = std::numeric_limits<Partial>;
     if constexpr (Limits::has_infinity)
       return kLargest ? -Limits::infinity() : Limits::infinity();
     else
       return kLargest ? Limits::lowest() : Limits::max();
   }
-  TANDEM_HD Part part() const { return worst(); }
-  TANDEM_HD Part add(Part a, T x) const { return join(a, load(x)); }
+  TANDEM_HD Partial partial() const { return worst(); }
+  TANDEM_HD Partial add(Partial a, T x) const { return join(a, load(x)); }
   TANDEM_HD Total total() const { return worst(); }
   TANDEM_HD Total join(Total a, Total b) const {
     return (kLargest ? a > b : a < b) || a != a ? a : b;

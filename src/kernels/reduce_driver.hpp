@@ -17,8 +17,8 @@ namespace tandem::kernels {
 
 /// Operand 0 of the plans is x, 1 is y.
 struct ReducePlan {
-  Plan outer;           ///< over the kept dimensions but the row: one block of outputs each
-  Plan rows;            ///< over the reduced dimensions but the row
+  KernelPlan outer;     ///< over the kept dimensions but the row: one block of outputs each
+  KernelPlan rows;      ///< over the reduced dimensions but the row
   std::int64_t length;  ///< of a row
   std::int64_t x_step;  ///< within a row
   std::int64_t y_step;  ///< within a row; zero where the row is reduced
@@ -28,7 +28,7 @@ struct ReducePlan {
 inline constexpr std::int64_t kRunLength = 4096;    ///< elements that a row's partial sums take up
 inline constexpr std::int64_t kRunRows = 128;       ///< rows that a column's partial sum takes up
 inline constexpr std::int64_t kBlockColumns = 256;  ///< columns added up side by side
-inline constexpr std::int64_t kMostParts = 64;      ///< threads that share a reduction
+inline constexpr std::int64_t kMaxParts = 64;       ///< threads that share a reduction
 
 /// @param x, y  y's reduced dimensions have size one.
 ReducePlan make_reduce_plan(const View& x, const View& y);
@@ -41,8 +41,8 @@ typename Op::Total reduce_run(const Op& op,
                               std::int64_t n,
                               std::int64_t step) {
   constexpr std::int64_t kLanes = 32;
-  std::array<typename Op::Part, kLanes> lanes;
-  lanes.fill(op.part());
+  std::array<typename Op::Partial, kLanes> lanes;
+  lanes.fill(op.partial());
   std::int64_t i = 0;
   if (step == 1) {
     for (; i + kLanes <= n; i += kLanes) {
@@ -89,10 +89,10 @@ void reduce_columns(const Op& op,
                     std::int64_t end,
                     typename Op::Total* totals) {
   std::fill_n(totals, width, op.total());
-  std::array<typename Op::Part, kBlockColumns> parts;
+  std::array<typename Op::Partial, kBlockColumns> parts;
   Cursor row(plan.rows, begin);
   for (std::int64_t i = begin; i < end;) {
-    std::fill_n(parts.data(), width, op.part());
+    std::fill_n(parts.data(), width, op.partial());
     for (const std::int64_t last = std::min(end, i + kRunRows); i < last; ++i, row.next()) {
       const auto* first = x + row.offset(0);
       auto* part = parts.data();
@@ -139,9 +139,9 @@ void reduce_block_in_parts(const HostStream& s,
                            typename Op::Total* totals) {
   using Block = std::array<typename Op::Total, kBlockColumns>;
   const std::int64_t grain = std::max<std::int64_t>(1, kGrain / width);
-  const std::int64_t parts = std::min(kMostParts, tile_count(s, depth, grain));
+  const std::int64_t parts = std::min(kMaxParts, tile_count(s, depth, grain));
   if (parts == 1) return reduce_block(op, plan, x, width, 0, depth, totals);
-  std::array<Block, kMostParts> partial;
+  std::array<Block, kMaxParts> partial;
   for_each_tile(s, parts, [&](std::int64_t t) {
     reduce_block(op,
                  plan,

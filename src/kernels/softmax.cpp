@@ -19,9 +19,9 @@ void for_each_line(const HostStream& s,
                    std::int64_t length,
                    std::initializer_list<const View*> operands,
                    const F& f) {
-  const Plan plan = make_plan(operands);
+  const KernelPlan plan = make_kernel_plan(operands);
   if (plan.numel == 0) return;
-  const Plan lines = select_dims(plan, (1U << plan.ndim) - 1);
+  const KernelPlan lines = select_dims(plan, (1U << plan.ndim) - 1);
   const std::int64_t grain =
       std::max<std::int64_t>(1, kGrain / kElementCost / std::max<std::int64_t>(1, length));
   for_each_range(s, plan.numel, grain, [&](std::int64_t begin, std::int64_t end) {

@@ -14,7 +14,7 @@ namespace {
 /// Lines of scores beside up to three other operands; the scores are operand `kScores` of `lines`.
 template <class T, int kScores>
 struct Scores {
-  Plan lines;
+  KernelPlan lines;
   std::int64_t step;  // between classes
   const T* x;
 
@@ -55,7 +55,7 @@ struct StoreNormaliser : JoinNormalisers<T, kScores> {
 
 template <class T>
 struct Normalise {
-  Plan lines;  // y, x
+  KernelPlan lines;  // y, x
   SoftmaxForm form;
   std::int64_t n, y_step, x_step;
   const Normaliser<T>* norms;
@@ -77,7 +77,7 @@ struct Normalise {
 template <class T>
 struct SumLine {
   using Total = double;
-  Plan lines;  // dx, dy, y
+  KernelPlan lines;  // dx, dy, y
   SoftmaxForm form;
   std::int64_t dy_step, y_step;
   const T* dy;
@@ -166,7 +166,7 @@ void softmax(const CudaStream& s, SoftmaxForm form, int dim, const View& x, cons
   const std::int64_t n = x.shape[dim];
   if (x.numel() == 0) return;
   const View vy = without_dim(y, dim), vx = without_dim(x, dim);
-  const Plan lines = make_plan({&vy, &vx});
+  const KernelPlan lines = make_kernel_plan({&vy, &vx});
   with_float(y.dtype, [&]<class T>() {
     const Workspace<Normaliser<T>> norms(s.device, lines.numel);
     const Scores<T, 1> scores{lines, x.strides[dim], x.as<const T>()};
@@ -189,7 +189,7 @@ void softmax_grad(
   const std::int64_t n = y.shape[dim];
   if (y.numel() == 0) return;
   const View vdx = without_dim(dx, dim), vdy = without_dim(dy, dim), vy = without_dim(y, dim);
-  const Plan lines = make_plan({&vdx, &vdy, &vy});
+  const KernelPlan lines = make_kernel_plan({&vdx, &vdy, &vy});
   with_float(y.dtype, [&]<class T>() {
     const Workspace<double> sums(s.device, lines.numel);
     const SumLine<T> line{lines,
@@ -211,7 +211,7 @@ void cross_entropy(const CudaStream& s,
                    const View& weights) {
   const View scores = without_dim(logits, 1);
   if (losses.numel() == 0) return;
-  const Plan lines = make_plan({&losses, &weights, &scores, &labels.index});
+  const KernelPlan lines = make_kernel_plan({&losses, &weights, &scores, &labels.index});
   with_float(logits.dtype, [&]<class T>() {
     reduce_each(s,
                 lines.numel,
@@ -232,7 +232,7 @@ void cross_entropy_grad(const CudaStream& s,
   const View target = without_dim(dlogits, 1), start = without_dim(logits, 1);
   const std::int64_t n = logits.shape[1];
   if (logits.numel() == 0) return;
-  const Plan lines = make_plan({&target, &dlosses, &start, &labels.index});
+  const KernelPlan lines = make_kernel_plan({&target, &dlosses, &start, &labels.index});
   with_float(logits.dtype, [&]<class T>() {
     const Workspace<Normaliser<T>> norms(s.device, lines.numel);
     const Scores<T, 2> scores{lines, logits.strides[1], logits.as<const T>()};

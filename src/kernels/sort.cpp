@@ -13,7 +13,7 @@
 namespace tandem::kernels {
 namespace {
 
-constexpr std::int64_t kFew = 16;  // kept in order while a line is read
+constexpr std::int64_t kMaxSelected = 16;  // kept in order while a line is read
 
 /// One line of x and where its indices go.
 template <class T>
@@ -23,7 +23,7 @@ struct TopLine {
 
   /// By insertion.
   void few(const T* x, std::int64_t* y) const {
-    std::array<Ranked<T>, kFew> best;
+    std::array<Ranked<T>, kMaxSelected> best;
     std::int64_t count = 0;
     for (std::int64_t i = 0; i < n; ++i) {
       const Ranked<T> next{x[i * x_step], i};
@@ -54,12 +54,12 @@ struct TopLine {
 template <class T>
 void top_lines(const HostStream& s, Ranking ranking, int dim, const View& x, const View& y) {
   const View vy = without_dim(y, dim), vx = without_dim(x, dim);
-  Plan plan = make_plan({&vy, &vx});
+  KernelPlan plan = make_kernel_plan({&vy, &vx});
   plan = select_dims(plan, (1U << plan.ndim) - 1);
   const TopLine<T> line{ranking, x.shape[dim], y.shape[dim], x.strides[dim], y.strides[dim]};
   const std::int64_t grain = std::max<std::int64_t>(1, kGrain / 4 / line.n);
   const std::int64_t tiles = tile_count(s, plan.numel, grain);
-  const bool few = line.k <= kFew;
+  const bool few = line.k <= kMaxSelected;
   const Workspace<Ranked<T>> room(s.device, few ? 0 : tiles * line.n);
   for_each_tile(s, tiles, [&](std::int64_t t) {
     const std::int64_t begin = plan.numel * t / tiles, end = plan.numel * (t + 1) / tiles;

@@ -11,12 +11,12 @@
 namespace tandem::kernels {
 namespace {
 
-constexpr std::int64_t kFew = 16;
+constexpr std::int64_t kMaxSelected = 16;
 
 template <class T>
 struct TopLines {
   Ranking ranking;
-  Plan plan;  // y, x at the starts of lines
+  KernelPlan plan;  // y, x at the starts of lines
   std::int64_t n, k, x_step, y_step;
   const T* x;
   std::int64_t* y;
@@ -113,7 +113,7 @@ void sort_lines(const CudaStream& s, const TopLines<T>& lines) {
 void topk(const CudaStream& s, Ranking ranking, int dim, const View& x, const View& y) {
   if (y.numel() == 0) return;
   const View vy = without_dim(y, dim), vx = without_dim(x, dim);
-  const Plan plan = make_plan({&vy, &vx});
+  const KernelPlan plan = make_kernel_plan({&vy, &vx});
   with_dtype(x.dtype, [&]<class T>() {
     const TopLines<T> lines{ranking,
                             plan,
@@ -123,7 +123,7 @@ void topk(const CudaStream& s, Ranking ranking, int dim, const View& x, const Vi
                             y.strides[dim],
                             x.as<const T>(),
                             y.as<std::int64_t>()};
-    if (lines.k > kFew) return sort_lines(s, lines);
+    if (lines.k > kMaxSelected) return sort_lines(s, lines);
     const Walk walk = lines.x_step == 1 ? Walk::along : Walk::across;
     for (std::int64_t round = 0; round < lines.k; ++round)
       reduce_each(s, plan.numel, lines.n, walk, SelectNext<T>{lines, round});

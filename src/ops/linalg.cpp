@@ -24,7 +24,7 @@ using autograd::Gradients;
 using autograd::Saved;
 
 /// Largest side of a matrix: BLAS counts in 32 bits.
-constexpr std::int64_t kMostSide = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t kMaxSide = std::numeric_limits<std::int32_t>::max();
 
 void check_operands(const char* op, const Tensor& a, const Tensor& b) {
   TANDEM_CHECK(is_float(a.dtype()) && is_float(b.dtype()),
@@ -52,15 +52,15 @@ Tensor readable(const Tensor& x) {
 }
 
 void check_sides(const char* op, const Tensor& a, const Tensor& b) {
-  TANDEM_CHECK(std::max({a.size(-2), b.size(-1), a.size(-1)}) <= kMostSide,
+  TANDEM_CHECK(std::max({a.size(-2), b.size(-1), a.size(-1)}) <= kMaxSide,
                op,
                ": a side of ",
                a.shape(),
                " @ ",
                b.shape(),
-               " is longer than ",
-               kMostSide,
-               "; multiply in parts");
+               " is above ",
+               kMaxSide,
+               "; work on parts");
 }
 
 Tensor multiply(const char* op, const Tensor& a_, const Tensor& b_, const Tensor& bias) {

@@ -179,8 +179,9 @@ Tensor logsumexp(const Tensor& input, const Dims& dims, KeepDims keep) {
                 off_tape(),
                 {x},
                 [kept = shape.kept, s = Saved(x)](const Tensor& dy, const Tensor& y) {
-                  constexpr double kNone = -std::numeric_limits<double>::infinity();
-                  const Tensor base = masked_fill(y, eq(y, kNone), 0);  // of no weight at all
+                  constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
+                  const Tensor base =
+                      masked_fill(y, eq(y, kMinusInfinity), 0);  // of no weight at all
                   return Gradients{exp(s.get() - base.reshape(kept)) * dy.reshape(kept)};
                 });
 }

@@ -38,10 +38,10 @@ namespace detail {
 inline constexpr int kAlongThreads = 256;
 inline constexpr int kAcrossColumns = 32;
 inline constexpr int kAcrossRows = 8;
-inline constexpr std::int64_t kSerialDepth = 16;   ///< up to it a thread reduces an output alone
-inline constexpr std::int64_t kLeastPart = 1024;   ///< elements of a part, where there are several
-inline constexpr std::int64_t kMostBlocks = 1024;  ///< enough for any GPU: more parts pay no more
-inline constexpr std::int64_t kMostGridY = 65535;
+inline constexpr std::int64_t kSerialDepth = 16;  ///< up to it a thread reduces an output alone
+inline constexpr std::int64_t kMinPart = 1024;    ///< elements of a part, where there are several
+inline constexpr std::int64_t kMaxBlocks = 1024;  ///< enough for any GPU: more parts pay no more
+inline constexpr std::int64_t kMaxGridY = 65535;
 
 /// Part `p` of an output's elements.
 struct PartRange {
@@ -142,7 +142,7 @@ void reduce_each(
   const bool along = walk == Walk::along;
   const std::int64_t blocks = along ? outputs : (outputs + kAcrossColumns - 1) / kAcrossColumns;
   const std::int64_t parts = std::clamp<std::int64_t>(
-      kMostBlocks / blocks, 1, std::min(kMostGridY, std::max<std::int64_t>(1, depth / kLeastPart)));
+      kMaxBlocks / blocks, 1, std::min(kMaxGridY, std::max<std::int64_t>(1, depth / kMinPart)));
   PartTotals<Op> to{op, outputs, depth, parts, nullptr};
   using Total = typename Op::Total;
   const Workspace<Total> workspace(s.device, parts > 1 ? parts * outputs : 0);

@@ -25,7 +25,7 @@ namespace tandem::kernels::lt {
 namespace {
 
 /// Bytes that an algorithm may ask for: what NVIDIA advises for the largest GPUs.
-constexpr std::size_t kMostWorkspace = std::size_t{32} << 20;
+constexpr std::size_t kMaxWorkspace = std::size_t{32} << 20;
 
 bool is_gelu(Epilogue e) {
   return e == Epilogue::gelu || e == Epilogue::bias_gelu;
@@ -93,7 +93,7 @@ void Plan::choose(cublasLtHandle_t handle, const Problem& problem) {
   const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
     TANDEM_CUDA(cublasLtMatmulPreferenceSetAttribute(p, attribute, &value, sizeof value));
   };
-  prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kMostWorkspace);
+  prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kMaxWorkspace);
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, problem.b_alignment);
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, problem.a_alignment);
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, problem.c_alignment);

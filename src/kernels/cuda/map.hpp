@@ -20,7 +20,7 @@ template <int kOperands>
 struct Place {
   std::int64_t at[kOperands] = {};
 
-  TANDEM_HD Place(const Plan& plan, std::int64_t i) {
+  TANDEM_HD Place(const KernelPlan& plan, std::int64_t i) {
     for (int d = plan.ndim - 1; d > 0; --d) {
       const std::int64_t size = plan.sizes.data()[d];
       const std::int64_t rest = divide(i, size);
@@ -38,7 +38,7 @@ struct Place {
       return static_cast<std::uint32_t>(i) / static_cast<std::uint32_t>(size);
     return i / size;
   }
-  TANDEM_HD void step(const Plan& plan, int d, std::int64_t n) {
+  TANDEM_HD void step(const KernelPlan& plan, int d, std::int64_t n) {
     for (int k = 0; k < kOperands; ++k)
       at[k] += n * plan.strides.data()[k].data()[d];
   }
@@ -47,9 +47,9 @@ struct Place {
 template <class Op, class Out, class... In>
 struct MapElement {
   Op op;
-  Plan plan;
+  KernelPlan plan;
   Out* y;
-  const void* x[Plan::kMostOperands];
+  const void* x[KernelPlan::kMaxOperands];
 
   TANDEM_HD void operator()(std::int64_t i) const { run(i, std::index_sequence_for<In...>{}); }
 
@@ -66,9 +66,9 @@ struct MapElement {
 /// A plan whose elements are counted in row-major order, whatever the operands' layout.
 ///
 /// @param operands  of one shape.
-inline Plan make_row_major_plan(std::initializer_list<const View*> operands) {
+inline KernelPlan make_row_major_plan(std::initializer_list<const View*> operands) {
   const View& first = **operands.begin();
-  Plan plan;
+  KernelPlan plan;
   plan.numel = first.numel();
   for (int d = 0; d < first.shape.size(); ++d) {
     const auto at = static_cast<std::size_t>(plan.ndim++);
@@ -86,8 +86,8 @@ inline Plan make_row_major_plan(std::initializer_list<const View*> operands) {
 /// @param x  of y's shape: broadcast them first (broadcast_to). May be `y` itself.
 template <class Out, class... In, class Op, class... Views>
 void map(const CudaStream& s, Op op, const View& y, const Views&... x) {
-  static_assert(sizeof...(In) == sizeof...(Views) && sizeof...(In) < Plan::kMostOperands);
-  const Plan plan = make_plan({&y, &x...});
+  static_assert(sizeof...(In) == sizeof...(Views) && sizeof...(In) < KernelPlan::kMaxOperands);
+  const KernelPlan plan = make_kernel_plan({&y, &x...});
   for_each(s,
            plan.numel,
            detail::MapElement<Op, Out, In...>{op, plan, y.template as<Out>(), {x.data...}});

@@ -10,7 +10,7 @@ namespace tandem::kernels {
 namespace {
 
 /// The dimensions of the batch, with a, b and c.
-Plan batch_plan(const View& a, const View& b, const View& c) {
+KernelPlan batch_plan(const View& a, const View& b, const View& c) {
   View va = a, vb = b, vc = c;
   for (View* v : {&va, &vb, &vc}) {
     for (int i = 0; i < 2; ++i) {
@@ -18,7 +18,7 @@ Plan batch_plan(const View& a, const View& b, const View& c) {
       v->strides.erase(v->strides.size() - 1);
     }
   }
-  return make_plan({&vc, &va, &vb});
+  return make_kernel_plan({&vc, &va, &vb});
 }
 
 template <class T>
@@ -31,7 +31,7 @@ void typed_matmul(
   }
   const MatrixLayout la = layout_of(a), lb = layout_of(b);
   const std::int64_t ldc = layout_of(c).ld;
-  const Plan plan = batch_plan(a, b, c);
+  const KernelPlan plan = batch_plan(a, b, c);
   const auto step = [&](std::size_t k) { return plan.numel > 1 ? plan.inner_stride(k) : 0; };
   const GemmBatch inner{plan.inner(), step(1), step(2), step(0)};
   Cursor at(plan, 0);

@@ -11,13 +11,13 @@ namespace detail {
 
 /// The dimensions of x that are kept, with y beside them, and those that are reduced.
 struct Dimensions {
-  Plan kept;     // x, y
-  Plan reduced;  // x
+  KernelPlan kept;     // x, y
+  KernelPlan reduced;  // x
   Walk walk;
 
   Dimensions(const View& x, const View& y) {
     const View target = broadcast_to(y, x.shape);
-    const Plan plan = make_plan({&x, &target});
+    const KernelPlan plan = make_kernel_plan({&x, &target});
     unsigned bits = 0;
     for (int d = 0; d < plan.ndim; ++d)
       bits |= (plan.strides[1][static_cast<std::size_t>(d)] != 0 ? 1U : 0U) << d;
@@ -32,7 +32,7 @@ template <class Op, class Out>
 struct ReduceElements {
   using Total = typename Op::Total;
   Op op;
-  Plan kept, reduced;
+  KernelPlan kept, reduced;
   const typename Op::In* x;
   Out* y;
 
@@ -40,7 +40,7 @@ struct ReduceElements {
   TANDEM_HD Total at(std::int64_t output, std::int64_t i) const {
     const std::int64_t first = Place<1>(kept, output).at[0];
     const auto value = x[first + Place<1>(reduced, i).at[0]];
-    return static_cast<Total>(op.add(op.part(), value));
+    return static_cast<Total>(op.add(op.partial(), value));
   }
   TANDEM_HD Total join(Total a, Total b) const { return op.join(a, b); }
   TANDEM_HD void store(std::int64_t output, Total total) const {

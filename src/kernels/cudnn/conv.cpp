@@ -19,7 +19,7 @@ namespace tandem::kernels::cudnn {
 namespace {
 
 /// Shapes that a device keeps plans for; then it starts anew (batches of ever new sizes).
-constexpr std::size_t kMostPlans = 512;
+constexpr std::size_t kMaxPlans = 512;
 
 /// Of one device: handle and plans, taken by one call at a time.
 class State final : public LibraryState {
@@ -35,7 +35,7 @@ class State final : public LibraryState {
     const ConvProblem::Key key = problem.key();
     auto known = plans.find(key);
     if (known == plans.end()) {
-      if (plans.size() >= kMostPlans) plans.clear();
+      if (plans.size() >= kMaxPlans) plans.clear();
       known = plans.emplace(key, ConvPlan::make(handle, problem)).first;
     }
     return known->second.has_value() ? &*known->second : nullptr;
@@ -76,16 +76,16 @@ bool is_channels_last(const View& x) {
                        {x.strides[0], x.strides[2], x.strides[3], x.strides[1]});
 }
 
-/// Runs a part, weights in row-major order as our kernels have them.
+/// Runs a pass, weights in row-major order as our kernels have them.
 bool run(const CudaStream& s,
-         Part part,
+         Pass pass,
          const ConvSize& z,
          const View& x,
          const View& weight,
          const View& y) {
   const bool last = is_channels_last(x) && is_channels_last(y);
   const Layout layout = last ? Layout::channels_last : Layout::channels_first;
-  const ConvProblem problem{part, y.dtype, layout, s.precision, z, alignment({&x, &weight, &y})};
+  const ConvProblem problem{pass, y.dtype, layout, s.precision, z, alignment({&x, &weight, &y})};
   const Session session(s);
   const ConvPlan* const plan = session->find(problem);
   if (plan == nullptr) return false;
@@ -94,10 +94,10 @@ bool run(const CudaStream& s,
       last ? weight.numel() * static_cast<std::int64_t>(itemsize(weight.dtype)) : 0;
   const Workspace<unsigned char> ordered(s.device, ordered_bytes);
   const View ordered_weight = last ? patch_order(z, ordered.data(), weight.dtype) : weight;
-  if (last && part != Part::weight_grad) copy(s, weight, ordered_weight);
+  if (last && pass != Pass::weight_grad) copy(s, weight, ordered_weight);
   const Workspace<unsigned char> workspace(s.device, static_cast<std::int64_t>(plan->workspace()));
   plan->run(session->handle, x.data, ordered_weight.data, y.data, workspace.data());
-  if (last && part == Part::weight_grad) copy(s, ordered_weight, weight);
+  if (last && pass == Pass::weight_grad) copy(s, ordered_weight, weight);
   return true;
 }
 
@@ -105,17 +105,17 @@ bool run(const CudaStream& s,
 
 bool conv2d(
     const CudaStream& s, const ConvSize& z, const View& x, const View& weight, const View& y) {
-  return run(s, Part::forward, z, x, weight, y);
+  return run(s, Pass::forward, z, x, weight, y);
 }
 
 bool conv2d_input_grad(
     const CudaStream& s, const ConvSize& z, const View& dy, const View& weight, const View& dx) {
-  return run(s, Part::input_grad, z, dx, weight, dy);
+  return run(s, Pass::input_grad, z, dx, weight, dy);
 }
 
 bool conv2d_weight_grad(
     const CudaStream& s, const ConvSize& z, const View& dy, const View& x, const View& dweight) {
-  return run(s, Part::weight_grad, z, x, dweight, dy);
+  return run(s, Pass::weight_grad, z, x, dweight, dy);
 }
 
 }  // namespace tandem::kernels::cudnn

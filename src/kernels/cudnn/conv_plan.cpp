@@ -38,7 +38,7 @@ using Four = std::array<std::int64_t, 4>;
 /// Names of the tensors of a plan.
 constexpr std::array<std::int64_t, 3> kIds = {'x', 'w', 'y'};
 /// Bytes that a plan may ask for.
-constexpr std::int64_t kMostWorkspace = std::int64_t{512} << 20;
+constexpr std::int64_t kMaxWorkspace = std::int64_t{512} << 20;
 
 cudnnDataType_t data_type(DType type) {
   switch (type) {
@@ -86,15 +86,15 @@ Descriptor make_convolution(const ConvProblem& p) {
   return conv;
 }
 
-/// How a part's operation calls its attributes.
+/// How a pass's operation calls its attributes.
 struct Names {
   cudnnBackendDescriptorType_t type;
   cudnnBackendAttributeName_t x, weight, y, conv, alpha, beta;
 };
 
-constexpr Names names(Part part) {
-  switch (part) {
-    case Part::forward:
+constexpr Names names(Pass pass) {
+  switch (pass) {
+    case Pass::forward:
       return {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
               CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
               CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
@@ -102,7 +102,7 @@ constexpr Names names(Part part) {
               CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
               CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
               CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA};
-    case Part::input_grad:
+    case Pass::input_grad:
       return {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
               CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
               CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
@@ -124,7 +124,7 @@ constexpr Names names(Part part) {
 /// The graph; none where cuDNN does not support the operation.
 std::optional<Descriptor> make_graph(cudnnHandle_t handle, const ConvProblem& p) {
   const ConvSize& z = p.size;
-  const Names name = names(p.part);
+  const Names name = names(p.pass);
   const Descriptor x = make_tensor(p, kIds[0], {z.n, z.c, z.h, z.w}),
                    weight = make_tensor(p, kIds[1], {z.o, z.c / z.groups, z.kh, z.kw}),
                    y = make_tensor(p, kIds[2], {z.n, z.o, z.oh, z.ow}), conv = make_convolution(p);
@@ -200,7 +200,7 @@ bool is_acceptable(const Descriptor& config, const ConvProblem& p) {
 }  // namespace
 
 ConvProblem::Key ConvProblem::key() const noexcept {
-  return {static_cast<std::int64_t>(part),
+  return {static_cast<std::int64_t>(pass),
           static_cast<std::int64_t>(type),
           static_cast<std::int64_t>(layout),
           static_cast<std::int64_t>(precision),
@@ -235,7 +235,7 @@ std::optional<ConvPlan> ConvPlan::make(cudnnHandle_t handle, const ConvProblem& 
       if (!plan.try_finalize()) continue;
       std::int64_t workspace = 0;
       plan.get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &workspace);
-      if (workspace > kMostWorkspace) continue;
+      if (workspace > kMaxWorkspace) continue;
       return ConvPlan(std::move(plan), static_cast<std::size_t>(workspace));
     }
   }

@@ -16,14 +16,14 @@
 
 namespace tandem::kernels::cudnn {
 
-enum class Part : std::uint8_t { forward, input_grad, weight_grad };
+enum class Pass : std::uint8_t { forward, input_grad, weight_grad };
 
 /// x, y and weights with channels innermost, or all three row-major.
 enum class Layout : std::uint8_t { channels_first, channels_last };
 
 /// What the choice of an algorithm depends on.
 struct ConvProblem {
-  Part part;
+  Pass pass;
   DType type;
   Layout layout;
   MatmulPrecision precision;

@@ -47,11 +47,11 @@ struct Descs {
   }
 };
 
-enum class Part : std::uint8_t { forward = 1, input_grad, weight_grad };
+enum class Pass : std::uint8_t { forward = 1, input_grad, weight_grad };
 
-Key key_of(const HostStream& s, Part part, const ConvSize& z, Type type, bool biased) {
+Key key_of(const HostStream& s, Pass pass, const ConvSize& z, Type type, bool biased) {
   Key key;
-  key.add({static_cast<std::int64_t>(part),
+  key.add({static_cast<std::int64_t>(pass),
            s.threads,
            static_cast<std::int64_t>(type),
            biased,
@@ -108,7 +108,7 @@ bool conv2d(const HostStream& s,
   const bool biased = bias.data != nullptr;
   Session session(s);
   Prepared* primitive = session.find(
-      key_of(s, Part::forward, size, type_of(x), biased), [&](const dnnl::engine& engine) {
+      key_of(s, Pass::forward, size, type_of(x), biased), [&](const dnnl::engine& engine) {
         const Descs d(size, type_of(x));
         const auto desc = forward_desc(d, biased, engine);
         if (is_reference(desc.impl_info_str())) return std::unique_ptr<Prepared>();
@@ -131,7 +131,7 @@ bool conv2d_input_grad(
     const HostStream& s, const ConvSize& size, const View& dy, const View& weight, const View& dx) {
   Session session(s);
   Prepared* primitive = session.find(
-      key_of(s, Part::input_grad, size, type_of(dx), false), [&](const dnnl::engine& engine) {
+      key_of(s, Pass::input_grad, size, type_of(dx), false), [&](const dnnl::engine& engine) {
         const Descs d(size, type_of(dx));
         using Backward = dnnl::convolution_backward_data;
         const Backward::primitive_desc desc(
@@ -162,7 +162,7 @@ bool conv2d_weight_grad(const HostStream& s,
   const bool biased = dbias.data != nullptr;
   Session session(s);
   Prepared* primitive = session.find(
-      key_of(s, Part::weight_grad, size, type_of(x), biased), [&](const dnnl::engine& engine) {
+      key_of(s, Pass::weight_grad, size, type_of(x), biased), [&](const dnnl::engine& engine) {
         const Descs d(size, type_of(x));
         using Backward = dnnl::convolution_backward_weights;
         const auto wish = with_bias_if(

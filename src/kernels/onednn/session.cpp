@@ -17,7 +17,7 @@ namespace tandem::kernels::onednn {
 namespace {
 
 /// Shapes that a device keeps primitives for; then it starts anew (batches of ever new sizes).
-constexpr std::size_t kMostPrimitives = 512;
+constexpr std::size_t kMaxPrimitives = 512;
 
 std::size_t aligned(std::size_t nbytes) {
   constexpr std::size_t kLine = 64;
@@ -27,7 +27,7 @@ std::size_t aligned(std::size_t nbytes) {
 }  // namespace
 
 void Key::add(std::int64_t value) {
-  TANDEM_ASSERT(size_ < kMost, "a primitive's key has more than ", kMost, " numbers");
+  TANDEM_ASSERT(size_ < kMaxNumbers, "a primitive's key has more than ", kMaxNumbers, " numbers");
   values_[static_cast<std::size_t>(size_++)] = value;
 }
 
@@ -129,7 +129,7 @@ Prepared* Session::find(const Key& key,
   auto& primitives = state_->primitives;
   const auto hit = primitives.find(key);
   if (hit != primitives.end()) return hit->second.get();
-  if (primitives.size() >= kMostPrimitives) primitives.clear();
+  if (primitives.size() >= kMaxPrimitives) primitives.clear();
   std::unique_ptr<Prepared> made;
   try {
     made = make(state_->engine);

@@ -31,7 +31,7 @@ inline dnnl::memory::data_type type_of(const View& x) {
 /// What a primitive was made for: operation, threads, sizes, strides.
 class Key {
  public:
-  static constexpr int kMost = 32;
+  static constexpr int kMaxNumbers = 32;
 
   void add(std::int64_t value);
   void add(std::initializer_list<std::int64_t> values) {
@@ -42,7 +42,7 @@ class Key {
   friend bool operator==(const Key& a, const Key& b) noexcept;
 
  private:
-  std::array<std::int64_t, kMost> values_{};
+  std::array<std::int64_t, kMaxNumbers> values_{};
   int size_ = 0;
 };
 
