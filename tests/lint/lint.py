@@ -291,6 +291,7 @@ def violations(sources):
     found += check_umbrella(sources)
     found += check_unnamed_namespaces(sources)
     found += pairing.check_pairs(sources)
+    found += pairing.check_families(sources)
     return sorted(found)
 
 

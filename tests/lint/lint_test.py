@@ -186,6 +186,29 @@ class Part {
         self.assertEqual(self.found("src/cli/parts.cpp", "int Part::size() const {\n}"), [])
 
 
+class Families(Lint):
+    HEADER, SOURCE, TEST = "include/tandem/ops/a.hpp", "src/ops/a.cpp", "tests/ops/a_test.cpp"
+
+    def test_a_header_without_a_source_or_a_test(self):
+        files = {self.HEADER: HEADER, self.SOURCE: HEAD, self.TEST: HEAD}
+        self.assertEqual(lint_files(files), [])
+        for missing in (self.SOURCE, self.TEST):
+            self.assertEqual(lint_files({path: text for path, text in files.items() if path != missing}), [("family", self.HEADER, 1)])
+        files["tests/ops/several_test.cpp"] = HEAD
+        self.assertEqual(lint_files(files), [])
+
+    def test_a_kernel_of_another_name(self):
+        self.refuses("family", self.SOURCE, HEAD + '#include "kernels/b.hpp"\n', 3)
+        self.takes(self.SOURCE, HEAD + '#include "kernels/a.hpp"\n#include "kernels/view.hpp"\n')
+        self.assertEqual(lint_files({self.SOURCE: HEAD + '#include "kernels/b.hpp"\n', "src/ops/b.cpp": HEAD}), [])
+
+    def test_a_kernel_of_one_backend(self):
+        files = {"src/kernels/a.cu": HEAD, "src/kernels/a.cpp": HEAD}
+        self.assertEqual(lint_files(files), [("family", "src/kernels/a.cu", 1)])
+        files["src/kernels/a.hpp"] = HEADER
+        self.assertEqual(lint_files(files), [])
+
+
 class SourceLists(Lint):
     def test_order(self):
         self.refuses("order", "src/core/CMakeLists.txt", "\ntarget_sources(tandem PRIVATE b.cpp\n  a.cpp)\n", 2)

@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which files pair: a public function is defined in the source that has the name of its header.
+"""Which files pair: a public function is defined in the source that has the name of its header, and an op has one name
+in all folders.
 
 usage: pairing.py [ROOT]   prints what does not pair, in all layers
 """
@@ -13,7 +14,11 @@ import cpp_text
 from tree import read_tree
 
 # The layers that are held to the rule.
-PAIRED_LAYERS = {"core", "io"}
+PAIRED_LAYERS = {"core", "io", "ops"}
+# Kernels that no op is named after: ops of several families are made of them.
+BUILDING_BLOCKS = {"fill", "gemm", "map", "view"}
+
+KERNEL = re.compile(r'^#include "kernels/(\w+)\.hpp"')
 
 NO_FUNCTION = re.compile(r"(using|typedef|static_assert|friend|extern|return|TANDEM_\w+|template(?!\s*<))\b")
 OPERATOR = re.compile(r"((?:\w+::)*operator\s*(?:\(\)|[^\s\w(]+|[\w:]+))\s*\(")
@@ -138,6 +143,30 @@ def check_pairs(sources):
         if source.layer in PAIRED_LAYERS:
             yield (source.path, line, "pair",
                    f"{name} is declared in {header.place[-1]}: define it in {header.stem}.cpp, or declare it in {source.stem}.hpp")
+
+
+def check_families(sources):
+    """An op's header has a source and a test of its name, and an op's kernel has the name of the op.
+
+    A test of another name is about several ops: that is how the two are told apart.
+    """
+    paths = {source.path for source in sources}
+    for source in sources:
+        if source.path.startswith("include/tandem/ops/"):
+            for path in (f"src/ops/{source.stem}.cpp", f"tests/ops/{source.stem}_test.cpp"):
+                if path not in paths:
+                    yield source.path, 1, "family", f"{path} is missing: an op has one name in all folders"
+        elif source.path.startswith("src/ops/"):
+            for number, line in enumerate(source.lines, 1):
+                match = KERNEL.match(line)
+                name = match.group(1) if match else None
+                if name and name not in BUILDING_BLOCKS and f"src/ops/{name}.cpp" not in paths:
+                    yield (source.path, number, "family",
+                           f"no op is named {name}: name the kernel after its op, or in BUILDING_BLOCKS of pairing.py")
+        elif source.path.startswith("src/kernels/") and source.suffix == ".cu":
+            for path in (f"src/kernels/{source.stem}.hpp", f"src/kernels/{source.stem}.cpp"):
+                if path not in paths:
+                    yield source.path, 1, "family", f"{path} is missing: a kernel has one name on all backends"
 
 
 def main(arguments):
