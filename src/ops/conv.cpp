@@ -219,7 +219,7 @@ void check_conv_bias(const char* op,
                bias.describe(),
                " does not fit weight ",
                weight.describe(),
-               ": needs (",
+               "; expected (",
                channels,
                ") of the same type");
 }

@@ -36,21 +36,21 @@ void check_conv1d(const Tensor& x, const Tensor& weight, const Conv1dOptions& o)
                weight.shape(),
                " do not fit with groups ",
                o.groups,
-               ": needs weight (O, ",
+               "; expected weight (O, ",
                x.size(1),
-               " / groups, K), O a multiple of groups");
+               " / groups, K) with O a multiple of groups");
   const std::int64_t reach = (CheckedSize("conv1d", o.dilation) * (weight.size(2) - 1) + 1).value(),
                      padded = (CheckedSize("conv1d", o.padding) * 2 + x.size(2)).value();
   TANDEM_CHECK(weight.size(2) >= 1 && reach <= padded,
                "conv1d: the kernel of weight ",
                weight.shape(),
-               " reaches over ",
+               " spans ",
                reach,
-               " of the ",
-               padded,
-               " padded columns of x ",
+               " columns, but x ",
                x.shape(),
-               "; pad more, or use a smaller kernel");
+               " has only ",
+               padded,
+               " with its padding; pad more, or use a smaller kernel");
 }
 
 }  // namespace

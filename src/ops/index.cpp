@@ -118,7 +118,7 @@ void check_index(const char* op,
 }
 
 Tensor cat(const std::vector<Tensor>& tensors, int dim) {
-  TANDEM_CHECK(!tensors.empty(), "cat: no tensors");
+  TANDEM_CHECK(!tensors.empty(), "cat: got no tensors; give at least one");
   const Tensor& first = tensors.front();
   const int d = normalize_dim(dim, first.ndim(), "cat");
   Shape shape = first.shape();
@@ -131,10 +131,10 @@ Tensor cat(const std::vector<Tensor>& tensors, int dim) {
                  first.shape(),
                  " and ",
                  x.shape(),
-                 " differ in dimensions");
+                 " differ in their number of dimensions");
     rest[d] = shape[d];
     TANDEM_CHECK(
-        rest == shape, "cat: ", first.shape(), " and ", x.shape(), " differ beside dimension ", d);
+        rest == shape, "cat: ", first.shape(), " and ", x.shape(), " differ outside dimension ", d);
     shape[d] = (CheckedSize("cat", shape[d]) + x.shape()[d]).value();
     dtype = promote(dtype, x.dtype());
   }
@@ -158,12 +158,12 @@ Tensor cat(const std::vector<Tensor>& tensors, int dim) {
 }
 
 Tensor stack(const std::vector<Tensor>& tensors, int dim) {
-  TANDEM_CHECK(!tensors.empty(), "stack: no tensors");
+  TANDEM_CHECK(!tensors.empty(), "stack: got no tensors; give at least one");
   const int d = normalize_dim(dim, tensors.front().ndim() + 1, "stack");
   std::vector<Tensor> rows;
   for (const Tensor& x : tensors) {
     TANDEM_CHECK(x.shape() == tensors.front().shape(),
-                 "stack: ",
+                 "stack: the shapes ",
                  tensors.front().shape(),
                  " and ",
                  x.shape(),

@@ -58,9 +58,9 @@ void check_sides(const char* op, const Tensor& a, const Tensor& b) {
                a.shape(),
                " @ ",
                b.shape(),
-               " is above ",
+               " is longer than ",
                kMaxSide,
-               "; work on parts");
+               "; multiply in parts");
 }
 
 Tensor multiply(const char* op, const Tensor& a_, const Tensor& b_, const Tensor& bias) {

@@ -190,7 +190,7 @@ Tensor reduce_loss(const Tensor& losses, Reduction reduction) {
     case Reduction::mean:
       return mean(losses);
     case Reduction::batch_mean:
-      TANDEM_CHECK(losses.ndim() > 0, "loss: batch_mean needs a batch, got one number");
+      TANDEM_CHECK(losses.ndim() > 0, "loss: batch_mean needs a batch, got a scalar");
       return sum(losses) / static_cast<double>(losses.size(0));
   }
   return {};

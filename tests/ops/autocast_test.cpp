@@ -74,7 +74,7 @@ TEST(AutocastTest, WhatNeedsRangeIsWideAndItsGradientIsNot) {
 
 TEST(AutocastTest, OtherTypesAreRefused) {
   EXPECT_EQ(thrown_text<InvalidArgument>([] { const Autocast wrong(DType::f64); }),
-            "Autocast: f64 is none of bf16, f16 and f32 (off)");
+            "Autocast: f64 is not one of bf16, f16 and f32 (off)");
 }
 
 }  // namespace

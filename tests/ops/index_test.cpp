@@ -117,7 +117,7 @@ TEST(ScatterAddTest, LongLinesAddUpInTheirOrder) {
 TEST(OneHot, NamesTheEntryThatIsOutside) {
   const Tensor entries = tensor<std::int64_t>({0, 3});
   EXPECT_THAT(thrown_text([&] { one_hot(entries, 3); }),
-              HasSubstr("one_hot: class 3 in row 1 is outside of [0, 3)"));
+              HasSubstr("one_hot: class 3 in row 1 is outside [0, 3)"));
   EXPECT_THAT(thrown_text([&] { one_hot(entries, 0); }), HasSubstr("num_classes is 0"));
   EXPECT_EQ(one_hot(entries.narrow(0, 0, 0), 2).shape(), Shape({0, 2}));
 }

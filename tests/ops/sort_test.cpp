@@ -91,7 +91,7 @@ TEST(Sort, RefusesWhatIsNotThere) {
   EXPECT_THAT(thrown_text([] {
                 topk(ones({2, 3}), 4);
               }),
-              HasSubstr("topk: k is 4, dimension 1 of (2, 3) has 3"));
+              HasSubstr("topk: k is 4, but dimension 1 of (2, 3) has 3"));
   EXPECT_EQ(sort(ones({2, 0})).values.shape(), Shape({2, 0}));
 }
 

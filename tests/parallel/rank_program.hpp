@@ -7,7 +7,7 @@
 
 #include "tandem/comm/communicator.hpp"
 #include "tandem/nn/module.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/reduce.hpp"
 #include "tandem/optim/arena.hpp"
 #include "tandem/parallel/rank.hpp"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "tandem/autograd/autograd.hpp"
-#include "tandem/ops/elementwise.hpp"
+#include "tandem/ops/arithmetic.hpp"
 
 namespace tandem::parallel {
 namespace {
