@@ -4,7 +4,7 @@
 #include "tandem/train/task.hpp"
 
 #include "tandem/autograd/autograd.hpp"
-#include "tandem/ops/arithmetic.hpp"
+#include "tandem/ops/compare.hpp"
 #include "tandem/ops/reduce.hpp"
 
 namespace tandem::training {
