@@ -21,7 +21,7 @@ namespace tandem::detail {
 namespace {
 
 /// The reference writer's order: wide types first, so that each tensor is aligned to its type.
-int place(const StoredType& type) {
+int order_of(const StoredType& type) {
   constexpr std::array kOrder{DType::i64,
                               DType::f64,
                               DType::f32,
@@ -38,7 +38,7 @@ std::vector<std::size_t> file_order(const std::vector<HeaderTensor>& tensors) {
   std::vector<std::size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::sort(order, {}, [&](std::size_t i) {
-    return std::tuple<int, const std::string&>(place(tensors[i].type), tensors[i].name);
+    return std::tuple<int, const std::string&>(order_of(tensors[i].type), tensors[i].name);
   });
   return order;
 }
