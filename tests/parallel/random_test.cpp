@@ -16,8 +16,8 @@
 #include "tandem/ops/reduce.hpp"
 #include "tandem/optim/sgd.hpp"
 #include "tandem/parallel/parallel_apply.hpp"
-#include "tandem/parallel/rank.hpp"
 #include "tandem/parallel/replica_error.hpp"
+#include "tandem/parallel/run_ranks.hpp"
 
 #include "devices.hpp"
 #include "parallel/near.hpp"

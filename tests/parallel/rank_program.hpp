@@ -10,7 +10,7 @@
 #include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/reduce.hpp"
 #include "tandem/optim/arena.hpp"
-#include "tandem/parallel/rank.hpp"
+#include "tandem/parallel/run_ranks.hpp"
 #include "tandem/tensor/factories.hpp"
 
 #include "devices.hpp"

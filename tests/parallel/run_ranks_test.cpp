@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "tandem/parallel/run_ranks.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -11,7 +13,6 @@
 #include <gmock/gmock.h>
 
 #include "tandem/parallel/data_parallel.hpp"
-#include "tandem/parallel/rank.hpp"
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
 

@@ -1,18 +1,17 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "tandem/parallel/run_ranks.hpp"
+
 #include <algorithm>
-#include <array>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
 
 #include "tandem/comm/group.hpp"
 #include "tandem/core/check.hpp"
-#include "tandem/parallel/rank.hpp"
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/runtime.hpp"
-#include "tandem/tensor/factories.hpp"
 
 #include "parallel/errors/failures.hpp"
 
@@ -131,37 +130,6 @@ void submit(const std::shared_ptr<Run>& run, std::span<const Device> devices) {
 }
 
 }  // namespace
-
-Stream& Rank::stream() const {
-  return logical_device(device()).stream();
-}
-
-double Rank::mean(double sum, double weight) const {
-  const std::array<double, 2> own{sum, weight};
-  const Tensor both = from_host(std::span<const double>(own), {2}, device());
-  comm_.all_reduce(both);
-  const std::vector<double> all = both.to_host<double>();
-  return all[0] / all[1];
-}
-
-std::uint64_t Rank::seed(std::uint64_t base) const noexcept {
-  // SplitMix64 (Steele, Lea, Flood 2014), whose values for neighbours have nothing in common.
-  std::uint64_t z = base + (static_cast<std::uint64_t>(rank()) + 1) * 0x9E3779B97F4A7C15;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
-  return z ^ (z >> 31);
-}
-
-RankError::RankError(int r, Device d, const std::string& cause, std::vector<std::string> more)
-    : Error([&] {
-        std::string text = concat("rank ", r, " on ", d, ": ", cause);
-        for (const std::string& other : more)
-          text += "\n  also " + other;
-        return text;
-      }()),
-      rank(r),
-      device(d),
-      others(std::move(more)) {}
 
 void run_ranks(std::span<const Device> devices,
                std::function<void(Rank&)> body,
