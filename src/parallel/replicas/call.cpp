@@ -17,7 +17,7 @@ Call::Call(const std::vector<std::unique_ptr<DeviceReplica>>& replicas,
     Part& part = parts[d];
     part.replica = replicas[d].get();
     part.rows = part.at = rows[d];
-    part.active = detail::has_part(rows, d);
+    part.active = detail::is_active(rows, d);
     part.comm = group.comm_of(static_cast<int>(d));
   }
 }

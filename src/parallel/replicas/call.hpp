@@ -32,7 +32,7 @@ struct MicroBatch {
   ReplicaGroup* group = nullptr;  ///< the devices that have rows of it
 
   bool has_rows(int device) const {
-    return detail::has_part(rows, static_cast<std::size_t>(device));
+    return detail::is_active(rows, static_cast<std::size_t>(device));
   }
 };
 

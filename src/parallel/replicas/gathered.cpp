@@ -9,6 +9,7 @@
 #include "tandem/core/check.hpp"
 #include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/index.hpp"
+#include "tandem/runtime/runtime.hpp"
 
 #include "autograd/node.hpp"
 #include "parallel/replicas/gathered_gradients.hpp"
@@ -130,7 +131,7 @@ void GatheredCall::add_outside() {
 GatherOptions GatheredCall::gather_options() const {
   GatherOptions options{.dim = dim_, .scalars = scalars_};
   for (std::size_t r = 0; r < rows_.size(); ++r)
-    if (has_part(rows_, r)) options.rows.push_back(rows_[r].size());
+    if (is_active(rows_, r)) options.rows.push_back(rows_[r].size());
   return options;
 }
 
@@ -148,7 +149,7 @@ std::vector<GatheredCall::Place> GatheredCall::gather_on_device(std::vector<Outp
     std::vector<Tensor> column;
     std::int64_t begin = 0;
     for (std::size_t r = 0; r < rows_.size(); ++r) {
-      if (!has_part(rows_, r)) continue;
+      if (!is_active(rows_, r)) continue;
       const Tensor& x = parts[column.size()].tensors[k];
       place.part[r] = column.size();
       column.push_back(x.defined() ? x.detach() : x);

@@ -235,7 +235,7 @@ autograd::Gradients gradients_through(const std::shared_ptr<ReplicaSet>& set,
   for (std::size_t p = 0; p < parameters.size(); ++p) {
     std::vector<Tensor> parts(devices);
     for (std::size_t d = 0; d < devices; ++d)
-      if (has_part(rows, d)) parts[d] = copies[d][p];
+      if (is_active(rows, d)) parts[d] = copies[d][p];
     add(parameters[p], parts, [owner](const std::vector<Tensor>& all) {
       return sum_of(all, owner);
     });

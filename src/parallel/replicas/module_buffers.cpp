@@ -55,7 +55,7 @@ Tensor flat_place(const optim::Arena& arena, std::size_t place) {
 /// The first device that has rows; -1: none.
 int first_with_rows(const std::vector<RowRange>& rows) {
   for (std::size_t d = 0; d < rows.size(); ++d) {
-    if (detail::has_part(rows, d)) return static_cast<int>(d);
+    if (detail::is_active(rows, d)) return static_cast<int>(d);
   }
   return -1;
 }
@@ -234,7 +234,7 @@ void ModuleBuffers::note_written(const Call& call) const {
   const auto last = call.last_rows();
   const std::vector<std::uint64_t> now = block_versions(*master_);
   for (const int d : call.group.members()) {
-    if (!written || (replicas_agree_ && detail::has_part(last, static_cast<std::size_t>(d))))
+    if (!written || (replicas_agree_ && detail::is_active(last, static_cast<std::size_t>(d))))
       call.part(d).replica->received.buffers = now;
   }
 }

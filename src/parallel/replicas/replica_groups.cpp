@@ -59,7 +59,7 @@ void ReplicaGroup::reset() {
 ReplicaGroup& ReplicaGroups::get(const std::vector<RowRange>& rows, Members members) {
   std::vector<int> active;
   for (std::size_t d = 0; d < rows.size(); ++d) {
-    if (detail::has_part(rows, d)) active.push_back(static_cast<int>(d));
+    if (detail::is_active(rows, d)) active.push_back(static_cast<int>(d));
   }
   auto& group = groups_[{active, members}];
   if (group != nullptr) return *group;

@@ -219,7 +219,7 @@ class GatheredCall {
     tracked.parts.resize(rows_.size());
     const ContextScope scope([](Context& c) { c.phase = Phase::scatter; });
     for (std::size_t r = 0; r < rows_.size(); ++r) {
-      if (!has_part(rows_, r)) continue;
+      if (!is_active(rows_, r)) continue;
       const Replica replica{static_cast<int>(r), set_->devices()[r], rows_[r]};
       tracked.parts[r] = track(replicate(argument.scatter(argument.value, replica)));
     }

@@ -29,7 +29,7 @@ namespace detail {
 
 /// Whether a device takes part in a call: it has rows, or it is the first one and the batch is
 /// empty.
-inline bool has_part(const std::vector<RowRange>& rows, std::size_t device) {
+inline bool is_active(const std::vector<RowRange>& rows, std::size_t device) {
   return rows[device].end > rows[device].begin || (device == 0 && rows.back().end == 0);
 }
 
