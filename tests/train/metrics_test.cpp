@@ -3,14 +3,9 @@
 
 #include "tandem/train/metrics.hpp"
 
-#include <chrono>
-#include <climits>
+#include <filesystem>
 
 #include <gmock/gmock.h>
-#include <unistd.h>
-
-#include "tandem/core/check.hpp"
-#include "tandem/train/tensorboard.hpp"
 
 #include "io/temp_dir.hpp"
 
@@ -56,23 +51,6 @@ TEST(MetricsFileTest, GoesOnAfterTheStepThatTheRunGoesOnFrom) {
              "\n{\"sec");
   jsonl_metrics(dir.file("run.jsonl"), Append::yes, 2);
   EXPECT_EQ(get(dir.file("run.jsonl")), line);
-}
-
-TEST(TensorBoardFileTest, DoesNotFollowALinkOfTheNameThatItWillHave) {
-  const TempDir dir;
-  put(dir.file("victim"), "kept");
-  char host[HOST_NAME_MAX + 1] = "";
-  ::gethostname(host, sizeof host - 1);
-  const auto now = std::chrono::duration_cast<std::chrono::seconds>(
-      std::chrono::system_clock::now().time_since_epoch());
-  for (std::int64_t second = now.count(); second < now.count() + 60; ++second) {
-    std::filesystem::create_symlink(
-        "victim",
-        dir.file(detail::concat("events.out.tfevents.", second, '.', host, '.', ::getpid())));
-  }
-  EXPECT_THAT(file_error([&] { tensorboard_metrics(dir.path()); }).what(),
-              HasSubstr("cannot be written: File exists"));
-  EXPECT_EQ(get(dir.file("victim")), "kept");
 }
 
 }  // namespace

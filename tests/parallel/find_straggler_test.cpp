@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <gtest/gtest.h>
-
 #include "parallel/replicas/find_straggler.hpp"
+
+#include <gtest/gtest.h>
 
 namespace tandem::parallel::test {
 namespace {

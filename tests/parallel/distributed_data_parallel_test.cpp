@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "tandem/parallel/distributed_data_parallel.hpp"
+
 #include <atomic>
 #include <map>
 #include <mutex>
@@ -17,7 +19,6 @@
 #include "tandem/optim/adam.hpp"
 #include "tandem/optim/clip.hpp"
 #include "tandem/optim/sgd.hpp"
-#include "tandem/parallel/distributed_data_parallel.hpp"
 
 #include "devices.hpp"
 #include "parallel/nets.hpp"

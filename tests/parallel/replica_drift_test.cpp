@@ -1,13 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "tandem/parallel/replica_drift.hpp"
+
 #include <optional>
 
 #include <gmock/gmock.h>
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/optim/sgd.hpp"
-#include "tandem/parallel/replica_drift.hpp"
 #include "tandem/parallel/replica_error.hpp"
 
 #include "devices.hpp"
