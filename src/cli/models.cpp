@@ -18,50 +18,50 @@ namespace {
 
 /// `T` drives a module on the first of the devices.
 template <template <class> class T, class M>
-std::unique_ptr<training::Task> task(M module, const ModelPlan& plan) {
-  module.to(plan.parallel.devices.front());
-  return std::make_unique<T<M>>(std::move(module), plan.parallel, plan.loss_place);
+std::unique_ptr<training::Task> task(M module, const ModelSetup& setup) {
+  module.to(setup.parallel.devices.front());
+  return std::make_unique<T<M>>(std::move(module), setup.parallel, setup.loss_place);
 }
 
-std::unique_ptr<training::Task> make_cnn_small(const ModelPlan& plan) {
-  const Shape& shape = plan.form.sample;
+std::unique_ptr<training::Task> make_cnn_small(const ModelSetup& setup) {
+  const Shape& shape = setup.form.sample;
   return task<training::Classifier>(nn::models::CnnSmall({.channels = shape[0],
                                                           .size = {shape[1], shape[2]},
-                                                          .classes = plan.form.classes,
-                                                          .dtype = plan.dtype}),
-                                    plan);
+                                                          .classes = setup.form.classes,
+                                                          .dtype = setup.dtype}),
+                                    setup);
 }
 
-std::unique_ptr<training::Task> make_cnn(const ModelPlan& plan) {
+std::unique_ptr<training::Task> make_cnn(const ModelSetup& setup) {
   return task<training::Classifier>(
       nn::models::Cnn(
-          {.channels = plan.form.sample[0], .classes = plan.form.classes, .dtype = plan.dtype}),
-      plan);
+          {.channels = setup.form.sample[0], .classes = setup.form.classes, .dtype = setup.dtype}),
+      setup);
 }
 
-std::unique_ptr<training::Task> make_mlp(const ModelPlan& plan) {
+std::unique_ptr<training::Task> make_mlp(const ModelSetup& setup) {
   return task<training::Classifier>(
-      nn::models::Mlp(
-          {.sizes = {numel(plan.form.sample), 1024, 1024, plan.form.classes}, .dtype = plan.dtype}),
-      plan);
+      nn::models::Mlp({.sizes = {numel(setup.form.sample), 1024, 1024, setup.form.classes},
+                       .dtype = setup.dtype}),
+      setup);
 }
 
-std::unique_ptr<training::Task> make_resnet18(const ModelPlan& plan) {
+std::unique_ptr<training::Task> make_resnet18(const ModelSetup& setup) {
   // The stem is for small images, as those of all data sets are.
-  return task<training::Classifier>(nn::models::resnet18({.channels = plan.form.sample[0],
-                                                          .classes = plan.form.classes,
+  return task<training::Classifier>(nn::models::resnet18({.channels = setup.form.sample[0],
+                                                          .classes = setup.form.classes,
                                                           .stem = nn::models::ResNetStem::cifar,
-                                                          .recompute = plan.choice.recompute,
-                                                          .dtype = plan.dtype}),
-                                    plan);
+                                                          .recompute = setup.choice.recompute,
+                                                          .dtype = setup.dtype}),
+                                    setup);
 }
 
-std::unique_ptr<training::Task> make_gpt(const ModelPlan& plan) {
-  nn::models::GptOptions options = gpt_options(model_sizes(plan.choice, plan.form));
-  options.dropout = plan.choice.gpt.dropout;
-  options.dtype = plan.dtype;
-  options.recompute = plan.choice.recompute;
-  return task<training::LanguageModel>(nn::models::Gpt(options), plan);
+std::unique_ptr<training::Task> make_gpt(const ModelSetup& setup) {
+  nn::models::GptOptions options = gpt_options(model_sizes(setup.choice, setup.form));
+  options.dropout = setup.choice.gpt.dropout;
+  options.dtype = setup.dtype;
+  options.recompute = setup.choice.recompute;
+  return task<training::LanguageModel>(nn::models::Gpt(options), setup);
 }
 
 const std::array kModels{

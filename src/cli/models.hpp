@@ -19,7 +19,7 @@
 namespace tandem::cli {
 
 /// What a model is built from.
-struct ModelPlan {
+struct ModelSetup {
   const ModelChoice& choice;
   const DataForm& form;
   DType dtype = DType::f32;
@@ -38,7 +38,7 @@ struct Model {
   /// steps with a smaller eps (docs/exactness.md).
   double adam_eps = 1e-8;
   /// On the first of the devices.
-  std::unique_ptr<training::Task> (*make)(const ModelPlan& plan);
+  std::unique_ptr<training::Task> (*make)(const ModelSetup& setup);
 };
 
 std::vector<std::string> model_names();
