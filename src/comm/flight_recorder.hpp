@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-#include "comm/plan.hpp"
+#include "comm/collective_plan.hpp"
 
 namespace tandem::comm {
 

@@ -98,7 +98,7 @@ void Meeting::check_signatures(const Operation& op,
 void Meeting::start(Operation& op) {
   try {
     if (op.signatures.front().kind == Kind::split) seat_ranks(op);
-    op.start(make_plan(op.signatures, op.parts, options_));
+    op.start(make_collective_plan(op.signatures, op.parts, options_));
   } catch (const Desync& e) {
     fail(Failure::Kind::desync, op.title() + ": " + e.what());
     failure_->raise(op.title());

@@ -42,7 +42,7 @@ std::size_t Operation::bytes(std::size_t i, int from, int to) const {
   return bytes_between(signatures[i], std::span(parts).subspan(i * size, size), from, to);
 }
 
-void Operation::start(Plan what) {
+void Operation::start(CollectivePlan what) {
   plan = std::move(what);
   times.begin = times.end = CopyTimes::now();
   state.store(plan.slices == 0 ? State::complete : State::running);

@@ -15,8 +15,8 @@
 
 #include "tandem/runtime/event.hpp"
 
+#include "comm/collective_plan.hpp"
 #include "comm/failure.hpp"
-#include "comm/plan.hpp"
 #include "runtime/copy_times.hpp"
 
 namespace tandem::comm {
@@ -53,11 +53,12 @@ struct Operation {
   std::optional<Message> message;  ///< with the sender's part and the receiver's
   int first_rank = 0;              ///< the rank that the others' signatures are compared with
   std::vector<Signature> signatures;
-  int arrived = 0;          ///< guarded by the meeting's mutex
-  std::vector<Part> parts;  ///< in the order that make_plan takes; fixed from `running` on
-  std::vector<Seat> seats;  ///< of a split, by rank; fixed from `complete` on
+  int arrived = 0;  ///< guarded by the meeting's mutex
+  std::vector<Part>
+      parts;  ///< in the order that make_collective_plan takes; fixed from `running` on
+  std::vector<Seat> seats;                 ///< of a split, by rank; fixed from `complete` on
   std::shared_ptr<const Failure> failure;  ///< set before `failed`
-  Plan plan;
+  CollectivePlan plan;
   /// On GPUs, by rank: after it the rank's share of the work is done. Fixed from `complete` on.
   std::vector<std::shared_ptr<const Event>> ended;
   CopyTimes times{};  ///< from the arrival of the last rank to the end; fixed from `complete` on
@@ -77,7 +78,7 @@ struct Operation {
   std::size_t bytes(std::size_t i, int from, int to) const;
 
   /// All ranks have arrived: gathering -> running, or complete if the plan has nothing to do.
-  void start(Plan what);
+  void start(CollectivePlan what);
   /// running -> complete. Wakes those who wait.
   void finish() noexcept;
   /// Ends it without its result. Wakes those who wait.

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "comm/plan.hpp"
+#include "comm/collective_plan.hpp"
 
 namespace tandem::comm {
 

@@ -7,7 +7,7 @@
 
 #include "tandem/runtime/device.hpp"
 
-#include "comm/plan.hpp"
+#include "comm/collective_plan.hpp"
 
 namespace tandem::comm {
 

@@ -12,15 +12,21 @@ struct Share {
   std::int64_t begin = 0;
   std::int64_t end = 0;
 
-  std::int64_t size() const noexcept { return end - begin; }
+  constexpr std::int64_t size() const noexcept { return end - begin; }
 };
 
-/// The r-th of `parts` even shares of `count` things: sizes differ by one at most, larger ones
+/// The r-th of `shares` even shares of `count` things: sizes differ by one at most, larger ones
 /// first.
-constexpr Share even_share(std::int64_t count, std::int64_t r, std::int64_t parts) noexcept {
-  const std::int64_t each = count / parts, rest = count % parts;
+constexpr Share even_share(std::int64_t count, std::int64_t r, std::int64_t shares) noexcept {
+  const std::int64_t each = count / shares, rest = count % shares;
   const std::int64_t begin = r * each + std::min(r, rest);
   return {begin, begin + each + (r < rest ? 1 : 0)};
+}
+
+/// The r-th of `shares` even shares of `whole`.
+constexpr Share even_share(Share whole, std::int64_t r, std::int64_t shares) noexcept {
+  const Share own = even_share(whole.size(), r, shares);
+  return {whole.begin + own.begin, whole.begin + own.end};
 }
 
 }  // namespace tandem

@@ -29,7 +29,7 @@ Schedule make(const Problem& p) {
     for (int other = 0; other < p.ranks; ++other) {
       if (other == r) continue;
       if (p.kind == Kind::all_reduce) {
-        const Share own = part(whole, r, p.ranks);
+        const Share own = even_share(whole, r, p.ranks);
         add(schedule, 0, Move::reduce, other, r, own);
         add(schedule, 1, Move::copy, r, other, own);
       } else if (p.kind == Kind::reduce && r == 0) {

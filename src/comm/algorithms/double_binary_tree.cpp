@@ -42,10 +42,10 @@ Schedule make(const Problem& p) {
   const Tree second = renumbered(first, second_numbering(p.ranks));
   const Share whole{0, p.count};
   const std::int64_t k = segments(p);
-  const std::int64_t step = tree_reduce(schedule, 0, first, part(whole, 0, 2), k);
-  tree_reduce(schedule, 0, second, part(whole, 1, 2), k);
-  tree_copy(schedule, step, first, part(whole, 0, 2), k);
-  tree_copy(schedule, step, second, part(whole, 1, 2), k);
+  const std::int64_t step = tree_reduce(schedule, 0, first, even_share(whole, 0, 2), k);
+  tree_reduce(schedule, 0, second, even_share(whole, 1, 2), k);
+  tree_copy(schedule, step, first, even_share(whole, 0, 2), k);
+  tree_copy(schedule, step, second, even_share(whole, 1, 2), k);
   return schedule;
 }
 

@@ -22,17 +22,12 @@ int at(Ranks ring, int i) noexcept {
 
 }  // namespace
 
-Share part(Share whole, int i, int n) noexcept {
-  const Share own = even_share(whole.size(), i, n);
-  return {whole.begin + own.begin, whole.begin + own.end};
-}
-
 void add(
     Schedule& schedule, std::int64_t step, Transfer::Kind kind, int from, int to, Share range) {
-  const auto place = static_cast<std::size_t>(step);
-  if (schedule.steps.size() <= place) schedule.steps.resize(place + 1);
+  const auto index = static_cast<std::size_t>(step);
+  if (schedule.steps.size() <= index) schedule.steps.resize(index + 1);
   if (range.begin == range.end) return;
-  schedule.steps[place].push_back({from, to, range.begin, range.end, kind});
+  schedule.steps[index].push_back({from, to, range.begin, range.end, kind});
 }
 
 std::vector<int> ranks_from(int first, int n, int stride) {
@@ -55,13 +50,13 @@ std::int64_t ring_reduce_scatter(
   const int n = size_of(ring);
   for (int s = 0; s < n - 1; ++s) {
     for (int i = 0; i < n; ++i) {
-      const Share whole = part(range, wrapped(i - s - 1, n), n);
+      const Share whole = even_share(range, wrapped(i - s - 1, n), n);
       add(schedule,
           first + s,
           Transfer::Kind::reduce,
           at(ring, i),
           at(ring, i + 1),
-          part(whole, k, segments));
+          even_share(whole, k, segments));
     }
   }
   return first + n - 1;
@@ -76,7 +71,7 @@ std::int64_t ring_all_gather(Schedule& schedule, std::int64_t first, Ranks ring,
           Transfer::Kind::copy,
           at(ring, i),
           at(ring, i + 1),
-          part(range, wrapped(i - s, n), n));
+          even_share(range, wrapped(i - s, n), n));
     }
   }
   return first + n - 1;
@@ -93,7 +88,7 @@ std::int64_t chain_copy(
           Transfer::Kind::copy,
           at(chain, i),
           at(chain, i + 1),
-          part(range, s, k));
+          even_share(range, s, k));
   }
   return first + links - 1 + segments;
 }
@@ -109,7 +104,7 @@ std::int64_t chain_reduce(
           Transfer::Kind::reduce,
           at(chain, links - i),
           at(chain, links - i - 1),
-          part(range, s, k));
+          even_share(range, s, k));
   }
   return first + links - 1 + segments;
 }

@@ -18,9 +18,6 @@ namespace tandem::comm {
 
 using Ranks = std::span<const int>;
 
-/// Part `i` of `n` even parts.
-Share part(Share whole, int i, int n) noexcept;
-
 /// Adds a transfer to a step; does nothing for an empty range.
 void add(Schedule& schedule, std::int64_t step, Transfer::Kind kind, int from, int to, Share range);
 
@@ -30,12 +27,12 @@ std::vector<int> ranks_from(int first, int n, int stride = 1);
 /// The number of segments in a range of `count` elements, at least one.
 std::int64_t segments_of(std::int64_t count, std::int64_t segment) noexcept;
 
-/// The i-th rank of the ring gets the reduction of part i: ring.size() - 1 steps, one part each.
+/// The i-th rank of the ring gets the reduction of share i: ring.size() - 1 steps, one share each.
 std::int64_t ring_reduce_scatter(Schedule& schedule, std::int64_t first, Ranks ring, Share range);
-/// The same for segment `k` of the `segments` segments of each part.
+/// The same for segment `k` of the `segments` segments of each share.
 std::int64_t ring_reduce_scatter(
     Schedule& schedule, std::int64_t first, Ranks ring, Share range, int k, int segments);
-/// All ranks of the ring get part i from the i-th rank: ring.size() - 1 steps, one part each.
+/// All ranks of the ring get share i from the i-th rank: ring.size() - 1 steps, one share each.
 std::int64_t ring_all_gather(Schedule& schedule, std::int64_t first, Ranks ring, Share range);
 
 /// Copies from the first rank of the chain to the next, and so on: chain.size() - 2 + segments

@@ -1,12 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ring: each rank sends to the next. In N-1 steps every part goes round and is reduced on the way;
+// Ring: each rank sends to the next. In N-1 steps every share goes round and is reduced on the way;
 // in N-1 more the results go round.
 //
-//   0 -> 1 -> 2 -> 3 -> 0     N = 4, step 0: rank 1 sends part 0 to rank 2, ... step 2: rank 3
-//   sends
-//                             the sum of three to rank 0, which completes it
+//   0 -> 1 -> 2 -> 3 -> 0     N = 4. Step 0: rank 1 sends share 0 to rank 2, ...
+//                             Step 2: rank 3 sends the sum of three to rank 0, which completes it.
 //
 // all_reduce of S among N: 2 (N-1) steps; 2 (N-1)/N S sent by each rank;
 // 2 (N-1) α + 2 (N-1)/N S β. The fewest bytes, and each rank talks to two others only: for large

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Segmented ring: as the ring, but each part is reduced in segments that go round one after the
+// Segmented ring: as the ring, but each share is reduced in segments that go round one after the
 // other, so that what a rank receives to be reduced stays in its cache, and needs no more memory
-// than a segment. The results go round in whole parts.
+// than a segment. The results go round in whole shares.
 //
-// all_reduce of S among N, k segments a part: (k+1) (N-1) steps; 2 (N-1)/N S sent by each rank;
-// (k+1) (N-1) α + 2 (N-1)/N S β. For messages so large that the parts leave the caches.
+// all_reduce of S among N, k segments a share: (k+1) (N-1) steps; 2 (N-1)/N S sent by each rank;
+// (k+1) (N-1) α + 2 (N-1)/N S β. For messages so large that the shares leave the caches.
 // broadcast, reduce: a pipeline of k segments along the chain 0, 1, ... N-1; N-2+k steps of S/k;
 // (N-2+k) (α + S/k β): the time of one link, for large S.
 //

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// 2D torus: ranks in rows of c. A reduce-scatter along the rows, an all-reduce of each part along
+// 2D torus: ranks in rows of c. A reduce-scatter along the rows, an all-reduce of each share along
 // the columns, an all-gather along the rows; all by rings.
 //
-//   0 1 2      1. rows: rank 0 gets part a of its row, 1 part b, 2 part c
-//   3 4 5      2. columns: 0 and 3 add up their parts a, 1 and 4 b, 2 and 5 c
-//              3. rows: each gives its part to the others
+//   0 1 2      1. rows: rank 0 gets share a of its row, 1 share b, 2 share c
+//   3 4 5      2. columns: 0 and 3 add up their shares a, 1 and 4 b, 2 and 5 c
+//              3. rows: each gives its share to the others
 //
 // all_reduce of S among N = c r: 2 (c-1) + 2 (r-1) steps; 2 (N-1)/N S sent by each rank;
 // 2 (c+r-2) α + 2 (N-1)/N S β. The ring's bytes in about 4 sqrt(N) steps.
@@ -38,7 +38,7 @@ Schedule make(const Problem& p) {
   std::int64_t last = after;
   for (int column = 0; column < columns; ++column) {
     const std::vector<int> ring = ranks_from(column, rows, columns);
-    const Share own = part(whole, column, columns);
+    const Share own = even_share(whole, column, columns);
     last = ring_all_gather(schedule, ring_reduce_scatter(schedule, after, ring, own), ring, own);
   }
   for (int row = 0; row < rows; ++row)

@@ -71,7 +71,7 @@ std::int64_t tree_reduce(
           Transfer::Kind::reduce,
           static_cast<int>(r),
           tree.parent[r],
-          part(range, s, k));
+          even_share(range, s, k));
     }
   }
   return first + tree.height - 1 + segments;
@@ -88,7 +88,7 @@ std::int64_t tree_copy(
           Transfer::Kind::copy,
           tree.parent[r],
           static_cast<int>(r),
-          part(range, s, k));
+          even_share(range, s, k));
     }
   }
   return first + tree.height - 1 + segments;

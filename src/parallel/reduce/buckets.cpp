@@ -105,9 +105,7 @@ Tensor range(const Tensor& flat, const Share& elements) {
 }
 
 Share share_of(const Bucket& bucket, int r, int ranks) noexcept {
-  const Share& whole = bucket.range();
-  const Share share = even_share(whole.size(), r, ranks);
-  return {whole.begin + share.begin, whole.begin + share.end};
+  return even_share(bucket.range(), r, ranks);
 }
 
 BucketReducer::BucketReducer(std::shared_ptr<optim::Arena> arena,

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "comm/plan.hpp"
+#include "comm/collective_plan.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -151,7 +151,7 @@ void add_pieces(const Signature& s, std::span<const Part> parts, std::vector<Pie
   }
 }
 
-void number_slices(Plan& plan) {
+void number_slices(CollectivePlan& plan) {
   int step = 0;
   std::int64_t after = 0;
   for (Piece& piece : plan.pieces) {
@@ -224,10 +224,10 @@ void Piece::add_target(std::size_t rank, void* data) {
   target_ranks.push_back(static_cast<int>(rank));
 }
 
-Plan make_plan(std::span<const Signature> signatures,
-               std::span<const Part> parts,
-               const GroupOptions& options) {
-  Plan plan;
+CollectivePlan make_collective_plan(std::span<const Signature> signatures,
+                                    std::span<const Part> parts,
+                                    const GroupOptions& options) {
+  CollectivePlan plan;
   const std::size_t size = parts.size() / signatures.size();
   for (std::size_t i = 0; i < signatures.size(); ++i) {
     const auto own = parts.subspan(i * size, size);
@@ -242,9 +242,9 @@ Plan make_plan(std::span<const Signature> signatures,
   return plan;
 }
 
-Plan make_message_plan(
+CollectivePlan make_message_plan(
     const Signature& signature, const Part& sender, const Part& receiver, int from, int to) {
-  Plan plan;
+  CollectivePlan plan;
   Piece& piece = plan.pieces.emplace_back();
   piece.dtype = signature.dtype;
   piece.count = signature.count;
@@ -254,7 +254,7 @@ Plan make_message_plan(
   return plan;
 }
 
-const Piece& Plan::piece_of(std::int64_t slice) const {
+const Piece& CollectivePlan::piece_of(std::int64_t slice) const {
   const auto next =
       std::upper_bound(pieces.begin(), pieces.end(), slice, [](std::int64_t s, const Piece& p) {
         return s < p.first_slice;
@@ -262,7 +262,7 @@ const Piece& Plan::piece_of(std::int64_t slice) const {
   return *std::prev(next);  // of several that begin here, the last is the one with slices
 }
 
-void Plan::run(std::int64_t slice) const {
+void CollectivePlan::run(std::int64_t slice) const {
   const Piece& piece = piece_of(slice);
   const std::int64_t per_slice = slice_count(piece.dtype);
   const std::int64_t begin = (slice - piece.first_slice) * per_slice;

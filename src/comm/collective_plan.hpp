@@ -57,7 +57,7 @@ using Traffic = std::vector<std::size_t>;
 
 /// The work of coalesced collectives, cut into slices. Any thread may run any slice, once the
 /// slices that the piece comes after are done.
-struct Plan {
+struct CollectivePlan {
   std::vector<Piece> pieces = {};
   std::int64_t slices = 0;
   std::vector<Traffic> traffic = {};  ///< by collective; set if an algorithm carries it out
@@ -69,11 +69,11 @@ struct Plan {
 /// @param parts  by collective and rank: first all ranks of the first collective, and so on.
 /// @throws Desync  the parts of a gather or scatter do not add up to the whole, or a rank's send
 ///                 count differs from its peer's receive count.
-Plan make_plan(std::span<const Signature> signatures,
-               std::span<const Part> parts,
-               const GroupOptions& options);
+CollectivePlan make_collective_plan(std::span<const Signature> signatures,
+                                    std::span<const Part> parts,
+                                    const GroupOptions& options);
 /// The plan of a message: one piece from `sender` to `receiver`.
-Plan make_message_plan(
+CollectivePlan make_message_plan(
     const Signature& signature, const Part& sender, const Part& receiver, int from, int to);
 
 /// Element `count` of an array; null if the array is null.
