@@ -3,7 +3,7 @@
 """Which files pair: a public function is defined in the source that has the name of its header, and an op has one name
 in all folders.
 
-usage: pairing.py [ROOT]   prints what does not pair, in all layers
+usage: pairing.py [ROOT]   prints what does not pair
 """
 
 import os
@@ -13,8 +13,6 @@ import sys
 import cpp_text
 from tree import read_tree
 
-# The layers that are held to the rule.
-PAIRED_LAYERS = {"core", "io", "ops"}
 # Kernels that no op is named after: ops of several families are made of them.
 BUILDING_BLOCKS = {"fill", "gemm", "map", "view"}
 
@@ -140,9 +138,8 @@ def unpaired(sources):
 
 def check_pairs(sources):
     for source, line, name, header in unpaired(sources):
-        if source.layer in PAIRED_LAYERS:
-            yield (source.path, line, "pair",
-                   f"{name} is declared in {header.place[-1]}: define it in {header.stem}.cpp, or declare it in {source.stem}.hpp")
+        yield (source.path, line, "pair",
+               f"{name} is declared in {header.place[-1]}: define it in {header.stem}.cpp, or declare it in {source.stem}.hpp")
 
 
 def check_families(sources):
