@@ -71,10 +71,10 @@ class CollectiveTimer::Group {
 
   CollectiveTime run(std::size_t nbytes) {
     const std::size_t item = itemsize(options_.dtype);
-    const std::int64_t unit = cuts_evenly(options_.kind) ? size() : 1;
+    const std::int64_t multiple = cuts_evenly(options_.kind) ? size() : 1;
     CollectiveTime result;
     result.count =
-        std::max<std::int64_t>(static_cast<std::int64_t>(nbytes / item) / unit, 1) * unit;
+        std::max<std::int64_t>(static_cast<std::int64_t>(nbytes / item) / multiple, 1) * multiple;
     result.nbytes = static_cast<std::size_t>(result.count) * item;
     result.cost = cost(static_cast<std::int64_t>(result.nbytes));
     std::vector<double> seconds;

@@ -18,13 +18,13 @@
 namespace tandem::optim {
 namespace {
 
-struct Part {
+struct GradientRange {
   Arena* arena;
   int block;
   std::int64_t begin;
   std::int64_t end;
 
-  friend bool operator<(const Part& a, const Part& b) {
+  friend bool operator<(const GradientRange& a, const GradientRange& b) {
     return std::tie(a.arena, a.block, a.begin) < std::tie(b.arena, b.block, b.begin);
   }
 };
@@ -33,7 +33,7 @@ struct Part {
 
 std::vector<Tensor> gradient_runs(const std::vector<Tensor>& params) {
   std::vector<Tensor> runs;
-  std::vector<Part> parts;
+  std::vector<GradientRange> ranges;
   std::unordered_set<const TensorImpl*> seen;
   for (const Tensor& x : params) {
     const Tensor grad = x.grad();
@@ -44,16 +44,16 @@ std::vector<Tensor> gradient_runs(const std::vector<Tensor>& params) {
     const bool inside = at != nullptr && arena->grads(at->block).defined() &&
                         &arena->grads(at->block).buffer() == &grad.buffer();
     if (inside)
-      parts.push_back({arena.get(), at->block, at->offset, at->offset + at->extent});
+      ranges.push_back({arena.get(), at->block, at->offset, at->offset + at->extent});
     else
       runs.push_back(grad.detach());
   }
-  std::sort(parts.begin(), parts.end());
-  for (std::size_t first = 0, next; first < parts.size(); first = next) {
-    const Part& p = parts[first];
+  std::sort(ranges.begin(), ranges.end());
+  for (std::size_t first = 0, next; first < ranges.size(); first = next) {
+    const GradientRange& p = ranges[first];
     std::int64_t end = p.end;
-    for (next = first + 1; next < parts.size(); ++next) {
-      const Part& q = parts[next];
+    for (next = first + 1; next < ranges.size(); ++next) {
+      const GradientRange& q = ranges[next];
       if (q.arena != p.arena || q.block != p.block || q.begin != end) break;
       end = q.end;
     }

@@ -37,7 +37,7 @@ DeviceType parse_type(std::string_view text, std::string_view whole) {
 }
 
 /// What stands between two commas of a list.
-struct Part {
+struct ListEntry {
   DeviceType type;
   std::uint64_t count;  // of logical devices
   int gpu;              // -1 on the host
@@ -45,11 +45,11 @@ struct Part {
   std::optional<std::size_t> limit;
 };
 
-Part parse_part(std::string_view part, std::string_view text) {
-  const auto at = part.find('@');
-  const std::string_view name = part.substr(0, at);
+ListEntry parse_entry(std::string_view entry, std::string_view text) {
+  const auto at = entry.find('@');
+  const std::string_view name = entry.substr(0, at);
   const auto colon = name.find(':');
-  Part p{parse_type(name.substr(0, colon), text), 1, -1, false, std::nullopt};
+  ListEntry p{parse_type(name.substr(0, colon), text), 1, -1, false, std::nullopt};
   std::string_view digits =
       colon == std::string_view::npos ? std::string_view{} : name.substr(colon + 1);
   std::optional<std::uint64_t> count = 1;
@@ -62,7 +62,7 @@ Part parse_part(std::string_view part, std::string_view text) {
                  "devices '",
                  text,
                  "': '",
-                 part,
+                 entry,
                  "' needs the index of a GPU; ",
                  kListForm);
     p.gpu = static_cast<int>(*gpu);
@@ -73,11 +73,11 @@ Part parse_part(std::string_view part, std::string_view text) {
                "devices '",
                text,
                "': '",
-               part,
+               entry,
                "' needs a count of at least 1; ",
                kListForm);
   p.count = *count;
-  if (at != std::string_view::npos) p.limit = parse_nbytes(part.substr(at + 1));
+  if (at != std::string_view::npos) p.limit = parse_nbytes(entry.substr(at + 1));
   return p;
 }
 
@@ -108,27 +108,27 @@ Device parse_device(std::string_view text) {
 std::vector<DeviceSpec> parse_devices(std::string_view text) {
   TANDEM_CHECK(
       !text.ends_with(','), "devices '", text, "': the list ends with a comma; ", kListForm);
-  std::vector<Part> parts;
+  std::vector<ListEntry> list;
   for (std::string_view rest = text;;) {
     const auto comma = rest.find(',');
-    parts.push_back(parse_part(rest.substr(0, comma), text));
+    list.push_back(parse_entry(rest.substr(0, comma), text));
     if (comma == std::string_view::npos) break;
     rest = rest.substr(comma + 1);
   }
-  const bool shared = std::ranges::any_of(parts, &Part::numbered);
+  const bool shared = std::ranges::any_of(list, &ListEntry::numbered);
   std::vector<DeviceSpec> devices;
   int cpus = 0, gpus = 0;
-  for (const Part& part : parts) {
-    TANDEM_CHECK(part.count <= kMaxDevices - devices.size(),
+  for (const ListEntry& entry : list) {
+    TANDEM_CHECK(entry.count <= kMaxDevices - devices.size(),
                  "devices '",
                  text,
                  "': a list may name at most ",
                  kMaxDevices,
                  " devices");
-    for (std::uint64_t i = 0; i < part.count; ++i) {
-      const bool cuda = part.type == DeviceType::cuda;
-      const int index = !cuda ? cpus++ : shared ? gpus++ : part.gpu;
-      devices.push_back({{part.type, index}, part.limit, part.gpu});
+    for (std::uint64_t i = 0; i < entry.count; ++i) {
+      const bool cuda = entry.type == DeviceType::cuda;
+      const int index = !cuda ? cpus++ : shared ? gpus++ : entry.gpu;
+      devices.push_back({{entry.type, index}, entry.limit, entry.gpu});
     }
   }
   return devices;

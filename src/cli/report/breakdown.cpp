@@ -11,7 +11,7 @@ namespace tandem::cli::report {
 
 void Breakdown::device(const std::string& mode,
                        const std::string& name,
-                       std::vector<Part> parts,
+                       std::vector<Value> parts,
                        const std::string& total) {
   rows_.push_back({mode, name, std::move(parts), total});
 }
@@ -19,9 +19,9 @@ void Breakdown::device(const std::string& mode,
 Picture Breakdown::bar_of(const Row& row) const {
   Picture bar(kBarHeight, fmt::format("{} in {}: {}", row.name, row.mode, row.total));
   double sum = 0, x = 0;
-  for (const Part& p : row.parts)
+  for (const Value& p : row.parts)
     sum += p.value;
-  for (const Part& p : row.parts) {
+  for (const Value& p : row.parts) {
     const double width = 1000 * p.value / axis_.end;
     bar.rect(x,
              0,
@@ -42,7 +42,7 @@ Picture Breakdown::bar_of(const Row& row) const {
 std::string Breakdown::html(const std::string& total, const Text& cell) const {
   Legend legend;
   for (const Row& r : rows_)
-    for (const Part& p : r.parts)
+    for (const Value& p : r.parts)
       legend.add(p.kind);
   std::vector<std::string> head{"mode", "device", total}, labels;
   for (const Kind& k : legend.kinds())
@@ -55,7 +55,7 @@ std::string Breakdown::html(const std::string& total, const Text& cell) const {
     pictures += row(r.name, bar_of(r), r.total);
     std::vector<std::string> cells{r.mode, r.name, r.total};
     for (const Kind& k : legend.kinds()) {
-      const auto part = std::ranges::find(r.parts, k, &Part::kind);
+      const auto part = std::ranges::find(r.parts, k, &Value::kind);
       cells.push_back(part == r.parts.end() ? "-" : cell(part->value));
     }
     table.row(cells);

@@ -17,7 +17,7 @@ namespace tandem::cli::report {
 class Breakdown {
  public:
   using Text = std::function<std::string(double)>;
-  struct Part {
+  struct Value {
     Kind kind;
     double value;
   };
@@ -28,7 +28,7 @@ class Breakdown {
   /// @param total  what stands beside the bar.
   void device(const std::string& mode,
               const std::string& name,
-              std::vector<Part> parts,
+              std::vector<Value> parts,
               const std::string& total);
   /// @param total  heading of the totals' column; @param cell  text of a value in the table.
   std::string html(const std::string& total, const Text& cell) const;
@@ -36,7 +36,7 @@ class Breakdown {
  private:
   struct Row {
     std::string mode, name;
-    std::vector<Part> parts;
+    std::vector<Value> parts;
     std::string total;
   };
   Picture bar_of(const Row& row) const;

@@ -164,7 +164,7 @@ std::string memory_at_peak(const Comparison& comparison) {
     for (std::size_t i = 0; i < shown(mode); ++i) {
       const DeviceMemory& m = mode.watched().memory.devices[i];
       const CategoryBytes sums = profile::by_category(m.at_peak);
-      std::vector<Breakdown::Part> parts;
+      std::vector<Breakdown::Value> parts;
       for (std::size_t c = 0; c < sums.size(); ++c)
         if (sums[c] > 0)
           parts.push_back({kind_of(static_cast<Category>(c)), static_cast<double>(sums[c])});

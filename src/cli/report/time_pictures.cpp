@@ -28,7 +28,7 @@ using profile::WorkSpan;
 // Bands of a device's picture, from the top: phases, modules, bytes that arrive.
 constexpr double kPhaseBand = 16, kModuleBand = 8, kArrivalBand = 6, kGap = 2;
 constexpr double kLane = kPhaseBand + kModuleBand + kArrivalBand + 2 * kGap;
-constexpr std::size_t kPieces = 1000;  // of all bands of a page, or the page grows too large
+constexpr std::size_t kStretches = 1000;  // of all bands of a page, or the page grows too large
 
 Duration longest(const Comparison& comparison) {
   Duration most{1};
@@ -45,16 +45,16 @@ std::vector<std::string> labels_of(const Axis& axis) {
 }
 
 /// Part of a band.
-struct Piece {
+struct Stretch {
   Kind kind;
   std::string what;
   Duration begin, end;
 };
 
-/// What is done one after the other, where pieces of the same that follow closely are one.
-std::vector<Piece> joined(const std::vector<Piece>& pieces, Duration gap) {
-  std::vector<Piece> result;
-  for (const Piece& p : pieces) {
+/// What is done one after the other, where stretches of the same that follow closely are one.
+std::vector<Stretch> joined(const std::vector<Stretch>& stretches, Duration gap) {
+  std::vector<Stretch> result;
+  for (const Stretch& p : stretches) {
     if (!result.empty() && result.back().what == p.what && result.back().kind == p.kind &&
         p.begin - result.back().end <= gap)
       result.back().end = std::max(result.back().end, p.end);
@@ -65,16 +65,18 @@ std::vector<Piece> joined(const std::vector<Piece>& pieces, Duration gap) {
 }
 
 /// Joined, with what is shortest left out where there are too many.
-std::vector<Piece> at_most(const std::vector<Piece>& pieces, std::size_t most, Duration duration) {
-  std::vector<Piece> result = joined(pieces, duration / 500);
+std::vector<Stretch> at_most(const std::vector<Stretch>& stretches,
+                             std::size_t most,
+                             Duration duration) {
+  std::vector<Stretch> result = joined(stretches, duration / 500);
   if (result.size() <= most) return result;
   std::vector<Duration> lengths;
-  for (const Piece& p : result)
+  for (const Stretch& p : result)
     lengths.push_back(p.end - p.begin);
   std::ranges::nth_element(
       lengths, lengths.begin() + static_cast<std::ptrdiff_t>(most - 1), std::ranges::greater{});
   const Duration least = lengths[most - 1];
-  std::erase_if(result, [&](const Piece& p) { return p.end - p.begin < least; });
+  std::erase_if(result, [&](const Stretch& p) { return p.end - p.begin < least; });
   if (result.size() > most) result.resize(most);
   return result;
 }
@@ -129,7 +131,7 @@ class Lane {
       arrivals_.push_back(
           {kind, fmt::format("{} from {}", name(t.category), to_string(t.source)), t.begin, t.end});
     }
-    std::ranges::stable_sort(arrivals_, {}, &Piece::begin);
+    std::ranges::stable_sort(arrivals_, {}, &Stretch::begin);
   }
 
   Picture picture(const std::string& label,
@@ -151,12 +153,12 @@ class Lane {
 
  private:
   static void draw(Picture& picture,
-                   const std::vector<Piece>& pieces,
+                   const std::vector<Stretch>& stretches,
                    double y,
                    double height,
                    const Axis& axis,
                    Legend& legend) {
-    for (const Piece& p : pieces) {
+    for (const Stretch& p : stretches) {
       const double x = 1000 * ms(p.begin) / axis.end;
       const double width = 1000 * ms(p.end - p.begin) / axis.end;
       picture.rect(x,
@@ -173,7 +175,7 @@ class Lane {
     }
   }
 
-  std::vector<Piece> phases_, modules_, arrivals_;
+  std::vector<Stretch> phases_, modules_, arrivals_;
 };
 
 const ModeResult& by_step(const Comparison& comparison, bool slowest) {
@@ -209,8 +211,8 @@ const ExplainedDevice* explained(const ModeResult& mode, Device device) {
 }
 
 /// What a device did in a step, in ms; the rest of the step it did nothing.
-std::vector<Breakdown::Part> shares(const ModeResult& mode, Device device) {
-  std::vector<Breakdown::Part> result;
+std::vector<Breakdown::Value> shares(const ModeResult& mode, Device device) {
+  std::vector<Breakdown::Value> result;
   const ExplainedDevice* e = explained(mode, device);
   if (e == nullptr) return result;
   const auto steps = static_cast<double>(mode.watched().steps);
@@ -235,7 +237,7 @@ std::string sentence_of_phases(const Comparison& comparison) {
   const Device first = slow.devices.front().device;
   const auto parts = shares(slow, first);
   if (!parts.empty()) {
-    const auto& most = *std::ranges::max_element(parts, {}, &Breakdown::Part::value);
+    const auto& most = *std::ranges::max_element(parts, {}, &Breakdown::Value::value);
     text += fmt::format(
         "In {}, {} spends most of its time in {}. ", slow.mode, to_string(first), most.kind.name);
   }
@@ -261,7 +263,7 @@ std::string timeline(const Comparison& comparison) {
       const std::string label = fmt::format("{} in {} over a step", to_string(device), mode.mode);
       const Picture picture =
           Lane(mode, device)
-              .picture(label, axis, duration, std::max<std::size_t>(kPieces / bands, 4), legend);
+              .picture(label, axis, duration, std::max<std::size_t>(kStretches / bands, 4), legend);
       pictures += row(to_string(device), picture, std::to_string(mode.devices[i].rows) + " rows");
     }
   }
@@ -278,9 +280,9 @@ std::string time_by_phase(const Comparison& comparison) {
   Breakdown breakdown(axis_to(ms(longest(comparison)), 8), text);
   for (const ModeResult& mode : comparison.modes) {
     for (std::size_t i = 0; i < shown(mode); ++i) {
-      std::vector<Breakdown::Part> parts = shares(mode, mode.devices[i].device);
+      std::vector<Breakdown::Value> parts = shares(mode, mode.devices[i].device);
       double busy = 0;
-      for (const Breakdown::Part& p : parts)
+      for (const Breakdown::Value& p : parts)
         busy += p.value;
       breakdown.device(mode.mode,
                        to_string(mode.devices[i].device),

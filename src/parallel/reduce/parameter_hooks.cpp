@@ -26,20 +26,20 @@ std::vector<std::size_t> hooked_places(const optim::Arena& arena) {
 }
 
 /// A part of a place's gradient, on device 0 and on another one that has it too.
-struct Part {
+struct GradientPair {
   Tensor here, there;
 };
 
-std::vector<Part> parts_of(const optim::Arena& arena, const optim::ArenaPlace& place) {
-  std::vector<Part> parts;
+std::vector<GradientPair> pairs_of(const optim::Arena& arena, const optim::ArenaPlace& place) {
+  std::vector<GradientPair> pairs;
   for (const optim::ArenaSlice& slice : arena.slices()) {
     const std::int64_t begin = std::max(slice.begin, place.offset);
     const std::int64_t end = std::min(slice.end, place.offset + place.extent);
     if (slice.device == arena.device() || slice.block != place.block || begin >= end) continue;
-    parts.push_back({range(arena.grads(place.block), {begin, end}),
+    pairs.push_back({range(arena.grads(place.block), {begin, end}),
                      range(slice.grads, {begin - slice.begin, end - slice.begin})});
   }
-  return parts;
+  return pairs;
 }
 
 }  // namespace
@@ -67,12 +67,12 @@ void ParameterHooks::run() const {
   for (const std::size_t p : places_) {
     const Tensor x = arena_->tensor(p);
     if (!x.defined() || !autograd::stored_gradient(x).defined()) continue;
-    std::vector<Part> parts = parts_of(*arena_, arena_->layout().places()[p]);
-    for (Part& part : parts)
-      if (shares) part.here.copy_(part.there);
+    std::vector<GradientPair> pairs = pairs_of(*arena_, arena_->layout().places()[p]);
+    for (GradientPair& pair : pairs)
+      if (shares) pair.here.copy_(pair.there);
     autograd::run_hooks(x);
-    for (Part& part : parts)
-      part.there.copy_(part.here);
+    for (GradientPair& pair : pairs)
+      pair.there.copy_(pair.here);
   }
 }
 
