@@ -9,6 +9,7 @@
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/nn/replicate.hpp"
 #include "tandem/ops/arithmetic.hpp"
+#include "tandem/ops/dropout.hpp"
 #include "tandem/ops/index.hpp"
 #include "tandem/optim/adam.hpp"
 #include "tandem/optim/lamb.hpp"
