@@ -14,9 +14,9 @@ namespace tandem::comm {
 namespace {
 
 void check(const Problem& p, const std::string& refusal) {
-  TANDEM_CHECK(p.ranks >= 1, "collective of ", p.ranks, " ranks; expected at least 1");
-  TANDEM_CHECK(p.count >= 0, "collective of ", p.count, " elements; expected at least 0");
-  TANDEM_CHECK(p.segment >= 1, "segments of ", p.segment, " elements; expected at least 1");
+  TANDEM_CHECK(p.ranks >= 1, "the collective has ", p.ranks, " ranks; expected at least 1");
+  TANDEM_CHECK(p.count >= 0, "the collective has ", p.count, " elements; expected at least 0");
+  TANDEM_CHECK(p.segment >= 1, "a segment has ", p.segment, " elements; expected at least 1");
   TANDEM_CHECK(p.root >= 0 && p.root < p.ranks,
                "root ",
                p.root,

@@ -57,7 +57,7 @@ class Parser {
       if (!accept(',') && !at_end_of('}')) fail(at_, "the header needs ',' or '}' here");
     }
     blanks();
-    if (at_ != text_.size()) fail(at_, "the header goes on after its '}'");
+    if (at_ != text_.size()) fail(at_, "the header continues after its '}'");
     for (std::size_t f = 0; f < seen.size(); ++f) {
       constexpr std::array kNames{"descr", "fortran_order", "shape"};
       if (!seen[f]) fail(0, concat("the header has no '", kNames[f], "'"));

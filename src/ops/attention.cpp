@@ -201,9 +201,9 @@ Call make_call(const char* op,
   if (mask.defined()) {
     TANDEM_CHECK(mask.dtype() == DType::boolean || mask.dtype() == q.dtype(),
                  op,
-                 ": the mask must be bool or, like q, ",
+                 ": the mask must be bool or ",
                  q.dtype(),
-                 ", got ",
+                 " like q, got ",
                  mask.describe());
     TANDEM_CHECK(mask.ndim() <= shape.size() && broadcast_shapes(mask.shape(), shape, op) == shape,
                  op,

@@ -96,9 +96,9 @@ std::string Deadline::describe() const {
   for (const State::Watched& w : state_->watched) {
     text += detail::concat(before,
                            w.device->device(),
-                           " has been in '",
+                           " has been in or after '",
                            w.device->last_work(),
-                           "', or after it, for ",
+                           "' for ",
                            seconds(now - w.since),
                            " s");
     before = ", ";

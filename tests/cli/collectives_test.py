@@ -76,7 +76,7 @@ class CollectivesTest(ProgramTest):
         self.fail_with(2, "collectives", "--devices", "cpu:2", "--op", "all_gather", "--algorithm", "ring",
                        says=["ring has no all_gather", "direct"])
         self.fail_with(2, "collectives", "--devices", "cpu:4", "--algorithm", "hierarchical_ring", "--group", "3",
-                       says=["hierarchical_ring", "4 ranks", "not of 3"])
+                       says=["hierarchical_ring", "4 ranks", "not 3"])
         self.fail_with(2, "collectives", "--devices", "cpu:2", "--segment", "0", says=["--segment", "'0'", "512MiB"])
         self.fail_with(2, "collectives", "--devices", "cpu:2", "--backend", "gloo", says=["--backend", "gloo", "nccl"])
         self.fail_with(2, "collectives", "--devices", "cpu:2", "--backend", "nccl",

@@ -46,9 +46,9 @@ class ResumeTest(ProgramTest):
         self.succeed(*self.train("--steps", "2", "--seed", "9", "--lr", "0.0003"))
         before = self.content(self.checkpoint)
         self.fail_with(1, *self.train("--steps", "4", "--resume", "--seed", "7"),
-                       says=[self.checkpoint, "--seed 9, not 7", "leave --seed out"])
+                       says=[self.checkpoint, "--seed 9, not 7", "leave out --seed"])
         self.fail_with(1, *self.train("--steps", "4", "--resume", "--lr", "0.003"),
-                       says=[self.checkpoint, "--lr 0.0003, not 0.003", "leave --lr out"])
+                       says=[self.checkpoint, "--lr 0.0003, not 0.003", "leave out --lr"])
         self.assertEqual(self.content(self.checkpoint), before)
         self.succeed(*self.train("--steps", "4", "--resume", "--seed", "9", "--lr", "0.0003"))
 

@@ -148,7 +148,7 @@ class RowsTest(ProgramTest):
     def test_that_it_has_fewer_is_said_once(self):
         for command in ("train", "verify", "compare", "memory", "trace", "report"):
             said = self.succeed(command, *self.LARGE).stderr
-            self.assertEqual(said.count("--batch 100000: the training set has 1437 rows"), 1, said)
+            self.assertEqual(said.count("--batch 100000: the training set has only 1437 rows"), 1, said)
         self.assertEqual(self.succeed("train", *self.LARGE, "--quiet").stderr, "")
         self.assertNotIn("training set", self.succeed("train", *DIGITS, "--steps", "1").stderr)
 

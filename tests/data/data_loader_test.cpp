@@ -251,7 +251,7 @@ TEST(DataLoaderOptionsTest, OutOfRangeIsRefused) {
     return "nothing was thrown";
   };
   EXPECT_THAT(text({.batch_size = 0}), HasSubstr("batch_size is 0"));
-  EXPECT_THAT(text({.workers = -1}), HasSubstr("-1 workers"));
+  EXPECT_THAT(text({.workers = -1}), HasSubstr("workers is -1"));
   EXPECT_THAT(text({.prefetch = 0}), HasSubstr("prefetch is 0"));
   EXPECT_THAT(text({.deadline = 0ms}), HasSubstr("the deadline is 0 ms"));
   EXPECT_THAT(text({.batch_size = 6, .drop_last = true}),

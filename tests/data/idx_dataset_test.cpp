@@ -66,7 +66,7 @@ TEST_F(IdxDatasetTest, FaultsNameFileOffsetAndFigures) {
   EXPECT_THAT(e.what(), HasSubstr("label 10 of sample 1 is not one of 0 to 9"));
   put_labels("\1\1");
   e = file_error([&] { IdxDataset(images, labels); });
-  EXPECT_THAT(e.what(), HasSubstr("2 labels for 3 images of " + images));
+  EXPECT_THAT(e.what(), HasSubstr("holds 2 labels, but there are 3 images in " + images));
   e = file_error([&] { IdxDataset(labels, images); });
   EXPECT_THAT(e.what(), HasSubstr("images must be u8 of 3 dimensions, but the file holds u8 (2)"));
   put_labels("\1\2\1");

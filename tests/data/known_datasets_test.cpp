@@ -144,7 +144,7 @@ TEST(IdxCountTest, IsComparedBeforeImagesAreRead) {
       std::string("\0\0\x08\x03\0\0\x10\0\0\0\4\0\0\0\4\0", 16) + "none of them");
   put(dir.file("labels"), std::string("\0\0\x08\x01\0\0\0\1\7", 9));
   EXPECT_THAT(file_error([&] { IdxDataset(dir.file("images"), dir.file("labels")); }).what(),
-              HasSubstr("1 labels for 4096 images"));
+              HasSubstr("holds 1 labels, but there are 4096 images"));
 }
 
 TEST(DataDirTest, AMissingFileIsNamed) {

@@ -84,7 +84,7 @@ TEST(TextDatasetTest, WindowsLieEndToEndAndLabelsAreTheNextCharacters) {
   tokens.resize(12);
   EXPECT_EQ(TextDataset(tokens, 4).size(), 2);
   EXPECT_THAT(thrown_text([&] { TextDataset(tokens, 12); }), HasSubstr("take 13"));
-  EXPECT_THAT(thrown_text([&] { TextDataset(tokens, 0); }), HasSubstr("0 characters"));
+  EXPECT_THAT(thrown_text([&] { TextDataset(tokens, 0); }), HasSubstr("context is 0"));
 }
 
 TEST(LoadTextTest, TalesAreThereWithoutAnyPreparation) {
@@ -124,7 +124,7 @@ TEST(LoadTextTest, AFileOfOnesOwnIsCutInTwo) {
   EXPECT_THAT(bad.what(), AllOf(HasSubstr("UTF-8"), HasSubstr("iconv")));
   EXPECT_EQ(file_error([&] { load_text({.path = dir.file("none")}); }).path(), dir.file("none"));
   EXPECT_THAT(thrown_text([&] { load_text({.test_share = 1}); }), HasSubstr("between 0 and 1"));
-  EXPECT_THAT(thrown_text([&] { load_text({.context = 0}); }), HasSubstr("0 characters"));
+  EXPECT_THAT(thrown_text([&] { load_text({.context = 0}); }), HasSubstr("context is 0"));
 }
 
 }  // namespace

@@ -130,7 +130,7 @@ INSTANTIATE_TEST_SUITE_P(
         IdxFault{
             "overflow", idx(14, {UINT32_MAX, UINT32_MAX, UINT32_MAX}, "x"), 4, "overflow 63 bits"},
         IdxFault{"empty_overflow", idx(8, {0, UINT32_MAX, UINT32_MAX}, ""), 4, "overflow 63 bits"},
-        IdxFault{"huge", idx(8, {UINT32_MAX, 1000}, "x"), 4, "promise 4294967295000 bytes"}),
+        IdxFault{"huge", idx(8, {UINT32_MAX, 1000}, "x"), 4, "call for 4294967295000 bytes"}),
     kIdxName);
 
 TEST(IdxTest, ShortAndTrailingDataAreRefused) {
@@ -141,7 +141,7 @@ TEST(IdxTest, ShortAndTrailingDataAreRefused) {
   put_gzip(dir.file("long.gz"), good + "gh");
   const FileError e = file_error([&] { read_idx(dir.file("long.gz")); });
   EXPECT_EQ(e.offset(), 18);
-  EXPECT_THAT(e.what(), HasSubstr("goes on (counted in the inflated data)"));
+  EXPECT_THAT(e.what(), HasSubstr("go on (counted in the inflated data)"));
   put_gzip(dir.file("short.gz"), good.substr(0, 16));
   EXPECT_EQ(file_error([&] { read_idx(dir.file("short.gz")); }).offset(), 16);
   put_gzip(dir.file("tail.gz"), good);

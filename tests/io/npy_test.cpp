@@ -158,7 +158,7 @@ TEST_F(NpyFaultTest, HeadersThatAreNotOfTheFormat) {
   EXPECT_THAT(changed("(2, 3, 4)", "(2, -3,4)").what(), HasSubstr("needs a size"));
   EXPECT_THAT(changed("(2, 3, 4)", "(2 3, 4) ").what(), HasSubstr("needs ',' or ')'"));
   EXPECT_THAT(changed("(2, 3, 4), }", "(2, 3, 4)   ").what(), HasSubstr("','"));
-  EXPECT_THAT(changed("}   ", "} a ").what(), HasSubstr("goes on"));
+  EXPECT_THAT(changed("}   ", "} a ").what(), HasSubstr("continues after"));
   EXPECT_THAT(changed("'shape': (2, 3, 4), ", std::string(20, ' ')).what(),
               HasSubstr("no 'shape'"));
 }
@@ -183,14 +183,14 @@ TEST_F(NpyFaultTest, IsAsStrictAsNumPy) {
 }
 
 TEST_F(NpyFaultTest, SizesThatCannotBe) {
-  EXPECT_THAT(changed("(2, 3, 4)", "(2, 3, 5)").what(), HasSubstr("promises 120 bytes"));
+  EXPECT_THAT(changed("(2, 3, 4)", "(2, 3, 5)").what(), HasSubstr("calls for 120 bytes"));
   EXPECT_THAT(
       changed("(2, 3, 4), }                      ", "(9000000000,9000000000,9000000000)}").what(),
       HasSubstr("overflows"));
   EXPECT_THAT(changed("(2, 3, 4), }           ", "(1,1,1,1,1,1,1,1,24) } ").what(),
               HasSubstr("more than the 8 dimensions"));
   put(path_, get(sample("f4")));
-  EXPECT_THAT(file_error([&] { read_npy(path_, 95); }).what(), HasSubstr("allowed are 95"));
+  EXPECT_THAT(file_error([&] { read_npy(path_, 95); }).what(), HasSubstr("the limit is 95"));
 }
 
 TEST_F(NpyFaultTest, BoolsAreZeroOrOne) {

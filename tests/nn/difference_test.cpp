@@ -44,9 +44,13 @@ TEST(DifferenceTest, NumbersThatAreNotFiniteAreNeverEqual) {
 
 TEST(DifferenceTest, OtherNamesAndSizesAreRefused) {
   const NamedValues b{{"w", {1, 2}}};
-  EXPECT_THAT(thrown_text([&] { difference({}, b); }), HasSubstr("0 tensors against 1"));
+  EXPECT_THAT(thrown_text([&] { difference({}, b); }),
+              HasSubstr("one model has 0 tensors, and the other has 1"));
   EXPECT_THAT(thrown_text([&] { difference({{"v", {1, 2}}}, b); }), HasSubstr("'w'"));
-  EXPECT_THAT(thrown_text([&] { difference({{"w", {1}}}, b); }), HasSubstr("1 numbers against 2"));
+  EXPECT_THAT(thrown_text([&] {
+                difference({{"w", {1}}}, b);
+              }),
+              HasSubstr("1 numbers in one model, and in the other 2"));
 }
 
 }  // namespace

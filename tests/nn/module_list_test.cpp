@@ -80,7 +80,8 @@ TEST(ModuleDict, RefusesNamesThatTheStateDictCouldNotHold) {
   ModuleDict<Linear> dict;
   dict.insert("a", Linear(1, 1));
   dict.insert("b", Linear(1, 1));
-  EXPECT_THAT(thrown_text([&] { dict.insert("a", Linear(1, 1)); }), HasSubstr("a 'a' already"));
+  EXPECT_THAT(thrown_text([&] { dict.insert("a", Linear(1, 1)); }),
+              HasSubstr("already a module 'a'"));
   EXPECT_THAT(thrown_text([&] { dict.insert("a.b", Linear(1, 1)); }), HasSubstr("without dots"));
   EXPECT_THAT(thrown_text([&] { dict["c"]; }),
               HasSubstr("there is no module 'c'; the modules are a, b"));

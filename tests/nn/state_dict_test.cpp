@@ -88,12 +88,13 @@ TEST(StateDictTest, ErrorsListAllNamesAndChangeNothing) {
     net.load_state_dict(state);
     FAIL();
   } catch (const InvalidArgument& e) {
-    EXPECT_THAT(e.what(),
-                AllOf(HasSubstr("does not fit Net"),
-                      HasSubstr("2 missing (blocks.0.first.steps, scales.a)"),
-                      HasSubstr("2 unexpected (extra.one, extra.two)"),
-                      HasSubstr("2 of the wrong shape (blocks.1.first.weight: undefined, "
-                                "head.steps: (2) in the dict, (1) in the module)")));
+    EXPECT_THAT(
+        e.what(),
+        AllOf(HasSubstr("does not fit Net"),
+              HasSubstr("2 missing (blocks.0.first.steps, scales.a)"),
+              HasSubstr("2 unexpected (extra.one, extra.two)"),
+              HasSubstr("2 of the wrong shape (blocks.1.first.weight: undefined in the dict, "
+                        "head.steps: (2) in the dict, (1) in the module)")));
   }
   EXPECT_THAT(net.embed.weight.to_doubles(), ElementsAre(1, 2));
 }

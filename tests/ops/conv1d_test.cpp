@@ -90,7 +90,8 @@ TEST(Conv1d, ErrorsNameTheShapesAndTheRemedy) {
   EXPECT_THAT(thrown_text([&] {
                 conv1d(line, randn({2, 4, 6}));
               }),
-              AllOf(HasSubstr("reaches over 6 of the 5 padded columns"), HasSubstr("pad more")));
+              AllOf(HasSubstr("spans 6 columns, but x (2, 4, 5) has only 5 with its padding"),
+                    HasSubstr("pad more")));
   EXPECT_THAT(thrown_text([&] {
                 conv1d(line, randn({2, 4, 3}), {}, {.stride = 0});
               }),
@@ -98,7 +99,7 @@ TEST(Conv1d, ErrorsNameTheShapesAndTheRemedy) {
   EXPECT_THAT(thrown_text([&] {
                 conv1d(line, randn({2, 4, 3}), randn({3}));
               }),
-              AllOf(HasSubstr("bias"), HasSubstr("needs (2)")));
+              AllOf(HasSubstr("bias"), HasSubstr("expected (2)")));
 }
 
 }  // namespace

@@ -133,7 +133,7 @@ TEST(ConvTranspose2d, ErrorsNameTheShapesAndTheRemedy) {
   EXPECT_THAT(thrown_text([&] {
                 conv_transpose2d(image, randn({4, 2, 2, 2}), randn({2}), {.groups = 2});
               }),
-              AllOf(HasSubstr("bias f32 (2)"), HasSubstr("needs (4)")));
+              AllOf(HasSubstr("bias f32 (2)"), HasSubstr("expected (4)")));
 }
 
 }  // namespace

@@ -143,10 +143,10 @@ TEST(LayerNormTest, ErrorsNameBothShapes) {
   EXPECT_THAT(thrown_text([&] { layer_norm(x, {5}); }),
               AllOf(HasSubstr("(2, 6)"), HasSubstr("(5)")));
   EXPECT_THAT(thrown_text([&] { layer_norm(x, {6}, leaf({6}, DType::f32)); }),
-              AllOf(HasSubstr("weight f32 (6)"), HasSubstr("needs f64 (6)")));
+              AllOf(HasSubstr("weight f32 (6)"), HasSubstr("expected f64 (6)")));
   EXPECT_THAT(thrown_text([&] { group_norm(x, 4); }),
               AllOf(HasSubstr("6 channels"), HasSubstr("4")));
-  EXPECT_THAT(thrown_text([&] { group_norm(x, 2, leaf({2})); }), HasSubstr("needs f64 (6)"));
+  EXPECT_THAT(thrown_text([&] { group_norm(x, 2, leaf({2})); }), HasSubstr("expected f64 (6)"));
   EXPECT_THAT(thrown_text([&] { nn::GroupNorm(4, 6); }), HasSubstr("6 channels"));
   EXPECT_THAT(thrown_text([&] { nn::LayerNorm(0); }), HasSubstr("at least 1"));
 }

@@ -216,7 +216,7 @@ TEST(Linear, ErrorsNameBothShapes) {
   EXPECT_THAT(thrown_text([&] {
                 linear(x, randn({4, 5}), randn({5}));
               }),
-              AllOf(HasSubstr("bias (5)"), HasSubstr("needs (4)")));
+              AllOf(HasSubstr("bias (5)"), HasSubstr("expected (4)")));
   EXPECT_THAT(thrown_text([&] { linear(x, randn({5})); }), HasSubstr("(out, in)"));
 }
 

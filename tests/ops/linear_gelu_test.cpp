@@ -172,7 +172,7 @@ TEST(LinearGelu, ErrorsNameTheOpAndBothShapes) {
   EXPECT_THAT(thrown_text([&] {
                 linear_gelu(x, randn({4, 5}), randn({5}));
               }),
-              AllOf(HasSubstr("linear_gelu: bias (5)"), HasSubstr("needs (4)")));
+              AllOf(HasSubstr("linear_gelu: bias (5)"), HasSubstr("expected (4)")));
   EXPECT_THAT(thrown_text([&] {
                 linear_gelu(x, ones({4, 5}, {.dtype = DType::i64}));
               }),

@@ -74,7 +74,7 @@ TEST(ViewTest, BadArgumentsAreNamed) {
   EXPECT_THAT(thrown_text([&] { x.narrow(1, 2, 2); }),
               AllOf(HasSubstr("2 entries from 2 on"), HasSubstr("(2, 3)")));
   EXPECT_THAT(thrown_text([&] { x.select(0, 2); }), HasSubstr("index 2"));
-  EXPECT_THAT(thrown_text([&] { x.slice(0, {0, 2, 0}); }), HasSubstr("step 0"));
+  EXPECT_THAT(thrown_text([&] { x.slice(0, {0, 2, 0}); }), HasSubstr("step is 0"));
   EXPECT_THAT(thrown_text([&] { x.flatten(1, 0); }), HasSubstr("flatten"));
 }
 

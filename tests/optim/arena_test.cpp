@@ -236,7 +236,7 @@ TEST(Arena, NamesTensorsOnDifferentDevices) {
     FAIL() << "expected InvalidArgument";
   } catch (const InvalidArgument& e) {
     EXPECT_THAT(e.what(), HasSubstr("'a' is on " + testing::device_name(0)));
-    EXPECT_THAT(e.what(), HasSubstr("'b' on " + testing::device_name(1)));
+    EXPECT_THAT(e.what(), HasSubstr("'b' is on " + testing::device_name(1)));
   }
 }
 

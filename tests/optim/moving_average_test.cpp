@@ -80,8 +80,8 @@ TEST(MovingAverage, SwapExchangesAndPutsBack) {
   EXPECT_EQ(params[2].tensor.to_doubles(), before);
   EXPECT_GT(params[2].tensor.buffer().version(), version);  // replicas hear of it
   EXPECT_TRUE(average.is_swapped());
-  EXPECT_THAT(thrown_text([&] { average.update(); }), HasSubstr("call swap() to put"));
-  EXPECT_THAT(thrown_text([&] { average.state_dict(); }), HasSubstr("state_dict while"));
+  EXPECT_THAT(thrown_text([&] { average.update(); }), HasSubstr("call swap() first to put"));
+  EXPECT_THAT(thrown_text([&] { average.state_dict(); }), HasSubstr("state_dict was called while"));
 
   average.swap();
   EXPECT_EQ(params[2].tensor.to_doubles(), now);

@@ -121,7 +121,8 @@ TEST(RandomInForward, RowsThatAreNoneOfTheBatchAreRefused) {
   EXPECT_THAT(testing::thrown_text<ReplicaError>([&] {
                 dp(ones({6, 5}, f64()));
               }),
-              ::testing::HasSubstr("must be a multiple of the replica's 3 rows"));
+              ::testing::HasSubstr(
+                  "dimension 0 of shape (7, 5) must be a multiple of the replica's 3 rows"));
 }
 
 TEST(RandomInForward, AFailedStepGivesItsNumbersBack) {

@@ -200,7 +200,7 @@ TEST(StepModelTest, ProbesThatDoNotTellAreRefused) {
   EXPECT_THAT(thrown_text([&] { StepModel::fit(devices, alike); }),
               AllOf(HasSubstr("do not separate"), HasSubstr(to_string(devices[0]))));
   EXPECT_THAT(thrown_text([&] { StepModel::fit(devices, std::span(alike).first(2)); }),
-              HasSubstr("2 probes for 2 devices; give 3"));
+              HasSubstr("2 probes are too few for 2 devices; give at least 3"));
   EXPECT_THAT(thrown_text([] {
                 StepModel(std::vector<DeviceNeed>(1)).predict({1, 2});
               }),

@@ -36,8 +36,8 @@ TEST(Deadline, IsPutOffByEachPieceOfWorkOnAnyDevice) {
     logical_device(kOther).note_work("linear");
     ASSERT_FALSE(deadline.passed()) << i;
   }
-  EXPECT_THAT(deadline.describe(), HasSubstr("cpu:41 is in 'linear'"));
-  EXPECT_THAT(deadline.describe(), HasSubstr("cpu:40 is in 'none'"));
+  EXPECT_THAT(deadline.describe(), HasSubstr("cpu:41 has been in or after 'linear'"));
+  EXPECT_THAT(deadline.describe(), HasSubstr("cpu:40 has been in or after 'none'"));
 }
 
 TEST(Deadline, WithoutDevicesCountsFromTheStart) {

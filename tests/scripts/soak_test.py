@@ -24,7 +24,7 @@ class SoakTest(unittest.TestCase):
             self.assertIn(option, done.stdout)
 
     def test_refuses_what_it_does_not_know(self):
-        for arguments, text in ((["--parts", "steps,dance"], "unknown part dance"), (["--steps", "0"], "are above 0"),
+        for arguments, text in ((["--parts", "steps,dance"], "unknown part dance"), (["--steps", "0"], "must be above 0"),
                                 (["--program", "/nowhere"], "there is no /nowhere")):
             done = run(*arguments)
             self.assertEqual(done.returncode, 2, arguments)

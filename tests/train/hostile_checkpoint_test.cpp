@@ -85,9 +85,9 @@ TEST_F(HostileCheckpointTest, CountsThatNoRunHas) {
 
 TEST_F(HostileCheckpointTest, KeysThatStandTwice) {
   EXPECT_THAT(refusal<FileError>("run", "\"step\":3", "\"step\":3,\"step\":4"),
-              HasSubstr("the key 'step' stands twice"));
+              HasSubstr("the key 'step' appears twice"));
   EXPECT_THAT(refusal<FileError>("run", "\"layers\":2", "\"layers\":2,\"layers\":3"),
-              HasSubstr("the key 'layers' stands twice"));
+              HasSubstr("the key 'layers' appears twice"));
 }
 
 TEST_F(HostileCheckpointTest, OptionsThatNoOptimizerTakes) {

@@ -45,8 +45,8 @@ std::string gpu_name(int gpu) {
 }
 
 constexpr const char* kRestart =
-    "; the GPU accepts no more work from this process. Restart the process, from a checkpoint if "
-    "there is one";
+    "; the GPU accepts no more work from this process; restart it, from a checkpoint if there is "
+    "one";
 
 }  // namespace
 
