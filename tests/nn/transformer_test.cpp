@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 
 #include "tandem/nn/init.hpp"
+#include "tandem/nn/models/bert.hpp"
 #include "tandem/nn/models/gpt.hpp"
 #include "tandem/nn/replicate.hpp"
 #include "tandem/ops/arithmetic.hpp"
@@ -118,6 +119,16 @@ TEST(GptTest, HasGpt2sParameters) {
   EXPECT_EQ(xl.heads, 25);
   EXPECT_THAT(thrown_text([] { models::gpt_options("gpt3"); }),
               AllOf(HasSubstr("gpt3"), HasSubstr("gpt2-medium")));
+}
+
+TEST(BertTest, SizesAreKnownByName) {
+  const models::BertOptions large = models::bert_options("bert-large");
+  EXPECT_EQ(large.layers, 24);
+  EXPECT_EQ(large.width, 1024);
+  EXPECT_EQ(large.heads, 16);
+  EXPECT_EQ(models::bert_options("bert-base").layers, 12);
+  EXPECT_THAT(thrown_text([] { models::bert_options("bert"); }),
+              AllOf(HasSubstr("'bert'"), HasSubstr("bert-base")));
 }
 
 TEST(GptTest, LaterTokensDoNotChangeEarlierLogits) {
