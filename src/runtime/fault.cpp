@@ -14,7 +14,7 @@ std::atomic<const WorkFault*> WorkFaultScope::in_place_{nullptr};
 WorkFaultScope::WorkFaultScope(WorkFault fault) : fault_(std::move(fault)) {
   const WorkFault* none = nullptr;
   TANDEM_CHECK(in_place_.compare_exchange_strong(none, &fault_),
-               "WorkFaultScope: a fault is in place already; end that one first");
+               "WorkFaultScope: another fault is already in place; end that one first");
 }
 
 WorkFaultScope::~WorkFaultScope() {
