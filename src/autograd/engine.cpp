@@ -136,8 +136,8 @@ bool Engine::is_captured(const Edge& edge) const {
 
 void Engine::prune() {
   for (auto& [leaf, state] : leaves_) {
-    state.needed =
-        std::ranges::any_of(capture_edges_, [&](const Edge& c) { return c.leaf.get() == leaf; });
+    state.needed = std::ranges::any_of(
+        capture_edges_, [leaf = leaf](const Edge& c) { return c.leaf.get() == leaf; });
   }
   std::vector<const Node*> all;
   for (const auto& [node, state] : nodes_)

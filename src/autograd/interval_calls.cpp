@@ -3,8 +3,6 @@
 
 #include "autograd/interval_calls.hpp"
 
-#include <ranges>
-
 namespace tandem::autograd {
 
 void IntervalCalls::expect(const std::vector<std::shared_ptr<Node>>& nodes) {
@@ -24,8 +22,8 @@ void IntervalCalls::enter(const Node& node) {
     const Progress& progress = intervals_.at(mark);
     if (progress.left == progress.ops) fresh.push_back(mark);
   }
-  for (const IntervalMark* mark : fresh | std::views::reverse)
-    if (mark->calls.begin) mark->calls.begin();
+  for (auto mark = fresh.rbegin(); mark != fresh.rend(); ++mark)
+    if ((*mark)->calls.begin) (*mark)->calls.begin();
 }
 
 void IntervalCalls::leave(const Node& node) {

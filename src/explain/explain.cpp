@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <ranges>
 
 #include "tandem/core/check.hpp"
 #include "tandem/profile/overlap.hpp"
@@ -83,9 +82,10 @@ class Explainer {
     /// What follows on every device comes later, though one device may be far ahead of another;
     /// with parameters on their way a device goes on before the last one sends or takes them.
     Duration place() const {
-      const auto times = called | std::views::values;
+      const auto [first, last] =
+          std::ranges::minmax_element(called, {}, [](const auto& c) { return c.second; });
       const bool on_their_way = step.traffic && step.phase == Phase::replicate;
-      return on_their_way ? std::ranges::min(times) : std::ranges::max(times);
+      return on_their_way ? first->second : last->second;
     }
   };
 

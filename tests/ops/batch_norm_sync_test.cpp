@@ -145,7 +145,7 @@ TEST_P(SyncTest, ReplicasAreOneBatch) {
 
   Meeting meeting(static_cast<int>(rows.size()));
   std::vector<Result> parts(rows.size());
-  run_replicas(meeting, [&](int rank, Device device) {
+  run_replicas(meeting, [&, &rows = rows, activation = activation](int rank, Device device) {
     std::int64_t begin = 0;
     for (int r = 0; r < rank; ++r)
       begin += rows[static_cast<std::size_t>(r)];
