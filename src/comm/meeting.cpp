@@ -245,7 +245,7 @@ bool Meeting::may_wait_for_ever(State state) const noexcept {
 }
 
 Meeting::Patience Meeting::patience_of(std::chrono::milliseconds timeout) const {
-  if (timeout != timeout.max()) return {timeout, Deadline(timeout)};
+  if (timeout != std::chrono::milliseconds::max()) return {timeout, Deadline(timeout)};
   return {options_.timeout, Deadline(options_.timeout, ranks_.devices())};
 }
 

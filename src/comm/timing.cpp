@@ -107,18 +107,22 @@ class CollectiveTimer::Group {
   }
 
   template <class F>
+  static void run_rank(Communicator& comm, F& f) {
+    try {
+      f(comm);
+    } catch (const std::exception& e) {
+      comm.abort(detail::concat("rank ", comm.rank(), " failed: ", e.what()));
+      throw;
+    }
+  }
+
+  template <class F>
   void submit(JobGroup& jobs, F& f) {
     const auto together = Runtime::instance().hold_queues();
     for (const auto& rank : ranks_) {
       try {
-        jobs.submit(logical_device(rank->device()).worker(), [&f, comm = rank.get()] {
-          try {
-            f(*comm);
-          } catch (const std::exception& e) {
-            comm->abort(detail::concat("rank ", comm->rank(), " failed: ", e.what()));
-            throw;
-          }
-        });
+        jobs.submit(logical_device(rank->device()).worker(),
+                    [&f, comm = rank.get()] { run_rank(*comm, f); });
       } catch (...) {  // no memory: those before it must not wait for it
         rank->abort(detail::concat("rank ", rank->rank(), " could not be started"));
         throw;

@@ -36,7 +36,7 @@ void DeviceReplica::reduce_by(std::shared_ptr<const std::vector<Bucket>> buckets
   reducer_ = std::make_unique<BucketReducer>(parameters_, std::move(buckets), reduction);
 }
 
-void DeviceReplica::watch_gradients(std::function<void()> then) {
+void DeviceReplica::watch_gradients(const std::function<void()>& then) {
   if (parameters_ == nullptr) return;
   watches_ = true;
   for (const std::size_t p : parameters_->layout().place_indices()) {

@@ -46,7 +46,7 @@ class DeviceReplica {
   /// Makes the reducer of the parameters' gradients, which replaces an earlier one.
   void reduce_by(std::shared_ptr<const std::vector<Bucket>> buckets, Reduction reduction);
   /// Tells the reducer about each gradient that a backward makes. Calls `then` before that.
-  void watch_gradients(std::function<void()> then = nullptr);
+  void watch_gradients(const std::function<void()>& then = nullptr);
   void unwatch_gradients() noexcept;
   /// Stops watching the gradients, and releases the parameters.
   void release_parameters() noexcept;

@@ -85,16 +85,16 @@ void ModuleGradients::attach_source() const {
 }
 
 void ModuleGradients::update_everywhere(const std::function<void(int device)>& part) {
-  try {
-    const auto ended = on_all_devices_(Phase::update, [this, &part](Call& call, Call::Part& own) {
-      in_phase(own, Phase::replicate, [&] { parameters_.send(call, own); });
-      in_phase(own, Phase::update, [&] {
-        ModuleParameters::note_update(own, [&] { part(own.index()); });
-        update_->gather_values(*own.comm, own.index());
-      });
-      parameters_.end_send(call, own);
+  const auto update = [this, &part](Call& call, Call::Part& own) {
+    in_phase(own, Phase::replicate, [&] { parameters_.send(call, own); });
+    in_phase(own, Phase::update, [&] {
+      ModuleParameters::note_update(own, [&] { part(own.index()); });
+      update_->gather_values(*own.comm, own.index());
     });
-    parameters_.note_equal(*ended);
+    parameters_.end_send(call, own);
+  };
+  try {
+    parameters_.note_equal(*on_all_devices_(Phase::update, update));
   } catch (const ReplicaError& e) {
     runner_.poison(std::string("an update failed half-way: ") + e.what());
     throw;

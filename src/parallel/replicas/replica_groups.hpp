@@ -47,7 +47,7 @@ class ReplicaGroup {
 class ReplicaGroups {
  public:
   ReplicaGroups(std::vector<Device> devices, comm::GroupOptions options)
-      : devices_(std::move(devices)), options_(options) {}
+      : devices_(std::move(devices)), options_(std::move(options)) {}
 
   /// active: the devices that have rows, and device 0, which owns the model. all: all devices.
   enum class Members : std::uint8_t { active, all };

@@ -18,7 +18,7 @@ std::vector<optim::ArenaSlice> Copies::slices() const {
 }
 
 void Copies::share_gradients() {
-  reduce();
+  reduce_rest();
   if (equal_ == versions()) return;
   const autograd::NoGrad off;
   const ContextScope scope([](Context& c) { c.phase = Phase::reduce; });

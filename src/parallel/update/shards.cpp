@@ -57,7 +57,7 @@ void Shards::complete() {
 }
 
 void Shards::share_gradients() {
-  reduce();
+  reduce_rest();
   if (partial_ || completed_ == versions()) return;
   copy_gradients(To::shares);
   completed_ = versions();

@@ -38,7 +38,7 @@ class UpdateSharing : public ParameterUpdate, public optim::ArenaSharing {
     return *shared_.arenas[static_cast<std::size_t>(device)];
   }
   /// Reduces gradients that have not been reduced.
-  void reduce() { shared_.reduce(); }
+  void reduce_rest() const { shared_.reduce(); }
   /// Versions of the gradients on device 0, by bucket.
   std::vector<std::uint64_t> versions() const;
 
