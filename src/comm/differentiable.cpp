@@ -137,7 +137,7 @@ Tensor with_rows(const Tensor& x, std::int64_t rows) {
 Rows elements(const Tensor& x, Rows rows) {
   const Shape shape = x.shape();
   std::int64_t inner = 1;
-  for (std::size_t d = 1; d < static_cast<std::size_t>(x.ndim()); ++d)
+  for (int d = 1; d < x.ndim(); ++d)
     inner *= shape[d];
   for (std::int64_t& count : rows)
     count *= inner;

@@ -11,7 +11,7 @@ namespace tandem::nn {
 
 LayerNorm::LayerNorm(const Shape& normalized_shape, LayerNormOptions options)
     : normalized_shape_(normalized_shape), eps_(options.eps) {
-  TANDEM_CHECK(normalized_shape.size() > 0 && numel(normalized_shape) > 0,
+  TANDEM_CHECK(!normalized_shape.empty() && numel(normalized_shape) > 0,
                "LayerNorm: sizes must be at least 1, got ",
                normalized_shape);
   const TensorOptions tensor_options{.dtype = options.dtype, .device = options.device};

@@ -287,7 +287,7 @@ Tensor four_dims(const Tensor& x, const Shape& batch) {
   const Tensor all = x.shape() == full ? x : x.expand(full);
   for (int d = 0; d < batch.size() - 1; ++d)
     shape[0] *= batch[d];
-  if (batch.size() > 0) shape[1] = batch[-1];
+  if (!batch.empty()) shape[1] = batch[-1];
   return all.shape() == shape ? all : all.reshape(shape);
 }
 

@@ -137,8 +137,8 @@ Tensor Norm::forward(const Tensor& in) const {
 }
 
 Gradients Norm::fused(const Tensor& dy_) const {
-  const Tensor &in_ = x.get(), &w = weight.get(), &b = bias.get();
-  const Tensor in = dense(in_);
+  const Tensor &given = x.get(), &w = weight.get(), &b = bias.get();
+  const Tensor in = dense(given);
   const Tensor dy = dy_.detach().contiguous(in.is_contiguous() ? MemoryFormat::contiguous
                                                                : MemoryFormat::channels_last);
   const NormLayout layout = layout_of(in);
@@ -162,7 +162,7 @@ Gradients Norm::fused(const Tensor& dy_) const {
   }
   if (!w.defined()) gradients[1] = Tensor();
   if (!b.defined()) gradients[2] = Tensor();
-  if (!autograd::wants(in_)) return gradients;
+  if (!autograd::wants(given)) return gradients;
   const auto group = uses_batch() ? group_of(sync) : nullptr;
   const Tensor all = group != nullptr ? group->all_reduce_sum(sums) : sums;
   const Tensor dx = empty_like(in);

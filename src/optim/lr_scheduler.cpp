@@ -17,7 +17,8 @@ namespace tandem::optim {
 
 double StepLR::operator()(double base, std::int64_t t) const {
   TANDEM_CHECK(step_size > 0, "StepLR: step_size is ", step_size, "; it must be above 0");
-  return base * std::pow(gamma, static_cast<double>(t / step_size));
+  const std::int64_t falls = t / step_size;
+  return base * std::pow(gamma, static_cast<double>(falls));
 }
 
 double CosineAnnealingLR::operator()(double base, std::int64_t t) const {

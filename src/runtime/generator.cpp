@@ -3,6 +3,8 @@
 
 #include "tandem/runtime/generator.hpp"
 
+#include <type_traits>
+
 #include "tandem/runtime/context.hpp"
 
 namespace tandem {
@@ -19,8 +21,9 @@ void Generator::set_state(const GeneratorState& state) noexcept {
 }
 
 Generator& default_generator() noexcept {
-  // Never destroyed: threads may outlive main.
-  static Generator& process = *new Generator;
+  // Threads may outlive main.
+  static_assert(std::is_trivially_destructible_v<Generator>);
+  static Generator process;
   Generator* const own = context().generator.get();
   return own == nullptr ? process : *own;
 }
