@@ -61,7 +61,7 @@ void BM_Conv2dWeightGrad(benchmark::State& state) {
       [](const Layer& l) { return conv2d_weight_grad(l.dy, l.x, l.weight.shape(), kOptions); });
 }
 
-void layers(benchmark::internal::Benchmark* b) {
+void conv_layers(benchmark::internal::Benchmark* b) {
   b->ArgNames({"in", "out", "side", "path", "threads"})
       ->UseRealTime()
       ->Unit(benchmark::kMillisecond);
@@ -76,9 +76,9 @@ void layers(benchmark::internal::Benchmark* b) {
   }
 }
 
-BENCHMARK(BM_Conv2d)->Apply(layers);
-BENCHMARK(BM_Conv2dInputGrad)->Apply(layers);
-BENCHMARK(BM_Conv2dWeightGrad)->Apply(layers);
+BENCHMARK(BM_Conv2d)->Apply(conv_layers);
+BENCHMARK(BM_Conv2dInputGrad)->Apply(conv_layers);
+BENCHMARK(BM_Conv2dWeightGrad)->Apply(conv_layers);
 
 }  // namespace
 }  // namespace tandem::bench

@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kEps = 1e-5;
 
-Tensor input(const benchmark::State& state) {
+Tensor norm_input(const benchmark::State& state) {
   const auto format = static_cast<MemoryFormat>(state.range(2));
   return randn({128, state.range(0), state.range(1), state.range(1)}).contiguous(format);
 }
@@ -29,7 +29,7 @@ Tensor norm_relu(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 
 void BM_BatchNormRelu(benchmark::State& state) {
   const Setting setting(KernelPath::fastest, static_cast<int>(state.range(3)));
-  const Tensor x = input(state), weight = ones({x.size(1)}), bias = zeros({x.size(1)});
+  const Tensor x = norm_input(state), weight = ones({x.size(1)}), bias = zeros({x.size(1)});
   verify(norm_relu(x, weight, bias), relu(batch_norm(x, weight, bias, kEps).y), "batch_norm");
   measure(state, [&] { return norm_relu(x, weight, bias); });
   count_bytes(state, 3.0 * static_cast<double>(x.nbytes()));
@@ -38,7 +38,7 @@ void BM_BatchNormRelu(benchmark::State& state) {
 void BM_BatchNormReluBackward(benchmark::State& state) {
   const Setting setting(KernelPath::fastest, static_cast<int>(state.range(3)));
   const autograd::EnableGrad on;
-  const Tensor x = input(state).requires_grad_(), dy = input(state);
+  const Tensor x = norm_input(state).requires_grad_(), dy = norm_input(state);
   const Tensor weight = ones({x.size(1)}).requires_grad_(),
                bias = zeros({x.size(1)}).requires_grad_();
   measure(state, [&] {
@@ -47,7 +47,7 @@ void BM_BatchNormReluBackward(benchmark::State& state) {
   count_bytes(state, 8.0 * static_cast<double>(x.nbytes()));
 }
 
-void layers(benchmark::internal::Benchmark* b) {
+void norm_layers(benchmark::internal::Benchmark* b) {
   b->ArgNames({"channels", "side", "channels_last", "threads"})
       ->UseRealTime()
       ->Unit(benchmark::kMillisecond);
@@ -60,8 +60,8 @@ void layers(benchmark::internal::Benchmark* b) {
   }
 }
 
-BENCHMARK(BM_BatchNormRelu)->Apply(layers);
-BENCHMARK(BM_BatchNormReluBackward)->Apply(layers);
+BENCHMARK(BM_BatchNormRelu)->Apply(norm_layers);
+BENCHMARK(BM_BatchNormReluBackward)->Apply(norm_layers);
 
 }  // namespace
 }  // namespace tandem::bench

@@ -19,13 +19,13 @@ MemoryFormat format_of(const benchmark::State& state) {
   return static_cast<MemoryFormat>(state.range(2));
 }
 
-Tensor input(const benchmark::State& state) {
+Tensor pool_input(const benchmark::State& state) {
   return randn({128, state.range(0), state.range(1), state.range(1)}, {.format = format_of(state)});
 }
 
 void BM_MaxPool2d(benchmark::State& state) {
   const Setting setting(KernelPath::fastest, static_cast<int>(state.range(3)));
-  const Tensor x = input(state);
+  const Tensor x = pool_input(state);
   verify(max_pool2d(x, {2, 2}), max_pool2d(x.contiguous(), {2, 2}), "max_pool2d");
   measure(state, [&] { return max_pool2d(x, {2, 2}); });
   count_bytes(state, 1.5 * static_cast<double>(x.nbytes()));
@@ -33,7 +33,7 @@ void BM_MaxPool2d(benchmark::State& state) {
 
 void BM_AvgPool2d(benchmark::State& state) {
   const Setting setting(KernelPath::fastest, static_cast<int>(state.range(3)));
-  const Tensor x = input(state);
+  const Tensor x = pool_input(state);
   verify(avg_pool2d(x, {2, 2}), avg_pool2d(x.contiguous(), {2, 2}), "avg_pool2d");
   measure(state, [&] { return avg_pool2d(x, {2, 2}); });
   count_bytes(state, 1.25 * static_cast<double>(x.nbytes()));
@@ -44,7 +44,7 @@ template <class Pool>
 void run_backward(benchmark::State& state, Pool pool, double nbytes_of_x) {
   const Setting setting(KernelPath::fastest, static_cast<int>(state.range(3)));
   const autograd::EnableGrad on;
-  const Tensor x = input(state).requires_grad_();
+  const Tensor x = pool_input(state).requires_grad_();
   const Tensor y = pool(x), dy = randn(y.shape()).contiguous(format_of(state));
   const auto grad = [](const Tensor& of, const Tensor& at, const Tensor& seed) {
     return autograd::grad({of}, {at}, {seed}, {.retain_graph = true})[0];
@@ -73,7 +73,7 @@ void BM_AvgPool2dGrad(benchmark::State& state) {
       1.25);
 }
 
-void layers(benchmark::internal::Benchmark* b) {
+void pool_layers(benchmark::internal::Benchmark* b) {
   b->ArgNames({"channels", "side", "channels_last", "threads"})
       ->UseRealTime()
       ->Unit(benchmark::kMillisecond);
@@ -83,10 +83,10 @@ void layers(benchmark::internal::Benchmark* b) {
   }
 }
 
-BENCHMARK(BM_MaxPool2d)->Apply(layers);
-BENCHMARK(BM_AvgPool2d)->Apply(layers);
-BENCHMARK(BM_MaxPool2dGrad)->Apply(layers);
-BENCHMARK(BM_AvgPool2dGrad)->Apply(layers);
+BENCHMARK(BM_MaxPool2d)->Apply(pool_layers);
+BENCHMARK(BM_AvgPool2d)->Apply(pool_layers);
+BENCHMARK(BM_MaxPool2dGrad)->Apply(pool_layers);
+BENCHMARK(BM_AvgPool2dGrad)->Apply(pool_layers);
 
 }  // namespace
 }  // namespace tandem::bench
