@@ -114,9 +114,8 @@ IdxHeader read_header(ByteSource& source) {
   const DType dtype = read_type(source, magic[2]);
   const int dims = std::to_integer<int>(magic[3]);
   if (dims < 1 || dims > kMaxDims) {
-    source.fail(
-        3,
-        detail::concat("an IDX array of ", dims, " dimensions; 1 to ", kMaxDims, " are possible"));
+    source.fail(3,
+                detail::concat("an IDX array of ", dims, " dimensions; expected 1 to ", kMaxDims));
   }
   return {dtype, read_shape(source, dims)};
 }

@@ -157,7 +157,7 @@ TEST(DdpTest, OtherModulesAreRefusedOnEveryRank) {
   });
   EXPECT_THAT(texts.at(1), AllOf(HasSubstr("'weight'"), HasSubstr("(7, 4)"), HasSubstr("(3, 4)")));
   for (const int r : {0, 2})
-    EXPECT_THAT(texts.at(r), HasSubstr("rank 1 has another module"));
+    EXPECT_THAT(texts.at(r), HasSubstr("rank 1 has a different module"));
 }
 
 TEST(DdpTest, WhatCannotBeWrappedIsRefused) {

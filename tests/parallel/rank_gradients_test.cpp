@@ -119,7 +119,7 @@ TEST(RankGradientsTest, AHookIsSetOnceAndNotDuringABackward) {
     pair.gradients.complete();
     pair.gradients.set_hook(allreduce_hook);
     EXPECT_THAT(thrown_text([&] { pair.gradients.set_hook(allreduce_hook); }),
-                HasSubstr("there is a hook already"));
+                HasSubstr("there is already a hook"));
   });
 }
 

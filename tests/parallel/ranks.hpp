@@ -12,6 +12,7 @@
 
 #include "tandem/nn/replicate.hpp"
 #include "tandem/parallel/distributed_data_parallel.hpp"
+#include "tandem/parallel/run_ranks.hpp"
 
 #include "parallel/nets.hpp"
 

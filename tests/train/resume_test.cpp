@@ -103,7 +103,7 @@ TEST(ResumeLoopTest, StoppedOnTheLastBatchOfAnEpochIsMeasuredAfterwards) {
 TEST(ResumeScheduleTest, RatesGoOnAsIfTheRunHadNotBeenCut) {
   const tandem::testing::TempDir dir;
   const std::string path = dir.file("run.safetensors");
-  const optim::Schedule cosine = optim::CosineAnnealingLR{.t_max = kEpochs * kBatches};
+  const optim::LRSchedule cosine = optim::CosineAnnealingLR{.t_max = kEpochs * kBatches};
   SmallRun whole(2), first(2);
   optim::LRScheduler rates(*whole.optimizer, cosine), cut(*first.optimizer, cosine);
   manual_seed(1);

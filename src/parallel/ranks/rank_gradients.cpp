@@ -58,7 +58,7 @@ void RankGradients::set_hook(CommHook hook) {
   TANDEM_CHECK(!is_reducing(),
                "register_comm_hook: a backward is under way; read a gradient, or let the optimizer "
                "step, first");
-  TANDEM_CHECK(!hook_, "register_comm_hook: there is a hook already; one hook can call another");
+  TANDEM_CHECK(!hook_, "register_comm_hook: there is already a hook; one hook can call another");
   hook_ = std::move(hook);
   replica_.reducer()->set_hook(hook_);
 }

@@ -37,10 +37,10 @@ nn::Module& checked(nn::Module& module, comm::Communicator& comm) {
                  name,
                  "' is on ",
                  x.device(),
-                 ", this rank on ",
+                 ", but this rank is on ",
                  comm.device(),
                  "; call module.to(rank.device()) first. If ranks have plain copies of one module, "
-                 "these share their tensors: give each rank its own by nn::clone");
+                 "the copies share their tensors; give each rank a clone (nn::clone)");
   });
   TANDEM_CHECK(trains,
                "DistributedDataParallel: no parameter of the module requires a gradient; use the "
@@ -180,7 +180,7 @@ void RankReplica::end_forward() noexcept {
 }
 
 void RankReplica::begin_join(const JoinOptions& options) {
-  TANDEM_CHECK(!parts_->joining, "join: called inside of itself");
+  TANDEM_CHECK(!parts_->joining, "join: called inside another join");
   parts_->joining = options;
 }
 

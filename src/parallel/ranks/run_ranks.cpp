@@ -75,7 +75,7 @@ void wait_for_all(Run& run, std::span<const Device> devices, std::chrono::millis
                      r,
                      " (",
                      device,
-                     "), last operation ",
+                     "), after the operation ",
                      logical_device(device).last_work());
     else if (run.errors[r] != nullptr && cause.empty())
       cause = concat("rank ", r, " (", device, ") failed: ", describe(run.errors[r]));
@@ -140,7 +140,7 @@ void run_ranks(std::span<const Device> devices,
     TANDEM_CHECK(!logical_device(d).worker().is_current(),
                  "run_ranks: called on the thread of ",
                  d,
-                 ", by a rank; use the ranks that there are");
+                 ", from inside a rank; use the existing ranks");
   }
   const auto run = std::make_shared<Run>();
   run->comms = comm::make_group(devices, {.timeout = options.timeout, .backend = options.backend});

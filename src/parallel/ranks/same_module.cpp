@@ -77,7 +77,7 @@ void check_same_module(nn::Module& module, comm::Communicator& comm) {
   if (own != main) {
     throw Desync(concat("DistributedDataParallel: rank ",
                         comm.rank(),
-                        " has another module than rank 0: it has ",
+                        " has a different module from rank 0: this rank has ",
                         first_difference(own, main),
                         "; build the same module on every rank"));
   }
@@ -85,7 +85,7 @@ void check_same_module(nn::Module& module, comm::Communicator& comm) {
   if (other == all.end()) return;
   throw Desync(concat("DistributedDataParallel: rank ",
                       other - all.begin(),
-                      " has another module than rank 0 and this rank; build the same module on "
+                      " has a different module from rank 0 and this rank; build the same module on "
                       "every rank"));
 }
 

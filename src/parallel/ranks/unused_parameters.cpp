@@ -50,7 +50,7 @@ void UnusedParameters::check_same_as_first(const std::vector<std::size_t>& missi
              comm_.rank(),
              " this backward differs from the first one in ",
              names_of(layout_, other),
-             "; every iteration has to use the same parameters, or set find_unused_parameters"));
+             "; every iteration must use the same parameters, or set find_unused_parameters"));
 }
 
 std::vector<std::uint8_t> UnusedParameters::used_anywhere(const std::vector<std::uint8_t>& used) {
