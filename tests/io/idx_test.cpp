@@ -125,7 +125,7 @@ INSTANTIATE_TEST_SUITE_P(
         IdxFault{"rank_9",
                  idx(8, std::vector<std::uint32_t>(9, 1), "x"),
                  3,
-                 "array of 9 dimensions; 1 to 8"},
+                 "array of 9 dimensions; expected 1 to 8"},
         IdxFault{"rank_0", idx(8, {}, "x"), 3, "array of 0 dimensions"},
         IdxFault{
             "overflow", idx(14, {UINT32_MAX, UINT32_MAX, UINT32_MAX}, "x"), 4, "overflow 63 bits"},

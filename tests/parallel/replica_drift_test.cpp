@@ -86,8 +86,8 @@ TEST_P(DriftTest, WhatHappensBetweenStepsIsFoundToo) {
   corrupt(dp.replica(2).head.bias);
   const auto text = thrown_text<ReplicaError>([&] { dp.step(batch, kLoss); });
   EXPECT_THAT(text,
-              HasSubstr("step 3: 'head.bias' on " + testing::device_name(2) + " differs from " +
-                        testing::device_name(0) + "'s"));
+              HasSubstr("step 3: 'head.bias' on " + testing::device_name(2) +
+                        " differs from its value on " + testing::device_name(0)));
   dp.step(batch, kLoss);
 }
 

@@ -183,7 +183,7 @@ TEST(RunRanksTest, RanksInRanksAreRefused) {
     run_ranks(devices(2), [](Rank& rank) { run_ranks(std::vector{rank.device()}, [](Rank&) {}); });
     ADD_FAILURE();
   } catch (const RankError& e) {
-    EXPECT_THAT(e.what(), HasSubstr("by a rank"));
+    EXPECT_THAT(e.what(), HasSubstr("from inside a rank"));
   }
 }
 

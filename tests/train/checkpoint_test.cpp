@@ -203,7 +203,7 @@ TEST_F(CheckpointTest, MetadataThatIsNotAsWritten) {
     }
     put(path_, whole);
     rewrite([&](auto&, auto& metadata) { metadata.erase(key); });
-    EXPECT_THAT(refusal<FileError>(), AllOf(HasSubstr("without"), HasSubstr(key)));
+    EXPECT_THAT(refusal<FileError>(), AllOf(HasSubstr("has no metadata"), HasSubstr(key)));
   }
 }
 

@@ -157,7 +157,7 @@ TEST(ResumeLoopTest, RefusesAnotherBatchSizeWithinAnEpochOnly) {
   };
   EXPECT_THAT(with_8,
               ThrowsMessage<InvalidArgument>(
-                  AllOf(HasSubstr("1 batches of 16 rows"), HasSubstr("are of 8"))));
+                  AllOf(HasSubstr("1 batches of 16 rows"), HasSubstr("batches have 8"))));
   EXPECT_EQ(r.state.step, 1);
   r.go({.epochs = 1});
   EXPECT_EQ(with_8().steps, 5);
