@@ -334,7 +334,7 @@ void Engine::add(Tensor& slot, Tensor gradient) {
         slot = std::move(gradient);
         return;
       }
-      other = std::move(slot);
+      other = std::exchange(slot, Tensor());
     }
     // Outside the lock: this is an op.
     // An expanded gradient holds one element for many: it cannot take up others.

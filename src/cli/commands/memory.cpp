@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <string>
@@ -161,7 +162,7 @@ json to_json(const RunOptions& options,
 std::string bar(std::size_t nbytes, std::size_t most) {
   static constexpr std::array kEighths{"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   const auto eighths = static_cast<std::size_t>(
-      static_cast<double>(nbytes) / static_cast<double>(most) * (8 * kWidth) + 0.5);
+      std::lround(static_cast<double>(nbytes) / static_cast<double>(most) * (8 * kWidth)));
   std::string text;
   for (std::size_t i = 0; i < eighths / 8; ++i)
     text += "█";

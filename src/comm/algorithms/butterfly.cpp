@@ -43,7 +43,7 @@ Schedule make(const Problem& p) {
 }
 
 Cost price(const Problem& p) {
-  const int steps = std::bit_width(static_cast<unsigned>(p.ranks)) - 1;
+  const int steps = static_cast<int>(std::bit_width(static_cast<unsigned>(p.ranks))) - 1;
   const double moved = steps * static_cast<double>(p.count);
   return {steps, moved, moved};
 }
