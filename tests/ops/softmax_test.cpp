@@ -10,6 +10,7 @@
 
 #include <gmock/gmock.h>
 
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/unary.hpp"
 #include "tandem/runtime/context.hpp"
 #include "tandem/tensor/factories.hpp"
