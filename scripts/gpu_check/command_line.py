@@ -4,9 +4,12 @@
 
 import argparse
 import pathlib
+import signal
 import sys
 
-from . import bundle, machine, parts, report, steps
+from . import bundle
+from .check import Check
+from .parts import PARTS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -15,25 +18,35 @@ Builds, proves and measures the CUDA backend on a machine with a GPU.
 
   here      scripts/gpu-check bundle DIR    writes DIR/tandem-gpu-check.tar.xz, at most 60 MiB
   there     tar -xf tandem-gpu-check.tar.xz
-            tandem-gpu-check/source/scripts/gpu-check run
+            tandem-gpu-check/source/scripts/gpu-check run --quick
 
-That machine needs nvcc (12.8 or later), cmake, ninja, g++ and Python, but no network and no packages. The
-comparisons need PyTorch, and the part sanitizer needs compute-sanitizer. On a machine with tandem's packages
-(scripts/setup), `run` works from a checkout without a bundle."""
+That machine needs a GPU with its driver, nvcc 12.8, cmake 3.25, g++ 12 and Python 3.9, or later ones of them, and
+ninja or make. It needs no network and no packages. The comparisons need PyTorch, and the part sanitizer needs
+compute-sanitizer. On a machine with tandem's packages (scripts/setup), `run` works from a checkout without a bundle.
+docs/gpu-check.md says more."""
 
 RUN = """\
 Runs the parts that are not done yet, in this order:
 
-  build      GoogleTest, the library, the program, tests and benchmarks
-  tests      every test that runs on any device, on cuda:0, cuda:0x2, cuda:0x4 and cuda:0x8
-  sanitizer  a subset under compute-sanitizer: memcheck, racecheck
+  build      GoogleTest, the library, the program, tests and benchmarks, for all GPUs that a program sees
+  device     whether tandem sees the GPUs; nothing follows if it does not
+  tests      every test that runs on any device, on cuda:0, cuda:0x2, cuda:0x4 and cuda:0x8; and, if there are
+             several GPUs, on two and on all of them, and through NCCL
+  roofline   a copy, an addition, a product and an all-reduce, each beside what the GPU allows
+  sanitizer  a subset under compute-sanitizer: racecheck, memcheck
   demo       tandem train and tandem verify on cuda:0x4
   bench      training steps against PyTorch, eager and compiled, in turn; single ops
 
-No call takes more than --budget seconds; the next call continues where it ended. The results are
-results.json and report.md in the folder of --out, beside the state and the logs.
+--quick does the same with fewer tests and comparisons, and ends within 25 minutes on 16 cores.
 
-exit status: 0 all done and passed, 1 something failed, 2 wrong call, 3 repeat the same command to continue"""
+A failed test is run once more alone, and the report has both results. No call takes more than --budget seconds;
+the next call continues where it ended. With --until-done one call goes on to the end. The results are results.json
+and report.md in the folder of --out, written after every step, beside the state and the logs.
+
+exit status: 0 all done and passed; 1 something failed, is missing on this machine, or nothing ran on a GPU;
+2 wrong call; 3 repeat the same command to continue"""
+
+BUDGET, QUICK_BUDGET = 540, 1500
 
 
 def parse(arguments):
@@ -45,18 +58,25 @@ def parse(arguments):
     make.add_argument("folder", metavar="DIR", type=pathlib.Path)
     run = commands.add_parser("run", help="run the parts on this machine", description=RUN,
                               formatter_class=argparse.RawDescriptionHelpFormatter)
-    run.add_argument("--part", choices=parts.PARTS, action="append", help="run only this part; may be repeated")
+    run.add_argument("--part", choices=PARTS, action="append", help="run only this part; may be repeated")
     run.add_argument("--out", type=pathlib.Path, default=ROOT / "build" / "gpu-check",
                      help="folder of the results (default: %(default)s)")
-    run.add_argument("--budget", type=float, default=540, help="seconds that one call may take (default: %(default)s)")
-    run.add_argument("--again", choices=parts.PARTS, action="append", default=[], help="run this part again from its beginning")
-    run.add_argument("--arch", help="CUDA architecture, e.g. 90 (default: this machine's GPU)")
+    run.add_argument("--quick", action="store_true", help="run the most telling steps of each part, within 25 minutes")
+    time = run.add_mutually_exclusive_group()
+    time.add_argument("--budget", type=float,
+                      help=f"seconds that one call may take (default: {BUDGET}, with --quick {QUICK_BUDGET})")
+    time.add_argument("--until-done", action="store_true", help="go on until no step is left, however long it takes")
+    run.add_argument("--again", choices=PARTS, action="append", default=[], help="run this part again from its beginning")
+    run.add_argument("--arch", help="CUDA architecture, e.g. 90 (default: those of this machine's GPUs)")
     run.add_argument("--rounds", type=int, default=5, help="rounds of a comparison (default: %(default)s)")
     run.add_argument("--stand-in", action="store_true",
                      help="run over the tests' stand-in for a GPU, on the host, to try this script")
     args = parser.parse_args(arguments)
-    if args.command == "run" and (args.budget <= 0 or args.rounds < 1):
-        parser.error("--budget must be above 0, and --rounds at least 1")
+    if args.command == "run":
+        if args.budget is None:
+            args.budget = QUICK_BUDGET if args.quick else BUDGET
+        if args.budget <= 0 or args.rounds < 1:
+            parser.error("--budget must be above 0, and --rounds at least 1")
     return args
 
 
@@ -64,29 +84,18 @@ def say(text):
     print(f"gpu-check: {text}", flush=True)
 
 
+def end_steps(signal_number, _):
+    """Ends as by control-C, so that the step that runs ends too."""
+    raise KeyboardInterrupt(signal_number)
+
+
 def run(args):
-    missing = machine.missing_tools()
-    if missing:
-        say(f"not on this machine: {', '.join(missing)}")
-        return 2
-    gpu = machine.gpu()
-    if not gpu and not args.stand_in:
-        say(f"{parts.NO_GPU} that nvidia-smi knows: what needs one is skipped")
-    arch = args.arch or gpu.get("compute_capability", "9.0").replace(".", "")
-    out = args.out.resolve()
-    state = steps.State(out)
-    for part in args.again:
-        state.forget(part)
-    plan = parts.Plan(ROOT, out, arch, args.stand_in, args.rounds, gpu)
-    todo = [step for part in args.part or parts.PARTS for step in parts.steps_of(part, plan)]
-    left = [step.name for step in steps.run_all(todo, state, args.budget, say)]
-    path = report.write(state, machine.describe(ROOT), args.stand_in, left)
-    failed = [name for name, s in state.steps.items() if s["status"] == "failed"]
-    say(f"{path}: {len(state.steps)} steps known, failed: {', '.join(failed) or 'none'}")
-    if left:
-        say(f"{len(left)} steps are left, from {left[0]} on: run the same command again (without --again)")
+    signal.signal(signal.SIGTERM, end_steps)
+    try:
+        return Check(ROOT, args, say).run()
+    except KeyboardInterrupt:
+        say("interrupted; the report has what ended, and the same command continues")
         return 3
-    return 1 if failed else 0
 
 
 def main(arguments=None):

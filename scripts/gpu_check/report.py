@@ -3,6 +3,7 @@
 """results.json and report.md from the state of the steps."""
 
 import json
+import os
 
 from .parts import PARTS
 
@@ -18,14 +19,42 @@ def outcome(step):
     return f"{step['status']}: {step['reason']}" if step.get("reason") else step["status"]
 
 
+def alone(name, steps):
+    """What became of a program's failed tests when each ran alone."""
+    prefix = f"{name}/alone/"
+    return [f"{other.removeprefix(prefix)} {outcome(step)} alone" for other, step in steps if other.startswith(prefix)]
+
+
 def tests_table(steps):
     rows = []
     for name, step in steps:
+        if "/alone/" in name:
+            continue
         f = step.get("figures", {})
         rows.append([name, outcome(step), f.get("tests", "-"), f.get("skipped", "-"),
-                     ", ".join(f.get("failed", [])) or "-", ", ".join(f.get("reasons", [])) or "-",
-                     step.get("seconds", "-")])
-    return table(["program", "outcome", "tests", "skipped", "failed", "why skipped", "s"], rows)
+                     ", ".join(f.get("failed", [])) or "-", ", ".join(alone(name, steps)) or "-",
+                     ", ".join(f.get("reasons", [])) or "-", step.get("seconds", "-")])
+    return table(["program", "outcome", "tests", "skipped", "failed", "each of them alone", "why skipped", "s"], rows)
+
+
+def roofline_table(steps):
+    rows = []
+    for name, step in steps:
+        figures = step.get("figures", {})
+        rows += [[name, what, f"{f['real_time']:.4g} {f['time_unit']}", rate(f), *of_roof(f)]
+                 for what, f in figures.items() if "real_time" in f]
+        rows += [[name, ", ".join(f"{k} {v}" for k, v in gpu.items()), "-", "-", "-", "-"] for gpu in figures.get("clocks", [])]
+        if not figures:
+            rows.append([name, outcome(step), "-", "-", "-", "-"])
+    return table(["step", "what", "time", "rate", "roof", "of it"], rows)
+
+
+def of_roof(figures):
+    """The roof of a figure, and the share of it that is reached."""
+    if "roof" not in figures:
+        return ["-", "-"]
+    kind = "FLOP/s" if "FLOP/s" in figures else "bytes_per_second"
+    return [rate({kind: figures["roof"]}), f"{figures[kind] / figures['roof']:.0%}"]
 
 
 def spread(figures):
@@ -49,7 +78,7 @@ def bench_tables(steps):
             alone.append([name, f["step_ms"]["p50"], f["step_ms"]["p90"]])
             costs += [[name, op["name"], f"{op['ms']:.3f}", f"{op['share']:.0%}", f"{op['of_roof']:.0%}"]
                       for op in f.get("ops", [])[:LARGEST]]
-        elif step["status"] == "passed" and name != "bench/ops-pytorch":
+        elif step["status"] == "passed" and name == "bench/ops":
             ops += [[op, f"{v['real_time']:.4g} {v['time_unit']}", rate(v), *against(v, peer, op)]
                     for op, v in f.items()]
         else:
@@ -87,28 +116,49 @@ def plain_table(steps):
     return table(["step", "outcome", "s"], [[name, outcome(s), s.get("seconds", "-")] for name, s in steps])
 
 
-TABLES = {"build": plain_table, "tests": tests_table, "sanitizer": tests_table, "demo": demo_table,
-          "bench": bench_tables}
+TABLES = {"build": plain_table, "device": plain_table, "tests": tests_table, "roofline": roofline_table,
+          "sanitizer": tests_table, "demo": demo_table, "bench": bench_tables}
+
+
+def in_short(result):
+    """One sentence on where the check stands."""
+    failed = [name for name, s in result["steps"].items() if s["status"] == "failed"]
+    said = [f"Failed: {', '.join(failed)}." if failed else "Nothing has failed."]
+    if result["missing"]:
+        said.append("The check cannot run, because this is missing:")
+    elif result["because"]:
+        said.append(f"Nothing followed, because {result['because']} has failed.")
+    elif result["left"]:
+        said.append(f"{len(result['left'])} steps are left.")
+    elif not result["ran_on_gpu"]:
+        said.append("Nothing ran on a GPU.")
+    return " ".join(said) + "\n\n" + "".join(f"- {what}\n" for what in result["missing"])
 
 
 def markdown(result):
-    parts = ["# GPU check\n"]
+    parts = ["# GPU check\n", in_short(result)]
     if result["stand_in"]:
         parts.append("**Run on the tests' stand-in for a GPU, to try the script: no figure means anything.**\n")
     parts.append(table(["", ""], result["machine"].items()))
-    for part in PARTS:
-        steps = [(name, s) for name, s in result["steps"].items() if s["part"] == part]
-        if steps:
-            parts += [f"## {part}\n", TABLES[part](steps)]
+    if result["topology"]:
+        parts.append(f"```\n{result['topology']}\n```\n")
+    parts += [f"- {note}" for note in result["notes"]] + [""]
+    for part, steps in by_part(result["steps"]).items():
+        parts += [f"## {part}\n", TABLES[part](steps)]
     if result["left"]:
         parts.append("Not run yet: " + ", ".join(result["left"]) + ".\n")
     return "\n".join(parts)
 
 
-def write(state, machine, stand_in, left):
-    """Writes both files and returns the path of the Markdown file."""
-    result = {"schema_version": 1, "machine": machine, "stand_in": stand_in, "left": left, "steps": state.steps}
-    (state.folder / "results.json").write_text(json.dumps(result, indent=1) + "\n")
-    path = state.folder / "report.md"
-    path.write_text(markdown(result))
-    return path
+def by_part(steps):
+    return {part: found for part in PARTS if (found := [(name, s) for name, s in steps.items() if s["part"] == part])}
+
+
+def write(state, **what):
+    """Writes both files, each at once, and returns the path of the Markdown file."""
+    result = {"schema_version": 2, **what, "steps": state.steps}
+    for name, text in (("results.json", json.dumps(result, indent=1) + "\n"), ("report.md", markdown(result))):
+        fresh = state.folder / (name + ".new")
+        fresh.write_text(text)
+        os.replace(fresh, state.folder / name)
+    return state.folder / "report.md"

@@ -1,0 +1,23 @@
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+"""Reads figures from what a step printed or wrote."""
+
+import json
+
+
+def read_json(log):
+    """The last JSON object in the log that begins a line."""
+    return json.JSONDecoder().raw_decode(log, ("\n" + log).rindex("\n{"))[0]
+
+
+def read_file(file):
+    return lambda log: json.loads(file.read_text())
+
+
+def read_benchmarks(file):
+    """{name: figures} of a file that Google Benchmark wrote."""
+    keys = ("real_time", "time_unit", "FLOP/s", "bytes_per_second", "label")
+
+    def read(_):
+        return {b["name"]: {k: b[k] for k in keys if k in b} for b in json.loads(file.read_text())["benchmarks"]}
+    return read
