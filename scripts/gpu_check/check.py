@@ -10,7 +10,7 @@ from .plan import STAND_IN_GPUS, Plan
 
 OK, FAILED, LEFT = 0, 1, 3
 OF_TANDEM = {"tests", "roofline", "sanitizer", "demo", "bench"}  # the parts that run tandem on a GPU
-NOT_OF_TANDEM = {"roofline/clocks", "bench/pytorch", "bench/ops-pytorch"}  # their steps that run something else
+NOT_OF_TANDEM = {"bench/pytorch", "bench/ops-pytorch"}  # their steps that run something else
 
 
 def ran_on_gpu(name, step):

@@ -43,7 +43,7 @@ def from_log(log):
     unfinished = [name for name in begun if name not in ended]
     if not unfinished:
         raise ValueError("the program wrote no results, and was in no test")
-    return {"tests": len(begun), "skipped": list(ended.values()).count("SKIPPED"), "unfinished": unfinished[-1],
+    return {"tests": len(begun), "skipped": sum(ended.get(name) == "SKIPPED" for name in begun), "unfinished": unfinished[-1],
             "begun": begun, "failed": [name for name in begun if ended.get(name, "FAILED") == "FAILED"]}
 
 

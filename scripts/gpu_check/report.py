@@ -43,7 +43,8 @@ def roofline_table(steps):
         figures = step.get("figures", {})
         rows += [[name, what, f"{f['real_time']:.4g} {f['time_unit']}", rate(f), *of_roof(f)]
                  for what, f in figures.items() if "real_time" in f]
-        rows += [[name, ", ".join(f"{k} {v}" for k, v in gpu.items()), "-", "-", "-", "-"] for gpu in figures.get("clocks", [])]
+        if "clocks" in figures:
+            rows.append([name, ", ".join(f"{k} {v}" for k, v in figures["clocks"].items()), "-", "-", "-", "-"])
         if not figures:
             rows.append([name, outcome(step), "-", "-", "-", "-"])
     return table(["step", "what", "time", "rate", "roof", "of it"], rows)

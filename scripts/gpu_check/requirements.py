@@ -71,6 +71,8 @@ def missing_driver(driver):
         other = f", or a toolkit {cuda[0]}.x, at least {text_of(NVCC)}" if cuda[0] == NVCC[0] else ""
         missing.append(f"a newer driver of the GPU: it is for CUDA {text_of(cuda)}, and nvcc is of CUDA {text_of(nvcc)}; "
                        f"install {needed}{other}")
+    missing += [f"a GPU with memory pools: {gpu['name']} has none, as under some virtual machines"
+                for gpu in driver["gpus"] if not gpu["pools"]]
     if not driver["gpus"]:
         visible = os.environ.get("CUDA_VISIBLE_DEVICES")
         reason = driver["error"] or "the driver counts none"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps, each of which runs once: a state file in the folder of results says which are done."""
 
+import ctypes
 import dataclasses
 import json
 import os
@@ -15,6 +16,7 @@ DONE = {"passed", "failed", "skipped"}
 # CUDA numbers GPUs by speed unless it is told otherwise; nvidia-smi always does it by PCI address.
 ENVIRONMENT = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 MOST_INTERRUPTIONS = 3
+C_LIBRARY, PR_SET_PDEATHSIG = ctypes.CDLL(None), 1
 
 
 def always(_):
@@ -77,11 +79,17 @@ class State:
         return self.folder / "logs" / (step.name.replace("/", "_") + ".log")
 
 
+def end_with_parent():
+    """A step does not outlive gpu-check: nobody would wait for it, and it would disturb the next call."""
+    C_LIBRARY.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def run_command(step, log, seconds):
     """The exit status, or None if the time ran out. The whole process group ends with the step."""
     with log.open("wb") as file:
         process = subprocess.Popen(step.command, stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-                                   env={**os.environ, **ENVIRONMENT, **step.environment}, start_new_session=True)
+                                   env={**os.environ, **ENVIRONMENT, **step.environment}, start_new_session=True,
+                                   preexec_fn=end_with_parent)
         try:
             return process.wait(seconds)
         except BaseException as e:

@@ -10,7 +10,7 @@ from ..steps import Step
 UNITS = {"7.0": 64, "7.2": 64, "7.5": 64, "8.0": 64}
 RANKS = 4  # logical devices of one GPU in the all-reduce
 SIZE, STAND_IN_SIZE = 1 << 26, 1 << 20  # elements, or bytes of the all-reduce
-CLOCKS = "clocks.sm,clocks.mem,temperature.gpu,power.draw,clocks_throttle_reasons.active"
+CLOCKS = "clocks.sm,clocks.mem,temperature.gpu,power.draw"  # of nvidia-smi
 
 
 def roofs(gpu):
@@ -26,15 +26,34 @@ def beside_roof(figures, roof):
     return {**figures, "roof": roof[kind]} if kind in roof else figures
 
 
+def sampled(plan, file, command):
+    """The command, while nvidia-smi writes clocks, heat and power of its GPU to `file`."""
+    if not machine.nvidia_smi() or plan.stand_in:
+        return command
+    sample = ('timeout 200 nvidia-smi -i "$0" --query-gpu="$1" --format=csv,noheader -lms 200 > "$2" & sampler=$!; '
+              'shift 2; "$@"; status=$?; kill $sampler; exit $status')
+    return ["sh", "-c", sample, plan.gpus[0]["pci"], CLOCKS, file, *command]
+
+
+def read_clocks(file):
+    """The sample with the most power: a GPU that works, not one that waits."""
+    rows = [dict(zip(CLOCKS.split(","), map(str.strip, row.split(",")))) for row in file.read_text().splitlines()]
+    rows = [row for row in rows if len(row) == len(CLOCKS.split(","))]
+    return {"clocks": max(rows, key=lambda row: machine.version_in(row["power.draw"], r"(\d+)"))} if rows else {}
+
+
 def ops(plan, roof):
-    file = plan.out / "roofline.json"
-    read = read_benchmarks(file)
+    file, clocks = plan.out / "roofline.json", plan.out / "clocks.csv"
+    benchmarks = read_benchmarks(file)
     n = STAND_IN_SIZE if plan.stand_in else SIZE
     names = rf"^BM_(Copy|Relu|Add)/n:{n}/threads:1/|^BM_LinearF32/m:2048/n:2048/k:2048/path:0/threads:1/"
-    return Step("roofline/ops", "roofline", [
-        plan.tree / "bench" / "ops" / "ops_bench", "--device=cuda:0", f"--benchmark_out={file}", "--benchmark_out_format=json",
-        f"--benchmark_filter={names}"], plan.environment(), timeout=200, writes=file,
-        read=lambda log: {name: beside_roof(figures, roof) for name, figures in read(log).items()})
+
+    def read(log):
+        figures = {name: beside_roof(f, roof) for name, f in benchmarks(log).items()}
+        return figures | (read_clocks(clocks) if clocks.exists() else {})
+    command = [plan.tree / "bench" / "ops" / "ops_bench", "--device=cuda:0", f"--benchmark_out={file}",
+               "--benchmark_out_format=json", f"--benchmark_filter={names}"]
+    return Step("roofline/ops", "roofline", sampled(plan, clocks, command), plan.environment(), timeout=200, writes=file, read=read)
 
 
 def all_reduce(plan, label, devices, backend, roof, skip=None):
@@ -49,18 +68,10 @@ def all_reduce(plan, label, devices, backend, roof, skip=None):
         "--quiet", "--json", "-"], plan.environment(), timeout=200, read=read, **({"skip": skip} if skip else {}))
 
 
-def clocks(plan):
-    """What nvidia-smi says of clocks, heat and power right after the ops."""
-    reason = "the stand-in has no clocks" if plan.stand_in else "" if machine.nvidia_smi() else "there is no nvidia-smi"
-    return Step("roofline/clocks", "roofline", ["nvidia-smi", f"--query-gpu={CLOCKS}", "--format=csv,noheader"], timeout=60,
-                read=lambda log: {"clocks": [dict(zip(CLOCKS.split(","), map(str.strip, row.split(","))))
-                                             for row in log.strip().splitlines()]}, skip=lambda state: reason)
-
-
 def steps(plan):
     roof = roofs(plan.gpus[0]) if plan.gpus else {}
     # Every rank's bytes are read, and written, once: of one memory each rank has its share.
     shared = {"bytes_per_second": roof["bytes_per_second"] / (2 * RANKS)} if "bytes_per_second" in roof else {}
-    return [ops(plan, roof), clocks(plan), all_reduce(plan, "one_gpu", f"cuda:0x{RANKS}", "local", shared),
+    return [ops(plan, roof), all_reduce(plan, "one_gpu", f"cuda:0x{RANKS}", "local", shared),
             all_reduce(plan, "all_gpus", plan.all_gpus(), "local", {}, plan.needs_several),
             all_reduce(plan, "nccl", plan.all_gpus(), "nccl", {}, plan.needs_nccl)]

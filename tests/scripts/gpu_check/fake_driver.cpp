@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // A driver of CUDA for the tests of scripts/gpu-check: as many GPUs as FAKE_GPUS has compute
-// capabilities ("9.0 8.0"), for CUDA FAKE_CUDA (13000). FAKE_STATUS is what cuInit returns.
+// capabilities ("9.0 8.0"), for CUDA FAKE_CUDA (13000), with memory pools unless FAKE_POOLS is 0.
+// FAKE_STATUS is what cuInit returns.
 
 #include <cstddef>
 #include <cstdio>
@@ -14,7 +15,7 @@
 namespace {
 
 constexpr int kNoDevice = 100, kNotReady = 802, kUnknown = 999;
-constexpr int kMajor = 75, kMinor = 76;
+constexpr int kMajor = 75, kMinor = 76, kPools = 115;
 
 std::string setting(const char* name, const char* otherwise) {
   const char* const text = std::getenv(name);
@@ -72,6 +73,7 @@ int cuDeviceGetAttribute(int* value, int attribute, int device) {
   const std::string capability = gpus().at(static_cast<std::size_t>(device));
   *value = attribute == kMajor   ? capability[0] - '0'
            : attribute == kMinor ? capability[2] - '0'
+           : attribute == kPools ? std::stoi(setting("FAKE_POOLS", "1"))
                                  : 1000;
   return 0;
 }

@@ -14,7 +14,7 @@ import fake_tools
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOOLS = ["cmake", "ninja", "g++", "nvcc", "nvidia-smi", "compute-sanitizer"]
-OF_THE_SYSTEM = ["sh", "git", "env", "cat", "uname"]
+OF_THE_SYSTEM = ["sh", "git", "env", "cat", "uname", "timeout"]
 
 
 class FakeMachine(unittest.TestCase):

@@ -98,6 +98,9 @@ def tandem(arguments):
 
 
 def ops_bench(arguments):
+    end = time.monotonic() + 10
+    while SETTINGS.get("wait for samples") and not (MACHINE / "sampled").exists() and time.monotonic() < end:
+        time.sleep(0.02)
     file = next(a.split("=", 1)[1] for a in arguments if a.startswith("--benchmark_out="))
     bench = {"name": "BM_Add/n:1", "real_time": 1.0, "time_unit": "us", "bytes_per_second": 1e12}
     pathlib.Path(file).write_text(json.dumps({"benchmarks": [bench]}))
@@ -106,6 +109,11 @@ def ops_bench(arguments):
 def nvidia_smi(arguments):
     if arguments[0] == "topo":
         print("        GPU0\nGPU0     X ")
+    elif "-lms" in arguments:
+        for power in (60, 300, 80):
+            print(f"1980 MHz, 2619 MHz, 40, {power}.50 W", flush=True)
+        (MACHINE / "sampled").touch()
+        time.sleep(100)
     else:
         print(", ".join(f"<{word}>" for word in arguments[0].split("=")[1].split(",")))
 

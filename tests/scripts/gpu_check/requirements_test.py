@@ -77,6 +77,10 @@ class Missing(FakeMachine):
         self.environment["FAKE_GPUS"] = "7.0 9.0"
         self.assertIn("a toolkit that knows Fake 0 (compute capability 7.0): nvcc 13.0 does not build for it", self.only())
 
+    def test_a_gpu_without_memory_pools(self):
+        self.environment["FAKE_POOLS"] = "0"
+        self.assertEqual(self.only(), "a GPU with memory pools: Fake 0 has none, as under some virtual machines")
+
     def test_without_a_gpu_only_the_build_runs(self):
         self.environment["FAKE_GPUS"] = ""
         self.assertIn("--arch", self.only("--part", "build"))
@@ -105,7 +109,7 @@ class Instead(FakeMachine):
     def test_without_nvidia_smi_only_its_figures_are_missing(self):
         self.remove("nvidia-smi")
         self.assertIn("nvidia-smi is not found or fails", self.run_check("--quick"))
-        self.assertEqual(self.status("roofline/clocks"), "not run: there is no nvidia-smi")
+        self.assertNotIn("power.draw", self.report())
         self.assertIn("| driver | not found |", self.report())
 
     def test_without_compute_sanitizer_its_part_is_not_run(self):

@@ -24,22 +24,22 @@ TEST = "tests/cuda_0/ops"
 class OneGpu(FakeMachine):
     def test_all_is_well(self):
         self.run_check("--quick")
+        self.assertIn("Nothing has failed.", self.report())
         steps = self.steps()
         self.assertEqual({s["status"] for s in steps.values()}, {"passed", "not run", "skipped"})
         self.assertEqual([name for name, s in steps.items() if s["status"] == "skipped"], ["bench/pytorch"])
         for name in ["tests/all_gpus/comm", "tests/nccl/comm", "roofline/all_reduce/nccl", "device/all_gpus"]:
             self.assertEqual(self.status(name), "not run: one GPU only")
-        self.assertIn("Nothing has failed.", self.report())
+        self.check_that_every_step_has_the_order_of_nvidia_smi()
+        self.check_that_the_machine_is_described()
 
-    def test_every_step_has_the_order_of_nvidia_smi(self):
-        self.run_check("--quick")
+    def check_that_every_step_has_the_order_of_nvidia_smi(self):
         for program in ["cmake", "ops_test", "comm_test", "tandem", "ops_bench", "step_bench", "compute-sanitizer"]:
             for call in self.calls(program):
                 if "--version" not in call["arguments"]:
                     self.assertEqual(call["environment"].get("CUDA_DEVICE_ORDER"), "PCI_BUS_ID", call)
 
-    def test_the_machine_is_described(self):
-        self.run_check("--quick")
+    def check_that_the_machine_is_described(self):
         text = self.report()
         for words in ["| cuda:0 | Fake 0, compute capability 9.0, 81920 MiB, 0000:00:00.0 |", "| driver | <driver_version> |",
                       "clocks.max.sm <clocks.max.sm>", "ecc.mode.current", "mig.mode.current", "pcie.link.gen.max", "power.limit",
@@ -52,6 +52,12 @@ class OneGpu(FakeMachine):
         # The fake GPU's memory: 2 x 1 MHz x 1000 bits; an all-reduce of four ranks has an eighth of it.
         self.assertIn("| roofline/ops | BM_Add/n:1 | 1 us | 1000 GB/s | 0 GB/s | 400000% |", self.report())
         self.assertIn("| all_reduce, 1 bytes, 4 ranks, local | 1 us | 10 GB/s |", self.report())
+
+    def test_the_clocks_are_those_under_load(self):
+        self.settings["wait for samples"] = True
+        self.run_check("--quick", "--part", "build", "--part", "roofline")
+        self.assertIn("clocks.sm 1980 MHz, clocks.mem 2619 MHz, temperature.gpu 40, power.draw 300.50 W", self.report())
+        self.assertIn("0000:00:00.0", next(c["arguments"] for c in self.calls("nvidia-smi") if "-lms" in c["arguments"]))
 
     def test_memcheck_leaves_out_what_would_fail_every_test(self):
         self.run_check("--quick", "--part", "build", "--part", "sanitizer")
@@ -92,9 +98,9 @@ class SeveralGpus(FakeMachine):
                               ("two_gpus_x2", "cuda:0x2,cuda:1x2")]:
             self.assertEqual(self.environment_of(f"tests/{name}/comm")["TANDEM_TEST_DEVICES"], devices)
         self.assertIn("| peers | cuda:0 reads cuda:1, cuda:2; ", self.report())
+        self.check_that_nccl_runs_in_three_ways()
 
-    def test_nccl_in_three_ways(self):
-        self.run_check("--part", "build", "--part", "tests")
+    def check_that_nccl_runs_in_three_ways(self):
         for name, more in [("nccl", {}), ("nccl_eager", {"CUDA_MODULE_LOADING": "EAGER"}),
                            ("nccl_no_peers", {"NCCL_P2P_DISABLE": "1"})]:
             environment = self.environment_of(f"tests/{name}/comm")
@@ -166,7 +172,7 @@ class Ended(FakeMachine):
     """A session that is ended in the middle."""
 
     def end_by(self, number):
-        """Ends gpu-check while a test hangs, and returns that test's process."""
+        """The status of gpu-check that is ended while a test hangs; that test's process ends too."""
         self.settings["tests"] = {"comm_test ReduceTest.A": "hangs"}
         process = self.start("--quick", "--part", "build", "--part", "tests")
         self.addCleanup(process.stdout.close)
@@ -174,14 +180,12 @@ class Ended(FakeMachine):
         while not (hangs.exists() and hangs.read_text()) and time.monotonic() < end:
             time.sleep(0.05)
         process.send_signal(number)
-        self.addCleanup(self.end_test, int(hangs.read_text()))
-        return process.wait(30), int(hangs.read_text())
-
-    def end_test(self, pid):
-        try:
-            os.killpg(os.getpgid(pid), signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+        status = process.wait(30)
+        with self.assertRaises(ProcessLookupError):
+            while time.monotonic() < end:
+                os.kill(int(hangs.read_text()), 0)
+                time.sleep(0.05)
+        return status
 
     def continues(self):
         self.settings = {}
@@ -195,11 +199,8 @@ class Ended(FakeMachine):
         self.assertIn("Not run yet: tests/cuda_0/comm, tests/cuda_0x4/ops", self.report())
         self.continues()
 
-    def test_a_polite_end_ends_the_step_too(self):
-        status, pid = self.end_by(signal.SIGTERM)
-        self.assertEqual(status, 3)
-        with self.assertRaises(ProcessLookupError):
-            os.kill(pid, 0)
+    def test_a_polite_end_is_no_failure(self):
+        self.assertEqual(self.end_by(signal.SIGTERM), 3)
         self.continues()
 
 
