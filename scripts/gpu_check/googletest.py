@@ -14,7 +14,7 @@ from .steps import Step
 
 NO_GPU = "there is no GPU"
 MOST_ALONE = 20
-MOST_RESTS = 3  # times that a program which crashed is started once more for the tests behind the crash
+MOST_RESTS, QUICK_RESTS = 3, 1  # times that a program which crashed is started once more for the tests behind the crash
 ALONE_TIMEOUT = 120
 
 
@@ -84,6 +84,11 @@ class Program:
         return self.make(self.name, self.filter, self.timeout, self.environment,
                          lambda result: self.again(result, self.filter, 1))
 
+    def shards(self, count):
+        """Its tests in `count` steps, each of which has the program's time."""
+        return [dataclasses.replace(self, name=f"{self.name}/{i + 1}of{count}", environment={
+            **self.environment, "GTEST_TOTAL_SHARDS": str(count), "GTEST_SHARD_INDEX": str(i)}).step() for i in range(count)]
+
     def make(self, name, chosen, timeout, environment, follow=lambda result: []):
         file = self.results(name)
         skip = {"skip": self.skip} if self.skip else {}
@@ -99,7 +104,8 @@ class Program:
         steps = [self.make(f"{self.name}/alone/{test}", Filter((test,)), min(self.timeout, ALONE_TIMEOUT), whole)
                  for test in figures.get("failed", [])[:MOST_ALONE]]
         # A shard is counted among the tests of the filter, so another filter would give it other tests.
-        if figures.get("unfinished") and round_ <= MOST_RESTS and whole == self.environment:
+        rests = QUICK_RESTS if self.plan.quick else MOST_RESTS
+        if figures.get("unfinished") and round_ <= rests and whole == self.environment:
             rest = Filter(chosen.only, (*chosen.without, *figures["begun"]))
             steps.append(self.make(f"{self.name}/rest{round_}", rest, self.timeout, whole,
                                    lambda later: self.again(later, rest, round_ + 1)))

@@ -17,14 +17,15 @@ import json
 try:
     import torch
     print(json.dumps({"version": torch.__version__, "cuda": torch.version.cuda, "gpu": torch.cuda.is_available()}))
-except ImportError:
-    print(json.dumps({"version": None, "gpu": False}))
+except Exception as e:
+    print(json.dumps({"version": None, "gpu": False, "error": f"{type(e).__name__}: {e}"}))
 """
 
 
 def read_torch(log):
     figures = read_json(log)
-    return figures if figures["gpu"] else {**figures, "nothing_run": NO_TORCH}
+    error = f" ({figures['error']})" if "error" in figures else ""
+    return figures if figures["gpu"] else {**figures, "nothing_run": NO_TORCH + error}
 
 
 def torch():

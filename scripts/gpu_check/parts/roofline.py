@@ -53,7 +53,8 @@ def ops(plan, roof):
         return figures | (read_clocks(clocks) if clocks.exists() else {})
     command = [plan.tree / "bench" / "ops" / "ops_bench", "--device=cuda:0", f"--benchmark_out={file}",
                "--benchmark_out_format=json", f"--benchmark_filter={names}"]
-    return Step("roofline/ops", "roofline", sampled(plan, clocks, command), plan.environment(), timeout=200, writes=file, read=read)
+    return Step("roofline/ops", "roofline", sampled(plan, clocks, command), plan.environment(), timeout=200, writes=file,
+                read=read)
 
 
 def all_reduce(plan, label, devices, backend, roof, skip=None):

@@ -21,26 +21,23 @@ QUICK_REDUCTIONS = {"ops": ("*ReduceTest*", "*SoftmaxTest*", "*LayerNormTest*")}
 QUICK_TIMEOUT = 200
 # What waits for time to pass, or says how long something may take.
 TIMED = ("*Timeout*", "*OnTime*", "*StaysAway*", "*Hang*", "*Hung*", "*Deadline*", "*Straggler*", "*Soak*",
-         "*ThreadThatDoesNotStart*", "*WaitsAsLong*", "*AtAnyMoment*", "MonitoredBarrier.*", "FlightRecord.*", "Desync*", "MeetingTest.*", "HugeSize*")
+         "*ThreadThatDoesNotStart*", "*WaitsAsLong*", "*AtAnyMoment*", "MonitoredBarrier.*", "FlightRecord.*", "Desync*",
+         "MeetingTest.*", "HugeSize*")
 
 
-def program(plan, tool, check, folder, only, timeout, shard=None):
+def program(plan, tool, check, folder, only, timeout=500):
     name = f"sanitizer/{check}{'-quick' if plan.quick else ''}/{folder}"
-    environment = {"RC_PARAMS": "max_success=2"}
-    if shard is not None:
-        name += f"/{shard + 1}of{SHARDS}"
-        environment |= {"GTEST_TOTAL_SHARDS": str(SHARDS), "GTEST_SHARD_INDEX": str(shard)}
     options = MEMCHECK if check == "memcheck" else ()
     reason = "the stand-in is not a GPU" if plan.stand_in else "" if tool else "there is no compute-sanitizer"
-    return Program(plan, "sanitizer", name, folder, "cuda:0x4", environment,
+    return Program(plan, "sanitizer", name, folder, "cuda:0x4", {"RC_PARAMS": "max_success=2"},
                    (tool, "--tool", check, "--error-exitcode", FOUND, *options), timeout, Filter(tuple(only), TIMED),
-                   skip=lambda state: reason).step()
+                   skip=lambda state: reason)
 
 
 def steps(plan):
     tool = machine.tool("compute-sanitizer")
     if plan.quick:
-        return [program(plan, tool, check, folder, only, QUICK_TIMEOUT)
+        return [program(plan, tool, check, folder, only, QUICK_TIMEOUT).step()
                 for check, chosen in (("racecheck", QUICK_REDUCTIONS), ("memcheck", QUICK)) for folder, only in chosen.items()]
-    return ([program(plan, tool, "racecheck", folder, only, 500) for folder, only in REDUCTIONS.items()] +
-            [program(plan, tool, "memcheck", folder, (), 500, shard) for folder in MEMCHECKED for shard in range(SHARDS)])
+    return ([program(plan, tool, "racecheck", folder, only).step() for folder, only in REDUCTIONS.items()] +
+            [step for folder in MEMCHECKED for step in program(plan, tool, "memcheck", folder, ()).shards(SHARDS)])

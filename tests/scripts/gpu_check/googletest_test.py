@@ -63,8 +63,8 @@ class Read(StepTestCase):
 
 
 class Again(StepTestCase):
-    def program(self, **options):
-        plan = Plan(self.folder, self.folder, ["90"], "Ninja", "g++", False, 5, False, [{}])
+    def program(self, quick=False, **options):
+        plan = Plan(self.folder, self.folder, ["90"], "Ninja", "g++", stand_in=False, rounds=5, quick=quick, gpus=[{}])
         return googletest.Program(plan, "tests", "tests/x/ops", "ops", "cuda:0", **options)
 
     def follow(self, failed, **options):
@@ -87,6 +87,18 @@ class Again(StepTestCase):
         self.assertEqual(todo[-1].command[-1], "--gtest_filter=A.*-A.x:A.a:A.b")
         later = todo[-1].follow({"figures": {"failed": ["A.c"], "unfinished": "A.c", "begun": ["A.c"]}})
         self.assertEqual([step.name for step in later], ["tests/x/ops/alone/A.c", "tests/x/ops/rest2"])
+
+    def test_a_quick_check_goes_on_behind_one_crash(self):
+        crash = {"failed": ["A.b"], "unfinished": "A.b", "begun": ["A.b"]}
+        rest = self.program(quick=True).step().follow({"figures": crash})[-1]
+        self.assertEqual(rest.name, "tests/x/ops/rest1")
+        self.assertEqual([step.name for step in rest.follow({"figures": crash})], ["tests/x/ops/alone/A.b"])
+
+    def test_shards_are_all_of_the_tests(self):
+        shards = self.program(environment={"A": "1"}).shards(3)
+        self.assertEqual([step.name for step in shards], [f"tests/x/ops/{i}of3" for i in (1, 2, 3)])
+        self.assertEqual([step.environment["GTEST_SHARD_INDEX"] for step in shards], ["0", "1", "2"])
+        self.assertTrue(all(step.environment["A"] == "1" for step in shards))
 
     def test_a_shard_is_not_run_without_its_number(self):
         crash = {"unfinished": "A.b", "begun": ["A.a", "A.b"]}

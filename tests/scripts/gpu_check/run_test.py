@@ -28,7 +28,7 @@ class OneGpu(FakeMachine):
         steps = self.steps()
         self.assertEqual({s["status"] for s in steps.values()}, {"passed", "not run", "skipped"})
         self.assertEqual([name for name, s in steps.items() if s["status"] == "skipped"], ["bench/pytorch"])
-        for name in ["tests/all_gpus/comm", "tests/nccl/comm", "roofline/all_reduce/nccl", "device/all_gpus"]:
+        for name in ["tests/all_gpus/comm", "tests/nccl-quick/comm", "roofline/all_reduce/nccl", "device/all_gpus"]:
             self.assertEqual(self.status(name), "not run: one GPU only")
         self.check_that_every_step_has_the_order_of_nvidia_smi()
         self.check_that_the_machine_is_described()
@@ -68,6 +68,13 @@ class OneGpu(FakeMachine):
             self.assertIn("--report-api-errors no --track-stream-ordered-races all --leak-check no", text)
             self.assertIn("*Timeout*", text)
 
+    def test_a_pytorch_that_does_not_start_is_no_failure_of_tandem(self):
+        (self.folder / "torch.py").write_text("raise OSError('libcudart.so.13')")
+        self.environment["PYTHONPATH"] = str(self.folder)
+        self.run_check("--quick", "--part", "build", "--part", "bench")
+        self.assertEqual(self.status("bench/pytorch"),
+                         "skipped: there is no PyTorch that sees a GPU (OSError: libcudart.so.13)")
+
     def test_pytorch_is_started_once(self):
         module = self.folder / "modules" / "torch.py"
         module.parent.mkdir()
@@ -103,7 +110,7 @@ class SeveralGpus(FakeMachine):
     def check_that_nccl_runs_in_three_ways(self):
         for name, more in [("nccl", {}), ("nccl_eager", {"CUDA_MODULE_LOADING": "EAGER"}),
                            ("nccl_no_peers", {"NCCL_P2P_DISABLE": "1"})]:
-            environment = self.environment_of(f"tests/{name}/comm")
+            environment = self.environment_of(f"tests/{name}/comm/1of4")
             self.assertEqual(environment["TANDEM_TEST_BACKEND"], "nccl")
             self.assertEqual({k: v for k, v in environment.items() if k in ("CUDA_MODULE_LOADING", "NCCL_P2P_DISABLE")}, more)
 
@@ -111,7 +118,7 @@ class SeveralGpus(FakeMachine):
         self.settings["nccl"] = "2.20.1"
         self.run_check("--quick")
         reason = "the headers of 2.20.1 are found, but the build does not use it"
-        self.assertEqual(self.status("tests/nccl/comm"), f"not run: built without NCCL: {reason}")
+        self.assertEqual(self.status("tests/nccl-quick/comm"), f"not run: built without NCCL: {reason}")
         self.assertIn(f"| NCCL | {reason} |", self.report())
 
     def test_two_gpus_are_all_gpus(self):
@@ -209,7 +216,7 @@ class StandIn(FakeMachine):
         self.environment["FAKE_GPUS"] = ""
         self.remove("nvidia-smi", "compute-sanitizer")
         self.run_check("--quick", "--stand-in")
-        self.assertEqual(self.status("tests/nccl/comm"), "passed")
+        self.assertEqual(self.status("tests/nccl-quick/comm"), "passed")
         self.assertEqual(self.status("sanitizer/memcheck-quick/ops"), "not run: the stand-in is not a GPU")
         self.assertIn("no figure means anything", self.report())
         self.assertTrue(all(c["environment"]["TANDEM_STAND_IN_GPUS"] == "2" for c in self.calls("comm_test")))
