@@ -56,9 +56,9 @@ class Check:
         """What the report says of the machine, with what the steps have found out."""
         libraries = {library: self.state.figures("configure").get(library, "not known yet") for library in ("cuDNN", "NCCL")}
         torch = self.state.figures("bench/pytorch")
-        found = {"version": f"{torch.get('version') or 'not found'}, CUDA {torch.get('cuda') or 'none'}"} if torch else {}
+        version = f"{torch['version']}, CUDA {torch['cuda'] or 'none'}" if torch.get("version") else "not found"
         gpus = {**self.driver, "gpus": []} if self.args.stand_in else self.driver
-        return {**machine.describe(self.root, self.plan, gpus), **libraries, "PyTorch": found.get("version", "not known yet")}
+        return {**machine.describe(self.root, self.plan, gpus), **libraries, "PyTorch": version if torch else "not known yet"}
 
     def report(self, left, because):
         return report.write(self.state, machine=self.describe(), topology="" if self.args.stand_in else machine.topology(),

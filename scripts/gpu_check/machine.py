@@ -23,7 +23,7 @@ def output_of(*command):
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+    return done.stdout.strip("\n").rstrip() if done.returncode == 0 else ""
 
 
 @functools.cache

@@ -22,7 +22,7 @@ def outcome(step):
 def alone(name, failed, steps):
     """What became of a program's failed tests when each ran alone; the tests behind a crash are a step of their own."""
     program, known = name.split("/rest")[0], dict(steps)
-    return [f"{test} {outcome(known[again])} alone" for test in failed if (again := f"{program}/alone/{test}") in known]
+    return [f"{test} {known[again]['status']} alone" for test in failed if (again := f"{program}/alone/{test}") in known]
 
 
 def tests_table(steps):

@@ -100,6 +100,10 @@ def run_command(step, log, seconds):
             raise  # gpu-check itself is told to end
 
 
+def end_of(code):
+    return f"ended by {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
+
+
 def last_line(log):
     lines = log.strip().splitlines()
     return lines[-1].strip()[:300] if lines else "it printed nothing"
@@ -122,7 +126,7 @@ def result_of(step, log, code):
     elif nothing_run:
         reason, status = nothing_run, "skipped" if status == "passed" else status
     elif status == "failed" and not reason and (not figures or code not in (0, 1)):
-        reason = f"exit status {code}: {last_line(log)}"
+        reason = f"{end_of(code)}: {last_line(log)}"
     return {"status": status, "figures": figures, "reason": reason}
 
 

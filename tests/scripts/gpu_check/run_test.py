@@ -44,7 +44,7 @@ class OneGpu(FakeMachine):
         for words in ["| cuda:0 | Fake 0, compute capability 9.0, 81920 MiB, 0000:00:00.0 |", "| driver | <driver_version> |",
                       "clocks.max.sm <clocks.max.sm>", "ecc.mode.current", "mig.mode.current", "pcie.link.gen.max", "power.limit",
                       "| CUDA of the driver | 13.0 |", "| toolkit | 13.0 |", "| NCCL | 2.28.3 |", "| cuDNN | not found |",
-                      "| built for | sm_90 |", "GPU0     X", "| PyTorch | not found"]:
+                      "| built for | sm_90 |", "        GPU0\nGPU0     X", "| PyTorch | not found"]:
             self.assertIn(words, text)
 
     def test_figures_stand_beside_the_roof(self):
@@ -163,11 +163,12 @@ class Failures(FakeMachine):
     def test_a_crash_is_named_and_the_tests_behind_it_run(self):
         self.settings["tests"] = {"ops_test ReduceTest.B": "crashes"}
         self.run_check("--quick", "--part", "build", "--part", "tests", wanted=1)
-        self.assertIn("failed: exit status -6", self.status(TEST))
+        self.assertIn("failed: ended by SIGABRT", self.status(TEST))
         self.assertEqual(self.steps()[TEST]["figures"]["unfinished"], "ReduceTest.B")
         self.assertEqual(self.status(f"{TEST}/rest1"), "passed")
         self.assertEqual(self.steps()[f"{TEST}/rest1"]["figures"]["tests"], 2)
-        self.assertIn("failed: exit status -6", self.status(f"{TEST}/alone/ReduceTest.B"))
+        self.assertIn("failed: ended by SIGABRT", self.status(f"{TEST}/alone/ReduceTest.B"))
+        self.assertIn("| ReduceTest.B failed alone |", self.report())
 
     def test_a_finding_of_the_sanitizer(self):
         self.settings["sanitizer finds"] = True
