@@ -7,7 +7,8 @@ from ..googletest import Filter, Program
 
 # Every wait asks a stream or an event whether it has ended, and "not yet" is an error to the driver's interface: with
 # its errors reported, every test would fail. Races of memory that belongs to streams are what the stand-in cannot find.
-MEMCHECK = ("--report-api-errors", "no", "--track-stream-ordered-races", "all", "--leak-check", "no")
+OPTIONS = {"memcheck": ("--report-api-errors", "no", "--track-stream-ordered-races", "all", "--leak-check", "no"),
+           "racecheck": ("--report-api-errors", "no")}
 FOUND = "99"  # the exit status for what the sanitizer has found
 SHARDS = 4  # so that each step ends within its time
 MEMCHECKED = ["tensor", "ops", "optim", "comm", "parallel"]
@@ -27,10 +28,9 @@ TIMED = ("*Timeout*", "*OnTime*", "*StaysAway*", "*Hang*", "*Hung*", "*Deadline*
 
 def program(plan, tool, check, folder, only, timeout=500):
     name = f"sanitizer/{check}{'-quick' if plan.quick else ''}/{folder}"
-    options = MEMCHECK if check == "memcheck" else ()
     reason = "the stand-in is not a GPU" if plan.stand_in else "" if tool else "there is no compute-sanitizer"
     return Program(plan, "sanitizer", name, folder, "cuda:0x4", {"RC_PARAMS": "max_success=2"},
-                   (tool, "--tool", check, "--error-exitcode", FOUND, *options), timeout, Filter(tuple(only), TIMED),
+                   (tool, "--tool", check, "--error-exitcode", FOUND, *OPTIONS[check]), timeout, Filter(tuple(only), TIMED),
                    skip=lambda state: reason)
 
 
