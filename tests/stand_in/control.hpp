@@ -19,9 +19,14 @@ struct CUstream_st;
 // memory 0xDD, and with the address sanitizer poisoned; memory of a GPU is protected against the
 // host but for the time in which tasks run.
 //
-// What CUDA leaves undefined or forgives is an error here: there is no default stream; a copy of
-// memory that its stream has not got yet, has no longer, or finds unpinned is an illegal address
-// (the reason goes to stderr); a call that would wait without end is cudaErrorTimeout.
+// What CUDA leaves undefined or forgives is an error here: there is no default stream; a copy or a
+// collective of memory that nothing puts after the allocation and before the free on another
+// stream, or that is not pinned any more, is an illegal address (the reason goes to stderr); a call
+// that would wait without end is cudaErrorTimeout.
+//
+// NCCL's calls are put on the streams after ncclGroupEnd has returned, those of different groups in
+// any order. Its collectives use the links between peers unless NCCL_P2P_DISABLE is 1. Each
+// communicator takes memory of its GPU. An abort drops what the communicator has not done.
 //
 // Everything is thread-safe. Kernels make no calls.
 namespace tandem::stand_in {
@@ -30,8 +35,8 @@ namespace tandem::stand_in {
 enum class Peers : std::uint8_t {
   all,          ///< all reach each other
   none,         ///< none does
-  wrong_bytes,  ///< they say that they do; a copy changes a byte on its way
-  hanging,      ///< they say that they do; a copy does not end
+  wrong_bytes,  ///< they say that they do; a copy or a collective changes a byte on its way
+  hanging,      ///< they say that they do; a copy or a collective does not end
 };
 
 /// GPUs of the machine; at first $TANDEM_STAND_IN_GPUS, or 0. At most 64.
@@ -39,6 +44,19 @@ void set_gpus(int n);
 /// Bytes of each GPU; at first 16 GiB.
 void set_memory(std::size_t nbytes);
 void set_peers(Peers peers);
+/// From here on no pool of `gpu` can be opened to `peer`, whatever they say of each other.
+void refuse_peer(int gpu, int peer);
+/// Whether GPUs have memory pools; at first they do.
+void set_pools(bool there_are);
+/// Whether GPUs read pageable memory of the host as late as they read pinned memory, as those do
+/// that share the host's page tables; at first they do not.
+void set_host_page_tables(bool shared);
+/// The driver's version, as cudaDriverGetVersion tells it; at first the run-time's. Under an older
+/// one every call is refused. 0: no driver is installed.
+void set_driver(int version);
+/// GPUs on which the process has made a context, knowingly or not: nearly every call makes one on
+/// the calling thread's GPU, which is GPU 0 on a thread that has not chosen.
+std::vector<int> contexts();
 /// What NVML tells of a process; `nbytes` is UINT64_MAX where it does not tell them.
 struct GpuProcess {
   unsigned int pid;
@@ -53,6 +71,9 @@ void seed(std::uint64_t n);
 /// `code`, a cudaError. An error after which a GPU takes no more work stays for the caller's GPU,
 /// and for every GPU that waits for an event of it.
 void fail_call(const std::string& name, int nth, int code);
+/// The `nth` kernel from here on fails while it runs: nobody is told before a call asks its GPU,
+/// which takes no more work.
+void fail_kernel(int nth, int code);
 /// By function: calls since the last reset. Launches of kernels count as "cudaLaunchKernel".
 std::map<std::string, int> call_counts();
 /// From here on every call returns cudaErrorCudartUnloading, as in a process that ends.
@@ -61,7 +82,8 @@ void unload();
 /// hang end, calls are counted from 0. Streams, events and memory stay.
 void reset();
 
-/// Streams, events, pools, blocks and pinned ranges that were made and not given back.
+/// Streams, events, pools, communicators, blocks and pinned ranges that were made and not given
+/// back.
 std::size_t live_objects();
 /// Bytes of a GPU that were asked for and not freed, by calls so far.
 std::size_t live_bytes(int gpu);

@@ -61,12 +61,15 @@ auto reached(CUevent_st* event) {
 struct Copy {
   Place to, from;
   bool damages = false;
+  bool is_in_order = true;            // after the allocations
   std::vector<std::byte> taken = {};  // instead of `from`, where that is pageable
 
   void run(Machine& m, int gpu) const {
     if (m.errors[gpu] != cudaSuccess) return;
-    if (!m.usable(to) || !m.usable(from))
-      return m.fault(gpu, "a copy of memory that is not allocated yet, freed, or not pinned now");
+    if (!is_in_order || !m.usable(to) || !m.usable(from))
+      return m.fault(gpu,
+                     "a copy of memory that nothing puts between its allocation and its free, or "
+                     "that is not pinned now");
     std::memcpy(to.data, taken.empty() ? from.data : taken.data(), to.nbytes);
     if (damages) to.data[to.nbytes / 2] ^= std::byte{1};
   }
@@ -74,12 +77,16 @@ struct Copy {
 
 void push_copy(Machine& m, CUstream_st* stream, Copy copy) {
   const bool waits = copy.to.block == nullptr && !copy.to.pinned;
-  if (copy.from.block == nullptr && !copy.from.pinned)
+  if (copy.from.block == nullptr && !copy.from.pinned && !m.shares_page_tables)
     copy.taken.assign(copy.from.data, copy.from.data + copy.from.nbytes);
+  for (const Place* place : {&copy.to, &copy.from})
+    copy.is_in_order &= Machine::use(stream, *place);
   const auto end = std::make_shared<Mark>();
   stream->tasks.push_back(
       {[&m, stream, c = std::move(copy)] { c.run(m, stream->gpu); }, nullptr, end});
-  if (waits) m.finish([&] { return end->done; });
+  if (!waits) return;
+  m.finish([&] { return end->done; });
+  m.reach(stream->order);
 }
 
 }  // namespace
@@ -87,8 +94,12 @@ void push_copy(Machine& m, CUstream_st* stream, Copy copy) {
 void launch(CUstream_st* stream, std::function<void()> kernel) {
   call("cudaLaunchKernel", stream, [&](Machine& m) {
     need(current_gpu == stream->gpu, cudaErrorInvalidResourceHandle);
-    stream->tasks.push_back({[&m, stream, run = std::move(kernel)] {
-      if (m.errors[stream->gpu] == cudaSuccess) run();
+    const auto failure = m.kernel_failures.find(m.counts["cudaLaunchKernel"]);
+    const cudaError_t error = failure != m.kernel_failures.end() ? failure->second : cudaSuccess;
+    stream->tasks.push_back({[&m, stream, error, run = std::move(kernel)] {
+      if (m.errors[stream->gpu] != cudaSuccess) return;
+      if (error == cudaSuccess) return run();
+      m.errors[stream->gpu] = error;
     }});
   });
 }
@@ -111,6 +122,8 @@ cudaError_t cudaPeekAtLastError() {
 
 const char* cudaGetErrorName(cudaError_t error) {
   if (error == cudaErrorMemoryAllocation) return "cudaErrorMemoryAllocation";
+  if (error == cudaErrorInsufficientDriver) return "cudaErrorInsufficientDriver";
+  if (error == cudaErrorNoKernelImageForDevice) return "cudaErrorNoKernelImageForDevice";
   if (error == cudaErrorIllegalAddress) return "cudaErrorIllegalAddress";
   if (error == cudaErrorUnknown) return "cudaErrorUnknown";
   return "an error that the stand-in has no name for";
@@ -118,6 +131,41 @@ const char* cudaGetErrorName(cudaError_t error) {
 
 const char* cudaGetErrorString(cudaError_t) {
   return "the stand-in for CUDA says so";
+}
+
+cudaError_t cudaDriverGetVersion(int* version) {  // works without a driver
+  const std::lock_guard lock(Machine::get().mutex);
+  *version = Machine::get().driver;
+  return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int gpu) {
+  return call(__func__, [=](Machine& m) {
+    need(gpu >= 0 && gpu < m.gpus, cudaErrorInvalidDevice);
+    if (attribute == cudaDevAttrMemoryPoolsSupported)
+      *value = m.has_pools ? 1 : 0;
+    else if (attribute == cudaDevAttrPageableMemoryAccessUsesHostPageTables)
+      *value = m.shares_page_tables ? 1 : 0;
+    else if (attribute == cudaDevAttrComputeCapabilityMajor)
+      *value = 7;
+    else if (attribute == cudaDevAttrComputeCapabilityMinor)
+      *value = 5;
+    else
+      throw cudaErrorInvalidValue;
+  });
+}
+
+cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
+  return call(__func__, [=](Machine& m) {
+    m.check_gpu(current_gpu);
+    *total = m.gpu_bytes;
+    *free = m.gpu_bytes - m.reserved[current_gpu];
+  });
 }
 
 cudaError_t cudaGetDeviceCount(int* count) {
@@ -129,6 +177,7 @@ cudaError_t cudaSetDevice(int gpu) {
   return call(__func__, [=](Machine& m) {
     need(gpu >= 0 && gpu < m.gpus, cudaErrorInvalidDevice);
     current_gpu = gpu;
+    m.contexts.insert(gpu);
   });
 }
 
@@ -163,17 +212,25 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {  // its tasks still run
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  return call(__func__, stream, [=](Machine& m) { m.query(drained(stream)); });
+  return call(__func__, stream, [=](Machine& m) {
+    m.query(drained(stream));
+    m.reach(stream->order);
+  });
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  return call(__func__, stream, [=](Machine& m) { m.finish(drained(stream)); });
+  return call(__func__, stream, [=](Machine& m) {
+    m.finish(drained(stream));
+    m.reach(stream->order);
+  });
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int) {
   return call(__func__, stream, [=](Machine& m) {
     m.check_handle(event);
-    if (event->mark != nullptr) stream->tasks.push_back({nullptr, event->mark});
+    if (event->mark == nullptr) return;
+    stream->tasks.push_back({nullptr, event->mark});
+    stream->order.join(event->mark->order);
   });
 }
 
@@ -188,16 +245,24 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     m.check_handle(event);
     need(event->gpu == stream->gpu, cudaErrorInvalidResourceHandle);
     event->mark = std::make_shared<Mark>();
+    stream->next_task();
+    event->mark->order = stream->order;
     stream->tasks.push_back({nullptr, nullptr, event->mark});
   });
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-  return call(__func__, event, [=](Machine& m) { m.query(reached(event)); });
+  return call(__func__, event, [=](Machine& m) {
+    m.query(reached(event));
+    if (event->mark != nullptr) m.reach(event->mark->order);
+  });
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  return call(__func__, event, [=](Machine& m) { m.finish(reached(event)); });
+  return call(__func__, event, [=](Machine& m) {
+    m.finish(reached(event));
+    if (event->mark != nullptr) m.reach(event->mark->order);
+  });
 }
 
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t begin, cudaEvent_t end) {
@@ -219,6 +284,7 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* props
   return call(__func__, [=](Machine& m) {
     const int gpu = props->location.id;
     need(props->location.type == cudaMemLocationTypeDevice && gpu >= 0 && gpu < m.gpus);
+    need(m.has_pools, cudaErrorNotSupported);
     *pool = m.make(m.pools, CUmemPoolHandle_st{gpu});
   });
 }
@@ -247,6 +313,7 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* li
     for (const cudaMemAccessDesc* a = list; a != list + n; ++a) {
       need(a->location.id < m.gpus && a->flags == cudaMemAccessFlagsProtReadWrite);
       need(m.peers != Peers::none, cudaErrorPeerAccessUnsupported);
+      need(!m.refused_peers.contains({pool->gpu, a->location.id}), cudaErrorTooManyPeers);
     }
   });
 }
@@ -267,8 +334,12 @@ cudaError_t cudaMallocFromPoolAsync(void** p, size_t n, cudaMemPool_t pool, cuda
 
 cudaError_t cudaFreeAsync(void* p, cudaStream_t stream) {
   return call(__func__, stream, [=](Machine& m) {
-    const auto end = [&m, stream, block = m.free(p, stream)] {
-      if (!block->end()) m.fault(stream->gpu, "a free of memory that is not allocated yet");
+    const auto block = m.free(p, stream);
+    const bool is_in_order =
+        stream->order.covers(block->allocation) && stream->order.covers(block->uses);
+    const auto end = [&m, stream, block, is_in_order] {
+      if (!block->end() || !is_in_order)
+        m.fault(stream->gpu, "a free of memory that nothing puts after its last use");
       if (!m.handles.contains(block->pool)) m.trim(block->pool, 0);
     };
     stream->tasks.push_back({end});

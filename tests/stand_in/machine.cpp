@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 
 #include <sanitizer/asan_interface.h>
 #include <sys/mman.h>
@@ -29,11 +30,27 @@ int from_environment(const char* name, int otherwise) {
 }
 
 /// After these a GPU takes no more work of the process: illegal address to launch failure, without
-/// those that are of peers or of host memory.
+/// those that are of peers or of host memory, and those of which CUDA's header says that the
+/// process must end.
 bool is_sticky(cudaError_t code) {
+  constexpr int kContained = 226, kTensorMemoryLeak = 721, kExternalDevice = 911;
   return code == cudaErrorIllegalAddress || code == cudaErrorLaunchTimeout ||
          code == cudaErrorContextIsDestroyed || code == cudaErrorAssert ||
-         (code >= cudaErrorHardwareStackError && code <= cudaErrorLaunchFailure);
+         (code >= cudaErrorHardwareStackError && code <= cudaErrorLaunchFailure) ||
+         code == kContained || code == kTensorMemoryLeak || code == kExternalDevice;
+}
+
+/// Whether a call makes no context on the GPU that is the thread's before it.
+bool is_bare(const std::string& call) {
+  static const std::set<std::string> kBare{"cudaDeviceCanAccessPeer",
+                                           "cudaDeviceGetAttribute",
+                                           "cudaDeviceGetPCIBusId",
+                                           "cudaGetDevice",
+                                           "cudaGetDeviceCount",
+                                           "cudaGetLastError",
+                                           "cudaPeekAtLastError",
+                                           "cudaSetDevice"};
+  return kBare.contains(call) || call.starts_with("nccl") || call.starts_with("nvml");
 }
 
 template <class F>
@@ -68,6 +85,11 @@ void Machine::reset() {
   gpu_bytes = std::size_t{16} << 30;
   peers = Peers::all;
   unloaded = false;
+  has_pools = true;
+  shares_page_tables = false;
+  driver = CUDART_VERSION;
+  refused_peers.clear();
+  kernel_failures.clear();
   std::ranges::fill(processes, std::vector<GpuProcess>{});
   rng.seed(from_environment("TANDEM_STAND_IN_SEED", 1));
   never->done = true;
@@ -83,11 +105,13 @@ void Machine::reset() {
 void Machine::enter(const std::string& name, int caller_gpu) {
   const int count = ++counts[name];
   need(!unloaded, cudaErrorCudartUnloading);
+  need(driver >= CUDART_VERSION, cudaErrorInsufficientDriver);
   if (const auto failure = failures.find({name, count}); failure != failures.end()) {
     if (is_sticky(failure->second)) errors[caller_gpu] = failure->second;
     throw failure->second;
   }
   need(gpus > 0, cudaErrorNoDevice);
+  if (!is_bare(name)) contexts.insert(caller_gpu);
 }
 
 void Machine::fault(int gpu, const char* why) {
@@ -112,8 +136,18 @@ bool Machine::step() {
   cudaError_t& error = errors[next->gpu];
   if (error == cudaSuccess && task.after != nullptr) error = task.after->error;
   if (task.run) task.run();
-  if (task.sets != nullptr) *task.sets = {true, error, std::chrono::steady_clock::now()};
+  if (task.sets == nullptr) return true;
+  task.sets->done = true;
+  task.sets->error = error;
+  task.sets->at = std::chrono::steady_clock::now();
   return true;
+}
+
+bool Machine::use(CUstream_st* stream, const Place& place) {
+  const Order task = stream->next_task();
+  if (place.block == nullptr) return true;
+  place.block->uses.join(task);
+  return stream->order.covers(place.block->allocation);
 }
 
 void Machine::query(const std::function<bool()>& done) {
@@ -144,6 +178,8 @@ bool Machine::run_until(const std::function<bool()>& done) {
   if (is_done) return true;
   const auto protect = [this](int access) { mprotect(begin_, fresh_ - begin_, access); };
   protect(PROT_READ | PROT_WRITE);
+  while (!launches.empty())
+    launch_one();
   while (!is_done && step())
     is_done = done();
   protect(PROT_NONE);
@@ -173,6 +209,7 @@ std::shared_ptr<Block> Machine::allocate(CUmemPoolHandle_st* pool,
     pool->reserved += block.capacity;
   }
   pool->used += block.capacity;
+  block.allocation = stream->next_task();
   return blocks[block.data] = std::make_shared<Block>(block);
 }
 
@@ -181,6 +218,7 @@ std::shared_ptr<Block> Machine::free(void* p, CUstream_st* stream) {
   need(found != blocks.end());
   std::shared_ptr<Block> block = std::move(found->second);
   blocks.erase(found);
+  stream->next_task();
   block->freed_on = stream;
   block->pool->used -= block->capacity;
   block->pool->free.push_back(block);
@@ -195,6 +233,37 @@ void Machine::trim(CUmemPoolHandle_st* pool, std::size_t keep) {
     madvise(block->data, round_up(block->capacity, kPage), MADV_DONTNEED);
     return true;
   });
+}
+
+void Machine::take(int gpu, std::size_t n) {
+  need(reserved[gpu] + n <= gpu_bytes, cudaErrorMemoryAllocation);
+  reserved[gpu] += n;
+}
+
+void Machine::launch_one() {
+  if (launches.empty()) return;
+  const auto any = launches.begin() + static_cast<std::ptrdiff_t>(rng() % launches.size());
+  const void* const owner = any->tasks.front().owner;
+  const auto first = std::ranges::find(
+      launches, owner, [](const Launch& launch) { return launch.tasks.front().owner; });
+  std::ranges::move(first->tasks, std::back_inserter(first->stream->tasks));
+  launches.erase(first);
+}
+
+bool Machine::has_work(const void* owner) const {
+  const auto is_of_owner = [=](const Task& task) { return task.owner == owner; };
+  return std::ranges::any_of(launches,
+                             [&](const Launch& l) { return is_of_owner(l.tasks.front()); }) ||
+         std::ranges::any_of(streams, [&](const CUstream_st& s) {
+           return std::ranges::any_of(s.tasks, is_of_owner);
+         });
+}
+
+void Machine::drop_work(const void* owner) {
+  const auto is_of_owner = [=](const Task& task) { return task.owner == owner; };
+  std::erase_if(launches, [&](const Launch& l) { return is_of_owner(l.tasks.front()); });
+  for (CUstream_st& s : streams)
+    std::erase_if(s.tasks, is_of_owner);
 }
 
 void Machine::pin(void* p, std::size_t n) {
@@ -242,6 +311,26 @@ void set_peers(Peers peers) {
   locked([=](Machine& m) { m.peers = peers; });
 }
 
+void refuse_peer(int gpu, int peer) {
+  locked([=](Machine& m) { m.refused_peers.emplace(gpu, peer); });
+}
+
+void set_pools(bool there_are) {
+  locked([=](Machine& m) { m.has_pools = there_are; });
+}
+
+void set_host_page_tables(bool shared) {
+  locked([=](Machine& m) { m.shares_page_tables = shared; });
+}
+
+void set_driver(int version) {
+  locked([=](Machine& m) { m.driver = version; });
+}
+
+std::vector<int> contexts() {
+  return locked([](Machine& m) { return std::vector(m.contexts.begin(), m.contexts.end()); });
+}
+
 void set_processes(int gpu, std::vector<GpuProcess> processes) {
   locked([&](Machine& m) { m.processes[gpu] = std::move(processes); });
 }
@@ -257,6 +346,12 @@ void seed(std::uint64_t n) {
 void fail_call(const std::string& name, int nth, int code) {
   locked([&](Machine& m) {
     m.failures[{name, m.counts[name] + nth}] = static_cast<cudaError_t>(code);
+  });
+}
+
+void fail_kernel(int nth, int code) {
+  locked([=](Machine& m) {
+    m.kernel_failures[m.counts["cudaLaunchKernel"] + nth] = static_cast<cudaError_t>(code);
   });
 }
 
@@ -286,3 +381,11 @@ std::size_t live_bytes(int gpu) {
 }
 
 }  // namespace tandem::stand_in
+
+tandem::stand_in::Order CUstream_st::next_task() {
+  tandem::stand_in::Order task;
+  task.note(this, ++given);
+  order.join(task);
+  order.join(tandem::stand_in::Machine::get().known);
+  return task;
+}

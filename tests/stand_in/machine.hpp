@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -22,17 +23,48 @@
 
 namespace tandem::stand_in {
 
+/// By stream, how many of its tasks something comes after, whatever order tasks run in.
+class Order {
+ public:
+  void note(const CUstream_st* stream, std::uint64_t task) {
+    std::uint64_t& last = last_[stream];
+    last = std::max(last, task);
+  }
+  void join(const Order& other) {
+    for (const auto& [stream, task] : other.last_)
+      note(stream, task);
+  }
+  /// Whether it comes after all that `other` does.
+  bool covers(const Order& other) const {
+    return std::ranges::all_of(other.last_, [&](const auto& point) {
+      const auto own = last_.find(point.first);
+      return own != last_.end() && own->second >= point.second;
+    });
+  }
+
+ private:
+  std::map<const CUstream_st*, std::uint64_t> last_;
+};
+
 /// Something that comes to pass when a stream reaches it: each recording of an event has its own.
 struct Mark {
   bool done = false;
   cudaError_t error = cudaSuccess;  // of the GPU that came to it
   std::chrono::steady_clock::time_point at = {};
+  Order order = {};  // of the recording
 };
 
 struct Task {
   std::function<void()> run;              // may be empty
   std::shared_ptr<Mark> after = nullptr;  // where set, the task waits for it
   std::shared_ptr<Mark> sets = nullptr;   // where set, done after the task
+  const void* owner = nullptr;            // where set, the communicator whose abort drops the task
+};
+
+/// Tasks of a communicator that are to be put on a stream.
+struct Launch {
+  CUstream_st* stream;
+  std::vector<Task> tasks;
 };
 
 /// An allocation. Calls make and free it; its state is what tasks have come to.
@@ -44,6 +76,7 @@ struct Block {
   CUmemPoolHandle_st* pool;
   State state = State::queued;
   const CUstream_st* freed_on = nullptr;
+  Order allocation = {}, uses = {};
 
   /// What tasks do. @return  whether the block was there to be freed.
   void begin();
@@ -56,6 +89,11 @@ struct CUstream_st {
   int gpu;
   std::uint64_t priority;
   std::deque<tandem::stand_in::Task> tasks = {};
+  std::uint64_t given = 0;             // tasks so far
+  tandem::stand_in::Order order = {};  // of the last one
+
+  /// Counts a task. @return  what only that one is.
+  tandem::stand_in::Order next_task();
 };
 
 struct CUevent_st {
@@ -129,6 +167,20 @@ class Machine {
   bool unpin(void* p) { return pinned.erase(static_cast<std::byte*>(p)) != 0; }
   /// Checks that the range is in one block, or on the host, pinned as a whole or not at all.
   Place locate(const void* p, std::size_t n) const;
+  /// Checks that the GPU has as much left for a library's own use, and takes it.
+  void take(int gpu, std::size_t n);
+  void give_back(int gpu, std::size_t n) { reserved[gpu] -= n; }
+  /// Puts one of the launches on its stream: any, but those of a communicator in their order.
+  void launch_one();
+  /// Whether a communicator has work that has not been done.
+  bool has_work(const void* owner) const;
+  void drop_work(const void* owner);
+  /// Notes that the stream's next task uses what lies there.
+  ///
+  /// @return  whether something puts the task after the allocation.
+  static bool use(CUstream_st* stream, const Place& place);
+  /// The host knows that what came before has been done: so does all that it asks for from now on.
+  void reach(const Order& order) { known.join(order); }
   /// Whether a task may use it now.
   bool usable(const Place& place) const;
 
@@ -137,6 +189,10 @@ class Machine {
   std::size_t gpu_bytes;
   Peers peers;
   bool unloaded;
+  bool has_pools, shares_page_tables;
+  int driver;
+  std::set<std::pair<int, int>> refused_peers;  // whose pool, and to whom
+  std::set<int> contexts;
   std::vector<GpuProcess> processes[kMostGpus];
   std::mt19937_64 rng;
   std::shared_ptr<Mark> never = std::make_shared<Mark>();  // what copies wait for that hang
@@ -144,6 +200,9 @@ class Machine {
   std::size_t reserved[kMostGpus] = {};
   std::map<std::string, int> counts;
   std::map<std::pair<std::string, int>, cudaError_t> failures;  // by call and its count
+  Order known;                                                  // to be done, by the host
+  std::map<int, cudaError_t> kernel_failures;                   // by count of launches
+  std::deque<Launch> launches;                                  // of NCCL, not on streams yet
   std::set<const void*> handles;                                // that are not destroyed
   std::deque<CUstream_st> streams;  // the destroyed ones too, so that order depends on no address
   std::deque<CUevent_st> events;

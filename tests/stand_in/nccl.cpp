@@ -1,13 +1,17 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions of NCCL that the backend calls. A group's calls are queued when it ends; each
-// rank's part then waits for all others', as NCCL's kernels do. Calls of a group that do not match
-// are an error, where NCCL would hang.
+// The functions of NCCL that the backend calls. A group's calls are put on the streams after it has
+// ended, rank by rank, while the caller asks for the state of its communicators; each rank's part
+// then waits for all others', as NCCL's kernels do. Calls of a group that do not match are an
+// error, where NCCL would hang.
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <map>
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -21,6 +25,8 @@
 struct ncclComm {
   std::uint64_t world;
   int rank, ranks, gpu;
+  bool uses_peers;
+  bool is_ending = false;
   std::map<int, double> factors = {};  // of reductions made with one
   int next_factor = ncclNumOps;
 };
@@ -39,8 +45,8 @@ struct Call {
   std::size_t count;
   ncclDataType_t type;
   ncclRedOp_t op;
-  int peer;               // or root
-  int rank = comm->rank;  // tasks may run when the communicator is gone
+  int peer;  // or root
+  int rank = comm->rank;
   double factor = op < ncclNumOps ? 1 : comm->factors.at(op);
 
   /// Ranks agree on it. The operation of a rank's own factor is its own.
@@ -55,6 +61,10 @@ thread_local std::vector<Call> group;
 thread_local bool refused = false;  // a call of the group
 
 std::uint64_t next_world = 1;
+std::string last_error;
+
+/// Bytes that a communicator takes of its GPU.
+constexpr std::size_t kLinkBytes = std::size_t{1} << 20;
 
 std::size_t size_of(ncclDataType_t type) {
   if (type == ncclFloat64 || type == ncclInt64) return 8;
@@ -137,17 +147,39 @@ bool gets(const Call& c) {
          (c.kind == Kind::reduce && c.rank == c.peer);
 }
 
-/// Queues one collective, or one message: nobody writes before all have come, and have been read.
-void queue(std::vector<Call> calls) {
-  if (calls.size() == 2 && calls[0].stream == calls[1].stream) {  // a message to itself
-    calls[0].stream->tasks.push_back({[from = calls[0], to = calls[1]] {
-                                        std::memmove(
-                                            to.output, from.input, from.count * size_of(from.type));
-                                      },
-                                      nullptr,
-                                      nullptr});
-    return;
+/// What one rank does for a collective: nobody writes before all have come, and have been read.
+class RankTasks {
+ public:
+  explicit RankTasks(const Call& call) : call_(call) {}
+  void add(std::function<void()> run,
+           std::shared_ptr<Mark> after = nullptr,
+           std::shared_ptr<Mark> sets = nullptr) {
+    tasks_.push_back({std::move(run), std::move(after), std::move(sets), call_.comm});
   }
+  void launch(Machine& m) { m.launches.push_back({call_.stream, std::move(tasks_)}); }
+
+ private:
+  const Call& call_;
+  std::vector<Task> tasks_;
+};
+
+/// Queues one collective, or one message.
+void queue(Machine& m, std::vector<Call> calls) {
+  if (calls.size() == 2 && calls[0].stream == calls[1].stream) {  // a message to itself
+    RankTasks tasks(calls[0]);
+    tasks.add([from = calls[0], to = calls[1]] {
+      std::memmove(to.output, from.input, from.count * size_of(from.type));
+    });
+    return tasks.launch(m);
+  }
+  bool is_in_order = true;
+  for (const Call& c : calls) {
+    for (const void* p : {c.input, static_cast<const void*>(c.output)})
+      is_in_order &= p == nullptr || Machine::use(c.stream, m.locate(p, c.count * size_of(c.type)));
+  }
+  const bool far = calls.front().comm->uses_peers;
+  const bool hangs = far && m.peers == Peers::hanging;
+  const bool damages = far && m.peers == Peers::wrong_bytes;
   const auto all = std::make_shared<const std::vector<Call>>(std::move(calls));
   const auto result = std::make_shared<std::vector<std::byte>>();
   std::vector<std::shared_ptr<Mark>> here, read;
@@ -156,26 +188,30 @@ void queue(std::vector<Call> calls) {
     read.push_back(std::make_shared<Mark>());
   }
   for (std::size_t r = 0; r < all->size(); ++r) {
-    auto& tasks = (*all)[r].stream->tasks;
-    tasks.push_back({{}, nullptr, here[r]});
+    RankTasks tasks((*all)[r]);
+    tasks.add({}, nullptr, here[r]);
     for (const auto& mark : here)
-      tasks.push_back({{}, mark, nullptr});
-    tasks.push_back({[all, result] {
-                       if (result->empty()) compute(*result, *all);
-                     },
-                     nullptr,
-                     read[r]});
+      tasks.add({}, mark);
+    if (hangs) tasks.add({}, m.never);
+    tasks.add(
+        [&m, all, result, damages, is_in_order, gpu = (*all)[r].stream->gpu] {
+          if (!is_in_order)
+            m.fault(gpu, "a collective of memory that is not allocated yet");
+          if (!result->empty()) return;
+          compute(*result, *all);
+          if (damages && !result->empty()) (*result)[result->size() / 2] ^= std::byte{1};
+        },
+        nullptr,
+        read[r]);
     for (const auto& mark : read)
-      tasks.push_back({{}, mark, nullptr});
+      tasks.add({}, mark);
     const Call& own = (*all)[r];
     if (gets(own)) {
-      tasks.push_back({[own, result] {
-                         std::copy(
-                             result->begin(), result->end(), static_cast<std::byte*>(own.output));
-                       },
-                       nullptr,
-                       nullptr});
+      tasks.add([own, result] {
+        std::copy(result->begin(), result->end(), static_cast<std::byte*>(own.output));
+      });
     }
+    tasks.launch(m);
   }
 }
 
@@ -196,7 +232,7 @@ std::vector<Call> next_collective(std::vector<std::vector<Call>>& by_rank) {
 }
 
 /// Queues the calls of a group; false where some have no counterpart.
-bool queue_group(std::vector<Call> calls) {
+bool queue_group(Machine& m, std::vector<Call> calls) {
   std::map<std::uint64_t, std::vector<std::vector<Call>>> worlds;
   std::vector<Call> sends;
   for (const Call& c : calls) {
@@ -212,7 +248,7 @@ bool queue_group(std::vector<Call> calls) {
              s.count == c.count && s.type == c.type;
     });
     if (from == sends.end()) return false;
-    queue({*from, c});
+    queue(m, {*from, c});
     sends.erase(from);
   }
   if (!sends.empty()) return false;
@@ -220,7 +256,7 @@ bool queue_group(std::vector<Call> calls) {
     while (std::ranges::any_of(by_rank, [](const auto& queue) { return !queue.empty(); })) {
       std::vector<Call> one = next_collective(by_rank);
       if (one.empty()) return false;
-      queue(std::move(one));
+      queue(m, std::move(one));
     }
   }
   return true;
@@ -234,9 +270,27 @@ ncclResult_t call(const char* name, F f) {
   try {
     m.enter(name, 0);
     return f(m);
-  } catch (cudaError_t) {
+  } catch (cudaError_t error) {
+    const char* const what = error == cudaErrorMemoryAllocation ? "out of memory" : "refused";
+    last_error = "Cuda failure " + std::to_string(error) + " '" + what + "'";
     return ncclUnhandledCudaError;
   }
+}
+
+/// Time passes for a communicator that is to end after its work.
+void try_to_end(Machine& m, ncclComm_t comm) {
+  try {
+    m.query([&] { return !m.has_work(comm); });
+  } catch (cudaError_t) {  // it is not ready
+  }
+}
+
+/// Of a communicator that is given up; it must be one.
+ncclResult_t end(Machine& m, ncclComm_t comm) {
+  m.give_back(comm->gpu, kLinkBytes);
+  m.handles.erase(comm);
+  delete comm;
+  return ncclSuccess;
 }
 
 ncclResult_t add(const char* name, Call c) {
@@ -259,7 +313,7 @@ const char* ncclGetErrorString(ncclResult_t result) {
   return result == ncclInvalidUsage ? "invalid usage" : "unhandled cuda error";
 }
 const char* ncclGetLastError(ncclComm_t) {
-  return "";
+  return last_error.c_str();
 }
 ncclResult_t ncclGetVersion(int* version) {
   return call("ncclGetVersion", [&](Machine&) {
@@ -279,22 +333,48 @@ ncclResult_t ncclCommInitRankConfig(
     ncclComm_t* comm, int ranks, ncclUniqueId id, int rank, ncclConfig_t*) {
   int gpu = 0;
   cudaGetDevice(&gpu);
-  return call("ncclCommInitRankConfig", [&](Machine&) {
+  return call("ncclCommInitRankConfig", [&](Machine& m) {
     std::uint64_t world = 0;
     std::memcpy(&world, id.internal, sizeof world);
-    *comm = new ncclComm{world, rank, ranks, gpu};
+    m.check_gpu(gpu);
+    m.take(gpu, kLinkBytes);
+    const char* const disabled = std::getenv("NCCL_P2P_DISABLE");
+    const bool uses_peers = disabled == nullptr || std::string_view(disabled) != "1";
+    *comm = new ncclComm{world, rank, ranks, gpu, uses_peers};
+    m.handles.insert(*comm);
     return ncclInProgress;
   });
 }
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
-  return call("ncclCommAbort", [&](Machine&) {
-    delete comm;
-    return ncclSuccess;
+  return call("ncclCommAbort", [&](Machine& m) {
+    m.check_handle(comm);
+    m.drop_work(comm);
+    return end(m, comm);
   });
 }
-ncclResult_t ncclCommGetAsyncError(ncclComm_t, ncclResult_t* error) {
-  return call("ncclCommGetAsyncError", [&](Machine&) {
-    *error = ncclSuccess;
+ncclResult_t ncclCommFinalize(ncclComm_t comm) {
+  return call("ncclCommFinalize", [&](Machine& m) {
+    m.check_handle(comm);
+    if (comm->is_ending) return ncclInvalidArgument;
+    comm->is_ending = true;
+    return ncclInProgress;
+  });
+}
+ncclResult_t ncclCommDestroy(ncclComm_t comm) {  // NCCL's would wait where this one refuses
+  return call("ncclCommDestroy", [&](Machine& m) {
+    m.check_handle(comm);
+    return comm->is_ending && !m.has_work(comm) ? end(m, comm) : ncclInvalidUsage;
+  });
+}
+ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
+  return call("ncclCommGetAsyncError", [&](Machine& m) {
+    m.check_handle(comm);
+    m.check_gpu(comm->gpu);
+    m.launch_one();
+    if (comm->is_ending) try_to_end(m, comm);
+    const bool is_launched = std::ranges::none_of(
+        m.launches, [&](const Launch& l) { return l.tasks.front().owner == comm; });
+    *error = is_launched && !(comm->is_ending && m.has_work(comm)) ? ncclSuccess : ncclInProgress;
     return ncclSuccess;
   });
 }
@@ -308,9 +388,9 @@ ncclResult_t ncclGroupEnd() {
   --depth;
   std::vector<Call> calls = std::exchange(group, {});
   const bool is_void = std::exchange(refused, false);
-  return call("ncclGroupEnd", [&](Machine&) {
+  return call("ncclGroupEnd", [&](Machine& m) {
     if (is_void) return ncclInvalidUsage;
-    return queue_group(std::move(calls)) ? ncclInProgress : ncclInvalidUsage;
+    return queue_group(m, std::move(calls)) ? ncclInProgress : ncclInvalidUsage;
   });
 }
 ncclResult_t ncclRedOpCreatePreMulSum(

@@ -112,6 +112,7 @@ TEST_F(StandInTest, AWaitIsForTheRecordingOfItsTime) {
   set_peers(Peers::hanging);
   std::uint8_t* const p = one->allocate(1);
   std::uint8_t* const q = other->allocate(1);
+  OK(cudaStreamSynchronize(other->main));
   OK(cudaMemcpyPeerAsync(p, 0, q, 1, 1, one->main));
   OK(cudaEventRecord(one->event, one->main));
   OK(cudaStreamSynchronize(one->side));
@@ -144,6 +145,7 @@ TEST_F(StandInTest, EveryCallFailsOnceWhereItIsTold) {
   cudaStream_t stream = nullptr;
   cudaEvent_t event = nullptr;
   float ms = 0;
+  std::size_t left = 0, all = 0;
   cudaMemPool_t pool = nullptr;
   cudaPointerAttributes attributes{};
   const cudaMemAccessDesc access{{cudaMemLocationTypeDevice, 1}, cudaMemAccessFlagsProtReadWrite};
@@ -156,6 +158,9 @@ TEST_F(StandInTest, EveryCallFailsOnceWhereItIsTold) {
       {"cudaGetDeviceCount", [&] { return cudaGetDeviceCount(&n); }},
       {"cudaSetDevice", [&] { return cudaSetDevice(0); }},
       {"cudaGetDevice", [&] { return cudaGetDevice(&n); }},
+      {"cudaDeviceGetAttribute",
+       [&] { return cudaDeviceGetAttribute(&n, cudaDevAttrMemoryPoolsSupported, 0); }},
+      {"cudaMemGetInfo", [&] { return cudaMemGetInfo(&left, &all); }},
       {"cudaDeviceCanAccessPeer", [&] { return cudaDeviceCanAccessPeer(&n, 0, 1); }},
       {"cudaStreamCreateWithFlags", [&] { return cudaStreamCreateWithFlags(&stream, 0); }},
       {"cudaStreamWaitEvent", [&] { return cudaStreamWaitEvent(stream, one->event, 0); }},
@@ -285,6 +290,49 @@ TEST_F(StandInTest, AMachineMayHaveNoGpuOrNoDriver) {
   EXPECT_EQ(cudaStreamDestroy(one->main), cudaErrorCudartUnloading);
   reset();
   OK(cudaStreamQuery(one->main));
+}
+
+TEST_F(StandInTest, ADriverMayBeTooOld) {
+  int n = 7;
+  set_driver(12040);
+  EXPECT_EQ(cudaGetDeviceCount(&n), cudaErrorInsufficientDriver);
+  EXPECT_EQ(n, 0);
+  OK(cudaDriverGetVersion(&n));
+  EXPECT_EQ(n, 12040);
+  reset();
+  OK(cudaGetDeviceCount(&n));
+}
+
+TEST_F(StandInTest, NearlyEveryCallMakesAContextOnTheThreadsGpu) {
+  set_gpus(4);
+  EXPECT_THAT(contexts(), ::testing::IsSubsetOf({0, 1}));
+  const auto on_thread = [](int gpu, auto f) {
+    std::thread([=] {
+      EXPECT_EQ(cudaSetDevice(gpu), cudaSuccess);
+      f();
+    }).join();
+  };
+  int n = 0;
+  std::thread([&] {
+    EXPECT_EQ(cudaGetDevice(&n), cudaSuccess);
+    EXPECT_EQ(cudaDeviceCanAccessPeer(&n, 3, 2), cudaSuccess);
+  }).join();
+  EXPECT_THAT(contexts(), ::testing::Not(::testing::Contains(3)));
+  on_thread(3, [] {});
+  EXPECT_THAT(contexts(), ::testing::Contains(3));
+}
+
+TEST_F(StandInTest, AKernelsErrorIsFoundByWhoAsksItsGpuNext) {
+  int runs = 0;
+  fail_kernel(2, cudaErrorIllegalAddress);
+  for (int i = 0; i < 3; ++i)
+    launch(one->main, [&runs] { ++runs; });
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "it has not run";
+  EXPECT_EQ(cudaStreamSynchronize(one->main), cudaErrorIllegalAddress);
+  EXPECT_EQ(runs, 1);
+  EXPECT_EQ(cudaStreamQuery(one->side), cudaErrorIllegalAddress);
+  std::size_t left = 0, all = 0;
+  EXPECT_EQ(cudaMemGetInfo(&left, &all), cudaErrorIllegalAddress);
 }
 
 TEST_F(StandInTest, ThreadsDriveTheirStreams) {
