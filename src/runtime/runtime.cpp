@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
@@ -50,6 +51,16 @@ int gpu_count() noexcept {
   return 0;
 }
 
+/// Says why the host's devices are the default on a machine whose GPUs cannot be used.
+void tell_missing_gpus() {
+  if constexpr (has_cuda) {
+    if (cuda::no_gpu_reason().empty()) return;
+    std::fprintf(stderr,
+                 "tandem: no GPU can be used, so work runs on the host; CUDA says: %s\n",
+                 cuda::no_gpu_reason().c_str());
+  }
+}
+
 }  // namespace
 
 int core_count() noexcept {
@@ -74,12 +85,15 @@ Runtime::Runtime() {
   const int gpus = gpu_count();
   for (int i = 0; i < std::min(gpus > 0 ? gpus : core_count(), kMaxDevices); ++i)
     defaults_.push_back({gpus > 0 ? DeviceType::cuda : DeviceType::cpu, i});
-  if (const char* list = std::getenv("TANDEM_DEVICES")) {
-    try {
-      configure(parse_devices(list));
-    } catch (const InvalidArgument& e) {
-      throw InvalidArgument(detail::concat("TANDEM_DEVICES: ", e.what()));
-    }
+  const char* const list = std::getenv("TANDEM_DEVICES");
+  if (list == nullptr) {
+    tell_missing_gpus();
+    return;
+  }
+  try {
+    configure(parse_devices(list));
+  } catch (const InvalidArgument& e) {
+    throw InvalidArgument(detail::concat("TANDEM_DEVICES: ", e.what()));
   }
 }
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <cstdlib>
+#include <string>
+#include <thread>
 
 #include <gmock/gmock.h>
 
@@ -89,10 +91,47 @@ TEST_F(DevicesTest, WithoutAGpuTheHostIsTheDefault) {
               AllOf(HasSubstr("there is no GPU 0"), HasSubstr("use cpu devices")));
 }
 
-TEST_F(DevicesTest, ADriverThatFailsIsNoGpu) {
-  stand_in::fail_call("cudaGetDeviceCount", 1, 35);  // cudaErrorInsufficientDriver
+TEST_F(DevicesTest, WithoutAGpuNothingIsSaid) {
+  stand_in::set_gpus(0);
+  ::testing::internal::CaptureStderr();
+  default_devices();
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+}
+
+TEST_F(DevicesTest, ADriverThatFailsIsNoGpuAndSaysWhy) {
+  stand_in::set_driver(12040);
+  const auto why = AllOf(HasSubstr("cudaErrorInsufficientDriver"),
+                         HasSubstr("the driver supports CUDA 12.4"),
+                         HasSubstr("tandem was built with CUDA 1"));
+  ::testing::internal::CaptureStderr();
   EXPECT_EQ(device_count(DeviceType::cuda), 0);
   EXPECT_EQ(default_devices().front().type, DeviceType::cpu);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              AllOf(why, HasSubstr("work runs on the host")));
+  EXPECT_THAT(thrown_text([] { configure_devices("cuda:0"); }),
+              AllOf(HasSubstr("there is no GPU 0"), why, HasSubstr("use cpu devices")));
+}
+
+TEST_F(DevicesTest, ADriverThatIsNotThereIsNamed) {
+  stand_in::set_driver(0);
+  ::testing::internal::CaptureStderr();
+  default_devices();
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("no driver is installed"));
+}
+
+TEST_F(DevicesTest, NothingIsSaidWhereTheListIsGiven) {
+  stand_in::set_driver(0);
+  setenv("TANDEM_DEVICES", "cpu:2", 1);
+  ::testing::internal::CaptureStderr();
+  default_devices();
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+}
+
+TEST_F(DevicesTest, AGpuWithoutPoolsIsRefusedByName) {
+  stand_in::set_pools(false);
+  EXPECT_THAT(
+      thrown_text<DeviceError>([] { logical_device(gpu(0)); }),
+      AllOf(HasSubstr("GPU 0"), HasSubstr("no memory pools"), HasSubstr("use cpu devices")));
 }
 
 TEST_F(DevicesTest, TheEnvironmentListsThem) {
@@ -126,6 +165,7 @@ TEST_F(DevicesTest, ACallThatFailsLeavesNoDevice) {
   EXPECT_EQ(device_count(DeviceType::cuda), 2);
   const std::size_t before = stand_in::live_objects();
   for (const char* call : {"cudaSetDevice",
+                           "cudaDeviceGetAttribute",
                            "cudaStreamCreateWithFlags",
                            "cudaMemPoolCreate",
                            "cudaMemPoolSetAttribute",

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 
 #include "tandem/runtime/allocator.hpp"
 #include "tandem/runtime/device.hpp"
@@ -22,6 +23,8 @@ namespace tandem::cuda {
 
 /// Number of GPUs that the process may use; 0 without a driver.
 int gpu_count() noexcept;
+/// Why there is no GPU, where CUDA says more than that: "cudaErrorInsufficientDriver, ...".
+const std::string& no_gpu_reason() noexcept;
 /// @throws InvalidArgument  there is no GPU `gpu`, which `name` asks for.
 void check_gpu(Device name, int gpu);
 

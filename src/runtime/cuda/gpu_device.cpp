@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <cstdint>
+#include <string>
 
 #include "tandem/core/check.hpp"
 #include "tandem/core/error.hpp"
@@ -11,15 +12,60 @@
 #include "runtime/cuda/pool.hpp"
 
 namespace tandem::cuda {
+namespace {
+
+/// What CUDA says of the machine's GPUs.
+struct Machine {
+  int gpus = 0;
+  std::string reason;  // why there are none
+};
+
+/// "13.0" of 13000.
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + '.' + std::to_string(version % 1000 / 10);
+}
+
+std::string versions() {
+  int driver = 0, runtime = 0;
+  forgive(cudaDriverGetVersion(&driver));
+  forgive(cudaRuntimeGetVersion(&runtime));
+  return (driver == 0 ? "no driver is installed"
+                      : "the driver supports CUDA " + version_text(driver)) +
+         ", tandem was built with CUDA " + version_text(runtime);
+}
+
+Machine look() {
+  Machine machine;
+  const cudaError_t status = cudaGetDeviceCount(&machine.gpus);
+  forgive(status);
+  if (status == cudaSuccess) return machine;
+  machine.gpus = 0;
+  if (status != cudaErrorNoDevice) {
+    machine.reason = tandem::detail::concat(
+        cudaGetErrorName(status), ", ", cudaGetErrorString(status), " (", versions(), ')');
+  }
+  return machine;
+}
+
+const Machine& machine() noexcept {
+  static const Machine& machine = *new Machine(look());
+  return machine;
+}
+
+bool has(cudaDeviceAttr attribute, int gpu) {
+  int value = 0;
+  TANDEM_CUDA(cudaDeviceGetAttribute(&value, attribute, gpu));
+  return value != 0;
+}
+
+}  // namespace
 
 int gpu_count() noexcept {
-  static const int kCount = [] {
-    int n = 0;
-    const cudaError_t status = cudaGetDeviceCount(&n);
-    forgive(status);  // no driver, or none that is new enough
-    return status == cudaSuccess ? n : 0;
-  }();
-  return kCount;
+  return machine().gpus;
+}
+
+const std::string& no_gpu_reason() noexcept {
+  return machine().reason;
 }
 
 void check_gpu(Device name, int gpu) {
@@ -31,12 +77,20 @@ void check_gpu(Device name, int gpu) {
       gpu,
       "; this machine has ",
       gpu_count(),
+      no_gpu_reason().empty() ? "" : "; CUDA says: ",
+      no_gpu_reason(),
       gpu_count() == 0 ? "; use cpu devices" : "; cuda:0x4 makes four logical devices of one GPU");
 }
 
 GpuDevice::GpuDevice(Device name, int gpu) : name_(name), gpu_(gpu) {
   check_gpu(name, gpu);
   activate();
+  if (!has(cudaDevAttrMemoryPoolsSupported, gpu)) {
+    throw DeviceError("GPU " + std::to_string(gpu),
+                      "cudaDeviceGetAttribute",
+                      cudaErrorNotSupported,
+                      "the GPU has no memory pools, as with some virtual GPUs; use cpu devices");
+  }
   try {
     TANDEM_CUDA(cudaStreamCreateWithFlags(&main_, cudaStreamNonBlocking));
     TANDEM_CUDA(cudaStreamCreateWithFlags(&side_, cudaStreamNonBlocking));
