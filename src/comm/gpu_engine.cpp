@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "tandem/runtime/buffer.hpp"
@@ -21,6 +22,7 @@
 #include "core/even_share.hpp"
 #include "kernels/divide.hpp"
 #include "runtime/cuda/backend.hpp"
+#include "runtime/cuda/driver_turn.hpp"
 #include "runtime/cuda/stream_times.hpp"
 
 namespace tandem::comm {
@@ -219,6 +221,8 @@ class SideTimes {
 void GpuEngine::begin(Operation& op) {
   try {
     const std::scoped_lock one(queueing_);
+    std::optional<cuda::DriverTurn> turn;
+    if (transport_ != nullptr) turn.emplace();
     queue(op);
   } catch (...) {
     drain();

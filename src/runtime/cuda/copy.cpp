@@ -10,6 +10,7 @@
 
 #include "runtime/cuda/backend.hpp"
 #include "runtime/cuda/check.hpp"
+#include "runtime/cuda/driver_turn.hpp"
 #include "runtime/cuda/ends_within.hpp"
 
 namespace tandem::cuda {
@@ -31,8 +32,14 @@ bool is_pinned(const void* p) {
 /// Pinned memory of the host, for a scope.
 class Stage {
  public:
-  explicit Stage(std::size_t nbytes) { TANDEM_CUDA(cudaMallocHost(&data_, nbytes)); }
-  ~Stage() { forgive(cudaFreeHost(data_)); }
+  explicit Stage(std::size_t nbytes) {
+    const DriverTurn turn;
+    TANDEM_CUDA(cudaMallocHost(&data_, nbytes));
+  }
+  ~Stage() {
+    const DriverTurn turn;
+    forgive(cudaFreeHost(data_));
+  }
   Stage(const Stage&) = delete;
   Stage& operator=(const Stage&) = delete;
   void* data() const noexcept { return data_; }

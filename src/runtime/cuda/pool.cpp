@@ -9,6 +9,7 @@
 #include "tandem/runtime/runtime.hpp"
 
 #include "runtime/cuda/check.hpp"
+#include "runtime/cuda/driver_turn.hpp"
 
 namespace tandem::cuda {
 
@@ -68,6 +69,7 @@ void PoolAllocator::deallocate(void* p, std::size_t, Category) noexcept {
 }
 
 void PoolAllocator::release_cached() noexcept {
+  const DriverTurn turn;
   const GpuScope scope(device_.gpu());
   forgive(cudaMemPoolTrimTo(pool_, 0));
 }
