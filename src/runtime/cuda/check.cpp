@@ -17,6 +17,16 @@ namespace {
 
 /// By GPU: the error that ended its use; 0 where there is none.
 std::array<std::atomic<int>, kMaxDevices> poison{};
+/// By GPU: whether the process uses it.
+std::array<std::atomic<bool>, kMaxDevices> used{};
+
+bool is_used(int gpu) noexcept {
+  return used[static_cast<std::size_t>(gpu)].load(std::memory_order_relaxed);
+}
+
+// Codes that not all toolkits name that tandem is built with.
+constexpr int kContained = 226;         // cudaErrorContained
+constexpr int kTensorMemoryLeak = 721;  // cudaErrorTensorMemoryLeak
 
 /// After these every call of the process to that GPU fails until it ends.
 bool is_sticky(cudaError_t status) noexcept {
@@ -83,6 +93,27 @@ void check_usable(int gpu) {
 
 void check_launch(const char* name) {
   check(cudaPeekAtLastError(), name);
+}
+
+void choose_gpu(int gpu) {
+  if (current_gpu() != gpu) check(cudaSetDevice(gpu), "cudaSetDevice", gpu);
+  if (!is_used(gpu)) used[static_cast<std::size_t>(gpu)].store(true, std::memory_order_relaxed);
+}
+
+int used_gpu() noexcept {
+  if (const int gpu = current_gpu(); gpu >= 0 && is_used(gpu)) return gpu;
+  for (int gpu = 0; gpu < kMaxDevices; ++gpu)
+    if (is_used(gpu)) return gpu;
+  return -1;
+}
+
+GpuScope::GpuScope(int gpu) noexcept : before_(current_gpu()), gpu_(gpu) {
+  if (before_ != gpu) forgive(cudaSetDevice(gpu));
+}
+
+GpuScope::~GpuScope() {
+  if (before_ == gpu_ || before_ < 0) return;
+  if (before_ > 0 || is_used(0)) forgive(cudaSetDevice(before_));
 }
 
 }  // namespace tandem::cuda

@@ -24,21 +24,29 @@ void check_usable(int gpu);
 /// The GPU of the calling thread; -1 if CUDA does not tell.
 int current_gpu() noexcept;
 
+/// Makes a GPU current for the calling thread. The process uses the GPU from then on.
+///
+/// @throws DeviceError
+void choose_gpu(int gpu);
+/// A GPU that the process uses, the calling thread's if it is one; -1: there is none.
+int used_gpu() noexcept;
+
 /// Makes a GPU current for the calling thread in a scope. Does not throw, so destructors may use
+/// it.
+///
+/// On a thread that has not chosen a GPU CUDA names GPU 0. Going back there would make a context on
+/// it, which takes hundreds of megabytes. So the scope goes back to GPU 0 only if the process uses
 /// it.
 class GpuScope {
  public:
-  explicit GpuScope(int gpu) noexcept : before_(current_gpu()) {
-    if (before_ != gpu) forgive(cudaSetDevice(gpu));
-  }
-  ~GpuScope() {
-    if (before_ >= 0) forgive(cudaSetDevice(before_));
-  }
+  explicit GpuScope(int gpu) noexcept;
+  ~GpuScope();
   GpuScope(const GpuScope&) = delete;
   GpuScope& operator=(const GpuScope&) = delete;
 
  private:
   int before_;
+  int gpu_;
 };
 
 }  // namespace tandem::cuda

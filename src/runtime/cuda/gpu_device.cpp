@@ -115,7 +115,7 @@ void GpuDevice::release() noexcept {
 
 void GpuDevice::activate() const {
   check_usable(gpu_);
-  TANDEM_CUDA(cudaSetDevice(gpu_));
+  choose_gpu(gpu_);
 }
 
 std::unique_ptr<SourceAllocator> GpuDevice::make_allocator() {

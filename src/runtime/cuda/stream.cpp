@@ -62,6 +62,7 @@ void record_event(CUevent_st*& event, int& gpu, const Stream& stream) {
 
 bool event_done(CUevent_st* event, int gpu) {
   check_usable(gpu);
+  const GpuScope scope(gpu);
   const cudaError_t status = cudaEventQuery(event);
   if (status == cudaErrorNotReady) {
     cudaGetLastError();
@@ -73,6 +74,7 @@ bool event_done(CUevent_st* event, int gpu) {
 
 void wait_event(CUevent_st* event, int gpu, const char* op) {
   check_usable(gpu);
+  const GpuScope scope(gpu);
   wait_until_done([&] { return cudaEventQuery(event); }, "cudaEventQuery", gpu, op);
 }
 
