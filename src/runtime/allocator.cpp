@@ -7,16 +7,10 @@
 #include <bit>
 #include <cstdlib>
 
-#include "tandem/config.hpp"
 #include "tandem/core/error.hpp"
-
-#include "runtime/cuda/backend.hpp"
 
 namespace tandem {
 namespace {
-
-/// Bytes from which pinning host memory pays: a copy of less goes through the driver's own stage.
-constexpr std::size_t kLeastPinned = std::size_t{64} << 10;
 
 /// The size class of `nbytes`: a multiple of an eighth of the power of two below it.
 std::size_t size_class(std::size_t nbytes) noexcept {
@@ -27,21 +21,15 @@ std::size_t size_class(std::size_t nbytes) noexcept {
 
 }  // namespace
 
-void* SystemAllocator::allocate(std::size_t nbytes, Category category) {
+void* SystemAllocator::allocate(std::size_t nbytes, Category) {
   const std::size_t rounded = (nbytes + kAlignment - 1) / kAlignment * kAlignment;
   const bool possible = nbytes <= static_cast<std::size_t>(PTRDIFF_MAX);
   void* p = possible ? std::aligned_alloc(kAlignment, rounded) : nullptr;
   if (p == nullptr) throw OutOfMemory(device_, nbytes, 0, SIZE_MAX, {});
-  if constexpr (has_cuda) {
-    if (category == Category::input && rounded >= kLeastPinned) cuda::pin(p, rounded);
-  }
   return p;
 }
 
-void SystemAllocator::deallocate(void* p, std::size_t nbytes, Category) noexcept {
-  if constexpr (has_cuda) {
-    if (nbytes >= kLeastPinned) cuda::unpin(p);
-  }
+void SystemAllocator::deallocate(void* p, std::size_t, Category) noexcept {
   std::free(p);
 }
 

@@ -11,6 +11,7 @@
 #include "tandem/runtime/context.hpp"
 
 #include "runtime/cuda/backend.hpp"
+#include "runtime/host_allocator.hpp"
 
 namespace tandem {
 namespace {
@@ -20,6 +21,11 @@ std::shared_ptr<cuda::GpuDevice> open_gpu(Device device, int gpu) {
     if (device.type == DeviceType::cuda) return std::make_shared<cuda::GpuDevice>(device, gpu);
   }
   return nullptr;
+}
+
+std::unique_ptr<SourceAllocator> host_memory(const std::string& device) {
+  if constexpr (has_cuda) return std::make_unique<HostAllocator>(device);
+  return std::make_unique<CachingAllocator>(std::make_unique<SystemAllocator>(device));
 }
 
 }  // namespace
@@ -34,10 +40,7 @@ LogicalDevice::LogicalDevice(Device device, int gpu)
       source = gpu_->make_allocator();
     }
   }
-  if (source == nullptr) {
-    source =
-        std::make_unique<CachingAllocator>(std::make_unique<SystemAllocator>(to_string(device)));
-  }
+  if (source == nullptr) source = host_memory(to_string(device));
   source_ = source.get();
   auto limit = std::make_unique<LimitAllocator>(std::move(source), to_string(device));
   limit_ = limit.get();

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Which GPUs the process makes a context on.
+// Which GPUs the process makes a context on, and which memory of the host it pins.
 
 #include <cstdint>
 #include <memory>
@@ -20,8 +20,31 @@ namespace tandem::cuda::test {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr std::size_t kLarge = std::size_t{300} << 10;  // bytes, that are pinned if they are input
+
+Buffer host_buffer(std::size_t nbytes, Category category) {
+  return {Device{}, nbytes, category};
+}
+
+cudaMemoryType type_of(const Buffer& buffer) {
+  cudaPointerAttributes attributes{};
+  EXPECT_EQ(cudaPointerGetAttributes(&attributes, buffer.data()), cudaSuccess);
+  return attributes.type;
+}
 
 using ContextsTest = BareTest;
+
+TEST_F(ContextsTest, TheHostsDevicesMakeNone) {
+  configure_devices("cpu:2");
+  {
+    const Buffer input = host_buffer(kLarge, Category::input);
+    const Buffer other = host_buffer(kLarge, Category::parameter);
+  }
+  logical_device(Device{}).release_cached();
+  EXPECT_THAT(stand_in::contexts(), IsEmpty());
+}
 
 TEST_F(ContextsTest, AGpuThatIsNotInUseGetsNone) {
   configure_devices("cuda:1");
@@ -61,6 +84,53 @@ TEST_F(ContextsTest, AThreadKeepsTheGpuThatItHasChosen) {
     EXPECT_EQ(cudaGetDevice(&current), cudaSuccess);
     EXPECT_EQ(current, 1);
   }).join();
+}
+
+using PinnedTest = GpusTest;
+
+TEST_F(PinnedTest, InputsArePinnedAndOthersAreNot) {
+  for (int i = 0; i < 3; ++i) {  // whatever the kept blocks were before
+    const Buffer parameter = host_buffer(kLarge, Category::parameter);
+    const Buffer input = host_buffer(kLarge, Category::input);
+    EXPECT_EQ(type_of(input), cudaMemoryTypeHost);
+    EXPECT_EQ(type_of(parameter), cudaMemoryTypeUnregistered);
+  }
+  for (int i = 0; i < 3; ++i) {
+    const Buffer input = host_buffer(kLarge, Category::input);
+    const Buffer parameter = host_buffer(kLarge, Category::parameter);
+    EXPECT_EQ(type_of(input), cudaMemoryTypeHost);
+    EXPECT_EQ(type_of(parameter), cudaMemoryTypeUnregistered);
+  }
+}
+
+TEST_F(PinnedTest, NeighboursShareNoPage) {
+  constexpr std::uintptr_t kPage = 4096;
+  const Buffer first = host_buffer(70'000, Category::input);
+  const Buffer second = host_buffer(70'000, Category::input);
+  for (const Buffer* b : {&first, &second}) {
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(b->data()) % kPage, 0U);
+    EXPECT_EQ(type_of(*b), cudaMemoryTypeHost);
+  }
+}
+
+TEST_F(PinnedTest, WhatIsNotPinnedIsNotUnpinned) {
+  {
+    const Buffer other = host_buffer(kLarge, Category::parameter);
+    Buffer input = host_buffer(kLarge, Category::input);
+    input.recategorise(Category::activation);
+  }
+  logical_device(Device{}).release_cached();
+  EXPECT_EQ(stand_in::call_counts()["cudaHostUnregister"], 1);
+}
+
+TEST_F(PinnedTest, ARefusalLeavesMemoryAsGood) {
+  stand_in::fail_call("cudaHostRegister", 1, 2);
+  {
+    const Buffer input = host_buffer(kLarge, Category::input);
+    EXPECT_EQ(type_of(input), cudaMemoryTypeUnregistered);
+  }
+  logical_device(Device{}).release_cached();
+  EXPECT_EQ(stand_in::call_counts()["cudaHostUnregister"], 0);
 }
 
 }  // namespace

@@ -39,8 +39,7 @@ class SourceAllocator : public Allocator {
   virtual void release_cached() noexcept = 0;
 };
 
-/// Allocates host memory. If there are GPUs, inputs of 64 KiB or more are pinned, so that they can
-/// be scattered to the GPUs directly.
+/// Allocates host memory.
 class SystemAllocator final : public Allocator {
  public:
   explicit SystemAllocator(std::string device) : device_(std::move(device)) {}

@@ -94,10 +94,13 @@ void copy_between(const Stream& source_stream,
 /// it with data, once per pair.
 bool peers(int gpu, int other);
 
-/// Pins host memory, so that GPUs access it without a copy by the host. Does nothing if the system
-/// refuses.
-void pin(void* p, std::size_t nbytes) noexcept;
-/// Unpins host memory; does nothing if it is not pinned.
+/// Whether the process uses a GPU, so that pinned memory is of use.
+bool is_in_use() noexcept;
+/// Pins whole pages of the host, so that GPUs access them without a copy by the host.
+///
+/// @return  false, with nothing done, if the process uses no GPU or the system refuses.
+bool pin(void* p, std::size_t nbytes) noexcept;
+/// Unpins what `pin` has pinned.
 void unpin(void* p) noexcept;
 
 /// Throws if the last launch of the calling thread failed.

@@ -69,13 +69,23 @@ void drain(const GpuDevice& device, CUstream_st* stream) noexcept {
   ends_within(kGrace, stream);
 }
 
-void pin(void* p, std::size_t nbytes) noexcept {
-  if (gpu_count() == 0) return;
-  forgive(cudaHostRegister(p, nbytes, cudaHostRegisterPortable));
+bool is_in_use() noexcept {
+  return used_gpu() >= 0;
+}
+
+bool pin(void* p, std::size_t nbytes) noexcept {
+  const int gpu = used_gpu();
+  if (gpu < 0) return false;
+  const DriverTurn turn;
+  const GpuScope scope(gpu);
+  const cudaError_t status = cudaHostRegister(p, nbytes, cudaHostRegisterPortable);
+  forgive(status);
+  return status == cudaSuccess;
 }
 
 void unpin(void* p) noexcept {
-  if (gpu_count() == 0) return;
+  const DriverTurn turn;
+  const GpuScope scope(used_gpu());
   forgive(cudaHostUnregister(p));
 }
 
