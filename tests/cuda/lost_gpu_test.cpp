@@ -21,6 +21,7 @@
 
 #include "comm/run_ranks.hpp"
 #include "cuda/training.hpp"
+#include "runtime/cuda/check.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem::cuda::test {
@@ -81,6 +82,55 @@ TEST_F(LostGpuTest, LaterCallsSayRestartAndOtherGpusGoOn) {
   expect_usable(0);
   expect_usable(1);
   EXPECT_EQ(here.to(gpu(1)).to_doubles(), std::vector<double>(4, 1));
+}
+
+// A kernel's error is found by whatever asks the GPU next.
+TEST_F(LostGpuTest, AKernelThatFailsEndsTheUseOfItsGpu) {
+  const Tensor x = tensor_of({1, 2}, gpu(2));
+  stand_in::fail_kernel(1, kIllegalAddress);
+  const Tensor y = mul(x, 2);
+  EXPECT_THAT(thrown_text<DeviceError>([&] { y.to_doubles(); }),
+              AllOf(HasSubstr("GPU 1"), HasSubstr("IllegalAddress"), HasSubstr("restart")));
+  expect_lost(3);
+  expect_usable(0);
+}
+
+TEST_F(LostGpuTest, EveryErrorThatEndsTheUseOfAGpuSaysSo) {
+  constexpr int kContained = 226, kTensorMemoryLeak = 721, kExternalDevice = 911;
+  for (const int code : {kContained, kTensorMemoryLeak, kExternalDevice}) {
+    stand_in::reset();
+    logical_device(gpu(0)).cuda()->activate();
+    EXPECT_THAT(
+        thrown_text<DeviceError>([=] { check(static_cast<cudaError_t>(code), "a call", 1); }),
+        AllOf(HasSubstr(std::to_string(code)), HasSubstr("restart")));
+  }
+  expect_usable(0);
+}
+
+TEST_F(LostGpuTest, AnUnknownErrorEndsItOnlyWhereItStays) {
+  constexpr int kUnknown = 999;
+  const auto fail = [=] { check(static_cast<cudaError_t>(kUnknown), "a call", 1); };
+  EXPECT_THAT(thrown_text<DeviceError>(fail), ::testing::Not(HasSubstr("restart")));
+  expect_usable(2);
+  stand_in::fail_call("cudaMemGetInfo", 1, kUnknown);
+  EXPECT_THAT(thrown_text<DeviceError>(fail), HasSubstr("restart"));
+}
+
+TEST_F(LostGpuTest, ALibraryThatFailsOnALostGpuSaysThatItIsLost) {
+  check_context(1, "cublasLtMatmul");
+  stand_in::fail_call("cudaMemGetInfo", 1, kIllegalAddress);
+  EXPECT_THAT(thrown_text<DeviceError>([] { check_context(1, "cublasLtMatmul"); }),
+              AllOf(HasSubstr("GPU 1"), HasSubstr("cublasLtMatmul"), HasSubstr("restart")));
+  EXPECT_THAT(thrown_text<DeviceError>([] { check_context(1, "cublasLtMatmul"); }),
+              HasSubstr("restart"));
+}
+
+TEST_F(LostGpuTest, AProgramWithoutCodeForTheGpuSaysHowToBuildIt) {
+  stand_in::fail_call("cudaLaunchKernel", 1, 209);  // cudaErrorNoKernelImageForDevice
+  const Tensor x = tensor_of({1, 2}, gpu(0));
+  EXPECT_THAT(thrown_text<DeviceError>([&] { mul(x, 2); }),
+              AllOf(HasSubstr("this GPU is sm_75"), HasSubstr("CMAKE_CUDA_ARCHITECTURES=75")));
+  expect_usable(0);
 }
 
 // The thread that asks may be another GPU's: that one is not the lost one.

@@ -12,6 +12,7 @@ namespace tandem::cuda {
 void check(cublasStatus_t status, const char* call) {
   if (status == CUBLAS_STATUS_SUCCESS) [[likely]]
     return;
+  check_context(current_gpu(), call);
   const std::string name(call);
   throw DeviceError("GPU " + std::to_string(current_gpu()),
                     name.substr(0, name.find('(')),

@@ -19,6 +19,7 @@ namespace tandem::cuda {
 void check(cudnnStatus_t status, const char* call) {
   if (status == CUDNN_STATUS_SUCCESS) [[likely]]
     return;
+  check_context(current_gpu(), call);
   std::array<char, 512> why{};
   cudnnGetLastErrorString(why.data(), why.size());
   const std::string name(call);

@@ -30,7 +30,10 @@ constexpr int kTensorMemoryLeak = 721;  // cudaErrorTensorMemoryLeak
 
 /// After these every call of the process to that GPU fails until it ends.
 bool is_sticky(cudaError_t status) noexcept {
-  switch (status) {
+  switch (static_cast<int>(status)) {
+    case kContained:
+    case kTensorMemoryLeak:
+    case cudaErrorExternalDevice:
     case cudaErrorIllegalAddress:
     case cudaErrorLaunchFailure:
     case cudaErrorLaunchTimeout:
@@ -54,6 +57,34 @@ std::string gpu_name(int gpu) {
   return gpu < 0 ? "GPU" : "GPU " + std::to_string(gpu);
 }
 
+/// What the GPU answers to a call that changes nothing: an error after which it takes no work is
+/// the answer to every call.
+cudaError_t ask(int gpu) noexcept {
+  const GpuScope scope(gpu);
+  std::size_t free = 0, total = 0;
+  const cudaError_t status = cudaMemGetInfo(&free, &total);
+  forgive(status);
+  return status;
+}
+
+/// "unknown" may be of one call, or the end.
+bool ends_use(cudaError_t status, int gpu) noexcept {
+  return is_sticky(status) || (status == cudaErrorUnknown && gpu >= 0 && ask(gpu) == status);
+}
+
+/// What to do where a program has no code for the GPU.
+std::string advice(cudaError_t status, int gpu) {
+  if (status != cudaErrorNoKernelImageForDevice && status != cudaErrorUnsupportedPtxVersion)
+    return {};
+  int major = 0, minor = 0;
+  forgive(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, gpu));
+  forgive(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, gpu));
+  const std::string own = std::to_string(major) + std::to_string(minor);
+  return "; tandem was built for the architectures " TANDEM_CUDA_ARCHITECTURES
+         ", and this GPU is sm_" +
+         own + ": configure with -D CMAKE_CUDA_ARCHITECTURES=" + own;
+}
+
 constexpr const char* kRestart =
     "; the GPU accepts no more work from this process; restart it, from a checkpoint if there is "
     "one";
@@ -72,8 +103,9 @@ void check(cudaError_t status, const char* call, int gpu) {
     return;
   forgive(status);
   if (gpu < 0) gpu = current_gpu();
-  std::string text = std::string(cudaGetErrorName(status)) + ", " + cudaGetErrorString(status);
-  if (is_sticky(status)) {
+  std::string text = std::string(cudaGetErrorName(status)) + ", " + cudaGetErrorString(status) +
+                     advice(status, gpu);
+  if (ends_use(status, gpu)) {
     if (gpu >= 0) poison[static_cast<std::size_t>(gpu)].store(status, std::memory_order_relaxed);
     text += kRestart;
   }
@@ -89,6 +121,11 @@ void check_usable(int gpu) {
                     "an earlier call",
                     code,
                     cudaGetErrorName(static_cast<cudaError_t>(code)) + std::string(kRestart));
+}
+
+void check_context(int gpu, const char* call) {
+  check_usable(gpu);
+  check(ask(gpu), call, gpu);
 }
 
 void check_launch(const char* name) {

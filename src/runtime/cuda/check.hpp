@@ -21,6 +21,12 @@ inline void forgive(cudaError_t status) noexcept {
 /// Throws DeviceError if an earlier error has made the GPU unusable for this process.
 void check_usable(int gpu);
 
+/// Asks the GPU whether it takes work; throws DeviceError if it does not. For failures of
+/// libraries, which do not tell an error of their own from one that has ended the use of the GPU.
+///
+/// @param call  of the library; the message names it.
+void check_context(int gpu, const char* call);
+
 /// The GPU of the calling thread; -1 if CUDA does not tell.
 int current_gpu() noexcept;
 
