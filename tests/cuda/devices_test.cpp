@@ -169,8 +169,7 @@ TEST_F(DevicesTest, ACallThatFailsLeavesNoDevice) {
                            "cudaStreamCreateWithFlags",
                            "cudaMemPoolCreate",
                            "cudaMemPoolSetAttribute",
-                           "cudaDeviceCanAccessPeer",
-                           "cudaMemPoolSetAccess"}) {
+                           "cudaDeviceCanAccessPeer"}) {
     SCOPED_TRACE(call);
     stand_in::fail_call(call, 1, 999);
     std::string text;

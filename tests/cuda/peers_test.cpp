@@ -56,6 +56,19 @@ TEST_F(PeersTest, ThatHang) {
   EXPECT_LT(Clock::now() - start, std::chrono::seconds(15));
 }
 
+// As where a GPU has more peers than the driver opens.
+TEST_F(PeersTest, OfWhichOneIsRefused) {
+  stand_in::set_gpus(3);
+  stand_in::refuse_peer(1, 0);
+  configure_devices("cuda:0,cuda:1,cuda:2");
+  EXPECT_TRUE(peers(0, 2));
+  EXPECT_TRUE(peers(1, 2));
+  EXPECT_FALSE(peers(0, 1));
+  EXPECT_FALSE(are_broken_peers(0, 1)) << "nothing was wrong with a copy";
+  testing::Group group = comm::make_group(default_devices());
+  for_each_seed([&](int) { check_collectives(group, 20); });
+}
+
 TEST_F(PeersTest, StagedCopiesOfAnySizeAreWhole) {
   stand_in::set_peers(stand_in::Peers::none);
   configure_devices("cuda:0,cuda:1");

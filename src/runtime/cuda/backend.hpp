@@ -93,6 +93,13 @@ void copy_between(const Stream& source_stream,
 /// Whether two GPUs' kernels may read and write each other's memory. Asks the driver and then tries
 /// it with data, once per pair.
 bool peers(int gpu, int other);
+/// Whether the driver says that two GPUs reach each other, and a trial has shown that they do not.
+bool are_broken_peers(int gpu, int other);
+/// From here on the two are no peers: the driver has refused one the other's memory.
+void refuse_peers(int gpu, int other) noexcept;
+
+/// Releases the cached memory of all pools of a GPU, after waiting for the streams that may use it.
+void release_pools(int gpu);
 
 /// Whether the process uses a GPU, so that pinned memory is of use.
 bool is_in_use() noexcept;

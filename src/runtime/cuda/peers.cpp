@@ -27,9 +27,14 @@ namespace {
 constexpr std::size_t kBytes = 64 * 1024;
 constexpr auto kPatience = std::chrono::seconds(5);
 
-enum Answer : std::uint8_t { unknown, asking, no, yes };
+enum Answer : std::uint8_t { unknown, asking, no, broken, yes };
 /// By pair, the lower GPU first.
 std::array<std::array<std::atomic<std::uint8_t>, kMaxDevices>, kMaxDevices> answers{};
+
+std::atomic<std::uint8_t>& answer_of(int gpu, int other) noexcept {
+  return answers[static_cast<std::size_t>(std::min(gpu, other))]
+                [static_cast<std::size_t>(std::max(gpu, other))];
+}
 
 /// A block of a GPU, a stream and a pool, for the trial.
 class Trial {
@@ -91,39 +96,50 @@ bool reaches(int gpu, int other) {
   return can != 0;
 }
 
-bool try_pair(int gpu, int other) {
-  if (!reaches(gpu, other) || !reaches(other, gpu)) return false;
+Answer try_pair(int gpu, int other) {
+  if (!reaches(gpu, other) || !reaches(other, gpu)) return no;
   std::vector<std::uint8_t> pattern(kBytes);
   for (std::size_t i = 0; i < kBytes; ++i)
     pattern[i] = static_cast<std::uint8_t>(i * 131 + i / 251);
   Trial source(gpu), target(other);
   source.fill(pattern);
   target.fill(std::vector<std::uint8_t>(kBytes));
-  if (!target.copy_from(source) || target.bytes() != pattern) return false;
+  if (!target.copy_from(source) || target.bytes() != pattern) return broken;
   source.fill(std::vector<std::uint8_t>(kBytes));
-  return source.copy_from(target) && source.bytes() == pattern;
+  return source.copy_from(target) && source.bytes() == pattern ? yes : broken;
+}
+
+/// What is known of two GPUs, after a trial if nothing is.
+std::uint8_t find_answer(int gpu, int other) {
+  auto& answer = answer_of(gpu, other);
+  for (;;) {
+    std::uint8_t seen = answer.load(std::memory_order_acquire);
+    if (seen > asking) return seen;
+    if (seen == unknown && answer.compare_exchange_strong(seen, asking)) break;
+    std::this_thread::yield();  // another thread is trying this pair
+  }
+  std::uint8_t before = asking;  // no longer, if the trial's pools were refused
+  try {
+    const std::uint8_t found = try_pair(gpu, other);
+    return answer.compare_exchange_strong(before, found) ? found : before;
+  } catch (...) {
+    answer.compare_exchange_strong(before, unknown);
+    throw;
+  }
 }
 
 }  // namespace
 
 bool peers(int gpu, int other) {
-  if (gpu == other) return true;
-  auto& answer = answers[static_cast<std::size_t>(std::min(gpu, other))]
-                        [static_cast<std::size_t>(std::max(gpu, other))];
-  for (;;) {
-    std::uint8_t seen = answer.load(std::memory_order_acquire);
-    if (seen == yes || seen == no) return seen == yes;
-    if (seen == unknown && answer.compare_exchange_strong(seen, asking)) break;
-    std::this_thread::yield();  // another thread is trying this pair
-  }
-  try {
-    const bool can = try_pair(gpu, other);
-    answer.store(can ? yes : no, std::memory_order_release);
-    return can;
-  } catch (...) {
-    answer.store(unknown, std::memory_order_release);
-    throw;
-  }
+  return gpu == other || find_answer(gpu, other) == yes;
+}
+
+bool are_broken_peers(int gpu, int other) {
+  return gpu != other && find_answer(gpu, other) == broken;
+}
+
+void refuse_peers(int gpu, int other) noexcept {
+  answer_of(gpu, other).store(no, std::memory_order_release);
 }
 
 }  // namespace tandem::cuda

@@ -3,8 +3,6 @@
 
 #include "runtime/cuda/pool.hpp"
 
-#include <vector>
-
 #include "tandem/core/error.hpp"
 #include "tandem/runtime/runtime.hpp"
 
@@ -12,6 +10,24 @@
 #include "runtime/cuda/driver_turn.hpp"
 
 namespace tandem::cuda {
+namespace {
+
+/// Lets another GPU read and write the pool's memory. If the driver refuses, the two are no peers:
+/// a GPU may have too many of them, or the other one may be another process's alone.
+void open_to(cudaMemPool_t pool, int gpu, int other) {
+  int can = 0;
+  TANDEM_CUDA(cudaDeviceCanAccessPeer(&can, other, gpu));
+  if (can == 0) return;
+  const cudaMemAccessDesc access{{cudaMemLocationTypeDevice, other},
+                                 cudaMemAccessFlagsProtReadWrite};
+  const cudaError_t status = cudaMemPoolSetAccess(pool, &access, 1);
+  if (status == cudaSuccess) return;
+  forgive(status);
+  check_context(gpu, "cudaMemPoolSetAccess");
+  refuse_peers(gpu, other);
+}
+
+}  // namespace
 
 cudaMemPool_t make_pool(int gpu) {
   cudaMemPoolProps props{};
@@ -24,14 +40,8 @@ cudaMemPool_t make_pool(int gpu) {
   try {
     std::uint64_t keep = UINT64_MAX;
     TANDEM_CUDA(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep));
-    std::vector<cudaMemAccessDesc> peers;
-    for (int other = 0; other < gpu_count(); ++other) {
-      int can = 0;
-      if (other != gpu) TANDEM_CUDA(cudaDeviceCanAccessPeer(&can, other, gpu));
-      if (can != 0)
-        peers.push_back({{cudaMemLocationTypeDevice, other}, cudaMemAccessFlagsProtReadWrite});
-    }
-    if (!peers.empty()) TANDEM_CUDA(cudaMemPoolSetAccess(pool, peers.data(), peers.size()));
+    for (int other = 0; other < gpu_count(); ++other)
+      if (other != gpu) open_to(pool, gpu, other);
   } catch (...) {
     forgive(cudaMemPoolDestroy(pool));
     throw;
@@ -49,7 +59,7 @@ void* PoolAllocator::allocate(std::size_t nbytes, Category) {
   cudaError_t status = try_allocate(&p, nbytes);
   if (status == cudaErrorMemoryAllocation) {
     cudaGetLastError();
-    release_gpu();
+    release_pools(device_.gpu());
     status = try_allocate(&p, nbytes);
   }
   if (status == cudaErrorMemoryAllocation) {
@@ -74,9 +84,9 @@ void PoolAllocator::release_cached() noexcept {
   forgive(cudaMemPoolTrimTo(pool_, 0));
 }
 
-void PoolAllocator::release_gpu() {
+void release_pools(int gpu) {
   for (LogicalDevice* const device : Runtime::instance().made(DeviceType::cuda)) {
-    if (device->cuda()->gpu() != device_.gpu()) continue;
+    if (device->cuda()->gpu() != gpu) continue;
     device->stream().synchronize("allocate");
     device->release_cached();
   }

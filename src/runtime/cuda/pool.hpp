@@ -14,7 +14,8 @@
 
 namespace tandem::cuda {
 
-/// Makes a memory pool of a GPU that keeps freed memory, and that all peers may read and write.
+/// Makes a memory pool of a GPU that keeps freed memory, and that all peers may read and write. A
+/// GPU whose access the driver refuses is no peer from then on.
 cudaMemPool_t make_pool(int gpu);
 
 /// Allocates and frees memory of a pool, in the order of the device's main stream.
@@ -36,9 +37,6 @@ class PoolAllocator final : public SourceAllocator {
  private:
   cudaError_t try_allocate(void** p, std::size_t nbytes) noexcept;
   void note_growth() noexcept;
-  /// Releases the cached memory of all pools of the GPU, after waiting for the streams that may use
-  /// it.
-  void release_gpu();
 
   const GpuDevice& device_;
   cudaMemPool_t pool_;
