@@ -124,6 +124,26 @@ TEST_F(CopyOrderTest, TheHostMayChangeWhatItGave) {
   }
 }
 
+class SharedPageTablesTest : public BareTest {
+ protected:
+  SharedPageTablesTest() {
+    stand_in::set_host_page_tables(true);
+    configure_devices("cuda:0,cuda:1");
+  }
+};
+
+// GPUs that share the host's page tables read pageable memory as late as pinned memory.
+TEST_F(SharedPageTablesTest, TheHostMayChangeWhatItGave) {
+  for_each_seed([](int s) {
+    const std::vector<double> values = count_from(s, kCount);
+    Tensor x = tensor_of(values, Device{});
+    keep_busy(gpu(1));
+    const Tensor there = x.to(gpu(1));
+    x.fill_(-1);
+    EXPECT_EQ(there.to_doubles(), values);
+  });
+}
+
 /// Counts to `n` on a stream, one kernel a step.
 void count_on(Stream& stream, int* counter, int n) {
   stream.logical_device().cuda()->activate();

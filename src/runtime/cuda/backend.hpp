@@ -47,6 +47,8 @@ class GpuDevice {
   CUstream_st* main_stream() const noexcept { return main_; }
   /// For communication that runs beside the main stream.
   CUstream_st* side_stream() const noexcept { return side_; }
+  /// The GPU reads memory of the host itself that is not pinned, when its stream comes to it.
+  bool reads_pageable() const noexcept { return reads_pageable_; }
   /// Allocates from the pool, in the order of the main stream.
   std::unique_ptr<SourceAllocator> make_allocator();
 
@@ -55,6 +57,7 @@ class GpuDevice {
 
   Device name_;
   int gpu_;
+  bool reads_pageable_ = false;
   CUstream_st* main_ = nullptr;
   CUstream_st* side_ = nullptr;
   CUmemPoolHandle_st* pool_ = nullptr;

@@ -108,11 +108,12 @@ void copy_from_host(
     const Stream& stream, const void* source, void* target, std::size_t nbytes, const char* op) {
   const GpuDevice& device = *stream.logical_device().cuda();
   device.activate();
-  const bool pinned = is_pinned(source);
-  if (!pinned && nbytes > kMostTaken) synchronize(device, stream.native(), op);  // as above
+  // Else the driver has taken the bytes when the call returns.
+  const bool is_read_later = is_pinned(source) || device.reads_pageable();
+  if (!is_read_later && nbytes > kMostTaken) synchronize(device, stream.native(), op);  // as above
   TANDEM_CUDA(cudaMemcpyAsync(target, source, nbytes, cudaMemcpyHostToDevice, stream.native()));
   try {
-    if (pinned) synchronize(device, stream.native(), op);
+    if (is_read_later) synchronize(device, stream.native(), op);
   } catch (...) {
     drain(device, stream.native());
     throw;

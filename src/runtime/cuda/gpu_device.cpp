@@ -91,6 +91,7 @@ GpuDevice::GpuDevice(Device name, int gpu) : name_(name), gpu_(gpu) {
                       cudaErrorNotSupported,
                       "the GPU has no memory pools, as with some virtual GPUs; use cpu devices");
   }
+  reads_pageable_ = has(cudaDevAttrPageableMemoryAccessUsesHostPageTables, gpu);
   try {
     TANDEM_CUDA(cudaStreamCreateWithFlags(&main_, cudaStreamNonBlocking));
     TANDEM_CUDA(cudaStreamCreateWithFlags(&side_, cudaStreamNonBlocking));
