@@ -28,7 +28,9 @@ class Engine {
   /// not, a rank's deadline holds while the operation runs, and when it has passed the meeting
   /// calls abort().
   virtual bool ends_by_itself() const noexcept = 0;
-  /// Fails the operations that do not end by themselves.
+  /// Fails the operations that do not end by themselves, and ends what hangs of those that are
+  /// queued. What is queued and ends soon is left alone: its ranks may have been told that it is
+  /// complete.
   virtual void abort(const std::string& reason) noexcept = 0;
   /// Waits until nothing that has been begun uses memory. Called after a failure that leaves the
   /// memory without an event to wait for.

@@ -28,6 +28,9 @@
 namespace tandem::comm {
 namespace {
 
+/// How long work of a transport may take to end after a failure before it is taken to hang.
+constexpr auto kGrace = std::chrono::seconds(2);
+
 /// A piece of memory that stands in for another GPU's: made in the main stream's order, used in the
 /// side stream's.
 class Staged {
@@ -180,6 +183,14 @@ void join(const RankTable& table, const std::vector<int>& ranks, const char* wha
   }
 }
 
+/// What an operation's work waits for.
+QueuedWork::Events ready_events(const Operation& op) {
+  QueuedWork::Events events;
+  for (const Part& part : op.parts)
+    if (part.ready != nullptr) events.push_back(part.ready);
+  return events;
+}
+
 /// When the ranks' side streams do an operation, for observers.
 class SideTimes {
  public:
@@ -218,12 +229,32 @@ class SideTimes {
 
 }  // namespace
 
+GpuEngine::~GpuEngine() {
+  if (transport_ == nullptr) return;
+  if (queued_.ends_within(has_failed_ ? kGrace : timeout_))
+    transport_->close();
+  else
+    transport_->abort();
+}
+
+// Who is queueing now need not be waited for: NCCL's part in it ends by the group's timeout.
+void GpuEngine::abort(const std::string& /*reason*/) noexcept {
+  if (transport_ == nullptr) return;
+  const std::unique_lock one(queueing_, std::try_to_lock);
+  if (!one.owns_lock()) return;
+  has_failed_ = true;
+  if (!queued_.hangs(kGrace)) return;
+  transport_->abort();
+  queued_.clear();
+}
+
 void GpuEngine::begin(Operation& op) {
   try {
     const std::scoped_lock one(queueing_);
     std::optional<cuda::DriverTurn> turn;
     if (transport_ != nullptr) turn.emplace();
     queue(op);
+    has_failed_ = false;
   } catch (...) {
     drain();
     throw;
@@ -241,7 +272,7 @@ void GpuEngine::drain() noexcept {
 std::shared_ptr<Engine> GpuEngine::split(const std::vector<int>& ranks) const {
   RankTable table = ranks_.split(ranks);
   auto transport = transport_ == nullptr ? nullptr : transport_->make(table.devices());
-  return std::make_shared<GpuEngine>(std::move(table), std::move(transport));
+  return std::make_shared<GpuEngine>(std::move(table), std::move(transport), timeout_);
 }
 
 void GpuEngine::queue(Operation& op) {
@@ -259,8 +290,16 @@ void GpuEngine::queue(Operation& op) {
   times.begin();
   int step = 0;
   std::vector<const Piece*> taken;  // by the transport, of this step
+  bool is_handed_over = false;
   const auto hand_over = [&] {
-    if (!taken.empty()) transport_->queue(taken);
+    if (taken.empty()) return;
+    is_handed_over = true;
+    try {
+      transport_->queue(taken);
+    } catch (...) {  // it has aborted all that it had
+      queued_.clear();
+      throw;
+    }
     taken.clear();
   };
   for (const Piece& piece : op.plan.pieces) {
@@ -277,6 +316,7 @@ void GpuEngine::queue(Operation& op) {
   hand_over();
   times.end(op);
   op.ended = recorded(ranks_, ranks);
+  if (is_handed_over) queued_.add(ready_events(op), op.ended);
 }
 
 }  // namespace tandem::comm

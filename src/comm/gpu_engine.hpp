@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "comm/engine.hpp"
+#include "comm/queued_work.hpp"
 #include "comm/rank_table.hpp"
 #include "comm/transport.hpp"
 
@@ -21,8 +23,14 @@ namespace tandem::comm {
 class GpuEngine final : public Engine {
  public:
   /// @param transport  null: the GPUs' own kernels and copies.
-  GpuEngine(RankTable ranks, std::shared_ptr<Transport> transport)
-      : ranks_(std::move(ranks)), transport_(std::move(transport)) {}
+  /// @param timeout    how long the transport's work may take to end when the group ends.
+  GpuEngine(RankTable ranks,
+            std::shared_ptr<Transport> transport,
+            std::chrono::milliseconds timeout)
+      : ranks_(std::move(ranks)), transport_(std::move(transport)), timeout_(timeout) {}
+  ~GpuEngine() override;
+  GpuEngine(const GpuEngine&) = delete;
+  GpuEngine& operator=(const GpuEngine&) = delete;
 
   /// By the rank that came last, for all: kernels and copies do not wait for each other's threads.
   /// Waits only for staging.
@@ -31,7 +39,7 @@ class GpuEngine final : public Engine {
   void begin(Operation& op) override;
   void help(Operation&) noexcept override {}
   bool ends_by_itself() const noexcept override { return true; }
-  void abort(const std::string&) noexcept override {}
+  void abort(const std::string& reason) noexcept override;
   void drain() noexcept override;
   std::shared_ptr<Engine> split(const std::vector<int>& ranks) const override;
 
@@ -41,7 +49,10 @@ class GpuEngine final : public Engine {
 
   const RankTable ranks_;
   const std::shared_ptr<Transport> transport_;
-  std::mutex queueing_;  // NCCL wants the calls of one communicator one after the other
+  const std::chrono::milliseconds timeout_;
+  std::mutex queueing_;  // guards what follows, and calls of the transport
+  QueuedWork queued_;    // on the transport
+  bool has_failed_ = false;
 };
 
 }  // namespace tandem::comm

@@ -238,7 +238,7 @@ std::vector<std::unique_ptr<Communicator>> make_ranks(std::span<const Device> de
   std::shared_ptr<Engine> engine;
   if constexpr (has_cuda) {
     if (devices.front().type == DeviceType::cuda)
-      engine = std::make_shared<GpuEngine>(table, std::move(transport));
+      engine = std::make_shared<GpuEngine>(table, std::move(transport), options.timeout);
   }
   if (engine == nullptr) engine = std::make_shared<HostEngine>();
   const auto meeting =

@@ -324,6 +324,7 @@ void Meeting::reset() {
   failure_ =
       std::make_shared<const Failure>(Failure{Failure::Kind::aborted, "the group was reset"});
   end_waiting();
+  engine_->abort("the group was reset");
   failure_ = nullptr;
   ++generation_;
   std::ranges::fill(reached_, 0);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <numeric>
 #include <vector>
@@ -10,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "tandem/comm/communicator.hpp"
+#include "tandem/comm/group.hpp"
 #include "tandem/ops/arithmetic.hpp"
 #include "tandem/tensor/factories.hpp"
 
@@ -21,6 +23,9 @@
 namespace tandem::cuda::test {
 
 using Values = std::vector<double>;
+
+inline constexpr comm::GroupOptions kNccl{.timeout = std::chrono::seconds(30),
+                                          .backend = comm::Backend::nccl};
 
 /// What one rank does: tensors that are still being written go in, and are written again as soon
 /// as the collective is waited for.

@@ -26,9 +26,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::thrown_text;
 
-constexpr comm::GroupOptions kNccl{.timeout = std::chrono::seconds(30),
-                                   .backend = comm::Backend::nccl};
-
 /// One device on each of four GPUs.
 class NcclTest : public BareTest {
  protected:

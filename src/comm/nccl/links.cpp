@@ -17,6 +17,7 @@
 #include "comm/nccl/check.hpp"
 #include "runtime/cuda/backend.hpp"
 #include "runtime/cuda/check.hpp"
+#include "runtime/cuda/driver_turn.hpp"
 
 // Note [Calls of all ranks from one thread]: NCCL calls may hang until all ranks have made them,
 // unless they are one group; and its communicators must be given calls in the same order on every
@@ -46,6 +47,10 @@ ncclDataType_t type_of(DType dtype) {
   }
 }
 
+int gpu_of(Device device) {
+  return logical_device(device).cuda()->gpu();
+}
+
 /// A group of calls; ended also where one of them throws.
 class Calls {
  public:
@@ -70,6 +75,11 @@ NcclLinks::NcclLinks(std::vector<Device> devices, std::chrono::milliseconds time
     : devices_(std::move(devices)), timeout_(timeout), comms_(devices_.size()) {}
 
 void NcclLinks::connect() {
+  const cuda::DriverTurn turn;
+  make_communicators();
+}
+
+void NcclLinks::make_communicators() {
   try {
     ncclUniqueId id;
     TANDEM_NCCL(ncclGetUniqueId(&id));
@@ -77,29 +87,47 @@ void NcclLinks::connect() {
     for (std::size_t r = 0; r < devices_.size(); ++r) {
       ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
       config.blocking = 0;
-      const cuda::GpuScope gpu(logical_device(devices_[r]).cuda()->gpu());
+      const cuda::GpuScope gpu(gpu_of(devices_[r]));
       TANDEM_NCCL(ncclCommInitRankConfig(
           &comms_[r], static_cast<int>(devices_.size()), id, static_cast<int>(r), &config));
     }
     calls.end();
     settle("ncclCommInitRankConfig");
   } catch (...) {
-    destroy();
+    abort();
     throw;
   }
 }
 
 NcclLinks::~NcclLinks() {
-  destroy();
+  abort();
 }
 
 // Abort frees what a communicator has without waiting for others, and is all that may be called
 // after a failure.
-void NcclLinks::destroy() noexcept {
+void NcclLinks::abort() noexcept {
   for (std::size_t r = 0; r < comms_.size(); ++r) {
     if (comms_[r] == nullptr) continue;
-    const cuda::GpuScope gpu(logical_device(devices_[r]).cuda()->gpu());
+    const cuda::GpuScope gpu(gpu_of(devices_[r]));
     ncclCommAbort(std::exchange(comms_[r], nullptr));
+  }
+}
+
+void NcclLinks::close() noexcept {
+  if (comms_.front() == nullptr) return;
+  try {
+    const cuda::DriverTurn turn;
+    for (std::size_t r = 0; r < comms_.size(); ++r) {
+      const cuda::GpuScope gpu(gpu_of(devices_[r]));
+      TANDEM_NCCL(ncclCommFinalize(comms_[r]));
+    }
+    settle("ncclCommFinalize");
+    for (std::size_t r = 0; r < comms_.size(); ++r) {
+      const cuda::GpuScope gpu(gpu_of(devices_[r]));
+      TANDEM_NCCL(ncclCommDestroy(std::exchange(comms_[r], nullptr)));
+    }
+  } catch (const std::exception&) {
+    abort();
   }
 }
 
@@ -136,7 +164,9 @@ void NcclLinks::queue(const std::vector<const Piece*>& pieces) {
       TANDEM_NCCL(ncclRedOpDestroy(op, comm(rank)));
   } catch (...) {
     made_.clear();
-    destroy();
+    abort();
+    for (const Device d : devices_)  // NCCL does not say that a GPU is lost
+      cuda::check_context(gpu_of(d), "ncclGroupEnd");
     throw;
   }
 }

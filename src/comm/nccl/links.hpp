@@ -27,11 +27,14 @@ class NcclLinks final : public Transport {
 
   bool takes(const Piece& piece) const override;
   void queue(const std::vector<const Piece*>& pieces) override;
+  void abort() noexcept override;
+  void close() noexcept override;
   std::shared_ptr<Transport> make(const std::vector<Device>& devices) const override;
 
  private:
   ncclComm_t comm(int rank) const { return comms_[static_cast<std::size_t>(rank)]; }
   CUstream_st* stream(int rank) const;
+  void make_communicators();
   void queue(const Piece& piece);
   void send(const Piece& piece, std::size_t target);
   void broadcast(const Piece& piece);
@@ -41,7 +44,6 @@ class NcclLinks final : public Transport {
   ncclRedOp_t reduction(const Piece& piece, std::size_t source);
   /// Waits until NCCL has accepted the calls of all ranks. @throws DeviceError, Timeout
   void settle(const char* call);
-  void destroy() noexcept;
 
   std::vector<Device> devices_;
   std::chrono::milliseconds timeout_;
