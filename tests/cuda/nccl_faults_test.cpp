@@ -5,6 +5,7 @@
 // of the same GPUs do to each other.
 
 #include <chrono>
+#include <cstdlib>
 #include <string>
 #include <thread>
 #include <vector>
@@ -175,6 +176,25 @@ TEST_F(NcclFaultsTest, GroupsOfTheSameGpusAreQueuedOneAfterTheOther) {
     for (std::thread& t : threads)
       t.join();
   });
+}
+
+TEST_F(NcclFaultsTest, PeersThatChangeBytesAreRefused) {
+  stand_in::set_peers(stand_in::Peers::wrong_bytes);
+  EXPECT_THAT(thrown_text([] { make_group(); }),
+              AllOf(HasSubstr("GPUs 0 and 1"), HasSubstr("NCCL_P2P_DISABLE=1")));
+}
+
+TEST_F(NcclFaultsTest, PeersThatHangAreRefused) {
+  stand_in::set_peers(stand_in::Peers::hanging);
+  EXPECT_THAT(thrown_text([] { make_group(); }),
+              AllOf(HasSubstr("GPUs 0 and 1"), HasSubstr("NCCL_P2P_DISABLE=1")));
+}
+
+TEST_F(NcclFaultsTest, PeersThatChangeBytesAreNotUsedWhereNcclIsToldSo) {
+  stand_in::set_peers(stand_in::Peers::wrong_bytes);
+  setenv("NCCL_P2P_DISABLE", "1", 1);
+  testing::Group group = make_group();
+  for_each_seed([&](int) { check_collectives(group, 20); });
 }
 
 // NCCL says only that a call of CUDA's failed.

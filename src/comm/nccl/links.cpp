@@ -51,6 +51,15 @@ int gpu_of(Device device) {
   return logical_device(device).cuda()->gpu();
 }
 
+/// Whether NCCL's own settings keep it from using GPUs as peers.
+bool is_told_to_leave_peers() {
+  const auto is = [](const char* name, std::string_view value) {
+    const char* const text = std::getenv(name);
+    return text != nullptr && value == text;
+  };
+  return is("NCCL_P2P_DISABLE", "1") || is("NCCL_P2P_LEVEL", "LOC") || is("NCCL_P2P_LEVEL", "0");
+}
+
 /// A group of calls; ended also where one of them throws.
 class Calls {
  public:
@@ -76,7 +85,26 @@ NcclLinks::NcclLinks(std::vector<Device> devices, std::chrono::milliseconds time
 
 void NcclLinks::connect() {
   const cuda::DriverTurn turn;
+  check_peers();
   make_communicators();
+}
+
+// NCCL believes the driver: over links on which a copy has hung or changed bytes its collectives
+// hang or give wrong values.
+void NcclLinks::check_peers() const {
+  if (is_told_to_leave_peers()) return;
+  for (auto d = devices_.begin(); d != devices_.end(); ++d) {
+    for (auto other = devices_.begin(); other != d; ++other) {
+      const int a = gpu_of(*other), b = gpu_of(*d);
+      TANDEM_CHECK(!cuda::are_broken_peers(a, b),
+                   "NCCL: GPUs ",
+                   a,
+                   " and ",
+                   b,
+                   " say that they reach each other's memory, but a copy between them hung or "
+                   "changed its bytes; set NCCL_P2P_DISABLE=1, or use backend local");
+    }
+  }
 }
 
 void NcclLinks::make_communicators() {

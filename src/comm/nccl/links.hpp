@@ -22,6 +22,7 @@ class NcclLinks final : public Transport {
 
   /// Makes the communicators. `queue` does this too if there are none, at first or after a failure.
   ///
+  /// @throws InvalidArgument  GPUs are broken peers, and NCCL would use them as peers all the same.
   /// @throws DeviceError, Timeout
   void connect();
 
@@ -34,6 +35,7 @@ class NcclLinks final : public Transport {
  private:
   ncclComm_t comm(int rank) const { return comms_[static_cast<std::size_t>(rank)]; }
   CUstream_st* stream(int rank) const;
+  void check_peers() const;
   void make_communicators();
   void queue(const Piece& piece);
   void send(const Piece& piece, std::size_t target);
