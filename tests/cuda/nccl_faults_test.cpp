@@ -197,6 +197,23 @@ TEST_F(NcclFaultsTest, PeersThatChangeBytesAreNotUsedWhereNcclIsToldSo) {
   for_each_seed([&](int) { check_collectives(group, 20); });
 }
 
+TEST_F(NcclFaultsTest, ACommunicatorGetsWhatPoolsKeep) {
+  constexpr std::size_t kMiB = std::size_t{1} << 20;
+  stand_in::set_memory(8 * kMiB);
+  for (int d = 0; d < 4; ++d)
+    const Buffer kept(gpu(d), 8 * kMiB, Category::activation);
+  testing::Group group = make_group();
+  const std::vector<Tensor> tensors = late_tensors();
+  queue_sum(group, tensors);
+  expect_sum(tensors);
+}
+
+TEST_F(NcclFaultsTest, ACommunicatorForWhichThereIsNoMemoryIsRefused) {
+  stand_in::set_memory(1000);
+  EXPECT_THAT(thrown_text<DeviceError>([] { make_group(); }),
+              AllOf(HasSubstr("ncclCommInitRankConfig"), HasSubstr("out of memory")));
+}
+
 // NCCL says only that a call of CUDA's failed.
 TEST_F(NcclFaultsTest, AGpuThatIsLostInNcclIsNamed) {
   testing::Group group = make_group();

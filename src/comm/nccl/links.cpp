@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -12,6 +13,8 @@
 
 #include "tandem/core/check.hpp"
 #include "tandem/core/dtype.hpp"
+#include "tandem/runtime/buffer.hpp"
+#include "tandem/runtime/event.hpp"
 #include "tandem/runtime/runtime.hpp"
 
 #include "comm/nccl/check.hpp"
@@ -51,6 +54,13 @@ int gpu_of(Device device) {
   return logical_device(device).cuda()->gpu();
 }
 
+/// `then` goes on after the work of `first` so far.
+void order(const Stream& first, const Stream& then) {
+  Event event;
+  event.record(first);
+  event.wait(then, "collective");
+}
+
 /// Whether NCCL's own settings keep it from using GPUs as peers.
 bool is_told_to_leave_peers() {
   const auto is = [](const char* name, std::string_view value) {
@@ -86,7 +96,17 @@ NcclLinks::NcclLinks(std::vector<Device> devices, std::chrono::milliseconds time
 void NcclLinks::connect() {
   const cuda::DriverTurn turn;
   check_peers();
-  make_communicators();
+  try {
+    make_communicators();
+    warm_up();
+  } catch (const DeviceError& e) {
+    // NCCL asks the driver for memory, which our pools do not give back by themselves.
+    if (std::string_view(e.what()).find("out of memory") == std::string_view::npos) throw;
+    for (const Device d : devices_)
+      cuda::release_pools(gpu_of(d));
+    make_communicators();
+    warm_up();
+  }
 }
 
 // NCCL believes the driver: over links on which a copy has hung or changed bytes its collectives
@@ -121,6 +141,30 @@ void NcclLinks::make_communicators() {
     }
     calls.end();
     settle("ncclCommInitRankConfig");
+  } catch (...) {
+    abort();
+    throw;
+  }
+}
+
+// The first collective takes most of NCCL's memory. Here nothing is lost if there is none.
+void NcclLinks::warm_up() {
+  std::vector<std::unique_ptr<Buffer>> elements;
+  for (const Device d : devices_) {
+    elements.push_back(std::make_unique<Buffer>(d, sizeof(float), Category::communication));
+    order(logical_device(d).stream(), logical_device(d).side_stream());
+  }
+  try {
+    Calls calls;
+    for (std::size_t r = 0; r < devices_.size(); ++r) {
+      const int rank = static_cast<int>(r);
+      void* const p = elements[r]->data();
+      TANDEM_NCCL(ncclAllReduce(p, p, 1, ncclFloat32, ncclSum, comm(rank), stream(rank)));
+    }
+    calls.end();
+    settle("ncclAllReduce");
+    for (const Device d : devices_)
+      order(logical_device(d).side_stream(), logical_device(d).stream());
   } catch (...) {
     abort();
     throw;

@@ -20,7 +20,9 @@ class NcclLinks final : public Transport {
   NcclLinks(const NcclLinks&) = delete;
   NcclLinks& operator=(const NcclLinks&) = delete;
 
-  /// Makes the communicators. `queue` does this too if there are none, at first or after a failure.
+  /// Makes the communicators, and has NCCL take the memory that they need. `queue` does this too if
+  /// there are none, at first or after a failure. If a GPU is full, first releases what its pools
+  /// keep.
   ///
   /// @throws InvalidArgument  GPUs are broken peers, and NCCL would use them as peers all the same.
   /// @throws DeviceError, Timeout
@@ -37,6 +39,7 @@ class NcclLinks final : public Transport {
   CUstream_st* stream(int rank) const;
   void check_peers() const;
   void make_communicators();
+  void warm_up();
   void queue(const Piece& piece);
   void send(const Piece& piece, std::size_t target);
   void broadcast(const Piece& piece);

@@ -16,6 +16,7 @@
 #include "kernels/cuda/gemm.hpp"
 #include "kernels/cuda/lt_plan.hpp"
 #include "kernels/workspace.hpp"
+#include "runtime/cuda/backend.hpp"
 
 namespace tandem::kernels {
 namespace {
@@ -30,7 +31,12 @@ constexpr std::uint32_t kGeluAlignment = 16;
 /// Of one device: handle and plans, taken by one call at a time.
 class LtState final : public LibraryState {
  public:
-  LtState() { TANDEM_CUDA(cublasLtCreate(&handle)); }
+  /// @param gpu  the calling thread's.
+  explicit LtState(int gpu) {
+    if (cublasLtCreate(&handle) == CUBLAS_STATUS_SUCCESS) return;
+    cuda::release_pools(gpu);  // it asks the driver for memory
+    TANDEM_CUDA(cublasLtCreate(&handle));
+  }
   ~LtState() override {
     plans.clear();
     cublasLtDestroy(handle);
@@ -52,7 +58,7 @@ class LtScope {
  public:
   explicit LtScope(Device device)
       : device_(logical_device(device)), state_(device_.take_library(Library::cublaslt)) {
-    if (state_ == nullptr) state_ = std::make_unique<LtState>();
+    if (state_ == nullptr) state_ = std::make_unique<LtState>(device_.cuda()->gpu());
   }
   ~LtScope() { device_.give_library(Library::cublaslt, std::move(state_)); }
   LtScope(const LtScope&) = delete;

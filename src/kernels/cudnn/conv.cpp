@@ -14,6 +14,7 @@
 #include "kernels/cudnn/conv_plan.hpp"
 #include "kernels/cudnn/fast_path.hpp"
 #include "kernels/workspace.hpp"
+#include "runtime/cuda/backend.hpp"
 
 namespace tandem::kernels::cudnn {
 namespace {
@@ -24,7 +25,12 @@ constexpr std::size_t kMaxPlans = 512;
 /// Of one device: handle and plans, taken by one call at a time.
 class State final : public LibraryState {
  public:
-  State() { TANDEM_CUDA(cudnnCreate(&handle)); }
+  /// @param gpu  the calling thread's.
+  explicit State(int gpu) {
+    if (cudnnCreate(&handle) == CUDNN_STATUS_SUCCESS) return;
+    cuda::release_pools(gpu);  // it asks the driver for memory
+    TANDEM_CUDA(cudnnCreate(&handle));
+  }
   ~State() override {
     plans.clear();
     cudnnDestroy(handle);
@@ -50,7 +56,7 @@ class Session {
  public:
   explicit Session(const CudaStream& s)
       : device_(logical_device(s.device)), state_(device_.take_library(Library::cudnn)) {
-    if (state_ == nullptr) state_ = std::make_unique<State>();
+    if (state_ == nullptr) state_ = std::make_unique<State>(device_.cuda()->gpu());
     TANDEM_CUDA(cudnnSetStream((*this)->handle, s.native));
   }
   ~Session() { device_.give_library(Library::cudnn, std::move(state_)); }
