@@ -7,12 +7,16 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <type_traits>
 #include <unordered_map>
 #include <utility>
 
+#include "tandem/core/check.hpp"
+#include "tandem/core/error.hpp"
 #include "tandem/runtime/runtime.hpp"
 
+#include "kernels/copy.hpp"
 #include "kernels/cuda/gemm.hpp"
 #include "kernels/cuda/lt_plan.hpp"
 #include "kernels/workspace.hpp"
@@ -27,6 +31,9 @@ using lt::Problem;
 /// What GELU's epilogues ask of the matrix that goes into it: a step that this divides, and bytes.
 constexpr std::int64_t kGeluColumns = 8;
 constexpr std::uint32_t kGeluAlignment = 16;
+
+/// Products that cuBLASLt takes at once: a dimension of a launch is no larger.
+constexpr std::int64_t kMostBatch = 65535;
 
 /// Of one device: handle and plans, taken by one call at a time.
 class LtState final : public LibraryState {
@@ -85,10 +92,11 @@ cublasComputeType_t compute_type(MatmulPrecision precision) {
   return tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
 }
 
-/// Alignment in bytes, up to what algorithms look at.
+/// Alignment in bytes, up to that of a vector load. What more there is depends on how many devices
+/// share a batch, and must not choose the algorithm, whose bits may differ.
 std::uint32_t alignment(const void* p) {
   const auto at = reinterpret_cast<std::uintptr_t>(p);
-  return static_cast<std::uint32_t>(std::min<std::uintptr_t>(256, at & (~at + 1)));
+  return static_cast<std::uint32_t>(std::min<std::uintptr_t>(16, at & (~at + 1)));
 }
 
 /// @return  false, with nothing done, where cuBLASLt has no algorithm.
@@ -110,6 +118,71 @@ bool run(const CudaStream& s,
   return true;
 }
 
+/// The second way of a product that cuBLASLt refuses: with no more than the type's own alignment,
+/// which more algorithms take.
+template <class T>
+bool run_unaligned(const CudaStream& s,
+                   Problem problem,
+                   const T* a,
+                   const T* b,
+                   compute_t<T> beta,
+                   T* c,
+                   const T* bias) {
+  T* const none = nullptr;
+  if (run(s, problem, a, b, beta, c, bias, none)) return true;
+  problem.a_alignment = problem.b_alignment = problem.c_alignment = sizeof(T);
+  return run(s, problem, a, b, beta, c, bias, none);
+}
+
+/// The bias in each row of c.
+template <class T>
+void fill_rows(const CudaStream& s, const Problem& p, const T* bias, T* c) {
+  const Shape shape{p.batch.count, p.size.m, p.size.n};
+  const View from{const_cast<T*>(bias), dtype_of<T>(), shape, {0, 0, 1}};
+  copy(s, from, {c, dtype_of<T>(), shape, {p.batch.c, p.ldc, 1}});
+}
+
+[[noreturn]] void refuse(const Problem& p) {
+  throw DeviceError("GPU " + std::to_string(cuda::current_gpu()),
+                    "cublasLtMatmulAlgoGetHeuristic",
+                    CUBLAS_STATUS_NOT_SUPPORTED,
+                    tandem::detail::concat("cuBLASLt has no algorithm for ",
+                                           p.batch.count,
+                                           " products of ",
+                                           p.size.m,
+                                           " x ",
+                                           p.size.k,
+                                           " and ",
+                                           p.size.k,
+                                           " x ",
+                                           p.size.n,
+                                           " of type ",
+                                           static_cast<int>(p.type),
+                                           ", steps ",
+                                           p.a.ld,
+                                           ", ",
+                                           p.b.ld,
+                                           " and ",
+                                           p.ldc));
+}
+
+/// At most kMostBatch products.
+template <class T>
+void multiply(const CudaStream& s,
+              Problem problem,
+              const T* a,
+              const T* b,
+              compute_t<T> beta,
+              T* c,
+              const T* bias) {
+  if (run_unaligned(s, problem, a, b, beta, c, bias)) return;
+  if (bias == nullptr) refuse(problem);
+  fill_rows(s, problem, bias, c);
+  problem.epilogue = Epilogue::none;
+  problem.adds = true;
+  if (!run_unaligned<T>(s, problem, a, b, 1, c, nullptr)) refuse(problem);
+}
+
 }  // namespace
 
 template <class T>
@@ -123,22 +196,27 @@ void gemm(const CudaStream& s,
           const T* bias,
           GemmBatch batch) {
   if (size.m == 0 || size.n == 0 || batch.count == 0) return;
-  const Problem problem{data_type<T>(),
-                        data_type<compute_t<T>>(),
-                        compute_type<T>(s.precision),
-                        size,
-                        a.layout,
-                        b.layout,
-                        ldc,
-                        batch,
-                        bias != nullptr ? Epilogue::bias : Epilogue::none,
-                        beta != 0,
-                        alignment(a.data),
-                        alignment(b.data),
-                        alignment(c)};
-  T* const none = nullptr;
-  if (!run(s, problem, a.data, b.data, beta, c, bias, none))
-    cuda::check(CUBLAS_STATUS_NOT_SUPPORTED, "cublasLtMatmulAlgoGetHeuristic");
+  for (std::int64_t done = 0; done < batch.count; done += kMostBatch) {
+    const T* const first_a = a.data + done * batch.a;
+    const T* const first_b = b.data + done * batch.b;
+    T* const first_c = c + done * batch.c;
+    GemmBatch some = batch;
+    some.count = std::min(kMostBatch, batch.count - done);
+    const Problem problem{data_type<T>(),
+                          data_type<compute_t<T>>(),
+                          compute_type<T>(s.precision),
+                          size,
+                          a.layout,
+                          b.layout,
+                          ldc,
+                          some,
+                          bias != nullptr ? Epilogue::bias : Epilogue::none,
+                          beta != 0,
+                          alignment(first_a),
+                          alignment(first_b),
+                          alignment(first_c)};
+    multiply(s, problem, first_a, first_b, beta, first_c, bias);
+  }
 }
 
 template <class T>

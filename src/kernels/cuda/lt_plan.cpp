@@ -28,6 +28,10 @@ namespace {
 /// Bytes that an algorithm may ask for: what NVIDIA advises for the largest GPUs.
 constexpr std::size_t kMaxWorkspace = std::size_t{32} << 20;
 
+/// How parts of a sum may be added up: never in the 16 bits of the result.
+constexpr std::uint32_t kWideReductions =
+    CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+
 bool is_gelu(Epilogue e) {
   return e == Epilogue::gelu || e == Epilogue::bias_gelu;
 }
@@ -95,6 +99,8 @@ void Plan::choose(cublasLtHandle_t handle, const Problem& problem) {
     TANDEM_CUDA(cublasLtMatmulPreferenceSetAttribute(p, attribute, &value, sizeof value));
   };
   prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kMaxWorkspace);
+  if (problem.type == CUDA_R_16F || problem.type == CUDA_R_16BF)
+    prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, kWideReductions);
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, problem.b_alignment);
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, problem.a_alignment);
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, problem.c_alignment);
@@ -103,8 +109,9 @@ void Plan::choose(cublasLtHandle_t handle, const Problem& problem) {
   int found = 0;
   const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
       handle, descriptor_.get(), a_.get(), b_.get(), c_.get(), c_.get(), p, 1, &result, &found);
-  if (status == CUBLAS_STATUS_NOT_SUPPORTED) return;
-  cuda::check(status, "cublasLtMatmulAlgoGetHeuristic");
+  // It refuses some sizes as invalid; whoever asks has another way.
+  if (status != CUBLAS_STATUS_SUCCESS)
+    return cuda::check_context(cuda::current_gpu(), "cublasLtMatmulAlgoGetHeuristic");
   if (found == 0) return;
   usable_ = true;
   algo_ = result.algo;
