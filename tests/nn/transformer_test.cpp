@@ -139,7 +139,11 @@ TEST(GptTest, LaterTokensDoNotChangeEarlierLogits) {
   other.narrow(1, 4, 2).fill_(3);
   const auto start = [&](const Tensor& index) { return net(index).narrow(1, 0, 4).to_doubles(); };
   EXPECT_EQ(start(x), start(other));
-  EXPECT_EQ(start(x), net(x.narrow(1, 0, 4)).to_doubles()) << "a shorter sequence";
+  const std::vector<double> shorter = net(x.narrow(1, 0, 4)).to_doubles();
+  if (testing::on_gpus())  // products of other sizes, which another kernel may do
+    EXPECT_THAT(shorter, Pointwise(DoubleNear(1e-5), start(x)));
+  else
+    EXPECT_EQ(shorter, start(x)) << "a shorter sequence";
 }
 
 TEST(GptTest, TiedHeadIsTheEmbedding) {
