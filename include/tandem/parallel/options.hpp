@@ -42,7 +42,7 @@ enum class Mode : std::uint8_t {
 
 /// All modes.
 inline constexpr std::array kModes{Mode::classic, Mode::server, Mode::sharded, Mode::ddp};
-/// "classic", "server", "sharded", "ddp".
+/// The name of a mode in options and tables: "sharded".
 const char* name(Mode mode) noexcept;
 /// The mode with that name; none if there is no such mode.
 std::optional<Mode> parse_mode(std::string_view name) noexcept;

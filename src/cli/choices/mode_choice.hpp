@@ -15,7 +15,7 @@ class App;
 
 namespace tandem::cli {
 
-/// All modes: one device alone, DataParallel's three, and DistributedDataParallel's.
+/// All modes, one device alone first.
 std::vector<std::string> mode_names();
 
 /// Which mode a model is wrapped in, and where the loss is calculated.

@@ -10,6 +10,15 @@
 #include "parallel/update/modes/sharded.hpp"
 
 namespace tandem::parallel {
+namespace {
+
+template <class Rules>
+const ModeRules& only() noexcept {
+  static const Rules rules;
+  return rules;
+}
+
+}  // namespace
 
 std::shared_ptr<ParameterUpdate> ModeRules::make_update(SharedParts) const {
   return std::make_shared<CentralUpdate>();
@@ -18,21 +27,17 @@ std::shared_ptr<ParameterUpdate> ModeRules::make_update(SharedParts) const {
 // The one place that tells the modes apart: a mode that is missing here is a warning of the
 // compiler.
 const ModeRules& rules_of(Mode mode) noexcept {
-  static const modes::Classic classic;
-  static const modes::Server server;
-  static const modes::Sharded sharded;
-  static const modes::Ddp ddp;
   switch (mode) {
     case Mode::classic:
-      return classic;
+      return only<modes::Classic>();
     case Mode::server:
-      return server;
+      return only<modes::Server>();
     case Mode::sharded:
-      return sharded;
+      return only<modes::Sharded>();
     case Mode::ddp:
-      return ddp;
+      return only<modes::Ddp>();
   }
-  return sharded;  // no value of the type comes here
+  return only<modes::Sharded>();  // no value of the type comes here
 }
 
 }  // namespace tandem::parallel
