@@ -4,7 +4,7 @@
 
 import json
 
-from program import DIGITS, ProgramTest, main
+from program import DIGITS, MODES, ProgramTest, main
 
 PARAMETERS = 22602 * 4  # cnn-small's, in bytes of f32
 
@@ -14,7 +14,7 @@ class MemoryTest(ProgramTest):
         return json.loads(self.succeed("memory", *DIGITS, "--json", "-", *arguments).stdout)
 
     def test_causes_add_up_to_the_peak(self):
-        for mode in ("single", "dp-classic", "dp-server", "dp-sharded", "ddp"):
+        for mode in MODES:
             report = self.memory("--devices", "cpu:3", "--mode", mode)
             self.assertTrue(report["complete"])
             for device in report["devices"]:

@@ -13,6 +13,9 @@ DEADLINE = 100  # seconds of one call of the program
 # Small runs, so that a test takes parts of a second.
 DIGITS = ["--data", "digits", "--batch", "64"]
 
+# All modes, as the program lists them.
+MODES = ["single", "dp-classic", "dp-server", "dp-sharded", "ddp"]
+
 
 def environment(**extra):
     """This process's environment without the variables that would change the program's behaviour."""

@@ -7,10 +7,9 @@ import itertools
 import json
 import re
 
-from program import DIGITS, ProgramTest, main
+from program import DIGITS, MODES, ProgramTest, main
 
 SECTIONS = ["modes", "memory", "memory-over-time", "timeline", "phases", "traffic", "loss"]
-MODES = ["single", "dp-classic", "dp-server", "dp-sharded", "ddp"]
 LARGEST = 300 * 1024  # bytes of a page
 
 # What people without the receptors for red, green or blue see, in linear RGB: Machado, Oliveira and

@@ -7,7 +7,7 @@ import os
 import pathlib
 import unittest
 
-from program import DIGITS, ProgramTest, main
+from program import DIGITS, MODES, ProgramTest, main
 
 FASHION_MNIST = "/usr/share/datasets/fashion-mnist"
 
@@ -188,7 +188,7 @@ class VerifyTest(ProgramTest):
         self.assertLessEqual(report["relative_difference"], 1e-4)
 
     def test_all_modes_give_one_devices_weights(self):
-        for mode in ("dp-classic", "dp-server", "dp-sharded", "ddp"):
+        for mode in MODES[1:]:
             for place in ("--loss-in-replica", "--no-loss-in-replica"):
                 report = self.verify("--dtype", "f64", "--steps", "4", "--mode", mode, place)
                 self.assertLessEqual(report["relative_difference"], 1e-12, (mode, place))

@@ -122,10 +122,11 @@ TEST(MemoryProfileTest, AddsUpToTheAllocatorsBytesAtEveryEventOfAnyTraining) {
     std::vector<std::int64_t> chunks;
     for (std::size_t d = 0; d < devices.size(); ++d)
       chunks.push_back(any(d == 0 ? 1 : 0, 9));
+    const int last_mode = static_cast<int>(parallel::kModes.size()) - 1;
     parallel::DataParallel<RandomNet> dp(
         net,
         {.devices = devices,
-         .mode = parallel::kModes[static_cast<std::size_t>(any(0, 3))],
+         .mode = parallel::kModes[static_cast<std::size_t>(any(0, last_mode))],
          .chunk_sizes = chunks});
     const auto rows = std::accumulate(chunks.begin(), chunks.end(), std::int64_t{0});
     const parallel::test::Batch batch = make_batch(rows, 1, DType::f64, false);
