@@ -3,6 +3,7 @@
 #include <exception>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -150,20 +151,26 @@ const std::map<std::string, Check>& checks() {
 
 TEST_P(LayerOracle, LayersAgreeWithPyTorch) {
   const OracleFile file("layers");
+  std::set<std::string> unused;
+  for (const auto& [op, check] : checks())
+    unused.insert(op);
   for (const std::string& name : file.cases()) {
     SCOPED_TRACE(name);
     const LayerCase layer(file, name, GetParam());
-    const auto found = checks().find(layer.parameters().at("op").get<std::string>());
+    const auto op = layer.parameters().at("op").get<std::string>();
+    const auto found = checks().find(op);
     if (found == checks().end()) {
-      ADD_FAILURE() << "no layer " << layer.parameters().at("op");
+      ADD_FAILURE() << "no layer " << op;
       continue;
     }
+    unused.erase(op);
     try {
       found->second(layer, layer.parameters());
     } catch (const std::exception& e) {
       ADD_FAILURE() << e.what();
     }
   }
+  EXPECT_TRUE(unused.empty()) << "layers.safetensors has no case of " << *unused.begin();
 }
 
 INSTANTIATE_TEST_SUITE_P(DTypes,
