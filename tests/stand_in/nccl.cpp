@@ -195,8 +195,7 @@ void queue(Machine& m, std::vector<Call> calls) {
     if (hangs) tasks.add({}, m.never);
     tasks.add(
         [&m, all, result, damages, is_in_order, gpu = (*all)[r].stream->gpu] {
-          if (!is_in_order)
-            m.fault(gpu, "a collective of memory that is not allocated yet");
+          if (!is_in_order) m.fault(gpu, "a collective of memory that is not allocated yet");
           if (!result->empty()) return;
           compute(*result, *all);
           if (damages && !result->empty()) (*result)[result->size() / 2] ^= std::byte{1};
