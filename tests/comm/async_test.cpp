@@ -51,6 +51,25 @@ std::vector<double> noise(int seed, std::int64_t n) {
   return values;
 }
 
+TEST(Async, StartedCollectivesGiveWhatTheOthersGive) {
+  run_ranks(3, [](Communicator& comm) {
+    const auto own = static_cast<double>(comm.rank());
+    const auto tensor_of = [&](const std::vector<double>& values) {
+      return make_tensor(values, DType::f64, comm.device());
+    };
+    const Tensor part = tensor_of({own, 10 + own}), whole = tensor_of({0, 0, 0, 0, 0, 0});
+    comm.start_all_gather(part, whole).wait();
+    EXPECT_EQ(whole.to_doubles(), (std::vector<double>{0, 10, 1, 11, 2, 12}));
+    const Tensor here = tensor_of({0, 0, 0, 0, 0, 0}), there = tensor_of({0, 0});
+    comm.start_gather(part, here, 1).wait();
+    EXPECT_EQ(here.to_doubles(), comm.rank() == 1 ? whole.to_doubles() : std::vector<double>(6));
+    comm.start_scatter(whole, there, 2).wait();
+    EXPECT_EQ(there.to_doubles(), part.to_doubles());
+    comm.start_reduce_scatter(whole, there).wait();
+    EXPECT_EQ(there.to_doubles(), (std::vector<double>{3 * own, 3 * (10 + own)}));
+  });
+}
+
 TEST(Async, StartDoesNotWaitForTheOthers) {
   std::atomic<bool> first_has_started{false};
   run_ranks(2, [&](Communicator& comm) {

@@ -61,6 +61,14 @@ class InitTest : public ::testing::Test {
   Tensor weight = empty({100, 16, 5, 5});  // fan in 400, fan out 2,500
 };
 
+TEST_F(InitTest, GainIsWhatKeepsTheVarianceBehindANonlinearity) {
+  EXPECT_EQ(init::gain(init::Nonlinearity::linear), 1);
+  EXPECT_EQ(init::gain(init::Nonlinearity::sigmoid), 1);
+  EXPECT_DOUBLE_EQ(init::gain(init::Nonlinearity::tanh), 5.0 / 3);
+  EXPECT_DOUBLE_EQ(init::gain(init::Nonlinearity::relu), std::sqrt(2.0));
+  EXPECT_DOUBLE_EQ(init::gain(init::Nonlinearity::leaky_relu, 1), 1);
+}
+
 TEST_F(InitTest, FansCountTheReceptiveField) {
   EXPECT_EQ(init::fans(weight).in, 400);
   EXPECT_EQ(init::fans(weight).out, 2500);
