@@ -53,7 +53,7 @@ TEST_F(ContextsTest, AGpuThatIsNotInUseGetsNone) {
   auto there = std::make_unique<Tensor>(mul(x, 2));
   event->record(logical_device(gpu(1)).stream());
   std::thread([&] {  // a thread that has chosen no GPU
-    EXPECT_TRUE(event->query() || true);
+    static_cast<void>(event->query());
     event->wait("test");
     event.reset();
     there.reset();

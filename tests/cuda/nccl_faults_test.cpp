@@ -209,6 +209,7 @@ TEST_F(NcclFaultsTest, ACommunicatorGetsWhatPoolsKeep) {
 }
 
 TEST_F(NcclFaultsTest, ACommunicatorForWhichThereIsNoMemoryIsRefused) {
+  { const testing::Group first = make_group(); }  // peers are known from here on
   stand_in::set_memory(1000);
   EXPECT_THAT(thrown_text<DeviceError>([] { make_group(); }),
               AllOf(HasSubstr("ncclCommInitRankConfig"), HasSubstr("out of memory")));

@@ -14,6 +14,7 @@
 #include "tandem/optim/adam.hpp"
 #include "tandem/runtime/buffer.hpp"
 #include "tandem/runtime/dispatch.hpp"
+#include "tandem/runtime/event.hpp"
 
 #include "cuda/gpus.hpp"
 #include "parallel/nets.hpp"

@@ -44,7 +44,13 @@ class Trial {
     try {
       TANDEM_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
       pool_ = make_pool(gpu);
-      TANDEM_CUDA(cudaMallocFromPoolAsync(&data_, kBytes, pool_, stream_));
+      cudaError_t status = cudaMallocFromPoolAsync(&data_, kBytes, pool_, stream_);
+      if (status == cudaErrorMemoryAllocation) {  // other pools may keep all of the GPU
+        forgive(status);
+        release_pools(gpu);
+        status = cudaMallocFromPoolAsync(&data_, kBytes, pool_, stream_);
+      }
+      check(status, "cudaMallocFromPoolAsync", gpu);
     } catch (...) {
       release();
       throw;
@@ -66,6 +72,7 @@ class Trial {
   bool copy_from(const Trial& other) {
     const GpuScope scope(gpu_);
     TANDEM_CUDA(cudaMemcpyPeerAsync(data_, gpu_, other.data_, other.gpu_, kBytes, stream_));
+    keep_until_read(other);
     return done();
   }
 
@@ -75,6 +82,16 @@ class Trial {
     TANDEM_CUDA(cudaMemcpyAsync(to, from, kBytes, kind, stream_));
     if (!done())
       throw DeviceError("GPU " + std::to_string(gpu_), "copy", 0, "the copy does not end");
+  }
+  /// The other block is not freed before the copy has ended, which it may never do.
+  void keep_until_read(const Trial& other) const {
+    cudaEvent_t end = nullptr;
+    TANDEM_CUDA(cudaEventCreateWithFlags(&end, cudaEventDisableTiming));
+    const cudaError_t recorded = cudaEventRecord(end, stream_);
+    const cudaError_t waits =
+        recorded == cudaSuccess ? cudaStreamWaitEvent(other.stream_, end, 0) : recorded;
+    forgive(cudaEventDestroy(end));
+    TANDEM_CUDA(waits);
   }
   bool done() const { return ends_within(kPatience, stream_); }
   void release() noexcept {
