@@ -87,7 +87,10 @@ TEST_F(PeersTest, AProbeThatFailsSaysSoAndIsMadeAgain) {
                            "cudaMemPoolCreate",
                            "cudaMallocFromPoolAsync",
                            "cudaMemcpyAsync",
-                           "cudaMemcpyPeerAsync"}) {
+                           "cudaMemcpyPeerAsync",
+                           "cudaEventCreateWithFlags",
+                           "cudaEventRecord",
+                           "cudaStreamWaitEvent"}) {
     SCOPED_TRACE(call);
     stand_in::fail_call(call, 1, 999);
     EXPECT_THAT(testing::thrown_text<DeviceError>([] { peers(0, 1); }), ::testing::HasSubstr(call));

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -35,6 +36,10 @@ std::atomic<std::uint8_t>& answer_of(int gpu, int other) noexcept {
   return answers[static_cast<std::size_t>(std::min(gpu, other))]
                 [static_cast<std::size_t>(std::max(gpu, other))];
 }
+
+struct DestroyEvent {
+  void operator()(cudaEvent_t event) const noexcept { forgive(cudaEventDestroy(event)); }
+};
 
 /// A block of a GPU, a stream and a pool, for the trial.
 class Trial {
@@ -72,7 +77,12 @@ class Trial {
   bool copy_from(const Trial& other) {
     const GpuScope scope(gpu_);
     TANDEM_CUDA(cudaMemcpyPeerAsync(data_, gpu_, other.data_, other.gpu_, kBytes, stream_));
-    keep_until_read(other);
+    try {
+      keep_until_read(other);
+    } catch (...) {
+      done();
+      throw;
+    }
     return done();
   }
 
@@ -87,11 +97,9 @@ class Trial {
   void keep_until_read(const Trial& other) const {
     cudaEvent_t end = nullptr;
     TANDEM_CUDA(cudaEventCreateWithFlags(&end, cudaEventDisableTiming));
-    const cudaError_t recorded = cudaEventRecord(end, stream_);
-    const cudaError_t waits =
-        recorded == cudaSuccess ? cudaStreamWaitEvent(other.stream_, end, 0) : recorded;
-    forgive(cudaEventDestroy(end));
-    TANDEM_CUDA(waits);
+    const std::unique_ptr<CUevent_st, DestroyEvent> owner(end);
+    TANDEM_CUDA(cudaEventRecord(end, stream_));
+    TANDEM_CUDA(cudaStreamWaitEvent(other.stream_, end, 0));
   }
   bool done() const { return ends_within(kPatience, stream_); }
   void release() noexcept {
