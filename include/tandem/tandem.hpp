@@ -23,6 +23,7 @@
 #include "tandem/core/dtype.hpp"
 #include "tandem/core/error.hpp"
 #include "tandem/core/float16.hpp"
+#include "tandem/core/indices.hpp"
 #include "tandem/core/percentile.hpp"
 #include "tandem/core/shape.hpp"
 #include "tandem/data/cifar10.hpp"

@@ -5,10 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <ranges>
 #include <string>
 #include <vector>
 
+#include "tandem/core/indices.hpp"
 #include "tandem/tensor/tensor.hpp"
 
 namespace tandem::optim {
@@ -62,11 +62,9 @@ class ArenaLayout {
   const std::vector<ArenaPlace>& places() const noexcept { return places_; }
   const std::vector<ArenaBlock>& blocks() const noexcept { return blocks_; }
   /// The indices of places(), for what is kept by place.
-  auto place_indices() const noexcept { return std::views::iota(std::size_t{0}, places_.size()); }
+  Indices<std::size_t> place_indices() const noexcept { return Indices(places_.size()); }
   /// The indices of blocks(), for what is kept by block.
-  auto block_indices() const noexcept {
-    return std::views::iota(0, static_cast<int>(blocks_.size()));
-  }
+  Indices<int> block_indices() const noexcept { return Indices(static_cast<int>(blocks_.size())); }
   /// The blocks of a unit, in order; empty if no tensor is in it.
   std::vector<int> blocks_of(int unit) const;
   /// For each place, the index of its entry.
