@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using toy::Cell;
 using toy::Net;
-using toy::Twins;
+using toy::Twin;
 
 std::vector<std::string> names(const std::vector<NamedTensor>& all) {
   std::vector<std::string> result;
@@ -28,7 +28,7 @@ std::vector<std::string> names(const std::vector<NamedTensor>& all) {
 
 struct Outer : Module {
   Cell listed;
-  Twins left_out;
+  Twin left_out;
   Tensor forward(const Tensor& x) { return left_out(listed(x)); }
   TANDEM_MODULE(Outer, listed)
 };
@@ -115,10 +115,10 @@ TEST(ModuleTest, ModulesAreListedParentsFirst) {
   EXPECT_THAT(found,
               ElementsAre(":Net",
                           "embed:Cell",
-                          "blocks.0:Twins",
+                          "blocks.0:Twin",
                           "blocks.0.first:Cell",
                           "blocks.0.second:Cell",
-                          "blocks.1:Twins",
+                          "blocks.1:Twin",
                           "blocks.1.first:Cell",
                           "blocks.1.second:Cell",
                           "head:Cell"));
@@ -128,7 +128,7 @@ TEST(ModuleTest, ModulesAreListedParentsFirst) {
 
   std::vector<std::string> order;
   net.blocks[0].apply([&](Module& module) { order.emplace_back(module.type_name()); });
-  EXPECT_THAT(order, ElementsAre("Cell", "Cell", "Twins"));
+  EXPECT_THAT(order, ElementsAre("Cell", "Cell", "Twin"));
 }
 
 TEST(ModuleTest, CallsSeeThePathOfTheStateDict) {
@@ -139,7 +139,7 @@ TEST(ModuleTest, CallsSeeThePathOfTheStateDict) {
   EXPECT_EQ(net.head.seen_path, "head");
   EXPECT_EQ(context().module_path, nullptr) << "the path is taken off again";
 
-  net.blocks.insert(net.blocks.begin(), Twins());
+  net.blocks.insert(net.blocks.begin(), Twin());
   net(Tensor());
   EXPECT_EQ(net.blocks[2].second->seen_path, "blocks.2.second") << "named anew";
   net.blocks[2](Tensor());
@@ -151,7 +151,7 @@ TEST(ModuleTest, CallsSeeThePathOfTheStateDict) {
 TEST(ModuleTest, AModuleThatIsNoMemberIsNamedAfterItsClass) {
   Outer outer;
   outer(Tensor());
-  EXPECT_EQ(outer.left_out.first.seen_path, "Twins.first");
+  EXPECT_EQ(outer.left_out.first.seen_path, "Twin.first");
 }
 
 TEST(ModuleTest, ForwardsCountTopLevelTrainingCallsThatEndedWell) {

@@ -21,7 +21,7 @@ TEST(SummaryTest, TableOfATiedAndPartlyFrozenNet) {
             "module           type  parameters       count  bytes  trained\n"
             "(itself)         Net   scales.a (1)         1    4 B  yes\n"
             "embed            Cell  weight (2)           2   16 B  yes\n"
-            "blocks.0         Twins\n"
+            "blocks.0         Twin\n"
             "blocks.0.first   Cell  weight (2)           2   16 B  no\n"
             "blocks.0.second  Cell  weight (2)           2   16 B  yes\n"
             "head             Cell  weight (2) tied      0    0 B  yes\n"

@@ -28,17 +28,17 @@ struct Cell : Module {
   TANDEM_MODULE(Cell, weight, steps)
 };
 
-struct Twins : Module {
+struct Twin : Module {
   Cell first{10};
   std::optional<Cell> second = Cell(20);
   Tensor forward(const Tensor& x) { return second ? (*second)(first(x)) : first(x); }
-  TANDEM_MODULE(Twins, first, second)
+  TANDEM_MODULE(Twin, first, second)
 };
 
 /// `head` is tied to `embed`; everything that a member can be is here.
 struct Net : Module {
   Cell embed{1};
-  std::vector<Twins> blocks = std::vector<Twins>(2);
+  std::vector<Twin> blocks = std::vector<Twin>(2);
   std::map<std::string, Parameter> scales{{"a", Parameter(tensor({5.f}))}};
   Parameter none;  // undefined: in no list
   Cell head{2};
@@ -46,7 +46,7 @@ struct Net : Module {
   Net() { head.weight = embed.weight; }
   Tensor forward(const Tensor& x) {
     Tensor y = embed(x);
-    for (Twins& block : blocks)
+    for (Twin& block : blocks)
       y = block(y);
     return head(y);
   }
