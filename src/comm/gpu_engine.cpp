@@ -14,11 +14,11 @@
 #include <optional>
 #include <utility>
 
-#include "tandem/runtime/buffer.hpp"
 #include "tandem/runtime/dispatch.hpp"
 #include "tandem/runtime/event.hpp"
 #include "tandem/runtime/runtime.hpp"
 
+#include "comm/staged.hpp"
 #include "core/even_share.hpp"
 #include "kernels/divide.hpp"
 #include "runtime/cuda/backend.hpp"
@@ -30,35 +30,6 @@ namespace {
 
 /// How long work of a transport may take to end after a failure before it is taken to hang.
 constexpr auto kGrace = std::chrono::seconds(2);
-
-/// A piece of memory that stands in for another GPU's: made in the main stream's order, used in the
-/// side stream's.
-class Staged {
- public:
-  Staged(LogicalDevice& device, std::size_t nbytes)
-      : device_(device), buffer_(device.device(), nbytes, Category::communication) {
-    order(device.stream(), device.side_stream());
-  }
-  ~Staged() {
-    try {
-      order(device_.side_stream(), device_.stream());
-    } catch (...) {  // the buffer goes back in the main stream's order
-      cuda::drain(*device_.cuda(), device_.side_stream().native());
-    }
-  }
-  Staged(const Staged&) = delete;
-  Staged& operator=(const Staged&) = delete;
-  void* data() const noexcept { return buffer_.data(); }
-
- private:
-  static void order(const Stream& first, const Stream& then) {
-    Event event;
-    event.record(first);
-    event.wait(then, "collective");
-  }
-  LogicalDevice& device_;
-  Buffer buffer_;
-};
 
 Stream& side_stream(const RankTable& table, int rank) {
   return logical_device(table.device(rank)).side_stream();

@@ -13,11 +13,10 @@
 
 #include "tandem/core/check.hpp"
 #include "tandem/core/dtype.hpp"
-#include "tandem/runtime/buffer.hpp"
-#include "tandem/runtime/event.hpp"
 #include "tandem/runtime/runtime.hpp"
 
 #include "comm/nccl/check.hpp"
+#include "comm/staged.hpp"
 #include "runtime/cuda/backend.hpp"
 #include "runtime/cuda/check.hpp"
 #include "runtime/cuda/driver_turn.hpp"
@@ -52,13 +51,6 @@ ncclDataType_t type_of(DType dtype) {
 
 int gpu_of(Device device) {
   return logical_device(device).cuda()->gpu();
-}
-
-/// `then` goes on after the work of `first` so far.
-void order(const Stream& first, const Stream& then) {
-  Event event;
-  event.record(first);
-  event.wait(then, "collective");
 }
 
 /// Whether NCCL's own settings keep it from using GPUs as peers.
@@ -149,11 +141,9 @@ void NcclLinks::make_communicators() {
 
 // The first collective takes most of NCCL's memory. Here nothing is lost if there is none.
 void NcclLinks::warm_up() {
-  std::vector<std::unique_ptr<Buffer>> elements;
-  for (const Device d : devices_) {
-    elements.push_back(std::make_unique<Buffer>(d, sizeof(float), Category::communication));
-    order(logical_device(d).stream(), logical_device(d).side_stream());
-  }
+  std::vector<std::unique_ptr<Staged>> elements;
+  for (const Device d : devices_)
+    elements.push_back(std::make_unique<Staged>(logical_device(d), sizeof(float)));
   try {
     Calls calls;
     for (std::size_t r = 0; r < devices_.size(); ++r) {
@@ -163,8 +153,6 @@ void NcclLinks::warm_up() {
     }
     calls.end();
     settle("ncclAllReduce");
-    for (const Device d : devices_)
-      order(logical_device(d).side_stream(), logical_device(d).stream());
   } catch (...) {
     abort();
     throw;
