@@ -13,7 +13,7 @@ from . import build, document, kernels, limits, table, tools
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIMITS = pathlib.Path(__file__).resolve().parent / "limits.toml"
-OK, EXCEEDED, WRONG_CALL, NOTHING_DONE = 0, 1, 2, 77
+OK, EXCEEDED, WRONG_CALL, NOTHING_DONE, INTERRUPTED = 0, 1, 2, 77, 130
 
 ABOUT = """\
 Compiles the CUDA kernels, optimised, and shows what each needs: registers, stack, spills and shared memory as ptxas says,
@@ -84,7 +84,7 @@ def write_json(found, exceeded, args):
 
 
 def write_markdown(found, classes, args):
-    text = table.markdown(table.by_class(found, classes, args.arch)) + "\n\n" + table.markdown(table.by_family(found, args.arch[0]))
+    text = document.tables(found, classes, args.arch, ROOT)
     if args.markdown == "-":
         print(text)
     else:
@@ -138,6 +138,8 @@ def main(arguments=None):
         return NOTHING_DONE
     try:
         return run(args)
+    except KeyboardInterrupt:
+        return INTERRUPTED
     except (build.BuildError, kernels.ReadError) as e:
         say(str(e))
         return EXCEEDED

@@ -2,11 +2,45 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tables that stand in a document, between two lines that mark them."""
 
+import re
+import subprocess
+
+from . import roof, table, tools
+
 BEGIN, END = "<!-- tables of scripts/gpu-static -->\n", "<!-- end of the tables -->\n"
 
 
 class DocumentError(Exception):
     """The document has no place for the tables; the text says so."""
+
+
+def said_by(*command):
+    """What a command says; nothing if it cannot be run."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def origin(root):
+    """Of what, and with what, the figures are."""
+    commit = said_by("git", "-C", str(root), "rev-parse", "--short", "HEAD") or "unknown"
+    version = re.search(r"V(\d[\d.]*)", said_by(tools.find("nvcc"), "--version"))
+    return f"Commit {commit}, nvcc {version.group(1) if version else 'unknown'}."
+
+
+def gpus():
+    head = ["GPU", "code", "GB/s", "SMs", "GHz", "warps an SM", "f64 an SM and clock"]
+    return [head] + [[g.name, f"sm_{g.architecture}", f"{g.bandwidth / 1e9:.0f}", str(g.sms), f"{g.clock / 1e9:.2f}", str(g.warps),
+                      str(g.f64)] for g in roof.GPUS]
+
+
+def tables(kernels, classes, architectures, root):
+    """All tables as markdown; those of families are of the first architecture."""
+    parts = [origin(root), "### GPUs of the estimates", table.markdown(gpus()),
+             "### By class of limits", table.markdown(table.by_class(kernels, classes, architectures)),
+             f"### By family, for sm_{architectures[0]}", table.markdown(table.by_family(kernels, architectures[0]))]
+    return "\n\n".join(parts)
 
 
 def write(path, text):

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts the instructions of each kernel in what `cuobjdump -sass` prints.
 
-The count is of the code that an element goes through: the innermost loop that reads global memory, if there is one, else the
-whole kernel. It is of the code as it stands: an inner loop counts once, and so does each copy of an unrolled one. What the kernel
-calls (the slow way of a division) stands behind it and is not counted; the call is.
+The count is of the code that an element goes through: what accesses global memory by 16 bytes, or else the innermost loops that
+access it, or, if there is no such loop, the whole kernel. It is of the code as it stands: a loop in it that accesses nothing
+counts once, and so does each copy of an unrolled one. What the kernel calls (the slow way of a division) stands behind it and is
+not counted; the call is.
 """
 
 import re
@@ -43,6 +44,10 @@ class Instruction:
     def fills(self):
         """Whether it stands behind the end: nothing, or a jump to itself."""
         return self.opcode == "NOP" or (self.opcode == "BRA" and self.target == self.address)
+
+    @property
+    def is_access(self):
+        return self.opcode in GLOBAL_LOADS | GLOBAL_STORES | ATOMICS
 
     @property
     def is_f64(self):
@@ -85,17 +90,6 @@ def split_subroutines(code):
     return [i for i in code if not starts or i.address < starts[0]], bodies
 
 
-def loops(code):
-    """The instructions of each loop. A jump back out of a block that stands behind the kernel's end makes no loop."""
-    at = {i.address: number for number, i in enumerate(code)}
-    ends = {}
-    for number, i in enumerate(code):
-        if i.opcode == "BRA" and i.target is not None and i.target < i.address:
-            ends[at.get(i.target, number)] = number
-    found = [code[start:end + 1] for start, end in ends.items()]
-    return [body for body in found if not any(i.opcode == "EXIT" and not i.predicated for i in body)]
-
-
 def loads_of(code):
     return [i for i in code if i.opcode in GLOBAL_LOADS]
 
@@ -104,16 +98,30 @@ def stores_of(code):
     return [i for i in code if i.opcode in GLOBAL_STORES | ATOMICS]
 
 
-def loaded_bytes(code):
-    return sum(i.width for i in loads_of(code))
+def loops(code):
+    """The loops that access global memory, as ranges of the code; a jump back out of what stands behind the end makes no loop."""
+    at = {i.address: number for number, i in enumerate(code)}
+    ends = {}
+    for number, i in enumerate(code):
+        if i.opcode == "BRA" and i.target in at and at[i.target] < number:
+            ends[at[i.target]] = number
+    found = [range(start, end + 1) for start, end in ends.items()]
+    return [loop for loop in found if any(code[n].is_access for n in loop) and
+            not any(code[n].opcode == "EXIT" and not code[n].predicated for n in loop)]
 
 
 def hot(code):
-    """What an element goes through, and whether it is a loop."""
-    reading = [body for body in loops(code) if loaded_bytes(body)]
-    innermost = [body for body in reading if not any(
-        other is not body and body[0].address <= other[0].address and other[-1].address <= body[-1].address for other in reading)]
-    return (max(innermost, key=loaded_bytes), True) if innermost else (code, False)
+    """What an element goes through, and whether it is in loops: where accesses are of 16 bytes, else the innermost loops."""
+    ranges = loops(code)
+    whole = range(len(code))
+    own = {}
+    for loop in [whole, *ranges]:
+        inner = [other for other in ranges if other != loop and loop.start <= other.start and other.stop <= loop.stop]
+        own[loop] = set(loop).difference(*inner)
+    wide = [loop for loop, numbers in own.items() if any(code[n].is_access and code[n].width >= 16 for n in numbers)]
+    innermost = [loop for loop in ranges if len(own[loop]) == len(loop)]
+    chosen = wide or innermost or [whole]
+    return [code[n] for n in sorted(set().union(*(own[loop] for loop in chosen)))], chosen != [whole]
 
 
 def in_flight(code):

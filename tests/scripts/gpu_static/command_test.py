@@ -108,7 +108,7 @@ class Command(unittest.TestCase):
     def test_with_cuobjdump(self):
         self.with_sass()
         out, err = self.run_static("--arch", "80")
-        self.assertRegex(out, r"samples  copy +1 +10 +0 +0 +0 +4 +4 ")
+        self.assertRegex(out, r"samples  copy +1 +10 +0 +0 +0 +4 +16 +4 ")
         self.assertIn("A100", out)
         self.assertNotIn("cuobjdump", err)
 
@@ -142,7 +142,7 @@ class Command(unittest.TestCase):
         for _ in range(2):
             self.run_static("--arch", "80", "--markdown", str(document))
             text = document.read_text()
-            self.assertIn("\n| samples | `each<Halve>` | 2 | 8 | 0 | 0 | 0 | 4–8 | 4–8 | 15 | 0–1 | 0 |", text)
+            self.assertIn("\n| samples | `each<Halve>` | 2 | 8 | 0 | 0 | 0 | 4–8 | 4–8 | 4–8 | 15 | 0–1 | 0 |", text)
             self.assertIn("\n| rest | sm_80 | 6 | 8–23 |", text)
             self.assertEqual((text[:5], text[-30:], "old" in text), ("# A\n<", "\n<!-- end of the tables -->\nB\n", False))
         document.write_text("# A\n")

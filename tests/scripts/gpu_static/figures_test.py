@@ -96,11 +96,25 @@ class Sass(unittest.TestCase):
         self.assertEqual({f: counted[f] for f in ("code", "loads", "load_bytes", "stores", "store_bytes", "div_f32", "loop")},
                          {"code": 4, "loads": 1, "load_bytes": 2, "stores": 1, "store_bytes": 8, "div_f32": 1, "loop": False})
 
-    def test_what_stands_behind_the_end_and_jumps_back_is_no_loop(self):
-        code = [("LDG.E", "R0, [R2.64]"), ("BRA", "0x40"), ("STG.E", "[R2.64], R0"), ("EXIT", ""), ("MOV", "R0, R1"), ("BRA", "0x20")]
+    def count(self, *code):
+        """The figures of a kernel whose instructions are words and operands, 16 bytes each."""
         text = "\tcode for sm_80\n\t\tFunction : f\n" + "".join(
-            f"        /*{16 * i:04x}*/                   {word} {operands} ;\n" for i, (word, operands) in enumerate(code))
-        self.assertFalse(sass.read(text)[80, "f"]["loop"])
+            f"        /*{16 * i:04x}*/                   {line} ;\n" for i, line in enumerate(code))
+        return sass.read(text)[80, "f"]
+
+    def test_what_stands_behind_the_end_and_jumps_back_is_no_loop(self):
+        found = self.count("LDG.E R0, [R2.64]", "@P0 BRA 0x40", "STG.E [R2.64], R0", "EXIT", "MOV R0, R1", "BRA 0x20")
+        self.assertEqual((found["loop"], found["loads"], found["stores"]), (False, 1, 1))
+
+    def test_vectors_count_and_not_the_loop_over_what_is_left(self):
+        found = self.count("MOV R0, R1", "@P0 BRA 0x50", "LDG.E.128 R4, [R2.64]", "STG.E.128 [R2.64], R4", "BRA 0x80",
+                           "LDG.E R4, [R2.64]", "STG.E [R2.64], R4", "@P1 BRA 0x50", "@P2 BRA 0x10", "EXIT")
+        self.assertEqual((found["loop"], found["load_bytes"], found["store_bytes"], found["elements"]), (True, 16, 16, 4))
+
+    def test_all_innermost_loops_count(self):
+        found = self.count("MOV R4, RZ", "LDG.E R5, [R2.64]", "@P0 BRA 0x10", "FADD R4, R4, R4", "STG.E [R2.64], R4",
+                           "@P1 BRA 0x40", "@P2 BRA 0x0", "EXIT")
+        self.assertEqual((found["load_bytes"], found["store_bytes"], found["instructions"]), (4, 4, 4))
 
 
 class Names(unittest.TestCase):
