@@ -62,7 +62,7 @@ struct Copy {
   Place to, from;
   bool damages = false;
   bool is_in_order = true;            // after the allocations
-  std::vector<std::byte> taken = {};  // instead of `from`, where that is pageable
+  std::vector<std::byte> taken = {};  // instead of `from`, where that is pageable or no memory
 
   void run(Machine& m, int gpu) const {
     if (m.errors[gpu] != cudaSuccess) return;
@@ -356,6 +356,15 @@ cudaError_t cudaMemcpyAsync(
     need(down ? target.block == nullptr : target.on(stream->gpu));
     need(up ? source.block == nullptr : source.on(stream->gpu));
     push_copy(m, stream, {target, source});
+  });
+}
+
+cudaError_t cudaMemsetAsync(void* to, int value, size_t n, cudaStream_t stream) {
+  return call(__func__, stream, [=](Machine& m) {
+    if (n == 0) return;
+    const Place target = m.locate(to, n);
+    need(target.on(stream->gpu));
+    push_copy(m, stream, {target, target, false, true, {n, static_cast<std::byte>(value)}});
   });
 }
 
