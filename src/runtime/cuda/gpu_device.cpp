@@ -94,7 +94,11 @@ GpuDevice::GpuDevice(Device name, int gpu) : name_(name), gpu_(gpu) {
   reads_pageable_ = has(cudaDevAttrPageableMemoryAccessUsesHostPageTables, gpu);
   try {
     TANDEM_CUDA(cudaStreamCreateWithFlags(&main_, cudaStreamNonBlocking));
-    TANDEM_CUDA(cudaStreamCreateWithFlags(&side_, cudaStreamNonBlocking));
+    // The kernels of collectives are small, and all GPUs of a group wait for the last one: they do
+    // not queue behind the blocks of a product.
+    int least = 0, greatest = 0;
+    TANDEM_CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    TANDEM_CUDA(cudaStreamCreateWithPriority(&side_, cudaStreamNonBlocking, greatest));
     pool_ = make_pool(gpu);
   } catch (...) {
     release();
