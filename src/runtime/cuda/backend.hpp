@@ -49,7 +49,7 @@ class GpuDevice {
   CUstream_st* side_stream() const noexcept { return side_; }
   /// The GPU reads memory of the host itself that is not pinned, when its stream comes to it.
   bool reads_pageable() const noexcept { return reads_pageable_; }
-  /// Allocates from the pool, in the order of the main stream.
+  /// Allocates in the order of the main stream, from the pool and from what was freed.
   std::unique_ptr<SourceAllocator> make_allocator();
 
  private:

@@ -9,6 +9,7 @@
 
 #include "runtime/cuda/backend.hpp"
 #include "runtime/cuda/check.hpp"
+#include "runtime/cuda/gpu_allocator.hpp"
 #include "runtime/cuda/pool.hpp"
 
 namespace tandem::cuda {
@@ -124,7 +125,7 @@ void GpuDevice::activate() const {
 }
 
 std::unique_ptr<SourceAllocator> GpuDevice::make_allocator() {
-  return std::make_unique<PoolAllocator>(*this, pool_);
+  return std::make_unique<GpuAllocator>(*this, pool_);
 }
 
 }  // namespace tandem::cuda
