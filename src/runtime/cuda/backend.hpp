@@ -85,9 +85,8 @@ void copy_to_host(
 /// Copies in the stream's order. When it returns, the host may change the source.
 void copy_from_host(
     const Stream& stream, const void* source, void* target, std::size_t nbytes, const char* op);
-/// Copies after the work of both streams so far; both streams continue after the copy. Does not
-/// wait, unless the GPUs are not peers: then the copy goes through the host and has ended on
-/// return.
+/// Copies after the work of both streams so far; both streams continue after their part in it. Does
+/// not wait. Between GPUs that are not peers the copy goes through the host.
 void copy_between(const Stream& source_stream,
                   const void* source,
                   const Stream& target_stream,
