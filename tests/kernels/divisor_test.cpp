@@ -32,7 +32,8 @@ TEST(DivisorTest, DividesAsTheMachineDoes) {
   for (int bit = 20; bit < 62; ++bit) {
     const std::int64_t power = std::int64_t{1} << bit;
     divisors.insert(divisors.end(), {power - 1, power, power + 1});
-    divisors.push_back(power + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(power)));
+    divisors.push_back(power +
+                       static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(power)));
   }
   for (const std::int64_t d : divisors) {
     const Divisor divisor(d);

@@ -31,8 +31,7 @@ std::map<std::int64_t, std::int64_t> pairs_of(const KernelPlan& plan, std::int64
           const Place<2> place = places(i);
           EXPECT_LE(std::abs(place.at[0]), limit);
           EXPECT_LE(std::abs(place.at[1]), limit);
-          const bool is_new =
-              pairs.emplace(first[0] + place.at[0], first[1] + place.at[1]).second;
+          const bool is_new = pairs.emplace(first[0] + place.at[0], first[1] + place.at[1]).second;
           EXPECT_TRUE(is_new) << "twice: " << first[0] + place.at[0];
         }
       },
@@ -51,8 +50,7 @@ TEST(NarrowPlanTest, PartsWalkOverWhatTheWholeDoes) {
     for (int a = 0; a < 5; ++a)
       for (int b = 0; b < 6; ++b)
         for (int c = 0; c < 7; ++c)
-          expected[a * 42 + b * 7 + c] =
-              a * x.strides[0] + b * x.strides[1] + c * x.strides[2];
+          expected[a * 42 + b * 7 + c] = a * x.strides[0] + b * x.strides[1] + c * x.strides[2];
     EXPECT_EQ(pairs_of(plan, kNarrow), expected);
     EXPECT_EQ(pairs_of(plan, 50), expected);
     EXPECT_EQ(pairs_of(plan, 13), expected);
@@ -74,7 +72,9 @@ TEST(NarrowPlanTest, AHugePlanIsCutAndASmallOneIsNot) {
   EXPECT_EQ(numel, n);
   EXPECT_GE(parts, 5);
   std::vector<std::int64_t> begins;
-  const auto note = [&](const KernelPlan&, const FirstPlaces& first) { begins.push_back(first[0]); };
+  const auto note = [&](const KernelPlan&, const FirstPlaces& first) {
+    begins.push_back(first[0]);
+  };
   for_narrow_parts(make_kernel_plan({&strided}), note);
   EXPECT_THAT(begins,
               ::testing::ElementsAre(

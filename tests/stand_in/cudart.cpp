@@ -14,6 +14,9 @@
 namespace tandem::stand_in {
 namespace {
 
+/// Of streams; lower goes first.
+constexpr int kGreatestPriority = -5;
+
 thread_local int current_gpu = 0;
 thread_local cudaError_t last_error = cudaSuccess;
 
@@ -203,8 +206,26 @@ cudaError_t cudaDeviceGetPCIBusId(char* text, int size, int gpu) {
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int) {
   return call(__func__, [=](Machine& m) {
-    *stream = m.make(m.streams, CUstream_st{current_gpu, m.rng()});
+    *stream = m.make(m.streams, CUstream_st{current_gpu, 0, m.rng()});
   });
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  return call(__func__, [=](Machine&) {
+    *least = 0;
+    *greatest = kGreatestPriority;
+  });
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int, int priority) {
+  return call(__func__, [=](Machine& m) {
+    need(priority <= 0 && priority >= kGreatestPriority);  // CUDA takes the nearest that there is
+    *stream = m.make(m.streams, CUstream_st{current_gpu, priority, m.rng()});
+  });
+}
+
+cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
+  return call(__func__, stream, [=](Machine&) { *priority = stream->level; });
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {  // its tasks still run
