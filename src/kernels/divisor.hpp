@@ -23,7 +23,7 @@ class Divisor {
   /// @param value  at most 2^62. Zero, the size of what has no elements to count, is taken as one.
   explicit Divisor(std::int64_t value)
       : value_(std::max<std::int64_t>(1, value)),
-        shift_(std::bit_width(static_cast<std::uint64_t>(value_) - 1)) {
+        shift_(static_cast<int>(std::bit_width(static_cast<std::uint64_t>(value_) - 1))) {
     multiplier_ =
         static_cast<std::uint64_t>((Wide{1} << (63 + shift_)) / static_cast<Wide>(value_)) + 1;
   }

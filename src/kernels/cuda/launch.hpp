@@ -59,12 +59,14 @@ inline constexpr std::int64_t kSerialDepth = 16;          ///< up to it a thread
 inline constexpr std::int64_t kWarpDepth = 2 * kThreads;  ///< up to it a warp does
 inline constexpr std::int64_t kMinPart = 1024;    ///< elements of a part, where there are several
 inline constexpr std::int64_t kMaxBlocks = 1024;  ///< enough for any GPU: more parts pay no more
+inline constexpr std::int64_t kMaxGridX = INT32_MAX;
 inline constexpr std::int64_t kMaxGridY = 65535;
 
 /// Where the totals of parts go: to their place in the workspace, or, of one part, to the output.
 template <class Op>
 struct PartTotals {
   Op op;
+  std::int64_t first;  // output of a launch
   std::int64_t outputs, depth;
   std::int64_t part;           // elements of one
   std::int64_t parts;          // of an output
@@ -99,8 +101,8 @@ template <class Op>
 __global__ void __launch_bounds__(kThreads)
     reduce_along(bool by_block, const __grid_constant__ PartTotals<Op> to) {
   using Total = typename Op::Total;
-  const std::int64_t own =
-      by_block ? std::int64_t{blockIdx.x} : std::int64_t{blockIdx.x} * kWarps + threadIdx.y;
+  const std::int64_t own = to.first + (by_block ? std::int64_t{blockIdx.x}
+                                                : std::int64_t{blockIdx.x} * kWarps + threadIdx.y);
   const std::int64_t output = own < to.outputs ? own : to.outputs - 1;  // all lanes shuffle
   const int thread = static_cast<int>(by_block ? threadIdx.y * kWarp + threadIdx.x : threadIdx.x);
   Total total = reduce_range(to.op,
@@ -132,7 +134,7 @@ __global__ void __launch_bounds__(kThreads)
   using Total = typename Op::Total;
   __shared__ alignas(Total) unsigned char bytes[kThreads * sizeof(Total)];
   Total* const totals = reinterpret_cast<Total*>(bytes);
-  const std::int64_t own = std::int64_t{blockIdx.x} * kWarp + threadIdx.x;
+  const std::int64_t own = to.first + std::int64_t{blockIdx.x} * kWarp + threadIdx.x;
   const std::int64_t output = own < to.outputs ? own : to.outputs - 1;
   Total total = reduce_range(to.op,
                              output,
@@ -192,17 +194,21 @@ void reduce_each(
       kMaxBlocks / blocks, 1, std::min(kMaxGridY, std::max<std::int64_t>(1, depth / kMinPart)));
   const std::int64_t part = (depth + most - 1) / most;
   const std::int64_t parts = (depth + part - 1) / part;
-  PartTotals<Op> to{op, outputs, depth, part, parts, nullptr};
+  PartTotals<Op> to{op, 0, outputs, depth, part, parts, nullptr};
   using Total = typename Op::Total;
   const Workspace<Total> workspace(s.device, parts > 1 ? parts * outputs : 0);
   to.totals = workspace.data();
-  const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(parts));
   const dim3 block(kWarp, kWarps);
-  if (walk == Walk::along)
-    reduce_along<<<grid, block, 0, s.native>>>(by_block, to);
-  else
-    reduce_across<<<grid, block, 0, s.native>>>(to);
-  cuda::check_launch("cudaLaunchKernel");
+  for (std::int64_t done = 0; done < blocks; done += kMaxGridX) {
+    const dim3 grid(static_cast<unsigned>(std::min(blocks - done, kMaxGridX)),
+                    static_cast<unsigned>(parts));
+    to.first = done * together;
+    if (walk == Walk::along)
+      reduce_along<<<grid, block, 0, s.native>>>(by_block, to);
+    else
+      reduce_across<<<grid, block, 0, s.native>>>(to);
+    cuda::check_launch("cudaLaunchKernel");
+  }
   if (parts > 1) for_each(s, outputs, JoinParts<Op>{to});
 }
 
