@@ -13,8 +13,10 @@ if(TANDEM_CUDA)
   find_package(CUDAToolkit 12.8 REQUIRED)
   set(TANDEM_HAS_CUDA true)
   if(NOT TANDEM_CUDA_STAND_IN)  # the tests' stand-in needs the toolkit's headers alone
-    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-      set(CMAKE_CUDA_ARCHITECTURES 80 90)
+    # Turing to Blackwell: where a GPU has no code of its own, the driver makes it from PTX at the first use of each
+    # kernel, which takes a minute. The last one has PTX too, for GPUs to come. Those who build for one name it.
+    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
+      set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real 90-real 100-real 120)
     endif()
     enable_language(CUDA)
   endif()

@@ -12,16 +12,20 @@ namespace {
 
 constexpr std::size_t kLongest = 40;  // bytes of what can be meant at all
 
-/// Letters to insert, leave out or change to make one of the other (Levenshtein's distance).
+/// Letters to insert, leave out, change or swap with their neighbours to make one of the other (the
+/// distance of Damerau and Levenshtein, no letter edited twice).
 std::size_t letters_apart(const std::string& a, const std::string& b) {
-  std::vector<std::size_t> row(b.size() + 1);
+  std::vector<std::size_t> before, last,
+      row(b.size() + 1);  // of two letters, one letter fewer of a
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t corner = row[0]++;
+    before = std::exchange(last, row);
+    row[0] = i + 1;
     for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t changed = corner + (a[i] == b[j] ? 0 : 1);
-      corner = row[j + 1];
-      row[j + 1] = std::min({changed, row[j] + 1, corner + 1});
+      const std::size_t changed = last[j] + (a[i] == b[j] ? 0 : 1);
+      row[j + 1] = std::min({changed, row[j] + 1, last[j + 1] + 1});
+      const bool swapped = i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j];
+      if (swapped) row[j + 1] = std::min(row[j + 1], before[j - 1] + 1);
     }
   }
   return row.back();

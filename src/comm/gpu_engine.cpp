@@ -3,59 +3,80 @@
 //
 // The GPU of the rank that gets a result makes it: its side stream reads the sources where they
 // are. In an all-reduce each rank makes its share and writes it to all. GPUs that do not reach each
-// other get copies of the sources first, and give copies of the result. Steps of an algorithm
-// follow each other by events.
+// other get copies of their share of the sources first, and give copies of the result. Steps of an
+// algorithm follow each other by events.
 
 #include "comm/gpu_engine.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdio>
 #include <memory>
 #include <numeric>
 #include <optional>
 #include <utility>
 
+#include "tandem/config.hpp"
 #include "tandem/runtime/dispatch.hpp"
 #include "tandem/runtime/event.hpp"
 #include "tandem/runtime/runtime.hpp"
 
+#include "comm/recorded.hpp"
 #include "comm/staged.hpp"
 #include "core/even_share.hpp"
 #include "kernels/divide.hpp"
 #include "runtime/cuda/backend.hpp"
-#include "runtime/cuda/driver_turn.hpp"
 #include "runtime/cuda/stream_times.hpp"
 
 namespace tandem::comm {
 namespace {
 
-/// How long work of a transport may take to end after a failure before it is taken to hang.
-constexpr auto kGrace = std::chrono::seconds(2);
-
 Stream& side_stream(const RankTable& table, int rank) {
   return logical_device(table.device(rank)).side_stream();
 }
 
-/// Elements [begin, end) of a piece, made by one rank.
+/// Says once that data goes through the host.
+void tell_of_far_gpus(int gpu, int other) {
+  static std::atomic_flag told;
+  if (told.test_and_set()) return;
+  std::fprintf(stderr,
+               "tandem: GPUs %d and %d do not reach each other's memory, so collectives copy "
+               "through the host; %s\n",
+               gpu,
+               other,
+               has_nccl ? "backend nccl may be faster" : "a build with NCCL may be faster");
+}
+
+/// Elements [begin, end) of a piece, made by one rank: it is the target that it is made on.
 class RankWork {
  public:
-  RankWork(const RankTable& table, const char* what, const Piece& piece, int rank, Share range)
-      : table_(table), what_(what), piece_(piece), rank_(rank), range_(range) {}
+  /// @param target  in the piece's list: the rank.
+  RankWork(
+      const RankTable& table, const char* what, const Piece& piece, std::size_t target, Share range)
+      : table_(table),
+        what_(what),
+        piece_(piece),
+        rank_(piece.target_ranks[target]),
+        own_(piece.targets[target]),
+        range_(range),
+        from_(piece.sources) {}
 
-  void run(const std::vector<std::size_t>& targets) {
-    std::vector<std::unique_ptr<Staged>> staged;
-    std::vector<const void*> from;
-    for (std::size_t i = 0; i < piece_.sources.size(); ++i)
-      from.push_back(near(staged, piece_.source_ranks[i], piece_.sources[i]));
+  /// Copies a source that the rank's GPU does not reach to it.
+  void fetch(std::size_t source) {
+    const int owner = piece_.source_ranks[source];
+    if (reaches(owner)) return;
+    tell_of_far_gpus(gpu_of(owner), gpu_of(rank_));
+    staged_.push_back(std::make_unique<Staged>(logical_device(table_.device(rank_)), nbytes()));
+    // Of element 0, which may not be there.
+    char* const here = static_cast<char*>(staged_.back()->data()) - offset();
+    copy(from_[source], owner, here, rank_);
+    from_[source] = here;
+  }
+  /// Makes the range from all sources, here and on the targets that the GPU reaches.
+  void make(const std::vector<std::size_t>& targets) {
     std::vector<void*> to;
-    std::vector<std::pair<std::size_t, void*>> far;
-    for (const std::size_t i : targets) {
-      if (reaches(piece_.target_ranks[i])) {
-        to.push_back(piece_.targets[i]);
-      } else {
-        to.push_back(stage(staged));
-        far.emplace_back(i, to.back());
-      }
-    }
+    for (const std::size_t i : targets)
+      if (reaches(piece_.target_ranks[i])) to.push_back(piece_.targets[i]);
     const CudaStream stream = detail::cuda_stream(side(rank_));
     if (piece_.divisor != 1) {
       kernels::divide(stream, piece_.dtype, to.front(), piece_.divisor, range_.begin, range_.end);
@@ -63,23 +84,24 @@ class RankWork {
       kernels::sum_ranks(stream,
                          reduction_of(piece_.op),
                          piece_.dtype,
-                         from,
+                         from_,
                          to,
                          range_.begin,
                          range_.end,
                          piece_.factors);
     }
     detail::check_launch({.name = what_});
-    for (const auto& [i, data] : far)
-      copy(data, rank_, piece_.targets[i], piece_.target_ranks[i]);
+  }
+  /// Copies the range to a target that the GPU does not reach.
+  void send(std::size_t target) const {
+    const int owner = piece_.target_ranks[target];
+    if (!reaches(owner)) copy(own_, rank_, piece_.targets[target], owner);
   }
 
  private:
   Stream& side(int rank) const { return side_stream(table_, rank); }
-  bool reaches(int rank) const {
-    const auto gpu = [&](int r) { return logical_device(table_.device(r)).cuda()->gpu(); };
-    return cuda::peers(gpu(rank_), gpu(rank));
-  }
+  int gpu_of(int rank) const { return logical_device(table_.device(rank)).cuda()->gpu(); }
+  bool reaches(int rank) const { return cuda::peers(gpu_of(rank_), gpu_of(rank)); }
   std::size_t nbytes() const {
     return static_cast<std::size_t>(range_.size()) * itemsize(piece_.dtype);
   }
@@ -93,65 +115,87 @@ class RankWork {
                        static_cast<char*>(to) + offset(),
                        nbytes());
   }
-  /// Memory here for the range; the pointer is that of element 0, which may not be there.
-  void* stage(std::vector<std::unique_ptr<Staged>>& staged) const {
-    staged.push_back(std::make_unique<Staged>(logical_device(table_.device(rank_)), nbytes()));
-    return static_cast<char*>(staged.back()->data()) - offset();
-  }
-  const void* near(std::vector<std::unique_ptr<Staged>>& staged, int rank, const void* data) const {
-    if (reaches(rank)) return data;
-    void* here = stage(staged);
-    copy(data, rank, here, rank_);
-    return here;
-  }
 
   const RankTable& table_;
   const char* what_;  // of the collective
   const Piece& piece_;
   int rank_;
+  void* own_;  // the rank's target
   Share range_;
+  std::vector<const void*> from_;  // the sources, or what was fetched of them
+  std::vector<std::unique_ptr<Staged>> staged_;
 };
+
+/// Each target makes a share of the piece for all. What goes through the host does so in rounds in
+/// which every GPU sends and receives once: all shares are made before the first one is sent.
+void queue_shares(const RankTable& table, const char* what, const Piece& piece) {
+  std::vector<std::size_t> all(piece.targets.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  std::vector<std::pair<std::size_t, RankWork>> works;
+  for (const std::size_t i : all) {
+    const Share share = even_share(
+        piece.count, static_cast<std::int64_t>(i), static_cast<std::int64_t>(all.size()));
+    if (share.begin < share.end) works.emplace_back(i, RankWork(table, what, piece, i, share));
+  }
+  for (std::size_t round = 0; round < piece.sources.size(); ++round)
+    for (auto& [i, work] : works)
+      work.fetch((i + round) % piece.sources.size());
+  for (auto& [i, work] : works)
+    work.make(all);
+  for (std::size_t round = 1; round < all.size(); ++round)
+    for (auto& [i, work] : works)
+      work.send((i + round) % all.size());
+}
 
 void queue_piece(const RankTable& table, const char* what, const Piece& piece) {
   if (piece.count == 0) return;
-  const std::size_t targets = piece.targets.size();
-  if (piece.sources.size() > 1 && targets > 1) {  // who gets the result makes a share for all
-    std::vector<std::size_t> all(targets);
-    std::iota(all.begin(), all.end(), std::size_t{0});
-    for (const std::size_t i : all) {
-      const Share share =
-          even_share(piece.count, static_cast<std::int64_t>(i), static_cast<std::int64_t>(targets));
-      if (share.begin < share.end)
-        RankWork(table, what, piece, piece.target_ranks[i], share).run(all);
-    }
-    return;
-  }
-  for (std::size_t i = 0; i < targets; ++i) {
+  if (piece.sources.size() > 1 && piece.targets.size() > 1) return queue_shares(table, what, piece);
+  for (std::size_t i = 0; i < piece.targets.size(); ++i) {
     const bool in_place = piece.sources.size() == 1 && piece.sources[0] == piece.targets[i];
     if (in_place && piece.op != ReduceOp::premul_sum && piece.divisor == 1) continue;
-    RankWork(table, what, piece, piece.target_ranks[i], {0, piece.count}).run({i});
+    RankWork work(table, what, piece, i, {0, piece.count});
+    for (std::size_t source = 0; source < piece.sources.size(); ++source)
+      work.fetch(source);
+    work.make({i});
   }
 }
 
-/// The work so far of the ranks' side streams.
-std::vector<std::shared_ptr<const Event>> recorded(const RankTable& table,
-                                                   const std::vector<int>& ranks) {
-  std::vector<std::shared_ptr<const Event>> events;
-  for (const int r : ranks) {
-    auto event = std::make_shared<Event>();
-    event->record(side_stream(table, r));
-    events.push_back(std::move(event));
-  }
+/// The side stream of the first of `ranks` waits for `events`, and the others' for it: two waits a
+/// rank, where each one's wait for each event would be as many as there are ranks.
+void wait_for_all(const RankTable& table,
+                  const std::vector<int>& ranks,
+                  const QueuedWork::Events& events,
+                  const char* what) {
+  if (events.empty()) return;
+  Stream& first = side_stream(table, ranks.front());
+  for (const auto& event : events)
+    event->wait(first, what);
+  const auto all = ranks.size() > 1 ? recorded(first) : nullptr;
+  for (const int r : ranks)
+    if (r != ranks.front()) all->wait(side_stream(table, r), what);
+}
+
+/// The work so far of the ranks' side streams but for the first rank's, whose own order is enough.
+QueuedWork::Events others(const RankTable& table, const std::vector<int>& ranks) {
+  QueuedWork::Events events;
+  for (const int r : ranks)
+    if (r != ranks.front()) events.push_back(recorded(side_stream(table, r)));
   return events;
 }
 
 /// Between two steps of an algorithm: a side stream goes on after the work of all so far.
 void join(const RankTable& table, const std::vector<int>& ranks, const char* what) {
-  const auto events = recorded(table, ranks);
-  for (const int r : ranks) {
-    for (const auto& event : events)
-      event->wait(side_stream(table, r), what);
-  }
+  wait_for_all(table, ranks, others(table, ranks), what);
+}
+
+/// After it the ranks' side streams have done their work so far.
+std::shared_ptr<const Event> end_of_all(const RankTable& table,
+                                        const std::vector<int>& ranks,
+                                        const char* what) {
+  Stream& first = side_stream(table, ranks.front());
+  for (const auto& event : others(table, ranks))
+    event->wait(first, what);
+  return recorded(first);
 }
 
 /// What an operation's work waits for.
@@ -200,32 +244,16 @@ class SideTimes {
 
 }  // namespace
 
-GpuEngine::~GpuEngine() {
-  if (transport_ == nullptr) return;
-  if (queued_.ends_within(has_failed_ ? kGrace : timeout_))
-    transport_->close();
-  else
-    transport_->abort();
-}
-
-// Who is queueing now need not be waited for: NCCL's part in it ends by the group's timeout.
 void GpuEngine::abort(const std::string& /*reason*/) noexcept {
-  if (transport_ == nullptr) return;
-  const std::unique_lock one(queueing_, std::try_to_lock);
-  if (!one.owns_lock()) return;
-  has_failed_ = true;
-  if (!queued_.hangs(kGrace)) return;
-  transport_->abort();
-  queued_.clear();
+  if (transport_ != nullptr) transport_->abort();
 }
 
 void GpuEngine::begin(Operation& op) {
   try {
     const std::scoped_lock one(queueing_);
-    std::optional<cuda::DriverTurn> turn;
-    if (transport_ != nullptr) turn.emplace();
+    std::optional<SharedTransport::Turn> turn;
+    if (transport_ != nullptr) turn.emplace(*transport_);
     queue(op);
-    has_failed_ = false;
   } catch (...) {
     drain();
     throw;
@@ -243,7 +271,7 @@ void GpuEngine::drain() noexcept {
 std::shared_ptr<Engine> GpuEngine::split(const std::vector<int>& ranks) const {
   RankTable table = ranks_.split(ranks);
   auto transport = transport_ == nullptr ? nullptr : transport_->make(table.devices());
-  return std::make_shared<GpuEngine>(std::move(table), std::move(transport), timeout_);
+  return std::make_shared<GpuEngine>(std::move(table), std::move(transport));
 }
 
 void GpuEngine::queue(Operation& op) {
@@ -252,11 +280,8 @@ void GpuEngine::queue(Operation& op) {
   for (int r = 0; r < ranks_.size(); ++r) {
     if (op.takes_part(r)) ranks.push_back(r);
   }
-  for (const int r : ranks) {
-    for (const auto& part : op.parts) {
-      if (part.ready != nullptr) part.ready->wait(side_stream(ranks_, r), what);
-    }
-  }
+  const QueuedWork::Events ready = ready_events(op);
+  wait_for_all(ranks_, ranks, ready, what);
   SideTimes times(ranks_, ranks);
   times.begin();
   int step = 0;
@@ -265,12 +290,7 @@ void GpuEngine::queue(Operation& op) {
   const auto hand_over = [&] {
     if (taken.empty()) return;
     is_handed_over = true;
-    try {
-      transport_->queue(taken);
-    } catch (...) {  // it has aborted all that it had
-      queued_.clear();
-      throw;
-    }
+    transport_->queue(taken);
     taken.clear();
   };
   for (const Piece& piece : op.plan.pieces) {
@@ -286,8 +306,8 @@ void GpuEngine::queue(Operation& op) {
   }
   hand_over();
   times.end(op);
-  op.ended = recorded(ranks_, ranks);
-  if (is_handed_over) queued_.add(ready_events(op), op.ended);
+  op.ended = end_of_all(ranks_, ranks, what);
+  if (is_handed_over) transport_->note(ready, op.ended);
 }
 
 }  // namespace tandem::comm

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -10,9 +9,8 @@
 #include <vector>
 
 #include "comm/engine.hpp"
-#include "comm/queued_work.hpp"
 #include "comm/rank_table.hpp"
-#include "comm/transport.hpp"
+#include "comm/shared_transport.hpp"
 
 namespace tandem::comm {
 
@@ -23,17 +21,10 @@ namespace tandem::comm {
 class GpuEngine final : public Engine {
  public:
   /// @param transport  null: the GPUs' own kernels and copies.
-  /// @param timeout    how long the transport's work may take to end when the group ends.
-  GpuEngine(RankTable ranks,
-            std::shared_ptr<Transport> transport,
-            std::chrono::milliseconds timeout)
-      : ranks_(std::move(ranks)), transport_(std::move(transport)), timeout_(timeout) {}
-  ~GpuEngine() override;
-  GpuEngine(const GpuEngine&) = delete;
-  GpuEngine& operator=(const GpuEngine&) = delete;
+  GpuEngine(RankTable ranks, std::shared_ptr<SharedTransport> transport)
+      : ranks_(std::move(ranks)), transport_(std::move(transport)) {}
 
   /// By the rank that came last, for all: kernels and copies do not wait for each other's threads.
-  /// Waits only for staging.
   ///
   /// @throws DeviceError, OutOfMemory, Timeout  what had been queued has been waited for.
   void begin(Operation& op) override;
@@ -48,11 +39,8 @@ class GpuEngine final : public Engine {
   void queue(Operation& op);
 
   const RankTable ranks_;
-  const std::shared_ptr<Transport> transport_;
-  const std::chrono::milliseconds timeout_;
-  std::mutex queueing_;  // guards what follows, and calls of the transport
-  QueuedWork queued_;    // on the transport
-  bool has_failed_ = false;
+  const std::shared_ptr<SharedTransport> transport_;
+  std::mutex queueing_;  // held while an operation is queued
 };
 
 }  // namespace tandem::comm

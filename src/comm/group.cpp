@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "tandem/comm/group.hpp"
+#include "comm/group.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -42,8 +42,11 @@ void check(std::span<const Device> devices, const GroupOptions& options) {
   }
 }
 
-/// NCCL's links among `devices`.
-std::shared_ptr<Transport> links(std::span<const Device> devices, const GroupOptions& options) {
+}  // namespace
+
+std::shared_ptr<SharedTransport> make_transport(std::span<const Device> devices,
+                                                const GroupOptions& options) {
+  if (options.backend == Backend::local) return nullptr;
   if constexpr (has_nccl) {
     for (auto d = devices.begin(); d != devices.end(); ++d) {
       if (d->type != DeviceType::cuda)
@@ -59,7 +62,8 @@ std::shared_ptr<Transport> links(std::span<const Device> devices, const GroupOpt
                       "allow more with NCCL_MULTI_RANK_GPU_ENABLE=1); use backend local"));
       }
     }
-    return make_links({devices.begin(), devices.end()}, options.timeout);
+    return std::make_shared<SharedTransport>(
+        make_links({devices.begin(), devices.end()}, options.timeout), options.timeout);
   } else {
     refuse(
         "this build has no NCCL; install NCCL 2.28 or later, configure with -D TANDEM_CUDA=ON -D "
@@ -67,14 +71,18 @@ std::shared_ptr<Transport> links(std::span<const Device> devices, const GroupOpt
   }
 }
 
-}  // namespace
+std::vector<std::unique_ptr<Communicator>> make_group(std::span<const Device> devices,
+                                                      GroupOptions options,
+                                                      TransportCache& cache) {
+  check(devices, options);
+  auto transport = cache.use(devices, options);
+  return make_ranks(devices, std::move(options), std::move(transport));
+}
 
 std::vector<std::unique_ptr<Communicator>> make_group(std::span<const Device> devices,
                                                       GroupOptions options) {
-  check(devices, options);
-  std::shared_ptr<Transport> transport;
-  if (options.backend == Backend::nccl) transport = links(devices, options);
-  return make_ranks(devices, std::move(options), std::move(transport));
+  TransportCache own;
+  return make_group(devices, std::move(options), own);
 }
 
 }  // namespace tandem::comm

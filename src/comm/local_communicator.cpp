@@ -17,6 +17,7 @@
 #include "comm/gpu_engine.hpp"
 #include "comm/host_engine.hpp"
 #include "comm/meeting.hpp"
+#include "comm/recorded.hpp"
 #include "comm/schedule_pieces.hpp"
 #include "runtime/copy_times.hpp"
 
@@ -38,13 +39,6 @@ Work::Kind kind_of(const Collective& c) {
 Work work_of(const Collective& c, AccessList accesses) {
   const DType dtype = signature_of(c).dtype;
   return {.kind = kind_of(c), .name = name(c.kind), .dtype = dtype, .accesses = accesses};
-}
-
-/// The work of `stream` so far.
-std::shared_ptr<const Event> recorded(const Stream& stream) {
-  auto event = std::make_shared<Event>();
-  event->record(stream);
-  return event;
 }
 
 class LocalPending final : public Handle::Pending {
@@ -162,14 +156,17 @@ class LocalPending final : public Handle::Pending {
   }
   /// On GPUs the work is queued when the operation is complete: what this rank does next comes
   /// after it.
-  void follow() const {
-    if (operation_->state.load(std::memory_order_acquire) != Operation::State::complete) return;
-    for (const auto& ended : operation_->ended)
-      ended->wait(stream(), name(collectives_.front().kind));
+  void follow() {
+    if (is_followed_ ||
+        operation_->state.load(std::memory_order_acquire) != Operation::State::complete)
+      return;
+    if (operation_->ended != nullptr)
+      operation_->ended->wait(stream(), name(collectives_.front().kind));
+    is_followed_ = true;
   }
   /// As `follow`, told to observers: from here on the stream waits, as a thread of the host would.
-  void follow_later() const {
-    if (operation_->ended.empty()) return;
+  void follow_later() {
+    if (operation_->ended == nullptr) return;
     const Work work{.kind = kind_of(collectives_.front()), .name = name(collectives_.front().kind)};
     const tandem::detail::WorkScope scope(stream(), work);
     follow();
@@ -183,6 +180,7 @@ class LocalPending final : public Handle::Pending {
   std::vector<std::unique_ptr<Buffer>> scratch_;  // by collective; likewise
   std::shared_ptr<Operation> operation_;
   bool settled_ = false;
+  bool is_followed_ = false;
 };
 
 class LocalCommunicator final : public Communicator {
@@ -230,7 +228,7 @@ class LocalCommunicator final : public Communicator {
 
 std::vector<std::unique_ptr<Communicator>> make_ranks(std::span<const Device> devices,
                                                       GroupOptions options,
-                                                      std::shared_ptr<Transport> transport) {
+                                                      std::shared_ptr<SharedTransport> transport) {
   if (options.dump_folder.empty()) {
     if (const char* folder = std::getenv("TANDEM_COMM_DUMP")) options.dump_folder = folder;
   }
@@ -238,7 +236,7 @@ std::vector<std::unique_ptr<Communicator>> make_ranks(std::span<const Device> de
   std::shared_ptr<Engine> engine;
   if constexpr (has_cuda) {
     if (devices.front().type == DeviceType::cuda)
-      engine = std::make_shared<GpuEngine>(table, std::move(transport), options.timeout);
+      engine = std::make_shared<GpuEngine>(table, std::move(transport));
   }
   if (engine == nullptr) engine = std::make_shared<HostEngine>();
   const auto meeting =

@@ -9,7 +9,7 @@
 #include "tandem/comm/communicator.hpp"
 #include "tandem/comm/group.hpp"
 
-#include "comm/transport.hpp"
+#include "comm/shared_transport.hpp"
 
 namespace tandem::comm {
 
@@ -19,6 +19,6 @@ namespace tandem::comm {
 /// @throws InvalidArgument  the group's algorithm does not exist or refuses the group.
 std::vector<std::unique_ptr<Communicator>> make_ranks(std::span<const Device> devices,
                                                       GroupOptions options,
-                                                      std::shared_ptr<Transport> transport);
+                                                      std::shared_ptr<SharedTransport> transport);
 
 }  // namespace tandem::comm

@@ -59,8 +59,8 @@ struct Operation {
   std::vector<Seat> seats;                 ///< of a split, by rank; fixed from `complete` on
   std::shared_ptr<const Failure> failure;  ///< set before `failed`
   CollectivePlan plan;
-  /// On GPUs, by rank: after it the rank's share of the work is done. Fixed from `complete` on.
-  std::vector<std::shared_ptr<const Event>> ended;
+  /// On GPUs: after it the work of all ranks is done. Fixed from `complete` on.
+  std::shared_ptr<const Event> ended;
   CopyTimes times{};  ///< from the arrival of the last rank to the end; fixed from `complete` on
   /// On GPUs, by rank: times of its side stream. Fixed from `complete` on. Empty: nobody asked.
   std::vector<std::shared_ptr<const cuda::StreamTimes>> side_times;

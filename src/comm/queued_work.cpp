@@ -24,13 +24,13 @@ bool are_done(const QueuedWork::Events& events) {
 
 }  // namespace
 
-void QueuedWork::add(Events ready, Events ended) {
+void QueuedWork::add(Events ready, std::shared_ptr<const Event> ended) {
   entries_.push_back({std::move(ready), std::move(ended)});
   if (entries_.size() > kMany) drop_ended();
 }
 
 void QueuedWork::drop_ended() {
-  while (!entries_.empty() && are_done(entries_.front().ended))
+  while (!entries_.empty() && entries_.front().ended->query())
     entries_.pop_front();
 }
 

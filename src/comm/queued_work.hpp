@@ -19,8 +19,8 @@ class QueuedWork {
   using Events = std::vector<std::shared_ptr<const Event>>;
   using Duration = std::chrono::steady_clock::duration;
 
-  /// @param ready  what the work waits for. @param ended  after them it is done.
-  void add(Events ready, Events ended);
+  /// @param ready  what the work waits for. @param ended  after it the work is done.
+  void add(Events ready, std::shared_ptr<const Event> ended);
   void clear() noexcept { entries_.clear(); }
   /// Waits until all of it has ended.
   ///
@@ -32,7 +32,8 @@ class QueuedWork {
 
  private:
   struct Entry {
-    Events ready, ended;
+    Events ready;
+    std::shared_ptr<const Event> ended;
   };
   /// @throws DeviceError
   void drop_ended();

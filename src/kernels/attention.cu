@@ -3,88 +3,36 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "kernels/attention.inl"
-#include "kernels/cuda/gemm.hpp"
+#include "kernels/cuda/attention_chunk.hpp"
 #include "kernels/cuda/launch.hpp"
+#include "kernels/divisor.hpp"
+#include "kernels/element.hpp"
 #include "kernels/softmax.inl"
 #include "kernels/workspace.hpp"
 
-// Products of a batch entry's heads, as many rows of scores at a time as the workspace holds.
 namespace tandem::kernels {
 namespace {
 
-constexpr std::int64_t kMaxScores = std::int64_t{1} << 24;  // elements of a workspace
-
-/// Heads [head, head + heads) of one batch entry, and of each queries [begin, begin + rows).
-struct Chunk {
-  std::int64_t batch, head, heads, begin, rows, keys;
-  TANDEM_HD std::int64_t elements() const { return heads * rows * keys; }
-};
-
-/// Calls f(chunk) in order; the chunks of a head go from its first query to its last.
-template <class F>
-void for_chunks(const Attention& a, F f) {
-  const std::int64_t batch = a.q.shape[0], heads = a.q.shape[1], queries = a.q.shape[2],
-                     keys = a.k.shape[2];
-  const std::int64_t most = std::max<std::int64_t>(1, kMaxScores / std::max<std::int64_t>(1, keys));
-  const std::int64_t rows = std::min(queries, most);
-  const std::int64_t together =
-      rows < queries
-          ? 1
-          : std::clamp<std::int64_t>(most / std::max<std::int64_t>(1, queries), 1, heads);
-  for (std::int64_t b = 0; b < batch; ++b) {
-    for (std::int64_t h = 0; h < heads; h += together) {
-      for (std::int64_t i = 0; i < queries; i += rows)
-        f(Chunk{b, h, std::min(together, heads - h), i, std::min(rows, queries - i), keys});
-    }
-  }
-}
-
-std::int64_t chunk_elements(const Attention& a) {
-  std::int64_t most = 0;
-  for_chunks(a, [&](const Chunk& c) { most = std::max(most, c.elements()); });
-  return most;
-}
-
-/// Rows of the chunk's first head, from `row` on.
-template <class T>
-T* first_row(const View& x, const Chunk& c, std::int64_t row) {
-  return x.as<T>() + c.batch * x.strides[0] + c.head * x.strides[1] + row * x.strides[2];
-}
-
-std::int64_t row_step(const View& x) {
-  return x.shape[2] == 1 ? x.shape[3] : x.strides[2];
-}
-
-template <class T>
-Operand<T> matrix(const View& x, const Chunk& c, std::int64_t row) {
-  return {first_row<T>(x, c, row), {MatrixOrder::row_major, row_step(x)}};
-}
-
-template <class T>
-Operand<T> scores_matrix(const T* s, const Chunk& c) {
-  return {s, {MatrixOrder::row_major, c.keys}};
-}
-
-std::int64_t head_step(const View& x) {
-  return x.strides[1];
-}
-
-/// What a score becomes, by its place.
+/// What a score becomes, by its place. Scores of tensors of 16 bits are f32.
 template <class T>
 struct ScoreOf {
-  Chunk chunk;
-  T scale;
+  using Number = compute_t<T>;
+  ChunkLines lines;
+  std::int64_t keys;
+  Number scale;
   bool causal;
   const void* mask;
   bool allows;  // the mask is bool
   std::int64_t step[4];
-  const T* s;
+  const Number* s;
 
-  ScoreOf(const Attention& a, const Chunk& c, const T* scores)
-      : chunk(c),
-        scale(static_cast<T>(a.scale)),
+  ScoreOf(const Attention& a, const Chunk& c, const Number* scores)
+      : lines(a, c),
+        keys(c.keys),
+        scale(static_cast<Number>(a.scale)),
         causal(a.causal),
         mask(a.mask.data),
         allows(a.mask.dtype == DType::boolean),
@@ -93,70 +41,67 @@ struct ScoreOf {
       step[d] = mask == nullptr ? 0 : a.mask.strides[d];
   }
 
-  /// `line` counts queries of the chunk's heads.
-  TANDEM_HD T operator()(std::int64_t line, std::int64_t key) const {
-    const std::int64_t head = chunk.head + line / chunk.rows;
-    const std::int64_t query = chunk.begin + line % chunk.rows;
-    const T none = -std::numeric_limits<T>::infinity();
-    if (causal && key > query) return none;
-    const T score = s[line * chunk.keys + key] * scale;
+  TANDEM_HD Number operator()(std::int64_t line, const LinePlace& p, std::int64_t key) const {
+    const Number none = -std::numeric_limits<Number>::infinity();
+    if (causal && key > p.query) return none;
+    const Number score = s[line * keys + key] * scale;
     if (mask == nullptr) return score;
     const std::int64_t at =
-        chunk.batch * step[0] + head * step[1] + query * step[2] + key * step[3];
+        p.batch * step[0] + p.head * step[1] + p.query * step[2] + key * step[3];
     if (allows) return static_cast<const bool*>(mask)[at] ? score : none;
-    return score + static_cast<const T*>(mask)[at];
+    return score + load(static_cast<const T*>(mask)[at]);
   }
 };
 
 /// log of the sum of exponentials of each line.
 template <class T>
 struct LogSum {
-  using Total = Normaliser<T>;
+  using Number = compute_t<T>;
+  using Total = Normaliser<Number>;
   ScoreOf<T> score;
-  std::int64_t queries;
-  T* lse;  // of the chunk's first head
+  Number* lse;  // (batch, heads, queries)
 
-  TANDEM_HD Total total() const { return {-std::numeric_limits<T>::infinity(), 0}; }
-  TANDEM_HD Total at(std::int64_t line, std::int64_t key) const {
-    const T x = score(line, key);
-    return {x, x == -std::numeric_limits<T>::infinity() ? 0.0 : 1.0};
-  }
-  TANDEM_HD Total join(Total a, Total b) const {
-    if (a.total == 0) return b;
-    if (b.total == 0) return a;
-    const T most = a.most > b.most || a.most != a.most ? a.most : b.most;
-    return {most, a.total * share(a.most, most) + b.total * share(b.most, most)};
-  }
-  TANDEM_HD void store(std::int64_t line, Total t) const {
-    const std::int64_t rows = score.chunk.rows;
-    lse[line / rows * queries + score.chunk.begin + line % rows] =
-        t.total == 0 ? std::numeric_limits<T>::infinity() : t.most + t.log();
-  }
-
- private:
-  TANDEM_HD static double share(T part, T most) {
-    return part == most ? 1.0 : static_cast<double>(std::exp(part - most));
+  struct Run {
+    const ScoreOf<T>& score;
+    std::int64_t line;
+    LinePlace place;
+    NormaliserRun<Number> sum;
+    TANDEM_HD void add(std::int64_t key) {
+      const Number x = score(line, place, key);
+      if (x != -std::numeric_limits<Number>::infinity()) sum.add(x);
+    }
+    TANDEM_HD Total total() const { return sum.normaliser(); }
+  };
+  TANDEM_HD Run run(std::int64_t line) const { return {score, line, score.lines.place(line), {}}; }
+  TANDEM_HD Total join(const Total& a, const Total& b) const { return Total::join(a, b); }
+  TANDEM_HD void store(std::int64_t line, const Total& t) const {
+    lse[score.lines.number(score.lines.place(line))] =
+        t.total == 0 ? std::numeric_limits<Number>::infinity() : t.most + t.log();
   }
 };
 
 /// A probability, and what dropout leaves of it.
 template <class T>
 struct Probability {
+  using Number = compute_t<T>;
   ScoreOf<T> score;
+  Divisor keys;
   AttentionDrop drop;
-  double p;  // of dropout
-  const T* lse;
+  bool drops;
+  const Number* lse;
 
-  TANDEM_HD std::int64_t query(std::int64_t line) const {
-    return score.chunk.begin + line % score.chunk.rows;
+  Probability(const Attention& a, const Chunk& c, const Number* scores, const View& lse_)
+      : score(a, c, scores),
+        keys(c.keys),
+        drop(a.dropout, a.key, a.q.shape[2], c.keys),
+        drops(a.dropout > 0),
+        lse(lse_.as<const Number>()) {}
+
+  TANDEM_HD Number operator()(std::int64_t line, const LinePlace& at, std::int64_t key) const {
+    return std::exp(score(line, at, key) - lse[score.lines.number(at)]);
   }
-  TANDEM_HD T operator()(std::int64_t line, std::int64_t key) const {
-    return std::exp(score(line, key) - lse[line / score.chunk.rows * drop.queries + query(line)]);
-  }
-  TANDEM_HD T keep(std::int64_t line, std::int64_t key) const {
-    if (p == 0) return T(1);
-    const Chunk& c = score.chunk;
-    return static_cast<T>(drop.factor(c.batch, c.head + line / c.rows, query(line), key));
+  TANDEM_HD Number keep(const LinePlace& at, std::int64_t key) const {
+    return drops ? static_cast<Number>(drop.factor(at.batch, at.head, at.query, key)) : Number(1);
   }
 };
 
@@ -165,8 +110,9 @@ struct StoreDropped {
   Probability<T> of;
   T* to;
   TANDEM_HD void operator()(std::int64_t i) const {
-    const std::int64_t keys = of.score.chunk.keys, line = i / keys, key = i - line * keys;
-    to[i] = of(line, key) * of.keep(line, key);
+    const auto [line, key] = of.keys.split(i);
+    const LinePlace at = of.score.lines.place(line);
+    to[i] = store<T>(of(line, at, key) * of.keep(at, key));
   }
 };
 
@@ -174,60 +120,71 @@ struct StoreDropped {
 template <class T>
 struct Delta {
   using Total = double;
-  Chunk chunk;
-  std::int64_t out_head, out_row, dout_head, dout_row;  // steps
+  ChunkLines lines;
+  std::int64_t out_step[3], dout_step[3];  // between batch entries, heads, queries
   const T* out;
   const T* dout;
-  T* delta;
+  compute_t<T>* delta;
 
-  TANDEM_HD Total total() const { return 0; }
-  TANDEM_HD Total at(std::int64_t line, std::int64_t d) const {
-    const std::int64_t head = line / chunk.rows, row = line % chunk.rows;
-    return static_cast<double>(out[head * out_head + row * out_row + d] *
-                               dout[head * dout_head + row * dout_row + d]);
+  Delta(
+      const Attention& a, const Chunk& c, const View& out_, const View& dout_, compute_t<T>* delta_)
+      : lines(a, c), out(out_.as<const T>()), dout(dout_.as<const T>()), delta(delta_) {
+    for (int d = 0; d < 3; ++d) {
+      out_step[d] = out_.strides[d];
+      dout_step[d] = dout_.strides[d];
+    }
+  }
+
+  struct Run {
+    const T* out;
+    const T* dout;
+    compute_t<T> sum;
+    TANDEM_HD void add(std::int64_t d) { sum += load(out[d]) * load(dout[d]); }
+    TANDEM_HD Total total() const { return static_cast<Total>(sum); }
+  };
+  TANDEM_HD Run run(std::int64_t line) const {
+    const LinePlace p = lines.place(line);
+    return {out + p.batch * out_step[0] + p.head * out_step[1] + p.query * out_step[2],
+            dout + p.batch * dout_step[0] + p.head * dout_step[1] + p.query * dout_step[2],
+            compute_t<T>(0)};
   }
   TANDEM_HD Total join(Total a, Total b) const { return a + b; }
-  TANDEM_HD void store(std::int64_t line, Total t) const { delta[line] = static_cast<T>(t); }
+  TANDEM_HD void store(std::int64_t line, Total t) const {
+    delta[line] = static_cast<compute_t<T>>(t);
+  }
 };
 
-/// ds = p * (dp * keep - delta) * scale, in place of dp.
+/// ds = p * (dp * keep - delta) * scale. @param ds  may be dp.
 template <class T>
 struct ScoreGrad {
   Probability<T> of;
-  const T* delta;
+  const compute_t<T>* delta;
+  const compute_t<T>* dp;
   T* ds;
   TANDEM_HD void operator()(std::int64_t i) const {
-    const std::int64_t keys = of.score.chunk.keys, line = i / keys, key = i - line * keys;
-    ds[i] = of(line, key) * (ds[i] * of.keep(line, key) - delta[line]) * of.score.scale;
+    const auto [line, key] = of.keys.split(i);
+    const LinePlace at = of.score.lines.place(line);
+    ds[i] = store<T>(of(line, at, key) * (dp[i] * of.keep(at, key) - delta[line]) * of.score.scale);
   }
 };
 
 template <class T>
-void score_product(const CudaStream& s, const Attention& a, const Chunk& c, T* scores) {
-  gemm<T>(s,
-          {c.rows, c.keys, a.q.shape[3]},
-          matrix<T>(a.q, c, c.begin),
-          transposed(matrix<T>(a.k, c, 0)),
-          T(0),
-          scores,
-          c.keys,
-          nullptr,
-          {c.heads, head_step(a.q), head_step(a.k), c.rows * c.keys});
-}
-
-template <class T>
-Probability<T> probability(const Attention& a, const Chunk& c, const T* scores, const View& lse) {
-  const std::int64_t queries = a.q.shape[2];
-  return {ScoreOf<T>(a, c, scores),
-          AttentionDrop(a.dropout, a.key, queries, c.keys),
-          a.dropout,
-          lse.as<const T>() + (c.batch * a.q.shape[1] + c.head) * queries};
+void score_product(const CudaStream& s, const Attention& a, const Chunk& c, compute_t<T>* scores) {
+  multiply(s,
+           c,
+           {c.rows, c.keys, a.q.shape[3]},
+           Factors::second_transposed,
+           matrices<const T>(a.q, c, c.begin),
+           matrices<const T>(a.k, c, 0),
+           0,
+           scores_of(scores, c));
 }
 
 /// Buffers of one chunk's backward pass.
 template <class T>
 struct GradSpace {
-  T *scores, *dropped, *ds, *delta;
+  compute_t<T>*scores, *dp, *delta;
+  T *dropped, *ds;
 };
 
 /// The backward pass of one chunk.
@@ -244,58 +201,39 @@ struct GradChunk {
 
   /// to (+)= weights^T @ from.
   void to_keys(const T* weights, const View& from, const View& to) const {
-    gemm<T>(s,
-            {c.keys, to.shape[3], c.rows},
-            transposed(scores_matrix(weights, c)),
-            matrix<T>(from, c, c.begin),
-            c.begin == 0 ? T(0) : T(1),
-            first_row<T>(to, c, 0),
-            row_step(to),
-            nullptr,
-            {c.heads, c.rows * c.keys, head_step(from), head_step(to)});
-  }
-
-  void deltas() const {
-    reduce_each(s,
-                c.heads * c.rows,
-                out.shape[3],
-                Walk::along,
-                Delta<T>{c,
-                         head_step(out),
-                         row_step(out),
-                         head_step(dout),
-                         row_step(dout),
-                         first_row<const T>(out, c, c.begin),
-                         first_row<const T>(dout, c, c.begin),
-                         space.delta});
+    multiply(s,
+             c,
+             {c.keys, to.shape[3], c.rows},
+             Factors::first_transposed,
+             scores_of(weights, c),
+             matrices<const T>(from, c, c.begin),
+             c.begin == 0 ? 0 : 1,
+             matrices<T>(to, c, 0));
   }
 
   void run() const {
-    const std::int64_t each = c.rows * c.keys;
-    const Probability<T> p = probability<T>(a, c, space.scores, lse);
-    score_product(s, a, c, space.scores);
+    const Probability<T> p(a, c, space.scores, lse);
+    score_product<T>(s, a, c, space.scores);
     for_each(s, c.elements(), StoreDropped<T>{p, space.dropped});
     to_keys(space.dropped, dout, g.dv);
-    gemm<T>(s,
-            {c.rows, c.keys, a.v.shape[3]},
-            matrix<T>(dout, c, c.begin),
-            transposed(matrix<T>(a.v, c, 0)),
-            T(0),
-            space.ds,
-            c.keys,
-            nullptr,
-            {c.heads, head_step(dout), head_step(a.v), each});
-    deltas();
-    for_each(s, c.elements(), ScoreGrad<T>{p, space.delta, space.ds});
-    gemm<T>(s,
-            {c.rows, a.q.shape[3], c.keys},
-            scores_matrix<T>(space.ds, c),
-            matrix<T>(a.k, c, 0),
-            T(0),
-            first_row<T>(g.dq, c, c.begin),
-            row_step(g.dq),
-            nullptr,
-            {c.heads, each, head_step(a.k), head_step(g.dq)});
+    multiply(s,
+             c,
+             {c.rows, c.keys, a.v.shape[3]},
+             Factors::second_transposed,
+             matrices<const T>(dout, c, c.begin),
+             matrices<const T>(a.v, c, 0),
+             0,
+             scores_of(space.dp, c));
+    reduce_each(s, c.lines(), out.shape[3], Walk::along, Delta<T>(a, c, out, dout, space.delta));
+    for_each(s, c.elements(), ScoreGrad<T>{p, space.delta, space.dp, space.ds});
+    multiply(s,
+             c,
+             {c.rows, a.q.shape[3], c.keys},
+             Factors::as_they_are,
+             scores_of<const T>(space.ds, c),
+             matrices<const T>(a.k, c, 0),
+             0,
+             matrices<T>(g.dq, c, c.begin));
     to_keys(space.ds, a.q, g.dk);
   }
 };
@@ -303,29 +241,25 @@ struct GradChunk {
 }  // namespace
 
 void attention(const CudaStream& s, const Attention& a, const View& out, const View& lse) {
-  with_float(a.q.dtype, [&]<class T>() {
-    const std::int64_t most = chunk_elements(a), queries = a.q.shape[2];
-    const Workspace<T> scores(s.device, most), dropped(s.device, most);
+  with_any_float(a.q.dtype, [&]<class T>() {
+    const std::int64_t most = chunk_elements(a);
+    const Workspace<compute_t<T>> scores(s.device, most);
+    const Workspace<T> dropped(s.device, most);
     for_chunks(a, [&](const Chunk& c) {
-      T* const first = lse.as<T>() + (c.batch * a.q.shape[1] + c.head) * queries;
-      score_product(s, a, c, scores.data());
-      reduce_each(s,
-                  c.heads * c.rows,
-                  c.keys,
-                  Walk::along,
-                  LogSum<T>{ScoreOf<T>(a, c, scores.data()), queries, first});
+      score_product<T>(s, a, c, scores.data());
+      const ScoreOf<T> score(a, c, scores.data());
+      reduce_each(s, c.lines(), c.keys, Walk::along, LogSum<T>{score, lse.as<compute_t<T>>()});
       for_each(s,
                c.elements(),
-               StoreDropped<T>{probability<T>(a, c, scores.data(), lse), dropped.data()});
-      gemm<T>(s,
-              {c.rows, a.v.shape[3], c.keys},
-              scores_matrix<T>(dropped.data(), c),
-              matrix<T>(a.v, c, 0),
-              T(0),
-              first_row<T>(out, c, c.begin),
-              row_step(out),
-              nullptr,
-              {c.heads, c.rows * c.keys, head_step(a.v), head_step(out)});
+               StoreDropped<T>{Probability<T>(a, c, scores.data(), lse), dropped.data()});
+      multiply(s,
+               c,
+               {c.rows, a.v.shape[3], c.keys},
+               Factors::as_they_are,
+               scores_of<const T>(dropped.data(), c),
+               matrices<const T>(a.v, c, 0),
+               0,
+               matrices<T>(out, c, c.begin));
     });
   });
 }
@@ -336,13 +270,16 @@ void attention_grad(const CudaStream& s,
                     const View& lse,
                     const View& dout,
                     const AttentionGrads& grads) {
-  with_float(a.q.dtype, [&]<class T>() {
+  with_any_float(a.q.dtype, [&]<class T>() {
     const std::int64_t most = chunk_elements(a);
     std::int64_t lines = 0;
-    for_chunks(a, [&](const Chunk& c) { lines = std::max(lines, c.heads * c.rows); });
-    const Workspace<T> scores(s.device, most), dropped(s.device, most), ds(s.device, most),
+    for_chunks(a, [&](const Chunk& c) { lines = std::max(lines, c.lines()); });
+    constexpr bool kInPlace = std::is_same_v<T, compute_t<T>>;
+    const Workspace<compute_t<T>> scores(s.device, most), dp(s.device, most),
         delta(s.device, lines);
-    const GradSpace<T> space{scores.data(), dropped.data(), ds.data(), delta.data()};
+    const Workspace<T> dropped(s.device, most), ds(s.device, kInPlace ? 0 : most);
+    GradSpace<T> space{scores.data(), dp.data(), delta.data(), dropped.data(), ds.data()};
+    if constexpr (kInPlace) space.ds = space.dp;
     for_chunks(a, [&](const Chunk& c) {
       GradChunk<T>{s, a, c, out, lse, dout, grads, space}.run();
     });

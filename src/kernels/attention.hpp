@@ -9,9 +9,10 @@
 #include "kernels/dropout.hpp"
 #include "kernels/view.hpp"
 
-// Attention over (batch, heads, sequence, dim) of f32 or f64, dense in the last dimension:
-// softmax(q
-// @ k.t() * scale + mask) @ v. The scores are made block by block, and again in the backward pass.
+// Attention over (batch, heads, sequence, dim), dense in the last dimension: softmax(q @ k.t() *
+// scale + mask) @ v. The scores are made block by block, and again in the backward pass. Tensors
+// are f32 or f64, on a GPU also of 16 bits: then scores and the sums of exponentials are f32, and
+// probabilities are rounded before they meet v.
 namespace tandem::kernels {
 
 struct Attention {
@@ -24,7 +25,8 @@ struct Attention {
   DropoutKey key = {};
 };
 
-/// @param lse  (batch, heads, queries), dense: log of the sum of each query's exponentials;
+/// @param lse  (batch, heads, queries), dense, of the scores' type: log of the sum of each query's
+/// exponentials;
 ///             infinite where it sees no key, and its output zero.
 void attention(const HostStream& s, const Attention& a, const View& out, const View& lse);
 void attention(const CudaStream& s, const Attention& a, const View& out, const View& lse);

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "kernels/attention.hpp"
+#include "kernels/divisor.hpp"
 #include "kernels/exp.inl"
 #include "kernels/random.inl"
 
@@ -49,12 +50,14 @@ struct AttentionDrop {
 template <class T>
 struct KeepElement {
   AttentionDrop drop;
-  std::int64_t heads, keys;
+  Divisor heads, queries, keys;
   T* keep;
 
   TANDEM_HD void operator()(std::int64_t i) const {
-    const std::int64_t line = i / keys, query = line % drop.queries, head = line / drop.queries;
-    keep[i] = static_cast<T>(drop.factor(head / heads, head % heads, query, i % keys));
+    const auto [line, key] = keys.split(i);
+    const auto [matrix, query] = queries.split(line);
+    const auto [row, head] = heads.split(matrix);
+    keep[i] = static_cast<T>(drop.factor(row, head, query, key));
   }
 };
 
@@ -64,7 +67,11 @@ void attention_keep(const S& s, double p, const DropoutKey& key, const View& kee
   with_float(keep.dtype, [&]<class T>() {
     for_each(s,
              keep.numel(),
-             KeepElement<T>{AttentionDrop(p, key, n[2], n[3]), n[1], n[3], keep.as<T>()});
+             KeepElement<T>{AttentionDrop(p, key, n[2], n[3]),
+                            Divisor(n[1]),
+                            Divisor(n[2]),
+                            Divisor(n[3]),
+                            keep.as<T>()});
   });
 }
 

@@ -6,20 +6,25 @@
 #include "kernels/batch_norm.hpp"
 #include "kernels/batch_norm.inl"
 #include "kernels/cuda/launch.hpp"
+#include "kernels/divisor.hpp"
+#include "kernels/workspace.hpp"
 
 namespace tandem::kernels {
 namespace {
 
 /// Elements of one channel, counted over images and planes.
 struct Channels {
-  std::int64_t channels, inner;
+  Divisor channels, inner;
 
   explicit Channels(const NormLayout& l) : channels(l.channels), inner(l.inner) {}
   TANDEM_HD std::int64_t offset(std::int64_t channel, std::int64_t i) const {
-    if (inner == 1) return i * channels + channel;
-    return (i / inner * channels + channel) * inner + i % inner;
+    if (inner.value() == 1) return i * channels.value() + channel;
+    const auto [image, at] = inner.split(i);
+    return (image * channels.value() + channel) * inner.value() + at;
   }
-  TANDEM_HD std::int64_t channel(std::int64_t element) const { return element / inner % channels; }
+  TANDEM_HD std::int64_t channel(std::int64_t element) const {
+    return channels.split(inner.quotient(element)).remainder;
+  }
 };
 
 Walk walk_of(const NormLayout& l) {
@@ -45,18 +50,19 @@ struct BatchMoments {
   const T* x;
   double* out;  // count, means, squares
 
-  TANDEM_HD Total total() const { return {}; }
-  TANDEM_HD Total at(std::int64_t channel, std::int64_t i) const {
-    return {1, static_cast<double>(x[channels.offset(channel, i)]), 0};
-  }
-  TANDEM_HD Total join(Total a, Total b) const {
-    a.join(b.count, b.mean, b.squares);
-    return a;
-  }
-  TANDEM_HD void store(std::int64_t channel, Total m) const {
+  struct Run {
+    const BatchMoments& of;
+    std::int64_t channel;
+    MomentsRun<T> sum;
+    TANDEM_HD void add(std::int64_t i) { sum.add(of.x[of.channels.offset(channel, i)]); }
+    TANDEM_HD Total total() const { return sum.moments(); }
+  };
+  TANDEM_HD Run run(std::int64_t channel) const { return {*this, channel, {}}; }
+  TANDEM_HD Total join(const Total& a, const Total& b) const { return Moments::joined(a, b); }
+  TANDEM_HD void store(std::int64_t channel, const Total& m) const {
     if (channel == 0) out[0] = m.count;
     out[1 + channel] = m.mean;
-    out[1 + channels.channels + channel] = m.squares;
+    out[1 + channels.channels.value() + channel] = m.squares;
   }
 };
 
@@ -122,17 +128,47 @@ struct GradientSums {
   const T* dy;
   double* out;
 
-  TANDEM_HD Total total() const { return {}; }
-  TANDEM_HD Total at(std::int64_t c, std::int64_t i) const {
-    const std::int64_t e = channels.offset(c, i);
-    const T x0 = x[e] - maps.mean[c];
-    const T d = pass<T, kAfter>(x0 * maps.scale[c] + maps.shift(c), dy[e]);
-    return {static_cast<double>(d), static_cast<double>(d * x0)};
+  struct Run {
+    const GradientSums& of;
+    std::int64_t channel;
+    T mean, scale, shift;
+    T sum, centred;
+    TANDEM_HD void add(std::int64_t i) {
+      const std::int64_t e = of.channels.offset(channel, i);
+      const T x0 = of.x[e] - mean;
+      const T d = pass<T, kAfter>(x0 * scale + shift, of.dy[e]);
+      sum += d;
+      centred += d * x0;
+    }
+    TANDEM_HD Total total() const {
+      return {static_cast<double>(sum), static_cast<double>(centred)};
+    }
+  };
+  TANDEM_HD Run run(std::int64_t c) const {
+    return {*this, c, maps.mean[c], maps.scale[c], maps.shift(c), T(0), T(0)};
   }
   TANDEM_HD Total join(Total a, Total b) const { return {a.dy + b.dy, a.centred + b.centred}; }
   TANDEM_HD void store(std::int64_t c, Total sums) const {
     out[c] = sums.dy;
-    out[channels.channels + c] = sums.centred;
+    out[channels.channels.value() + c] = sums.centred;
+  }
+};
+
+/// By channel: how dx depends on the whole batch.
+template <class T>
+struct BatchShare {
+  std::int64_t channels;
+  const double* sums;
+  const T* scale;
+  const T* rstd;
+  double count;
+  T* slope;
+  T* offset;
+
+  TANDEM_HD void operator()(std::int64_t c) const {
+    const double s = static_cast<double>(scale[c]), r = static_cast<double>(rstd[c]);
+    offset[c] = static_cast<T>(-s * sums[c] / count);
+    slope[c] = static_cast<T>(-s * r * r * sums[channels + c] / count);
   }
 };
 
@@ -142,21 +178,19 @@ struct InputGrad {
   Maps<T> maps;
   const T* x;
   const T* dy;
-  const double* sums;
-  const T* rstd;
-  double count;
+  const T* slope;  // by channel; null without a batch
+  const T* offset;
   T* dx;
 
   TANDEM_HD void operator()(std::int64_t i) const {
     const std::int64_t c = channels.channel(i);
-    T slope = T(0), offset = T(0);
-    if constexpr (kFrom == From::batch) {
-      const double scale = static_cast<double>(maps.scale[c]), r = static_cast<double>(rstd[c]);
-      offset = static_cast<T>(-scale * sums[c] / count);
-      slope = static_cast<T>(-scale * r * r * sums[channels.channels + c] / count);
-    }
-    dx[i] = gradient_of<T, kAfter, kFrom>(
-        dy[i], x[i] - maps.mean[c], maps.scale[c], maps.shift(c), slope, offset);
+    const bool batch = kFrom == From::batch;
+    dx[i] = gradient_of<T, kAfter, kFrom>(dy[i],
+                                          x[i] - maps.mean[c],
+                                          maps.scale[c],
+                                          maps.shift(c),
+                                          batch ? slope[c] : T(0),
+                                          batch ? offset[c] : T(0));
   }
 };
 
@@ -247,22 +281,31 @@ void batch_norm_input_grad(const CudaStream& s,
                            double count,
                            const View& dx) {
   with_after(x.dtype, affine.after, [&]<class T, After kAfter>() {
-    const auto run = [&]<From kFrom>() {
+    const auto run = [&]<From kFrom>(const T* slope, const T* offset) {
       for_each(s,
                l.channels * l.count(),
                InputGrad<T, kAfter, kFrom>{Channels(l),
                                            Maps<T>(affine),
                                            x.as<const T>(),
                                            dy.as<const T>(),
-                                           sums.as<const double>(),
-                                           rstd.as<const T>(),
-                                           count,
+                                           slope,
+                                           offset,
                                            dx.as<T>()});
     };
-    if (sums.data == nullptr)
-      run.template operator()<From::constants>();
-    else
-      run.template operator()<From::batch>();
+    if (sums.data == nullptr) return run.template operator()<From::constants>(nullptr, nullptr);
+    const Workspace<T> shares(s.device, 2 * l.channels);
+    T* const slope = shares.data();
+    T* const offset = slope + l.channels;
+    for_each(s,
+             l.channels,
+             BatchShare<T>{l.channels,
+                           sums.as<const double>(),
+                           affine.scale.as<const T>(),
+                           rstd.as<const T>(),
+                           count,
+                           slope,
+                           offset});
+    run.template operator()<From::batch>(slope, offset);
   });
 }
 

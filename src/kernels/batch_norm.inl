@@ -23,6 +23,32 @@ struct Moments {
     squares += other_squares + delta * delta * (count * other_count / total);
     count = total;
   }
+  TANDEM_HD static Moments joined(Moments a, const Moments& b) {
+    a.join(b.count, b.mean, b.squares);
+    return a;
+  }
+};
+
+/// Moments of a few elements, one after the other, in their type (Welford, 1962). They are taken
+/// about the first one, so that they are exact far from zero too.
+template <class T>
+class MomentsRun {
+ public:
+  TANDEM_HD void add(T x) {
+    if (count_ == T(0)) first_ = x;
+    count_ += T(1);
+    const T value = x - first_, delta = value - mean_;
+    mean_ += delta / count_;
+    squares_ += delta * (value - mean_);
+  }
+  TANDEM_HD Moments moments() const {
+    return {static_cast<double>(count_),
+            static_cast<double>(first_) + static_cast<double>(mean_),
+            static_cast<double>(squares_)};
+  }
+
+ private:
+  T first_ = T(0), count_ = T(0), mean_ = T(0), squares_ = T(0);
 };
 
 /// `value` where `after` lets the normalised `y` through, else zero.

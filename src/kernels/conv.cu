@@ -10,6 +10,7 @@
 #include "kernels/cuda/gemm.hpp"
 #include "kernels/cuda/map.hpp"
 #include "kernels/cudnn/fast_path.hpp"
+#include "kernels/divisor.hpp"
 #include "kernels/element.hpp"
 #include "kernels/fill.hpp"
 #include "kernels/widened_conv.hpp"
@@ -32,8 +33,9 @@ struct ImageStrides {
 
 /// Sizes as a kernel sees them; cg: channels of a group.
 struct Geometry {
-  std::int64_t h, w, kh, kw, oh, ow, cg;
-  std::int64_t stride[2], padding[2], dilation[2];
+  Divisor h, w, kh, kw, oh, ow, cg;
+  Divisor stride[2];
+  std::int64_t padding[2], dilation[2];
 
   explicit Geometry(const ConvSize& z)
       : h(z.h),
@@ -43,7 +45,7 @@ struct Geometry {
         oh(z.oh),
         ow(z.ow),
         cg(z.c / z.groups),
-        stride{z.stride[0], z.stride[1]},
+        stride{Divisor(z.stride[0]), Divisor(z.stride[1])},
         padding{z.padding[0], z.padding[1]},
         dilation{z.dilation[0], z.dilation[1]} {}
 };
@@ -57,18 +59,14 @@ struct TakePatch {
   T* patches;
 
   TANDEM_HD void operator()(std::int64_t i) const {
-    std::int64_t rest = i / g.cg;
-    const std::int64_t c = i % g.cg;
-    const std::int64_t kx = rest % g.kw;
-    rest /= g.kw;
-    const std::int64_t ky = rest % g.kh;
-    rest /= g.kh;
-    const std::int64_t ox = rest % g.ow;
-    rest /= g.ow;
-    const std::int64_t oy = rest % g.oh, n = rest / g.oh;
-    const std::int64_t iy = oy * g.stride[0] - g.padding[0] + ky * g.dilation[0];
-    const std::int64_t ix = ox * g.stride[1] - g.padding[1] + kx * g.dilation[1];
-    const bool inside = iy >= 0 && iy < g.h && ix >= 0 && ix < g.w;
+    const auto [filter, c] = g.cg.split(i);
+    const auto [filter_row, kx] = g.kw.split(filter);
+    const auto [pixel, ky] = g.kh.split(filter_row);
+    const auto [row, ox] = g.ow.split(pixel);
+    const auto [n, oy] = g.oh.split(row);
+    const std::int64_t iy = oy * g.stride[0].value() - g.padding[0] + ky * g.dilation[0];
+    const std::int64_t ix = ox * g.stride[1].value() - g.padding[1] + kx * g.dilation[1];
+    const bool inside = iy >= 0 && iy < g.h.value() && ix >= 0 && ix < g.w.value();
     patches[i] = inside ? x[n * at.n + c * at.c + iy * at.h + ix * at.w] : T(0);
   }
 };
@@ -82,19 +80,20 @@ struct SumPatches {
   T* dx;
 
   TANDEM_HD void operator()(std::int64_t i) const {
-    const std::int64_t c = i % g.cg;
-    std::int64_t rest = i / g.cg;
-    const std::int64_t ix = rest % g.w;
-    rest /= g.w;
-    const std::int64_t iy = rest % g.h, n = rest / g.h;
+    const auto [position, c] = g.cg.split(i);
+    const auto [row, ix] = g.w.split(position);
+    const auto [n, iy] = g.h.split(row);
+    const std::int64_t kh = g.kh.value(), kw = g.kw.value();
     T sum = T(0);
-    for (std::int64_t ky = 0; ky < g.kh; ++ky) {
-      const std::int64_t oy = output(iy + g.padding[0] - ky * g.dilation[0], g.stride[0], g.oh);
-      for (std::int64_t kx = 0; oy >= 0 && kx < g.kw; ++kx) {
-        const std::int64_t ox = output(ix + g.padding[1] - kx * g.dilation[1], g.stride[1], g.ow);
+    for (std::int64_t ky = 0; ky < kh; ++ky) {
+      const std::int64_t oy =
+          output(iy + g.padding[0] - ky * g.dilation[0], g.stride[0], g.oh.value());
+      for (std::int64_t kx = 0; oy >= 0 && kx < kw; ++kx) {
+        const std::int64_t ox =
+            output(ix + g.padding[1] - kx * g.dilation[1], g.stride[1], g.ow.value());
         if (ox < 0) continue;
-        const std::int64_t pixel = (n * g.oh + oy) * g.ow + ox;
-        sum += patches[((pixel * g.kh + ky) * g.kw + kx) * g.cg + c];
+        const std::int64_t pixel = (n * g.oh.value() + oy) * g.ow.value() + ox;
+        sum += patches[((pixel * kh + ky) * kw + kx) * g.cg.value() + c];
       }
     }
     dx[n * at.n + c * at.c + iy * at.h + ix * at.w] = sum;
@@ -102,9 +101,12 @@ struct SumPatches {
 
  private:
   /// The output position whose patch begins at `first`; -1: none.
-  TANDEM_HD static std::int64_t output(std::int64_t first, std::int64_t stride, std::int64_t size) {
-    if (first < 0 || first % stride != 0 || first / stride >= size) return -1;
-    return first / stride;
+  TANDEM_HD static std::int64_t output(std::int64_t first,
+                                       const Divisor& stride,
+                                       std::int64_t size) {
+    if (first < 0) return -1;
+    const auto [at, rest] = stride.split(first);
+    return rest == 0 && at < size ? at : -1;
   }
 };
 
@@ -113,16 +115,22 @@ template <class T>
 struct SumChannel {
   using Total = double;
   ImageStrides step;
-  std::int64_t oh, ow;
+  Divisor oh, ow;
   const T* dy;
   T* dbias;
 
-  TANDEM_HD Total total() const { return 0; }
-  TANDEM_HD Total at(std::int64_t o, std::int64_t i) const {
-    const std::int64_t row = i / ow;
-    return static_cast<double>(
-        load(dy[row / oh * step.n + o * step.c + row % oh * step.h + i % ow * step.w]));
-  }
+  struct Run {
+    const SumChannel& of;
+    const T* dy;  // of the channel
+    compute_t<T> sum;
+    TANDEM_HD void add(std::int64_t i) {
+      const auto [row, x] = of.ow.split(i);
+      const auto [n, y] = of.oh.split(row);
+      sum += load(dy[n * of.step.n + y * of.step.h + x * of.step.w]);
+    }
+    TANDEM_HD Total total() const { return static_cast<Total>(sum); }
+  };
+  TANDEM_HD Run run(std::int64_t o) const { return {*this, dy + o * step.c, compute_t<T>(0)}; }
   TANDEM_HD Total join(Total a, Total b) const { return a + b; }
   TANDEM_HD void store(std::int64_t o, Total sum) const {
     dbias[o] = tandem::kernels::store<T>(static_cast<compute_t<T>>(sum));
@@ -159,14 +167,16 @@ class Blocks {
     const Geometry g(z_);
     for_each(s_,
              images * image_,
-             TakePatch<T>{g, at, x.as<const T>() + first * at.n + group * g.cg * at.c, patches()});
+             TakePatch<T>{
+                 g, at, x.as<const T>() + first * at.n + group * g.cg.value() * at.c, patches()});
   }
   void sum(const View& dx, std::int64_t group, std::int64_t first, std::int64_t images) const {
     const ImageStrides at(dx);
     const Geometry g(z_);
-    for_each(s_,
-             images * z_.h * z_.w * g.cg,
-             SumPatches<T>{g, at, patches(), dx.as<T>() + first * at.n + group * g.cg * at.c});
+    for_each(
+        s_,
+        images * z_.h * z_.w * g.cg.value(),
+        SumPatches<T>{g, at, patches(), dx.as<T>() + first * at.n + group * g.cg.value() * at.c});
   }
 
  private:
@@ -303,7 +313,8 @@ void bias_grad(const CudaStream& s, const ConvSize& z, const View& dy, const Vie
               z.o,
               z.n * z.oh * z.ow,
               is_channels_last(dy) ? Walk::across : Walk::along,
-              SumChannel<T>{ImageStrides(dy), z.oh, z.ow, dy.as<const T>(), dbias.as<T>()});
+              SumChannel<T>{
+                  ImageStrides(dy), Divisor(z.oh), Divisor(z.ow), dy.as<const T>(), dbias.as<T>()});
 }
 
 struct Plus {

@@ -3,6 +3,7 @@
 
 #include "kernels/copy.hpp"
 #include "kernels/copy.inl"
+#include "kernels/cuda/bytes.hpp"
 #include "kernels/cuda/map.hpp"
 
 namespace tandem::kernels {
@@ -14,9 +15,18 @@ void copy_bits(const CudaStream& s, const View& x, const View& y) {
   map<T, T>(s, Convert<T>{}, y, x);
 }
 
+/// Copies bytes that lie in one order without gaps. @return  false, with nothing done: they do not.
+bool copy_dense(const CudaStream& s, const View& x, const View& y) {
+  const KernelPlan plan = make_kernel_plan({&y, &x});
+  if (plan.numel > 0 && !is_dense(plan, 2)) return false;
+  copy_bytes(s, x.data, y.data, static_cast<std::size_t>(plan.numel) * itemsize(x.dtype));
+  return true;
+}
+
 }  // namespace
 
 void copy(const CudaStream& s, const View& x, const View& y) {
+  if (x.dtype == y.dtype && copy_dense(s, x, y)) return;
   if (x.dtype != y.dtype) {
     return with_dtype(x.dtype, [&]<class From>() {
       with_dtype(y.dtype, [&]<class To>() { map<To, From>(s, Convert<To>{}, y, x); });

@@ -17,8 +17,9 @@ constexpr std::int64_t kMinChunk = 32;
 
 template <class T>
 struct ScanChunks {
-  KernelPlan plan;  // y, x
-  std::int64_t depth, chunk, chunks;
+  Places<2> places;  // y, x
+  std::int64_t depth, chunk;
+  Divisor chunks;
   std::int64_t x_step, y_step;
   const T* x;  // at the first element of the first line
   T* y;
@@ -32,8 +33,9 @@ struct ScanChunks {
 template <class T>
 struct SumChunk : ScanChunks<T> {
   TANDEM_HD void operator()(std::int64_t i) const {
-    const detail::Place<2> place(this->plan, i / this->chunks);
-    const std::int64_t first = i % this->chunks * this->chunk;
+    const auto [line, at] = this->chunks.split(i);
+    const Place<2> place = this->places(line);
+    const std::int64_t first = at * this->chunk;
     Total<T> total = 0;
     for (std::int64_t k = first; k < this->last(first); ++k)
       total += static_cast<Total<T>>(this->x[place.at[1] + k * this->x_step]);
@@ -59,8 +61,9 @@ struct ScanTotals {
 template <class T>
 struct WriteChunk : ScanChunks<T> {
   TANDEM_HD void operator()(std::int64_t i) const {
-    const detail::Place<2> place(this->plan, i / this->chunks);
-    const std::int64_t first = i % this->chunks * this->chunk;
+    const auto [line, at] = this->chunks.split(i);
+    const Place<2> place = this->places(line);
+    const std::int64_t first = at * this->chunk;
     Total<T> total = this->totals == nullptr ? Total<T>(0) : this->totals[i];
     for (std::int64_t k = first; k < this->last(first); ++k) {
       total += static_cast<Total<T>>(this->x[place.at[1] + k * this->x_step]);
@@ -80,10 +83,10 @@ void cumsum(const CudaStream& s, CumsumFrom from, int dim, const View& x, const 
   const std::int64_t lines = of.plan.numel;
   with_scan(y.dtype, [&]<class T>() {
     const Workspace<Total<T>> totals(s.device, chunks > 1 ? lines * chunks : 0);
-    const ScanChunks<T> all{of.plan,
+    const ScanChunks<T> all{Places<2>(of.plan),
                             of.depth,
                             chunk,
-                            chunks,
+                            Divisor(chunks),
                             of.x_step,
                             of.y_step,
                             x.as<const T>() + of.x_first,

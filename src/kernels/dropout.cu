@@ -17,19 +17,20 @@ struct DropWords {
   std::int64_t first_row;
   std::uint32_t threshold;  // a word below it drops
   compute_t<T> scale;
-  KernelPlan row;  // places of a row, in row-major order: x, y, mask
-  std::int64_t blocks;
+  Places<3> row;        // places of a row, in row-major order: x, y, mask
+  std::int64_t length;  // elements of a row
+  Divisor blocks;
   std::int64_t x_step, y_step, mask_step;  // between rows
   const T* x;
   T* y;
   bool* mask;
 
   TANDEM_HD void operator()(std::int64_t i) const {
-    const std::int64_t r = i / blocks, block = i % blocks;
+    const auto [r, block] = blocks.split(i);
     const auto words =
         philox(key, static_cast<std::uint64_t>(first_row + r), static_cast<std::uint64_t>(block));
-    for (std::int64_t w = 0; w < kWords && block * kWords + w < row.numel; ++w) {
-      const detail::Place<3> place(row, block * kWords + w);
+    for (std::int64_t w = 0; w < kWords && block * kWords + w < length; ++w) {
+      const Place<3> place = row(block * kWords + w);
       const bool keep = words.v[w] >= threshold;
       const auto value = load(x[r * x_step + place.at[0]]);
       y[r * y_step + place.at[1]] = keep ? store<T>(value * scale) : T(0);
@@ -59,8 +60,9 @@ void dropout(const CudaStream& s,
                           key.first_row,
                           static_cast<std::uint32_t>(p * 0x1p32),
                           static_cast<compute_t<T>>(1 / (1 - p)),
-                          row,
-                          blocks,
+                          Places<3>(row),
+                          row.numel,
+                          Divisor(blocks),
                           x.strides[row_dim],
                           y.strides[row_dim],
                           mask.strides[row_dim],

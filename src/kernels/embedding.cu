@@ -1,52 +1,83 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <algorithm>
+#include <bit>
+
 #include "kernels/cuda/launch.hpp"
+#include "kernels/cuda/sort_positions.hpp"
+#include "kernels/divisor.hpp"
 #include "kernels/embedding.hpp"
 #include "kernels/fill.hpp"
 #include "kernels/workspace.hpp"
 
-// Rows of one index form a chain, which its first one sums: in order, and without atomics.
+// Rows are sorted by their index, so that those of one index stand together: in their order, and
+// without atomics. A run of them is cut where a piece of the sorted rows ends, so that an index
+// which is everywhere, as that of a blank, is not added up by one thread.
 namespace tandem::kernels {
 namespace {
 
-constexpr std::int64_t kNoRow = -1;
+constexpr std::int64_t kPiece = 64;
 
-/// The chain that row `i` is in.
-struct LinkRows {
-  std::int64_t n, padding;
-  const std::int64_t* index;
-  std::int64_t* next;  // (n): the following row of this index, or kNoRow
-  bool* first;         // (n): no row before has this index, and it is not the padding
+/// What is known of sorted rows, and how their sums are kept.
+template <class T>
+struct SortedRows {
+  std::int64_t n;
+  Divisor width;
+  const std::int64_t* index;     // (n), sorted
+  const std::int64_t* position;  // (n): of the row in dy
+  T* dweight;
+  T* parts;  // (pieces, 2, width): of a run that began in an earlier piece; of one that goes on
 
-  TANDEM_HD void operator()(std::int64_t i) const {
-    const std::int64_t entry = index[i];
-    std::int64_t after = i + 1, before = i - 1;
-    while (after < n && index[after] != entry)
-      ++after;
-    while (before >= 0 && index[before] != entry)
-      --before;
-    next[i] = after < n ? after : kNoRow;
-    first[i] = before < 0 && entry != padding;
+  TANDEM_HD bool begins(std::int64_t row) const { return row == 0 || index[row - 1] != index[row]; }
+  TANDEM_HD T& part(std::int64_t piece, int which, std::int64_t column) const {
+    return parts[(2 * piece + which) * width.value() + column];
   }
 };
 
+/// The sum of a run within a piece, by the thread of its first row there.
 template <class T>
-struct SumChain {
-  std::int64_t width;
+struct SumPiece {
+  SortedRows<T> rows;
+  std::int64_t padding;
   const T* dy;
-  const std::int64_t* index;
-  const std::int64_t* next;
-  const bool* first;
-  T* dweight;
 
   TANDEM_HD void operator()(std::int64_t i) const {
-    const std::int64_t row = i / width, column = i - row * width;
-    if (!first[row]) return;
+    const auto [row, column] = rows.width.split(i);
+    const std::int64_t entry = rows.index[row], piece = row / kPiece;
+    const bool begins = rows.begins(row);
+    if (entry == padding || (!begins && row % kPiece != 0)) return;
+    const std::int64_t last = rows.n < (piece + 1) * kPiece ? rows.n : (piece + 1) * kPiece;
     T sum = T(0);
-    for (std::int64_t r = row; r != kNoRow; r = next[r])
-      sum += dy[r * width + column];
-    dweight[index[row] * width + column] = sum;
+    std::int64_t r = row;
+    for (; r < last && rows.index[r] == entry; ++r)
+      sum += dy[rows.position[r] * rows.width.value() + column];
+    const bool ends = r < last || r == rows.n || rows.index[r] != entry;
+    if (begins && ends)
+      rows.dweight[entry * rows.width.value() + column] = sum;
+    else
+      rows.part(piece, begins ? 1 : 0, column) = sum;
+  }
+};
+
+/// The sum of a run that goes on behind the piece in which it begins.
+template <class T>
+struct JoinPieces {
+  SortedRows<T> rows;
+  std::int64_t padding;
+
+  TANDEM_HD void operator()(std::int64_t i) const {
+    const auto [piece, column] = rows.width.split(i);
+    const std::int64_t first = piece * kPiece, next = first + kPiece;
+    if (next >= rows.n) return;
+    const std::int64_t entry = rows.index[next];
+    const bool goes_on = rows.index[next - 1] == entry;
+    const bool began_before = rows.index[first] == entry && !rows.begins(first);
+    if (entry == padding || !goes_on || began_before) return;
+    T sum = rows.part(piece, 1, column);
+    for (std::int64_t p = piece + 1; p * kPiece < rows.n && rows.index[p * kPiece] == entry; ++p)
+      sum += rows.part(p, 0, column);
+    rows.dweight[entry * rows.width.value() + column] = sum;
   }
 };
 
@@ -59,18 +90,18 @@ void embedding_grad(const CudaStream& s,
                     const View& dweight) {
   const std::int64_t n = dy.shape[0], width = dy.shape[1];
   fill(s, 0, dweight);
-  const Workspace<std::int64_t> next(s.device, n);
-  const Workspace<bool> first(s.device, n);
-  for_each(s, n, LinkRows{n, padding, index.as<const std::int64_t>(), next.data(), first.data()});
+  if (n == 0 || width == 0) return;
+  const Workspace<std::int64_t> sorted(s.device, n), position(s.device, n);
+  const int bits = std::bit_width(static_cast<std::uint64_t>(dweight.shape[0] - 1));
+  sort_positions(
+      s, n, index.as<const std::int64_t>(), std::max(1, bits), sorted.data(), position.data());
+  const std::int64_t pieces = (n + kPiece - 1) / kPiece;
   with_float(dy.dtype, [&]<class T>() {
-    for_each(s,
-             n * width,
-             SumChain<T>{width,
-                         dy.as<const T>(),
-                         index.as<const std::int64_t>(),
-                         next.data(),
-                         first.data(),
-                         dweight.as<T>()});
+    const Workspace<T> parts(s.device, pieces * 2 * width);
+    const SortedRows<T> rows{
+        n, Divisor(width), sorted.data(), position.data(), dweight.as<T>(), parts.data()};
+    for_each(s, n * width, SumPiece<T>{rows, padding, dy.as<const T>()});
+    if (pieces > 1) for_each(s, (pieces - 1) * width, JoinPieces<T>{rows, padding});
   });
 }
 

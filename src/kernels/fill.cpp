@@ -8,7 +8,10 @@
 
 namespace tandem::kernels {
 
-template void fill(const HostStream&, double, const View&);
+void fill(const HostStream& s, double value, const View& y) {
+  fill_elements(s, value, y);
+}
+
 template void arange(const HostStream&, double, double, const View&);
 
 }  // namespace tandem::kernels

@@ -8,8 +8,8 @@
 namespace tandem::kernels {
 
 /// Every element becomes `value`, converted to y's dtype.
-template <class S>
-void fill(const S& s, double value, const View& y);
+void fill(const HostStream& s, double value, const View& y);
+void fill(const CudaStream& s, double value, const View& y);
 /// y[i] = start + i * step. @param y  1-D.
 template <class S>
 void arange(const S& s, double start, double step, const View& y);

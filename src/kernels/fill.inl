@@ -10,7 +10,7 @@
 namespace tandem::kernels {
 
 template <class S>
-void fill(const S& s, double value, const View& y) {
+void fill_elements(const S& s, double value, const View& y) {
   with_dtype(y.dtype, [&]<class T>() { map<T>(s, Constant<T>{Convert<T>{}(value)}, y); });
 }
 

@@ -13,16 +13,21 @@ namespace {
 struct FindOutside {
   using Total = std::int64_t;
   static constexpr std::int64_t kNotFound = INT64_MAX;
-  KernelPlan plan;
+  Places<1> places;
   const std::int64_t* index;
   std::int64_t low, high, ignored;
   std::int64_t* found;
 
-  TANDEM_HD Total total() const { return kNotFound; }
-  TANDEM_HD Total at(std::int64_t, std::int64_t i) const {
-    const std::int64_t value = index[detail::Place<1>(plan, i).at[0]];
-    return (value < low || value >= high) && value != ignored ? i : kNotFound;
-  }
+  struct Run {
+    const FindOutside& of;
+    Total first;
+    TANDEM_HD void add(std::int64_t i) {
+      const std::int64_t value = of.index[of.places(i).at[0]];
+      if ((value < of.low || value >= of.high) && value != of.ignored && i < first) first = i;
+    }
+    TANDEM_HD Total total() const { return first; }
+  };
+  TANDEM_HD Run run(std::int64_t) const { return {*this, kNotFound}; }
   TANDEM_HD Total join(Total a, Total b) const { return a < b ? a : b; }
   TANDEM_HD void store(std::int64_t, Total first) const {
     *found = first == kNotFound ? -1 : first;
@@ -31,14 +36,14 @@ struct FindOutside {
 
 template <class T>
 struct GatherElement {
-  KernelPlan plan;      // y, index, x without the looked-up dimension
+  Places<3> places;     // y, index, x without the looked-up dimension
   std::int64_t stride;  // of that dimension
   T* y;
   const std::int64_t* index;
   const T* x;
 
   TANDEM_HD void operator()(std::int64_t i) const {
-    const detail::Place<3> place(plan, i);
+    const Place<3> place = places(i);
     y[place.at[0]] = x[place.at[2] + index[place.at[1]] * stride];
   }
 };
@@ -47,14 +52,14 @@ struct GatherElement {
 /// within one is that of the entries.
 template <class T>
 struct ScatterLine {
-  KernelPlan plan;  // x, index, y without the dimension
+  Places<3> places;  // x, index, y without the dimension
   std::int64_t n, x_step, index_step, y_step;
   const T* x;
   const std::int64_t* index;
   T* y;
 
   TANDEM_HD void operator()(std::int64_t i) const {
-    const detail::Place<3> place(plan, i);
+    const Place<3> place = places(i);
     for (std::int64_t k = 0; k < n; ++k) {
       T& to = y[place.at[2] + index[place.at[1] + k * index_step] * y_step];
       to = static_cast<T>(to + x[place.at[0] + k * x_step]);
@@ -66,7 +71,8 @@ struct ScatterLine {
 /// up all of them, in their order.
 template <class T>
 struct ScatterRuns {
-  KernelPlan plan;  // x, index, y, order without the dimension
+  Places<4> places;  // x, index, y, order without the dimension
+  Divisor lines;
   std::int64_t n, x_step, index_step, y_step, order_step;
   const T* x;
   const std::int64_t* index;
@@ -74,10 +80,10 @@ struct ScatterRuns {
   const std::int64_t* order;
 
   TANDEM_HD void operator()(std::int64_t i) const {
-    const detail::Place<4> place(plan, i % plan.numel);
+    const auto [first, line] = lines.split(i);
+    const Place<4> place = places(line);
     const std::int64_t* const from = order + place.at[3];
     const std::int64_t* const targets = index + place.at[1];
-    const std::int64_t first = i / plan.numel;
     const std::int64_t target = targets[from[first * order_step] * index_step];
     if (first > 0 && targets[from[(first - 1) * order_step] * index_step] == target) return;
     T& to = y[place.at[2] + target * y_step];
@@ -142,7 +148,8 @@ void scatter_add_in_runs(
   with_dtype(y.dtype, [&]<class T>() {
     for_each(s,
              plan.numel * n,
-             ScatterRuns<T>{plan,
+             ScatterRuns<T>{Places<4>(plan),
+                            Divisor(plan.numel),
                             n,
                             x.strides[dim],
                             index.strides[dim],
@@ -161,8 +168,11 @@ void gather_bits(const CudaStream& s, int dim, const View& x, const View& index,
   const KernelPlan plan = make_kernel_plan({&y, &index, &source});
   for_each(s,
            plan.numel,
-           GatherElement<T>{
-               plan, x.strides[dim], y.as<T>(), index.as<const std::int64_t>(), x.as<const T>()});
+           GatherElement<T>{Places<3>(plan),
+                            x.strides[dim],
+                            y.as<T>(),
+                            index.as<const std::int64_t>(),
+                            x.as<const T>()});
 }
 
 }  // namespace
@@ -177,7 +187,7 @@ void find_outside(const CudaStream& s,
               1,
               index.numel(),
               Walk::along,
-              FindOutside{make_row_major_plan({&index}),
+              FindOutside{Places<1>(make_row_major_plan({&index})),
                           index.as<const std::int64_t>(),
                           low,
                           high,
@@ -209,7 +219,7 @@ void scatter_add(const CudaStream& s, int dim, const View& x, const View& index,
   with_dtype(y.dtype, [&]<class T>() {
     for_each(s,
              plan.numel,
-             ScatterLine<T>{plan,
+             ScatterLine<T>{Places<3>(plan),
                             x.shape[dim],
                             x.strides[dim],
                             index.strides[dim],

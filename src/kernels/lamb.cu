@@ -14,28 +14,35 @@ template <class T>
 struct MomentsAndSquares {
   using Total = LambSquares;
   Lamb<T> step;
-  LambSquares* squares;
+  T* trust;
 
-  TANDEM_HD Total total() const { return {0, 0}; }
-  TANDEM_HD Total at(std::int64_t, std::int64_t i) const {
-    step.moments(i);
-    const auto p = static_cast<double>(step.param[i]);
-    const auto d = static_cast<double>(step.direction(i));
-    return {p * p, d * d};
-  }
+  struct Run {
+    const Lamb<T>& step;
+    T param, direction;
+    TANDEM_HD void add(std::int64_t i) {
+      step.moments(i);
+      const T p = step.param[i], d = step.direction(i);
+      param += p * p;
+      direction += d * d;
+    }
+    TANDEM_HD Total total() const {
+      return {static_cast<double>(param), static_cast<double>(direction)};
+    }
+  };
+  TANDEM_HD Run run(std::int64_t) const { return {step, T(0), T(0)}; }
   TANDEM_HD Total join(Total a, Total b) const {
     return {a.param + b.param, a.direction + b.direction};
   }
-  TANDEM_HD void store(std::int64_t, Total total) const { *squares = total; }
+  TANDEM_HD void store(std::int64_t, Total squares) const {
+    *trust = static_cast<T>(squares.trust());
+  }
 };
 
 template <class T>
 struct LambUpdate {
   Lamb<T> step;
-  const LambSquares* squares;
-  TANDEM_HD void operator()(std::int64_t i) const {
-    step.update(i, static_cast<T>(squares->trust()));
-  }
+  const T* trust;
+  TANDEM_HD void operator()(std::int64_t i) const { step.update(i, *trust); }
 };
 
 }  // namespace
@@ -50,9 +57,9 @@ void lamb(const CudaStream& s,
           void* v) {
   with_float(t, [&]<class T>() {
     const Lamb<T> step = make_lamb<T>(k, param, grad, m, v);
-    const Workspace<LambSquares> squares(s.device, 1);
-    reduce_each(s, 1, n, Walk::along, MomentsAndSquares<T>{step, squares.data()});
-    for_each(s, n, LambUpdate<T>{step, squares.data()});
+    const Workspace<T> trust(s.device, 1);
+    reduce_each(s, 1, n, Walk::along, MomentsAndSquares<T>{step, trust.data()});
+    for_each(s, n, LambUpdate<T>{step, trust.data()});
   });
 }
 

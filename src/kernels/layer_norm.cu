@@ -5,6 +5,7 @@
 
 #include "kernels/batch_norm.inl"
 #include "kernels/cuda/launch.hpp"
+#include "kernels/divisor.hpp"
 #include "kernels/layer_norm.hpp"
 #include "kernels/workspace.hpp"
 
@@ -13,19 +14,12 @@ namespace {
 
 /// Elements of rows and of channels.
 struct Rows {
-  std::int64_t length, groups, inner, row_channels;
+  Divisor length, groups, inner, row_channels;
 
   explicit Rows(const RowLayout& l)
       : length(l.length), groups(l.groups), inner(l.inner), row_channels(l.row_channels()) {}
   TANDEM_HD std::int64_t channel(std::int64_t row, std::int64_t i) const {
-    return row % groups * row_channels + i / inner;
-  }
-  /// Row of element `i` of a channel, and its place in the row.
-  TANDEM_HD std::int64_t row_of(std::int64_t channel, std::int64_t i) const {
-    return i / inner * groups + channel / row_channels;
-  }
-  TANDEM_HD std::int64_t place_of(std::int64_t channel, std::int64_t i) const {
-    return channel % row_channels * inner + i % inner;
+    return groups.split(row).remainder * row_channels.value() + inner.quotient(i);
   }
 };
 
@@ -38,15 +32,15 @@ struct RowMoments {
   A* mean;
   A* rstd;
 
-  TANDEM_HD Total total() const { return {}; }
-  TANDEM_HD Total at(std::int64_t row, std::int64_t i) const {
-    return {1, static_cast<double>(x[row * rows.length + i]), 0};
-  }
-  TANDEM_HD Total join(Total a, Total b) const {
-    a.join(b.count, b.mean, b.squares);
-    return a;
-  }
-  TANDEM_HD void store(std::int64_t row, Total m) const {
+  struct Run {
+    const T* x;
+    MomentsRun<A> sum;
+    TANDEM_HD void add(std::int64_t i) { sum.add(static_cast<A>(x[i])); }
+    TANDEM_HD Total total() const { return sum.moments(); }
+  };
+  TANDEM_HD Run run(std::int64_t row) const { return {x + row * rows.length.value(), {}}; }
+  TANDEM_HD Total join(const Total& a, const Total& b) const { return Moments::joined(a, b); }
+  TANDEM_HD void store(std::int64_t row, const Total& m) const {
     mean[row] = static_cast<A>(m.mean);
     rstd[row] = static_cast<A>(1 / std::sqrt(m.squares / m.count + eps));
   }
@@ -63,7 +57,8 @@ struct NormaliseRows {
   T* y;
 
   TANDEM_HD void operator()(std::int64_t i) const {
-    const std::int64_t row = i / rows.length, c = rows.channel(row, i - row * rows.length);
+    const auto [row, at] = rows.length.split(i);
+    const std::int64_t c = rows.channel(row, at);
     const A w = weight == nullptr ? A(1) : static_cast<A>(weight[c]);
     const A b = bias == nullptr ? A(0) : static_cast<A>(bias[c]);
     y[i] = static_cast<T>((static_cast<A>(x[i]) - mean[row]) * rstd[row] * w + b);
@@ -87,43 +82,51 @@ struct GradInputs {
 
   TANDEM_HD A scaled(std::int64_t row, std::int64_t i) const {
     const A w = weight == nullptr ? A(1) : static_cast<A>(weight[rows.channel(row, i)]);
-    return static_cast<A>(dy[row * rows.length + i]) * w;
+    return static_cast<A>(dy[row * rows.length.value() + i]) * w;
   }
   TANDEM_HD A normal(std::int64_t row, std::int64_t i) const {
-    return (static_cast<A>(x[row * rows.length + i]) - mean[row]) * rstd[row];
+    return (static_cast<A>(x[row * rows.length.value() + i]) - mean[row]) * rstd[row];
   }
 };
 
-/// Per row: sums of g and g * h.
+/// Per row: means of g and g * h.
 template <class T, class A>
-struct RowSums {
+struct RowMeans {
   using Total = GradSums;
   GradInputs<T, A> in;
-  double* sums;  // (rows, 2)
+  A* means;  // (rows, 2)
 
-  TANDEM_HD Total total() const { return {}; }
-  TANDEM_HD Total at(std::int64_t row, std::int64_t i) const {
-    const A g = in.scaled(row, i);
-    return {static_cast<double>(g), static_cast<double>(g * in.normal(row, i))};
-  }
+  struct Run {
+    const GradInputs<T, A>& in;
+    std::int64_t row;
+    A first, second;
+    TANDEM_HD void add(std::int64_t i) {
+      const A g = in.scaled(row, i);
+      first += g;
+      second += g * in.normal(row, i);
+    }
+    TANDEM_HD Total total() const {
+      return {static_cast<double>(first), static_cast<double>(second)};
+    }
+  };
+  TANDEM_HD Run run(std::int64_t row) const { return {in, row, A(0), A(0)}; }
   TANDEM_HD Total join(Total a, Total b) const { return {a.first + b.first, a.second + b.second}; }
   TANDEM_HD void store(std::int64_t row, Total t) const {
-    sums[2 * row] = t.first;
-    sums[2 * row + 1] = t.second;
+    const auto n = static_cast<double>(in.rows.length.value());
+    means[2 * row] = static_cast<A>(t.first / n);
+    means[2 * row + 1] = static_cast<A>(t.second / n);
   }
 };
 
 template <class T, class A>
 struct RowInputGrad {
   GradInputs<T, A> in;
-  const double* sums;
+  const A* means;
   T* dx;
 
   TANDEM_HD void operator()(std::int64_t i) const {
-    const std::int64_t row = i / in.rows.length, at = i - row * in.rows.length;
-    const double n = static_cast<double>(in.rows.length);
-    const A offset = static_cast<A>(sums[2 * row] / n),
-            slope = static_cast<A>(sums[2 * row + 1] / n);
+    const auto [row, at] = in.rows.length.split(i);
+    const A offset = means[2 * row], slope = means[2 * row + 1];
     dx[i] =
         static_cast<T>(in.rstd[row] * (in.scaled(row, at) - offset - in.normal(row, at) * slope));
   }
@@ -137,11 +140,24 @@ struct ChannelSums {
   T* dweight;
   T* dbias;
 
-  TANDEM_HD Total total() const { return {}; }
-  TANDEM_HD Total at(std::int64_t channel, std::int64_t i) const {
-    const std::int64_t row = in.rows.row_of(channel, i), place = in.rows.place_of(channel, i);
-    const A d = static_cast<A>(in.dy[row * in.rows.length + place]);
-    return {static_cast<double>(d * in.normal(row, place)), static_cast<double>(d)};
+  struct Run {
+    const GradInputs<T, A>& in;
+    std::int64_t first_row, first_place;  // of the channel
+    A scaled, plain;
+    TANDEM_HD void add(std::int64_t i) {
+      const auto [image, at] = in.rows.inner.split(i);
+      const std::int64_t row = image * in.rows.groups.value() + first_row;
+      const A d = static_cast<A>(in.dy[row * in.rows.length.value() + first_place + at]);
+      scaled += d * in.normal(row, first_place + at);
+      plain += d;
+    }
+    TANDEM_HD Total total() const {
+      return {static_cast<double>(scaled), static_cast<double>(plain)};
+    }
+  };
+  TANDEM_HD Run run(std::int64_t channel) const {
+    const auto [row, place] = in.rows.row_channels.split(channel);
+    return {in, row, place * in.rows.inner.value(), A(0), A(0)};
   }
   TANDEM_HD Total join(Total a, Total b) const { return {a.first + b.first, a.second + b.second}; }
   TANDEM_HD void store(std::int64_t channel, Total t) const {
@@ -198,9 +214,9 @@ void row_norm_grad(const CudaStream& s,
                               mean.as<const A>(),
                               rstd.as<const A>()};
     if (grads.dx.data != nullptr) {
-      const Workspace<double> sums(s.device, 2 * l.rows);
-      reduce_each(s, l.rows, l.length, Walk::along, RowSums<T, A>{in, sums.data()});
-      for_each(s, l.rows * l.length, RowInputGrad<T, A>{in, sums.data(), grads.dx.as<T>()});
+      const Workspace<A> means(s.device, 2 * l.rows);
+      reduce_each(s, l.rows, l.length, Walk::along, RowMeans<T, A>{in, means.data()});
+      for_each(s, l.rows * l.length, RowInputGrad<T, A>{in, means.data(), grads.dx.as<T>()});
     }
     if (grads.dweight.data != nullptr) {
       reduce_each(s,

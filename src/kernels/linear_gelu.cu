@@ -24,13 +24,19 @@ struct GradColumn {
   T* dpre;
   T* dbias;
 
-  TANDEM_HD Total total() const { return 0; }
-  TANDEM_HD Total at(std::int64_t column, std::int64_t row) const {
-    const std::int64_t i = row * columns + column;
-    const auto g = grad(load(dy[i]), load(pre[i]));
-    dpre[i] = tandem::kernels::store<T>(g);
-    return static_cast<Total>(g);
-  }
+  struct Run {
+    const GradColumn& of;
+    std::int64_t column;
+    compute_t<T> sum;
+    TANDEM_HD void add(std::int64_t row) {
+      const std::int64_t i = row * of.columns + column;
+      const auto g = of.grad(load(of.dy[i]), load(of.pre[i]));
+      of.dpre[i] = tandem::kernels::store<T>(g);
+      sum += g;
+    }
+    TANDEM_HD Total total() const { return static_cast<Total>(sum); }
+  };
+  TANDEM_HD Run run(std::int64_t column) const { return {*this, column, compute_t<T>(0)}; }
   TANDEM_HD Total join(Total a, Total b) const { return a + b; }
   TANDEM_HD void store(std::int64_t column, Total total) const {
     dbias[column] = tandem::kernels::store<T>(static_cast<compute_t<T>>(total));

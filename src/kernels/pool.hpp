@@ -7,16 +7,10 @@
 
 #include "tandem/runtime/stream.hpp"
 
+#include "kernels/pool_axis.hpp"
 #include "kernels/view.hpp"
 
 namespace tandem::kernels {
-
-/// Input positions [begin, end) of one output position along an axis.
-struct Window {
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-  std::int64_t count = 0;  ///< what an average divides by, along this axis
-};
 
 /// Windows of output columns that follow each other alike: of one width, at one distance.
 struct ColumnRun {
@@ -34,7 +28,8 @@ struct ColumnRun {
 struct Pooling {
   std::int64_t images = 0, channels = 1;
   std::int64_t h = 0, w = 0;
-  std::vector<Window> rows, columns;        ///< one per output row and column
+  PoolAxis row_axis, column_axis;
+  std::vector<Window> rows, columns;        ///< theirs, one per output row and column
   std::vector<ColumnRun> column_runs = {};  ///< `columns` once more, where there is one channel
   bool tiles = false;                       ///< every input position is in exactly one window
 

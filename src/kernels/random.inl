@@ -10,6 +10,7 @@
 #include <Random123/philox.h>
 
 #include "kernels/copy.inl"
+#include "kernels/divisor.hpp"
 #include "kernels/element.hpp"
 #include "kernels/random.hpp"
 
@@ -112,13 +113,14 @@ struct InOrder {
 /// The same for any strides.
 struct ByStrides {
   int ndim = 0;
-  std::int64_t sizes[kMaxDims] = {};
+  Divisor sizes[kMaxDims] = {};
   std::int64_t strides[kMaxDims] = {};
   TANDEM_HD std::int64_t operator()(std::int64_t i) const {
     std::int64_t at = 0;
     for (int d = ndim - 1; d >= 0; --d) {
-      at += i % sizes[d] * strides[d];
-      i /= sizes[d];
+      const auto [rest, index] = sizes[d].split(i);
+      at += index * strides[d];
+      i = rest;
     }
     return at;
   }
@@ -148,14 +150,14 @@ struct Draw {
 template <class T, class Make, class Place>
 struct DrawPart {
   RandomPlace part;
-  std::int64_t blocks;  // that a run touches, at most
+  Divisor blocks;  // that a run touches, at most
   T* y;
   Make make;
   Place place;
   TANDEM_HD void operator()(std::int64_t i) const {
-    const std::int64_t run = i / blocks;
+    const auto [run, ahead] = blocks.split(i);
     const std::int64_t begin = part.begin + run * part.stride;
-    const std::int64_t block = begin / Make::kNumbers + i % blocks;
+    const std::int64_t block = begin / Make::kNumbers + ahead;
     compute_t<T> made[Make::kNumbers];
     make(philox(part.seed, part.draw, static_cast<std::uint64_t>(block)), made);
     for (std::int64_t k = 0; k < Make::kNumbers; ++k) {
@@ -169,7 +171,8 @@ namespace detail {
 
 inline ByStrides strides_of(const View& y) {
   ByStrides place{.ndim = y.shape.size()};
-  std::copy_n(y.shape.begin(), place.ndim, place.sizes);
+  std::transform(
+      y.shape.begin(), y.shape.end(), place.sizes, [](std::int64_t size) { return Divisor(size); });
   std::copy_n(y.strides.begin(), place.ndim, place.strides);
   return place;
 }
@@ -184,8 +187,9 @@ void run(const S& s, const RandomPlace& part, const View& y, Make make, Place pl
         s, draws, Draw<T, Make, Place>{part.seed, part.draw, n, y.as<T>(), make, place});
   }
   const std::int64_t blocks = (part.length + 2 * (Make::kNumbers - 1)) / Make::kNumbers;
-  for_each(
-      s, n / part.length * blocks, DrawPart<T, Make, Place>{part, blocks, y.as<T>(), make, place});
+  for_each(s,
+           n / part.length * blocks,
+           DrawPart<T, Make, Place>{part, Divisor(blocks), y.as<T>(), make, place});
 }
 
 template <class T, class Make, class S>

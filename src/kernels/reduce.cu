@@ -13,20 +13,29 @@ namespace {
 template <class T>
 struct ArgMaxLine {
   using Total = Ranked<compute_t<T>>;
-  KernelPlan plan;  // y, x at the start of the line
+  Places<2> places;  // y, x at the start of the line
   std::int64_t step;
   const T* x;
   std::int64_t* y;
 
-  TANDEM_HD Total total() const { return {T(0), -1}; }
-  TANDEM_HD Total at(std::int64_t output, std::int64_t i) const {
-    return {load(x[detail::Place<2>(plan, output).at[1] + i * step]), i};
+  struct Run {
+    const T* x;
+    std::int64_t step;
+    Total best;
+    TANDEM_HD void add(std::int64_t i) { best = first_of(best, {load(x[i * step]), i}); }
+    TANDEM_HD Total total() const { return best; }
+  };
+  TANDEM_HD Run run(std::int64_t output) const {
+    return {x + places(output).at[1], step, {compute_t<T>(0), -1}};
   }
-  TANDEM_HD Total join(Total a, Total b) const {
-    return before(Ranking{.largest_first = true, .nan_first = true}, a, b) ? a : b;
-  }
+  TANDEM_HD Total join(Total a, Total b) const { return first_of(a, b); }
   TANDEM_HD void store(std::int64_t output, Total best) const {
-    y[detail::Place<2>(plan, output).at[0]] = best.index;
+    y[places(output).at[0]] = best.index;
+  }
+
+ private:
+  TANDEM_HD static Total first_of(Total a, Total b) {
+    return before(Ranking{.largest_first = true, .nan_first = true}, a, b) ? a : b;
   }
 };
 
@@ -41,11 +50,12 @@ void argmax(const CudaStream& s, int dim, const View& x, const View& y) {
   const KernelPlan plan = make_kernel_plan({&y, &first});
   const Walk walk = x.strides[dim] == 1 ? Walk::along : Walk::across;
   with_dtype(x.dtype, [&]<class T>() {
-    reduce_each(s,
-                plan.numel,
-                x.shape[dim],
-                walk,
-                ArgMaxLine<T>{plan, x.strides[dim], x.as<const T>(), y.as<std::int64_t>()});
+    reduce_each(
+        s,
+        plan.numel,
+        x.shape[dim],
+        walk,
+        ArgMaxLine<T>{Places<2>(plan), x.strides[dim], x.as<const T>(), y.as<std::int64_t>()});
   });
 }
 

@@ -14,62 +14,63 @@ namespace {
 /// Lines of scores beside up to three other operands; the scores are operand `kScores` of `lines`.
 template <class T, int kScores>
 struct Scores {
-  KernelPlan lines;
+  Places<kScores + 1> lines;
   std::int64_t step;  // between classes
   const T* x;
 
   TANDEM_HD Line<const T> line(std::int64_t output) const {
-    return {x + detail::Place<kScores + 1>(lines, output).at[kScores], step};
+    return {x + lines(output).at[kScores], step};
   }
+  Walk walk() const { return step == 1 ? Walk::along : Walk::across; }
 };
 
-/// Normalisers of parts of a line join; a part of nothing has total 0.
+/// Normalisers of parts of a line join.
 template <class T, int kScores>
 struct JoinNormalisers {
   using Total = Normaliser<T>;
   Scores<T, kScores> scores;
 
-  TANDEM_HD Total total() const { return {T(0), 0}; }
-  TANDEM_HD Total at(std::int64_t output, std::int64_t i) const {
-    return {scores.line(output)[i], 1};
-  }
-  TANDEM_HD Total join(Total a, Total b) const {
-    if (a.total == 0) return b;
-    if (b.total == 0) return a;
-    const T most = a.most > b.most || a.most != a.most ? a.most : b.most;
-    return {most, a.total * share(a.most, most) + b.total * share(b.most, most)};
-  }
+  struct Run {
+    Line<const T> line;
+    NormaliserRun<T> sum;
+    TANDEM_HD void add(std::int64_t i) { sum.add(line[i]); }
+    TANDEM_HD Total total() const { return sum.normaliser(); }
+  };
+  TANDEM_HD Run run(std::int64_t output) const { return {scores.line(output), {}}; }
+  TANDEM_HD Total join(const Total& a, const Total& b) const { return Total::join(a, b); }
+};
 
- private:
-  // Equal ones may both be infinite.
-  TANDEM_HD static double share(T part, T most) {
-    return part == most ? 1.0 : static_cast<double>(std::exp(part - most));
-  }
+/// What the elements of a line are centred by and scaled with.
+template <class T>
+struct Scaling {
+  T most, share, log;
 };
 
 template <class T, int kScores>
-struct StoreNormaliser : JoinNormalisers<T, kScores> {
-  Normaliser<T>* norms;
-  TANDEM_HD void store(std::int64_t output, Normaliser<T> norm) const { norms[output] = norm; }
+struct StoreScaling : JoinNormalisers<T, kScores> {
+  Scaling<T>* scalings;
+  TANDEM_HD void store(std::int64_t output, const Normaliser<T>& norm) const {
+    scalings[output] = {norm.most, static_cast<T>(1 / norm.total), norm.log()};
+  }
 };
 
 template <class T>
 struct Normalise {
-  KernelPlan lines;  // y, x
+  LineElements elements;
+  Places<2> lines;  // y, x
   SoftmaxForm form;
-  std::int64_t n, y_step, x_step;
-  const Normaliser<T>* norms;
+  std::int64_t y_step, x_step;
+  const Scaling<T>* scalings;
   const T* x;
   T* y;
 
   TANDEM_HD void operator()(std::int64_t i) const {
-    const std::int64_t line = i / n, k = i % n;
-    const detail::Place<2> place(lines, line);
-    const Normaliser<T> norm = norms[line];
-    const T centred = x[place.at[1] + k * x_step] - norm.most;
-    y[place.at[0] + k * y_step] = form == SoftmaxForm::softmax
-                                      ? std::exp(centred) * static_cast<T>(1 / norm.total)
-                                      : centred - norm.log();
+    const auto [line, k] = elements(i);
+    const Place<2> place = lines(line);
+    const Scaling<T> by = scalings[line];
+    const T centred = x[place.at[1] + k * x_step] - by.most;
+    y[place.at[0] + k * y_step] =
+        form == SoftmaxForm::softmax ? std::exp(centred) * by.share : centred - by.log;
   }
 };
 
@@ -77,35 +78,43 @@ struct Normalise {
 template <class T>
 struct SumLine {
   using Total = double;
-  KernelPlan lines;  // dx, dy, y
+  Places<3> lines;  // dx, dy, y
   SoftmaxForm form;
   std::int64_t dy_step, y_step;
   const T* dy;
   const T* y;
-  double* sums;
+  T* sums;
 
-  TANDEM_HD Total total() const { return 0; }
-  TANDEM_HD Total at(std::int64_t output, std::int64_t i) const {
-    const detail::Place<3> place(lines, output);
-    const T d = dy[place.at[1] + i * dy_step];
-    return static_cast<double>(form == SoftmaxForm::softmax ? d * y[place.at[2] + i * y_step] : d);
+  struct Run {
+    SoftmaxForm form;
+    Line<const T> dy, y;
+    T sum;
+    TANDEM_HD void add(std::int64_t i) {
+      sum += form == SoftmaxForm::softmax ? dy[i] * y[i] : dy[i];
+    }
+    TANDEM_HD Total total() const { return static_cast<Total>(sum); }
+  };
+  TANDEM_HD Run run(std::int64_t output) const {
+    const Place<3> place = lines(output);
+    return {form, {dy + place.at[1], dy_step}, {y + place.at[2], y_step}, T(0)};
   }
   TANDEM_HD Total join(Total a, Total b) const { return a + b; }
-  TANDEM_HD void store(std::int64_t output, Total sum) const { sums[output] = sum; }
+  TANDEM_HD void store(std::int64_t output, Total sum) const { sums[output] = static_cast<T>(sum); }
 };
 
 template <class T>
 struct SoftmaxGrad {
+  LineElements elements;
   SumLine<T> line;
-  std::int64_t n, dx_step;
+  std::int64_t dx_step;
   T* dx;
 
   TANDEM_HD void operator()(std::int64_t i) const {
-    const std::int64_t output = i / n, k = i % n;
-    const detail::Place<3> place(line.lines, output);
+    const auto [output, k] = elements(i);
+    const Place<3> place = line.lines(output);
     const T d = line.dy[place.at[1] + k * line.dy_step];
     const T v = line.y[place.at[2] + k * line.y_step];
-    const T sum = static_cast<T>(line.sums[output]);
+    const T sum = line.sums[output];
     dx[place.at[0] + k * dx_step] =
         line.form == SoftmaxForm::softmax ? v * (d - sum) : d - std::exp(v) * sum;
   }
@@ -114,12 +123,13 @@ struct SoftmaxGrad {
 /// Loss and weight of each line; operands losses, weights, scores, labels.
 template <class T>
 struct CrossEntropy : JoinNormalisers<T, 2> {
+  Places<4> places;
   LabelAt<T> labels;
   T* losses;
   T* weights;
 
-  TANDEM_HD void store(std::int64_t output, Normaliser<T> norm) const {
-    const detail::Place<4> place(this->scores.lines, output);
+  TANDEM_HD void store(std::int64_t output, const Normaliser<T>& norm) const {
+    const Place<4> place = places(output);
     const std::int64_t label = labels.index[place.at[3]];
     const T weight = labels.weight(label);
     const bool counts = label != labels.ignored;
@@ -132,16 +142,19 @@ struct CrossEntropy : JoinNormalisers<T, 2> {
 /// Operands dlogits, dlosses, scores, labels.
 template <class T>
 struct CrossEntropyGrad {
-  Scores<T, 2> scores;
+  LineElements elements;
+  Places<4> places;
+  std::int64_t step;  // between classes
   LabelAt<T> labels;
-  std::int64_t n, dx_step;
-  const Normaliser<T>* norms;
+  std::int64_t dx_step;
+  const Scaling<T>* scalings;
   const T* dlosses;
+  const T* x;
   T* dx;
 
   TANDEM_HD void operator()(std::int64_t i) const {
-    const std::int64_t output = i / n, k = i % n;
-    const detail::Place<4> place(scores.lines, output);
+    const auto [output, k] = elements(i);
+    const Place<4> place = places(output);
     const std::int64_t label = labels.index[place.at[3]];
     T& to = dx[place.at[0] + k * dx_step];
     if (label == labels.ignored) {
@@ -149,14 +162,9 @@ struct CrossEntropyGrad {
       return;
     }
     const T scale = dlosses[place.at[1]] * labels.weight(label);
-    const Normaliser<T> norm = norms[output];
-    const T p = std::exp(x_of(place, k) - norm.most) * static_cast<T>(1 / norm.total);
+    const Scaling<T> by = scalings[output];
+    const T p = std::exp(x[place.at[2] + k * step] - by.most) * by.share;
     to = scale * p - (k == label ? scale : T(0));
-  }
-
- private:
-  TANDEM_HD T x_of(const detail::Place<4>& place, std::int64_t k) const {
-    return scores.x[place.at[2] + k * scores.step];
   }
 };
 
@@ -168,17 +176,19 @@ void softmax(const CudaStream& s, SoftmaxForm form, int dim, const View& x, cons
   const View vy = without_dim(y, dim), vx = without_dim(x, dim);
   const KernelPlan lines = make_kernel_plan({&vy, &vx});
   with_float(y.dtype, [&]<class T>() {
-    const Workspace<Normaliser<T>> norms(s.device, lines.numel);
-    const Scores<T, 1> scores{lines, x.strides[dim], x.as<const T>()};
-    reduce_each(s, lines.numel, n, Walk::along, StoreNormaliser<T, 1>{{scores}, norms.data()});
+    const Workspace<Scaling<T>> scalings(s.device, lines.numel);
+    const Places<2> places(lines);
+    const Scores<T, 1> scores{places, x.strides[dim], x.as<const T>()};
+    reduce_each(s, lines.numel, n, scores.walk(), StoreScaling<T, 1>{{scores}, scalings.data()});
+    const LineElements elements(lines.numel, n, x.strides[dim]);
     for_each(s,
-             lines.numel * n,
-             Normalise<T>{lines,
+             elements.count(),
+             Normalise<T>{elements,
+                          places,
                           form,
-                          n,
                           y.strides[dim],
                           x.strides[dim],
-                          norms.data(),
+                          scalings.data(),
                           x.as<const T>(),
                           y.as<T>()});
   });
@@ -191,16 +201,17 @@ void softmax_grad(
   const View vdx = without_dim(dx, dim), vdy = without_dim(dy, dim), vy = without_dim(y, dim);
   const KernelPlan lines = make_kernel_plan({&vdx, &vdy, &vy});
   with_float(y.dtype, [&]<class T>() {
-    const Workspace<double> sums(s.device, lines.numel);
-    const SumLine<T> line{lines,
+    const Workspace<T> sums(s.device, lines.numel);
+    const SumLine<T> line{Places<3>(lines),
                           form,
                           dy.strides[dim],
                           y.strides[dim],
                           dy.as<const T>(),
                           y.as<const T>(),
                           sums.data()};
-    reduce_each(s, lines.numel, n, Walk::along, line);
-    for_each(s, lines.numel * n, SoftmaxGrad<T>{line, n, dx.strides[dim], dx.as<T>()});
+    const LineElements elements(lines.numel, n, y.strides[dim]);
+    reduce_each(s, lines.numel, n, y.strides[dim] == 1 ? Walk::along : Walk::across, line);
+    for_each(s, elements.count(), SoftmaxGrad<T>{elements, line, dx.strides[dim], dx.as<T>()});
   });
 }
 
@@ -213,14 +224,13 @@ void cross_entropy(const CudaStream& s,
   if (losses.numel() == 0) return;
   const KernelPlan lines = make_kernel_plan({&losses, &weights, &scores, &labels.index});
   with_float(logits.dtype, [&]<class T>() {
+    const Scores<T, 2> of{Places<3>(lines), logits.strides[1], logits.as<const T>()};
     reduce_each(s,
                 lines.numel,
                 logits.shape[1],
-                Walk::along,
-                CrossEntropy<T>{{{lines, logits.strides[1], logits.as<const T>()}},
-                                LabelAt<T>(labels),
-                                losses.as<T>(),
-                                weights.as<T>()});
+                of.walk(),
+                CrossEntropy<T>{
+                    {of}, Places<4>(lines), LabelAt<T>(labels), losses.as<T>(), weights.as<T>()});
   });
 }
 
@@ -234,17 +244,20 @@ void cross_entropy_grad(const CudaStream& s,
   if (logits.numel() == 0) return;
   const KernelPlan lines = make_kernel_plan({&target, &dlosses, &start, &labels.index});
   with_float(logits.dtype, [&]<class T>() {
-    const Workspace<Normaliser<T>> norms(s.device, lines.numel);
-    const Scores<T, 2> scores{lines, logits.strides[1], logits.as<const T>()};
-    reduce_each(s, lines.numel, n, Walk::along, StoreNormaliser<T, 2>{{scores}, norms.data()});
+    const Workspace<Scaling<T>> scalings(s.device, lines.numel);
+    const Scores<T, 2> scores{Places<3>(lines), logits.strides[1], logits.as<const T>()};
+    reduce_each(s, lines.numel, n, scores.walk(), StoreScaling<T, 2>{{scores}, scalings.data()});
+    const LineElements elements(lines.numel, n, logits.strides[1]);
     for_each(s,
-             lines.numel * n,
-             CrossEntropyGrad<T>{scores,
+             elements.count(),
+             CrossEntropyGrad<T>{elements,
+                                 Places<4>(lines),
+                                 logits.strides[1],
                                  LabelAt<T>(labels),
-                                 n,
                                  dlogits.strides[1],
-                                 norms.data(),
+                                 scalings.data(),
                                  dlosses.as<const T>(),
+                                 logits.as<const T>(),
                                  dlogits.as<T>()});
   });
 }

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "kernels/for_each.hpp"
 #include "kernels/softmax.hpp"
@@ -36,6 +37,35 @@ struct Normaliser {
       total += std::exp(x[i] - most);
     return {most, total};
   }
+  /// Of two parts of a line; a part of nothing has total 0.
+  TANDEM_HD static Normaliser join(const Normaliser& a, const Normaliser& b) {
+    if (a.total == 0) return b;
+    if (b.total == 0) return a;
+    const T most = a.most > b.most || a.most != a.most ? a.most : b.most;
+    return {most,
+            a.total * static_cast<double>(share(a.most, most)) +
+                b.total * static_cast<double>(share(b.most, most))};
+  }
+  /// What an element counts beside the largest. Equal ones may both be infinite.
+  TANDEM_HD static T share(T x, T most) { return x == most ? T(1) : std::exp(x - most); }
+};
+
+/// A normaliser that is made of one element after the other.
+template <class T>
+class NormaliserRun {
+ public:
+  TANDEM_HD void add(T x) {
+    if (x > most_ || x != x) {
+      total_ *= Normaliser<T>::share(most_, x);
+      most_ = x;
+    }
+    total_ += Normaliser<T>::share(x, most_);
+  }
+  TANDEM_HD Normaliser<T> normaliser() const { return {most_, static_cast<double>(total_)}; }
+
+ private:
+  T most_ = -std::numeric_limits<T>::infinity();
+  T total_ = T(0);
 };
 
 template <class T>

@@ -16,16 +16,16 @@ constexpr std::int64_t kMaxSelected = 16;
 template <class T>
 struct TopLines {
   Ranking ranking;
-  KernelPlan plan;  // y, x at the starts of lines
+  Places<2> places;  // y, x at the starts of lines
   std::int64_t n, k, x_step, y_step;
   const T* x;
   std::int64_t* y;
 
   TANDEM_HD Ranked<T> element(std::int64_t line, std::int64_t i) const {
-    return {x[detail::Place<2>(plan, line).at[1] + i * x_step], i};
+    return {x[places(line).at[1] + i * x_step], i};
   }
   TANDEM_HD std::int64_t& index(std::int64_t line, std::int64_t i) const {
-    return y[detail::Place<2>(plan, line).at[0] + i * y_step];
+    return y[places(line).at[0] + i * y_step];
   }
 };
 
@@ -36,12 +36,22 @@ struct SelectNext {
   TopLines<T> lines;
   std::int64_t round;
 
-  TANDEM_HD Total total() const { return {T(0), -1}; }
-  TANDEM_HD Total at(std::int64_t line, std::int64_t i) const {
-    const Ranked<T> own = lines.element(line, i);
-    if (round == 0) return own;
-    const Ranked<T> last = lines.element(line, lines.index(line, round - 1));
-    return before(lines.ranking, last, own) ? own : total();
+  struct Run {
+    const SelectNext& of;
+    const T* x;
+    Ranked<T> last, first;  // chosen before; of those after it
+    TANDEM_HD void add(std::int64_t i) {
+      const Ranked<T> own{x[i * of.lines.x_step], i};
+      if (last.index < 0 || before(of.lines.ranking, last, own)) first = of.join(first, own);
+    }
+    TANDEM_HD Total total() const { return first; }
+  };
+  TANDEM_HD Run run(std::int64_t line) const {
+    constexpr Ranked<T> kNone{T(0), -1};
+    return {*this,
+            lines.x + lines.places(line).at[1],
+            round == 0 ? kNone : lines.element(line, lines.index(line, round - 1)),
+            kNone};
   }
   TANDEM_HD Total join(Total a, Total b) const { return before(lines.ranking, b, a) ? b : a; }
   TANDEM_HD void store(std::int64_t line, Total first) const {
@@ -53,11 +63,11 @@ struct SelectNext {
 template <class T>
 struct LoadLine {
   TopLines<T> lines;
-  std::int64_t padded;
+  Divisor padded;
   Ranked<T>* room;
   TANDEM_HD void operator()(std::int64_t i) const {
-    const std::int64_t at = i % padded;
-    room[i] = at < lines.n ? lines.element(i / padded, at) : Ranked<T>{T(0), -1};
+    const auto [line, at] = padded.split(i);
+    room[i] = at < lines.n ? lines.element(line, at) : Ranked<T>{T(0), -1};
   }
 };
 
@@ -65,13 +75,16 @@ struct LoadLine {
 template <class T>
 struct Exchange {
   Ranking ranking;
-  std::int64_t padded, size, distance;
+  Divisor half;  // of a line
+  std::int64_t size;
+  Divisor distance;
   Ranked<T>* room;
   TANDEM_HD void operator()(std::int64_t i) const {
-    const std::int64_t half = padded / 2, pair = i % half;
-    const std::int64_t at = pair / distance * (2 * distance) + pair % distance;
-    Ranked<T>* const a = room + i / half * padded + at;
-    Ranked<T>* const b = a + distance;
+    const auto [line, pair] = half.split(i);
+    const auto [run, in_run] = distance.split(pair);
+    const std::int64_t at = run * (2 * distance.value()) + in_run;
+    Ranked<T>* const a = room + line * (2 * half.value()) + at;
+    Ranked<T>* const b = a + distance.value();
     const bool ascending = (at & size) == 0;
     if (ascending ? !before(ranking, *b, *a) : !before(ranking, *a, *b)) return;
     const Ranked<T> old = *a;
@@ -83,29 +96,31 @@ struct Exchange {
 template <class T>
 struct StoreHead {
   TopLines<T> lines;
+  Divisor k;
   std::int64_t padded;
   const Ranked<T>* room;
   TANDEM_HD void operator()(std::int64_t i) const {
-    const std::int64_t line = i / lines.k, at = i % lines.k;
+    const auto [line, at] = k.split(i);
     lines.index(line, at) = room[line * padded + at].index;
   }
 };
 
 template <class T>
-void sort_lines(const CudaStream& s, const TopLines<T>& lines) {
+void sort_lines(const CudaStream& s, std::int64_t count, const TopLines<T>& lines) {
   std::int64_t padded = 1;
   while (padded < lines.n)
     padded *= 2;
-  const std::int64_t count = lines.plan.numel;
   const Workspace<Ranked<T>> room(s.device, count * padded);
-  for_each(s, count * padded, LoadLine<T>{lines, padded, room.data()});
+  for_each(s, count * padded, LoadLine<T>{lines, Divisor(padded), room.data()});
   for (std::int64_t size = 2; size <= padded; size *= 2) {
     for (std::int64_t distance = size / 2; distance > 0; distance /= 2) {
       for_each(
-          s, count * padded / 2, Exchange<T>{lines.ranking, padded, size, distance, room.data()});
+          s,
+          count * padded / 2,
+          Exchange<T>{lines.ranking, Divisor(padded / 2), size, Divisor(distance), room.data()});
     }
   }
-  for_each(s, count * lines.k, StoreHead<T>{lines, padded, room.data()});
+  for_each(s, count * lines.k, StoreHead<T>{lines, Divisor(lines.k), padded, room.data()});
 }
 
 }  // namespace
@@ -116,14 +131,14 @@ void topk(const CudaStream& s, Ranking ranking, int dim, const View& x, const Vi
   const KernelPlan plan = make_kernel_plan({&vy, &vx});
   with_dtype(x.dtype, [&]<class T>() {
     const TopLines<T> lines{ranking,
-                            plan,
+                            Places<2>(plan),
                             x.shape[dim],
                             y.shape[dim],
                             x.strides[dim],
                             y.strides[dim],
                             x.as<const T>(),
                             y.as<std::int64_t>()};
-    if (lines.k > kMaxSelected) return sort_lines(s, lines);
+    if (lines.k > kMaxSelected) return sort_lines(s, plan.numel, lines);
     const Walk walk = lines.x_step == 1 ? Walk::along : Walk::across;
     for (std::int64_t round = 0; round < lines.k; ++round)
       reduce_each(s, plan.numel, lines.n, walk, SelectNext<T>{lines, round});

@@ -7,6 +7,7 @@
 #include "tandem/runtime/runtime.hpp"
 
 #include "kernels/cuda/launch.hpp"
+#include "kernels/cuda/pack.hpp"
 #include "kernels/sum_ranks.hpp"
 #include "kernels/sum_ranks.inl"
 
@@ -26,54 +27,99 @@ struct Ends {
     std::copy(from.begin(), from.end(), sources);
     std::copy(to.begin(), to.end(), targets);
   }
-};
 
-template <class T, class F>
-struct SumElement {
-  F f;
-  Ends ends;
-  compute_t<T> divisor;  // 1: none
-  std::int64_t begin;
-
-  TANDEM_HD void operator()(std::int64_t i) const {
-    i += begin;
-    compute_t<T> value = load(source(0)[i]);
-    for (int r = 1; r < ends.source_count; ++r)
-      value = f(value, load(source(r)[i]));
-    if constexpr (is_float_v<T>) value /= divisor;
-    for (int r = 0; r < ends.target_count; ++r)
-      static_cast<T*>(ends.targets[r])[i] = store<T>(value);
-  }
-
- private:
-  TANDEM_HD const T* source(int rank) const { return static_cast<const T*>(ends.sources[rank]); }
-};
-
-/// Factors of the ranks, by value.
-template <class Number>
-struct Factors {
-  Number values[kMaxDevices];
-
-  explicit Factors(std::span<const double> factors) {
-    std::transform(factors.begin(), factors.end(), values, [](double f) { return Number(f); });
+  /// The first element from `begin` on at which packs begin in all ranks; -1: there is none.
+  template <class T, int kWidth>
+  std::int64_t first_pack(std::int64_t begin) const {
+    const auto starts = [&](std::int64_t at) {
+      const auto own = [at](const void* p) {
+        return is_packed<kWidth>(static_cast<const T*>(p) + at);
+      };
+      return std::all_of(sources, sources + source_count, own) &&
+             std::all_of(targets, targets + target_count, own);
+    };
+    for (std::int64_t at = begin; at < begin + kWidth; ++at)
+      if (starts(at)) return at;
+    return -1;
   }
 };
 
 template <class T>
-struct SumScaledElement {
+TANDEM_HD const T* source(const Ends& ends, int rank) {
+  return static_cast<const T*>(ends.sources[rank]);
+}
+
+/// What becomes of the ranks' elements, one after the other.
+template <class T, class F>
+struct Joined {
+  F f;
+  compute_t<T> divisor;  // 1: none
+
+  TANDEM_HD compute_t<T> first(compute_t<T> x) const { return x; }
+  TANDEM_HD compute_t<T> join(compute_t<T> value, compute_t<T> x, int) const { return f(value, x); }
+  TANDEM_HD compute_t<T> last(compute_t<T> value) const {
+    if constexpr (is_float_v<T>) value /= divisor;
+    return value;
+  }
+};
+
+/// The same where each rank has a factor, by value.
+template <class T>
+struct Scaled {
+  compute_t<T> factors[kMaxDevices];
+
+  explicit Scaled(std::span<const double> values) {
+    std::transform(values.begin(), values.end(), factors, [](double f) { return compute_t<T>(f); });
+  }
+  TANDEM_HD compute_t<T> first(compute_t<T> x) const { return compute_t<T>(0) + factors[0] * x; }
+  TANDEM_HD compute_t<T> join(compute_t<T> value, compute_t<T> x, int rank) const {
+    return value + factors[rank] * x;
+  }
+  TANDEM_HD compute_t<T> last(compute_t<T> value) const { return value; }
+};
+
+/// Pack `i` of the ranks' elements. Packs read and write what is in other GPUs by whole
+/// transactions.
+template <class T, class How, int kWidth>
+struct SumPack {
+  How how;
   Ends ends;
-  Factors<compute_t<T>> factors;
   std::int64_t begin;
 
   TANDEM_HD void operator()(std::int64_t i) const {
-    i += begin;
-    compute_t<T> value = 0;
-    for (int r = 0; r < ends.source_count; ++r)
-      value += factors.values[r] * load(static_cast<const T*>(ends.sources[r])[i]);
+    const std::int64_t at = begin + i * kWidth;
+    compute_t<T> values[kWidth];
+    const Pack<T, kWidth> own = pack_at<kWidth>(source<T>(ends, 0) + at);
+    for (int k = 0; k < kWidth; ++k)
+      values[k] = how.first(load(own.elements[k]));
+    for (int r = 1; r < ends.source_count; ++r) {
+      const Pack<T, kWidth> other = pack_at<kWidth>(source<T>(ends, r) + at);
+      for (int k = 0; k < kWidth; ++k)
+        values[k] = how.join(values[k], load(other.elements[k]), r);
+    }
+    Pack<T, kWidth> made;
+    for (int k = 0; k < kWidth; ++k)
+      made.elements[k] = store<T>(how.last(values[k]));
     for (int r = 0; r < ends.target_count; ++r)
-      static_cast<T*>(ends.targets[r])[i] = store<T>(value);
+      pack_at<kWidth>(static_cast<T*>(ends.targets[r]) + at) = made;
   }
 };
+
+/// Packs from where all ranks may be read by them, and single elements before and behind.
+template <class T, class How>
+void sum_range(
+    const CudaStream& s, const How& how, const Ends& ends, std::int64_t begin, std::int64_t end) {
+  constexpr int kWidth = pack_width<T>;
+  const auto single = [&](std::int64_t from, std::int64_t to) {
+    for_each(s, to - from, SumPack<T, How, 1>{how, ends, from});
+  };
+  const std::int64_t first = ends.first_pack<T, kWidth>(begin);
+  const std::int64_t packs = first < 0 ? 0 : (end - first) / kWidth;
+  if (packs <= 0) return single(begin, end);
+  single(begin, first);
+  for_each(s, packs, SumPack<T, How, kWidth>{how, ends, first});
+  single(first + packs * kWidth, end);
+}
 
 }  // namespace
 
@@ -88,17 +134,15 @@ void sum_ranks(const CudaStream& s,
   const Ends ends(sources, targets);
   if (reduction == Reduction::premul_sum) {
     TANDEM_ASSERT(factors.size() == sources.size(), "a factor for each source");
-    return with_any_float(dtype, [&]<class T>() {
-      const Factors<compute_t<T>> values(factors);
-      for_each(s, end - begin, SumScaledElement<T>{ends, values, begin});
-    });
+    return with_any_float(
+        dtype, [&]<class T>() { sum_range<T>(s, Scaled<T>(factors), ends, begin, end); });
   }
   with_dtype(dtype, [&]<class T>() {
     using Number = compute_t<T>;
     const Number divisor =
         reduction == Reduction::avg ? static_cast<Number>(sources.size()) : Number(1);
     with_reduction<T>(reduction, [&](auto f) {
-      for_each(s, end - begin, SumElement<T, decltype(f)>{f, ends, divisor, begin});
+      sum_range<T>(s, Joined<T, decltype(f)>{f, divisor}, ends, begin, end);
     });
   });
 }

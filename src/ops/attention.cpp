@@ -91,8 +91,9 @@ struct Call {
 /// @return  the log of each query's sum of exponentials.
 Tensor Call::forward(const Three& in, const Tensor& out) const {
   const Tensor& q = in[0];
+  const DType number = is_float16(q.dtype()) ? DType::f32 : q.dtype();
   const Tensor lse =
-      empty({q.size(0), q.size(1), q.size(2)}, {.dtype = q.dtype(), .device = q.device()});
+      empty({q.size(0), q.size(1), q.size(2)}, {.dtype = number, .device = q.device()});
   if (out.numel() == 0) return lse;
   dispatch(q.stream(),
            make_work(Work::Kind::gemm,
@@ -149,6 +150,14 @@ Tensor Call::keep(const Three& in) const {
 // dv = (P * K)^T dy, dS = P * (D - sum(P * D)) * scale, dq = dS k, dk = dS^T q. All of it in
 // differentiable ops.
 Three Call::formula(const Three& in, const Tensor& dy) const {
+  if (const DType t = dy.dtype(); is_float16(t)) {
+    const Autocast off(DType::f32);
+    Call wide = *this;
+    wide.mask = widened(mask);
+    const auto [dq, dk, dv] =
+        wide.formula({widened(in[0]), widened(in[1]), widened(in[2])}, widened(dy));
+    return {dq.to(t), dk.to(t), dv.to(t)};
+  }
   const auto& [q, k, v] = in;
   std::vector<Tensor> visible;
   Tensor scores = matmul(q, k.t()) * scale;
@@ -308,7 +317,7 @@ Tensor scaled_dot_product_attention(const Tensor& query,
                k.describe(),
                " and v ",
                v.describe());
-  if (is_float16(q.dtype())) {
+  if (is_float16(q.dtype()) && q.device().type != DeviceType::cuda) {
     const Autocast off(DType::f32);
     return scaled_dot_product_attention(widened(q), widened(k), widened(v), widened(mask), options)
         .to(q.dtype());
@@ -345,7 +354,7 @@ Tensor packed_attention(const Tensor& packed,
   TANDEM_CHECK(is_float(qkv.dtype()) && qkv.ndim() == 3,
                "packed_attention: needs floats (batch, sequence, 3 * width), got ",
                qkv.describe());
-  if (is_float16(qkv.dtype())) {
+  if (is_float16(qkv.dtype()) && qkv.device().type != DeviceType::cuda) {
     const Autocast off(DType::f32);
     return packed_attention(widened(qkv), heads, widened(mask), options).to(qkv.dtype());
   }

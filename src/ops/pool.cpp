@@ -25,6 +25,7 @@ namespace {
 using autograd::Formula;
 using autograd::Gradients;
 using autograd::Saved;
+using kernels::PoolAxis;
 using kernels::Pooling;
 using kernels::Window;
 
@@ -43,12 +44,12 @@ void check_input(const char* op, const Tensor& x) {
                x.describe());
 }
 
-std::vector<Window> sliding(const char* op,
-                            const Tensor& x,
-                            int axis,
-                            Pair kernel,
-                            const Pool2dOptions& options,
-                            PadCount count) {
+PoolAxis sliding(const char* op,
+                 const Tensor& x,
+                 int axis,
+                 Pair kernel,
+                 const Pool2dOptions& options,
+                 PadCount count) {
   const auto a = static_cast<std::size_t>(axis);
   const std::int64_t size = x.size(2 + axis), k = kernel[a], padding = options.padding[a];
   const std::int64_t stride = options.stride ? (*options.stride)[a] : k;
@@ -72,16 +73,10 @@ std::vector<Window> sliding(const char* op,
                " of x ",
                x.shape(),
                "; use a smaller kernel");
-  std::vector<Window> windows;
-  for (std::int64_t i = 0; i <= (padded - k) / stride; ++i) {
-    const std::int64_t first = i * stride - padding;
-    const Window w{std::max<std::int64_t>(0, first), std::min(size, first + k), 0};
-    windows.push_back({w.begin, w.end, count == PadCount::include ? k : w.end - w.begin});
-  }
-  return windows;
+  return PoolAxis::sliding(size, k, stride, padding, count == PadCount::include);
 }
 
-std::vector<Window> adaptive(const Tensor& x, int axis, Pair output) {
+PoolAxis adaptive(const Tensor& x, int axis, Pair output) {
   const std::int64_t size = x.size(2 + axis), n = output[static_cast<std::size_t>(axis)];
   TANDEM_CHECK(n >= 1 && size >= 1,
                "adaptive_avg_pool2d: cannot average x ",
@@ -92,11 +87,13 @@ std::vector<Window> adaptive(const Tensor& x, int axis, Pair output) {
                output[1],
                "); all sizes must be at least 1");
   detail::nbytes_of("adaptive_avg_pool2d", x.dtype(), {x.size(0), x.size(1), output[0], output[1]});
+  return PoolAxis::adaptive(size, n);
+}
+
+std::vector<Window> windows_of(const PoolAxis& axis) {
   std::vector<Window> windows;
-  for (std::int64_t i = 0; i < n; ++i) {
-    const std::int64_t begin = i * size / n, end = ((i + 1) * size + n - 1) / n;
-    windows.push_back({begin, end, end - begin});
-  }
+  for (std::int64_t i = 0; i < axis.outputs(); ++i)
+    windows.push_back(axis.window(i));
   return windows;
 }
 
@@ -128,8 +125,9 @@ std::vector<kernels::ColumnRun> runs_of(const std::vector<Window>& columns) {
   return runs;
 }
 
-Pool make_pool(const Tensor& x, std::vector<Window> rows, std::vector<Window> columns) {
+Pool make_pool(const Tensor& x, const PoolAxis& row_axis, const PoolAxis& column_axis) {
   Pool pool;
+  std::vector<Window> rows = windows_of(row_axis), columns = windows_of(column_axis);
   const Shape& s = x.shape();
   pool.in = s;
   pool.out = {s[0],
@@ -144,6 +142,8 @@ Pool make_pool(const Tensor& x, std::vector<Window> rows, std::vector<Window> co
                   .channels = channels,
                   .h = s[2],
                   .w = s[3],
+                  .row_axis = row_axis,
+                  .column_axis = column_axis,
                   .rows = std::move(rows),
                   .columns = std::move(columns),
                   .tiles = tiles};

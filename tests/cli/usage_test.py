@@ -71,6 +71,7 @@ class UsageTest(ProgramTest):
         self.refuse("verify", "--epochs", "2", says=["--epochs", "tandem verify --help"])
         self.refuse("train", "--bach", "5", says=["unknown option '--bach'; did you mean --batch? See tandem train --help"])
         self.refuse("train", "--chunk=3", says=["'--chunk'; did you mean --chunks or --chunk-sizes?"])
+        self.refuse("train", "--modle", "mlp", says=["'--modle'; did you mean --mode or --model?"])
         self.refuse("generate", "--chekpoint", "x", says=["'--chekpoint'; did you mean --checkpoint?"])
         self.refuse("devices", "--batch", "5", says=["unknown option '--batch'; see tandem devices --help"])
         self.refuse("train", "digits", says=["'digits' belongs to no option", "tandem train --help"])

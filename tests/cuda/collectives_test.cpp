@@ -29,6 +29,22 @@ TEST_F(CollectivesOnGpusTest, AllOfLogicalDevicesOfTwoGpus) {
   check({gpu(0), gpu(1), gpu(2), gpu(3)});
 }
 
+TEST_F(CollectivesOnGpusTest, WaitsGrowAsTheRanksDo) {
+  testing::Group group = comm::make_group(default_devices());
+  std::vector<Tensor> x;
+  for (const Device d : default_devices())
+    x.push_back(tensor_of({1, 2, 3, 4}, d));
+  for (int i = 0; i < 2; ++i) {  // the first one tries the peers
+    stand_in::reset();
+    testing::run_ranks(group, [&](comm::Communicator& comm) {
+      comm.all_reduce(x[static_cast<std::size_t>(comm.rank())]);
+    });
+  }
+  const int begin = 4 + 3, end = 3 + 4;  // through one side stream
+  EXPECT_EQ(stand_in::call_counts()["cudaStreamWaitEvent"], begin + end);
+  EXPECT_EQ(x[3].to_doubles(), (Values{16, 32, 48, 64}));
+}
+
 // What a rank does after it has let a collective go, without its result, comes after the
 // collective's work all the same: here its memory is used again.
 TEST_F(CollectivesOnGpusTest, MemoryOfACollectiveThatIsLetGoIsNotTouchedLater) {

@@ -167,6 +167,8 @@ TEST_F(DevicesTest, ACallThatFailsLeavesNoDevice) {
   for (const char* call : {"cudaSetDevice",
                            "cudaDeviceGetAttribute",
                            "cudaStreamCreateWithFlags",
+                           "cudaDeviceGetStreamPriorityRange",
+                           "cudaStreamCreateWithPriority",
                            "cudaMemPoolCreate",
                            "cudaMemPoolSetAttribute",
                            "cudaDeviceCanAccessPeer"}) {
@@ -181,6 +183,16 @@ TEST_F(DevicesTest, ACallThatFailsLeavesNoDevice) {
     EXPECT_EQ(stand_in::live_objects(), before);
   }
   EXPECT_EQ(gpu_of(gpu(1)), 1);
+}
+
+TEST_F(DevicesTest, CollectivesGoBeforeOtherWorkOfTheirGpu) {
+  const GpuDevice& device = *logical_device(gpu(1)).cuda();
+  int least = 0, greatest = 0, main = 1, side = 1;
+  ASSERT_EQ(cudaDeviceGetStreamPriorityRange(&least, &greatest), cudaSuccess);
+  ASSERT_EQ(cudaStreamGetPriority(device.main_stream(), &main), cudaSuccess);
+  ASSERT_EQ(cudaStreamGetPriority(device.side_stream(), &side), cudaSuccess);
+  EXPECT_EQ(main, least);
+  EXPECT_EQ(side, greatest);
 }
 
 TEST_F(DevicesTest, TheDefaultDeviceIsWhereTensorsAre) {

@@ -51,6 +51,13 @@ class GpusTest : public BareTest {
   GpusTest() { configure_devices("cuda:0x2,cuda:1x2"); }
 };
 
+/// Streams, memory and the like that are in use: what devices keep of freed memory is given back.
+inline std::size_t objects_in_use() {
+  for (const Device d : default_devices())
+    logical_device(d).release_cached();
+  return stand_in::live_objects();
+}
+
 /// Runs `f(seed)` in each order.
 template <class F>
 void for_each_seed(F f) {

@@ -79,13 +79,13 @@ TEST_F(NcclFaultsTest, AGroupThatIsDroppedEndsWhatItHasQueued) {
 }
 
 TEST_F(NcclFaultsTest, ADroppedGroupLeavesNothing) {
-  const std::size_t objects = stand_in::live_objects();
+  const std::size_t objects = objects_in_use();
   {
     testing::Group group = make_group();
     queue_sum(group, late_tensors());
     EXPECT_GT(stand_in::live_objects(), objects);
   }
-  EXPECT_EQ(stand_in::live_objects(), objects);
+  EXPECT_EQ(objects_in_use(), objects);
   EXPECT_EQ(stand_in::call_counts()["ncclCommAbort"], 0) << "it has not failed";
 }
 
@@ -198,10 +198,10 @@ TEST_F(NcclFaultsTest, PeersThatChangeBytesAreNotUsedWhereNcclIsToldSo) {
 }
 
 TEST_F(NcclFaultsTest, ACommunicatorGetsWhatPoolsKeep) {
-  constexpr std::size_t kMiB = std::size_t{1} << 20;
-  stand_in::set_memory(8 * kMiB);
+  constexpr std::size_t kPool = std::size_t{8} << 20;
+  stand_in::set_memory(kPool);
   for (int d = 0; d < 4; ++d)
-    const Buffer kept(gpu(d), 8 * kMiB, Category::activation);
+    const Buffer kept(gpu(d), kPool, Category::activation);
   testing::Group group = make_group();
   const std::vector<Tensor> tensors = late_tensors();
   queue_sum(group, tensors);

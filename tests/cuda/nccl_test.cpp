@@ -5,6 +5,9 @@
 // refuses.
 
 #include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 
@@ -13,6 +16,7 @@
 #include "tandem/core/error.hpp"
 #include "tandem/profile/step_record.hpp"
 
+#include "comm/group.hpp"
 #include "cuda/collectives.hpp"
 #include "cuda/gpus.hpp"
 #include "cuda/training.hpp"
@@ -64,6 +68,88 @@ TEST_F(NcclTest, MovesWhatItHasInPlaceOfKernels) {
   EXPECT_EQ(counts["ncclAllReduce"], 4);
   EXPECT_EQ(counts["cudaLaunchKernel"], 0);
   EXPECT_EQ(x[3].to_doubles(), (Values{4, 8, 12}));
+}
+
+/// The group's calls by name while `f(comm)` runs on each rank.
+template <class F>
+std::map<std::string, int> calls_of(testing::Group& group, F f) {
+  stand_in::reset();
+  testing::run_ranks(group, f);
+  return stand_in::call_counts();
+}
+
+TEST_F(NcclTest, EqualPartsAreOneCollective) {
+  testing::Group group = comm::make_group(default_devices(), kNccl);
+  auto counts = calls_of(group, [](comm::Communicator& comm) {
+    const double r = comm.rank();
+    const Tensor part = tensor_of({r, 10 + r}, comm.device());
+    const Tensor whole = tensor_of(Values(8), comm.device());
+    comm.all_gather(part, whole);
+    EXPECT_EQ(whole.to_doubles(), (Values{0, 10, 1, 11, 2, 12, 3, 13}));
+    const Tensor in_place = whole.narrow(0, 2 * comm.rank(), 2);
+    comm.reduce_scatter(whole, in_place);
+    EXPECT_EQ(in_place.to_doubles(), (Values{4 * r, 4 * (10 + r)}));
+    comm.all_gather(in_place, whole);
+    EXPECT_EQ(whole.to_doubles(), (Values{0, 40, 4, 44, 8, 48, 12, 52}));
+    comm.reduce_scatter(whole, part, comm::premul_sum(1 + r));
+    EXPECT_EQ(part.to_doubles(), (Values{40 * r, 10 * (40 + 4 * r)}));
+  });
+  EXPECT_EQ(counts["ncclAllGather"], 8);
+  EXPECT_EQ(counts["ncclReduceScatter"], 8);
+  EXPECT_EQ(counts["ncclBroadcast"] + counts["ncclReduce"] + counts["ncclSend"], 0);
+}
+
+TEST_F(NcclTest, PartsOfOtherSizesGoOneByOne) {
+  testing::Group group = comm::make_group(default_devices(), kNccl);
+  auto counts = calls_of(group, [](comm::Communicator& comm) {
+    const double r = comm.rank();
+    const Tensor part = tensor_of(comm.rank() == 0 ? Values{r, r} : Values{r}, comm.device());
+    const Tensor whole = tensor_of(Values(5), comm.device());
+    comm.all_gather(part, whole);
+    EXPECT_EQ(whole.to_doubles(), (Values{0, 0, 1, 2, 3}));
+    comm.reduce_scatter(whole, part);
+    EXPECT_EQ(part.to_doubles(), (comm.rank() == 0 ? Values{0, 0} : Values{4 * r}));
+  });
+  EXPECT_EQ(counts["ncclAllGather"] + counts["ncclReduceScatter"], 0);
+  EXPECT_EQ(counts["ncclBroadcast"], 16);
+  EXPECT_EQ(counts["ncclReduce"], 16);
+}
+
+TEST_F(NcclTest, GroupsOfAWrapperWithTheSameMembersShareCommunicators) {
+  for (const auto mode : {parallel::Mode::server, parallel::Mode::sharded}) {
+    SCOPED_TRACE(name(mode));
+    stand_in::reset();
+    Training training(default_devices(), {.mode = mode, .backend = comm::Backend::nccl});
+    for (int i = 0; i < 3; ++i)
+      training.step_on_both();
+    EXPECT_LE(training.gap(), 1e-12);
+    EXPECT_EQ(stand_in::call_counts()["ncclCommInitRankConfig"], 4);
+  }
+}
+
+TEST_F(NcclTest, TransportsThatAreNotUsedGiveTheirMemoryBackAndComeAgain) {
+  const auto pair = [](int a, int b) { return std::vector{gpu(a), gpu(b)}; };
+  const std::vector<std::vector<Device>> sets{
+      pair(0, 1), pair(0, 2), pair(0, 3), pair(1, 2), pair(1, 3), pair(2, 3)};
+  const std::size_t objects = objects_in_use();
+  {
+    comm::TransportCache cache;
+    std::vector<testing::Group> groups;
+    for (const auto& devices : sets)
+      groups.push_back(comm::make_group(devices, kNccl, cache));
+    EXPECT_EQ(stand_in::call_counts()["ncclCommDestroy"], 4) << "of the two oldest";
+    for (std::size_t i = 0; i < sets.size(); ++i) {
+      cache.use(sets[i], kNccl);
+      testing::run_ranks(groups[i], [](comm::Communicator& comm) {
+        const Tensor x = tensor_of({1, 2}, comm.device());
+        comm.all_reduce(x);
+        EXPECT_EQ(x.to_doubles(), (Values{2, 4}));
+      });
+    }
+    EXPECT_EQ(stand_in::call_counts()["ncclCommInitRankConfig"], 2 * (6 + 6));
+    EXPECT_EQ(stand_in::call_counts()["ncclCommAbort"], 0);
+  }
+  EXPECT_EQ(objects_in_use(), objects);
 }
 
 TEST_F(NcclTest, ItsCallsHaveTheTimesOfTheSideStreams) {

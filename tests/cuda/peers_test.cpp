@@ -79,6 +79,69 @@ TEST_F(PeersTest, StagedCopiesOfAnySizeAreWhole) {
   }
 }
 
+TEST_F(PeersTest, StagedCopiesWaitForNothingAndShareTheirMemory) {
+  stand_in::set_gpus(3);
+  stand_in::set_peers(stand_in::Peers::none);
+  configure_devices("cuda:0,cuda:1,cuda:2");
+  constexpr std::int64_t kMany = (std::int64_t{6} << 20) / 8;  // more than is staged at once
+  for_each_seed([&](int s) {
+    Tensor x = tensor_of(count_from(s, kMany), gpu(0));
+    Tensor y = tensor_of(count_from(-s, kMany), gpu(0));
+    const Tensor near = empty({kMany}, {.dtype = DType::f64, .device = gpu(1)});
+    const Tensor far = empty({kMany}, {.dtype = DType::f64, .device = gpu(2)});
+    x.to(gpu(1));  // the trial of the peers, and the memory
+    stand_in::reset();
+    stand_in::set_peers(stand_in::Peers::none);
+    copy_bytes(x.buffer(), 0, near.buffer(), 0, x.nbytes());
+    copy_bytes(y.buffer(), 0, far.buffer(), 0, y.nbytes());
+    x.fill_(-1);
+    y.fill_(-1);
+    auto counts = stand_in::call_counts();
+    EXPECT_EQ(counts["cudaStreamQuery"] + counts["cudaEventQuery"], 0);
+    EXPECT_EQ(counts["cudaMallocHost"], 0);
+    EXPECT_EQ(near.to_doubles(), count_from(s, kMany));
+    EXPECT_EQ(far.to_doubles(), count_from(-s, kMany));
+  });
+}
+
+TEST_F(PeersTest, AStagedCopyThatFailsLeavesTheMemoryToItsOwners) {
+  stand_in::set_peers(stand_in::Peers::none);
+  configure_devices("cuda:0,cuda:1");
+  const std::vector<double> values = count_from(1, (std::int64_t{3} << 20) / 8);
+  const auto copy = [&] {
+    const Tensor there = tensor_of(values, gpu(0)).to(gpu(1));
+    return there;
+  };
+  copy();
+  stand_in::reset();
+  copy();
+  const auto counts = stand_in::call_counts();
+  for (const char* call : {"cudaMemcpyAsync", "cudaEventRecord", "cudaStreamWaitEvent"}) {
+    for (int k = 1; k <= counts.at(call); ++k) {
+      SCOPED_TRACE(call + (" number " + std::to_string(k)));
+      stand_in::reset();
+      stand_in::set_peers(stand_in::Peers::none);
+      stand_in::fail_call(call, k, 999);
+      EXPECT_THAT(testing::thrown_text<DeviceError>([&] { copy(); }), ::testing::HasSubstr(call));
+      EXPECT_EQ(copy().to_doubles(), values);
+    }
+  }
+}
+
+TEST_F(PeersTest, CollectivesThatGoThroughTheHostSaySoOnce) {
+  stand_in::set_peers(stand_in::Peers::none);
+  configure_devices("cuda:0,cuda:1");
+  testing::Group group = comm::make_group(default_devices());
+  ::testing::internal::CaptureStderr();
+  for (int i = 0; i < 2; ++i)
+    check_collectives(group, 3);
+  const std::string text = ::testing::internal::GetCapturedStderr();
+  const std::string line = "GPUs 1 and 0 do not reach each other's memory";
+  const auto at = text.find(line);
+  ASSERT_NE(at, std::string::npos) << text;
+  EXPECT_EQ(text.find(line, at + 1), std::string::npos) << text;
+}
+
 TEST_F(PeersTest, AProbeThatFailsSaysSoAndIsMadeAgain) {
   configure_devices("cuda:0,cuda:1");
   const std::size_t objects = stand_in::live_objects();

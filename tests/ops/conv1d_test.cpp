@@ -26,11 +26,8 @@ using ::testing::HasSubstr;
 using testing::leaf;
 using testing::near;
 using testing::thrown_text;
+using testing::tolerance_of_sums;
 using ::testing::Values;
-
-double tolerance_of_conv1d(DType t) {
-  return t == DType::f64 ? 1e-13 : 1e-5;
-}
 
 class Conv1dTest : public ::testing::TestWithParam<std::tuple<DType, KernelPath>> {};
 
@@ -59,7 +56,7 @@ TEST_P(Conv1dTest, FollowsTheDefinition) {
              vw[static_cast<std::size_t>(channel * (c / groups) * k + j)];
     }
   }
-  EXPECT_TRUE(near(y.to_doubles(), wanted, tolerance_of_conv1d(dtype)));
+  EXPECT_TRUE(near(y.to_doubles(), wanted, tolerance_of_sums(dtype)));
 }
 
 INSTANTIATE_TEST_SUITE_P(Paths,

@@ -54,6 +54,27 @@ TEST(EmbeddingTest, FusedGradientIsTheFormulas) {
   }
 }
 
+TEST(EmbeddingTest, GradientOfAnIndexThatIsNearlyEverywhereIsItsRowsSum) {
+  constexpr std::size_t kRows = 700, kEntries = 9;
+  std::vector<std::int64_t> index(kRows, 3);
+  for (std::size_t i = 0; i < kRows; i += 5)
+    index[i] = static_cast<std::int64_t>(i % kEntries);
+  std::vector<double> dy(2 * kRows), expected(2 * kEntries, 0.0);
+  for (std::size_t i = 0; i < dy.size(); ++i) {
+    dy[i] = static_cast<double>(i * i % 1001);  // whole numbers: sums are exact in any order
+    expected[2 * static_cast<std::size_t>(index[i / 2]) + i % 2] += dy[i];
+  }
+  for (const auto padding : {std::optional<std::int64_t>(), std::optional<std::int64_t>(4)}) {
+    const Tensor weight = leaf({kEntries, 2}, DType::f64);
+    const Tensor y =
+        embedding(from_host(std::span<const std::int64_t>(index), {kRows}), weight, padding);
+    y.backward(from_host(std::span<const double>(dy), {kRows, 2}));
+    std::vector<double> wanted = expected;
+    if (padding) wanted[8] = wanted[9] = 0;
+    EXPECT_EQ(weight.grad().to_host<double>(), wanted);
+  }
+}
+
 TEST(EmbeddingTest, GradientsAgreeWithDifferences) {
   const auto f = [](const std::vector<Tensor>& in) {
     return std::vector<Tensor>{embedding(index_2x3(), in[0])};

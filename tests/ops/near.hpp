@@ -48,6 +48,11 @@ inline ::testing::AssertionResult near(const Tensor& a, const Tensor& b, double 
   return near(a.to_doubles(), b.to_doubles(), tolerance);
 }
 
+/// For sums of some hundred products in `t`.
+inline double tolerance_of_sums(DType t) {
+  return t == DType::f64 ? 1e-13 : 1e-5;
+}
+
 /// Normal numbers, a leaf that requires grad.
 inline Tensor leaf(const Shape& shape, DType dtype = DType::f64) {
   return randn(shape, {.dtype = dtype}).requires_grad_();

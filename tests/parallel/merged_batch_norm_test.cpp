@@ -57,6 +57,33 @@ TEST(MergedBatchNormTest, RunningStatisticsAreThoseOfTheWholeBatch) {
   }
 }
 
+// The count is on the device; its bits are those of a number of the host.
+TEST(MergedBatchNormTest, StatisticsAreRoundedAsNumbersOfTheHostAre) {
+  NormFirst net(BatchNormSync::merged);
+  DataParallel dp(net, {.devices = devices(2), .chunk_sizes = {9, 20}});
+  const Batch batch = far_from_zero(1);
+  Tensor mean = net.norm.running_mean.clone(), var = net.norm.running_var.clone();
+  dp.step(batch, kLoss);
+  double total = 0;
+  Tensor first, second;
+  for (const auto& [begin, rows] : {std::pair{0, 9}, std::pair{9, 20}}) {
+    const BatchNormStatistics own =
+        batch_norm(batch.x.narrow(0, begin, rows).to(mean.device()), {}, {}, 1e-5).statistics;
+    const auto count = static_cast<double>(own.count);
+    total += count;
+    const Tensor sum = own.mean * count, squares = (own.var + own.mean * own.mean) * count;
+    first = first.defined() ? first + sum : sum;
+    second = second.defined() ? second + squares : squares;
+  }
+  const Tensor whole = first / total;
+  mean.mul_(1 - 0.1).add_(whole, 0.1);
+  var.mul_(1 - 0.1).add_(second / total - whole * whole, 0.1 * total / (total - 1));
+  EXPECT_EQ(net.norm.running_mean.to_doubles(), mean.to_doubles());
+  const std::vector<double> got = net.norm.running_var.to_doubles(), expected = var.to_doubles();
+  for (std::size_t c = 0; c < got.size(); ++c)  // compilers for GPUs join products and sums
+    EXPECT_NEAR(got[c], expected[c], testing::on_gpus() ? 1e-14 : 0);
+}
+
 TEST(MergedBatchNormTest, EveryChunkIsNormalisedByItself) {
   NormFirst net(BatchNormSync::merged);
   DataParallel dp(net, {.devices = devices(2), .chunk_sizes = {9, 20}});

@@ -14,6 +14,9 @@
 namespace tandem::stand_in {
 namespace {
 
+/// Of streams; lower goes first.
+constexpr int kGreatestPriority = -5;
+
 thread_local int current_gpu = 0;
 thread_local cudaError_t last_error = cudaSuccess;
 
@@ -62,7 +65,7 @@ struct Copy {
   Place to, from;
   bool damages = false;
   bool is_in_order = true;            // after the allocations
-  std::vector<std::byte> taken = {};  // instead of `from`, where that is pageable
+  std::vector<std::byte> taken = {};  // instead of `from`, where that is pageable or no memory
 
   void run(Machine& m, int gpu) const {
     if (m.errors[gpu] != cudaSuccess) return;
@@ -203,8 +206,26 @@ cudaError_t cudaDeviceGetPCIBusId(char* text, int size, int gpu) {
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int) {
   return call(__func__, [=](Machine& m) {
-    *stream = m.make(m.streams, CUstream_st{current_gpu, m.rng()});
+    *stream = m.make(m.streams, CUstream_st{current_gpu, 0, m.rng()});
   });
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  return call(__func__, [=](Machine&) {
+    *least = 0;
+    *greatest = kGreatestPriority;
+  });
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int, int priority) {
+  return call(__func__, [=](Machine& m) {
+    need(priority <= 0 && priority >= kGreatestPriority);  // CUDA takes the nearest that there is
+    *stream = m.make(m.streams, CUstream_st{current_gpu, priority, m.rng()});
+  });
+}
+
+cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
+  return call(__func__, stream, [=](Machine&) { *priority = stream->level; });
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {  // its tasks still run
@@ -356,6 +377,15 @@ cudaError_t cudaMemcpyAsync(
     need(down ? target.block == nullptr : target.on(stream->gpu));
     need(up ? source.block == nullptr : source.on(stream->gpu));
     push_copy(m, stream, {target, source});
+  });
+}
+
+cudaError_t cudaMemsetAsync(void* to, int value, size_t n, cudaStream_t stream) {
+  return call(__func__, stream, [=](Machine& m) {
+    if (n == 0) return;
+    const Place target = m.locate(to, n);
+    need(target.on(stream->gpu));
+    push_copy(m, stream, {target, target, false, true, {n, static_cast<std::byte>(value)}});
   });
 }
 

@@ -6,6 +6,7 @@
 #include "kernels/cuda/gemm.hpp"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "kernels/gelu.inl"
 #include "stand_in/control.hpp"
@@ -14,14 +15,14 @@ namespace tandem::kernels {
 
 namespace {
 
-template <class T>
+template <class T, class C>
 void multiply(GemmSize size,
               Operand<T> a,
               Operand<T> b,
               compute_t<T> beta,
-              T* c,
+              C* c,
               std::int64_t ldc,
-              const T* bias) {
+              const C* bias) {
   if constexpr (std::is_same_v<T, compute_t<T>>) {
     for (std::int64_t r = 0; bias != nullptr && r < size.m; ++r)
       std::copy_n(bias, size.n, c + r * ldc);
@@ -29,12 +30,12 @@ void multiply(GemmSize size,
   } else {
     for (std::int64_t r = 0; r < size.m; ++r) {
       for (std::int64_t j = 0; j < size.n; ++j) {
-        T& y = c[r * ldc + j];
+        C& y = c[r * ldc + j];
         float sum = beta == 0 ? 0.0F : beta * y;
         if (bias != nullptr) sum = bias[j];
         for (std::int64_t k = 0; k < size.k; ++k)
           sum += *a.at(r, k).data * *b.at(k, j).data;
-        y = T(sum);
+        y = C(sum);
       }
     }
   }
@@ -42,15 +43,15 @@ void multiply(GemmSize size,
 
 }  // namespace
 
-template <class T>
+template <class T, class C>
 void gemm(const CudaStream& s,
           GemmSize size,
           Operand<T> a,
           Operand<T> b,
           compute_t<T> beta,
-          T* c,
+          C* c,
           std::int64_t ldc,
-          const T* bias,
+          const std::type_identity_t<C>* bias,
           GemmBatch batch) {
   stand_in::launch(s.native, [=] {
     for (std::int64_t i = 0; i < batch.count; ++i) {
@@ -112,6 +113,24 @@ template void gemm(const CudaStream&,
                    Half*,
                    std::int64_t,
                    const Half*,
+                   GemmBatch);
+template void gemm(const CudaStream&,
+                   GemmSize,
+                   Operand<BFloat16>,
+                   Operand<BFloat16>,
+                   float,
+                   float*,
+                   std::int64_t,
+                   const float*,
+                   GemmBatch);
+template void gemm(const CudaStream&,
+                   GemmSize,
+                   Operand<Half>,
+                   Operand<Half>,
+                   float,
+                   float*,
+                   std::int64_t,
+                   const float*,
                    GemmBatch);
 template bool gemm_gelu(
     const CudaStream&, GemmSize, Operand<float>, Operand<float>, const float*, float*, float*);

@@ -14,11 +14,18 @@ namespace {
 
 /// Sums rows of a matrix.
 struct RowSums {
+  using Total = std::int64_t;
   const std::int64_t* x;
   std::int64_t* y;
   std::int64_t columns;
-  std::int64_t total() const { return 0; }
-  std::int64_t at(std::int64_t row, std::int64_t i) const { return x[row * columns + i]; }
+
+  struct Run {
+    const std::int64_t* row;
+    std::int64_t sum = 0;
+    void add(std::int64_t i) { sum += row[i]; }
+    std::int64_t total() const { return sum; }
+  };
+  Run run(std::int64_t row) const { return {x + row * columns}; }
   std::int64_t join(std::int64_t a, std::int64_t b) const { return a + b; }
   void store(std::int64_t row, std::int64_t sum) const { y[row] = sum; }
 };

@@ -87,7 +87,9 @@ struct Block {
 
 struct CUstream_st {
   int gpu;
-  std::uint64_t priority;
+  int level;  // CUDA's priority: lower goes first. It has no say here, as it makes no promise
+              // there.
+  std::uint64_t priority;  // in the order of tasks
   std::deque<tandem::stand_in::Task> tasks = {};
   std::uint64_t given = 0;             // tasks so far
   tandem::stand_in::Order order = {};  // of the last one

@@ -34,7 +34,15 @@ struct ncclComm {
 namespace tandem::stand_in {
 namespace {
 
-enum class Kind : std::uint8_t { all_reduce, reduce, broadcast, send, recv };
+enum class Kind : std::uint8_t {
+  all_reduce,
+  reduce,
+  broadcast,
+  all_gather,
+  reduce_scatter,
+  send,
+  recv
+};
 
 struct Call {
   Kind kind;
@@ -47,6 +55,7 @@ struct Call {
   ncclRedOp_t op;
   int peer;  // or root
   int rank = comm->rank;
+  std::size_t ranks = static_cast<std::size_t>(comm->ranks);
   double factor = op < ncclNumOps ? 1 : comm->factors.at(op);
 
   /// Ranks agree on it. The operation of a rank's own factor is its own.
@@ -55,6 +64,38 @@ struct Call {
            (op == other.op || (op >= ncclNumOps && other.op >= ncclNumOps));
   }
 };
+
+std::size_t size_of(ncclDataType_t type) {
+  if (type == ncclFloat64 || type == ncclInt64) return 8;
+  if (type == ncclFloat32 || type == ncclInt32) return 4;
+  return type == ncclFloat16 || type == ncclBfloat16 ? 2 : 1;
+}
+
+std::size_t part_bytes(const Call& c) {
+  return c.count * size_of(c.type);
+}
+/// Bytes of what all ranks' parts are together.
+std::size_t whole_bytes(const Call& c) {
+  const bool has_parts = c.kind == Kind::all_gather || c.kind == Kind::reduce_scatter;
+  return part_bytes(c) * (has_parts ? c.ranks : 1);
+}
+std::size_t input_bytes(const Call& c) {
+  return c.kind == Kind::all_gather ? part_bytes(c) : whole_bytes(c);
+}
+std::size_t output_bytes(const Call& c) {
+  return c.kind == Kind::reduce_scatter ? part_bytes(c) : whole_bytes(c);
+}
+
+/// Whether the rank's part is where it is in the whole, or outside of it: else NCCL reads what it
+/// has written.
+bool has_its_place(const Call& c) {
+  if (part_bytes(c) == whole_bytes(c)) return true;
+  const bool gathers = c.kind == Kind::all_gather;
+  const auto* const part = static_cast<const std::byte*>(gathers ? c.input : c.output);
+  const auto* const whole = static_cast<const std::byte*>(gathers ? c.output : c.input);
+  return part == whole + static_cast<std::size_t>(c.rank) * part_bytes(c) ||
+         part + part_bytes(c) <= whole || whole + whole_bytes(c) <= part;
+}
 
 thread_local int depth = 0;
 thread_local std::vector<Call> group;
@@ -65,12 +106,6 @@ std::string last_error;
 
 /// Bytes that a communicator takes of its GPU.
 constexpr std::size_t kLinkBytes = std::size_t{1} << 20;
-
-std::size_t size_of(ncclDataType_t type) {
-  if (type == ncclFloat64 || type == ncclInt64) return 8;
-  if (type == ncclFloat32 || type == ncclInt32) return 4;
-  return type == ncclFloat16 || type == ncclBfloat16 ? 2 : 1;
-}
 
 /// Calls f with a value of the type.
 template <class F>
@@ -97,7 +132,7 @@ void reduce_into(std::vector<std::byte>& result, const std::vector<Call>& calls)
              (std::is_same_v<T, double> ? static_cast<Wide>(v) - static_cast<float>(v) : 0);
   };
   auto* const out = reinterpret_cast<T*>(result.data());
-  for (std::size_t i = 0; i < calls.front().count; ++i) {
+  for (std::size_t i = 0; i < result.size() / sizeof(T); ++i) {
     Wide sum{};
     for (const Call& c : calls) {
       const T own = static_cast<const T*>(c.input)[i];
@@ -128,23 +163,27 @@ void reduce_into(std::vector<std::byte>& result, const std::vector<Call>& calls)
   }
 }
 
-/// The result that every receiving rank gets.
+/// The result, of which every receiving rank gets its part.
 void compute(std::vector<std::byte>& result, const std::vector<Call>& calls) {
   const Call& first = calls.front();
-  result.resize(first.count * size_of(first.type));
-  if (first.kind == Kind::all_reduce || first.kind == Kind::reduce) {
+  result.resize(whole_bytes(first));
+  if (first.kind == Kind::all_reduce || first.kind == Kind::reduce ||
+      first.kind == Kind::reduce_scatter) {
     with_type(first.type, [&](auto zero) { reduce_into<decltype(zero)>(result, calls); });
     return;
   }
   for (const Call& c : calls) {
-    const bool gives = c.kind == Kind::send || (c.kind == Kind::broadcast && c.rank == c.peer);
-    if (gives) std::copy_n(static_cast<const std::byte*>(c.input), result.size(), result.begin());
+    const bool gathers = c.kind == Kind::all_gather;
+    const bool gives =
+        gathers || c.kind == Kind::send || (c.kind == Kind::broadcast && c.rank == c.peer);
+    const std::size_t at = gathers ? static_cast<std::size_t>(c.rank) * part_bytes(c) : 0;
+    if (gives)
+      std::copy_n(static_cast<const std::byte*>(c.input), part_bytes(c), result.data() + at);
   }
 }
 
 bool gets(const Call& c) {
-  return c.kind == Kind::all_reduce || c.kind == Kind::broadcast || c.kind == Kind::recv ||
-         (c.kind == Kind::reduce && c.rank == c.peer);
+  return c.kind != Kind::send && (c.kind != Kind::reduce || c.rank == c.peer);
 }
 
 /// What one rank does for a collective: nobody writes before all have come, and have been read.
@@ -168,14 +207,17 @@ void queue(Machine& m, std::vector<Call> calls) {
   if (calls.size() == 2 && calls[0].stream == calls[1].stream) {  // a message to itself
     RankTasks tasks(calls[0]);
     tasks.add([from = calls[0], to = calls[1]] {
-      std::memmove(to.output, from.input, from.count * size_of(from.type));
+      std::memmove(to.output, from.input, part_bytes(from));
     });
     return tasks.launch(m);
   }
   bool is_in_order = true;
   for (const Call& c : calls) {
-    for (const void* p : {c.input, static_cast<const void*>(c.output)})
-      is_in_order &= p == nullptr || Machine::use(c.stream, m.locate(p, c.count * size_of(c.type)));
+    const auto use = [&](const void* p, std::size_t n) {
+      is_in_order &= p == nullptr || Machine::use(c.stream, m.locate(p, n));
+    };
+    use(c.input, input_bytes(c));
+    use(c.output, output_bytes(c));
   }
   const bool far = calls.front().comm->uses_peers;
   const bool hangs = far && m.peers == Peers::hanging;
@@ -207,7 +249,9 @@ void queue(Machine& m, std::vector<Call> calls) {
     const Call& own = (*all)[r];
     if (gets(own)) {
       tasks.add([own, result] {
-        std::copy(result->begin(), result->end(), static_cast<std::byte*>(own.output));
+        const bool scatters = own.kind == Kind::reduce_scatter;
+        const std::size_t at = scatters ? static_cast<std::size_t>(own.rank) * part_bytes(own) : 0;
+        std::copy_n(result->data() + at, output_bytes(own), static_cast<std::byte*>(own.output));
       });
     }
     tasks.launch(m);
@@ -295,7 +339,7 @@ ncclResult_t end(Machine& m, ncclComm_t comm) {
 ncclResult_t add(const char* name, Call c) {
   const ncclResult_t result = call(name, [&](Machine& m) {
     m.check_handle(c.stream);
-    if (c.stream->gpu != c.comm->gpu || depth == 0) return ncclInvalidUsage;
+    if (c.stream->gpu != c.comm->gpu || depth == 0 || !has_its_place(c)) return ncclInvalidUsage;
     group.push_back(c);
     return ncclSuccess;
   });
@@ -431,6 +475,19 @@ ncclResult_t ncclReduce(const void* in,
 ncclResult_t ncclBroadcast(
     const void* in, void* out, size_t n, ncclDataType_t t, int root, ncclComm_t c, cudaStream_t s) {
   return add("ncclBroadcast", {Kind::broadcast, c, s, in, out, n, t, ncclSum, root});
+}
+ncclResult_t ncclAllGather(
+    const void* in, void* out, size_t n, ncclDataType_t t, ncclComm_t c, cudaStream_t s) {
+  return add("ncclAllGather", {Kind::all_gather, c, s, in, out, n, t, ncclSum, 0});
+}
+ncclResult_t ncclReduceScatter(const void* in,
+                               void* out,
+                               size_t n,
+                               ncclDataType_t t,
+                               ncclRedOp_t op,
+                               ncclComm_t c,
+                               cudaStream_t s) {
+  return add("ncclReduceScatter", {Kind::reduce_scatter, c, s, in, out, n, t, op, 0});
 }
 ncclResult_t ncclSend(
     const void* in, size_t n, ncclDataType_t t, int peer, ncclComm_t c, cudaStream_t s) {

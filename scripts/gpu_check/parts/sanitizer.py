@@ -29,7 +29,8 @@ TIMED = ("*Timeout*", "*OnTime*", "*StaysAway*", "*Hang*", "*Hung*", "*Deadline*
 def program(plan, tool, check, folder, only, timeout=500):
     name = f"sanitizer/{check}{'-quick' if plan.quick else ''}/{folder}"
     reason = "the stand-in is not a GPU" if plan.stand_in else "" if tool else "there is no compute-sanitizer"
-    return Program(plan, "sanitizer", name, folder, "cuda:0x4", {"RC_PARAMS": "max_success=2"},
+    return Program(plan, "sanitizer", name, folder, "cuda:0x4",
+                   {"RC_PARAMS": "max_success=2", "TANDEM_NO_CUDA_MEMORY_CACHING": "1"},
                    (tool, "--tool", check, "--error-exitcode", FOUND, *OPTIONS[check]), timeout, Filter(tuple(only), TIMED),
                    skip=lambda state: reason)
 

@@ -16,6 +16,7 @@
 #include "tandem/runtime/runtime.hpp"
 
 #include "comm/nccl/check.hpp"
+#include "comm/nccl/piece_runs.hpp"
 #include "comm/staged.hpp"
 #include "runtime/cuda/backend.hpp"
 #include "runtime/cuda/check.hpp"
@@ -216,8 +217,18 @@ void NcclLinks::queue(const std::vector<const Piece*>& pieces) {
   if (comms_.front() == nullptr) connect();
   try {
     Calls calls;
-    for (const Piece* piece : pieces)
-      queue(*piece);
+    for (std::span<const Piece* const> rest = pieces; !rest.empty();) {
+      const auto parts = rest.first(std::min(rest.size(), devices_.size()));
+      const bool gathers = is_all_gather(parts, devices_.size());
+      const bool is_whole = gathers || is_reduce_scatter(parts, devices_.size());
+      if (gathers)
+        all_gather(parts);
+      else if (is_whole)
+        reduce_scatter(parts);
+      else
+        queue(*rest.front());
+      rest = rest.subspan(is_whole ? parts.size() : 1);
+    }
     calls.end();
     settle("ncclGroupEnd");
     for (const auto& [rank, op] : std::exchange(made_, {}))
@@ -332,6 +343,33 @@ void NcclLinks::all_reduce(const Piece& piece) {
                               reduction(piece, s),
                               comm(rank),
                               stream(rank)));
+  }
+}
+
+void NcclLinks::all_gather(std::span<const Piece* const> parts) {
+  const Piece& first = *parts.front();
+  for (std::size_t r = 0; r < parts.size(); ++r) {
+    const int rank = static_cast<int>(r);
+    TANDEM_NCCL(ncclAllGather(parts[r]->sources[0],
+                              first.targets[r],
+                              static_cast<std::size_t>(first.count),
+                              type_of(first.dtype),
+                              comm(rank),
+                              stream(rank)));
+  }
+}
+
+void NcclLinks::reduce_scatter(std::span<const Piece* const> parts) {
+  const Piece& first = *parts.front();
+  for (std::size_t r = 0; r < parts.size(); ++r) {
+    const int rank = static_cast<int>(r);
+    TANDEM_NCCL(ncclReduceScatter(first.sources[r],
+                                  parts[r]->targets[0],
+                                  static_cast<std::size_t>(first.count),
+                                  type_of(first.dtype),
+                                  reduction(first, r),
+                                  comm(rank),
+                                  stream(rank)));
   }
 }
 

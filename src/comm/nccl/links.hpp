@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include <nccl.h>
@@ -45,6 +46,8 @@ class NcclLinks final : public Transport {
   void broadcast(const Piece& piece);
   void reduce(const Piece& piece);
   void all_reduce(const Piece& piece);
+  void all_gather(std::span<const Piece* const> parts);
+  void reduce_scatter(std::span<const Piece* const> parts);
   /// The NCCL reduction of a piece, for one rank's call.
   ncclRedOp_t reduction(const Piece& piece, std::size_t source);
   /// Waits until NCCL has accepted the calls of all ranks. @throws DeviceError, Timeout

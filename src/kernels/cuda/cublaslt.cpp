@@ -100,15 +100,15 @@ std::uint32_t alignment(const void* p) {
 }
 
 /// @return  false, with nothing done, where cuBLASLt has no algorithm.
-template <class T>
+template <class T, class C>
 bool run(const CudaStream& s,
          const Problem& problem,
          const T* a,
          const T* b,
          compute_t<T> beta,
-         T* c,
-         const T* bias,
-         T* pre) {
+         C* c,
+         const C* bias,
+         C* pre) {
   const LtScope scope(s.device);
   LtState& state = *scope;
   lt::Plan& plan = state.find(problem);
@@ -120,17 +120,18 @@ bool run(const CudaStream& s,
 
 /// The second way of a product that cuBLASLt refuses: with no more than the type's own alignment,
 /// which more algorithms take.
-template <class T>
+template <class T, class C>
 bool run_unaligned(const CudaStream& s,
                    Problem problem,
                    const T* a,
                    const T* b,
                    compute_t<T> beta,
-                   T* c,
-                   const T* bias) {
-  T* const none = nullptr;
+                   C* c,
+                   const C* bias) {
+  C* const none = nullptr;
   if (run(s, problem, a, b, beta, c, bias, none)) return true;
-  problem.a_alignment = problem.b_alignment = problem.c_alignment = sizeof(T);
+  problem.a_alignment = problem.b_alignment = sizeof(T);
+  problem.c_alignment = sizeof(C);
   return run(s, problem, a, b, beta, c, bias, none);
 }
 
@@ -167,42 +168,43 @@ void fill_rows(const CudaStream& s, const Problem& p, const T* bias, T* c) {
 }
 
 /// At most kMostBatch products.
-template <class T>
+template <class T, class C>
 void multiply(const CudaStream& s,
               Problem problem,
               const T* a,
               const T* b,
               compute_t<T> beta,
-              T* c,
-              const T* bias) {
+              C* c,
+              const C* bias) {
   if (run_unaligned(s, problem, a, b, beta, c, bias)) return;
   if (bias == nullptr) refuse(problem);
   fill_rows(s, problem, bias, c);
   problem.epilogue = Epilogue::none;
   problem.adds = true;
-  if (!run_unaligned<T>(s, problem, a, b, 1, c, nullptr)) refuse(problem);
+  if (!run_unaligned<T, C>(s, problem, a, b, 1, c, nullptr)) refuse(problem);
 }
 
 }  // namespace
 
-template <class T>
+template <class T, class C>
 void gemm(const CudaStream& s,
           GemmSize size,
           Operand<T> a,
           Operand<T> b,
           compute_t<T> beta,
-          T* c,
+          C* c,
           std::int64_t ldc,
-          const T* bias,
+          const std::type_identity_t<C>* bias,
           GemmBatch batch) {
   if (size.m == 0 || size.n == 0 || batch.count == 0) return;
   for (std::int64_t done = 0; done < batch.count; done += kMostBatch) {
     const T* const first_a = a.data + done * batch.a;
     const T* const first_b = b.data + done * batch.b;
-    T* const first_c = c + done * batch.c;
+    C* const first_c = c + done * batch.c;
     GemmBatch some = batch;
     some.count = std::min(kMostBatch, batch.count - done);
     const Problem problem{data_type<T>(),
+                          data_type<C>(),
                           data_type<compute_t<T>>(),
                           compute_type<T>(s.precision),
                           size,
@@ -225,6 +227,7 @@ bool gemm_gelu(
   const std::uint32_t place = std::min(alignment(pre), alignment(y));
   if (size.n % kGeluColumns != 0 || place < kGeluAlignment) return false;
   const Problem problem{data_type<T>(),
+                        data_type<T>(),
                         data_type<compute_t<T>>(),
                         compute_type<T>(s.precision),
                         size,
@@ -276,6 +279,24 @@ template void gemm(const CudaStream&,
                    Half*,
                    std::int64_t,
                    const Half*,
+                   GemmBatch);
+template void gemm(const CudaStream&,
+                   GemmSize,
+                   Operand<BFloat16>,
+                   Operand<BFloat16>,
+                   float,
+                   float*,
+                   std::int64_t,
+                   const float*,
+                   GemmBatch);
+template void gemm(const CudaStream&,
+                   GemmSize,
+                   Operand<Half>,
+                   Operand<Half>,
+                   float,
+                   float*,
+                   std::int64_t,
+                   const float*,
                    GemmBatch);
 template bool gemm_gelu(
     const CudaStream&, GemmSize, Operand<float>, Operand<float>, const float*, float*, float*);

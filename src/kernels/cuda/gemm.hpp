@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "tandem/runtime/stream.hpp"
 
@@ -22,17 +23,17 @@ struct GemmBatch {
 /// c = a @ b + bias + beta * c, of each matrix of a batch. Types of 16 bits are summed in f32. f32
 /// is f32, but for the precision that `s` asks for.
 ///
-/// @param c     row-major, step `ldc` between rows.
+/// @param c     row-major, step `ldc` between rows; of T, or of f32 where T has 16 bits.
 /// @param bias  (n), added to each row; null: none. Then beta is zero.
-template <class T>
+template <class T, class C>
 void gemm(const CudaStream& s,
           GemmSize size,
           Operand<T> a,
           Operand<T> b,
           compute_t<T> beta,
-          T* c,
+          C* c,
           std::int64_t ldc,
-          const T* bias = nullptr,
+          const std::type_identity_t<C>* bias = nullptr,
           GemmBatch batch = {});
 
 /// pre = a @ b + bias, y = gelu(pre) by the tanh form, in one kernel: cuBLASLt's GELU is that form.

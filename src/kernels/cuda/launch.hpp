@@ -4,27 +4,45 @@
 
 #include <algorithm>
 #include <cstdint>
-
-#include <cub/block/block_reduce.cuh>
-#include <thrust/execution_policy.h>
-#include <thrust/for_each.h>
-#include <thrust/iterator/counting_iterator.h>
+#include <cstring>
 
 #include "tandem/runtime/stream.hpp"
 
+#include "kernels/cuda/reduce_range.hpp"
 #include "kernels/for_each.hpp"
 #include "kernels/workspace.hpp"
+#include "runtime/cuda/backend.hpp"
 
 // How a functor becomes a CUDA kernel: the two ways that all .cu files of kernels go. The tests'
 // stand-in for CUDA has a header of this name that runs the same functors on the host.
+//
+// A kernel reads its functor where the launch has put it, in constant memory. A copy of a functor
+// with an array that is indexed at run time would be in local memory, which each thread would have
+// to fill first.
 namespace tandem::kernels {
+namespace detail {
+
+inline constexpr int kThreads = 256;                    ///< of a block
+inline constexpr std::int64_t kEachBlocks = 1LL << 16;  ///< more elements are a loop
+
+template <class F>
+__global__ void __launch_bounds__(kThreads) each(std::int64_t n, const __grid_constant__ F f) {
+  const std::int64_t step = std::int64_t{gridDim.x} * kThreads;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x; i < n; i += step)
+    f(i);
+}
+
+}  // namespace detail
 
 /// Calls `f(i)` for i in [0, n), in any order. `f` is copied: it refers to nothing of the host.
+/// @throws DeviceError  the kernel was refused.
 template <class F>
-void for_each(const CudaStream& s, std::int64_t n, F f) {
+void for_each(const CudaStream& s, std::int64_t n, const F& f) {
   if (n <= 0) return;
-  thrust::for_each_n(
-      thrust::cuda::par_nosync.on(s.native), thrust::counting_iterator<std::int64_t>(0), n, f);
+  const std::int64_t blocks =
+      std::min((n + detail::kThreads - 1) / detail::kThreads, detail::kEachBlocks);
+  detail::each<<<static_cast<unsigned>(blocks), detail::kThreads, 0, s.native>>>(n, f);
+  cuda::check_launch("cudaLaunchKernel");
 }
 
 /// Which elements of a reduction are neighbours in memory.
@@ -35,69 +53,99 @@ enum class Walk : std::uint8_t {
 
 namespace detail {
 
-inline constexpr int kAlongThreads = 256;
-inline constexpr int kAcrossColumns = 32;
-inline constexpr int kAcrossRows = 8;
-inline constexpr std::int64_t kSerialDepth = 16;  ///< up to it a thread reduces an output alone
+inline constexpr int kWarp = 32;
+inline constexpr int kWarps = kThreads / kWarp;           ///< of a block
+inline constexpr std::int64_t kSerialDepth = 16;          ///< up to it a thread reduces an output
+inline constexpr std::int64_t kWarpDepth = 2 * kThreads;  ///< up to it a warp does
 inline constexpr std::int64_t kMinPart = 1024;    ///< elements of a part, where there are several
 inline constexpr std::int64_t kMaxBlocks = 1024;  ///< enough for any GPU: more parts pay no more
+inline constexpr std::int64_t kMaxGridX = INT32_MAX;
 inline constexpr std::int64_t kMaxGridY = 65535;
-
-/// Part `p` of an output's elements.
-struct PartRange {
-  std::int64_t begin, end;
-  TANDEM_HD PartRange(std::int64_t depth, std::int64_t parts, std::int64_t p)
-      : begin(depth * p / parts), end(depth * (p + 1) / parts) {}
-};
 
 /// Where the totals of parts go: to their place in the workspace, or, of one part, to the output.
 template <class Op>
 struct PartTotals {
   Op op;
-  std::int64_t outputs, depth, parts;
+  std::int64_t first;  // output of a launch
+  std::int64_t outputs, depth;
+  std::int64_t part;           // elements of one
+  std::int64_t parts;          // of an output
   typename Op::Total* totals;  // (parts, outputs); null where there is one part
 
-  TANDEM_HD void put(std::int64_t output, std::int64_t part, typename Op::Total total) const {
+  TANDEM_HD std::int64_t begin(std::int64_t p) const { return p * part; }
+  TANDEM_HD std::int64_t end(std::int64_t p) const {
+    return p * part + part < depth ? p * part + part : depth;
+  }
+  TANDEM_HD void put(std::int64_t output, std::int64_t p, const typename Op::Total& total) const {
     if (totals == nullptr)
       op.store(output, total);
     else
-      totals[part * outputs + output] = total;
+      totals[p * outputs + output] = total;
   }
 };
 
-template <class Op>
-__global__ void reduce_along(PartTotals<Op> to) {
-  using Total = typename Op::Total;
-  using Block = cub::BlockReduce<Total, kAlongThreads>;
-  __shared__ typename Block::TempStorage storage;
-  const std::int64_t output = blockIdx.x;
-  const PartRange range(to.depth, to.parts, blockIdx.y);
-  Total total = to.op.total();
-  for (std::int64_t i = range.begin + threadIdx.x; i < range.end; i += kAlongThreads)
-    total = to.op.join(total, to.op.at(output, i));
-  const Op op = to.op;
-  total = Block(storage).Reduce(total, [op](Total a, Total b) { return op.join(a, b); });
-  if (threadIdx.x == 0) to.put(output, blockIdx.y, total);
+/// The value of the thread that is `delta` lanes on.
+template <class T>
+__device__ T shuffle_down(const T& value, int delta) {
+  unsigned words[(sizeof(T) + sizeof(unsigned) - 1) / sizeof(unsigned)] = {};
+  memcpy(words, &value, sizeof(T));
+  for (unsigned& word : words)
+    word = __shfl_down_sync(0xFFFFFFFF, word, delta);
+  T other = value;
+  memcpy(&other, words, sizeof(T));
+  return other;
 }
 
+/// Reduces an output by a warp, or by a whole block: threads are (lane, warp).
 template <class Op>
-__global__ void reduce_across(PartTotals<Op> to) {
+__global__ void __launch_bounds__(kThreads)
+    reduce_along(bool by_block, const __grid_constant__ PartTotals<Op> to) {
   using Total = typename Op::Total;
-  // Bytes: a Total need not have a trivial constructor.
-  __shared__ alignas(Total) unsigned char bytes[kAcrossRows * kAcrossColumns * sizeof(Total)];
-  Total* const totals = reinterpret_cast<Total*>(bytes);
-  const std::int64_t output = std::int64_t{blockIdx.x} * kAcrossColumns + threadIdx.x;
-  const PartRange range(to.depth, to.parts, blockIdx.y);
-  Total total = to.op.total();
-  if (output < to.outputs) {
-    for (std::int64_t i = range.begin + threadIdx.y; i < range.end; i += kAcrossRows)
-      total = to.op.join(total, to.op.at(output, i));
+  const std::int64_t own = to.first + (by_block ? std::int64_t{blockIdx.x}
+                                                : std::int64_t{blockIdx.x} * kWarps + threadIdx.y);
+  const std::int64_t output = own < to.outputs ? own : to.outputs - 1;  // all lanes shuffle
+  const int thread = static_cast<int>(by_block ? threadIdx.y * kWarp + threadIdx.x : threadIdx.x);
+  Total total = reduce_range(to.op,
+                             output,
+                             to.begin(blockIdx.y) + thread,
+                             own < to.outputs ? to.end(blockIdx.y) : 0,
+                             by_block ? kThreads : kWarp);
+  for (int delta = kWarp / 2; delta > 0; delta /= 2)
+    total = to.op.join(total, shuffle_down(total, delta));
+  if (!by_block) {
+    if (threadIdx.x == 0 && own < to.outputs) to.put(output, blockIdx.y, total);
+    return;
   }
-  totals[threadIdx.y * kAcrossColumns + threadIdx.x] = total;
+  // Bytes: a Total need not have a trivial constructor.
+  __shared__ alignas(Total) unsigned char bytes[kWarps * sizeof(Total)];
+  Total* const totals = reinterpret_cast<Total*>(bytes);
+  if (threadIdx.x == 0) totals[threadIdx.y] = total;
   __syncthreads();
-  if (threadIdx.y != 0 || output >= to.outputs) return;
-  for (int r = 1; r < kAcrossRows; ++r)
-    total = to.op.join(total, totals[r * kAcrossColumns + threadIdx.x]);
+  if (thread != 0) return;
+  for (int w = 1; w < kWarps; ++w)
+    total = to.op.join(total, totals[w]);
+  to.put(output, blockIdx.y, total);
+}
+
+/// Reduces as many outputs as a warp has lanes: each warp of the block its share of the elements.
+template <class Op>
+__global__ void __launch_bounds__(kThreads)
+    reduce_across(const __grid_constant__ PartTotals<Op> to) {
+  using Total = typename Op::Total;
+  __shared__ alignas(Total) unsigned char bytes[kThreads * sizeof(Total)];
+  Total* const totals = reinterpret_cast<Total*>(bytes);
+  const std::int64_t own = to.first + std::int64_t{blockIdx.x} * kWarp + threadIdx.x;
+  const std::int64_t output = own < to.outputs ? own : to.outputs - 1;
+  Total total = reduce_range(to.op,
+                             output,
+                             to.begin(blockIdx.y) + threadIdx.y,
+                             own < to.outputs ? to.end(blockIdx.y) : 0,
+                             kWarps);
+  totals[threadIdx.y * kWarp + threadIdx.x] = total;
+  __syncthreads();
+  if (threadIdx.y != 0 || own >= to.outputs) return;
+  for (int w = 1; w < kWarps; ++w)
+    total = to.op.join(total, totals[w * kWarp + threadIdx.x]);
   to.put(output, blockIdx.y, total);
 }
 
@@ -107,10 +155,7 @@ struct ReduceSerial {
   Op op;
   std::int64_t depth;
   TANDEM_HD void operator()(std::int64_t output) const {
-    auto total = op.total();
-    for (std::int64_t i = 0; i < depth; ++i)
-      total = op.join(total, op.at(output, i));
-    op.store(output, total);
+    op.store(output, reduce_range(op, output, 0, depth, 1));
   }
 };
 
@@ -128,30 +173,42 @@ struct JoinParts {
 
 }  // namespace detail
 
-/// For each output o in [0, outputs): op.store(o, the join of op.at(o, i) for i in [0, depth)).
+/// For each output o in [0, outputs): op.store(o, total of its elements i in [0, depth)).
 ///
-/// `Op` is copied, and has `Total total()` (of nothing), `Total at(o, i)`, `Total join(Total,
-/// Total)`, associative and commutative but for rounding, and `void store(o, Total)`. The order of
-/// joins depends on sizes alone: the same bits in every run.
+/// `Op` is copied, and has `Run run(o)`, with which one thread adds up elements of an output;
+/// `Total join(Total, Total)`, associative and commutative but for rounding; and `void store(o,
+/// Total)`. A `Run` has `void add(i)`, called once for an element, and `Total total()`: it is asked
+/// for after at most kRunElements elements, or none, so that a run may add up in the elements'
+/// type. The order of joins depends on sizes alone: the same bits in every run.
+/// @throws DeviceError  the kernel was refused.
 template <class Op>
 void reduce_each(
     const CudaStream& s, std::int64_t outputs, std::int64_t depth, Walk walk, const Op& op) {
   using namespace detail;
   if (outputs <= 0) return;
   if (depth <= kSerialDepth) return for_each(s, outputs, ReduceSerial<Op>{op, depth});
-  const bool along = walk == Walk::along;
-  const std::int64_t blocks = along ? outputs : (outputs + kAcrossColumns - 1) / kAcrossColumns;
-  const std::int64_t parts = std::clamp<std::int64_t>(
+  const bool by_block = depth > kWarpDepth;
+  const std::int64_t together = walk == Walk::across ? kWarp : by_block ? 1 : kWarps;
+  const std::int64_t blocks = (outputs + together - 1) / together;
+  const std::int64_t most = std::clamp<std::int64_t>(
       kMaxBlocks / blocks, 1, std::min(kMaxGridY, std::max<std::int64_t>(1, depth / kMinPart)));
-  PartTotals<Op> to{op, outputs, depth, parts, nullptr};
+  const std::int64_t part = (depth + most - 1) / most;
+  const std::int64_t parts = (depth + part - 1) / part;
+  PartTotals<Op> to{op, 0, outputs, depth, part, parts, nullptr};
   using Total = typename Op::Total;
   const Workspace<Total> workspace(s.device, parts > 1 ? parts * outputs : 0);
   to.totals = workspace.data();
-  const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(parts));
-  if (along)
-    reduce_along<<<grid, kAlongThreads, 0, s.native>>>(to);
-  else
-    reduce_across<<<grid, dim3(kAcrossColumns, kAcrossRows), 0, s.native>>>(to);
+  const dim3 block(kWarp, kWarps);
+  for (std::int64_t done = 0; done < blocks; done += kMaxGridX) {
+    const dim3 grid(static_cast<unsigned>(std::min(blocks - done, kMaxGridX)),
+                    static_cast<unsigned>(parts));
+    to.first = done * together;
+    if (walk == Walk::along)
+      reduce_along<<<grid, block, 0, s.native>>>(by_block, to);
+    else
+      reduce_across<<<grid, block, 0, s.native>>>(to);
+    cuda::check_launch("cudaLaunchKernel");
+  }
   if (parts > 1) for_each(s, outputs, JoinParts<Op>{to});
 }
 

@@ -51,11 +51,15 @@ cublasLtEpilogue_t native(Epilogue e) {
 }
 
 /// As it lies in memory, seen in column-major order.
-Layout make_layout(
-    const Problem& p, std::int64_t rows, std::int64_t cols, std::int64_t ld, std::int64_t step) {
+Layout make_layout(const Problem& p,
+                   cudaDataType_t type,
+                   std::int64_t rows,
+                   std::int64_t cols,
+                   std::int64_t ld,
+                   std::int64_t step) {
   cublasLtMatrixLayout_t layout = nullptr;
   TANDEM_CUDA(cublasLtMatrixLayoutCreate(
-      &layout, p.type, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(cols), ld));
+      &layout, type, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(cols), ld));
   Layout owner(layout);
   const auto count = static_cast<std::int32_t>(p.batch.count);
   TANDEM_CUDA(cublasLtMatrixLayoutSetAttribute(
@@ -83,11 +87,11 @@ Plan::Plan(cublasLtHandle_t handle, const Problem& p) {
     set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, p.pre);
   }
   const GemmSize& z = p.size;
-  a_ = by_rows(p.b) ? make_layout(p, z.n, z.k, p.b.ld, p.batch.b)
-                    : make_layout(p, z.k, z.n, p.b.ld, p.batch.b);
-  b_ = by_rows(p.a) ? make_layout(p, z.k, z.m, p.a.ld, p.batch.a)
-                    : make_layout(p, z.m, z.k, p.a.ld, p.batch.a);
-  c_ = make_layout(p, z.n, z.m, p.ldc, p.batch.c);
+  a_ = by_rows(p.b) ? make_layout(p, p.type, z.n, z.k, p.b.ld, p.batch.b)
+                    : make_layout(p, p.type, z.k, z.n, p.b.ld, p.batch.b);
+  b_ = by_rows(p.a) ? make_layout(p, p.type, z.k, z.m, p.a.ld, p.batch.a)
+                    : make_layout(p, p.type, z.m, z.k, p.a.ld, p.batch.a);
+  c_ = make_layout(p, p.c_type, z.n, z.m, p.ldc, p.batch.c);
   choose(handle, p);
 }
 

@@ -30,7 +30,8 @@ enum class Epilogue : std::uint8_t { none, bias, gelu, bias_gelu };
 
 /// What descriptors and the choice of an algorithm depend on.
 struct Problem {
-  cudaDataType_t type;
+  cudaDataType_t type;  // of a and b
+  cudaDataType_t c_type;
   cudaDataType_t scale_type;  // of alpha and beta
   cublasComputeType_t compute;
   GemmSize size;
@@ -43,7 +44,8 @@ struct Problem {
   void* pre = nullptr;                                  // of GELU's epilogues; c_alignment's too
 
   auto key() const noexcept {
-    return std::array<std::int64_t, 18>{type,
+    return std::array<std::int64_t, 19>{type,
+                                        c_type,
                                         compute,
                                         size.m,
                                         size.n,
@@ -95,15 +97,15 @@ class Plan {
   bool usable() const noexcept { return usable_; }
   std::size_t workspace() const noexcept { return workspace_; }
 
-  template <class T>
+  template <class T, class C>
   void run(cublasLtHandle_t handle,
            const CudaStream& s,
            const T* a,
            const T* b,
            compute_t<T> beta,
-           T* c,
-           const T* bias,
-           T* pre,
+           C* c,
+           const C* bias,
+           C* pre,
            void* workspace) {
     if (bias != nullptr) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
     if (pre != nullptr) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, pre);

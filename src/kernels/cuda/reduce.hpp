@@ -31,20 +31,26 @@ struct Dimensions {
 template <class Op, class Out>
 struct ReduceElements {
   using Total = typename Op::Total;
+  using In = typename Op::In;
   Op op;
-  KernelPlan kept, reduced;
-  const typename Op::In* x;
+  Places<2> kept;
+  Places<1> reduced;
+  const In* x;
   Out* y;
 
-  TANDEM_HD Total total() const { return op.total(); }
-  TANDEM_HD Total at(std::int64_t output, std::int64_t i) const {
-    const std::int64_t first = Place<1>(kept, output).at[0];
-    const auto value = x[first + Place<1>(reduced, i).at[0]];
-    return static_cast<Total>(op.add(op.partial(), value));
+  struct Run {
+    const ReduceElements& of;
+    const In* x;
+    typename Op::Partial partial;
+    TANDEM_HD void add(std::int64_t i) { partial = of.op.add(partial, x[of.reduced(i).at[0]]); }
+    TANDEM_HD Total total() const { return static_cast<Total>(partial); }
+  };
+  TANDEM_HD Run run(std::int64_t output) const {
+    return {*this, x + kept(output).at[0], op.partial()};
   }
   TANDEM_HD Total join(Total a, Total b) const { return op.join(a, b); }
   TANDEM_HD void store(std::int64_t output, Total total) const {
-    y[Place<2>(kept, output).at[1]] = op.template finish<Out>(total);
+    y[kept(output).at[1]] = op.template finish<Out>(total);
   }
 };
 
@@ -55,12 +61,13 @@ template <class Out, class Op>
 void reduce(const CudaStream& s, const Op& op, const View& x, const View& y) {
   if (x.numel() == 0) return map<Out>(s, Nothing<Out, Op>{op}, y);
   const detail::Dimensions d(x, y);
-  reduce_each(s,
-              d.kept.numel,
-              d.reduced.numel,
-              d.walk,
-              detail::ReduceElements<Op, Out>{
-                  op, d.kept, d.reduced, x.as<const typename Op::In>(), y.as<Out>()});
+  reduce_each(
+      s,
+      d.kept.numel,
+      d.reduced.numel,
+      d.walk,
+      detail::ReduceElements<Op, Out>{
+          op, Places<2>(d.kept), Places<1>(d.reduced), x.as<const typename Op::In>(), y.as<Out>()});
 }
 
 }  // namespace tandem::kernels

@@ -8,6 +8,8 @@
 
 #include "tandem/parallel/detail/replica_set.hpp"
 
+#include "comm/group.hpp"
+
 namespace tandem::parallel {
 namespace {
 
@@ -23,11 +25,12 @@ std::vector<Device> chosen(const std::vector<Device>& devices, const std::vector
 ReplicaGroup::ReplicaGroup(const std::vector<Device>& devices,
                            const std::vector<int>& active,
                            std::vector<int> members,
-                           const comm::GroupOptions& options)
+                           const comm::GroupOptions& options,
+                           comm::TransportCache& transports)
     : members_(std::move(members)) {
-  if (members_.size() > 1) all_ = comm::make_group(chosen(devices, members_), options);
+  if (members_.size() > 1) all_ = comm::make_group(chosen(devices, members_), options, transports);
   if (active.size() < 2) return;
-  with_rows_ = comm::make_group(chosen(devices, active), options);
+  with_rows_ = comm::make_group(chosen(devices, active), options, transports);
   for (std::size_t i = 0; i < active.size(); ++i)
     row_groups_[active[i]] = std::make_shared<comm::RowGroupAdapter>(*with_rows_[i]);
 }
@@ -62,7 +65,11 @@ ReplicaGroup& ReplicaGroups::get(const std::vector<RowRange>& rows, Members memb
     if (detail::is_active(rows, d)) active.push_back(static_cast<int>(d));
   }
   auto& group = groups_[{active, members}];
-  if (group != nullptr) return *group;
+  if (group != nullptr) {
+    for (const auto& used : {group->members(), active})
+      if (used.size() > 1) transports_.use(chosen(devices_, used), options_);
+    return *group;
+  }
   std::vector<int> taking_part = active;
   if (members == Members::all) {
     taking_part.resize(devices_.size());
@@ -70,7 +77,8 @@ ReplicaGroup& ReplicaGroups::get(const std::vector<RowRange>& rows, Members memb
   } else if (active.empty() || active.front() != 0) {
     taking_part.insert(taking_part.begin(), 0);
   }
-  group = std::make_unique<ReplicaGroup>(devices_, active, std::move(taking_part), options_);
+  group = std::make_unique<ReplicaGroup>(
+      devices_, active, std::move(taking_part), options_, transports_);
   return *group;
 }
 

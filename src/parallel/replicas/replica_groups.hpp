@@ -13,6 +13,8 @@
 #include "tandem/comm/row_group_adapter.hpp"
 #include "tandem/runtime/context.hpp"
 
+#include "comm/transport_cache.hpp"
+
 namespace tandem::parallel {
 
 /// The devices that take part in a call, and their communicators.
@@ -23,7 +25,8 @@ class ReplicaGroup {
   ReplicaGroup(const std::vector<Device>& devices,
                const std::vector<int>& active,
                std::vector<int> members,
-               const comm::GroupOptions& options);
+               const comm::GroupOptions& options,
+               comm::TransportCache& transports);
 
   /// Indices of the devices that take part, ascending.
   const std::vector<int>& members() const noexcept { return members_; }
@@ -43,7 +46,8 @@ class ReplicaGroup {
   std::map<int, std::shared_ptr<RowGroup>> row_groups_;  // over with_rows_, by device
 };
 
-/// The groups of a wrapper, one for each set of devices seen so far.
+/// The groups of a wrapper, one for each set of devices seen so far. They fail together, because a
+/// wrapper has one call at a time.
 class ReplicaGroups {
  public:
   ReplicaGroups(std::vector<Device> devices, comm::GroupOptions options)
@@ -57,6 +61,7 @@ class ReplicaGroups {
  private:
   std::vector<Device> devices_;
   comm::GroupOptions options_;
+  comm::TransportCache transports_;
   std::map<std::pair<std::vector<int>, Members>, std::unique_ptr<ReplicaGroup>> groups_;
 };
 

@@ -49,7 +49,7 @@ class GpuDevice {
   CUstream_st* side_stream() const noexcept { return side_; }
   /// The GPU reads memory of the host itself that is not pinned, when its stream comes to it.
   bool reads_pageable() const noexcept { return reads_pageable_; }
-  /// Allocates from the pool, in the order of the main stream.
+  /// Allocates in the order of the main stream, from the pool and from what was freed.
   std::unique_ptr<SourceAllocator> make_allocator();
 
  private:
@@ -85,9 +85,8 @@ void copy_to_host(
 /// Copies in the stream's order. When it returns, the host may change the source.
 void copy_from_host(
     const Stream& stream, const void* source, void* target, std::size_t nbytes, const char* op);
-/// Copies after the work of both streams so far; both streams continue after the copy. Does not
-/// wait, unless the GPUs are not peers: then the copy goes through the host and has ended on
-/// return.
+/// Copies after the work of both streams so far; both streams continue after their part in it. Does
+/// not wait. Between GPUs that are not peers the copy goes through the host.
 void copy_between(const Stream& source_stream,
                   const void* source,
                   const Stream& target_stream,

@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 
@@ -12,12 +11,11 @@
 #include "runtime/cuda/check.hpp"
 #include "runtime/cuda/driver_turn.hpp"
 #include "runtime/cuda/ends_within.hpp"
+#include "runtime/cuda/stage_ring.hpp"
 
 namespace tandem::cuda {
 namespace {
 
-/// Bytes that a staged copy carries over the host at a time.
-constexpr std::size_t kStage = std::size_t{4} << 20;
 /// Bytes of memory that is not pinned which the driver takes without a wait.
 constexpr std::size_t kMostTaken = std::size_t{64} << 10;
 constexpr auto kGrace = std::chrono::seconds(2);
@@ -29,36 +27,19 @@ bool is_pinned(const void* p) {
   return attributes.type == cudaMemoryTypeHost;
 }
 
-/// Pinned memory of the host, for a scope.
-class Stage {
- public:
-  explicit Stage(std::size_t nbytes) {
-    const DriverTurn turn;
-    TANDEM_CUDA(cudaMallocHost(&data_, nbytes));
-  }
-  ~Stage() {
-    const DriverTurn turn;
-    forgive(cudaFreeHost(data_));
-  }
-  Stage(const Stage&) = delete;
-  Stage& operator=(const Stage&) = delete;
-  void* data() const noexcept { return data_; }
-
- private:
-  void* data_ = nullptr;
-};
-
-/// For GPUs that do not reach each other: through the host, and done when it returns.
+/// For GPUs that do not reach each other: through the host.
 void copy_staged(const Stream& from_stream,
                  const void* from,
                  const Stream& to_stream,
                  void* to,
                  std::size_t nbytes) {
-  const Stage stage(std::min(nbytes, kStage));
-  for (std::size_t at = 0; at < nbytes; at += kStage) {
-    const std::size_t n = std::min(kStage, nbytes - at);
-    copy_to_host(from_stream, static_cast<const char*>(from) + at, stage.data(), n, "copy");
-    copy_from_host(to_stream, stage.data(), static_cast<char*>(to) + at, n, "copy");
+  const GpuDevice& source = *from_stream.logical_device().cuda();
+  try {
+    StageRing::of(source.gpu()).copy(from_stream, from, to_stream, to, nbytes);
+  } catch (...) {  // the memory may be freed or used again
+    drain(source, from_stream.native());
+    drain(*to_stream.logical_device().cuda(), to_stream.native());
+    throw;
   }
 }
 

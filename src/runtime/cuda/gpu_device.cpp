@@ -9,6 +9,7 @@
 
 #include "runtime/cuda/backend.hpp"
 #include "runtime/cuda/check.hpp"
+#include "runtime/cuda/gpu_allocator.hpp"
 #include "runtime/cuda/pool.hpp"
 
 namespace tandem::cuda {
@@ -94,7 +95,11 @@ GpuDevice::GpuDevice(Device name, int gpu) : name_(name), gpu_(gpu) {
   reads_pageable_ = has(cudaDevAttrPageableMemoryAccessUsesHostPageTables, gpu);
   try {
     TANDEM_CUDA(cudaStreamCreateWithFlags(&main_, cudaStreamNonBlocking));
-    TANDEM_CUDA(cudaStreamCreateWithFlags(&side_, cudaStreamNonBlocking));
+    // The kernels of collectives are small, and all GPUs of a group wait for the last one: they do
+    // not queue behind the blocks of a product.
+    int least = 0, greatest = 0;
+    TANDEM_CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    TANDEM_CUDA(cudaStreamCreateWithPriority(&side_, cudaStreamNonBlocking, greatest));
     pool_ = make_pool(gpu);
   } catch (...) {
     release();
@@ -120,7 +125,7 @@ void GpuDevice::activate() const {
 }
 
 std::unique_ptr<SourceAllocator> GpuDevice::make_allocator() {
-  return std::make_unique<PoolAllocator>(*this, pool_);
+  return std::make_unique<GpuAllocator>(*this, pool_);
 }
 
 }  // namespace tandem::cuda

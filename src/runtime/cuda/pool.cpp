@@ -78,7 +78,9 @@ void PoolAllocator::deallocate(void* p, std::size_t, Category) noexcept {
   forgive(cudaFreeAsync(p, device_.main_stream()));
 }
 
+// What is freed in the stream's order can be given back when the stream has come to it.
 void PoolAllocator::release_cached() noexcept {
+  drain(device_, device_.main_stream());
   const DriverTurn turn;
   const GpuScope scope(device_.gpu());
   forgive(cudaMemPoolTrimTo(pool_, 0));

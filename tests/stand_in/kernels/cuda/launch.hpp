@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <type_traits>
 
 #include "tandem/runtime/buffer.hpp"  // .cu files count on it
 #include "tandem/runtime/stream.hpp"
 
+#include "kernels/cuda/reduce_range.hpp"
 #include "kernels/for_each.hpp"
 #include "stand_in/control.hpp"
 
@@ -33,23 +33,14 @@ enum class Walk : std::uint8_t {
   across,  ///< those of neighbouring outputs
 };
 
-/// For each output o in [0, outputs): op.store(o, the join of op.at(o, i) for i in [0, depth)).
+/// For each output o in [0, outputs): op.store(o, total of its elements i in [0, depth)).
 ///
-/// `Op` is copied, and has `Total total()` (of nothing), `Total at(o, i)`, `Total join(Total,
-/// Total)`, associative and commutative but for rounding, and `void store(o, Total)`.
+/// `Op` is as the header of this name in src wants it.
 template <class Op>
 void reduce_each(
     const CudaStream& s, std::int64_t outputs, std::int64_t depth, Walk, const Op& op) {
-  constexpr std::int64_t kRun = 256;  // reduced by themselves, so that sums round less
   for_each(s, outputs, [op, depth](std::int64_t output) {
-    auto total = op.total();
-    for (std::int64_t begin = 0; begin < depth; begin += kRun) {
-      auto run = op.total();
-      for (std::int64_t i = begin; i < std::min(depth, begin + kRun); ++i)
-        run = op.join(run, op.at(output, i));
-      total = op.join(total, run);
-    }
-    op.store(output, total);
+    op.store(output, reduce_range(op, output, 0, depth, 1));
   });
 }
 
