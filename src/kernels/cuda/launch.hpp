@@ -22,11 +22,13 @@
 namespace tandem::kernels {
 namespace detail {
 
-inline constexpr int kThreads = 256;                    ///< of a block
+inline constexpr int kThreads = 256;  ///< of a block
+inline constexpr int kResident = 2;   ///< blocks of an SM at least: registers before spills
 inline constexpr std::int64_t kEachBlocks = 1LL << 16;  ///< more elements are a loop
 
 template <class F>
-__global__ void __launch_bounds__(kThreads) each(std::int64_t n, const __grid_constant__ F f) {
+__global__ void __launch_bounds__(kThreads, kResident)
+    each(std::int64_t n, const __grid_constant__ F f) {
   const std::int64_t step = std::int64_t{gridDim.x} * kThreads;
   for (std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x; i < n; i += step)
     f(i);
@@ -98,7 +100,7 @@ __device__ T shuffle_down(const T& value, int delta) {
 
 /// Reduces an output by a warp, or by a whole block: threads are (lane, warp).
 template <class Op>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kResident)
     reduce_along(bool by_block, const __grid_constant__ PartTotals<Op> to) {
   using Total = typename Op::Total;
   const std::int64_t own = to.first + (by_block ? std::int64_t{blockIdx.x}
@@ -129,7 +131,7 @@ __global__ void __launch_bounds__(kThreads)
 
 /// Reduces as many outputs as a warp has lanes: each warp of the block its share of the elements.
 template <class Op>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kResident)
     reduce_across(const __grid_constant__ PartTotals<Op> to) {
   using Total = typename Op::Total;
   __shared__ alignas(Total) unsigned char bytes[kThreads * sizeof(Total)];
