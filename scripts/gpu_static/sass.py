@@ -168,7 +168,7 @@ def count(code):
         "code": len(kernel), "loop": is_loop,
         "elements": max(1, numbers(stores, stores_of(kernel)) or numbers(loads, loads_of(kernel))),
         "instructions": len(code),
-        "loads": len(loads), "load_bytes": sum(i.width for i in loads),
+        "loads": len(loads), "load_bytes": sum(i.width for i in loads), "widest_load": max((i.width for i in loads), default=0),
         "stores": len(stores), "store_bytes": sum(i.width for i in stores),
         "local_bytes": sum(i.width for i in code if i.opcode in ("LDL", "STL")),
         "f64": sum(i.is_f64 for i in code),

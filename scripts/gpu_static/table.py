@@ -5,8 +5,8 @@
 from . import limits, roof
 
 OF_PTXAS = {"registers": "registers", "stack": "stack", "spills": "spills", "shared": "shared"}
-# Figures of SASS, an element, but for the width, which is that of a load.
-OF_SASS = {"load_bytes": "loads", "width": "width", "store_bytes": "stores", "instructions": "instructions", "f64": "f64",
+# Figures of SASS: an element's, and of the kernel.
+OF_SASS = {"load_bytes": "loads", "widest_load": "widest", "store_bytes": "stores", "instructions": "instructions", "f64": "f64",
            "div_i64": "div i64", "div_i32": "div i32", "div_f32": "div f32"}
 HEADS = {**OF_PTXAS, **OF_SASS}
 
@@ -16,9 +16,8 @@ def has_sass(kernels):
 
 
 def value(kernel, figure):
-    if figure == "width":
-        return kernel["load_bytes"] / max(1, kernel["loads"])
-    return kernel[figure] / kernel["elements"] if figure in OF_SASS else kernel[figure]
+    of_kernel = figure in OF_PTXAS or figure == "widest_load"
+    return kernel[figure] if of_kernel else kernel[figure] / kernel["elements"]
 
 
 def show(number):

@@ -22,7 +22,7 @@ REST = {"name": "rest", "kernels": ["*"], "registers": 64, "stack": 100}
 def kernel(name="each<Add, f32>", with_sass=True, **figures):
     """A kernel that does its best: a thread has a vector of 16 bytes, and 32 registers."""
     of_ptxas = {"registers": 32, "stack": 0, "spills": 0, "shared": 0}
-    of_sass = {"code": 40, "loop": False, "elements": 4, "instructions": 40, "loads": 2, "load_bytes": 32, "stores": 1,
+    of_sass = {"code": 40, "loop": False, "elements": 4, "instructions": 40, "loads": 2, "load_bytes": 32, "widest_load": 16, "stores": 1,
                "store_bytes": 16, "local_bytes": 0, "f64": 0, "div_i64": 0, "div_i32": 0, "div_f64": 0, "div_f32": 0, "in_flight": 32}
     return {"id": f"a: {name}", "file": "a", "name": name, "family": name.replace(", f32", ""), "architecture": 80,
             **of_ptxas, **(of_sass if with_sass else {}), **figures}
