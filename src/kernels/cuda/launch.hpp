@@ -23,7 +23,7 @@ namespace tandem::kernels {
 namespace detail {
 
 inline constexpr int kThreads = 256;  ///< of a block
-inline constexpr int kResident = 2;   ///< blocks of an SM at least: registers before spills
+inline constexpr int kResident = 3;   ///< blocks of an SM at least: registers before spills
 inline constexpr std::int64_t kEachBlocks = 1LL << 16;  ///< more elements are a loop
 
 template <class F>
