@@ -38,7 +38,7 @@ def gpus():
 def tables(kernels, classes, architectures, root):
     """All tables as markdown; those of families are of the first architecture."""
     parts = [origin(root), "### GPUs of the estimates", table.markdown(gpus()),
-             "### By class of limits", table.markdown(table.by_class(kernels, classes, architectures)),
+             "### By class of limits", table.markdown(table.by_class(kernels, classes, sorted(architectures))),
              f"### By family, for sm_{architectures[0]}", table.markdown(table.by_family(kernels, architectures[0]))]
     return "\n\n".join(parts)
 
