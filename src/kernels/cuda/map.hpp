@@ -40,7 +40,8 @@ struct MapPack {
     for (std::int64_t k = first; k < n; ++k)
       y[k] = store<Out>(op(load(static_cast<const In*>(x[I])[k])...));
   }
-  TANDEM_HD void make(Out* to, const Pack<In, kWidth>&... from) const {
+  // By value: of a reference nvcc reads one element after the other.
+  TANDEM_HD void make(Out* to, Pack<In, kWidth>... from) const {
     Pack<Out, kWidth> made;
     for (int k = 0; k < kWidth; ++k)
       made.elements[k] = store<Out>(op(load(from.elements[k])...));
