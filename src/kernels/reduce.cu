@@ -48,13 +48,12 @@ void argmax(const CudaStream& s, int dim, const View& x, const View& y) {
   View first = x;
   first.shape = y.shape;
   const KernelPlan plan = make_kernel_plan({&y, &first});
-  const Walk walk = x.strides[dim] == 1 ? Walk::along : Walk::across;
   with_dtype(x.dtype, [&]<class T>() {
     reduce_each(
         s,
         plan.numel,
         x.shape[dim],
-        walk,
+        walk_of(x.strides[dim]),
         ArgMaxLine<T>{Places<2>(plan), x.strides[dim], x.as<const T>(), y.as<std::int64_t>()});
   });
 }

@@ -21,7 +21,6 @@ struct Scores {
   TANDEM_HD Line<const T> line(std::int64_t output) const {
     return {x + lines(output).at[kScores], step};
   }
-  Walk walk() const { return step == 1 ? Walk::along : Walk::across; }
 };
 
 /// Normalisers of parts of a line join.
@@ -179,7 +178,8 @@ void softmax(const CudaStream& s, SoftmaxForm form, int dim, const View& x, cons
     const Workspace<Scaling<T>> scalings(s.device, lines.numel);
     const Places<2> places(lines);
     const Scores<T, 1> scores{places, x.strides[dim], x.as<const T>()};
-    reduce_each(s, lines.numel, n, scores.walk(), StoreScaling<T, 1>{{scores}, scalings.data()});
+    reduce_each(
+        s, lines.numel, n, walk_of(scores.step), StoreScaling<T, 1>{{scores}, scalings.data()});
     const LineElements elements(lines.numel, n, x.strides[dim]);
     for_each(s,
              elements.count(),
@@ -210,7 +210,7 @@ void softmax_grad(
                           y.as<const T>(),
                           sums.data()};
     const LineElements elements(lines.numel, n, y.strides[dim]);
-    reduce_each(s, lines.numel, n, y.strides[dim] == 1 ? Walk::along : Walk::across, line);
+    reduce_each(s, lines.numel, n, walk_of(y.strides[dim]), line);
     for_each(s, elements.count(), SoftmaxGrad<T>{elements, line, dx.strides[dim], dx.as<T>()});
   });
 }
@@ -228,7 +228,7 @@ void cross_entropy(const CudaStream& s,
     reduce_each(s,
                 lines.numel,
                 logits.shape[1],
-                of.walk(),
+                walk_of(of.step),
                 CrossEntropy<T>{
                     {of}, Places<4>(lines), LabelAt<T>(labels), losses.as<T>(), weights.as<T>()});
   });
@@ -246,7 +246,8 @@ void cross_entropy_grad(const CudaStream& s,
   with_float(logits.dtype, [&]<class T>() {
     const Workspace<Scaling<T>> scalings(s.device, lines.numel);
     const Scores<T, 2> scores{Places<3>(lines), logits.strides[1], logits.as<const T>()};
-    reduce_each(s, lines.numel, n, scores.walk(), StoreScaling<T, 2>{{scores}, scalings.data()});
+    reduce_each(
+        s, lines.numel, n, walk_of(scores.step), StoreScaling<T, 2>{{scores}, scalings.data()});
     const LineElements elements(lines.numel, n, logits.strides[1]);
     for_each(s,
              elements.count(),

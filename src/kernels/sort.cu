@@ -139,9 +139,8 @@ void topk(const CudaStream& s, Ranking ranking, int dim, const View& x, const Vi
                             x.as<const T>(),
                             y.as<std::int64_t>()};
     if (lines.k > kMaxSelected) return sort_lines(s, plan.numel, lines);
-    const Walk walk = lines.x_step == 1 ? Walk::along : Walk::across;
     for (std::int64_t round = 0; round < lines.k; ++round)
-      reduce_each(s, plan.numel, lines.n, walk, SelectNext<T>{lines, round});
+      reduce_each(s, plan.numel, lines.n, walk_of(lines.x_step), SelectNext<T>{lines, round});
   });
 }
 

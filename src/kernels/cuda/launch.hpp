@@ -47,12 +47,6 @@ void for_each(const CudaStream& s, std::int64_t n, const F& f) {
   cuda::check_launch("cudaLaunchKernel");
 }
 
-/// Which elements of a reduction are neighbours in memory.
-enum class Walk : std::uint8_t {
-  along,   ///< those of one output
-  across,  ///< those of neighbouring outputs
-};
-
 namespace detail {
 
 inline constexpr int kWarp = 32;

@@ -8,6 +8,17 @@
 
 namespace tandem::kernels {
 
+/// Which elements of a reduction are neighbours in memory.
+enum class Walk : std::uint8_t {
+  along,   ///< those of one output
+  across,  ///< those of neighbouring outputs
+};
+
+/// The walk over lines. @param step  between the elements of a line, in memory.
+inline Walk walk_of(std::int64_t step) {
+  return step == 1 ? Walk::along : Walk::across;
+}
+
 /// Elements that a run of a reduction gets at most: as few as keep a sum in f32 exact enough.
 inline constexpr std::int64_t kRunElements = 256;
 

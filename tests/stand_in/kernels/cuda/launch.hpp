@@ -27,12 +27,6 @@ void for_each(const CudaStream& s, std::int64_t n, F f) {
   });
 }
 
-/// Which elements of a reduction are neighbours in memory.
-enum class Walk : std::uint8_t {
-  along,   ///< those of one output
-  across,  ///< those of neighbouring outputs
-};
-
 /// For each output o in [0, outputs): op.store(o, total of its elements i in [0, depth)).
 ///
 /// `Op` is as the header of this name in src wants it.
