@@ -5,9 +5,12 @@
 The build keeps what ptxas says (keep_ptxas). Code for the host is not optimised: nobody runs it.
 """
 
+import contextlib
+import fcntl
 import json
 import os
 import pathlib
+import re
 import shlex
 import shutil
 import subprocess
@@ -20,6 +23,30 @@ KEEP = pathlib.Path(__file__).resolve().parent / "keep_ptxas"
 
 class BuildError(Exception):
     """Nothing was compiled, or not all; the text says what to do."""
+
+
+class ArchitectureError(Exception):
+    """nvcc does not compile for an architecture; the text says for which it does."""
+
+
+@contextlib.contextmanager
+def alone_in(folder):
+    """Keeps other calls out of a build's folder: they may compile for other architectures there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "gpu-static.lock", "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as e:
+            raise BuildError(f"another gpu-static works in {folder}; wait until it has ended, or give another folder by --build") from e
+        yield
+
+
+def check_architectures(architectures):
+    said = subprocess.run([tools.find("nvcc"), "--list-gpu-arch"], capture_output=True, text=True, check=False).stdout
+    known = sorted(map(int, re.findall(r"compute_(\d+)", said)))
+    for a in architectures if known else []:
+        if a not in known:
+            raise ArchitectureError(f"--arch: this nvcc does not compile for {a}; it does for {', '.join(map(str, known))}")
 
 
 def settings(architectures):

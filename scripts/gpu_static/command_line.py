@@ -113,9 +113,12 @@ def complain(found, classes, exceeded, args):
 
 def run(args):
     classes = limits.read(args.limits)
-    objects = build.compile_kernels(ROOT, args.build.resolve(), args.arch, args.jobs, wants_file(args.kernels))
+    build.check_architectures(args.arch)
     pattern = args.kernels + ("*" if args.kernels.endswith(":") else "")
-    found = [k for k in kernels.read(objects, args.jobs) if fnmatch.fnmatchcase(k["id"], pattern)]
+    folder = args.build.resolve()
+    with build.alone_in(folder):
+        objects = build.compile_kernels(ROOT, folder, args.arch, args.jobs, wants_file(args.kernels))
+        found = [k for k in kernels.read(objects, args.jobs) if fnmatch.fnmatchcase(k["id"], pattern)]
     if not found:
         say(f"no kernel matches '{args.kernels}'")
         return WRONG_CALL
@@ -143,6 +146,6 @@ def main(arguments=None):
     except (build.BuildError, kernels.ReadError) as e:
         say(str(e))
         return EXCEEDED
-    except (limits.LimitsError, document.DocumentError) as e:
+    except (build.ArchitectureError, limits.LimitsError, document.DocumentError) as e:
         say(str(e))
         return WRONG_CALL

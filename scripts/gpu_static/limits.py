@@ -27,7 +27,9 @@ def read(path):
     """The classes, in order: {"name", "kernels", and the maximum of each figure that has one}."""
     try:
         classes = tomllib.loads(path.read_text()).get("class", [])
-    except (OSError, tomllib.TOMLDecodeError) as e:
+    except OSError as e:
+        raise LimitsError(f"{path}: cannot be read ({e.strerror})") from e
+    except tomllib.TOMLDecodeError as e:
         raise LimitsError(f"{path}: {e}") from e
     for c in classes:
         check_class(path, c)

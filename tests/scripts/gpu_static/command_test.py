@@ -6,6 +6,7 @@
 usage: command_test.py FOLDER-OF-SCRIPTS
 """
 
+import fcntl
 import json
 import os
 import pathlib
@@ -80,8 +81,21 @@ class Command(unittest.TestCase):
 
     def test_wrong_calls(self):
         for arguments, text in [(["--arch", "new"], "'new'"), (["--jobs", "0"], "'0'"), (["--json", "-", "--markdown", "-"], "not allowed"),
-                                (["--limits", "/absent"], "/absent"), (["--kernels", "*nothing*"], "no kernel matches '*nothing*'")]:
+                                (["--limits", "/absent"], "/absent: cannot be read (No such file or directory)"), (["--kernels", "*nothing*"], "no kernel matches '*nothing*'")]:
             self.assertIn(text, self.run_static(*arguments, wanted=2)[1])
+
+    def test_an_architecture_that_nvcc_does_not_know(self):
+        self.program("nvcc", "echo compute_80; echo compute_90")
+        self.assertIn("does not compile for 12; it does for 80, 90", self.run_static("--arch", "80,12", wanted=2)[1])
+        self.assertFalse((self.folder / "calls").exists())
+        self.run_static("--arch", "80,90")
+
+    def test_two_calls_do_not_share_a_folder(self):
+        (self.folder / "build").mkdir()
+        with open(self.folder / "build" / "gpu-static.lock", "w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            self.assertIn("another gpu-static works in", self.run_static(wanted=1)[1])
+        self.run_static()
 
     def test_what_is_built(self):
         self.run_static("--arch", "80,sm_90", "--jobs", "3")
