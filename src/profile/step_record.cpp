@@ -110,7 +110,7 @@ void StepRecorder::take_times(const Timed& timed, std::vector<Span>& spans) {
     const auto last = [&](const Points& points) {
       Duration latest{};
       for (const auto& point : points)
-        latest = std::max(latest, since_start(clock_->at(*point)));
+        latest = std::max(latest, since_start(clock_->at(point)));
       return latest;
     };
     std::unordered_map<const cuda::StreamTimes*, std::pair<Duration, Duration>> known;

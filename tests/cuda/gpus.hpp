@@ -80,4 +80,11 @@ inline Tensor tensor_of(const std::vector<double>& values, Device device) {
       std::span<const double>(values), {static_cast<std::int64_t>(values.size())}, device);
 }
 
+/// Work for a device's main stream that takes a while, and changes nothing that is looked at.
+inline void keep_busy(Device device) {
+  Tensor x = zeros({100}, {.dtype = DType::f64, .device = device});
+  for (int i = 0; i < 6; ++i)
+    x.fill_(i);
+}
+
 }  // namespace tandem::cuda::test

@@ -32,13 +32,6 @@ std::vector<double> times(double factor, std::vector<double> values) {
   return values;
 }
 
-/// Work for a device's main stream that takes a while, and changes nothing that is looked at.
-void keep_busy(Device device) {
-  Tensor x = zeros({kCount}, {.dtype = DType::f64, .device = device});
-  for (int i = 0; i < 6; ++i)
-    x.fill_(i);
-}
-
 /// Fills memory of the kind that was just freed.
 Tensor overwrite(Device device) {
   return full({kCount}, -1, {.dtype = DType::f64, .device = device});

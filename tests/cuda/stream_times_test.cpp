@@ -4,10 +4,13 @@
 // What a record of a GPU's work makes of refusals: the work goes on, and the record says that it
 // has not all.
 
+#include <chrono>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include <cuda_runtime_api.h>
 #include <gmock/gmock.h>
 
 #include "tandem/ops/arithmetic.hpp"
@@ -15,12 +18,41 @@
 
 #include "cuda/collectives.hpp"
 #include "cuda/gpus.hpp"
+#include "runtime/cuda/stream_clock.hpp"
 
 namespace tandem::cuda::test {
 namespace {
 
 class StreamTimesFaultTest : public GpusTest {};
 class BareStreamTimesTest : public BareTest {};
+class StreamClockTest : public GpusTest {};
+
+// Milliseconds in f32 are 62 us apart after ten minutes, 8 us after one.
+TEST_F(StreamClockTest, IsAsExactAfterTenMinutesAsAtFirst) {
+  const Stream& stream = logical_device(gpu(0)).stream();
+  StreamClock clock;
+  clock.calibrate(stream);
+  std::shared_ptr<const StreamPoint> earlier;
+  for (int minute = 0; minute <= 10; ++minute) {
+    std::vector<std::shared_ptr<const StreamPoint>> points;
+    for (int i = 0; i < 8; ++i) {
+      keep_busy(gpu(0));
+      points.push_back(point_of(stream));
+    }
+    StreamClock::Moment last = clock.at(points.front());
+    for (std::size_t i = 1; i < points.size(); ++i) {
+      const StreamClock::Moment now = clock.at(points[i]);
+      float ms = 0;
+      ASSERT_EQ(cudaEventElapsedTime(&ms, points[i - 1]->native(), points[i]->native()), 0);
+      const std::chrono::duration<double, std::milli> between = now - last;
+      EXPECT_NEAR(between.count(), ms, 2e-3) << minute;
+      last = now;
+    }
+    if (earlier != nullptr) clock.at(earlier);  // it is not always asked in order
+    earlier = points.front();
+    stand_in::pass(std::chrono::minutes(1));
+  }
+}
 
 TEST_F(StreamTimesFaultTest, ARefusedMarkLeavesTheTimeToQueue) {
   const Tensor a = full({8}, 1, {.dtype = DType::f64, .device = gpu(0)});

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -64,6 +65,8 @@ struct GpuProcess {
 };
 /// The processes that use a GPU; at first none.
 void set_processes(int gpu, std::vector<GpuProcess> processes);
+/// Moves the clock of all GPUs on: what they do from here on happens so much later.
+void pass(std::chrono::milliseconds time);
 /// Begins another order of tasks; at first $TANDEM_STAND_IN_SEED, or 1.
 void seed(std::uint64_t n);
 

@@ -139,7 +139,7 @@ bool Machine::step() {
   if (task.sets == nullptr) return true;
   task.sets->done = true;
   task.sets->error = error;
-  task.sets->at = std::chrono::steady_clock::now();
+  task.sets->at = std::chrono::steady_clock::now() + passed;
   return true;
 }
 
@@ -333,6 +333,10 @@ std::vector<int> contexts() {
 
 void set_processes(int gpu, std::vector<GpuProcess> processes) {
   locked([&](Machine& m) { m.processes[gpu] = std::move(processes); });
+}
+
+void pass(std::chrono::milliseconds time) {
+  locked([=](Machine& m) { m.passed += time; });
 }
 
 void seed(std::uint64_t n) {

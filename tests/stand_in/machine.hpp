@@ -197,6 +197,7 @@ class Machine {
   std::set<int> contexts;
   std::vector<GpuProcess> processes[kMostGpus];
   std::mt19937_64 rng;
+  std::chrono::milliseconds passed{};  // by which the GPUs' clock has been moved on
   std::shared_ptr<Mark> never = std::make_shared<Mark>();  // what copies wait for that hang
   cudaError_t errors[kMostGpus];                           // that stay
   std::size_t reserved[kMostGpus] = {};

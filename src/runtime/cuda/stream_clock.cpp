@@ -22,7 +22,7 @@ void StreamClock::calibrate(const Stream& stream) {
   auto closest = Clock::duration::max();
   for (int i = 0; i < kTries; ++i) {
     const Clock::time_point before = Clock::now();
-    auto point = std::make_unique<const StreamPoint>(stream);
+    auto point = std::make_shared<const StreamPoint>(stream);
     wait_event(point->native(), point->gpu(), "profile");
     const Clock::duration between = Clock::now() - before;
     if (between >= closest) continue;
@@ -31,14 +31,17 @@ void StreamClock::calibrate(const Stream& stream) {
   }
 }
 
-StreamClock::Moment StreamClock::at(const StreamPoint& point) const {
-  wait_event(point.native(), point.gpu(), "profile");
-  const GpuScope scope(point.gpu());
+StreamClock::Moment StreamClock::at(const std::shared_ptr<const StreamPoint>& point) {
+  constexpr std::chrono::duration<double, std::milli> kNear(10'000);  // where f32 tells 1 us
+  wait_event(point->native(), point->gpu(), "profile");
+  const GpuScope scope(point->gpu());
   float ms = 0;
-  const Origin& origin = origins_.at(point.gpu());
-  TANDEM_CUDA(cudaEventElapsedTime(&ms, origin.point->native(), point.native()));
+  Origin& origin = origins_.at(point->gpu());
+  TANDEM_CUDA(cudaEventElapsedTime(&ms, origin.point->native(), point->native()));
   const std::chrono::duration<double, std::milli> since(ms);
-  return origin.moment + std::chrono::duration_cast<std::chrono::nanoseconds>(since);
+  const Moment moment = origin.moment + std::chrono::duration_cast<std::chrono::nanoseconds>(since);
+  if (abs(since) > kNear) origin = {point, moment};
+  return moment;
 }
 
 }  // namespace tandem::cuda

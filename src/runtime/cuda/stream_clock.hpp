@@ -24,12 +24,14 @@ class StreamClock {
   bool knows(int gpu) const noexcept { return origins_.contains(gpu); }
   /// When the point was reached, after waiting for it. The clock must know the point's GPU.
   ///
+  /// Ten seconds away from the moment that times count from, the point becomes what they count
+  /// from: CUDA tells times as f32 milliseconds, which would be 60 us apart after ten minutes.
   /// @throws DeviceError, Timeout  the timeout of the caller's context.
-  Moment at(const StreamPoint& point) const;
+  Moment at(const std::shared_ptr<const StreamPoint>& point);
 
  private:
   struct Origin {
-    std::unique_ptr<const StreamPoint> point;
+    std::shared_ptr<const StreamPoint> point;
     Moment moment;
   };
   std::map<int, Origin> origins_;  // by GPU
