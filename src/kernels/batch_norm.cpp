@@ -102,11 +102,15 @@ template <class T>
 struct GradientMaps {
   std::vector<T> slope, offset;
 
-  GradientMaps(
-      const Affine& a, const View& sums, const View& rstd, double count, std::int64_t channels)
+  GradientMaps(const Affine& a,
+               const View& sums,
+               const View& rstd,
+               const BatchCount& batch,
+               std::int64_t channels)
       : slope(static_cast<std::size_t>(channels), T(0)),
         offset(static_cast<std::size_t>(channels), T(0)) {
     if (sums.data == nullptr) return;
+    const double count = count_of(batch);
     for (std::int64_t c = 0; c < channels; ++c) {
       const double scale = static_cast<double>(a.scale.as<T>()[c]),
                    r = static_cast<double>(rstd.as<T>()[c]);
@@ -260,7 +264,7 @@ void batch_norm_input_grad(const HostStream& s,
                            const View& dy,
                            const View& sums,
                            const View& rstd,
-                           double count,
+                           const BatchCount& count,
                            const View& dx) {
   with_after(x.dtype, affine.after, [&]<class T, After kAfter>() {
     const GradientMaps<T> gradient(affine, sums, rstd, count, l.channels);

@@ -161,12 +161,13 @@ struct BatchShare {
   const double* sums;
   const T* scale;
   const T* rstd;
-  double count;
+  BatchCount batch;
   T* slope;
   T* offset;
 
   TANDEM_HD void operator()(std::int64_t c) const {
     const double s = static_cast<double>(scale[c]), r = static_cast<double>(rstd[c]);
+    const double count = count_of(batch);
     offset[c] = static_cast<T>(-s * sums[c] / count);
     slope[c] = static_cast<T>(-s * r * r * sums[channels + c] / count);
   }
@@ -278,7 +279,7 @@ void batch_norm_input_grad(const CudaStream& s,
                            const View& dy,
                            const View& sums,
                            const View& rstd,
-                           double count,
+                           const BatchCount& count,
                            const View& dx) {
   with_after(x.dtype, affine.after, [&]<class T, After kAfter>() {
     const auto run = [&]<From kFrom>(const T* slope, const T* offset) {

@@ -30,6 +30,12 @@ struct Affine {
   After after = After::nothing;
 };
 
+/// Elements per channel of a whole batch, which the host may not know: other devices have a part.
+struct BatchCount {
+  double host = 0;
+  const double* device = nullptr;  ///< null: `host` is the number
+};
+
 /// Moments of a batch in f64: count, then the means, then the sums of squares about them: 1 + 2 C
 /// numbers.
 void batch_moments(const HostStream& s,
@@ -93,7 +99,7 @@ void batch_norm_input_grad(const HostStream& s,
                            const View& dy,
                            const View& sums,
                            const View& rstd,
-                           double count,
+                           const BatchCount& count,
                            const View& dx);
 void batch_norm_input_grad(const CudaStream& s,
                            const NormLayout& layout,
@@ -102,7 +108,7 @@ void batch_norm_input_grad(const CudaStream& s,
                            const View& dy,
                            const View& sums,
                            const View& rstd,
-                           double count,
+                           const BatchCount& count,
                            const View& dx);
 
 /// dweight = sum_dy_centred * rstd and dbias = sum_dy, from batch_norm_sums of the rows at hand.

@@ -73,6 +73,10 @@ TANDEM_HD T gradient_of(T dy, T centred, T scale, T bias, T slope, T offset) {
     return g;
 }
 
+TANDEM_HD inline double count_of(const BatchCount& count) {
+  return count.device == nullptr ? count.host : *count.device;
+}
+
 /// Calls f.template operator()<T, After>() for the dtype and what follows.
 template <class F>
 void with_after(DType t, After after, F f) {

@@ -14,18 +14,12 @@
 namespace tandem::nn {
 namespace {
 
-/// The statistics of all replicas' rows.
-struct Merged {
-  Tensor mean, var;
-  Tensor count;  // f64 (1): a host that waited for it would wait for its GPU in every layer
-};
-
 /// The statistics of all replicas' rows, from each replica's own.
 ///
 /// @param pivot  (C), the same in all replicas and near the means: squares of distances from it add
 ///               up without cancellation.
 /// @source Chan, Golub and LeVeque, "Algorithms for computing the sample variance", 1983.
-Merged merged(const BatchNormStatistics& own, const Tensor& pivot, RowGroup& group) {
+BatchNormStatistics merged(const BatchNormStatistics& own, const Tensor& pivot, RowGroup& group) {
   const std::int64_t channels = own.mean.numel();
   const auto count = static_cast<double>(own.count);
   const Tensor distance = own.mean.to(DType::f64) - pivot.to(DType::f64);
@@ -37,10 +31,13 @@ Merged merged(const BatchNormStatistics& own, const Tensor& pivot, RowGroup& gro
   const Tensor total = sums.narrow(0, 2 * channels, 1), share = reciprocal(total);
   const Tensor mean = sums.narrow(0, 0, channels) * share;
   const Tensor var = sums.narrow(0, channels, channels) * share - mean * mean;
-  return {(mean + pivot.to(DType::f64)).to(own.mean.dtype()), var.to(own.var.dtype()), total};
+  return {(mean + pivot.to(DType::f64)).to(own.mean.dtype()),
+          var.to(own.var.dtype()),
+          own.count,
+          total.reshape({})};
 }
 
-/// x += factor * y, rounded as add_ with a number is. @param factor  f64 (1)
+/// x += factor * y, rounded as add_ with a number is. @param factor  f64 ()
 void add_scaled(Tensor& x, const Tensor& y, const Tensor& factor) {
   const DType wide = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
   x.copy_(x.to(wide) + factor.to(wide) * y.to(x.dtype()).to(wide));
@@ -86,19 +83,19 @@ void BatchNorm::update(const BatchNormStatistics& own) {
   const autograd::NoGrad off;
   RowGroup* group = options_.sync == BatchNormSync::merged ? context().row_group.get() : nullptr;
   const bool merges = group != nullptr && group->size() > 1;
-  const Merged whole = merges ? merged(own, running_mean, *group) : Merged{};
+  const BatchNormStatistics batch = merges ? merged(own, running_mean, *group) : own;
   num_batches_tracked.add_(ones({}, {.dtype = DType::i64, .device = running_mean.device()}));
   const double momentum = options_.momentum ? *options_.momentum : 1 / num_batches_tracked.item();
   running_mean.mul_(1 - momentum);
   running_var.mul_(1 - momentum);
   // The running variance is the unbiased one.
-  if (merges) {
-    running_mean.add_(whole.mean, momentum);
-    add_scaled(running_var, whole.var, whole.count * momentum / (whole.count - 1.0));
+  running_mean.add_(batch.mean, momentum);
+  if (batch.count_of_all.defined()) {
+    const Tensor& n = batch.count_of_all;
+    add_scaled(running_var, batch.var, n * momentum / (n - 1.0));
   } else {
-    const auto n = static_cast<double>(own.count);
-    running_mean.add_(own.mean, momentum);
-    running_var.add_(own.var, momentum * n / (n - 1));
+    const auto n = static_cast<double>(batch.count);
+    running_var.add_(batch.var, momentum * n / (n - 1));
   }
 }
 

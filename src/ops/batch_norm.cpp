@@ -106,7 +106,8 @@ struct Norm {
   Tensor mean{}, rstd{};  // (C)
   Tensor scale{};         // (C): rstd * weight
   double eps = 0;
-  double count = 0;  // elements per channel behind the statistics; 0: they are constants
+  double count = 0;  // elements per channel of the rows at hand; 0: the statistics are constants
+  Tensor count_of_all{};  // f64 (): over all replicas; undefined: those at hand are all
   BatchNormSync sync = BatchNormSync::per_replica;
   NormActivation activation = NormActivation::none;
 
@@ -116,15 +117,21 @@ struct Norm {
             bias.get().defined() ? view_of(bias.get()) : kernels::View{},
             activation == NormActivation::relu ? kernels::After::relu : kernels::After::nothing};
   }
-  bool uses_batch() const { return count > 0; }
+  kernels::BatchCount batch_count() const {
+    if (!count_of_all.defined()) return {.host = count};
+    return {.device = static_cast<const double*>(count_of_all.data())};
+  }
+  bool uses_batch() const { return count > 0 || count_of_all.defined(); }
 
   Tensor forward(const Tensor& in) const;
   Gradients fused(const Tensor& dy) const;
   Gradients formula(const Tensor& dy) const;
 
  private:
-  Tensor total(const Tensor& part) const {
-    return sync == BatchNormSync::synchronised ? sum_over_replicas(part) : part;
+  /// The mean over the batch, from the sum over the rows at hand.
+  Tensor mean_of(const Tensor& part) const {
+    const Tensor sum = sync == BatchNormSync::synchronised ? sum_over_replicas(part) : part;
+    return count_of_all.defined() ? sum / count_of_all.to(sum.dtype()) : sum / count;
   }
 };
 
@@ -167,7 +174,9 @@ Gradients Norm::fused(const Tensor& dy_) const {
   const Tensor all = group != nullptr ? group->all_reduce_sum(sums) : sums;
   const Tensor dx = empty_like(in);
   dispatch(in.stream(),
-           norm_work("batch_norm_input_grad", {in, dy, mean, scale, bias.get(), all, rstd}, {dx}),
+           norm_work("batch_norm_input_grad",
+                     {in, dy, mean, scale, bias.get(), all, rstd, count_of_all},
+                     {dx}),
            [&](auto& s) {
              kernels::batch_norm_input_grad(s,
                                             layout,
@@ -176,7 +185,7 @@ Gradients Norm::fused(const Tensor& dy_) const {
                                             view_of(dy),
                                             uses_batch() ? view_of(all) : kernels::View{},
                                             view_of(rstd),
-                                            count,
+                                            batch_count(),
                                             view_of(dx));
            });
   gradients[0] = dx;
@@ -191,8 +200,8 @@ Gradients Norm::formula(const Tensor& dy_) const {
   const Dims dims = all_but_channels(in);
   Tensor centred, r;
   if (uses_batch()) {
-    centred = in - total(sum(in, dims, KeepDims::yes)) / count;
-    r = rsqrt(total(sum(square(centred), dims, KeepDims::yes)) / count + eps);
+    centred = in - mean_of(sum(in, dims, KeepDims::yes));
+    r = rsqrt(mean_of(sum(square(centred), dims, KeepDims::yes)) + eps);
   } else {
     centred = in - per_channel(mean, in);
     r = per_channel(rstd, in);
@@ -207,8 +216,8 @@ Gradients Norm::formula(const Tensor& dy_) const {
   const Tensor g = w.defined() ? dy * per_channel(w, in) : dy;
   Tensor dx;
   if (autograd::wants(in)) {
-    dx = uses_batch() ? r * (g - total(sum(g, dims, KeepDims::yes)) / count -
-                             h * (total(sum(g * h, dims, KeepDims::yes)) / count))
+    dx = uses_batch() ? r * (g - mean_of(sum(g, dims, KeepDims::yes)) -
+                             h * mean_of(sum(g * h, dims, KeepDims::yes)))
                       : r * g;
   }
   return {dx, w.defined() ? sum(dy * h, dims) : Tensor(), b.defined() ? sum(dy, dims) : Tensor()};
@@ -232,6 +241,14 @@ Tensor batch_moments(const Tensor& x, RowGroup* group) {
     kernels::merge_moments(s, view_of(parts), view_of(moments));
   });
   return moments;
+}
+
+/// Waits for the device only where the rows at hand do not tell.
+///
+/// @param count         of the rows at hand. @param count_of_all  undefined: they are all.
+bool has_variance(std::int64_t count, const Tensor& count_of_all) {
+  if (!count_of_all.defined()) return count != 1;
+  return count > 1 || count_of_all.item() != 1;
 }
 
 Tensor record_norm(const char* op, Tensor y, const Tensor& x, const Tensor& weight, Norm&& norm) {
@@ -262,10 +279,10 @@ BatchNormResult batch_norm(const Tensor& x_,
   const Tensor x = dense(x_);
   const auto group = group_of(sync);
   const Tensor moments = batch_moments(x, group.get());
-  const double count =
-      group == nullptr ? static_cast<double>(layout_of(x).count()) : moments.select(0, 0).item();
+  const std::int64_t count = layout_of(x).count();
+  const Tensor count_of_all = group == nullptr ? Tensor() : moments.select(0, 0);
   TANDEM_CHECK(
-      count != 1,
+      has_variance(count, count_of_all),
       "batch_norm: one value per channel has no variance: x ",
       x_.shape(),
       " needs more than one row or pixel in training; raise the batch size, or call eval()");
@@ -274,7 +291,8 @@ BatchNormResult batch_norm(const Tensor& x_,
             .weight = Saved(weight),
             .bias = Saved(bias),
             .eps = eps,
-            .count = count,
+            .count = static_cast<double>(count),
+            .count_of_all = count_of_all,
             .sync = sync,
             .activation = activation};
   const Shape channels{x.size(1)};
@@ -289,7 +307,7 @@ BatchNormResult batch_norm(const Tensor& x_,
                  s, eps, view_of(moments), view_of(norm.mean), view_of(var), view_of(norm.rstd));
            });
   norm.scale = weight.defined() ? norm.rstd * weight.detach() : norm.rstd;
-  const BatchNormStatistics statistics{norm.mean, var, static_cast<std::int64_t>(count)};
+  const BatchNormStatistics statistics{norm.mean, var, count, count_of_all};
   Tensor y = norm.forward(x);
   return {record_norm("batch_norm", std::move(y), x_, weight, std::move(norm)), statistics};
 }

@@ -104,7 +104,7 @@ constexpr double kSyncEps = 1e-5;
 
 struct Result {
   std::vector<double> y, dx, dw, db, mean, var;
-  std::int64_t count = 0;
+  double count = 0;
 };
 
 Result run_norm(const Tensor& rows,
@@ -123,7 +123,8 @@ Result run_norm(const Tensor& rows,
           g[2].to_doubles(),
           statistics.mean.to_doubles(),
           statistics.var.to_doubles(),
-          statistics.count};
+          statistics.count_of_all.defined() ? statistics.count_of_all.item()
+                                            : static_cast<double>(statistics.count)};
 }
 
 class SyncTest : public ::testing::TestWithParam<

@@ -25,7 +25,10 @@ enum class NormActivation : std::uint8_t { none, relu };
 struct BatchNormStatistics {
   Tensor mean;         ///< (C)
   Tensor var;          ///< (C), biased
-  std::int64_t count;  ///< elements per channel; over all replicas if synchronised
+  std::int64_t count;  ///< elements per channel of the rows at hand
+  /// f64 (): elements per channel over all replicas, on x's device. Undefined if the rows at hand
+  /// are all that count.
+  Tensor count_of_all;
 };
 
 struct BatchNormResult {
