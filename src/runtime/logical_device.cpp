@@ -50,8 +50,9 @@ LogicalDevice::LogicalDevice(Device device, int gpu)
 }
 
 LogicalDevice::~LogicalDevice() {
-  for (auto& state : libraries_)
-    delete state.load(std::memory_order_acquire);
+  for (auto& states : libraries_)
+    for (auto& state : states)
+      delete state.load(std::memory_order_acquire);
 }
 
 Worker& LogicalDevice::worker() {
@@ -71,14 +72,21 @@ void LogicalDevice::set_wrapper(const Wrap& wrap) {
 }
 
 std::unique_ptr<LibraryState> LogicalDevice::take_library(Library library) noexcept {
-  // acquire: sees what the thread that gave it back has written
-  return std::unique_ptr<LibraryState>(
-      libraries_[static_cast<std::size_t>(library)].exchange(nullptr, std::memory_order_acquire));
+  for (auto& place : libraries_[static_cast<std::size_t>(library)]) {
+    // acquire: sees what the thread that gave it back has written
+    LibraryState* const state = place.exchange(nullptr, std::memory_order_acquire);
+    if (state != nullptr) return std::unique_ptr<LibraryState>(state);
+  }
+  return nullptr;
 }
 
 void LogicalDevice::give_library(Library library, std::unique_ptr<LibraryState> state) noexcept {
-  const std::unique_ptr<LibraryState> other(libraries_[static_cast<std::size_t>(library)].exchange(
-      state.release(), std::memory_order_acq_rel));
+  for (auto& place : libraries_[static_cast<std::size_t>(library)]) {
+    LibraryState* none = nullptr;
+    if (!place.compare_exchange_strong(none, state.get(), std::memory_order_release)) continue;
+    state.release();
+    return;
+  }
 }
 
 void* LogicalDevice::allocate(std::size_t nbytes, Category category) {

@@ -125,13 +125,26 @@ TEST_F(RuntimeTest, ALibrarysStateHasOneUserAtATime) {
   EXPECT_EQ(static_cast<Marked&>(*state).number, 1);
   EXPECT_EQ(device.take_library(Library::onednn), nullptr) << "it is in use";
 
-  // A second user came meanwhile, with a fresh one: the last that is given back stays.
+  // A second user came meanwhile, with a fresh one: both find one again.
   device.give_library(Library::onednn, std::make_unique<Marked>(2, deaths));
   device.give_library(Library::onednn, std::move(state));
+  const auto first = device.take_library(Library::onednn),
+             second = device.take_library(Library::onednn);
+  ASSERT_NE(first, nullptr);
+  ASSERT_NE(second, nullptr);
+  EXPECT_NE(static_cast<Marked&>(*first).number, static_cast<Marked&>(*second).number);
+  EXPECT_EQ(deaths, 0);
+}
+
+TEST_F(RuntimeTest, StatesOfALibraryThatAreTooManyGo) {
+  LogicalDevice& device = logical_device(host(38));
+  int deaths = 0;
+  for (int i = 0; i <= kKeptStates; ++i)
+    device.give_library(Library::onednn, std::make_unique<Marked>(i, deaths));
   EXPECT_EQ(deaths, 1);
-  state = device.take_library(Library::onednn);
-  ASSERT_NE(state, nullptr);
-  EXPECT_EQ(static_cast<Marked&>(*state).number, 1);
+  for (int i = 0; i < kKeptStates; ++i)
+    EXPECT_NE(device.take_library(Library::onednn), nullptr);
+  EXPECT_EQ(device.take_library(Library::onednn), nullptr);
 }
 
 /// Counts what it is told, on any thread.

@@ -31,6 +31,8 @@ inline constexpr int kMaxDevices = 64;
 /// Libraries that keep state per device, such as handles, or primitives made for a shape.
 enum class Library : std::uint8_t { onednn, cublaslt, cudnn };
 inline constexpr int kLibraries = 3;
+/// The largest number of states of a library that a device keeps.
+inline constexpr int kKeptStates = 4;
 
 /// The state that a library keeps between its calls on a device.
 struct LibraryState {
@@ -98,9 +100,9 @@ class LogicalDevice {
 
   /// Takes a library's state, without a lock, for use by one thread.
   ///
-  /// @return  null if there is none yet or another thread has it: then make a fresh one.
+  /// @return  null if there is none, or if other threads have all of them: then make a fresh one.
   std::unique_ptr<LibraryState> take_library(Library library) noexcept;
-  /// Puts a state back for the next call. Destroys the one that is there, if any.
+  /// Puts a state back for the next call. Keeps kKeptStates of them, and destroys the others.
   void give_library(Library library, std::unique_ptr<LibraryState> state) noexcept;
 
  private:
@@ -125,7 +127,8 @@ class LogicalDevice {
   std::atomic<const char*> last_work_{"none"};
   std::atomic<std::uint64_t> works_{0};
 
-  std::array<std::atomic<LibraryState*>, kLibraries> libraries_{};  // owned
+  // By library, owned. Where threads share a device, each call would make and destroy a state.
+  std::array<std::array<std::atomic<LibraryState*>, kKeptStates>, kLibraries> libraries_{};
 
   mutable std::mutex live_mutex_;  // guards live_
   Buffer* live_ = nullptr;         // intrusive list of buffers, to find the owners of memory
