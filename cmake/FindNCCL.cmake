@@ -4,7 +4,7 @@ include(FindPackageHandleStandardArgs)
 
 find_path(NCCL_INCLUDE_DIR NAMES nccl.h HINTS ${NCCL_ROOT} ${CUDAToolkit_INCLUDE_DIRS}
           PATH_SUFFIXES include)
-find_library(NCCL_LIBRARY NAMES nccl HINTS ${NCCL_ROOT} ${CUDAToolkit_LIBRARY_DIR} ${CUDAToolkit_LIBRARY_ROOT}
+find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${NCCL_ROOT} ${CUDAToolkit_LIBRARY_DIR} ${CUDAToolkit_LIBRARY_ROOT}
              PATH_SUFFIXES lib lib64)
 mark_as_advanced(NCCL_INCLUDE_DIR NCCL_LIBRARY)
 

@@ -4,6 +4,8 @@
 #include "comm/group.hpp"
 
 #include <algorithm>
+#include <cstdlib>
+#include <string_view>
 #include <utility>
 
 #include "tandem/config.hpp"
@@ -48,6 +50,12 @@ std::shared_ptr<SharedTransport> make_transport(std::span<const Device> devices,
                                                 const GroupOptions& options) {
   if (options.backend == Backend::local) return nullptr;
   if constexpr (has_nccl) {
+    const char* const blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
+    if (devices.size() > 1 && blocking != nullptr && std::string_view(blocking) == "1") {
+      refuse(
+          "with CUDA_LAUNCH_BLOCKING=1 the launch of one GPU's collective waits for its end, and "
+          "so for the launches on the other GPUs; unset it, or use backend local");
+    }
     for (auto d = devices.begin(); d != devices.end(); ++d) {
       if (d->type != DeviceType::cuda)
         refuse(concat(*d, " is not a GPU, but NCCL needs GPUs; use backend local"));
@@ -66,7 +74,7 @@ std::shared_ptr<SharedTransport> make_transport(std::span<const Device> devices,
         make_links({devices.begin(), devices.end()}, options.timeout), options.timeout);
   } else {
     refuse(
-        "this build has no NCCL; install NCCL 2.28 or later, configure with -D TANDEM_CUDA=ON -D "
+        "this build has no NCCL; install NCCL 2.18 or later, configure with -D TANDEM_CUDA=ON -D "
         "TANDEM_NCCL=ON (and -D NCCL_ROOT=the folder that it is in), or use backend local");
   }
 }

@@ -192,6 +192,15 @@ TEST_F(NcclTest, TrainsAsTheHostDoes) {
   }
 }
 
+TEST_F(NcclTest, LaunchesThatWaitForTheirEndAreRefused) {
+  setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
+  EXPECT_THAT(thrown_text([] { comm::make_group(default_devices(), kNccl); }),
+              AllOf(HasSubstr("CUDA_LAUNCH_BLOCKING=1"), HasSubstr("backend local")));
+  EXPECT_NO_THROW(comm::make_group(std::vector{gpu(0)}, kNccl));
+  unsetenv("CUDA_LAUNCH_BLOCKING");
+  EXPECT_NO_THROW(comm::make_group(default_devices(), kNccl));
+}
+
 TEST_F(NcclTest, ARefusedCallIsNamedAndTheGroupCanBeResetAndUsed) {
   testing::Group group = comm::make_group(default_devices(), kNccl);
   const auto sum = [&] {

@@ -36,7 +36,7 @@ def cmake(arguments):
     elif arguments[0] == "-S":
         tree = pathlib.Path(arguments[arguments.index("-B") + 1])
         (tree / "include" / "tandem").mkdir(parents=True, exist_ok=True)
-        nccl = "true" if SETTINGS.get("nccl", "2.28.3") >= "2.28" else "false"
+        nccl = "true" if SETTINGS.get("nccl", "2.28.3") >= "2.18" else "false"
         (tree / "include/tandem/config.hpp").write_text(f"bool has_nccl = {nccl};\nbool has_cudnn = false;\n")
         major, minor, patch = SETTINGS.get("nccl", "2.28.3").split(".")
         (MACHINE / "nccl.h").write_text(
