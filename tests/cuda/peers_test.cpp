@@ -46,6 +46,13 @@ TEST_F(PeersTest, ThatDoNot) {
   EXPECT_EQ(stand_in::call_counts()["cudaMemcpyPeerAsync"], 0);
 }
 
+TEST_F(PeersTest, ThatAreNotToBeUsed) {
+  setenv("TANDEM_NO_CUDA_PEERS", "1", 1);
+  EXPECT_FALSE(peers(0, 1));
+  EXPECT_FALSE(are_broken_peers(0, 1));
+  EXPECT_TRUE(peers(1, 1));
+}
+
 TEST_F(PeersTest, ThatChangeBytes) {
   check(stand_in::Peers::wrong_bytes);
 }

@@ -34,7 +34,8 @@ def several_gpus(plan):
 
     def needs_three(state):
         return plan.needs_several(state) or ("" if len(plan.gpus) > 2 else "the same as all_gpus: two GPUs")
-    return [*found, *on(plan, "two_gpus", "cuda:0,cuda:1", SEVERAL, skip=needs_three),
+    staged = on(plan, "no_peers", plan.all_gpus(), SEVERAL[:1], environment={"TANDEM_NO_CUDA_PEERS": "1"}, skip=plan.needs_several)
+    return [*found, *staged, *on(plan, "two_gpus", "cuda:0,cuda:1", SEVERAL, skip=needs_three),
             *on(plan, "two_gpus_x2", "cuda:0x2,cuda:1x2", SEVERAL, skip=plan.needs_several)]
 
 

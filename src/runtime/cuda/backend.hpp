@@ -93,7 +93,7 @@ void copy_between(const Stream& source_stream,
                   void* target,
                   std::size_t nbytes);
 /// Whether two GPUs' kernels may read and write each other's memory. Asks the driver and then tries
-/// it with data, once per pair.
+/// it with data, once per pair. With TANDEM_NO_CUDA_PEERS=1 in the environment no GPUs are peers.
 bool peers(int gpu, int other);
 /// Whether the driver says that two GPUs reach each other, and a trial has shown that they do not.
 bool are_broken_peers(int gpu, int other);

@@ -9,12 +9,15 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 #include "tandem/core/error.hpp"
+#include "tandem/runtime/context.hpp"
 #include "tandem/runtime/logical_device.hpp"
 
 #include "runtime/cuda/backend.hpp"
@@ -27,6 +30,7 @@ namespace {
 
 constexpr std::size_t kBytes = 64 * 1024;
 constexpr auto kPatience = std::chrono::seconds(5);
+constexpr auto kAskEvery = std::chrono::milliseconds(1);
 
 enum Answer : std::uint8_t { unknown, asking, no, broken, yes };
 /// By pair, the lower GPU first.
@@ -115,6 +119,13 @@ class Trial {
   void* data_ = nullptr;
 };
 
+/// Whether copies go through the host although GPUs may reach each other: to try that way where
+/// they do.
+bool are_off() {
+  const char* const off = std::getenv("TANDEM_NO_CUDA_PEERS");
+  return off != nullptr && std::string_view(off) == "1";
+}
+
 bool reaches(int gpu, int other) {
   int can = 0;
   TANDEM_CUDA(cudaDeviceCanAccessPeer(&can, gpu, other));
@@ -122,7 +133,7 @@ bool reaches(int gpu, int other) {
 }
 
 Answer try_pair(int gpu, int other) {
-  if (!reaches(gpu, other) || !reaches(other, gpu)) return no;
+  if (are_off() || !reaches(gpu, other) || !reaches(other, gpu)) return no;
   std::vector<std::uint8_t> pattern(kBytes);
   for (std::size_t i = 0; i < kBytes; ++i)
     pattern[i] = static_cast<std::uint8_t>(i * 131 + i / 251);
@@ -141,7 +152,8 @@ std::uint8_t find_answer(int gpu, int other) {
     std::uint8_t seen = answer.load(std::memory_order_acquire);
     if (seen > asking) return seen;
     if (seen == unknown && answer.compare_exchange_strong(seen, asking)) break;
-    std::this_thread::yield();  // another thread is trying this pair
+    check_alive("copy");  // another thread is trying this pair
+    std::this_thread::sleep_for(kAskEvery);
   }
   std::uint8_t before = asking;  // no longer, if the trial's pools were refused
   try {
