@@ -152,6 +152,7 @@
 #include "tandem/runtime/stream.hpp"
 #include "tandem/runtime/transit.hpp"
 #include "tandem/runtime/unowned_memory.hpp"
+#include "tandem/runtime/upload.hpp"
 #include "tandem/runtime/worker.hpp"
 #include "tandem/tensor/access.hpp"
 #include "tandem/tensor/factories.hpp"

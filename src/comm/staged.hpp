@@ -5,42 +5,29 @@
 #include <cstddef>
 
 #include "tandem/runtime/buffer.hpp"
-#include "tandem/runtime/event.hpp"
 #include "tandem/runtime/logical_device.hpp"
 
 #include "runtime/cuda/backend.hpp"
+#include "runtime/cuda/memory_order.hpp"
 
 namespace tandem::comm {
 
-/// Memory of a GPU for work on its side stream: made in the main stream's order, used in the side
-/// stream's, and given back after both.
+/// Memory of a GPU for work on its side stream: taken, used and given back in that stream's order,
+/// so that neither it nor the main stream waits for the other.
 class Staged {
  public:
   /// @throws OutOfMemory, DeviceError
-  Staged(LogicalDevice& device, std::size_t nbytes)
-      : device_(device), buffer_(device.device(), nbytes, Category::communication) {
-    order(device.stream(), device.side_stream());
-  }
-  ~Staged() {
-    try {
-      order(device_.side_stream(), device_.stream());
-    } catch (...) {  // the buffer goes back in the main stream's order
-      cuda::drain(*device_.cuda(), device_.side_stream().native());
-    }
-  }
-  Staged(const Staged&) = delete;
-  Staged& operator=(const Staged&) = delete;
+  Staged(const LogicalDevice& device, std::size_t nbytes)
+      : buffer_(in_side_order(device, nbytes)) {}
   void* data() const noexcept { return buffer_.data(); }
 
  private:
-  /// `then` goes on after the work of `first` so far.
-  static void order(const Stream& first, const Stream& then) {
-    Event event;
-    event.record(first);
-    event.wait(then, "collective");
+  static Buffer in_side_order(const LogicalDevice& device, std::size_t nbytes) {
+    CUstream_st* const side = device.cuda()->side_stream();
+    const cuda::MemoryOrder order(side, side);
+    return {device.device(), nbytes, Category::communication};
   }
 
-  LogicalDevice& device_;
   Buffer buffer_;
 };
 

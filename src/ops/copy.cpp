@@ -3,12 +3,16 @@
 
 #include "kernels/copy.hpp"
 
+#include <optional>
+
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/dispatch.hpp"
+#include "tandem/runtime/upload.hpp"
 #include "tandem/tensor/access.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "kernels/integer_bounds.hpp"
 #include "ops/copy.hpp"
 #include "ops/output.hpp"
 #include "tensor/view_of.hpp"
@@ -19,10 +23,31 @@ namespace {
 using autograd::Gradients;
 using autograd::record;
 
+bool is_on_gpu(const Tensor& x) {
+  return x.device().type == DeviceType::cuda;
+}
+
+/// Notes with `y`, a fresh copy of `x`, what is known of the integers.
+///
+/// A copy that goes from the host to a GPU is looked through on the host: an op that is to check
+/// its index would have to wait for the GPU.
+void pass_integers(const Tensor& x, const Tensor& y) {
+  const bool keeps_values = x.dtype() == y.dtype() || y.dtype() == DType::i64;
+  if (is_float(x.dtype()) || x.dtype() == DType::boolean || !keeps_values || x.numel() == 0) return;
+  std::optional<IntegerBounds> known = x.buffer().integers();
+  if (!known && !is_on_gpu(x) && is_on_gpu(y)) {
+    const Work work = make_work(Work::Kind::reduce, "integer_bounds", {x}, {});
+    dispatch(
+        x.stream(), work, [&](HostStream& s) { known = kernels::integer_bounds(s, view_of(x)); });
+  }
+  if (known) y.buffer().note_integers(*known);
+}
+
 void copy_into(const char* name, const Tensor& x, const Tensor& y) {
   dispatch(y.stream(), make_work(Work::Kind::copy, name, {x}, {y}), [&](auto& s) {
     kernels::copy(s, view_of(x), view_of(y));
   });
+  pass_integers(x, y);
 }
 
 Tensor copied(const char* name, const Tensor& x, const Tensor& y) {
@@ -36,20 +61,31 @@ std::size_t first_byte(const Tensor& x) {
   return static_cast<std::size_t>(x.impl().offset) * itemsize(x.dtype());
 }
 
-Tensor transferred(const Tensor& x, Device device) {
+Tensor transferred(const Tensor& x, Device device, NonBlocking non_blocking) {
   const autograd::NoGrad off;
   const Tensor source = is_dense(x) ? x : x.contiguous();
-  const Tensor y = empty_strided(source.shape(), source.strides(), source.dtype(), device);
-  copy_bytes(source.buffer(), first_byte(source), y.buffer(), 0, y.nbytes());
+  const std::size_t begin = first_byte(source), nbytes = source.nbytes();
+  Tensor y;
+  if (non_blocking == NonBlocking::yes && !is_on_gpu(source)) {
+    y = from_buffer(upload(source.buffer(), begin, nbytes, device),
+                    0,
+                    source.shape(),
+                    source.strides(),
+                    source.dtype());
+  } else {
+    y = empty_strided(source.shape(), source.strides(), source.dtype(), device);
+    copy_bytes(source.buffer(), begin, y.buffer(), 0, nbytes);
+  }
+  pass_integers(source, y);
   return y;
 }
 
-Tensor Tensor::to(Device device) const {
+Tensor Tensor::to(Device device, NonBlocking non_blocking) const {
   if (device == this->device()) return *this;
-  return record(
-      "to", transferred(*this, device), {*this}, [home = this->device()](const Tensor& dy) {
-        return Gradients{dy.to(home)};
-      });
+  return record("to",
+                transferred(*this, device, non_blocking),
+                {*this},
+                [home = this->device()](const Tensor& dy) { return Gradients{dy.to(home)}; });
 }
 
 Tensor Tensor::to(DType dtype) const {

@@ -13,7 +13,7 @@ namespace tandem {
 Tensor take(const Tensor& x, int dim, const Tensor& index);
 /// scatter_add likewise. @param source  of the index's shape.
 Tensor put(const Tensor& x, int dim, const Tensor& index, const Tensor& source);
-/// Reads the device once.
+/// Reads the device once, unless the bounds of the entries are known (see Buffer::integers).
 ///
 /// @param what   "index" or "label", for the message.
 /// @param index  i64, any shape.

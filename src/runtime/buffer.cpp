@@ -99,6 +99,11 @@ void Buffer::set_part_versions(const std::vector<std::uint64_t>& versions) noexc
   if (parts_ != nullptr) parts_->set_all(versions);
 }
 
+std::optional<IntegerBounds> Buffer::integers() const noexcept {
+  if (!integers_ || integers_->version != version()) return std::nullopt;
+  return integers_->bounds;
+}
+
 void Buffer::recategorise(Category category) noexcept {
   const Category before = category_.exchange(category, std::memory_order_relaxed);
   if (category == before || data_ == nullptr) return;

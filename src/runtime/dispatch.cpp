@@ -4,52 +4,17 @@
 #include "tandem/runtime/dispatch.hpp"
 
 #include <cstring>
-#include <memory>
 #include <optional>
-#include <utility>
 
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/fault.hpp"
 #include "tandem/runtime/runtime.hpp"
 
-#include "runtime/copy_times.hpp"
+#include "runtime/copy_timer.hpp"
 #include "runtime/cuda/backend.hpp"
-#include "runtime/cuda/stream_times.hpp"
 
 namespace tandem {
-namespace {
-
-/// Times a copy for observers, from here on.
-class CopyTimer {
- public:
-  CopyTimer(const Stream& out, const Stream& in) : last_(in.native() != nullptr ? in : out) {
-    if constexpr (has_cuda) {
-      for (const Stream* s : {&out, &in})
-        if (is_timed_ && s->native() != nullptr) streams_.begin.push_back(cuda::point_of(*s));
-    }
-  }
-  CopyTimes end() {
-    CopyTimes times{begin_, {}};
-    if constexpr (has_cuda) {
-      if (is_timed_ && last_.native() != nullptr) {
-        streams_.end.push_back(cuda::point_of(last_));
-        times.streams = std::make_shared<const cuda::StreamTimes>(std::move(streams_));
-      }
-    }
-    times.end = CopyTimes::now();
-    return times;
-  }
-
- private:
-  CopyTimes::Moment begin_ = CopyTimes::now();
-  const Stream& last_;  // to have the bytes under way
-  bool is_timed_ = streams_are_timed();
-  cuda::StreamTimes streams_;
-};
-
-}  // namespace
-
 void AccessList::add(Access access) {
   TANDEM_ASSERT(size < kCapacity, "work with more than ", kCapacity, " accesses; split it");
   items[static_cast<std::size_t>(size++)] = access;

@@ -31,12 +31,17 @@ std::unique_ptr<SourceAllocator> host_memory(const std::string& device) {
 }  // namespace
 
 LogicalDevice::LogicalDevice(Device device, int gpu)
-    : device_(device), gpu_(open_gpu(device, gpu)), stream_(*this), side_stream_(*this) {
+    : device_(device),
+      gpu_(open_gpu(device, gpu)),
+      stream_(*this),
+      side_stream_(*this),
+      upload_stream_(*this) {
   std::unique_ptr<SourceAllocator> source;
   if constexpr (has_cuda) {
     if (gpu_ != nullptr) {
       stream_ = Stream(*this, gpu_->main_stream());
       side_stream_ = Stream(*this, gpu_->side_stream());
+      upload_stream_ = Stream(*this, gpu_->upload_stream());
       source = gpu_->make_allocator();
     }
   }

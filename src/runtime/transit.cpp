@@ -10,6 +10,7 @@ namespace tandem {
 
 void Transits::add(Transit transit) {
   const std::scoped_lock lock(mutex_);
+  std::erase_if(list_, [](const Transit& t) { return t.has_ended && t.has_ended(); });
   list_.push_back(std::move(transit));
   any_.store(true, std::memory_order_release);
 }

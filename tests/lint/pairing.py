@@ -14,7 +14,7 @@ import cpp_text
 from tree import read_tree
 
 # Kernels that no op is named after: ops of several families are made of them.
-BUILDING_BLOCKS = {"fill", "gemm", "map", "view"}
+BUILDING_BLOCKS = {"fill", "gemm", "integer_bounds", "map", "view"}
 
 KERNEL = re.compile(r'^#include "kernels/(\w+)\.hpp"')
 

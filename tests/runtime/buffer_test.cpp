@@ -31,6 +31,17 @@ TEST(BufferVersionTest, WithoutPartsAllBytesHaveOneVersion) {
   EXPECT_EQ(x.version(50, 60), 1u);
 }
 
+TEST(BufferIntegersTest, AreKnownUntilTheNextWrite) {
+  Buffer x(kHost, 16, Category::input);
+  EXPECT_FALSE(x.integers());
+  x.bump_version();
+  x.note_integers({.least = 1, .greatest = 9, .next_to_least = 2, .next_to_greatest = 8});
+  ASSERT_TRUE(x.integers());
+  EXPECT_EQ(x.integers()->greatest, 9);
+  x.bump_version(0, 8);
+  EXPECT_FALSE(x.integers());
+}
+
 TEST(BufferVersionTest, AWriteCountsForThePartsThatItTouches) {
   Buffer x(kHost, 100, Category::parameter);
   x.count_parts({10, 40, 40, 100});  // one part is empty

@@ -318,7 +318,10 @@ cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {  // its blocks stay until t
 }
 
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attr, void*) {
-  return call(__func__, pool, [=](Machine&) { need(attr == cudaMemPoolAttrReleaseThreshold); });
+  return call(__func__, pool, [=](Machine&) {
+    need(attr == cudaMemPoolAttrReleaseThreshold ||
+         attr == cudaMemPoolReuseAllowInternalDependencies);
+  });
 }
 
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attr, void* value) {

@@ -6,10 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tandem/runtime/device.hpp"
+#include "tandem/runtime/integer_bounds.hpp"
 #include "tandem/runtime/logical_device.hpp"
 #include "tandem/runtime/memory.hpp"
 #include "tandem/runtime/transit.hpp"
@@ -83,6 +85,13 @@ class Buffer {
   /// Sets the versions of all parts, in order. Does nothing without parts.
   void set_part_versions(const std::vector<std::uint64_t>& versions) noexcept;
 
+  /// What is known of the integers in the buffer: nothing if it holds other numbers, or if it has
+  /// been written since they were noted.
+  std::optional<IntegerBounds> integers() const noexcept;
+  /// Notes the bounds of the integers that are in the buffer now. Nobody else may use the buffer
+  /// meanwhile.
+  void note_integers(const IntegerBounds& bounds) { integers_ = NotedIntegers{version(), bounds}; }
+
   /// The bytes that are in transit. Work on them waits until they have arrived (see dispatch).
   Transits& transits() const noexcept { return transits_; }
 
@@ -99,6 +108,11 @@ class Buffer {
   std::atomic<Category> category_;  // other threads read it to name the owners in OutOfMemory
   std::atomic<std::uint64_t> version_{0};
   std::unique_ptr<PartVersions> parts_;  // null: the buffer counts as one part
+  struct NotedIntegers {
+    std::uint64_t version;
+    IntegerBounds bounds;
+  };
+  std::optional<NotedIntegers> integers_;
   mutable Transits transits_;
   std::shared_ptr<const std::string> owner_;  // the module path at allocation
   std::shared_ptr<const ModuleShares> shares_;

@@ -63,6 +63,8 @@ class LogicalDevice {
   /// A stream for communication that runs beside the work of `stream()`. On the host the two behave
   /// alike.
   Stream& side_stream() noexcept { return side_stream_; }
+  /// A stream for copies from the host that run beside the work of `stream()`; see upload.
+  Stream& upload_stream() noexcept { return upload_stream_; }
   /// Null on the host.
   const cuda::GpuDevice* cuda() const noexcept { return gpu_.get(); }
   /// The device's worker. Its thread starts on first use.
@@ -118,6 +120,7 @@ class LogicalDevice {
   std::shared_ptr<cuda::GpuDevice> gpu_;
   Stream stream_;
   Stream side_stream_;
+  Stream upload_stream_;
   // The chain, innermost first. Each allocator owns the one before it; chain_ owns statistics_.
   SourceAllocator* source_;
   LimitAllocator* limit_;

@@ -25,11 +25,15 @@ struct Transit {
   /// Returns when the device's main stream may touch the bytes. If it throws, it is called again
   /// later; after it has returned once, it is not called any more.
   std::function<void()> wait;
+  /// Whether `wait` would return at once; then the transit may be forgotten without it. Null: it
+  /// must be waited for.
+  std::function<bool()> has_ended = nullptr;
 };
 
 /// The transits of one buffer. Thread-safe.
 class Transits {
  public:
+  /// Also forgets transits that say that they have ended.
   void add(Transit transit);
   /// Waits for the transits that stand in the way of work on bytes [begin, end), and forgets them.
   ///

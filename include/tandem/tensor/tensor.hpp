@@ -52,6 +52,12 @@ struct Slice {
 /// The order of the elements of a 4-D tensor in memory.
 enum class MemoryFormat : std::uint8_t { contiguous, channels_last };
 
+/// Whether a copy from the host to a GPU returns before the GPU has read the source.
+///
+/// With `yes` the copy runs beside the work that the GPU has been given. Work on the source that
+/// writes to it waits; what the host writes to `data()` by itself does not (see upload).
+enum class NonBlocking : std::uint8_t { no, yes };
+
 /// A multi-dimensional array on one device, with an optional place on the autograd tape.
 ///
 /// A tensor is a handle: copies share data, and a view shares storage with the tensor it was made
@@ -101,7 +107,7 @@ class Tensor {
 
   // ---- copies and views; differentiable (ops layer) ----
   /// This tensor if it is on `device`, else a copy there.
-  Tensor to(Device device) const;
+  Tensor to(Device device, NonBlocking non_blocking = NonBlocking::no) const;
   Tensor to(DType dtype) const;
   /// This tensor if it has that layout already, else a dense copy.
   Tensor contiguous(MemoryFormat format = MemoryFormat::contiguous) const;

@@ -48,13 +48,13 @@ void RowCount::refuse() const {
 Tensor take_rows(const Tensor& x, int dim, RowRange range, Device device) {
   if (!x.defined()) return x;
   const ContextScope scope([](Context& c) { c.category = Category::input; });
-  return x.narrow(dim, range.begin, range.size()).to(device);
+  return x.narrow(dim, range.begin, range.size()).to(device, NonBlocking::yes);
 }
 
 Tensor take_whole(const Tensor& x, Device device) {
   if (!x.defined()) return x;
   const ContextScope scope([](Context& c) { c.category = Category::input; });
-  return x.to(device);
+  return x.to(device, NonBlocking::yes);
 }
 
 }  // namespace tandem::parallel::detail

@@ -12,6 +12,9 @@
 
 struct CUevent_st;
 struct CUmemPoolHandle_st;
+namespace tandem {
+class Buffer;
+}
 
 // What the runtime needs from CUDA. This header includes none of CUDA's. The definitions exist only
 // in builds with CUDA; calls to them stand under `if constexpr (has_cuda)`.
@@ -28,7 +31,7 @@ const std::string& no_gpu_reason() noexcept;
 /// @throws InvalidArgument  there is no GPU `gpu`, which `name` asks for.
 void check_gpu(Device name, int gpu);
 
-/// What a logical device on a GPU consists of: two streams and a memory pool of its own.
+/// What a logical device on a GPU consists of: three streams and a memory pool of its own.
 ///
 /// Thread-safe. Streams and pool live until the process ends.
 class GpuDevice {
@@ -47,6 +50,8 @@ class GpuDevice {
   CUstream_st* main_stream() const noexcept { return main_; }
   /// For communication that runs beside the main stream.
   CUstream_st* side_stream() const noexcept { return side_; }
+  /// For copies from the host that run beside the main stream.
+  CUstream_st* upload_stream() const noexcept { return upload_; }
   /// The GPU reads memory of the host itself that is not pinned, when its stream comes to it.
   bool reads_pageable() const noexcept { return reads_pageable_; }
   /// Allocates in the order of the main stream, from the pool and from what was freed.
@@ -60,6 +65,7 @@ class GpuDevice {
   bool reads_pageable_ = false;
   CUstream_st* main_ = nullptr;
   CUstream_st* side_ = nullptr;
+  CUstream_st* upload_ = nullptr;
   CUmemPoolHandle_st* pool_ = nullptr;
 };
 
@@ -85,6 +91,17 @@ void copy_to_host(
 /// Copies in the stream's order. When it returns, the host may change the source.
 void copy_from_host(
     const Stream& stream, const void* source, void* target, std::size_t nbytes, const char* op);
+/// Begins a copy in the stream's order. Waits for the stream where the driver would.
+///
+/// @return  whether the GPU reads the source when the stream comes to it. Else the host may change
+///          the source.
+bool begin_copy_from_host(
+    const Stream& stream, const void* source, void* target, std::size_t nbytes, const char* op);
+/// See tandem::upload. @param device  a GPU's. @param nbytes  not 0
+std::shared_ptr<Buffer> upload(const Buffer& source,
+                               std::size_t offset,
+                               std::size_t nbytes,
+                               Device device);
 /// Copies after the work of both streams so far; both streams continue after their part in it. Does
 /// not wait. Between GPUs that are not peers the copy goes through the host.
 void copy_between(const Stream& source_stream,

@@ -85,7 +85,7 @@ void copy_to_host(
   }
 }
 
-void copy_from_host(
+bool begin_copy_from_host(
     const Stream& stream, const void* source, void* target, std::size_t nbytes, const char* op) {
   const GpuDevice& device = *stream.logical_device().cuda();
   device.activate();
@@ -93,6 +93,13 @@ void copy_from_host(
   const bool is_read_later = is_pinned(source) || device.reads_pageable();
   if (!is_read_later && nbytes > kMostTaken) synchronize(device, stream.native(), op);  // as above
   TANDEM_CUDA(cudaMemcpyAsync(target, source, nbytes, cudaMemcpyHostToDevice, stream.native()));
+  return is_read_later;
+}
+
+void copy_from_host(
+    const Stream& stream, const void* source, void* target, std::size_t nbytes, const char* op) {
+  const GpuDevice& device = *stream.logical_device().cuda();
+  const bool is_read_later = begin_copy_from_host(stream, source, target, nbytes, op);
   try {
     if (is_read_later) synchronize(device, stream.native(), op);
   } catch (...) {

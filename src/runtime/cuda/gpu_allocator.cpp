@@ -5,8 +5,11 @@
 
 #include <cstdlib>
 #include <memory>
+#include <new>
 #include <string_view>
 #include <utility>
+
+#include "runtime/cuda/memory_order.hpp"
 
 namespace tandem::cuda {
 namespace {
@@ -27,13 +30,39 @@ GpuAllocator::GpuAllocator(std::unique_ptr<PoolAllocator> pool)
     : pool_(pool.get()), cached_(std::move(pool)), most_cached_(most_cached()) {}
 
 void* GpuAllocator::allocate(std::size_t nbytes, Category category) {
+  const MemoryOrder* const order = MemoryOrder::in_place();
+  if (order != nullptr) return allocate_in_order(nbytes, category, order->give());
   if (nbytes <= most_cached_) return cached_.allocate(nbytes, category);
   return pool_->allocate(nbytes, category);
 }
 
 void GpuAllocator::deallocate(void* p, std::size_t nbytes, Category category) noexcept {
+  if (CUstream_st* const order = take_order(p)) return pool_->deallocate(p, order);
   if (nbytes <= most_cached_) return cached_.deallocate(p, nbytes, category);
   pool_->deallocate(p, nbytes, category);
+}
+
+void* GpuAllocator::allocate_in_order(std::size_t nbytes, Category category, CUstream_st* give) {
+  void* const p = pool_->allocate(nbytes, category);
+  try {
+    const std::scoped_lock lock(mutex_);
+    orders_.emplace(p, give);
+    order_count_.store(orders_.size(), std::memory_order_relaxed);
+  } catch (const std::bad_alloc&) {
+    pool_->deallocate(p, give);
+    throw;
+  }
+  return p;
+}
+
+CUstream_st* GpuAllocator::take_order(const void* p) noexcept {
+  // Whoever frees a block of an order knows of its allocation, and so of the count.
+  if (order_count_.load(std::memory_order_relaxed) == 0) [[likely]]
+    return nullptr;
+  const std::scoped_lock lock(mutex_);
+  const auto found = orders_.extract(p);
+  order_count_.store(orders_.size(), std::memory_order_relaxed);
+  return found.empty() ? nullptr : found.mapped();
 }
 
 void GpuAllocator::release_cached() noexcept {

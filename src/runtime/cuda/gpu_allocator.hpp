@@ -2,8 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
 
 #include "tandem/runtime/allocator.hpp"
 
@@ -17,7 +21,9 @@ namespace tandem::cuda {
 /// A block that is freed may be given out at once: both happen in the order of the device's main
 /// stream, as in the pool, and who uses a block on another stream has the main stream wait before
 /// the block is freed. Larger blocks go to the pool, which cuts and joins them, so that rounding
-/// wastes little; the kernels that fill them take longer than the driver.
+/// wastes little; the kernels that fill them take longer than the driver. So does what is allocated
+/// in a MemoryOrder, whatever its size: the driver knows which free memory other streams have done
+/// with.
 class GpuAllocator final : public SourceAllocator {
  public:
   /// @param device  outlives the allocator.
@@ -31,10 +37,16 @@ class GpuAllocator final : public SourceAllocator {
 
  private:
   explicit GpuAllocator(std::unique_ptr<PoolAllocator> pool);
+  void* allocate_in_order(std::size_t nbytes, Category category, CUstream_st* give);
+  /// In which order a block is to be given back, which is forgotten; null: in the main stream's.
+  CUstream_st* take_order(const void* p) noexcept;
 
   PoolAllocator* pool_;  // owned by cached_
   CachingAllocator cached_;
-  std::size_t most_cached_;  // bytes of a block
+  std::size_t most_cached_;                               // bytes of a block
+  std::mutex mutex_;                                      // guards orders_
+  std::unordered_map<const void*, CUstream_st*> orders_;  // of blocks of a MemoryOrder
+  std::atomic<std::size_t> order_count_{0};
 };
 
 }  // namespace tandem::cuda

@@ -95,6 +95,7 @@ GpuDevice::GpuDevice(Device name, int gpu) : name_(name), gpu_(gpu) {
   reads_pageable_ = has(cudaDevAttrPageableMemoryAccessUsesHostPageTables, gpu);
   try {
     TANDEM_CUDA(cudaStreamCreateWithFlags(&main_, cudaStreamNonBlocking));
+    TANDEM_CUDA(cudaStreamCreateWithFlags(&upload_, cudaStreamNonBlocking));
     // The kernels of collectives are small, and all GPUs of a group wait for the last one: they do
     // not queue behind the blocks of a product.
     int least = 0, greatest = 0;
@@ -115,7 +116,8 @@ GpuDevice::~GpuDevice() {
 void GpuDevice::release() noexcept {
   const GpuScope scope(gpu_);
   if (pool_ != nullptr) forgive(cudaMemPoolDestroy(pool_));
-  if (side_ != nullptr) forgive(cudaStreamDestroy(side_));
+  for (CUstream_st* const stream : {upload_, side_})
+    if (stream != nullptr) forgive(cudaStreamDestroy(stream));
   if (main_ != nullptr) forgive(cudaStreamDestroy(main_));
 }
 

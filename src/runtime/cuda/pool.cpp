@@ -8,6 +8,7 @@
 
 #include "runtime/cuda/check.hpp"
 #include "runtime/cuda/driver_turn.hpp"
+#include "runtime/cuda/memory_order.hpp"
 
 namespace tandem::cuda {
 namespace {
@@ -40,6 +41,9 @@ cudaMemPool_t make_pool(int gpu) {
   try {
     std::uint64_t keep = UINT64_MAX;
     TANDEM_CUDA(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep));
+    // Else an upload is given what the main stream is about to free, and waits for it.
+    int none = 0;
+    TANDEM_CUDA(cudaMemPoolSetAttribute(pool, cudaMemPoolReuseAllowInternalDependencies, &none));
     for (int other = 0; other < gpu_count(); ++other)
       if (other != gpu) open_to(pool, gpu, other);
   } catch (...) {
@@ -50,7 +54,9 @@ cudaMemPool_t make_pool(int gpu) {
 }
 
 cudaError_t PoolAllocator::try_allocate(void** p, std::size_t nbytes) noexcept {
-  return cudaMallocFromPoolAsync(p, nbytes, pool_, device_.main_stream());
+  const MemoryOrder* const order = MemoryOrder::in_place();
+  return cudaMallocFromPoolAsync(
+      p, nbytes, pool_, order != nullptr ? order->take() : device_.main_stream());
 }
 
 void* PoolAllocator::allocate(std::size_t nbytes, Category) {
@@ -72,10 +78,14 @@ void* PoolAllocator::allocate(std::size_t nbytes, Category) {
 }
 
 void PoolAllocator::deallocate(void* p, std::size_t, Category) noexcept {
+  deallocate(p, device_.main_stream());
+}
+
+void PoolAllocator::deallocate(void* p, CUstream_st* order) noexcept {
   // After the driver's end there is nothing to free. Else the block is lost: whether a call that
   // fails has freed it is not known, and a second one might free what is another's by then.
   const GpuScope scope(device_.gpu());
-  forgive(cudaFreeAsync(p, device_.main_stream()));
+  forgive(cudaFreeAsync(p, order));
 }
 
 // What is freed in the stream's order can be given back when the stream has come to it.

@@ -18,7 +18,8 @@ namespace tandem::cuda {
 /// GPU whose access the driver refuses is no peer from then on.
 cudaMemPool_t make_pool(int gpu);
 
-/// Allocates and frees memory of a pool, in the order of the device's main stream.
+/// Allocates and frees memory of a pool, in the order of the device's main stream or of the
+/// MemoryOrder in place.
 ///
 /// If the GPU is full, first releases the cached memory of all pools of its logical devices.
 class PoolAllocator final : public SourceAllocator {
@@ -28,6 +29,8 @@ class PoolAllocator final : public SourceAllocator {
       : device_(device), pool_(pool) {}
   void* allocate(std::size_t nbytes, Category category) override;
   void deallocate(void* p, std::size_t nbytes, Category category) noexcept override;
+  /// Frees in the order of another stream of the device.
+  void deallocate(void* p, CUstream_st* order) noexcept;
   /// Number of allocations after which the pool held more of the GPU's memory than ever before.
   std::uint64_t system_calls() const noexcept override {
     return growths_.load(std::memory_order_relaxed);
