@@ -84,4 +84,9 @@ void Call::cancel(const std::string& reason) noexcept {
   if (ending_.compare_exchange_strong(open, Ending::cancelled)) abort(reason);
 }
 
+void finish_reduction(Call::Part& part) {
+  if (BucketReducer* reducer = part.replica->reducer())
+    in_phase(part, Phase::reduce, [&] { reducer->finish(); });
+}
+
 }  // namespace tandem::parallel

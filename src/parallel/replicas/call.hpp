@@ -142,6 +142,8 @@ decltype(auto) in_phase(Call::Part& part, Phase phase, F&& f) {
 inline void vote(Call::Part& part) {
   if (part.comm != nullptr) part.comm->barrier();
 }
+/// Completes the reduction of a part's gradients.
+void finish_reduction(Call::Part& part);
 /// The vote after which the call takes effect.
 inline void agree(Call& call, Call::Part& part) {
   if (part.is_first()) call.seal();

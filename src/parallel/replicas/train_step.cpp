@@ -15,10 +15,10 @@ namespace {
 class ReducesNow {
  public:
   ReducesNow(ModuleGradients& gradients, bool has_hooks)
-      : gradients_(gradients), before_(gradients.syncs()) {
-    if (has_hooks) gradients.set_syncs(GradientSync::on);
+      : gradients_(gradients), before_(gradients.syncs) {
+    if (has_hooks) gradients.syncs = GradientSync::on;
   }
-  ~ReducesNow() { gradients_.set_syncs(before_); }
+  ~ReducesNow() { gradients_.syncs = before_; }
   ReducesNow(const ReducesNow&) = delete;
   ReducesNow& operator=(const ReducesNow&) = delete;
 
