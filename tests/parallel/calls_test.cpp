@@ -155,7 +155,7 @@ TEST(CallsTest, ASharedUpdateLeavesNothingToSend) {
     call->shared_update = shared;
     for (Call::Part& part : call->parts) {
       part.buffers_before = part.replica->buffers->versions();
-      ModuleParameters::note_update(part, [&] {
+      note_update(part, [&] {
         const autograd::NoGrad off;
         e.module_of(part).bias.fill_(2);
       });

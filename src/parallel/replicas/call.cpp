@@ -89,4 +89,14 @@ void finish_reduction(Call::Part& part) {
     in_phase(part, Phase::reduce, [&] { reducer->finish(); });
 }
 
+void note_update(Call::Part& part, const std::function<void()>& update) {
+  const optim::Arena& values = *part.replica->parameters();
+  const optim::Arena::Versions before = values.versions();
+  update();
+  const optim::Arena::Versions after = values.versions();
+  part.updated.resize(before.size());
+  for (std::size_t p = 0; p < before.size(); ++p)
+    part.updated[p] = before[p] != after[p] ? 1 : 0;
+}
+
 }  // namespace tandem::parallel

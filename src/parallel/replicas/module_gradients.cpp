@@ -63,7 +63,7 @@ void ModuleGradients::update_everywhere(const std::function<void(int device)>& p
   const auto update = [this, &part](Call& call, Call::Part& own) {
     in_phase(own, Phase::replicate, [&] { parameters_.send(call, own); });
     in_phase(own, Phase::update, [&] {
-      ModuleParameters::note_update(own, [&] { part(own.index()); });
+      note_update(own, [&] { part(own.index()); });
       update_->gather_values(*own.comm, own.index());
     });
     parameters_.end_send(call, own);

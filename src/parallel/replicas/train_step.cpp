@@ -148,7 +148,7 @@ void TrainStep::update(Call::Part& part) {
   if (call_->shared_update) {
     try {
       std::exception_ptr error;
-      ModuleParameters::note_update(part, [&] { error = optimizer_->update_on(part.device()); });
+      note_update(part, [&] { error = optimizer_->update_on(part.device()); });
       if (part.commit_error == nullptr) part.commit_error = std::move(error);
       parts_.gradients.update().gather_values(*part.comm, part.index());
     } catch (...) {
