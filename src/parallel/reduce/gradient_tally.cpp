@@ -26,20 +26,6 @@ void GradientTally::begin(std::int64_t backwards, Used used) {
   pending_ = sizes_;
 }
 
-bool GradientTally::note_made(std::size_t place) {
-  if (bucket_of_[place] == SIZE_MAX) return false;
-  used_[place] = 1;
-  if (backward_ < backwards_ || is_complete(place)) return false;
-  complete(place);
-  ready_.push_back(place);
-  return true;
-}
-
-void GradientTally::complete(std::size_t place) {
-  complete_[place] = 1;
-  --pending_[bucket_of_[place]];
-}
-
 std::vector<std::size_t> GradientTally::missing() const {
   std::vector<std::size_t> places;
   for (std::size_t place = 0; place < bucket_of_.size(); ++place)

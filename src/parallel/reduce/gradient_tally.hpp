@@ -12,7 +12,7 @@ namespace tandem::parallel {
 
 /// Counts which gradients of a replica are complete, and so which buckets are. It sends nothing.
 ///
-/// To be used on the replica's own thread.
+/// To be used on the replica's own thread. What a backward calls for each gradient is inline.
 class GradientTally {
  public:
   /// @param places  the number of the arena's places; those that train are in a bucket.
@@ -28,9 +28,19 @@ class GradientTally {
   /// A backward begins, with or without work for this replica.
   void begin_backward() noexcept { ++backward_; }
   /// A backward has made the gradient of `place`. @return whether that has completed it
-  bool note_made(std::size_t place);
+  bool note_made(std::size_t place) {
+    if (bucket_of_[place] == SIZE_MAX) return false;
+    used_[place] = 1;
+    if (backward_ < backwards_ || is_complete(place)) return false;
+    complete(place);
+    ready_.push_back(place);
+    return true;
+  }
   /// Completes the gradient of a missing place, though this replica does not make it.
-  void complete(std::size_t place);
+  void complete(std::size_t place) {
+    complete_[place] = 1;
+    --pending_[bucket_of_[place]];
+  }
 
   /// Whether the gradient of `place` is complete.
   bool is_complete(std::size_t place) const noexcept { return complete_[place] != 0; }

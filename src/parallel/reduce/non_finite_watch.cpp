@@ -16,8 +16,7 @@ void NonFiniteWatch::start() {
   found_ = zeros({places}, {.dtype = DType::i32, .device = arena_->device()});
 }
 
-void NonFiniteWatch::look_at(std::size_t place) const {
-  if (!found_.defined()) return;
+void NonFiniteWatch::look(std::size_t place) const {
   const optim::ArenaPlace& at = arena_->layout().places()[place];
   const Tensor& grads = arena_->grads(at.block);
   optim::find_nonfinite(as_strided(grads, {at.extent}, {1}, grads.impl().offset + at.offset),

@@ -26,12 +26,16 @@ class NonFiniteWatch {
   void stop() noexcept { found_ = {}; }
   /// Looks at the gradient of `place`, which is complete; does nothing if it does not watch.
   /// @cost  a pass over the gradient.
-  void look_at(std::size_t place) const;
+  void look_at(std::size_t place) const {
+    if (found_.defined()) look(place);
+  }
   /// By place: not 0 if the replica made an infinity or NaN there; empty if it does not watch.
   /// Reads from the device.
   std::vector<double> found() const;
 
  private:
+  void look(std::size_t place) const;
+
   std::shared_ptr<const optim::Arena> arena_;
   Tensor found_;  // by place; undefined: it does not watch
 };
