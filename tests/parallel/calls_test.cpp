@@ -46,7 +46,7 @@ TEST(CallsTest, EveryDeviceTakesPartWhereTheUpdateIsSharedOrGradientsAreLeft) {
   Engine server({});
   EXPECT_THAT(server.calls.group_for(first_alone).members(), ElementsAre(0));
   EXPECT_THAT(server.calls.open_everywhere()->group.members(), ElementsAre(0, 1));
-  server.gradients.set_syncs(GradientSync::off);
+  server.gradients.syncs = GradientSync::off;
   server.gradients.note_backward();
   EXPECT_THAT(server.calls.group_for(first_alone).members(), ElementsAre(0, 1));
   Engine sharded({.mode = Mode::sharded});
@@ -82,13 +82,13 @@ TEST(CallsTest, FrozenParametersAreLaidOutAgain) {
 TEST(CallsTest, UnreducedGradientsAreReducedBeforeParametersAreLaidOutAgain) {
   Engine e({});
   e.send_everywhere();
-  e.gradients.set_syncs(GradientSync::off);
+  e.gradients.syncs = GradientSync::off;
   const auto call = e.calls.open(kBoth);
   e.gradients.begin_backward();
   e.run(call, Phase::backward, [&](Call& c, Call::Part& part) {
     e.gradients.arm(c, part);
     e.backward(part);
-    ModuleGradients::reduce(part);
+    finish_reduction(part);
   });
   e.gradients.note_backward();
   e.modules[0].bias.requires_grad_(false);
@@ -155,7 +155,7 @@ TEST(CallsTest, ASharedUpdateLeavesNothingToSend) {
     call->shared_update = shared;
     for (Call::Part& part : call->parts) {
       part.buffers_before = part.replica->buffers->versions();
-      ModuleParameters::note_update(part, [&] {
+      note_update(part, [&] {
         const autograd::NoGrad off;
         e.module_of(part).bias.fill_(2);
       });

@@ -15,7 +15,7 @@ namespace tandem::parallel::test {
 namespace {
 
 using ::testing::Each;
-using Used = BucketReducer::Used;
+using Used = GradientTally::Used;
 
 /// A replica of a layer of 2 x 1 weights and a bias, whose gradients are reduced at the end.
 struct Layer {
@@ -43,8 +43,8 @@ TEST(DeviceReplicaTest, TellsItsReducerOfTheGradientsThatABackwardMakes) {
   layer.replica.reducer()->begin_backward();
   layer.backward();
   EXPECT_EQ(told, 2);
-  EXPECT_THAT(layer.replica.reducer()->used(), Each(1));
-  EXPECT_TRUE(layer.replica.reducer()->missing().empty());
+  EXPECT_THAT(layer.replica.reducer()->tally().used(), Each(1));
+  EXPECT_TRUE(layer.replica.reducer()->tally().missing().empty());
 }
 
 TEST(DeviceReplicaTest, TellsNobodyOnceItDoesNotWatch) {

@@ -35,7 +35,7 @@ struct Gradients : Replicated {
     run(call, Phase::backward, [this](Call& c, Call::Part& part) {
       gradients.arm(c, part);
       backward(part);
-      ModuleGradients::reduce(part);
+      finish_reduction(part);
     });
     gradients.note_backward();
     gradients.adopt(*call);
@@ -73,7 +73,7 @@ TEST(ModuleGradientsTest, RestoreMakesThemWhatTheyWere) {
 
 TEST(ModuleGradientsTest, RestoreMakesUnreducedOnesOfAllReplicasWhatTheyWere) {
   Gradients g;
-  g.gradients.set_syncs(GradientSync::off);
+  g.gradients.syncs = GradientSync::off;
   g.go_backward({{0, 1}, {1, 2}});
   const GradientSnapshot before = g.gradients.begin_backward();
   for (Affine& module : g.modules)
@@ -104,7 +104,7 @@ TEST(ModuleGradientsTest, ABackwardAddsToSharesOfAnEarlierOne) {
 
 TEST(ModuleGradientsTest, UnreducedOnesStayInTheReplicasUntilTheSync) {
   Gradients g;
-  g.gradients.set_syncs(GradientSync::off);
+  g.gradients.syncs = GradientSync::off;
   g.go_backward({{0, 1}, {1, 2}});
   g.go_backward({{0, 1}, {1, 2}});
   EXPECT_TRUE(g.gradients.has_unreduced());
@@ -119,9 +119,9 @@ TEST(ModuleGradientsTest, UnreducedOnesStayInTheReplicasUntilTheSync) {
 
 TEST(ModuleGradientsTest, ABackwardThatReducesTakesEarlierOnesAlong) {
   Gradients g;
-  g.gradients.set_syncs(GradientSync::off);
+  g.gradients.syncs = GradientSync::off;
   g.go_backward({{0, 1}, {1, 2}});
-  g.gradients.set_syncs(GradientSync::on);
+  g.gradients.syncs = GradientSync::on;
   g.go_backward({{0, 1}, {1, 1}});
   EXPECT_FALSE(g.gradients.has_unreduced());
   EXPECT_THAT(g.weight(), Each(4)) << "1 + 2 + 1";
@@ -129,7 +129,7 @@ TEST(ModuleGradientsTest, ABackwardThatReducesTakesEarlierOnesAlong) {
 
 TEST(ModuleGradientsTest, ASyncThatFailsLeavesThemUnreduced) {
   Gradients g;
-  g.gradients.set_syncs(GradientSync::off);
+  g.gradients.syncs = GradientSync::off;
   g.go_backward({{0, 1}, {1, 2}});
   g.fails = true;
   EXPECT_THROW(g.gradients.sync(), InvalidArgument);
@@ -142,13 +142,13 @@ TEST(ModuleGradientsTest, ASyncThatFailsLeavesThemUnreduced) {
 
 TEST(ModuleGradientsTest, WithTheModulesTheReplicasAreDropped) {
   Gradients g;
-  g.gradients.set_syncs(GradientSync::off);
+  g.gradients.syncs = GradientSync::off;
   g.go_backward({{0, 1}, {1, 2}});
   g.modules[0].zero_grad();
   g.gradients.sync();
   EXPECT_FALSE(g.gradients.has_unreduced());
   EXPECT_FALSE(g.modules[0].weight.grad().defined());
-  g.gradients.set_syncs(GradientSync::on);
+  g.gradients.syncs = GradientSync::on;
   g.go_backward({{0, 1}, {1, 2}});
   EXPECT_THAT(g.weight(), Each(3));
 }
@@ -158,7 +158,7 @@ TEST(ModuleGradientsTest, TheModuleGetsWhatOnlyAnotherReplicaMade) {
   const auto call = g.go_backward({{0, 0}, {0, 2}});
   EXPECT_THAT(g.weight(), Each(3));
   EXPECT_EQ(g.bias(), 48);
-  EXPECT_EQ(call->part(0).replica->reducer()->used()[0], 0) << "replica 0 had no rows";
+  EXPECT_EQ(call->part(0).replica->reducer()->tally().used()[0], 0) << "replica 0 had no rows";
 }
 
 TEST(ModuleGradientsTest, WhatNoReplicaMadeStaysUndefined) {
@@ -169,7 +169,7 @@ TEST(ModuleGradientsTest, WhatNoReplicaMadeStaysUndefined) {
     g.gradients.arm(c, part);
     part.replica->reducer()->begin_backward();
     sum(g.module_of(part).bias * 3.0).backward();
-    ModuleGradients::reduce(part);
+    finish_reduction(part);
   });
   g.gradients.adopt(*call);
   EXPECT_FALSE(g.modules[0].weight.grad().defined());
@@ -222,7 +222,7 @@ TEST(ModuleGradientsTest, ReadingThemReducesUnreducedOnes) {
   Gradients g;
   const auto owner = std::make_shared<const int>(0);
   g.gradients.complete_on_reading(owner);
-  g.gradients.set_syncs(GradientSync::off);
+  g.gradients.syncs = GradientSync::off;
   g.go_backward({{0, 1}, {1, 2}});
   EXPECT_THAT(g.weight(), Each(3));
   EXPECT_FALSE(g.gradients.has_unreduced());

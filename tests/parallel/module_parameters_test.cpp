@@ -112,7 +112,7 @@ TEST(ModuleParametersTest, AReplicasTensorHasTheVersionOfTheModules) {
 TEST(ModuleParametersTest, NotesThePlacesThatAnUpdateChanged) {
   Parameters p;
   const auto call = p.make_call({{0, 4}, {4, 4}});
-  ModuleParameters::note_update(call->part(0), [&] {
+  note_update(call->part(0), [&] {
     const autograd::NoGrad off;
     p.modules[0].bias.fill_(2);
   });
@@ -126,7 +126,7 @@ TEST(ModuleParametersTest, AfterAnUpdateOfEveryDeviceNothingIsSent) {
   const auto call = p.make_call_everywhere();
   p.parameters.begin(*call);
   for (Call::Part& part : call->parts) {
-    ModuleParameters::note_update(part, [&] {
+    note_update(part, [&] {
       const autograd::NoGrad off;
       p.module_of(part).bias.fill_(2);
       p.module_of(part).bias.fill_(3);

@@ -139,7 +139,7 @@ TEST(NonFiniteCheckTest, WhereAllDevicesGetTheSumTheMakersAreWatched) {
     part.replica->reducer()->begin_backward();
     const double factor = part.index() == 1 ? kNan : 1;
     sum(c.module_of(part).bias * factor).backward();
-    ModuleGradients::reduce(part);
+    finish_reduction(part);
     c.non_finite.inspect_gradients(call, part);
   });
   EXPECT_TRUE(c.call->gradients_are_non_finite);
@@ -148,7 +148,7 @@ TEST(NonFiniteCheckTest, WhereAllDevicesGetTheSumTheMakersAreWatched) {
 
 TEST(NonFiniteCheckTest, UnreducedGradientsAreEachReplicasOwn) {
   Checked c({.loss = off, .gradients = warn});
-  c.gradients.set_syncs(GradientSync::off);
+  c.gradients.syncs = GradientSync::off;
   c.spoil(2, 0);
   c.inspect();
   EXPECT_TRUE(c.call->gradients_are_non_finite);

@@ -3,6 +3,9 @@
 
 #include "parallel/ranks/rank_gradients.hpp"
 
+#include <string>
+#include <vector>
+
 #include <gmock/gmock.h>
 
 #include "parallel/rank_program.hpp"
@@ -11,6 +14,7 @@
 namespace tandem::parallel::test {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::thrown_text;
 
@@ -103,9 +107,15 @@ TEST(RankGradientsTest, BucketsAreRebuiltOnceInTheOrderOfRank0) {
     pair.gradients.complete();
     pair.gradients.rebuild_buckets();
     EXPECT_TRUE(pair.gradients.log().has_rebuilt());
-    const auto& buckets = pair.replica.reducer()->buckets();
-    ASSERT_EQ(buckets.size(), 2);
-    EXPECT_EQ(buckets[0].places, std::vector<std::size_t>{0});
+    std::vector<std::string> sent;
+    pair.gradients.set_hook([&](comm::Communicator& group, const GradBucket& bucket) {
+      sent.push_back(bucket.parameters.at(0));
+      return allreduce_hook(group, bucket);
+    });
+    pair.gradients.arm();
+    pair.module.both(1).backward();
+    pair.gradients.complete();
+    EXPECT_THAT(sent, ElementsAre("first", "second"));
   });
 }
 

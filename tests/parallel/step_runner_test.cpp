@@ -91,7 +91,7 @@ TEST(StepRunnerTest, RefusesWhatHasNoMeanLossOrUpdate) {
   EXPECT_THAT(thrown_text([&] { r.runner_of().step(r.four, {.scaler = &scaler}); }),
               HasSubstr("a scaler without an optimizer"));
   optim::SGD sgd = r.sgd();
-  r.gradients.set_syncs(GradientSync::off);
+  r.gradients.syncs = GradientSync::off;
   EXPECT_THAT(thrown_text([&] { r.step(&sgd); }), HasSubstr("leave the scope of no_sync first"));
   EXPECT_EQ(r.losses, 0);
 }

@@ -254,7 +254,7 @@ TEST(TrainStepTest, HooksSeeTheSumOfAllReplicasAndOfThisStepAlone) {
 
 TEST(TrainStepTest, UnderNoSyncGradientsStayInTheReplicasUnlessHooksWaitForThem) {
   Steps s;
-  s.gradients.set_syncs(GradientSync::off);
+  s.gradients.syncs = GradientSync::off;
   s.take();
   EXPECT_TRUE(s.gradients.has_unreduced());
   EXPECT_THAT(autograd::stored_gradient(s.modules[0].weight).to_doubles(),
@@ -263,7 +263,7 @@ TEST(TrainStepTest, UnderNoSyncGradientsStayInTheReplicasUnlessHooksWaitForThem)
   autograd::register_hook(s.modules[0].bias, [](const Tensor&) { return Tensor(); });
   s.take();
   EXPECT_FALSE(s.gradients.has_unreduced());
-  EXPECT_EQ(s.gradients.syncs(), GradientSync::off) << "as before";
+  EXPECT_EQ(s.gradients.syncs, GradientSync::off) << "as before";
   EXPECT_THAT(s.weight_gradient(), Each(DoubleNear(2, 1e-14)));
 }
 

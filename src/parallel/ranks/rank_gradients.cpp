@@ -34,8 +34,10 @@ RankGradients::RankGradients(DeviceReplica& replica,
       options_(options),
       log_(comm, params().layout()),
       unused_(options, comm, params().layout()) {
-  make_reducer(plan_buckets(params().layout(), options.first_bucket_nbytes, options.bucket_nbytes));
-  log_.note_planned(replica.reducer()->buckets());
+  const auto buckets =
+      plan_buckets(params().layout(), options.first_bucket_nbytes, options.bucket_nbytes);
+  make_reducer(buckets);
+  log_.note_planned(buckets);
   for (std::size_t p = 0; p < params().layout().places().size(); ++p) {
     sources_.push_back(std::make_shared<Source>(*this, p));
     if (const Tensor x = params().tensor(p); x.requires_grad())
@@ -47,8 +49,8 @@ RankGradients::RankGradients(DeviceReplica& replica,
   });
 }
 
-void RankGradients::make_reducer(std::vector<Bucket> buckets) {
-  replica_.reduce_by(std::make_shared<const std::vector<Bucket>>(std::move(buckets)),
+void RankGradients::make_reducer(const std::vector<Bucket>& buckets) {
+  replica_.reduce_by(std::make_shared<const std::vector<Bucket>>(buckets),
                      {.to = Reduction::To::all});
   divide_by(comm_.size());
   replica_.reducer()->set_hook(hook_);
@@ -68,7 +70,7 @@ void RankGradients::arm(GradientSync how) {
   reduces_ = how == GradientSync::on;
   replica_.reducer()->arm(reduces_ && comm_.size() > 1 ? &comm_ : nullptr,
                           0,
-                          unreduced_ ? BucketReducer::Used::kept : BucketReducer::Used::fresh);
+                          unreduced_ ? GradientTally::Used::kept : GradientTally::Used::fresh);
   unreduced_ |= !reduces_;
 }
 
@@ -78,7 +80,7 @@ void RankGradients::on_access(std::size_t place) {
     complete();
     return;
   }
-  TANDEM_CHECK(!reduces_ || !replica_.reducer()->is_complete(place),
+  TANDEM_CHECK(!reduces_ || !replica_.reducer()->tally().is_complete(place),
                "DistributedDataParallel: a second backward of one forward reaches '",
                params().layout().places()[place].name,
                "', whose gradient is being reduced; add the losses up, call the wrapper once for "
@@ -89,7 +91,7 @@ void RankGradients::complete() {
   if (!is_reducing()) return;
   const autograd::NoGrad off;
   const ContextScope scope([](Context& c) { c.phase = Phase::reduce; });
-  const std::vector<std::size_t> missing = replica_.reducer()->missing();
+  const std::vector<std::size_t> missing = replica_.reducer()->tally().missing();
   try {
     unused_.check(missing);
   } catch (...) {
@@ -108,23 +110,23 @@ void RankGradients::reduce_zeros() {
     params().tensor(p).set_grad({});
   unreduced_ = false;
   arm(GradientSync::on);
-  finish(replica_.reducer()->missing());
+  finish(replica_.reducer()->tally().missing());
 }
 
 void RankGradients::finish(const std::vector<std::size_t>& missing) {
-  BucketReducer& reducer = *replica_.reducer();
-  reducer.finish();
+  replica_.reducer()->finish();
+  const GradientTally& tally = replica_.reducer()->tally();
   // The ranks exchange this after the buckets: those that miss gradients have started fewer of them
   // during the backward than others.
-  const std::vector<std::uint8_t> used = unused_.used_anywhere(reducer.used());
+  const std::vector<std::uint8_t> used = unused_.used_anywhere(tally.used());
   began_ = unreduced_ = false;
   for (const std::size_t p : missing) {
     const Tensor x = params().tensor(p);
     if (used[p] != 0 && !autograd::stored_gradient(x).defined()) x.set_grad(params().gradient(p));
   }
   if (!log_.has_rebuilt() && !options_.find_unused_parameters && comm_.size() > 1)
-    rebuild_order_ = reducer.ready();
-  log_.note_reduction(reducer.ready());
+    rebuild_order_ = tally.ready();
+  log_.note_reduction(tally.ready());
 }
 
 void RankGradients::rebuild_buckets() {
@@ -139,10 +141,11 @@ void RankGradients::rebuild_buckets() {
   std::vector<std::size_t> ready;
   for (const std::int64_t p : shared.to_host<std::int64_t>())
     if (p >= 0) ready.push_back(static_cast<std::size_t>(p));
-  make_reducer(plan_buckets_as_ready(
-      params().layout(), ready, options_.first_bucket_nbytes, options_.bucket_nbytes));
+  const auto buckets = plan_buckets_as_ready(
+      params().layout(), ready, options_.first_bucket_nbytes, options_.bucket_nbytes);
+  make_reducer(buckets);
   rebuild_order_.reset();
-  log_.note_rebuilt(replica_.reducer()->buckets());
+  log_.note_rebuilt(buckets);
 }
 
 }  // namespace tandem::parallel

@@ -60,7 +60,7 @@ class RankGradients {
  private:
   class Source;
   const optim::Arena& params() const { return *replica_.parameters(); }
-  void make_reducer(std::vector<Bucket> buckets);
+  void make_reducer(const std::vector<Bucket>& buckets);
   void arm(GradientSync how);
   /// Something reads the gradient of a place, or adds to it.
   void on_access(std::size_t place);

@@ -11,7 +11,7 @@
 // whole, by one thread, and all that leaves have to do with each other is a sum in a fixed tree.
 namespace tandem::parallel {
 
-using Used = BucketReducer::Used;
+using Used = GradientTally::Used;
 
 void BitwisePass::run_leaf(Call& call, Call::Part& part, std::size_t leaf) {
   DeviceReplica& replica = *part.replica;

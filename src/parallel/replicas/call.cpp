@@ -84,4 +84,19 @@ void Call::cancel(const std::string& reason) noexcept {
   if (ending_.compare_exchange_strong(open, Ending::cancelled)) abort(reason);
 }
 
+void finish_reduction(Call::Part& part) {
+  if (BucketReducer* reducer = part.replica->reducer())
+    in_phase(part, Phase::reduce, [&] { reducer->finish(); });
+}
+
+void note_update(Call::Part& part, const std::function<void()>& update) {
+  const optim::Arena& values = *part.replica->parameters();
+  const optim::Arena::Versions before = values.versions();
+  update();
+  const optim::Arena::Versions after = values.versions();
+  part.updated.resize(before.size());
+  for (std::size_t p = 0; p < before.size(); ++p)
+    part.updated[p] = before[p] != after[p] ? 1 : 0;
+}
+
 }  // namespace tandem::parallel

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -142,6 +143,10 @@ decltype(auto) in_phase(Call::Part& part, Phase phase, F&& f) {
 inline void vote(Call::Part& part) {
   if (part.comm != nullptr) part.comm->barrier();
 }
+/// Completes the reduction of a part's gradients.
+void finish_reduction(Call::Part& part);
+/// Runs a part's update, and notes in which places it changed values.
+void note_update(Call::Part& part, const std::function<void()>& update);
 /// The vote after which the call takes effect.
 inline void agree(Call& call, Call::Part& part) {
   if (part.is_first()) call.seal();

@@ -64,8 +64,8 @@ void DeviceReplica::release_parameters() noexcept {
 
 void DeviceReplica::arm(comm::Communicator* group,
                         std::int64_t backwards,
-                        BucketReducer::Used used) {
-  if (index_ != 0 && used == BucketReducer::Used::fresh) drop_gradients();
+                        GradientTally::Used used) {
+  if (index_ != 0 && used == GradientTally::Used::fresh) drop_gradients();
   reducer_->arm(group, backwards, used);
 }
 

@@ -11,7 +11,7 @@
 #include "tandem/nn/module.hpp"
 #include "tandem/optim/arena.hpp"
 
-#include "parallel/reduce/buckets.hpp"
+#include "parallel/reduce/bucket_reducer.hpp"
 
 namespace tandem::parallel {
 
@@ -54,7 +54,7 @@ class DeviceReplica {
   /// Prepares the gradients for `backwards` backwards, the last of which reduces them over `group`.
   ///
   /// @param used  fresh: on all devices but device 0 the gradients begin from nothing.
-  void arm(comm::Communicator* group, std::int64_t backwards, BucketReducer::Used used);
+  void arm(comm::Communicator* group, std::int64_t backwards, GradientTally::Used used);
   /// Drops the gradients.
   void drop_gradients() const;
   /// Forgets a backward that failed.

@@ -42,6 +42,19 @@ Tensor part_of(const Tensor& dy,
   return dy.narrow(place.rule.dim, range.begin, range.size()).to(target);
 }
 
+/// Adds the outside tensors that the replicas used to the inputs.
+void add_outside(ReplicaTapes& tapes) {
+  for (auto& [outside, leaves] : outside_tensors(tapes.outside))
+    tapes.inputs.push_back({outside, 0, false, std::move(leaves)});
+}
+
+/// Whether any output has a tape to go back through.
+bool has_tape(const ReplicaTapes& tapes) {
+  return std::ranges::any_of(tapes.outputs, [](const auto& part) {
+    return std::ranges::any_of(part, &Tensor::requires_grad);
+  });
+}
+
 /// @throws InvalidArgument  a backward without retain_graph has gone through one of the outputs.
 void check_there(const ReplicaTapes& tapes,
                  const GradientOf& gradient_of,
@@ -123,11 +136,6 @@ int GatheredCall::add_input(const Tensor& x, const LeafRule& rule) {
   return static_cast<int>(tapes_->inputs.size()) - 1;
 }
 
-void GatheredCall::add_outside() {
-  for (auto& [outside, leaves] : outside_tensors(tapes_->outside))
-    tapes_->inputs.push_back({outside, 0, false, std::move(leaves)});
-}
-
 GatherOptions GatheredCall::gather_options() const {
   GatherOptions options{.dim = dim_, .scalars = scalars_};
   for (std::size_t r = 0; r < rows_.size(); ++r)
@@ -162,14 +170,8 @@ std::vector<GatheredCall::Place> GatheredCall::gather_on_device(std::vector<Outp
   return places;
 }
 
-bool GatheredCall::has_tape() const {
-  return std::ranges::any_of(tapes_->outputs, [](const auto& part) {
-    return std::ranges::any_of(part, &Tensor::requires_grad);
-  });
-}
-
 std::vector<Tensor> GatheredCall::record(std::vector<Tensor> outputs, GradientOf gradient) {
-  add_outside();
+  add_outside(*tapes_);
   tapes_->generation = set_->parameters().generation();
   for (std::size_t d = 0; d < tapes_->outputs.size(); ++d)
     tapes_->spent[d].assign(tapes_->outputs[d].size(), 0);
@@ -207,7 +209,7 @@ std::vector<Tensor> GatheredCall::join(std::vector<OutputParts>& parts) {
   std::vector<Tensor> joined;
   std::vector<Place> places;
   on_output_device([&] { places = gather_on_device(parts, joined); });
-  if (!has_tape()) return joined;
+  if (!has_tape(*tapes_)) return joined;
   std::vector<Tensor> outputs;
   for (std::size_t k = 0; k < joined.size(); ++k) {
     places[k].recorded = outputs.size();
@@ -234,7 +236,7 @@ std::vector<std::vector<Tensor>> GatheredCall::keep_distributed() {
       outputs.push_back(x);
     }
   }
-  if (!has_tape()) return kept;
+  if (!has_tape(*tapes_)) return kept;
   record(std::move(outputs),
          [recorded](const std::vector<Tensor>& dys, std::size_t device, std::size_t k, Device) {
            return dys[recorded[device][k]];

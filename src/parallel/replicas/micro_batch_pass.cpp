@@ -91,7 +91,7 @@ void MicroBatchPass::run(Call& call, Call::Part& part) {
   }
   if (part.active && !call.micro_batches.back().has_rows(part.index()))
     in_phase(part, Phase::loss, [&] { rescale_gradients(call, part, total_weight(call, part)); });
-  ModuleGradients::reduce(part);
+  finish_reduction(part);
 }
 
 }  // namespace tandem::parallel

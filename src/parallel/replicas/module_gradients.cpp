@@ -14,35 +14,17 @@
 namespace tandem::parallel {
 namespace {
 
-using Used = BucketReducer::Used;
+using Used = GradientTally::Used;
 
-/// What brings the gradients together when somebody looks at the module's.
-class Source final : public autograd::GradientSource {
- public:
-  Source(std::weak_ptr<const void> owner, ModuleGradients& gradients)
-      : owner_(std::move(owner)), gradients_(gradients) {}
-  void complete() override {
-    if (const auto alive = owner_.lock()) gradients_.complete();
-  }
-
- private:
-  std::weak_ptr<const void> owner_;
-  ModuleGradients& gradients_;
-};
+bool has_gradients(const optim::Arena* arena) {
+  if (arena == nullptr) return false;
+  return std::ranges::any_of(arena->layout().place_indices(), [&](std::size_t p) {
+    const Tensor x = arena->tensor(p);
+    return x.defined() && autograd::stored_gradient(x).defined();
+  });
+}
 
 }  // namespace
-
-class ModuleGradients::AsTheyLie {
- public:
-  explicit AsTheyLie(std::atomic<bool>& lies) : lies_(lies), before_(lies.exchange(true)) {}
-  ~AsTheyLie() { lies_ = before_; }
-  AsTheyLie(const AsTheyLie&) = delete;
-  AsTheyLie& operator=(const AsTheyLie&) = delete;
-
- private:
-  std::atomic<bool>& lies_;
-  bool before_;
-};
 
 ModuleGradients::ModuleGradients(const Replicas& replicas,
                                  const ModuleParameters& parameters,
@@ -53,7 +35,8 @@ ModuleGradients::ModuleGradients(const Replicas& replicas,
       parameters_(parameters),
       rules_(rules),
       runner_(runner),
-      on_all_devices_(std::move(on_all_devices)) {
+      on_all_devices_(std::move(on_all_devices)),
+      reads_([this] { complete(); }) {
   bind();
 }
 
@@ -67,28 +50,20 @@ void ModuleGradients::bind() {
                                 .reduce = [this] { sync(); }});
   if (optim::ArenaSharing* sharing = update_->sharing())
     parameters_.arena()->share(std::shared_ptr<optim::ArenaSharing>(update_, sharing));
-  attach_source();
+  reads_.attach(*parameters_.arena());
 }
 
 void ModuleGradients::complete_on_reading(const std::shared_ptr<const void>& owner) {
   if (parameters_.arena() == nullptr || replicas_.size() == 1) return;
-  source_ = std::make_shared<Source>(owner, *this);
-  attach_source();
-}
-
-void ModuleGradients::attach_source() const {
-  if (source_ == nullptr) return;
-  for (const std::size_t p : parameters_.arena()->layout().place_indices()) {
-    const Tensor x = parameters_.arena()->tensor(p);
-    if (x.requires_grad()) autograd::set_gradient_source(x, source_);
-  }
+  reads_.begin(owner);
+  reads_.attach(*parameters_.arena());
 }
 
 void ModuleGradients::update_everywhere(const std::function<void(int device)>& part) {
   const auto update = [this, &part](Call& call, Call::Part& own) {
     in_phase(own, Phase::replicate, [&] { parameters_.send(call, own); });
     in_phase(own, Phase::update, [&] {
-      ModuleParameters::note_update(own, [&] { part(own.index()); });
+      note_update(own, [&] { part(own.index()); });
       update_->gather_values(*own.comm, own.index());
     });
     parameters_.end_send(call, own);
@@ -101,27 +76,19 @@ void ModuleGradients::update_everywhere(const std::function<void(int device)>& p
   }
 }
 
-bool ModuleGradients::has_any() const {
-  const auto& arena = parameters_.arena();
-  if (arena == nullptr) return false;
-  return std::ranges::any_of(arena->layout().place_indices(), [&](std::size_t p) {
-    const Tensor x = arena->tensor(p);
-    return x.defined() && autograd::stored_gradient(x).defined();
-  });
-}
-
 GradientSnapshot ModuleGradients::begin_backward() {
-  if (!has_any()) unreduced_ = false;  // the module's were dropped, and so are the replicas'
+  if (!has_gradients(parameters_.arena().get()))
+    unreduced_ = false;  // the module's were dropped, and so are the replicas'
   update_->begin_backward();
   GradientSnapshot snapshot;
-  const AsTheyLie scope(lies_);
+  const GradientReads::AsTheyLie scope(reads_);
   for (const auto& replica : replicas_)
     if (unreduced_ || replica->index() == 0) snapshot.take(replica->parameters());
   return snapshot;
 }
 
 void ModuleGradients::restore(const GradientSnapshot& snapshot) {
-  const AsTheyLie scope(lies_);
+  const GradientReads::AsTheyLie scope(reads_);
   update_->discard();
   snapshot.restore();
 }
@@ -134,20 +101,15 @@ void ModuleGradients::arm(Call& call, Call::Part& part) const {
                     unreduced_ ? Used::kept : Used::fresh);
 }
 
-void ModuleGradients::reduce(Call::Part& part) {
-  if (BucketReducer* reducer = part.replica->reducer())
-    in_phase(part, Phase::reduce, [&] { reducer->finish(); });
-}
-
 void ModuleGradients::adopt(const Call& call) {
   if (parameters_.arena() == nullptr) return;
-  const AsTheyLie scope(lies_);
+  const GradientReads::AsTheyLie scope(reads_);
   const optim::Arena& arena = *parameters_.arena();
   for (const std::size_t p : arena.layout().place_indices()) {
     const Tensor x = arena.tensor(p);
     if (!x.requires_grad() || autograd::stored_gradient(x).defined()) continue;
     const bool made = std::ranges::any_of(call.group.members(), [&](int d) {
-      return call.part(d).replica->reducer()->used()[p] != 0;
+      return call.part(d).replica->reducer()->tally().used()[p] != 0;
     });
     if (made) x.set_grad(arena.gradient(p));
   }
@@ -158,14 +120,14 @@ void ModuleGradients::note_backward() noexcept {
 }
 
 void ModuleGradients::sync() {
-  if (!unreduced_ || lies_ || runner_.is_running()) return;
+  if (!unreduced_ || runner_.is_running()) return;
   const GradientSnapshot snapshot = begin_backward();
   if (!unreduced_) return;
   std::shared_ptr<Call> call;
   try {
     call = on_all_devices_(Phase::reduce, [](Call&, Call::Part& part) {
       part.replica->arm(part.comm, 1, Used::kept);
-      reduce(part);
+      finish_reduction(part);
       vote(part);
     });
   } catch (...) {

@@ -2,15 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <memory>
 
-#include "tandem/autograd/gradient_source.hpp"
 #include "tandem/parallel/detail/no_sync.hpp"
 
 #include "parallel/reduce/gradient_snapshot.hpp"
 #include "parallel/replicas/call_runner.hpp"
+#include "parallel/replicas/gradient_reads.hpp"
 #include "parallel/replicas/module_parameters.hpp"
 #include "parallel/update/parameter_update.hpp"
 
@@ -44,9 +43,9 @@ class ModuleGradients {
   /// The object that updates the parameters. It exists between bind() and release().
   ParameterUpdate& update() const noexcept { return *update_; }
 
-  GradientSync syncs() const noexcept { return syncs_; }
-  void set_syncs(GradientSync sync) noexcept { syncs_ = sync; }
-  bool reduces() const noexcept { return syncs_ == GradientSync::on; }
+  /// Whether backwards reduce the gradients. It is not changed while a call runs.
+  GradientSync syncs = GradientSync::on;
+  bool reduces() const noexcept { return syncs == GradientSync::on; }
   /// Whether replicas have gradients of earlier backwards that have not been reduced.
   bool has_unreduced() const noexcept { return unreduced_; }
 
@@ -55,8 +54,6 @@ class ModuleGradients {
   void restore(const GradientSnapshot& snapshot);
   /// Prepares a replica's gradients for backwards, the last of which reduces them.
   void arm(Call& call, Call::Part& part) const;
-  /// Completes the reduction of a replica's gradients.
-  static void reduce(Call::Part& part);
   /// Gives the module every gradient that some replica made, even if replica 0 made none.
   void adopt(const Call& call);
   /// Called after a successful backward.
@@ -68,10 +65,6 @@ class ModuleGradients {
   void complete();
 
  private:
-  /// While it lives, gradients can be read without being reduced first.
-  class AsTheyLie;
-  bool has_any() const;
-  void attach_source() const;
   /// Runs each device's part of an update, outside of a step.
   void update_everywhere(const std::function<void(int device)>& part);
 
@@ -81,10 +74,8 @@ class ModuleGradients {
   CallRunner& runner_;
   OnAllDevices on_all_devices_;
   std::shared_ptr<ParameterUpdate> update_;
-  std::shared_ptr<autograd::GradientSource> source_;
-  GradientSync syncs_ = GradientSync::on;
+  GradientReads reads_;
   bool unreduced_ = false;
-  std::atomic<bool> lies_{false};
 };
 
 }  // namespace tandem::parallel

@@ -120,16 +120,6 @@ void ModuleParameters::end_send(Call& call, Call::Part& part) const {
   in_phase(part, Phase::replicate, [&] { part.broadcast.finish(); });
 }
 
-void ModuleParameters::note_update(Call::Part& part, const std::function<void()>& update) {
-  const optim::Arena& values = *part.replica->parameters();
-  const optim::Arena::Versions before = values.versions();
-  update();
-  const optim::Arena::Versions after = values.versions();
-  part.updated.resize(before.size());
-  for (std::size_t p = 0; p < before.size(); ++p)
-    part.updated[p] = before[p] != after[p] ? 1 : 0;
-}
-
 void ModuleParameters::note_sent(const Call& call) const {
   for (const int d : call.group.members())
     call.part(d).replica->received.parameters = call.parameters.blocks;

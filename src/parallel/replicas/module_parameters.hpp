@@ -62,8 +62,6 @@ class ModuleParameters {
   void send(Call& call, Call::Part& part) const;
   /// Waits for values that no work has used.
   void end_send(Call& call, Call::Part& part) const;
-  /// Runs a device's update, and notes in which places it changed values.
-  static void note_update(Call::Part& part, const std::function<void()>& update);
   /// Notes that the devices of the call's group have the values that device 0 had when the call
   /// began.
   void note_sent(const Call& call) const;

@@ -53,8 +53,7 @@ std::vector<Tensor> gradients_of(const optim::Arena& arena,
 
 void NonFiniteCheck::watch(const Call& call, Call::Part& part) const {
   BucketReducer* reducer = part.replica->reducer();
-  if (reducer != nullptr && looks(call) && reducer->gives_all_the_sum())
-    reducer->watch_non_finite();
+  if (reducer != nullptr && looks(call) && reducer->gives_all_the_sum()) reducer->watch().start();
 }
 
 void NonFiniteCheck::note_bad_loss(Call& call, Call::Part& part, const std::string& text) const {
@@ -118,7 +117,7 @@ std::optional<NonFiniteValue> NonFiniteCheck::find(const Call& call) const {
   if (!call.gradients_are_non_finite) return std::nullopt;
   const auto& places = arena()->layout().places();
   for (const int d : members) {
-    const std::vector<double> made = call.part(d).replica->reducer()->non_finite();
+    const std::vector<double> made = call.part(d).replica->reducer()->watch().found();
     const auto found = std::ranges::find_if(made, [](double flag) { return flag != 0; });
     if (found == made.end()) continue;
     return NonFiniteValue{call.part(d).device(),

@@ -179,7 +179,7 @@ void ReplicaSet::backward(const std::vector<RowRange>& rows, const Body& body) {
       parts->gradients.arm(*call, part);
       if (BucketReducer* reducer = part.replica->reducer()) reducer->begin_backward();
       if (part.active) body(part.argument());
-      ModuleGradients::reduce(part);
+      finish_reduction(part);
       agree(*call, part);
     });
   } catch (...) {
@@ -222,11 +222,11 @@ std::optional<StepProbe> ReplicaSet::try_batch(const BatchSize& batch,
 }
 
 void ReplicaSet::set_syncs(GradientSync sync) {
-  parts_->gradients.set_syncs(sync);
+  parts_->gradients.syncs = sync;
 }
 
 GradientSync ReplicaSet::syncs() const noexcept {
-  return parts_->gradients.syncs();
+  return parts_->gradients.syncs;
 }
 
 void ReplicaSet::sync() {

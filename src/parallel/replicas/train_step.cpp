@@ -15,10 +15,10 @@ namespace {
 class ReducesNow {
  public:
   ReducesNow(ModuleGradients& gradients, bool has_hooks)
-      : gradients_(gradients), before_(gradients.syncs()) {
-    if (has_hooks) gradients.set_syncs(GradientSync::on);
+      : gradients_(gradients), before_(gradients.syncs) {
+    if (has_hooks) gradients.syncs = GradientSync::on;
   }
-  ~ReducesNow() { gradients_.set_syncs(before_); }
+  ~ReducesNow() { gradients_.syncs = before_; }
   ReducesNow(const ReducesNow&) = delete;
   ReducesNow& operator=(const ReducesNow&) = delete;
 
@@ -148,7 +148,7 @@ void TrainStep::update(Call::Part& part) {
   if (call_->shared_update) {
     try {
       std::exception_ptr error;
-      ModuleParameters::note_update(part, [&] { error = optimizer_->update_on(part.device()); });
+      note_update(part, [&] { error = optimizer_->update_on(part.device()); });
       if (part.commit_error == nullptr) part.commit_error = std::move(error);
       parts_.gradients.update().gather_values(*part.comm, part.index());
     } catch (...) {

@@ -7,6 +7,7 @@
 
 #include "tandem/parallel/options.hpp"
 
+#include "parallel/reduce/reduction.hpp"
 #include "parallel/update/update_sharing.hpp"
 
 namespace tandem::parallel {

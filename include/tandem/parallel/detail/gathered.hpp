@@ -226,8 +226,6 @@ class GatheredCall {
     return tracked;
   }
   int add_input(const Tensor& x, const LeafRule& rule);
-  /// Adds the outside tensors that the replicas used to the inputs.
-  void add_outside();
   /// With the rows of each part; there is one part for each device that has rows.
   GatherOptions gather_options() const;
   /// Joins the replicas' outputs on the output device's thread.
@@ -238,8 +236,6 @@ class GatheredCall {
   std::vector<Tensor> join(std::vector<OutputParts>& parts);
   /// The replicas' outputs on the caller's tape, by device.
   std::vector<std::vector<Tensor>> keep_distributed();
-  /// Whether any output has a tape to go back through.
-  bool has_tape() const;
   /// Records the call on the caller's tape as one op. @param gradient  see GradientOf.
   std::vector<Tensor> record(std::vector<Tensor> outputs, GradientOf gradient);
 

@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "parallel/reduce/bucket_reducer.hpp"
+
+#include "tandem/autograd/autograd.hpp"
+#include "tandem/autograd/gradient_source.hpp"
+#include "tandem/core/check.hpp"
+#include "tandem/runtime/context.hpp"
+
+namespace tandem::parallel {
+
+BucketReducer::BucketReducer(std::shared_ptr<optim::Arena> arena,
+                             std::shared_ptr<const std::vector<Bucket>> buckets,
+                             Reduction reduction)
+    : arena_(std::move(arena)),
+      buckets_(std::move(buckets)),
+      reduction_(reduction),
+      tally_(arena_->layout().places().size(), *buckets_),
+      watch_(arena_) {
+  for (const Bucket& bucket : *buckets_) {
+    const Tensor& grads = arena_->grads(bucket.block);
+    flat_.emplace_back();
+    for (const Share& run : bucket.runs)
+      flat_.back().push_back(range(grads, run));
+  }
+}
+
+void BucketReducer::arm(comm::Communicator* group,
+                        std::int64_t backwards,
+                        GradientTally::Used used) {
+  disarm();
+  watch_.stop();
+  tally_.begin(backwards, used);
+  first_launch_.reset();
+  group_ = group;
+  armed_ = true;
+}
+
+void BucketReducer::on_gradient(std::size_t place) {
+  if (!armed_ || !tally_.note_made(place)) return;
+  watch_.look_at(place);
+  if (!reduction_.at_end) launch_complete();
+}
+
+void BucketReducer::launch_complete() {
+  if (group_ == nullptr) return;
+  while (handles_.size() < flat_.size() && tally_.is_bucket_complete(handles_.size())) {
+    const std::size_t bucket = handles_.size();
+    const ContextScope scope([&](Context& c) {
+      c.phase = Phase::reduce;
+      c.bucket = static_cast<int>(bucket);
+    });
+    if (!first_launch_) first_launch_ = Clock::now();
+    handles_.push_back(launch(bucket));
+  }
+}
+
+comm::Handle BucketReducer::launch(std::size_t bucket) {
+  if (reduction_.to == Reduction::To::all) return launch_to_all(bucket);
+  const Tensor& whole = flat_[bucket].front();
+  if (reduction_.to != Reduction::To::shares)
+    return group_->start_reduce(whole, comm::ReduceOp::sum, 0);
+  const Bucket& b = (*buckets_)[bucket];
+  const Share share = share_of(b, group_->rank(), group_->size());
+  const std::int64_t first = b.range().begin;
+  const Tensor part = range(whole, {share.begin - first, share.end - first});
+  return group_->start({comm::Collective::Kind::reduce_scatter, whole, part, comm::ReduceOp::sum});
+}
+
+comm::Handle BucketReducer::launch_to_all(std::size_t bucket) {
+  if (hook_) {
+    GradBucket view{static_cast<int>(bucket), bucket + 1 == flat_.size(), flat_[bucket], {}};
+    for (const std::size_t place : (*buckets_)[bucket].places)
+      view.parameters.push_back(arena_->layout().places()[place].name);
+    return hook_(*group_, view);
+  }
+  const autograd::NoGrad off;
+  std::vector<comm::Collective> parts;
+  for (Tensor part : flat_[bucket]) {
+    if (factor_ != 1) part.mul_(factor_);
+    parts.push_back(comm::Collective::all_reduce(part, comm::ReduceOp::sum));
+  }
+  return group_->start_coalesced(std::move(parts));
+}
+
+void BucketReducer::finish() {
+  TANDEM_ASSERT(armed_, "finish without arm");
+  for (const std::size_t place : tally_.missing()) {
+    // This replica's part is zero, unless an earlier backward has left something to add to.
+    if (!autograd::stored_gradient(arena_->tensor(place)).defined())
+      arena_->gradient(place).fill_(0);
+    tally_.complete(place);
+    watch_.look_at(place);
+  }
+  launch_complete();
+  for (std::size_t b = 0; b < handles_.size(); ++b) {
+    const ContextScope scope([&](Context& c) {
+      c.phase = Phase::reduce;
+      c.bucket = static_cast<int>(b);
+    });
+    handles_[b].wait();
+  }
+  disarm();
+}
+
+void BucketReducer::disarm() noexcept {
+  handles_.clear();
+  armed_ = false;
+  group_ = nullptr;
+}
+
+}  // namespace tandem::parallel

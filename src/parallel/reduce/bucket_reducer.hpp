@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "tandem/comm/communicator.hpp"
+#include "tandem/optim/arena.hpp"
+#include "tandem/parallel/comm_hook.hpp"
+
+#include "parallel/reduce/buckets.hpp"
+#include "parallel/reduce/gradient_tally.hpp"
+#include "parallel/reduce/non_finite_watch.hpp"
+#include "parallel/reduce/reduction.hpp"
+
+namespace tandem::parallel {
+
+/// Reduces the gradients of one replica over a group, bucket by bucket.
+///
+/// To be used on the replica's own thread.
+class BucketReducer {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  BucketReducer(std::shared_ptr<optim::Arena> arena,
+                std::shared_ptr<const std::vector<Bucket>> buckets,
+                Reduction reduction);
+
+  /// From here on, complete buckets are reduced over `group` (null: there is only one replica).
+  ///
+  /// @param backwards, used  see GradientTally::begin.
+  void arm(comm::Communicator* group, std::int64_t backwards, GradientTally::Used used);
+  /// Whether every rank gets the sum.
+  bool gives_all_the_sum() const noexcept { return reduction_.to == Reduction::To::all; }
+  /// Sets the factor for this replica's gradients before they are reduced to all ranks.
+  void set_factor(double factor) noexcept { factor_ = factor; }
+  /// Sets a hook that replaces the reduction to all ranks, including the factor.
+  void set_hook(CommHook hook) { hook_ = std::move(hook); }
+  /// A backward begins, with or without work for this replica.
+  void begin_backward() noexcept { tally_.begin_backward(); }
+  /// A backward has made the gradient of `place`.
+  void on_gradient(std::size_t place);
+  /// Counts missing gradients as zero, reduces what is left, and waits for all of it.
+  void finish();
+  /// Forgets a backward that failed.
+  void disarm() noexcept;
+  bool is_armed() const noexcept { return armed_; }
+  /// When the first bucket's reduction was started since arm.
+  std::optional<Clock::time_point> first_launch() const noexcept { return first_launch_; }
+  /// The gradients that are complete since arm.
+  const GradientTally& tally() const noexcept { return tally_; }
+  /// Looks at gradients before they are reduced, if it is started after arm, which stops it.
+  NonFiniteWatch& watch() noexcept { return watch_; }
+
+ private:
+  /// Starts the buckets that are complete, in their order.
+  void launch_complete();
+  comm::Handle launch(std::size_t bucket);
+  comm::Handle launch_to_all(std::size_t bucket);
+
+  std::shared_ptr<optim::Arena> arena_;
+  std::shared_ptr<const std::vector<Bucket>> buckets_;
+  Reduction reduction_;
+  std::vector<std::vector<Tensor>> flat_;  // by bucket, by run: its gradients
+  GradientTally tally_;
+  NonFiniteWatch watch_;
+  CommHook hook_;
+  double factor_ = 1;
+  bool armed_ = false;
+  comm::Communicator* group_ = nullptr;
+  std::vector<comm::Handle> handles_;  // of the first buckets; all ranks go in this order
+  std::optional<Clock::time_point> first_launch_;
+};
+
+}  // namespace tandem::parallel
