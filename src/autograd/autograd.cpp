@@ -54,9 +54,11 @@ EnableGrad::EnableGrad() : scope_([](Context& c) { c.grad_enabled = true; }) {}
 
 Saved::Saved(const Tensor& x) {
   if (!x.defined()) return;
-  const std::shared_ptr<CheckpointState>& checkpoint = context().checkpoint;
-  // A leaf that trains stays anyway.
-  if (checkpoint != nullptr && !(x.is_leaf() && x.requires_grad())) {
+  const Context& c = context();
+  const std::shared_ptr<CheckpointState>& checkpoint = c.checkpoint;
+  // A leaf that trains stays anyway. Off the tape nothing is recomputed, and only the first of the
+  // two runs may be at work there, updating buffers.
+  if (checkpoint != nullptr && c.grad_enabled && !(x.is_leaf() && x.requires_grad())) {
     slot_ = checkpoint->keep(x);
     return;
   }

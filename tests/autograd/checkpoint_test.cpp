@@ -280,6 +280,21 @@ TEST(CheckpointFunctionTest, ASecondRunThatDiffersIsRefused) {
   }
 }
 
+TEST(CheckpointFunctionTest, WhatTheFirstRunAloneDoesOffTheTapeIsNoDifference) {
+  const Tensor x = tensor({1.0, 2.0}).requires_grad_();
+  Tensor mean = zeros({2}, {.dtype = DType::f64});
+  const auto f = [&](const Tensor& in) {
+    if (!context().recomputes) {
+      const NoGrad off;
+      mean.copy_(in * in * 0.5);
+    }
+    return exp(in) * in;
+  };
+  checkpoint(f, x).sum().backward();
+  EXPECT_EQ(x.grad().to_doubles(), (exp(x) * (x + 1.0)).to_doubles());
+  EXPECT_EQ(mean.to_doubles(), (Doubles{0.5, 2}));
+}
+
 TEST(CheckpointFunctionTest, NumbersThatCannotBeDrawnAgainAreRefused) {
   Tensor w = input().requires_grad_();
   EXPECT_THAT(thrown_text<InvalidArgument>(

@@ -45,7 +45,8 @@ class EnableGrad {
 ///
 /// Keep an op's input `x` as `Saved(x)`. To use an output `y`, make it the last argument of the
 /// formula (see record). Never capture it: it would keep itself alive for ever. In a checkpoint the
-/// tensor is not kept but recomputed when it is asked for, unless it is a leaf that requires grad.
+/// tensor is not kept but recomputed when it is asked for, unless it is a leaf that requires grad
+/// or grad mode is off.
 class Saved {
  public:
   Saved() = default;

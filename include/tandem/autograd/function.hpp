@@ -17,6 +17,7 @@ struct FunctionContext {
 
   /// Keeps inputs of the op for backward.
   void save(std::initializer_list<Tensor> tensors) {
+    const EnableGrad on;  // forward runs off the tape, where a checkpoint keeps what is saved
     for (const Tensor& x : tensors)
       saved.emplace_back(x);
   }
