@@ -103,8 +103,9 @@ TEST_F(WaitsTest, AStepReadsOfEachGpuOnlyTheLossAndItsWeight) {
     const Subscription subscription(reads);
     training.step();
   }
-  EXPECT_THAT(reads.counts(),
-              ::testing::ElementsAre(std::pair("cuda:0 item", 2), std::pair("cuda:2 item", 2)));
+  EXPECT_THAT(
+      reads.counts(),
+      ::testing::ElementsAre(std::pair("cuda:0 to_host", 2), std::pair("cuda:2 to_host", 2)));
 }
 
 TEST_F(WaitsTest, AThreadSleepsAfterwardsAsItDidBefore) {

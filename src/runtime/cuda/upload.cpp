@@ -4,6 +4,7 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/buffer.hpp"
@@ -18,25 +19,29 @@
 namespace tandem::cuda {
 namespace {
 
-/// The end of an upload whose source the GPU reads later.
-class UploadEnd {
+/// Keeps the source of an upload that the GPU reads later: its end waits for the upload's.
+class SourceHold {
  public:
-  explicit UploadEnd(const Stream& stream) : stream_(stream) { event_.record(stream); }
+  /// @param stream  the upload's; it lives until the program ends.
+  SourceHold(const Stream& stream, std::shared_ptr<const Event> end)
+      : stream_(stream), end_(std::move(end)) {}
   // The source's memory is about to be freed.
-  ~UploadEnd() {
+  ~SourceHold() {
     try {
-      if (event_.query()) return;
+      if (has_ended()) return;
     } catch (const std::exception&) {  // the GPU takes no more work
     }
     drain(*stream_.logical_device().cuda(), stream_.native());
   }
-  UploadEnd(const UploadEnd&) = delete;
-  UploadEnd& operator=(const UploadEnd&) = delete;
-  const Event& event() const noexcept { return event_; }
+  SourceHold(const SourceHold&) = delete;
+  SourceHold& operator=(const SourceHold&) = delete;
+
+  void wait() const { end_->wait("copy"); }
+  bool has_ended() const { return end_->query(); }
 
  private:
-  const Stream& stream_;  // of a logical device, which lives until the program ends
-  Event event_;
+  const Stream& stream_;
+  std::shared_ptr<const Event> end_;
 };
 
 /// Memory that the upload stream may use at once, whatever the main stream has still to do.
@@ -63,14 +68,16 @@ std::shared_ptr<Buffer> upload(const Buffer& source,
       timer.emplace(source.logical_device().stream(), stream);
     const void* from = static_cast<const char*>(source.data()) + offset;
     const bool is_read_later = begin_copy_from_host(stream, from, target->data(), nbytes, "copy");
-    const auto end = std::make_shared<UploadEnd>(stream);
-    end->event().wait(to.stream(), "copy");
+    const auto end = std::make_shared<Event>();
+    end->record(stream);
+    end->wait(to.stream(), "copy");
     if (is_read_later) {
+      const auto hold = std::make_shared<const SourceHold>(stream, end);
       source.transits().add({.begin = offset,
                              .end = offset + nbytes,
                              .way = Transit::Way::out,
-                             .wait = [end] { end->event().wait("copy"); },
-                             .has_ended = [end] { return end->event().query(); }});
+                             .wait = [hold] { hold->wait(); },
+                             .has_ended = [hold] { return hold->has_ended(); }});
     }
     target->bump_version();
     if (timer) [[unlikely]]
