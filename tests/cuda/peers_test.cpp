@@ -111,17 +111,19 @@ TEST_F(PeersTest, StagedCopiesWaitForNothingAndShareTheirMemory) {
   });
 }
 
+// Devices of one GPU share the memory of the host that copies go through.
 TEST_F(PeersTest, AStagedCopyThatFailsLeavesTheMemoryToItsOwners) {
   stand_in::set_peers(stand_in::Peers::none);
-  configure_devices("cuda:0,cuda:1");
-  const std::vector<double> values = count_from(1, (std::int64_t{3} << 20) / 8);
-  const auto copy = [&] {
-    const Tensor there = tensor_of(values, gpu(0)).to(gpu(1));
-    return there;
+  configure_devices("cuda:0x2,cuda:1");
+  constexpr std::int64_t kCount = (std::int64_t{6} << 20) / 8;  // goes round
+  const auto copy = [&](int from) {
+    const Tensor x = tensor_of(count_from(from, kCount), gpu(from));
+    return x.to(gpu(2));
   };
-  copy();
+  copy(0);
+  copy(1);
   stand_in::reset();
-  copy();
+  copy(0);
   const auto counts = stand_in::call_counts();
   for (const char* call : {"cudaMemcpyAsync", "cudaEventRecord", "cudaStreamWaitEvent"}) {
     for (int k = 1; k <= counts.at(call); ++k) {
@@ -129,8 +131,10 @@ TEST_F(PeersTest, AStagedCopyThatFailsLeavesTheMemoryToItsOwners) {
       stand_in::reset();
       stand_in::set_peers(stand_in::Peers::none);
       stand_in::fail_call(call, k, 999);
-      EXPECT_THAT(testing::thrown_text<DeviceError>([&] { copy(); }), ::testing::HasSubstr(call));
-      EXPECT_EQ(copy().to_doubles(), values);
+      stand_in::seed(static_cast<std::uint64_t>(k));
+      EXPECT_THAT(testing::thrown_text<DeviceError>([&] { copy(0); }), ::testing::HasSubstr(call));
+      EXPECT_EQ(copy(1).to_doubles(), count_from(1, kCount));
+      EXPECT_EQ(copy(0).to_doubles(), count_from(0, kCount));
     }
   }
 }
