@@ -89,7 +89,7 @@ void LogicalDevice::give_library(Library library, std::unique_ptr<LibraryState> 
   for (auto& place : libraries_[static_cast<std::size_t>(library)]) {
     LibraryState* none = nullptr;
     if (!place.compare_exchange_strong(none, state.get(), std::memory_order_release)) continue;
-    state.release();
+    static_cast<void>(state.release());  // it is kept
     return;
   }
 }
