@@ -11,13 +11,17 @@ endif()
 
 install(TARGETS tandem EXPORT tandemTargets FILE_SET HEADERS)
 install(EXPORT tandemTargets NAMESPACE tandem:: DESTINATION "${tandem_package_dir}")
+if(TARGET tandem_libtorch)  # a component: only its users need PyTorch
+  install(TARGETS tandem_libtorch EXPORT tandemLibtorchTargets FILE_SET HEADERS)
+  install(EXPORT tandemLibtorchTargets NAMESPACE tandem:: DESTINATION "${tandem_package_dir}")
+endif()
 set(TANDEM_DATA "${CMAKE_INSTALL_DATADIR}/tandem")
 configure_package_config_file(cmake/tandemConfig.cmake.in tandemConfig.cmake
                               INSTALL_DESTINATION "${tandem_package_dir}" PATH_VARS TANDEM_DATA)
 write_basic_package_version_file(tandemConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/tandemConfig.cmake"
               "${PROJECT_BINARY_DIR}/tandemConfigVersion.cmake"
-              cmake/FindCUDNN.cmake cmake/FindNCCL.cmake cmake/FindOpenBLASPthread.cmake cmake/tandem_package_data.cpp
+              cmake/FindCUDNN.cmake cmake/FindLibtorch.cmake cmake/FindNCCL.cmake cmake/FindOpenBLASPthread.cmake cmake/tandem_package_data.cpp
         DESTINATION "${tandem_package_dir}")
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 

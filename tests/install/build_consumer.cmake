@@ -12,6 +12,9 @@ endfunction()
 
 file(REMOVE_RECURSE "${WORK_DIR}")
 set(options -DCMAKE_CXX_COMPILER=${CXX_COMPILER} -DCMAKE_CXX_COMPILER_LAUNCHER=${CXX_COMPILER_LAUNCHER})
+if(TORCH)
+  list(APPEND options -DCONSUMER_TORCH=ON -DTANDEM_TORCH_DIR=${TORCH_DIR})
+endif()
 if(WAY STREQUAL "find_package")
   # Moved after the installation: an absolute path in a package file would show.
   run("${CMAKE_COMMAND}" --install "${BUILD_DIR}" --prefix "${WORK_DIR}/first")
@@ -30,12 +33,21 @@ run("${CMAKE_COMMAND}" -S "${SOURCE_DIR}/tests/consumer" -B "${WORK_DIR}/build" 
 if(WAY STREQUAL "add_subdirectory" AND GENERATOR STREQUAL "Ninja")
   # The whole library would be compiled once more; a file of each kind shows its paths and flags.
   set(objects tandem/CMakeFiles/tandem.dir/src)
+  set(torch_objects)
+  if(TORCH)
+    set(torch_objects CMakeFiles/torch_consumer.dir/torch.cpp.o tandem/src/libtorch/CMakeFiles/tandem_libtorch.dir/exchange.cpp.o)
+  endif()
   run("${CMAKE_COMMAND}" --build "${WORK_DIR}/build" --parallel --target CMakeFiles/consumer.dir/main.cpp.o
-      ${objects}/core/error.cpp.o ${objects}/kernels/copy.cpp.o ${objects}/kernels/onednn/session.cpp.o ${objects}/io/npy.cpp.o)
+      ${objects}/core/error.cpp.o ${objects}/kernels/copy.cpp.o ${objects}/kernels/onednn/session.cpp.o ${objects}/io/npy.cpp.o
+      ${torch_objects})
   return()
 endif()
 run("${CMAKE_COMMAND}" --build "${WORK_DIR}/build" --parallel --target consumer)
 run("${WORK_DIR}/build/consumer")
+if(TORCH)
+  run("${CMAKE_COMMAND}" --build "${WORK_DIR}/build" --parallel --target torch_consumer)
+  run("${WORK_DIR}/build/torch_consumer")
+endif()
 if(WAY STREQUAL "find_package")
   set(spoilt "${WORK_DIR}/prefix/${DATADIR}/tandem/digits/t10k-images-idx3-ubyte")
   file(WRITE "${spoilt}" "spoilt")

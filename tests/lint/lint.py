@@ -44,6 +44,7 @@ FORBIDDEN_NAMES = {"util", "utils", "common", "helper", "helpers", "manager", "m
 UMBRELLA = "tandem/tandem.hpp"
 # Public headers that a program need not know, and the reason.
 NOT_IN_UMBRELLA = {
+    "tandem/libtorch/exchange.hpp": "a library of its own; its users have PyTorch",
     "tandem/comm/row_group_adapter.hpp": "joins autograd's RowGroup to a Communicator; the wrappers use it",
 }
 
@@ -52,6 +53,7 @@ CONDITIONAL = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif|else)\b")
 BACKEND_CONDITIONAL = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b.*(CUDA|NCCL|CUDNN|ONEDNN|DNNL|MPI)")
 STANDARD_HEADER = re.compile(r"^[a-z_0-9]+$")
 CUDA_HEADER = re.compile(r"^(cuda|cublas|cudnn|curand|cusparse|nccl|nvtx|nvml|nvToolsExt|cub/|thrust/|cooperative_groups)")
+TORCH_HEADER = re.compile(r"^(ATen|c10|torch)/")
 OPEN_ITEM = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b(?!\(#\d+\))")
 HEAD = [r"SPDX-FileCopyrightText: \d{4} ", r"SPDX-License-Identifier: \S+"]
 
@@ -152,6 +154,16 @@ def check_public_headers(source):
             yield number, "foreign-header", f"<{included}>: a public header may include only the standard library"
         elif bracket == '"' and not included.startswith("tandem/"):
             yield number, "foreign-header", f'"{included}": a public header may include only "tandem/..."'
+
+
+def check_torch_headers(source):
+    """PyTorch's headers take half a minute to compile: only the layer over it includes them."""
+    if not source.is_cpp or source.layer == "libtorch" or source.path.startswith("tests/libtorch/"):
+        return
+    for number, line in enumerate(source.lines, 1):
+        match = INCLUDE.match(line)
+        if match and TORCH_HEADER.match(match.group(2)):
+            yield number, "torch-header", f"{match.group(2)}: only libtorch may include headers of PyTorch"
 
 
 def check_backend_conditionals(source):
@@ -271,6 +283,7 @@ CHECKS = [
     check_arrows,
     check_folders,
     check_public_headers,
+    check_torch_headers,
     check_backend_conditionals,
     check_locks,
     check_name,

@@ -93,6 +93,10 @@ class PublicHeaders(Lint):
         self.refuses("cuda-header", self.PATH, HEADER + "#include <cuda_runtime.h>\n", 4)
         self.refuses("cuda-header", self.PATH, HEADER + '#include "nccl.h"\n', 4)
 
+    def test_torch_header(self):
+        self.refuses("torch-header", "src/optim/a.cpp", HEAD + "#include <ATen/ATen.h>\n", 3)
+        self.takes("src/libtorch/a.cpp", HEAD + "#include <ATen/ATen.h>\n")
+
     def test_foreign_header(self):
         self.refuses("foreign-header", self.PATH, HEADER + "#include <tbb/task_arena.h>\n", 4)
         self.refuses("foreign-header", self.PATH, HEADER + "#include <zlib.h>\n", 4)

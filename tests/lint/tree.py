@@ -20,6 +20,7 @@ ARROWS = {
     "profile": ["runtime"],
     "explain": ["profile"],
     "parallel": ["nn", "optim", "comm", "profile"],
+    "libtorch": ["parallel", "profile"],
     "train": ["parallel", "data", "io"],
     "cli": ["train", "explain"],
 }

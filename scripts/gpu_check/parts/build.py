@@ -56,8 +56,8 @@ def configure(plan, environment, arguments):
                [f"-DCMAKE_CUDA_ARCHITECTURES={';'.join(plan.architectures)}"])
     return Step("configure", "build", [
         "cmake", "-S", plan.root, "-B", plan.tree, "-G", plan.generator, "-DCMAKE_BUILD_TYPE=Release",
-        "-DTANDEM_CUDA=ON", *backend, "-DTANDEM_ONEDNN=OFF", "-DTANDEM_WERROR=OFF", "-DTANDEM_BUILD_BENCH=ON",
-        "-DTANDEM_BUILD_EXAMPLES=OFF", *arguments], environment, read=library_versions(plan.tree), essential=True)
+        "-DCMAKE_UNITY_BUILD=ON", "-DTANDEM_CUDA=ON", *backend, "-DTANDEM_ONEDNN=OFF", "-DTANDEM_WERROR=OFF",
+        "-DTANDEM_BUILD_BENCH=ON", "-DTANDEM_BUILD_EXAMPLES=OFF", *arguments], environment, read=library_versions(plan.tree), essential=True)
 
 
 def compile_targets(plan, name, folders):

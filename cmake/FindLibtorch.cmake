@@ -1,0 +1,53 @@
+# Finds PyTorch's C++ libraries in the folder of its Python package: TANDEM_TORCH_DIR, or where
+# scripts/setup --torch puts it, or what python3 imports. Defines Libtorch::libtorch.
+#
+# PyTorch's own TorchConfig.cmake enables the CUDA language, and fails where nvcc is missing.
+# Installed beside tandemConfig.cmake, which uses it to find the libraries again.
+if(NOT TANDEM_TORCH_DIR)
+  set(_libtorch_data "$ENV{XDG_DATA_HOME}")
+  if(NOT _libtorch_data)
+    set(_libtorch_data "$ENV{HOME}/.local/share")
+  endif()
+  set(TANDEM_TORCH_DIR "${_libtorch_data}/tandem/torch/torch")
+  if(NOT EXISTS "${TANDEM_TORCH_DIR}")
+    execute_process(COMMAND python3 -c "import torch; print(torch.__path__[0], end='')"
+                    OUTPUT_VARIABLE TANDEM_TORCH_DIR ERROR_QUIET)
+  endif()
+  unset(_libtorch_data)
+endif()
+
+find_path(LIBTORCH_INCLUDE_DIR NAMES ATen/ATen.h PATHS "${TANDEM_TORCH_DIR}/include" NO_DEFAULT_PATH)
+find_library(LIBTORCH_LIBRARY NAMES torch_cpu PATHS "${TANDEM_TORCH_DIR}/lib" NO_DEFAULT_PATH)
+find_library(LIBTORCH_C10_LIBRARY NAMES c10 PATHS "${TANDEM_TORCH_DIR}/lib" NO_DEFAULT_PATH)
+mark_as_advanced(LIBTORCH_INCLUDE_DIR LIBTORCH_LIBRARY LIBTORCH_C10_LIBRARY)
+
+set(LIBTORCH_VERSION)
+if(LIBTORCH_INCLUDE_DIR)
+  set(_libtorch_header "${LIBTORCH_INCLUDE_DIR}/torch/headeronly/version.h")
+  if(EXISTS "${_libtorch_header}")
+    file(STRINGS "${_libtorch_header}" _libtorch_lines REGEX "^#define TORCH_VERSION_(MAJOR|MINOR|PATCH) +[0-9]+")
+    foreach(_libtorch_line IN LISTS _libtorch_lines)
+      string(REGEX MATCH "[0-9]+$" _libtorch_part "${_libtorch_line}")
+      list(APPEND LIBTORCH_VERSION "${_libtorch_part}")
+    endforeach()
+    list(JOIN LIBTORCH_VERSION "." LIBTORCH_VERSION)
+    unset(_libtorch_lines)
+    unset(_libtorch_part)
+  endif()
+  unset(_libtorch_header)
+endif()
+
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(Libtorch
+  REQUIRED_VARS LIBTORCH_LIBRARY LIBTORCH_C10_LIBRARY LIBTORCH_INCLUDE_DIR VERSION_VAR LIBTORCH_VERSION
+  REASON_FAILURE_MESSAGE "scripts/setup --torch puts PyTorch in place, and -DTANDEM_TORCH_DIR names the folder of another one's package")
+
+if(Libtorch_FOUND AND NOT TARGET Libtorch::libtorch)
+  add_library(Libtorch::c10 SHARED IMPORTED)
+  set_target_properties(Libtorch::c10 PROPERTIES IMPORTED_LOCATION "${LIBTORCH_C10_LIBRARY}")
+  add_library(Libtorch::libtorch SHARED IMPORTED)
+  set_target_properties(Libtorch::libtorch PROPERTIES
+    IMPORTED_LOCATION "${LIBTORCH_LIBRARY}"
+    INTERFACE_INCLUDE_DIRECTORIES "${LIBTORCH_INCLUDE_DIR};${LIBTORCH_INCLUDE_DIR}/torch/csrc/api/include"
+    INTERFACE_LINK_LIBRARIES Libtorch::c10)
+endif()

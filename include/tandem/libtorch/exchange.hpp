@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tandem/tensor/tensor.hpp"
+
+namespace at {
+class Tensor;
+}
+
+namespace tandem::libtorch {
+
+/// `x` as a tensor of PyTorch that shares its memory, which lives as long as one of the two needs
+/// it. It is off both tapes. A write to one is seen by the other.
+///
+/// Thread-safe. @cost  below a microsecond.
+/// @throws InvalidArgument  x requires grad, or is on a GPU.
+at::Tensor to_torch(const Tensor& x);
+/// The reverse: `x` as a tensor of tandem that shares its memory.
+///
+/// @throws InvalidArgument  x requires grad, is not strided memory of the host, is a lazy conjugate
+///                          or negative, or has a dtype that tandem lacks.
+Tensor from_torch(const at::Tensor& x);
+
+}  // namespace tandem::libtorch

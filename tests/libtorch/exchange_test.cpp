@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/libtorch/exchange.hpp"
+
+#include <map>
+#include <thread>
+#include <vector>
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+
+#include "tandem/ops/arithmetic.hpp"
+#include "tandem/runtime/runtime.hpp"
+#include "tandem/tensor/factories.hpp"
+
+#include "thrown_text.hpp"
+
+namespace tandem::libtorch {
+namespace {
+
+using tandem::testing::thrown_text;
+using ::testing::HasSubstr;
+
+/// All dtypes that tandem has.
+const std::map<DType, at::ScalarType> kDTypes{{DType::f32, at::kFloat},
+                                              {DType::f64, at::kDouble},
+                                              {DType::bf16, at::kBFloat16},
+                                              {DType::f16, at::kHalf},
+                                              {DType::i32, at::kInt},
+                                              {DType::i64, at::kLong},
+                                              {DType::u8, at::kByte},
+                                              {DType::boolean, at::kBool}};
+
+std::vector<std::int64_t> sizes_of(const Tensor& x) {
+  return {x.shape().begin(), x.shape().end()};
+}
+
+std::vector<double> doubles_of(const at::Tensor& x) {
+  const at::Tensor flat = x.to(at::kDouble).reshape({-1}).contiguous();
+  return {flat.data_ptr<double>(), flat.data_ptr<double>() + flat.numel()};
+}
+
+TEST(ExchangeTest, SharesTheMemoryOfEveryDTypeBothWays) {
+  for (const auto& [ours, theirs] : kDTypes) {
+    SCOPED_TRACE(name(ours));
+    const Tensor x = tensor({0.0, 1.0, 1.0, 0.0, 1.0, 1.0}).reshape({2, 3}).to(ours);
+    const at::Tensor there = to_torch(x);
+    EXPECT_EQ(there.scalar_type(), theirs);
+    EXPECT_EQ(there.data_ptr(), x.data());
+    EXPECT_EQ(there.sizes().vec(), sizes_of(x));
+    EXPECT_EQ(doubles_of(there), x.to_doubles());
+
+    const at::Tensor y = at::tensor({0, 1, 1, 0}).reshape({2, 2}).to(theirs);
+    const Tensor here = from_torch(y);
+    EXPECT_EQ(here.dtype(), ours);
+    EXPECT_EQ(here.data(), y.data_ptr());
+    EXPECT_EQ(here.to_doubles(), doubles_of(y));
+  }
+}
+
+TEST(ExchangeTest, KeepsViewsAsTheyLie) {
+  const Tensor x = arange(0, 24, 1, {.dtype = DType::f32}).reshape({2, 3, 4});
+  for (const Tensor& view : {x.transpose(0, 2),
+                             x.slice(2, {.start = 1, .step = 2}),
+                             x.select(1, 2),
+                             x.narrow(0, 1, 0),
+                             x.select(0, 1).select(0, 1).select(0, 1)}) {
+    const at::Tensor there = to_torch(view);
+    EXPECT_EQ(there.sizes().vec(), sizes_of(view));
+    EXPECT_EQ(doubles_of(there), view.to_doubles());
+    const Tensor back = from_torch(there);
+    EXPECT_EQ(back.to_doubles(), view.to_doubles());
+    if (view.numel() > 0) {
+      EXPECT_EQ(there.data_ptr(), view.data());
+      EXPECT_EQ(back.data(), view.data());
+    }
+  }
+}
+
+TEST(ExchangeTest, AWriteToOneIsSeenByTheOther) {
+  Tensor x = zeros({3}, {.dtype = DType::f64});
+  at::Tensor there = to_torch(x);
+  there.fill_(7);
+  EXPECT_EQ(x.to_doubles(), std::vector<double>(3, 7));
+  x.add_(ones({3}, {.dtype = DType::f64}));
+  EXPECT_EQ(doubles_of(there), std::vector<double>(3, 8));
+}
+
+TEST(ExchangeTest, MemoryLivesAsLongAsEitherSideNeedsIt) {
+  Tensor x = full({1000}, 3, {.dtype = DType::f64});
+  at::Tensor there = to_torch(x);
+  x = Tensor();
+  EXPECT_EQ(doubles_of(there), std::vector<double>(1000, 3));
+  std::thread([mine = std::move(there)]() mutable { mine = at::Tensor(); }).join();
+
+  at::Tensor y = at::full({1000}, 4, at::kDouble);
+  Tensor here = from_torch(y);
+  y = at::Tensor();
+  EXPECT_EQ(here.to_doubles(), std::vector<double>(1000, 4));
+  std::thread([mine = std::move(here)]() mutable { mine = Tensor(); }).join();
+}
+
+TEST(ExchangeTest, AMillionExchangesLeaveNoByte) {
+  const std::size_t before = logical_device(Device{}).memory_stats().in_use;
+  {
+    const Tensor x = ones({4});
+    for (int i = 0; i < 500'000; ++i) {
+      const Tensor back = from_torch(to_torch(x));
+      ASSERT_EQ(back.data(), x.data());
+    }
+  }
+  EXPECT_EQ(logical_device(Device{}).memory_stats().in_use, before);
+}
+
+TEST(ExchangeTest, RefusesWhatItCannotShare) {
+  const at::Tensor x = at::ones({2, 2});
+  EXPECT_THAT(thrown_text([&] { from_torch(at::ones({2}).requires_grad_()); }),
+              HasSubstr("use .detach()"));
+  EXPECT_THAT(thrown_text([&] { from_torch(x.to_sparse()); }), HasSubstr(".to_dense()"));
+  EXPECT_THAT(thrown_text([&] { from_torch(at::Tensor()); }), HasSubstr("undefined"));
+  EXPECT_THAT(thrown_text([&] { from_torch(x.to(at::kMeta)); }), HasSubstr("on meta"));
+  EXPECT_THAT(thrown_text([&] { from_torch(x.to(at::kComplexFloat)); }), HasSubstr("omplex"));
+  EXPECT_THAT(thrown_text([&] { to_torch(ones({2}).requires_grad_()); }), HasSubstr("detach"));
+  EXPECT_THAT(thrown_text([&] { to_torch(Tensor()); }), HasSubstr("undefined"));
+}
+
+}  // namespace
+}  // namespace tandem::libtorch
