@@ -155,6 +155,7 @@
 #include "tandem/runtime/upload.hpp"
 #include "tandem/runtime/worker.hpp"
 #include "tandem/tensor/access.hpp"
+#include "tandem/tensor/dlpack.hpp"
 #include "tandem/tensor/factories.hpp"
 #include "tandem/tensor/nest.hpp"
 #include "tandem/tensor/tensor.hpp"

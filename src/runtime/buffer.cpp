@@ -12,6 +12,17 @@
 #include "runtime/part_versions.hpp"
 
 namespace tandem {
+namespace {
+
+LogicalDevice& host_device(Device device) {
+  TANDEM_CHECK(device.type == DeviceType::cpu,
+               "adopt: memory of another owner must be the host's, but the buffer is to be on ",
+               device,
+               "; adopt it on cpu:0 and copy it with .to(device)");
+  return logical_device(device);
+}
+
+}  // namespace
 
 Buffer::Buffer(Device device,
                std::size_t nbytes,
@@ -25,9 +36,27 @@ Buffer::Buffer(Device device,
   if (nbytes_ > 0) take_memory();
 }
 
+Buffer::Buffer(Device device, AdoptedMemory memory, Category category)
+    : device_(&host_device(device)),
+      data_(memory.nbytes > 0 ? memory.data : nullptr),
+      nbytes_(memory.nbytes),
+      is_adopted_(true),
+      is_read_only_(memory.is_read_only),
+      was_shared_(true),
+      category_(category),
+      owner_(context().module_path),
+      give_back_(std::move(memory.give_back)) {
+  device_->adopted_.fetch_add(nbytes_, std::memory_order_relaxed);
+}
+
 Buffer::~Buffer() {
   transits_.clear();
-  if (data_ != nullptr) give_memory_back();
+  if (is_adopted_) {
+    device_->adopted_.fetch_sub(nbytes_, std::memory_order_relaxed);
+    if (give_back_) give_back_();
+  } else if (data_ != nullptr) {
+    give_memory_back();
+  }
 }
 
 void Buffer::take_memory() {
@@ -45,6 +74,15 @@ void Buffer::give_memory_back() noexcept {
 
 void Buffer::drop(std::shared_ptr<const std::string> unit) {
   check_awake("drop");
+  TANDEM_CHECK(!is_adopted_ && !is_lent(),
+               "drop: ",
+               nbytes_,
+               " bytes of ",
+               category(),
+               " on ",
+               device(),
+               is_adopted_ ? " belong to another library; drop memory of tandem's own"
+                           : " are lent to another library; end its tensors first");
   transits_.await(0, nbytes_, Direction::write);
   unit_ = std::move(unit);
   if (nbytes_ > 0) give_memory_back();
@@ -69,6 +107,21 @@ void Buffer::refuse(const char* op) const {
                                        " has been given back with unit '",
                                        *unit_,
                                        "'; use it where the unit has been gathered"));
+}
+
+void Buffer::refuse_write(const char* op) const {
+  throw InvalidArgument(detail::concat(op,
+                                       ": the ",
+                                       nbytes_,
+                                       " bytes on ",
+                                       device(),
+                                       " that it writes to are lent by another library for "
+                                       "reading only; write to a clone() of the tensor"));
+}
+
+void Buffer::lend() noexcept {
+  was_shared_.store(true, std::memory_order_relaxed);
+  loans_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Buffer::bump_version(std::size_t begin, std::size_t end) noexcept {
@@ -101,12 +154,13 @@ void Buffer::set_part_versions(const std::vector<std::uint64_t>& versions) noexc
 
 std::optional<IntegerBounds> Buffer::integers() const noexcept {
   if (!integers_ || integers_->version != version()) return std::nullopt;
+  if (was_shared_.load(std::memory_order_relaxed)) return std::nullopt;
   return integers_->bounds;
 }
 
 void Buffer::recategorise(Category category) noexcept {
   const Category before = category_.exchange(category, std::memory_order_relaxed);
-  if (category == before || data_ == nullptr) return;
+  if (category == before || data_ == nullptr || is_adopted_) return;
   device_->statistics_->recategorise(nbytes_, before, category);
   notify(static_cast<int>(MemoryEvent::Kind::recategorise), before);
 }

@@ -42,6 +42,7 @@ void begin_work(Stream& stream, const Work& work) {
                  "TANDEM_MODULE"));
     }
     a.buffer->check_awake(work.name);
+    if (a.direction != Direction::read) a.buffer->check_writable(work.name);
     if (a.buffer->transits().any()) [[unlikely]]
       a.buffer->transits().await(a.begin, a.end, a.direction);
   }
@@ -106,6 +107,7 @@ void write(const void* source, Buffer& target, std::size_t offset, std::size_t n
   TANDEM_ASSERT(nbytes == 0 || offset + nbytes <= target.nbytes(),
                 "write past the end of a buffer");
   target.check_awake("write");
+  target.check_writable("write");
   const Stream& stream = target.logical_device().stream();
   if (target.transits().any()) target.transits().await(offset, offset + nbytes, Direction::write);
   target.bump_version(offset, offset + nbytes);
@@ -129,6 +131,7 @@ void copy_bytes(const Buffer& source,
                 "copy past the end of a buffer");
   source.check_awake("copy");
   target.check_awake("copy");
+  target.check_writable("copy");
   const Stream& out = source.logical_device().stream();
   const Stream& in = target.logical_device().stream();
   if (source.transits().any())

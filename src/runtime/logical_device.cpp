@@ -69,6 +69,7 @@ Worker& LogicalDevice::worker() {
 MemoryStats LogicalDevice::memory_stats() const {
   MemoryStats stats = statistics_->stats();
   stats.system_allocations = source_->system_calls();
+  stats.adopted = adopted_.load(std::memory_order_relaxed);
   return stats;
 }
 

@@ -168,5 +168,86 @@ TEST_F(BufferDropTest, MayGoWhileItIsDropped) {
   EXPECT_EQ(in_use(Category::parameter), before);
 }
 
+TEST_F(BufferDropTest, IsRefusedForMemoryOfOthers) {
+  char bytes[8] = {};
+  Buffer adopted(kHost, {.data = bytes, .nbytes = 8}, Category::input);
+  EXPECT_THAT(thrown_text([&] { adopted.drop(unit); }),
+              HasSubstr("drop: 8 bytes of input on cpu:0 belong to another library"));
+  adopted.wake();
+  EXPECT_EQ(adopted.data(), bytes);
+  Buffer lent(kHost, 8, Category::parameter);
+  lent.lend();
+  lent.lend();
+  lent.end_loan();
+  EXPECT_THAT(thrown_text([&] { lent.drop(unit); }),
+              HasSubstr("drop: 8 bytes of parameter on cpu:0 are lent to another library"));
+  lent.end_loan();
+  lent.drop(unit);
+  EXPECT_TRUE(lent.is_dropped());
+}
+
+TEST(AdoptedBufferTest, GivesTheMemoryBackOnce) {
+  int ends = 0;
+  char bytes[8] = {};
+  const auto end = [&] { ++ends; };
+  const MemoryStats before = logical_device(kHost).memory_stats();
+  {
+    Buffer x(kHost, {.data = bytes, .nbytes = 8, .give_back = end}, Category::input);
+    Buffer empty(kHost, {.data = bytes, .nbytes = 0, .give_back = end}, Category::input);
+    EXPECT_TRUE(x.is_adopted());
+    EXPECT_EQ(x.data(), bytes);
+    EXPECT_EQ(empty.data(), nullptr);
+    x.recategorise(Category::output);
+    EXPECT_EQ(logical_device(kHost).memory_stats().adopted, before.adopted + 8);
+    EXPECT_EQ(ends, 0);
+  }
+  EXPECT_EQ(ends, 2);
+  EXPECT_EQ(logical_device(kHost).memory_stats().adopted, before.adopted);
+  EXPECT_EQ(logical_device(kHost).memory_stats().by_category, before.by_category);
+}
+
+TEST(AdoptedBufferTest, WaitsForTransitsBeforeItGivesTheMemoryBack) {
+  struct Hold {
+    int& ends;
+    ~Hold() { EXPECT_EQ(ends, 0); }
+  };
+  int ends = 0;
+  char bytes[8] = {};
+  Buffer x(kHost, {.data = bytes, .nbytes = 8, .give_back = [&] { ++ends; }}, Category::input);
+  x.transits().add({.begin = 0,
+                    .end = 8,
+                    .way = Transit::Way::out,
+                    .wait = [hold = std::make_shared<Hold>(ends)] {}});
+}
+
+TEST(AdoptedBufferTest, IntegersAreUnknownWhereOthersMayWrite) {
+  const IntegerBounds bounds{.least = 1, .greatest = 9, .next_to_least = 2, .next_to_greatest = 8};
+  std::int64_t values[2] = {1, 9};
+  Buffer adopted(kHost, {.data = values, .nbytes = 16}, Category::input);
+  adopted.note_integers(bounds);
+  EXPECT_FALSE(adopted.integers());
+  Buffer lent(kHost, 16, Category::input);
+  lent.note_integers(bounds);
+  EXPECT_TRUE(lent.integers());
+  lent.lend();
+  EXPECT_FALSE(lent.integers());
+  lent.end_loan();
+  EXPECT_FALSE(lent.integers()) << "the other may have written";
+}
+
+TEST(AdoptedBufferTest, ReadOnlyMemoryRefusesWrites) {
+  char bytes[8] = {1};
+  Buffer x(kHost, {.data = bytes, .nbytes = 8, .is_read_only = true}, Category::input);
+  Buffer other(kHost, 8, Category::input);
+  const auto expected = HasSubstr(
+      "the 8 bytes on cpu:0 that it writes to are lent by another library for reading only");
+  EXPECT_THAT(thrown_text([&] { write(bytes, x, 0, 8); }), AllOf(HasSubstr("write: "), expected));
+  EXPECT_THAT(thrown_text([&] { copy_bytes(other, 0, x, 0, 8); }),
+              AllOf(HasSubstr("copy: "), expected));
+  EXPECT_EQ(x.version(), 0u);
+  copy_bytes(x, 0, other, 0, 8);
+  EXPECT_EQ(static_cast<char*>(other.data())[0], 1);
+}
+
 }  // namespace
 }  // namespace tandem

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +21,16 @@ namespace tandem {
 
 class PartVersions;
 
+/// Memory of another owner, for a buffer that adopts it.
+struct AdoptedMemory {
+  void* data = nullptr;  ///< in the host's memory; need not be aligned beyond its elements
+  std::size_t nbytes = 0;
+  bool is_read_only = false;
+  /// Called once, when the buffer ends, by the thread that ends it. Must not throw. Null: nothing
+  /// is called.
+  std::function<void()> give_back = nullptr;
+};
+
 /// Bytes on one device, which tensors are views of.
 ///
 /// Owned by shared_ptr. The bytes are not initialised. Version and category are atomic; those who
@@ -33,6 +44,12 @@ class Buffer {
          std::size_t nbytes,
          Category category,
          std::shared_ptr<const ModuleShares> shares = nullptr);
+  /// Adopts memory that tandem has not allocated. It counts in MemoryStats::adopted alone: its
+  /// owner accounts for it, and no limit of the device holds for it.
+  ///
+  /// @param device  on the host.
+  /// @throws InvalidArgument  `device` is a GPU. Then give_back is not called.
+  Buffer(Device device, AdoptedMemory memory, Category category);
   ~Buffer();
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
@@ -47,7 +64,7 @@ class Buffer {
   ///
   /// Nothing may use the buffer meanwhile, as for its destruction.
   /// @param unit  what is dropped with it, for messages: "blocks.3".
-  /// @throws InvalidArgument  it is dropped already. @throws Timeout, CommAborted
+  /// @throws InvalidArgument  it is dropped already, adopted, or lent. @throws Timeout, CommAborted
   void drop(std::shared_ptr<const std::string> unit);
   /// Takes memory again. The bytes are not initialised. Does nothing if it is not dropped.
   ///
@@ -59,6 +76,19 @@ class Buffer {
     if (is_dropped()) [[unlikely]]
       refuse(op);
   }
+  /// Whether the memory belongs to another owner.
+  bool is_adopted() const noexcept { return is_adopted_; }
+  bool is_read_only() const noexcept { return is_read_only_; }
+  /// @param op  that is about to write. @throws InvalidArgument  the buffer is read-only.
+  void check_writable(const char* op) const {
+    if (is_read_only_) [[unlikely]]
+      refuse_write(op);
+  }
+  /// Notes that somebody outside of tandem gets the address, who may write to it unseen. The memory
+  /// then stays in its place until end_loan().
+  void lend() noexcept;
+  void end_loan() noexcept { loans_.fetch_sub(1, std::memory_order_release); }
+  bool is_lent() const noexcept { return loans_.load(std::memory_order_acquire) > 0; }
   /// Moves the bytes to another category in the statistics. Only the owner's thread may call it.
   void recategorise(Category category) noexcept;
 
@@ -85,8 +115,8 @@ class Buffer {
   /// Sets the versions of all parts, in order. Does nothing without parts.
   void set_part_versions(const std::vector<std::uint64_t>& versions) noexcept;
 
-  /// What is known of the integers in the buffer: nothing if it holds other numbers, or if it has
-  /// been written since they were noted.
+  /// What is known of the integers in the buffer: nothing if it holds other numbers, if it has been
+  /// written since they were noted, or if it is adopted or was ever lent: others write unseen.
   std::optional<IntegerBounds> integers() const noexcept;
   /// Notes the bounds of the integers that are in the buffer now. Nobody else may use the buffer
   /// meanwhile.
@@ -101,10 +131,15 @@ class Buffer {
   void take_memory();
   void give_memory_back() noexcept;
   [[noreturn]] void refuse(const char* op) const;
+  [[noreturn]] void refuse_write(const char* op) const;
 
   LogicalDevice* device_;
   void* data_ = nullptr;
   std::size_t nbytes_;
+  const bool is_adopted_ = false;
+  const bool is_read_only_ = false;
+  std::atomic<bool> was_shared_{false};  // others have had the address
+  std::atomic<std::uint32_t> loans_{0};
   std::atomic<Category> category_;  // other threads read it to name the owners in OutOfMemory
   std::atomic<std::uint64_t> version_{0};
   std::unique_ptr<PartVersions> parts_;  // null: the buffer counts as one part
@@ -117,6 +152,7 @@ class Buffer {
   std::shared_ptr<const std::string> owner_;  // the module path at allocation
   std::shared_ptr<const ModuleShares> shares_;
   std::shared_ptr<const std::string> unit_;  // that it was dropped with; null: it was not
+  std::function<void()> give_back_;          // of adopted memory
   Buffer* next_ = nullptr;
   Buffer* previous_ = nullptr;
 };

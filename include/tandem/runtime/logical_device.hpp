@@ -71,7 +71,7 @@ class LogicalDevice {
   Worker& worker();
 
   MemoryStats memory_stats() const;
-  /// All blocks in use, in no order.
+  /// All blocks in use, in no order. Adopted memory is not among them.
   ///
   /// @cost  a copy of a path for each block, under a lock.
   std::vector<Holding> holdings() const;
@@ -129,6 +129,7 @@ class LogicalDevice {
   std::unique_ptr<Allocator> wrapper_;
   std::atomic<const char*> last_work_{"none"};
   std::atomic<std::uint64_t> works_{0};
+  std::atomic<std::size_t> adopted_{0};  // bytes of buffers that have adopted their memory
 
   // By library, owned. Where threads share a device, each call would make and destroy a state.
   std::array<std::array<std::atomic<LibraryState*>, kKeptStates>, kLibraries> libraries_{};

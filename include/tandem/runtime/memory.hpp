@@ -65,6 +65,7 @@ struct MemoryStats {
       peak_by_category{};                ///< at the moment of the peak; sums to peak
   std::uint64_t allocations = 0;         ///< number of allocations so far
   std::uint64_t system_allocations = 0;  ///< number of those that reached the system's allocator
+  std::size_t adopted = 0;  ///< bytes of other owners that buffers use; not in in_use, not limited
 };
 
 }  // namespace tandem
