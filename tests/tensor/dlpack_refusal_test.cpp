@@ -11,6 +11,7 @@
 #include "tandem/tensor/dlpack.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "devices.hpp"
 #include "foreign_tensor.hpp"
 #include "thrown_text.hpp"
 
@@ -39,7 +40,9 @@ std::string refused_tensor(const std::function<void(DLTensor&)>& spoil) {
   return refusal([&](DLManagedTensorVersioned& lent) { spoil(lent.dl_tensor); });
 }
 
-TEST(DlpackRefusalTest, OtherVersions) {
+struct DlpackRefusalTest : testing::HostTest {};
+
+TEST_F(DlpackRefusalTest, OtherVersions) {
   EXPECT_THAT(refusal([](auto& lent) {
                 lent.version = {2, 1};
                 lent.dl_tensor.ndim = -7;  // must not be looked at
@@ -48,7 +51,7 @@ TEST(DlpackRefusalTest, OtherVersions) {
   EXPECT_THAT(refusal([](auto& lent) { lent.version = {0, 8}; }), HasSubstr("DLPack 0.8"));
 }
 
-TEST(DlpackRefusalTest, OtherDevices) {
+TEST_F(DlpackRefusalTest, OtherDevices) {
   const auto text = [](std::int32_t type) {
     return refused_tensor([&](DLTensor& t) { t.device = {static_cast<DLDeviceType>(type), 3}; });
   };
@@ -63,7 +66,7 @@ TEST(DlpackRefusalTest, OtherDevices) {
   EXPECT_THAT(text(77), HasSubstr("on device type 77"));
 }
 
-TEST(DlpackRefusalTest, PinnedMemoryIsTheHosts) {
+TEST_F(DlpackRefusalTest, PinnedMemoryIsTheHosts) {
   for (const DLDeviceType type : {kDLCUDAHost, kDLROCMHost}) {
     std::atomic<int> ends = 0;
     const std::vector<float> values{1, 2};
@@ -73,7 +76,7 @@ TEST(DlpackRefusalTest, PinnedMemoryIsTheHosts) {
   }
 }
 
-TEST(DlpackRefusalTest, OtherDtypes) {
+TEST_F(DlpackRefusalTest, OtherDtypes) {
   const auto text = [](DLDataType dtype) {
     return refused_tensor([&](DLTensor& t) { t.dtype = dtype; });
   };
@@ -88,7 +91,7 @@ TEST(DlpackRefusalTest, OtherDtypes) {
   EXPECT_THAT(text({255, 0, 1}), HasSubstr("dtype code 255 of bits 0"));
 }
 
-TEST(DlpackRefusalTest, OtherShapes) {
+TEST_F(DlpackRefusalTest, OtherShapes) {
   EXPECT_THAT(refused_tensor([](DLTensor& t) { t.ndim = -1; }), HasSubstr("-1 dimensions"));
   EXPECT_THAT(refused_tensor([](DLTensor& t) { t.ndim = 9; }),
               HasSubstr("9 dimensions; a tensor has 0 to 8, so reshape it first"));
@@ -107,7 +110,7 @@ TEST(DlpackRefusalTest, OtherShapes) {
               HasSubstr("does not fit in 64 bits"));
 }
 
-TEST(DlpackRefusalTest, OtherMemory) {
+TEST_F(DlpackRefusalTest, OtherMemory) {
   EXPECT_THAT(refused_tensor([](DLTensor& t) { t.data = nullptr; }),
               HasSubstr("the data of 24 bytes is null"));
   EXPECT_THAT(refused_tensor([](DLTensor& t) { t.byte_offset = 2; }),
@@ -129,7 +132,7 @@ TEST(DlpackRefusalTest, OtherMemory) {
   EXPECT_EQ(ends, 2);
 }
 
-TEST(DlpackRefusalTest, TensorsThatAreNotLent) {
+TEST_F(DlpackRefusalTest, TensorsThatAreNotLent) {
   EXPECT_THAT(thrown_text([] { to_dlpack({}); }), HasSubstr("the tensor is undefined"));
   Tensor x = zeros({2});
   x.requires_grad_();
@@ -144,7 +147,20 @@ TEST(DlpackRefusalTest, TensorsThatAreNotLent) {
   EXPECT_THAT(thrown_text([&] { to_dlpack(dropped); }), HasSubstr("has been given back"));
 }
 
-TEST(DlpackRefusalTest, LentMemoryStaysInItsPlace) {
+TEST_F(DlpackRefusalTest, MemoryOfGpus) {
+  if (!testing::on_gpus()) GTEST_SKIP() << "a test for GPUs";
+  const Device gpu = testing::device(0);
+  EXPECT_THAT(thrown_text([&] { to_dlpack(zeros({2}, {.device = gpu})); }),
+              HasSubstr("f32 (2) on cuda:0 is not in the host's memory; lend x.to(\"cpu\")"));
+  std::atomic<int> ends = 0;
+  const std::vector<float> values(1 << 15, 3);
+  const Tensor x =
+      from_dlpack(foreign(values, kForeignF32, {1 << 15}, {1}, ends), {}).to(gpu, NonBlocking::yes);
+  EXPECT_EQ(ends, 1) << "the GPU has read what is gone";
+  EXPECT_EQ(x.sum().item(), 3 << 15);
+}
+
+TEST_F(DlpackRefusalTest, LentMemoryStaysInItsPlace) {
   const auto unit = std::make_shared<const std::string>("blocks.3");
   const Tensor x = zeros({2});
   Held<> held(to_dlpack(x));

@@ -58,7 +58,11 @@ std::vector<std::int64_t> strides_of(const DLTensor& t) {
   return {t.strides, t.strides + t.ndim};
 }
 
-TEST(DlpackLendTest, HandsOutTheMemoryOfEveryDtype) {
+struct DlpackLendTest : testing::HostTest {};
+struct DlpackBorrowTest : testing::HostTest {};
+struct DlpackTest : testing::HostTest {};
+
+TEST_F(DlpackLendTest, HandsOutTheMemoryOfEveryDtype) {
   for (const DtypeRow& row : kDtypes) {
     const Tensor x = zeros({2, 3}, {.dtype = row.dtype, .device = {DeviceType::cpu, 1}});
     const Held<> held(to_dlpack(x));
@@ -89,7 +93,7 @@ void expect_lends(const Tensor& view, const Strides& strides) {
   EXPECT_EQ(Strides(std::span<const std::int64_t>(strides_of(t))), strides);
 }
 
-TEST(DlpackLendTest, HandsOutViews) {
+TEST_F(DlpackLendTest, HandsOutViews) {
   const Tensor x = arange(0, 24, 1, {.dtype = DType::f32}).reshape({2, 3, 4});
   expect_lends(x.permute({2, 0, 1}), {1, 12, 4});
   expect_lends(x.select(0, 1), {4, 1});
@@ -103,7 +107,7 @@ TEST(DlpackLendTest, HandsOutViews) {
   EXPECT_THAT(shape_of(none->dl_tensor), ElementsAre(2, 0, 4));
 }
 
-TEST(DlpackLendTest, TheMemoryLivesUntilTheOtherLibraryEndsIt) {
+TEST_F(DlpackLendTest, TheMemoryLivesUntilTheOtherLibraryEndsIt) {
   const std::size_t before = stats().in_use;
   Held<> held;
   {
@@ -116,7 +120,7 @@ TEST(DlpackLendTest, TheMemoryLivesUntilTheOtherLibraryEndsIt) {
   EXPECT_EQ(stats().in_use, before);
 }
 
-TEST(DlpackLendTest, TheTensorOutlivesTheLoan) {
+TEST_F(DlpackLendTest, TheTensorOutlivesTheLoan) {
   const Tensor x = full({3}, 7);
   Held<> held(to_dlpack(x));
   static_cast<float*>(held->dl_tensor.data)[1] = 8;
@@ -126,7 +130,7 @@ TEST(DlpackLendTest, TheTensorOutlivesTheLoan) {
   EXPECT_THAT(x.to_host<float>(), ElementsAre(7, 8, 7));
 }
 
-TEST(DlpackLendTest, SaysReadOnlyAndCopied) {
+TEST_F(DlpackLendTest, SaysReadOnlyAndCopied) {
   const Tensor x = full({3}, 7);
   const Held<> read_only(to_dlpack(x, {.read_only = true}));
   EXPECT_EQ(read_only->flags, DLPACK_FLAG_BITMASK_READ_ONLY);
@@ -139,7 +143,7 @@ TEST(DlpackLendTest, SaysReadOnlyAndCopied) {
   EXPECT_NE(old->dl_tensor.data, x.data());
 }
 
-TEST(DlpackLendTest, WaitsForBytesInTransit) {
+TEST_F(DlpackLendTest, WaitsForBytesInTransit) {
   const Tensor x = zeros({4});
   const auto add = [&](Transit::Way way, bool& waited) {
     x.buffer().transits().add(
@@ -156,7 +160,7 @@ TEST(DlpackLendTest, WaitsForBytesInTransit) {
   EXPECT_TRUE(out);
 }
 
-TEST(DlpackLendTest, BackwardRefusesAChangeThatIsTold) {
+TEST_F(DlpackLendTest, BackwardRefusesAChangeThatIsTold) {
   const Tensor x = full({2}, 3).requires_grad_();
   const Tensor w = full({2}, 2);
   const Held<> held(to_dlpack(w));
@@ -166,7 +170,7 @@ TEST(DlpackLendTest, BackwardRefusesAChangeThatIsTold) {
   EXPECT_THROW(y.backward(), Error);
 }
 
-TEST(DlpackBorrowTest, SharesTheMemoryOfEveryDtype) {
+TEST_F(DlpackBorrowTest, SharesTheMemoryOfEveryDtype) {
   for (const DtypeRow& row : kDtypes) {
     std::atomic<int> ends = 0;
     const std::vector<char> bytes(6 * row.bits / 8, 0);
@@ -192,7 +196,7 @@ TEST(DlpackBorrowTest, SharesTheMemoryOfEveryDtype) {
 
 const std::vector<float> kSix{0, 1, 2, 3, 4, 5};
 
-TEST(DlpackBorrowTest, TakesViews) {
+TEST_F(DlpackBorrowTest, TakesViews) {
   std::atomic<int> ends = 0;
   const auto values = [&](std::vector<std::int64_t> shape, std::vector<std::int64_t> strides) {
     return from_dlpack(foreign(kSix, kForeignF32, shape, strides, ends, 1)).to_doubles();
@@ -214,7 +218,7 @@ TEST(DlpackBorrowTest, TakesViews) {
   EXPECT_EQ(ends, 8);
 }
 
-TEST(DlpackBorrowTest, TakesTensorsWithoutElements) {
+TEST_F(DlpackBorrowTest, TakesTensorsWithoutElements) {
   std::atomic<int> ends = 0;
   for (const bool is_null : {false, true}) {
     DLManagedTensorVersioned* const lent = foreign(kSix, kForeignF32, {2, 0, 3}, {-1, 7, 5}, ends);
@@ -228,7 +232,7 @@ TEST(DlpackBorrowTest, TakesTensorsWithoutElements) {
   EXPECT_EQ(ends, 2);
 }
 
-TEST(DlpackBorrowTest, TheLastViewEndsTheLoanOnItsThread) {
+TEST_F(DlpackBorrowTest, TheLastViewEndsTheLoanOnItsThread) {
   std::atomic<int> ends = 0;
   Tensor x = from_dlpack(foreign(kSix, kForeignF32, {2, 3}, {3, 1}, ends));
   Tensor view = x.select(0, 1);
@@ -239,7 +243,7 @@ TEST(DlpackBorrowTest, TheLastViewEndsTheLoanOnItsThread) {
   EXPECT_EQ(ends, 1);
 }
 
-TEST(DlpackBorrowTest, ALoanWithoutDeleterHasNoEnd) {
+TEST_F(DlpackBorrowTest, ALoanWithoutDeleterHasNoEnd) {
   std::atomic<int> ends = 0;
   DLManagedTensorVersioned* const lent = foreign(kSix, kForeignF32, {6}, {1}, ends);
   auto* const deleter = std::exchange(lent->deleter, nullptr);
@@ -248,7 +252,7 @@ TEST(DlpackBorrowTest, ALoanWithoutDeleterHasNoEnd) {
   deleter(lent);
 }
 
-TEST(DlpackBorrowTest, CountsTheBytesApart) {
+TEST_F(DlpackBorrowTest, CountsTheBytesApart) {
   const Device device{DeviceType::cpu, 2};
   const MemoryStats before = stats(device);
   std::atomic<int> ends = 0;
@@ -263,7 +267,7 @@ TEST(DlpackBorrowTest, CountsTheBytesApart) {
   EXPECT_EQ(stats(device).adopted, before.adopted);
 }
 
-TEST(DlpackBorrowTest, ReadOnlyMemoryIsNotWrittenTo) {
+TEST_F(DlpackBorrowTest, ReadOnlyMemoryIsNotWrittenTo) {
   std::atomic<int> ends = 0;
   DLManagedTensorVersioned* const lent = foreign(kSix, kForeignF32, {6}, {1}, ends);
   lent->flags = DLPACK_FLAG_BITMASK_READ_ONLY;
@@ -297,7 +301,7 @@ struct ForeignGradient {
 };
 std::atomic<int> ForeignGradient::ends = 0;
 
-TEST(DlpackBorrowTest, AGradientIsNeitherKeptNorAddedTo) {
+TEST_F(DlpackBorrowTest, AGradientIsNeitherKeptNorAddedTo) {
   const Tensor x = zeros({6}).requires_grad_();
   add(autograd::apply<ForeignGradient>(x), autograd::apply<ForeignGradient>(x)).sum().backward();
   EXPECT_THAT(x.grad().to_doubles(), ElementsAre(0, 2, 4, 6, 8, 10));
@@ -307,7 +311,7 @@ TEST(DlpackBorrowTest, AGradientIsNeitherKeptNorAddedTo) {
   EXPECT_EQ(ForeignGradient::ends, 3) << "none is kept as the gradient";
 }
 
-TEST(DlpackTest, ARoundTripSharesTheMemory) {
+TEST_F(DlpackTest, ARoundTripSharesTheMemory) {
   std::atomic<int> ends = 0;
   const Tensor x = zeros({2, 3});
   const std::size_t before = stats().in_use;
@@ -322,7 +326,7 @@ TEST(DlpackTest, ARoundTripSharesTheMemory) {
   EXPECT_EQ(Held<>(to_dlpack(z))->dl_tensor.data, z.data());
 }
 
-TEST(DlpackTest, ThreadsExchangeOneTensor) {
+TEST_F(DlpackTest, ThreadsExchangeOneTensor) {
   const Tensor x = arange(0, 6, 1, {.dtype = DType::f32});
   const std::size_t before = stats().adopted;
   std::vector<std::thread> threads;
@@ -340,7 +344,7 @@ TEST(DlpackTest, ThreadsExchangeOneTensor) {
   EXPECT_FALSE(x.buffer().is_lent());
 }
 
-TEST(DlpackTest, AMillionExchangesLeaveNoByte) {
+TEST_F(DlpackTest, AMillionExchangesLeaveNoByte) {
   constexpr int kExchanges = 1'000'000;
   const Tensor x = zeros({4, 4});
   const MemoryStats before = stats();

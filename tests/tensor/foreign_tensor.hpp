@@ -9,10 +9,24 @@
 #include <utility>
 #include <vector>
 
+#include <gtest/gtest.h>
+
+#include "tandem/runtime/device.hpp"
+
 #include "tensor/dlpack_abi.hpp"
 
 // The other side of an exchange: a library that lends tensors by DLPack, and one that borrows them.
 namespace tandem::testing {
+
+/// Makes tensors on the host, in a run of the tests for GPUs too.
+class HostTest : public ::testing::Test {
+ protected:
+  HostTest() { set_default_device({DeviceType::cpu, 0}); }
+  ~HostTest() override { set_default_device(before_); }
+
+ private:
+  const Device before_ = get_default_device();
+};
 
 /// A tensor of another library. It frees its memory when its deleter is called.
 template <class Managed>

@@ -27,6 +27,8 @@
 #include "tandem/ops/sort.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "foreign_tensor.hpp"
+
 namespace tandem {
 namespace {
 
@@ -85,7 +87,9 @@ void expect_takes_any_place(const char* name, const Op& op, const Tensors& input
 
 constexpr DType kFloats[] = {DType::f32, DType::f64, DType::bf16, DType::f16};
 
-TEST(UnalignedTest, ElementwiseOpsAndReductionsTakeIt) {
+struct UnalignedTest : testing::HostTest {};
+
+TEST_F(UnalignedTest, ElementwiseOpsAndReductionsTakeIt) {
   for (const DType t : kFloats) {
     const Tensor x = randn({7, 37}, {.dtype = t});
     const Tensor row = randn({37}, {.dtype = t});
@@ -105,7 +109,7 @@ TEST(UnalignedTest, ElementwiseOpsAndReductionsTakeIt) {
   }
 }
 
-TEST(UnalignedTest, ProductsTakeIt) {
+TEST_F(UnalignedTest, ProductsTakeIt) {
   for (const DType t : kFloats) {
     const Tensor x = randn({33, 65}, {.dtype = t});
     const Tensor w = randn({19, 65}, {.dtype = t});
@@ -122,7 +126,7 @@ TEST(UnalignedTest, ProductsTakeIt) {
   }
 }
 
-TEST(UnalignedTest, ConvolutionsAndPoolsTakeIt) {
+TEST_F(UnalignedTest, ConvolutionsAndPoolsTakeIt) {
   for (const DType t : kFloats) {
     for (const MemoryFormat format : {MemoryFormat::contiguous, MemoryFormat::channels_last}) {
       const Tensor x = randn({2, 5, 9, 11}, {.dtype = t}).contiguous(format);
@@ -139,7 +143,7 @@ TEST(UnalignedTest, ConvolutionsAndPoolsTakeIt) {
   }
 }
 
-TEST(UnalignedTest, IndicesTakeIt) {
+TEST_F(UnalignedTest, IndicesTakeIt) {
   const Tensor index = tensor<std::int64_t>({4, 0, 2, 2, 1});
   const Tensor weight = randn({5, 21});
   expect_takes_any_place(
@@ -149,7 +153,7 @@ TEST(UnalignedTest, IndicesTakeIt) {
   expect_takes_any_place("argsort", [](auto& a) { return argsort(a[0]); }, {weight});
 }
 
-TEST(UnalignedTest, OpsWriteToIt) {
+TEST_F(UnalignedTest, OpsWriteToIt) {
   for (const DType t : kFloats) {
     const Tensor x = randn({7, 37}, {.dtype = t});
     for (const std::size_t skipped : {1, 3, 8}) {
