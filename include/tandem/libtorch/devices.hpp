@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tandem/runtime/device.hpp"
+
+namespace c10 {
+struct Device;
+}
+
+namespace tandem::libtorch {
+
+/// The largest number of devices; PyTorch starts a thread for each in the first backward.
+inline constexpr int kMaxTorchDevices = 64;
+
+/// Makes virtual devices devices of PyTorch: torch::Device("tandem:3") is cpu:3, with its memory,
+/// limit and statistics. PyTorch's kernels for the host compute there.
+///
+/// From then on PyTorch's allocator of the host's memory is tandem's, which passes on what no
+/// virtual device asks for. A second call with as many or fewer devices does nothing.
+/// @param count  of devices, from tandem:0 on.
+/// @throws InvalidArgument  count is not in [1, kMaxTorchDevices]; an earlier call registered
+/// fewer;
+///                          or another library has taken PyTorch's place for foreign devices.
+void register_devices(int count);
+/// PyTorch's device for a virtual device. @throws InvalidArgument  it is not registered.
+c10::Device torch_device(Device device);
+
+}  // namespace tandem::libtorch

@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/libtorch/devices.hpp"
+
+#include <mutex>
+#include <string>
+
+#include <ATen/detail/PrivateUse1HooksInterface.h>
+#include <c10/core/Device.h>
+#include <c10/core/DeviceType.h>
+
+#include "tandem/core/check.hpp"
+
+#include "libtorch/autocast_kernels.hpp"
+#include "libtorch/composed_kernels.hpp"
+#include "libtorch/device_guard.hpp"
+#include "libtorch/device_hooks.hpp"
+#include "libtorch/device_memory.hpp"
+#include "libtorch/host_kernels.hpp"
+#include "libtorch/tensor_kernels.hpp"
+
+namespace tandem::libtorch {
+namespace {
+
+constexpr const char* kName = "tandem";
+constexpr const char* kFree = "privateuseone";  // PyTorch's name where nobody has taken the place
+
+std::mutex mutex;
+int registered = 0;  // guarded by mutex
+
+void check_free() {
+  const std::string other = c10::get_privateuse1_backend();
+  TANDEM_CHECK(other == kFree && !at::isPrivateUse1HooksRegistered(),
+               "register_devices: PyTorch has one place for foreign devices, and '",
+               other,
+               "' has taken it; use GPUs, or a process without the other library");
+}
+
+}  // namespace
+
+void register_devices(int count) {
+  const std::scoped_lock lock(mutex);
+  TANDEM_CHECK(count >= 1 && count <= kMaxTorchDevices,
+               "register_devices: ",
+               count,
+               " devices; expected 1 to ",
+               kMaxTorchDevices);
+  TANDEM_CHECK(registered == 0 || count <= registered,
+               "register_devices: ",
+               count,
+               " devices, but an earlier call has registered ",
+               registered,
+               ", and PyTorch has started as many threads; register all of them at first");
+  if (registered > 0) return;
+  check_free();
+  c10::SetAllocator(c10::DeviceType::PrivateUse1, &device_allocator(), 1);
+  register_device_guard(count);
+  register_device_hooks(count);
+  c10::register_privateuse1_backend(kName);
+  take_host_allocator();
+  register_tensor_kernels();
+  register_composed_kernels();
+  register_autocast_kernels();
+  register_host_kernels();
+  registered = count;
+}
+
+c10::Device torch_device(Device device) {
+  const std::scoped_lock lock(mutex);
+  TANDEM_CHECK(device.type == DeviceType::cpu && device.index < registered,
+               "torch_device: ",
+               device,
+               " is not registered; ",
+               registered,
+               " virtual devices are: call register_devices");
+  return {c10::DeviceType::PrivateUse1, static_cast<c10::DeviceIndex>(device.index)};
+}
+
+}  // namespace tandem::libtorch

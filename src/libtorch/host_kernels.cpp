@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "libtorch/host_kernels.hpp"
+
+#include <ATen/core/List.h>
+#include <torch/library.h>
+
+#include "libtorch/device_hooks.hpp"
+#include "libtorch/device_memory.hpp"
+#include "libtorch/host_views.hpp"
+
+namespace tandem::libtorch {
+namespace {
+
+/// Replaces the tensors of a value, wherever they are.
+template <class F>
+void replace_tensors(c10::IValue& value, F f) {
+  if (value.isTensor()) {
+    if (value.toTensor().defined()) value = f(value.toTensor());
+  } else if (value.isTensorList()) {
+    std::vector<at::Tensor> list = value.toTensorVector();
+    for (at::Tensor& x : list)
+      x = f(x);
+    value = std::move(list);
+  } else if (value.isOptionalTensorList()) {
+    c10::List<std::optional<at::Tensor>> list;
+    for (const std::optional<at::Tensor>& x : value.toOptionalTensorVector())
+      list.push_back(x && x->defined() ? std::optional<at::Tensor>(f(*x)) : x);
+    value = std::move(list);
+  }
+}
+
+bool is_generator(const c10::Argument& argument) {
+  const c10::TypePtr& type = argument.type();
+  if (type->kind() == c10::TypeKind::GeneratorType) return true;
+  const auto optional = type->cast<c10::OptionalType>();
+  return optional != nullptr && optional->getElementType()->kind() == c10::TypeKind::GeneratorType;
+}
+
+void run_on_host(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const auto& arguments = op.schema().arguments();
+  const std::size_t begin = stack->size() - arguments.size();
+  HostViews views;
+  for (std::size_t i = begin; i < stack->size(); ++i) {
+    c10::IValue& value = (*stack)[i];
+    replace_tensors(value, [&](const at::Tensor& x) { return views.to_host(x); });
+    if (value.isDevice() && value.toDevice().is_privateuseone()) {
+      if (value.toDevice().has_index()) views.set_device(value.toDevice());
+      value = c10::Device(at::kCPU);
+    }
+  }
+  if (!views.device())
+    views.set_device({at::kPrivateUse1, static_cast<c10::DeviceIndex>(current_device())});
+  const int device = views.device()->index();
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    c10::IValue& value = (*stack)[begin + i];
+    if (value.isNone() && is_generator(arguments[i])) value = generator_of(device);
+  }
+  {
+    const HostMemoryOf memory(device);
+    op.callBoxed(*stack);
+  }
+  views.take_resized();
+  const std::size_t first = stack->size() - op.schema().returns().size();
+  for (std::size_t i = first; i < stack->size(); ++i)
+    replace_tensors((*stack)[i], [&](const at::Tensor& x) { return views.to_device(x); });
+}
+
+}  // namespace
+
+void register_host_kernels() {
+  static torch::Library& library = *new torch::Library(
+      torch::Library::IMPL, "_", c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
+  library.fallback(torch::CppFunction::makeFromBoxedFunction<&run_on_host>());
+}
+
+}  // namespace tandem::libtorch

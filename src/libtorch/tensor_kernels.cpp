@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "libtorch/tensor_kernels.hpp"
+
+#include <ATen/ATen.h>
+#include <ATen/EmptyTensor.h>
+#include <ATen/ops/_reshape_alias_native.h>
+#include <ATen/ops/as_strided_native.h>
+#include <ATen/ops/resize_native.h>
+#include <ATen/ops/set_native.h>
+#include <ATen/ops/view_native.h>
+#include <c10/core/DeviceGuard.h>
+#include <torch/library.h>
+
+#include "tandem/runtime/context.hpp"
+
+#include "libtorch/device_memory.hpp"
+#include "libtorch/host_views.hpp"
+#include "runtime/copy_times.hpp"
+
+namespace tandem::libtorch {
+namespace {
+
+using c10::SymInt;
+using c10::SymIntArrayRef;
+
+c10::DispatchKeySet keys() {
+  return c10::DispatchKeySet(c10::DispatchKey::PrivateUse1);
+}
+
+at::Tensor empty(c10::IntArrayRef size,
+                 std::optional<c10::ScalarType> dtype,
+                 std::optional<c10::Layout>,
+                 std::optional<c10::Device> device,
+                 std::optional<bool>,
+                 std::optional<c10::MemoryFormat> format) {
+  const c10::DeviceGuard guard(c10::device_or_default(device));
+  return at::detail::empty_generic(
+      size, &device_allocator(), keys(), c10::dtype_or_default(dtype), format);
+}
+
+at::Tensor empty_strided(c10::IntArrayRef size,
+                         c10::IntArrayRef stride,
+                         std::optional<c10::ScalarType> dtype,
+                         std::optional<c10::Layout>,
+                         std::optional<c10::Device> device,
+                         std::optional<bool>) {
+  const c10::DeviceGuard guard(c10::device_or_default(device));
+  return at::detail::empty_strided_generic(
+      size, stride, &device_allocator(), keys(), c10::dtype_or_default(dtype));
+}
+
+at::Tensor as_strided(const at::Tensor& x,
+                      SymIntArrayRef size,
+                      SymIntArrayRef stride,
+                      std::optional<SymInt> offset) {
+  return at::native::as_strided_tensorimpl(
+      x,
+      C10_AS_INTARRAYREF_SLOW(size),
+      C10_AS_INTARRAYREF_SLOW(stride),
+      offset ? std::optional<std::int64_t>(offset->expect_int()) : std::nullopt);
+}
+
+const at::Tensor& resize(const at::Tensor& x,
+                         SymIntArrayRef size,
+                         std::optional<c10::MemoryFormat> format) {
+  return at::native::resize_(x, C10_AS_INTARRAYREF_SLOW(size), format);
+}
+
+at::Tensor view(const at::Tensor& x, SymIntArrayRef size) {
+  return at::native::view(x, C10_AS_INTARRAYREF_SLOW(size));
+}
+
+at::Tensor reshape_alias(const at::Tensor& x, SymIntArrayRef size, SymIntArrayRef stride) {
+  return at::native::_reshape_alias(
+      x, C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride));
+}
+
+at::Tensor& set_storage(at::Tensor& x, at::Storage storage) {
+  return at::native::set_(x, std::move(storage));
+}
+
+at::Tensor& set_tensor(at::Tensor& x, const at::Tensor& other) {
+  return at::native::set_tensor_(x, other);
+}
+
+at::Tensor& set_storage_offset(
+    at::Tensor& x, at::Storage storage, SymInt offset, SymIntArrayRef size, SymIntArrayRef stride) {
+  c10::TensorImpl& impl = *x.unsafeGetTensorImpl();
+  impl.set_storage_keep_dtype(std::move(storage));
+  impl.set_sizes_and_strides(
+      C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride), offset.expect_int());
+  return x;
+}
+
+/// Whether set_data may give one of them the other's memory: torch::nn::Module::to asks.
+bool are_compatible(const at::Tensor& a, const at::Tensor& b) {
+  const auto is_known = [](const at::Tensor& x) { return is_on_tandem(x) || x.device().is_cpu(); };
+  return is_known(a) && is_known(b);
+}
+
+void record_stream(at::Tensor&, at::Stream) {}
+
+Device place_of(const at::Tensor& x) {
+  return {DeviceType::cpu, is_on_tandem(x) ? x.device().index() : 0};
+}
+
+/// Tells observers of a copy from one device to another.
+void tell(const at::Tensor& from, const at::Tensor& to, const CopyTimes& times) {
+  const Device source = place_of(from), target = place_of(to);
+  if (source == target || to.numel() == 0) return;
+  if (const Buffer* block = buffer_at(to.storage().data()))
+    return count_copy(source, *block, to.nbytes(), times);
+  const Buffer host(target, {.data = to.data_ptr(), .nbytes = to.nbytes()}, context().category);
+  count_copy(source, host, to.nbytes(), times);
+}
+
+at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool) {
+  CopyTimes times{CopyTimes::now(), {}};
+  {
+    std::optional<HostMemoryOf> memory;  // of what the conversion of a dtype needs
+    if (is_on_tandem(to)) memory.emplace(to.device().index());
+    at::Tensor target = is_on_tandem(to) ? host_view(to) : to;
+    target.copy_(is_on_tandem(from) ? host_view(from) : from);
+  }
+  times.end = CopyTimes::now();
+  tell(from, to, times);
+  return to;
+}
+
+at::Tensor copy_from_and_resize(const at::Tensor& from, const at::Tensor& to) {
+  to.resize_(from.sizes());
+  return copy_from(from, to, false);
+}
+
+at::Scalar local_scalar(const at::Tensor& x) {
+  return at::_local_scalar_dense(host_view(x));
+}
+
+}  // namespace
+
+void register_tensor_kernels() {
+  static torch::Library& library = *new torch::Library(
+      torch::Library::IMPL, "aten", c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
+  library.impl("empty.memory_format", empty);
+  library.impl("empty_strided", empty_strided);
+  library.impl("as_strided", as_strided);
+  library.impl("resize_", resize);
+  library.impl("view", view);
+  library.impl("_reshape_alias", reshape_alias);
+  library.impl("set_.source_Storage", set_storage);
+  library.impl("set_.source_Tensor", set_tensor);
+  library.impl("set_.source_Storage_storage_offset", set_storage_offset);
+  library.impl("record_stream", record_stream);
+  library.impl("_copy_from", copy_from);
+  library.impl("_copy_from_and_resize", copy_from_and_resize);
+  library.impl("_local_scalar_dense", local_scalar);
+  library.impl("_has_compatible_shallow_copy_type", are_compatible);
+}
+
+}  // namespace tandem::libtorch
