@@ -130,13 +130,15 @@ TEST_F(UnalignedTest, ConvolutionsAndPoolsTakeIt) {
   for (const DType t : kFloats) {
     for (const MemoryFormat format : {MemoryFormat::contiguous, MemoryFormat::channels_last}) {
       const Tensor x = randn({2, 5, 9, 11}, {.dtype = t}).contiguous(format);
-      const Tensor w = randn({7, 5, 3, 3}, {.dtype = t}).contiguous(format);
-      const Tensor b = randn({7}, {.dtype = t});
-      expect_takes_any_place("conv2d",
-                             [](auto& a) {
-                               return conv2d(a[0], a[1], a[2], {.padding = {1, 1}});
-                             },
-                             {x, w, b});
+      for (const std::int64_t channels : {7, 16}) {  // of 16, whole vectors are read in place
+        const Tensor w = randn({channels, 5, 3, 3}, {.dtype = t}).contiguous(format);
+        const Tensor b = randn({channels}, {.dtype = t});
+        expect_takes_any_place("conv2d",
+                               [](auto& a) {
+                                 return conv2d(a[0], a[1], a[2], {.padding = {1, 1}});
+                               },
+                               {x, w, b});
+      }
       expect_takes_any_place("max_pool2d", [](auto& a) { return max_pool2d(a[0], {3, 3}); }, {x});
       expect_takes_any_place("avg_pool2d", [](auto& a) { return avg_pool2d(a[0], {2, 2}); }, {x});
     }
