@@ -26,9 +26,6 @@ namespace {
 constexpr const char* kName = "tandem";
 constexpr const char* kFree = "privateuseone";  // PyTorch's name where nobody has taken the place
 
-std::mutex mutex;
-int registered = 0;  // guarded by mutex
-
 void check_free() {
   const std::string other = c10::get_privateuse1_backend();
   TANDEM_CHECK(other == kFree && !at::isPrivateUse1HooksRegistered(),
@@ -37,42 +34,63 @@ void check_free() {
                "' has taken it; use GPUs, or a process without the other library");
 }
 
+/// What PyTorch knows of virtual devices. Thread-safe.
+class Registration {
+ public:
+  static Registration& get() {
+    static Registration& one = *new Registration;
+    return one;
+  }
+
+  void ask_for(int count) {
+    const std::scoped_lock lock(mutex_);
+    TANDEM_CHECK(count_ == 0 || count <= count_,
+                 "register_devices: ",
+                 count,
+                 " devices, but an earlier call has registered ",
+                 count_,
+                 ", and PyTorch has started as many threads; register all of them at first");
+    if (count_ > 0) return;
+    check_free();
+    c10::SetAllocator(c10::DeviceType::PrivateUse1, &device_allocator(), 1);
+    register_device_guard(count);
+    register_device_hooks(count);
+    c10::register_privateuse1_backend(kName);
+    take_host_allocator();
+    register_tensor_kernels();
+    register_composed_kernels();
+    register_autocast_kernels();
+    register_host_kernels();
+    count_ = count;
+  }
+  int count() {
+    const std::scoped_lock lock(mutex_);
+    return count_;
+  }
+
+ private:
+  std::mutex mutex_;
+  int count_ = 0;
+};
+
 }  // namespace
 
 void register_devices(int count) {
-  const std::scoped_lock lock(mutex);
   TANDEM_CHECK(count >= 1 && count <= kMaxTorchDevices,
                "register_devices: ",
                count,
                " devices; expected 1 to ",
                kMaxTorchDevices);
-  TANDEM_CHECK(registered == 0 || count <= registered,
-               "register_devices: ",
-               count,
-               " devices, but an earlier call has registered ",
-               registered,
-               ", and PyTorch has started as many threads; register all of them at first");
-  if (registered > 0) return;
-  check_free();
-  c10::SetAllocator(c10::DeviceType::PrivateUse1, &device_allocator(), 1);
-  register_device_guard(count);
-  register_device_hooks(count);
-  c10::register_privateuse1_backend(kName);
-  take_host_allocator();
-  register_tensor_kernels();
-  register_composed_kernels();
-  register_autocast_kernels();
-  register_host_kernels();
-  registered = count;
+  Registration::get().ask_for(count);
 }
 
 c10::Device torch_device(Device device) {
-  const std::scoped_lock lock(mutex);
-  TANDEM_CHECK(device.type == DeviceType::cpu && device.index < registered,
+  const int count = Registration::get().count();
+  TANDEM_CHECK(device.type == DeviceType::cpu && device.index < count,
                "torch_device: ",
                device,
                " is not registered; ",
-               registered,
+               count,
                " virtual devices are: call register_devices");
   return {c10::DeviceType::PrivateUse1, static_cast<c10::DeviceIndex>(device.index)};
 }

@@ -44,6 +44,7 @@ FORBIDDEN_NAMES = {"util", "utils", "common", "helper", "helpers", "manager", "m
 UMBRELLA = "tandem/tandem.hpp"
 # Public headers that a program need not know, and the reason.
 NOT_IN_UMBRELLA = {
+    "tandem/libtorch/devices.hpp": "a library of its own; its users have PyTorch",
     "tandem/libtorch/exchange.hpp": "a library of its own; its users have PyTorch",
     "tandem/comm/row_group_adapter.hpp": "joins autograd's RowGroup to a Communicator; the wrappers use it",
 }
