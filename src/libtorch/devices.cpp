@@ -17,6 +17,7 @@
 #include "libtorch/device_guard.hpp"
 #include "libtorch/device_hooks.hpp"
 #include "libtorch/device_memory.hpp"
+#include "libtorch/frequent_kernels.hpp"
 #include "libtorch/host_kernels.hpp"
 #include "libtorch/tensor_kernels.hpp"
 
@@ -59,6 +60,7 @@ class Registration {
     take_host_allocator();
     register_tensor_kernels();
     register_composed_kernels();
+    register_frequent_kernels();
     register_autocast_kernels();
     register_host_kernels();
     count_ = count;

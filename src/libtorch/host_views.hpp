@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <utility>
-#include <vector>
+#include <optional>
 
 #include <ATen/core/Tensor.h>
+#include <c10/util/SmallVector.h>
 
 namespace tandem::libtorch {
 
@@ -37,7 +37,7 @@ class HostViews {
   struct Pair {
     at::Tensor device, host;
   };
-  std::vector<Pair> pairs_;
+  c10::SmallVector<Pair, 4> pairs_;
   std::optional<c10::Device> device_;
 };
 

@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "libtorch/frequent_kernels.hpp"
+
+#include <array>
+#include <optional>
+#include <tuple>
+
+#include <ATen/ATen.h>
+#include <torch/library.h>
+
+#include "libtorch/device_memory.hpp"
+#include "libtorch/host_views.hpp"
+
+namespace tandem::libtorch {
+namespace {
+
+using at::Scalar;
+using at::Tensor;
+
+/// Calls `op` with the host's views of the tensors, one of which at least is a virtual device's.
+template <class Op, class... Tensors>
+Tensor on_host(Op op, const Tensors&... tensors) {
+  HostViews views;
+  const auto call = [&](const auto&... host) {
+    const HostMemoryOf memory(views.device()->index());
+    return op(host...);
+  };
+  const std::array host{views.to_host(tensors)...};
+  return views.to_device(std::apply(call, host));
+}
+
+Tensor addmm(
+    const Tensor& x, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+  return on_host(
+      [&](auto& u, auto& v, auto& w) { return at::addmm(u, v, w, beta, alpha); }, x, a, b);
+}
+
+Tensor mm(const Tensor& a, const Tensor& b) {
+  return on_host([](auto& u, auto& v) { return at::mm(u, v); }, a, b);
+}
+
+Tensor bmm(const Tensor& a, const Tensor& b) {
+  return on_host([](auto& u, auto& v) { return at::bmm(u, v); }, a, b);
+}
+
+Tensor add(const Tensor& a, const Tensor& b, const Scalar& alpha) {
+  return on_host([&](auto& u, auto& v) { return at::add(u, v, alpha); }, a, b);
+}
+
+Tensor mul(const Tensor& a, const Tensor& b) {
+  return on_host([](auto& u, auto& v) { return at::mul(u, v); }, a, b);
+}
+
+Tensor relu(const Tensor& x) {
+  return on_host([](auto& u) { return at::relu(u); }, x);
+}
+
+Tensor threshold_backward(const Tensor& dy, const Tensor& x, const Scalar& threshold) {
+  return on_host([&](auto& u, auto& v) { return at::threshold_backward(u, v, threshold); }, dy, x);
+}
+
+Tensor gelu(const Tensor& x, c10::string_view approximate) {
+  return on_host([&](auto& u) { return at::gelu(u, approximate); }, x);
+}
+
+Tensor gelu_backward(const Tensor& dy, const Tensor& x, c10::string_view approximate) {
+  return on_host([&](auto& u, auto& v) { return at::gelu_backward(u, v, approximate); }, dy, x);
+}
+
+Tensor sum(const Tensor& x,
+           at::OptionalIntArrayRef dim,
+           bool keepdim,
+           std::optional<at::ScalarType> dtype) {
+  return on_host([&](auto& u) { return at::sum(u, dim, keepdim, dtype); }, x);
+}
+
+}  // namespace
+
+void register_frequent_kernels() {
+  static torch::Library& library = *new torch::Library(
+      torch::Library::IMPL, "aten", c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
+  library.impl("addmm", addmm);
+  library.impl("mm", mm);
+  library.impl("bmm", bmm);
+  library.impl("add.Tensor", add);
+  library.impl("mul.Tensor", mul);
+  library.impl("relu", relu);
+  library.impl("threshold_backward", threshold_backward);
+  library.impl("gelu", gelu);
+  library.impl("gelu_backward", gelu_backward);
+  library.impl("sum.dim_IntList", sum);
+}
+
+}  // namespace tandem::libtorch
