@@ -56,6 +56,54 @@ struct Case {
 
 const std::vector<std::int64_t> kRows{6, 8}, kImages{4, 3, 10, 10}, kTokens{3, 5};
 
+/// Elementwise modules behind a linear layer.
+std::vector<Case> activations() {
+  namespace nn = torch::nn;
+  std::vector<Case> all;
+  const auto add = [&](const std::string& name, const auto& module) {
+    all.push_back({name, [=] { return Sequential(nn::Linear(8, 8), module); }, kRows});
+  };
+  add("relu6", nn::ReLU6());
+  add("elu", nn::ELU());
+  add("selu", nn::SELU());
+  add("celu", nn::CELU());
+  add("leaky_relu", nn::LeakyReLU());
+  add("hardtanh", nn::Hardtanh());
+  add("sigmoid", nn::Sigmoid());
+  add("log_sigmoid", nn::LogSigmoid());
+  add("softplus", nn::Softplus());
+  add("softsign", nn::Softsign());
+  add("tanhshrink", nn::Tanhshrink());
+  add("mish", nn::Mish());
+  add("log_softmax", nn::LogSoftmax(1));
+  add("glu", nn::GLU());
+  return all;
+}
+
+/// Modules for images, sequences and volumes.
+std::vector<Case> spatial() {
+  namespace nn = torch::nn;
+  const std::vector<std::int64_t> sequences{3, 4, 12}, volumes{2, 2, 5, 5, 5};
+  return {
+      {"conv1d", [] { return Sequential(nn::Conv1d(4, 5, 3), nn::MaxPool1d(2)); }, sequences},
+      {"avg_pool1d", [] { return Sequential(nn::Conv1d(4, 5, 3), nn::AvgPool1d(2)); }, sequences},
+      {"conv_transpose1d", [] { return Sequential(nn::ConvTranspose1d(4, 5, 3)); }, sequences},
+      {"conv3d", [] { return Sequential(nn::Conv3d(2, 3, 3), nn::BatchNorm3d(3)); }, volumes},
+      {"grouped_conv2d",
+       [] { return Sequential(nn::Conv2d(nn::Conv2dOptions(3, 6, 3).groups(3).dilation(2))); },
+       kImages},
+      {"reflection_pad2d",
+       [] { return Sequential(nn::ReflectionPad2d(2), nn::Conv2d(3, 2, 3)); },
+       kImages},
+      {"pixel_shuffle",
+       [] { return Sequential(nn::Conv2d(3, 4, 3), nn::PixelShuffle(2)); },
+       kImages},
+      {"local_response_norm",
+       [] { return Sequential(nn::Conv2d(3, 4, 3), nn::LocalResponseNorm(2)); },
+       kImages},
+  };
+}
+
 std::vector<Case> cases() {
   namespace nn = torch::nn;
   const auto conv = [] { return nn::Conv2d(nn::Conv2dOptions(3, 4, 3).padding(1)); };
@@ -122,7 +170,11 @@ double gap(const torch::Tensor& a, const torch::Tensor& b) {
 
 TEST_F(TorchDevicesTest, ModulesGiveWhatTheyGiveOnTheHost) {
   const torch::NoGradGuard off;  // cloning is of values
-  for (const Case& c : cases()) {
+  std::vector<Case> all = cases();
+  for (const auto& more : {activations(), spatial()})
+    all.insert(all.end(), more.begin(), more.end());
+  EXPECT_GE(all.size(), 40u);
+  for (const Case& c : all) {
     for (const auto& [dtype, tolerance] :
          {std::pair{torch::kFloat, 2e-6}, {torch::kDouble, 1e-12}}) {
       SCOPED_TRACE(c.name + ' ' + c10::toString(dtype));
