@@ -23,19 +23,23 @@ namespace {
 using autograd::Gradients;
 using autograd::record;
 
+/// Numbers of an index that the host looks through: more would take milliseconds, as images of u8
+/// do, which are no index.
+constexpr std::int64_t kMostLookedThrough = std::int64_t{1} << 20;
+
 bool is_on_gpu(const Tensor& x) {
   return x.device().type == DeviceType::cuda;
 }
 
 /// Notes with `y`, a fresh copy of `x`, what is known of the integers.
 ///
-/// A copy that goes from the host to a GPU is looked through on the host: an op that is to check
-/// its index would have to wait for the GPU.
+/// A copy that goes from the host to a GPU is looked through on the host, unless it is large: an op
+/// that is to check its index would have to wait for the GPU.
 void pass_integers(const Tensor& x, const Tensor& y) {
   const bool keeps_values = x.dtype() == y.dtype() || y.dtype() == DType::i64;
   if (is_float(x.dtype()) || x.dtype() == DType::boolean || !keeps_values || x.numel() == 0) return;
   std::optional<IntegerBounds> known = x.buffer().integers();
-  if (!known && !is_on_gpu(x) && is_on_gpu(y)) {
+  if (!known && !is_on_gpu(x) && is_on_gpu(y) && x.numel() <= kMostLookedThrough) {
     const Work work = make_work(Work::Kind::reduce, "integer_bounds", {x}, {});
     dispatch(
         x.stream(), work, [&](HostStream& s) { known = kernels::integer_bounds(s, view_of(x)); });

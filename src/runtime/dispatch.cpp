@@ -15,6 +15,7 @@
 #include "runtime/cuda/backend.hpp"
 
 namespace tandem {
+
 void AccessList::add(Access access) {
   TANDEM_ASSERT(size < kCapacity, "work with more than ", kCapacity, " accesses; split it");
   items[static_cast<std::size_t>(size++)] = access;

@@ -72,6 +72,13 @@ TEST_F(WaitsTest, AnIndexThatCameFromTheHostIsCheckedWithoutTheGpu) {
   EXPECT_GT(stand_in::call_counts()["cudaLaunchKernel"], 0);
 }
 
+TEST_F(WaitsTest, ManyNumbersAreNotLookedThroughOnTheHost) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 20;
+  const TensorOptions bytes{.dtype = DType::u8, .device = Device{}};
+  EXPECT_TRUE(zeros({kMost}, bytes).to(gpu(1)).buffer().integers());
+  EXPECT_FALSE(zeros({kMost + 1}, bytes).to(gpu(1)).buffer().integers());
+}
+
 TEST_F(WaitsTest, AnIndexThatTheGpuHasWrittenIsLookedAtThere) {
   Tensor words = tensor<std::int64_t>({0, 1}).to(gpu(1));
   const Tensor weight = randn({2, 3}, {.device = gpu(1)});
