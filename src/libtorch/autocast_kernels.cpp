@@ -4,21 +4,15 @@
 #include "libtorch/autocast_kernels.hpp"
 
 #include <ATen/autocast_mode.h>
-#include <torch/library.h>
+
+#include "libtorch/kernel_library.hpp"
 
 namespace tandem::libtorch {
-namespace {
-
-torch::Library& library_of(const char* name) {
-  return *new torch::Library(
-      torch::Library::IMPL, name, c10::DispatchKey::AutocastPrivateUse1, __FILE__, __LINE__);
-}
-
-}  // namespace
 
 void register_autocast_kernels() {
-  library_of("_").fallback(torch::CppFunction::makeFallthrough());
-  torch::Library& m = library_of("aten");
+  constexpr auto kKey = c10::DispatchKey::AutocastPrivateUse1;
+  kernel_library("_", kKey).fallback(torch::CppFunction::makeFallthrough());
+  torch::Library& m = kernel_library("aten", kKey);
 #define TANDEM_LOWER(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, lower_precision_fp)
 #define TANDEM_F32(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32)
 #define TANDEM_F32_BY_DTYPE(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32_set_opt_dtype)

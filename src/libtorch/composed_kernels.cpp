@@ -7,10 +7,10 @@
 #include <tuple>
 
 #include <ATen/ATen.h>
-#include <torch/library.h>
 
 #include "libtorch/device_memory.hpp"
 #include "libtorch/host_views.hpp"
+#include "libtorch/kernel_library.hpp"
 
 namespace tandem::libtorch {
 namespace {
@@ -164,8 +164,7 @@ Five gru_cell_backward(const at::Tensor& d_next, const at::Tensor& workspace, bo
 }  // namespace
 
 void register_composed_kernels() {
-  static torch::Library& library = *new torch::Library(
-      torch::Library::IMPL, "aten", c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
+  torch::Library& library = kernel_library("aten");
   library.impl("convolution_overrideable", convolution);
   library.impl("convolution_backward_overrideable", convolution_backward);
   library.impl("native_dropout", dropout);

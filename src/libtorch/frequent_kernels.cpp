@@ -8,10 +8,10 @@
 #include <tuple>
 
 #include <ATen/ATen.h>
-#include <torch/library.h>
 
 #include "libtorch/device_memory.hpp"
 #include "libtorch/host_views.hpp"
+#include "libtorch/kernel_library.hpp"
 
 namespace tandem::libtorch {
 namespace {
@@ -79,8 +79,7 @@ Tensor sum(const Tensor& x,
 }  // namespace
 
 void register_frequent_kernels() {
-  static torch::Library& library = *new torch::Library(
-      torch::Library::IMPL, "aten", c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
+  torch::Library& library = kernel_library("aten");
   library.impl("addmm", addmm);
   library.impl("mm", mm);
   library.impl("bmm", bmm);

@@ -4,11 +4,11 @@
 #include "libtorch/host_kernels.hpp"
 
 #include <ATen/core/List.h>
-#include <torch/library.h>
 
 #include "libtorch/device_hooks.hpp"
 #include "libtorch/device_memory.hpp"
 #include "libtorch/host_views.hpp"
+#include "libtorch/kernel_library.hpp"
 
 namespace tandem::libtorch {
 namespace {
@@ -70,9 +70,7 @@ void run_on_host(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 }  // namespace
 
 void register_host_kernels() {
-  static torch::Library& library = *new torch::Library(
-      torch::Library::IMPL, "_", c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
-  library.fallback(torch::CppFunction::makeFromBoxedFunction<&run_on_host>());
+  kernel_library("_").fallback(torch::CppFunction::makeFromBoxedFunction<&run_on_host>());
 }
 
 }  // namespace tandem::libtorch

@@ -11,12 +11,13 @@
 #include <ATen/ops/set_native.h>
 #include <ATen/ops/view_native.h>
 #include <c10/core/DeviceGuard.h>
-#include <torch/library.h>
 
 #include "tandem/runtime/context.hpp"
+#include "tandem/runtime/runtime.hpp"
 
 #include "libtorch/device_memory.hpp"
 #include "libtorch/host_views.hpp"
+#include "libtorch/kernel_library.hpp"
 #include "runtime/copy_times.hpp"
 
 namespace tandem::libtorch {
@@ -109,7 +110,7 @@ Device place_of(const at::Tensor& x) {
 /// Tells observers of a copy from one device to another.
 void tell(const at::Tensor& from, const at::Tensor& to, const CopyTimes& times) {
   const Device source = place_of(from), target = place_of(to);
-  if (source == target || to.numel() == 0) return;
+  if (source == target || to.numel() == 0 || Runtime::instance().observers() == nullptr) return;
   if (const Buffer* block = buffer_at(to.storage().data()))
     return count_copy(source, *block, to.nbytes(), times);
   const Buffer host(target, {.data = to.data_ptr(), .nbytes = to.nbytes()}, context().category);
@@ -141,8 +142,7 @@ at::Scalar local_scalar(const at::Tensor& x) {
 }  // namespace
 
 void register_tensor_kernels() {
-  static torch::Library& library = *new torch::Library(
-      torch::Library::IMPL, "aten", c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
+  torch::Library& library = kernel_library("aten");
   library.impl("empty.memory_format", empty);
   library.impl("empty_strided", empty_strided);
   library.impl("as_strided", as_strided);
