@@ -8,18 +8,9 @@ find_library(CUDNN_LIBRARY NAMES cudnn libcudnn.so.9 HINTS ${CUDNN_ROOT} ${CUDAT
              PATH_SUFFIXES lib lib64)
 mark_as_advanced(CUDNN_INCLUDE_DIR CUDNN_LIBRARY)
 
-if(CUDNN_INCLUDE_DIR)
-  set(CUDNN_VERSION)
-  file(STRINGS "${CUDNN_INCLUDE_DIR}/cudnn_version.h" _cudnn_lines
-       REGEX "^#define CUDNN_(MAJOR|MINOR|PATCHLEVEL) +[0-9]+")
-  foreach(_cudnn_line IN LISTS _cudnn_lines)
-    string(REGEX MATCH "[0-9]+$" _cudnn_part "${_cudnn_line}")
-    list(APPEND CUDNN_VERSION "${_cudnn_part}")
-  endforeach()
-  list(JOIN CUDNN_VERSION "." CUDNN_VERSION)
-  unset(_cudnn_lines)
-  unset(_cudnn_part)
-endif()
+include("${CMAKE_CURRENT_LIST_DIR}/TandemHeaderVersion.cmake")
+tandem_header_version(CUDNN_VERSION "${CUDNN_INCLUDE_DIR}/cudnn_version.h"
+                      CUDNN_MAJOR CUDNN_MINOR CUDNN_PATCHLEVEL)
 
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(CUDNN REQUIRED_VARS CUDNN_LIBRARY CUDNN_INCLUDE_DIR VERSION_VAR CUDNN_VERSION)

@@ -21,21 +21,9 @@ find_library(LIBTORCH_LIBRARY NAMES torch_cpu PATHS "${TANDEM_TORCH_DIR}/lib" NO
 find_library(LIBTORCH_C10_LIBRARY NAMES c10 PATHS "${TANDEM_TORCH_DIR}/lib" NO_DEFAULT_PATH)
 mark_as_advanced(LIBTORCH_INCLUDE_DIR LIBTORCH_LIBRARY LIBTORCH_C10_LIBRARY)
 
-set(LIBTORCH_VERSION)
-if(LIBTORCH_INCLUDE_DIR)
-  set(_libtorch_header "${LIBTORCH_INCLUDE_DIR}/torch/headeronly/version.h")
-  if(EXISTS "${_libtorch_header}")
-    file(STRINGS "${_libtorch_header}" _libtorch_lines REGEX "^#define TORCH_VERSION_(MAJOR|MINOR|PATCH) +[0-9]+")
-    foreach(_libtorch_line IN LISTS _libtorch_lines)
-      string(REGEX MATCH "[0-9]+$" _libtorch_part "${_libtorch_line}")
-      list(APPEND LIBTORCH_VERSION "${_libtorch_part}")
-    endforeach()
-    list(JOIN LIBTORCH_VERSION "." LIBTORCH_VERSION)
-    unset(_libtorch_lines)
-    unset(_libtorch_part)
-  endif()
-  unset(_libtorch_header)
-endif()
+include("${CMAKE_CURRENT_LIST_DIR}/TandemHeaderVersion.cmake")
+tandem_header_version(LIBTORCH_VERSION "${LIBTORCH_INCLUDE_DIR}/torch/headeronly/version.h"
+                      TORCH_VERSION_MAJOR TORCH_VERSION_MINOR TORCH_VERSION_PATCH)
 
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(Libtorch

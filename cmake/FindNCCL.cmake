@@ -8,17 +8,9 @@ find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${NCCL_ROOT} ${CUDAToolk
              PATH_SUFFIXES lib lib64)
 mark_as_advanced(NCCL_INCLUDE_DIR NCCL_LIBRARY)
 
-if(NCCL_INCLUDE_DIR)
-  set(NCCL_VERSION)
-  file(STRINGS "${NCCL_INCLUDE_DIR}/nccl.h" _nccl_lines REGEX "^#define NCCL_(MAJOR|MINOR|PATCH) +[0-9]+")
-  foreach(_nccl_line IN LISTS _nccl_lines)
-    string(REGEX MATCH "[0-9]+$" _nccl_part "${_nccl_line}")
-    list(APPEND NCCL_VERSION "${_nccl_part}")
-  endforeach()
-  list(JOIN NCCL_VERSION "." NCCL_VERSION)
-  unset(_nccl_lines)
-  unset(_nccl_part)
-endif()
+include("${CMAKE_CURRENT_LIST_DIR}/TandemHeaderVersion.cmake")
+tandem_header_version(NCCL_VERSION "${NCCL_INCLUDE_DIR}/nccl.h"
+                      NCCL_MAJOR NCCL_MINOR NCCL_PATCH)
 
 find_package_handle_standard_args(NCCL REQUIRED_VARS NCCL_LIBRARY NCCL_INCLUDE_DIR VERSION_VAR NCCL_VERSION)
 
