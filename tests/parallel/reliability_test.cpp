@@ -277,6 +277,12 @@ std::string hang(Mode mode, Phase where, std::chrono::milliseconds limit) {
   release->store(true);
   for (const Device d : devices(kDevices))
     logical_device(d).worker().submit([] {}).wait(Clock::now() + std::chrono::seconds(30));
+  // In mode classic the replica has a thread of its own, which must have ended before the process.
+  // Until then it holds the step's function.
+  const auto patience = Clock::now() + std::chrono::seconds(30);
+  while (release.use_count() > 2 && Clock::now() < patience)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(release.use_count(), 2) << "held here and by `wait`";
   return text;
 }
 
