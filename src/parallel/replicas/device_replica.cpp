@@ -10,6 +10,7 @@
 
 #include "autograd/leaf_hooks.hpp"
 #include "autograd/outside_tensors.hpp"
+#include "parallel/replicas/module_source.hpp"
 
 namespace tandem::parallel {
 
@@ -20,11 +21,14 @@ std::vector<std::uint64_t> block_versions(const optim::Arena& arena) {
   return versions;
 }
 
-DeviceReplica::DeviceReplica(int index, Device device, nn::Module& module)
+DeviceReplica::DeviceReplica(int index, Device device, std::shared_ptr<ReplicaSource> source)
     : index_(index),
       device_(device),
-      module_(module),
+      source_(std::move(source)),
       realm_(Runtime::instance().next_sequence() + 1) {}
+
+DeviceReplica::DeviceReplica(int index, Device device, nn::Module& module)
+    : DeviceReplica(index, device, std::make_shared<ModuleSource>(module)) {}
 
 void DeviceReplica::bind_parameters(std::shared_ptr<optim::Arena> parameters) {
   parameters_ = std::move(parameters);

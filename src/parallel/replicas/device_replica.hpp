@@ -8,10 +8,10 @@
 #include <memory>
 #include <vector>
 
-#include "tandem/nn/module.hpp"
 #include "tandem/optim/arena.hpp"
 
 #include "parallel/reduce/bucket_reducer.hpp"
+#include "parallel/replicas/replica_source.hpp"
 
 namespace tandem::parallel {
 
@@ -27,6 +27,8 @@ std::vector<std::uint64_t> block_versions(const optim::Arena& arena);
 class DeviceReplica {
  public:
   /// @param index  the device's index in the wrapper; device 0 owns the module.
+  /// @param source  the replica's module.
+  DeviceReplica(int index, Device device, std::shared_ptr<ReplicaSource> source);
   DeviceReplica(int index, Device device, nn::Module& module);
   ~DeviceReplica() { unwatch_gradients(); }
   DeviceReplica(const DeviceReplica&) = delete;
@@ -34,7 +36,7 @@ class DeviceReplica {
 
   int index() const noexcept { return index_; }
   Device device() const noexcept { return device_; }
-  nn::Module& module() const noexcept { return module_; }
+  ReplicaSource& source() const noexcept { return *source_; }
   /// Marks the leaves of this replica's tapes. See Note [Tapes of replicas].
   std::uint64_t realm() const noexcept { return realm_; }
   /// Null if the module has no parameters.
@@ -72,7 +74,7 @@ class DeviceReplica {
  private:
   int index_;
   Device device_;
-  nn::Module& module_;
+  std::shared_ptr<ReplicaSource> source_;
   std::uint64_t realm_;
   std::shared_ptr<optim::Arena> parameters_;
   std::unique_ptr<BucketReducer> reducer_;

@@ -9,7 +9,6 @@
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
-#include "tandem/nn/batch_norm.hpp"
 
 // Note [Buffers]: replicas write private copies. What takes values of several replicas (mean, sum)
 // is computed into device 0's copy before the vote; the merge, after it, only copies. So a call
@@ -66,9 +65,7 @@ ModuleBuffers::ModuleBuffers(const Replicas& replicas,
                              const ModeRules& rules,
                              const std::vector<BufferRule>& buffer_rules)
     : replicas_(replicas), rules_(rules) {
-  std::vector<optim::ArenaEntry> entries;
-  for (const nn::NamedTensor& b : first().module().named_buffers())
-    entries.push_back({b.name, b.tensor});
+  std::vector<optim::ArenaEntry> entries = arena_entries(first().source(), nn::TensorKind::buffer);
   if (!entries.empty()) {
     master_ = optim::Arena::obtain(std::move(entries), {.category = Category::buffer});
     for (const std::size_t p : master_->layout().place_indices())
@@ -79,7 +76,7 @@ ModuleBuffers::ModuleBuffers(const Replicas& replicas,
       if (replica->index() == 0)
         private_ = copy.tensors;
       else
-        place_tensors(first().module(), *master_, replica->module(), copy.tensors);
+        place_tensors(first().source(), *master_, replica->source(), copy.tensors);
     }
   }
   bind_rules(buffer_rules);
@@ -109,19 +106,15 @@ void ModuleBuffers::bind_rules(const std::vector<BufferRule>& rules) {
                  names.empty() ? "no buffers" : names);
   }
   std::vector<bool> agreed(count);
-  for (nn::Module* module : first().module().modules()) {
-    const auto* norm = dynamic_cast<const nn::BatchNorm*>(module);
-    if (norm == nullptr || norm->options().sync == BatchNormSync::per_replica) continue;
-    for (const Tensor& x : {norm->running_mean, norm->running_var, norm->num_batches_tracked})
-      if (x.defined()) agreed[*master_->place_of(x)] = true;
-  }
+  for (const Tensor& x : first().source().equal_buffers())
+    agreed[*master_->place_of(x)] = true;
   replicas_agree_ = std::ranges::count(agreed, false) == 0 &&
                     std::ranges::count(merges_, BufferMerge::first) == std::ssize(merges_);
 }
 
 void ModuleBuffers::show(const std::vector<Tensor>& tensors) const {
   if (master_ == nullptr) return;
-  nn::visit_tensors(first().module(), [&](const std::string&, Tensor& x, nn::TensorKind) {
+  first().source().visit_tensors([&](const std::string&, Tensor& x, nn::TensorKind) {
     auto place = master_->place_of(x);
     if (!place) place = first().buffers->place_of(x);
     if (place) x = tensors[*place];
@@ -230,7 +223,7 @@ void ModuleBuffers::merge(Call& call, Call::Part& part) const {
 
 void ModuleBuffers::note_written(const Call& call) const {
   if (master_ == nullptr) return;
-  const bool written = first().module().is_training() && wrote(call);
+  const bool written = first().source().is_training() && wrote(call);
   const auto last = call.last_rows();
   const std::vector<std::uint64_t> now = block_versions(*master_);
   for (const int d : call.group.members()) {

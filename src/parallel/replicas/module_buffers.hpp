@@ -60,7 +60,7 @@ class ModuleBuffers {
   void bind_rules(const std::vector<BufferRule>& rules);
   /// Whether the module's value is computed from several replicas.
   bool combines(std::size_t place) const { return merges_[place] != BufferMerge::first; }
-  bool may_be_written() const { return master_ != nullptr && first().module().is_training(); }
+  bool may_be_written() const { return master_ != nullptr && first().source().is_training(); }
   /// Whether any replica has written to its copies.
   static bool wrote(const Call& call);
   /// Makes `tensors` (by place) the module's buffers.

@@ -11,16 +11,15 @@
 
 namespace tandem::parallel {
 
-void place_tensors(nn::Module& original,
+void place_tensors(ReplicaSource& original,
                    const optim::Arena& arena,
-                   nn::Module& copy,
+                   ReplicaSource& copy,
                    const std::vector<Tensor>& tensors) {
   std::vector<std::optional<std::size_t>> places;  // of the original's tensors, in their order
-  nn::visit_tensors(original, [&](const std::string&, Tensor& x, nn::TensorKind) {
-    places.push_back(arena.place_of(x));
-  });
+  original.visit_tensors(
+      [&](const std::string&, Tensor& x, nn::TensorKind) { places.push_back(arena.place_of(x)); });
   auto place = places.begin();
-  nn::visit_tensors(copy, [&](const std::string&, Tensor& x, nn::TensorKind) {
+  copy.visit_tensors([&](const std::string&, Tensor& x, nn::TensorKind) {
     if (*place) x = tensors[**place];
     ++place;
   });
@@ -35,9 +34,8 @@ ModuleParameters::ModuleParameters(const Replicas& replicas,
 
 void ModuleParameters::bind() {
   ++generation_;
-  std::vector<optim::ArenaEntry> entries;
-  for (const nn::NamedTensor& p : first().module().named_parameters())
-    entries.push_back({p.name, p.tensor});
+  std::vector<optim::ArenaEntry> entries =
+      arena_entries(first().source(), nn::TensorKind::parameter);
   if (entries.empty()) return;
   const auto original = optim::Arena::obtain(std::move(entries), {});
   gradient_buckets_ = std::make_shared<const std::vector<Bucket>>(
@@ -50,7 +48,7 @@ void ModuleParameters::bind() {
     } else {
       const optim::ArenaReplica copy = original->replicate(replica->device());
       replica->bind_parameters(copy.arena);
-      place_tensors(first().module(), *original, replica->module(), copy.tensors);
+      place_tensors(first().source(), *original, replica->source(), copy.tensors);
     }
     replica->reduce_by(gradient_buckets_, rules_.reduction());
     replica->watch_gradients();

@@ -16,10 +16,10 @@ namespace tandem::parallel {
 /// The replicas of a wrapper, by device.
 using Replicas = std::vector<std::unique_ptr<DeviceReplica>>;
 
-/// Puts tensors of a replica into its module, wherever the original module has tensors of `arena`.
-void place_tensors(nn::Module& original,
+/// Puts tensors of a replica into it, wherever the original module has tensors of `arena`.
+void place_tensors(ReplicaSource& original,
                    const optim::Arena& arena,
-                   nn::Module& copy,
+                   ReplicaSource& copy,
                    const std::vector<Tensor>& tensors);
 
 /// The module's parameters: their storage on all devices, and which device has which values.

@@ -14,12 +14,11 @@
 namespace tandem::parallel {
 namespace {
 
-Replicas make_replicas(const std::vector<nn::Module*>& modules,
-                       const std::vector<Device>& devices) {
+Replicas make_replicas(const ReplicaSources& sources, const std::vector<Device>& devices) {
   Replicas replicas;
   for (std::size_t d = 0; d < devices.size(); ++d)
     replicas.push_back(
-        std::make_unique<DeviceReplica>(static_cast<int>(d), devices[d], *modules[d]));
+        std::make_unique<DeviceReplica>(static_cast<int>(d), devices[d], sources[d]));
   return replicas;
 }
 
@@ -27,7 +26,7 @@ Replicas make_replicas(const std::vector<nn::Module*>& modules,
 
 /// What a wrapper is made of. Jobs keep it, which may outlive a call that timed out.
 struct ReplicaSet::Parts {
-  Parts(const std::vector<nn::Module*>& modules,
+  Parts(const ReplicaSources& sources,
         std::vector<Device> d,
         const DataParallelOptions& o,
         const ModeRules& rules)
@@ -39,8 +38,8 @@ struct ReplicaSet::Parts {
                 .dim = o.dim,
                 .starts_threads = rules.replication() == ModeRules::Replication::every_forward}),
         planner(devices, chunk_policy(o)),
-        module(modules, devices.front()),
-        replicas(make_replicas(modules, devices)),
+        module(devices.front(), sources),
+        replicas(make_replicas(sources, devices)),
         parameters(replicas, rules, {o.first_bucket_nbytes, o.bucket_nbytes}),
         buffers(replicas, rules, o.buffers),
         gradients(replicas,
@@ -105,13 +104,19 @@ struct ReplicaSet::Parts {
 ReplicaSet::ReplicaSet(const std::vector<nn::Module*>& modules,
                        std::vector<Device> devices,
                        const DataParallelOptions& options)
-    : ReplicaSet(modules, std::move(devices), options, rules_of(options.mode)) {}
+    : ReplicaSet(sources_of(modules), std::move(devices), options, rules_of(options.mode)) {}
 
 ReplicaSet::ReplicaSet(const std::vector<nn::Module*>& modules,
                        std::vector<Device> devices,
                        const DataParallelOptions& options,
                        const ModeRules& rules)
-    : parts_(std::make_shared<Parts>(modules, std::move(devices), options, rules)) {
+    : ReplicaSet(sources_of(modules), std::move(devices), options, rules) {}
+
+ReplicaSet::ReplicaSet(const std::vector<std::shared_ptr<ReplicaSource>>& replicas,
+                       std::vector<Device> devices,
+                       const DataParallelOptions& options,
+                       const ModeRules& rules)
+    : parts_(std::make_shared<Parts>(replicas, std::move(devices), options, rules)) {
   parts_->gradients.complete_on_reading(parts_);
 }
 

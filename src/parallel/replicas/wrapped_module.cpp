@@ -6,19 +6,11 @@
 #include <utility>
 
 #include "tandem/core/check.hpp"
-#include "tandem/nn/replicate.hpp"
-
-#include "parallel/replicas/check_unwrapped.hpp"
 
 namespace tandem::parallel {
 namespace {
 
 constexpr const char* kWrapAgain = "; destroy this DataParallel and wrap the module again";
-
-constexpr WrapperWords kWords{
-    "DataParallel",
-    "use that DataParallel, or destroy it and the results of its calls first",
-    "Wrap a clone (nn::clone), or destroy that DataParallel and the results of its calls first"};
 
 std::size_t place_count(const std::shared_ptr<optim::Arena>& arena) {
   return arena == nullptr ? 0 : arena->layout().places().size();
@@ -43,9 +35,9 @@ void check_all_seen(const std::shared_ptr<optim::Arena>& arena, const std::vecto
 
 }  // namespace
 
-WrappedModule::WrappedModule(std::vector<nn::Module*> modules, Device device)
-    : modules_(std::move(modules)) {
-  nn::visit_tensors(original(), [&](const std::string& name, Tensor& x, nn::TensorKind) {
+WrappedModule::WrappedModule(Device device, ReplicaSources replicas)
+    : replicas_(std::move(replicas)) {
+  original().visit_tensors([&](const std::string& name, Tensor& x, nn::TensorKind) {
     TANDEM_CHECK(x.device() == device,
                  "DataParallel: '",
                  name,
@@ -55,12 +47,13 @@ WrappedModule::WrappedModule(std::vector<nn::Module*> modules, Device device)
                  device,
                  "; call module.to(...) first");
   });
-  check_unwrapped(original(), kWords);
-  for (nn::Module* module : modules_) {
-    for (nn::Module* part : module->modules())
-      nn::detail::Wrapping::mark(*part, token_);
-  }
+  original().check_unwrapped();
+  for (const auto& replica : replicas_)
+    replica->mark_wrapped(token_);
 }
+
+WrappedModule::WrappedModule(const std::vector<nn::Module*>& modules, Device device)
+    : WrappedModule(device, sources_of(modules)) {}
 
 void WrappedModule::claim(const std::shared_ptr<optim::Arena>& arena) const {
   if (arena != nullptr) arena->claim(token_);
@@ -77,7 +70,7 @@ bool WrappedModule::training_changed(const std::shared_ptr<optim::Arena>& parame
 void WrappedModule::check_tensors(const std::shared_ptr<optim::Arena>& parameters,
                                   const std::shared_ptr<optim::Arena>& buffers) const {
   std::vector<bool> seen_parameters(place_count(parameters)), seen_buffers(place_count(buffers));
-  nn::visit_tensors(original(), [&](const std::string& name, Tensor& x, nn::TensorKind kind) {
+  original().visit_tensors([&](const std::string& name, Tensor& x, nn::TensorKind kind) {
     const bool is_parameter = kind == nn::TensorKind::parameter;
     const auto& arena = is_parameter ? parameters : buffers;
     const auto place = arena == nullptr ? std::nullopt : arena->place_of(x);
@@ -93,18 +86,8 @@ void WrappedModule::check_tensors(const std::shared_ptr<optim::Arena>& parameter
 }
 
 void WrappedModule::follow() const {
-  const std::vector<nn::Module*> own = original().modules();
-  for (std::size_t r = 1; r < modules_.size(); ++r) {
-    const std::vector<nn::Module*> copy = modules_[r]->modules();
-    TANDEM_CHECK(copy.size() == own.size(),
-                 "DataParallel: the module had ",
-                 copy.size(),
-                 " parts when it was wrapped, but now has ",
-                 own.size(),
-                 kWrapAgain);
-    for (std::size_t i = 0; i < own.size(); ++i)
-      nn::detail::Wrapping::follow(*copy[i], *own[i]);
-  }
+  for (std::size_t r = 1; r < replicas_.size(); ++r)
+    replicas_[r]->follow(original());
 }
 
 }  // namespace tandem::parallel

@@ -5,8 +5,9 @@
 #include <memory>
 #include <vector>
 
-#include "tandem/nn/module.hpp"
 #include "tandem/optim/arena.hpp"
+
+#include "parallel/replicas/replica_source.hpp"
 
 namespace tandem::parallel {
 
@@ -16,11 +17,12 @@ class WrappedModule {
   /// Marks the parts of the module and of its replicas as wrapped, for as long as this object
   /// lives.
   ///
-  /// @param modules  the user's module, then its replicas.
+  /// @param replicas  the user's module, then its replicas.
   /// @throws InvalidArgument  a tensor is not on `device`, or a part is wrapped already.
-  WrappedModule(std::vector<nn::Module*> modules, Device device);
+  WrappedModule(Device device, ReplicaSources replicas);
+  WrappedModule(const std::vector<nn::Module*>& modules, Device device);
 
-  nn::Module& original() const noexcept { return *modules_.front(); }
+  ReplicaSource& original() const noexcept { return *replicas_.front(); }
   /// Makes this wrapper the only owner of an arena's tensors. @param arena  null: does nothing.
   void claim(const std::shared_ptr<optim::Arena>& arena) const;
   /// Notes which parameters train. @param parameters  the module's; null: there are none.
@@ -30,13 +32,13 @@ class WrappedModule {
   /// @throws InvalidArgument  a tensor was added, removed, resized or moved since.
   void check_tensors(const std::shared_ptr<optim::Arena>& parameters,
                      const std::shared_ptr<optim::Arena>& buffers) const;
-  /// Gives the replicas the module's mode and hooks.
+  /// Makes the replicas follow the module (ReplicaSource::follow).
   ///
   /// @throws InvalidArgument  the module has more or fewer parts than when it was wrapped.
   void follow() const;
 
  private:
-  std::vector<nn::Module*> modules_;
+  ReplicaSources replicas_;
   std::vector<bool> trains_;                                           // by place, at note_training
   std::shared_ptr<const int> token_ = std::make_shared<const int>(0);  // for the marks
 };

@@ -24,6 +24,7 @@ namespace tandem::parallel {
 
 class ModeRules;
 class ModuleParameters;
+class ReplicaSource;
 
 namespace detail {
 
@@ -54,6 +55,11 @@ class ReplicaSet {
              const DataParallelOptions& options);
   /// @param rules  used instead of options.mode. They outlive this object.
   ReplicaSet(const std::vector<nn::Module*>& modules,
+             std::vector<Device> devices,
+             const DataParallelOptions& options,
+             const ModeRules& rules);
+  /// Another library's modules. @param replicas  in the same order; see ReplicaSource.
+  ReplicaSet(const std::vector<std::shared_ptr<ReplicaSource>>& replicas,
              std::vector<Device> devices,
              const DataParallelOptions& options,
              const ModeRules& rules);

@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "parallel/replicas/replica_source.hpp"
+
+#include <unordered_set>
+
+#include "parallel/replicas/module_source.hpp"
+
+namespace tandem::parallel {
+
+ReplicaSources sources_of(const std::vector<nn::Module*>& modules) {
+  ReplicaSources sources;
+  for (nn::Module* module : modules)
+    sources.push_back(std::make_shared<ModuleSource>(*module));
+  return sources;
+}
+
+std::vector<optim::ArenaEntry> arena_entries(ReplicaSource& source, nn::TensorKind kind) {
+  std::vector<optim::ArenaEntry> entries;
+  std::unordered_set<const TensorImpl*> seen;
+  source.visit_tensors([&](const std::string& name, Tensor& x, nn::TensorKind of) {
+    if (of == kind && seen.insert(&x.impl()).second) entries.push_back({name, x});
+  });
+  return entries;
+}
+
+}  // namespace tandem::parallel
