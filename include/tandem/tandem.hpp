@@ -117,6 +117,7 @@
 #include "tandem/parallel/ddp_logging.hpp"
 #include "tandem/parallel/distributed.hpp"
 #include "tandem/parallel/distributed_data_parallel.hpp"
+#include "tandem/parallel/leaf_ops.hpp"
 #include "tandem/parallel/marks.hpp"
 #include "tandem/parallel/non_finite.hpp"
 #include "tandem/parallel/options.hpp"

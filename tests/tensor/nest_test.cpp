@@ -12,6 +12,18 @@
 namespace tandem {
 namespace {
 
+/// A tensor of another library.
+struct Card {
+  int value = 0;
+};
+
+}  // namespace
+
+template <>
+inline constexpr bool is_foreign_tensor<Card> = true;
+
+namespace {
+
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -189,6 +201,64 @@ TEST(NestTest, GatherNamesThePartWithAnotherNumberOfTensors) {
   } catch (const InvalidArgument& e) {
     EXPECT_THAT(e.what(), HasSubstr("part 2 holds 1 tensors, but part 0 holds 2"));
   }
+}
+
+struct Hand {
+  Card first;
+  std::vector<Hand> others;
+  std::map<int, std::pair<std::string, std::optional<Card>>> named;
+  TANDEM_FIELDS(first, others, named)
+};
+
+static_assert(TensorNest<Card> && TensorNest<Hand> && LeafTensor<const Card&> && !LeafTensor<Hand>);
+static_assert(std::same_as<NestLeaf<Hand>, Card> && std::same_as<NestLeaf<const Tree>, Tensor>);
+static_assert(std::same_as<NestLeaf<std::tuple<int, std::pair<double, Card>, std::tuple<>>>, Card>);
+static_assert(std::same_as<NestLeaf<std::array<std::optional<Card>, 2>>, Card>);
+static_assert(std::same_as<NestLeaf<std::vector<bool>>, Tensor> &&
+              std::same_as<NestLeaf<Opaque>, Tensor>);
+
+Hand hand() {
+  return {{1}, {{{2}, {}, {}}}, {{5, {"a", Card{3}}}, {6, {"b", std::nullopt}}}};
+}
+
+std::vector<int> values_of(const Hand& cards) {
+  std::vector<int> values;
+  for (const Card& card : leaves(cards))
+    values.push_back(card.value);
+  return values;
+}
+
+TEST(ForeignNestTest, LeavesAreFoundAndReplaced) {
+  Hand cards = hand();
+  EXPECT_EQ(count_leaves(cards), 3u);
+  EXPECT_THAT(values_of(cards), ElementsAre(1, 2, 3));
+  EXPECT_THAT(constants(cards), ElementsAre("5", "a", "6", "b"));
+  EXPECT_THAT(values_of(map_leaves(cards, [](const Card& x) { return Card{x.value * 10}; })),
+              ElementsAre(10, 20, 30));
+  for_each_leaf(cards, [](Card& x) { x.value += 1; });
+  EXPECT_THAT(values_of(cards), ElementsAre(2, 3, 4));
+}
+
+TEST(ForeignNestTest, LeavesAreScatteredAndGathered) {
+  const std::vector<Hand> copies = scatter_leaves(hand(), 2, [](const Card& x) {
+    return std::vector<Card>{{x.value}, {x.value * 10}};
+  });
+  EXPECT_THAT(values_of(copies[0]), ElementsAre(1, 2, 3));
+  EXPECT_THAT(values_of(copies[1]), ElementsAre(10, 20, 30));
+  const Hand sums = gather_leaves(
+      std::span<const Hand>(copies),
+      [](const std::vector<Card>& column) { return Card{column[0].value + column[1].value}; });
+  EXPECT_THAT(values_of(sums), ElementsAre(11, 22, 33));
+}
+
+TEST(ForeignNestTest, LeavesOfOneLibraryCanBeVisited) {
+  std::pair<Card, Tensor> both{{7}, leaf()};
+  const Tensor other = leaf();
+  EXPECT_EQ(count_leaves(both), 2u);
+  for_each_leaf<Tensor>(both, [&](Tensor& x) { x = other; });
+  for_each_leaf<Card>(both, [](Card& x) { x.value = 8; });
+  EXPECT_TRUE(both.second.is(other));
+  EXPECT_EQ(both.first.value, 8);
 }
 
 }  // namespace

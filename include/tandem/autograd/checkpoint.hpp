@@ -23,14 +23,15 @@ class KeptArgument {
  public:
   explicit KeptArgument(const T& value) : value_(value) {
     if constexpr (TensorNest<T>) {
-      for_each_leaf(value_, [this](Tensor& x) { saved_.emplace_back(std::exchange(x, {})); });
+      for_each_leaf<Tensor>(value_,
+                            [this](Tensor& x) { saved_.emplace_back(std::exchange(x, {})); });
     }
   }
   T get() const {
     T value = value_;
     if constexpr (TensorNest<T>) {
       auto saved = saved_.begin();
-      for_each_leaf(value, [&saved](Tensor& x) { x = (saved++)->get(); });
+      for_each_leaf<Tensor>(value, [&saved](Tensor& x) { x = (saved++)->get(); });
     }
     return value;
   }

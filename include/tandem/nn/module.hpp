@@ -185,7 +185,7 @@ std::vector<Tensor> tensors_of(const Values&... values) {
   std::vector<Tensor> all;
   [[maybe_unused]] const auto add = [&all]<class T>(const T& value) {
     if constexpr (TensorNest<T>)
-      for_each_leaf(value, [&all](const Tensor& x) { all.push_back(x); });
+      for_each_leaf<Tensor>(value, [&all](const Tensor& x) { all.push_back(x); });
   };
   (add(values), ...);
   return all;

@@ -34,6 +34,23 @@
   }
 
 namespace tandem {
+
+/// Whether T is a tensor of another library, which nests may hold in the place of Tensor. Who wants
+/// such nests says so: `template <> inline constexpr bool is_foreign_tensor<at::Tensor> = true;`.
+/// To scatter and gather them takes parallel::LeafOps<T> as well.
+template <class T>
+inline constexpr bool is_foreign_tensor = false;
+
+/// A tensor in a nest: Tensor, a type derived from it, or a tensor of another library.
+template <class T>
+concept LeafTensor =
+    std::derived_from<std::remove_cvref_t<T>, Tensor> || is_foreign_tensor<std::remove_cvref_t<T>>;
+
+/// The type by which functions get a LeafTensor: Tensor, or the other library's.
+template <LeafTensor T>
+using LeafOf =
+    std::conditional_t<is_foreign_tensor<std::remove_cvref_t<T>>, std::remove_cvref_t<T>, Tensor>;
+
 namespace detail {
 
 template <class T>
@@ -49,10 +66,10 @@ inline constexpr bool is_constant =
 enum class NestKind { none, tensor, constant, fields, optional, sequence, tuple, map };
 
 template <class T>
-inline constexpr NestKind nest_kind = std::derived_from<T, Tensor> ? NestKind::tensor
-                                      : is_constant<T>             ? NestKind::constant
-                                      : HasFields<T>               ? NestKind::fields
-                                                                   : NestKind::none;
+inline constexpr NestKind nest_kind = LeafTensor<T>    ? NestKind::tensor
+                                      : is_constant<T> ? NestKind::constant
+                                      : HasFields<T>   ? NestKind::fields
+                                                       : NestKind::none;
 template <class T>
 inline constexpr NestKind nest_kind<std::optional<T>> = NestKind::optional;
 template <class T, class A>
@@ -114,6 +131,55 @@ void visit_nest(T& value, F& f) {
   }
 }
 
+/// The library that tensors are of. Two that differ add up to OfTwo.
+template <class Leaf>
+struct Library {
+  using type = Leaf;
+};
+struct OfNone {};
+struct OfTwo {};
+template <class A, class B>
+constexpr auto operator+(Library<A>, Library<B>) {
+  if constexpr (std::same_as<A, B> || std::same_as<B, OfNone>) {
+    return Library<A>{};
+  } else {
+    return Library<std::conditional_t<std::same_as<A, OfNone>, B, OfTwo>>{};
+  }
+}
+
+/// The library of the tensors in a T. @tparam Above  structs that hold it: one may contain itself.
+template <class T, class... Above>
+constexpr auto find_library() {
+  constexpr NestKind kind = nest_kind<T>;
+  [[maybe_unused]] const auto members = []<class... Ts>(const std::tuple<Ts...>*) {
+    return (Library<OfNone>{} + ... + find_library<std::remove_cvref_t<Ts>, Above..., T>());
+  };
+  if constexpr (kind == NestKind::tensor) {
+    return Library<LeafOf<T>>{};
+  } else if constexpr (kind == NestKind::fields && !(std::same_as<T, Above> || ...)) {
+    using Fields = decltype(std::declval<T&>().tandem_fields());
+    return members(static_cast<const Fields*>(nullptr));
+  } else if constexpr (kind == NestKind::tuple) {
+    using Tuple = decltype(std::tuple_cat(std::declval<T>()));  // of a pair too
+    return members(static_cast<const Tuple*>(nullptr));
+  } else if constexpr (kind == NestKind::map) {
+    return find_library<typename T::mapped_type, Above...>();
+  } else if constexpr (kind == NestKind::sequence || kind == NestKind::optional) {
+    return find_library<typename T::value_type, Above...>();
+  } else {
+    return Library<OfNone>{};
+  }
+}
+
+template <class T>
+struct NestLeafOf {
+  using Found = typename decltype(find_library<std::remove_cv_t<T>>())::type;
+  static_assert(!std::same_as<Found, OfTwo>,
+                "this nest holds tensors of two libraries: convert those of one, or keep them in "
+                "nests of their own");
+  using type = std::conditional_t<std::same_as<Found, OfNone>, Tensor, Found>;
+};
+
 template <class T>
 std::string constant_text(const T& value) {
   if constexpr (std::is_enum_v<T>) {
@@ -138,14 +204,22 @@ std::string constant_text(const T& value) {
 template <class T>
 concept TensorNest = detail::is_nest<std::remove_cvref_t<T>>;
 
+/// The type of the tensors in a T, which are all of one library. If T has none, it is Tensor.
+template <class T>
+using NestLeaf = typename detail::NestLeafOf<T>::type;
+
 /// Calls `f(Tensor&)` for every tensor in `value`, in order of declaration (`f(const Tensor&)` if
 /// `value` is const). Undefined tensors are included.
-template <class T, class F>
+///
+/// @tparam Only  the type of tensors to visit, of those that `value` may hold; void: all.
+template <class Only = void, class T, class F>
 void for_each_leaf(T&& value, F&& f) {
   auto visit = [&f](auto& part) {
     using Part = std::remove_reference_t<decltype(part)>;
-    if constexpr (std::derived_from<std::remove_const_t<Part>, Tensor>) {
-      f(static_cast<std::conditional_t<std::is_const_v<Part>, const Tensor, Tensor>&>(part));
+    if constexpr (LeafTensor<Part>) {
+      using Leaf = LeafOf<Part>;
+      if constexpr (std::is_void_v<Only> || std::same_as<Only, Leaf>)
+        f(static_cast<std::conditional_t<std::is_const_v<Part>, const Leaf, Leaf>&>(part));
     }
   };
   detail::visit_nest(value, visit);
@@ -164,15 +238,15 @@ void for_each_number(const T& value, F&& f) {
 template <class T>
 std::size_t count_leaves(const T& value) {
   std::size_t n = 0;
-  for_each_leaf(value, [&n](const Tensor&) { ++n; });
+  for_each_leaf(value, [&n](const auto&) { ++n; });
   return n;
 }
 
 /// The tensors in `value`.
 template <class T>
-std::vector<Tensor> leaves(const T& value) {
-  std::vector<Tensor> all;
-  for_each_leaf(value, [&all](const Tensor& x) { all.push_back(x); });
+std::vector<NestLeaf<T>> leaves(const T& value) {
+  std::vector<NestLeaf<T>> all;
+  for_each_leaf(value, [&all](const auto& x) { all.push_back(x); });
   return all;
 }
 
@@ -193,7 +267,7 @@ std::vector<std::string> constants(const T& value) {
 template <class T, class F>
 T map_leaves(const T& value, F&& f) {
   T copy = value;
-  for_each_leaf(copy, [&f](Tensor& x) { x = f(std::as_const(x)); });
+  for_each_leaf(copy, [&f](auto& x) { x = f(std::as_const(x)); });
   return copy;
 }
 
@@ -204,8 +278,8 @@ T map_leaves(const T& value, F&& f) {
 template <class T, class F>
 std::vector<T> scatter_leaves(const T& value, std::size_t n, F&& f) {
   if constexpr (detail::is_constant<T>) return std::vector<T>(n, value);
-  std::vector<std::vector<Tensor>> parts;
-  for_each_leaf(value, [&](const Tensor& x) {
+  std::vector<std::vector<NestLeaf<T>>> parts;
+  for_each_leaf(value, [&](const auto& x) {
     parts.push_back(f(x));
     TANDEM_CHECK(parts.back().size() == n,
                  "scatter_leaves: got ",
@@ -217,7 +291,7 @@ std::vector<T> scatter_leaves(const T& value, std::size_t n, F&& f) {
   std::vector<T> copies(n, value);
   for (std::size_t i = 0; i < n; ++i) {
     auto part = parts.begin();
-    for_each_leaf(copies[i], [&](Tensor& x) { x = (*part++)[i]; });
+    for_each_leaf(copies[i], [&](auto& x) { x = (*part++)[i]; });
   }
   return copies;
 }
@@ -230,9 +304,9 @@ std::vector<T> scatter_leaves(const T& value, std::size_t n, F&& f) {
 template <class T, class F>
 T gather_leaves(std::span<const T> values, F&& f) {
   TANDEM_CHECK(!values.empty(), "gather_leaves: there is nothing to gather");
-  std::vector<std::vector<Tensor>> columns(count_leaves(values[0]));
+  std::vector<std::vector<NestLeaf<T>>> columns(count_leaves(values[0]));
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::vector<Tensor> row = leaves(values[i]);
+    const std::vector<NestLeaf<T>> row = leaves(values[i]);
     TANDEM_CHECK(row.size() == columns.size(),
                  "gather: part ",
                  i,
@@ -246,7 +320,7 @@ T gather_leaves(std::span<const T> values, F&& f) {
   }
   T joined = values[0];
   auto column = columns.begin();
-  for_each_leaf(joined, [&](Tensor& x) { x = f(std::as_const(*column++)); });
+  for_each_leaf(joined, [&](auto& x) { x = f(std::as_const(*column++)); });
   return joined;
 }
 

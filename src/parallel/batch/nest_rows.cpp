@@ -5,27 +5,19 @@
 
 namespace tandem::parallel::detail {
 
-void RowCount::add_tensor(const Tensor& x, int dim, const LeafPath& path) {
-  if (!x.defined()) return;
-  TANDEM_CHECK(x.ndim() > 0,
+void RowCount::refuse_dim(int ndim, int dim, const std::string& tensor, const LeafPath& path) {
+  TANDEM_CHECK(ndim > 0,
                "scatter: ",
                to_string(path),
                " is a scalar tensor, which has no rows; wrap it in replicate(...)");
-  TANDEM_CHECK(
-      dim >= -x.ndim() && dim < x.ndim(),
+  throw InvalidArgument(tandem::detail::concat(
       "scatter: ",
       to_string(path),
       " (",
-      x.describe(),
+      tensor,
       ") has no dimension ",
       dim,
-      "; name the dimension of its rows with split(..., dim), or wrap it in replicate(...)");
-  const std::int64_t n = x.size(dim);
-  if (list_) {
-    add_rows(n, path, tandem::detail::concat(x.describe(), ", dimension ", dim));
-  } else {
-    add_rows(n, path);
-  }
+      "; name the dimension of its rows with split(..., dim), or wrap it in replicate(...)"));
 }
 
 void RowCount::add_rows(std::int64_t n, const LeafPath& path, const std::string& text) {
@@ -43,18 +35,6 @@ void RowCount::refuse() const {
       "scatter: the arguments differ in their number of rows: " + list_.value_or("") +
       "; wrap an argument that is not to be split in replicate(...), and one whose rows are in "
       "another dimension in split(..., dim)");
-}
-
-Tensor take_rows(const Tensor& x, int dim, RowRange range, Device device) {
-  if (!x.defined()) return x;
-  const ContextScope scope([](Context& c) { c.category = Category::input; });
-  return x.narrow(dim, range.begin, range.size()).to(device, NonBlocking::yes);
-}
-
-Tensor take_whole(const Tensor& x, Device device) {
-  if (!x.defined()) return x;
-  const ContextScope scope([](Context& c) { c.category = Category::input; });
-  return x.to(device, NonBlocking::yes);
 }
 
 }  // namespace tandem::parallel::detail

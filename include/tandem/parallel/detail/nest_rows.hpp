@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tandem/core/check.hpp"
+#include "tandem/parallel/leaf_ops.hpp"
 #include "tandem/parallel/marks.hpp"
 #include "tandem/parallel/replica_error.hpp"
 #include "tandem/runtime/context.hpp"
@@ -21,10 +22,18 @@ namespace tandem::parallel {
 
 namespace detail {
 
-/// Rows `range` of `x` on `device`: a view if `x` is already there, otherwise a counted copy.
-Tensor take_rows(const Tensor& x, int dim, RowRange range, Device device);
-/// `x` itself if it is already on `device`, otherwise a copy.
-Tensor take_whole(const Tensor& x, Device device);
+/// What `replica` gets of `x` by `rule`, on its device: a view or `x` itself if `x` is already
+/// there, otherwise a counted copy. Undefined if `x` is.
+template <class Leaf>
+Leaf take_leaf(const Leaf& x, const LeafRule& rule, const Replica& replica) {
+  using Ops = LeafOps<Leaf>;
+  if (!Ops::defined(x)) return x;
+  const ContextScope scope([](Context& c) { c.category = Category::input; });
+  if (rule.whole) return Ops::to(x, replica.device, NonBlocking::yes);
+  const RowRange rows = replica.rows;
+  return Ops::to(
+      Ops::narrow(x, rule.dim, rows.begin, rows.size()), replica.device, NonBlocking::yes);
+}
 
 /// Counts the rows of arguments, which must agree. The first pass writes no list; if the counts
 /// differ, a second pass lists all arguments that have rows.
@@ -39,8 +48,8 @@ class RowCount {
       auto f = [this](const auto& part, const LeafRule& rule, const LeafPath& at) {
         using U = std::remove_cvref_t<decltype(part)>;
         if (rule.whole) return;
-        if constexpr (std::derived_from<U, Tensor>) {
-          add_tensor(part, rule.dim, at);
+        if constexpr (LeafTensor<U>) {
+          add_tensor<LeafOf<U>>(part, rule.dim, at);
         } else if constexpr (is_rows<U>) {
           add_rows(static_cast<std::int64_t>(part.value.size()), at);
         }
@@ -56,7 +65,24 @@ class RowCount {
   [[noreturn]] void refuse() const;
 
  private:
-  void add_tensor(const Tensor& x, int dim, const LeafPath& path);
+  template <class Leaf>
+  void add_tensor(const Leaf& x, int dim, const LeafPath& path) {
+    using Ops = LeafOps<Leaf>;
+    if (!Ops::defined(x)) return;
+    const int ndim = Ops::ndim(x);
+    if (dim < -ndim || dim >= ndim) refuse_dim(ndim, dim, Ops::describe(x), path);
+    const std::int64_t n = Ops::size(x, dim);
+    if (list_) {
+      add_rows(n, path, tandem::detail::concat(Ops::describe(x), ", dimension ", dim));
+    } else {
+      add_rows(n, path);
+    }
+  }
+  /// Throws that a tensor of `ndim` dimensions has no dimension `dim`.
+  [[noreturn]] static void refuse_dim(int ndim,
+                                      int dim,
+                                      const std::string& tensor,
+                                      const LeafPath& path);
   void add_rows(std::int64_t n, const LeafPath& path, const std::string& text = "a vector");
 
   std::optional<std::int64_t> rows_;
@@ -64,15 +90,19 @@ class RowCount {
   std::optional<std::string> list_;
 };
 
-/// Replaces `value` by what `replica` gets of it. @param on_leaf  (whole tensor, its part)
+/// Replaces `value` by what `replica` gets of it.
+/// @param on_leaf  (whole tensor, its part), for each library of tensors that `value` holds.
 template <class T, class OnLeaf>
 void cut(T& value, LeafRule rule, const Replica& replica, OnLeaf& on_leaf) {
   auto f = [&](auto& part, const LeafRule& at, const LeafPath&) {
     using U = std::remove_cvref_t<decltype(part)>;
-    if constexpr (std::derived_from<U, Tensor>) {
-      Tensor& x = part;
-      Tensor taken = at.whole ? take_whole(x, replica.device)
-                              : take_rows(x, at.dim, replica.rows, replica.device);
+    if constexpr (LeafTensor<U>) {
+      using Leaf = LeafOf<U>;
+      static_assert(std::invocable<OnLeaf&, const Leaf&, Leaf&>,
+                    "dp(x) records tandem's tensors on tandem's tape, and takes none of another "
+                    "library: convert them, or wrap the other library's module");
+      Leaf& x = part;
+      Leaf taken = take_leaf(x, at, replica);
       on_leaf(std::as_const(x), taken);
       x = std::move(taken);
     } else if constexpr (is_rows<U>) {
@@ -108,7 +138,7 @@ PartOf<T> take_part(const T& argument, int dim, const Replica& replica, OnLeaf& 
 }
 template <class T>
 PartOf<T> take_part(const T& argument, int dim, const Replica& replica) {
-  auto nothing = [](const Tensor&, const Tensor&) {};
+  auto nothing = [](const auto&, const auto&) {};
   return take_part(argument, dim, replica, nothing);
 }
 
@@ -149,9 +179,10 @@ namespace detail {
 template <class Batch>
 std::size_t split_nbytes(const Batch& batch, Device device) {
   std::size_t sum = 0;
-  auto add = [&]<class Leaf>(const Leaf& leaf, const LeafRule& rule, const LeafPath&) {
-    if constexpr (std::same_as<Leaf, Tensor>) {
-      if (!rule.whole && leaf.defined() && leaf.device() == device) sum += leaf.nbytes();
+  auto add = [&]<class Part>(const Part& part, const LeafRule& rule, const LeafPath&) {
+    if constexpr (LeafTensor<Part>) {
+      using Ops = LeafOps<LeafOf<Part>>;
+      if (!rule.whole && Ops::defined(part) && Ops::is_on(part, device)) sum += Ops::nbytes(part);
     }
   };
   if constexpr (!is_scatter_by<Batch>) visit_marked(batch, {}, {}, add);  // the user splits those

@@ -1,0 +1,19 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Must not compile: the test looks for the reason in the compiler's message.
+#include "tandem/parallel/data_parallel.hpp"
+
+struct Foreign {};
+
+template <>
+inline constexpr bool tandem::is_foreign_tensor<Foreign> = true;
+
+struct Net : tandem::nn::Module {
+  tandem::Tensor forward(const tandem::Tensor& x, const Foreign&) { return x; }
+  TANDEM_MODULE(Net)
+};
+
+void call(tandem::parallel::DataParallel<Net>& dp, const tandem::Tensor& x) {
+  dp(x, Foreign{});
+}
