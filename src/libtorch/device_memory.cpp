@@ -67,6 +67,31 @@ Blocks& blocks() {
   return all;
 }
 
+/// What devices have refused. PyTorch passes on the text alone.
+///
+/// Thread-safe.
+class Refusals {
+ public:
+  static Refusals& get() {
+    static Refusals& one = *new Refusals;
+    return one;
+  }
+  void note(int device, const OutOfMemory& error) {
+    const std::scoped_lock lock(mutex_);
+    last_.insert_or_assign(device, error);
+  }
+  OutOfMemory last(int device) {
+    const std::scoped_lock lock(mutex_);
+    const auto found = last_.find(device);
+    if (found != last_.end()) return found->second;
+    return {to_string(Device{DeviceType::cpu, device}), 0, 0, SIZE_MAX, {}};
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<int, OutOfMemory> last_;
+};
+
 void* take(int device, std::size_t nbytes) {
   try {
     auto buffer =
@@ -75,6 +100,7 @@ void* take(int device, std::size_t nbytes) {
     blocks().add(std::move(buffer));
     return data;
   } catch (const OutOfMemory& e) {
+    Refusals::get().note(device, e);
     TORCH_CHECK_WITH(OutOfMemoryError, false, e.what());
   }
 }
@@ -148,6 +174,10 @@ c10::Allocator& host_allocator() {
 void take_host_allocator() {
   original = c10::GetAllocator(c10::DeviceType::CPU);
   c10::SetAllocator(c10::DeviceType::CPU, &host_allocator(), 1);
+}
+
+void throw_out_of_memory(int device) {
+  throw Refusals::get().last(device);
 }
 
 Buffer* buffer_at(const void* block) {

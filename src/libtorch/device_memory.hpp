@@ -34,6 +34,9 @@ void take_host_allocator();
 /// The allocator that take_host_allocator has put there.
 c10::Allocator& host_allocator();
 
+/// Throws the OutOfMemory that a virtual device has last answered PyTorch with.
+[[noreturn]] void throw_out_of_memory(int device);
+
 /// The buffer of a block that one of these allocators gave; null if none did.
 Buffer* buffer_at(const void* block);
 

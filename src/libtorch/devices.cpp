@@ -86,8 +86,12 @@ void register_devices(int count) {
   Registration::get().ask_for(count);
 }
 
+int registered_devices() {
+  return Registration::get().count();
+}
+
 c10::Device torch_device(Device device) {
-  const int count = Registration::get().count();
+  const int count = registered_devices();
   TANDEM_CHECK(device.type == DeviceType::cpu && device.index < count,
                "torch_device: ",
                device,

@@ -71,6 +71,11 @@ void run_on_host(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 
 void register_host_kernels() {
   kernel_library("_").fallback(torch::CppFunction::makeFromBoxedFunction<&run_on_host>());
+  // For devices without kernels of their own PyTorch makes these out of variants that write into a
+  // given output, whose size they then change, with a warning.
+  torch::Library& aten = kernel_library("aten");
+  for (const char* op : {"mse_loss", "smooth_l1_loss"})
+    aten.impl(op, torch::CppFunction::makeFromBoxedFunction<&run_on_host>());
 }
 
 }  // namespace tandem::libtorch

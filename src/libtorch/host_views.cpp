@@ -3,6 +3,8 @@
 
 #include "libtorch/host_views.hpp"
 
+#include <utility>
+
 #include <ATen/ATen.h>
 
 #include "libtorch/device_memory.hpp"
@@ -22,6 +24,24 @@ at::Tensor over(const c10::Storage& storage, const at::Tensor& x) {
   return y;
 }
 
+/// A tensor of the host over `data`, of the shape of `x`.
+at::Tensor host_tensor(const at::Tensor& x, c10::DataPtr data) {
+  at::Tensor y =
+      at::detail::make_tensor<c10::TensorImpl>(c10::Storage(c10::Storage::use_byte_size_t(),
+                                                            x.storage().nbytes(),
+                                                            std::move(data),
+                                                            &host_allocator(),
+                                                            /*resizable=*/true),
+                                               key(c10::DispatchKey::CPU),
+                                               x.dtype());
+  c10::TensorImpl& impl = *y.unsafeGetTensorImpl();
+  impl.set_sizes_and_strides(x.sizes(), x.strides(), x.storage_offset());
+  if (x.unsafeGetTensorImpl()->is_wrapped_number()) impl.set_wrapped_number(true);
+  if (x.is_conj()) y._set_conj(true);
+  if (x.is_neg()) y._set_neg(true);
+  return y;
+}
+
 /// Takes the memory out of a host tensor.
 c10::DataPtr taken(const at::Tensor& x, c10::Device device) {
   c10::DataPtr data = x.storage().set_data_ptr(c10::DataPtr(nullptr, c10::Device(at::kCPU)));
@@ -36,22 +56,17 @@ bool is_on_tandem(const at::Tensor& x) {
 }
 
 at::Tensor host_view(const at::Tensor& x) {
-  const c10::Storage& storage = x.storage();
-  c10::DataPtr data(storage.mutable_data(), c10::Device(at::kCPU));
-  at::Tensor y =
-      at::detail::make_tensor<c10::TensorImpl>(c10::Storage(c10::Storage::use_byte_size_t(),
-                                                            storage.nbytes(),
-                                                            std::move(data),
-                                                            &host_allocator(),
-                                                            /*resizable=*/true),
-                                               key(c10::DispatchKey::CPU),
-                                               x.dtype());
-  c10::TensorImpl& impl = *y.unsafeGetTensorImpl();
-  impl.set_sizes_and_strides(x.sizes(), x.strides(), x.storage_offset());
-  if (x.unsafeGetTensorImpl()->is_wrapped_number()) impl.set_wrapped_number(true);
-  if (x.is_conj()) y._set_conj(true);
-  if (x.is_neg()) y._set_neg(true);
-  return y;
+  return host_tensor(x, c10::DataPtr(x.storage().mutable_data(), c10::Device(at::kCPU)));
+}
+
+at::Tensor host_alias(const at::Tensor& x) {
+  auto* const owner = new c10::Storage(x.storage());
+  return host_tensor(x,
+                     c10::DataPtr(
+                         x.storage().mutable_data(),
+                         owner,
+                         [](void* storage) { delete static_cast<c10::Storage*>(storage); },
+                         c10::Device(at::kCPU)));
 }
 
 at::Tensor moved_to_device(const at::Tensor& x, c10::Device device) {

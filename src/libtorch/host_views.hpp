@@ -13,6 +13,8 @@ namespace tandem::libtorch {
 bool is_on_tandem(const at::Tensor& x);
 /// A tensor of PyTorch's host over the same bytes. It does not keep them alive.
 at::Tensor host_view(const at::Tensor& x);
+/// The same, and it keeps them alive.
+at::Tensor host_alias(const at::Tensor& x);
 /// Makes a host tensor, whose memory was taken in a HostMemoryOf scope, one of the device: its
 /// memory changes hands, and the host tensor has none any more.
 at::Tensor moved_to_device(const at::Tensor& x, c10::Device device);

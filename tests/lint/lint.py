@@ -44,8 +44,16 @@ FORBIDDEN_NAMES = {"util", "utils", "common", "helper", "helpers", "manager", "m
 UMBRELLA = "tandem/tandem.hpp"
 # Public headers that a program need not know, and the reason.
 NOT_IN_UMBRELLA = {
+    "tandem/libtorch/data_parallel.hpp": "a library of its own; its users have PyTorch",
+    "tandem/libtorch/detail/module_copy.hpp": "a part of libtorch/data_parallel.hpp",
+    "tandem/libtorch/detail/replica_loss.hpp": "a part of libtorch/data_parallel.hpp",
+    "tandem/libtorch/detail/shared_update.hpp": "a part of libtorch/optimizer.hpp",
+    "tandem/libtorch/detail/torch_replicas.hpp": "a part of libtorch/data_parallel.hpp",
     "tandem/libtorch/devices.hpp": "a library of its own; its users have PyTorch",
     "tandem/libtorch/exchange.hpp": "a library of its own; its users have PyTorch",
+    "tandem/libtorch/module_options.hpp": "a part of libtorch/data_parallel.hpp",
+    "tandem/libtorch/nest.hpp": "a library of its own; its users have PyTorch",
+    "tandem/libtorch/optimizer.hpp": "a library of its own; its users have PyTorch",
     "tandem/comm/row_group_adapter.hpp": "joins autograd's RowGroup to a Communicator; the wrappers use it",
 }
 

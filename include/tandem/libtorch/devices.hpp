@@ -23,6 +23,8 @@ inline constexpr int kMaxTorchDevices = 64;
 /// fewer;
 ///                          or another library has taken PyTorch's place for foreign devices.
 void register_devices(int count);
+/// How many devices are registered; 0 before the first call.
+int registered_devices();
 /// PyTorch's device for a virtual device. @throws InvalidArgument  it is not registered.
 c10::Device torch_device(Device device);
 

@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tandem/core/check.hpp"
+#include "tandem/libtorch/detail/module_copy.hpp"
+#include "tandem/libtorch/detail/replica_loss.hpp"
+#include "tandem/libtorch/detail/torch_replicas.hpp"
+#include "tandem/libtorch/module_options.hpp"
+#include "tandem/libtorch/nest.hpp"
+#include "tandem/parallel/detail/gathered.hpp"
+#include "tandem/parallel/detail/nest_rows.hpp"
+#include "tandem/parallel/detail/no_sync.hpp"
+#include "tandem/parallel/largest_batch.hpp"
+#include "tandem/parallel/options.hpp"
+
+namespace tandem::libtorch {
+
+/// A loss before the division that makes it a mean, so that the parts of several replicas can be
+/// added up: `return WeightedSum{sum, n};`
+///
+/// @tparam Sum     at::Tensor: a scalar on the replica's graph.
+/// @tparam Weight  a number, or a scalar at::Tensor: what the sum is a sum over.
+template <class Sum, class Weight>
+struct WeightedSum {
+  Sum sum;
+  Weight weight;
+};
+
+/// Trains one module of PyTorch on several devices. An existing program changes one line.
+///
+///     tandem::libtorch::DataParallel dp(net, {.devices = configure_devices("cpu:4")});
+///     const auto result = dp.step(batch, loss, optimizer);
+///
+/// The user's module stays where it is, on PyTorch's `cpu` or on the first device, and keeps its
+/// parameters: an optimizer made before goes on. Each device has a copy of the module, device 0
+/// too, which runs in its place. Parameters, buffers, modes, requires_grad and loaded states are
+/// followed before each call; tensors or parts that were replaced make the copies anew. Other
+/// members of a copy stay as they are.
+///
+/// The options are those of parallel::DataParallel, and so is what a call promises: whatever the
+/// chunks, the result is the whole batch's, and a call that fails has no effect. To be used by one
+/// thread at a time.
+///
+/// @tparam M  the module's class (NetImpl of TORCH_MODULE(Net)).
+template <class M>
+class DataParallel {
+ public:
+  /// @param module  a std::shared_ptr<M>, or a holder of TORCH_MODULE.
+  /// @throws InvalidArgument  the module cannot be copied (give ModuleOptions::make), is wrapped
+  ///                          already, or has a tensor on another device; a device is no virtual
+  ///                          device, or is listed twice; options contradict each other.
+  explicit DataParallel(std::shared_ptr<M> module,
+                        const parallel::DataParallelOptions& options = {},
+                        ModuleOptions<M> module_options = {})
+      : dim_(options.dim),
+        module_(std::move(module)),
+        replicas_(std::make_shared<detail::TorchReplicas>(
+            module_, detail::copies_of<M>(module_, std::move(module_options.make)), options)) {}
+  template <class Holder>
+  requires std::convertible_to<decltype(std::declval<const Holder&>().ptr()), std::shared_ptr<M>>
+  explicit DataParallel(const Holder& module,
+                        const parallel::DataParallelOptions& options = {},
+                        ModuleOptions<M> module_options = {})
+      : DataParallel(std::shared_ptr<M>(module.ptr()), options, std::move(module_options)) {}
+
+  M& module() const noexcept { return *module_; }
+  M* operator->() const noexcept { return module_.get(); }
+  /// The copy of the module on a device.
+  M& replica(int index) { return static_cast<M&>(replicas_->replica(index)); }
+  const std::vector<Device>& devices() const { return replicas_->devices(); }
+  /// How many rows of a batch each device gets.
+  std::vector<RowRange> plan(std::int64_t rows) const { return replicas_->plan(rows); }
+  std::size_t parameter_nbytes() const { return replicas_->parameter_nbytes(); }
+  /// How batches are divided; a planned policy has its model after the first step.
+  const parallel::ChunkPolicy& policy() const { return replicas_->policy(); }
+
+  /// Until the end of its scope, gradients are accumulated in the replicas and not exchanged; the
+  /// next backward after it reduces all of them. See parallel::DataParallel::no_sync.
+  [[nodiscard]] parallel::NoSync<detail::TorchReplicas> no_sync() {
+    return parallel::NoSync<detail::TorchReplicas>(replicas_);
+  }
+  /// Reduces gradients that have not been reduced, shows them in `p.grad()`, and copies changed
+  /// parameters and buffers to all devices.
+  void sync() { replicas_->sync(); }
+
+  /// One step with the loss computed in the replicas: forward, loss and backward. Gradients are
+  /// added to those of the module's parameters, for the caller's optimizer.
+  ///
+  /// @param batch  a nest of at::Tensor, split along options.dim, or marked (parallel/marks.hpp).
+  /// @param loss   (M& replica, const Batch& part) -> WeightedSum (exact under any chunking), or a
+  ///               scalar at::Tensor, which counts as the mean over the part's rows.
+  /// @throws ReplicaError  a replica failed; it names device, rows and phase. Parameters, buffers,
+  ///                       gradients and random numbers are as before.
+  template <class Batch, class Loss>
+  parallel::StepResult step(const Batch& batch, Loss loss) {
+    return replicas_->step(size_of(batch), loss_body(batch, std::move(loss)), nullptr, {});
+  }
+  /// The same with an update. Gradients start from nothing.
+  ///
+  /// @param optimizer  a libtorch::Optimizer: its update is part of the step, as with
+  ///                   parallel::DataParallel, and in mode sharded `p.grad()` is undefined
+  ///                   afterwards. Any other optimizer of PyTorch runs after the step, on the
+  ///                   module's own parameters and the calling thread.
+  template <class Batch, class Loss, class Optimizer>
+  requires requires(Optimizer& optimizer) {
+    optimizer.zero_grad();
+    optimizer.step();
+  }
+  parallel::StepResult step(const Batch& batch,
+                            Loss loss,
+                            Optimizer& optimizer,
+                            const parallel::StepOptions& options = {}) {
+    if constexpr (requires { optimizer.shared_by(replicas_); }) {
+      return replicas_->step(
+          size_of(batch),
+          loss_body(batch, std::move(loss)),
+          [&]() -> optim::Optimizer& { return optimizer.shared_by(replicas_); },
+          options);
+    } else {
+      TANDEM_CHECK(options.scaler == nullptr,
+                   "step: a scaler needs an optimizer whose update it can leave out; use "
+                   "tandem::libtorch::Optimizer");
+      optimizer.zero_grad();
+      auto result = step(batch, std::move(loss));
+      if (!result.skipped) optimizer.step();
+      return result;
+    }
+  }
+
+  /// See parallel::DataParallel::step_model.
+  template <class Batch, class Loss>
+  parallel::StepModel step_model(const Batch& batch, Loss loss) {
+    return replicas_->measure(size_of(batch), loss_body(batch, std::move(loss)), nullptr);
+  }
+  /// See parallel::DataParallel::find_largest_batch.
+  template <class Make, class Loss>
+  parallel::LargestBatch find_largest_batch(const Make& make,
+                                            const Loss& loss,
+                                            std::int64_t most = std::int64_t{1} << 30) {
+    return parallel::detail::search_largest_batch(
+        devices(), most, [&](std::int64_t rows) -> std::optional<parallel::StepProbe> {
+          const auto batch = make(rows);
+          return replicas_->try_batch(size_of(batch), loss_body(batch, loss), nullptr);
+        });
+  }
+
+ private:
+  template <class Batch>
+  parallel::BatchSize size_of(const Batch& batch) const {
+    parallel::BatchSize size{.rows = parallel::count_rows(dim_, batch), .nbytes = {}};
+    for (const Device d : devices())
+      size.nbytes.push_back(parallel::detail::split_nbytes(batch, d));
+    return size;
+  }
+  template <class Batch, class Loss>
+  detail::TorchReplicas::LossBody loss_body(const Batch& batch, Loss loss) const {
+    return [batch, loss = std::move(loss), dim = dim_](auto& replica,
+                                                       const parallel::Replica& r) mutable {
+      const auto part = parallel::detail::scatter_part(batch, dim, r);
+      const auto value = loss(static_cast<M&>(replica), part);
+      if constexpr (requires { value.weight; })
+        return detail::record_loss(value.sum, value.weight);
+      else
+        return detail::record_mean_loss(value, r.rows);
+    };
+  }
+
+  int dim_;
+  std::shared_ptr<M> module_;
+  std::shared_ptr<detail::TorchReplicas> replicas_;
+};
+
+template <class M, class... Options>
+DataParallel(std::shared_ptr<M>, Options...) -> DataParallel<M>;
+template <class Holder>
+DataParallel(const Holder&)
+    -> DataParallel<std::remove_reference_t<decltype(*std::declval<const Holder&>().ptr())>>;
+template <class Holder>
+DataParallel(const Holder&, parallel::DataParallelOptions)
+    -> DataParallel<std::remove_reference_t<decltype(*std::declval<const Holder&>().ptr())>>;
+template <class Holder, class Made>
+DataParallel(const Holder&, parallel::DataParallelOptions, ModuleOptions<Made>)
+    -> DataParallel<std::remove_reference_t<decltype(*std::declval<const Holder&>().ptr())>>;
+
+}  // namespace tandem::libtorch

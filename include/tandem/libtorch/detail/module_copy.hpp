@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "tandem/libtorch/detail/torch_replicas.hpp"
+
+namespace tandem::libtorch::detail {
+
+/// Makes a copy by the module's clone(); null if it has none.
+///
+/// @throws InvalidArgument  clone() has failed for another reason.
+std::shared_ptr<torch::nn::Module> try_clone(const torch::nn::Module& module);
+/// @throws InvalidArgument  always: names the module's class and the remedy.
+[[noreturn]] void refuse_copy(const torch::nn::Module& module);
+
+/// What makes copies of `module` for the devices.
+///
+/// @param make  the user's way; null: clone(), else the constructor without arguments.
+template <class M>
+TorchReplicas::Make copies_of(std::shared_ptr<M> module, std::function<std::shared_ptr<M>()> make) {
+  if (make != nullptr) return make;
+  return [module = std::move(module)]() -> std::shared_ptr<torch::nn::Module> {
+    if (auto copy = try_clone(*module)) return copy;
+    if constexpr (std::default_initializable<M>) return std::make_shared<M>();
+    refuse_copy(*module);
+  };
+}
+
+}  // namespace tandem::libtorch::detail

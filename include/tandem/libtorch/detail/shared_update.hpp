@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <typeinfo>
+
+#include "tandem/libtorch/detail/torch_replicas.hpp"
+
+namespace torch::optim {
+class Optimizer;
+}
+
+namespace tandem::libtorch::detail {
+
+/// The update that stands in for an optimizer of PyTorch: the same rule as one of tandem's
+/// optimizers, over the parameters of a wrapper. Each function is given the user's optimizer.
+class SharedUpdate {
+ public:
+  SharedUpdate();
+  ~SharedUpdate();
+  SharedUpdate(const SharedUpdate&) = delete;
+  SharedUpdate& operator=(const SharedUpdate&) = delete;
+
+  /// The update for the replicas, which takes over the state that the user's optimizer has so far,
+  /// and its present options.
+  ///
+  /// @param rule  the optimizer's class in torch::optim.
+  /// @throws InvalidArgument  the class is none of those that update by elements, it has a
+  /// parameter
+  ///                          that is not the wrapped module's, or an option that tandem's lacks.
+  optim::Optimizer& attach(const std::shared_ptr<TorchReplicas>& replicas,
+                           torch::optim::Optimizer& user,
+                           const std::type_info& rule);
+  /// Whether there is an update, whose wrapper still lives. If that has ended, the state goes back
+  /// to the user's optimizer.
+  bool is_attached(torch::optim::Optimizer& user);
+  /// Updates with the gradients that the parameters have.
+  void step(torch::optim::Optimizer& user, const std::type_info& rule);
+  /// Copies the state to the user's optimizer. Does nothing if there is no update.
+  void store(torch::optim::Optimizer& user) const;
+  /// The reverse.
+  void restore(torch::optim::Optimizer& user);
+
+ private:
+  struct Attached;
+
+  std::unique_ptr<Attached> attached_;
+};
+
+}  // namespace tandem::libtorch::detail

@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "tandem/optim/param_group.hpp"
+#include "tandem/parallel/detail/replica_set.hpp"
+#include "tandem/parallel/options.hpp"
+
+namespace at {
+class Tensor;
+}
+namespace torch::nn {
+class Module;
+}
+
+namespace tandem::libtorch::detail {
+
+/// The replicas of a module of PyTorch: their copies of the module, and the ReplicaSet below them.
+/// DataParallel<M> adds the types.
+///
+/// Before each call it follows the user's module: modes, values, gradients, and, by making the
+/// replicas anew, tensors or parts that were replaced. To be used by one thread at a time.
+class TorchReplicas {
+ public:
+  using Make = std::function<std::shared_ptr<torch::nn::Module>()>;
+  /// Computes the loss of a replica's rows, on its device's thread.
+  using LossBody = std::function<WeightedSum(torch::nn::Module& replica, const parallel::Replica&)>;
+
+  /// @param copy  makes a copy of the module, whose values do not matter.
+  /// @throws InvalidArgument  see DataParallel.
+  TorchReplicas(std::shared_ptr<torch::nn::Module> module,
+                Make copy,
+                const parallel::DataParallelOptions& options);
+  ~TorchReplicas();
+  TorchReplicas(const TorchReplicas&) = delete;
+  TorchReplicas& operator=(const TorchReplicas&) = delete;
+
+  const std::vector<Device>& devices() const noexcept;
+  std::vector<RowRange> plan(std::int64_t rows);
+  const parallel::ChunkPolicy& policy();
+  std::size_t parameter_nbytes();
+  /// A replica's module. It is the one that the next call uses, unless the user's module changes.
+  torch::nn::Module& replica(int index);
+
+  /// Gives the optimizer of a call, once the replicas have followed the module. Null: there is
+  /// none.
+  using GetOptimizer = std::function<optim::Optimizer&()>;
+  /// See DataParallel::step. @param optimizer  null: gradients are added to the module's.
+  parallel::StepResult step(const parallel::BatchSize& batch,
+                            const LossBody& loss,
+                            const GetOptimizer& optimizer,
+                            const parallel::StepOptions& options);
+  parallel::StepModel measure(const parallel::BatchSize& batch,
+                              const LossBody& loss,
+                              const GetOptimizer& optimizer);
+  std::optional<parallel::StepProbe> try_batch(const parallel::BatchSize& batch,
+                                               const LossBody& loss,
+                                               const GetOptimizer& optimizer);
+  /// Updates with the gradients that the user's parameters have.
+  void update(const GetOptimizer& optimizer);
+  void sync();
+  void set_syncs(parallel::GradientSync sync);
+  parallel::GradientSync syncs() const noexcept;
+
+  /// How often the replicas were made.
+  std::uint64_t generation() const noexcept;
+  /// The name of one of the module's parameters, and the tensor of tandem over it; none if `x` is
+  /// no parameter of the module. Valid for one generation.
+  std::optional<optim::NamedParameter> find_parameter(const at::Tensor& x) const;
+
+ private:
+  struct Parts;
+
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace tandem::libtorch::detail

@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "libtorch/call_generators.hpp"
+
+#include <mutex>
+
+#include <ATen/CPUGeneratorImpl.h>
+
+#include "libtorch/device_hooks.hpp"
+
+namespace tandem::libtorch {
+namespace {
+
+at::Tensor state_of(Device device) {
+  at::Generator& generator = generator_of(device.index);
+  const std::scoped_lock lock(generator.mutex());
+  return generator.get_state();
+}
+
+void set_state(Device device, const at::Tensor& state) {
+  at::Generator& generator = generator_of(device.index);
+  const std::scoped_lock lock(generator.mutex());
+  generator.set_state(state);
+}
+
+std::uint64_t draw(Device device) {
+  at::Generator& generator = generator_of(device.index);
+  const std::scoped_lock lock(generator.mutex());
+  return at::check_generator<at::CPUGeneratorImpl>(generator)->random64();
+}
+
+void seed(Device device, std::uint64_t value) {
+  at::Generator& generator = generator_of(device.index);
+  const std::scoped_lock lock(generator.mutex());
+  generator.set_current_seed(value);
+}
+
+/// SplitMix64: another number for each index.
+std::uint64_t mixed(std::uint64_t base, std::uint64_t index) {
+  std::uint64_t z = base + (index + 1) * 0x9E3779B97F4A7C15ULL;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
+  return z ^ (z >> 31);
+}
+
+}  // namespace
+
+CallGenerators::CallGenerators(const std::vector<Device>& devices) : devices_(devices) {
+  for (const Device device : devices_)
+    before_.push_back(state_of(device));
+  const std::uint64_t base = draw(devices_.front());
+  next_ = state_of(devices_.front());
+  for (std::size_t d = 0; d < devices_.size(); ++d)
+    seed(devices_[d], mixed(base, d));
+}
+
+CallGenerators::~CallGenerators() {
+  for (std::size_t d = 0; d < devices_.size(); ++d)
+    set_state(devices_[d], keeps_ && d == 0 ? next_ : before_[d]);
+}
+
+}  // namespace tandem::libtorch

@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "tandem/runtime/device.hpp"
+
+namespace tandem::libtorch {
+
+// Note [Random numbers of a call]: one number of the first device's generator seeds a call. Each
+// device draws from a seed of its own that is made from it. So numbers depend on
+// torch::manual_seed, on the calls so far, and on the device, and on nothing that happens in time.
+
+/// PyTorch's generators of the devices in one call. Unless the call ends with keep(), they are
+/// afterwards as they were before.
+class CallGenerators {
+ public:
+  explicit CallGenerators(const std::vector<Device>& devices);
+  ~CallGenerators();
+  CallGenerators(const CallGenerators&) = delete;
+  CallGenerators& operator=(const CallGenerators&) = delete;
+
+  /// The call has taken effect: the next one draws other numbers.
+  void keep() noexcept { keeps_ = true; }
+
+ private:
+  std::vector<Device> devices_;
+  std::vector<at::Tensor> before_;  // states, by device
+  at::Tensor next_;                 // of the first device, after the draw
+  bool keeps_ = false;
+};
+
+}  // namespace tandem::libtorch

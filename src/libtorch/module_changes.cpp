@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "libtorch/module_changes.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "tandem/tensor/access.hpp"
+
+namespace tandem::libtorch {
+namespace {
+
+std::uint32_t torch_version(const at::Tensor& x) {
+  return x.is_inference() ? 0 : static_cast<std::uint32_t>(x._version());
+}
+
+void bump(const at::Tensor& x) {
+  if (!x.is_inference()) x.unsafeGetTensorImpl()->bump_version();
+}
+
+void bump(const Tensor& x) {
+  const auto [begin, end] = byte_range(x);
+  x.buffer().bump_version(begin, end);
+}
+
+bool has_same_bytes(const Tensor& x, const Tensor& y) {
+  const auto [begin, end] = byte_range(x);
+  return std::memcmp(x.data(), y.data(), end - begin) == 0;
+}
+
+template <class List>
+bool shows(const List& tensors, const std::vector<TorchSource::Slot>& slots, std::size_t& next) {
+  for (const auto& item : tensors) {
+    if (next == slots.size()) return false;
+    const TorchSource::Slot& slot = slots[next++];
+    const at::Tensor& x = item.value();
+    const bool is_same = x.is_same(slot.own) && x.const_data_ptr() == slot.shown.data() &&
+                         x.numel() == slot.shown.numel() && x.dtype() == slot.copy.dtype() &&
+                         item.key() == slot.name;
+    if (!is_same) return false;
+    if (slot.kind == nn::TensorKind::parameter && x.requires_grad() != slot.shown.requires_grad())
+      return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+ModuleChanges::ModuleChanges(const Sources& sources) : sources_(sources) {
+  for (const auto& source : sources_) {
+    seen_.emplace_back();
+    for (const TorchSource::Slot& slot : source->slots())
+      seen_.back().push_back(
+          {slot.own.defined() ? torch_version(slot.own) : 0, version_of(slot.shown)});
+  }
+  counted_.resize(seen_.front().size());
+}
+
+bool ModuleChanges::has_same_tensors(const torch::nn::Module& module, const TorchSource& source) {
+  std::size_t next = 0;
+  return shows(module.named_parameters(), source.slots(), next) &&
+         shows(module.named_buffers(), source.slots(), next) && next == source.slots().size();
+}
+
+void ModuleChanges::tell_tandem() {
+  const auto& slots = sources_.front()->slots();
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const std::uint32_t now = torch_version(slots[i].own);
+    counted_[i] = now != seen_.front()[i].torch;
+    if (!counted_[i]) continue;
+    bump(slots[i].shown);
+    seen_.front()[i] = {now, version_of(slots[i].shown)};
+  }
+}
+
+void ModuleChanges::find_unseen() const {
+  const auto& slots = sources_.front()->slots();
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (slots[i].kind != nn::TensorKind::parameter || counted_[i]) continue;
+    const std::uint64_t version = version_of(slots[i].shown);
+    // Replicas of another version are sent the values anyway; those of this one are all equal.
+    const auto has_version = [&](const auto& source) {
+      return version_of(source->slots()[i].shown) == version;
+    };
+    const auto replica = std::find_if(sources_.begin() + 1, sources_.end(), has_version);
+    if (replica != sources_.end() && !has_same_bytes(slots[i].shown, (*replica)->slots()[i].shown))
+      bump(slots[i].shown);
+  }
+}
+
+void ModuleChanges::tell_torch() {
+  for (std::size_t d = 0; d < sources_.size(); ++d) {
+    const auto& slots = sources_[d]->slots();
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      const std::uint64_t now = version_of(slots[i].shown);
+      if (now == seen_[d][i].tandem) continue;
+      bump(slots[i].copy);
+      if (slots[i].own.defined()) bump(slots[i].own);
+      seen_[d][i] = {slots[i].own.defined() ? torch_version(slots[i].own) : 0, now};
+    }
+  }
+}
+
+}  // namespace tandem::libtorch

@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/libtorch/detail/module_copy.hpp"
+
+#include <string>
+#include <string_view>
+
+#include <torch/nn/module.h>
+
+#include "tandem/core/check.hpp"
+
+namespace tandem::libtorch::detail {
+namespace {
+
+/// What PyTorch says of a module whose class is not derived from Cloneable.
+constexpr std::string_view kNotCloneable = "clone() has not been implemented";
+
+}  // namespace
+
+std::shared_ptr<torch::nn::Module> try_clone(const torch::nn::Module& module) {
+  try {
+    return module.clone();
+  } catch (const c10::Error& e) {
+    const std::string text = e.what_without_backtrace();
+    if (text.find(kNotCloneable) != std::string::npos) return nullptr;
+    throw InvalidArgument("DataParallel: " + module.name() + " cannot be cloned: " + text);
+  }
+}
+
+void refuse_copy(const torch::nn::Module& module) {
+  throw InvalidArgument(
+      "DataParallel: " + module.name() +
+      " is not derived from torch::nn::Cloneable, or a part of it is not, and it has no "
+      "constructor without arguments; say how to make a copy: DataParallel dp(net, options, "
+      "{.make = [] { return std::make_shared<Net>(config); }})");
+}
+
+}  // namespace tandem::libtorch::detail

@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "libtorch/replica_scope.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "tandem/core/check.hpp"
+#include "tandem/libtorch/devices.hpp"
+#include "tandem/runtime/context.hpp"
+#include "tandem/tensor/access.hpp"
+
+namespace tandem::libtorch {
+namespace {
+
+thread_local const ReplicaScope* current_scope = nullptr;
+
+}  // namespace
+
+ReplicaScope::ReplicaScope(std::shared_ptr<TorchSource> source, const CallerState& caller)
+    : source_(std::move(source)),
+      state_(caller.state),
+      device_(torch_device(source_->device())),
+      before_(std::exchange(current_scope, this)) {
+  limit_threads(std::min(caller.threads, context().threads));
+  await_tensors(*source_);
+}
+
+ReplicaScope::~ReplicaScope() {
+  current_scope = before_;
+}
+
+const ReplicaScope& ReplicaScope::current() {
+  TANDEM_CHECK(current_scope != nullptr,
+               "DataParallel: the loss of a replica is recorded outside of a step's loss function");
+  return *current_scope;
+}
+
+void ReplicaScope::note_buffers_written() const {
+  if (!source_->is_training()) return;
+  for (const TorchSource::Slot& slot : source_->slots()) {
+    if (slot.kind != nn::TensorKind::buffer) continue;
+    const auto [begin, end] = byte_range(slot.shown);
+    slot.shown.buffer().bump_version(begin, end);
+  }
+}
+
+void await_tensors(const TorchSource& source) {
+  for (const TorchSource::Slot& slot : source.slots()) {
+    Transits& transits = slot.shown.buffer().transits();
+    if (!transits.any()) continue;
+    const auto [begin, end] = byte_range(slot.shown);
+    transits.await(begin, end, Direction::read_write);
+  }
+}
+
+void limit_threads(int threads) {
+  if (at::get_num_threads() != threads) at::set_num_threads(threads);
+}
+
+}  // namespace tandem::libtorch

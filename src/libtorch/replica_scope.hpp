@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include <ATen/Parallel.h>
+#include <ATen/ThreadLocalState.h>
+#include <c10/core/DeviceGuard.h>
+
+#include "libtorch/torch_source.hpp"
+
+namespace tandem::libtorch {
+
+/// What the caller's thread tells PyTorch in the replicas: grad mode, autocast, hooks of saved
+/// tensors, and how many threads kernels may use.
+struct CallerState {
+  at::ThreadLocalState state = {};
+  int threads = at::get_num_threads();
+};
+
+/// A replica's job on this thread: PyTorch has the caller's state here, the replica's device is the
+/// current one, and the replica's parameters have arrived.
+class ReplicaScope {
+ public:
+  /// @param source  kept alive by what the scope records.
+  /// @throws Timeout, CommAborted  while waiting for parameters that are in transit.
+  ReplicaScope(std::shared_ptr<TorchSource> source, const CallerState& caller);
+  ~ReplicaScope();
+  ReplicaScope(const ReplicaScope&) = delete;
+  ReplicaScope& operator=(const ReplicaScope&) = delete;
+
+  /// The innermost one of this thread. @throws InvalidArgument  there is none.
+  static const ReplicaScope& current();
+  const std::shared_ptr<TorchSource>& source() const noexcept { return source_; }
+  /// Notes that a forward in training may have written the replica's buffers, which PyTorch does
+  /// not tell of every kernel.
+  void note_buffers_written() const;
+
+ private:
+  std::shared_ptr<TorchSource> source_;
+  at::ThreadLocalStateGuard state_;
+  c10::DeviceGuard device_;
+  const ReplicaScope* before_;
+};
+
+/// Waits for bytes of the source's tensors that are in transit between devices.
+void await_tensors(const TorchSource& source);
+/// Lets PyTorch's kernels on this thread use at most `threads` threads.
+void limit_threads(int threads);
+
+}  // namespace tandem::libtorch

@@ -1,0 +1,249 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/libtorch/detail/torch_replicas.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <torch/nn/module.h>
+
+#include "tandem/core/check.hpp"
+#include "tandem/libtorch/devices.hpp"
+#include "tandem/runtime/runtime.hpp"
+
+#include "libtorch/call_generators.hpp"
+#include "libtorch/device_memory.hpp"
+#include "libtorch/module_changes.hpp"
+#include "libtorch/replica_scope.hpp"
+#include "libtorch/shown_gradients.hpp"
+#include "libtorch/torch_source.hpp"
+#include "parallel/update/mode_rules.hpp"
+
+namespace tandem::libtorch::detail {
+namespace {
+
+constexpr int kLeastDevices = 8;  // PyTorch can be told of devices once
+
+parallel::DataParallelOptions checked(parallel::DataParallelOptions options) {
+  if (options.devices.empty()) options.devices = default_devices();
+  TANDEM_CHECK(options.bitwise_leaves == 0,
+               "DataParallel: bitwise_leaves is ",
+               options.bitwise_leaves,
+               ", but PyTorch's kernels do not promise the same bits for the same rows; leave it "
+               "at 0");
+  int count = std::max(kLeastDevices, static_cast<int>(default_devices().size()));
+  for (const Device device : options.devices) {
+    TANDEM_CHECK(device.type == DeviceType::cpu,
+                 "DataParallel: ",
+                 device,
+                 " is a GPU, and modules of PyTorch run on virtual devices only so far; give "
+                 "devices such as cpu:0");
+    count = std::max(count, device.index + 1);
+  }
+  if (registered_devices() == 0) register_devices(std::min(count, kMaxTorchDevices));
+  for (const Device device : options.devices)
+    static_cast<void>(torch_device(device));
+  return options;
+}
+
+}  // namespace
+
+struct TorchReplicas::Parts {
+  using Sources = std::vector<std::shared_ptr<TorchSource>>;
+
+  Parts(std::shared_ptr<torch::nn::Module> m, Make c, const parallel::DataParallelOptions& o)
+      : module(std::move(m)), copy(std::move(c)), options(checked(o)) {
+    build();
+  }
+
+  /// Makes the replicas anew.
+  void build() {
+    ++generation;
+    const auto syncs = set == nullptr ? parallel::GradientSync::on : set->syncs();
+    set.reset();  // completes its gradients
+    sources.clear();
+    for (const Device device : options.devices) {
+      sources.push_back(
+          std::make_shared<TorchSource>(sources.empty() ? module : nullptr, copy(), device));
+    }
+    set = std::make_shared<parallel::ReplicaSet>(
+        std::vector<std::shared_ptr<parallel::ReplicaSource>>(sources.begin(), sources.end()),
+        options.devices,
+        options,
+        parallel::rules_of(options.mode));
+    set->set_syncs(syncs);
+    for (const auto& source : sources) {
+      await_tensors(*source);
+      source->settle();
+    }
+    changes = ModuleChanges(sources);
+    gradients = ShownGradients(*sources.front());
+  }
+
+  /// Called before each call.
+  void follow_module() {
+    if (!ModuleChanges::has_same_tensors(*module, *sources.front())) build();
+    sources.front()->follow_mode(*module);  // the set sees to the others
+    changes.tell_tandem();
+    changes.find_unseen();
+  }
+
+  parallel::ReplicaSet::LossBody on_replica(const LossBody& loss) const {
+    return [all = sources, caller = std::make_shared<const CallerState>(), loss](
+               const parallel::Replica& r) {
+      const auto& source = all[static_cast<std::size_t>(r.index)];
+      const ReplicaScope scope(source, *caller);
+      try {
+        WeightedSum sum = loss(source->module(), r);
+        scope.note_buffers_written();
+        return sum;
+      } catch (const c10::OutOfMemoryError&) {
+        throw_out_of_memory(source->device().index);
+      }
+    };
+  }
+
+  /// Runs a call of the set: f(set, optimizer), where the optimizer may be null.
+  template <class F>
+  auto call(const GetOptimizer& get, F&& f) {
+    follow_module();
+    gradients.take();
+    optim::Optimizer* const optimizer = get == nullptr ? nullptr : &get();
+    CallGenerators generators(options.devices);
+    const CallEnd end(*this, optimizer);
+    auto result = f(*set, optimizer);
+    generators.keep();
+    return result;
+  }
+
+  /// Shows PyTorch what a call has written, whether it has failed or not.
+  struct CallEnd {
+    CallEnd(Parts& parts, const optim::Optimizer* optimizer)
+        : parts_(parts), optimizer_(optimizer) {}
+    ~CallEnd() { parts_.end_call(optimizer_); }
+    CallEnd(const CallEnd&) = delete;
+    CallEnd& operator=(const CallEnd&) = delete;
+
+   private:
+    Parts& parts_;
+    const optim::Optimizer* optimizer_;
+  };
+  void end_call(const optim::Optimizer* optimizer) noexcept {
+    try {
+      for (const auto& source : sources)
+        await_tensors(*source);
+      if (optimizer != nullptr && options.mode == parallel::Mode::sharded)
+        gradients.hide();
+      else if (set->syncs() == parallel::GradientSync::off)
+        gradients.show_as_they_lie();
+      else
+        gradients.show();
+    } catch (...) {  // a device is lost; the next call says so
+    }
+    changes.tell_torch();
+  }
+
+  std::shared_ptr<torch::nn::Module> module;
+  Make copy;
+  parallel::DataParallelOptions options;
+  Sources sources;
+  std::shared_ptr<parallel::ReplicaSet> set;
+  ModuleChanges changes;
+  ShownGradients gradients;
+  std::uint64_t generation = 0;
+};
+
+TorchReplicas::TorchReplicas(std::shared_ptr<torch::nn::Module> module,
+                             Make copy,
+                             const parallel::DataParallelOptions& options)
+    : parts_(std::make_unique<Parts>(std::move(module), std::move(copy), options)) {}
+
+TorchReplicas::~TorchReplicas() {
+  parts_->set->cancel();
+}
+
+const std::vector<Device>& TorchReplicas::devices() const noexcept {
+  return parts_->options.devices;
+}
+
+std::vector<RowRange> TorchReplicas::plan(std::int64_t rows) {
+  return parts_->set->plan(rows);
+}
+
+const parallel::ChunkPolicy& TorchReplicas::policy() {
+  return parts_->set->policy();
+}
+
+std::size_t TorchReplicas::parameter_nbytes() {
+  return parts_->set->parameter_nbytes();
+}
+
+torch::nn::Module& TorchReplicas::replica(int index) {
+  parts_->follow_module();
+  const auto& source = parts_->sources.at(static_cast<std::size_t>(index));
+  source->follow_mode(*parts_->module);
+  return source->module();
+}
+
+parallel::StepResult TorchReplicas::step(const parallel::BatchSize& batch,
+                                         const LossBody& loss,
+                                         const GetOptimizer& optimizer,
+                                         const parallel::StepOptions& options) {
+  return parts_->call(optimizer, [&](parallel::ReplicaSet& set, optim::Optimizer* update) {
+    return set.step(batch, parts_->on_replica(loss), update, options);
+  });
+}
+
+parallel::StepModel TorchReplicas::measure(const parallel::BatchSize& batch,
+                                           const LossBody& loss,
+                                           const GetOptimizer& optimizer) {
+  return parts_->call(optimizer, [&](parallel::ReplicaSet& set, optim::Optimizer* update) {
+    return set.measure(batch, parts_->on_replica(loss), update);
+  });
+}
+
+std::optional<parallel::StepProbe> TorchReplicas::try_batch(const parallel::BatchSize& batch,
+                                                            const LossBody& loss,
+                                                            const GetOptimizer& optimizer) {
+  return parts_->call(optimizer, [&](parallel::ReplicaSet& set, optim::Optimizer* update) {
+    return set.try_batch(batch, parts_->on_replica(loss), update);
+  });
+}
+
+void TorchReplicas::update(const GetOptimizer& optimizer) {
+  parts_->call(optimizer, [&](parallel::ReplicaSet&, optim::Optimizer* update) {
+    parts_->gradients.take_written();
+    update->step();
+    return true;
+  });
+}
+
+void TorchReplicas::sync() {
+  parts_->call(nullptr, [](parallel::ReplicaSet& set, optim::Optimizer*) {
+    set.sync();
+    return true;
+  });
+}
+
+std::uint64_t TorchReplicas::generation() const noexcept {
+  return parts_->generation;
+}
+
+std::optional<optim::NamedParameter> TorchReplicas::find_parameter(const at::Tensor& x) const {
+  for (const TorchSource::Slot& slot : parts_->sources.front()->slots()) {
+    if (slot.kind == nn::TensorKind::parameter && slot.own.is_same(x))
+      return optim::NamedParameter{slot.name, slot.shown};
+  }
+  return std::nullopt;
+}
+
+void TorchReplicas::set_syncs(parallel::GradientSync sync) {
+  parts_->set->set_syncs(sync);
+}
+
+parallel::GradientSync TorchReplicas::syncs() const noexcept {
+  return parts_->set->syncs();
+}
+
+}  // namespace tandem::libtorch::detail

@@ -1,0 +1,164 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "libtorch/torch_source.hpp"
+
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include <torch/nn/module.h>
+
+#include "tandem/core/check.hpp"
+#include "tandem/libtorch/devices.hpp"
+#include "tandem/libtorch/exchange.hpp"
+
+#include "libtorch/wrapped_modules.hpp"
+
+namespace tandem::libtorch {
+namespace {
+
+struct Named {
+  std::string name;
+  nn::TensorKind kind;
+  at::Tensor tensor;
+};
+
+std::vector<Named> tensors_of(const torch::nn::Module& module) {
+  std::vector<Named> all;
+  for (const auto& item : module.named_parameters())
+    all.push_back({item.key(), nn::TensorKind::parameter, item.value()});
+  for (const auto& item : module.named_buffers())
+    all.push_back({item.key(), nn::TensorKind::buffer, item.value()});
+  return all;
+}
+
+/// The user's tensor as one of tandem's, for an arena to move.
+Tensor shown_first(const Named& named, Device device) {
+  const at::Tensor& x = named.tensor;
+  TANDEM_CHECK(x.device().is_cpu() || x.device() == torch_device(device),
+               "DataParallel: '",
+               named.name,
+               "' is on ",
+               x.device().str(),
+               ", but the first device is ",
+               device,
+               "; call module->to(tandem::libtorch::torch_device(...)) or module->to(torch::kCPU) "
+               "first");
+  try {
+    Tensor shown = from_torch(x.detach(), device);
+    if (named.kind == nn::TensorKind::parameter) shown.requires_grad_(x.requires_grad());
+    return shown;
+  } catch (const InvalidArgument& e) {
+    throw InvalidArgument("DataParallel: '" + named.name + "' cannot be replicated: " + e.what());
+  }
+}
+
+/// Puts `x` over the memory of `shown`.
+void bind(const at::Tensor& x, const Tensor& shown, c10::Device device) {
+  if (x.device() == device && x.const_data_ptr() == shown.data()) return;
+  const at::NoGradGuard off;
+  at::Tensor(x).set_data(to_torch(shown.detach(), device));
+}
+
+}  // namespace
+
+TorchSource::TorchSource(std::shared_ptr<torch::nn::Module> original,
+                         std::shared_ptr<torch::nn::Module> copy,
+                         Device device)
+    : original_(std::move(original)), copy_(std::move(copy)), device_(device) {
+  const std::vector<Named> copies = tensors_of(*copy_);
+  const std::vector<Named> own = original_ == nullptr ? copies : tensors_of(*original_);
+  TANDEM_CHECK(own.size() == copies.size(),
+               "DataParallel: the module has ",
+               own.size(),
+               " parameters and buffers, but its copy has ",
+               copies.size(),
+               "; let clone() or .make give all of them");
+  std::unordered_map<const c10::TensorImpl*, Tensor> shown;  // of tied tensors
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    TANDEM_CHECK(own[i].name == copies[i].name && own[i].tensor.sizes() == copies[i].tensor.sizes(),
+                 "DataParallel: '",
+                 own[i].name,
+                 "' of the module is '",
+                 copies[i].name,
+                 "' in its copy, or of another shape there; let clone() or .make give the same "
+                 "tensors under the same names");
+    Slot slot{own[i].name, own[i].kind, {}, {}, copies[i].tensor};
+    if (original_ != nullptr) {
+      slot.own = own[i].tensor;
+      Tensor& x = shown[slot.own.unsafeGetTensorImpl()];
+      if (!x.defined()) x = shown_first(own[i], device);
+      slot.shown = x;
+      own_.push_back(x);
+    }
+    slots_.push_back(std::move(slot));
+  }
+}
+
+void TorchSource::visit_tensors(const TensorVisitor& f) {
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    Slot& slot = slots_[i];
+    const TensorImpl* before = slot.shown.shared().get();
+    f(slot.name, slot.shown, slot.kind);
+    const bool is_back = original_ != nullptr && slot.shown.shared() == own_[i].shared();
+    if (slot.shown.shared().get() != before && !is_back) bind_copy(slot);
+  }
+}
+
+void TorchSource::bind_copy(const Slot& slot) const {
+  bind(slot.copy, slot.shown, torch_device(device_));
+}
+
+void TorchSource::check_unwrapped() {
+  WrappedModules::get().check(*original_);
+}
+
+void TorchSource::mark_wrapped(const std::shared_ptr<const void>& wrapper) {
+  if (original_ != nullptr) WrappedModules::get().mark(*original_, wrapper);
+  WrappedModules::get().mark(*copy_, wrapper);
+}
+
+void TorchSource::follow(parallel::ReplicaSource& original) {
+  follow_mode(*dynamic_cast<TorchSource&>(original).original_);
+}
+
+void TorchSource::follow_mode(torch::nn::Module& module) const {
+  const auto own = module.modules(), copy = copy_->modules();
+  TANDEM_CHECK(own.size() == copy.size(),
+               "DataParallel: the module has ",
+               own.size(),
+               " parts, but its copy has ",
+               copy.size());
+  for (std::size_t i = 0; i < own.size(); ++i)
+    if (own[i]->is_training() != copy[i]->is_training()) copy[i]->train(own[i]->is_training());
+}
+
+void TorchSource::settle() {
+  for (const Slot& slot : slots_) {
+    if (slot.own.defined()) bind(slot.own, slot.shown, slot.own.device());
+    if (slot.kind == nn::TensorKind::parameter || original_ == nullptr) bind_copy(slot);
+  }
+  watch_gradients();
+}
+
+void TorchSource::watch_gradients() {
+  std::unordered_map<const TensorImpl*, std::unordered_set<const c10::TensorImpl*>> copies;
+  for (const Slot& slot : slots_)
+    copies[slot.shown.shared().get()].insert(slot.copy.unsafeGetTensorImpl());
+  sink_ = std::make_shared<GradientSink>();
+  std::unordered_map<const TensorImpl*, std::size_t> numbers;
+  std::unordered_set<const c10::TensorImpl*> watched;
+  for (const Slot& slot : slots_) {
+    if (slot.kind != nn::TensorKind::parameter) continue;
+    slot.copy.requires_grad_(slot.shown.requires_grad());
+    if (!slot.shown.requires_grad() || !watched.insert(slot.copy.unsafeGetTensorImpl()).second)
+      continue;
+    const TensorImpl* parameter = slot.shown.shared().get();
+    const auto [number, is_new] = numbers.try_emplace(parameter, 0);
+    if (is_new) number->second = sink_->add(slot.shown, static_cast<int>(copies[parameter].size()));
+    watch_gradient(slot.copy, sink_, number->second);
+  }
+}
+
+}  // namespace tandem::libtorch

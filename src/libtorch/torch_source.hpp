@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <torch/nn/module.h>
+
+#include "libtorch/gradient_sink.hpp"
+#include "parallel/replicas/replica_source.hpp"
+
+namespace tandem::libtorch {
+
+// Note [One memory, two libraries]: a wrapper lays out parameters and buffers in arenas, as tensors
+// of tandem. A source puts PyTorch's tensors over the same bytes (set_data). They stay the same
+// tensors, so optimizers that hold them go on. Each library counts its own writes; what PyTorch has
+// written is told to tandem before and after a forward (ModuleReplicas).
+
+/// A replica that is a module of PyTorch. The source of device 0 stands for the user's module, and
+/// for its copy on that device, which runs in its place: they share the memory of their parameters,
+/// but the copy has the buffers that a call may write.
+class TorchSource final : public parallel::ReplicaSource {
+ public:
+  /// A tensor of the module. `own` is the user's and undefined in sources of other devices, `copy`
+  /// is the replica's, and `shown` has their memory.
+  struct Slot {
+    std::string name;
+    nn::TensorKind kind;
+    Tensor shown;
+    at::Tensor own, copy;
+  };
+
+  /// @param original  the user's module; null for devices other than the first.
+  /// @param copy      the module that runs on `device`, with the same tensors under the same names.
+  /// @throws InvalidArgument  tensors differ in name, a tensor of the user's module is on a device
+  ///                          that is neither PyTorch's `cpu` nor `device`, or its dtype is none of
+  ///                          tandem's.
+  TorchSource(std::shared_ptr<torch::nn::Module> original,
+              std::shared_ptr<torch::nn::Module> copy,
+              Device device);
+
+  void visit_tensors(const TensorVisitor& f) override;
+  bool is_training() const override { return copy_->is_training(); }
+  std::vector<Tensor> equal_buffers() override { return {}; }
+  void check_unwrapped() override;
+  void mark_wrapped(const std::shared_ptr<const void>& wrapper) override;
+  void follow(parallel::ReplicaSource& original) override;
+
+  /// Gives the replica the mode of each part of `module`. @throws InvalidArgument  see follow.
+  void follow_mode(torch::nn::Module& module) const;
+  /// Puts PyTorch's tensors over memory that has moved, and watches their gradients. To be called
+  /// when a wrapper has laid out its arenas.
+  void settle();
+  torch::nn::Module& module() const noexcept { return *copy_; }
+  const std::vector<Slot>& slots() const noexcept { return slots_; }
+  Device device() const noexcept { return device_; }
+  GradientSink& sink() const noexcept { return *sink_; }
+
+ private:
+  /// Puts the replica's tensor over the slot's memory.
+  void bind_copy(const Slot& slot) const;
+  void watch_gradients();
+
+  std::shared_ptr<torch::nn::Module> original_, copy_;
+  Device device_;
+  std::vector<Slot> slots_;
+  std::vector<Tensor> own_;  // by slot: what is shown between calls; only of device 0
+  std::shared_ptr<GradientSink> sink_;
+};
+
+}  // namespace tandem::libtorch

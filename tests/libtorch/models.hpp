@@ -1,0 +1,127 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include <torch/torch.h>
+
+#include "tandem/libtorch/data_parallel.hpp"
+#include "tandem/parallel/chunks.hpp"
+
+// Programs of PyTorch for the tests: modules, batches, and one device to compare with.
+namespace tandem::libtorch::test {
+
+struct Batch {
+  at::Tensor x, y;
+  TANDEM_FIELDS(x, y)
+};
+
+/// A module as tutorials write them: it has no clone().
+struct MlpImpl : torch::nn::Module {
+  at::Tensor forward(const at::Tensor& x) { return second(torch::tanh(first(x))); }
+  static Batch batch(std::int64_t rows) {
+    return {torch::randn({rows, 6}, torch::kDouble), torch::randn({rows, 3}, torch::kDouble)};
+  }
+  torch::nn::Linear first = register_module("first", torch::nn::Linear(6, 10));
+  torch::nn::Linear second = register_module("second", torch::nn::Linear(10, 3));
+};
+TORCH_MODULE(Mlp);
+
+struct CnnImpl : torch::nn::Module {
+  at::Tensor forward(const at::Tensor& x) {
+    const at::Tensor h = torch::relu(norm(conv(x)));
+    return head(torch::max_pool2d(h, 2).flatten(1));
+  }
+  static Batch batch(std::int64_t rows) {
+    return {torch::randn({rows, 2, 6, 6}, torch::kDouble), torch::randn({rows, 3}, torch::kDouble)};
+  }
+  torch::nn::Conv2d conv =
+      register_module("conv", torch::nn::Conv2d(torch::nn::Conv2dOptions(2, 4, 3).padding(1)));
+  torch::nn::GroupNorm norm = register_module("norm", torch::nn::GroupNorm(2, 4));
+  torch::nn::Linear head = register_module("head", torch::nn::Linear(36, 3));
+};
+TORCH_MODULE(Cnn);
+
+/// One block of a transformer over tokens, without dropout. It has a clone().
+struct GptImpl : torch::nn::Cloneable<GptImpl> {
+  GptImpl() { reset(); }
+  void reset() override {
+    tokens = register_module("tokens", torch::nn::Embedding(12, 8));
+    block = register_module(
+        "block",
+        torch::nn::TransformerEncoderLayer(
+            torch::nn::TransformerEncoderLayerOptions(8, 2).dim_feedforward(16).dropout(0)));
+    head = register_module("head", torch::nn::Linear(8, 3));
+  }
+  at::Tensor forward(const at::Tensor& x) {
+    return head(block(tokens(x).transpose(0, 1)).transpose(0, 1).select(1, -1));
+  }
+  static Batch batch(std::int64_t rows) {
+    return {torch::randint(12, {rows, 5}), torch::randn({rows, 3}, torch::kDouble)};
+  }
+  torch::nn::Embedding tokens = nullptr;
+  torch::nn::TransformerEncoderLayer block = nullptr;
+  torch::nn::Linear head = nullptr;
+};
+TORCH_MODULE(Gpt);
+
+/// cpu:0, cpu:1, ...
+inline std::vector<Device> host_devices(int n) {
+  std::vector<Device> list;
+  for (int i = 0; i < n; ++i)
+    list.push_back({DeviceType::cpu, i});
+  return list;
+}
+
+/// Two modules of one class with the same values in f64.
+template <class Holder>
+std::pair<Holder, Holder> twins() {
+  std::pair<Holder, Holder> both;
+  both.first->to(torch::kDouble);
+  both.second->to(torch::kDouble);
+  const torch::NoGradGuard off;
+  const auto from = both.first->parameters(), to = both.second->parameters();
+  for (std::size_t i = 0; i < from.size(); ++i)
+    to[i].copy_(from[i]);
+  return both;
+}
+
+/// The squared error of a replica, or of one device, as a mean over rows.
+constexpr auto squared_error = [](auto& net, const Batch& batch) {
+  return torch::mse_loss(net.forward(batch.x), batch.y);
+};
+
+/// The largest difference between the parameters, or the gradients, of two modules.
+inline double difference(const torch::nn::Module& a, const torch::nn::Module& b) {
+  double worst = 0;
+  const auto p = a.parameters(), q = b.parameters();
+  for (std::size_t i = 0; i < p.size(); ++i)
+    worst = std::max(worst, (p[i].detach().cpu() - q[i].detach().cpu()).abs().max().item<double>());
+  return worst;
+}
+inline double gradient_difference(const torch::nn::Module& a, const torch::nn::Module& b) {
+  double worst = 0;
+  const auto p = a.parameters(), q = b.parameters();
+  for (std::size_t i = 0; i < p.size(); ++i) {
+    if (p[i].grad().defined() != q[i].grad().defined()) return INFINITY;
+    if (!p[i].grad().defined()) continue;
+    worst = std::max(worst, (p[i].grad().cpu() - q[i].grad().cpu()).abs().max().item<double>());
+  }
+  return worst;
+}
+
+/// Chunks of a batch at random, some of them empty.
+inline std::vector<std::int64_t> random_chunks(std::int64_t rows, int devices, unsigned seed) {
+  std::mt19937 generator(seed);
+  std::vector<std::int64_t> sizes(static_cast<std::size_t>(devices));
+  for (std::int64_t r = 0; r < rows; ++r)
+    ++sizes[generator() % sizes.size()];
+  return sizes;
+}
+
+}  // namespace tandem::libtorch::test

@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Optimizers of PyTorch whose update the devices share, against PyTorch's own.
+
+#include "tandem/libtorch/optimizer.hpp"
+
+#include <sstream>
+
+#include <gmock/gmock.h>
+
+#include "libtorch/models.hpp"
+
+namespace tandem::libtorch::test {
+namespace {
+
+using parallel::Mode;
+
+constexpr std::int64_t kUpdateRows = 9;
+
+/// Trains two equal modules, one by T and one by Optimizer<T>: with a schedule, clipping, and the
+/// states exchanged through files in the middle.
+template <class T, class Options>
+void expect_same_training(const Options& options, Mode mode) {
+  torch::manual_seed(1);
+  auto [one, many] = twins<Mlp>();
+  T plain(one->parameters(), options);
+  Optimizer<T> shared(many->parameters(), options);
+  DataParallel dp(many, {.devices = host_devices(3), .mode = mode});
+  torch::optim::StepLR first(plain, 2, 0.5), second(shared, 2, 0.5);
+  const auto train = [&](int steps) {
+    for (int step = 0; step < steps; ++step) {
+      const Batch batch = MlpImpl::batch(kUpdateRows);
+      plain.zero_grad();
+      squared_error(*one, batch).backward();
+      plain.step();
+      dp.step(batch, squared_error, shared);
+      first.step();
+      second.step();
+      EXPECT_LE(difference(*one, *many), 1e-12);
+    }
+  };
+  train(4);
+  std::stringstream of_plain, of_shared;
+  torch::save(plain, of_plain);
+  torch::save(shared, of_shared);
+  T loaded(one->parameters(), options);
+  torch::load(loaded, of_shared);
+  for (const at::Tensor& p : one->parameters()) {
+    const auto mine = plain.state().find(p.unsafeGetTensorImpl());
+    EXPECT_EQ(mine == plain.state().end(),
+              loaded.state().find(p.unsafeGetTensorImpl()) == loaded.state().end());
+  }
+  torch::load(plain, of_shared);
+  torch::load(shared, of_plain);
+  train(3);
+  // Gradients first, then the update.
+  const Batch batch = MlpImpl::batch(kUpdateRows);
+  plain.zero_grad();
+  squared_error(*one, batch).backward();
+  shared.zero_grad();
+  dp.step(batch, squared_error);
+  torch::nn::utils::clip_grad_norm_(one->parameters(), 0.1);
+  torch::nn::utils::clip_grad_norm_(many->parameters(), 0.1);
+  plain.step();
+  shared.step();
+  EXPECT_LE(difference(*one, *many), 1e-12);
+}
+
+class OptimizerTest : public ::testing::TestWithParam<Mode> {};
+
+TEST_P(OptimizerTest, TrainsAsPyTorchsDoes) {
+  using namespace torch::optim;
+  const Mode mode = GetParam();
+  expect_same_training<SGD>(SGDOptions(0.1), mode);
+  expect_same_training<SGD>(SGDOptions(0.1).momentum(0.9).dampening(0.2).weight_decay(0.1), mode);
+  expect_same_training<SGD>(SGDOptions(0.1).momentum(0.9).nesterov(true), mode);
+  expect_same_training<Adam>(AdamOptions(0.01).weight_decay(0.1).eps(1e-3), mode);
+  expect_same_training<AdamW>(AdamWOptions(0.01).eps(1e-3), mode);
+  expect_same_training<RMSprop>(RMSpropOptions(0.01).eps(1e-3), mode);
+  expect_same_training<RMSprop>(RMSpropOptions(0.01).eps(1e-3).momentum(0.5).centered(true), mode);
+  expect_same_training<Adagrad>(AdagradOptions(0.1).lr_decay(0.1).initial_accumulator_value(0.1),
+                                mode);
+}
+
+INSTANTIATE_TEST_SUITE_P(All,
+                         OptimizerTest,
+                         ::testing::ValuesIn(parallel::kModes),
+                         [](const auto& test) { return parallel::name(test.param); });
+
+TEST(OptimizerTest, OutlivesItsWrapper) {
+  torch::manual_seed(1);
+  auto [one, many] = twins<Mlp>();
+  torch::optim::Adam plain(one->parameters(), torch::optim::AdamOptions(0.01).eps(1e-3));
+  Optimizer<torch::optim::Adam> shared(many->parameters(),
+                                       torch::optim::AdamOptions(0.01).eps(1e-3));
+  for (int step = 0; step < 6; ++step) {
+    const Batch batch = MlpImpl::batch(kUpdateRows);
+    plain.zero_grad();
+    squared_error(*one, batch).backward();
+    plain.step();
+    if (step % 2 == 0) {
+      DataParallel dp(many, {.devices = host_devices(2)});
+      dp.step(batch, squared_error, shared);
+    } else {
+      shared.zero_grad();
+      squared_error(*many, batch).backward();
+      shared.step();
+    }
+    EXPECT_LE(difference(*one, *many), 1e-12) << step;
+  }
+}
+
+}  // namespace
+}  // namespace tandem::libtorch::test

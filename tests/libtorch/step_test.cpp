@@ -1,0 +1,237 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Steps of PyTorch's modules on several devices, against one device.
+
+#include <gmock/gmock.h>
+
+#include "tandem/libtorch/optimizer.hpp"
+
+#include "libtorch/models.hpp"
+#include "thrown_text.hpp"
+
+namespace tandem::libtorch::test {
+namespace {
+
+using parallel::Mode;
+using tandem::testing::thrown_text;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr std::int64_t kStepRows = 13;
+constexpr auto kAllModes = {Mode::classic, Mode::server, Mode::sharded, Mode::ddp};
+// Adam would divide gradients that are zero but for rounding (of keys' biases) by themselves.
+const auto kOptions = torch::optim::SGDOptions(0.05).momentum(0.9).weight_decay(0.01);
+
+/// Trains two equal modules for 20 steps, one of them on several devices, wrapped anew with other
+/// chunks each five steps. @return the largest difference of weights and losses
+template <class Holder, class Shared>
+double difference_after_training(int devices, Mode mode, unsigned seed) {
+  torch::manual_seed(seed);
+  auto [one, many] = twins<Holder>();
+  torch::optim::SGD optimizer(one->parameters(), kOptions);
+  Shared shared(many->parameters(), kOptions);
+  double worst = 0;
+  for (unsigned part = 0; part < 4; ++part) {
+    DataParallel dp(many,
+                    {.devices = host_devices(devices),
+                     .mode = mode,
+                     .chunk_sizes = random_chunks(kStepRows, devices, seed + part)});
+    for (int step = 0; step < 5; ++step) {
+      const Batch batch = std::remove_reference_t<decltype(*one)>::batch(kStepRows);
+      optimizer.zero_grad();
+      const at::Tensor loss = squared_error(*one, batch);
+      loss.backward();
+      optimizer.step();
+      const auto result = dp.step(batch, squared_error, shared);
+      worst =
+          std::max({worst, difference(*one, *many), std::abs(result.loss - loss.item<double>())});
+    }
+  }
+  return worst;
+}
+
+class ModesTest : public ::testing::TestWithParam<std::tuple<int, Mode>> {};
+
+TEST_P(ModesTest, TrainsAsOneDeviceDoesWithPyTorchsOptimizer) {
+  const auto [devices, mode] = GetParam();
+  EXPECT_LE((difference_after_training<Mlp, torch::optim::SGD>(devices, mode, 1)), 1e-12);
+  EXPECT_LE((difference_after_training<Cnn, torch::optim::SGD>(devices, mode, 2)), 1e-12);
+  EXPECT_LE((difference_after_training<Gpt, torch::optim::SGD>(devices, mode, 3)), 1e-12);
+}
+
+TEST_P(ModesTest, TrainsAsOneDeviceDoesWithASharedOptimizer) {
+  const auto [devices, mode] = GetParam();
+  using Shared = Optimizer<torch::optim::SGD>;
+  EXPECT_LE((difference_after_training<Mlp, Shared>(devices, mode, 4)), 1e-12);
+  EXPECT_LE((difference_after_training<Cnn, Shared>(devices, mode, 5)), 1e-12);
+  EXPECT_LE((difference_after_training<Gpt, Shared>(devices, mode, 6)), 1e-12);
+}
+
+INSTANTIATE_TEST_SUITE_P(All,
+                         ModesTest,
+                         ::testing::Combine(::testing::Values(1, 2, 3, 4, 7),
+                                            ::testing::ValuesIn(kAllModes)),
+                         [](const auto& test) {
+                           return std::to_string(std::get<0>(test.param)) + "_" +
+                                  parallel::name(std::get<1>(test.param));
+                         });
+
+TEST(StepGradientsTest, AreAddedToThoseThatAreThere) {
+  torch::manual_seed(0);
+  auto [one, many] = twins<Mlp>();
+  for (const Mode mode : kAllModes) {
+    DataParallel dp(many, {.devices = host_devices(3), .mode = mode});
+    for (int step = 0; step < 3; ++step) {
+      const Batch batch = MlpImpl::batch(kStepRows);
+      squared_error(*one, batch).backward();
+      dp.step(batch, squared_error);
+      EXPECT_LE(gradient_difference(*one, *many), 1e-12) << parallel::name(mode) << step;
+    }
+    // Zeroed in place, dropped one by one, and replaced.
+    for (auto* net : {&one, &many}) {
+      for (at::Tensor& p : (*net)->parameters())
+        p.mutable_grad().zero_();
+      (*net)->first->weight.mutable_grad().reset();
+      (*net)->second->bias.mutable_grad() = torch::ones({3}, torch::kDouble);
+      (*net)->second->weight.mutable_grad().add_(2);
+    }
+    const Batch batch = MlpImpl::batch(kStepRows);
+    squared_error(*one, batch).backward();
+    dp.step(batch, squared_error);
+    EXPECT_LE(gradient_difference(*one, *many), 1e-12) << parallel::name(mode);
+  }
+}
+
+TEST(StepGradientsTest, WaitUnderNoSync) {
+  torch::manual_seed(0);
+  auto [one, many] = twins<Mlp>();
+  DataParallel dp(many, {.devices = host_devices(2)});
+  const Batch first = MlpImpl::batch(kStepRows), second = MlpImpl::batch(kStepRows);
+  squared_error(*one, first).backward();
+  squared_error(*one, second).backward();
+  {
+    const auto scope = dp.no_sync();
+    dp.step(first, squared_error);
+  }
+  dp.step(second, squared_error);
+  EXPECT_LE(gradient_difference(*one, *many), 1e-12);
+}
+
+TEST(StepGradientsTest, SkipFrozenAndUnusedParameters) {
+  torch::manual_seed(0);
+  auto [one, many] = twins<Mlp>();
+  DataParallel dp(many, {.devices = host_devices(2)});
+  const auto loss = [](MlpImpl& net, const Batch& batch) {  // without the second layer's bias
+    const at::Tensor h = torch::tanh(net.first(batch.x));
+    return torch::mse_loss(h.matmul(net.second->weight.t()), batch.y);
+  };
+  for (const bool is_frozen : {false, true, false}) {
+    for (auto* net : {&one, &many}) {
+      (*net)->zero_grad();
+      (*net)->first->bias.set_requires_grad(!is_frozen);
+    }
+    const Batch batch = MlpImpl::batch(kStepRows);
+    loss(*one, batch).backward();
+    dp.step(batch, loss);
+    EXPECT_LE(gradient_difference(*one, *many), 1e-12);
+    EXPECT_FALSE(many->second->bias.grad().defined());
+    EXPECT_EQ(many->first->bias.grad().defined(), !is_frozen);
+  }
+}
+
+/// Two parameters that are one tensor: registered under two names.
+struct TiedImpl : torch::nn::Module {
+  TiedImpl() { register_parameter("also", weight); }
+  at::Tensor forward(const at::Tensor& x) {
+    return torch::tanh(x.matmul(weight)).matmul(named_parameters()["also"]);
+  }
+  static Batch batch(std::int64_t rows) {
+    return {torch::randn({rows, 4}, torch::kDouble), torch::randn({rows, 4}, torch::kDouble)};
+  }
+  at::Tensor weight = register_parameter("weight", torch::randn({4, 4}));
+};
+TORCH_MODULE(Tied);
+
+TEST(StepGradientsTest, OfATiedParameterAreSummed) {
+  torch::manual_seed(0);
+  auto [one, many] = twins<Tied>();
+  DataParallel dp(many, {.devices = host_devices(3)});
+  const Batch batch = TiedImpl::batch(kStepRows);
+  squared_error(*one, batch).backward();
+  dp.step(batch, squared_error);
+  EXPECT_LE(gradient_difference(*one, *many), 1e-12);
+}
+
+TEST(StepTest, AWeightedSumIsExactUnderUnevenWeights) {
+  torch::manual_seed(0);
+  auto [one, many] = twins<Mlp>();
+  DataParallel dp(many, {.devices = host_devices(3), .chunk_sizes = {2, 3, 8}});
+  const auto sum_of = [](MlpImpl& net, const Batch& batch) {
+    const at::Tensor weights = batch.y.select(1, 0).abs();
+    return ((net.forward(batch.x) - batch.y).square().sum(1) * weights).sum();
+  };
+  const Batch batch = MlpImpl::batch(kStepRows);
+  (sum_of(*one, batch) / batch.y.select(1, 0).abs().sum()).backward();
+  dp.step(batch, [&](MlpImpl& net, const Batch& part) {
+    return WeightedSum{sum_of(net, part), part.y.select(1, 0).abs().sum()};
+  });
+  EXPECT_LE(gradient_difference(*one, *many), 1e-12);
+}
+
+TEST(StepTest, MicroBatchesMakeOneUpdate) {
+  torch::manual_seed(0);
+  auto [one, many] = twins<Cnn>();
+  DataParallel dp(many, {.devices = host_devices(2), .accumulate = 3});
+  const Batch batch = CnnImpl::batch(kStepRows);
+  squared_error(*one, batch).backward();
+  dp.step(batch, squared_error);
+  EXPECT_LE(gradient_difference(*one, *many), 1e-12);
+}
+
+/// Dropout between two layers.
+struct NoisyImpl : torch::nn::Module {
+  at::Tensor forward(const at::Tensor& x) { return second(dropout(torch::tanh(first(x)))); }
+  torch::nn::Linear first = register_module("first", torch::nn::Linear(6, 10));
+  torch::nn::Dropout dropout = register_module("dropout", torch::nn::Dropout(0.5));
+  torch::nn::Linear second = register_module("second", torch::nn::Linear(10, 3));
+};
+TORCH_MODULE(Noisy);
+
+std::vector<at::Tensor> weights_after_noise(int steps) {
+  torch::manual_seed(3);
+  Noisy net;
+  Optimizer<torch::optim::SGD> optimizer(net->parameters(), torch::optim::SGDOptions(0.1));
+  DataParallel dp(net, {.devices = host_devices(3)});
+  for (int step = 0; step < steps; ++step) {
+    const Batch batch{torch::randn({kStepRows, 6}), torch::randn({kStepRows, 3})};
+    dp.step(batch, squared_error, optimizer);
+  }
+  return net->parameters();
+}
+
+TEST(StepTest, TwoRunsWithDropoutGiveTheSameBits) {
+  const auto first = weights_after_noise(5), again = weights_after_noise(5);
+  for (std::size_t i = 0; i < first.size(); ++i)
+    EXPECT_TRUE(torch::equal(first[i], again[i]));
+}
+
+TEST(StepTest, ReplicasAndCallsDrawOtherMasks) {
+  torch::manual_seed(3);
+  Noisy net;
+  DataParallel dp(net, {.devices = host_devices(2)});
+  const Batch batch{torch::ones({4, 6}), torch::zeros({4, 3})};
+  std::array<std::array<at::Tensor, 2>, 2> outputs;
+  for (auto& call : outputs) {
+    dp.step(batch, [&call](NoisyImpl& replica, const Batch& part) {
+      const at::Tensor y = replica.forward(part.x);
+      call[static_cast<std::size_t>(part.x.device().index())] = y.detach().cpu();
+      return y.sum();
+    });
+  }
+  EXPECT_FALSE(torch::equal(outputs[0][0], outputs[0][1]));
+  EXPECT_FALSE(torch::equal(outputs[0][0], outputs[1][0]));
+}
+
+}  // namespace
+}  // namespace tandem::libtorch::test
