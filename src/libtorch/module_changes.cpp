@@ -90,15 +90,18 @@ void ModuleChanges::find_unseen() const {
 }
 
 void ModuleChanges::tell_torch() {
-  for (std::size_t d = 0; d < sources_.size(); ++d) {
-    const auto& slots = sources_[d]->slots();
-    for (std::size_t i = 0; i < slots.size(); ++i) {
-      const std::uint64_t now = version_of(slots[i].shown);
-      if (now == seen_[d][i].tandem) continue;
-      bump(slots[i].copy);
-      if (slots[i].own.defined()) bump(slots[i].own);
-      seen_[d][i] = {slots[i].own.defined() ? torch_version(slots[i].own) : 0, now};
-    }
+  for (std::size_t d = 0; d < sources_.size(); ++d)
+    tell_torch(d);
+}
+
+void ModuleChanges::tell_torch(std::size_t device) {
+  const auto& slots = sources_[device]->slots();
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const std::uint64_t now = version_of(slots[i].shown);
+    if (now == seen_[device][i].tandem) continue;
+    bump(slots[i].copy);
+    if (slots[i].own.defined()) bump(slots[i].own);
+    seen_[device][i] = {slots[i].own.defined() ? torch_version(slots[i].own) : 0, now};
   }
 }
 

@@ -15,7 +15,6 @@ class ModuleChanges {
  public:
   using Sources = std::vector<std::shared_ptr<TorchSource>>;
 
-  ModuleChanges() = default;
   /// @param sources  of all devices, settled. Their tensors count as unchanged.
   explicit ModuleChanges(const Sources& sources);
 
@@ -33,6 +32,8 @@ class ModuleChanges {
   /// After a call: counts in PyTorch what tandem has written to any device's tensors. So a graph
   /// that has saved such a tensor does not go backward with changed values.
   void tell_torch();
+  /// The same for one device, on any thread: a replica's, before its forward uses them.
+  void tell_torch(std::size_t device);
 
  private:
   struct Versions {

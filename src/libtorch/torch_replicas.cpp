@@ -4,6 +4,7 @@
 #include "tandem/libtorch/detail/torch_replicas.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include <torch/nn/module.h>
@@ -12,6 +13,7 @@
 #include "tandem/libtorch/devices.hpp"
 #include "tandem/runtime/runtime.hpp"
 
+#include "libtorch/broadcast_parameters.hpp"
 #include "libtorch/call_generators.hpp"
 #include "libtorch/device_memory.hpp"
 #include "libtorch/module_changes.hpp"
@@ -47,6 +49,33 @@ parallel::DataParallelOptions checked(parallel::DataParallelOptions options) {
   return options;
 }
 
+/// The parameters of all replicas as results of the user's, one bucket for all.
+BroadcastParameters replica_graph(const std::vector<std::shared_ptr<TorchSource>>& sources) {
+  std::vector<at::Tensor> own;
+  std::vector<std::vector<at::Tensor>> copies(sources.size());
+  std::vector<std::size_t> bucket;
+  std::unordered_map<const c10::TensorImpl*, std::size_t> numbers;
+  const auto& slots = sources.front()->slots();
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (slots[i].kind != nn::TensorKind::parameter) continue;
+    const auto [number, is_new] =
+        numbers.try_emplace(slots[i].own.unsafeGetTensorImpl(), own.size());
+    for (std::size_t d = 0; d < sources.size(); ++d) {
+      const at::Tensor& copy = sources[d]->slots()[i].copy;
+      if (is_new) copies[d].push_back(copy);
+      TANDEM_CHECK(copies[d][number->second].is_same(copy),
+                   "DataParallel: '",
+                   slots[i].name,
+                   "' is tied to another parameter of the module, but not in its copy; tie them in "
+                   "clone() or .make, or use step, which needs no ties");
+    }
+    if (!is_new) continue;
+    own.push_back(slots[i].own);
+    bucket.insert(bucket.begin(), number->second);  // backward makes the last ones first
+  }
+  return {std::move(own), std::move(copies), {std::move(bucket)}};
+}
+
 }  // namespace
 
 struct TorchReplicas::Parts {
@@ -77,16 +106,39 @@ struct TorchReplicas::Parts {
       await_tensors(*source);
       source->settle();
     }
-    changes = ModuleChanges(sources);
+    changes = std::make_shared<ModuleChanges>(sources);
     gradients = ShownGradients(*sources.front());
+    graph.reset();
   }
 
   /// Called before each call.
   void follow_module() {
     if (!ModuleChanges::has_same_tensors(*module, *sources.front())) build();
     sources.front()->follow_mode(*module);  // the set sees to the others
-    changes.tell_tandem();
-    changes.find_unseen();
+    changes->tell_tandem();
+    changes->find_unseen();
+  }
+
+  void forward(const std::vector<RowRange>& rows, const Body& body) {
+    follow_module();
+    if (graph == nullptr) graph = std::make_unique<BroadcastParameters>(replica_graph(sources));
+    graph->attach();
+    CallGenerators generators(options.devices);
+    set->forward(
+        rows,
+        [all = sources, caller = std::make_shared<const CallerState>(), body, changes = changes](
+            const parallel::Replica& r) {
+          const auto& source = all[static_cast<std::size_t>(r.index)];
+          const ReplicaScope scope(source, *caller);
+          changes->tell_torch(static_cast<std::size_t>(r.index));
+          try {
+            body(source->module(), r);
+            scope.note_buffers_written();
+          } catch (const c10::OutOfMemoryError&) {
+            throw_out_of_memory(source->device().index);
+          }
+        });
+    generators.keep();
   }
 
   parallel::ReplicaSet::LossBody on_replica(const LossBody& loss) const {
@@ -108,6 +160,7 @@ struct TorchReplicas::Parts {
   template <class F>
   auto call(const GetOptimizer& get, F&& f) {
     follow_module();
+    if (graph != nullptr) graph->detach();
     gradients.take();
     optim::Optimizer* const optimizer = get == nullptr ? nullptr : &get();
     CallGenerators generators(options.devices);
@@ -141,7 +194,7 @@ struct TorchReplicas::Parts {
         gradients.show();
     } catch (...) {  // a device is lost; the next call says so
     }
-    changes.tell_torch();
+    changes->tell_torch();
   }
 
   std::shared_ptr<torch::nn::Module> module;
@@ -149,8 +202,9 @@ struct TorchReplicas::Parts {
   parallel::DataParallelOptions options;
   Sources sources;
   std::shared_ptr<parallel::ReplicaSet> set;
-  ModuleChanges changes;
+  std::shared_ptr<ModuleChanges> changes;  // kept by jobs, which may outlive a call
   ShownGradients gradients;
+  std::unique_ptr<BroadcastParameters> graph;  // null before the first forward
   std::uint64_t generation = 0;
 };
 
@@ -209,6 +263,14 @@ std::optional<parallel::StepProbe> TorchReplicas::try_batch(const parallel::Batc
   return parts_->call(optimizer, [&](parallel::ReplicaSet& set, optim::Optimizer* update) {
     return set.try_batch(batch, parts_->on_replica(loss), update);
   });
+}
+
+void TorchReplicas::forward(const std::vector<RowRange>& rows, const Body& body) {
+  parts_->forward(rows, body);
+}
+
+bool TorchReplicas::is_on_host() const noexcept {
+  return parts_->sources.front()->is_on_host();
 }
 
 void TorchReplicas::update(const GetOptimizer& optimizer) {

@@ -134,6 +134,10 @@ void TorchSource::follow_mode(torch::nn::Module& module) const {
     if (own[i]->is_training() != copy[i]->is_training()) copy[i]->train(own[i]->is_training());
 }
 
+bool TorchSource::is_on_host() const noexcept {
+  return slots_.empty() || slots_.front().own.device().is_cpu();
+}
+
 void TorchSource::settle() {
   for (const Slot& slot : slots_) {
     if (slot.own.defined()) bind(slot.own, slot.shown, slot.own.device());

@@ -5,17 +5,20 @@
 #include <concepts>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "tandem/core/check.hpp"
+#include "tandem/libtorch/detail/gathered_outputs.hpp"
 #include "tandem/libtorch/detail/module_copy.hpp"
 #include "tandem/libtorch/detail/replica_loss.hpp"
 #include "tandem/libtorch/detail/torch_replicas.hpp"
 #include "tandem/libtorch/module_options.hpp"
 #include "tandem/libtorch/nest.hpp"
-#include "tandem/parallel/detail/gathered.hpp"
+#include "tandem/parallel/data_parallel.hpp"
 #include "tandem/parallel/detail/nest_rows.hpp"
 #include "tandem/parallel/detail/no_sync.hpp"
 #include "tandem/parallel/largest_batch.hpp"
@@ -61,6 +64,8 @@ class DataParallel {
                         const parallel::DataParallelOptions& options = {},
                         ModuleOptions<M> module_options = {})
       : dim_(options.dim),
+        scalars_(options.scalars),
+        output_device_(options.output_device),
         module_(std::move(module)),
         replicas_(std::make_shared<detail::TorchReplicas>(
             module_, detail::copies_of<M>(module_, std::move(module_options.make)), options)) {}
@@ -90,6 +95,45 @@ class DataParallel {
   /// Reduces gradients that have not been reduced, shows them in `p.grad()`, and copies changed
   /// parameters and buffers to all devices.
   void sync() { replicas_->sync(); }
+
+  /// Scatters the arguments, runs every replica on its rows, and gathers the outputs, all in one
+  /// graph of PyTorch: `loss(dp(x), y).backward()` fills the gradients of the module's parameters
+  /// and of the inputs, and hooks, torch::autograd::grad, create_graph and retain_graph work as for
+  /// the module itself. Outputs are on the module's own device, or on options.output_device.
+  ///
+  /// @param arguments  nests of at::Tensor, split along options.dim, or marked. If there is nothing
+  ///                   to split, or there are no rows, the first replica runs once.
+  /// @throws InvalidArgument  arguments differ in rows. ReplicaError: a replica failed; the call
+  /// has
+  ///                          no effect.
+  template <parallel::Argument... Args>
+  auto operator()(const Args&... arguments) {
+    using Output =
+        std::decay_t<decltype(module_->forward(std::declval<parallel::detail::PartOf<Args>>()...))>;
+    const std::optional<std::int64_t> count = parallel::find_rows(dim_, arguments...);
+    const std::vector<RowRange> rows =
+        count ? replicas_->plan(*count) : parallel::detail::rows_of_one_run(devices().size());
+    auto outputs = std::make_shared<std::vector<std::optional<Output>>>(rows.size());
+    replicas_->forward(rows,
+                       [outputs, inputs = std::make_tuple(arguments...), dim = dim_](
+                           auto& replica, const parallel::Replica& r) {
+                         const auto run = [&](const auto&... whole) {
+                           return static_cast<M&>(replica).forward(
+                               parallel::detail::scatter_part(whole, dim, r)...);
+                         };
+                         Output output = std::apply(run, inputs);
+                         detail::leave(output);
+                         (*outputs)[static_cast<std::size_t>(r.index)] = std::move(output);
+                       });
+    parallel::GatherOptions options{.dim = dim_, .scalars = scalars_, .rows = {}};
+    if (!count) options.scalars = parallel::Combine::sum;
+    for (std::size_t d = 0; d < rows.size(); ++d)
+      if ((*outputs)[d]) options.rows.push_back(rows[d].size());
+    return detail::gather_outputs(*outputs,
+                                  output_device_.value_or(devices().front()),
+                                  !output_device_ && replicas_->is_on_host(),
+                                  options);
+  }
 
   /// One step with the loss computed in the replicas: forward, loss and backward. Gradients are
   /// added to those of the module's parameters, for the caller's optimizer.
@@ -174,6 +218,8 @@ class DataParallel {
   }
 
   int dim_;
+  parallel::Combine scalars_;
+  std::optional<Device> output_device_;
   std::shared_ptr<M> module_;
   std::shared_ptr<detail::TorchReplicas> replicas_;
 };

@@ -48,6 +48,14 @@ class TorchReplicas {
   /// A replica's module. It is the one that the next call uses, unless the user's module changes.
   torch::nn::Module& replica(int index);
 
+  /// Runs `body` in every replica that has rows, on its device's thread. The replicas' parameters
+  /// are then functions of the user's in PyTorch's graph, so that a backward of what they make
+  /// reaches those.
+  using Body = std::function<void(torch::nn::Module& replica, const parallel::Replica&)>;
+  void forward(const std::vector<RowRange>& rows, const Body& body);
+  /// Where outputs go if the user does not say: the device of PyTorch that the module is on.
+  bool is_on_host() const noexcept;
+
   /// Gives the optimizer of a call, once the replicas have followed the module. Null: there is
   /// none.
   using GetOptimizer = std::function<optim::Optimizer&()>;
