@@ -3,6 +3,8 @@
 
 // Steps of PyTorch's modules on several devices, against one device.
 
+#include <stdexcept>
+
 #include <gmock/gmock.h>
 
 #include "tandem/libtorch/optimizer.hpp"
@@ -231,6 +233,35 @@ TEST(StepTest, ReplicasAndCallsDrawOtherMasks) {
   }
   EXPECT_FALSE(torch::equal(outputs[0][0], outputs[0][1]));
   EXPECT_FALSE(torch::equal(outputs[0][0], outputs[1][0]));
+}
+
+/// Batch norm with running statistics.
+struct NormedImpl : torch::nn::Module {
+  at::Tensor forward(const at::Tensor& x) { return head(norm(x)); }
+  torch::nn::BatchNorm1d norm = register_module("norm", torch::nn::BatchNorm1d(6));
+  torch::nn::Linear head = register_module("head", torch::nn::Linear(6, 3));
+};
+TORCH_MODULE(Normed);
+
+TEST(StepBuffersTest, AreThoseOfTheFirstReplicaAndKeptByAFailure) {
+  torch::manual_seed(0);
+  auto [one, many] = twins<Normed>();
+  DataParallel dp(many, {.devices = host_devices(2), .chunk_sizes = {5, 8}});
+  for (int step = 0; step < 3; ++step) {
+    const Batch batch = MlpImpl::batch(kStepRows);
+    dp.step(batch, squared_error);
+    one->forward(batch.x.narrow(0, 0, 5));
+    EXPECT_TRUE(torch::allclose(one->norm->running_mean, many->norm->running_mean, 1e-12, 1e-12));
+    EXPECT_TRUE(torch::allclose(one->norm->running_var, many->norm->running_var, 1e-12, 1e-12));
+    EXPECT_EQ(many->norm->num_batches_tracked.item<std::int64_t>(), step + 1);
+    EXPECT_ANY_THROW(dp.step(batch, [](NormedImpl& replica, const Batch& part) -> at::Tensor {
+      replica.forward(part.x);
+      throw std::runtime_error("no luck");
+    }));
+  }
+  many->eval();
+  const at::Tensor x = MlpImpl::batch(kStepRows).x;
+  EXPECT_LE((dp(x) - many->forward(x)).abs().max().item<double>(), 1e-12);
 }
 
 }  // namespace
