@@ -86,6 +86,24 @@ TEST(GatheredGraphTest, InputsHooksAndSecondDerivativesAreThoseOfOneDevice) {
     EXPECT_LE((results[0][k] - results[1][k]).abs().max().item<double>(), 1e-11) << k;
 }
 
+TEST(GatheredGraphTest, AGraphWhoseParametersHaveChangedIsRefused) {
+  Mlp net;
+  net->to(torch::kDouble);
+  DataParallel dp(net, {.devices = host_devices(2)});
+  const Batch batch = MlpImpl::batch(kGatheredRows);
+  const at::Tensor y = dp(batch.x), again = dp(batch.x);
+  again.sum().backward();  // the same values: both graphs are good
+  net->second->weight.data().mul_(2);
+  const at::Tensor newer = dp(batch.x);
+  try {
+    y.sum().backward();
+    ADD_FAILURE() << "went backward with other values than forward";
+  } catch (const c10::Error& e) {
+    EXPECT_THAT(e.what(), ::testing::HasSubstr("modified by an inplace operation"));
+  }
+  EXPECT_NO_THROW(newer.sum().backward());
+}
+
 /// Returns a nest: a tensor by rows, a scalar and a number.
 struct NestImpl : torch::nn::Module {
   std::map<std::string, at::Tensor> forward(const std::map<std::string, at::Tensor>& in) {
