@@ -311,7 +311,7 @@ struct GridNet : nn::Module {
 
 TEST(ForeignLeavesTest, AreTheBatchOfAStep) {
   GridNet alone, net = nn::clone(alone);
-  const Grid x = grid({5, 2}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
+  const Grid x = grid({5, 2}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, device(0));
   // A checkpoint keeps them as it keeps other arguments.
   mean(autograd::checkpoint(alone, x)).backward();
   DataParallel dp(net, {.devices = devices(2)});
