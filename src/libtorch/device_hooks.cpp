@@ -78,6 +78,10 @@ at::Generator& generator_of(int device) {
 }
 
 void register_device_hooks(int count) {
+  // torch::manual_seed may have been called before there were devices.
+  const std::uint64_t seed = at::detail::getDefaultCPUGenerator().current_seed();
+  for (at::Generator& generator : generators())
+    generator.set_current_seed(seed);
   at::RegisterPrivateUse1HooksInterface(new Hooks(count));
 }
 

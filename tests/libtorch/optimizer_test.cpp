@@ -9,6 +9,8 @@
 
 #include <gmock/gmock.h>
 
+#include "tandem/libtorch/devices.hpp"
+
 #include "libtorch/models.hpp"
 
 namespace tandem::libtorch::test {
@@ -89,6 +91,7 @@ INSTANTIATE_TEST_SUITE_P(All,
                          [](const auto& test) { return parallel::name(test.param); });
 
 TEST(OptimizerTest, OutlivesItsWrapper) {
+  register_devices(8);  // before the first backward, which here is one device's
   torch::manual_seed(1);
   auto [one, many] = twins<Mlp>();
   torch::optim::Adam plain(one->parameters(), torch::optim::AdamOptions(0.01).eps(1e-3));
