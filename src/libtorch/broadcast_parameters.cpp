@@ -15,8 +15,7 @@
 #include <torch/csrc/autograd/functions/utils.h>
 
 #include "tandem/core/check.hpp"
-
-#include "libtorch/gradient_gate.hpp"
+#include "tandem/libtorch/detail/gradient_gate.hpp"
 
 namespace tandem::libtorch {
 namespace {
@@ -242,12 +241,6 @@ void BroadcastParameters::detach() {
     for (std::size_t k = 0; k < parameters_.size(); ++k) {
       make_leaf(replica.tensors[k], parameters_[k].requires_grad());
     }
-  }
-}
-
-void BroadcastParameters::mark_refreshed(std::size_t k) {
-  for (Replica& replica : replicas_) {
-    replica.tensors.at(k).unsafeGetTensorImpl()->bump_version();
   }
 }
 

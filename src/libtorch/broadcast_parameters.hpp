@@ -30,10 +30,11 @@ namespace tandem::libtorch {
 /// any order: with retain_graph, with create_graph, or through several at the same time.
 ///
 /// Values: a graph has saved the replicas' tensors themselves. After each write that changes
-/// values the caller calls mark_refreshed, so that the backward of an earlier graph is PyTorch's
-/// error ("modified by an inplace operation"), as on one device. Without it the gradients would
-/// be silently wrong. A write of equal values must not be marked: it would forbid two calls
-/// before the first backward. The memory of the user's parameters may be that of a replica's.
+/// values the caller counts it in the tensors' version (bump_version), so that the backward of an
+/// earlier graph is PyTorch's error ("modified by an inplace operation"), as on one device. Without
+/// it the gradients would be silently wrong. A write of equal values must not be counted: it would
+/// forbid two calls before the first backward. The memory of the user's parameters may be that of a
+/// replica's.
 ///
 /// A parameter that no replica has used gets no gradient. PyTorch calls a hook on it nevertheless,
 /// with an undefined tensor, if others of its bucket have been used.
@@ -92,8 +93,6 @@ class BroadcastParameters {
   /// A graph of an earlier call that has saved them cannot go backward any more: PyTorch's error
   /// "saved tensor that has been detached in-place".
   void detach();
-  /// Says that the values of parameter k have changed in the replicas.
-  void mark_refreshed(std::size_t k);
 
  private:
   struct Bucket {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "libtorch/gradient_gate.hpp"
+#include "tandem/libtorch/detail/gradient_gate.hpp"
 
 #include <string>
 #include <utility>

@@ -11,17 +11,8 @@
 namespace tandem::libtorch {
 namespace {
 
-std::uint32_t torch_version(const at::Tensor& x) {
-  return x.is_inference() ? 0 : static_cast<std::uint32_t>(x._version());
-}
-
-void bump(const at::Tensor& x) {
+void count_write(const at::Tensor& x) {
   if (!x.is_inference()) x.unsafeGetTensorImpl()->bump_version();
-}
-
-void bump(const Tensor& x) {
-  const auto [begin, end] = byte_range(x);
-  x.buffer().bump_version(begin, end);
 }
 
 bool has_same_bytes(const Tensor& x, const Tensor& y) {
@@ -47,12 +38,21 @@ bool shows(const List& tensors, const std::vector<TorchSource::Slot>& slots, std
 
 }  // namespace
 
+std::uint32_t version_of(const at::Tensor& x) {
+  return x.is_inference() ? 0 : static_cast<std::uint32_t>(x._version());
+}
+
+void count_write(const Tensor& x) {
+  const auto [begin, end] = byte_range(x);
+  x.buffer().bump_version(begin, end);
+}
+
 ModuleChanges::ModuleChanges(const Sources& sources) : sources_(sources) {
   for (const auto& source : sources_) {
     seen_.emplace_back();
     for (const TorchSource::Slot& slot : source->slots())
       seen_.back().push_back(
-          {slot.own.defined() ? torch_version(slot.own) : 0, version_of(slot.shown)});
+          {slot.own.defined() ? version_of(slot.own) : 0, version_of(slot.shown)});
   }
   counted_.resize(seen_.front().size());
 }
@@ -66,10 +66,10 @@ bool ModuleChanges::has_same_tensors(const torch::nn::Module& module, const Torc
 void ModuleChanges::tell_tandem() {
   const auto& slots = sources_.front()->slots();
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    const std::uint32_t now = torch_version(slots[i].own);
+    const std::uint32_t now = version_of(slots[i].own);
     counted_[i] = now != seen_.front()[i].torch;
     if (!counted_[i]) continue;
-    bump(slots[i].shown);
+    count_write(slots[i].shown);
     seen_.front()[i] = {now, version_of(slots[i].shown)};
   }
 }
@@ -85,7 +85,7 @@ void ModuleChanges::find_unseen() const {
     };
     const auto replica = std::find_if(sources_.begin() + 1, sources_.end(), has_version);
     if (replica != sources_.end() && !has_same_bytes(slots[i].shown, (*replica)->slots()[i].shown))
-      bump(slots[i].shown);
+      count_write(slots[i].shown);
   }
 }
 
@@ -99,9 +99,9 @@ void ModuleChanges::tell_torch(std::size_t device) {
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const std::uint64_t now = version_of(slots[i].shown);
     if (now == seen_[device][i].tandem) continue;
-    bump(slots[i].copy);
-    if (slots[i].own.defined()) bump(slots[i].own);
-    seen_[device][i] = {slots[i].own.defined() ? torch_version(slots[i].own) : 0, now};
+    count_write(slots[i].copy);
+    if (slots[i].own.defined()) count_write(slots[i].own);
+    seen_[device][i] = {slots[i].own.defined() ? version_of(slots[i].own) : 0, now};
   }
 }
 

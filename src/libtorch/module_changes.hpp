@@ -10,6 +10,11 @@
 
 namespace tandem::libtorch {
 
+/// How many writes PyTorch has counted. 0 for tensors of inference mode, which have no count.
+std::uint32_t version_of(const at::Tensor& x);
+/// Counts a write of PyTorch to the memory of one of tandem's tensors.
+void count_write(const Tensor& x);
+
 /// What has been written to a module's tensors by one library, and has to be told to the other.
 class ModuleChanges {
  public:

@@ -11,6 +11,8 @@
 #include "tandem/runtime/context.hpp"
 #include "tandem/tensor/access.hpp"
 
+#include "libtorch/module_changes.hpp"
+
 namespace tandem::libtorch {
 namespace {
 
@@ -29,21 +31,15 @@ ReplicaScope::ReplicaScope(std::shared_ptr<TorchSource> source, const CallerStat
 
 ReplicaScope::~ReplicaScope() {
   current_scope = before_;
+  if (!source_->is_training()) return;
+  for (const TorchSource::Slot& slot : source_->slots())
+    if (slot.kind == nn::TensorKind::buffer) count_write(slot.shown);
 }
 
 const ReplicaScope& ReplicaScope::current() {
   TANDEM_CHECK(current_scope != nullptr,
                "DataParallel: the loss of a replica is recorded outside of a step's loss function");
   return *current_scope;
-}
-
-void ReplicaScope::note_buffers_written() const {
-  if (!source_->is_training()) return;
-  for (const TorchSource::Slot& slot : source_->slots()) {
-    if (slot.kind != nn::TensorKind::buffer) continue;
-    const auto [begin, end] = byte_range(slot.shown);
-    slot.shown.buffer().bump_version(begin, end);
-  }
 }
 
 void await_tensors(const TorchSource& source) {

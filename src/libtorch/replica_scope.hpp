@@ -20,7 +20,8 @@ struct CallerState {
 };
 
 /// A replica's job on this thread: PyTorch has the caller's state here, the replica's device is the
-/// current one, and the replica's parameters have arrived.
+/// current one, and the replica's parameters have arrived. In training, its end counts the
+/// replica's buffers as written: PyTorch does not count what each kernel writes.
 class ReplicaScope {
  public:
   /// @param source  kept alive by what the scope records.
@@ -33,9 +34,6 @@ class ReplicaScope {
   /// The innermost one of this thread. @throws InvalidArgument  there is none.
   static const ReplicaScope& current();
   const std::shared_ptr<TorchSource>& source() const noexcept { return source_; }
-  /// Notes that a forward in training may have written the replica's buffers, which PyTorch does
-  /// not tell of every kernel.
-  void note_buffers_written() const;
 
  private:
   std::shared_ptr<TorchSource> source_;

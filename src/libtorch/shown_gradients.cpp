@@ -8,16 +8,10 @@
 #include "tandem/autograd/gradient_source.hpp"
 #include "tandem/libtorch/exchange.hpp"
 #include "tandem/optim/arena.hpp"
-#include "tandem/tensor/access.hpp"
+
+#include "libtorch/module_changes.hpp"
 
 namespace tandem::libtorch {
-namespace {
-
-std::uint32_t version(const at::Tensor& x) {
-  return static_cast<std::uint32_t>(x._version());
-}
-
-}  // namespace
 
 ShownGradients::ShownGradients(const TorchSource& source) {
   std::unordered_set<const TensorImpl*> seen;
@@ -27,7 +21,7 @@ ShownGradients::ShownGradients(const TorchSource& source) {
     const Tensor storage = arena->gradient(*arena->place_of(slot.shown));
     entries_.push_back(
         {slot.shown, slot.own, storage, to_torch(storage.detach(), slot.own.device())});
-    entries_.back().version = version(entries_.back().gradient);
+    entries_.back().version = version_of(entries_.back().gradient);
   }
 }
 
@@ -39,9 +33,9 @@ void ShownGradients::take() {
       if (has) entry.shown.set_grad({});
     } else if (gradient.is_same(entry.gradient)) {
       if (!has) entry.shown.set_grad(entry.storage);
-      if (version(gradient) == entry.version) continue;
-      entry.version = version(gradient);
-      note_written(entry);
+      if (version_of(gradient) == entry.version) continue;
+      entry.version = version_of(gradient);
+      count_write(entry.storage);
     } else {
       entry.shown.set_grad({});
       const at::Tensor dense = gradient.detach();
@@ -54,12 +48,7 @@ void ShownGradients::take() {
 void ShownGradients::take_written() {
   take();
   for (const Entry& entry : entries_)
-    note_written(entry);
-}
-
-void ShownGradients::note_written(const Entry& entry) {
-  const auto [begin, end] = byte_range(entry.storage);
-  entry.storage.buffer().bump_version(begin, end);
+    count_write(entry.storage);
 }
 
 void ShownGradients::set(const Entry& entry, bool is_defined) {

@@ -39,7 +39,6 @@ class ShownGradients {
     at::Tensor gradient;        // over the storage
     std::uint32_t version = 0;  // of `gradient`, when it was last shown or taken
   };
-  static void note_written(const Entry& entry);
   static void set(const Entry& entry, bool is_defined);
 
   std::vector<Entry> entries_;

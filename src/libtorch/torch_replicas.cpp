@@ -119,48 +119,37 @@ struct TorchReplicas::Parts {
     changes->find_unseen();
   }
 
-  void forward(const std::vector<RowRange>& rows, const Body& body) {
-    follow_module();
-    if (graph == nullptr) graph = std::make_unique<BroadcastParameters>(replica_graph(sources));
-    graph->attach();
-    CallGenerators generators(options.devices);
-    set->forward(
-        rows,
-        [all = sources, caller = std::make_shared<const CallerState>(), body, changes = changes](
-            const parallel::Replica& r) {
-          const auto& source = all[static_cast<std::size_t>(r.index)];
-          const ReplicaScope scope(source, *caller);
-          changes->tell_torch(static_cast<std::size_t>(r.index));
-          try {
-            body(source->module(), r);
-            scope.note_buffers_written();
-          } catch (const c10::OutOfMemoryError&) {
-            throw_out_of_memory(source->device().index);
-          }
-        });
-    generators.keep();
-  }
-
-  parallel::ReplicaSet::LossBody on_replica(const LossBody& loss) const {
-    return [all = sources, caller = std::make_shared<const CallerState>(), loss](
+  /// The job of a replica: f(module, replica) in PyTorch's state of the calling thread.
+  template <class F>
+  auto on_replica(const F& f) const {
+    return [all = sources, caller = std::make_shared<const CallerState>(), f, changes = changes](
                const parallel::Replica& r) {
       const auto& source = all[static_cast<std::size_t>(r.index)];
       const ReplicaScope scope(source, *caller);
+      changes->tell_torch(static_cast<std::size_t>(r.index));
       try {
-        WeightedSum sum = loss(source->module(), r);
-        scope.note_buffers_written();
-        return sum;
+        return f(source->module(), r);
       } catch (const c10::OutOfMemoryError&) {
         throw_out_of_memory(source->device().index);
       }
     };
   }
 
+  void forward(const std::vector<RowRange>& rows, const Body& body) {
+    follow_module();
+    if (graph == nullptr) graph = std::make_unique<BroadcastParameters>(replica_graph(sources));
+    graph->attach();
+    CallGenerators generators(options.devices);
+    set->forward(rows, on_replica(body));
+    generators.keep();
+  }
+
   /// Runs a call of the set: f(set, optimizer), where the optimizer may be null.
   template <class F>
   auto call(const GetOptimizer& get, F&& f) {
     follow_module();
-    if (graph != nullptr) graph->detach();
+    if (graph != nullptr) graph->detach();  // the replicas' parameters are leaves again
+    graph.reset();
     gradients.take();
     optim::Optimizer* const optimizer = get == nullptr ? nullptr : &get();
     CallGenerators generators(options.devices);
@@ -204,7 +193,7 @@ struct TorchReplicas::Parts {
   std::shared_ptr<parallel::ReplicaSet> set;
   std::shared_ptr<ModuleChanges> changes;  // kept by jobs, which may outlive a call
   ShownGradients gradients;
-  std::unique_ptr<BroadcastParameters> graph;  // null before the first forward
+  std::unique_ptr<BroadcastParameters> graph;  // of the last calls of dp(x); null after a step
   std::uint64_t generation = 0;
 };
 

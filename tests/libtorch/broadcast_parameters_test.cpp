@@ -277,7 +277,8 @@ TEST(BroadcastParametersValuesTest, ABackwardAfterAChangeIsPyTorchsError) {
       copy->first->weight.set_data(pair.net->first->weight.to(copy->scale.device()));
     }
   }
-  pair.replicas->graph->mark_refreshed(k);
+  for (const auto& copy : pair.replicas->copies)
+    copy->first->weight.unsafeGetTensorImpl()->bump_version();
   EXPECT_THAT(thrown_text<c10::Error>([&] { early.backward(); }),
               HasSubstr("modified by an inplace operation"));
   pair.net->zero_grad();

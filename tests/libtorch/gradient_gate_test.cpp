@@ -4,7 +4,7 @@
 // When gradients enter a replica and leave it: the gate, the order of nodes, the reduction of
 // buckets.
 
-#include "libtorch/gradient_gate.hpp"
+#include "tandem/libtorch/detail/gradient_gate.hpp"
 
 #include <mutex>
 #include <string>

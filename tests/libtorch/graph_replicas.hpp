@@ -23,10 +23,10 @@
 #include <ATen/ThreadLocalState.h>
 #include <torch/torch.h>
 
+#include "tandem/libtorch/detail/gradient_gate.hpp"
 #include "tandem/libtorch/devices.hpp"
 
 #include "libtorch/broadcast_parameters.hpp"
-#include "libtorch/gradient_gate.hpp"
 
 namespace tandem::testing {
 

@@ -10,15 +10,11 @@
 #include "tandem/libtorch/optimizer.hpp"
 
 #include "libtorch/models.hpp"
-#include "thrown_text.hpp"
 
 namespace tandem::libtorch::test {
 namespace {
 
 using parallel::Mode;
-using tandem::testing::thrown_text;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 constexpr std::int64_t kStepRows = 13;
 constexpr auto kAllModes = {Mode::classic, Mode::server, Mode::sharded, Mode::ddp};

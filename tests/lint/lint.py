@@ -45,7 +45,7 @@ UMBRELLA = "tandem/tandem.hpp"
 # Public headers that a program need not know, and the reason.
 NOT_IN_UMBRELLA = {
     "tandem/libtorch/data_parallel.hpp": "a library of its own; its users have PyTorch",
-    "tandem/libtorch/detail/gathered_outputs.hpp": "a part of libtorch/data_parallel.hpp",
+    "tandem/libtorch/detail/gradient_gate.hpp": "a part of libtorch/data_parallel.hpp",
     "tandem/libtorch/detail/module_copy.hpp": "a part of libtorch/data_parallel.hpp",
     "tandem/libtorch/detail/replica_loss.hpp": "a part of libtorch/data_parallel.hpp",
     "tandem/libtorch/detail/shared_update.hpp": "a part of libtorch/optimizer.hpp",

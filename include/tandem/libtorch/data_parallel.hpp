@@ -6,13 +6,14 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "tandem/core/check.hpp"
-#include "tandem/libtorch/detail/gathered_outputs.hpp"
+#include "tandem/libtorch/detail/gradient_gate.hpp"
 #include "tandem/libtorch/detail/module_copy.hpp"
 #include "tandem/libtorch/detail/replica_loss.hpp"
 #include "tandem/libtorch/detail/torch_replicas.hpp"
@@ -23,6 +24,7 @@
 #include "tandem/parallel/detail/no_sync.hpp"
 #include "tandem/parallel/largest_batch.hpp"
 #include "tandem/parallel/options.hpp"
+#include "tandem/parallel/scatter_gather.hpp"
 
 namespace tandem::libtorch {
 
@@ -103,9 +105,8 @@ class DataParallel {
   ///
   /// @param arguments  nests of at::Tensor, split along options.dim, or marked. If there is nothing
   ///                   to split, or there are no rows, the first replica runs once.
-  /// @throws InvalidArgument  arguments differ in rows. ReplicaError: a replica failed; the call
-  /// has
-  ///                          no effect.
+  /// @throws InvalidArgument  arguments differ in rows.
+  /// @throws ReplicaError     a replica failed; the call has no effect.
   template <parallel::Argument... Args>
   auto operator()(const Args&... arguments) {
     using Output =
@@ -122,17 +123,26 @@ class DataParallel {
                                parallel::detail::scatter_part(whole, dim, r)...);
                          };
                          Output output = std::apply(run, inputs);
-                         detail::leave(output);
+                         auto gated = leave_replica(leaves(output));
+                         auto next = gated.begin();
+                         for_each_leaf(output, [&](auto& x) { x = std::move(*next++); });
                          (*outputs)[static_cast<std::size_t>(r.index)] = std::move(output);
                        });
     parallel::GatherOptions options{.dim = dim_, .scalars = scalars_, .rows = {}};
     if (!count) options.scalars = parallel::Combine::sum;
-    for (std::size_t d = 0; d < rows.size(); ++d)
-      if ((*outputs)[d]) options.rows.push_back(rows[d].size());
-    return detail::gather_outputs(*outputs,
-                                  output_device_.value_or(devices().front()),
-                                  !output_device_ && replicas_->is_on_host(),
-                                  options);
+    std::vector<Output> parts;
+    for (std::size_t d = 0; d < rows.size(); ++d) {
+      if (!(*outputs)[d]) continue;
+      options.rows.push_back(rows[d].size());
+      parts.push_back(std::move(*(*outputs)[d]));
+    }
+    Output gathered = parallel::gather(
+        std::span<const Output>(parts), output_device_.value_or(devices().front()), options);
+    if (!output_device_ && replicas_->is_on_host())
+      for_each_leaf(gathered, [](auto& x) {
+        if (x.defined()) x = x.cpu();
+      });
+    return gathered;
   }
 
   /// One step with the loss computed in the replicas: forward, loss and backward. Gradients are

@@ -17,8 +17,8 @@ namespace tandem::libtorch {
 /// An optimizer of PyTorch whose update all devices of a DataParallel share in modes sharded and
 /// ddp. Write it in place of `T`; it is a `T`, with T's constructors, options and checkpoints:
 ///
-///     Optimizer<torch::optim::AdamW> optimizer(net->parameters(),
-///     torch::optim::AdamWOptions(1e-3)); dp.step(batch, loss, optimizer);
+///     Optimizer<torch::optim::AdamW> optimizer(net->parameters(), 1e-3);
+///     dp.step(batch, loss, optimizer);
 ///
 /// The update is tandem's kernel for the same rule, and its state lies with the devices that
 /// update. Options are read at each step, so schedulers and edits of param_groups() count. Before

@@ -50,11 +50,9 @@ nn::Module& checked(nn::Module& module, comm::Communicator& comm) {
 }
 
 /// Puts the module's parameters into an arena. @return the replica
-DeviceReplica& bound(DeviceReplica& replica, const nn::Module& module) {
-  std::vector<optim::ArenaEntry> entries;
-  for (const nn::NamedTensor& p : module.named_parameters())
-    entries.push_back({p.name, p.tensor});
-  replica.bind_parameters(optim::Arena::obtain(std::move(entries), {}));
+DeviceReplica& bound(DeviceReplica& replica) {
+  replica.bind_parameters(
+      optim::Arena::obtain(arena_entries(replica.source(), nn::TensorKind::parameter), {}));
   return replica;
 }
 
@@ -72,7 +70,7 @@ struct RankReplica::Parts {
         comm(c),
         options(o),
         replica(c.rank(), c.device(), m),
-        gradients(bound(replica, m), c, options),
+        gradients(bound(replica), c, options),
         rows(c),
         forwards(default_generator().forwards().load(std::memory_order_relaxed)) {}
 

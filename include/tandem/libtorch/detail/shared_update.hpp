@@ -26,9 +26,8 @@ class SharedUpdate {
   /// and its present options.
   ///
   /// @param rule  the optimizer's class in torch::optim.
-  /// @throws InvalidArgument  the class is none of those that update by elements, it has a
-  /// parameter
-  ///                          that is not the wrapped module's, or an option that tandem's lacks.
+  /// @throws InvalidArgument  the class does not update by elements, a parameter is not the wrapped
+  ///                          module's, or an option is set that tandem's optimizer lacks.
   optim::Optimizer& attach(const std::shared_ptr<TorchReplicas>& replicas,
                            torch::optim::Optimizer& user,
                            const std::type_info& rule);

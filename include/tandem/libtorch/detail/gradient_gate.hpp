@@ -4,7 +4,9 @@
 
 #include <vector>
 
-#include <ATen/core/Tensor.h>
+namespace at {
+class Tensor;
+}
 
 namespace tandem::libtorch {
 
