@@ -144,16 +144,23 @@ struct TorchReplicas::Parts {
     generators.keep();
   }
 
+  /// Where the gradients are after a call.
+  enum class Gradients : std::uint8_t { on_first_device, in_shares };
+  /// After a step.
+  Gradients after_step(const GetOptimizer& optimizer) const {
+    const bool shares = optimizer != nullptr && options.mode == parallel::Mode::sharded;
+    return shares ? Gradients::in_shares : Gradients::on_first_device;
+  }
   /// Runs a call of the set: f(set, optimizer), where the optimizer may be null.
   template <class F>
-  auto call(const GetOptimizer& get, F&& f) {
+  auto call(const GetOptimizer& get, Gradients after, F&& f) {
     follow_module();
     if (graph != nullptr) graph->detach();  // the replicas' parameters are leaves again
     graph.reset();
     gradients.take();
     optim::Optimizer* const optimizer = get == nullptr ? nullptr : &get();
     CallGenerators generators(options.devices);
-    const CallEnd end(*this, optimizer);
+    const CallEnd end(*this, after);
     auto result = f(*set, optimizer);
     generators.keep();
     return result;
@@ -161,21 +168,20 @@ struct TorchReplicas::Parts {
 
   /// Shows PyTorch what a call has written, whether it has failed or not.
   struct CallEnd {
-    CallEnd(Parts& parts, const optim::Optimizer* optimizer)
-        : parts_(parts), optimizer_(optimizer) {}
-    ~CallEnd() { parts_.end_call(optimizer_); }
+    CallEnd(Parts& parts, Gradients after) : parts_(parts), after_(after) {}
+    ~CallEnd() { parts_.end_call(after_); }
     CallEnd(const CallEnd&) = delete;
     CallEnd& operator=(const CallEnd&) = delete;
 
    private:
     Parts& parts_;
-    const optim::Optimizer* optimizer_;
+    Gradients after_;
   };
-  void end_call(const optim::Optimizer* optimizer) noexcept {
+  void end_call(Gradients after) noexcept {
     try {
       for (const auto& source : sources)
         await_tensors(*source);
-      if (optimizer != nullptr && options.mode == parallel::Mode::sharded)
+      if (after == Gradients::in_shares)
         gradients.hide();
       else if (set->syncs() == parallel::GradientSync::off)
         gradients.show_as_they_lie();
@@ -233,7 +239,8 @@ parallel::StepResult TorchReplicas::step(const parallel::BatchSize& batch,
                                          const LossBody& loss,
                                          const GetOptimizer& optimizer,
                                          const parallel::StepOptions& options) {
-  return parts_->call(optimizer, [&](parallel::ReplicaSet& set, optim::Optimizer* update) {
+  const auto after = parts_->after_step(optimizer);
+  return parts_->call(optimizer, after, [&](parallel::ReplicaSet& set, optim::Optimizer* update) {
     return set.step(batch, parts_->on_replica(loss), update, options);
   });
 }
@@ -241,7 +248,8 @@ parallel::StepResult TorchReplicas::step(const parallel::BatchSize& batch,
 parallel::StepModel TorchReplicas::measure(const parallel::BatchSize& batch,
                                            const LossBody& loss,
                                            const GetOptimizer& optimizer) {
-  return parts_->call(optimizer, [&](parallel::ReplicaSet& set, optim::Optimizer* update) {
+  const auto after = parts_->after_step(optimizer);
+  return parts_->call(optimizer, after, [&](parallel::ReplicaSet& set, optim::Optimizer* update) {
     return set.measure(batch, parts_->on_replica(loss), update);
   });
 }
@@ -249,7 +257,8 @@ parallel::StepModel TorchReplicas::measure(const parallel::BatchSize& batch,
 std::optional<parallel::StepProbe> TorchReplicas::try_batch(const parallel::BatchSize& batch,
                                                             const LossBody& loss,
                                                             const GetOptimizer& optimizer) {
-  return parts_->call(optimizer, [&](parallel::ReplicaSet& set, optim::Optimizer* update) {
+  const auto after = parts_->after_step(optimizer);
+  return parts_->call(optimizer, after, [&](parallel::ReplicaSet& set, optim::Optimizer* update) {
     return set.try_batch(batch, parts_->on_replica(loss), update);
   });
 }
@@ -263,7 +272,8 @@ bool TorchReplicas::is_on_host() const noexcept {
 }
 
 void TorchReplicas::update(const GetOptimizer& optimizer) {
-  parts_->call(optimizer, [&](parallel::ReplicaSet&, optim::Optimizer* update) {
+  constexpr auto kAfter = Parts::Gradients::on_first_device;
+  parts_->call(optimizer, kAfter, [&](parallel::ReplicaSet&, optim::Optimizer* update) {
     parts_->gradients.take_written();
     update->step();
     return true;
@@ -271,7 +281,8 @@ void TorchReplicas::update(const GetOptimizer& optimizer) {
 }
 
 void TorchReplicas::sync() {
-  parts_->call(nullptr, [](parallel::ReplicaSet& set, optim::Optimizer*) {
+  constexpr auto kAfter = Parts::Gradients::on_first_device;
+  parts_->call(nullptr, kAfter, [](parallel::ReplicaSet& set, optim::Optimizer*) {
     set.sync();
     return true;
   });
