@@ -30,7 +30,7 @@ std::uint64_t draw(Device device) {
   return at::check_generator<at::CPUGeneratorImpl>(generator)->random64();
 }
 
-void seed(Device device, std::uint64_t value) {
+void set_seed(Device device, std::uint64_t value) {
   at::Generator& generator = generator_of(device.index);
   const std::scoped_lock lock(generator.mutex());
   generator.set_current_seed(value);
@@ -49,10 +49,10 @@ std::uint64_t mixed(std::uint64_t base, std::uint64_t index) {
 CallGenerators::CallGenerators(const std::vector<Device>& devices) : devices_(devices) {
   for (const Device device : devices_)
     before_.push_back(state_of(device));
-  const std::uint64_t base = draw(devices_.front());
+  seed_ = draw(devices_.front());
   next_ = state_of(devices_.front());
   for (std::size_t d = 0; d < devices_.size(); ++d)
-    seed(devices_[d], mixed(base, d));
+    set_seed(devices_[d], mixed(seed_, d));
 }
 
 CallGenerators::~CallGenerators() {

@@ -24,13 +24,16 @@ class CallGenerators {
   CallGenerators(const CallGenerators&) = delete;
   CallGenerators& operator=(const CallGenerators&) = delete;
 
+  /// The number that seeds the call.
+  std::uint64_t seed() const noexcept { return seed_; }
   /// The call has taken effect: the next one draws other numbers.
   void keep() noexcept { keeps_ = true; }
 
  private:
   std::vector<Device> devices_;
   std::vector<at::Tensor> before_;  // states, by device
-  at::Tensor next_;                 // of the first device, after the draw
+  std::uint64_t seed_ = 0;
+  at::Tensor next_;  // state of the first device, after the draw
   bool keeps_ = false;
 };
 

@@ -19,6 +19,7 @@
 #include "libtorch/device_memory.hpp"
 #include "libtorch/frequent_kernels.hpp"
 #include "libtorch/host_kernels.hpp"
+#include "libtorch/replica_kernels.hpp"
 #include "libtorch/tensor_kernels.hpp"
 
 namespace tandem::libtorch {
@@ -62,6 +63,7 @@ class Registration {
     register_composed_kernels();
     register_frequent_kernels();
     register_autocast_kernels();
+    register_replica_kernels();
     register_host_kernels();
     count_ = count;
   }

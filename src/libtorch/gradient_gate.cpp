@@ -6,47 +6,77 @@
 #include <string>
 #include <utility>
 
+#include <ATen/ATen.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/functions/utils.h>
 
 namespace tandem::libtorch {
 namespace {
 
-std::vector<at::Tensor> pass_gate(std::vector<at::Tensor> tensors);
-
-/// The identity. It has an input for each tensor that requires grad.
+/// The identity, to the tensors' own devices or to others. It has an input for each tensor that
+/// requires grad.
 class GradientGate final : public torch::autograd::Node {
  public:
   std::string name() const override { return "GradientGate"; }
+  void add(const at::Tensor& x) {
+    add_next_edge(torch::autograd::impl::gradient_edge(x));
+    devices_.push_back(x.device());
+  }
 
  protected:
   std::vector<at::Tensor> apply(std::vector<at::Tensor>&& gradients) override {
-    return pass_gate(std::move(gradients));  // a gate only for double backward
+    return move_together(std::move(gradients), devices_);  // a gate only for double backward
   }
+
+ private:
+  std::vector<c10::Device> devices_;  // of the gradients, by input
 };
 
-std::vector<at::Tensor> pass_gate(std::vector<at::Tensor> tensors) {
-  if (!c10::GradMode::is_enabled() || !torch::autograd::any_variable_requires_grad(tensors)) {
-    return tensors;
-  }
-  const auto gate = c10::make_intrusive<GradientGate>();
-  for (at::Tensor& x : tensors) {
-    if (!x.defined() || !x.requires_grad()) continue;
-    gate->add_next_edge(torch::autograd::impl::gradient_edge(x));
-    x = x.tensor_data();  // not detach(), which would be an op of its own on the device
-    torch::autograd::set_history(x, gate);
-  }
-  return tensors;
+/// Off the graph. @return  `x` itself, or a tensor over its memory if it is on a graph
+at::Tensor moved(const at::Tensor& x, c10::Device device) {
+  const bool is_there = x.device() == device;
+  if (!is_there) return x.detach().to(device);
+  return x.requires_grad() ? x.tensor_data() : x;  // not detach(), which would be an op
+}
+
+std::vector<c10::Device> devices_of(const std::vector<at::Tensor>& tensors) {
+  std::vector<c10::Device> devices;
+  for (const at::Tensor& x : tensors)
+    devices.push_back(x.defined() ? x.device() : c10::Device(c10::kCPU));
+  return devices;
 }
 
 }  // namespace
 
+std::vector<at::Tensor> move_together(std::vector<at::Tensor> tensors,
+                                      const std::vector<c10::Device>& devices) {
+  const bool records =
+      c10::GradMode::is_enabled() && torch::autograd::any_variable_requires_grad(tensors);
+  const auto gate = records ? c10::make_intrusive<GradientGate>() : nullptr;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    at::Tensor& x = tensors[i];
+    if (!x.defined()) continue;
+    if (!records) {
+      if (x.device() != devices[i]) x = x.to(devices[i]);
+      continue;
+    }
+    const at::Tensor y = moved(x, devices[i]);
+    if (x.requires_grad()) {
+      gate->add(x);
+      torch::autograd::set_history(y, gate);
+    }
+    x = y;
+  }
+  return tensors;
+}
+
 std::vector<at::Tensor> leave_replica(std::vector<at::Tensor> outputs) {
-  return pass_gate(std::move(outputs));
+  const auto devices = devices_of(outputs);
+  return move_together(std::move(outputs), devices);
 }
 
 std::vector<at::Tensor> enter_replica(std::vector<at::Tensor> inputs) {
-  return pass_gate(std::move(inputs));
+  return leave_replica(std::move(inputs));
 }
 
 }  // namespace tandem::libtorch

@@ -6,6 +6,7 @@
 #include <ATen/ATen.h>
 
 #include "tandem/core/check.hpp"
+#include "tandem/libtorch/detail/gradient_gate.hpp"
 #include "tandem/libtorch/devices.hpp"
 
 namespace tandem::parallel {
@@ -55,6 +56,11 @@ at::Tensor LeafOps<at::Tensor>::narrow(const at::Tensor& x,
 
 at::Tensor LeafOps<at::Tensor>::to(const at::Tensor& x, Device device, NonBlocking non_blocking) {
   return x.to(libtorch::torch_device(device), non_blocking == NonBlocking::yes);
+}
+
+std::vector<at::Tensor> LeafOps<at::Tensor>::all_to(const std::vector<at::Tensor>& parts,
+                                                    Device device) {
+  return libtorch::move_together(parts, {parts.size(), libtorch::torch_device(device)});
 }
 
 at::Tensor LeafOps<at::Tensor>::cat(const std::vector<at::Tensor>& parts, int dim) {

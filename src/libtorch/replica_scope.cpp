@@ -24,6 +24,7 @@ ReplicaScope::ReplicaScope(std::shared_ptr<TorchSource> source, const CallerStat
     : source_(std::move(source)),
       state_(caller.state),
       device_(torch_device(source_->device())),
+      batch_norms_(source_->ops().batch_norms),
       before_(std::exchange(current_scope, this)) {
   limit_threads(std::min(caller.threads, context().threads));
   await_tensors(*source_);
@@ -40,6 +41,10 @@ const ReplicaScope& ReplicaScope::current() {
   TANDEM_CHECK(current_scope != nullptr,
                "DataParallel: the loss of a replica is recorded outside of a step's loss function");
   return *current_scope;
+}
+
+const ReplicaScope* ReplicaScope::find() noexcept {
+  return current_scope;
 }
 
 void await_tensors(const TorchSource& source) {

@@ -33,12 +33,17 @@ class ReplicaScope {
 
   /// The innermost one of this thread. @throws InvalidArgument  there is none.
   static const ReplicaScope& current();
+  /// The same; null: there is none.
+  static const ReplicaScope* find() noexcept;
   const std::shared_ptr<TorchSource>& source() const noexcept { return source_; }
+  const BatchNorms& batch_norms() const noexcept { return source_->ops().batch_norms; }
+  DropoutMask dropout() const noexcept { return source_->ops().dropout; }
 
  private:
   std::shared_ptr<TorchSource> source_;
   at::ThreadLocalStateGuard state_;
   c10::DeviceGuard device_;
+  BatchNorms::Job batch_norms_;
   const ReplicaScope* before_;
 };
 

@@ -81,8 +81,8 @@ BroadcastParameters replica_graph(const std::vector<std::shared_ptr<TorchSource>
 struct TorchReplicas::Parts {
   using Sources = std::vector<std::shared_ptr<TorchSource>>;
 
-  Parts(std::shared_ptr<torch::nn::Module> m, Make c, const parallel::DataParallelOptions& o)
-      : module(std::move(m)), copy(std::move(c)), options(checked(o)) {
+  Parts(std::shared_ptr<torch::nn::Module> m, Make c, Ops p, const parallel::DataParallelOptions& o)
+      : module(std::move(m)), copy(std::move(c)), ops(p), options(checked(o)) {
     build();
   }
 
@@ -92,9 +92,12 @@ struct TorchReplicas::Parts {
     const auto syncs = set == nullptr ? parallel::GradientSync::on : set->syncs();
     set.reset();  // completes its gradients
     sources.clear();
+    const auto syncs_of_norms = batch_norm_syncs(*module, ops.batch_norm);
     for (const Device device : options.devices) {
-      sources.push_back(
-          std::make_shared<TorchSource>(sources.empty() ? module : nullptr, copy(), device));
+      auto replica = copy();
+      TorchSource::Ops own{BatchNorms(*replica, syncs_of_norms, ops.batch_norm), ops.dropout};
+      sources.push_back(std::make_shared<TorchSource>(
+          sources.empty() ? module : nullptr, std::move(replica), device, std::move(own)));
     }
     set = std::make_shared<parallel::ReplicaSet>(
         std::vector<std::shared_ptr<parallel::ReplicaSource>>(sources.begin(), sources.end()),
@@ -122,9 +125,14 @@ struct TorchReplicas::Parts {
   /// The job of a replica: f(module, replica) in PyTorch's state of the calling thread.
   template <class F>
   auto on_replica(const F& f) const {
-    return [all = sources, caller = std::make_shared<const CallerState>(), f, changes = changes](
-               const parallel::Replica& r) {
+    return [all = sources,
+            caller = std::make_shared<const CallerState>(),
+            f,
+            changes = changes,
+            seed = seed](const parallel::Replica& r) {
       const auto& source = all[static_cast<std::size_t>(r.index)];
+      context().frame->seed = seed;  // of masks by row
+      context().frame->forward = 0;
       const ReplicaScope scope(source, *caller);
       changes->tell_torch(static_cast<std::size_t>(r.index));
       try {
@@ -140,6 +148,7 @@ struct TorchReplicas::Parts {
     if (graph == nullptr) graph = std::make_unique<BroadcastParameters>(replica_graph(sources));
     graph->attach();
     CallGenerators generators(options.devices);
+    seed = generators.seed();
     set->forward(rows, on_replica(body));
     generators.keep();
   }
@@ -160,6 +169,7 @@ struct TorchReplicas::Parts {
     gradients.take();
     optim::Optimizer* const optimizer = get == nullptr ? nullptr : &get();
     CallGenerators generators(options.devices);
+    seed = generators.seed();
     const CallEnd end(*this, after);
     auto result = f(*set, optimizer);
     generators.keep();
@@ -194,6 +204,7 @@ struct TorchReplicas::Parts {
 
   std::shared_ptr<torch::nn::Module> module;
   Make copy;
+  Ops ops;
   parallel::DataParallelOptions options;
   Sources sources;
   std::shared_ptr<parallel::ReplicaSet> set;
@@ -201,12 +212,14 @@ struct TorchReplicas::Parts {
   ShownGradients gradients;
   std::unique_ptr<BroadcastParameters> graph;  // of the last calls of dp(x); null after a step
   std::uint64_t generation = 0;
+  std::uint64_t seed = 0;  // of the call that runs
 };
 
 TorchReplicas::TorchReplicas(std::shared_ptr<torch::nn::Module> module,
                              Make copy,
+                             Ops ops,
                              const parallel::DataParallelOptions& options)
-    : parts_(std::make_unique<Parts>(std::move(module), std::move(copy), options)) {}
+    : parts_(std::make_unique<Parts>(std::move(module), std::move(copy), ops, options)) {}
 
 TorchReplicas::~TorchReplicas() {
   parts_->set->cancel();

@@ -3,6 +3,7 @@
 
 #include "libtorch/torch_source.hpp"
 
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -65,8 +66,12 @@ void bind(const at::Tensor& x, const Tensor& shown, c10::Device device) {
 
 TorchSource::TorchSource(std::shared_ptr<torch::nn::Module> original,
                          std::shared_ptr<torch::nn::Module> copy,
-                         Device device)
-    : original_(std::move(original)), copy_(std::move(copy)), device_(device) {
+                         Device device,
+                         Ops ops)
+    : original_(std::move(original)),
+      copy_(std::move(copy)),
+      device_(device),
+      ops_(std::move(ops)) {
   const std::vector<Named> copies = tensors_of(*copy_);
   const std::vector<Named> own = original_ == nullptr ? copies : tensors_of(*original_);
   TANDEM_CHECK(own.size() == copies.size(),
@@ -108,6 +113,14 @@ void TorchSource::visit_tensors(const TensorVisitor& f) {
 
 void TorchSource::bind_copy(const Slot& slot) const {
   bind(slot.copy, slot.shown, torch_device(device_));
+}
+
+std::vector<Tensor> TorchSource::equal_buffers() {
+  const auto& names = ops_.batch_norms.equal_buffers();
+  std::vector<Tensor> buffers;
+  for (const Slot& slot : slots_)
+    if (std::ranges::find(names, slot.name) != names.end()) buffers.push_back(slot.shown);
+  return buffers;
 }
 
 void TorchSource::check_unwrapped() {

@@ -8,6 +8,9 @@
 
 #include <torch/nn/module.h>
 
+#include "tandem/libtorch/module_options.hpp"
+
+#include "libtorch/batch_norms.hpp"
 #include "libtorch/gradient_sink.hpp"
 #include "parallel/replicas/replica_source.hpp"
 
@@ -32,18 +35,26 @@ class TorchSource final : public parallel::ReplicaSource {
     at::Tensor own, copy;
   };
 
+  /// What ops of a replica need to know.
+  struct Ops {
+    BatchNorms batch_norms;
+    DropoutMask dropout;
+  };
+
   /// @param original  the user's module; null for devices other than the first.
   /// @param copy      the module that runs on `device`, with the same tensors under the same names.
+  /// @param ops       of the copy.
   /// @throws InvalidArgument  tensors differ in name, a tensor of the user's module is on a device
   ///                          that is neither PyTorch's `cpu` nor `device`, or its dtype is none of
   ///                          tandem's.
   TorchSource(std::shared_ptr<torch::nn::Module> original,
               std::shared_ptr<torch::nn::Module> copy,
-              Device device);
+              Device device,
+              Ops ops);
 
   void visit_tensors(const TensorVisitor& f) override;
   bool is_training() const override { return copy_->is_training(); }
-  std::vector<Tensor> equal_buffers() override { return {}; }
+  std::vector<Tensor> equal_buffers() override;
   void check_unwrapped() override;
   void mark_wrapped(const std::shared_ptr<const void>& wrapper) override;
   void follow(parallel::ReplicaSource& original) override;
@@ -59,6 +70,7 @@ class TorchSource final : public parallel::ReplicaSource {
   const std::vector<Slot>& slots() const noexcept { return slots_; }
   Device device() const noexcept { return device_; }
   GradientSink& sink() const noexcept { return *sink_; }
+  Ops& ops() noexcept { return ops_; }
 
  private:
   /// Puts the replica's tensor over the slot's memory.
@@ -67,6 +79,7 @@ class TorchSource final : public parallel::ReplicaSource {
 
   std::shared_ptr<torch::nn::Module> original_, copy_;
   Device device_;
+  Ops ops_;
   std::vector<Slot> slots_;
   std::vector<Tensor> own_;  // by slot: what is shown between calls; only of device 0
   std::shared_ptr<GradientSink> sink_;

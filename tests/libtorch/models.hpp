@@ -47,6 +47,21 @@ struct CnnImpl : torch::nn::Module {
 };
 TORCH_MODULE(Cnn);
 
+/// A convolution and a layer of rows, both with batch norm.
+struct NormedCnnImpl : torch::nn::Module {
+  at::Tensor forward(const at::Tensor& x) {
+    const at::Tensor h = torch::relu(norm(conv(x)));
+    return head(torch::tanh(rows(torch::max_pool2d(h, 2).flatten(1))));
+  }
+  static Batch batch(std::int64_t count) { return CnnImpl::batch(count); }
+  torch::nn::Conv2d conv =
+      register_module("conv", torch::nn::Conv2d(torch::nn::Conv2dOptions(2, 4, 3).padding(1)));
+  torch::nn::BatchNorm2d norm = register_module("norm", torch::nn::BatchNorm2d(4));
+  torch::nn::BatchNorm1d rows = register_module("rows", torch::nn::BatchNorm1d(36));
+  torch::nn::Linear head = register_module("head", torch::nn::Linear(36, 3));
+};
+TORCH_MODULE(NormedCnn);
+
 /// One block of a transformer over tokens, without dropout. It has a clone().
 struct GptImpl : torch::nn::Cloneable<GptImpl> {
   GptImpl() { reset(); }
@@ -96,12 +111,19 @@ constexpr auto squared_error = [](auto& net, const Batch& batch) {
   return torch::mse_loss(net.forward(batch.x), batch.y);
 };
 
-/// The largest difference between the parameters, or the gradients, of two modules.
+/// The largest difference between the parameters, the buffers, or the gradients, of two modules.
 inline double difference(const torch::nn::Module& a, const torch::nn::Module& b) {
   double worst = 0;
   const auto p = a.parameters(), q = b.parameters();
   for (std::size_t i = 0; i < p.size(); ++i)
     worst = std::max(worst, (p[i].detach().cpu() - q[i].detach().cpu()).abs().max().item<double>());
+  return worst;
+}
+inline double buffer_difference(const torch::nn::Module& a, const torch::nn::Module& b) {
+  double worst = 0;
+  const auto p = a.buffers(), q = b.buffers();
+  for (std::size_t i = 0; i < p.size(); ++i)
+    worst = std::max(worst, (p[i].cpu() - q[i].cpu()).abs().max().item<double>());
   return worst;
 }
 inline double gradient_difference(const torch::nn::Module& a, const torch::nn::Module& b) {

@@ -48,6 +48,7 @@ NOT_IN_UMBRELLA = {
     "tandem/libtorch/detail/gradient_gate.hpp": "a part of libtorch/data_parallel.hpp",
     "tandem/libtorch/detail/module_copy.hpp": "a part of libtorch/data_parallel.hpp",
     "tandem/libtorch/detail/replica_loss.hpp": "a part of libtorch/data_parallel.hpp",
+    "tandem/libtorch/detail/scattered_inputs.hpp": "a part of libtorch/data_parallel.hpp",
     "tandem/libtorch/detail/shared_update.hpp": "a part of libtorch/optimizer.hpp",
     "tandem/libtorch/detail/torch_replicas.hpp": "a part of libtorch/data_parallel.hpp",
     "tandem/libtorch/devices.hpp": "a library of its own; its users have PyTorch",
@@ -55,6 +56,7 @@ NOT_IN_UMBRELLA = {
     "tandem/libtorch/module_options.hpp": "a part of libtorch/data_parallel.hpp",
     "tandem/libtorch/nest.hpp": "a library of its own; its users have PyTorch",
     "tandem/libtorch/optimizer.hpp": "a library of its own; its users have PyTorch",
+    "tandem/libtorch/sync_batchnorm.hpp": "a library of its own; its users have PyTorch",
     "tandem/comm/row_group_adapter.hpp": "joins autograd's RowGroup to a Communicator; the wrappers use it",
 }
 

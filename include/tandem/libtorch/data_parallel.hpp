@@ -16,6 +16,7 @@
 #include "tandem/libtorch/detail/gradient_gate.hpp"
 #include "tandem/libtorch/detail/module_copy.hpp"
 #include "tandem/libtorch/detail/replica_loss.hpp"
+#include "tandem/libtorch/detail/scattered_inputs.hpp"
 #include "tandem/libtorch/detail/torch_replicas.hpp"
 #include "tandem/libtorch/module_options.hpp"
 #include "tandem/libtorch/nest.hpp"
@@ -54,6 +55,10 @@ struct WeightedSum {
 /// chunks, the result is the whole batch's, and a call that fails has no effect. To be used by one
 /// thread at a time.
 ///
+/// Batch norms in training use the statistics of the whole batch, unless ModuleOptions or
+/// convert_sync_batchnorm say otherwise; in a copy they seem to be in evaluation meanwhile. Those
+/// without running statistics, and torch::batch_norm, refuse a replica with one value per channel.
+///
 /// @tparam M  the module's class (NetImpl of TORCH_MODULE(Net)).
 template <class M>
 class DataParallel {
@@ -70,7 +75,10 @@ class DataParallel {
         output_device_(options.output_device),
         module_(std::move(module)),
         replicas_(std::make_shared<detail::TorchReplicas>(
-            module_, detail::copies_of<M>(module_, std::move(module_options.make)), options)) {}
+            module_,
+            detail::copies_of<M>(module_, std::move(module_options.make)),
+            detail::TorchReplicas::Ops{module_options.batch_norm, module_options.dropout},
+            options)) {}
   template <class Holder>
   requires std::convertible_to<decltype(std::declval<const Holder&>().ptr()), std::shared_ptr<M>>
   explicit DataParallel(const Holder& module,
@@ -115,14 +123,18 @@ class DataParallel {
     const std::vector<RowRange> rows =
         count ? replicas_->plan(*count) : parallel::detail::rows_of_one_run(devices().size());
     auto outputs = std::make_shared<std::vector<std::optional<Output>>>(rows.size());
+    const auto inputs = std::make_shared<detail::ScatteredInputs>(devices(), rows);
     replicas_->forward(rows,
-                       [outputs, inputs = std::make_tuple(arguments...), dim = dim_](
+                       [outputs, inputs, all = std::make_tuple(arguments...), dim = dim_](
                            auto& replica, const parallel::Replica& r) {
                          const auto run = [&](const auto&... whole) {
-                           return static_cast<M&>(replica).forward(
-                               parallel::detail::scatter_part(whole, dim, r)...);
+                           auto parts = inputs->take(dim, r, whole...);
+                           const auto forward = [&](auto&... part) {
+                             return static_cast<M&>(replica).forward(part...);
+                           };
+                           return std::apply(forward, parts);
                          };
-                         Output output = std::apply(run, inputs);
+                         Output output = std::apply(run, all);
                          auto gated = leave_replica(leaves(output));
                          auto next = gated.begin();
                          for_each_leaf(output, [&](auto& x) { x = std::move(*next++); });

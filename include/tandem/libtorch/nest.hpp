@@ -42,6 +42,8 @@ struct parallel::LeafOps<at::Tensor> {
 
   static at::Tensor narrow(const at::Tensor& x, int dim, std::int64_t start, std::int64_t length);
   static at::Tensor to(const at::Tensor& x, Device device, NonBlocking non_blocking);
+  /// In one node of PyTorch's graph, see libtorch::move_together.
+  static std::vector<at::Tensor> all_to(const std::vector<at::Tensor>& parts, Device device);
   static at::Tensor cat(const std::vector<at::Tensor>& parts, int dim);
   static at::Tensor stack(const std::vector<at::Tensor>& parts);
   static at::Tensor add(const at::Tensor& a, const at::Tensor& b);

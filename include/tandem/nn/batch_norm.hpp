@@ -41,8 +41,6 @@ class BatchNorm : public Module {
   Tensor normalize(const Tensor& x);
 
  private:
-  void update(const BatchNormStatistics& own);
-
   std::int64_t num_features_;
   BatchNormOptions options_;
 };

@@ -42,6 +42,8 @@ struct LeafOps<Tensor> {
   static Tensor to(const Tensor& x, Device device, NonBlocking non_blocking) {
     return x.to(device, non_blocking);
   }
+  /// All of `parts` on `device`.
+  static std::vector<Tensor> all_to(const std::vector<Tensor>& parts, Device device);
   /// Joins tensors on one device along `dim`. @param parts  at least one.
   static Tensor cat(const std::vector<Tensor>& parts, int dim);
   /// Joins tensors of one shape on one device along a new dimension 0. @param parts  at least one.

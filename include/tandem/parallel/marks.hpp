@@ -122,6 +122,7 @@ inline constexpr bool is_combined<Combined<T, how>> = true;
 struct LeafRule {
   int dim = 0;
   bool whole = false;  // every replica gets all of it
+  bool own = false;    // of `whole`: it was made for this replica, no other one gets it
   std::optional<Combine> combine = std::nullopt;
 };
 

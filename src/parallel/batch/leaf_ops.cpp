@@ -8,6 +8,13 @@
 
 namespace tandem::parallel {
 
+std::vector<Tensor> LeafOps<Tensor>::all_to(const std::vector<Tensor>& parts, Device device) {
+  std::vector<Tensor> here;
+  for (const Tensor& part : parts)
+    here.push_back(part.to(device));
+  return here;
+}
+
 Tensor LeafOps<Tensor>::cat(const std::vector<Tensor>& parts, int dim) {
   return tandem::cat(parts, dim);
 }

@@ -30,9 +30,12 @@ ReplicaGroup::ReplicaGroup(const std::vector<Device>& devices,
     : members_(std::move(members)) {
   if (members_.size() > 1) all_ = comm::make_group(chosen(devices, members_), options, transports);
   if (active.size() < 2) return;
-  with_rows_ = comm::make_group(chosen(devices, active), options, transports);
-  for (std::size_t i = 0; i < active.size(); ++i)
-    row_groups_[active[i]] = std::make_shared<comm::RowGroupAdapter>(*with_rows_[i]);
+  *with_rows_ = comm::make_group(chosen(devices, active), options, transports);
+  for (std::size_t i = 0; i < active.size(); ++i) {
+    auto group = std::make_unique<comm::RowGroupAdapter>(*(*with_rows_)[i]);
+    row_groups_[active[i]] = {group.release(),
+                              [kept = with_rows_](const RowGroup* g) { delete g; }};
+  }
 }
 
 int ReplicaGroup::rank_of(int device) const {
@@ -51,12 +54,12 @@ std::shared_ptr<RowGroup> ReplicaGroup::row_group_of(int device) const {
 
 void ReplicaGroup::abort(const std::string& reason) noexcept {
   if (!all_.empty()) all_.front()->abort(reason);
-  if (!with_rows_.empty()) with_rows_.front()->abort(reason);
+  if (!with_rows_->empty()) with_rows_->front()->abort(reason);
 }
 
 void ReplicaGroup::reset() {
   if (!all_.empty()) all_.front()->reset();
-  if (!with_rows_.empty()) with_rows_.front()->reset();
+  if (!with_rows_->empty()) with_rows_->front()->reset();
 }
 
 ReplicaGroup& ReplicaGroups::get(const std::vector<RowRange>& rows, Members members) {

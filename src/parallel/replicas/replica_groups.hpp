@@ -32,7 +32,8 @@ class ReplicaGroup {
   const std::vector<int>& members() const noexcept { return members_; }
   /// Connects all members; null if the device is alone, or not a member.
   comm::Communicator* comm_of(int device) const noexcept;
-  /// Connects the devices that have rows; null if the device is the only one, or has none.
+  /// Connects the devices that have rows; null if the device is the only one, or has none. It may
+  /// outlive this group: the graph of a forward keeps it for its backward.
   std::shared_ptr<RowGroup> row_group_of(int device) const;
   /// The rank of a member among the members.
   int rank_of(int device) const;
@@ -41,8 +42,9 @@ class ReplicaGroup {
 
  private:
   std::vector<int> members_;
-  std::vector<std::unique_ptr<comm::Communicator>> all_;  // by position in members_
-  std::vector<std::unique_ptr<comm::Communicator>> with_rows_;
+  using Communicators = std::vector<std::unique_ptr<comm::Communicator>>;
+  Communicators all_;  // by position in members_
+  std::shared_ptr<Communicators> with_rows_ = std::make_shared<Communicators>();
   std::map<int, std::shared_ptr<RowGroup>> row_groups_;  // over with_rows_, by device
 };
 

@@ -7,6 +7,9 @@
 namespace at {
 class Tensor;
 }
+namespace c10 {
+struct Device;
+}
 
 namespace tandem::libtorch {
 
@@ -36,5 +39,14 @@ std::vector<at::Tensor> leave_replica(std::vector<at::Tensor> outputs);
 /// To be called on the replica's thread before its first op. In a first backward the gradients of
 /// the inputs leave the replica together.
 std::vector<at::Tensor> enter_replica(std::vector<at::Tensor> inputs);
+
+/// Tensors of several devices on other devices, behind one node: its backward moves all gradients
+/// at the same time. It belongs between a replica's gate and what joins or splits tensors.
+///
+/// With a node for each tensor, the thread of a device could enter its replica, and wait there for
+/// the others, before it has moved their gradients to them.
+/// @param devices  by tensor. A tensor that is there already shares its memory with the result.
+std::vector<at::Tensor> move_together(std::vector<at::Tensor> tensors,
+                                      const std::vector<c10::Device>& devices);
 
 }  // namespace tandem::libtorch

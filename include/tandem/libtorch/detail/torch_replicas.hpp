@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "tandem/libtorch/module_options.hpp"
 #include "tandem/optim/param_group.hpp"
 #include "tandem/parallel/detail/replica_set.hpp"
 #include "tandem/parallel/options.hpp"
@@ -32,10 +33,17 @@ class TorchReplicas {
   /// Computes the loss of a replica's rows, on its device's thread.
   using LossBody = std::function<WeightedSum(torch::nn::Module& replica, const parallel::Replica&)>;
 
+  /// How ops of the replicas differ from those of a lone module, see ModuleOptions.
+  struct Ops {
+    BatchNormSync batch_norm = BatchNormSync::synchronised;
+    DropoutMask dropout = DropoutMask::per_device;
+  };
+
   /// @param copy  makes a copy of the module, whose values do not matter.
   /// @throws InvalidArgument  see DataParallel.
   TorchReplicas(std::shared_ptr<torch::nn::Module> module,
                 Make copy,
+                Ops ops,
                 const parallel::DataParallelOptions& options);
   ~TorchReplicas();
   TorchReplicas(const TorchReplicas&) = delete;

@@ -93,16 +93,18 @@ struct Tracked {
   /// The replica's part.
   PartOf<T> part(int dim, const Replica& replica) const {
     const ScatterScope scope(replica);
-    auto on_leaf = [&](const Tensor& whole, Tensor& x) {
+    auto take = [&](const Tensor& whole, const LeafRule& rule, const Replica& r) {
+      Tensor x = take_leaf(whole, rule, r);
       const auto slot =
           std::ranges::find(slots, whole.shared().get(), [](const auto& s) { return s.first; });
-      if (slot == slots.end()) return;
+      if (slot == slots.end()) return x;
       x = x.detach();  // a leaf of the replica's own tape
       x.requires_grad_();
       tapes->inputs[static_cast<std::size_t>(slot->second)]
-          .parts[static_cast<std::size_t>(replica.index)] = x;
+          .parts[static_cast<std::size_t>(r.index)] = x;
+      return x;
     };
-    return take_part(argument, dim, replica, on_leaf);
+    return take_part(argument, dim, replica, take);
   }
 };
 

@@ -91,20 +91,19 @@ class RowCount {
 };
 
 /// Replaces `value` by what `replica` gets of it.
-/// @param on_leaf  (whole tensor, its part), for each library of tensors that `value` holds.
-template <class T, class OnLeaf>
-void cut(T& value, LeafRule rule, const Replica& replica, OnLeaf& on_leaf) {
+/// @param take  (whole tensor, its rule, replica) -> its part, for each library of tensors that
+///              `value` holds.
+template <class T, class Take>
+void cut(T& value, LeafRule rule, const Replica& replica, Take& take) {
   auto f = [&](auto& part, const LeafRule& at, const LeafPath&) {
     using U = std::remove_cvref_t<decltype(part)>;
     if constexpr (LeafTensor<U>) {
       using Leaf = LeafOf<U>;
-      static_assert(std::invocable<OnLeaf&, const Leaf&, Leaf&>,
+      static_assert(std::invocable<Take&, const Leaf&, const LeafRule&, const Replica&>,
                     "dp(x) records tandem's tensors on tandem's tape, and takes none of another "
                     "library: convert them, or wrap the other library's module");
       Leaf& x = part;
-      Leaf taken = take_leaf(x, at, replica);
-      on_leaf(std::as_const(x), taken);
-      x = std::move(taken);
+      x = take(std::as_const(x), at, replica);
     } else if constexpr (is_rows<U>) {
       if (!at.whole)
         part.value = {part.value.begin() + replica.rows.begin,
@@ -112,7 +111,7 @@ void cut(T& value, LeafRule rule, const Replica& replica, OnLeaf& on_leaf) {
       using Element = typename decltype(part.value)::value_type;
       if constexpr (TensorNest<Element> && !tandem::detail::is_constant<Element>) {
         for (Element& element : part.value)
-          cut(element, {.whole = true}, replica, on_leaf);
+          cut(element, {.whole = true, .own = true}, replica, take);
       }
     }
   };
@@ -120,15 +119,15 @@ void cut(T& value, LeafRule rule, const Replica& replica, OnLeaf& on_leaf) {
 }
 
 /// One replica's part of one argument.
-template <class T, class OnLeaf>
-PartOf<T> take_part(const T& argument, int dim, const Replica& replica, OnLeaf& on_leaf) {
+template <class T, class Take>
+PartOf<T> take_part(const T& argument, int dim, const Replica& replica, Take& take) {
   if constexpr (is_scatter_by<T>) {
     PartOf<T> part = argument.scatter(argument.value, replica);
-    if constexpr (TensorNest<PartOf<T>>) cut(part, {.whole = true}, replica, on_leaf);
+    if constexpr (TensorNest<PartOf<T>>) cut(part, {.whole = true, .own = true}, replica, take);
     return part;
   } else {
     T part = argument;
-    cut(part, {.dim = dim}, replica, on_leaf);
+    cut(part, {.dim = dim}, replica, take);
     if constexpr (std::same_as<T, PartOf<T>>) {
       return part;
     } else {
@@ -138,8 +137,10 @@ PartOf<T> take_part(const T& argument, int dim, const Replica& replica, OnLeaf& 
 }
 template <class T>
 PartOf<T> take_part(const T& argument, int dim, const Replica& replica) {
-  auto nothing = [](const auto&, const auto&) {};
-  return take_part(argument, dim, replica, nothing);
+  auto take = [](const auto& whole, const LeafRule& rule, const Replica& r) {
+    return take_leaf(whole, rule, r);
+  };
+  return take_part(argument, dim, replica, take);
 }
 
 }  // namespace detail

@@ -186,9 +186,7 @@ template <class Leaf>
 Leaf join(const std::vector<Leaf>& parts, const JoinRule& rule, Device device) {
   using Ops = LeafOps<Leaf>;
   if (!check_column(parts, rule)) return {};
-  std::vector<Leaf> here;
-  for (const Leaf& part : parts)
-    here.push_back(Ops::to(part, device, NonBlocking::no));
+  std::vector<Leaf> here = Ops::all_to(parts, device);
   if (rule.kind == JoinRule::Kind::rows) return Ops::cat(here, rule.dim);
   if (rule.kind == JoinRule::Kind::stack) return Ops::stack(here);
   for (std::size_t i = 0; i < here.size(); ++i)

@@ -1,0 +1,177 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "libtorch/replica_kernels.hpp"
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include <ATen/ATen.h>
+#include <ATen/ops/batch_norm_native.h>
+#include <ATen/ops/dropout_native.h>
+#include <ATen/ops/instance_norm_native.h>
+
+#include "tandem/autograd/row_group.hpp"
+#include "tandem/core/check.hpp"
+#include "tandem/libtorch/devices.hpp"
+#include "tandem/libtorch/exchange.hpp"
+#include "tandem/ops/batch_norm.hpp"
+#include "tandem/ops/dropout.hpp"
+#include "tandem/runtime/context.hpp"
+
+#include "libtorch/kernel_library.hpp"
+#include "libtorch/replica_scope.hpp"
+#include "libtorch/tape_function.hpp"
+#include "nn/running_statistics.hpp"
+
+namespace tandem::libtorch {
+namespace {
+
+using MaybeTensor = std::optional<at::Tensor>;
+
+thread_local bool in_instance_norm = false;  // which calls batch_norm for its own purposes
+
+at::Tensor or_undefined(const MaybeTensor& x) {
+  return x.value_or(at::Tensor());
+}
+
+/// The scope of the replica that `x` belongs to; null: PyTorch's op is wanted.
+const ReplicaScope* replica_of(const at::Tensor& x) {
+  const ReplicaScope* scope = ReplicaScope::find();
+  const bool is_there = scope != nullptr && x.device() == torch_device(scope->source()->device());
+  return is_there ? scope : nullptr;
+}
+
+/// One batch norm in training.
+struct BatchNormCall {
+  at::Tensor x, weight, bias, running_mean, running_var;
+  double momentum, eps;
+  bool cudnn;
+};
+
+at::Tensor of_own_rows(const BatchNormCall& c) {
+  TORCH_CHECK_VALUE(c.x.numel() != c.x.size(1),
+                    "Expected more than 1 value per channel when training, got input size ",
+                    c.x.sizes());
+  return at::native::batch_norm(c.x,
+                                c.weight,
+                                c.bias,
+                                c.running_mean,
+                                c.running_var,
+                                /*training=*/true,
+                                c.momentum,
+                                c.eps,
+                                c.cudnn);
+}
+
+at::Tensor of_all_rows(const BatchNormCall& c, BatchNormSync sync) {
+  const at::Tensor& typed = c.weight.defined() ? c.weight : c.running_mean;
+  const at::ScalarType dtype = typed.defined() ? typed.scalar_type() : c.x.scalar_type();
+  const auto found = std::make_shared<BatchNormStatistics>();
+  const TapeFunction normalise = [found, eps = c.eps, sync](const std::vector<Tensor>& in) {
+    auto [y, statistics] = batch_norm(in[0], in[1], in[2], eps, sync);
+    *found = std::move(statistics);
+    return std::vector<Tensor>{std::move(y)};
+  };
+  const at::Tensor y =
+      run_on_tape("SynchronisedBatchNorm", normalise, {c.x.to(dtype), c.weight, c.bias}).front();
+  if (c.running_mean.defined()) {
+    nn::RunningStatistics running{from_torch(c.running_mean), from_torch(c.running_var), {}};
+    running.update(*found, c.momentum, sync);
+  }
+  return y.to(c.x.scalar_type());
+}
+
+/// Counts a batch. @return  the share of its statistics in the running ones
+double track(const BatchNorms::Training& norm) {
+  const at::NoGradGuard off;
+  at::Tensor(norm.batches).add_(1);
+  return norm.momentum ? *norm.momentum : 1 / norm.batches.item<double>();
+}
+
+at::Tensor replica_batch_norm(const at::Tensor& x,
+                              const MaybeTensor& weight,
+                              const MaybeTensor& bias,
+                              const MaybeTensor& running_mean,
+                              const MaybeTensor& running_var,
+                              bool training,
+                              double momentum,
+                              double eps,
+                              bool cudnn) {
+  const ReplicaScope* const scope = in_instance_norm ? nullptr : replica_of(x);
+  const BatchNorms::Training* const norm =
+      scope == nullptr ? nullptr : scope->batch_norms().find(or_undefined(running_mean));
+  if (scope == nullptr || (!training && norm == nullptr)) {
+    return at::native::batch_norm(
+        x, weight, bias, running_mean, running_var, training, momentum, eps, cudnn);
+  }
+  const BatchNormCall call{x,
+                           or_undefined(weight),
+                           or_undefined(bias),
+                           or_undefined(running_mean),
+                           or_undefined(running_var),
+                           norm == nullptr ? momentum : track(*norm),
+                           eps,
+                           cudnn};
+  const BatchNormSync sync = norm == nullptr ? scope->batch_norms().fallback() : norm->sync;
+  const auto& group = context().row_group;
+  const bool alone = group == nullptr || group->size() < 2;
+  return alone || sync == BatchNormSync::per_replica ? of_own_rows(call) : of_all_rows(call, sync);
+}
+
+at::Tensor replica_instance_norm(const at::Tensor& x,
+                                 const MaybeTensor& weight,
+                                 const MaybeTensor& bias,
+                                 const MaybeTensor& running_mean,
+                                 const MaybeTensor& running_var,
+                                 bool use_input_stats,
+                                 double momentum,
+                                 double eps,
+                                 bool cudnn) {
+  struct Scope {
+    bool before = std::exchange(in_instance_norm, true);
+    ~Scope() { in_instance_norm = before; }
+  } const scope;
+  return at::native::instance_norm(
+      x, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn);
+}
+
+/// Whether the mask goes by rows. At the probabilities 0 and 1 there is nothing to draw.
+bool draws_by_row(const at::Tensor& x, double p, bool train) {
+  const ReplicaScope* const scope = replica_of(x);
+  return scope != nullptr && scope->dropout() == DropoutMask::by_row && train && p > 0 && p < 1 &&
+         x.is_floating_point();
+}
+
+at::Tensor dropout_by_row(const at::Tensor& x, double p) {
+  return run_on_tape("DropoutByRow",
+                     [p](const std::vector<Tensor>& in) {
+                       return std::vector<Tensor>{tandem::dropout(in[0], p)};
+                     },
+                     {x})
+      .front();
+}
+
+at::Tensor replica_dropout(const at::Tensor& x, double p, bool train) {
+  return draws_by_row(x, p, train) ? dropout_by_row(x, p) : at::native::dropout(x, p, train);
+}
+
+at::Tensor& replica_dropout_(at::Tensor& x, double p, bool train) {
+  if (!draws_by_row(x, p, train)) return at::native::dropout_(x, p, train);
+  return x.mul_(dropout_by_row(at::ones_like(x), p));  // `x` is not there for backward any more
+}
+
+}  // namespace
+
+void register_replica_kernels() {
+  for (const auto key : {c10::DispatchKey::AutogradPrivateUse1, c10::DispatchKey::PrivateUse1}) {
+    torch::Library& library = kernel_library("aten", key);
+    library.impl("batch_norm", &replica_batch_norm);
+    library.impl("instance_norm", &replica_instance_norm);
+    library.impl("dropout", &replica_dropout);
+    library.impl("dropout_", &replica_dropout_);
+  }
+}
+
+}  // namespace tandem::libtorch

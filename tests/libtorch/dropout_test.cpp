@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Dropout by row: the masks of a batch do not depend on devices and chunks.
+
+#include <gmock/gmock.h>
+
+#include "libtorch/models.hpp"
+
+namespace tandem::libtorch::test {
+namespace {
+
+using parallel::Mode;
+
+constexpr std::int64_t kDropoutRows = 13;
+
+/// Dropout after two layers, one of them in place, and one that is only a function.
+struct DropoutsImpl : torch::nn::Module {
+  at::Tensor forward(const at::Tensor& x) {
+    const at::Tensor h = inner(torch::tanh(first(x)));
+    return torch::dropout(outer(second(h)), 0.25, is_training());
+  }
+  torch::nn::Linear first = register_module("first", torch::nn::Linear(6, 10));
+  torch::nn::Dropout inner = register_module("inner", torch::nn::Dropout(0.5));
+  torch::nn::Linear second = register_module("second", torch::nn::Linear(10, 3));
+  torch::nn::Dropout outer =
+      register_module("outer", torch::nn::Dropout(torch::nn::DropoutOptions(0.3).inplace(true)));
+};
+TORCH_MODULE(Dropouts);
+
+ModuleOptions<DropoutsImpl> by_row() {
+  return {.dropout = DropoutMask::by_row};
+}
+
+/// The weights after some steps, half of them with the loss outside of the replicas.
+std::vector<at::Tensor> trained(const parallel::DataParallelOptions& options) {
+  torch::manual_seed(4);
+  Dropouts net;
+  net->to(torch::kDouble);
+  torch::optim::SGD optimizer(net->parameters(), 0.1);
+  DataParallel dp(net, options, by_row());
+  for (int step = 0; step < 6; ++step) {
+    const Batch batch = MlpImpl::batch(kDropoutRows);
+    optimizer.zero_grad();
+    if (step % 2 == 0)
+      torch::mse_loss(dp(batch.x), batch.y).backward();
+    else
+      dp.step(batch, squared_error);
+    optimizer.step();
+  }
+  return net->parameters();
+}
+
+double difference(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
+  double worst = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    worst = std::max(worst, (a[i] - b[i]).abs().max().item<double>());
+  return worst;
+}
+
+TEST(DropoutByRowTest, IsTheSameOnAnyDevicesInAnyChunksAndMicroBatches) {
+  const auto one = trained({.devices = host_devices(1)});
+  EXPECT_LE(difference(one, trained({.devices = host_devices(1), .accumulate = 3})), 1e-12);
+  for (const Mode mode : parallel::kModes) {
+    EXPECT_LE(difference(one, trained({.devices = host_devices(3), .mode = mode})), 1e-12);
+    EXPECT_LE(
+        difference(
+            one, trained({.devices = host_devices(4), .mode = mode, .chunk_sizes = {1, 0, 10, 2}})),
+        1e-12);
+  }
+}
+
+TEST(DropoutByRowTest, ZeroesTheShareOfItsProbabilityAndScalesTheRest) {
+  struct OnlyImpl : torch::nn::Module {
+    at::Tensor forward(const at::Tensor& x) { return torch::dropout(x, 0.25, is_training()); }
+  };
+  torch::manual_seed(4);
+  const auto net = std::make_shared<OnlyImpl>();
+  DataParallel dp(
+      net, {.devices = host_devices(2)}, ModuleOptions<OnlyImpl>{.dropout = DropoutMask::by_row});
+  const at::Tensor x = torch::ones({100, 400}, torch::requires_grad());
+  const at::Tensor y = dp(x), next = dp(x);
+  y.sum().backward();
+  EXPECT_NEAR((y == 0).to(torch::kFloat).mean().item<double>(), 0.25, 0.01);
+  EXPECT_TRUE(torch::allclose(y.max(), torch::tensor(4.0 / 3)));
+  EXPECT_TRUE(torch::equal(x.grad(), y));
+  EXPECT_FALSE(torch::equal(y, next));
+  net->eval();
+  EXPECT_TRUE(torch::equal(dp(x), x));
+}
+
+}  // namespace
+}  // namespace tandem::libtorch::test
