@@ -103,4 +103,12 @@ c10::Device torch_device(Device device) {
   return {c10::DeviceType::PrivateUse1, static_cast<c10::DeviceIndex>(device.index)};
 }
 
+Device tandem_device(c10::Device device) {
+  TANDEM_CHECK(device.type() == c10::DeviceType::PrivateUse1 && device.has_index(),
+               "tandem_device: ",
+               device.str(),
+               " is no virtual device; give one with its index, such as tandem:0");
+  return {DeviceType::cpu, device.index()};
+}
+
 }  // namespace tandem::libtorch

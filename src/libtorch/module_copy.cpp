@@ -3,9 +3,12 @@
 
 #include "tandem/libtorch/detail/module_copy.hpp"
 
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <torch/nn/module.h>
 
 #include "tandem/core/check.hpp"
@@ -15,6 +18,25 @@ namespace {
 
 /// What PyTorch says of a module whose class is not derived from Cloneable.
 constexpr std::string_view kNotCloneable = "clone() has not been implemented";
+
+/// Puts PyTorch's generator of the host back where it was.
+class KeptDraws {
+ public:
+  KeptDraws() {
+    const std::scoped_lock lock(host_.mutex());
+    before_ = host_.get_state();
+  }
+  ~KeptDraws() {
+    const std::scoped_lock lock(host_.mutex());
+    host_.set_state(before_);
+  }
+  KeptDraws(const KeptDraws&) = delete;
+  KeptDraws& operator=(const KeptDraws&) = delete;
+
+ private:
+  at::Generator host_ = at::detail::getDefaultCPUGenerator();
+  at::Tensor before_;
+};
 
 }  // namespace
 
@@ -26,6 +48,13 @@ std::shared_ptr<torch::nn::Module> try_clone(const torch::nn::Module& module) {
     if (text.find(kNotCloneable) != std::string::npos) return nullptr;
     throw InvalidArgument("DataParallel: " + module.name() + " cannot be cloned: " + text);
   }
+}
+
+TorchReplicas::Make without_draws(TorchReplicas::Make make) {
+  return [make = std::move(make)] {
+    const KeptDraws kept;
+    return make();
+  };
 }
 
 void refuse_copy(const torch::nn::Module& module) {

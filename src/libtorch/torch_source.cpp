@@ -46,6 +46,11 @@ Tensor shown_first(const Named& named, Device device) {
                device,
                "; call module->to(tandem::libtorch::torch_device(...)) or module->to(torch::kCPU) "
                "first");
+  TANDEM_CHECK(named.kind == nn::TensorKind::parameter || !x.requires_grad(),
+               "DataParallel: the buffer '",
+               named.name,
+               "' requires grad, but buffers are not on the graph; register it as a parameter, or "
+               "use libtorch::replicate");
   try {
     Tensor shown = from_torch(x.detach(), device);
     if (named.kind == nn::TensorKind::parameter) shown.requires_grad_(x.requires_grad());

@@ -53,6 +53,7 @@ NOT_IN_UMBRELLA = {
     "tandem/libtorch/detail/torch_replicas.hpp": "a part of libtorch/data_parallel.hpp",
     "tandem/libtorch/devices.hpp": "a library of its own; its users have PyTorch",
     "tandem/libtorch/exchange.hpp": "a library of its own; its users have PyTorch",
+    "tandem/libtorch/functional.hpp": "a library of its own; its users have PyTorch",
     "tandem/libtorch/module_options.hpp": "a part of libtorch/data_parallel.hpp",
     "tandem/libtorch/nest.hpp": "a library of its own; its users have PyTorch",
     "tandem/libtorch/optimizer.hpp": "a library of its own; its users have PyTorch",
@@ -65,7 +66,7 @@ CONDITIONAL = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif|else)\b")
 BACKEND_CONDITIONAL = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b.*(CUDA|NCCL|CUDNN|ONEDNN|DNNL|MPI)")
 STANDARD_HEADER = re.compile(r"^[a-z_0-9]+$")
 CUDA_HEADER = re.compile(r"^(cuda|cublas|cudnn|curand|cusparse|nccl|nvtx|nvml|nvToolsExt|cub/|thrust/|cooperative_groups)")
-TORCH_TESTS = ("tests/libtorch/", "tests/consumer/torch.cpp")
+TORCH_USERS = ("tests/libtorch/", "tests/consumer/torch.cpp", "examples/libtorch/")
 TORCH_HEADER = re.compile(r"^(ATen|c10|torch)/")
 OPEN_ITEM = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b(?!\(#\d+\))")
 HEAD = [r"SPDX-FileCopyrightText: \d{4} ", r"SPDX-License-Identifier: \S+"]
@@ -171,7 +172,7 @@ def check_public_headers(source):
 
 def check_torch_headers(source):
     """PyTorch's headers take half a minute to compile: only the layer over it includes them."""
-    if not source.is_cpp or source.layer == "libtorch" or source.path.startswith(TORCH_TESTS):
+    if not source.is_cpp or source.layer == "libtorch" or source.path.startswith(TORCH_USERS):
         return
     for number, line in enumerate(source.lines, 1):
         match = INCLUDE.match(line)

@@ -26,6 +26,7 @@
 #include "tandem/parallel/largest_batch.hpp"
 #include "tandem/parallel/options.hpp"
 #include "tandem/parallel/scatter_gather.hpp"
+#include "tandem/runtime/runtime.hpp"
 
 namespace tandem::libtorch {
 
@@ -254,8 +255,10 @@ DataParallel(const Holder&)
 template <class Holder>
 DataParallel(const Holder&, parallel::DataParallelOptions)
     -> DataParallel<std::remove_reference_t<decltype(*std::declval<const Holder&>().ptr())>>;
-template <class Holder, class Made>
-DataParallel(const Holder&, parallel::DataParallelOptions, ModuleOptions<Made>)
+template <class Holder>
+DataParallel(const Holder&,
+             parallel::DataParallelOptions,
+             ModuleOptions<std::remove_reference_t<decltype(*std::declval<const Holder&>().ptr())>>)
     -> DataParallel<std::remove_reference_t<decltype(*std::declval<const Holder&>().ptr())>>;
 
 }  // namespace tandem::libtorch

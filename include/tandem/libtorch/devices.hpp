@@ -27,5 +27,9 @@ void register_devices(int count);
 int registered_devices();
 /// PyTorch's device for a virtual device. @throws InvalidArgument  it is not registered.
 c10::Device torch_device(Device device);
+/// The virtual device that is PyTorch's `device`, registered or not.
+///
+/// @throws InvalidArgument  it is another device, or has no index.
+Device tandem_device(c10::Device device);
 
 }  // namespace tandem::libtorch

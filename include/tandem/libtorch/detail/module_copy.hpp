@@ -18,17 +18,22 @@ std::shared_ptr<torch::nn::Module> try_clone(const torch::nn::Module& module);
 /// @throws InvalidArgument  always: names the module's class and the remedy.
 [[noreturn]] void refuse_copy(const torch::nn::Module& module);
 
+/// The same as `make`, but PyTorch's generator of the host is afterwards as it was before: what a
+/// constructor draws for values that do not matter must not change the numbers of a program that is
+/// wrapped.
+TorchReplicas::Make without_draws(TorchReplicas::Make make);
+
 /// What makes copies of `module` for the devices.
 ///
 /// @param make  the user's way; null: clone(), else the constructor without arguments.
 template <class M>
 TorchReplicas::Make copies_of(std::shared_ptr<M> module, std::function<std::shared_ptr<M>()> make) {
-  if (make != nullptr) return make;
-  return [module = std::move(module)]() -> std::shared_ptr<torch::nn::Module> {
+  if (make != nullptr) return without_draws(make);
+  return without_draws([module = std::move(module)]() -> std::shared_ptr<torch::nn::Module> {
     if (auto copy = try_clone(*module)) return copy;
     if constexpr (std::default_initializable<M>) return std::make_shared<M>();
     refuse_copy(*module);
-  };
+  });
 }
 
 }  // namespace tandem::libtorch::detail

@@ -1,0 +1,236 @@
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tests scripts/torch-acceptance with small files, and with an apt-get, a cmake and tests that only pretend; nothing is fetched.
+
+usage: torch_acceptance_test.py ROOT
+"""
+
+import io
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(sys.argv.pop(1)).resolve()
+sys.path.insert(0, str(ROOT / "scripts"))
+from torch_acceptance import cases, command_line, manifest, programs, source  # noqa: E402
+
+CPP = "TEST_F(Fruit, Apple_CUDA) {\n}\nTEST_F(\n    Fruit,\n    Pear) {\n}\n// TEST(Not, Me)\n"
+PYTHON = """
+class Fruit(TestCase):
+    def helper(self): pass
+    @skip_if(True, "no")
+    def test_apple(self): pass
+    @only
+    @dtypes(torch.float, torch.half)
+    def test_pear(self, dtype): pass
+"""
+MANIFEST = 'version = "1.2"\n["a.cpp"]\n"Fruit.Apple_CUDA" = "pass"\n"Fruit.Pear" = "skip: it is ripe"\n' \
+           '["b.py"]\n"Fruit.test_apple" = ["Tree.Grows", "Tree.Falls"]\n'
+EXPECTED = [manifest.Expected("a.cpp", "Fruit.Apple_CUDA", "pass"), manifest.Expected("a.cpp", "Fruit.Pear", "skip", reason="it is ripe"),
+            manifest.Expected("b.py", "Fruit.test_apple", "pass", ours=["Tree.Grows", "Tree.Falls"])]
+FOUND = {"a.cpp": ["Fruit.Apple_CUDA", "Fruit.Pear"], "b.py": ["Fruit.test_apple"]}
+RAN = {"Fruit.Apple_CUDA": "pass", "Fruit.Pear": "skip", "Tree.Grows": "pass", "Tree.Falls": "pass"}
+
+
+class Scratch(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="tandem-test-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def program(self, path, text, shell="/bin/sh"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"#!{shell}\n{text}\n")
+        path.chmod(0o755)
+        return path
+
+    def tarball(self, **files):
+        path = self.folder / "pytorch.tar.xz"
+        with tarfile.open(path, "w:xz") as archive:
+            for name, text in files.items():
+                member = tarfile.TarInfo(name)
+                member.size = len(text.encode())
+                archive.addfile(member, io.BytesIO(text.encode()))
+        return path
+
+
+class Cases(unittest.TestCase):
+    def test_of_both_kinds_of_files(self):
+        self.assertEqual(cases.of_cpp(CPP), ["Fruit.Apple_CUDA", "Fruit.Pear"])
+        self.assertEqual(cases.of_python(PYTHON), ["Fruit.test_apple", "Fruit.test_pear_float", "Fruit.test_pear_half"])
+
+
+class Manifest(Scratch):
+    def read(self, text):
+        path = self.folder / "manifest.toml"
+        path.write_text(text)
+        return manifest.read(path)
+
+    def problems(self, found=FOUND, **ran):
+        ran = {key.replace("__", "."): value for key, value in ran.items()}
+        return {o.case: (o.result, o.problem) for o in manifest.compare(EXPECTED, found, RAN | ran) if o.problem}
+
+    def test_a_file(self):
+        self.assertEqual(self.read(MANIFEST), ("1.2", EXPECTED))
+
+    def test_what_is_wrong_is_named(self):
+        for case, said in [('["a.cpp"]\n"Fruit.Apple" = "skip: "', "expected \"pass\""), ('["a.cpp"]\n"Fruit.Apple" = ["T.X"]', "expected \"pass\""),
+                           ('["b.py"]\n"Fruit.t" = "pass"', "a list of tests of ours"), ('["b.py"]\n"Fruit.t" = []', "a list of tests of ours"),
+                           ("", "a table for each file"), ("[[", "manifest.toml: ")]:
+            with self.assertRaises(manifest.ManifestError) as caught:
+                self.read(f'version = "1"\n{case}\n')
+            self.assertIn(said, str(caught.exception))
+        with self.assertRaises(manifest.ManifestError):
+            manifest.read(self.folder / "absent.toml")
+
+    def test_a_run_as_expected(self):
+        self.assertEqual(self.problems(), {})
+        self.assertEqual([o.result for o in manifest.compare(EXPECTED, FOUND, RAN)], ["pass", "skip", "pass"])
+        self.assertEqual(self.problems(Fruit__Pear="fail"), {})  # it may fail as well
+
+    def test_a_case_that_changes(self):
+        self.assertEqual(self.problems(Fruit__Apple_CUDA="fail"), {"Fruit.Apple_CUDA": ("fail", "it did not pass")})
+        self.assertEqual(self.problems(Fruit__Apple_CUDA="skip"), {"Fruit.Apple_CUDA": ("skip", "it did not pass")})
+        self.assertEqual(self.problems(Fruit__Pear="pass"), {"Fruit.Pear": ("pass", 'it passes now: enter it as "pass"')})
+        self.assertEqual(self.problems(Tree__Falls="fail"), {"Fruit.test_apple": ("fail", "Tree.Falls: fail")})
+
+    def test_a_case_or_a_test_that_is_missing(self):
+        found = {"a.cpp": ["Fruit.Apple_CUDA"], "b.py": ["Fruit.test_apple", "Fruit.test_plum"]}
+        self.assertEqual(self.problems(found), {"Fruit.Pear": ("absent", "a.cpp has no such case any more"),
+                                                "Fruit.test_plum": ("absent", "the manifest does not know this case: enter it")})
+        absent = manifest.compare(EXPECTED, FOUND, {})
+        self.assertEqual([o.problem for o in absent if o.file == "a.cpp" and o.case == "Fruit.Apple_CUDA"], ["it did not run"])
+        self.assertEqual(absent[2].problem, "Tree.Grows: absent; Tree.Falls: absent")
+
+
+class TheManifest(unittest.TestCase):
+    def test_names_tests_that_exist(self):
+        version, expected = manifest.read(command_line.MANIFEST)
+        self.assertEqual(version, "1.13.1")
+        self.assertEqual({file: sum(e.file == file for e in expected) for e in expected for file in [e.file]},
+                         {"test/cpp/api/parallel.cpp": 9, "test/distributed/test_data_parallel.py": 46})
+        exist = {name for path in (ROOT / "tests" / "libtorch").glob("*_test.cpp") for name in cases.of_file(path)}
+        named = {name for e in expected for name in [*e.ours, *re.findall(r"\b\w+Test\.\w+", e.reason)]}
+        self.assertEqual(sorted(named - exist), [])
+        self.assertGreater(len(named), 20)
+
+
+class Programs(Scratch):
+    def test_results_of_a_report(self):
+        def test(name, **more):
+            return {"name": name, "status": "RUN", "result": "COMPLETED", **more}
+
+        report = {"testsuites": [{"name": "Fruit", "testsuite": [test("Apple"), test("Pear", result="SKIPPED"),
+                                                                 test("Plum", failures=[{"failure": "sour"}]),
+                                                                 test("Fig", status="NOTRUN", result="SUPPRESSED")]},
+                                 {"name": "All/Tree", "testsuite": [test("Grows/0"), test("Grows/1", failures=[{}]), test("Falls/0")]}]}
+        self.assertEqual(programs.results(report), {"Fruit.Apple": "pass", "Fruit.Pear": "skip", "Fruit.Plum": "fail",
+                                                    "Tree.Grows": "fail", "Tree.Falls": "pass"})
+
+    def test_a_crash_and_a_hang_are_failures(self):
+        crash = self.program(self.folder / "crash", "echo bad; exit 139")
+        self.assertEqual(programs.run(crash, ["A.B"], 20), ({"A.B": "fail"}, "bad\n\nended with 139, without a report"))
+        hang = self.program(self.folder / "hang", "exec sleep 30")
+        self.assertEqual(programs.run(hang, ["A.B"], 1), ({"A.B": "fail"}, "not finished after 1 s"))
+
+
+class Source(Scratch):
+    def test_files_are_taken_out_and_kept(self):
+        tarball = self.tarball(**{"pytorch-1.2/test/a.cpp": CPP, "pytorch-1.2/secret": "no"})
+        cache = self.folder / "cache"
+        kept = source.provide("1.2", ["test/a.cpp"], cache, "", tarball, 5)
+        self.assertEqual([p.relative_to(cache).as_posix() for p in cache.rglob("*") if p.is_file()], ["pytorch-1.2/test/a.cpp"])
+        tarball.unlink()
+        self.assertEqual(source.provide("1.2", ["test/a.cpp"], cache, "", None, 5), kept)
+
+    def test_another_source_is_refused(self):
+        for tarball, said in [(self.tarball(**{"pytorch-1.3/test/a.cpp": CPP}), "the manifest is about PyTorch 1.2"),
+                              (self.program(self.folder / "text", ""), "cannot be read as a tarball")]:
+            with self.assertRaises(source.Unusable) as caught:
+                source.provide("1.2", ["test/a.cpp"], self.folder / "cache", "", tarball, 5)
+            self.assertIn(said, str(caught.exception))
+
+
+class Command(Scratch):
+    def setUp(self):
+        super().setUp()
+        self.bin = self.folder / "bin"
+        self.bin.mkdir()
+
+    def run_script(self, *arguments):
+        environment = {"PATH": str(self.bin), "HOME": str(self.folder), "LANG": "C.UTF-8"}
+        return subprocess.run([sys.executable, ROOT / "scripts" / "torch-acceptance", *arguments], capture_output=True, text=True,
+                              timeout=50, env=environment, check=False)
+
+    def pretend_tests(self, failing=""):
+        """A cmake that builds nothing. The programs say of each test of their filter that it has passed, but for `failing`."""
+        self.program(self.bin / "cmake", "exit 0")
+        test = f"""import json, sys
+names = sys.argv[1].removeprefix("--gtest_filter=").split(":")[::3]
+def test(n): return {{"name": n.split(".")[1], "status": "RUN", "result": "COMPLETED", **({{"failures": [1]}} if n == {failing!r} else {{}})}}
+suites = [{{"name": n.split(".")[0], "testsuite": [test(n)]}} for n in names]
+open(sys.argv[2].removeprefix("--gtest_output=json:"), "w").write(json.dumps({{"testsuites": suites}}))"""
+        for place in programs.PLACES.values():
+            self.program(self.folder / "build" / place, test, sys.executable)
+
+    def source_of_the_manifest(self):
+        version, expected = manifest.read(command_line.MANIFEST)
+        files = {}
+        for e in expected:
+            suite, case = e.case.split(".")
+            files.setdefault(e.file, {}).setdefault(suite, []).append(case)
+        texts = {}
+        for file, suites in files.items():
+            texts[f"pytorch-{version}/{file}"] = "\n".join(
+                f"TEST_F({s}, {c}) {{}}" if file.endswith(".cpp") else f"class {s}:\n  def {c}(self): pass" for s, of in suites.items() for c in of)
+        return self.tarball(**texts)
+
+    def test_help_and_wrong_calls(self):
+        done = self.run_script("--help")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for option in ("--json", "--source", "--build", "exit status"):
+            self.assertIn(option, done.stdout)
+        for arguments, said in [(["--timeout", "0"], "'0': expected a number above 0"), (["--fast"], "--fast")]:
+            done = self.run_script(*arguments)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(said, done.stderr)
+
+    def test_nothing_is_done_where_nothing_can_be_fetched(self):
+        done = self.run_script()
+        self.assertEqual(done.returncode, 77, done.stderr)
+        self.assertIn("there is no apt-get", done.stderr)
+        if source.KEYRING.exists():
+            self.program(self.bin / "apt-get", "echo 'E: Failed to fetch, no network'; exit 100")
+            done = self.run_script()
+            self.assertEqual(done.returncode, 77, done.stderr)
+            self.assertIn("nothing is done", done.stderr)
+            self.assertIn("E: Failed to fetch, no network", done.stderr)
+
+    def test_all_cases_as_expected(self):
+        self.pretend_tests()
+        done = self.run_script("--source", self.source_of_the_manifest(), "--build", self.folder / "build", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = json.loads(done.stdout)
+        self.assertEqual(report["counts"]["fail"] + report["counts"]["absent"], 0)
+        self.assertEqual(len(report["cases"]), 55)
+
+    def test_a_case_that_fails(self):
+        self.pretend_tests(failing="ParallelTest.Replicate_MultiCUDA")
+        done = self.run_script("--source", self.source_of_the_manifest(), "--build", self.folder / "build")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("DIFFERS fail   test/cpp/api/parallel.cpp: ParallelTest.Replicate_MultiCUDA (it did not pass)", done.stdout)
+
+    def test_a_build_that_fails(self):
+        self.program(self.bin / "cmake", "echo 'there is no PyTorch'; exit 1")
+        done = self.run_script("--source", self.source_of_the_manifest(), "--build", self.folder / "build")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("there is no PyTorch", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
