@@ -24,6 +24,7 @@ ReplicaScope::ReplicaScope(std::shared_ptr<TorchSource> source, const CallerStat
     : source_(std::move(source)),
       state_(caller.state),
       device_(torch_device(source_->device())),
+      module_([&](Context& c) { c.module_path = source_->class_name(); }),
       before_(std::exchange(current_scope, this)) {
   limit_threads(std::min(caller.threads, context().threads));
   await_tensors(*source_);

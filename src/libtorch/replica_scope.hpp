@@ -8,6 +8,9 @@
 #include <ATen/ThreadLocalState.h>
 #include <c10/core/DeviceGuard.h>
 
+#include "tandem/runtime/context.hpp"
+
+#include "libtorch/op_names.hpp"
 #include "libtorch/torch_source.hpp"
 
 namespace tandem::libtorch {
@@ -39,6 +42,8 @@ class ReplicaScope {
   std::shared_ptr<TorchSource> source_;
   at::ThreadLocalStateGuard state_;
   c10::DeviceGuard device_;
+  ContextScope module_;  // PyTorch does not say which part of the module calls an op
+  OpNames ops_;
   const ReplicaScope* before_;
 };
 

@@ -33,6 +33,12 @@ std::vector<Named> tensors_of(const torch::nn::Module& module) {
   return all;
 }
 
+std::string class_name_of(const torch::nn::Module& module) {
+  const std::string& name = module.name();
+  const std::size_t last = name.rfind("::", name.find('<'));
+  return last == std::string::npos ? name : name.substr(last + 2);
+}
+
 /// The user's tensor as one of tandem's, for an arena to move.
 Tensor shown_first(const Named& named, Device device) {
   const at::Tensor& x = named.tensor;
@@ -66,7 +72,10 @@ void bind(const at::Tensor& x, const Tensor& shown, c10::Device device) {
 TorchSource::TorchSource(std::shared_ptr<torch::nn::Module> original,
                          std::shared_ptr<torch::nn::Module> copy,
                          Device device)
-    : original_(std::move(original)), copy_(std::move(copy)), device_(device) {
+    : original_(std::move(original)),
+      copy_(std::move(copy)),
+      device_(device),
+      class_name_(std::make_shared<const std::string>(class_name_of(*copy_))) {
   const std::vector<Named> copies = tensors_of(*copy_);
   const std::vector<Named> own = original_ == nullptr ? copies : tensors_of(*original_);
   TANDEM_CHECK(own.size() == copies.size(),
