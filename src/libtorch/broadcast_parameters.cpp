@@ -16,6 +16,7 @@
 
 #include "tandem/core/check.hpp"
 #include "tandem/libtorch/detail/gradient_gate.hpp"
+#include "tandem/runtime/context.hpp"
 
 namespace tandem::libtorch {
 namespace {
@@ -80,6 +81,10 @@ class BroadcastBucket final : public torch::autograd::Node {
 
  private:
   variable_list reduced(Gradients gradients) const {
+    const ContextScope scope([](Context& c) {
+      c.phase = Phase::reduce;
+      c.category = Category::gradient;
+    });
     if (c10::GradMode::is_enabled()) {
       // Double backward enters each replica here, so its gradients are to enter together.
       for (variable_list& of_device : gradients)

@@ -8,9 +8,9 @@
 
 #include <ATen/ATen.h>
 
-#include "libtorch/device_memory.hpp"
 #include "libtorch/host_views.hpp"
 #include "libtorch/kernel_library.hpp"
+#include "libtorch/kernel_scope.hpp"
 
 namespace tandem::libtorch {
 namespace {
@@ -32,7 +32,7 @@ at::Tensor convolution(const at::Tensor& x,
   HostViews views;
   const at::Tensor in = views.to_host(x), w = views.to_host(weight);
   const MaybeTensor b = bias && bias->defined() ? MaybeTensor(views.to_host(*bias)) : std::nullopt;
-  const HostMemoryOf memory(views.device()->index());
+  const HostKernelScope kernel("convolution", views.device()->index());
   return views.to_device(at::convolution_symint(
       in, w, b, stride, padding, dilation, transposed, output_padding, std::move(groups)));
 }
@@ -50,7 +50,7 @@ Three convolution_backward(const at::Tensor& dy,
   HostViews views;
   const at::Tensor g = views.to_host(dy), in = views.to_host(x), w = views.to_host(weight);
   const std::array bias_size{dy.sym_size(1)};
-  const HostMemoryOf memory(views.device()->index());
+  const HostKernelScope kernel("convolution_backward", views.device()->index());
   const auto [dx, dw, db] = at::convolution_backward_symint(g,
                                                             in,
                                                             w,

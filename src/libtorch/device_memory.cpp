@@ -13,6 +13,8 @@
 #include "tandem/core/error.hpp"
 #include "tandem/runtime/context.hpp"
 
+#include "libtorch/backward_context.hpp"
+
 namespace tandem::libtorch {
 namespace {
 
@@ -115,6 +117,7 @@ class DeviceAllocator final : public c10::Allocator {
     const c10::Device device(c10::DeviceType::PrivateUse1,
                              static_cast<c10::DeviceIndex>(current_device()));
     if (nbytes == 0) return {nullptr, device};
+    const BackwardScope scope;
     void* const data = take(current_device(), nbytes);
     return {data, data, &free_of_device, device};
   }

@@ -9,9 +9,9 @@
 
 #include <ATen/ATen.h>
 
-#include "libtorch/device_memory.hpp"
 #include "libtorch/host_views.hpp"
 #include "libtorch/kernel_library.hpp"
+#include "libtorch/kernel_scope.hpp"
 
 namespace tandem::libtorch {
 namespace {
@@ -19,12 +19,13 @@ namespace {
 using at::Scalar;
 using at::Tensor;
 
-/// Calls `op` with the host's views of the tensors, one of which at least is a virtual device's.
+/// Calls `op`, which is called `name`, with the host's views of the tensors, one of which at least
+/// is a virtual device's.
 template <class Op, class... Tensors>
-Tensor on_host(Op op, const Tensors&... tensors) {
+Tensor on_host(const char* name, Op op, const Tensors&... tensors) {
   HostViews views;
   const auto call = [&](const auto&... host) {
-    const HostMemoryOf memory(views.device()->index());
+    const HostKernelScope kernel(name, views.device()->index());
     return op(host...);
   };
   const std::array host{views.to_host(tensors)...};
@@ -34,46 +35,61 @@ Tensor on_host(Op op, const Tensors&... tensors) {
 Tensor addmm(
     const Tensor& x, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
   return on_host(
-      [&](auto& u, auto& v, auto& w) { return at::addmm(u, v, w, beta, alpha); }, x, a, b);
+      "addmm", [&](auto& u, auto& v, auto& w) { return at::addmm(u, v, w, beta, alpha); }, x, a, b);
 }
 
 Tensor mm(const Tensor& a, const Tensor& b) {
-  return on_host([](auto& u, auto& v) { return at::mm(u, v); }, a, b);
+  return on_host(
+      "mm", [](auto& u, auto& v) { return at::mm(u, v); }, a, b);
 }
 
 Tensor bmm(const Tensor& a, const Tensor& b) {
-  return on_host([](auto& u, auto& v) { return at::bmm(u, v); }, a, b);
+  return on_host(
+      "bmm", [](auto& u, auto& v) { return at::bmm(u, v); }, a, b);
 }
 
 Tensor add(const Tensor& a, const Tensor& b, const Scalar& alpha) {
-  return on_host([&](auto& u, auto& v) { return at::add(u, v, alpha); }, a, b);
+  return on_host(
+      "add", [&](auto& u, auto& v) { return at::add(u, v, alpha); }, a, b);
 }
 
 Tensor mul(const Tensor& a, const Tensor& b) {
-  return on_host([](auto& u, auto& v) { return at::mul(u, v); }, a, b);
+  return on_host(
+      "mul", [](auto& u, auto& v) { return at::mul(u, v); }, a, b);
 }
 
 Tensor relu(const Tensor& x) {
-  return on_host([](auto& u) { return at::relu(u); }, x);
+  return on_host(
+      "relu", [](auto& u) { return at::relu(u); }, x);
 }
 
 Tensor threshold_backward(const Tensor& dy, const Tensor& x, const Scalar& threshold) {
-  return on_host([&](auto& u, auto& v) { return at::threshold_backward(u, v, threshold); }, dy, x);
+  return on_host(
+      "threshold_backward",
+      [&](auto& u, auto& v) { return at::threshold_backward(u, v, threshold); },
+      dy,
+      x);
 }
 
 Tensor gelu(const Tensor& x, c10::string_view approximate) {
-  return on_host([&](auto& u) { return at::gelu(u, approximate); }, x);
+  return on_host(
+      "gelu", [&](auto& u) { return at::gelu(u, approximate); }, x);
 }
 
 Tensor gelu_backward(const Tensor& dy, const Tensor& x, c10::string_view approximate) {
-  return on_host([&](auto& u, auto& v) { return at::gelu_backward(u, v, approximate); }, dy, x);
+  return on_host(
+      "gelu_backward",
+      [&](auto& u, auto& v) { return at::gelu_backward(u, v, approximate); },
+      dy,
+      x);
 }
 
 Tensor sum(const Tensor& x,
            at::OptionalIntArrayRef dim,
            bool keepdim,
            std::optional<at::ScalarType> dtype) {
-  return on_host([&](auto& u) { return at::sum(u, dim, keepdim, dtype); }, x);
+  return on_host(
+      "sum", [&](auto& u) { return at::sum(u, dim, keepdim, dtype); }, x);
 }
 
 }  // namespace

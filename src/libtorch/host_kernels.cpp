@@ -9,6 +9,7 @@
 #include "libtorch/device_memory.hpp"
 #include "libtorch/host_views.hpp"
 #include "libtorch/kernel_library.hpp"
+#include "libtorch/kernel_scope.hpp"
 
 namespace tandem::libtorch {
 namespace {
@@ -58,7 +59,7 @@ void run_on_host(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     if (value.isNone() && is_generator(arguments[i])) value = generator_of(device);
   }
   {
-    const HostMemoryOf memory(device);
+    const HostKernelScope kernel(short_name(op.schema().name().c_str()), device);
     op.callBoxed(*stack);
   }
   views.take_resized();

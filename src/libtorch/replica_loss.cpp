@@ -14,6 +14,7 @@
 #include "tandem/libtorch/devices.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "libtorch/backward_context.hpp"
 #include "libtorch/device_memory.hpp"
 #include "libtorch/replica_scope.hpp"
 
@@ -33,6 +34,7 @@ std::string describe_loss(const at::Tensor& x) {
 void backward(TorchSource& source, const at::Tensor& sum, double scale) {
   source.sink().begin();
   try {
+    const CarriedContext carried;
     torch::autograd::backward({sum}, {at::full_like(sum, scale)});
   } catch (const c10::OutOfMemoryError&) {
     throw_out_of_memory(source.device().index);

@@ -25,6 +25,7 @@ ReplicaScope::ReplicaScope(std::shared_ptr<TorchSource> source, const CallerStat
       state_(caller.state),
       device_(torch_device(source_->device())),
       batch_norms_(source_->ops().batch_norms),
+      module_([&](Context& c) { c.module_path = source_->class_name(); }),
       before_(std::exchange(current_scope, this)) {
   limit_threads(std::min(caller.threads, context().threads));
   await_tensors(*source_);

@@ -8,6 +8,9 @@
 #include <ATen/ThreadLocalState.h>
 #include <c10/core/DeviceGuard.h>
 
+#include "tandem/runtime/context.hpp"
+
+#include "libtorch/op_names.hpp"
 #include "libtorch/torch_source.hpp"
 
 namespace tandem::libtorch {
@@ -44,6 +47,8 @@ class ReplicaScope {
   at::ThreadLocalStateGuard state_;
   c10::DeviceGuard device_;
   BatchNorms::Job batch_norms_;
+  ContextScope module_;  // PyTorch does not say which part of the module calls an op
+  OpNames ops_;
   const ReplicaScope* before_;
 };
 

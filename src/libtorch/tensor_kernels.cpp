@@ -18,6 +18,7 @@
 #include "libtorch/device_memory.hpp"
 #include "libtorch/host_views.hpp"
 #include "libtorch/kernel_library.hpp"
+#include "libtorch/kernel_scope.hpp"
 #include "runtime/copy_times.hpp"
 
 namespace tandem::libtorch {
@@ -107,26 +108,46 @@ Device place_of(const at::Tensor& x) {
   return {DeviceType::cpu, is_on_tandem(x) ? x.device().index() : 0};
 }
 
-/// Tells observers of a copy from one device to another.
-void tell(const at::Tensor& from, const at::Tensor& to, const CopyTimes& times) {
-  const Device source = place_of(from), target = place_of(to);
-  if (source == target || to.numel() == 0 || Runtime::instance().observers() == nullptr) return;
+/// Copies, in the memory of the device of `to`.
+void copy_values(const at::Tensor& from, const at::Tensor& to) {
+  std::optional<HostMemoryOf> memory;  // of what the conversion of a dtype needs
+  if (is_on_tandem(to)) memory.emplace(to.device().index());
+  at::Tensor target = is_on_tandem(to) ? host_view(to) : to;
+  target.copy_(is_on_tandem(from) ? host_view(from) : from);
+}
+
+/// In backward, what goes to another device of PyTorch is a gradient: an output's on its way to the
+/// replica, or an input's on its way to the host.
+Category category_of_copy(const at::Tensor& to) {
+  if (context().phase != Phase::backward) return context().category;
+  return is_on_tandem(to) ? Category::output_gradient : Category::gradient;
+}
+
+/// A copy from one virtual device to another, of which observers are told.
+void transfer(const at::Tensor& from, const at::Tensor& to) {
+  logical_device(place_of(to)).note_work("copy");
+  CopyTimes times{CopyTimes::now(), {}};
+  copy_values(from, to);
+  times.end = CopyTimes::now();
+  if (to.numel() == 0 || Runtime::instance().observers() == nullptr) return;
   if (const Buffer* block = buffer_at(to.storage().data()))
-    return count_copy(source, *block, to.nbytes(), times);
-  const Buffer host(target, {.data = to.data_ptr(), .nbytes = to.nbytes()}, context().category);
-  count_copy(source, host, to.nbytes(), times);
+    return count_copy(place_of(from), *block, to.nbytes(), times);
+  const Buffer host(
+      place_of(to), {.data = to.data_ptr(), .nbytes = to.nbytes()}, category_of_copy(to));
+  count_copy(place_of(from), host, to.nbytes(), times);
 }
 
 at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool) {
-  CopyTimes times{CopyTimes::now(), {}};
-  {
-    std::optional<HostMemoryOf> memory;  // of what the conversion of a dtype needs
-    if (is_on_tandem(to)) memory.emplace(to.device().index());
-    at::Tensor target = is_on_tandem(to) ? host_view(to) : to;
-    target.copy_(is_on_tandem(from) ? host_view(from) : from);
+  const BackwardScope scope;
+  if (from.device() != to.device() && context().phase == Phase::backward) {
+    if (Buffer* block = buffer_at(to.storage().data())) block->recategorise(category_of_copy(to));
   }
-  times.end = CopyTimes::now();
-  tell(from, to, times);
+  if (place_of(from) != place_of(to)) {
+    transfer(from, to);
+  } else {
+    const KernelScope kernel("copy", place_of(to).index);
+    copy_values(from, to);
+  }
   return to;
 }
 

@@ -17,6 +17,7 @@
 #include "libtorch/call_generators.hpp"
 #include "libtorch/device_memory.hpp"
 #include "libtorch/module_changes.hpp"
+#include "libtorch/own_update.hpp"
 #include "libtorch/replica_scope.hpp"
 #include "libtorch/shown_gradients.hpp"
 #include "libtorch/torch_source.hpp"
@@ -282,6 +283,11 @@ void TorchReplicas::forward(const std::vector<RowRange>& rows, const Body& body)
 
 bool TorchReplicas::is_on_host() const noexcept {
   return parts_->sources.front()->is_on_host();
+}
+
+void TorchReplicas::run_own_update(const std::function<void()>& step) {
+  libtorch::run_own_update(
+      devices().front(), is_on_host() ? ParameterPlace::host : ParameterPlace::device, step);
 }
 
 void TorchReplicas::update(const GetOptimizer& optimizer) {

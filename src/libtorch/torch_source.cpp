@@ -34,6 +34,12 @@ std::vector<Named> tensors_of(const torch::nn::Module& module) {
   return all;
 }
 
+std::string class_name_of(const torch::nn::Module& module) {
+  const std::string& name = module.name();
+  const std::size_t last = name.rfind("::", name.find('<'));
+  return last == std::string::npos ? name : name.substr(last + 2);
+}
+
 /// The user's tensor as one of tandem's, for an arena to move.
 Tensor shown_first(const Named& named, Device device) {
   const at::Tensor& x = named.tensor;
@@ -76,7 +82,8 @@ TorchSource::TorchSource(std::shared_ptr<torch::nn::Module> original,
     : original_(std::move(original)),
       copy_(std::move(copy)),
       device_(device),
-      ops_(std::move(ops)) {
+      ops_(std::move(ops)),
+      class_name_(std::make_shared<const std::string>(class_name_of(*copy_))) {
   const std::vector<Named> copies = tensors_of(*copy_);
   const std::vector<Named> own = original_ == nullptr ? copies : tensors_of(*original_);
   TANDEM_CHECK(own.size() == copies.size(),

@@ -67,6 +67,8 @@ class TorchSource final : public parallel::ReplicaSource {
   /// Whether the user's module is on PyTorch's `cpu`. Of the first device's source.
   bool is_on_host() const noexcept;
   torch::nn::Module& module() const noexcept { return *copy_; }
+  /// The name of the module's class, without namespaces.
+  const std::shared_ptr<const std::string>& class_name() const noexcept { return class_name_; }
   const std::vector<Slot>& slots() const noexcept { return slots_; }
   Device device() const noexcept { return device_; }
   GradientSink& sink() const noexcept { return *sink_; }
@@ -80,6 +82,7 @@ class TorchSource final : public parallel::ReplicaSource {
   std::shared_ptr<torch::nn::Module> original_, copy_;
   Device device_;
   Ops ops_;
+  std::shared_ptr<const std::string> class_name_;
   std::vector<Slot> slots_;
   std::vector<Tensor> own_;  // by slot: what is shown between calls; only of device 0
   std::shared_ptr<GradientSink> sink_;

@@ -26,6 +26,7 @@
 #include "tandem/parallel/largest_batch.hpp"
 #include "tandem/parallel/options.hpp"
 #include "tandem/parallel/scatter_gather.hpp"
+#include "tandem/runtime/context.hpp"
 #include "tandem/runtime/runtime.hpp"
 
 namespace tandem::libtorch {
@@ -141,6 +142,10 @@ class DataParallel {
                          for_each_leaf(output, [&](auto& x) { x = std::move(*next++); });
                          (*outputs)[static_cast<std::size_t>(r.index)] = std::move(output);
                        });
+    const ContextScope scope([](Context& c) {
+      c.phase = Phase::gather;
+      c.category = Category::output;
+    });
     parallel::GatherOptions options{.dim = dim_, .scalars = scalars_, .rows = {}};
     if (!count) options.scalars = parallel::Combine::sum;
     std::vector<Output> parts;
@@ -197,7 +202,7 @@ class DataParallel {
                    "tandem::libtorch::Optimizer");
       optimizer.zero_grad();
       auto result = step(batch, std::move(loss));
-      if (!result.skipped) optimizer.step();
+      if (!result.skipped) replicas_->run_own_update([&] { optimizer.step(); });
       return result;
     }
   }

@@ -25,14 +25,16 @@ class ScatteredInputs {
   /// A replica's parts of the arguments, behind one gate (see enter_replica). To be called once by
   /// each replica, on its thread.
   template <parallel::Argument... Args>
-  std::tuple<parallel::detail::PartOf<Args>...> take(int dim,
+  std::tuple<parallel::detail::PartOf<Args>...> take([[maybe_unused]] int dim,
                                                      const parallel::Replica& replica,
                                                      const Args&... whole) {
     const parallel::detail::ScatterScope scope(replica);
     std::size_t next = 0;  // of the tensors that require grad
-    auto take_one = [&](const at::Tensor& x,
-                        const parallel::detail::LeafRule& rule,
-                        const parallel::Replica& r) { return take_leaf(next, x, rule, r); };
+    [[maybe_unused]] auto take_one = [&](const at::Tensor& x,
+                                         const parallel::detail::LeafRule& rule,
+                                         const parallel::Replica& r) {
+      return take_leaf(next, x, rule, r);
+    };
     std::tuple<parallel::detail::PartOf<Args>...> parts{
         parallel::detail::take_part(whole, dim, replica, take_one)...};
     std::vector<at::Tensor*> leaves;

@@ -63,6 +63,8 @@ class TorchReplicas {
   void forward(const std::vector<RowRange>& rows, const Body& body);
   /// Where outputs go if the user does not say: the device of PyTorch that the module is on.
   bool is_on_host() const noexcept;
+  /// Runs the step of an optimizer of PyTorch on the user's module, as the first device's update.
+  void run_own_update(const std::function<void()>& step);
 
   /// Gives the optimizer of a call, once the replicas have followed the module. Null: there is
   /// none.

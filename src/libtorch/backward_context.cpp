@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "libtorch/backward_context.hpp"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <torch/csrc/autograd/graph_task.h>
+#include <torch/csrc/autograd/node.h>
+
+#include "tandem/runtime/runtime.hpp"
+
+namespace tandem::libtorch {
+namespace {
+
+constexpr std::string_view kSlotName = "tandem's context";
+constexpr c10::DebugInfoKind kSlot(&kSlotName);
+
+struct Carried final : c10::DebugInfoBase {
+  std::shared_ptr<const Context> context = share_context();
+};
+
+/// Of a backward that no call of a wrapper has begun. Lives until the process ends.
+const std::shared_ptr<const Context>& outside_of_calls() {
+  static const auto& context = *[] {
+    auto made = std::make_shared<Context>();
+    made->phase = Phase::backward;
+    made->module_path = std::make_shared<const std::string>("autograd");
+    return new std::shared_ptr<const Context>(std::move(made));
+  }();
+  return context;
+}
+
+/// Null: the thread's own.
+std::shared_ptr<const Context> context_of_backward() {
+  if (torch::autograd::get_current_graph_task_id() < 0) return nullptr;
+  const bool is_own = context().phase != Phase::none;
+  const bool is_observed = Runtime::instance().observers() != nullptr;
+  if (is_own && !is_observed) return nullptr;
+  std::shared_ptr<const Context> base;
+  if (is_own)
+    base = share_context();
+  else if (const auto* carried = c10::ThreadLocalDebugInfo::get(kSlot))
+    base = static_cast<const Carried*>(carried)->context;
+  else
+    base = outside_of_calls();
+  if (!is_observed) return base;
+  const auto node = torch::autograd::get_current_node();
+  if (node == nullptr) return base;  // it adds up what several nodes have given
+  auto named = std::make_shared<Context>(*base);
+  named->module_path = std::make_shared<const std::string>(node->name());
+  return named;
+}
+
+}  // namespace
+
+CarriedContext::CarriedContext() : guard_(kSlot, std::make_shared<Carried>()) {}
+
+BackwardScope::BackwardScope() {
+  if (auto context = context_of_backward()) scope_.emplace(std::move(context));
+}
+
+}  // namespace tandem::libtorch
