@@ -98,6 +98,12 @@ struct LeafOps<test::Grid> {
     if (x.data->device == device) return x;
     return test::grid(x.data->sizes, x.data->values, device, x.data->whole_numbers);
   }
+  static std::vector<Grid> all_to(const std::vector<Grid>& parts, Device device) {
+    std::vector<Grid> here;
+    for (const Grid& part : parts)
+      here.push_back(to(part, device, NonBlocking::no));
+    return here;
+  }
   static Grid cat(const std::vector<Grid>& parts, int dim) {
     const Grid& first = parts[0];
     const std::size_t d = place(first, dim);
