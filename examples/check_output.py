@@ -28,7 +28,7 @@ def same(expected, printed):
 
 def main(source, program):
     expected = ExampleFile(source).block("Expected output:")
-    run = subprocess.run([program], stdout=subprocess.PIPE, encoding="utf-8", timeout=50)
+    run = subprocess.run([program], stdout=subprocess.PIPE, encoding="utf-8", timeout=150)
     print(run.stdout, end="")
     printed = run.stdout.splitlines()
     if run.returncode != 0:

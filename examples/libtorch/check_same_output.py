@@ -15,7 +15,7 @@ ABSOLUTE = 2e-4  # of losses with four places: f32 sums rows in another order
 
 
 def printed_by(program):
-    return subprocess.run([program], stdout=subprocess.PIPE, encoding="utf-8", timeout=50, check=True).stdout
+    return subprocess.run([program], stdout=subprocess.PIPE, encoding="utf-8", timeout=150, check=True).stdout
 
 
 def main(first, second):
