@@ -42,7 +42,7 @@ def parse(arguments):
     parser = argparse.ArgumentParser(prog="torch-acceptance", description=ABOUT, epilog=END,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--source", type=pathlib.Path, metavar="FILE", help="a tarball of PyTorch's source; nothing is fetched")
-    parser.add_argument("--mirror", default="http://deb.debian.org/debian", metavar="URL", help="where Debian's packages are")
+    parser.add_argument("--mirror", metavar="URL", help="where Debian's packages are (default: where this machine has its own from)")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "torch-acceptance", metavar="FOLDER",
                         help="folder of the build; that of an earlier one is faster (default: build/torch-acceptance)")
     parser.add_argument("--jobs", type=count, default=os.cpu_count(), metavar="N",

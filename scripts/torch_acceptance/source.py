@@ -53,15 +53,30 @@ def call(arguments, timeout, **options):
         raise Unavailable(f"{' '.join(arguments[:1] + arguments[3:])}: not finished after {timeout} s") from e
     if done.returncode != 0:
         raise Unavailable(f"{' '.join(arguments[:1] + arguments[3:])} failed:\n{last_lines(done.stdout)}")
+    return done.stdout
+
+
+def machines_mirror(apt, timeout):
+    """Where this machine's own packages of Debian come from."""
+    listed = call([apt, "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages"], timeout)
+    targets = [line.split() for line in listed.splitlines() if line.endswith(" main")]
+    for uri, release, _ in sorted(targets, key=lambda target: target[1] != SUITE):
+        if release.isalpha():  # not one of updates or security
+            return uri
+    raise Unavailable("this machine's lists of packages name no mirror of Debian; give one by --mirror")
 
 
 def fetch(folder, mirror, timeout):
-    """Downloads the tarball of PyTorch's source (18 MB, after a list of 10 MB) into `folder`; its path."""
+    """Downloads the tarball of PyTorch's source (18 MB, after a list of 10 MB) into `folder`; its path.
+
+    mirror: None is the machine's own.
+    """
     apt = shutil.which("apt-get")
     if apt is None:
         raise Unavailable("there is no apt-get; --source takes a tarball of PyTorch's source")
     if not KEYRING.exists():
         raise Unavailable(f"there is no {KEYRING}, which checks what is fetched; --source takes a tarball of PyTorch's source")
+    mirror = mirror or machines_mirror(apt, timeout)
     with tempfile.TemporaryDirectory(prefix="tandem-apt-") as private:
         for name in ("lists/partial", "cache/archives/partial"):
             pathlib.Path(private, name).mkdir(parents=True)

@@ -25,8 +25,6 @@ class GradientSink {
   std::size_t add(Tensor parameter, int copies);
   /// A backward begins, in the calling thread's context.
   void begin() { context_ = share_context(); }
-  /// The context of the backward that runs; null: there is none.
-  std::shared_ptr<const Context> context() const noexcept { return context_; }
   /// Takes the gradient of one of a parameter's tensors. Tied ones are added up first.
   ///
   /// @throws  what the reduction throws, which the gradient may start.

@@ -26,9 +26,10 @@ ReplicaScope::ReplicaScope(std::shared_ptr<TorchSource> source, const CallerStat
       device_(torch_device(source_->device())),
       batch_norms_(source_->ops().batch_norms),
       module_([&](Context& c) { c.module_path = source_->class_name(); }),
-      before_(std::exchange(current_scope, this)) {
+      before_(current_scope) {
   limit_threads(std::min(caller.threads, context().threads));
   await_tensors(*source_);
+  current_scope = this;  // last, since a scope that fails to begin does not end
 }
 
 ReplicaScope::~ReplicaScope() {

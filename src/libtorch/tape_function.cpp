@@ -17,6 +17,7 @@
 #include "tandem/libtorch/exchange.hpp"
 #include "tandem/runtime/context.hpp"
 
+#include "libtorch/backward_context.hpp"
 #include "libtorch/replica_scope.hpp"
 
 namespace tandem::libtorch {
@@ -99,6 +100,7 @@ class TapeNode final : public torch::autograd::Node {
     std::vector<at::Tensor> inputs;
     for (const SavedVariable& x : inputs_)
       inputs.push_back(x.unpack());  // throws if it was changed or released
+    const BackwardScope backward;
     const ContextScope scope(context_of_backward());
     if (c10::GradMode::is_enabled()) return differentiable(std::move(inputs), dys);
     std::vector<Tensor> given;
@@ -109,13 +111,13 @@ class TapeNode final : public torch::autograd::Node {
   }
 
  private:
-  /// As the forward's, in the step that runs now, if there is one.
+  /// As the forward's, in the backward that the thread works for.
   std::shared_ptr<const Context> context_of_backward() const {
-    const auto now = source_->sink().context();
+    const Context& now = context();
     auto c = std::make_shared<Context>(*forward_);
-    c->deadline = now == nullptr ? Deadline() : now->deadline;
-    c->abort = now == nullptr ? nullptr : now->abort;
-    c->phase = Phase::backward;
+    c->deadline = now.deadline;
+    c->abort = now.abort;
+    c->phase = now.phase;
     return c;
   }
   std::vector<at::Tensor> differentiable(std::vector<at::Tensor> inputs,

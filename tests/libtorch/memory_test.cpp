@@ -52,6 +52,20 @@ std::set<std::string> owners(const std::vector<Held>& held, Category category, P
   return names;
 }
 
+/// What two calls of `step` held, which the witness sees too.
+template <class Step>
+MemoryProfile memory_of_two(const std::vector<Device>& devices,
+                            profile::test::Witness& witness,
+                            const Step& step) {
+  for (const Device d : devices)
+    logical_device(d).reset_peak();
+  return profile::record_memory(devices, [&] {
+    const Subscription subscription(witness);
+    for (int i = 0; i < 2; ++i)
+      step();
+  });
+}
+
 class StepMemoryTest : public ::testing::TestWithParam<Mode> {};
 
 INSTANTIATE_TEST_SUITE_P(All,
@@ -73,14 +87,9 @@ void expect_the_allocators_sums(Mode mode, unsigned seed) {
                    .mode = mode,
                    .chunk_sizes = random_chunks(kHeldRows, devices, seed)});
   const Batch batch = std::remove_reference_t<decltype(*net)>::batch(kHeldRows);
-  for (const Device d : dp.devices())
-    logical_device(d).reset_peak();
   profile::test::Witness witness;
-  const MemoryProfile memory = profile::record_memory(dp.devices(), [&] {
-    const Subscription subscription(witness);
-    for (int step = 0; step < 2; ++step)
-      dp.step(batch, squared_error, optimizer);
-  });
+  const MemoryProfile memory =
+      memory_of_two(dp.devices(), witness, [&] { dp.step(batch, squared_error, optimizer); });
   profile::test::expect_equal(memory, witness);
 }
 
@@ -170,14 +179,9 @@ TEST_P(StepMemoryTest, OfPyTorchsOwnOptimizerTheStateStays) {
   const auto loss = [](FiveLayersImpl& m, const at::Tensor& part) {
     return m.forward(part).square().mean();
   };
-  for (const Device d : dp.devices())
-    logical_device(d).reset_peak();
   profile::test::Witness witness;
-  const MemoryProfile memory = profile::record_memory(dp.devices(), [&] {
-    const Subscription subscription(witness);
-    for (int step = 0; step < 2; ++step)
-      dp.step(x, loss, optimizer);
-  });
+  const MemoryProfile memory =
+      memory_of_two(dp.devices(), witness, [&] { dp.step(x, loss, optimizer); });
   EXPECT_EQ(bytes_of(memory.devices[0].now, Category::optimizer), 2 * p);
   EXPECT_EQ(bytes_of(memory.devices[0].now, Category::workspace), 0U);
   EXPECT_GT(most_of(memory.devices[0], Category::workspace), 0U);

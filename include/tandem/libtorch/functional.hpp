@@ -103,7 +103,8 @@ std::vector<at::Tensor> parallel_apply(const std::vector<Module>& modules,
 /// runs a replica of the module on each device, and gathers the outputs. A backward through the
 /// output reaches the module's own parameters.
 ///
-/// Other than in PyTorch, one device does not move the module there.
+/// Other than in PyTorch, one device does not move the module there, and batch norms use the
+/// statistics of the whole batch, as in a DataParallel without options.
 /// @param module         on PyTorch's `cpu` or on the first device.
 /// @param input          an at::Tensor, or a nest of them.
 /// @param devices        empty: default_devices().
