@@ -72,7 +72,7 @@ std::vector<at::Tensor> apply_beside(const std::vector<at::Tensor>& inputs,
     const auto i = static_cast<std::size_t>(number);
     const at::ThreadLocalStateGuard state(caller->state);
     const c10::DeviceGuard device(inputs[i].device());
-    limit_threads(std::min(caller->threads, context().threads));
+    const ThreadLimit threads(std::min(caller->threads, context().threads));
     (*outputs)[i] = forward(i).to(inputs[i].device());
   };
   parallel::detail::run_on_devices(devices, job, {});

@@ -18,16 +18,24 @@ namespace {
 
 thread_local const ReplicaScope* current_scope = nullptr;
 
+/// PyTorch sets OpenMP's number when a thread asks for it the first time: before tandem does.
+int after_first_use(int threads) {
+  at::get_num_threads();
+  return threads;
+}
+
 }  // namespace
+
+ThreadLimit::ThreadLimit(int threads) : threads_(after_first_use(threads)) {}
 
 ReplicaScope::ReplicaScope(std::shared_ptr<TorchSource> source, const CallerState& caller)
     : source_(std::move(source)),
       state_(caller.state),
       device_(torch_device(source_->device())),
       batch_norms_(source_->ops().batch_norms),
+      threads_(std::min(caller.threads, context().threads)),
       module_([&](Context& c) { c.module_path = source_->class_name(); }),
       before_(current_scope) {
-  limit_threads(std::min(caller.threads, context().threads));
   await_tensors(*source_);
   current_scope = this;  // last, since a scope that fails to begin does not end
 }
@@ -56,10 +64,6 @@ void await_tensors(const TorchSource& source) {
     const auto [begin, end] = byte_range(slot.shown);
     transits.await(begin, end, Direction::read_write);
   }
-}
-
-void limit_threads(int threads) {
-  if (at::get_num_threads() != threads) at::set_num_threads(threads);
 }
 
 }  // namespace tandem::libtorch

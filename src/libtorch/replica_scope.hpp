@@ -12,6 +12,7 @@
 
 #include "libtorch/op_names.hpp"
 #include "libtorch/torch_source.hpp"
+#include "runtime/openmp_threads.hpp"
 
 namespace tandem::libtorch {
 
@@ -20,6 +21,16 @@ namespace tandem::libtorch {
 struct CallerState {
   at::ThreadLocalState state = {};
   int threads = at::get_num_threads();
+};
+
+/// Until its end PyTorch's kernels on this thread use at most `threads` threads. PyTorch's own
+/// at::set_num_threads would set the number of other threads too, those of the program.
+class ThreadLimit {
+ public:
+  explicit ThreadLimit(int threads);
+
+ private:
+  OpenMpThreads threads_;
 };
 
 /// A replica's job on this thread: PyTorch has the caller's state here, the replica's device is the
@@ -47,6 +58,7 @@ class ReplicaScope {
   at::ThreadLocalStateGuard state_;
   c10::DeviceGuard device_;
   BatchNorms::Job batch_norms_;
+  ThreadLimit threads_;
   ContextScope module_;  // PyTorch does not say which part of the module calls an op
   OpNames ops_;
   const ReplicaScope* before_;
@@ -54,7 +66,5 @@ class ReplicaScope {
 
 /// Waits for bytes of the source's tensors that are in transit between devices.
 void await_tensors(const TorchSource& source);
-/// Lets PyTorch's kernels on this thread use at most `threads` threads.
-void limit_threads(int threads);
 
 }  // namespace tandem::libtorch

@@ -4,10 +4,14 @@
 // Steps of PyTorch's modules on several devices, against one device.
 
 #include <stdexcept>
+#include <thread>
 
+#include <ATen/Parallel.h>
 #include <gmock/gmock.h>
 
 #include "tandem/libtorch/optimizer.hpp"
+#include "tandem/ops/linalg.hpp"
+#include "tandem/tensor/factories.hpp"
 
 #include "libtorch/models.hpp"
 
@@ -103,6 +107,33 @@ TEST(StepGradientsTest, AreAddedToThoseThatAreThere) {
     dp.step(batch, squared_error);
     EXPECT_LE(gradient_difference(*one, *many), 1e-12) << parallel::name(mode);
   }
+}
+
+/// What PyTorch says in a thread that has asked for nothing yet.
+int threads_of_a_new_thread() {
+  int count = 0;
+  std::thread([&] { count = at::get_num_threads(); }).join();
+  return count;
+}
+
+TEST(StepThreadsTest, AreThoseOfTheProgramAfterAStep) {
+  const int mine = at::get_num_threads(), of_others = threads_of_a_new_thread();
+  Mlp net;
+  net->to(torch::kDouble);
+  DataParallel dp(net, {.devices = host_devices(2 * of_others)});  // a share is another number
+  dp.step(MlpImpl::batch(kStepRows), squared_error);
+  dp(MlpImpl::batch(kStepRows).x).sum().backward();
+  EXPECT_EQ(at::get_num_threads(), mine);
+  EXPECT_EQ(threads_of_a_new_thread(), of_others);
+}
+
+TEST(StepThreadsTest, AreThoseOfTheProgramAfterAProductOfTandem) {
+  const int mine = at::get_num_threads();
+  at::set_num_threads(mine + 1);
+  const Tensor x = ones({512, 512}, {.device = Device{DeviceType::cpu, 0}});
+  matmul(x, x);
+  EXPECT_EQ(at::get_num_threads(), mine + 1);
+  at::set_num_threads(mine);
 }
 
 TEST(StepGradientsTest, WaitUnderNoSync) {

@@ -3,7 +3,6 @@
 //
 // Host kernels on OpenMP's threads, which oneDNN uses too.
 
-#include <omp.h>
 #include <thrust/execution_policy.h>
 #include <thrust/for_each.h>
 #include <thrust/iterator/counting_iterator.h>
@@ -11,6 +10,7 @@
 #include <thrust/system/omp/execution_policy.h>
 
 #include "kernels/for_each.hpp"
+#include "runtime/openmp_threads.hpp"
 
 namespace tandem::kernels {
 
@@ -21,8 +21,7 @@ void detail::run_tiles(const HostStream& s,
   const thrust::counting_iterator<std::int64_t> first(0);
   const auto tile = [=](std::int64_t t) { call(context, t); };
   if (tiles > 1 && s.threads > 1) {
-    // Thread-local in OpenMP: this device's share of the cores.
-    if (omp_get_max_threads() != s.threads) omp_set_num_threads(s.threads);
+    const OpenMpThreads share(s.threads);
     thrust::for_each_n(thrust::omp::par, first, tiles, tile);
     return;
   }

@@ -8,8 +8,6 @@
 #include <mutex>
 #include <string_view>
 
-#include <omp.h>
-
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/runtime.hpp"
 
@@ -113,9 +111,7 @@ std::unique_ptr<State> make_state() {
 
 }  // namespace
 
-Session::Session(const HostStream& s) : device_(s.device) {
-  // Thread-local in OpenMP: this device's share of the cores, else each device would use them all.
-  if (omp_get_max_threads() != s.threads) omp_set_num_threads(s.threads);
+Session::Session(const HostStream& s) : threads_(s.threads), device_(s.device) {
   std::unique_ptr<LibraryState> kept = logical_device(s.device).take_library(Library::onednn);
   state_ = kept ? std::unique_ptr<State>(static_cast<State*>(kept.release())) : make_state();
 }

@@ -20,6 +20,7 @@
 #include "tandem/runtime/stream.hpp"
 
 #include "kernels/view.hpp"
+#include "runtime/openmp_threads.hpp"
 
 namespace tandem::kernels::onednn {
 
@@ -110,6 +111,7 @@ class Session {
   }
 
  private:
+  OpenMpThreads threads_;
   Device device_;
   std::unique_ptr<State> state_;
 };
