@@ -34,8 +34,11 @@ if(Libtorch_FOUND AND NOT TARGET Libtorch::libtorch)
   add_library(Libtorch::c10 SHARED IMPORTED)
   set_target_properties(Libtorch::c10 PROPERTIES IMPORTED_LOCATION "${LIBTORCH_C10_LIBRARY}")
   add_library(Libtorch::libtorch SHARED IMPORTED)
+  # PyTorch and OpenBLAS both export BLAS's names (sgemm_), and the library that a program names first answers
+  # for both. PyTorch calls them and tandem does not, so PyTorch's library comes before all others.
   set_target_properties(Libtorch::libtorch PROPERTIES
     IMPORTED_LOCATION "${LIBTORCH_LIBRARY}"
     INTERFACE_INCLUDE_DIRECTORIES "${LIBTORCH_INCLUDE_DIR};${LIBTORCH_INCLUDE_DIR}/torch/csrc/api/include"
+    INTERFACE_LINK_OPTIONS "LINKER:--push-state,--no-as-needed,${LIBTORCH_LIBRARY},--pop-state"
     INTERFACE_LINK_LIBRARIES Libtorch::c10)
 endif()

@@ -1,16 +1,29 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A program of PyTorch that hands a tensor to tandem and takes one back.
+// A program of PyTorch that hands a tensor to tandem and takes one back, and in which PyTorch calls
+// its own library for products, not the one that tandem is linked with.
 
 #include <cstdio>
+#include <string_view>
 
 #include <ATen/ATen.h>
+#include <dlfcn.h>
 
 #include "tandem/libtorch/exchange.hpp"
 #include "tandem/ops/arithmetic.hpp"
 
+bool has_own_products() {
+  Dl_info info{};
+  return dladdr(dlsym(RTLD_DEFAULT, "sgemm_"), &info) != 0 &&
+         std::string_view(info.dli_fname).find("libtorch_cpu") != std::string_view::npos;
+}
+
 int main() {
+  if (!has_own_products()) {
+    std::puts("PyTorch's products are another library's");
+    return 1;
+  }
   const at::Tensor x = at::full({2, 3}, 21, at::kFloat);
   const at::Tensor y = tandem::libtorch::to_torch(tandem::mul(tandem::libtorch::from_torch(x), 2));
   std::printf("%g\n", y.sum().item<double>());
