@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <barrier>
+#include <cstring>
 #include <functional>
 #include <thread>
 
@@ -16,9 +17,12 @@
 #include "tandem/libtorch/devices.hpp"
 #include "tandem/libtorch/exchange.hpp"
 #include "tandem/runtime/runtime.hpp"
+#include "tandem/tensor/access.hpp"
 #include "tandem/tensor/factories.hpp"
 
 #include "libtorch/module_changes.hpp"
+#include "libtorch/replica_scope.hpp"
+#include "parallel/update/mode_rules.hpp"
 
 namespace tandem::bench {
 namespace {
@@ -106,11 +110,22 @@ void BM_BareReplicas(benchmark::State& state, bool on_devices) {
   }
 }
 
+/// A module of some layers on two devices.
+libtorch::DataParallel<StackImpl> on_two_devices(const Stack& net,
+                                                 parallel::Mode mode = parallel::Mode::sharded) {
+  const auto layers = static_cast<int>(net->layers->size());
+  const std::int64_t width = net->parameters().front().size(0);
+  return libtorch::DataParallel<StackImpl>(
+      net, {.devices = configure_devices("cpu:2"), .mode = mode}, {.make = [=] {
+        return std::make_shared<StackImpl>(layers, width);
+      }});
+}
+
 template <parallel::Mode kMode>
 void BM_Step(benchmark::State& state) {
   Stack net(kLayers, kWidth);
   torch::optim::SGD optimizer(net->parameters(), 1e-3);
-  libtorch::DataParallel dp(net, {.devices = configure_devices("cpu:2"), .mode = kMode});
+  auto dp = on_two_devices(net, kMode);
   const Batch batch = make_batch(kRows, kWidth);
   for (auto _ : state)
     dp.step(batch, loss_of, optimizer);
@@ -119,7 +134,7 @@ void BM_Step(benchmark::State& state) {
 void BM_LossOnTheOutputs(benchmark::State& state) {
   Stack net(kLayers, kWidth);
   torch::optim::SGD optimizer(net->parameters(), 1e-3);
-  libtorch::DataParallel dp(net, {.devices = configure_devices("cpu:2")});
+  auto dp = on_two_devices(net);
   const Batch batch = make_batch(kRows, kWidth);
   for (auto _ : state) {
     optimizer.zero_grad();
@@ -151,7 +166,7 @@ constexpr std::int64_t kLargeWidth = 2048, kLargeRows = 512;
 void BM_LargeStep(benchmark::State& state) {
   Stack net(kLargeLayers, kLargeWidth);
   torch::optim::SGD optimizer(net->parameters(), 1e-3);
-  libtorch::DataParallel dp(net, {.devices = configure_devices("cpu:2")});
+  auto dp = on_two_devices(net);
   const Batch batch = make_batch(kLargeRows, kLargeWidth);
   for (auto _ : state)
     dp.step(batch, loss_of, optimizer);
@@ -159,17 +174,32 @@ void BM_LargeStep(benchmark::State& state) {
 
 /// What a step does of it to find changes of the module that nobody told tandem of.
 void BM_LargeFollow(benchmark::State& state) {
-  Stack net(kLargeLayers, kLargeWidth);
   libtorch::register_devices(8);
+  const std::vector<Device> devices = configure_devices("cpu:2");
+  Stack net(kLargeLayers, kLargeWidth);
   std::vector<std::shared_ptr<libtorch::TorchSource>> sources;
-  for (int i = 0; i < 2; ++i) {
-    Stack copy(kLargeLayers, kLargeWidth);
-    libtorch::BatchNorms norms(*copy, {}, {});
-    sources.push_back(
-        std::make_shared<libtorch::TorchSource>(i == 0 ? net.ptr() : nullptr,
-                                                copy.ptr(),
-                                                Device{DeviceType::cpu, i},
-                                                libtorch::TorchSource::Ops{std::move(norms), {}}));
+  for (const Device device : devices) {
+    const auto copy = std::make_shared<StackImpl>(kLargeLayers, kLargeWidth);
+    libtorch::TorchSource::Ops ops{libtorch::BatchNorms(*copy, {}, {}), {}};
+    sources.push_back(std::make_shared<libtorch::TorchSource>(
+        sources.empty() ? net.ptr() : nullptr, copy, device, std::move(ops)));
+  }
+  using Replicas = std::vector<std::shared_ptr<parallel::ReplicaSource>>;
+  const parallel::ReplicaSet set(Replicas(sources.begin(), sources.end()),
+                                 devices,
+                                 parallel::DataParallelOptions{.devices = devices},
+                                 parallel::rules_of(parallel::Mode::sharded));
+  for (const auto& source : sources) {
+    libtorch::await_tensors(*source);
+    source->settle();
+  }
+  // After a step all devices have the same bytes, and count the same writes.
+  for (std::size_t i = 0; i < sources.back()->slots().size(); ++i) {
+    const Tensor &first = sources.front()->slots()[i].shown,
+                 &last = sources.back()->slots()[i].shown;
+    std::memcpy(last.data(), first.data(), last.nbytes());
+    while (version_of(first) != version_of(last))
+      libtorch::count_write(version_of(first) < version_of(last) ? first : last);
   }
   libtorch::ModuleChanges changes(sources);
   for (auto _ : state) {

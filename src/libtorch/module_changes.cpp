@@ -4,7 +4,10 @@
 #include "libtorch/module_changes.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+
+#include <ATen/Parallel.h>
 
 #include "tandem/tensor/access.hpp"
 
@@ -16,8 +19,18 @@ void count_write(const at::Tensor& x) {
 }
 
 bool has_same_bytes(const Tensor& x, const Tensor& y) {
+  constexpr std::int64_t kGrain = 1 << 20;  // bytes for which another thread pays
   const auto [begin, end] = byte_range(x);
-  return std::memcmp(x.data(), y.data(), end - begin) == 0;
+  const auto *const left = static_cast<const char*>(x.data()), *const right =
+                                                                   static_cast<const char*>(
+                                                                       y.data());
+  std::atomic<bool> same = true;
+  at::parallel_for(
+      0, static_cast<std::int64_t>(end - begin), kGrain, [&](std::int64_t from, std::int64_t to) {
+        if (std::memcmp(left + from, right + from, static_cast<std::size_t>(to - from)) != 0)
+          same = false;
+      });
+  return same;
 }
 
 template <class List>
