@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/equal.h>
 
 #include "libtorch/device_hooks.hpp"
 
@@ -58,6 +59,14 @@ CallGenerators::CallGenerators(const std::vector<Device>& devices) : devices_(de
 CallGenerators::~CallGenerators() {
   for (std::size_t d = 0; d < devices_.size(); ++d)
     set_state(devices_[d], keeps_ && d == 0 ? next_ : before_[d]);
+}
+
+bool CallGenerators::have_drawn() const {
+  for (std::size_t d = 0; d < devices_.size(); ++d) {
+    const at::Generator fresh = at::detail::createCPUGenerator(mixed(seed_, d));
+    if (!at::equal(fresh.get_state(), state_of(devices_[d]))) return true;
+  }
+  return false;
 }
 
 }  // namespace tandem::libtorch

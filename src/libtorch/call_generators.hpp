@@ -26,6 +26,8 @@ class CallGenerators {
 
   /// The number that seeds the call.
   std::uint64_t seed() const noexcept { return seed_; }
+  /// Whether an op has drawn a number of a device since the call began.
+  bool have_drawn() const;
   /// The call has taken effect: the next one draws other numbers.
   void keep() noexcept { keeps_ = true; }
 

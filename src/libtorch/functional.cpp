@@ -9,6 +9,7 @@
 #include <torch/csrc/autograd/variable.h>
 #include <torch/nn/module.h>
 
+#include "tandem/libtorch/detail/module_copy.hpp"
 #include "tandem/libtorch/devices.hpp"
 #include "tandem/parallel/parallel_apply.hpp"
 #include "tandem/runtime/context.hpp"
@@ -52,9 +53,7 @@ void link_copies(torch::nn::Module& module,
     const c10::Device device = torch_device(devices[i]);
     link_all(copies[i]->named_parameters(), module.named_parameters(), device);
     link_all(copies[i]->named_buffers(), module.named_buffers(), device);
-    const auto parts = module.modules(), copied = copies[i]->modules();
-    for (std::size_t k = 0; k < std::min(parts.size(), copied.size()); ++k)
-      copied[k]->train(parts[k]->is_training());
+    copy_mode(module, *copies[i]);
   }
 }
 

@@ -57,6 +57,20 @@ TorchReplicas::Make without_draws(TorchReplicas::Make make) {
   };
 }
 
+void copy_mode(const torch::nn::Module& module, const torch::nn::Module& copy) {
+  const auto parts = module.modules(), copied = copy.modules();
+  TANDEM_CHECK(parts.size() == copied.size(),
+               module.name(),
+               " has ",
+               parts.size(),
+               " parts, but its copy has ",
+               copied.size(),
+               "; let clone() or .make register the same ones");
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    if (parts[i]->is_training() != copied[i]->is_training())
+      copied[i]->train(parts[i]->is_training());
+}
+
 void refuse_copy(const torch::nn::Module& module) {
   throw InvalidArgument(
       "DataParallel: " + module.name() +

@@ -151,7 +151,19 @@ struct TorchReplicas::Parts {
     CallGenerators generators(options.devices);
     seed = generators.seed();
     set->forward(rows, on_replica(body));
+    finish(generators);
+  }
+
+  /// A call has taken effect.
+  void finish(CallGenerators& generators) {
     generators.keep();
+    if (ops.dropout != DropoutMask::by_row || has_warned || !generators.have_drawn()) return;
+    has_warned = true;
+    TORCH_WARN(
+        "DataParallel: dropout is by_row, but another random op of ",
+        module->name(),
+        " has drawn from the devices' own generators, so that results depend on the devices and on "
+        "the chunks; by_row holds for torch::nn::Dropout and torch::dropout of the batch's rows");
   }
 
   /// Where the gradients are after a call.
@@ -173,7 +185,7 @@ struct TorchReplicas::Parts {
     seed = generators.seed();
     const CallEnd end(*this, after);
     auto result = f(*set, optimizer);
-    generators.keep();
+    finish(generators);
     return result;
   }
 
@@ -213,7 +225,8 @@ struct TorchReplicas::Parts {
   ShownGradients gradients;
   std::unique_ptr<BroadcastParameters> graph;  // of the last calls of dp(x); null after a step
   std::uint64_t generation = 0;
-  std::uint64_t seed = 0;  // of the call that runs
+  std::uint64_t seed = 0;   // of the call that runs
+  bool has_warned = false;  // of draws by device
 };
 
 TorchReplicas::TorchReplicas(std::shared_ptr<torch::nn::Module> module,

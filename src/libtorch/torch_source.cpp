@@ -11,6 +11,7 @@
 #include <torch/nn/module.h>
 
 #include "tandem/core/check.hpp"
+#include "tandem/libtorch/detail/module_copy.hpp"
 #include "tandem/libtorch/devices.hpp"
 #include "tandem/libtorch/exchange.hpp"
 
@@ -149,14 +150,7 @@ void TorchSource::follow(parallel::ReplicaSource& original) {
 }
 
 void TorchSource::follow_mode(torch::nn::Module& module) const {
-  const auto own = module.modules(), copy = copy_->modules();
-  TANDEM_CHECK(own.size() == copy.size(),
-               "DataParallel: the module has ",
-               own.size(),
-               " parts, but its copy has ",
-               copy.size());
-  for (std::size_t i = 0; i < own.size(); ++i)
-    if (own[i]->is_training() != copy[i]->is_training()) copy[i]->train(own[i]->is_training());
+  detail::copy_mode(module, *copy_);
 }
 
 bool TorchSource::is_on_host() const noexcept {

@@ -89,5 +89,42 @@ TEST(DropoutByRowTest, ZeroesTheShareOfItsProbabilityAndScalesTheRest) {
   EXPECT_TRUE(torch::equal(dp(x), x));
 }
 
+/// What PyTorch warns of, while it lives.
+class Warnings final : public c10::WarningHandler {
+ public:
+  Warnings() : before_(c10::WarningUtils::get_warning_handler()) {
+    c10::WarningUtils::set_warning_handler(this);
+  }
+  ~Warnings() override { c10::WarningUtils::set_warning_handler(before_); }
+  void process(const c10::Warning& warning) override { texts.push_back(warning.msg()); }
+
+  std::vector<std::string> texts;
+
+ private:
+  c10::WarningHandler* before_;
+};
+
+/// Dropout, and at will an op that draws by device.
+struct MixedImpl : torch::nn::Module {
+  at::Tensor forward(const at::Tensor& x) {
+    const at::Tensor y = torch::dropout(x, 0.25, is_training());
+    return draws ? y + torch::rand_like(y) : y;
+  }
+  static inline bool draws = false;
+};
+
+TEST(DropoutByRowTest, WarnsOnceOfOpsThatDrawByDevice) {
+  const auto net = std::make_shared<MixedImpl>();
+  DataParallel dp(
+      net, {.devices = host_devices(2)}, ModuleOptions<MixedImpl>{.dropout = DropoutMask::by_row});
+  Warnings warnings;
+  dp(torch::ones({4, 2}));
+  EXPECT_THAT(warnings.texts, ::testing::IsEmpty());
+  MixedImpl::draws = true;
+  dp(torch::ones({4, 2}));
+  dp(torch::ones({4, 2}));
+  EXPECT_THAT(warnings.texts, ::testing::ElementsAre(::testing::HasSubstr("dropout is by_row")));
+}
+
 }  // namespace
 }  // namespace tandem::libtorch::test

@@ -17,7 +17,7 @@ enum class DropoutMask : std::uint8_t {
   /// The row's index in the whole batch: the same masks on any devices, in any chunks. It holds for
   /// torch::nn::Dropout and torch::dropout of tensors that have the batch's rows in
   /// DataParallelOptions::dim, or a multiple of them. Other random ops (feature and alpha dropout,
-  /// attention's own dropout_p, torch::rand) stay per device.
+  /// attention's own dropout_p, torch::rand) stay per device, of which a warning tells once.
   by_row,
 };
 

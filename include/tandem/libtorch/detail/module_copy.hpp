@@ -15,6 +15,10 @@ namespace tandem::libtorch::detail {
 ///
 /// @throws InvalidArgument  clone() has failed for another reason.
 std::shared_ptr<torch::nn::Module> try_clone(const torch::nn::Module& module);
+/// Puts each part of a copy into training or evaluation, as the module's part is.
+///
+/// @throws InvalidArgument  the copy has more or fewer parts.
+void copy_mode(const torch::nn::Module& module, const torch::nn::Module& copy);
 /// @throws InvalidArgument  always: names the module's class and the remedy.
 [[noreturn]] void refuse_copy(const torch::nn::Module& module);
 
