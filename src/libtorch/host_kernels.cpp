@@ -3,6 +3,10 @@
 
 #include "libtorch/host_kernels.hpp"
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 #include <ATen/core/List.h>
 
 #include "libtorch/device_hooks.hpp"
@@ -39,6 +43,14 @@ bool is_generator(const c10::Argument& argument) {
   return optional != nullptr && optional->getElementType()->kind() == c10::TypeKind::GeneratorType;
 }
 
+/// Whether an op takes tensors of the host beside those of a device, as between a GPU and the host:
+/// indices are moved.
+bool takes_host_tensors(std::string_view op) {
+  constexpr std::array<std::string_view, 6> kOps{
+      "index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index", "_unsafe_index_put"};
+  return std::ranges::find(kOps, op) != kOps.end();
+}
+
 void run_on_host(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const auto& arguments = op.schema().arguments();
   const std::size_t begin = stack->size() - arguments.size();
@@ -51,6 +63,8 @@ void run_on_host(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
       value = c10::Device(at::kCPU);
     }
   }
+  const char* const name = short_name(op.schema().name().c_str());
+  if (!takes_host_tensors(name)) views.check_device();
   if (!views.device())
     views.set_device({at::kPrivateUse1, static_cast<c10::DeviceIndex>(current_device())});
   const int device = views.device()->index();
@@ -59,7 +73,7 @@ void run_on_host(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     if (value.isNone() && is_generator(arguments[i])) value = generator_of(device);
   }
   {
-    const HostKernelScope kernel(short_name(op.schema().name().c_str()), device);
+    const HostKernelScope kernel(name, device);
     op.callBoxed(*stack);
   }
   views.take_resized();

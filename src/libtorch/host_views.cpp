@@ -42,6 +42,15 @@ at::Tensor host_tensor(const at::Tensor& x, c10::DataPtr data) {
   return y;
 }
 
+[[noreturn]] void refuse(c10::Device one, c10::Device other) {
+  TORCH_CHECK(false,
+              "Expected all tensors to be on the same device, but found at least two devices, ",
+              one,
+              " and ",
+              other,
+              "!");
+}
+
 /// Takes the memory out of a host tensor.
 c10::DataPtr taken(const at::Tensor& x, c10::Device device) {
   c10::DataPtr data = x.storage().set_data_ptr(c10::DataPtr(nullptr, c10::Device(at::kCPU)));
@@ -80,18 +89,20 @@ at::Tensor moved_to_device(const at::Tensor& x, c10::Device device) {
 }
 
 at::Tensor HostViews::to_host(const at::Tensor& x) {
-  if (!is_on_tandem(x)) return x;
+  if (!is_on_tandem(x)) {
+    if (x.defined() && x.dim() > 0) has_host_ = true;
+    return x;
+  }
   if (!device_) device_ = x.device();
-  TORCH_CHECK(*device_ == x.device() || x.dim() == 0,
-              "Expected all tensors to be on the same device, but found at least two devices, ",
-              *device_,
-              " and ",
-              x.device(),
-              "!");
+  if (*device_ != x.device() && x.dim() > 0) refuse(*device_, x.device());
   for (const Pair& pair : pairs_)
     if (pair.device.is_same(x)) return pair.host;
   pairs_.push_back({x, host_view(x)});
   return pairs_.back().host;
+}
+
+void HostViews::check_device() const {
+  if (has_host_ && !pairs_.empty()) refuse(*device_, at::kCPU);
 }
 
 at::Tensor HostViews::to_device(const at::Tensor& x) const {

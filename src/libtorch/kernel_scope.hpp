@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
 #include "tandem/runtime/dispatch.hpp"
 
 #include "libtorch/backward_context.hpp"
@@ -28,7 +30,8 @@ class KernelScope {
   tandem::detail::WorkScope scope_;
 };
 
-/// A kernel of PyTorch for the host that runs on a virtual device, in the device's memory.
+/// A kernel of PyTorch for the host that runs on a virtual device, in the device's memory. Autocast
+/// for the host's own tensors is none of its.
 class HostKernelScope {
  public:
   /// @param name  see KernelScope.
@@ -37,6 +40,7 @@ class HostKernelScope {
  private:
   KernelScope kernel_;
   HostMemoryOf memory_;
+  c10::impl::ExcludeDispatchKeyGuard no_autocast_{c10::autocast_dispatch_keyset};
 };
 
 }  // namespace tandem::libtorch

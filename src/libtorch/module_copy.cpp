@@ -71,11 +71,16 @@ void copy_mode(const torch::nn::Module& module, const torch::nn::Module& copy) {
       copied[i]->train(parts[i]->is_training());
 }
 
+bool has_parts_of(const torch::nn::Module& made, const torch::nn::Module& module) {
+  return made.children().size() == module.children().size();
+}
+
 void refuse_copy(const torch::nn::Module& module) {
   throw InvalidArgument(
       "DataParallel: " + module.name() +
       " is not derived from torch::nn::Cloneable, or a part of it is not, and it has no "
-      "constructor without arguments; say how to make a copy: DataParallel dp(net, options, "
+      "constructor without arguments that gives its parts; say how to make a copy: DataParallel "
+      "dp(net, options, "
       "{.make = [] { return std::make_shared<Net>(config); }})");
 }
 

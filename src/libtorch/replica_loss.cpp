@@ -7,6 +7,7 @@
 #include <string>
 
 #include <ATen/ATen.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "tandem/autograd/autograd.hpp"
@@ -35,6 +36,8 @@ void backward(TorchSource& source, const at::Tensor& sum, double scale) {
   source.sink().begin();
   try {
     const CarriedContext carried;
+    // Its ops have the dtypes of the forward's, as after a forward under autocast.
+    const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
     torch::autograd::backward({sum}, {at::full_like(sum, scale)});
   } catch (const c10::OutOfMemoryError&) {
     throw_out_of_memory(source.device().index);

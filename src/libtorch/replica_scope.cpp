@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <ATen/autocast_mode.h>
+
 #include "tandem/core/check.hpp"
 #include "tandem/libtorch/devices.hpp"
 #include "tandem/runtime/context.hpp"
@@ -25,6 +27,20 @@ int after_first_use(int threads) {
 }
 
 }  // namespace
+
+CallerState CallerState::of_host() {
+  namespace autocast = at::autocast;
+  const bool follows =
+      autocast::is_autocast_enabled(at::kCPU) && !autocast::is_autocast_enabled(at::kPrivateUse1);
+  if (!follows) return {};
+  const at::ScalarType before = autocast::get_autocast_dtype(at::kPrivateUse1);
+  autocast::set_autocast_dtype(at::kPrivateUse1, autocast::get_autocast_dtype(at::kCPU));
+  autocast::set_autocast_enabled(at::kPrivateUse1, true);
+  CallerState of_replicas;
+  autocast::set_autocast_enabled(at::kPrivateUse1, false);
+  autocast::set_autocast_dtype(at::kPrivateUse1, before);
+  return of_replicas;
+}
 
 ThreadLimit::ThreadLimit(int threads) : threads_(after_first_use(threads)) {}
 

@@ -19,6 +19,9 @@ namespace tandem::libtorch {
 /// What the caller's thread tells PyTorch in the replicas: grad mode, autocast, hooks of saved
 /// tensors, and how many threads kernels may use.
 struct CallerState {
+  /// For replicas of a module on PyTorch's `cpu`: autocast for the host is one for their devices.
+  static CallerState of_host();
+
   at::ThreadLocalState state = {};
   int threads = at::get_num_threads();
 };

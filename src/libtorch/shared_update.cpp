@@ -4,6 +4,7 @@
 #include "tandem/libtorch/detail/shared_update.hpp"
 
 #include <cstdint>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -65,6 +66,7 @@ optim::Optimizer& SharedUpdate::attach(const std::shared_ptr<TorchReplicas>& rep
     auto attached = std::make_unique<Attached>(
         Attached{replicas, replicas->generation(), OptimizerRule::of(rule), {}, nullptr});
     std::vector<optim::GroupSpec> groups;
+    std::unordered_set<const c10::TensorImpl*> seen;
     for (const auto& group : user.param_groups()) {
       std::vector<optim::NamedParameter> named;
       for (const at::Tensor& x : group.params()) {
@@ -78,6 +80,19 @@ optim::Optimizer& SharedUpdate::attach(const std::shared_ptr<TorchReplicas>& rep
                      x.numel(),
                      " elements, is not one of the wrapped module's; give an optimizer of "
                      "PyTorch for the others");
+        TANDEM_CHECK(x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble,
+                     "Optimizer: '",
+                     shown->name,
+                     "' is ",
+                     x.scalar_type(),
+                     ", but devices share updates of f32 and f64; use the optimizer of PyTorch "
+                     "itself, or keep parameters in f32 under autocast");
+        const bool is_new = seen.insert(x.unsafeGetTensorImpl()).second;
+        TANDEM_CHECK(is_new,
+                     "Optimizer: '",
+                     shown->name,
+                     "' is listed twice, so that PyTorch's own would update it twice in a step; "
+                     "list a tied parameter once");
         attached->parameters.push_back({x, *shown});
         named.push_back(*std::move(shown));
       }

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include <ATen/autocast_mode.h>
 #include <torch/nn/module.h>
 
 #include "tandem/core/check.hpp"
@@ -16,6 +17,7 @@
 #include "libtorch/broadcast_parameters.hpp"
 #include "libtorch/call_generators.hpp"
 #include "libtorch/device_memory.hpp"
+#include "libtorch/followed_hooks.hpp"
 #include "libtorch/module_changes.hpp"
 #include "libtorch/own_update.hpp"
 #include "libtorch/replica_scope.hpp"
@@ -87,19 +89,27 @@ struct TorchReplicas::Parts {
     build();
   }
 
-  /// Makes the replicas anew.
-  void build() {
-    ++generation;
-    const auto syncs = set == nullptr ? parallel::GradientSync::on : set->syncs();
-    set.reset();  // completes its gradients
-    sources.clear();
+  /// One for each device, with new copies of the module. @throws InvalidArgument  see TorchSource.
+  Sources make_sources() const {
+    Sources made;
     const auto syncs_of_norms = batch_norm_syncs(*module, ops.batch_norm);
     for (const Device device : options.devices) {
       auto replica = copy();
       TorchSource::Ops own{BatchNorms(*replica, syncs_of_norms, ops.batch_norm), ops.dropout};
-      sources.push_back(std::make_shared<TorchSource>(
-          sources.empty() ? module : nullptr, std::move(replica), device, std::move(own)));
+      made.push_back(std::make_shared<TorchSource>(
+          made.empty() ? module : nullptr, std::move(replica), device, std::move(own)));
     }
+    return made;
+  }
+
+  /// Makes the replicas anew. Where they cannot be copies of the module, nothing has changed.
+  void build() {
+    const c10::InferenceMode off(false);  // calls with grad will use them
+    const at::AutoGradMode grad(true);
+    Sources made = make_sources();
+    ++generation;
+    set.reset();  // completes its gradients
+    sources = std::move(made);
     set = std::make_shared<parallel::ReplicaSet>(
         std::vector<std::shared_ptr<parallel::ReplicaSource>>(sources.begin(), sources.end()),
         options.devices,
@@ -112,12 +122,21 @@ struct TorchReplicas::Parts {
     }
     changes = std::make_shared<ModuleChanges>(sources);
     gradients = ShownGradients(*sources.front());
+    hooks = FollowedHooks(*sources.front());
     graph.reset();
+  }
+
+  parallel::ReplicaSet& existing_set() {
+    if (set == nullptr) build();
+    return *set;
   }
 
   /// Called before each call.
   void follow_module() {
-    if (!ModuleChanges::has_same_tensors(*module, *sources.front())) build();
+    const TorchSource& first = *sources.front();
+    if (set == nullptr || !first.has_parts_of(*module) ||
+        !ModuleChanges::has_same_tensors(*module, first))
+      build();
     sources.front()->follow_mode(*module);  // the set sees to the others
     changes->tell_tandem();
     changes->find_unseen();
@@ -127,7 +146,8 @@ struct TorchReplicas::Parts {
   template <class F>
   auto on_replica(const F& f) const {
     return [all = sources,
-            caller = std::make_shared<const CallerState>(),
+            caller = std::make_shared<const CallerState>(
+                sources.front()->is_on_host() ? CallerState::of_host() : CallerState()),
             f,
             changes = changes,
             seed = seed](const parallel::Replica& r) {
@@ -189,6 +209,15 @@ struct TorchReplicas::Parts {
     return result;
   }
 
+  /// The same for a step, or one without effect.
+  template <class F>
+  auto call_step(const GetOptimizer& get, F&& f) {
+    return call(get, after_step(get), [&](parallel::ReplicaSet& all, optim::Optimizer* optimizer) {
+      hooks.follow();
+      return f(all, optimizer);
+    });
+  }
+
   /// Shows PyTorch what a call has written, whether it has failed or not.
   struct CallEnd {
     CallEnd(Parts& parts, Gradients after) : parts_(parts), after_(after) {}
@@ -206,13 +235,14 @@ struct TorchReplicas::Parts {
         await_tensors(*source);
       if (after == Gradients::in_shares)
         gradients.hide();
-      else if (set->syncs() == parallel::GradientSync::off)
+      else if (syncs == parallel::GradientSync::off)
         gradients.show_as_they_lie();
       else
         gradients.show();
     } catch (...) {  // a device is lost; the next call says so
     }
     changes->tell_torch();
+    at::autocast::clear_cache();  // has casts of parameters, which an update may have changed
   }
 
   std::shared_ptr<torch::nn::Module> module;
@@ -220,14 +250,20 @@ struct TorchReplicas::Parts {
   Ops ops;
   parallel::DataParallelOptions options;
   Sources sources;
-  std::shared_ptr<parallel::ReplicaSet> set;
+  std::shared_ptr<parallel::ReplicaSet> set;  // null: it could not be made anew
+  parallel::GradientSync syncs = parallel::GradientSync::on;
   std::shared_ptr<ModuleChanges> changes;  // kept by jobs, which may outlive a call
   ShownGradients gradients;
+  FollowedHooks hooks;
   std::unique_ptr<BroadcastParameters> graph;  // of the last calls of dp(x); null after a step
   std::uint64_t generation = 0;
   std::uint64_t seed = 0;   // of the call that runs
   bool has_warned = false;  // of draws by device
 };
+
+bool is_out_of_memory(const std::exception& e) noexcept {
+  return dynamic_cast<const c10::OutOfMemoryError*>(&e) != nullptr;
+}
 
 TorchReplicas::TorchReplicas(std::shared_ptr<torch::nn::Module> module,
                              Make copy,
@@ -236,7 +272,7 @@ TorchReplicas::TorchReplicas(std::shared_ptr<torch::nn::Module> module,
     : parts_(std::make_unique<Parts>(std::move(module), std::move(copy), ops, options)) {}
 
 TorchReplicas::~TorchReplicas() {
-  parts_->set->cancel();
+  if (parts_->set != nullptr) parts_->set->cancel();
 }
 
 const std::vector<Device>& TorchReplicas::devices() const noexcept {
@@ -244,15 +280,15 @@ const std::vector<Device>& TorchReplicas::devices() const noexcept {
 }
 
 std::vector<RowRange> TorchReplicas::plan(std::int64_t rows) {
-  return parts_->set->plan(rows);
+  return parts_->existing_set().plan(rows);
 }
 
 const parallel::ChunkPolicy& TorchReplicas::policy() {
-  return parts_->set->policy();
+  return parts_->existing_set().policy();
 }
 
 std::size_t TorchReplicas::parameter_nbytes() {
-  return parts_->set->parameter_nbytes();
+  return parts_->existing_set().parameter_nbytes();
 }
 
 torch::nn::Module& TorchReplicas::replica(int index) {
@@ -266,8 +302,7 @@ parallel::StepResult TorchReplicas::step(const parallel::BatchSize& batch,
                                          const LossBody& loss,
                                          const GetOptimizer& optimizer,
                                          const parallel::StepOptions& options) {
-  const auto after = parts_->after_step(optimizer);
-  return parts_->call(optimizer, after, [&](parallel::ReplicaSet& set, optim::Optimizer* update) {
+  return parts_->call_step(optimizer, [&](parallel::ReplicaSet& set, optim::Optimizer* update) {
     return set.step(batch, parts_->on_replica(loss), update, options);
   });
 }
@@ -275,8 +310,7 @@ parallel::StepResult TorchReplicas::step(const parallel::BatchSize& batch,
 parallel::StepModel TorchReplicas::measure(const parallel::BatchSize& batch,
                                            const LossBody& loss,
                                            const GetOptimizer& optimizer) {
-  const auto after = parts_->after_step(optimizer);
-  return parts_->call(optimizer, after, [&](parallel::ReplicaSet& set, optim::Optimizer* update) {
+  return parts_->call_step(optimizer, [&](parallel::ReplicaSet& set, optim::Optimizer* update) {
     return set.measure(batch, parts_->on_replica(loss), update);
   });
 }
@@ -284,8 +318,7 @@ parallel::StepModel TorchReplicas::measure(const parallel::BatchSize& batch,
 std::optional<parallel::StepProbe> TorchReplicas::try_batch(const parallel::BatchSize& batch,
                                                             const LossBody& loss,
                                                             const GetOptimizer& optimizer) {
-  const auto after = parts_->after_step(optimizer);
-  return parts_->call(optimizer, after, [&](parallel::ReplicaSet& set, optim::Optimizer* update) {
+  return parts_->call_step(optimizer, [&](parallel::ReplicaSet& set, optim::Optimizer* update) {
     return set.try_batch(batch, parts_->on_replica(loss), update);
   });
 }
@@ -333,11 +366,12 @@ std::optional<optim::NamedParameter> TorchReplicas::find_parameter(const at::Ten
 }
 
 void TorchReplicas::set_syncs(parallel::GradientSync sync) {
-  parts_->set->set_syncs(sync);
+  parts_->syncs = sync;
+  if (parts_->set != nullptr) parts_->set->set_syncs(sync);
 }
 
 parallel::GradientSync TorchReplicas::syncs() const noexcept {
-  return parts_->set->syncs();
+  return parts_->syncs;
 }
 
 }  // namespace tandem::libtorch::detail

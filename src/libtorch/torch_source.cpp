@@ -67,6 +67,23 @@ Tensor shown_first(const Named& named, Device device) {
   }
 }
 
+void check_parts(const torch::nn::Module& original, const torch::nn::Module& copy) {
+  const auto own = original.named_modules("", /*include_self=*/false);
+  const auto copied = copy.named_modules("", /*include_self=*/false);
+  for (const auto& part : own) {
+    const auto* other = copied.find(part.key());
+    const std::string found = other == nullptr ? "missing" : "a " + (*other)->name();
+    TANDEM_CHECK(other != nullptr && part.value()->name() == (*other)->name(),
+                 "DataParallel: the part '",
+                 part.key(),
+                 "' of the module is a ",
+                 part.value()->name(),
+                 ", but ",
+                 found,
+                 " in its copy; let clone() or .make give the same parts");
+  }
+}
+
 /// Puts `x` over the memory of `shown`.
 void bind(const at::Tensor& x, const Tensor& shown, c10::Device device) {
   if (x.device() == device && x.const_data_ptr() == shown.data()) return;
@@ -93,6 +110,10 @@ TorchSource::TorchSource(std::shared_ptr<torch::nn::Module> original,
                " parameters and buffers, but its copy has ",
                copies.size(),
                "; let clone() or .make give all of them");
+  if (original_ != nullptr) {
+    check_parts(*original_, *copy_);
+    parts_ = original_->modules(/*include_self=*/false);
+  }
   std::unordered_map<const c10::TensorImpl*, Tensor> shown;  // of tied tensors
   for (std::size_t i = 0; i < own.size(); ++i) {
     TANDEM_CHECK(own[i].name == copies[i].name && own[i].tensor.sizes() == copies[i].tensor.sizes(),
@@ -151,6 +172,10 @@ void TorchSource::follow(parallel::ReplicaSource& original) {
 
 void TorchSource::follow_mode(torch::nn::Module& module) const {
   detail::copy_mode(module, *copy_);
+}
+
+bool TorchSource::has_parts_of(const torch::nn::Module& module) const {
+  return module.modules(/*include_self=*/false) == parts_;
 }
 
 bool TorchSource::is_on_host() const noexcept {

@@ -44,7 +44,8 @@ class TorchSource final : public parallel::ReplicaSource {
   /// @param original  the user's module; null for devices other than the first.
   /// @param copy      the module that runs on `device`, with the same tensors under the same names.
   /// @param ops       of the copy.
-  /// @throws InvalidArgument  tensors differ in name, a tensor of the user's module is on a device
+  /// @throws InvalidArgument  tensors differ in name, parts in class, a tensor of the user's module
+  /// is on a device
   ///                          that is neither PyTorch's `cpu` nor `device`, or its dtype is none of
   ///                          tandem's.
   TorchSource(std::shared_ptr<torch::nn::Module> original,
@@ -61,6 +62,8 @@ class TorchSource final : public parallel::ReplicaSource {
 
   /// Gives the replica the mode of each part of `module`. @throws InvalidArgument  see follow.
   void follow_mode(torch::nn::Module& module) const;
+  /// Whether `module` has the parts that the original had. Of the first device's source.
+  bool has_parts_of(const torch::nn::Module& module) const;
   /// Puts PyTorch's tensors over memory that has moved, and watches their gradients. To be called
   /// when a wrapper has laid out its arenas.
   void settle();
@@ -83,6 +86,7 @@ class TorchSource final : public parallel::ReplicaSource {
   Device device_;
   Ops ops_;
   std::shared_ptr<const std::string> class_name_;
+  std::vector<std::shared_ptr<torch::nn::Module>> parts_;  // of the original
   std::vector<Slot> slots_;
   std::vector<Tensor> own_;  // by slot: what is shown between calls; only of device 0
   std::shared_ptr<GradientSink> sink_;

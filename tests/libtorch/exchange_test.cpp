@@ -12,6 +12,7 @@
 
 #include "tandem/ops/arithmetic.hpp"
 #include "tandem/runtime/runtime.hpp"
+#include "tandem/tensor/dlpack.hpp"
 #include "tandem/tensor/factories.hpp"
 
 #include "thrown_text.hpp"
@@ -20,6 +21,7 @@ namespace tandem::libtorch {
 namespace {
 
 using tandem::testing::thrown_text;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 /// All dtypes that tandem has.
@@ -123,6 +125,10 @@ TEST(ExchangeTest, RefusesWhatItCannotShare) {
   EXPECT_THAT(thrown_text([&] { from_torch(x.to(at::kComplexFloat)); }), HasSubstr("omplex"));
   EXPECT_THAT(thrown_text([&] { to_torch(ones({2}).requires_grad_()); }), HasSubstr("detach"));
   EXPECT_THAT(thrown_text([&] { to_torch(Tensor()); }), HasSubstr("undefined"));
+  const Tensor read_only = from_dlpack(to_dlpack(ones({2}), {.read_only = true}));
+  EXPECT_THAT(thrown_text([&] { to_torch(read_only); }),
+              AllOf(HasSubstr("for reading only"), HasSubstr("clone()")));
+  EXPECT_EQ(doubles_of(to_torch(read_only.clone())), std::vector<double>(2, 1));
 }
 
 }  // namespace

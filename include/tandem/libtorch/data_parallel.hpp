@@ -4,6 +4,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <span>
@@ -23,6 +24,7 @@
 #include "tandem/parallel/data_parallel.hpp"
 #include "tandem/parallel/detail/nest_rows.hpp"
 #include "tandem/parallel/detail/no_sync.hpp"
+#include "tandem/parallel/distributed.hpp"
 #include "tandem/parallel/largest_batch.hpp"
 #include "tandem/parallel/options.hpp"
 #include "tandem/parallel/scatter_gather.hpp"
@@ -41,6 +43,22 @@ struct WeightedSum {
   Sum sum;
   Weight weight;
 };
+
+namespace detail {
+
+/// Whether a call of a module's forward compiles.
+template <class M, class... Parts>
+concept HasForward = requires(M& module, Parts&... parts) {
+  module.forward(parts...);
+};
+
+/// A libtorch::Optimizer, whose update is a part of a step.
+template <class Optimizer>
+concept SharedOptimizer = requires(Optimizer& optimizer) {
+  optimizer.shared_by(std::shared_ptr<TorchReplicas>());
+};
+
+}  // namespace detail
 
 /// Trains one module of PyTorch on several devices. An existing program changes one line.
 ///
@@ -119,8 +137,30 @@ class DataParallel {
   /// @throws ReplicaError     a replica failed; the call has no effect.
   template <parallel::Argument... Args>
   auto operator()(const Args&... arguments) {
-    using Output =
-        std::decay_t<decltype(module_->forward(std::declval<parallel::detail::PartOf<Args>>()...))>;
+    const auto parts = distributed(arguments...);
+    const ContextScope scope([](Context& c) {
+      c.phase = Phase::gather;
+      c.category = Category::output;
+    });
+    auto gathered = parts.gather();
+    if (!output_device_ && replicas_->is_on_host())
+      for_each_leaf(gathered, [](auto& x) {
+        if (x.defined()) x = x.cpu();
+      });
+    return gathered;
+  }
+
+  /// The same, but the outputs stay on the replicas' devices, to compute with there, and to gather
+  /// or reduce later: on options.output_device, the first device, or the one that is asked for.
+  ///
+  /// @return a parallel::Distributed of what forward returns.
+  template <parallel::Argument... Args>
+  auto distributed(const Args&... arguments) {
+    static_assert(detail::HasForward<M, parallel::detail::PartOf<Args>...>,
+                  "the module's class has no forward for these arguments: wrap a pointer to the "
+                  "class that has one, and a torch::nn::AnyModule in a torch::nn::Sequential");
+    using Output = std::decay_t<decltype(module_->forward(
+        std::declval<parallel::detail::PartOf<Args>&>()...))>;
     const std::optional<std::int64_t> count = parallel::find_rows(dim_, arguments...);
     const std::vector<RowRange> rows =
         count ? replicas_->plan(*count) : parallel::detail::rows_of_one_run(devices().size());
@@ -142,25 +182,16 @@ class DataParallel {
                          for_each_leaf(output, [&](auto& x) { x = std::move(*next++); });
                          (*outputs)[static_cast<std::size_t>(r.index)] = std::move(output);
                        });
-    const ContextScope scope([](Context& c) {
-      c.phase = Phase::gather;
-      c.category = Category::output;
-    });
-    parallel::GatherOptions options{.dim = dim_, .scalars = scalars_, .rows = {}};
-    if (!count) options.scalars = parallel::Combine::sum;
-    std::vector<Output> parts;
+    std::vector<typename parallel::Distributed<Output>::Part> parts;
     for (std::size_t d = 0; d < rows.size(); ++d) {
       if (!(*outputs)[d]) continue;
-      options.rows.push_back(rows[d].size());
-      parts.push_back(std::move(*(*outputs)[d]));
+      const parallel::Replica replica{static_cast<int>(d), devices()[d], rows[d]};
+      parts.push_back({replica, std::move(*(*outputs)[d])});
     }
-    Output gathered = parallel::gather(
-        std::span<const Output>(parts), output_device_.value_or(devices().front()), options);
-    if (!output_device_ && replicas_->is_on_host())
-      for_each_leaf(gathered, [](auto& x) {
-        if (x.defined()) x = x.cpu();
-      });
-    return gathered;
+    const auto scalars = count ? scalars_ : parallel::Combine::sum;
+    return parallel::Distributed<Output>(std::move(parts),
+                                         output_device_.value_or(devices().front()),
+                                         {.dim = dim_, .scalars = scalars, .rows = {}});
   }
 
   /// One step with the loss computed in the replicas: forward, loss and backward. Gradients are
@@ -190,12 +221,9 @@ class DataParallel {
                             Loss loss,
                             Optimizer& optimizer,
                             const parallel::StepOptions& options = {}) {
-    if constexpr (requires { optimizer.shared_by(replicas_); }) {
+    if constexpr (detail::SharedOptimizer<Optimizer>) {
       return replicas_->step(
-          size_of(batch),
-          loss_body(batch, std::move(loss)),
-          [&]() -> optim::Optimizer& { return optimizer.shared_by(replicas_); },
-          options);
+          size_of(batch), loss_body(batch, std::move(loss)), shared(optimizer), options);
     } else {
       TANDEM_CHECK(options.scaler == nullptr,
                    "step: a scaler needs an optimizer whose update it can leave out; use "
@@ -212,16 +240,25 @@ class DataParallel {
   parallel::StepModel step_model(const Batch& batch, Loss loss) {
     return replicas_->measure(size_of(batch), loss_body(batch, std::move(loss)), nullptr);
   }
+  /// The same for steps with that optimizer, whose state counts.
+  template <class Batch, class Loss, detail::SharedOptimizer Optimizer>
+  parallel::StepModel step_model(const Batch& batch, Loss loss, Optimizer& optimizer) {
+    return replicas_->measure(size_of(batch), loss_body(batch, std::move(loss)), shared(optimizer));
+  }
   /// See parallel::DataParallel::find_largest_batch.
   template <class Make, class Loss>
   parallel::LargestBatch find_largest_batch(const Make& make,
                                             const Loss& loss,
                                             std::int64_t most = std::int64_t{1} << 30) {
-    return parallel::detail::search_largest_batch(
-        devices(), most, [&](std::int64_t rows) -> std::optional<parallel::StepProbe> {
-          const auto batch = make(rows);
-          return replicas_->try_batch(size_of(batch), loss_body(batch, loss), nullptr);
-        });
+    return search_largest_batch(make, loss, nullptr, most);
+  }
+  /// The same for steps with that optimizer, whose state counts.
+  template <class Make, class Loss, detail::SharedOptimizer Optimizer>
+  parallel::LargestBatch find_largest_batch(const Make& make,
+                                            const Loss& loss,
+                                            Optimizer& optimizer,
+                                            std::int64_t most = std::int64_t{1} << 30) {
+    return search_largest_batch(make, loss, shared(optimizer), most);
   }
 
  private:
@@ -231,6 +268,26 @@ class DataParallel {
     for (const Device d : devices())
       size.nbytes.push_back(parallel::detail::split_nbytes(batch, d));
     return size;
+  }
+  template <class Optimizer>
+  detail::TorchReplicas::GetOptimizer shared(Optimizer& optimizer) const {
+    return [this, &optimizer]() -> optim::Optimizer& { return optimizer.shared_by(replicas_); };
+  }
+  template <class Make, class Loss>
+  parallel::LargestBatch search_largest_batch(const Make& make,
+                                              const Loss& loss,
+                                              const detail::TorchReplicas::GetOptimizer& optimizer,
+                                              std::int64_t most) {
+    return parallel::detail::search_largest_batch(
+        devices(), most, [&](std::int64_t rows) -> std::optional<parallel::StepProbe> {
+          try {
+            const auto batch = make(rows);
+            return replicas_->try_batch(size_of(batch), loss_body(batch, loss), optimizer);
+          } catch (const std::exception& e) {
+            if (!detail::is_out_of_memory(e)) throw;
+            return std::nullopt;  // the batch itself does not fit
+          }
+        });
   }
   template <class Batch, class Loss>
   detail::TorchReplicas::LossBody loss_body(const Batch& batch, Loss loss) const {

@@ -18,7 +18,8 @@ namespace tandem::libtorch {
 ///
 /// Thread-safe. @cost  below a microsecond.
 /// @param on  PyTorch's device of the result: the host, or a virtual device (torch_device).
-/// @throws InvalidArgument  x requires grad, or is on a GPU.
+/// @throws InvalidArgument  x requires grad, is on a GPU, or may only be read: PyTorch has no such
+///                          tensors.
 at::Tensor to_torch(const Tensor& x, c10::Device on);
 /// The same on PyTorch's `cpu`.
 at::Tensor to_torch(const Tensor& x);

@@ -19,6 +19,8 @@ std::shared_ptr<torch::nn::Module> try_clone(const torch::nn::Module& module);
 ///
 /// @throws InvalidArgument  the copy has more or fewer parts.
 void copy_mode(const torch::nn::Module& module, const torch::nn::Module& copy);
+/// Whether `made` has as many parts as `module`: a container's constructor gives none.
+bool has_parts_of(const torch::nn::Module& made, const torch::nn::Module& module);
 /// @throws InvalidArgument  always: names the module's class and the remedy.
 [[noreturn]] void refuse_copy(const torch::nn::Module& module);
 
@@ -35,7 +37,10 @@ TorchReplicas::Make copies_of(std::shared_ptr<M> module, std::function<std::shar
   if (make != nullptr) return without_draws(make);
   return without_draws([module = std::move(module)]() -> std::shared_ptr<torch::nn::Module> {
     if (auto copy = try_clone(*module)) return copy;
-    if constexpr (std::default_initializable<M>) return std::make_shared<M>();
+    if constexpr (std::default_initializable<M>) {
+      auto made = std::make_shared<M>();
+      if (has_parts_of(*made, *module)) return made;
+    }
     refuse_copy(*module);
   });
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -97,5 +98,8 @@ class TorchReplicas {
 
   std::unique_ptr<Parts> parts_;
 };
+
+/// Whether PyTorch has thrown `e` because a device is out of memory.
+bool is_out_of_memory(const std::exception& e) noexcept;
 
 }  // namespace tandem::libtorch::detail
