@@ -285,9 +285,9 @@ bool TorchReplicas::is_on_host() const noexcept {
   return parts_->sources.front()->is_on_host();
 }
 
-void TorchReplicas::run_own_update(const std::function<void()>& step) {
-  libtorch::run_own_update(
-      devices().front(), is_on_host() ? ParameterPlace::host : ParameterPlace::device, step);
+void TorchReplicas::run_own_update(RowRange rows, const std::function<void()>& step) {
+  const auto place = is_on_host() ? ParameterPlace::host : ParameterPlace::device;
+  libtorch::run_own_update({.index = 0, .device = devices().front(), .rows = rows}, place, step);
 }
 
 void TorchReplicas::update(const GetOptimizer& optimizer) {

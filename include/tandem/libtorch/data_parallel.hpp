@@ -180,7 +180,8 @@ class DataParallel {
   /// @param optimizer  a libtorch::Optimizer: its update is part of the step, as with
   ///                   parallel::DataParallel, and in mode sharded `p.grad()` is undefined
   ///                   afterwards. Any other optimizer of PyTorch runs after the step, on the
-  ///                   module's own parameters and the calling thread.
+  ///                   module's own parameters and the calling thread. If it throws there, the
+  ///                   ReplicaError's phase is update, and its update may be made in part.
   template <class Batch, class Loss, class Optimizer>
   requires requires(Optimizer& optimizer) {
     optimizer.zero_grad();
@@ -202,7 +203,8 @@ class DataParallel {
                    "tandem::libtorch::Optimizer");
       optimizer.zero_grad();
       auto result = step(batch, std::move(loss));
-      if (!result.skipped) replicas_->run_own_update([&] { optimizer.step(); });
+      if (!result.skipped)
+        replicas_->run_own_update({0, result.rows.front()}, [&] { optimizer.step(); });
       return result;
     }
   }
