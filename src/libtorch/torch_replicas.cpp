@@ -84,6 +84,7 @@ struct TorchReplicas::Parts {
 
   Parts(std::shared_ptr<torch::nn::Module> m, Make c, Ops p, const parallel::DataParallelOptions& o)
       : module(std::move(m)), copy(std::move(c)), ops(p), options(checked(o)) {
+    TANDEM_CHECK(module != nullptr, "DataParallel: there is no module; got a null pointer");
     build();
   }
 
@@ -96,7 +97,8 @@ struct TorchReplicas::Parts {
     const auto syncs_of_norms = batch_norm_syncs(*module, ops.batch_norm);
     for (const Device device : options.devices) {
       auto replica = copy();
-      TorchSource::Ops own{BatchNorms(*replica, syncs_of_norms, ops.batch_norm), ops.dropout};
+      TorchSource::Ops own{
+          BatchNorms(*replica, syncs_of_norms, ops.batch_norm), ops.dropout, meetings};
       sources.push_back(std::make_shared<TorchSource>(
           sources.empty() ? module : nullptr, std::move(replica), device, std::move(own)));
     }
@@ -117,6 +119,7 @@ struct TorchReplicas::Parts {
 
   /// Called before each call.
   void follow_module() {
+    meetings->await_all_left(options.deadline);
     if (!ModuleChanges::has_same_tensors(*module, *sources.front())) build();
     sources.front()->follow_mode(*module);  // the set sees to the others
     changes->tell_tandem();
@@ -207,6 +210,7 @@ struct TorchReplicas::Parts {
   Make copy;
   Ops ops;
   parallel::DataParallelOptions options;
+  const std::shared_ptr<BackwardMeetings> meetings = std::make_shared<BackwardMeetings>();
   Sources sources;
   std::shared_ptr<parallel::ReplicaSet> set;
   std::shared_ptr<ModuleChanges> changes;  // kept by jobs, which may outlive a call

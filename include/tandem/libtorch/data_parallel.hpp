@@ -64,6 +64,11 @@ struct WeightedSum {
 /// @tparam M  the module's class (NetImpl of TORCH_MODULE(Net)).
 template <class M>
 class DataParallel {
+  static_assert(std::is_base_of_v<torch::nn::Module, M>,
+                "DataParallel wraps a module whose class is derived from torch::nn::Module. A "
+                "scripted module (torch::jit::Module) has no such class: write the module in C++. "
+                "A wrapper is no module either: wrap what it has wrapped, once it has ended");
+
  public:
   /// @param module  a std::shared_ptr<M>, or a holder of TORCH_MODULE.
   /// @throws InvalidArgument  the module cannot be copied (give ModuleOptions::make), is wrapped
@@ -254,8 +259,20 @@ class DataParallel {
   std::shared_ptr<detail::TorchReplicas> replicas_;
 };
 
+namespace detail {
+template <class T>
+concept PointsToModule = requires(const T& x) {
+  *x;
+};
+template <class T>
+concept NoModule = !PointsToModule<T>;
+}  // namespace detail
+
 template <class M, class... Options>
 DataParallel(std::shared_ptr<M>, Options...) -> DataParallel<M>;
+/// For the message of the static_assert.
+template <detail::NoModule Other>
+DataParallel(const Other&, const parallel::DataParallelOptions& = {}) -> DataParallel<Other>;
 template <class Holder>
 DataParallel(const Holder&)
     -> DataParallel<std::remove_reference_t<decltype(*std::declval<const Holder&>().ptr())>>;
