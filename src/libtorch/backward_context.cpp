@@ -3,6 +3,7 @@
 
 #include "libtorch/backward_context.hpp"
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -34,6 +35,19 @@ const std::shared_ptr<const Context>& outside_of_calls() {
   return context;
 }
 
+/// The engine's record of the backward that the thread works for; null: none. The engine shows one
+/// member of it, from whose place the others follow: PyTorch's header has them all.
+const torch::autograd::GraphTask* current_task() {
+  using torch::autograd::GraphTask;
+  const auto* const member = torch::autograd::get_current_graph_task_exec_info();
+  if (member == nullptr) return nullptr;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"  // its compilers have it for any class
+  constexpr std::size_t kPlace = offsetof(GraphTask, exec_info_);
+#pragma GCC diagnostic pop
+  return reinterpret_cast<const GraphTask*>(reinterpret_cast<const std::byte*>(member) - kPlace);
+}
+
 /// Null: the thread's own.
 std::shared_ptr<const Context> context_of_backward() {
   if (torch::autograd::get_current_graph_task_id() < 0) return nullptr;
@@ -61,6 +75,22 @@ CarriedContext::CarriedContext() : guard_(kSlot, std::make_shared<Carried>()) {}
 
 BackwardScope::BackwardScope() {
   if (auto context = context_of_backward()) scope_.emplace(std::move(context));
+}
+
+bool is_backward_outside_of_calls() {
+  return torch::autograd::get_current_graph_task_id() >= 0 &&
+         c10::ThreadLocalDebugInfo::get(kSlot) == nullptr;
+}
+
+std::shared_ptr<const AbortToken> abort_of_backward() {
+  const auto* const task = current_task();
+  if (task == nullptr) return nullptr;
+  return std::make_shared<AbortToken>(
+      [kept = task->weak_from_this()] {
+        const auto alive = kept.lock();
+        return alive != nullptr && alive->future_completed_;  // not before all nodes, but by errors
+      },
+      "another node of this backward has failed");
 }
 
 }  // namespace tandem::libtorch

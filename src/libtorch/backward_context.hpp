@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include <c10/util/ThreadLocalDebugInfo.h>
@@ -32,5 +33,18 @@ class BackwardScope {
  private:
   std::optional<ContextScope> scope_;
 };
+
+/// Whether the calling thread works for a backward that no call of a wrapper has begun.
+bool is_backward_outside_of_calls();
+
+// Note [Failures in one backward over all devices]: PyTorch's engine runs the nodes of each device
+// on a thread, and an exception on one of them stops nobody on the others: they begin no further
+// node, but end the one that they are in. One that waits there for the replica that has failed
+// would wait until its deadline. So its waits look at what the engine has noted of the backward.
+
+/// Is set once a node of the backward that the calling thread works for has thrown, whatever it is:
+/// a kernel, a hook, or an op of tandem. The engine has the exception by then, so that of a wait
+/// that ends for this reason is dropped. Null: the thread works for no backward.
+std::shared_ptr<const AbortToken> abort_of_backward();
 
 }  // namespace tandem::libtorch

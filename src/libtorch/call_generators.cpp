@@ -13,14 +13,12 @@
 namespace tandem::libtorch {
 namespace {
 
-at::Tensor state_of(Device device) {
-  at::Generator& generator = generator_of(device.index);
+at::Tensor state_of(at::Generator generator) {
   const std::scoped_lock lock(generator.mutex());
   return generator.get_state();
 }
 
-void set_state(Device device, const at::Tensor& state) {
-  at::Generator& generator = generator_of(device.index);
+void set_state(at::Generator generator, const at::Tensor& state) {
   const std::scoped_lock lock(generator.mutex());
   generator.set_state(state);
 }
@@ -47,18 +45,20 @@ std::uint64_t mixed(std::uint64_t base, std::uint64_t index) {
 
 }  // namespace
 
-CallGenerators::CallGenerators(const std::vector<Device>& devices) : devices_(devices) {
+CallGenerators::CallGenerators(const std::vector<Device>& devices)
+    : devices_(devices), host_(state_of(at::detail::getDefaultCPUGenerator())) {
   for (const Device device : devices_)
-    before_.push_back(state_of(device));
+    before_.push_back(state_of(generator_of(device.index)));
   seed_ = draw(devices_.front());
-  next_ = state_of(devices_.front());
+  next_ = state_of(generator_of(devices_.front().index));
   for (std::size_t d = 0; d < devices_.size(); ++d)
     set_seed(devices_[d], mixed(seed_, d));
 }
 
 CallGenerators::~CallGenerators() {
   for (std::size_t d = 0; d < devices_.size(); ++d)
-    set_state(devices_[d], keeps_ && d == 0 ? next_ : before_[d]);
+    set_state(generator_of(devices_[d].index), keeps_ && d == 0 ? next_ : before_[d]);
+  if (!keeps_) set_state(at::detail::getDefaultCPUGenerator(), host_);
 }
 
 bool CallGenerators::have_drawn() const {

@@ -15,8 +15,8 @@ namespace tandem::libtorch {
 // device draws from a seed of its own that is made from it. So numbers depend on
 // torch::manual_seed, on the calls so far, and on the device, and on nothing that happens in time.
 
-/// PyTorch's generators of the devices in one call. Unless the call ends with keep(), they are
-/// afterwards as they were before.
+/// PyTorch's generators of the devices in one call, and that of the host, from which a replica's
+/// loss may draw. Unless the call ends with keep(), they are afterwards as they were before.
 class CallGenerators {
  public:
   explicit CallGenerators(const std::vector<Device>& devices);
@@ -33,6 +33,7 @@ class CallGenerators {
 
  private:
   std::vector<Device> devices_;
+  at::Tensor host_;                 // the state before
   std::vector<at::Tensor> before_;  // states, by device
   std::uint64_t seed_ = 0;
   at::Tensor next_;  // state of the first device, after the draw

@@ -21,6 +21,7 @@
 #include "libtorch/host_kernels.hpp"
 #include "libtorch/replica_kernels.hpp"
 #include "libtorch/tensor_kernels.hpp"
+#include "libtorch/torch_version.hpp"
 
 namespace tandem::libtorch {
 namespace {
@@ -53,6 +54,7 @@ class Registration {
                  count_,
                  ", and PyTorch has started as many threads; register all of them at first");
     if (count_ > 0) return;
+    check_torch_version();
     check_free();
     c10::SetAllocator(c10::DeviceType::PrivateUse1, &device_allocator(), 1);
     register_device_guard(count);

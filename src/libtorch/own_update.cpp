@@ -22,21 +22,48 @@ void keep_state(LogicalDevice& device) {
   }
 }
 
-}  // namespace
+/// The step, with the devices' OutOfMemory in place of PyTorch's.
+void run_step(Device first, const std::function<void()>& step) {
+  try {
+    step();
+  } catch (const c10::OutOfMemoryError&) {
+    throw_out_of_memory(first.index);
+  }
+}
 
-void run_own_update(Device first, ParameterPlace place, const std::function<void()>& step) {
+void run_at(Device first, ParameterPlace place, const std::function<void()>& step) {
   const ContextScope scope([](Context& c) {
     c.phase = Phase::update;
     c.category = Category::workspace;
   });
   LogicalDevice& device = logical_device(first);
   if (place == ParameterPlace::device) {  // each kernel is a piece of work
-    step();
+    run_step(first, step);
     return keep_state(device);
   }
   const Work work{.kind = Work::Kind::optimizer, .name = "optimizer"};
   const tandem::detail::WorkScope one(device.stream(), work);
   step();
+}
+
+}  // namespace
+
+void run_own_update(const parallel::Replica& first,
+                    ParameterPlace place,
+                    const std::function<void()>& step) {
+  try {
+    run_at(first.device, place, step);
+  } catch (...) {
+    throw parallel::ReplicaError(
+        first.device,
+        first.index,
+        first.rows,
+        Phase::update,
+        "PyTorch's optimizer failed, so that its update may be made in part; restore a "
+        "checkpoint: " +
+            describe(std::current_exception()),
+        {});
+  }
 }
 
 }  // namespace tandem::libtorch

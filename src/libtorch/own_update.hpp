@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "tandem/runtime/device.hpp"
+#include "tandem/parallel/replica_error.hpp"
 
 namespace tandem::libtorch {
 
@@ -14,6 +14,10 @@ enum class ParameterPlace : unsigned char { host, device };
 
 /// Runs the step of an optimizer of PyTorch as the update of the first device. What it leaves in
 /// the device's memory is the optimizer's state.
-void run_own_update(Device first, ParameterPlace place, const std::function<void()>& step);
+///
+/// @throws parallel::ReplicaError  `step` has thrown.
+void run_own_update(const parallel::Replica& first,
+                    ParameterPlace place,
+                    const std::function<void()>& step);
 
 }  // namespace tandem::libtorch

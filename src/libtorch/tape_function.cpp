@@ -102,6 +102,21 @@ class TapeNode final : public torch::autograd::Node {
       inputs.push_back(x.unpack());  // throws if it was changed or released
     const BackwardScope backward;
     const ContextScope scope(context_of_backward());
+    if (forward_->row_group == nullptr || !is_backward_outside_of_calls())
+      return gradients(std::move(inputs), dys);
+    BackwardMeetings::Visit visit(*source_->ops().meetings, forward_->row_group);
+    try {
+      check_alive(name_);  // not before the visit: the group may be reset until then
+      return gradients(std::move(inputs), dys);
+    } catch (...) {
+      visit.fail();
+      throw;
+    }
+  }
+
+ private:
+  std::vector<at::Tensor> gradients(std::vector<at::Tensor> inputs,
+                                    const std::vector<at::Tensor>& dys) {
     if (c10::GradMode::is_enabled()) return differentiable(std::move(inputs), dys);
     std::vector<Tensor> given;
     for (const at::Tensor& dy : dys)
@@ -109,14 +124,12 @@ class TapeNode final : public torch::autograd::Node {
     return shown(gradients_of(results_, leaves_, given, {.retain_graph = true}),
                  torch_device(source_->device()));
   }
-
- private:
   /// As the forward's, in the backward that the thread works for.
   std::shared_ptr<const Context> context_of_backward() const {
     const Context& now = context();
     auto c = std::make_shared<Context>(*forward_);
     c->deadline = now.deadline;
-    c->abort = now.abort;
+    c->abort = is_backward_outside_of_calls() ? abort_of_backward() : now.abort;
     c->phase = now.phase;
     return c;
   }

@@ -86,6 +86,7 @@ struct TorchReplicas::Parts {
 
   Parts(std::shared_ptr<torch::nn::Module> m, Make c, Ops p, const parallel::DataParallelOptions& o)
       : module(std::move(m)), copy(std::move(c)), ops(p), options(checked(o)) {
+    TANDEM_CHECK(module != nullptr, "DataParallel: there is no module; got a null pointer");
     build();
   }
 
@@ -95,7 +96,8 @@ struct TorchReplicas::Parts {
     const auto syncs_of_norms = batch_norm_syncs(*module, ops.batch_norm);
     for (const Device device : options.devices) {
       auto replica = copy();
-      TorchSource::Ops own{BatchNorms(*replica, syncs_of_norms, ops.batch_norm), ops.dropout};
+      TorchSource::Ops own{
+          BatchNorms(*replica, syncs_of_norms, ops.batch_norm), ops.dropout, meetings};
       made.push_back(std::make_shared<TorchSource>(
           made.empty() ? module : nullptr, std::move(replica), device, std::move(own)));
     }
@@ -133,6 +135,7 @@ struct TorchReplicas::Parts {
 
   /// Called before each call.
   void follow_module() {
+    meetings->await_all_left(options.deadline);
     const TorchSource& first = *sources.front();
     if (set == nullptr || !first.has_parts_of(*module) ||
         !ModuleChanges::has_same_tensors(*module, first))
@@ -249,6 +252,7 @@ struct TorchReplicas::Parts {
   Make copy;
   Ops ops;
   parallel::DataParallelOptions options;
+  const std::shared_ptr<BackwardMeetings> meetings = std::make_shared<BackwardMeetings>();
   Sources sources;
   std::shared_ptr<parallel::ReplicaSet> set;  // null: it could not be made anew
   parallel::GradientSync syncs = parallel::GradientSync::on;
@@ -331,9 +335,9 @@ bool TorchReplicas::is_on_host() const noexcept {
   return parts_->sources.front()->is_on_host();
 }
 
-void TorchReplicas::run_own_update(const std::function<void()>& step) {
-  libtorch::run_own_update(
-      devices().front(), is_on_host() ? ParameterPlace::host : ParameterPlace::device, step);
+void TorchReplicas::run_own_update(RowRange rows, const std::function<void()>& step) {
+  const auto place = is_on_host() ? ParameterPlace::host : ParameterPlace::device;
+  libtorch::run_own_update({.index = 0, .device = devices().front(), .rows = rows}, place, step);
 }
 
 void TorchReplicas::update(const GetOptimizer& optimizer) {

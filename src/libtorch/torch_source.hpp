@@ -10,6 +10,7 @@
 
 #include "tandem/libtorch/module_options.hpp"
 
+#include "libtorch/backward_meetings.hpp"
 #include "libtorch/batch_norms.hpp"
 #include "libtorch/gradient_sink.hpp"
 #include "parallel/replicas/replica_source.hpp"
@@ -39,6 +40,7 @@ class TorchSource final : public parallel::ReplicaSource {
   struct Ops {
     BatchNorms batch_norms;
     DropoutMask dropout;
+    std::shared_ptr<BackwardMeetings> meetings;  // of all replicas
   };
 
   /// @param original  the user's module; null for devices other than the first.

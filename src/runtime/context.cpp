@@ -42,6 +42,9 @@ std::shared_ptr<const Context>& current() {
 
 }  // namespace
 
+AbortToken::AbortToken(std::function<bool()> failed, std::string reason)
+    : failed_(std::move(failed)), reason_of_failure_(std::move(reason)) {}
+
 void AbortToken::abort(std::string reason) {
   const std::scoped_lock lock(mutex_);
   if (aborted_.load(std::memory_order_relaxed)) return;
@@ -51,7 +54,7 @@ void AbortToken::abort(std::string reason) {
 
 std::string AbortToken::reason() const {
   const std::scoped_lock lock(mutex_);
-  return reason_;
+  return aborted_.load(std::memory_order_relaxed) ? reason_ : reason_of_failure_;
 }
 
 void AbortToken::reset() noexcept {

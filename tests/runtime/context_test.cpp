@@ -3,6 +3,7 @@
 
 #include "tandem/runtime/context.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -111,6 +112,20 @@ TEST(Context, WorkerRunsInTheSubmittersContext) {
   Phase after = Phase::backward;
   worker.submit([&] { after = context().phase; }).wait();
   EXPECT_EQ(after, Phase::none) << "the job before left its context behind";
+}
+
+TEST(AbortToken, IsAlsoSetByAFailureThatIsNotedElsewhere) {
+  std::atomic<bool> failed{false};
+  AbortToken token([&] { return failed.load(); }, "another node has failed");
+  EXPECT_FALSE(token.aborted());
+  failed = true;
+  EXPECT_TRUE(token.aborted());
+  EXPECT_EQ(token.reason(), "another node has failed");
+  failed = false;
+  EXPECT_FALSE(token.aborted());
+  token.abort("replica 1 failed");
+  EXPECT_TRUE(token.aborted());
+  EXPECT_EQ(token.reason(), "replica 1 failed");
 }
 
 TEST(AbortToken, FirstReasonWins) {

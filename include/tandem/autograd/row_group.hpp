@@ -20,6 +20,9 @@ class RowGroup {
   /// Collective: every replica makes these calls in the same order, from its own thread.
   /// @throws CommAborted, Timeout, Desync
   virtual Tensor all_reduce_sum(const Tensor& x) = 0;
+  /// After an error, on all replicas: they may meet again. No replica may be in a call, and one
+  /// call is enough for all.
+  virtual void reset() {}
 };
 
 /// The sum of `x` over the replicas of the context's row group; differentiable. Without a group it

@@ -15,6 +15,7 @@ class RowGroupAdapter final : public RowGroup {
   int size() const noexcept override { return comm_.size(); }
   int rank() const noexcept override { return comm_.rank(); }
   Tensor all_reduce_sum(const Tensor& x) override;
+  void reset() override { comm_.reset(); }
 
  private:
   Communicator& comm_;

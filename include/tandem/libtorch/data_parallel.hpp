@@ -82,6 +82,11 @@ concept SharedOptimizer = requires(Optimizer& optimizer) {
 /// @tparam M  the module's class (NetImpl of TORCH_MODULE(Net)).
 template <class M>
 class DataParallel {
+  static_assert(std::is_base_of_v<torch::nn::Module, M>,
+                "DataParallel wraps a module whose class is derived from torch::nn::Module. A "
+                "scripted module (torch::jit::Module) has no such class: write the module in C++. "
+                "A wrapper is no module either: wrap what it has wrapped, once it has ended");
+
  public:
   /// @param module  a std::shared_ptr<M>, or a holder of TORCH_MODULE.
   /// @throws InvalidArgument  the module cannot be copied (give ModuleOptions::make), is wrapped
@@ -211,7 +216,8 @@ class DataParallel {
   /// @param optimizer  a libtorch::Optimizer: its update is part of the step, as with
   ///                   parallel::DataParallel, and in mode sharded `p.grad()` is undefined
   ///                   afterwards. Any other optimizer of PyTorch runs after the step, on the
-  ///                   module's own parameters and the calling thread.
+  ///                   module's own parameters and the calling thread. If it throws there, the
+  ///                   ReplicaError's phase is update, and its update may be made in part.
   template <class Batch, class Loss, class Optimizer>
   requires requires(Optimizer& optimizer) {
     optimizer.zero_grad();
@@ -230,7 +236,8 @@ class DataParallel {
                    "tandem::libtorch::Optimizer");
       optimizer.zero_grad();
       auto result = step(batch, std::move(loss));
-      if (!result.skipped) replicas_->run_own_update([&] { optimizer.step(); });
+      if (!result.skipped)
+        replicas_->run_own_update({0, result.rows.front()}, [&] { optimizer.step(); });
       return result;
     }
   }
@@ -309,8 +316,20 @@ class DataParallel {
   std::shared_ptr<detail::TorchReplicas> replicas_;
 };
 
+namespace detail {
+template <class T>
+concept PointsToModule = requires(const T& x) {
+  *x;
+};
+template <class T>
+concept NoModule = !PointsToModule<T>;
+}  // namespace detail
+
 template <class M, class... Options>
 DataParallel(std::shared_ptr<M>, Options...) -> DataParallel<M>;
+/// For the message of the static_assert.
+template <detail::NoModule Other>
+DataParallel(const Other&, const parallel::DataParallelOptions& = {}) -> DataParallel<Other>;
 template <class Holder>
 DataParallel(const Holder&)
     -> DataParallel<std::remove_reference_t<decltype(*std::declval<const Holder&>().ptr())>>;

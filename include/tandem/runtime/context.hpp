@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -42,15 +43,26 @@ struct RowRange {
 /// Thread-safe.
 class AbortToken {
  public:
+  AbortToken() = default;
+  /// The flag is also set while `failed` says so: for failures that are noted elsewhere.
+  ///
+  /// @param failed  called in each look at the flag, on any thread.
+  /// @param reason  the token's, unless `abort` has given one.
+  AbortToken(std::function<bool()> failed, std::string reason);
+
   /// Sets the flag. If it is called several times, the first reason stays.
   void abort(std::string reason);
-  bool aborted() const noexcept { return aborted_.load(std::memory_order_acquire); }
+  bool aborted() const noexcept {
+    return aborted_.load(std::memory_order_acquire) || (failed_ != nullptr && failed_());
+  }
   std::string reason() const;
   /// Clears the flag for the next step.
   void reset() noexcept;
 
  private:
   std::atomic<bool> aborted_{false};
+  const std::function<bool()> failed_;  // null: abort() alone sets the flag
+  const std::string reason_of_failure_;
   mutable std::mutex mutex_;  // guards reason_
   std::string reason_;
 };

@@ -65,7 +65,10 @@ class TorchReplicas {
   /// Where outputs go if the user does not say: the device of PyTorch that the module is on.
   bool is_on_host() const noexcept;
   /// Runs the step of an optimizer of PyTorch on the user's module, as the first device's update.
-  void run_own_update(const std::function<void()>& step);
+  ///
+  /// @param rows  those of the first device, for the error.
+  /// @throws ReplicaError  `step` has thrown.
+  void run_own_update(RowRange rows, const std::function<void()>& step);
 
   /// Gives the optimizer of a call, once the replicas have followed the module. Null: there is
   /// none.

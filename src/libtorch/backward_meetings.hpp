@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "tandem/autograd/row_group.hpp"
+
+namespace tandem::libtorch {
+
+/// The nodes of a wrapper's graphs that may wait for those of other replicas, in a backward that is
+/// the program's own. No call sees to it that the replicas can meet again when one has failed: the
+/// node that is the last to leave does.
+///
+/// Thread-safe. See Note [Failures in one backward over all devices].
+class BackwardMeetings {
+ public:
+  /// A node that runs.
+  class Visit {
+   public:
+    /// @param group  where it meets the others.
+    Visit(BackwardMeetings& meetings, std::shared_ptr<RowGroup> group);
+    ~Visit();
+    Visit(const Visit&) = delete;
+    Visit& operator=(const Visit&) = delete;
+    /// It has thrown: the group may refuse further meetings.
+    void fail() noexcept { failed_ = true; }
+
+   private:
+    BackwardMeetings& meetings_;
+    std::shared_ptr<RowGroup> group_;
+    bool failed_ = false;
+  };
+
+  /// Waits for nodes of a backward that has failed, of which PyTorch has told the caller while
+  /// other devices were still in it. To be called before the replicas run anything else.
+  ///
+  /// @throws Timeout  some have not left within `patience`.
+  void await_all_left(std::chrono::milliseconds patience);
+
+ private:
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable left_;
+  int inside_ = 0;
+  std::vector<std::shared_ptr<RowGroup>> failed_;  // to be reset when all have left
+};
+
+}  // namespace tandem::libtorch

@@ -1,0 +1,262 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A replica fails in dp(x) or in its backward while others wait for it in a batch norm: the error
+// comes at once, and the next call works.
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include <gmock/gmock.h>
+
+#include "tandem/libtorch/devices.hpp"
+#include "tandem/parallel/replica_error.hpp"
+#include "tandem/runtime/dispatch.hpp"
+#include "tandem/runtime/fault.hpp"
+
+#include "libtorch/models.hpp"
+#include "libtorch/replica_scope.hpp"
+#include "thrown_text.hpp"
+
+namespace tandem::libtorch::test {
+namespace {
+
+using tandem::testing::thrown_text;
+using ::testing::HasSubstr;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::int64_t kGraphRows = 11;
+constexpr int kGraphDevices = 3;
+constexpr int kMostWorks = 2000;
+
+struct GraphFault : std::runtime_error {
+  GraphFault() : std::runtime_error("no luck") {}
+};
+
+/// A batch norm at either end, so that there is always one to wait in.
+struct TwoNormsImpl : torch::nn::Module {
+  at::Tensor forward(const at::Tensor& x) {
+    at::Tensor h = torch::tanh(middle(first(x)));
+    if (on_gradient && h.requires_grad()) h.register_hook(on_gradient);
+    return last(head(h));
+  }
+  static Batch batch(std::int64_t rows) { return MlpImpl::batch(rows); }
+
+  /// Called in each replica's backward.
+  static inline std::function<void(const at::Tensor&)> on_gradient = nullptr;
+
+  torch::nn::BatchNorm1d first = register_module("first", torch::nn::BatchNorm1d(6));
+  torch::nn::Linear middle = register_module("middle", torch::nn::Linear(6, 8));
+  torch::nn::Linear head = register_module("head", torch::nn::Linear(8, 3));
+  torch::nn::BatchNorm1d last = register_module("last", torch::nn::BatchNorm1d(3));
+};
+TORCH_MODULE(TwoNorms);
+
+/// One device and several, whose deadline is the usual one, of minutes.
+class FailedBackwardTest : public ::testing::Test {
+ protected:
+  FailedBackwardTest() {
+    torch::manual_seed(3);
+    std::tie(one_, many_) = twins<TwoNorms>();
+    batch_ = TwoNormsImpl::batch(kGraphRows);
+    dp_ = std::make_unique<DataParallel<TwoNormsImpl>>(
+        many_, parallel::DataParallelOptions{.devices = host_devices(kGraphDevices)});
+  }
+  ~FailedBackwardTest() override { TwoNormsImpl::on_gradient = nullptr; }
+
+  at::Tensor loss() { return torch::mse_loss((*dp_)(batch_.x), batch_.y); }
+  /// The next call and its backward are those of one device.
+  void expect_right_call() {
+    one_->zero_grad();
+    many_->zero_grad();
+    torch::mse_loss(one_->forward(batch_.x), batch_.y).backward();
+    loss().backward();
+    EXPECT_LE(gradient_difference(*one_, *many_), 1e-12);
+  }
+  /// Fails in the piece of work that `left` counts down to.
+  static WorkFault fault(std::atomic<int>& left) {
+    return [&left](const Work& work, Device) {
+      if (work.name != std::string_view("barrier") && left.fetch_sub(1) == 1) throw GraphFault();
+    };
+  }
+
+  TwoNorms one_{nullptr}, many_{nullptr};
+  Batch batch_;
+  std::unique_ptr<DataParallel<TwoNormsImpl>> dp_;
+};
+
+/// Runs `f`, which throws an E within a second.
+template <class E, class F>
+void expect_soon(const F& f, const std::string& point) {
+  const auto begin = Clock::now();
+  EXPECT_THROW(f(), E) << point;
+  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(1)) << point;
+}
+
+TEST_F(FailedBackwardTest, AHookOnEachDevice) {
+  for (int bad = 0; bad < kGraphDevices; ++bad) {
+    TwoNormsImpl::on_gradient = [bad](const at::Tensor& x) {
+      if (x.device().index() == bad) throw GraphFault();
+    };
+    const at::Tensor failing = loss();
+    TwoNormsImpl::on_gradient = nullptr;
+    const at::Tensor another = loss();
+    expect_soon<GraphFault>([&] { failing.backward(); }, std::to_string(bad));
+    many_->zero_grad();
+    another.backward();  // no call has come between
+    one_->zero_grad();
+    torch::mse_loss(one_->forward(batch_.x), batch_.y).backward();
+    EXPECT_LE(gradient_difference(*one_, *many_), 1e-12);
+    expect_right_call();
+  }
+}
+
+TEST_F(FailedBackwardTest, EachPieceOfWork) {
+  expect_right_call();
+  std::atomic<int> left{0};
+  int points = 0;
+  for (bool failed = true; failed && points < kMostWorks; points += failed ? 1 : 0) {
+    const std::string point = "work " + std::to_string(points + 1);
+    const at::Tensor failing = loss();
+    left = points + 1;
+    {
+      const WorkFaultScope scope(fault(left));
+      const auto begin = Clock::now();
+      try {
+        failing.backward();
+        failed = false;
+      } catch (const GraphFault&) {
+      }
+      EXPECT_LT(Clock::now() - begin, std::chrono::seconds(1)) << point;
+    }
+    expect_right_call();
+  }
+  EXPECT_GT(points, 50);
+}
+
+// Until the replicas have agreed that the call takes effect.
+TEST_F(FailedBackwardTest, EachPieceOfWorkOfForward) {
+  expect_right_call();
+  std::atomic<int> left{0};
+  int points = 0;
+  for (bool agreed = false; !agreed && points < kMostWorks;) {
+    const std::string point = "work " + std::to_string(points + 1);
+    left = points + 1;
+    {
+      const WorkFaultScope scope(fault(left));
+      const auto begin = Clock::now();
+      try {
+        (*dp_)(batch_.x);
+        FAIL() << point << ": nothing has failed";
+      } catch (const parallel::ReplicaError& e) {
+        EXPECT_NE(find_cause<GraphFault>(e), nullptr) << point << ": " << e.what();
+        ++points;
+      } catch (const GraphFault&) {
+        agreed = true;
+      }
+      EXPECT_LT(Clock::now() - begin, std::chrono::seconds(1)) << point;
+    }
+    if (!agreed) expect_right_call();
+  }
+  EXPECT_GT(points, 50);
+}
+
+TEST_F(FailedBackwardTest, EachPieceOfWorkOfASecondBackward) {
+  expect_right_call();
+  const auto penalty = [&] {
+    const at::Tensor x = batch_.x.detach().requires_grad_();
+    const at::Tensor y = (*dp_)(x);
+    return torch::autograd::grad({y.square().sum()}, {x}, {}, true, true)[0].square().sum();
+  };
+  std::atomic<int> left{0};
+  int points = 0;
+  for (bool failed = true; failed && points < kMostWorks; points += failed ? 3 : 0) {
+    const std::string point = "work " + std::to_string(points + 1);
+    const at::Tensor failing = penalty();
+    left = points + 1;
+    {
+      const WorkFaultScope scope(fault(left));
+      const auto begin = Clock::now();
+      try {
+        failing.backward();
+        failed = false;
+      } catch (const GraphFault&) {
+      }
+      EXPECT_LT(Clock::now() - begin, std::chrono::seconds(1)) << point;
+    }
+    expect_right_call();
+  }
+  EXPECT_GT(points, 50);
+}
+
+// PyTorch tells the caller of an error while other devices are still in the backward, if the
+// caller's thread happens to run a node of the host.
+TEST_F(FailedBackwardTest, TheNextCallWaitsForReplicasThatAreStillInIt) {
+  expect_right_call();
+  std::atomic<bool> sleeps{false}, has_left{false};
+  TwoNormsImpl::on_gradient = [&](const at::Tensor& x) {
+    if (x.device().index() != 1) return;
+    while (!sleeps)  // until device 0 is in its batch norm
+      std::this_thread::yield();
+    throw GraphFault();
+  };
+  at::Tensor on_host = torch::ones({1}, torch::kDouble).requires_grad_() * 2;
+  on_host.register_hook([&](const at::Tensor&) {
+    while (!sleeps)
+      std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  });
+  const at::Tensor failing = loss() + on_host.sum();
+  TwoNormsImpl::on_gradient = nullptr;
+  const WorkFaultScope scope([&](const Work& work, Device device) {
+    if (device.index != 0 || work.name != std::string_view("batch_norm_input_grad")) return;
+    if (sleeps.exchange(true)) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    has_left = true;
+  });
+  expect_soon<GraphFault>([&] { failing.backward(); }, "backward");
+  EXPECT_TRUE(sleeps);
+  EXPECT_FALSE(has_left);  // the case that this test is about
+  expect_right_call();
+  EXPECT_TRUE(has_left);
+}
+
+TEST(ReplicaScopeTest, OneThatCannotBeginLeavesNothingBehind) {
+  register_devices(8);
+  TwoNorms net, copy;
+  const Device device{DeviceType::cpu, 1};
+  const auto source = std::make_shared<TorchSource>(
+      net.ptr(),
+      copy.ptr(),
+      device,
+      TorchSource::Ops{BatchNorms(*copy,
+                                  std::vector<BatchNormSync>(2, BatchNormSync::synchronised),
+                                  BatchNormSync::synchronised),
+                       DropoutMask::per_device,
+                       std::make_shared<BackwardMeetings>()});
+  Transits& transits = source->slots().front().shown.buffer().transits();
+  transits.add(
+      {.begin = 0, .end = 1, .wait = [] { throw CommAborted("the parameters do not come"); }});
+  const CallerState caller;
+  EXPECT_THAT(thrown_text<CommAborted>([&] { const ReplicaScope scope(source, caller); }),
+              HasSubstr("do not come"));
+  EXPECT_EQ(ReplicaScope::find(), nullptr);
+  EXPECT_TRUE(copy->first->is_training());
+  transits.clear();
+  {
+    const ReplicaScope scope(source, caller);
+    EXPECT_EQ(ReplicaScope::find(), &scope);
+    EXPECT_FALSE(copy->first->is_training());
+  }
+  EXPECT_TRUE(copy->first->is_training());
+}
+
+}  // namespace
+}  // namespace tandem::libtorch::test
