@@ -64,7 +64,7 @@ CallGenerators::~CallGenerators() {
 bool CallGenerators::have_drawn() const {
   for (std::size_t d = 0; d < devices_.size(); ++d) {
     const at::Generator fresh = at::detail::createCPUGenerator(mixed(seed_, d));
-    if (!at::equal(fresh.get_state(), state_of(devices_[d]))) return true;
+    if (!at::equal(fresh.get_state(), state_of(generator_of(devices_[d].index)))) return true;
   }
   return false;
 }
