@@ -9,7 +9,11 @@ import threading
 import unittest
 import weakref
 
-import numpy
+try:
+    import numpy
+except ModuleNotFoundError:
+    print("NumPy is not there; scripts/setup --torch brings it with PyTorch")
+    sys.exit(77)
 import torch
 
 NUMPY_DTYPES = {"f32": "float32", "f64": "float64", "f16": "float16", "i32": "int32", "i64": "int64", "u8": "uint8",

@@ -173,6 +173,7 @@ INSTANTIATE_TEST_SUITE_P(All,
                          });
 
 TEST(StepHooksOfTest, AModuleOnTheFirstDeviceGetItsTensors) {
+  register_devices(8);  // as a wrapper does
   Mlp net;
   net->to(torch_device({DeviceType::cpu, 0}));
   DataParallel dp(net, {.devices = host_devices(2)});

@@ -85,7 +85,8 @@ class DataParallel {
   static_assert(std::is_base_of_v<torch::nn::Module, M>,
                 "DataParallel wraps a module whose class is derived from torch::nn::Module. A "
                 "scripted module (torch::jit::Module) has no such class: write the module in C++. "
-                "A wrapper is no module either: wrap what it has wrapped, once it has ended");
+                "A wrapper is no module either: wrap what it has wrapped, once it has ended. Put a "
+                "torch::nn::AnyModule into a torch::nn::Sequential");
 
  public:
   /// @param module  a std::shared_ptr<M>, or a holder of TORCH_MODULE.
@@ -330,13 +331,13 @@ DataParallel(std::shared_ptr<M>, Options...) -> DataParallel<M>;
 /// For the message of the static_assert.
 template <detail::NoModule Other>
 DataParallel(const Other&, const parallel::DataParallelOptions& = {}) -> DataParallel<Other>;
-template <class Holder>
+template <detail::PointsToModule Holder>
 DataParallel(const Holder&)
     -> DataParallel<std::remove_reference_t<decltype(*std::declval<const Holder&>().ptr())>>;
-template <class Holder>
+template <detail::PointsToModule Holder>
 DataParallel(const Holder&, parallel::DataParallelOptions)
     -> DataParallel<std::remove_reference_t<decltype(*std::declval<const Holder&>().ptr())>>;
-template <class Holder>
+template <detail::PointsToModule Holder>
 DataParallel(const Holder&,
              parallel::DataParallelOptions,
              ModuleOptions<std::remove_reference_t<decltype(*std::declval<const Holder&>().ptr())>>)
