@@ -3,8 +3,10 @@
 
 #include "libtorch/tape_function.hpp"
 
+#include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include <ATen/ATen.h>
@@ -24,6 +26,10 @@ namespace tandem::libtorch {
 namespace {
 
 using torch::autograd::SavedVariable;
+
+/// An exception is on its way to the engine no longer than this.
+constexpr auto kCauseGrace = std::chrono::milliseconds(500);
+constexpr auto kCauseLook = std::chrono::microseconds(100);
 
 std::vector<at::Tensor> run_in_context(const char* name,
                                        const TapeFunction& f,
@@ -108,6 +114,10 @@ class TapeNode final : public torch::autograd::Node {
     try {
       check_alive(name_);  // not before the visit: the group may be reset until then
       return gradients(std::move(inputs), dys);
+    } catch (const CommAborted&) {
+      visit.fail();
+      await_cause();
+      throw;
     } catch (...) {
       visit.fail();
       throw;
@@ -123,6 +133,14 @@ class TapeNode final : public torch::autograd::Node {
       given.push_back(dy.defined() ? from_torch(dy.detach()) : Tensor());
     return shown(gradients_of(results_, leaves_, given, {.retain_graph = true}),
                  torch_device(source_->device()));
+  }
+  /// Lets the replica whose failure this one has heard of tell the engine first, which keeps one
+  /// exception only.
+  static void await_cause() {
+    const auto noted = abort_of_backward();
+    const auto end = std::chrono::steady_clock::now() + kCauseGrace;
+    while (!noted->aborted() && std::chrono::steady_clock::now() < end)
+      std::this_thread::sleep_for(kCauseLook);
   }
   /// As the forward's, in the backward that the thread works for.
   std::shared_ptr<const Context> context_of_backward() const {

@@ -40,10 +40,10 @@ struct GraphFault : std::runtime_error {
   GraphFault() : std::runtime_error("no luck") {}
 };
 
-/// A batch norm at either end, so that there is always one to wait in.
+/// A batch norm before and after the hook, each of which needs the gradient of its input.
 struct TwoNormsImpl : torch::nn::Module {
   at::Tensor forward(const at::Tensor& x) {
-    at::Tensor h = torch::tanh(middle(first(x)));
+    at::Tensor h = torch::tanh(middle(first(entry(x))));
     if (on_gradient && h.requires_grad()) h.register_hook(on_gradient);
     return last(head(h));
   }
@@ -52,6 +52,7 @@ struct TwoNormsImpl : torch::nn::Module {
   /// Called in each replica's backward.
   static inline std::function<void(const at::Tensor&)> on_gradient = nullptr;
 
+  torch::nn::Linear entry = register_module("entry", torch::nn::Linear(6, 6));
   torch::nn::BatchNorm1d first = register_module("first", torch::nn::BatchNorm1d(6));
   torch::nn::Linear middle = register_module("middle", torch::nn::Linear(6, 8));
   torch::nn::Linear head = register_module("head", torch::nn::Linear(8, 3));
@@ -110,7 +111,9 @@ void expect_soon(const F& f, const std::string& point) {
 TEST_F(FailedBackwardTest, AHookOnEachDevice) {
   for (int bad = 0; bad < kGraphDevices; ++bad) {
     TwoNormsImpl::on_gradient = [bad](const at::Tensor& x) {
-      if (x.device().index() == bad) throw GraphFault();
+      if (x.device().index() != bad) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));  // until the others wait
+      throw GraphFault();
     };
     const at::Tensor failing = loss();
     TwoNormsImpl::on_gradient = nullptr;
@@ -205,28 +208,33 @@ TEST_F(FailedBackwardTest, EachPieceOfWorkOfASecondBackward) {
   EXPECT_GT(points, 50);
 }
 
+void await(const std::atomic<bool>& flag) {
+  const auto end = Clock::now() + std::chrono::seconds(20);
+  while (!flag && Clock::now() < end)
+    std::this_thread::yield();
+}
+
 // PyTorch tells the caller of an error while other devices are still in the backward, if the
 // caller's thread happens to run a node of the host.
 TEST_F(FailedBackwardTest, TheNextCallWaitsForReplicasThatAreStillInIt) {
   expect_right_call();
-  std::atomic<bool> sleeps{false}, has_left{false};
+  std::atomic<bool> comes{false}, sleeps{false}, has_left{false};
   TwoNormsImpl::on_gradient = [&](const at::Tensor& x) {
+    if (x.device().index() == 0) comes = true;
     if (x.device().index() != 1) return;
-    while (!sleeps)  // until device 0 is in its batch norm
-      std::this_thread::yield();
+    await(sleeps);  // until device 0 is in its batch norm
     throw GraphFault();
   };
   at::Tensor on_host = torch::ones({1}, torch::kDouble).requires_grad_() * 2;
   on_host.register_hook([&](const at::Tensor&) {
-    while (!sleeps)
-      std::this_thread::yield();
+    await(sleeps);
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   });
   const at::Tensor failing = loss() + on_host.sum();
   TwoNormsImpl::on_gradient = nullptr;
   const WorkFaultScope scope([&](const Work& work, Device device) {
-    if (device.index != 0 || work.name != std::string_view("batch_norm_input_grad")) return;
-    if (sleeps.exchange(true)) return;
+    if (device.index != 0 || work.name != std::string_view("all_reduce_sum")) return;
+    if (!comes || sleeps.exchange(true)) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     has_left = true;
   });
