@@ -32,7 +32,6 @@ at::Tensor convolution(const at::Tensor& x,
   HostViews views;
   const at::Tensor in = views.to_host(x), w = views.to_host(weight);
   const MaybeTensor b = bias && bias->defined() ? MaybeTensor(views.to_host(*bias)) : std::nullopt;
-  views.check_device();
   const HostKernelScope kernel("convolution", views.device()->index());
   return views.to_device(at::convolution_symint(
       in, w, b, stride, padding, dilation, transposed, output_padding, std::move(groups)));
@@ -50,7 +49,6 @@ Three convolution_backward(const at::Tensor& dy,
                            std::array<bool, 3> wanted) {
   HostViews views;
   const at::Tensor g = views.to_host(dy), in = views.to_host(x), w = views.to_host(weight);
-  views.check_device();
   const std::array bias_size{dy.sym_size(1)};
   const HostKernelScope kernel("convolution_backward", views.device()->index());
   const auto [dx, dw, db] = at::convolution_backward_symint(g,

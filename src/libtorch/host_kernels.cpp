@@ -54,7 +54,9 @@ bool takes_host_tensors(std::string_view op) {
 void run_on_host(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const auto& arguments = op.schema().arguments();
   const std::size_t begin = stack->size() - arguments.size();
-  HostViews views;
+  const char* const name = short_name(op.schema().name().c_str());
+  HostViews views(takes_host_tensors(name) ? HostViews::HostTensors::taken
+                                           : HostViews::HostTensors::refused);
   for (std::size_t i = begin; i < stack->size(); ++i) {
     c10::IValue& value = (*stack)[i];
     replace_tensors(value, [&](const at::Tensor& x) { return views.to_host(x); });
@@ -63,8 +65,6 @@ void run_on_host(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
       value = c10::Device(at::kCPU);
     }
   }
-  const char* const name = short_name(op.schema().name().c_str());
-  if (!takes_host_tensors(name)) views.check_device();
   if (!views.device())
     views.set_device({at::kPrivateUse1, static_cast<c10::DeviceIndex>(current_device())});
   const int device = views.device()->index();

@@ -89,20 +89,16 @@ at::Tensor moved_to_device(const at::Tensor& x, c10::Device device) {
 }
 
 at::Tensor HostViews::to_host(const at::Tensor& x) {
-  if (!is_on_tandem(x)) {
-    if (x.defined() && x.dim() > 0) has_host_ = true;
-    return x;
-  }
-  if (!device_) device_ = x.device();
+  const bool is_ours = is_on_tandem(x);
+  if (is_ours && !device_) device_ = x.device();
+  if (!is_ours && x.defined() && x.dim() > 0) has_host_ = true;
+  if (has_host_ && device_ && beside_ == HostTensors::refused) refuse(*device_, at::kCPU);
+  if (!is_ours) return x;
   if (*device_ != x.device() && x.dim() > 0) refuse(*device_, x.device());
   for (const Pair& pair : pairs_)
     if (pair.device.is_same(x)) return pair.host;
   pairs_.push_back({x, host_view(x)});
   return pairs_.back().host;
-}
-
-void HostViews::check_device() const {
-  if (has_host_ && !pairs_.empty()) refuse(*device_, at::kCPU);
 }
 
 at::Tensor HostViews::to_device(const at::Tensor& x) const {

@@ -21,14 +21,17 @@ at::Tensor moved_to_device(const at::Tensor& x, c10::Device device);
 
 /// The tensors of one call of an op, as the host's kernels see them, and back.
 ///
-/// All of them must be on one device, but for scalars, and tensors of the host that an op allows.
+/// All of them must be on one device, but for scalars, and tensors of the host if the op takes
+/// them.
 class HostViews {
  public:
+  /// What an op makes of tensors of the host beside those of a device: indices are moved.
+  enum class HostTensors : std::uint8_t { refused, taken };
+
+  explicit HostViews(HostTensors beside = HostTensors::refused) : beside_(beside) {}
+
   /// @throws c10::Error  "Expected all tensors to be on the same device ...", as PyTorch has it.
   at::Tensor to_host(const at::Tensor& x);
-  /// To be called before the kernel of an op that takes no tensors of the host beside those of a
-  /// device. @throws c10::Error  the same: there is one.
-  void check_device() const;
   /// What the kernel returned, on the device: an argument itself, a view of one, or new memory.
   at::Tensor to_device(const at::Tensor& x) const;
   /// After the kernel: gives tensors that it has resized (out=) their new memory and shape.
@@ -44,6 +47,7 @@ class HostViews {
   };
   c10::SmallVector<Pair, 4> pairs_;
   std::optional<c10::Device> device_;
+  HostTensors beside_;
   bool has_host_ = false;  // a tensor of the host that is no scalar
 };
 

@@ -21,9 +21,8 @@ void count_write(const at::Tensor& x) {
 bool has_same_bytes(const Tensor& x, const Tensor& y) {
   constexpr std::int64_t kGrain = 1 << 20;  // bytes for which another thread pays
   const auto [begin, end] = byte_range(x);
-  const auto *const left = static_cast<const char*>(x.data()), *const right =
-                                                                   static_cast<const char*>(
-                                                                       y.data());
+  const char* const left = static_cast<const char*>(x.data());
+  const char* const right = static_cast<const char*>(y.data());
   std::atomic<bool> same = true;
   at::parallel_for(
       0, static_cast<std::int64_t>(end - begin), kGrain, [&](std::int64_t from, std::int64_t to) {

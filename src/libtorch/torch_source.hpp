@@ -47,9 +47,8 @@ class TorchSource final : public parallel::ReplicaSource {
   /// @param copy      the module that runs on `device`, with the same tensors under the same names.
   /// @param ops       of the copy.
   /// @throws InvalidArgument  tensors differ in name, parts in class, a tensor of the user's module
-  /// is on a device
-  ///                          that is neither PyTorch's `cpu` nor `device`, or its dtype is none of
-  ///                          tandem's.
+  ///                          is on a device that is neither PyTorch's `cpu` nor `device`, or its
+  ///                          dtype is none of tandem's.
   TorchSource(std::shared_ptr<torch::nn::Module> original,
               std::shared_ptr<torch::nn::Module> copy,
               Device device,

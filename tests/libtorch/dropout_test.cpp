@@ -51,13 +51,6 @@ std::vector<at::Tensor> trained(const parallel::DataParallelOptions& options) {
   return net->parameters();
 }
 
-double difference(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
-  double worst = 0;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    worst = std::max(worst, (a[i] - b[i]).abs().max().item<double>());
-  return worst;
-}
-
 TEST(DropoutByRowTest, IsTheSameOnAnyDevicesInAnyChunksAndMicroBatches) {
   const auto one = trained({.devices = host_devices(1)});
   EXPECT_LE(difference(one, trained({.devices = host_devices(1), .accumulate = 3})), 1e-12);

@@ -50,17 +50,7 @@ TANDEM_EXPORT const char* exchange_error() {
 TANDEM_EXPORT Tensor* exchange_make(const char* dtype) {
   return caught([&]() -> Tensor* {
     const Tensor numbers = arange(0, 24, 1, {.dtype = DType::f32}).reshape({2, 3, 4});
-    for (const DType t : {DType::f32,
-                          DType::f64,
-                          DType::bf16,
-                          DType::f16,
-                          DType::i32,
-                          DType::i64,
-                          DType::u8,
-                          DType::boolean}) {
-      if (name(t) == std::string_view(dtype)) return owned(numbers.to(t));
-    }
-    throw InvalidArgument("no such dtype: " + std::string(dtype));
+    return owned(numbers.to(parse_dtype(dtype)));
   });
 }
 

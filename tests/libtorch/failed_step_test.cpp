@@ -26,6 +26,7 @@
 #include "tandem/runtime/fault.hpp"
 #include "tandem/runtime/runtime.hpp"
 
+#include "failing_allocator.hpp"
 #include "libtorch/models.hpp"
 #include "thrown_text.hpp"
 
@@ -309,20 +310,6 @@ TEST_P(FailedStepTest, EachFunctionOfTheUsersOnEachDevice) {
   run.expect_right_step();
 }
 
-/// Refuses the allocation that `left` counts down to.
-struct FailingAllocator : Allocator {
-  FailingAllocator(Allocator& a, std::atomic<int>& n) : inner(a), left(n) {}
-  void* allocate(std::size_t nbytes, Category category) override {
-    if (left.fetch_sub(1) == 1) throw OutOfMemory("test", nbytes, 0, 0, {});
-    return inner.allocate(nbytes, category);
-  }
-  void deallocate(void* p, std::size_t nbytes, Category category) noexcept override {
-    inner.deallocate(p, nbytes, category);
-  }
-  Allocator& inner;
-  std::atomic<int>& left;
-};
-
 TEST_P(FailedStepTest, EachAllocationOfEachDevice) {
   FaultyTraining<SharedAdamW> run(GetParam());
   std::atomic<int> left{INT32_MAX};
@@ -330,8 +317,9 @@ TEST_P(FailedStepTest, EachAllocationOfEachDevice) {
   for (const Device device : run.dp->devices()) {
     const StepState before = run.state();
     LogicalDevice& logical = logical_device(device);
-    logical.set_wrapper(
-        [&](Allocator& inner) { return std::make_unique<FailingAllocator>(inner, left); });
+    logical.set_wrapper([&](Allocator& inner) {
+      return std::make_unique<tandem::testing::FailingAllocator>(inner, left);
+    });
     bool failed = true;
     for (int k = 1; failed && k < kMostPoints; ++k) {
       const std::string point = to_string(device) + ", allocation " + std::to_string(k);

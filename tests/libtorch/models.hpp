@@ -93,10 +93,10 @@ inline std::vector<Device> host_devices(int n) {
   return list;
 }
 
-/// Two modules of one class with the same values in f64.
-template <class Holder>
-std::pair<Holder, Holder> twins() {
-  std::pair<Holder, Holder> both;
+/// Two modules that `make` makes, in f64 and with the same values.
+template <class Make>
+auto twins_of(const Make& make) {
+  std::pair both(make(), make());
   both.first->to(torch::kDouble);
   both.second->to(torch::kDouble);
   const torch::NoGradGuard off;
@@ -105,26 +105,31 @@ std::pair<Holder, Holder> twins() {
     to[i].copy_(from[i]);
   return both;
 }
+/// Two modules of one class.
+template <class Holder>
+std::pair<Holder, Holder> twins() {
+  return twins_of([] { return Holder(); });
+}
 
 /// The squared error of a replica, or of one device, as a mean over rows.
 constexpr auto squared_error = [](auto& net, const Batch& batch) {
   return torch::mse_loss(net.forward(batch.x), batch.y);
 };
 
-/// The largest difference between the parameters, the buffers, or the gradients, of two modules.
-inline double difference(const torch::nn::Module& a, const torch::nn::Module& b) {
+/// The largest difference between two lists of tensors; INFINITY if one is longer.
+inline double difference(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
+  if (a.size() != b.size()) return INFINITY;
   double worst = 0;
-  const auto p = a.parameters(), q = b.parameters();
-  for (std::size_t i = 0; i < p.size(); ++i)
-    worst = std::max(worst, (p[i].detach().cpu() - q[i].detach().cpu()).abs().max().item<double>());
+  for (std::size_t i = 0; i < a.size(); ++i)
+    worst = std::max(worst, (a[i].detach().cpu() - b[i].detach().cpu()).abs().max().item<double>());
   return worst;
 }
+/// The largest difference between the parameters, the buffers, or the gradients, of two modules.
+inline double difference(const torch::nn::Module& a, const torch::nn::Module& b) {
+  return difference(a.parameters(), b.parameters());
+}
 inline double buffer_difference(const torch::nn::Module& a, const torch::nn::Module& b) {
-  double worst = 0;
-  const auto p = a.buffers(), q = b.buffers();
-  for (std::size_t i = 0; i < p.size(); ++i)
-    worst = std::max(worst, (p[i].cpu() - q[i].cpu()).abs().max().item<double>());
-  return worst;
+  return difference(a.buffers(), b.buffers());
 }
 inline double gradient_difference(const torch::nn::Module& a, const torch::nn::Module& b) {
   double worst = 0;

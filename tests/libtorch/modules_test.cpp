@@ -71,34 +71,23 @@ void expect_equal_training(const std::shared_ptr<M>& one,
   }
 }
 
-/// Two modules that `make` makes, in f64 and with the same values.
-template <class Make>
-auto equal_pair(const Make& make) {
-  torch::manual_seed(2);
-  std::pair both(make(), make());
-  both.first->to(torch::kDouble);
-  both.second->to(torch::kDouble);
-  const torch::NoGradGuard off;
-  const auto from = both.first->parameters(), to = both.second->parameters();
-  for (std::size_t i = 0; i < from.size(); ++i)
-    to[i].copy_(from[i]);
-  return both;
-}
-
 class ModulesTest : public ::testing::Test {
  protected:
-  ModulesTest() { register_devices(8); }
+  ModulesTest() {
+    register_devices(8);
+    torch::manual_seed(2);
+  }
 };
 
 TEST_F(ModulesTest, Sequential) {
-  const auto [one, many] = equal_pair([] {
+  const auto [one, many] = twins_of([] {
     return nn::Sequential(nn::Linear(6, 8), nn::BatchNorm1d(8), nn::Tanh(), nn::Linear(8, 3)).ptr();
   });
   expect_equal_training(one, many);
 }
 
 TEST_F(ModulesTest, SequentialOfNamedModules) {
-  const auto [one, many] = equal_pair([] {
+  const auto [one, many] = twins_of([] {
     return nn::Sequential(
                {{"in", nn::Linear(6, 8)}, {"act", nn::GELU()}, {"head", nn::Linear(8, 3)}})
         .ptr();
@@ -108,7 +97,7 @@ TEST_F(ModulesTest, SequentialOfNamedModules) {
 }
 
 TEST_F(ModulesTest, SequentialOfAnyModules) {
-  const auto [one, many] = equal_pair([] {
+  const auto [one, many] = twins_of([] {
     nn::Sequential net;
     net->push_back(nn::AnyModule(nn::Linear(6, 8)));
     net->push_back(nn::AnyModule(nn::SiLU()));
@@ -132,7 +121,7 @@ struct AnyNetImpl : nn::Cloneable<AnyNetImpl> {
 };
 
 TEST_F(ModulesTest, AnyModuleAsAMember) {
-  const auto [one, many] = equal_pair([] { return std::make_shared<AnyNetImpl>(); });
+  const auto [one, many] = twins_of([] { return std::make_shared<AnyNetImpl>(); });
   expect_equal_training(one, many);
 }
 
@@ -152,13 +141,13 @@ struct ListedImpl : nn::Module {
 };
 
 TEST_F(ModulesTest, ModuleListAndModuleDict) {
-  const auto [one, many] = equal_pair([] { return std::make_shared<ListedImpl>(); });
+  const auto [one, many] = twins_of([] { return std::make_shared<ListedImpl>(); });
   expect_equal_training(one, many);
 }
 
 TEST_F(ModulesTest, AModuleWithoutForwardIsTrainedByTheLoss) {
   const auto make = [] { return nn::ModuleList(nn::Linear(6, 7), nn::Linear(7, 3)).ptr(); };
-  const auto [one, many] = equal_pair(make);
+  const auto [one, many] = twins_of(make);
   const auto loss = [](nn::ModuleListImpl& net, const Batch& batch) {
     const at::Tensor h = torch::tanh(net[0]->as<nn::Linear>()->forward(batch.x));
     return torch::mse_loss(net[1]->as<nn::Linear>()->forward(h), batch.y);
@@ -197,7 +186,7 @@ struct TiedAndFrozenImpl : nn::Module {
 };
 
 TEST_F(ModulesTest, TiedFrozenAndUnusedParameters) {
-  const auto [one, many] = equal_pair([] { return std::make_shared<TiedAndFrozenImpl>(); });
+  const auto [one, many] = twins_of([] { return std::make_shared<TiedAndFrozenImpl>(); });
   // PyTorch's to() gives tied parameters tensors of their own data, but leaves them one tensor.
   ASSERT_TRUE(many->first->weight.is_same(many->second->weight));
   const at::Tensor before = many->frozen->weight.clone();
@@ -223,7 +212,7 @@ struct SizedNetImpl : nn::Module {
 
 TEST_F(ModulesTest, MadeByTheProgram) {
   const auto make = [] { return std::make_shared<SizedNetImpl>(9); };
-  const auto [one, many] = equal_pair(make);
+  const auto [one, many] = twins_of(make);
   expect_equal_training(one, many, {.make = make});
 }
 
@@ -231,7 +220,7 @@ TEST_F(ModulesTest, ASequentialOfModulesThatCannotBeClonedNeedsMake) {
   const auto make = [] {
     return nn::Sequential(std::make_shared<SizedNetImpl>(4), nn::Linear(3, 3)).ptr();
   };
-  const auto [one, many] = equal_pair(make);
+  const auto [one, many] = twins_of(make);
   EXPECT_THAT(thrown_text([&net = many] { DataParallel(net, {.devices = host_devices(2)}); }),
               AllOf(HasSubstr("Sequential"), HasSubstr("a part of it is not"), HasSubstr(".make")));
   expect_equal_training(one, many, {.make = make});

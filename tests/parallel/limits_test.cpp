@@ -8,6 +8,7 @@
 #include "tandem/parallel/replica_error.hpp"
 
 #include "devices.hpp"
+#include "failing_allocator.hpp"
 #include "parallel/nets.hpp"
 
 namespace tandem::parallel::test {
@@ -115,24 +116,14 @@ TEST_F(LimitsTest, CategoriesAddUpToTheTotal) {
 
 // Every allocation of a step fails once: an error or success, and never a byte lost.
 TEST_F(LimitsTest, EveryAllocationMayFail) {
-  struct Failing : Allocator {
-    Failing(Allocator& a, std::atomic<int>& n) : inner(a), left(n) {}
-    void* allocate(std::size_t nbytes, Category category) override {
-      if (left.fetch_sub(1) == 1) throw OutOfMemory("test", nbytes, 0, 0, {});
-      return inner.allocate(nbytes, category);
-    }
-    void deallocate(void* p, std::size_t nbytes, Category category) noexcept override {
-      inner.deallocate(p, nbytes, category);
-    }
-    Allocator& inner;
-    std::atomic<int>& left;
-  };
   std::atomic<int> left{0};
   optimizer.zero_grad();
   const Values before = values_of(net);
   for (int d = 0; d < kDevices; ++d) {
     const std::size_t in_use = device(d).memory_stats().in_use;
-    device(d).set_wrapper([&](Allocator& inner) { return std::make_unique<Failing>(inner, left); });
+    device(d).set_wrapper([&](Allocator& inner) {
+      return std::make_unique<tandem::testing::FailingAllocator>(inner, left);
+    });
     int k = 1;
     for (bool failed = true; failed && k < 2000; ++k) {
       left = k;

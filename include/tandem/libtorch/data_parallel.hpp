@@ -164,7 +164,7 @@ class DataParallel {
   auto distributed(const Args&... arguments) {
     static_assert(detail::HasForward<M, parallel::detail::PartOf<Args>...>,
                   "the module's class has no forward for these arguments: wrap a pointer to the "
-                  "class that has one, and a torch::nn::AnyModule in a torch::nn::Sequential");
+                  "class that has one");
     using Output = std::decay_t<decltype(module_->forward(
         std::declval<parallel::detail::PartOf<Args>&>()...))>;
     const std::optional<std::int64_t> count = parallel::find_rows(dim_, arguments...);
@@ -322,15 +322,15 @@ template <class T>
 concept PointsToModule = requires(const T& x) {
   *x;
 };
-template <class T>
-concept NoModule = !PointsToModule<T>;
 }  // namespace detail
 
 template <class M, class... Options>
 DataParallel(std::shared_ptr<M>, Options...) -> DataParallel<M>;
 /// For the message of the static_assert.
-template <detail::NoModule Other>
-DataParallel(const Other&, const parallel::DataParallelOptions& = {}) -> DataParallel<Other>;
+template <class Other>
+requires(!detail::PointsToModule<Other>)
+    DataParallel(const Other&, const parallel::DataParallelOptions& = {})
+->DataParallel<Other>;
 template <detail::PointsToModule Holder>
 DataParallel(const Holder&)
     -> DataParallel<std::remove_reference_t<decltype(*std::declval<const Holder&>().ptr())>>;
