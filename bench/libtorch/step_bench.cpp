@@ -57,8 +57,10 @@ parallel::DataParallelOptions options_of(const Options& o) {
   return options;
 }
 
-template <class Holder>
-Measured run(Holder net, Batch batch, const Options& o) {
+/// @param make  makes a holder of the module.
+template <class Make>
+Measured run(const Make& make, Batch batch, const Options& o) {
+  auto net = make();
   const auto format =
       o.layout == "channels_last" ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
   if (batch.x.dim() == 4) {
@@ -69,7 +71,8 @@ Measured run(Holder net, Batch batch, const Options& o) {
   }
   libtorch::Optimizer<torch::optim::AdamW> optimizer(net->parameters(),
                                                      torch::optim::AdamWOptions(1e-3));
-  libtorch::DataParallel dp(net, options_of(o));
+  using Module = std::remove_reference_t<decltype(*net)>;
+  libtorch::DataParallel<Module> dp(net, options_of(o), {.make = [make] { return make().ptr(); }});
   const auto loss = [](auto& m, const Batch& part) { return loss_of(m.forward(part.x), part.y); };
   Measured result;
   for (std::int64_t step = 0; step < o.warmup + o.steps; ++step) {
@@ -94,12 +97,13 @@ Measured run(Holder net, Batch batch, const Options& o) {
 
 Measured run_model(std::int64_t batch, const Options& o) {
   const auto labels = torch::randint(10, {batch});
-  if (o.model == "mlp") return run(Mlp(), {torch::randn({batch, 784}), labels}, o);
-  if (o.model == "cnn") return run(Cnn(), {torch::randn({batch, 3, 32, 32}), labels}, o);
+  if (o.model == "mlp") return run([] { return Mlp(); }, {torch::randn({batch, 784}), labels}, o);
+  if (o.model == "cnn")
+    return run([] { return Cnn(); }, {torch::randn({batch, 3, 32, 32}), labels}, o);
   // A language model whose head has most of the memory.
   const GptSizes sizes = o.model == "gpt" ? GptSizes{} : GptSizes{.layers = 2, .vocabulary = 16384};
   const auto tokens = torch::randint(sizes.vocabulary, {2, batch, sizes.length});
-  return run(Gpt(sizes), {tokens[0], tokens[1]}, o);
+  return run([sizes] { return Gpt(sizes); }, {tokens[0], tokens[1]}, o);
 }
 
 void add_options(CLI::App& app, Options& o) {
@@ -161,5 +165,10 @@ int main_(int argc, char** argv) {
 }  // namespace tandem::bench
 
 int main(int argc, char** argv) {
-  return tandem::bench::main_(argc, argv);
+  try {
+    return tandem::bench::main_(argc, argv);
+  } catch (const std::exception& e) {
+    std::cerr << "libtorch_step_bench: " << e.what() << '\n';
+    return 1;
+  }
 }
