@@ -7,27 +7,32 @@
 
 #include "tandem/core/check.hpp"
 
+#include "libtorch/batch_norm_module.hpp"
 #include "libtorch/sync_marks.hpp"
 
 namespace tandem::libtorch {
 namespace {
 
-/// Calls f(norm) if the module is a batch norm. @return whether it is one
-template <class F>
-bool visit(torch::nn::Module& module, const F& f) {
-  const auto try_as = [&](auto* norm) {
-    if (norm != nullptr) f(*norm);
-    return norm != nullptr;
-  };
-  return try_as(module.as<torch::nn::BatchNorm1dImpl>()) ||
-         try_as(module.as<torch::nn::BatchNorm2dImpl>()) ||
-         try_as(module.as<torch::nn::BatchNorm3dImpl>());
+template <class Norm>
+std::optional<RunningState> state_as(const torch::nn::Module& module) {
+  const auto* const norm = module.as<Norm>();
+  if (norm == nullptr) return std::nullopt;
+  return RunningState{norm->running_mean, norm->num_batches_tracked, norm->options.momentum()};
+}
+
+/// None if the module is no batch norm.
+std::optional<RunningState> state_of(const torch::nn::Module& module) {
+  if (const auto* const norm = dynamic_cast<const BatchNormModule*>(&module))
+    return norm->running_state();
+  if (auto state = state_as<torch::nn::BatchNorm1dImpl>(module)) return state;
+  if (auto state = state_as<torch::nn::BatchNorm2dImpl>(module)) return state;
+  return state_as<torch::nn::BatchNorm3dImpl>(module);
 }
 
 }  // namespace
 
-bool is_batch_norm(torch::nn::Module& module) {
-  return visit(module, [](const auto&) {});
+bool is_batch_norm(const torch::nn::Module& module) {
+  return state_of(module).has_value();
 }
 
 std::vector<BatchNormSync> batch_norm_syncs(torch::nn::Module& module, BatchNormSync fallback) {
@@ -60,19 +65,18 @@ BatchNorms::BatchNorms(torch::nn::Module& copy,
 
 const BatchNorms::Training* BatchNorms::find(const at::Tensor& running_mean) const {
   for (const Training& norm : training_)
-    if (norm.running_mean.is_same(running_mean)) return &norm;
+    if (norm.running.mean.is_same(running_mean)) return &norm;
   return nullptr;
 }
 
 void BatchNorms::begin() {
   for (const Part& part : parts_) {
-    visit(*part.module, [&](auto& norm) {
-      if (!norm.is_training() || !norm.running_mean.defined()) return;
-      training_.push_back(
-          {norm.running_mean, norm.num_batches_tracked, norm.options.momentum(), part.sync});
-      norm.eval();
-      disguised_.push_back(&norm);
-    });
+    if (!part.module->is_training()) continue;
+    RunningState running = *state_of(*part.module);
+    if (!running.mean.defined()) continue;
+    training_.push_back({std::move(running), part.sync});
+    part.module->eval();
+    disguised_.push_back(part.module);
   }
 }
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,10 +10,12 @@
 
 #include "tandem/ops/batch_norm.hpp"
 
+#include "libtorch/batch_norm_module.hpp"
+
 namespace tandem::libtorch {
 
-/// Whether the module is one of torch::nn::BatchNorm1d, 2d and 3d.
-bool is_batch_norm(torch::nn::Module& module);
+/// Whether the module is one of torch::nn::BatchNorm1d, 2d and 3d, or a BatchNormModule.
+bool is_batch_norm(const torch::nn::Module& module);
 /// How each batch norm of `module` takes its statistics, in the order of modules(): as
 /// convert_sync_batchnorm says, else `fallback`.
 std::vector<BatchNormSync> batch_norm_syncs(torch::nn::Module& module, BatchNormSync fallback);
@@ -30,8 +31,7 @@ class BatchNorms {
  public:
   /// A batch norm that trains in the job that runs.
   struct Training {
-    at::Tensor running_mean, batches;
-    std::optional<double> momentum;  ///< none: the average over all batches
+    RunningState running;
     BatchNormSync sync;
   };
   /// A job of a replica.

@@ -85,9 +85,11 @@ at::Tensor of_all_rows(const BatchNormCall& c, BatchNormSync sync) {
 
 /// Counts a batch. @return  the share of its statistics in the running ones
 double track(const BatchNorms::Training& norm) {
+  const RunningState& running = norm.running;
   const at::NoGradGuard off;
-  at::Tensor(norm.batches).add_(1);
-  return norm.momentum ? *norm.momentum : 1 / norm.batches.item<double>();
+  if (running.batches.defined()) at::Tensor(running.batches).add_(1);
+  if (running.momentum) return *running.momentum;
+  return running.batches.defined() ? 1 / running.batches.item<double>() : 0;
 }
 
 at::Tensor replica_batch_norm(const at::Tensor& x,

@@ -35,7 +35,7 @@ KERNELS_MAY_INCLUDE = {"core", "runtime", KERNELS}
 NO_KERNELS = {"core", "runtime"}
 
 ROOT = {".clang-format", ".clang-tidy", ".git", ".gitignore", ".venv", "CHANGELOG.md", "CMakeLists.txt", "CMakePresets.json",
-        "CONTRIBUTING.md", "LICENSE", "README.md", "compile_commands.json", "docs"}
+        "CONTRIBUTING.md", "LICENSE", "README.md", "compile_commands.json", "docs", "pyproject.toml"}
 # Folders whose files are written one like the other, down to the names, and are compiled one by one.
 NAMES_ALIKE = {"src/comm/algorithms", "tests/stand_in"}
 MAX_LINES, MAX_TEST_LINES, MAX_FUNCTION_LINES = 400, 500, 50
@@ -66,7 +66,7 @@ CONDITIONAL = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif|else)\b")
 BACKEND_CONDITIONAL = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b.*(CUDA|NCCL|CUDNN|ONEDNN|DNNL|MPI)")
 STANDARD_HEADER = re.compile(r"^[a-z_0-9]+$")
 CUDA_HEADER = re.compile(r"^(cuda|cublas|cudnn|curand|cusparse|nccl|nvtx|nvml|nvToolsExt|cub/|thrust/|cooperative_groups)")
-TORCH_USERS = ("bench/libtorch/", "tests/libtorch/", "tests/consumer/torch.cpp", "examples/libtorch/")
+TORCH_USERS = ("src/python/torch/", "bench/libtorch/", "tests/libtorch/", "tests/consumer/torch.cpp", "examples/libtorch/")
 TORCH_HEADER = re.compile(r"^(ATen|c10|torch)/")
 OPEN_ITEM = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b(?!\(#\d+\))")
 HEAD = [r"SPDX-FileCopyrightText: \d{4} ", r"SPDX-License-Identifier: \S+"]

@@ -23,9 +23,10 @@ ARROWS = {
     "libtorch": ["parallel", "profile"],
     "train": ["parallel", "data", "io"],
     "cli": ["train", "explain"],
+    "python": ["libtorch", "explain"],
 }
 
-TOP_LEVEL = ["include", "src", "tests", "examples", "bench", "cmake", "scripts", ".ci"]
+TOP_LEVEL = ["include", "src", "tests", "examples", "bench", "cmake", "python", "scripts", ".ci"]
 CPP = {".hpp", ".cpp", ".inl", ".cu", ".cuh"}
 CODE = CPP | {".py", ".cmake", ".sh"}
 

@@ -1,0 +1,60 @@
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+"""Trains one model on all devices of one machine from one process."""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from tandem._core import (
+    MemoryStats,
+    configure_devices,
+    default_devices,
+    limit,
+    memory_stats,
+    reset_peak,
+    set_limit,
+)
+from tandem.errors import CommError, Desync, DeviceError, Error, FileError, InvalidArgument, NoData, OutOfMemory, Timeout
+from tandem.marks import replicate, rows, split
+
+if TYPE_CHECKING:
+    from tandem.data_parallel import BalancedDataParallel, DataParallel
+    from tandem.torch_device import register_devices
+
+# Names that need PyTorch, which is imported with the first of them.
+_WITH_TORCH = {
+    "BalancedDataParallel": "tandem.data_parallel",
+    "DataParallel": "tandem.data_parallel",
+    "register_devices": "tandem.torch_device",
+}
+
+__all__ = [
+    "BalancedDataParallel",
+    "CommError",
+    "DataParallel",
+    "Desync",
+    "DeviceError",
+    "Error",
+    "FileError",
+    "InvalidArgument",
+    "MemoryStats",
+    "NoData",
+    "OutOfMemory",
+    "Timeout",
+    "configure_devices",
+    "default_devices",
+    "limit",
+    "memory_stats",
+    "register_devices",
+    "replicate",
+    "reset_peak",
+    "rows",
+    "set_limit",
+    "split",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WITH_TORCH:
+        raise AttributeError(f"module 'tandem' has no attribute {name!r}")
+    return getattr(importlib.import_module(_WITH_TORCH[name]), name)

@@ -1,0 +1,134 @@
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+"""Copies of a module for the devices, and what they follow of it."""
+
+from __future__ import annotations
+
+import types
+import weakref
+from collections.abc import Iterable
+from operator import is_
+from typing import Any
+
+import torch
+
+# Of a module's attributes, those that the extension module or the copies see to.
+_OWN = frozenset({"_parameters", "_buffers", "_modules", "training", "_is_replica", "_former_parameters"})
+
+
+def path_of(part: Any) -> str:
+    """The path of a copy's part in its module; '' if it is none."""
+    return part.__dict__.get("_tandem_path", "") if isinstance(part, torch.nn.Module) else ""
+
+
+def _same(values: Iterable[Any], seen: list[Any]) -> bool:
+    values = list(values)
+    return len(values) == len(seen) and all(map(is_, values, seen))
+
+
+class _Part:
+    """A part of the module, and what it was when the copies were made or last followed it."""
+
+    def __init__(self, module: torch.nn.Module):
+        self.module = module
+        self.copies: list[weakref.ref[torch.nn.Module]] = []
+        self.attributes = dict(module.__dict__)
+        self.tables = [list(table.items()) for table in self._tables()]
+
+    def _tables(self) -> tuple[dict[str, Any], ...]:
+        own = self.module.__dict__
+        return own["_parameters"], own["_buffers"], own["_modules"]
+
+    def has_same_tables(self) -> bool:
+        """Whether the module still has the parameters, buffers and parts that it had."""
+        for table, seen in zip(self._tables(), self.tables):
+            if len(table) != len(seen):
+                return False
+            for (name, value), (old_name, old) in zip(table.items(), seen):
+                if value is not old or name != old_name:
+                    return False
+        return True
+
+    def follow(self) -> None:
+        """Brings attributes that were set, replaced or deleted to the copies."""
+        now = self.module.__dict__
+        if len(now) == len(self.attributes) and all(map(is_, now.values(), self.attributes.values())):
+            return
+        for copy in filter(None, (reference() for reference in self.copies)):
+            for name, value in now.items():
+                if name not in _OWN and self.attributes.get(name, _OWN) is not value:
+                    copy.__dict__[name] = _rebound(value, self.module, copy)
+            for name in self.attributes.keys() - now.keys():
+                copy.__dict__.pop(name, None)
+        self.attributes = dict(now)
+
+
+def _rebound(value: Any, module: torch.nn.Module, copy: torch.nn.Module) -> Any:
+    """A method of the module as the copy's, so that `module.forward = ...` runs on the copy's device."""
+    if isinstance(value, types.MethodType) and value.__self__ is module:
+        return types.MethodType(value.__func__, copy)
+    return value
+
+
+class Copies:
+    """Makes copies of a module, one for each device, and lets them follow it.
+
+    A copy shares the module's attributes but its parameters, buffers and parts, as the replicas of torch.nn.DataParallel
+    do. It lives from one call to the next.
+    """
+
+    def __init__(self, module: torch.nn.Module):
+        self.module = module
+        self._parts: list[_Part] = []
+
+    def make(self) -> torch.nn.Module:
+        """A copy, whose values do not matter. Called by the extension module."""
+        parts = {id(part.module): part for part in self._read_parts()}
+        copies = {key: part.module._replicate_for_data_parallel() for key, part in parts.items()}
+        tensors: dict[int, Any] = {}
+        for path, module in self.module.named_modules():
+            copy = copies[id(module)]
+            copy.__dict__["_tandem_path"] = path
+            for name, value in list(copy.__dict__.items()):
+                copy.__dict__[name] = _rebound(value, module, copy)
+            for name, part in module._modules.items():
+                copy._modules[name] = None if part is None else copies[id(part)]
+            for name, buffer in module._buffers.items():
+                copy._buffers[name] = None if buffer is None else _empty(buffer, tensors)
+            for name, parameter in module._parameters.items():
+                if parameter is None:
+                    copy._parameters[name] = None
+                else:  # modules may do more than keep it: an LSTM has a list of its weights
+                    setattr(copy, name, _empty_parameter(parameter, tensors))
+            parts[id(module)].copies.append(weakref.ref(copy))
+        return copies[id(self.module)]
+
+    def follow(self) -> bool:
+        """Brings changed attributes to the copies.
+
+        Returns whether parameters, buffers or parts were added, replaced or removed, so that other copies must be made.
+        """
+        if not self._parts or not all(part.has_same_tables() for part in self._parts):
+            self._parts = []
+            return True
+        for part in self._parts:
+            part.follow()
+        return False
+
+    def _read_parts(self) -> list[_Part]:
+        if not self._parts:
+            self._parts = [_Part(module) for module in self.module.modules()]
+        return self._parts
+
+
+def _empty(x: torch.Tensor, made: dict[int, Any]) -> torch.Tensor:
+    if id(x) not in made:
+        made[id(x)] = torch.empty_like(x, device="cpu", requires_grad=False)
+    return made[id(x)]
+
+
+def _empty_parameter(x: torch.nn.Parameter, made: dict[int, Any]) -> torch.nn.Parameter:
+    if id(x) not in made:
+        data = torch.empty_like(x, device="cpu", requires_grad=False)
+        made[id(x)] = torch.nn.Parameter(data, requires_grad=x.requires_grad)
+    return made[id(x)]

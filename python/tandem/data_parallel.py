@@ -1,0 +1,79 @@
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+"""torch.nn.DataParallel on persistent replicas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from tandem import _core, _torch, torch_device
+from tandem._copies import Copies
+
+DeviceLike = int | str | torch.device
+
+
+def _device_name(device: DeviceLike) -> str:
+    """'cpu:1' for 1, 'tandem:1', 'cpu:1' and torch.device('tandem:1')."""
+    if isinstance(device, int):
+        return f"cpu:{device}"
+    return str(device).replace("tandem:", "cpu:", 1)
+
+
+class DataParallel(torch.nn.DataParallel[Any]):
+    """Trains one module on several devices. An existing program changes one line.
+
+    The module stays where it is, and keeps its parameters: optimizers made before or after go on. Each device has a copy
+    of it from one call to the next, which follows the module.
+    """
+
+    def __init__(
+        self,
+        module: torch.nn.Module,
+        device_ids: Sequence[int | torch.device] | None = None,
+        output_device: DeviceLike | None = None,
+        dim: int = 0,
+        *,
+        devices: str | Sequence[DeviceLike] | None = None,
+        **options: Any,
+    ) -> None:
+        torch.nn.Module.__init__(self)
+        self.module = module
+        self.dim = dim
+        if devices is None:
+            devices = device_ids
+        elif device_ids is not None:
+            raise ValueError("DataParallel: device_ids and devices name the same thing; give one of them")
+        if devices is None:
+            names = _core.default_devices()
+        elif isinstance(devices, str):
+            names = _core.configure_devices(devices)
+        else:
+            names = [_device_name(device) for device in devices]
+        self.device_ids = [int(name.rpartition(":")[2]) for name in names]
+        output = None if output_device is None else _device_name(output_device)
+        self.output_device = self.device_ids[0] if output is None else int(output.rpartition(":")[2])
+        torch_device.register_devices()
+        options |= {"devices": names, "output_device": output, "dim": dim}
+        self._replicas = _torch.DataParallel(Copies(module), options)
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        return self._replicas.forward(inputs, kwargs)
+
+    def step(
+        self,
+        batch: Any,
+        loss: Callable[[torch.nn.Module, Any], Any],
+        optimizer: torch.optim.Optimizer | None = None,
+    ) -> _torch.StepResult:
+        """Forward, the loss in the replicas, backward, and the optimizer's update if there is one."""
+        return self._replicas.step(batch, loss, optimizer)
+
+
+class BalancedDataParallel(DataParallel):
+    """DataParallel whose first device gets `gpu0_bsz` rows of each batch."""
+
+    def __init__(self, gpu0_bsz: int, module: torch.nn.Module, *args: Any, **kwargs: Any) -> None:
+        super().__init__(module, *args, gpu0_bsz=gpu0_bsz, **kwargs)

@@ -1,0 +1,234 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "python/torch/data_parallel.hpp"
+
+#include <utility>
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "tandem/core/check.hpp"
+
+#include "python/torch/call_python.hpp"
+#include "python/torch/options.hpp"
+#include "python/torch/tensor_caster.hpp"
+
+namespace tandem::python {
+namespace nb = nanobind;
+namespace {
+
+/// A loss, as DataParallel::step takes it.
+struct LossParts {
+  at::Tensor sum;
+  at::Tensor weight;
+};
+
+/// The loss function of Python: loss(replica, batch). It returns a scalar, which counts as the mean
+/// over the replica's rows, or a pair of a sum and what it is a sum over.
+class PythonLoss {
+ public:
+  explicit PythonLoss(nb::handle function) : function_(share(function)) {}
+
+  LossParts operator()(PythonModule& replica, const Arguments& batch) const {
+    return call_python(batch, [&](const nb::object& part) {
+      const nb::object value = nb::handle(function_.get())(replica.object(), part);
+      if (PyTuple_Check(value.ptr()) && nb::len(value) == 2)
+        return LossParts{tensor(value[0]), weight(value[1])};
+      const at::Tensor mean = tensor(value);
+      const auto rows = static_cast<double>(context().rows.size());
+      return LossParts{mean * rows, at::scalar_tensor(rows)};
+    });
+  }
+
+ private:
+  static at::Tensor tensor(nb::handle value) {
+    at::Tensor x;
+    if (!nb::try_cast(value, x))
+      throw InvalidArgument(tandem::detail::concat(
+          "step: the loss function returned a ",
+          nb::cast<std::string>(value.type().attr("__name__")),
+          "; return a scalar tensor, or (sum, weight) for a loss that is exact in any chunks"));
+    return x;
+  }
+  static at::Tensor weight(nb::handle value) {
+    at::Tensor x;
+    return nb::try_cast(value, x) ? x : at::scalar_tensor(nb::cast<double>(value));
+  }
+
+  SharedObject function_;
+};
+
+/// An optimizer of PyTorch in Python, which the user's module has.
+class OwnOptimizer {
+ public:
+  explicit OwnOptimizer(nb::handle optimizer) : optimizer_(share(optimizer)) {}
+  void zero_grad() const { call_method("zero_grad"); }
+  void step() const { call_method("step"); }
+
+ private:
+  void call_method(const char* name) const {
+    const InterpreterLock lock;
+    nb::handle(optimizer_.get()).attr(name)();
+  }
+
+  SharedObject optimizer_;
+};
+
+}  // namespace
+
+DataParallel::DataParallel(nb::object copies,
+                           parallel::DataParallelOptions options,
+                           libtorch::ModuleOptions<PythonModule> module_options)
+    : copies_(share(copies)),
+      options_(std::move(options)),
+      module_options_(std::move(module_options)),
+      replicas_(std::make_shared<std::vector<std::weak_ptr<PythonModule>>>()) {
+  module_options_.make = [copies = copies_, replicas = replicas_] {
+    const InterpreterLock lock;
+    auto made = PythonModule::make(nb::handle(copies.get()).attr("make")());
+    std::erase_if(*replicas, [](const auto& replica) { return replica.expired(); });
+    replicas->push_back(made);
+    return made;
+  };
+}
+
+DataParallel::~DataParallel() {
+  clear();
+}
+
+int DataParallel::traverse(visitproc visit, void* arg) const {
+  Py_VISIT(copies_.get());
+  if (module_ != nullptr)
+    if (const int stop = module_->traverse(visit, arg); stop != 0) return stop;
+  for (const auto& replica : *replicas_)
+    if (const auto alive = replica.lock(); alive != nullptr)
+      if (const int stop = alive->traverse(visit, arg); stop != 0) return stop;
+  return 0;
+}
+
+void DataParallel::clear() {
+  const nb::gil_scoped_release release;
+  wrapper_.reset();
+  module_.reset();
+  module_options_.make = nullptr;
+  copies_.reset();
+}
+
+DataParallel::Wrapper& DataParallel::followed() {
+  const bool changed = nb::cast<bool>(nb::handle(copies_.get()).attr("follow")());
+  if (wrapper_ == nullptr || changed) {
+    auto module = PythonModule::make(nb::handle(copies_.get()).attr("module"));
+    const nb::gil_scoped_release release;
+    wrapper_.reset();
+    wrapper_ = std::make_unique<Wrapper>(module, options_, module_options_);
+    module_ = std::move(module);
+  }
+  module_->read_mode();
+  return *wrapper_;
+}
+
+Arguments DataParallel::arguments_of(nb::handle value) const {
+  Arguments arguments = Structure::take_apart(value, options_.dim);
+  arguments.caller = std::make_shared<const CallerContext>(wrapper_->devices().size());
+  return arguments;
+}
+
+nb::object DataParallel::forward(nb::handle positional, nb::handle named) {
+  Wrapper& wrapper = followed();
+  const Arguments arguments = arguments_of(nb::make_tuple(positional, named));
+  const Outputs outputs = [&] {
+    const nb::gil_scoped_release release;
+    return wrapper(arguments);
+  }();
+  return Structure::put_together(outputs);
+}
+
+parallel::StepResult DataParallel::step(nb::handle batch, nb::handle loss, nb::handle optimizer) {
+  Wrapper& wrapper = followed();
+  const Arguments arguments = arguments_of(batch);
+  const PythonLoss of_replica(loss);
+  if (optimizer.is_none()) {
+    const nb::gil_scoped_release release;
+    return wrapper.step(arguments, of_replica);
+  }
+  OwnOptimizer own(optimizer);
+  const nb::gil_scoped_release release;
+  return wrapper.step(arguments, of_replica, own);
+}
+
+std::vector<std::string> DataParallel::devices() const {
+  std::vector<std::string> names;
+  for (const Device device : options_.devices)
+    names.push_back(to_string(device));
+  return names;
+}
+
+std::vector<std::int64_t> DataParallel::plan(std::int64_t rows) {
+  std::vector<std::int64_t> sizes;
+  for (const RowRange& range : followed().plan(rows))
+    sizes.push_back(range.size());
+  return sizes;
+}
+
+nb::handle DataParallel::replica(int index) {
+  Wrapper& wrapper = followed();
+  PythonModule* const found = [&] {
+    const nb::gil_scoped_release release;
+    return &wrapper.replica(index);
+  }();
+  return found->object();
+}
+
+void DataParallel::sync() {
+  Wrapper& wrapper = followed();
+  const nb::gil_scoped_release release;
+  wrapper.sync();
+}
+
+namespace {
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  return nb::inst_ready(self) ? nb::inst_ptr<DataParallel>(self)->traverse(visit, arg) : 0;
+}
+
+int clear(PyObject* self) {
+  if (nb::inst_ready(self)) nb::inst_ptr<DataParallel>(self)->clear();
+  return 0;
+}
+
+}  // namespace
+
+void bind_data_parallel(nb::module_& m) {
+  static PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+                                {Py_tp_clear, reinterpret_cast<void*>(clear)},
+                                {0, nullptr}};
+  nb::class_<parallel::StepResult>(m, "StepResult", "The loss of a step, and what else it reports.")
+      .def_ro("loss", &parallel::StepResult::loss)
+      .def_ro("weight", &parallel::StepResult::weight)
+      .def_ro("rows", &parallel::StepResult::rows)
+      .def_ro("skipped", &parallel::StepResult::skipped);
+  nb::class_<DataParallel>(m, "DataParallel", nb::type_slots(slots))
+      .def(
+          "__init__",
+          [](DataParallel* self, nb::object copies, const nb::dict& options) {
+            auto [parallel, module] = read_options(options);
+            new (self) DataParallel(std::move(copies), std::move(parallel), std::move(module));
+          },
+          nb::arg("copies"),
+          nb::arg("options"))
+      .def_prop_ro("devices", &DataParallel::devices)
+      .def("forward", &DataParallel::forward, nb::arg("positional"), nb::arg("named"))
+      .def("step",
+           &DataParallel::step,
+           nb::arg("batch"),
+           nb::arg("loss"),
+           nb::arg("optimizer").none())
+      .def("plan", &DataParallel::plan, nb::arg("rows"))
+      .def("replica", &DataParallel::replica, nb::arg("index"))
+      .def("sync", &DataParallel::sync);
+}
+
+}  // namespace tandem::python

@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <nanobind/nanobind.h>
+
+#include "tandem/libtorch/data_parallel.hpp"
+
+#include "python/torch/python_module.hpp"
+
+namespace tandem::python {
+
+/// What tandem.DataParallel holds of C++: the replicas of a module of Python. They are made at the
+/// first call, and again where the module's tensors or parts were replaced.
+///
+/// All functions are called with the interpreter's lock, and give it up while replicas work.
+class DataParallel {
+ public:
+  /// @param copies  a tandem._copies.Copies of the module.
+  DataParallel(nanobind::object copies,
+               parallel::DataParallelOptions options,
+               libtorch::ModuleOptions<PythonModule> module_options);
+  ~DataParallel();
+  DataParallel(const DataParallel&) = delete;
+  DataParallel& operator=(const DataParallel&) = delete;
+
+  nanobind::object forward(nanobind::handle positional, nanobind::handle named);
+  /// @param optimizer  None: gradients are added to the module's. Otherwise one of PyTorch.
+  parallel::StepResult step(nanobind::handle batch,
+                            nanobind::handle loss,
+                            nanobind::handle optimizer);
+
+  std::vector<std::string> devices() const;
+  std::vector<std::int64_t> plan(std::int64_t rows);
+  nanobind::handle replica(int index);
+  void sync();
+
+  /// For the garbage collector: shows it the objects that are held, and lets go of them.
+  int traverse(visitproc visit, void* argument) const;
+  void clear();
+
+ private:
+  using Wrapper = libtorch::DataParallel<PythonModule>;
+
+  /// The wrapper, which has followed what Python sees of the module.
+  Wrapper& followed();
+  Arguments arguments_of(nanobind::handle value) const;
+
+  SharedObject copies_;
+  parallel::DataParallelOptions options_;
+  libtorch::ModuleOptions<PythonModule> module_options_;
+  /// Of the devices, those that live; changed with the interpreter's lock.
+  std::shared_ptr<std::vector<std::weak_ptr<PythonModule>>> replicas_;
+  std::shared_ptr<PythonModule> module_;
+  std::unique_ptr<Wrapper> wrapper_;
+};
+
+void bind_data_parallel(nanobind::module_& m);
+
+}  // namespace tandem::python

@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "python/torch/errors.hpp"
+
+#include <exception>
+
+#include <c10/util/Exception.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <torch/csrc/Exceptions.h>
+
+#include "tandem/core/error.hpp"
+#include "tandem/parallel/replica_error.hpp"
+
+#include "python/core/error_classes.hpp"
+#include "python/torch/call_python.hpp"
+
+namespace tandem::python {
+namespace nb = nanobind;
+namespace {
+
+nb::handle out_of_memory_class() {
+  static const nb::object& type =
+      *new nb::object(nb::module_::import_("torch").attr("OutOfMemoryError"));
+  return type;
+}
+
+/// Makes `error` the interpreter's current exception.
+void set_current(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const nb::python_error& e) {
+    nb::python_error(e).restore();
+  } catch (const OutOfMemory& e) {
+    PyErr_SetString(out_of_memory_class().ptr(), e.what());
+  } catch (const Error& e) {
+    set_current_error(e);
+  } catch (...) {
+    torch::translate_exception_to_python(error);
+  }
+}
+
+/// Adds what is known of the replica to the current exception.
+void add_note(const parallel::ReplicaError& e) {
+  const nb::python_error current;
+  const nb::object annotate = nb::module_::import_("tandem.errors").attr("annotate");
+  annotate(current.value(),
+           e.replica,
+           to_string(e.device),
+           nb::make_tuple(e.rows.begin, e.rows.end),
+           name(e.phase),
+           e.others);
+  nb::python_error(current).restore();
+}
+
+void translate(const std::exception_ptr& error, void*) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const parallel::ReplicaError& e) {
+    set_current(e.nested_ptr());
+    add_note(e);
+  } catch (const c10::Error&) {
+    torch::translate_exception_to_python(error);
+  } catch (const python_error&) {  // PyTorch's own
+    torch::translate_exception_to_python(error);
+  }
+}
+
+}  // namespace
+
+void rethrow_out_of_memory(const nb::python_error& error) {
+  if (!error.matches(out_of_memory_class())) return;
+  TORCH_CHECK_WITH(OutOfMemoryError, false, error.what());
+}
+
+void register_errors() {
+  nb::register_exception_translator(translate);
+}
+
+}  // namespace tandem::python

@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <ATen/Context.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <torch/csrc/Generator.h>
+#include <torch/version.h>
+
+#include "tandem/libtorch/devices.hpp"
+
+#include "python/core/error_classes.hpp"
+#include "python/torch/data_parallel.hpp"
+#include "python/torch/errors.hpp"
+
+NB_MODULE(_torch, m) {
+  namespace nb = nanobind;
+  m.attr("torch_version") = TORCH_VERSION;
+  tandem::python::register_error_classes();
+  tandem::python::register_errors();
+  m.def("register_devices", &tandem::libtorch::register_devices, nb::arg("count"));
+  m.def("registered_devices", &tandem::libtorch::registered_devices);
+  m.def(
+      "default_generator",
+      [](int device) {
+        const at::Generator& generator = at::globalContext().defaultGenerator(
+            at::Device(at::kPrivateUse1, static_cast<c10::DeviceIndex>(device)));
+        return nb::steal(THPGenerator_Wrap(generator));
+      },
+      nb::arg("device"),
+      "A virtual device's torch.Generator.");
+  tandem::python::bind_data_parallel(m);
+}

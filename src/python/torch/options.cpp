@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "python/torch/options.hpp"
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "tandem/core/check.hpp"
+#include "tandem/runtime/runtime.hpp"
+
+namespace tandem::python {
+namespace nb = nanobind;
+namespace {
+
+using parallel::ChunkPolicy;
+
+template <class T>
+T as(nb::handle value, const std::string& name, const char* wanted) {
+  T x;
+  TANDEM_CHECK(nb::try_cast(value, x),
+               "DataParallel: ",
+               name,
+               " is ",
+               nb::cast<std::string>(nb::repr(value)),
+               ", but ",
+               wanted,
+               " is wanted");
+  return x;
+}
+
+/// The value that goes with a text.
+template <class T>
+T choice(nb::handle value, const std::string& name, const std::map<std::string, T>& choices) {
+  const auto text = as<std::string>(value, name, "a text");
+  const auto found = choices.find(text);
+  if (found != choices.end()) return found->second;
+  std::string all;
+  for (const auto& [known, meaning] : choices)
+    all += (all.empty() ? "'" : ", '") + known + "'";
+  throw InvalidArgument("DataParallel: " + name + " is '" + text + "'; give one of " + all);
+}
+
+ChunkPolicy chunks(nb::handle value) {
+  if (PyUnicode_Check(value.ptr())) {
+    return choice<ChunkPolicy>(value,
+                               "chunks",
+                               {{"even", ChunkPolicy::even()},
+                                {"planned", ChunkPolicy::planned()},
+                                {"free memory", ChunkPolicy::free_memory()},
+                                {"torch chunk", ChunkPolicy::torch_chunk()}});
+  }
+  std::vector<std::int64_t> sizes;
+  if (nb::try_cast(value, sizes, false)) return ChunkPolicy::sizes(sizes);
+  return ChunkPolicy::weights(
+      as<std::vector<double>>(value, "chunks", "a name, a list of sizes or a list of weights"));
+}
+
+using Set = std::function<void(ReadOptions&, nb::handle)>;
+using Setters = std::map<std::string, Set>;
+
+/// Of the devices, and of how a batch is divided among them.
+Setters division() {
+  using parallel::Combine;
+  return {
+      {"devices",
+       [](ReadOptions& o, nb::handle x) {
+         for (const auto& text : as<std::vector<std::string>>(x, "devices", "a list of names"))
+           o.parallel.devices.push_back(parse_device(text));
+       }},
+      {"output_device",
+       [](ReadOptions& o, nb::handle x) {
+         o.parallel.output_device = parse_device(as<std::string>(x, "output_device", "a name"));
+       }},
+      {"dim", [](ReadOptions& o, nb::handle x) { o.parallel.dim = as<int>(x, "dim", "an int"); }},
+      {"scalars",
+       [](ReadOptions& o, nb::handle x) {
+         o.parallel.scalars = choice<Combine>(x,
+                                              "scalars",
+                                              {{"stack", Combine::stack},
+                                               {"mean", Combine::mean},
+                                               {"weighted_mean", Combine::weighted_mean},
+                                               {"sum", Combine::sum}});
+       }},
+      {"chunks", [](ReadOptions& o, nb::handle x) { o.parallel.chunks = chunks(x); }},
+      {"chunk_sizes",
+       [](ReadOptions& o, nb::handle x) {
+         o.parallel.chunk_sizes = as<std::vector<std::int64_t>>(x, "chunk_sizes", "a list of ints");
+       }},
+      {"gpu0_bsz",
+       [](ReadOptions& o, nb::handle x) {
+         o.parallel.gpu0_bsz = as<std::int64_t>(x, "gpu0_bsz", "an int");
+       }},
+      {"accumulate", [](ReadOptions& o, nb::handle x) {
+         o.parallel.accumulate = as<std::int64_t>(x, "accumulate", "an int");
+       }}};
+}
+
+/// Of what a step does, and where.
+Setters work() {
+  using libtorch::DropoutMask;
+  using parallel::Mode;
+  using parallel::OnOutOfMemory;
+  return {{"mode",
+           [](ReadOptions& o, nb::handle x) {
+             std::map<std::string, Mode> modes;
+             for (const Mode mode : parallel::kModes)
+               modes[name(mode)] = mode;
+             o.parallel.mode = choice(x, "mode", modes);
+           }},
+          {"on_oom",
+           [](ReadOptions& o, nb::handle x) {
+             o.parallel.on_oom = choice<OnOutOfMemory>(
+                 x, "on_oom", {{"error", OnOutOfMemory::error}, {"replan", OnOutOfMemory::replan}});
+           }},
+          {"batch_norm",
+           [](ReadOptions& o, nb::handle x) {
+             o.module.batch_norm =
+                 choice<BatchNormSync>(x,
+                                       "batch_norm",
+                                       {{"synchronised", BatchNormSync::synchronised},
+                                        {"per_replica", BatchNormSync::per_replica}});
+           }},
+          {"dropout", [](ReadOptions& o, nb::handle x) {
+             o.module.dropout = choice<DropoutMask>(
+                 x,
+                 "dropout",
+                 {{"per_device", DropoutMask::per_device}, {"by_row", DropoutMask::by_row}});
+           }}};
+}
+
+/// Of what is watched.
+Setters checks() {
+  using parallel::NonFinite;
+  static const std::map<std::string, NonFinite> non_finite{{"off", NonFinite::off},
+                                                           {"warn", NonFinite::warn},
+                                                           {"error", NonFinite::error},
+                                                           {"skip", NonFinite::skip}};
+  return {{"non_finite_loss",
+           [](ReadOptions& o, nb::handle x) {
+             o.parallel.non_finite_loss = choice(x, "non_finite_loss", non_finite);
+           }},
+          {"non_finite_gradients",
+           [](ReadOptions& o, nb::handle x) {
+             o.parallel.non_finite_gradients = choice(x, "non_finite_gradients", non_finite);
+           }},
+          {"check_drift_every",
+           [](ReadOptions& o, nb::handle x) {
+             o.parallel.check_drift_every = as<std::int64_t>(x, "check_drift_every", "an int");
+           }},
+          {"straggler_ratio",
+           [](ReadOptions& o, nb::handle x) {
+             o.parallel.straggler_ratio = as<double>(x, "straggler_ratio", "a number");
+           }},
+          {"deadline", [](ReadOptions& o, nb::handle x) {
+             const auto seconds = as<double>(x, "deadline", "a number of seconds");
+             o.parallel.deadline =
+                 std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1e3));
+           }}};
+}
+
+const Setters& setters() {
+  static const Setters all = [] {
+    Setters merged = division();
+    merged.merge(work());
+    merged.merge(checks());
+    return merged;
+  }();
+  return all;
+}
+
+}  // namespace
+
+ReadOptions read_options(const nb::dict& options) {
+  ReadOptions read;
+  for (const auto& [key, value] : options) {
+    if (value.is_none()) continue;
+    const auto name = nb::cast<std::string>(key);
+    const auto found = setters().find(name);
+    TANDEM_CHECK(found != setters().end(), "DataParallel: there is no option '", name, "'");
+    found->second(read, value);
+  }
+  if (read.parallel.devices.empty()) read.parallel.devices = default_devices();
+  return read;
+}
+
+}  // namespace tandem::python
