@@ -180,7 +180,7 @@ void BM_LargeFollow(benchmark::State& state) {
   std::vector<std::shared_ptr<libtorch::TorchSource>> sources;
   for (const Device device : devices) {
     const auto copy = std::make_shared<StackImpl>(kLargeLayers, kLargeWidth);
-    libtorch::TorchSource::Ops ops{libtorch::BatchNorms(*copy, {}, {}), {}};
+    libtorch::TorchSource::Ops ops{libtorch::BatchNorms(*copy, {}, {}), {}, nullptr};
     sources.push_back(std::make_shared<libtorch::TorchSource>(
         sources.empty() ? net.ptr() : nullptr, copy, device, std::move(ops)));
   }

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <iostream>
 #include <map>
+#include <optional>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -15,6 +16,7 @@
 #include "tandem/core/percentile.hpp"
 #include "tandem/libtorch/data_parallel.hpp"
 #include "tandem/libtorch/optimizer.hpp"
+#include "tandem/profile/step_record.hpp"
 #include "tandem/runtime/runtime.hpp"
 
 #include "peer_models.hpp"
@@ -34,6 +36,7 @@ struct Options {
   std::int64_t steps = 50;
   std::int64_t warmup = 10;
   bool outputs = false;
+  bool profile = false;
 };
 
 struct Batch {
@@ -43,8 +46,19 @@ struct Batch {
 
 struct Measured {
   std::vector<double> ms;
-  std::vector<std::size_t> peaks = {};  // of each device
+  std::vector<std::size_t> peaks = {};     // of each device
+  std::map<std::string, double> ops = {};  // ms of each in a step, all devices together
 };
+
+/// The devices' time in each op of a step, with the waits of collectives.
+std::map<std::string, double> op_times(const profile::StepRecord& record, std::int64_t steps) {
+  std::map<std::string, double> ms;
+  for (const profile::WorkSpan& span : record.work) {
+    const std::chrono::duration<double, std::milli> time = span.end - span.begin;
+    ms[span.name] += time.count() / static_cast<double>(steps);
+  }
+  return ms;
+}
 
 at::Tensor loss_of(const at::Tensor& outputs, const at::Tensor& labels) {
   return torch::cross_entropy_loss(outputs.flatten(0, -2), labels.flatten());
@@ -75,10 +89,14 @@ Measured run(const Make& make, Batch batch, const Options& o) {
   libtorch::DataParallel<Module> dp(net, options_of(o), {.make = [make] { return make().ptr(); }});
   const auto loss = [](auto& m, const Batch& part) { return loss_of(m.forward(part.x), part.y); };
   Measured result;
+  profile::StepRecorder recorder;
+  std::optional<Subscription> recording;
   for (std::int64_t step = 0; step < o.warmup + o.steps; ++step) {
-    if (step == o.warmup)
+    if (step == o.warmup) {
       for (const Device d : dp.devices())
         logical_device(d).reset_peak();
+      if (o.profile) recording.emplace(recorder);
+    }
     const auto start = Clock::now();
     if (o.outputs) {
       optimizer.zero_grad();
@@ -89,6 +107,10 @@ Measured run(const Make& make, Batch batch, const Options& o) {
     }
     const std::chrono::duration<double, std::milli> time = Clock::now() - start;
     if (step >= o.warmup) result.ms.push_back(time.count());
+  }
+  if (recording) {
+    recording.reset();
+    result.ops = op_times(recorder.take(), o.steps);
   }
   for (const Device d : dp.devices())
     result.peaks.push_back(logical_device(d).memory_stats().peak);
@@ -126,6 +148,7 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--warmup", o.warmup)->check(CLI::NonNegativeNumber)->capture_default_str();
   app.add_flag(
       "--outputs", o.outputs, "the loss on the gathered outputs: loss(dp(x), y).backward()");
+  app.add_flag("--profile", o.profile, "also measure the time of each op, which costs a little");
 }
 
 int main_(int argc, char** argv) {
@@ -138,7 +161,7 @@ int main_(int argc, char** argv) {
   const std::map<std::string, std::int64_t> rows{
       {"mlp", 512}, {"cnn", 128}, {"gpt", 16}, {"lm", 16}};
   const std::int64_t batch = o.batch > 0 ? o.batch : rows.at(o.model);
-  const auto [ms, peaks] = run_model(batch, o);
+  const auto [ms, peaks, ops] = run_model(batch, o);
   std::vector<double> peaks_mib;
   for (const std::size_t peak : peaks)
     peaks_mib.push_back(static_cast<double>(peak) / (1 << 20));
@@ -156,6 +179,7 @@ int main_(int argc, char** argv) {
       {"optimizer", "adamw"},
       {"steps", o.steps},
       {"peaks_mib", peaks_mib},
+      {"ops_ms", ops},
       {"step_ms", {{"p50", percentile(ms, 0.5)}, {"p90", percentile(ms, 0.9)}}}};
   std::cout << result.dump() << std::endl;
   return 0;

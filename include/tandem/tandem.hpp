@@ -145,6 +145,7 @@
 #include "tandem/runtime/event.hpp"
 #include "tandem/runtime/fault.hpp"
 #include "tandem/runtime/generator.hpp"
+#include "tandem/runtime/interrupt.hpp"
 #include "tandem/runtime/logical_device.hpp"
 #include "tandem/runtime/matmul_precision.hpp"
 #include "tandem/runtime/memory.hpp"

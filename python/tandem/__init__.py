@@ -19,12 +19,14 @@ from tandem.marks import replicate, rows, split
 
 if TYPE_CHECKING:
     from tandem.data_parallel import BalancedDataParallel, DataParallel
+    from tandem.optimizer import Optimizer
     from tandem.torch_device import register_devices
 
 # Names that need PyTorch, which is imported with the first of them.
 _WITH_TORCH = {
     "BalancedDataParallel": "tandem.data_parallel",
     "DataParallel": "tandem.data_parallel",
+    "Optimizer": "tandem.optimizer",
     "register_devices": "tandem.torch_device",
 }
 
@@ -39,6 +41,7 @@ __all__ = [
     "InvalidArgument",
     "MemoryStats",
     "NoData",
+    "Optimizer",
     "OutOfMemory",
     "Timeout",
     "configure_devices",

@@ -11,6 +11,7 @@ import torch
 
 from tandem import _core, _torch, torch_device
 from tandem._copies import Copies
+from tandem.optimizer import Optimizer
 
 DeviceLike = int | str | torch.device
 
@@ -68,8 +69,18 @@ class DataParallel(torch.nn.DataParallel[Any]):
         loss: Callable[[torch.nn.Module, Any], Any],
         optimizer: torch.optim.Optimizer | None = None,
     ) -> _torch.StepResult:
-        """Forward, the loss in the replicas, backward, and the optimizer's update if there is one."""
-        return self._replicas.step(batch, loss, optimizer)
+        """Forward, the loss in the replicas, backward, and the optimizer's update if there is one.
+
+        Without an optimizer, gradients are added to those of the module's parameters. With one, they start from nothing.
+
+        loss    loss(replica, part of the batch): a scalar tensor, which counts as the mean over the replica's rows, or a
+                pair (sum, weight), which is exact in any chunks.
+        """
+        update = optimizer._update if isinstance(optimizer, Optimizer) else None
+        result = self._replicas.step(batch, loss, optimizer, update)
+        if optimizer is not None and not result.skipped:
+            optimizer._opt_called = True  # for schedulers
+        return result
 
 
 class BalancedDataParallel(DataParallel):

@@ -8,18 +8,15 @@
 #include <utility>
 #include <vector>
 
-#include <torch/optim/optimizer.h>
-
 #include "tandem/core/check.hpp"
 
-#include "libtorch/optimizer_rules.hpp"
+#include "libtorch/updated_parameter.hpp"
 
 namespace tandem::libtorch::detail {
 
 struct SharedUpdate::Attached {
   std::weak_ptr<TorchReplicas> replicas;
   std::uint64_t generation = 0;
-  const OptimizerRule& rule;
   std::vector<UpdatedParameter> parameters;
   std::unique_ptr<optim::Optimizer> update;
 
@@ -27,30 +24,24 @@ struct SharedUpdate::Attached {
   bool is_for(const TorchReplicas& wanted) const {
     return replicas.lock().get() == &wanted && wanted.generation() == generation;
   }
-  void read_options(torch::optim::Optimizer& user) const {
-    for (std::size_t g = 0; g < user.param_groups().size(); ++g)
-      for (const auto& [name, value] : rule.options(user.param_groups()[g]))
+  void read_options(const OptimizerView& user) const {
+    const std::vector<OptimizerView::Group> groups = user.groups();
+    for (std::size_t g = 0; g < groups.size(); ++g)
+      for (const auto& [name, value] : groups[g].options)
         update->param_groups()[g].set(name, value);
   }
-  void store(torch::optim::Optimizer& user) const {
+  void store(OptimizerView& user) const {
     const optim::OptimizerState state = update->state_dict();
-    for (const UpdatedParameter& parameter : parameters) {
-      auto& states = user.state();
-      void* const key = parameter.own.unsafeGetTensorImpl();
-      if (auto own = rule.write(state, parameter))
-        states[key] = std::move(own);
-      else
-        states.erase(key);
-    }
+    for (const UpdatedParameter& parameter : parameters)
+      user.write(state, parameter);
   }
-  void restore(torch::optim::Optimizer& user) const {
+  void restore(const OptimizerView& user) const {
     optim::OptimizerState state = update->state_dict();
     state.tensors.clear();
-    std::erase_if(state.numbers, [](const auto& entry) { return entry.first.ends_with(".step"); });
-    for (const UpdatedParameter& parameter : parameters) {
-      const auto own = user.state().find(parameter.own.unsafeGetTensorImpl());
-      if (own != user.state().end()) rule.read(*own->second, parameter, state);
-    }
+    std::erase_if(state.numbers,
+                  [](const auto& entry) { return !entry.first.starts_with("param_groups."); });
+    for (const UpdatedParameter& parameter : parameters)
+      user.read(parameter, state);
     update->load_state_dict(state);
   }
 };
@@ -59,17 +50,16 @@ SharedUpdate::SharedUpdate() = default;
 SharedUpdate::~SharedUpdate() = default;
 
 optim::Optimizer& SharedUpdate::attach(const std::shared_ptr<TorchReplicas>& replicas,
-                                       torch::optim::Optimizer& user,
-                                       const std::type_info& rule) {
+                                       OptimizerView& user) {
   if (attached_ == nullptr || !attached_->is_for(*replicas)) {
     store(user);
-    auto attached = std::make_unique<Attached>(
-        Attached{replicas, replicas->generation(), OptimizerRule::of(rule), {}, nullptr});
-    std::vector<optim::GroupSpec> groups;
+    auto attached =
+        std::make_unique<Attached>(Attached{replicas, replicas->generation(), {}, nullptr});
+    std::vector<optim::GroupSpec> specs;
     std::unordered_set<const c10::TensorImpl*> seen;
-    for (const auto& group : user.param_groups()) {
+    for (const OptimizerView::Group& group : user.groups()) {
       std::vector<optim::NamedParameter> named;
-      for (const at::Tensor& x : group.params()) {
+      for (const at::Tensor& x : group.parameters) {
         auto shown = replicas->find_parameter(x);
         TANDEM_CHECK(shown.has_value(),
                      "Optimizer: parameter ",
@@ -96,9 +86,9 @@ optim::Optimizer& SharedUpdate::attach(const std::shared_ptr<TorchReplicas>& rep
         attached->parameters.push_back({x, *shown});
         named.push_back(*std::move(shown));
       }
-      groups.push_back({std::move(named), attached->rule.options(group)});
+      specs.push_back({std::move(named), group.options});
     }
-    attached->update = attached->rule.make(groups);
+    attached->update = user.make(specs);
     attached->restore(user);
     attached_ = std::move(attached);
   }
@@ -106,7 +96,7 @@ optim::Optimizer& SharedUpdate::attach(const std::shared_ptr<TorchReplicas>& rep
   return *attached_->update;
 }
 
-bool SharedUpdate::is_attached(torch::optim::Optimizer& user) {
+bool SharedUpdate::is_attached(OptimizerView& user) {
   if (attached_ == nullptr) return false;
   if (!attached_->replicas.expired()) return true;
   store(user);
@@ -114,16 +104,16 @@ bool SharedUpdate::is_attached(torch::optim::Optimizer& user) {
   return false;
 }
 
-void SharedUpdate::step(torch::optim::Optimizer& user, const std::type_info& rule) {
+void SharedUpdate::step(OptimizerView& user) {
   const auto replicas = attached_->replicas.lock();
-  replicas->update([&]() -> optim::Optimizer& { return attach(replicas, user, rule); });
+  replicas->update([&]() -> optim::Optimizer& { return attach(replicas, user); });
 }
 
-void SharedUpdate::store(torch::optim::Optimizer& user) const {
+void SharedUpdate::store(OptimizerView& user) const {
   if (attached_ != nullptr) attached_->store(user);
 }
 
-void SharedUpdate::restore(torch::optim::Optimizer& user) {
+void SharedUpdate::restore(OptimizerView& user) {
   if (attached_ == nullptr) return;
   attached_->restore(user);
   attached_->read_options(user);

@@ -47,6 +47,7 @@ NOT_IN_UMBRELLA = {
     "tandem/libtorch/data_parallel.hpp": "a library of its own; its users have PyTorch",
     "tandem/libtorch/detail/gradient_gate.hpp": "a part of libtorch/data_parallel.hpp",
     "tandem/libtorch/detail/module_copy.hpp": "a part of libtorch/data_parallel.hpp",
+    "tandem/libtorch/detail/optimizer_view.hpp": "a part of libtorch/optimizer.hpp",
     "tandem/libtorch/detail/replica_loss.hpp": "a part of libtorch/data_parallel.hpp",
     "tandem/libtorch/detail/scattered_inputs.hpp": "a part of libtorch/data_parallel.hpp",
     "tandem/libtorch/detail/shared_update.hpp": "a part of libtorch/optimizer.hpp",

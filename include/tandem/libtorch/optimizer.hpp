@@ -35,24 +35,25 @@ class Optimizer final : public T {
   ///
   /// @throws ReplicaError, Timeout  a device failed.
   typename T::LossClosure::result_type step(typename T::LossClosure closure = nullptr) override {
-    if (!update_.is_attached(*this)) return T::step(closure);
+    const auto view = detail::view_of(*this, typeid(T));
+    if (!update_.is_attached(*view)) return T::step(closure);
     typename T::LossClosure::result_type loss;
     if (closure != nullptr) loss = closure();
-    update_.step(*this, typeid(T));
+    update_.step(*view);
     return loss;
   }
   void save(torch::serialize::OutputArchive& archive) const override {
     // T's own form keeps the state in the optimizer, and this brings it there.
-    update_.store(const_cast<Optimizer&>(*this));
+    update_.store(*detail::view_of(const_cast<Optimizer&>(*this), typeid(T)));
     T::save(archive);
   }
   void load(torch::serialize::InputArchive& archive) override {
     T::load(archive);
-    update_.restore(*this);
+    update_.restore(*detail::view_of(*this, typeid(T)));
   }
   /// The optimizer that a step of `replicas` runs. Called by DataParallel.
   optim::Optimizer& shared_by(const std::shared_ptr<detail::TorchReplicas>& replicas) {
-    return update_.attach(replicas, *this, typeid(T));
+    return update_.attach(replicas, *detail::view_of(*this, typeid(T)));
   }
 
  private:

@@ -81,7 +81,9 @@ void Call::seal() {
 
 void Call::cancel(const std::string& reason) noexcept {
   Ending open = Ending::open;
-  if (ending_.compare_exchange_strong(open, Ending::cancelled)) abort(reason);
+  if (!ending_.compare_exchange_strong(open, Ending::cancelled)) return;
+  stop->abort(reason);
+  abort(reason);
 }
 
 void finish_reduction(Call::Part& part) {

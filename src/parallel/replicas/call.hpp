@@ -117,6 +117,7 @@ struct Call {
     optim::Arena::Versions places;
   } parameters, buffers;
   Deadline deadline;
+  const std::shared_ptr<AbortToken> stop = std::make_shared<AbortToken>();  ///< set by cancel
   GeneratorState numbers;                       ///< the random generator's state before this call
   std::shared_ptr<const ParameterHooks> hooks;  ///< of a step; null: none
   std::optional<double> loss_scale;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tandem/core/check.hpp"
+#include "tandem/runtime/interrupt.hpp"
 #include "tandem/runtime/runtime.hpp"
 
 #include "autograd/outside_tensors.hpp"
@@ -71,6 +72,7 @@ std::shared_ptr<const Context> CallRunner::context_of(Call& call,
       ForwardFrame{.seed = call.numbers.seed, .forward = call.numbers.forwards});
   c->row_group = call.group.row_group_of(part.index());
   c->deadline = call.deadline;
+  c->abort = call.stop;
   return c;
 }
 
@@ -111,7 +113,7 @@ void CallRunner::submit(Call& call, Phase phase, const Job& attempt, Jobs& jobs)
     Call::Part& part = call.part(device);
     part.phase.store(phase, std::memory_order_relaxed);
     try {
-      if (call.group.members().size() == 1) {
+      if (call.group.members().size() == 1 && InterruptScope::current() == nullptr) {
         jobs.own = &part;
         continue;
       }
@@ -150,6 +152,8 @@ void CallRunner::collect(Call& call, Jobs& jobs) {
   for (auto& [part, ticket] : jobs.tickets) {
     const auto look = [&] { return Clock::now() + (jobs.worker != nullptr ? kHelp : kLook); };
     while (!ticket.has_ended(std::min(until, look())) && Clock::now() < until) {
+      if (InterruptScope* const scope = InterruptScope::current(); scope && scope->wants_stop())
+        call.cancel("the caller was interrupted");
       // This device's part, and what stood in the queue before it.
       if (jobs.worker != nullptr && jobs.worker->run_next()) continue;
       if (until == Clock::time_point::max() && call.deadline.passed())

@@ -13,6 +13,8 @@
 
 #include "python/torch/call_python.hpp"
 #include "python/torch/options.hpp"
+#include "python/torch/python_optimizer.hpp"
+#include "python/torch/released_lock.hpp"
 #include "python/torch/tensor_caster.hpp"
 
 namespace tandem::python {
@@ -76,6 +78,20 @@ class OwnOptimizer {
   SharedObject optimizer_;
 };
 
+/// A tandem.Optimizer, whose update the devices share.
+class DevicesOptimizer : public OwnOptimizer {
+ public:
+  DevicesOptimizer(nb::handle optimizer, PythonUpdate& update)
+      : OwnOptimizer(optimizer), view_(optimizer, update.rule()), update_(update) {}
+  optim::Optimizer& shared_by(const std::shared_ptr<libtorch::detail::TorchReplicas>& replicas) {
+    return update_.attach(replicas, view_);
+  }
+
+ private:
+  PythonOptimizer view_;
+  PythonUpdate& update_;
+};
+
 }  // namespace
 
 DataParallel::DataParallel(nb::object copies,
@@ -131,31 +147,31 @@ DataParallel::Wrapper& DataParallel::followed() {
 
 Arguments DataParallel::arguments_of(nb::handle value) const {
   Arguments arguments = Structure::take_apart(value, options_.dim);
-  arguments.caller = std::make_shared<const CallerContext>(wrapper_->devices().size());
+  arguments.caller = std::make_shared<CallerContext>(wrapper_->devices().size());
   return arguments;
 }
 
 nb::object DataParallel::forward(nb::handle positional, nb::handle named) {
   Wrapper& wrapper = followed();
   const Arguments arguments = arguments_of(nb::make_tuple(positional, named));
-  const Outputs outputs = [&] {
-    const nb::gil_scoped_release release;
-    return wrapper(arguments);
-  }();
+  const Outputs outputs = without_lock(*arguments.caller, [&] { return wrapper(arguments); });
   return Structure::put_together(outputs);
 }
 
-parallel::StepResult DataParallel::step(nb::handle batch, nb::handle loss, nb::handle optimizer) {
+parallel::StepResult DataParallel::step(nb::handle batch,
+                                        nb::handle loss,
+                                        nb::handle optimizer,
+                                        PythonUpdate* update) {
   Wrapper& wrapper = followed();
   const Arguments arguments = arguments_of(batch);
   const PythonLoss of_replica(loss);
-  if (optimizer.is_none()) {
-    const nb::gil_scoped_release release;
-    return wrapper.step(arguments, of_replica);
-  }
   OwnOptimizer own(optimizer);
-  const nb::gil_scoped_release release;
-  return wrapper.step(arguments, of_replica, own);
+  return without_lock(*arguments.caller, [&] {
+    if (optimizer.is_none()) return wrapper.step(arguments, of_replica);
+    if (update == nullptr) return wrapper.step(arguments, of_replica, own);
+    DevicesOptimizer shared(optimizer, *update);
+    return wrapper.step(arguments, of_replica, shared);
+  });
 }
 
 std::vector<std::string> DataParallel::devices() const {
@@ -225,7 +241,8 @@ void bind_data_parallel(nb::module_& m) {
            &DataParallel::step,
            nb::arg("batch"),
            nb::arg("loss"),
-           nb::arg("optimizer").none())
+           nb::arg("optimizer").none(),
+           nb::arg("update").none())
       .def("plan", &DataParallel::plan, nb::arg("rows"))
       .def("replica", &DataParallel::replica, nb::arg("index"))
       .def("sync", &DataParallel::sync);

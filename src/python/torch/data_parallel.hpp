@@ -11,6 +11,7 @@
 #include "tandem/libtorch/data_parallel.hpp"
 
 #include "python/torch/python_module.hpp"
+#include "python/torch/python_update.hpp"
 
 namespace tandem::python {
 
@@ -30,9 +31,11 @@ class DataParallel {
 
   nanobind::object forward(nanobind::handle positional, nanobind::handle named);
   /// @param optimizer  None: gradients are added to the module's. Otherwise one of PyTorch.
+  /// @param update     of a tandem.Optimizer; null: it is another one.
   parallel::StepResult step(nanobind::handle batch,
                             nanobind::handle loss,
-                            nanobind::handle optimizer);
+                            nanobind::handle optimizer,
+                            PythonUpdate* update);
 
   std::vector<std::string> devices() const;
   std::vector<std::int64_t> plan(std::int64_t rows);

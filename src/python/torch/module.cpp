@@ -12,6 +12,7 @@
 #include "python/core/error_classes.hpp"
 #include "python/torch/data_parallel.hpp"
 #include "python/torch/errors.hpp"
+#include "python/torch/python_update.hpp"
 
 NB_MODULE(_torch, m) {
   namespace nb = nanobind;
@@ -29,5 +30,6 @@ NB_MODULE(_torch, m) {
       },
       nb::arg("device"),
       "A virtual device's torch.Generator.");
+  tandem::python::bind_update(m);
   tandem::python::bind_data_parallel(m);
 }

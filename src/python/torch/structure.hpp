@@ -27,7 +27,7 @@ struct Arguments {
   parallel::Replicated<std::vector<at::Tensor>> whole;
   std::vector<parallel::Rows<std::int64_t>> rows;  ///< of lists that have an element for each row
   std::shared_ptr<const Structure> structure;
-  std::shared_ptr<const CallerContext> caller;
+  std::shared_ptr<CallerContext> caller;
   TANDEM_FIELDS(split, whole, rows)
 };
 

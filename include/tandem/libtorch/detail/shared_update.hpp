@@ -3,13 +3,9 @@
 #pragma once
 
 #include <memory>
-#include <typeinfo>
 
+#include "tandem/libtorch/detail/optimizer_view.hpp"
 #include "tandem/libtorch/detail/torch_replicas.hpp"
-
-namespace torch::optim {
-class Optimizer;
-}
 
 namespace tandem::libtorch::detail {
 
@@ -25,21 +21,18 @@ class SharedUpdate {
   /// The update for the replicas, which takes over the state that the user's optimizer has so far,
   /// and its present options.
   ///
-  /// @param rule  the optimizer's class in torch::optim.
-  /// @throws InvalidArgument  the class does not update by elements, a parameter is not the wrapped
-  ///                          module's, or an option is set that tandem's optimizer lacks.
-  optim::Optimizer& attach(const std::shared_ptr<TorchReplicas>& replicas,
-                           torch::optim::Optimizer& user,
-                           const std::type_info& rule);
+  /// @throws InvalidArgument  a parameter is not the wrapped module's, or an option is set that
+  ///                          tandem's optimizer lacks.
+  optim::Optimizer& attach(const std::shared_ptr<TorchReplicas>& replicas, OptimizerView& user);
   /// Whether there is an update, whose wrapper still lives. If that has ended, the state goes back
   /// to the user's optimizer.
-  bool is_attached(torch::optim::Optimizer& user);
+  bool is_attached(OptimizerView& user);
   /// Updates with the gradients that the parameters have.
-  void step(torch::optim::Optimizer& user, const std::type_info& rule);
+  void step(OptimizerView& user);
   /// Copies the state to the user's optimizer. Does nothing if there is no update.
-  void store(torch::optim::Optimizer& user) const;
+  void store(OptimizerView& user) const;
   /// The reverse.
-  void restore(torch::optim::Optimizer& user);
+  void restore(OptimizerView& user);
 
  private:
   struct Attached;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "libtorch/optimizer_rules.hpp"
+#include "tandem/libtorch/detail/optimizer_view.hpp"
 
 #include <string>
 #include <utility>
@@ -10,6 +10,7 @@
 #include <torch/optim/adagrad.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/adamw.h>
+#include <torch/optim/optimizer.h>
 #include <torch/optim/rmsprop.h>
 #include <torch/optim/sgd.h>
 
@@ -20,12 +21,13 @@
 #include "tandem/optim/rmsprop.hpp"
 #include "tandem/optim/sgd.hpp"
 
-namespace tandem::libtorch {
+#include "libtorch/updated_parameter.hpp"
+
+namespace tandem::libtorch::detail {
 namespace {
 
 using optim::GroupSpec;
 using optim::Options;
-using torch::optim::OptimizerParamGroup;
 
 double number(bool flag) {
   return flag ? 1 : 0;
@@ -33,21 +35,27 @@ double number(bool flag) {
 
 /// How one class translates. A state is a list of accessors: f(name, tensor&) for each tensor.
 template <class Traits>
-class RuleOf final : public OptimizerRule {
+class ViewOf final : public OptimizerView {
  public:
   using State = typename Traits::State;
 
+  explicit ViewOf(torch::optim::Optimizer& user) : user_(user) {}
+
+  std::vector<Group> groups() const override {
+    std::vector<Group> groups;
+    for (const auto& group : std::as_const(user_).param_groups()) {
+      const auto& options = static_cast<const typename Traits::TorchOptions&>(group.options());
+      groups.push_back({group.params(), Traits::options(options)});
+    }
+    return groups;
+  }
   std::unique_ptr<optim::Optimizer> make(const std::vector<GroupSpec>& groups) const override {
     return Traits::make(groups);
   }
-  Options options(const OptimizerParamGroup& group) const override {
-    return Traits::options(
-        static_cast<const typename Traits::TorchOptions&>(std::as_const(group).options()));
-  }
-  void read(const torch::optim::OptimizerParamState& from,
-            const UpdatedParameter& parameter,
-            optim::OptimizerState& to) const override {
-    State state = static_cast<const State&>(from);
+  void read(const UpdatedParameter& parameter, optim::OptimizerState& to) const override {
+    const auto own = user_.state().find(parameter.own.unsafeGetTensorImpl());
+    if (own == user_.state().end()) return;
+    State state = static_cast<const State&>(*own->second);
     bool has_any = false;
     Traits::visit(state, [&](const char* name, at::Tensor& x) {
       if (!x.defined()) return;
@@ -65,8 +73,18 @@ class RuleOf final : public OptimizerRule {
         to.tensors.erase(parameter.shown.name + "." + name);
       });
   }
-  std::unique_ptr<torch::optim::OptimizerParamState> write(
-      const optim::OptimizerState& from, const UpdatedParameter& parameter) const override {
+  void write(const optim::OptimizerState& from, const UpdatedParameter& parameter) override {
+    void* const key = parameter.own.unsafeGetTensorImpl();
+    if (auto state = state_in(from, parameter))
+      user_.state()[key] = std::move(state);
+    else
+      user_.state().erase(key);
+  }
+
+ private:
+  /// Null if the parameter has made no step.
+  static std::unique_ptr<State> state_in(const optim::OptimizerState& from,
+                                         const UpdatedParameter& parameter) {
     const auto steps = from.numbers.find(parameter.shown.name + ".step");
     if (steps == from.numbers.end() || steps->second == 0) return nullptr;
     auto state = std::make_unique<State>();
@@ -81,6 +99,8 @@ class RuleOf final : public OptimizerRule {
     Traits::set_steps(*state, static_cast<std::int64_t>(steps->second));
     return state;
   }
+
+  torch::optim::Optimizer& user_;
 };
 
 /// Steps are counted in the state.
@@ -189,20 +209,16 @@ struct AdagradRule : CountedState<torch::optim::AdagradParamState> {
   }
 };
 
-template <class Traits>
-const OptimizerRule& only() {
-  static const RuleOf<Traits> rule;
-  return rule;
-}
-
 }  // namespace
 
-const OptimizerRule& OptimizerRule::of(const std::type_info& type) {
-  if (type == typeid(torch::optim::Adam)) return only<AdamRule>();
-  if (type == typeid(torch::optim::AdamW)) return only<AdamWRule>();
-  if (type == typeid(torch::optim::SGD)) return only<SgdRule>();
-  if (type == typeid(torch::optim::RMSprop)) return only<RmspropRule>();
-  if (type == typeid(torch::optim::Adagrad)) return only<AdagradRule>();
+OptimizerView::~OptimizerView() = default;
+
+std::unique_ptr<OptimizerView> view_of(torch::optim::Optimizer& user, const std::type_info& type) {
+  if (type == typeid(torch::optim::Adam)) return std::make_unique<ViewOf<AdamRule>>(user);
+  if (type == typeid(torch::optim::AdamW)) return std::make_unique<ViewOf<AdamWRule>>(user);
+  if (type == typeid(torch::optim::SGD)) return std::make_unique<ViewOf<SgdRule>>(user);
+  if (type == typeid(torch::optim::RMSprop)) return std::make_unique<ViewOf<RmspropRule>>(user);
+  if (type == typeid(torch::optim::Adagrad)) return std::make_unique<ViewOf<AdagradRule>>(user);
   throw InvalidArgument(
       tandem::detail::concat("Optimizer: ",
                              c10::demangle(type.name()),
@@ -211,4 +227,4 @@ const OptimizerRule& OptimizerRule::of(const std::type_info& type) {
                              "first device. Devices share SGD, Adam, AdamW, RMSprop and Adagrad"));
 }
 
-}  // namespace tandem::libtorch
+}  // namespace tandem::libtorch::detail
