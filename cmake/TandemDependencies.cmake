@@ -53,6 +53,12 @@ if(TANDEM_CUDA_STAND_IN)  # it has what is called of NCCL, for NCCL's header
   endif()
 endif()
 
+if(TANDEM_TORCH STREQUAL "AUTO")
+  find_package(Libtorch 2.15 QUIET)
+  set(TANDEM_TORCH ${Libtorch_FOUND})
+  message(STATUS "tandem::libtorch is built: ${Libtorch_FOUND}")
+endif()
+
 set(TANDEM_HAS_ONEDNN false)
 if(TANDEM_ONEDNN)
   find_package(dnnl REQUIRED)

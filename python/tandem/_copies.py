@@ -63,6 +63,11 @@ class _Part:
         self.attributes = dict(now)
 
 
+def _replicate(module: Any) -> Any:
+    """A shallow copy without parameters, in PyTorch's way, which modules override."""
+    return module._replicate_for_data_parallel()
+
+
 def _rebound(value: Any, module: torch.nn.Module, copy: torch.nn.Module) -> Any:
     """A method of the module as the copy's, so that `module.forward = ...` runs on the copy's device."""
     if isinstance(value, types.MethodType) and value.__self__ is module:
@@ -81,10 +86,10 @@ class Copies:
         self.module = module
         self._parts: list[_Part] = []
 
-    def make(self) -> torch.nn.Module:
+    def make(self) -> Any:
         """A copy, whose values do not matter. Called by the extension module."""
         parts = {id(part.module): part for part in self._read_parts()}
-        copies = {key: part.module._replicate_for_data_parallel() for key, part in parts.items()}
+        copies = {key: _replicate(part.module) for key, part in parts.items()}
         tensors: dict[int, Any] = {}
         for path, module in self.module.named_modules():
             copy = copies[id(module)]
@@ -121,13 +126,13 @@ class Copies:
         return self._parts
 
 
-def _empty(x: torch.Tensor, made: dict[int, Any]) -> torch.Tensor:
+def _empty(x: torch.Tensor, made: dict[int, Any]) -> Any:
     if id(x) not in made:
         made[id(x)] = torch.empty_like(x, device="cpu", requires_grad=False)
     return made[id(x)]
 
 
-def _empty_parameter(x: torch.nn.Parameter, made: dict[int, Any]) -> torch.nn.Parameter:
+def _empty_parameter(x: torch.nn.Parameter, made: dict[int, Any]) -> Any:
     if id(x) not in made:
         data = torch.empty_like(x, device="cpu", requires_grad=False)
         made[id(x)] = torch.nn.Parameter(data, requires_grad=x.requires_grad)

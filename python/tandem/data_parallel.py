@@ -79,7 +79,7 @@ class DataParallel(torch.nn.DataParallel[Any]):
         update = optimizer._update if isinstance(optimizer, Optimizer) else None
         result = self._replicas.step(batch, loss, optimizer, update)
         if optimizer is not None and not result.skipped:
-            optimizer._opt_called = True  # for schedulers
+            setattr(optimizer, "_opt_called", True)  # which schedulers ask for
         return result
 
 

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -13,10 +12,14 @@ import torch
 from tandem import _torch
 
 
-@functools.cache
+_classes: dict[type[torch.optim.Optimizer], type[Optimizer]] = {}
+
+
 def _shared(kind: type[torch.optim.Optimizer]) -> type[Optimizer]:
     """The class of optimizers that are a `kind` as well."""
-    return type(kind.__name__, (Optimizer, kind), {"__module__": "tandem", "_kind": kind})
+    if kind not in _classes:
+        _classes[kind] = type(kind.__name__, (Optimizer, kind), {"__module__": "tandem", "_kind": kind})
+    return _classes[kind]
 
 
 class Optimizer(torch.optim.Optimizer):
@@ -46,7 +49,7 @@ class Optimizer(torch.optim.Optimizer):
         self._update = _torch.SharedUpdate(kind.__name__)
         self._kind.__init__(self, params.parameters() if isinstance(params, torch.nn.Module) else params, **options)
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates with the gradients that the parameters have, as after loss.backward()."""
         if not self._update.is_attached(self):
             return self._kind.step(self, closure)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch.utils import backend_registration
@@ -127,7 +127,7 @@ def empty_cache() -> None:
 
 
 def _generator(device: Device = None) -> torch.Generator:
-    return _torch.default_generator(_index(device))
+    return cast(torch.Generator, _torch.default_generator(_index(device)))
 
 
 def manual_seed(seed: int) -> None:

@@ -12,6 +12,7 @@
 
 #include "tandem/core/check.hpp"
 
+#include "libtorch/attention_kernel.hpp"
 #include "libtorch/autocast_kernels.hpp"
 #include "libtorch/composed_kernels.hpp"
 #include "libtorch/device_guard.hpp"
@@ -62,6 +63,7 @@ class Registration {
     c10::register_privateuse1_backend(kName);
     take_host_allocator();
     register_tensor_kernels();
+    register_attention_kernel();
     register_composed_kernels();
     register_frequent_kernels();
     register_autocast_kernels();

@@ -82,15 +82,27 @@ void run_on_host(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     replace_tensors((*stack)[i], [&](const at::Tensor& x) { return views.to_device(x); });
 }
 
+/// Whether the host has a kernel for an op that PyTorch composes of others for devices without
+/// one: of the variant that writes into a given output, whose size it then changes, with a warning
+/// for some; or of several ops, as for a layer norm. The fallback alone would not be asked.
+bool is_composed_elsewhere(const c10::OperatorName& op) {
+  const auto handle = c10::Dispatcher::singleton().findOp(op);
+  if (!op.name.starts_with("aten::") || !handle || !handle->hasSchema()) return false;
+  const auto has = [&](c10::DispatchKey key) { return handle->hasKernelForDispatchKey(key); };
+  if (!has(c10::DispatchKey::CPU) || has(c10::DispatchKey::PrivateUse1)) return false;
+  return has(c10::DispatchKey::CompositeExplicitAutograd) ||
+         has(c10::DispatchKey::CompositeExplicitAutogradNonFunctional) ||
+         has(c10::DispatchKey::CompositeImplicitAutograd);
+}
+
 }  // namespace
 
 void register_host_kernels() {
   kernel_library("_").fallback(torch::CppFunction::makeFromBoxedFunction<&run_on_host>());
-  // For devices without kernels of their own PyTorch makes these out of variants that write into a
-  // given output, whose size they then change, with a warning.
   torch::Library& aten = kernel_library("aten");
-  for (const char* op : {"mse_loss", "smooth_l1_loss"})
-    aten.impl(op, torch::CppFunction::makeFromBoxedFunction<&run_on_host>());
+  for (const c10::OperatorName& op : c10::Dispatcher::singleton().getAllOpNames())
+    if (is_composed_elsewhere(op))
+      aten.impl(toString(op).c_str(), torch::CppFunction::makeFromBoxedFunction<&run_on_host>());
 }
 
 }  // namespace tandem::libtorch

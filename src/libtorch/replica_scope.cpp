@@ -48,6 +48,7 @@ ReplicaScope::ReplicaScope(std::shared_ptr<TorchSource> source, const CallerStat
     : source_(std::move(source)),
       state_(caller.state),
       device_(torch_device(source_->device())),
+      trains_(source_->is_training()),
       batch_norms_(source_->ops().batch_norms),
       threads_(std::min(caller.threads, context().threads)),
       module_([&](Context& c) { c.module_path = source_->class_name(); }),
@@ -58,7 +59,7 @@ ReplicaScope::ReplicaScope(std::shared_ptr<TorchSource> source, const CallerStat
 
 ReplicaScope::~ReplicaScope() {
   current_scope = before_;
-  if (!source_->is_training()) return;
+  if (!trains_) return;
   for (const TorchSource::Slot& slot : source_->slots())
     if (slot.kind == nn::TensorKind::buffer) count_write(slot.shown);
 }

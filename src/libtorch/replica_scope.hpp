@@ -60,6 +60,7 @@ class ReplicaScope {
   std::shared_ptr<TorchSource> source_;
   at::ThreadLocalStateGuard state_;
   c10::DeviceGuard device_;
+  const bool trains_;  // as the caller sees it: batch norms seem not to while the job runs
   BatchNorms::Job batch_norms_;
   ThreadLimit threads_;
   ContextScope module_;  // PyTorch does not say which part of the module calls an op

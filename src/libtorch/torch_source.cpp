@@ -157,6 +157,11 @@ std::vector<Tensor> TorchSource::equal_buffers() {
   return buffers;
 }
 
+bool TorchSource::is_training() const {
+  return std::ranges::any_of(copy_->modules(),
+                             [](const auto& part) { return part->is_training(); });
+}
+
 void TorchSource::check_unwrapped() {
   WrappedModules::get().check(*original_);
 }

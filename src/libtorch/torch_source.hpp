@@ -55,7 +55,8 @@ class TorchSource final : public parallel::ReplicaSource {
               Ops ops);
 
   void visit_tensors(const TensorVisitor& f) override;
-  bool is_training() const override { return copy_->is_training(); }
+  /// Whether any part is.
+  bool is_training() const override;
   std::vector<Tensor> equal_buffers() override;
   void check_unwrapped() override;
   void mark_wrapped(const std::shared_ptr<const void>& wrapper) override;

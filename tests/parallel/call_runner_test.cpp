@@ -3,6 +3,8 @@
 
 #include "parallel/replicas/call_runner.hpp"
 
+#include <atomic>
+#include <chrono>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -10,6 +12,7 @@
 #include <gmock/gmock.h>
 
 #include "tandem/nn/linear.hpp"
+#include "tandem/runtime/interrupt.hpp"
 #include "tandem/runtime/runtime.hpp"
 
 #include "devices.hpp"
@@ -62,6 +65,34 @@ TEST_F(CallRunnerTest, TheOnlyReplicaRunsOnTheCallersThread) {
     EXPECT_EQ(part.index(), 0);
     EXPECT_EQ(std::this_thread::get_id(), caller);
   });
+}
+
+TEST_F(CallRunnerTest, AnInterruptedCallStopsAndTheNextOneWorks) {
+  CallRunner runner(testing::devices(2), {.deadline = 10s});
+  std::atomic<bool> wants_stop = true;
+  const InterruptScope scope([&] { return wants_stop.load(); });
+  for (const std::vector<RowRange>& rows :
+       {std::vector<RowRange>{{0, 2}, {2, 5}}, std::vector<RowRange>{{0, 5}, {5, 5}}}) {
+    wants_stop = true;
+    const auto caller = std::this_thread::get_id();
+    const auto interrupted = call(rows);
+    EXPECT_THROW(runner.run(interrupted,
+                            Phase::forward,
+                            [&](Call::Part& part) {
+                              EXPECT_NE(std::this_thread::get_id(), caller);
+                              if (part.index() == 1) part.comm->barrier();
+                              const auto until = std::chrono::steady_clock::now() + 5s;
+                              while (!context().abort->aborted())
+                                ASSERT_LT(std::chrono::steady_clock::now(), until) << "not told";
+                              throw CommAborted(context().abort->reason());
+                            }),
+                 ReplicaError);
+    EXPECT_THROW(interrupted->seal(), CommAborted);
+    wants_stop = false;
+    runner.run(call(rows), Phase::forward, [](Call::Part& part) {
+      EXPECT_FALSE(context().abort->aborted()) << part.index();
+    });
+  }
 }
 
 TEST_F(CallRunnerTest, AFailureFreesTheOthersAndIsTheOneThatIsTold) {

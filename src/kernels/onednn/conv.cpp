@@ -111,7 +111,7 @@ bool conv2d(const HostStream& s,
       key_of(s, Pass::forward, size, type_of(x), biased), [&](const dnnl::engine& engine) {
         const Descs d(size, type_of(x));
         const auto desc = forward_desc(d, biased, engine);
-        if (is_reference(desc.impl_info_str())) return std::unique_ptr<Prepared>();
+        if (!is_usable(desc.impl_info_str())) return std::unique_ptr<Prepared>();
         std::vector<Argument> arguments{{DNNL_ARG_SRC, d.x, d.x},
                                         {DNNL_ARG_WEIGHTS, d.weight, desc.weights_desc()},
                                         {DNNL_ARG_DST, d.y, d.y, true}};
@@ -140,7 +140,7 @@ bool conv2d_input_grad(
             user_scratchpad(),
             engine,
             forward_desc(d, false, engine));
-        if (is_reference(desc.impl_info_str())) return std::unique_ptr<Prepared>();
+        if (!is_usable(desc.impl_info_str())) return std::unique_ptr<Prepared>();
         const std::vector<Argument> arguments{{DNNL_ARG_DIFF_DST, d.y, d.y},
                                               {DNNL_ARG_WEIGHTS, d.weight, desc.weights_desc()},
                                               {DNNL_ARG_DIFF_SRC, d.x, d.x, true}};
@@ -169,7 +169,7 @@ bool conv2d_weight_grad(const HostStream& s,
             biased, d, [](const auto&... parts) { return Backward::desc(kDirect, parts...); });
         const Backward::primitive_desc desc(
             wish, user_scratchpad(), engine, forward_desc(d, biased, engine));
-        if (is_reference(desc.impl_info_str())) return std::unique_ptr<Prepared>();
+        if (!is_usable(desc.impl_info_str())) return std::unique_ptr<Prepared>();
         std::vector<Argument> arguments{
             {DNNL_ARG_SRC, d.x, d.x},
             {DNNL_ARG_DIFF_DST, d.y, d.y},

@@ -56,7 +56,7 @@ std::unique_ptr<Prepared> prepare(
   const auto desc =
       bias == nullptr ? dnnl::matmul::desc(a, b, c) : dnnl::matmul::desc(a, b, *bias, c);
   const dnnl::matmul::primitive_desc primitive(desc, user_scratchpad(), engine);
-  if (is_reference(primitive.impl_info_str())) return nullptr;
+  if (!is_usable(primitive.impl_info_str())) return nullptr;
   std::vector<Argument> arguments{
       {DNNL_ARG_SRC, a, a}, {DNNL_ARG_WEIGHTS, b, b}, {DNNL_ARG_DST, c, c, true}};
   if (bias != nullptr) arguments.push_back({DNNL_ARG_BIAS, *bias, *bias});

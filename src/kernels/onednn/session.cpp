@@ -4,6 +4,7 @@
 #include "kernels/onednn/session.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <mutex>
 #include <string_view>
@@ -96,6 +97,33 @@ void Prepared::run(Device device, dnnl::stream& stream, std::initializer_list<vo
 
 namespace {
 
+// Note [Two copies of oneDNN]: PyTorch has a copy of oneDNN inside, which exports the function that
+// makes the kernels of its products, by the same name as the system's. In a program that is linked
+// with both, the one that was loaded first answers for both. The other one's products are then
+// without kernels, and refuse to run (dnnl_unimplemented), alone or as a part of a convolution.
+
+/// Whether oneDNN's own products have their kernels in this process.
+bool multiplies() noexcept {
+  static const bool works = [] {
+    constexpr dnnl_dim_t kSize = 2;
+    std::array<float, kSize * kSize> a{}, b{}, c{};
+    return dnnl_sgemm('N',
+                      'N',
+                      kSize,
+                      kSize,
+                      kSize,
+                      1,
+                      a.data(),
+                      kSize,
+                      b.data(),
+                      kSize,
+                      0,
+                      c.data(),
+                      kSize) == dnnl_success;
+  }();
+  return works;
+}
+
 /// oneDNN 2.6 runs a convolution in bf16 on the matrix tiles of newer processors (AMX) without
 /// having configured them, which ends the program by SIGILL. ONEDNN_MAX_CPU_ISA says another limit.
 void leave_tiles_out() {
@@ -142,8 +170,9 @@ dnnl::primitive_attr user_scratchpad() {
   return attributes;
 }
 
-bool is_reference(const char* implementation) noexcept {
-  return std::string_view(implementation).starts_with("ref");
+bool is_usable(const char* implementation) noexcept {
+  const std::string_view name = implementation;
+  return !name.starts_with("ref") && (!name.starts_with("gemm") || multiplies());
 }
 
 }  // namespace tandem::kernels::onednn

@@ -118,7 +118,8 @@ class Session {
 
 /// Attributes of all our primitives: the scratchpad is the caller's.
 dnnl::primitive_attr user_scratchpad();
-/// One of the portable, slow implementations.
-bool is_reference(const char* implementation) noexcept;
+/// Whether an implementation is worth to be used, by its name: it is none of the portable, slow
+/// ones, and it works, see Note [Two copies of oneDNN].
+bool is_usable(const char* implementation) noexcept;
 
 }  // namespace tandem::kernels::onednn

@@ -23,7 +23,7 @@ const char* class_of(const Error& error) {
   return "Error";
 }
 
-void translate(const std::exception_ptr& error, void*) {
+void translate_own(const std::exception_ptr& error, void*) {
   try {
     std::rethrow_exception(error);
   } catch (const Error& e) {
@@ -39,7 +39,7 @@ void set_current_error(const Error& error) {
 }
 
 void register_error_classes() {
-  nb::register_exception_translator(translate);
+  nb::register_exception_translator(translate_own);
 }
 
 }  // namespace tandem::python

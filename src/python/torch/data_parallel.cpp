@@ -229,7 +229,9 @@ void bind_data_parallel(nb::module_& m) {
   nb::class_<DataParallel>(m, "DataParallel", nb::type_slots(slots))
       .def(
           "__init__",
-          [](DataParallel* self, nb::object copies, const nb::dict& options) {
+          [](DataParallel* self,
+             nb::object copies,
+             const nb::typed<nb::dict, nb::str, nb::object>& options) {
             auto [parallel, module] = read_options(options);
             new (self) DataParallel(std::move(copies), std::move(parallel), std::move(module));
           },

@@ -1,0 +1,60 @@
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+# Made by nanobind.stubgen of the extension module; tests/python/stubs_test.py compares.
+
+torch_version: str = '2.15.0'
+
+def register_devices(count: int) -> None: ...
+
+def registered_devices() -> int: ...
+
+def default_generator(device: int) -> object:
+    """A virtual device's torch.Generator."""
+
+class SharedUpdate:
+    """The update of a tandem.Optimizer."""
+
+    def __init__(self, kind: str) -> None: ...
+
+    def is_attached(self, optimizer: object) -> bool:
+        """Whether a wrapper that lives has updated by it."""
+
+    def step(self, optimizer: object) -> None:
+        """Updates with the gradients that the parameters have."""
+
+    def store(self, optimizer: object) -> None:
+        """Copies the devices' state to the optimizer."""
+
+    def restore(self, optimizer: object) -> None:
+        """Copies the optimizer's state to the devices."""
+
+class StepResult:
+    """The loss of a step, and what else it reports."""
+
+    @property
+    def loss(self) -> float: ...
+
+    @property
+    def weight(self) -> float: ...
+
+    @property
+    def rows(self) -> list[int]: ...
+
+    @property
+    def skipped(self) -> bool: ...
+
+class DataParallel:
+    def __init__(self, copies: object, options: dict[str, object]) -> None: ...
+
+    @property
+    def devices(self) -> list[str]: ...
+
+    def forward(self, positional: object, named: object) -> object: ...
+
+    def step(self, batch: object, loss: object, optimizer: object | None, update: SharedUpdate | None) -> StepResult: ...
+
+    def plan(self, rows: int) -> list[int]: ...
+
+    def replica(self, index: int) -> object: ...
+
+    def sync(self) -> None: ...
