@@ -60,4 +60,5 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _WITH_TORCH:
         raise AttributeError(f"module 'tandem' has no attribute {name!r}")
+    importlib.import_module("tandem._with_torch")
     return getattr(importlib.import_module(_WITH_TORCH[name]), name)

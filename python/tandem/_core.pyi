@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Made by nanobind.stubgen of the extension module; tests/python/stubs_test.py compares.
 
+torch_version: str = '2.15.0'
+
 class MemoryStats:
     """What a device holds, in bytes as requested."""
 

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Made by nanobind.stubgen of the extension module; tests/python/stubs_test.py compares.
 
-torch_version: str = '2.15.0'
 
 def register_devices(count: int) -> None: ...
 

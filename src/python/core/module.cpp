@@ -7,6 +7,7 @@
 #include "python/core/error_classes.hpp"
 
 NB_MODULE(_core, m) {
+  m.attr("torch_version") = TANDEM_PYTHON_TORCH;  // of the module for PyTorch; "": there is none
   tandem::python::register_error_classes();
   tandem::python::bind_devices(m);
 }

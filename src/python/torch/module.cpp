@@ -5,7 +5,6 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <torch/csrc/Generator.h>
-#include <torch/version.h>
 
 #include "tandem/libtorch/devices.hpp"
 
@@ -16,7 +15,6 @@
 
 NB_MODULE(_torch, m) {
   namespace nb = nanobind;
-  m.attr("torch_version") = TORCH_VERSION;
   tandem::python::register_error_classes();
   tandem::python::register_errors();
   m.def("register_devices", &tandem::libtorch::register_devices, nb::arg("count"));
