@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import types
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from operator import is_
 from typing import Any
 
@@ -75,6 +75,43 @@ def _rebound(value: Any, module: torch.nn.Module, copy: torch.nn.Module) -> Any:
     return value
 
 
+def copy_parts(
+    module: torch.nn.Module,
+    parameter: Callable[[torch.Tensor], torch.Tensor],
+    buffer: Callable[[torch.Tensor], torch.Tensor],
+) -> dict[int, torch.nn.Module]:
+    """Copies of a module's parts by the ids of the parts, that of the module itself among them.
+
+    A copy's tensors are what `parameter` and `buffer` make of the module's; tied tensors are made once.
+
+    Raises RuntimeError for a lazy module that has not seen a batch.
+    """
+    made: dict[int, torch.Tensor] = {}
+
+    def once(x: torch.Tensor, make: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
+        if id(x) not in made:
+            made[id(x)] = make(x)
+        return made[id(x)]
+
+    copies = {id(part): _replicate(part) for part in module.modules()}
+    for part in module.modules():
+        copy = copies[id(part)]
+        for name, value in list(copy.__dict__.items()):
+            copy.__dict__[name] = _rebound(value, part, copy)
+        for name, child in part._modules.items():
+            copy._modules[name] = None if child is None else copies[id(child)]
+        for name, x in part._buffers.items():
+            copy._buffers[name] = None if x is None else once(x, buffer)
+        for name, x in part._parameters.items():
+            if x is None:
+                copy._parameters[name] = None
+                continue
+            setattr(copy, name, once(x, parameter))  # modules may do more: an LSTM has a list of its weights
+            if name in copy.__dict__:  # the tensor is no Parameter, but a result of the module's
+                copy._parameters[name] = copy.__dict__.pop(name)
+    return copies
+
+
 class Copies:
     """Makes copies of a module, one for each device, and lets them follow it.
 
@@ -89,22 +126,10 @@ class Copies:
     def make(self) -> Any:
         """A copy, whose values do not matter. Called by the extension module."""
         parts = {id(part.module): part for part in self._read_parts()}
-        copies = {key: _replicate(part.module) for key, part in parts.items()}
-        tensors: dict[int, Any] = {}
+        copies = copy_parts(self.module, _empty_parameter, _empty)
         for path, module in self.module.named_modules():
             copy = copies[id(module)]
             copy.__dict__["_tandem_path"] = path
-            for name, value in list(copy.__dict__.items()):
-                copy.__dict__[name] = _rebound(value, module, copy)
-            for name, part in module._modules.items():
-                copy._modules[name] = None if part is None else copies[id(part)]
-            for name, buffer in module._buffers.items():
-                copy._buffers[name] = None if buffer is None else _empty(buffer, tensors)
-            for name, parameter in module._parameters.items():
-                if parameter is None:
-                    copy._parameters[name] = None
-                else:  # modules may do more than keep it: an LSTM has a list of its weights
-                    setattr(copy, name, _empty_parameter(parameter, tensors))
             parts[id(module)].copies.append(weakref.ref(copy))
         return copies[id(self.module)]
 
@@ -126,14 +151,9 @@ class Copies:
         return self._parts
 
 
-def _empty(x: torch.Tensor, made: dict[int, Any]) -> Any:
-    if id(x) not in made:
-        made[id(x)] = torch.empty_like(x, device="cpu", requires_grad=False)
-    return made[id(x)]
+def _empty(x: torch.Tensor) -> torch.Tensor:
+    return torch.empty_like(x, device="cpu", requires_grad=False)
 
 
-def _empty_parameter(x: torch.nn.Parameter, made: dict[int, Any]) -> Any:
-    if id(x) not in made:
-        data = torch.empty_like(x, device="cpu", requires_grad=False)
-        made[id(x)] = torch.nn.Parameter(data, requires_grad=x.requires_grad)
-    return made[id(x)]
+def _empty_parameter(x: torch.Tensor) -> torch.Tensor:
+    return torch.nn.Parameter(_empty(x), requires_grad=x.requires_grad)

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Made by nanobind.stubgen of the extension module; tests/python/stubs_test.py compares.
 
-
 def register_devices(count: int) -> None: ...
 
 def registered_devices() -> int: ...

@@ -11,6 +11,7 @@ import torch
 
 from tandem import _core, _torch, torch_device
 from tandem._copies import Copies
+from tandem._home import check_home
 from tandem.optimizer import Optimizer
 
 DeviceLike = int | str | torch.device
@@ -45,6 +46,8 @@ class DataParallel(torch.nn.DataParallel[Any]):
         self.dim = dim
         if devices is None:
             devices = device_ids
+            if device_ids is not None and output_device is None:
+                output_device = device_ids[0]
         elif device_ids is not None:
             raise ValueError("DataParallel: device_ids and devices name the same thing; give one of them")
         if devices is None:
@@ -59,8 +62,12 @@ class DataParallel(torch.nn.DataParallel[Any]):
         torch_device.register_devices()
         options |= {"devices": names, "output_device": output, "dim": dim}
         self._replicas = _torch.DataParallel(Copies(module), options)
+        self._home = None if device_ids is None else torch.device("tandem", self.device_ids[0])
+        if self._home is not None and len(names) == 1:
+            module.to(self._home)
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        self._check_home()
         return self._replicas.forward(inputs, kwargs)
 
     def step(
@@ -76,11 +83,16 @@ class DataParallel(torch.nn.DataParallel[Any]):
         loss    loss(replica, part of the batch): a scalar tensor, which counts as the mean over the replica's rows, or a
                 pair (sum, weight), which is exact in any chunks.
         """
+        self._check_home()
         update = optimizer._update if isinstance(optimizer, Optimizer) else None
         result = self._replicas.step(batch, loss, optimizer, update)
         if optimizer is not None and not result.skipped:
             setattr(optimizer, "_opt_called", True)  # which schedulers ask for
         return result
+
+    def _check_home(self) -> None:
+        if self._home is not None:
+            check_home(self.module, self._home)
 
 
 class BalancedDataParallel(DataParallel):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""The manifest: what each case of PyTorch's test files comes to, and how that is compared with a run."""
+"""The manifests: what each case of PyTorch's test files comes to in C++ and in Python, and how that is compared with a run."""
 
 import tomllib
 from dataclasses import dataclass, field
@@ -15,6 +15,7 @@ class ManifestError(Exception):
 @dataclass
 class Expected:
     """What is expected of a case: "pass" or "skip", with the tests of ours that have its meaning, or the reason."""
+    language: str  # of the programs that the case is about: "C++" or "Python"
     file: str
     case: str
     result: str
@@ -25,6 +26,7 @@ class Expected:
 @dataclass
 class Outcome:
     """What a case came to. `problem` is empty where it is what is expected."""
+    language: str
     file: str
     case: str
     result: str  # "pass", "fail", "skip", or "absent"
@@ -33,18 +35,24 @@ class Outcome:
     reason: str = ""
 
 
-def expected_of(file, case, value):
-    if value == "pass" and not file.endswith(".py"):
-        return Expected(file, case, "pass")
+def runs(language, file):
+    """Whether the cases of a file are run themselves. Those of the other language have tests of ours in their place."""
+    return file.endswith(".py") == (language == "Python")
+
+
+def expected_of(language, file, case, value):
     if isinstance(value, str) and value.startswith(SKIP) and len(value) > len(SKIP):
-        return Expected(file, case, "skip", reason=value.removeprefix(SKIP))
-    if file.endswith(".py") and isinstance(value, list) and value and all(isinstance(v, str) for v in value):
-        return Expected(file, case, "pass", ours=value)
-    kinds = "a list of tests of ours" if file.endswith(".py") else '"pass"'
+        return Expected(language, file, case, "skip", reason=value.removeprefix(SKIP))
+    if runs(language, file):
+        if value == "pass":
+            return Expected(language, file, case, "pass")
+    elif isinstance(value, list) and value and all(isinstance(v, str) for v in value):
+        return Expected(language, file, case, "pass", ours=value)
+    kinds = '"pass"' if runs(language, file) else "a list of tests of ours"
     raise ManifestError(f"{file}: {case} = {value!r}; expected {kinds}, or \"{SKIP}\" with the reason")
 
 
-def read(path):
+def read(path, language):
     """(PyTorch's version, [Expected])"""
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -55,14 +63,15 @@ def read(path):
     version = document.pop("version", None)
     if not isinstance(version, str) or not document:
         raise ManifestError(f'{path}: expected version = "..." and a table for each file')
-    return version, [expected_of(file, case, value) for file, cases in document.items() for case, value in cases.items()]
+    return version, [expected_of(language, file, case, value) for file, cases in document.items() for case, value in cases.items()]
 
 
 def unknown(expected, found):
     """Outcomes of the cases that a file has and the manifest has not. `found`: {file: [case]}."""
-    known = {(e.file, e.case) for e in expected}
-    return [Outcome(file, case, "absent", "the manifest does not know this case: enter it")
-            for file, cases in found.items() for case in cases if (file, case) not in known]
+    known = {(e.language, e.file, e.case) for e in expected}
+    files = dict.fromkeys((e.language, e.file) for e in expected)
+    return [Outcome(language, file, case, "absent", "the manifest does not know this case: enter it")
+            for language, file in files for case in found[file] if (language, file, case) not in known]
 
 
 def result_of(results):
@@ -73,7 +82,7 @@ def result_of(results):
 def outcome(e, found, ran):
     """What became of a case. `ran`: {test: result} of all tests that ran, PyTorch's and ours."""
     def came_to(result, problem=""):
-        return Outcome(e.file, e.case, result, problem, e.ours, e.reason)
+        return Outcome(e.language, e.file, e.case, result, problem, e.ours, e.reason)
 
     if e.case not in found.get(e.file, []):
         return came_to("absent", f"{e.file} has no such case any more")
@@ -81,7 +90,7 @@ def outcome(e, found, ran):
         results = {name: ran.get(name, "absent") for name in e.ours}
         result = result_of(results.values())
         return came_to(result, "" if result == "pass" else "; ".join(f"{n}: {r}" for n, r in results.items() if r != "pass"))
-    if e.file.endswith(".py"):
+    if not runs(e.language, e.file):
         return came_to("skip")
     result = ran.get(e.case, "absent")
     if e.result == "skip":
@@ -91,5 +100,5 @@ def outcome(e, found, ran):
 
 
 def compare(expected, found, ran):
-    """Outcomes of all cases, those of the manifest first."""
+    """Outcomes of all cases, those of the manifests first."""
     return [outcome(e, found, ran) for e in expected] + unknown(expected, found)

@@ -6,9 +6,12 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 
-TARGETS = {"theirs": "torch_acceptance", "ours": "libtorch_test"}
+from . import mapping
+
+TARGETS = {"C++": ["torch_acceptance", "libtorch_test"], "Python": ["tandem_python"]}
 PLACES = {"theirs": "tests/libtorch/acceptance/torch_acceptance", "ours": "tests/libtorch/libtorch_test"}
 DEVICES = "cpu:4"
 
@@ -17,11 +20,14 @@ class BuildError(Exception):
     """The programs could not be built; the text says why."""
 
 
-def build(root, folder, source, jobs, timeout):
-    """Builds in `folder`, which is made with the preset release where it is none of CMake's."""
+def build(root, folder, sources, jobs, timeout):
+    """Builds in `folder`, which is made with the preset release where it is none of CMake's. `sources`: {language: PyTorch's file}"""
     start = ["cmake"] if (folder / "CMakeCache.txt").exists() else ["cmake", "--preset", "release"]
-    commands = [[*start, "-S", root, "-B", folder, "-D", "TANDEM_TORCH=ON", "-D", f"TANDEM_TORCH_ACCEPTANCE={source}"],
-                ["cmake", "--build", folder, "--parallel", str(jobs), "--target", *TARGETS.values()]]
+    options = {"C++": lambda file: f"TANDEM_TORCH_ACCEPTANCE={file}", "Python": lambda _: "TANDEM_PYTHON=ON"}
+    defined = [part for language, file in sources.items() for part in ("-D", options[language](file))]
+    targets = [target for language in sources for target in TARGETS[language]]
+    commands = [[*start, "-S", root, "-B", folder, "-D", "TANDEM_TORCH=ON", *defined],
+                ["cmake", "--build", folder, "--parallel", str(jobs), "--target", *targets]]
     for command in commands:
         try:
             done = subprocess.run([str(c) for c in command], cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -68,3 +74,30 @@ def run(program, names, timeout):
         if not report.exists():
             return dict.fromkeys(names, "fail"), text + f"\nended with {done.returncode}, without a report"
         return results(json.loads(report.read_text())), text
+
+
+def packages(folder):
+    """Where Python finds PyTorch: beside the package whose headers the build has."""
+    for line in (folder / "CMakeCache.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("LIBTORCH_INCLUDE_DIR:"):
+            return str(pathlib.Path(line.partition("=")[2]).parents[1])
+    raise BuildError(f"{folder}/CMakeCache.txt does not say where PyTorch is")
+
+
+def run_python(folder, source, names, timeout):
+    """The same as `run` for the cases of a Python file, mapped to tandem. Those without an outcome have failed."""
+    with tempfile.TemporaryDirectory(prefix="tandem-test-") as scratch:
+        cases, report = pathlib.Path(scratch, "mapped_cases.py"), pathlib.Path(scratch, "report.json")
+        cases.write_text(mapping.mapped(source.read_text(encoding="utf-8")), encoding="utf-8")
+        report.touch()
+        command = [sys.executable, "-B", str(pathlib.Path(__file__).with_name("python_cases.py")), str(cases), str(report)]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder / "python"), packages(folder)]), "OMP_NUM_THREADS": "1"}
+        try:
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", errors="replace",
+                                  timeout=timeout, check=False, env=environment, cwd=scratch)
+            text = done.stdout if done.returncode == 0 else f"{done.stdout}\nended with {done.returncode}"
+        except subprocess.TimeoutExpired:
+            text = f"not finished after {timeout} s"
+        lines = [json.loads(line) for line in report.read_text(encoding="utf-8").splitlines()]
+        texts = [f"{line['case']}: {line['text']}" for line in lines if line["result"] == "fail"]
+        return dict.fromkeys(names, "fail") | {line["case"]: line["result"] for line in lines}, "\n".join([*texts, text])

@@ -53,11 +53,13 @@ class BroadcastBucket final : public torch::autograd::Node {
   BroadcastBucket(std::size_t bucket,
                   std::vector<c10::Device> targets,
                   edge_list edges,
-                  std::shared_ptr<const Reduce> reduce)
+                  std::shared_ptr<const Reduce> reduce,
+                  variable_list zeros_like)
       : Node(kFirst, std::move(edges)),
         bucket_(bucket),
         targets_(std::move(targets)),
-        reduce_(std::move(reduce)) {}
+        reduce_(std::move(reduce)),
+        zeros_like_(std::move(zeros_like)) {}
 
   std::string name() const override { return "BroadcastBucket"; }
 
@@ -74,12 +76,18 @@ class BroadcastBucket final : public torch::autograd::Node {
     if (std::find(used.begin(), used.end(), 1) == used.end()) return variable_list(used.size());
     variable_list sums = reduced(std::move(gradients));
     for (std::size_t i = 0; i < used.size(); ++i) {
-      if (used[i] == 0) sums[i].reset();
+      if (used[i] == 0) sums[i] = unused(i);
     }
     return sums;
   }
 
  private:
+  /// The gradient of a parameter that no replica has used.
+  at::Tensor unused(std::size_t i) const {
+    if (zeros_like_.empty() || !next_edge(i).is_valid() || !task_should_compute_output(i))
+      return {};
+    return at::zeros_like(zeros_like_[i], at::TensorOptions(targets_[i]));
+  }
   variable_list reduced(Gradients gradients) const {
     const ContextScope scope([](Context& c) {
       c.phase = Phase::reduce;
@@ -107,6 +115,7 @@ class BroadcastBucket final : public torch::autograd::Node {
   std::size_t bucket_;
   std::vector<c10::Device> targets_;
   std::shared_ptr<const Reduce> reduce_;
+  variable_list zeros_like_;  // the parameters; empty if those that are unused get no gradient
 };
 
 void make_leaf(const at::Tensor& x, bool requires_grad) {
@@ -178,9 +187,11 @@ void check_buckets(const std::vector<std::vector<std::size_t>>& buckets, std::si
 BroadcastParameters::BroadcastParameters(std::vector<at::Tensor> parameters,
                                          std::vector<std::vector<at::Tensor>> replicas,
                                          std::vector<std::vector<std::size_t>> buckets,
-                                         Reduce reduce)
+                                         Reduce reduce,
+                                         UnusedGradients unused)
     : parameters_(std::move(parameters)),
-      reduce_(std::make_shared<const Reduce>(std::move(reduce))) {
+      reduce_(std::make_shared<const Reduce>(std::move(reduce))),
+      unused_(unused) {
   check_tensors(parameters_, replicas);
   check_buckets(buckets, parameters_.size());
   for (std::vector<at::Tensor>& tensors : replicas) {
@@ -200,9 +211,11 @@ void BroadcastParameters::attach(std::size_t b) {
   Bucket& bucket = buckets_[b];
   edge_list edges;
   std::vector<c10::Device> targets;
+  variable_list zeros_like;
   for (const std::size_t k : bucket.members) {
     edges.push_back(impl::gradient_edge(parameters_[k]));
     targets.push_back(parameters_[k].device());
+    if (unused_ == UnusedGradients::zeros) zeros_like.push_back(parameters_[k]);
   }
   release_frozen(bucket);
   if (bucket.node && bucket.node->next_edges() == edges) return;
@@ -210,8 +223,8 @@ void BroadcastParameters::attach(std::size_t b) {
     bucket.node.reset();
     return;
   }
-  bucket.node =
-      c10::make_intrusive<BroadcastBucket>(b, std::move(targets), std::move(edges), reduce_);
+  bucket.node = c10::make_intrusive<BroadcastBucket>(
+      b, std::move(targets), std::move(edges), reduce_, std::move(zeros_like));
   for (Replica& replica : replicas_) {
     for (std::size_t i = 0; i < bucket.members.size(); ++i) {
       const at::Tensor& x = replica.tensors[bucket.members[i]];

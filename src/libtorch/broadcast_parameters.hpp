@@ -9,6 +9,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "tandem/libtorch/module_options.hpp"
+
 namespace torch::autograd {
 struct Node;
 }
@@ -36,7 +38,8 @@ namespace tandem::libtorch {
 /// forbid two calls before the first backward. The memory of the user's parameters may be that of a
 /// replica's.
 ///
-/// A parameter that no replica has used gets no gradient. PyTorch calls a hook on it nevertheless,
+/// A parameter that no replica has used gets no gradient, or zeros if others of its bucket get one
+/// (UnusedGradients). PyTorch calls a hook on it nevertheless,
 /// with an undefined tensor, if others of its bucket have been used.
 ///
 /// Double backward enters a replica once a bucket (and once for its inputs, see enter_replica). So
@@ -75,7 +78,8 @@ class BroadcastParameters {
   BroadcastParameters(std::vector<at::Tensor> parameters,
                       std::vector<std::vector<at::Tensor>> replicas,
                       std::vector<std::vector<std::size_t>> buckets,
-                      Reduce reduce = {});
+                      Reduce reduce = {},
+                      UnusedGradients unused = UnusedGradients::none);
 
   /// To be called before each forward of the replicas, in every mode of grad and inference: the
   /// replicas' tensors require grad as the user's parameters do, and lead to them.
@@ -111,6 +115,7 @@ class BroadcastParameters {
   std::vector<Replica> replicas_;
   std::vector<Bucket> buckets_;
   std::shared_ptr<const Reduce> reduce_;
+  UnusedGradients unused_;
 };
 
 }  // namespace tandem::libtorch

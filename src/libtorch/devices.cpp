@@ -21,6 +21,7 @@
 #include "libtorch/frequent_kernels.hpp"
 #include "libtorch/host_kernels.hpp"
 #include "libtorch/replica_kernels.hpp"
+#include "libtorch/sparse_kernels.hpp"
 #include "libtorch/tensor_kernels.hpp"
 #include "libtorch/torch_version.hpp"
 
@@ -69,6 +70,7 @@ class Registration {
     register_autocast_kernels();
     register_replica_kernels();
     register_host_kernels();
+    register_sparse_kernels();
     count_ = count;
   }
   int count() {

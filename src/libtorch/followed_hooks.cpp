@@ -11,7 +11,8 @@
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
-#include "tandem/libtorch/exchange.hpp"
+
+#include "libtorch/paired_elements.hpp"
 
 namespace tandem::libtorch {
 namespace {
@@ -21,10 +22,11 @@ namespace impl = torch::autograd::impl;
 /// What the hooks of `own` make of a gradient. They get a copy, which a program may keep.
 Tensor hooked(const at::Tensor& own, const Tensor& gradient) {
   const at::NoGradGuard off;
-  torch::autograd::variable_list all{to_torch(gradient.detach(), own.device()).clone()};
+  torch::autograd::variable_list all{
+      to_torch_from_pairs(gradient.detach(), own.scalar_type(), own.device()).clone()};
   for (const auto& hook : impl::hooks(own))
     all = (*hook)(all);
-  return from_torch(all.front().detach(), gradient.device());
+  return from_torch_in_pairs(all.front().detach(), gradient.device());
 }
 
 }  // namespace
@@ -45,6 +47,11 @@ void FollowedHooks::follow() {
         entry.name,
         "' has a hook that runs after its gradient was accumulated, which may change what "
         "a step that fails could not restore; use register_hook, or loss(dp(x)).backward()");
+    TANDEM_CHECK(entry.own.is_leaf(),
+                 "step: '",
+                 entry.name,
+                 "' was computed from tensors that require grad, which a step does not reach; use "
+                 "loss(dp(x)).backward()");
     const bool has = !impl::hooks(entry.own).empty();
     if (has == entry.id.has_value()) continue;
     if (has) {

@@ -9,9 +9,8 @@
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
-#include "tandem/libtorch/exchange.hpp"
-
 #include "autograd/leaf.hpp"
+#include "libtorch/paired_elements.hpp"
 
 namespace tandem::libtorch {
 namespace {
@@ -54,7 +53,7 @@ void GradientSink::pass_on(Entry& entry, const at::Tensor& gradient) {
   const at::Tensor dense = gradient.detach();
   autograd::accumulate(
       entry.parameter.shared(),
-      from_torch(dense.is_sparse() ? dense.to_dense() : dense, entry.parameter.device()),
+      from_torch_in_pairs(dense.is_sparse() ? dense.to_dense() : dense, entry.parameter.device()),
       /*create_graph=*/false);
 }
 

@@ -7,34 +7,15 @@
 #include <array>
 #include <string_view>
 
-#include <ATen/core/List.h>
-
 #include "libtorch/device_hooks.hpp"
 #include "libtorch/device_memory.hpp"
 #include "libtorch/host_views.hpp"
 #include "libtorch/kernel_library.hpp"
 #include "libtorch/kernel_scope.hpp"
+#include "libtorch/op_arguments.hpp"
 
 namespace tandem::libtorch {
 namespace {
-
-/// Replaces the tensors of a value, wherever they are.
-template <class F>
-void replace_tensors(c10::IValue& value, F f) {
-  if (value.isTensor()) {
-    if (value.toTensor().defined()) value = f(value.toTensor());
-  } else if (value.isTensorList()) {
-    std::vector<at::Tensor> list = value.toTensorVector();
-    for (at::Tensor& x : list)
-      x = f(x);
-    value = std::move(list);
-  } else if (value.isOptionalTensorList()) {
-    c10::List<std::optional<at::Tensor>> list;
-    for (const std::optional<at::Tensor>& x : value.toOptionalTensorVector())
-      list.push_back(x && x->defined() ? std::optional<at::Tensor>(f(*x)) : x);
-    value = std::move(list);
-  }
-}
 
 bool is_generator(const c10::Argument& argument) {
   const c10::TypePtr& type = argument.type();

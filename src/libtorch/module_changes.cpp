@@ -39,11 +39,11 @@ bool shows(const List& tensors, const std::vector<TorchSource::Slot>& slots, std
     const TorchSource::Slot& slot = slots[next++];
     const at::Tensor& x = item.value();
     const bool is_same = x.is_same(slot.own) && x.const_data_ptr() == slot.shown.data() &&
-                         x.numel() == slot.shown.numel() && x.dtype() == slot.copy.dtype() &&
+                         x.nbytes() == slot.shown.nbytes() && x.dtype() == slot.copy.dtype() &&
                          item.key() == slot.name;
     if (!is_same) return false;
-    if (slot.kind == nn::TensorKind::parameter && x.requires_grad() != slot.shown.requires_grad())
-      return false;
+    const bool trains = slot.kind == nn::TensorKind::parameter && slot.shown.requires_grad();
+    if (x.requires_grad() != trains) return false;
   }
   return true;
 }

@@ -6,21 +6,25 @@
 #include <unordered_set>
 
 #include "tandem/autograd/gradient_source.hpp"
-#include "tandem/libtorch/exchange.hpp"
 #include "tandem/optim/arena.hpp"
 
 #include "libtorch/module_changes.hpp"
+#include "libtorch/paired_elements.hpp"
 
 namespace tandem::libtorch {
 
 ShownGradients::ShownGradients(const TorchSource& source) {
   std::unordered_set<const TensorImpl*> seen;
   for (const TorchSource::Slot& slot : source.slots()) {
-    if (!slot.shown.requires_grad() || !seen.insert(slot.shown.shared().get()).second) continue;
+    if (!slot.shown.requires_grad() || !slot.own.is_leaf()) continue;
+    if (!seen.insert(slot.shown.shared().get()).second) continue;
     const auto arena = optim::Arena::of(slot.shown);
     const Tensor storage = arena->gradient(*arena->place_of(slot.shown));
     entries_.push_back(
-        {slot.shown, slot.own, storage, to_torch(storage.detach(), slot.own.device())});
+        {slot.shown,
+         slot.own,
+         storage,
+         to_torch_from_pairs(storage.detach(), slot.own.scalar_type(), slot.own.device())});
     entries_.back().version = version_of(entries_.back().gradient);
   }
 }
@@ -40,7 +44,7 @@ void ShownGradients::take() {
       entry.shown.set_grad({});
       const at::Tensor dense = gradient.detach();
       entry.shown.set_grad(
-          from_torch(dense.is_sparse() ? dense.to_dense() : dense, entry.shown.device()));
+          from_torch_in_pairs(dense.is_sparse() ? dense.to_dense() : dense, entry.shown.device()));
     }
   }
 }

@@ -91,8 +91,13 @@ at::Tensor& set_storage_offset(
     at::Tensor& x, at::Storage storage, SymInt offset, SymIntArrayRef size, SymIntArrayRef stride) {
   c10::TensorImpl& impl = *x.unsafeGetTensorImpl();
   impl.set_storage_keep_dtype(std::move(storage));
-  impl.set_sizes_and_strides(
-      C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride), offset.expect_int());
+  if (stride.size() == size.size()) {
+    impl.set_sizes_and_strides(
+        C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride), offset.expect_int());
+  } else {  // no strides are given
+    impl.set_sizes_contiguous(C10_AS_INTARRAYREF_SLOW(size));
+    impl.set_storage_offset(offset.expect_int());
+  }
   return x;
 }
 
@@ -178,6 +183,9 @@ void register_tensor_kernels() {
   library.impl("_copy_from_and_resize", copy_from_and_resize);
   library.impl("_local_scalar_dense", local_scalar);
   library.impl("_has_compatible_shallow_copy_type", are_compatible);
+  // PyTorch computes a lazy conjugate or negative by a copy, so the copy takes it as it is.
+  for (const auto key : {c10::DispatchKey::Conjugate, c10::DispatchKey::Negative})
+    kernel_library("aten", key).impl("_copy_from", torch::CppFunction::makeFallthrough());
 }
 
 }  // namespace tandem::libtorch

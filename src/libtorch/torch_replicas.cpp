@@ -53,7 +53,8 @@ parallel::DataParallelOptions checked(parallel::DataParallelOptions options) {
 }
 
 /// The parameters of all replicas as results of the user's, one bucket for all.
-BroadcastParameters replica_graph(const std::vector<std::shared_ptr<TorchSource>>& sources) {
+BroadcastParameters replica_graph(const std::vector<std::shared_ptr<TorchSource>>& sources,
+                                  UnusedGradients unused) {
   std::vector<at::Tensor> own;
   std::vector<std::vector<at::Tensor>> copies(sources.size());
   std::vector<std::size_t> bucket;
@@ -76,7 +77,7 @@ BroadcastParameters replica_graph(const std::vector<std::shared_ptr<TorchSource>
     own.push_back(slots[i].own);
     bucket.insert(bucket.begin(), number->second);  // backward makes the last ones first
   }
-  return {std::move(own), std::move(copies), {std::move(bucket)}};
+  return {std::move(own), std::move(copies), {std::move(bucket)}, {}, unused};
 }
 
 }  // namespace
@@ -96,6 +97,7 @@ struct TorchReplicas::Parts {
     const auto syncs_of_norms = batch_norm_syncs(*module, ops.batch_norm);
     for (const Device device : options.devices) {
       auto replica = copy();
+      follow_trained_buffers(*module, *replica);
       TorchSource::Ops own{
           BatchNorms(*replica, syncs_of_norms, ops.batch_norm), ops.dropout, meetings};
       made.push_back(std::make_shared<TorchSource>(
@@ -169,7 +171,8 @@ struct TorchReplicas::Parts {
 
   void forward(const std::vector<RowRange>& rows, const Body& body) {
     follow_module();
-    if (graph == nullptr) graph = std::make_unique<BroadcastParameters>(replica_graph(sources));
+    if (graph == nullptr)
+      graph = std::make_unique<BroadcastParameters>(replica_graph(sources, ops.unused));
     graph->attach();
     CallGenerators generators(options.devices);
     seed = generators.seed();

@@ -13,8 +13,8 @@
 #include "tandem/core/check.hpp"
 #include "tandem/libtorch/detail/module_copy.hpp"
 #include "tandem/libtorch/devices.hpp"
-#include "tandem/libtorch/exchange.hpp"
 
+#include "libtorch/paired_elements.hpp"
 #include "libtorch/wrapped_modules.hpp"
 
 namespace tandem::libtorch {
@@ -30,8 +30,11 @@ std::vector<Named> tensors_of(const torch::nn::Module& module) {
   std::vector<Named> all;
   for (const auto& item : module.named_parameters())
     all.push_back({item.key(), nn::TensorKind::parameter, item.value()});
-  for (const auto& item : module.named_buffers())
-    all.push_back({item.key(), nn::TensorKind::buffer, item.value()});
+  for (const auto& item : module.named_buffers()) {
+    const bool trains = item.value().requires_grad();
+    const auto kind = trains ? nn::TensorKind::parameter : nn::TensorKind::buffer;
+    all.push_back({item.key(), kind, item.value()});
+  }
   return all;
 }
 
@@ -41,25 +44,27 @@ std::string class_name_of(const torch::nn::Module& module) {
   return last == std::string::npos ? name : name.substr(last + 2);
 }
 
+/// The module's tensors are on PyTorch's `cpu`, or on the first device.
+void check_home(const std::vector<Named>& all, Device device) {
+  const c10::Device first = torch_device(device);
+  for (const Named& named : all) {
+    const c10::Device home = all.front().tensor.device(), found = named.tensor.device();
+    const bool may_be = found.is_cpu() || found == first;
+    if (may_be && found == home) continue;
+    const std::string other = may_be ? "'" + all.front().name + "' is on " + home.str()
+                                     : "the first device is " + to_string(device);
+    throw InvalidArgument(
+        "DataParallel: module must have its parameters and buffers on device " + first.str() +
+        ", or all of them on cpu: '" + named.name + "' is on " + found.str() + ", but " + other +
+        "; call module->to(tandem::libtorch::torch_device(...)) or module->to(torch::kCPU) first");
+  }
+}
+
 /// The user's tensor as one of tandem's, for an arena to move.
 Tensor shown_first(const Named& named, Device device) {
   const at::Tensor& x = named.tensor;
-  TANDEM_CHECK(x.device().is_cpu() || x.device() == torch_device(device),
-               "DataParallel: '",
-               named.name,
-               "' is on ",
-               x.device().str(),
-               ", but the first device is ",
-               device,
-               "; call module->to(tandem::libtorch::torch_device(...)) or module->to(torch::kCPU) "
-               "first");
-  TANDEM_CHECK(named.kind == nn::TensorKind::parameter || !x.requires_grad(),
-               "DataParallel: the buffer '",
-               named.name,
-               "' requires grad, but buffers are not on the graph; register it as a parameter, or "
-               "use libtorch::replicate");
   try {
-    Tensor shown = from_torch(x.detach(), device);
+    Tensor shown = from_torch_in_pairs(x.detach(), device);
     if (named.kind == nn::TensorKind::parameter) shown.requires_grad_(x.requires_grad());
     return shown;
   } catch (const InvalidArgument& e) {
@@ -88,10 +93,18 @@ void check_parts(const torch::nn::Module& original, const torch::nn::Module& cop
 void bind(const at::Tensor& x, const Tensor& shown, c10::Device device) {
   if (x.device() == device && x.const_data_ptr() == shown.data()) return;
   const at::NoGradGuard off;
-  at::Tensor(x).set_data(to_torch(shown.detach(), device));
+  at::Tensor(x).set_data(to_torch_from_pairs(shown.detach(), x.scalar_type(), device));
 }
 
 }  // namespace
+
+void follow_trained_buffers(const torch::nn::Module& original, const torch::nn::Module& copy) {
+  const auto copies = copy.named_buffers();
+  for (const auto& item : original.named_buffers()) {
+    const at::Tensor* const other = copies.find(item.key());
+    if (other != nullptr && item.value().requires_grad()) other->set_requires_grad(true);
+  }
+}
 
 TorchSource::TorchSource(std::shared_ptr<torch::nn::Module> original,
                          std::shared_ptr<torch::nn::Module> copy,
@@ -112,6 +125,7 @@ TorchSource::TorchSource(std::shared_ptr<torch::nn::Module> original,
                "; let clone() or .make give all of them");
   if (original_ != nullptr) {
     check_parts(*original_, *copy_);
+    check_home(own, device);
     parts_ = original_->modules(/*include_self=*/false);
   }
   std::unordered_map<const c10::TensorImpl*, Tensor> shown;  // of tied tensors

@@ -22,6 +22,10 @@ namespace tandem::libtorch {
 // tensors, so optimizers that hold them go on. Each library counts its own writes; what PyTorch has
 // written is told to tandem before and after a forward (ModuleReplicas).
 
+/// Buffers of a copy require grad where those of the user's module do: they are then trained as
+/// parameters are.
+void follow_trained_buffers(const torch::nn::Module& original, const torch::nn::Module& copy);
+
 /// A replica that is a module of PyTorch. The source of device 0 stands for the user's module, and
 /// for its copy on that device, which runs in its place: they share the memory of their parameters,
 /// but the copy has the buffers that a call may write.

@@ -205,7 +205,7 @@ TEST_F(CallerStateTest, AutocastTrainsAsOneDeviceDoes) {
     }
     value.backward();
     first.step();
-    if (step % 2 == 0) {  // two calls under one autocast: casts of old weights are not kept
+    if (step % 2 == 0) {
       const Autocast mode(at::kPrivateUse1, at::kBFloat16);
       EXPECT_NEAR(dp.step(batch, loss, second).loss, value.item<double>(), 1e-2);
     } else {
@@ -223,6 +223,27 @@ TEST_F(CallerStateTest, AutocastTrainsAsOneDeviceDoes) {
   }
   EXPECT_EQ(many->first->weight.grad().defined(), true);
   EXPECT_EQ(many->first->weight.scalar_type(), at::kFloat);
+}
+
+TEST_F(CallerStateTest, TheBackwardOfAStepIsWithoutAutocast) {
+  torch::nn::Linear net(6, 3);
+  const at::Tensor x = torch::randn({kModeRows, 6});  // rounded by 16 bits
+  net->forward(x).square().sum().backward();
+  const at::Tensor expected = net->weight.grad().clone();
+  const auto loss_in_32_bits = [](torch::nn::LinearImpl& replica, const at::Tensor& part) {
+    at::autocast::set_autocast_enabled(at::kPrivateUse1, false);
+    const at::Tensor sum = replica.forward(part).square().sum();
+    at::autocast::set_autocast_enabled(at::kPrivateUse1, true);
+    return WeightedSum{sum, 1};
+  };
+  for (const int devices : {1, 2}) {  // one device works on the calling thread
+    net->zero_grad();
+    DataParallel dp(net, {.devices = host_devices(devices)});
+    const Autocast mode(at::kPrivateUse1, at::kBFloat16);
+    dp.step(x, loss_in_32_bits);
+    const double weight = devices;  // of all sums
+    EXPECT_LE((net->weight.grad() * weight - expected).abs().max().item<double>(), 1e-4) << devices;
+  }
 }
 
 TEST_F(CallerStateTest, StepsUnderOneAutocastUseTheNewWeights) {

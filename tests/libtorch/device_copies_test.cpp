@@ -193,6 +193,25 @@ TEST_F(DeviceCopiesTest, OneSeedGivesEachDeviceItsNumbersAgain) {
   }
 }
 
+TEST_F(DeviceCopiesTest, AStorageIsShownWithoutStrides) {
+  const torch::Tensor x = torch::arange(6, torch::kFloat).to(device(2));
+  torch::Tensor whole = torch::empty({0}, torch::TensorOptions(device(2)));
+  whole.set_(x.storage());
+  EXPECT_EQ(gap(whole, x), 0);
+  torch::Tensor bytes = torch::empty({0}, torch::TensorOptions(device(2)).dtype(torch::kByte));
+  bytes.set_(x.storage(), 4, {8}, {});
+  EXPECT_EQ(gap(bytes.view(torch::kFloat), x.slice(0, 1, 3)), 0);
+}
+
+TEST_F(DeviceCopiesTest, LazyConjugatesAndNegativesAreComputed) {
+  const torch::Tensor host = torch::randn({3}, torch::kComplexDouble), x = host.to(device(2));
+  for (const torch::Tensor& y : {x.conj().clone(), x.conj().resolve_conj(), x.conj().cpu()})
+    EXPECT_EQ(
+        gap(torch::view_as_real(y.resolve_conj()), torch::view_as_real(host.conj().resolve_conj())),
+        0);
+  EXPECT_EQ(gap(torch::imag(x.conj()).clone(), -torch::imag(host)), 0);
+}
+
 TEST_F(DeviceCopiesTest, AGeneratorIsSeededAndPutBackAlone) {
   const auto options = torch::TensorOptions(device(2));
   at::Generator generator = at::globalContext().defaultGenerator(device(2));

@@ -7,6 +7,7 @@
 
 #include <sstream>
 #include <stdexcept>
+#include <thread>
 
 #include <ATen/autocast_mode.h>
 #include <gmock/gmock.h>
@@ -67,14 +68,19 @@ TEST_F(FunctionalTest, CopiesGiveWhatTheModuleGivesAndItGetsTheirGradients) {
 TEST_F(FunctionalTest, CopiesHaveModesBuffersAndTies) {
   struct NetImpl : torch::nn::Module {
     at::Tensor forward(const at::Tensor& x) {
-      return norm(torch::linear(torch::linear(x, weight), weight)) * scale;
+      return norm(torch::linear(torch::linear(x, weight), again)) * scale;
+    }
+    void tie() {
+      parameters_.erase("again");
+      again = register_parameter("again", weight);
     }
     at::Tensor weight = register_parameter("weight", torch::randn({3, 3}));
-    at::Tensor again = register_parameter("again", weight);
+    at::Tensor again = register_parameter("again", torch::randn({3, 3}));
     at::Tensor scale = register_buffer("scale", torch::randn({3}).requires_grad_());
     torch::nn::BatchNorm1d norm = register_module("norm", torch::nn::BatchNorm1d(3));
   };
   const auto net = std::make_shared<NetImpl>();
+  net->tie();  // which the copy's constructor does not
   net->norm->eval();
   {
     const torch::NoGradGuard off;
@@ -119,6 +125,36 @@ TEST_F(FunctionalTest, ModulesRunOnTheDevicesOfTheirInputs) {
   }
   outputs[2].sum().backward();
   EXPECT_TRUE(second->first->weight.grad().defined());
+}
+
+TEST_F(FunctionalTest, EachDeviceHasAThreadAndGetsItsOutputs) {
+  struct NetImpl : torch::nn::Module {
+    at::Tensor forward(const at::Tensor& x) {
+      thread = std::this_thread::get_id();
+      current = torch::ones({1}, at::TensorOptions(at::kPrivateUse1)).device();
+      return x.cpu();
+    }
+    std::thread::id thread;
+    c10::Device current{at::kCPU};
+  };
+  const std::vector<c10::Device> places{
+      torch_device(kSecond), at::kCPU, torch_device(kFirst), torch_device(kSecond)};
+  std::vector<std::shared_ptr<NetImpl>> modules;
+  std::vector<at::Tensor> inputs;
+  for (const c10::Device place : places) {
+    modules.push_back(std::make_shared<NetImpl>());
+    inputs.push_back(torch::randn({2}).to(place));
+  }
+  const auto outputs = parallel_apply(modules, inputs);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    EXPECT_EQ(outputs[i].device(), places[i]) << i;
+    EXPECT_EQ(largest(outputs[i], inputs[i]), 0) << i;
+    EXPECT_EQ(modules[i]->current, places[i].is_cpu() ? torch_device(kFirst) : places[i]) << i;
+  }
+  EXPECT_EQ(modules[0]->thread, modules[3]->thread);
+  EXPECT_EQ(modules[1]->thread, modules[2]->thread);
+  EXPECT_NE(modules[0]->thread, modules[1]->thread);
+  EXPECT_NE(modules[1]->thread, std::this_thread::get_id());
 }
 
 TEST_F(FunctionalTest, TheCallersStateReachesTheModules) {

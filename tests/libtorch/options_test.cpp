@@ -3,6 +3,8 @@
 
 // The options of a wrapper, and what it says of steps, with modules of PyTorch: against one device.
 
+#include <algorithm>
+#include <atomic>
 #include <map>
 #include <numeric>
 #include <string>
@@ -148,6 +150,11 @@ TEST_F(OptionsTest, RowsMayLieInAnotherDimension) {
 }
 
 TEST_F(OptionsTest, AccumulatedMicroBatchesAreOneUpdateInEachMode) {
+  std::atomic<std::int64_t> runs{0};
+  const auto loss = [&runs](GptImpl& net, const Batch& batch) {
+    ++runs;
+    return squared_error(net, batch);
+  };
   for (const Mode mode : parallel::kModes) {
     for (const std::int64_t parts : {2, 5, 100}) {
       auto [one, many] = twins<Gpt>();
@@ -160,7 +167,9 @@ TEST_F(OptionsTest, AccumulatedMicroBatchesAreOneUpdateInEachMode) {
         first.zero_grad();
         squared_error(*one, batch).backward();
         first.step();
-        dp.step(batch, squared_error, second);
+        runs = 0;
+        dp.step(batch, loss, second);
+        EXPECT_EQ(runs, std::min(kOptionDevices * parts, kOptionRows)) << parallel::name(mode);
         EXPECT_LE(difference(*one, *many), 1e-12) << parallel::name(mode) << parts;
       }
     }

@@ -366,34 +366,103 @@ TEST_F(PytorchCasesTest, MapsOfOtherSizesCannotBeGathered) {
               HasSubstr("part 1 holds 2 tensors, but part 0 holds 1"));
 }
 
-TEST_F(PytorchCasesTest, WhatHasNoPlaceInAnArenaIsRefusedByName) {
-  struct NetImpl : torch::nn::Module {
-    explicit NetImpl(const at::Tensor& buffer, at::ScalarType dtype)
-        : weight(register_parameter("weight", torch::zeros({1, 10}, dtype))) {
-      register_buffer("table", buffer);
-    }
-    at::Tensor forward(const at::Tensor& x) { return x + weight; }
-    at::Tensor weight;
-  };
-  const auto wrap = [this](const at::Tensor& buffer, at::ScalarType dtype) {
-    const auto make = [=] { return std::make_shared<NetImpl>(buffer.detach().clone(), dtype); };
-    const DataParallel dp(std::make_shared<NetImpl>(buffer, dtype), two_, {.make = make});
-  };
-  EXPECT_THAT(thrown_text([&] { wrap(torch::ones({2}), at::kComplexFloat); }),
-              AllOf(HasSubstr("'weight' cannot be replicated"), HasSubstr("complex64")));
-  EXPECT_THAT(thrown_text([&] { wrap(torch::ones({2}).requires_grad_(), at::kFloat); }),
-              HasSubstr("the buffer 'table' requires grad, but buffers are not on the graph"));
+/// Gradients of the tensors that train, on the host and dense.
+std::vector<at::Tensor> gradients_of(const torch::nn::Module& net) {
+  std::vector<at::Tensor> all;
+  for (const auto& list : {net.parameters(), net.buffers()})
+    for (const at::Tensor& x : list)
+      if (x.requires_grad()) all.push_back(x.grad().to_dense().cpu());
+  return all;
 }
 
-TEST_F(PytorchCasesTest, SparseGradientsArePyTorchsError) {
-  const auto make = [] {
-    return torch::nn::Embedding(torch::nn::EmbeddingOptions(10, 5).sparse(true)).ptr();
+/// Gradients of a call and of a step are those of the module alone.
+template <class Net>
+void expect_gradients_as_alone(const parallel::DataParallelOptions& options, const at::Tensor& x) {
+  const auto many = std::make_shared<Net>();
+  const auto one = std::dynamic_pointer_cast<Net>(many->clone());
+  const auto loss = [](Net& net, const at::Tensor& part) {
+    return net.forward(part).abs().square().mean();
   };
-  const torch::nn::Embedding net(make());
-  DataParallel dp(net, two_, {.make = make});
-  const at::Tensor y = dp(torch::randint(10, {20}));
-  EXPECT_THAT(thrown_text<c10::Error>([&] { y.sum().backward(); }), HasSubstr("Sparsetandem"));
-  EXPECT_FALSE(net->weight.grad().defined());
+  loss(*one, x).backward();
+  const std::vector<at::Tensor> expected = gradients_of(*one);
+  DataParallel dp(many, options);
+  dp(x).abs().square().mean().backward();
+  const std::vector<at::Tensor> of_call = gradients_of(*many);
+  for (const auto& list : {many->parameters(), many->buffers()})
+    for (at::Tensor y : list)
+      if (y.requires_grad()) y.mutable_grad().reset();
+  dp.step(x, loss);
+  const std::vector<at::Tensor> of_step = gradients_of(*many);
+  ASSERT_EQ(expected.size(), of_call.size());
+  ASSERT_EQ(expected.size(), of_step.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_LE(farthest(of_call[i], expected[i]), 1e-12);
+    EXPECT_LE(farthest(of_step[i], expected[i]), 1e-12);
+  }
+}
+
+TEST_F(PytorchCasesTest, ComplexParametersAreTrained) {
+  struct NetImpl : torch::nn::Cloneable<NetImpl> {
+    NetImpl() { reset(); }
+    void reset() override {
+      weight = register_parameter("weight", torch::randn({3, 2}, at::kComplexDouble).t());
+      shift = register_buffer("shift", torch::randn({3}, at::kComplexDouble));
+    }
+    at::Tensor forward(const at::Tensor& x) const { return x.matmul(weight.conj()) + shift; }
+    at::Tensor weight, shift;
+  };
+  expect_gradients_as_alone<NetImpl>(two_, torch::randn({5, 2}, at::kComplexDouble));
+}
+
+TEST_F(PytorchCasesTest, ABufferThatRequiresGradIsTrained) {
+  struct NetImpl : torch::nn::Cloneable<NetImpl> {
+    NetImpl() { reset(); }
+    void reset() override {
+      scale = register_buffer("scale", torch::randn({3}, at::kDouble).requires_grad_());
+      shift = register_buffer("shift", torch::randn({3}, at::kDouble));
+    }
+    at::Tensor forward(const at::Tensor& x) const { return x * scale + shift; }
+    at::Tensor scale, shift;
+  };
+  expect_gradients_as_alone<NetImpl>(two_, torch::randn({5, 3}, at::kDouble));
+}
+
+TEST_F(PytorchCasesTest, SparseGradientsAreAddedUp) {
+  struct NetImpl : torch::nn::Cloneable<NetImpl> {
+    NetImpl() { reset(); }
+    void reset() override {
+      const auto options = torch::nn::EmbeddingOptions(10, 5).sparse(true);
+      table = register_module("table", torch::nn::Embedding(options));
+      table->to(at::kDouble);
+    }
+    at::Tensor forward(const at::Tensor& x) { return table(x); }
+    torch::nn::Embedding table{nullptr};
+  };
+  const at::Tensor words = torch::randint(10, {20});
+  expect_gradients_as_alone<NetImpl>(two_, words);
+  const auto net = std::make_shared<NetImpl>();
+  DataParallel(net, two_)(words).sum().backward();
+  EXPECT_TRUE(net->table->weight.grad().is_sparse());
+}
+
+TEST_F(PytorchCasesTest, UnusedParametersMayGetZeros) {
+  struct NetImpl : torch::nn::Cloneable<NetImpl> {
+    NetImpl() { reset(); }
+    void reset() override {
+      used = register_parameter("used", torch::ones({2}));
+      unused = register_parameter("unused", torch::ones({2, 3}));
+    }
+    at::Tensor forward(const at::Tensor& x) const { return x * used; }
+    at::Tensor used, unused;
+  };
+  for (const auto wanted : {UnusedGradients::none, UnusedGradients::zeros}) {
+    const auto net = std::make_shared<NetImpl>();
+    DataParallel(net, two_, {.unused = wanted})(torch::ones({4, 2})).sum().backward();
+    EXPECT_EQ(net->used.grad().sum().item<double>(), 8);
+    ASSERT_EQ(net->unused.grad().defined(), wanted == UnusedGradients::zeros);
+    if (wanted == UnusedGradients::zeros)
+      EXPECT_EQ(farthest(net->unused.grad(), torch::zeros({2, 3})), 0);
+  }
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ class ExactnessTest(unittest.TestCase):
             sizes = chunks_of(devices, rows, numbers)
             with self.subTest(model=make.__name__, devices=devices, mode=mode, chunks=sizes):
                 model, alone = models.double(make)
-                wrapper = tandem.DataParallel(model, list(range(devices)), mode=mode, chunk_sizes=sizes)
+                wrapper = tandem.DataParallel(model, devices=list(range(devices)), mode=mode, chunk_sizes=sizes)
                 own = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
                 reference = torch.optim.SGD(alone.parameters(), lr=0.1, momentum=0.9)
                 for step in range(STEPS):

@@ -49,7 +49,8 @@ class WrapperTest(unittest.TestCase):
         tandem.configure_devices("cpu:3")
 
     def test_is_a_data_parallel(self):
-        model = models.Mlp()
+        tandem.register_devices()
+        model = models.Mlp().to("tandem:0")
         wrapper = tandem.DataParallel(model, device_ids=[0, 1], output_device=1, dim=0)
         self.assertIsInstance(wrapper, nn.DataParallel)
         self.assertIs(wrapper.module, model)

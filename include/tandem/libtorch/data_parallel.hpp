@@ -103,7 +103,8 @@ class DataParallel {
         replicas_(std::make_shared<detail::TorchReplicas>(
             module_,
             detail::copies_of<M>(module_, std::move(module_options.make)),
-            detail::TorchReplicas::Ops{module_options.batch_norm, module_options.dropout},
+            detail::TorchReplicas::Ops{
+                module_options.batch_norm, module_options.dropout, module_options.unused},
             options)) {}
   template <class Holder>
   requires std::convertible_to<decltype(std::declval<const Holder&>().ptr()), std::shared_ptr<M>>

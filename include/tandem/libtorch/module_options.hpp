@@ -21,6 +21,12 @@ enum class DropoutMask : std::uint8_t {
   by_row,
 };
 
+/// What a backward through `dp(x)` gives a parameter that it does not reach, if it reaches others.
+enum class UnusedGradients : std::uint8_t {
+  none,   ///< No gradient, as on one device.
+  zeros,  ///< Zeros, as torch.nn.DataParallel: an optimizer with momentum or decay moves it then.
+};
+
 /// What a wrapper needs to know of a module of PyTorch, beside DataParallelOptions.
 template <class M>
 struct ModuleOptions {
@@ -32,6 +38,7 @@ struct ModuleOptions {
   /// whole batch, or, as in torch.nn.DataParallel, of each replica's rows.
   BatchNormSync batch_norm = BatchNormSync::synchronised;
   DropoutMask dropout = DropoutMask::per_device;
+  UnusedGradients unused = UnusedGradients::none;
 };
 
 }  // namespace tandem::libtorch

@@ -127,6 +127,14 @@ Setters work() {
                                        {{"synchronised", BatchNormSync::synchronised},
                                         {"per_replica", BatchNormSync::per_replica}});
            }},
+          {"unused_gradients",
+           [](ReadOptions& o, nb::handle x) {
+             using libtorch::UnusedGradients;
+             o.module.unused = choice<UnusedGradients>(
+                 x,
+                 "unused_gradients",
+                 {{"none", UnusedGradients::none}, {"zeros", UnusedGradients::zeros}});
+           }},
           {"dropout", [](ReadOptions& o, nb::handle x) {
              o.module.dropout = choice<DropoutMask>(
                  x,
@@ -179,6 +187,7 @@ const Setters& setters() {
 
 ReadOptions read_options(const nb::dict& options) {
   ReadOptions read;
+  read.module.unused = libtorch::UnusedGradients::zeros;  // as in torch.nn.DataParallel
   for (const auto& [key, value] : options) {
     if (value.is_none()) continue;
     const auto name = nb::cast<std::string>(key);

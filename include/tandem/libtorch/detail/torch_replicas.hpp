@@ -38,6 +38,7 @@ class TorchReplicas {
   struct Ops {
     BatchNormSync batch_norm = BatchNormSync::synchronised;
     DropoutMask dropout = DropoutMask::per_device;
+    UnusedGradients unused = UnusedGradients::none;
   };
 
   /// @param copy  makes a copy of the module, whose values do not matter.
