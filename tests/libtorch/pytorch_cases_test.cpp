@@ -460,8 +460,9 @@ TEST_F(PytorchCasesTest, UnusedParametersMayGetZeros) {
     DataParallel(net, two_, {.unused = wanted})(torch::ones({4, 2})).sum().backward();
     EXPECT_EQ(net->used.grad().sum().item<double>(), 8);
     ASSERT_EQ(net->unused.grad().defined(), wanted == UnusedGradients::zeros);
-    if (wanted == UnusedGradients::zeros)
+    if (wanted == UnusedGradients::zeros) {
       EXPECT_EQ(farthest(net->unused.grad(), torch::zeros({2, 3})), 0);
+    }
   }
 }
 

@@ -74,7 +74,7 @@ TEST_F(SparseTest, ItsMemoryIsTheDevices) {
 }
 
 TEST_F(SparseTest, IsAnEmbeddingsGradient) {
-  const torch::nn::Embedding table(torch::nn::EmbeddingOptions(10, 3).sparse(true));
+  torch::nn::Embedding table(torch::nn::EmbeddingOptions(10, 3).sparse(true));
   const torch::Tensor before = table->weight.detach().clone();
   table->to(device(1));
   torch::optim::SGD optimizer(table->parameters(), 1.);

@@ -118,8 +118,8 @@ class FollowTest(unittest.TestCase):
                             net.zero_grad()
                             F.cross_entropy(net(x), y).backward()
                         for p, q in zip(model.parameters(), alone.parameters(), strict=True):
-                            if q.grad is None:
-                                self.assertIsNone(p.grad)
+                            if q.grad is None:  # torch.nn.DataParallel has zeros then
+                                self.assertTrue(p.grad is None or p.grad.count_nonzero() == 0)
                             else:
                                 torch.testing.assert_close(p.grad, q.grad, rtol=1e-4, atol=1e-6)
                         for net in (model, alone):

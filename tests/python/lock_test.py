@@ -80,7 +80,7 @@ class LockTest(unittest.TestCase):
     def test_ctrl_c_ends_kernels(self):
         for devices in ([0, 1], [0]):
             with self.subTest(devices):
-                wrapper = tandem.DataParallel(Big(2000), devices)
+                wrapper = tandem.DataParallel(Big(2000), devices=devices)
                 x = torch.randn(2048, 256)
                 before = [p.clone() for p in wrapper.parameters()][:2]
                 interrupt_after(0.5)
