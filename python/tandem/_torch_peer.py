@@ -41,7 +41,7 @@ def _broadcast_coalesced(
 def _scatter(
     x: torch.Tensor, devices: Sequence[int], chunk_sizes: Sequence[int] | None, dim: int, streams: Any
 ) -> list[torch.Tensor]:
-    chunks = x.chunk(len(devices), dim) if chunk_sizes is None else x.split(list(chunk_sizes), dim)
+    chunks = x.chunk(len(devices), dim) if chunk_sizes is None else torch.split(x, list(chunk_sizes), dim)
     return [chunk.to(_device(device)) for chunk, device in zip(chunks, devices)]
 
 

@@ -157,5 +157,6 @@ def data_parallel(
         return module(*parts[0][0], **parts[0][1])
     devices = devices[: len(parts)]
     replicas = replicate(module, devices)
-    outputs = parallel_apply(replicas, *zip(*parts), devices)
+    own_inputs, own_kwargs = zip(*parts)
+    outputs = parallel_apply(replicas, own_inputs, own_kwargs, devices)
     return gather(outputs, output, dim)

@@ -405,7 +405,7 @@ TEST_F(PytorchCasesTest, ComplexParametersAreTrained) {
   struct NetImpl : torch::nn::Cloneable<NetImpl> {
     NetImpl() { reset(); }
     void reset() override {
-      weight = register_parameter("weight", torch::randn({3, 2}, at::kComplexDouble).t());
+      weight = register_parameter("weight", torch::randn({3, 2}, at::kComplexDouble).t().clone());
       shift = register_buffer("shift", torch::randn({3}, at::kComplexDouble));
     }
     at::Tensor forward(const at::Tensor& x) const { return x.matmul(weight.conj()) + shift; }
