@@ -29,6 +29,11 @@ class DataParallel(torch.nn.DataParallel[Any]):
 
     The module stays where it is, and keeps its parameters: optimizers made before or after go on. Each device has a copy
     of it from one call to the next, which follows the module.
+
+    device_ids  as for torch.nn.DataParallel: the module has to be on the first of them, where outputs go too. A single
+                one takes the module.
+    devices     the same devices, or a text such as "cpu:4", for a module on the host or on the first of them. Outputs go
+                where the module is. Without either there are all default devices.
     """
 
     def __init__(
