@@ -19,7 +19,7 @@ MAPPING = [
     # tandem has the functions of torch.nn.parallel under the same names.
     (r"import torch\.nn\.parallel as dp", "import tandem\nimport tandem.parallel as dp"),
     (r"\b(torch\.)?nn\.parallel\.", "dp."),
-    (r"\b(torch\.nn|nn|dp)\.DataParallel\((?!\))", "tandem.DataParallel("),  # and no text of a warning
+    (r"\b(torch\.nn|nn|dp)\.DataParallel\(", "tandem.DataParallel("),
     # Devices.
     (r"from torch\.cuda\.amp import autocast", 'autocast = functools.partial(torch.autocast, "tandem")'),
     (r"torch\.cuda\.amp\.autocast\(\)", 'torch.autocast("tandem")'),
