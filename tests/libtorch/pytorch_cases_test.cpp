@@ -380,6 +380,8 @@ template <class Net>
 void expect_gradients_as_alone(const parallel::DataParallelOptions& options, const at::Tensor& x) {
   const auto many = std::make_shared<Net>();
   const auto one = std::dynamic_pointer_cast<Net>(many->clone());
+  for (const auto& buffer : many->named_buffers())
+    one->named_buffers()[buffer.key()].requires_grad_(buffer.value().requires_grad());
   const auto loss = [](Net& net, const at::Tensor& part) {
     return net.forward(part).abs().square().mean();
   };
@@ -416,9 +418,12 @@ TEST_F(PytorchCasesTest, ComplexParametersAreTrained) {
 
 TEST_F(PytorchCasesTest, ABufferThatRequiresGradIsTrained) {
   struct NetImpl : torch::nn::Cloneable<NetImpl> {
-    NetImpl() { reset(); }
+    NetImpl() {
+      reset();
+      scale.requires_grad_();  // not in reset(), so that clone() has a buffer that does not train
+    }
     void reset() override {
-      scale = register_buffer("scale", torch::randn({3}, at::kDouble).requires_grad_());
+      scale = register_buffer("scale", torch::randn({3}, at::kDouble));
       shift = register_buffer("shift", torch::randn({3}, at::kDouble));
     }
     at::Tensor forward(const at::Tensor& x) const { return x * scale + shift; }

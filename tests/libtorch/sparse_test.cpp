@@ -46,6 +46,11 @@ TEST_F(SparseTest, IsWrittenInPlace) {
   EXPECT_TRUE(same.is_same(y));
   EXPECT_EQ(gap(y.to_dense(), 4 * host_.to_dense()), 0);
   EXPECT_EQ(gap(x_.to_dense(), host_.to_dense()), 0);
+  torch::Tensor once = x_.coalesce();
+  EXPECT_TRUE(once.mul_(1).is_coalesced());
+  once.add_(x_);
+  EXPECT_FALSE(once.is_coalesced());
+  EXPECT_EQ(once.coalesce()._nnz(), 3);
   dense.add_(x_, -1);
   EXPECT_EQ(gap(dense, -host_.to_dense()), 0);
   y.zero_();

@@ -115,7 +115,7 @@ class TensorKindsTest(unittest.TestCase):
     def test_a_buffer_may_begin_and_end_to_train(self):
         model = Trained()
         wrapper = tandem.DataParallel(model)
-        for trains in (True, False, True):
+        for trains in (False, True, False, True):
             model.scale.requires_grad_(trains)
             model.scale.grad = None
             outputs = wrapper(numbers(0))
@@ -129,8 +129,12 @@ class TensorKindsTest(unittest.TestCase):
         model = Trained()
         model.scale = scale.to("tandem:0") * 2
         wrapper = tandem.DataParallel(model.to("tandem:0"))
+        model.scale.retain_grad()
         wrapper(numbers(0)).sum().backward()
         torch.testing.assert_close(scale.grad, 2 * numbers(0).sum(0))
+        retained = model.scale.grad
+        wrapper._replicas.sync()
+        self.assertIs(model.scale.grad, retained)
         with self.assertRaisesRegex(ValueError, "'scale' was computed from tensors that require grad"):
             wrapper.step(numbers(0), lambda replica, x: replica(x).sum())
 
