@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where a module must be for a program that lists device_ids, as for torch.nn.DataParallel."""
 
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 import torch
@@ -9,9 +10,13 @@ import torch
 from tandem.errors import InvalidArgument
 
 
-def check_home(module: torch.nn.Module, device: torch.device) -> None:
-    """Raises InvalidArgument, which is a RuntimeError, for a module with a tensor that is not on `device`."""
-    for x in chain(module.parameters(), module.buffers()):
+def tensors_of(module: torch.nn.Module) -> Iterator[torch.Tensor]:
+    return chain(module.parameters(), module.buffers())
+
+
+def check_home(tensors: Iterable[torch.Tensor], device: torch.device) -> None:
+    """Raises InvalidArgument, which is a RuntimeError, for a tensor of a module that is not on `device`."""
+    for x in tensors:
         if x.device != device:
             raise InvalidArgument(
                 f"module must have its parameters and buffers on device {device} (device_ids[0]) but found one of them "

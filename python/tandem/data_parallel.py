@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any
 
 import torch
 
 from tandem import _core, _torch, torch_device
 from tandem._copies import Copies
-from tandem._home import check_home
+from tandem._home import check_home, tensors_of
 from tandem.optimizer import Optimizer
 
 DeviceLike = int | str | torch.device
@@ -96,8 +97,8 @@ class DataParallel(torch.nn.DataParallel[Any]):
         return result
 
     def _check_home(self) -> None:
-        if self._home is not None:
-            check_home(self.module, self._home)
+        if self._home is not None:  # the extension module refuses tensors that are elsewhere than the first one
+            check_home(islice(tensors_of(self.module), 1), self._home)
 
 
 class BalancedDataParallel(DataParallel):

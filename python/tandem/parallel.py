@@ -16,7 +16,7 @@ from torch import nn
 
 from tandem import _core, torch_device
 from tandem._copies import copy_parts
-from tandem._home import check_home
+from tandem._home import check_home, tensors_of
 from tandem.data_parallel import DataParallel
 from tandem.errors import InvalidArgument
 
@@ -150,7 +150,7 @@ def data_parallel(
         device_ids = range(len(_core.default_devices()))
     devices = [_device(device) for device in device_ids]
     output = devices[0] if output_device is None else _device(output_device)
-    check_home(module, devices[0])
+    check_home(tensors_of(module), devices[0])
     kwargs = module_kwargs or {}
     parts = scatter((inputs, kwargs), devices, dim) if inputs or kwargs else [((), {})]
     if len(devices) == 1:
