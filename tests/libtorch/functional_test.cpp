@@ -68,19 +68,21 @@ TEST_F(FunctionalTest, CopiesGiveWhatTheModuleGivesAndItGetsTheirGradients) {
 TEST_F(FunctionalTest, CopiesHaveModesBuffersAndTies) {
   struct NetImpl : torch::nn::Module {
     at::Tensor forward(const at::Tensor& x) {
-      return norm(torch::linear(torch::linear(x, weight), again)) * scale;
+      const at::Tensor h = torch::linear(torch::linear(x, weight), tied);
+      return norm(torch::linear(h, tied_later)) * scale;
     }
     void tie() {
-      parameters_.erase("again");
-      again = register_parameter("again", weight);
+      parameters_.erase("tied_later");
+      tied_later = register_parameter("tied_later", weight);
     }
     at::Tensor weight = register_parameter("weight", torch::randn({3, 3}));
-    at::Tensor again = register_parameter("again", torch::randn({3, 3}));
+    at::Tensor tied = register_parameter("tied", weight);
+    at::Tensor tied_later = register_parameter("tied_later", torch::randn({3, 3}));
     at::Tensor scale = register_buffer("scale", torch::randn({3}).requires_grad_());
     torch::nn::BatchNorm1d norm = register_module("norm", torch::nn::BatchNorm1d(3));
   };
   const auto net = std::make_shared<NetImpl>();
-  net->tie();  // which the copy's constructor does not
+  net->tie();  // as the constructor of a copy does not
   net->norm->eval();
   {
     const torch::NoGradGuard off;
