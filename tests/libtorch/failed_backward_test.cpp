@@ -116,7 +116,7 @@ class FailedBackwardTest : public ::testing::Test {
     }
     EXPECT_GT(points, 50);
     // On average: those that wait for the cause do not wait longer than it takes.
-    EXPECT_LT(spent * step / points, std::chrono::milliseconds(200));
+    EXPECT_LT(spent * step / points, std::chrono::milliseconds(100));
   }
 
   TwoNorms one_{nullptr}, many_{nullptr};
