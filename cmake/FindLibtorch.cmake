@@ -4,11 +4,9 @@
 # PyTorch's own TorchConfig.cmake enables the CUDA language, and fails where nvcc is missing.
 # Installed beside tandemConfig.cmake, which uses it to find the libraries again.
 if(NOT TANDEM_TORCH_DIR)
-  set(_libtorch_data "$ENV{XDG_DATA_HOME}")
-  if(NOT _libtorch_data)
-    set(_libtorch_data "$ENV{HOME}/.local/share")
-  endif()
-  set(TANDEM_TORCH_DIR "${_libtorch_data}/tandem/torch/torch")
+  include("${CMAKE_CURRENT_LIST_DIR}/TandemDataFolder.cmake")
+  tandem_data_folder(_libtorch_data)
+  set(TANDEM_TORCH_DIR "${_libtorch_data}/torch/torch")
   if(NOT EXISTS "${TANDEM_TORCH_DIR}")
     execute_process(COMMAND python3 -c "import torch; print(torch.__path__[0], end='')"
                     OUTPUT_VARIABLE TANDEM_TORCH_DIR ERROR_QUIET)

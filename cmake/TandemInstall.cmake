@@ -22,7 +22,7 @@ write_basic_package_version_file(tandemConfigVersion.cmake COMPATIBILITY SameMin
 install(FILES "${PROJECT_BINARY_DIR}/tandemConfig.cmake"
               "${PROJECT_BINARY_DIR}/tandemConfigVersion.cmake"
               cmake/FindCUDNN.cmake cmake/FindLibtorch.cmake cmake/FindNCCL.cmake cmake/FindOpenBLASPthread.cmake
-              cmake/TandemHeaderVersion.cmake cmake/tandem_package_data.cpp
+              cmake/TandemDataFolder.cmake cmake/TandemHeaderVersion.cmake cmake/tandem_package_data.cpp
         DESTINATION "${tandem_package_dir}")
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import types
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from operator import is_
 from typing import Any
 
@@ -19,11 +19,6 @@ _OWN = frozenset({"_parameters", "_buffers", "_modules", "training", "_is_replic
 def path_of(part: Any) -> str:
     """The path of a copy's part in its module; '' if it is none."""
     return part.__dict__.get("_tandem_path", "") if isinstance(part, torch.nn.Module) else ""
-
-
-def _same(values: Iterable[Any], seen: list[Any]) -> bool:
-    values = list(values)
-    return len(values) == len(seen) and all(map(is_, values, seen))
 
 
 class _Part:
@@ -52,7 +47,7 @@ class _Part:
     def follow(self) -> None:
         """Brings attributes that were set, replaced or deleted to the copies."""
         now = self.module.__dict__
-        if len(now) == len(self.attributes) and all(map(is_, now.values(), self.attributes.values())):
+        if list(now) == list(self.attributes) and all(map(is_, now.values(), self.attributes.values())):
             return
         for copy in filter(None, (reference() for reference in self.copies)):
             for name, value in now.items():

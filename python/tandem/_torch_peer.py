@@ -12,13 +12,7 @@ import torch
 from torch.nn.parameter import is_lazy
 
 from tandem import torch_device
-
-
-def _device(index: int | None) -> torch.device:
-    """As PyTorch's functions number devices: none is the current one, and -1 the host."""
-    if index is None:
-        index = torch_device.current_device()
-    return torch.device("cpu") if index < 0 else torch.device("tandem", index)
+from tandem._devices import torch_name
 
 
 def _copy(x: torch.Tensor, device: torch.device) -> torch.Tensor:
@@ -29,24 +23,24 @@ def _copy(x: torch.Tensor, device: torch.device) -> torch.Tensor:
 
 
 def _broadcast(x: torch.Tensor, devices: Sequence[int]) -> tuple[torch.Tensor, ...]:
-    return tuple(_copy(x, _device(device)) for device in devices)
+    return tuple(_copy(x, torch_name(device)) for device in devices)
 
 
 def _broadcast_coalesced(
     tensors: Sequence[torch.Tensor], devices: Sequence[int], buffer_size: int
 ) -> list[list[torch.Tensor]]:
-    return [[_copy(x, _device(device)) for x in tensors] for device in devices]
+    return [[_copy(x, torch_name(device)) for x in tensors] for device in devices]
 
 
 def _scatter(
     x: torch.Tensor, devices: Sequence[int], chunk_sizes: Sequence[int] | None, dim: int, streams: Any
 ) -> list[torch.Tensor]:
     chunks = x.chunk(len(devices), dim) if chunk_sizes is None else torch.split(x, list(chunk_sizes), dim)
-    return [chunk.to(_device(device)) for chunk, device in zip(chunks, devices)]
+    return [chunk.to(torch_name(device)) for chunk, device in zip(chunks, devices)]
 
 
 def _gather(tensors: Sequence[torch.Tensor], dim: int, destination: int | None) -> torch.Tensor:
-    return torch.cat([x.to(_device(destination)) for x in tensors], dim)
+    return torch.cat([x.to(torch_name(destination)) for x in tensors], dim)
 
 
 _FUNCTIONS: tuple[Callable[..., Any], ...] = (_broadcast, _broadcast_coalesced, _scatter, _gather)

@@ -12,17 +12,9 @@ import torch
 
 from tandem import _core, _torch, torch_device
 from tandem._copies import Copies
+from tandem._devices import DeviceLike, library_name
 from tandem._home import check_home, tensors_of
 from tandem.optimizer import Optimizer
-
-DeviceLike = int | str | torch.device
-
-
-def _device_name(device: DeviceLike) -> str:
-    """'cpu:1' for 1, 'tandem:1', 'cpu:1' and torch.device('tandem:1')."""
-    if isinstance(device, int):
-        return f"cpu:{device}"
-    return str(device).replace("tandem:", "cpu:", 1)
 
 
 class DataParallel(torch.nn.DataParallel[Any]):
@@ -35,6 +27,10 @@ class DataParallel(torch.nn.DataParallel[Any]):
                 one takes the module.
     devices     the same devices, or a text such as "cpu:4", for a module on the host or on the first of them. Outputs go
                 where the module is. Without either there are all default devices.
+    options     those of the C++ wrapper, by name: gpu0_bsz, chunks, chunk_sizes, accumulate, scalars and on_oom divide the
+                batch; mode, batch_norm, dropout and unused_gradients say how it is trained; non_finite_loss,
+                non_finite_gradients, check_drift_every, straggler_ratio and deadline are checks. docs/pytorch.md has their
+                values.
     """
 
     def __init__(
@@ -61,9 +57,9 @@ class DataParallel(torch.nn.DataParallel[Any]):
         elif isinstance(devices, str):
             names = _core.configure_devices(devices)
         else:
-            names = [_device_name(device) for device in devices]
+            names = [library_name(device) for device in devices]
         self.device_ids = [int(name.rpartition(":")[2]) for name in names]
-        output = None if output_device is None else _device_name(output_device)
+        output = None if output_device is None else library_name(output_device)
         self.output_device = self.device_ids[0] if output is None else int(output.rpartition(":")[2])
         torch_device.register_devices()
         options |= {"devices": names, "output_device": output, "dim": dim}
@@ -95,6 +91,14 @@ class DataParallel(torch.nn.DataParallel[Any]):
         if optimizer is not None and not result.skipped:
             setattr(optimizer, "_opt_called", True)  # which schedulers ask for
         return result
+
+    def plan(self, rows: int) -> list[int]:
+        """How many rows of a batch each device gets. Chunks that are planned measure one call for it."""
+        return self._replicas.plan(rows)
+
+    def sync(self) -> None:
+        """Brings what the devices hold, such as statistics of batch norm, to the module."""
+        self._replicas.sync()
 
     def _check_home(self) -> None:
         if self._home is not None:  # the extension module refuses tensors that are elsewhere than the first one

@@ -14,24 +14,14 @@ from typing import Any
 import torch
 from torch import nn
 
-from tandem import _core, torch_device
+from tandem import _core
 from tandem._copies import copy_parts
+from tandem._devices import DeviceLike, torch_name
 from tandem._home import check_home, tensors_of
 from tandem.data_parallel import DataParallel
 from tandem.errors import InvalidArgument
 
 __all__ = ["DataParallel", "data_parallel", "gather", "parallel_apply", "replicate", "scatter"]
-
-DeviceLike = int | str | torch.device
-
-
-def _device(device: DeviceLike) -> torch.device:
-    """A virtual device by its index or name; the host is 'cpu' or -1."""
-    torch_device.register_devices()
-    if isinstance(device, int):
-        return torch.device("cpu") if device < 0 else torch.device("tandem", device)
-    device = torch.device(device)
-    return torch.device("tandem", torch_device.current_device()) if device.type == "tandem" and device.index is None else device
 
 
 def scatter(inputs: Any, target_gpus: Sequence[DeviceLike], dim: int = 0) -> Any:
@@ -40,7 +30,7 @@ def scatter(inputs: Any, target_gpus: Sequence[DeviceLike], dim: int = 0) -> Any
     Returns a tuple for a tensor, and a list of nests for a nest: one for each chunk, of which there may be fewer than
     devices. Other objects go to every device. Gradients flow back.
     """
-    devices = [_device(device) for device in target_gpus]
+    devices = [torch_name(device) for device in target_gpus]
 
     def chunks(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         return tuple(chunk.to(device) for chunk, device in zip(x.chunk(len(devices), dim), devices))
@@ -71,7 +61,7 @@ def gather(outputs: Sequence[Any], target_device: DeviceLike, dim: int = 0) -> A
 
     Raises InvalidArgument, which is a ValueError, if they are not.
     """
-    return _join(outputs, _device(target_device), dim)
+    return _join(outputs, torch_name(target_device), dim)
 
 
 def _join(values: Sequence[Any], device: torch.device, dim: int) -> Any:
@@ -94,7 +84,7 @@ def replicate(network: nn.Module, devices: Sequence[DeviceLike], detach: bool = 
 
     A backward through a copy adds to the gradients of the module's parameters, unless `detach` is set.
     """
-    return [_replica(network, _device(device), detach) for device in devices]
+    return [_replica(network, torch_name(device), detach) for device in devices]
 
 
 class _Copy(torch.autograd.Function):
@@ -131,7 +121,7 @@ def parallel_apply(
     An input is a list or tuple of arguments, or the only one. The first error is raised again, and says in which replica
     and on which device.
     """
-    indices = None if devices is None else [_device(device).index for device in devices]
+    indices = None if devices is None else [torch_name(device).index for device in devices]
     return nn.parallel.parallel_apply(modules, inputs, kwargs_tup, indices)
 
 
@@ -148,8 +138,8 @@ def data_parallel(
         inputs = () if inputs is None else (inputs,)
     if device_ids is None:
         device_ids = range(len(_core.default_devices()))
-    devices = [_device(device) for device in device_ids]
-    output = devices[0] if output_device is None else _device(output_device)
+    devices = [torch_name(device) for device in device_ids]
+    output = devices[0] if output_device is None else torch_name(output_device)
     check_home(tensors_of(module), devices[0])
     kwargs = module_kwargs or {}
     parts = scatter((inputs, kwargs), devices, dim) if inputs or kwargs else [((), {})]

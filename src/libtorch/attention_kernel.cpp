@@ -17,31 +17,20 @@ namespace {
 
 using MaybeTensor = std::optional<at::Tensor>;
 
-/// Whether the host would run its fused kernel. Masks of booleans are converted in PyTorch's own
-/// way to attention, which is taken for them.
-bool is_fused_on_host(const at::Tensor& query,
-                      const at::Tensor& key,
-                      const at::Tensor& value,
-                      const MaybeTensor& mask,
-                      double dropout,
-                      bool causal,
-                      std::optional<double> scale,
-                      bool shares_heads) {
-  const bool has_mask = mask && mask->defined();
-  if (shares_heads || !is_on_tandem(query) || key.device() != query.device() ||
-      value.device() != query.device())
-    return false;
-  if (has_mask &&
-      (mask->device() != query.device() || mask->dtype() != query.dtype() || mask->requires_grad()))
-    return false;
-  const auto choice = at::_fused_sdp_choice(host_view(query),
-                                            host_view(key),
-                                            host_view(value),
-                                            has_mask ? MaybeTensor(host_view(*mask)) : std::nullopt,
-                                            dropout,
-                                            causal,
-                                            scale);
-  return choice == static_cast<std::int64_t>(at::SDPBackend::flash_attention);
+/// Whether the fused kernel can take the tensors. PyTorch's own code converts masks of booleans
+/// before it chooses a kernel, so those are left to it.
+bool may_be_fused(const at::Tensor& query,
+                  const at::Tensor& key,
+                  const at::Tensor& value,
+                  const MaybeTensor& mask) {
+  const c10::Device device = query.device();
+  if (!is_on_tandem(query) || key.device() != device || value.device() != device) return false;
+  return !mask || !mask->defined() ||
+         (mask->device() == device && mask->dtype() == query.dtype() && !mask->requires_grad());
+}
+
+MaybeTensor host_view_of(const MaybeTensor& x) {
+  return x && x->defined() ? MaybeTensor(host_view(*x)) : std::nullopt;
 }
 
 at::Tensor attention(const at::Tensor& query,
@@ -52,9 +41,18 @@ at::Tensor attention(const at::Tensor& query,
                      bool causal,
                      std::optional<double> scale,
                      bool shares_heads) {
-  if (is_fused_on_host(query, key, value, mask, dropout, causal, scale, shares_heads))
+  constexpr auto kFused = static_cast<std::int64_t>(at::SDPBackend::flash_attention);
+  if (!shares_heads && may_be_fused(query, key, value, mask) &&
+      at::_fused_sdp_choice(host_view(query),
+                            host_view(key),
+                            host_view(value),
+                            host_view_of(mask),
+                            dropout,
+                            causal,
+                            scale) == kFused) {
     return std::get<0>(at::_scaled_dot_product_flash_attention_for_cpu(
         query, key, value, dropout, causal, mask, scale));
+  }
   return at::native::scaled_dot_product_attention(
       query, key, value, mask, dropout, causal, scale, shares_heads);
 }

@@ -111,43 +111,37 @@ struct CountedState {
   static void set_steps(State& state, std::int64_t n) { state.step(n); }
 };
 
-template <class O>
-Options adam_options(const O& o) {
-  TANDEM_CHECK(!o.amsgrad(),
-               "Optimizer: amsgrad is on, which the shared update does not have; turn it off, or "
-               "pass PyTorch's own optimizer, which updates on the first device");
-  return {{"lr", o.lr()},
-          {"beta1", std::get<0>(o.betas())},
-          {"beta2", std::get<1>(o.betas())},
-          {"eps", o.eps()},
-          {"weight_decay", o.weight_decay()}};
-}
-
-struct AdamRule : CountedState<torch::optim::AdamParamState> {
-  using TorchOptions = torch::optim::AdamOptions;
+/// Adam and AdamW, which differ in what tandem's optimizer does with the weight decay.
+template <class S, class O, class Optimizer, class Defaults>
+struct AdamRuleOf : CountedState<S> {
+  using TorchOptions = O;
   static auto make(const std::vector<GroupSpec>& groups) {
-    return std::make_unique<optim::Adam>(groups, optim::AdamOptions{});
+    return std::make_unique<Optimizer>(groups, Defaults{});
   }
-  static Options options(const TorchOptions& o) { return adam_options(o); }
+  static Options options(const TorchOptions& o) {
+    TANDEM_CHECK(!o.amsgrad(),
+                 "Optimizer: amsgrad is on, which the shared update does not have; turn it off, or "
+                 "pass PyTorch's own optimizer, which updates on the first device");
+    return {{"lr", o.lr()},
+            {"beta1", std::get<0>(o.betas())},
+            {"beta2", std::get<1>(o.betas())},
+            {"eps", o.eps()},
+            {"weight_decay", o.weight_decay()}};
+  }
   template <class F>
-  static void visit(State& state, F&& f) {
+  static void visit(S& state, F&& f) {
     f("exp_avg", state.exp_avg());
     f("exp_avg_sq", state.exp_avg_sq());
   }
 };
-
-struct AdamWRule : CountedState<torch::optim::AdamWParamState> {
-  using TorchOptions = torch::optim::AdamWOptions;
-  static auto make(const std::vector<GroupSpec>& groups) {
-    return std::make_unique<optim::AdamW>(groups, optim::AdamWOptions{});
-  }
-  static Options options(const TorchOptions& o) { return adam_options(o); }
-  template <class F>
-  static void visit(State& state, F&& f) {
-    f("exp_avg", state.exp_avg());
-    f("exp_avg_sq", state.exp_avg_sq());
-  }
-};
+using AdamRule = AdamRuleOf<torch::optim::AdamParamState,
+                            torch::optim::AdamOptions,
+                            optim::Adam,
+                            optim::AdamOptions>;
+using AdamWRule = AdamRuleOf<torch::optim::AdamWParamState,
+                             torch::optim::AdamWOptions,
+                             optim::AdamW,
+                             optim::AdamWOptions>;
 
 struct SgdRule {
   using State = torch::optim::SGDParamState;

@@ -22,7 +22,7 @@ class Scaled(nn.Module):
         self.scale = 2.0
 
     def forward(self, x):
-        return self.inner(x) * self.scale
+        return self.inner(x) * getattr(self, "scale", 1.0)
 
 
 def freeze(model):
@@ -50,6 +50,11 @@ def assign_state(model):
 
 def set_attribute(model):
     model.scale = -0.5
+
+
+def rename_attribute(model):
+    model.other = model.scale
+    del model.scale
 
 
 def replace_part(model):
@@ -92,8 +97,8 @@ def to_double(model):
     model.double()
 
 
-CHANGES = (freeze, clamp_data, write_in_place, load_state, assign_state, set_attribute, replace_part, remove_part,
-           replace_parameter, add_buffer, replace_forward, add_hook, share_weights, to_double)
+CHANGES = (freeze, clamp_data, write_in_place, load_state, assign_state, set_attribute, rename_attribute, replace_part,
+           remove_part, replace_parameter, add_buffer, replace_forward, add_hook, share_weights, to_double)
 
 
 class FollowTest(unittest.TestCase):

@@ -133,7 +133,7 @@ class TensorKindsTest(unittest.TestCase):
         wrapper(numbers(0)).sum().backward()
         torch.testing.assert_close(scale.grad, 2 * numbers(0).sum(0))
         retained = model.scale.grad
-        wrapper._replicas.sync()
+        wrapper.sync()
         self.assertIs(model.scale.grad, retained)
         with self.assertRaisesRegex(ValueError, "'scale' was computed from tensors that require grad"):
             wrapper.step(numbers(0), lambda replica, x: replica(x).sum())

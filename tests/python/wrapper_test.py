@@ -134,10 +134,17 @@ class WrapperTest(unittest.TestCase):
         with self.assertRaisesRegex(tandem.InvalidArgument, "differ"):
             tandem.DataParallel(Calls(lambda w, x, y: x))(torch.ones(3, 1), torch.ones(4, 1))
 
+    def test_plan_tells_the_rows_of_each_device(self):
+        model = tandem.DataParallel(models.Mlp(), gpu0_bsz=1)
+        rows = model.plan(7)
+        self.assertEqual((rows[0], sum(rows)), (1, 7))
+        model(torch.ones(7, 6))
+        self.assertEqual(model.plan(7), rows)
+
     def test_wrong_options_are_refused(self):
         for options, text in (({"gpu0_bsz": "many"}, "gpu0_bsz is 'many', but an int is wanted"),
                               ({"mode": "fast"}, "mode is 'fast'; give one of 'classic'"),
-                              ({"mod": "server"}, "there is no option 'mod'")):
+                              ({"mod": "server"}, "there is no option 'mod'; there are 'accumulate', .*'gpu0_bsz', .*'mode'")):
             with self.subTest(options), self.assertRaisesRegex(tandem.InvalidArgument, text):
                 tandem.DataParallel(models.Mlp(), **options)
         with self.assertRaisesRegex(ValueError, "device_ids and devices"):

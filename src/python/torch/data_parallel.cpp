@@ -174,27 +174,11 @@ parallel::StepResult DataParallel::step(nb::handle batch,
   });
 }
 
-std::vector<std::string> DataParallel::devices() const {
-  std::vector<std::string> names;
-  for (const Device device : options_.devices)
-    names.push_back(to_string(device));
-  return names;
-}
-
 std::vector<std::int64_t> DataParallel::plan(std::int64_t rows) {
   std::vector<std::int64_t> sizes;
   for (const RowRange& range : followed().plan(rows))
     sizes.push_back(range.size());
   return sizes;
-}
-
-nb::handle DataParallel::replica(int index) {
-  Wrapper& wrapper = followed();
-  PythonModule* const found = [&] {
-    const nb::gil_scoped_release release;
-    return &wrapper.replica(index);
-  }();
-  return found->object();
 }
 
 void DataParallel::sync() {
@@ -237,7 +221,6 @@ void bind_data_parallel(nb::module_& m) {
           },
           nb::arg("copies"),
           nb::arg("options"))
-      .def_prop_ro("devices", &DataParallel::devices)
       .def("forward", &DataParallel::forward, nb::arg("positional"), nb::arg("named"))
       .def("step",
            &DataParallel::step,
@@ -246,7 +229,6 @@ void bind_data_parallel(nb::module_& m) {
            nb::arg("optimizer").none(),
            nb::arg("update").none())
       .def("plan", &DataParallel::plan, nb::arg("rows"))
-      .def("replica", &DataParallel::replica, nb::arg("index"))
       .def("sync", &DataParallel::sync);
 }
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 #include <vector>
 
 #include <nanobind/nanobind.h>
@@ -37,9 +36,7 @@ class DataParallel {
                             nanobind::handle optimizer,
                             PythonUpdate* update);
 
-  std::vector<std::string> devices() const;
   std::vector<std::int64_t> plan(std::int64_t rows);
-  nanobind::handle replica(int index);
   void sync();
 
   /// For the garbage collector: shows it the objects that are held, and lets go of them.

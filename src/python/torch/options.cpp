@@ -35,16 +35,23 @@ T as(nb::handle value, const std::string& name, const char* wanted) {
   return x;
 }
 
+/// The names of a map, as an error lists them.
+template <class T>
+std::string names_of(const std::map<std::string, T>& known) {
+  std::string all;
+  for (const auto& [name, meaning] : known)
+    all += (all.empty() ? "'" : ", '") + name + "'";
+  return all;
+}
+
 /// The value that goes with a text.
 template <class T>
 T choice(nb::handle value, const std::string& name, const std::map<std::string, T>& choices) {
   const auto text = as<std::string>(value, name, "a text");
   const auto found = choices.find(text);
   if (found != choices.end()) return found->second;
-  std::string all;
-  for (const auto& [known, meaning] : choices)
-    all += (all.empty() ? "'" : ", '") + known + "'";
-  throw InvalidArgument("DataParallel: " + name + " is '" + text + "'; give one of " + all);
+  throw InvalidArgument("DataParallel: " + name + " is '" + text + "'; give one of " +
+                        names_of(choices));
 }
 
 ChunkPolicy chunks(nb::handle value) {
@@ -192,7 +199,11 @@ ReadOptions read_options(const nb::dict& options) {
     if (value.is_none()) continue;
     const auto name = nb::cast<std::string>(key);
     const auto found = setters().find(name);
-    TANDEM_CHECK(found != setters().end(), "DataParallel: there is no option '", name, "'");
+    TANDEM_CHECK(found != setters().end(),
+                 "DataParallel: there is no option '",
+                 name,
+                 "'; there are ",
+                 names_of(setters()));
     found->second(read, value);
   }
   if (read.parallel.devices.empty()) read.parallel.devices = default_devices();

@@ -48,9 +48,8 @@ class Structure {
  public:
   /// Takes arguments apart.
   ///
-  /// @param value  a tuple, whose parts may be marked (tandem.replicate, tandem.split,
-  /// tandem.rows).
-  ///               A tensor without dimensions goes to every replica, as other objects do.
+  /// @param value  a tuple, whose parts may be marked: tandem.replicate, split and rows. A tensor
+  ///               without dimensions goes to every replica, as other objects do.
   /// @param dim    of the rows.
   static Arguments take_apart(nanobind::handle value, int dim);
   /// Takes what a replica returned apart.

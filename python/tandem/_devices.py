@@ -1,0 +1,29 @@
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+"""A device as callers give it, by the name that PyTorch or the library has for it."""
+
+from __future__ import annotations
+
+import torch
+
+from tandem import torch_device
+
+DeviceLike = int | str | torch.device
+
+
+def library_name(device: DeviceLike) -> str:
+    """'cpu:1' for 1, 'tandem:1', 'cpu:1' and torch.device('tandem:1')."""
+    if isinstance(device, int):
+        return f"cpu:{device}"
+    return str(device).replace("tandem:", "cpu:", 1)
+
+
+def torch_name(device: DeviceLike | None) -> torch.device:
+    """A virtual device by its index or name. None and 'tandem' are the current one; 'cpu' and -1 are the host."""
+    torch_device.register_devices()
+    if isinstance(device, int):
+        return torch.device("cpu") if device < 0 else torch.device("tandem", device)
+    device = torch.device("tandem" if device is None else device)
+    if device.type == "tandem" and device.index is None:
+        return torch.device("tandem", torch_device.current_device())
+    return device
