@@ -19,8 +19,9 @@ using ::testing::IsEmpty;
 using Used = GradientTally::Used;
 
 /// Reducers of two replicas of Affine, whose bias (place 1) is bucket 0 and weight bucket 1.
-struct Reducers : Replicated {
-  explicit Reducers(Reduction reduction = {}) : Replicated(2), parameters(replicas, rules, {1, 1}) {
+struct Reducers : TestReplicas {
+  explicit Reducers(Reduction reduction = {})
+      : TestReplicas(2), parameters(replicas, rules, {1, 1}) {
     for (const auto& arena : parameters.arenas())
       list_of.push_back(
           std::make_unique<BucketReducer>(arena, parameters.gradient_buckets(), reduction));

@@ -26,7 +26,7 @@ class CallGateTest : public ::testing::Test {
 
   void enter() { const CallGate::Pass pass(gate_); }
 
-  Replicated replicated_{2};
+  TestReplicas replicated_{2};
   CallGate gate_;
 };
 

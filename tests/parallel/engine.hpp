@@ -53,8 +53,8 @@ inline Tensor numbered_rows(RowRange rows, Device device) {
 }
 
 /// Modules on a few devices with their replicas, and what runs jobs on the devices' threads.
-struct Replicated {
-  explicit Replicated(int n, Mode mode = Mode::server)
+struct TestReplicas {
+  explicit TestReplicas(int n, Mode mode = Mode::server)
       : list(testing::devices(n)),
         modules(list.size()),
         rules(rules_of(mode)),
@@ -111,9 +111,9 @@ struct Replicated {
 };
 
 /// The update of a mode in which all devices take part, with a bucket for each parameter.
-struct SharedUpdate : Replicated {
+struct SharedUpdate : TestReplicas {
   SharedUpdate(int n, Mode mode)
-      : Replicated(n, mode),
+      : TestReplicas(n, mode),
         parameters(replicas, rules, {1, 1}),
         update(rules.make_update({.arenas = parameters.arenas(),
                                   .buckets = parameters.gradient_buckets(),
@@ -147,9 +147,9 @@ struct EngineOptions {
 };
 
 /// All parts of a wrapper, with a bucket for each parameter.
-struct Engine : Replicated {
+struct Engine : TestReplicas {
   explicit Engine(const EngineOptions& o)
-      : Replicated(o.devices, o.mode),
+      : TestReplicas(o.devices, o.mode),
         wrapped(pointers(), list.front()),
         parameters(replicas, rules, {1, 1}),
         buffers(replicas, rules, o.buffers),

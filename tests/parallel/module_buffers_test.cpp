@@ -19,9 +19,9 @@ using ::testing::Each;
 using ::testing::HasSubstr;
 using Rows = std::vector<RowRange>;
 
-struct Buffers : Replicated {
+struct Buffers : TestReplicas {
   explicit Buffers(int n, const std::vector<BufferRule>& buffer_rules = {})
-      : Replicated(n), buffers(replicas, rules, buffer_rules) {}
+      : TestReplicas(n), buffers(replicas, rules, buffer_rules) {}
 
   /// A call of these rows that has sent the buffers, and in which each replica writes its own.
   std::shared_ptr<Call> write(const Rows& rows, const std::function<void(Affine&, int)>& f) {

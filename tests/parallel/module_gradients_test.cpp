@@ -16,9 +16,9 @@ using ::testing::Each;
 using ::testing::HasSubstr;
 
 /// Gradients of Affine on a few devices. The row r + 1 makes r + 1 of each weight, 24 of the bias.
-struct Gradients : Replicated {
+struct Gradients : TestReplicas {
   explicit Gradients(int n = 2, Mode mode = Mode::server)
-      : Replicated(n, mode),
+      : TestReplicas(n, mode),
         parameters(replicas, rules, {1, 1}),
         gradients(replicas, parameters, rules, runner, [this](Phase phase, const Job& job) {
           const auto call = make_call_everywhere();
@@ -200,7 +200,7 @@ TEST(ModuleGradientsTest, ReadingThemMakesThemWholeWhileTheOwnerLives) {
 }
 
 TEST(ModuleGradientsTest, ReadingThoseOfAParameterUnfrozenSinceMakesThemWholeToo) {
-  Replicated r(2, Mode::sharded);
+  TestReplicas r(2, Mode::sharded);
   r.modules[0].weight.requires_grad_(false);
   ModuleParameters parameters(r.replicas, r.rules, {1, 1});
   ModuleGradients gradients(r.replicas, parameters, r.rules, r.runner, nullptr);

@@ -16,9 +16,9 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using Versions = std::vector<std::uint64_t>;
 
-struct Parameters : Replicated {
+struct Parameters : TestReplicas {
   explicit Parameters(int n = 2, Mode mode = Mode::server)
-      : Replicated(n, mode), parameters(replicas, rules, {1, 1}) {}
+      : TestReplicas(n, mode), parameters(replicas, rules, {1, 1}) {}
 
   /// Sends what the devices of the rows lack.
   std::shared_ptr<Call> send(const std::vector<RowRange>& rows) {
@@ -139,7 +139,7 @@ TEST(ModuleParametersTest, AfterAnUpdateOfEveryDeviceNothingIsSent) {
 }
 
 TEST(ModuleParametersTest, IsLaidOutAgainForWhatTrains) {
-  Replicated r(2);
+  TestReplicas r(2);
   r.modules[0].bias.requires_grad_(false);
   ModuleParameters parameters(r.replicas, r.rules, {1, 1});
   ASSERT_EQ(parameters.gradient_buckets()->size(), 1u);
@@ -155,7 +155,7 @@ TEST(ModuleParametersTest, IsLaidOutAgainForWhatTrains) {
 }
 
 TEST(ModuleParametersTest, WhatDoesNotTrainIsSentToo) {
-  Replicated r(2);
+  TestReplicas r(2);
   r.modules[0].bias.requires_grad_(false);
   ModuleParameters parameters(r.replicas, r.rules, {1, 1});
   const auto call = r.make_call({{0, 2}, {2, 4}});

@@ -197,9 +197,9 @@ TEST(ParameterHooks, SeeAGradientThatIsAskedForByGrad) {
 }
 
 /// Hooks of Affine's bias, on the gradient of a backward through a row of ones: 24.
-struct Hooked : Replicated {
+struct Hooked : TestReplicas {
   explicit Hooked(int n = 1, Mode mode = Mode::server)
-      : Replicated(n, mode), parameters(replicas, rules, {1, 1}) {}
+      : TestReplicas(n, mode), parameters(replicas, rules, {1, 1}) {}
 
   void add_hooks() {
     autograd::register_hook(modules[0].bias, [this](const Tensor& g) {

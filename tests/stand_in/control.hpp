@@ -17,7 +17,7 @@ struct CUstream_st;
 // What is put on a stream waits there until a call asks for a result: then tasks of all streams
 // run, each stream's in order, streams against each other in an order that a seed decides, until
 // the asked thing is done: a wait that is missing shows as other data. Fresh memory is 0xCD, freed
-// memory 0xDD, and with the address sanitizer poisoned; memory of a GPU is protected against the
+// memory poisoned, or 0xDD without the address sanitizer; memory of a GPU is protected against the
 // host but for the time in which tasks run.
 //
 // What CUDA leaves undefined or forgives is an error here: there is no default stream; a copy or a

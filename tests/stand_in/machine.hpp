@@ -215,6 +215,8 @@ class Machine {
 
  private:
   Machine();
+  /// The one whose first task runs next; null where none can.
+  CUstream_st* next_stream();
   bool step();
   bool run_until(const std::function<bool()>& done);
 
