@@ -57,7 +57,7 @@ struct Float16Case {
 };
 
 const std::vector<Float16Case>& elementwise_cases() {
-  static const std::vector<Float16Case> kCases{
+  static const std::vector<Float16Case> cases{
       {"add", [](const Tensor& a, const Tensor& b) { return a + b; }},
       {"sub", [](const Tensor& a, const Tensor& b) { return a - b; }},
       {"mul", [](const Tensor& a, const Tensor& b) { return a * b; }},
@@ -71,7 +71,7 @@ const std::vector<Float16Case>& elementwise_cases() {
       {"amax", [](const Tensor& a, const Tensor&) { return amax(a, {1}); }},
       {"softmax", [](const Tensor& a, const Tensor&) { return softmax(a, 1); }},
   };
-  return kCases;
+  return cases;
 }
 
 TEST_P(Float16OpTest, ElementwiseIsF32Rounded) {
