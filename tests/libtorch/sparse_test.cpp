@@ -47,7 +47,7 @@ TEST_F(SparseTest, IsWrittenInPlace) {
   EXPECT_EQ(gap(y.to_dense(), 4 * host_.to_dense()), 0);
   EXPECT_EQ(gap(x_.to_dense(), host_.to_dense()), 0);
   torch::Tensor once = x_.coalesce();
-  EXPECT_TRUE(once.mul_(1).is_coalesced());
+  EXPECT_TRUE(once.neg_().neg_().is_coalesced());
   once.add_(x_);
   EXPECT_FALSE(once.is_coalesced());
   EXPECT_EQ(once.coalesce()._nnz(), 3);
