@@ -20,6 +20,12 @@ constexpr std::size_t kPage = 4096;
 /// Addresses of all GPUs together. Those of blocks that went back to the system are not used again.
 constexpr std::size_t kAddresses = std::size_t{64} << 30;
 
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool kSeesEachUse = true;
+#else
+constexpr bool kSeesEachUse = false;
+#endif
+
 constexpr std::size_t round_up(std::size_t n, std::size_t unit) {
   return (n + unit - 1) / unit * unit;
 }
@@ -119,9 +125,6 @@ void Machine::fault(int gpu, const char* why) {
   errors[gpu] = cudaErrorIllegalAddress;
 }
 
-// Streams have random priorities, and at some steps get another one: unlike a fair choice at each
-// step this lets one stream stay behind for long, or another run far ahead (S. Burckhardt et al.,
-// "A randomized scheduler with probabilistic guarantees of finding bugs", ASPLOS 2010).
 CUstream_st* Machine::next_stream() {
   CUstream_st* next = nullptr;
   for (CUstream_st& s : streams) {
@@ -132,6 +135,9 @@ CUstream_st* Machine::next_stream() {
   return next;
 }
 
+// Streams have random priorities, and at some steps get another one: unlike a fair choice at each
+// step this lets one stream stay behind for long, or another run far ahead (S. Burckhardt et al.,
+// "A randomized scheduler with probabilistic guarantees of finding bugs", ASPLOS 2010).
 bool Machine::step() {
   CUstream_st* const next = next_stream();
   if (next == nullptr) return false;
@@ -172,13 +178,11 @@ void Block::begin() {
 
 bool Block::end() {
   const bool was_ready = state == State::ready;
-#ifdef __SANITIZE_ADDRESS__  // It sees each use. A page with something in it makes each mprotect
-                             // slower.
-  madvise(data, round_up(capacity, kPage), MADV_DONTNEED);
+  // A page with something in it makes each mprotect slower. The address sanitizer sees who uses it.
+  const std::size_t filled = kSeesEachUse ? std::min(size, kPage) : size;
+  if (was_ready) std::memset(data, 0xDD, filled);
+  if (filled < size) madvise(data + kPage, round_up(capacity, kPage) - kPage, MADV_DONTNEED);
   ASAN_POISON_MEMORY_REGION(data, capacity);
-#else
-  if (was_ready) std::memset(data, 0xDD, size);
-#endif
   state = State::freed;
   return was_ready;
 }
