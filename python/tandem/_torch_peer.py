@@ -29,7 +29,7 @@ def _broadcast(x: torch.Tensor, devices: Sequence[int]) -> tuple[torch.Tensor, .
 def _broadcast_coalesced(
     tensors: Sequence[torch.Tensor], devices: Sequence[int], buffer_size: int
 ) -> list[list[torch.Tensor]]:
-    return [[_copy(x, torch_name(device)) for x in tensors] for device in devices]
+    return [[_copy(x, device) for x in tensors] for device in map(torch_name, devices)]
 
 
 def _scatter(

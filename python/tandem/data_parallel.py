@@ -29,8 +29,8 @@ class DataParallel(torch.nn.DataParallel[Any]):
                 where the module is. Without either there are all default devices.
     options     those of the C++ wrapper, by name: gpu0_bsz, chunks, chunk_sizes, accumulate, scalars and on_oom divide the
                 batch; mode, batch_norm, dropout and unused_gradients say how it is trained; non_finite_loss,
-                non_finite_gradients, check_drift_every, straggler_ratio and deadline are checks. docs/pytorch.md has their
-                values.
+                non_finite_gradients, check_drift_every, straggler_ratio and deadline are checks. docs/data-parallel.md says what
+                they mean.
     """
 
     def __init__(
@@ -93,11 +93,11 @@ class DataParallel(torch.nn.DataParallel[Any]):
         return result
 
     def plan(self, rows: int) -> list[int]:
-        """How many rows of a batch each device gets. Chunks that are planned measure one call for it."""
+        """How many rows of a batch each device gets."""
         return self._replicas.plan(rows)
 
     def sync(self) -> None:
-        """Brings what the devices hold, such as statistics of batch norm, to the module."""
+        """Brings changed parameters and buffers to all devices now. Calls do so themselves."""
         self._replicas.sync()
 
     def _check_home(self) -> None:
