@@ -80,6 +80,13 @@ bool is_updated(DType t) {
   return t == DType::f32 || t == DType::f64;
 }
 
+std::vector<double> starts_of(const std::vector<NumberSpec>& numbers) {
+  std::vector<double> starts;
+  for (const NumberSpec& number : numbers)
+    starts.push_back(number.start);
+  return starts;
+}
+
 void check_types(const std::string& who, const detail::StateLayout& layout) {
   for (const detail::Member& m : layout.members()) {
     TANDEM_CHECK(
@@ -129,6 +136,18 @@ void Optimizer::check_finite() const {
   }
 }
 
+void Optimizer::advance_numbers(detail::RunUpdate& run_update) const {
+  std::vector<double>& numbers = run_update.slice.numbers;
+  const std::size_t count = numbers.size();
+  numbers = next_numbers(numbers, groups_[layout_->runs()[run_update.run].group], run_update.t);
+  TANDEM_CHECK(numbers.size() == count,
+               name_,
+               ": next_numbers returned ",
+               numbers.size(),
+               " numbers; numbers() has ",
+               count);
+}
+
 void Optimizer::step(OptimizerStepOptions options) {
   prepare(options);
   if (const std::exception_ptr error = commit()) std::rethrow_exception(error);
@@ -142,10 +161,12 @@ void Optimizer::prepare(OptimizerStepOptions options) {
   layout_->prepared.clear();
   layout_->refresh(granularity());
   layout_->settle_gradients();
+  layout_->start_numbers(starts_of(this->numbers()));
   const auto specs = this->specs(groups_);
   std::vector<detail::RunUpdate> updates = layout_->updates();
   std::vector<bool> wanted(layout_->runs().size(), false);
-  for (const detail::RunUpdate& run_update : updates) {
+  for (detail::RunUpdate& run_update : updates) {
+    advance_numbers(run_update);
     if (!is_updated(run_update.slice.param.dtype()))
       check_types(name_, *layout_);  // it was converted
     wanted[run_update.run] = true;
@@ -217,9 +238,12 @@ void Optimizer::zero_grad() {
 OptimizerState Optimizer::state_dict() const {
   OptimizerState dict;
   const auto specs = this->specs(groups_);
+  const std::vector<NumberSpec> numbers = this->numbers();
   for (const detail::Member& m : layout_->members()) {
     if (m.steps == 0) continue;
     dict.numbers[m.name + ".step"] = static_cast<double>(m.steps);
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      dict.numbers[m.name + '.' + numbers[i].name] = m.numbers[i];
     for (const StateSpec& spec : specs[m.group]) {
       Tensor x = layout_->state(m, spec.name);
       if (x.defined()) dict.tensors[m.name + '.' + spec.name] = std::move(x);
@@ -242,12 +266,15 @@ void Optimizer::load_state_dict(const OptimizerState& state) {
   const auto specs = this->specs(groups);
 
   std::vector<detail::Member>& members = layout_->members();
+  const std::vector<NumberSpec> number_specs = this->numbers();
   std::vector<std::int64_t> steps;
+  std::vector<std::vector<double>> numbers(members.size(), starts_of(number_specs));
   std::vector<std::vector<Tensor>> sources(members.size());
   std::vector<bool> wanted(layout_->runs().size(), false);
   for (std::size_t i = 0; i < members.size(); ++i) {
     steps.push_back(reader.steps(members[i]));
     if (steps.back() == 0) continue;
+    numbers[i] = reader.numbers(members[i], number_specs);
     for (const std::size_t run : members[i].runs)
       wanted[run] = true;
     for (const StateSpec& spec : specs[members[i].group])
@@ -269,6 +296,7 @@ void Optimizer::load_state_dict(const OptimizerState& state) {
         layout_->fill_state(members[i], wants[k]);
     }
     members[i].steps = steps[i];
+    members[i].numbers = std::move(numbers[i]);
   }
   groups_ = std::move(groups);
   poisoned_ = false;

@@ -231,8 +231,10 @@ std::vector<RunUpdate> StateLayout::updates() const {
         open = false;
         continue;
       }
-      if (!open || granularity_ == Granularity::tensor || updates.back().t != m.steps + 1)
-        updates.push_back({s, i, i, m.steps + 1, run.device});
+      const bool joins = open && granularity_ == Granularity::element &&
+                         members_[run.members[updates.back().first]].steps == m.steps &&
+                         members_[run.members[updates.back().first]].numbers == m.numbers;
+      if (!joins) updates.push_back({s, i, i, m.steps + 1, run.device});
       updates.back().last = i + 1;
       open = true;
     }
@@ -258,12 +260,13 @@ UpdateSlice StateLayout::slice_of(const RunUpdate& update,
     const auto whole = [&](const Tensor& flat) {
       return as_strided(flat, at.shape, at.strides, flat.impl().offset + at.offset - slice.begin);
     };
-    return {whole(slice.params), whole(slice.grads), {}};
+    return {whole(slice.params), whole(slice.grads), {}, first.numbers};
   }
   const std::int64_t begin = part_of(run, first.at).first, end = part_of(run, last.at).second;
   return {range(slice.params, begin, end, slice.begin),
           range(slice.grads, begin, end, slice.begin),
-          {}};
+          {},
+          first.numbers};
 }
 
 void StateLayout::allocate(const Specs& specs, const std::vector<bool>& wanted) {
@@ -297,11 +300,19 @@ void StateLayout::attach_state(std::vector<RunUpdate>& updates, const Specs& spe
   }
 }
 
+void StateLayout::start_numbers(const std::vector<double>& numbers) {
+  for (Member& m : members_)
+    if (m.numbers.empty()) m.numbers = numbers;
+}
+
 void StateLayout::count_steps(const std::vector<RunUpdate>& updates) noexcept {
   for (const RunUpdate& update : updates) {
     const std::vector<std::size_t>& members = runs_[update.run].members;
-    for (std::size_t i = update.first; i < update.last; ++i)
-      members_[members[i]].steps = update.t;
+    for (std::size_t i = update.first; i < update.last; ++i) {
+      Member& m = members_[members[i]];
+      m.steps = update.t;
+      std::ranges::copy(update.slice.numbers, m.numbers.begin());  // as many: allocates nothing
+    }
   }
 }
 

@@ -20,6 +20,7 @@ struct Member {
   Tensor tensor;
   std::size_t group = 0;
   std::int64_t steps = 0;
+  std::vector<double> numbers;  // empty before the first step
   // Where it was at the last refresh; the arena may be gone by now.
   std::weak_ptr<Arena> arena;
   std::weak_ptr<ArenaSharing> sharing;
@@ -48,7 +49,7 @@ struct ParameterRun {
   std::vector<StateTensor> state;
 };
 
-/// Members [first, last) of a run that make their step number `t` together.
+/// Members [first, last) of a run that make their step number `t` together, from equal numbers.
 struct RunUpdate {
   std::size_t run = 0;
   std::size_t first = 0;
@@ -69,7 +70,9 @@ class StateLayout {
   std::vector<Member>& members() noexcept { return members_; }
   const std::vector<Member>& members() const noexcept { return members_; }
   const std::vector<ParameterRun>& runs() const noexcept { return runs_; }
-  /// Each parameter of `updates` has made a step.
+  /// Members that have no numbers get these.
+  void start_numbers(const std::vector<double>& numbers);
+  /// Each parameter of `updates` has made a step, and has the numbers of its slice.
   void count_steps(const std::vector<RunUpdate>& updates) noexcept;
 
   /// Follows parameters that were bound in another arena since, or are shared by other devices,
@@ -81,7 +84,7 @@ class StateLayout {
   void settle_gradients();
   /// Devices that share the update of arenas, each once.
   std::vector<std::shared_ptr<ArenaSharing>> sharings() const;
-  /// The updates of parameters that have a gradient, without state.
+  /// The updates of parameters that have a gradient, without state, with the numbers as they are.
   std::vector<RunUpdate> updates() const;
   /// Allocates the state that the runs of `wanted` lack. Nothing has changed where memory is
   /// short.

@@ -38,6 +38,23 @@ std::int64_t StateReader::steps(const detail::Member& m) {
   return static_cast<std::int64_t>(*found);
 }
 
+std::vector<double> StateReader::numbers(const detail::Member& m,
+                                         const std::vector<NumberSpec>& specs) {
+  std::vector<double> numbers;
+  for (const NumberSpec& spec : specs) {
+    const std::string key = m.name + '.' + spec.name;
+    const double* found = number(key);
+    numbers.push_back(found == nullptr ? spec.start : *found);
+    if (found == nullptr) {
+      problem("has no '" + key + "'");
+    } else if (!(*found >= spec.least && *found <= spec.most)) {
+      problem(tandem::detail::concat(
+          '\'', key, "' is ", *found, "; it must be in [", spec.least, ", ", spec.most, ']'));
+    }
+  }
+  return numbers;
+}
+
 Tensor StateReader::tensor(const detail::Member& m, const StateSpec& spec) {
   const std::string key = m.name + '.' + spec.name;
   const auto at = dict_.tensors.find(key);

@@ -26,6 +26,8 @@ class StateReader {
   std::vector<ParamGroup> groups(const std::vector<ParamGroup>& present);
   /// 0: the parameter has made no step.
   std::int64_t steps(const detail::Member& m);
+  /// In the order of `specs`.
+  std::vector<double> numbers(const detail::Member& m, const std::vector<NumberSpec>& specs);
   Tensor tensor(const detail::Member& m, const StateSpec& spec);
   /// @throws InvalidArgument  with the first ten problems.
   void finish(const std::string& who);

@@ -32,6 +32,14 @@ struct StateSpec {
   std::optional<DType> dtype = std::nullopt;  ///< not set: the parameter's dtype
 };
 
+/// A number that an optimizer keeps for each parameter, as the base keeps the count of its steps.
+struct NumberSpec {
+  std::string name;  ///< for example "mu_product"
+  double start = 0;  ///< value before the first step
+  double least = 0;  ///< a saved value may be from `least`
+  double most = 0;   ///< to `most`, both included
+};
+
 /// What one update may run over.
 enum class Granularity : std::uint8_t {
   element,  ///< any flat range of elements; adjacent parameters are updated together
@@ -43,6 +51,8 @@ struct UpdateSlice {
   Tensor param;               ///< updated in place
   Tensor grad;                ///< of the same shape; must not be changed
   std::vector<Tensor> state;  ///< in the order of Optimizer::state(); updated in place
+  /// In the order of Optimizer::numbers(), and the same for all parameters of the slice.
+  std::vector<double> numbers = {};
 };
 
 /// Named tensors and numbers with which an optimizer continues where another one stopped.
@@ -50,7 +60,7 @@ struct OptimizerState {
   /// "<parameter>.<state>", in the parameter's shape. Tensors of Optimizer::state_dict are views of
   /// the optimizer's memory, or copies if several devices share the update.
   std::map<std::string, Tensor> tensors;
-  /// "<parameter>.step", "param_groups.<i>.<option>".
+  /// "<parameter>.step", "<parameter>.<number>", "param_groups.<i>.<option>".
   std::map<std::string, double> numbers;
 };
 
@@ -138,6 +148,17 @@ class Optimizer {
   virtual void check_options(const ParamGroup& /*group*/) const {}
   /// The state tensors that parameters of `group` need with its present options.
   virtual std::vector<StateSpec> state(const ParamGroup& group) const = 0;
+  /// The numbers that each parameter needs besides the count of its steps. The default has none.
+  virtual std::vector<NumberSpec> numbers() const { return {}; }
+  /// What numbers() become in step `t`. prepare calls it, and update gets the result in its slice.
+  ///
+  /// @param before  those that the parameters had after step `t` - 1, in the order of numbers()
+  /// @return  as many.
+  virtual std::vector<double> next_numbers(const std::vector<double>& before,
+                                           const ParamGroup& /*group*/,
+                                           std::int64_t /*t*/) const {
+    return before;
+  }
   /// Makes one step over `slice`, in no_grad mode. It launches kernels (by dispatch or in-place
   /// ops) and should not allocate, because an exception leaves a step half made.
   ///
@@ -152,6 +173,7 @@ class Optimizer {
  private:
   std::vector<std::vector<StateSpec>> specs(const std::vector<ParamGroup>& groups) const;
   void check_finite() const;
+  void advance_numbers(detail::RunUpdate& run_update) const;
   void apply(detail::RunUpdate& run_update);
 
   std::string name_;
