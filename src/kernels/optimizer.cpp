@@ -15,8 +15,6 @@ namespace tandem::kernels {
 template void sgd(const HostStream&, DType, std::int64_t, const SgdNumbers&, void*, const void*);
 template void sgd_momentum(
     const HostStream&, DType, std::int64_t, const SgdNumbers&, void*, const void*, void*);
-template void adam(
-    const HostStream&, DType, std::int64_t, const AdamNumbers&, void*, const void*, void*, void*);
 template void rmsprop(const HostStream&,
                       DType,
                       std::int64_t,
@@ -28,6 +26,14 @@ template void rmsprop(const HostStream&,
                       void*);
 template void adagrad(
     const HostStream&, DType, std::int64_t, const AdagradNumbers&, void*, const void*, void*);
+template void adadelta(const HostStream&,
+                       DType,
+                       std::int64_t,
+                       const AdadeltaNumbers&,
+                       void*,
+                       const void*,
+                       void*,
+                       void*);
 template void average(const HostStream&, DType, std::int64_t, double, const void*, void*);
 template void swap(const HostStream&, DType, std::int64_t, void*, void*);
 template void scale(const HostStream&, DType, std::int64_t, void*, const void*);

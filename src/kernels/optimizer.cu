@@ -10,8 +10,6 @@ namespace tandem::kernels {
 template void sgd(const CudaStream&, DType, std::int64_t, const SgdNumbers&, void*, const void*);
 template void sgd_momentum(
     const CudaStream&, DType, std::int64_t, const SgdNumbers&, void*, const void*, void*);
-template void adam(
-    const CudaStream&, DType, std::int64_t, const AdamNumbers&, void*, const void*, void*, void*);
 template void rmsprop(const CudaStream&,
                       DType,
                       std::int64_t,
@@ -23,6 +21,14 @@ template void rmsprop(const CudaStream&,
                       void*);
 template void adagrad(
     const CudaStream&, DType, std::int64_t, const AdagradNumbers&, void*, const void*, void*);
+template void adadelta(const CudaStream&,
+                       DType,
+                       std::int64_t,
+                       const AdadeltaNumbers&,
+                       void*,
+                       const void*,
+                       void*,
+                       void*);
 template void average(const CudaStream&, DType, std::int64_t, double, const void*, void*);
 template void swap(const CudaStream&, DType, std::int64_t, void*, void*);
 template void scale(const CudaStream&, DType, std::int64_t, void*, const void*);

@@ -33,27 +33,6 @@ void sgd_momentum(const S& s,
                   const void* grad,
                   void* buf);
 
-struct AdamNumbers {
-  double beta1;
-  double beta2;
-  double eps;
-  double l2;          ///< added to the gradient, times the parameter (Adam)
-  double decay;       ///< the parameter is multiplied by it (AdamW)
-  double step_size;   ///< lr / (1 - beta1^t)
-  double root_bias2;  ///< sqrt(1 - beta2^t)
-};
-
-/// @param m, v  running means of the gradient and of its square; updated.
-template <class S>
-void adam(const S& s,
-          DType t,
-          std::int64_t n,
-          const AdamNumbers& k,
-          void* param,
-          const void* grad,
-          void* m,
-          void* v);
-
 struct RmspropNumbers {
   double lr;
   double alpha;
@@ -91,6 +70,25 @@ void adagrad(const S& s,
              void* param,
              const void* grad,
              void* sum);
+
+struct AdadeltaNumbers {
+  double lr;
+  double rho;
+  double eps;
+  double weight_decay;
+};
+
+/// @param v  running mean of the squared gradient; updated.
+/// @param u  running mean of the squared step before lr; updated.
+template <class S>
+void adadelta(const S& s,
+              DType t,
+              std::int64_t n,
+              const AdadeltaNumbers& k,
+              void* param,
+              const void* grad,
+              void* v,
+              void* u);
 
 /// average += share * (x - average).
 template <class S>

@@ -35,23 +35,6 @@ struct SgdMomentum {
 };
 
 template <class T>
-struct Adam {
-  T new1, beta2, new2, eps, l2, decay, step_size, root_bias2;  // new = 1 - beta
-  T* param;
-  const T* grad;
-  T* m;
-  T* v;
-  TANDEM_HD void operator()(std::int64_t i) const {
-    const T g = grad[i] + l2 * param[i];
-    const T m_new = m[i] + new1 * (g - m[i]);
-    const T v_new = beta2 * v[i] + new2 * g * g;
-    m[i] = m_new;
-    v[i] = v_new;
-    param[i] = decay * param[i] - step_size * m_new / (std::sqrt(v_new) / root_bias2 + eps);
-  }
-};
-
-template <class T>
 struct Rmsprop {
   T lr, new_share, alpha, eps, weight_decay, momentum;
   T* param;
@@ -89,6 +72,23 @@ struct Adagrad {
     const T total = sum[i] + g * g;
     sum[i] = total;
     param[i] -= lr * g / (std::sqrt(total) + eps);
+  }
+};
+
+template <class T>
+struct Adadelta {
+  T lr, rho, new_share, eps, weight_decay;
+  T* param;
+  const T* grad;
+  T* v;
+  T* u;
+  TANDEM_HD void operator()(std::int64_t i) const {
+    const T g = grad[i] + weight_decay * param[i];
+    const T v_new = rho * v[i] + new_share * g * g;
+    const T step = std::sqrt(u[i] + eps) / std::sqrt(v_new + eps) * g;
+    v[i] = v_new;
+    u[i] = rho * u[i] + new_share * step * step;
+    param[i] -= lr * step;
   }
 };
 
@@ -166,33 +166,6 @@ void sgd_momentum(const S& s,
 }
 
 template <class S>
-void adam(const S& s,
-          DType t,
-          std::int64_t n,
-          const AdamNumbers& k,
-          void* param,
-          const void* grad,
-          void* m,
-          void* v) {
-  with_float(t, [&]<class T>() {
-    for_each(s,
-             n,
-             Adam<T>{T(1 - k.beta1),
-                     T(k.beta2),
-                     T(1 - k.beta2),
-                     T(k.eps),
-                     T(k.l2),
-                     T(k.decay),
-                     T(k.step_size),
-                     T(k.root_bias2),
-                     static_cast<T*>(param),
-                     static_cast<const T*>(grad),
-                     static_cast<T*>(m),
-                     static_cast<T*>(v)});
-  });
-}
-
-template <class S>
 void rmsprop(const S& s,
              DType t,
              std::int64_t n,
@@ -236,6 +209,30 @@ void adagrad(const S& s,
                         static_cast<T*>(param),
                         static_cast<const T*>(grad),
                         static_cast<T*>(sum)});
+  });
+}
+
+template <class S>
+void adadelta(const S& s,
+              DType t,
+              std::int64_t n,
+              const AdadeltaNumbers& k,
+              void* param,
+              const void* grad,
+              void* v,
+              void* u) {
+  with_float(t, [&]<class T>() {
+    for_each(s,
+             n,
+             Adadelta<T>{T(k.lr),
+                         T(k.rho),
+                         T(1 - k.rho),
+                         T(k.eps),
+                         T(k.weight_decay),
+                         static_cast<T*>(param),
+                         static_cast<const T*>(grad),
+                         static_cast<T*>(v),
+                         static_cast<T*>(u)});
   });
 }
 

@@ -8,7 +8,7 @@
 #include "tandem/runtime/dispatch.hpp"
 #include "tandem/tensor/access.hpp"
 
-#include "kernels/optimizer.hpp"
+#include "kernels/adam.hpp"
 #include "optim/check_range.hpp"
 
 namespace tandem::optim {
@@ -62,11 +62,7 @@ void Adam::update(const UpdateSlice& slice, const ParamGroup& group, std::int64_
   const Tensor& v = slice.state[1];
   const double beta1 = group.get("beta1"), beta2 = group.get("beta2");
   const auto [l2, factor] = decay(group);
-  const kernels::AdamNumbers k{beta1,
-                               beta2,
-                               group.get("eps"),
-                               l2,
-                               factor,
+  const kernels::AdamNumbers k{{beta1, beta2, group.get("eps"), l2, factor},
                                group.lr() / (1 - std::pow(beta1, static_cast<double>(t))),
                                std::sqrt(1 - std::pow(beta2, static_cast<double>(t)))};
   const Work work = make_work(Work::Kind::optimizer,

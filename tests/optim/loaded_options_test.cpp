@@ -10,11 +10,14 @@
 #include <gmock/gmock.h>
 
 #include "tandem/nn/linear.hpp"
+#include "tandem/optim/adadelta.hpp"
 #include "tandem/optim/adagrad.hpp"
 #include "tandem/optim/adam.hpp"
 #include "tandem/optim/lamb.hpp"
 #include "tandem/optim/lr_scheduler.hpp"
 #include "tandem/optim/moving_average.hpp"
+#include "tandem/optim/nadam.hpp"
+#include "tandem/optim/radam.hpp"
 #include "tandem/optim/rmsprop.hpp"
 #include "tandem/optim/sgd.hpp"
 #include "tandem/tensor/factories.hpp"
@@ -65,6 +68,12 @@ TEST(LoadedOptions, AreCheckedAsTheConstructorDoes) {
   refuses(rmsprop, {{"alpha", -1}, {"centered", 2}});
   Adagrad adagrad(p);
   refuses(adagrad, {{"lr_decay", -1}, {"initial_accumulator_value", HUGE_VAL}});
+  Adadelta adadelta(p);
+  refuses(adadelta, {{"rho", 1.5}, {"rho", -1}, {"rho", nan}, {"eps", -1}, {"weight_decay", -1}});
+  NAdam nadam(p);
+  refuses(nadam, {{"beta1", 1}, {"momentum_decay", -1}, {"decoupled_weight_decay", 2}});
+  RAdam radam(p);
+  refuses(radam, {{"beta2", 1}, {"weight_decay", nan}, {"decoupled_weight_decay", 0.5}});
   LAMB lamb(p);
   refuses(lamb, {{"beta1", 1}, {"weight_decay", nan}});
 }

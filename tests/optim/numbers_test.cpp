@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 
 #include "tandem/nn/module.hpp"
+#include "tandem/optim/nadam.hpp"
 #include "tandem/optim/optimizer.hpp"
 #include "tandem/tensor/factories.hpp"
 
@@ -144,6 +145,19 @@ TEST_F(NumbersTest, AnOptimizerThatReturnsTooFewIsRefused) {
   optimizer.returns_none = true;
   EXPECT_THAT(thrown_text([&] { step(optimizer, {net.a}); }),
               HasSubstr("HalvingDescent: next_numbers returned 0 numbers; numbers() has 1"));
+}
+
+// PyTorch keeps it in a tensor of f32; a state that went through such a tensor is the same.
+TEST(NAdamNumbers, TheProductOfMomentaIsAnF32) {
+  const Tensor p = zeros({2}, {.dtype = DType::f64}).requires_grad_();
+  NAdam optimizer(std::vector<Tensor>{p});
+  float product = 1;
+  for (int t = 1; t <= 5; ++t) {
+    p.set_grad(ones({2}, {.dtype = DType::f64}));
+    optimizer.step();
+    product *= static_cast<float>(0.9 * (1 - 0.5 * std::pow(0.96, t * 4e-3)));
+    EXPECT_EQ(optimizer.state_dict().numbers.at("0.mu_product"), static_cast<double>(product));
+  }
 }
 
 }  // namespace

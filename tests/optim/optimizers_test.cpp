@@ -11,8 +11,11 @@
 #include <gmock/gmock.h>
 
 #include "tandem/nn/module.hpp"
+#include "tandem/optim/adadelta.hpp"
 #include "tandem/optim/adagrad.hpp"
 #include "tandem/optim/lamb.hpp"
+#include "tandem/optim/nadam.hpp"
+#include "tandem/optim/radam.hpp"
 #include "tandem/optim/rmsprop.hpp"
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
@@ -107,6 +110,18 @@ INSTANTIATE_TEST_SUITE_P(
                            [](const Parameters& p) {
                              return std::make_unique<Adagrad>(p, AdagradOptions{.lr_decay = 0.1});
                            }},
+                      Kind{"adadelta",
+                           [](const Parameters& p) { return std::make_unique<Adadelta>(p); }},
+                      Kind{"nadam",
+                           [](const Parameters& p) {
+                             return std::make_unique<NAdam>(
+                                 p, NAdamOptions{.weight_decay = 0.1, .momentum_decay = 0.5});
+                           }},
+                      // The last of its steps is the first that divides.
+                      Kind{"radam",
+                           [](const Parameters& p) {
+                             return std::make_unique<RAdam>(p, RAdamOptions{.weight_decay = 0.1});
+                           }},
                       Kind{"lamb", [](const Parameters& p) { return std::make_unique<LAMB>(p); }}),
     [](const auto& kind) { return std::string(kind.param.name); });
 
@@ -145,6 +160,11 @@ TEST(OptimizerOptions, OutOfRangeAreNamed) {
   EXPECT_THAT(thrown_text([&] { RMSprop(p, {.alpha = -1}); }), HasSubstr("RMSprop: alpha is -1"));
   EXPECT_THAT(thrown_text([&] { Adagrad(p, {.lr_decay = -1}); }),
               HasSubstr("Adagrad: lr_decay is -1; it may not be negative"));
+  EXPECT_THAT(thrown_text([&] { Adadelta(p, {.rho = 2}); }),
+              HasSubstr("Adadelta: rho is 2; it must be in [0, 1]"));
+  EXPECT_THAT(thrown_text([&] { NAdam(p, {.momentum_decay = -1}); }),
+              HasSubstr("NAdam: momentum_decay is -1; it may not be negative"));
+  EXPECT_THAT(thrown_text([&] { RAdam(p, {.eps = -1}); }), HasSubstr("RAdam: eps is -1"));
   EXPECT_THAT(thrown_text([&] {
                 LAMB(p, {.betas = {0.9, 1}});
               }),

@@ -1,11 +1,19 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 
 #include "tandem/nn/dropout.hpp"
 #include "tandem/nn/replicate.hpp"
+#include "tandem/optim/adadelta.hpp"
+#include "tandem/optim/adagrad.hpp"
 #include "tandem/optim/adam.hpp"
+#include "tandem/optim/nadam.hpp"
+#include "tandem/optim/radam.hpp"
+#include "tandem/optim/rmsprop.hpp"
+#include "tandem/optim/sgd.hpp"
 
 #include "devices.hpp"
 #include "parallel/nets.hpp"
@@ -25,12 +33,12 @@ struct DropoutCnn : nn::Module {
   TANDEM_MODULE(DropoutCnn, cnn, dropout)
 };
 
-template <class Net>
+template <class Net, class Optimizer = optim::AdamW>
 Values train(DType t, const DataParallelOptions& options, int steps = 4) {
   manual_seed(11);
   default_generator().forwards().store(0);
   Net net(t);
-  optim::AdamW optimizer(net.named_parameters(), {.lr = 0.01});
+  Optimizer optimizer(net.named_parameters(), {.lr = 0.01});
   DataParallel dp(net, options);
   Values values;
   for (int step = 0; step < steps; ++step) {
@@ -73,6 +81,29 @@ TEST(BitwiseTest, CnnWithDropoutF32) {
 
 TEST(BitwiseTest, MlpF64) {
   expect_no_bit_of_difference<Mlp>(DType::f64);
+}
+
+template <class Optimizer>
+void expect_devices_update_as_one() {
+  const auto on = [](int n, Mode mode) {
+    return train<Mlp, Optimizer>(
+        DType::f32, {.devices = devices(n), .mode = mode, .bitwise_leaves = 7}, kSteps);
+  };
+  const Values one = on(1, Mode::sharded);
+  const int most = std::min(3, testing::device_limit());
+  for (const Mode mode : {Mode::sharded, Mode::ddp})
+    EXPECT_EQ(on(most, mode), one) << most << " devices, " << name(mode);
+}
+
+// Shares end in the middle of tensors. RAdam divides from its sixth step on.
+TEST(BitwiseTest, OptimizersThatDevicesShare) {
+  expect_devices_update_as_one<optim::SGD>();
+  expect_devices_update_as_one<optim::Adam>();
+  expect_devices_update_as_one<optim::NAdam>();
+  expect_devices_update_as_one<optim::RAdam>();
+  expect_devices_update_as_one<optim::RMSprop>();
+  expect_devices_update_as_one<optim::Adagrad>();
+  expect_devices_update_as_one<optim::Adadelta>();
 }
 
 TEST(BitwiseTest, GradientsAddUpOverSteps) {

@@ -11,8 +11,11 @@
 #include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/dropout.hpp"
 #include "tandem/ops/index.hpp"
+#include "tandem/optim/adadelta.hpp"
 #include "tandem/optim/adam.hpp"
 #include "tandem/optim/lamb.hpp"
+#include "tandem/optim/nadam.hpp"
+#include "tandem/optim/radam.hpp"
 #include "tandem/optim/rmsprop.hpp"
 #include "tandem/optim/sgd.hpp"
 
@@ -24,7 +27,7 @@
 namespace tandem::parallel::test {
 namespace {
 
-enum class Algorithm { sgd, adamw, lamb, rmsprop };
+enum class Algorithm { sgd, adamw, lamb, rmsprop, nadam, radam, adadelta };
 
 std::unique_ptr<optim::Optimizer> make_optimizer(Algorithm algorithm, nn::Module& net) {
   if (algorithm == Algorithm::sgd) {
@@ -38,6 +41,12 @@ std::unique_ptr<optim::Optimizer> make_optimizer(Algorithm algorithm, nn::Module
     return std::make_unique<optim::RMSprop>(net.named_parameters(),
                                             optim::RMSpropOptions{.lr = 1e-3, .eps = 1e-3});
   }
+  if (algorithm == Algorithm::nadam)
+    return std::make_unique<optim::NAdam>(net.named_parameters(), optim::NAdamOptions{.lr = 0.01});
+  if (algorithm == Algorithm::radam)
+    return std::make_unique<optim::RAdam>(net.named_parameters(), optim::RAdamOptions{.lr = 0.01});
+  if (algorithm == Algorithm::adadelta)
+    return std::make_unique<optim::Adadelta>(net.named_parameters());
   return std::make_unique<optim::AdamW>(net.named_parameters(), optim::AdamWOptions{.lr = 0.01});
 }
 
@@ -91,8 +100,13 @@ template <class Net>
 void check_random_chunking() {
   const int n = *rc::gen::suchThat(rc::gen::element(1, 2, 3, 4, 7),
                                    [](int i) { return i <= testing::device_limit(); });
-  const auto algorithm =
-      *rc::gen::element(Algorithm::sgd, Algorithm::adamw, Algorithm::lamb, Algorithm::rmsprop);
+  const auto algorithm = *rc::gen::element(Algorithm::sgd,
+                                           Algorithm::adamw,
+                                           Algorithm::lamb,
+                                           Algorithm::rmsprop,
+                                           Algorithm::nadam,
+                                           Algorithm::radam,
+                                           Algorithm::adadelta);
   const bool ignored = *rc::gen::arbitrary<bool>();
   const Mode mode = *rc::gen::elementOf(std::vector<Mode>(std::begin(kModes), std::end(kModes)));
   const std::vector<std::int64_t> sizes = random_sizes(n);

@@ -133,7 +133,35 @@ def more(f):
     adagrad("default")
     adagrad("all", lr=0.1, lr_decay=0.2, weight_decay=0.1, initial_accumulator_value=0.5, eps=1e-3)
     adagrad("groups", {"p1": {"lr": 0.2}, "p2": {"eps": 0.1}}, lr=0.05)
+    def nadam(name, groups=None, **changes):
+        record(f, f"nadam_{name}", "NAdam", {"lr": 0.02, "betas": [0.9, 0.999], "eps": 1e-8,
+                                             "weight_decay": 0.0, "momentum_decay": 4e-3,
+                                             "decoupled_weight_decay": False, **changes}, groups)
+
+    def radam(name, groups=None, **changes):
+        record(f, f"radam_{name}", "RAdam", {"lr": 0.02, "betas": [0.9, 0.999], "eps": 1e-8,
+                                             "weight_decay": 0.0, "decoupled_weight_decay": False,
+                                             **changes}, groups)
+
+    def adadelta(name, groups=None, **changes):
+        record(f, f"adadelta_{name}", "Adadelta", {"lr": 1.0, "rho": 0.9, "eps": 1e-6,
+                                                   "weight_decay": 0.0, **changes}, groups)
+
     lamb("default")
     lamb("betas", betas=[0.6, 0.9], eps=1e-3, lr=0.1)
     lamb("no_weight_decay", weight_decay=0.0)
     lamb("groups", {"p1": {"lr": 0.1}, "p2": {"weight_decay": 0.5}})
+    nadam("default")
+    nadam("weight_decay", weight_decay=0.3)
+    nadam("decoupled", weight_decay=0.3, decoupled_weight_decay=True)
+    nadam("all", lr=0.05, betas=[0.7, 0.9], eps=1e-3, weight_decay=0.1, momentum_decay=0.5)
+    nadam("groups", {"p1": {"momentum_decay": 0.1}, "p2": {"lr": 0.1, "betas": [0.5, 0.9]}})
+    radam("default")
+    radam("weight_decay", weight_decay=0.3)
+    radam("decoupled", weight_decay=0.3, decoupled_weight_decay=True)
+    radam("all", lr=0.05, betas=[0.7, 0.9], eps=1e-3, weight_decay=0.1)
+    radam("never_adaptive", betas=[0.9, 0.6])
+    radam("groups", {"p1": {"lr": 0.1}, "p2": {"betas": [0.5, 0.9]}})
+    adadelta("default")
+    adadelta("all", lr=0.5, rho=0.6, eps=1e-3, weight_decay=0.1)
+    adadelta("groups", {"p1": {"rho": 0.5}, "p2": {"lr": 0.1, "eps": 1e-2}})
