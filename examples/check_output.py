@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 
-from example_file import ExampleFile
+from example_file import ExampleFile, command
 
 DECIMAL = re.compile(r"-?\d+\.\d+")
 RELATIVE, ABSOLUTE = 0.05, 0.02
@@ -28,7 +28,7 @@ def same(expected, printed):
 
 def main(source, program):
     expected = ExampleFile(source).block("Expected output:")
-    run = subprocess.run([program], stdout=subprocess.PIPE, encoding="utf-8", timeout=150)
+    run = subprocess.run(command(program), stdout=subprocess.PIPE, encoding="utf-8", timeout=150)
     print(run.stdout, end="")
     printed = run.stdout.splitlines()
     if run.returncode != 0:

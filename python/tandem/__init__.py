@@ -20,6 +20,7 @@ from tandem.marks import replicate, rows, split
 if TYPE_CHECKING:
     from tandem.data_parallel import BalancedDataParallel, DataParallel
     from tandem.optimizer import Optimizer
+    from tandem._replacement import replace_data_parallel
     from tandem.torch_device import register_devices
 
 # Names that need PyTorch, which is imported with the first of them.
@@ -28,6 +29,7 @@ _WITH_TORCH = {
     "DataParallel": "tandem.data_parallel",
     "Optimizer": "tandem.optimizer",
     "register_devices": "tandem.torch_device",
+    "replace_data_parallel": "tandem._replacement",
 }
 
 __all__ = [
@@ -49,6 +51,7 @@ __all__ = [
     "limit",
     "memory_stats",
     "register_devices",
+    "replace_data_parallel",
     "replicate",
     "reset_peak",
     "rows",

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
@@ -14,6 +15,7 @@ from tandem import _core, _torch, torch_device
 from tandem._copies import Copies
 from tandem._devices import DeviceLike, library_name
 from tandem._home import check_home, tensors_of
+from tandem.errors import InvalidArgument
 from tandem.optimizer import Optimizer
 
 
@@ -69,7 +71,7 @@ class DataParallel(torch.nn.DataParallel[Any]):
             module.to(self._home)
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        self._check_home()
+        self._check_call()
         return self._replicas.forward(inputs, kwargs)
 
     def step(
@@ -85,7 +87,7 @@ class DataParallel(torch.nn.DataParallel[Any]):
         loss    loss(replica, part of the batch): a scalar tensor, which counts as the mean over the replica's rows, or a
                 pair (sum, weight), which is exact in any chunks.
         """
-        self._check_home()
+        self._check_call()
         update = optimizer._update if isinstance(optimizer, Optimizer) else None
         result = self._replicas.step(batch, loss, optimizer, update)
         if optimizer is not None and not result.skipped:
@@ -97,10 +99,31 @@ class DataParallel(torch.nn.DataParallel[Any]):
         return self._replicas.plan(rows)
 
     def sync(self) -> None:
-        """Brings changed parameters and buffers to all devices now. Calls do so themselves."""
+        """Reduces gradients that wait under no_sync and brings changed parameters and buffers to all devices, now.
+
+        Calls do so themselves.
+        """
         self._replicas.sync()
 
-    def _check_home(self) -> None:
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Until the end of the block gradients stay in the replicas. The next backward after it reduces all of them, and so
+        does sync(). A program that accumulates over several batches moves its gradients once.
+
+        Raises InvalidArgument if the module's tensors or parts are replaced within the block.
+        """
+        self._replicas.begin_no_sync()
+        try:
+            yield
+        finally:
+            self._replicas.end_no_sync()
+
+    def _check_call(self) -> None:
+        if torch._C._functorch.peek_interpreter_stack() is not None:
+            raise InvalidArgument(
+                "DataParallel: it was called inside a transform of torch.func, which does not go through scattered inputs; "
+                "transform inside the module's forward, which runs in the replicas, or transform the module itself"
+            )
         if self._home is not None:  # the extension module refuses tensors that are elsewhere than the first one
             check_home(islice(tensors_of(self.module), 1), self._home)
 

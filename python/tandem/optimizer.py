@@ -32,7 +32,7 @@ class Optimizer(torch.optim.Optimizer):
     are read at each step, so schedulers and edits of param_groups count. Before its first step with a wrapper it is a plain
     optimizer of that class. Of the state, read what state_dict() returns; the devices have it in between.
 
-    Classes that treat each element alike: SGD, Adam, AdamW, RMSprop, Adagrad.
+    Classes that treat each element alike: SGD, Adam, AdamW, NAdam, RAdam, RMSprop, Adagrad, Adadelta.
     """
 
     _kind: type[torch.optim.Optimizer]

@@ -16,6 +16,9 @@ KINDS = {
     optim.AdamW: {"lr": 0.01, "betas": (0.8, 0.99)},
     optim.RMSprop: {"lr": 0.01, "momentum": 0.5, "centered": True},
     optim.Adagrad: {"lr": 0.1, "lr_decay": 0.01},
+    optim.NAdam: {"lr": 0.01, "weight_decay": 0.01, "decoupled_weight_decay": True},
+    optim.RAdam: {"lr": 0.01, "betas": (0.8, 0.9), "weight_decay": 0.01},
+    optim.Adadelta: {"lr": 0.5, "rho": 0.8, "weight_decay": 0.01},
 }
 
 
@@ -107,6 +110,29 @@ class OptimizerTest(unittest.TestCase):
                 torch.nn.utils.clip_grad_norm_(net.parameters(), 0.01)
                 optimizer.step()
         self.assertLessEqual(models.difference(model, alone), 1e-12)
+
+    def test_grad_scaler(self):
+        for home in ("cpu", "tandem:0"):
+            with self.subTest(home):
+                model, alone = models.double(models.Mlp)
+                wrapper = tandem.DataParallel(model.to(home), mode="sharded")
+                shared, own = tandem.Optimizer(model, optim.Adam, lr=0.1), optim.Adam(alone.parameters(), lr=0.1)
+                scalers = [torch.amp.GradScaler(name, init_scale=2.0**10) for name in (home.split(":")[0], "cpu")]
+                for step in range(4):
+                    x, y = models.batch_of(alone, 7, step)
+                    if step == 1:
+                        x[5, 2] = float("inf")
+                    for net, optimizer, scaler in zip((wrapper, alone), (shared, own), scalers):
+                        optimizer.zero_grad()
+                        output = net(x)
+                        scaler.scale(models.loss_of(output, y.to(output.device))).backward()
+                        scaler.unscale_(optimizer)
+                        torch.nn.utils.clip_grad_norm_(net.parameters(), 0.5)
+                        scaler.step(optimizer)
+                        scaler.update()
+                    self.assertEqual(*(scaler.get_scale() for scaler in scalers))
+                self.assertEqual(scalers[0].get_scale(), 2.0**9)
+                self.assertLessEqual(models.difference(model.to("cpu"), alone), 1e-12)
 
     def test_what_it_cannot_share_is_refused(self):
         model = models.Mlp()

@@ -126,6 +126,7 @@ int DataParallel::traverse(visitproc visit, void* arg) const {
 
 void DataParallel::clear() {
   const nb::gil_scoped_release release;
+  no_syncs_.clear();
   wrapper_.reset();
   module_.reset();
   module_options_.make = nullptr;
@@ -135,6 +136,9 @@ void DataParallel::clear() {
 DataParallel::Wrapper& DataParallel::followed() {
   const bool changed = nb::cast<bool>(nb::handle(copies_.get()).attr("follow")());
   if (wrapper_ == nullptr || changed) {
+    TANDEM_CHECK(no_syncs_.empty(),
+                 "DataParallel: a tensor or a part of the module was replaced under no_sync, while "
+                 "gradients wait in the copies; replace it after the block");
     auto module = PythonModule::make(nb::handle(copies_.get()).attr("module"));
     const nb::gil_scoped_release release;
     wrapper_.reset();
@@ -187,6 +191,14 @@ void DataParallel::sync() {
   wrapper.sync();
 }
 
+void DataParallel::begin_no_sync() {
+  no_syncs_.push_back(followed().no_sync());
+}
+
+void DataParallel::end_no_sync() {
+  no_syncs_.pop_back();
+}
+
 namespace {
 
 int traverse(PyObject* self, visitproc visit, void* arg) {
@@ -229,7 +241,9 @@ void bind_data_parallel(nb::module_& m) {
            nb::arg("optimizer").none(),
            nb::arg("update").none())
       .def("plan", &DataParallel::plan, nb::arg("rows"))
-      .def("sync", &DataParallel::sync);
+      .def("sync", &DataParallel::sync)
+      .def("begin_no_sync", &DataParallel::begin_no_sync)
+      .def("end_no_sync", &DataParallel::end_no_sync);
 }
 
 }  // namespace tandem::python

@@ -38,6 +38,9 @@ class DataParallel {
 
   std::vector<std::int64_t> plan(std::int64_t rows);
   void sync();
+  /// Gradients stay in the replicas until as many ends as begins.
+  void begin_no_sync();
+  void end_no_sync();
 
   /// For the garbage collector: shows it the objects that are held, and lets go of them.
   int traverse(visitproc visit, void* argument) const;
@@ -57,6 +60,7 @@ class DataParallel {
   std::shared_ptr<std::vector<std::weak_ptr<PythonModule>>> replicas_;
   std::shared_ptr<PythonModule> module_;
   std::unique_ptr<Wrapper> wrapper_;
+  std::vector<parallel::NoSync<libtorch::detail::TorchReplicas>> no_syncs_;
 };
 
 void bind_data_parallel(nanobind::module_& m);

@@ -3,9 +3,15 @@
 
 #include "python/torch/optimizer_rule.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include "tandem/core/error.hpp"
+#include "tandem/optim/adadelta.hpp"
 #include "tandem/optim/adagrad.hpp"
 #include "tandem/optim/adam.hpp"
+#include "tandem/optim/nadam.hpp"
+#include "tandem/optim/radam.hpp"
 #include "tandem/optim/rmsprop.hpp"
 #include "tandem/optim/sgd.hpp"
 
@@ -17,44 +23,76 @@ std::unique_ptr<optim::Optimizer> make(const std::vector<optim::GroupSpec>& grou
   return std::make_unique<Optimizer>(groups, Options{});
 }
 
-const std::vector<OptimizerRule>& rules() {
+std::vector<OptimizerRule> rules_of_adam() {
   using namespace optim;
-  static const std::vector<OptimizerRule> all{
-      {"SGD",
-       {"lr", "momentum", "dampening", "weight_decay", "nesterov"},
-       false,
-       {"maximize"},
-       {"momentum_buffer"},
-       false,
-       make<SGD, SGDOptions>},
-      {"Adam",
-       {"lr", "eps", "weight_decay"},
-       true,
-       {"amsgrad", "maximize", "decoupled_weight_decay"},
-       {"exp_avg", "exp_avg_sq"},
-       true,
-       make<Adam, AdamOptions>},
-      {"AdamW",
-       {"lr", "eps", "weight_decay"},
-       true,
-       {"amsgrad", "maximize"},
-       {"exp_avg", "exp_avg_sq"},
-       true,
-       make<AdamW, AdamWOptions>},
-      {"RMSprop",
-       {"lr", "alpha", "eps", "weight_decay", "momentum", "centered"},
-       false,
-       {"maximize"},
-       {"square_avg", "momentum_buffer", "grad_avg"},
-       true,
-       make<RMSprop, RMSpropOptions>},
-      {"Adagrad",
-       {"lr", "lr_decay", "weight_decay", "initial_accumulator_value", "eps"},
-       false,
-       {"maximize"},
-       {"sum"},
-       true,
-       make<Adagrad, AdagradOptions>}};
+  return {{"Adam",
+           {"lr", "eps", "weight_decay"},
+           true,
+           {"amsgrad", "maximize", "decoupled_weight_decay"},
+           {"exp_avg", "exp_avg_sq"},
+           {"step"},
+           make<Adam, AdamOptions>},
+          {"AdamW",
+           {"lr", "eps", "weight_decay"},
+           true,
+           {"amsgrad", "maximize"},
+           {"exp_avg", "exp_avg_sq"},
+           {"step"},
+           make<AdamW, AdamWOptions>},
+          {"NAdam",
+           {"lr", "eps", "weight_decay", "momentum_decay", "decoupled_weight_decay"},
+           true,
+           {"maximize"},
+           {"exp_avg", "exp_avg_sq"},
+           {"step", "mu_product"},
+           make<NAdam, NAdamOptions>},
+          {"RAdam",
+           {"lr", "eps", "weight_decay", "decoupled_weight_decay"},
+           true,
+           {"maximize"},
+           {"exp_avg", "exp_avg_sq"},
+           {"step"},
+           make<RAdam, RAdamOptions>}};
+}
+
+std::vector<OptimizerRule> other_rules() {
+  using namespace optim;
+  return {{"SGD",
+           {"lr", "momentum", "dampening", "weight_decay", "nesterov"},
+           false,
+           {"maximize"},
+           {"momentum_buffer"},
+           {},
+           make<SGD, SGDOptions>},
+          {"RMSprop",
+           {"lr", "alpha", "eps", "weight_decay", "momentum", "centered"},
+           false,
+           {"maximize"},
+           {"square_avg", "momentum_buffer", "grad_avg"},
+           {"step"},
+           make<RMSprop, RMSpropOptions>},
+          {"Adagrad",
+           {"lr", "lr_decay", "weight_decay", "initial_accumulator_value", "eps"},
+           false,
+           {"maximize"},
+           {"sum"},
+           {"step"},
+           make<Adagrad, AdagradOptions>},
+          {"Adadelta",
+           {"lr", "rho", "eps", "weight_decay"},
+           false,
+           {"maximize"},
+           {"square_avg", "acc_delta"},
+           {"step"},
+           make<Adadelta, AdadeltaOptions>}};
+}
+
+const std::vector<OptimizerRule>& rules() {
+  static const std::vector<OptimizerRule> all = [] {
+    std::vector<OptimizerRule> merged = rules_of_adam();
+    std::ranges::move(other_rules(), std::back_inserter(merged));
+    return merged;
+  }();
   return all;
 }
 

@@ -76,8 +76,11 @@ void PythonOptimizer::read(const UpdatedParameter& parameter, optim::OptimizerSt
   if (PySequence_Contains(states.ptr(), own.ptr()) != 1) return;
   const nb::object state = states[own];
   const auto find = [&](const std::string& name) { return state.attr("get")(name.c_str()); };
-  const nb::object steps = find("step");
-  if (rule_.counts_steps && (steps.is_none() || number(steps) == 0)) return;
+  const bool counts_steps = !rule_.state_numbers.empty();
+  if (counts_steps) {
+    const nb::object steps = find("step");
+    if (steps.is_none() || number(steps) == 0) return;
+  }
   bool has_any = false;
   for (const std::string& name : rule_.tensors) {
     const nb::object found = find(name);
@@ -88,8 +91,11 @@ void PythonOptimizer::read(const UpdatedParameter& parameter, optim::OptimizerSt
     to.tensors[entry(parameter, name)] =
         libtorch::from_torch(here.contiguous(), parameter.shown.tensor.device());
   }
+  if (!has_any) return;
   // PyTorch's SGD counts no steps: the first one has made the buffer.
-  if (has_any) to.numbers[entry(parameter, "step")] = rule_.counts_steps ? number(steps) : 1;
+  if (!counts_steps) to.numbers[entry(parameter, "step")] = 1;
+  for (const std::string& name : rule_.state_numbers)
+    to.numbers[entry(parameter, name)] = number(find(name));
 }
 
 void PythonOptimizer::write(const optim::OptimizerState& from, const UpdatedParameter& parameter) {
@@ -105,7 +111,9 @@ void PythonOptimizer::write(const optim::OptimizerState& from, const UpdatedPara
       state[name.c_str()] =
           nb::cast(libtorch::to_torch(found->second.clone(), parameter.own.device()));
     }
-    if (rule_.counts_steps) state["step"] = nb::cast(at::scalar_tensor(steps->second, at::kFloat));
+    for (const std::string& name : rule_.state_numbers)
+      state[name.c_str()] =
+          nb::cast(at::scalar_tensor(from.numbers.at(entry(parameter, name)), at::kFloat));
   }
   if (nb::len(state) > 0)
     states[own] = state;

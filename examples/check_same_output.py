@@ -10,12 +10,14 @@ import re
 import subprocess
 import sys
 
+from example_file import command
+
 DECIMAL = re.compile(r"-?\d+\.\d+")
 ABSOLUTE = 2e-4  # of losses with four places: f32 sums rows in another order
 
 
 def printed_by(program):
-    return subprocess.run([program], stdout=subprocess.PIPE, encoding="utf-8", timeout=150, check=True).stdout
+    return subprocess.run(command(program), stdout=subprocess.PIPE, encoding="utf-8", timeout=150, check=True).stdout
 
 
 def main(first, second):
