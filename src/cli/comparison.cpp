@@ -4,42 +4,64 @@
 #include "cli/comparison.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
 #include "tandem/core/percentile.hpp"
+#include "tandem/nn/difference.hpp"
+#include "tandem/train/loop.hpp"
 
 #include "cli/console.hpp"
+#include "cli/output.hpp"
+#include "cli/trial.hpp"
 #include "cli/validators.hpp"
 
 namespace tandem::cli {
 namespace {
 
-ModeResult run_mode(const RunOptions& options,
-                    const PreparedRun& prepared,
-                    std::int64_t steps,
-                    std::int64_t watched_steps) {
+/// @param weights  set to those after the steps.
+report::Mode run_mode(const RunOptions& options,
+                      const PreparedRun& prepared,
+                      std::int64_t steps,
+                      std::int64_t watched_steps,
+                      nn::NamedValues& weights) {
   Trial trial(options, prepared.sets, prepared.devices);
-  ModeResult result;
-  result.mode = options.mode.name;
+  report::Mode mode;
+  mode.mode = options.mode.name;
   trial.run(steps, [&](std::int64_t step, double loss) {
-    result.losses.push_back(loss);
+    mode.losses.push_back(loss);
     if (options.quiet || step < steps) return;
-    console::tell("{}: loss {:.6g} after {} steps\n", result.mode, loss, step);
+    console::tell("{}: loss {:.6g} after {} steps\n", mode.mode, loss, step);
   });
   const datasets::Dataset& set = *prepared.sets.test;
   datasets::DataLoader test(prepared.sets.test,
                             options.loader(set, datasets::Split::test, prepared.devices.front()));
   const training::Measure measured = training::measure(trial.task(), test);
-  result.p50 = percentile(trial.step_ms(), 0.5);
-  result.p90 = percentile(trial.step_ms(), 0.9);
-  result.weights = trial.weights();
-  result.test = {.test_loss = measured.loss, .test_accuracy = measured.accuracy};
-  result.devices = trial.devices();
-  if (watched_steps > 0) result.details = watch(trial, watched_steps);  // which trains on
-  return result;
+  const Measured by = prepared.sets.form.is_text() ? Measured::text : Measured::images;
+  mode.p50 = percentile(trial.step_ms(), 0.5);
+  mode.p90 = percentile(trial.step_ms(), 0.9);
+  mode.test = report::Test{
+      measured.loss,
+      measured.accuracy,
+      describe_test({.test_loss = measured.loss, .test_accuracy = measured.accuracy}, by)};
+  mode.devices = trial.devices();
+  weights = trial.weights();
+  if (watched_steps > 0) mode.recording = watch(trial, watched_steps);  // which trains on
+  return mode;
+}
+
+report::Comparison described(const RunOptions& options, std::int64_t steps) {
+  report::Comparison comparison;
+  comparison.model = options.model.name;
+  comparison.data = options.data.name;
+  comparison.optimizer = options.optimizer.name;
+  comparison.dtype = options.numbers.dtype;
+  comparison.batch = options.batch.full_batch();
+  comparison.steps = steps;
+  comparison.seed = options.numbers.first_seed();
+  comparison.tolerance = tolerance_of(options);
+  comparison.remedies = kRemedies;
+  return comparison;
 }
 
 RunOptions in_mode(const RunOptions& options, const std::string& mode) {
@@ -70,83 +92,26 @@ void ComparisonChoice::add_flags(CLI::App& app) {
       ->capture_default_str();
 }
 
-Comparison compare(const ComparisonChoice& choice,
-                   std::int64_t watched_steps,
-                   const std::vector<GivenFile>& written) {
+report::Comparison compare(const ComparisonChoice& choice,
+                           std::int64_t watched_steps,
+                           const std::vector<GivenFile>& written) {
   const auto several =
       std::ranges::find_if(choice.modes, [](const auto& mode) { return mode != "single"; });
   const std::string& first = several == choice.modes.end() ? choice.modes.front() : *several;
   const PreparedRun prepared = prepare_run(in_mode(choice.run, first), written);
-  Comparison comparison;
-  comparison.options = prepared.options;
-  comparison.steps = choice.steps;
-  if (prepared.sets.form.is_text()) comparison.measured = Measured::text;
+  report::Comparison comparison = described(prepared.options, choice.steps);
   auto& modes = comparison.modes;
+  nn::NamedValues first_weights;
   for (const std::string& mode : choice.modes) {
     RunOptions options = prepared.options;
     options.mode.loss_in_replica = choice.run.mode.loss_in_replica;
-    modes.push_back(run_mode(in_mode(options, mode), prepared, choice.steps, watched_steps));
-    modes.back().difference = nn::difference(modes.back().weights, modes.front().weights);
+    nn::NamedValues weights;
+    modes.push_back(
+        run_mode(in_mode(options, mode), prepared, choice.steps, watched_steps, weights));
+    if (modes.size() == 1) first_weights = weights;
+    modes.back().difference = nn::difference(weights, first_weights);
   }
   return comparison;
-}
-
-std::string describe_weights(const Comparison& comparison) {
-  const RunOptions& options = comparison.options;
-  double worst = 0;
-  for (const ModeResult& m : comparison.modes)
-    worst = std::max(worst, m.difference.value);
-  std::string text =
-      fmt::format("weights: at most {:.1e} from {}'s", worst, comparison.modes.front().mode);
-  const double tolerance = tolerance_of(options);
-  if (tolerance <= 0) return text;
-  text += fmt::format(", {:.0e} is allowed in {}: {}",
-                      tolerance,
-                      options.numbers.dtype,
-                      worst <= tolerance ? "equal" : "NOT EQUAL");
-  if (worst > tolerance && std::isfinite(worst) && options.numbers.dtype == "f32")
-    text +=
-        " (rounding can flip a ReLU or a maximum, and the difference grows; --dtype f64 tells this "
-        "from an error)";
-  return text;
-}
-
-nlohmann::json to_json(const Comparison& comparison) {
-  auto modes = nlohmann::json::array();
-  for (const ModeResult& m : comparison.modes) {
-    auto devices = nlohmann::json::array();
-    for (std::size_t i = 0; i < m.devices.size(); ++i) {
-      const TrialDevice& d = m.devices[i];
-      devices.push_back({{"name", to_string(d.device)},
-                         {"rows", d.rows},
-                         {"peak_bytes", d.peak_bytes},
-                         {"peak_by_category", peak_by_category(m.watched(), i)},
-                         {"ms_by_phase", ms_by_phase(m.watched(), d.device)},
-                         {"bytes_sent", d.bytes_sent},
-                         {"bytes_received", d.bytes_received}});
-    }
-    modes.push_back({{"mode", m.mode},
-                     {"step_ms", {{"p50", m.p50}, {"p90", m.p90}}},
-                     {"max_relative_difference", finite(m.difference.value)},
-                     {"worst_tensor", m.difference.tensor},
-                     {"test_accuracy", m.test.test_accuracy},
-                     {"test_loss", finite(m.test.test_loss)},
-                     {"overlap", m.watched().time.overlap.share()},
-                     {"imbalance", m.watched().memory.imbalance()},
-                     {"complete", m.is_complete()},
-                     {"links", links(m.watched())},
-                     {"devices", devices}});
-  }
-  const RunOptions& options = comparison.options;
-  return {{"schema_version", 1},
-          {"model", options.model.name},
-          {"data", options.data.name},
-          {"optimizer", options.optimizer.name},
-          {"dtype", options.numbers.dtype},
-          {"batch", options.batch.full_batch()},
-          {"steps", comparison.steps},
-          {"seed", options.numbers.first_seed()},
-          {"modes", modes}};
 }
 
 }  // namespace tandem::cli

@@ -24,10 +24,6 @@ double bits(double loss) {
 
 }  // namespace
 
-Json finite(double value) {
-  return std::isfinite(value) ? Json(value) : Json();
-}
-
 std::string describe_test(const training::EpochInfo& epoch, Measured measured) {
   if (measured == Measured::images) return fmt::format("test accuracy {:.4f}", epoch.test_accuracy);
   return fmt::format(

@@ -23,7 +23,4 @@ nlohmann::json to_json(const RunOptions& options,
                        Measured measured);
 void print_report(const training::RunReport& report, Measured measured);
 
-/// The number; null if it is not finite, which JSON cannot write.
-nlohmann::json finite(double value);
-
 }  // namespace tandem::cli

@@ -120,4 +120,24 @@ double tolerance_of(const RunOptions& options) noexcept {
   return options.numbers.dtype == "f64" ? 1e-12 : 1e-4;
 }
 
+const report::Remedies kRemedies{.of_state = "--mode dp-sharded",
+                                 .of_outputs = "--loss-in-replica",
+                                 .of_rounding = "--dtype f64"};
+
+report::Recording watch(Trial& trial, std::int64_t steps) {
+  trial.run(1);  // parameters may be everywhere already, from an evaluation
+  report::Recording recording;
+  recording.steps = steps;
+  profile::MemoryRecorder memory(trial.task().devices());
+  profile::StepRecorder work;
+  {
+    const Subscription to_memory(memory), to_work(work);
+    trial.run(steps);
+  }
+  recording.memory = memory.take();
+  recording.record = work.take();
+  recording.time = parallel::explain(recording.record);
+  return recording;
+}
+
 }  // namespace tandem::cli

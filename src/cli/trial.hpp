@@ -12,17 +12,9 @@
 #include "tandem/train/task.hpp"
 
 #include "cli/prepared_run.hpp"
+#include "report/comparison.hpp"
 
 namespace tandem::cli {
-
-/// One device's part of a trial's steps.
-struct TrialDevice {
-  Device device;
-  std::int64_t rows = 0;  ///< of the largest batch, the latest of these
-  std::size_t peak_bytes = 0;
-  std::size_t bytes_sent = 0;  ///< to other devices, in all steps
-  std::size_t bytes_received = 0;
-};
 
 /// A model that is trained for some steps, from the seed on, to be compared with the same training
 /// in another mode.
@@ -41,7 +33,7 @@ class Trial {
   training::Task& task() { return *task_; }
   nn::NamedValues weights();
   const std::vector<double>& step_ms() const noexcept { return step_ms_; }
-  const std::vector<TrialDevice>& devices() const noexcept { return devices_; }
+  const std::vector<report::DeviceFigures>& devices() const noexcept { return devices_; }
 
  private:
   RunOptions options_;
@@ -50,8 +42,14 @@ class Trial {
   std::unique_ptr<optim::Optimizer> optimizer_;
   datasets::DataLoader loader_;
   std::vector<double> step_ms_;
-  std::vector<TrialDevice> devices_;
+  std::vector<report::DeviceFigures> devices_;
 };
+
+/// Takes some more steps of the trial, and records all but the first.
+report::Recording watch(Trial& trial, std::int64_t steps);
+
+/// What helps against what a report shows, as options of the program.
+extern const report::Remedies kRemedies;
 
 /// How far weights may be from one device's after some steps (docs/exactness.md). 0: the dtype
 /// rounds too much to tell.

@@ -22,8 +22,9 @@ ARROWS = {
     "parallel": ["nn", "optim", "comm", "profile"],
     "libtorch": ["parallel", "profile"],
     "train": ["parallel", "data", "io"],
-    "cli": ["train", "explain"],
-    "python": ["libtorch", "explain"],
+    "report": ["nn", "explain"],
+    "cli": ["train", "report"],
+    "python": ["libtorch", "report"],
 }
 
 TOP_LEVEL = ["include", "src", "tests", "examples", "bench", "cmake", "python", "scripts", ".ci"]

@@ -7,8 +7,8 @@
 #include "cli/command.hpp"
 #include "cli/comparison.hpp"
 #include "cli/console.hpp"
-#include "cli/report/page.hpp"
 #include "cli/validators.hpp"
+#include "report/page.hpp"
 
 namespace tandem::cli {
 namespace {
@@ -30,7 +30,8 @@ struct ReportRequest {
 };
 
 int ReportRequest::run() const {
-  const Comparison comparison = compare(compared, 1, {{"--output", output}, json.given_file()});
+  const report::Comparison comparison =
+      compare(compared, 1, {{"--output", output}, json.given_file()});
   const std::string page = report::page(comparison);
   write_text(output, page);
   json.write([&] { return to_json(comparison); });

@@ -9,9 +9,9 @@
 
 #include "cli/command.hpp"
 #include "cli/console.hpp"
-#include "cli/details.hpp"
 #include "cli/trial.hpp"
 #include "cli/validators.hpp"
+#include "report/tables.hpp"
 
 namespace tandem::cli {
 namespace {
@@ -39,7 +39,7 @@ int TraceRequest::run() const {
   const PreparedRun prepared = prepare_run(run_options, {{"--output", output}});
   Trial trial(prepared);
   trial.run(1);
-  const Details seen = watch(trial, steps);
+  const report::Recording seen = watch(trial, steps);
   const profile::StepRecord& record = seen.record;
   write_text(output, profile::trace_json(record, seen.memory));
   if (output == "-") return 0;
@@ -49,13 +49,12 @@ int TraceRequest::run() const {
       record.work.size(),
       record.transfers.size(),
       steps,
-      ms(record.duration));
-  if (!record.complete || !seen.memory.complete)
+      report::ms(record.duration));
+  if (!seen.is_complete())
     console::print(
         "This is incomplete: the host had no memory to keep everything, or a GPU's times could not "
         "be read\n");
-  console::print("\n");
-  print_time(seen.time, steps);
+  console::print("\n{}", report::time_table(seen.time, steps));
   return 0;
 }
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tandem::cli::report {
+namespace tandem::report {
 
 /// Text, with what HTML would read as markup escaped.
 std::string escape(std::string_view text);
@@ -76,4 +76,4 @@ std::string ticks_below(const Axis& axis, const std::vector<std::string>& labels
 /// A column of ticks beside a picture.
 std::string ticks_beside(const Axis& axis, const std::vector<std::string>& labels);
 
-}  // namespace tandem::cli::report
+}  // namespace tandem::report

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cli/report/overview.hpp"
+#include "report/overview.hpp"
 
 #include <algorithm>
 #include <map>
@@ -10,20 +10,20 @@
 
 #include <fmt/format.h>
 
-#include "cli/report/html.hpp"
-#include "cli/report/mode_figures.hpp"
+#include "report/html.hpp"
+#include "report/mode_figures.hpp"
 
-namespace tandem::cli::report {
+namespace tandem::report {
 namespace {
 
 using profile::DeviceMemory;
 using profile::Link;
 
 /// Bytes of a step from each device to each.
-std::map<Link, std::size_t> bytes_by_link(const ModeResult& mode) {
+std::map<Link, std::size_t> bytes_by_link(const Mode& mode) {
   std::map<Link, std::size_t> bytes;
-  for (const auto& [link, traffic] : mode.watched().time.links)
-    bytes[link] = traffic.nbytes / static_cast<std::size_t>(mode.watched().steps);
+  for (const auto& [link, traffic] : mode.recording.time.links)
+    bytes[link] = traffic.nbytes / static_cast<std::size_t>(mode.recording.steps);
   return bytes;
 }
 
@@ -34,9 +34,9 @@ std::size_t sum(const std::map<Link, std::size_t>& bytes) {
       });
 }
 
-std::size_t memory_of_all(const ModeResult& mode) {
+std::size_t memory_of_all(const Mode& mode) {
   std::size_t total = 0;
-  for (const DeviceMemory& m : mode.watched().memory.devices)
+  for (const DeviceMemory& m : mode.recording.memory.devices)
     total += m.peak;
   return total;
 }
@@ -48,10 +48,10 @@ std::string bars(const Comparison& comparison,
                  const Value& value,
                  const Text& text) {
   double most = 0;
-  for (const ModeResult& mode : comparison.modes)
+  for (const Mode& mode : comparison.modes)
     most = std::max(most, value(mode));
   std::string html = "<div><h3>" + escape(title) + "</h3>\n";
-  for (const ModeResult& mode : comparison.modes) {
+  for (const Mode& mode : comparison.modes) {
     Picture bar(kBarHeight, mode.mode + ": " + text(mode));
     bar.rect(0,
              0,
@@ -65,7 +65,7 @@ std::string bars(const Comparison& comparison,
 }
 
 std::string overview_sentence(const Comparison& comparison) {
-  const auto fast = std::ranges::min_element(comparison.modes, {}, &ModeResult::p50);
+  const auto fast = std::ranges::min_element(comparison.modes, {}, &Mode::p50);
   const auto small = std::ranges::min_element(comparison.modes, {}, largest_peak);
   std::string weights = describe_weights(comparison);
   weights.front() = 'W';
@@ -78,18 +78,16 @@ std::string overview_sentence(const Comparison& comparison) {
       small->mode,
       format_nbytes(largest_peak(*small)),
       weights);
-  for (const ModeResult& mode : comparison.modes)
-    if (!mode.is_complete())
+  for (const Mode& mode : comparison.modes)
+    if (!mode.recording.is_complete())
       text += fmt::format(" The record of {} is incomplete: its times and bytes cover only a part.",
                           mode.mode);
   return text;
 }
 
-std::vector<std::string> figures(const ModeResult& mode,
-                                 const ModeResult& first,
-                                 Measured measured) {
-  const auto& memory = mode.watched().memory;
-  const profile::Overlap& overlap = mode.watched().time.overlap;
+std::vector<std::string> figures(const Mode& mode, const Mode& first) {
+  const auto& memory = mode.recording.memory;
+  const profile::Overlap& overlap = mode.recording.time.overlap;
   return {mode.mode,
           fmt::format("{:.2f}", mode.p50),
           fmt::format("{:.2f}", mode.p90),
@@ -101,11 +99,11 @@ std::vector<std::string> figures(const ModeResult& mode,
               ? fmt::format("{:.0f} %", 100 * overlap.share())
               : "-",
           &mode == &first ? "-" : fmt::format("{:.1e}", mode.difference.value),
-          describe_test(mode.test, measured)};
+          mode.test ? mode.test->text : "-"};
 }
 
 /// Rows send, columns receive; the darker, the more.
-std::string matrix(const ModeResult& mode, std::size_t most) {
+std::string matrix(const Mode& mode, std::size_t most) {
   const std::map<Link, std::size_t> bytes = bytes_by_link(mode);
   const std::size_t n = shown(mode);
   std::string html = fmt::format(
@@ -139,23 +137,23 @@ std::string overview(const Comparison& comparison) {
   body += bars(
       comparison,
       "Milliseconds of a step, p50",
-      [](const ModeResult& m) { return m.p50; },
-      [](const ModeResult& m) { return fmt::format("{:.2f}", m.p50); });
+      [](const Mode& m) { return m.p50; },
+      [](const Mode& m) { return fmt::format("{:.2f}", m.p50); });
   body += bars(
       comparison,
       "Peak of the fullest device",
-      [](const ModeResult& m) { return static_cast<double>(largest_peak(m)); },
-      [](const ModeResult& m) { return format_nbytes(largest_peak(m)); });
+      [](const Mode& m) { return static_cast<double>(largest_peak(m)); },
+      [](const Mode& m) { return format_nbytes(largest_peak(m)); });
   body += bars(
       comparison,
       "Memory of all devices",
-      [](const ModeResult& m) { return static_cast<double>(memory_of_all(m)); },
-      [](const ModeResult& m) { return format_nbytes(memory_of_all(m)); });
+      [](const Mode& m) { return static_cast<double>(memory_of_all(m)); },
+      [](const Mode& m) { return format_nbytes(memory_of_all(m)); });
   body += bars(
       comparison,
       "Bytes between devices, a step",
-      [](const ModeResult& m) { return static_cast<double>(sum(bytes_by_link(m))); },
-      [](const ModeResult& m) { return format_nbytes(sum(bytes_by_link(m))); });
+      [](const Mode& m) { return static_cast<double>(sum(bytes_by_link(m))); },
+      [](const Mode& m) { return format_nbytes(sum(bytes_by_link(m))); });
   Table table({"mode",
                "ms p50",
                "ms p90",
@@ -166,8 +164,8 @@ std::string overview(const Comparison& comparison) {
                "overlap",
                "difference",
                "after it"});
-  for (const ModeResult& mode : comparison.modes)
-    table.row(figures(mode, comparison.modes.front(), comparison.measured));
+  for (const Mode& mode : comparison.modes)
+    table.row(figures(mode, comparison.modes.front()));
   return section("modes",
                  "The modes side by side",
                  overview_sentence(comparison),
@@ -176,10 +174,10 @@ std::string overview(const Comparison& comparison) {
 
 std::string traffic(const Comparison& comparison) {
   std::size_t most = 1;
-  const ModeResult* of_most = nullptr;
+  const Mode* of_most = nullptr;
   Link busiest{};
   std::string body = "<figure class=\"side\">";
-  for (const ModeResult& mode : comparison.modes)
+  for (const Mode& mode : comparison.modes)
     for (const auto& [link, bytes] : bytes_by_link(mode))
       if (bytes > most) {
         most = bytes;
@@ -196,9 +194,9 @@ std::string traffic(const Comparison& comparison) {
         of_most->mode,
         format_nbytes(most));
   }
-  for (const ModeResult& mode : comparison.modes)
+  for (const Mode& mode : comparison.modes)
     if (mode.devices.size() > 1) body += matrix(mode, most);
   return section("traffic", "Bytes by link", says, body + "</figure>\n");
 }
 
-}  // namespace tandem::cli::report
+}  // namespace tandem::report

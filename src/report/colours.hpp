@@ -9,7 +9,7 @@
 
 #include "tandem/runtime/memory.hpp"
 
-namespace tandem::cli::report {
+namespace tandem::report {
 
 /// Something that has a colour of its own: its name, and the class of the page's style.
 struct Kind {
@@ -42,4 +42,4 @@ class Legend {
 /// Oliveira and Fernandes (2009).
 std::string colours_css();
 
-}  // namespace tandem::cli::report
+}  // namespace tandem::report

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cli/report/style.hpp"
+#include "report/style.hpp"
 
-namespace tandem::cli::report {
+namespace tandem::report {
 
 const char* const kStyle = R"css(
 :root{color-scheme:light dark;--paper:#fff;--ink:#1b1e24;--soft:#59606e;--rule:#d8dce3;--card:#f5f6f8;--tone:#3d63b8}
@@ -92,4 +92,4 @@ for (const entry of document.querySelectorAll('.legend li')) {
 }
 )js";
 
-}  // namespace tandem::cli::report
+}  // namespace tandem::report

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cli/report/page.hpp"
+#include "report/page.hpp"
 
 #include <algorithm>
 #include <ctime>
@@ -13,16 +13,16 @@
 #include "tandem/config.hpp"
 #include "tandem/runtime/runtime.hpp"
 
-#include "cli/report/colours.hpp"
-#include "cli/report/html.hpp"
-#include "cli/report/loss_picture.hpp"
-#include "cli/report/memory_pictures.hpp"
-#include "cli/report/mode_figures.hpp"
-#include "cli/report/overview.hpp"
-#include "cli/report/style.hpp"
-#include "cli/report/time_pictures.hpp"
+#include "report/colours.hpp"
+#include "report/html.hpp"
+#include "report/loss_picture.hpp"
+#include "report/memory_pictures.hpp"
+#include "report/mode_figures.hpp"
+#include "report/overview.hpp"
+#include "report/style.hpp"
+#include "report/time_pictures.hpp"
 
-namespace tandem::cli::report {
+namespace tandem::report {
 namespace {
 
 std::string joined(const std::vector<std::string>& parts) {
@@ -34,14 +34,14 @@ std::string joined(const std::vector<std::string>& parts) {
 
 std::vector<std::string> modes_of(const Comparison& comparison) {
   std::vector<std::string> modes;
-  for (const ModeResult& mode : comparison.modes)
+  for (const Mode& mode : comparison.modes)
     modes.push_back(mode.mode);
   return modes;
 }
 
 std::string devices_of(const Comparison& comparison) {
-  const ModeResult* widest = &comparison.modes.front();
-  for (const ModeResult& mode : comparison.modes)
+  const Mode* widest = &comparison.modes.front();
+  for (const Mode& mode : comparison.modes)
     if (mode.devices.size() > widest->devices.size()) widest = &mode;
   std::vector<std::string> names;
   for (std::size_t i = 0; i < shown(*widest); ++i)
@@ -54,18 +54,17 @@ std::string devices_of(const Comparison& comparison) {
 }
 
 std::string head(const Comparison& comparison) {
-  const RunOptions& o = comparison.options;
   return fmt::format(
       "<header><h1>{} on {}</h1>\n"
       "<p>{} steps of {} rows by {} in {}, seed {}, in the modes {}; on {}, a machine of {} "
       "cores.</p></header>\n",
-      escape(o.model.name),
-      escape(o.data.name),
+      escape(comparison.model),
+      escape(comparison.data),
       comparison.steps,
-      o.batch.full_batch(),
-      escape(o.optimizer.name),
-      escape(o.numbers.dtype),
-      o.numbers.first_seed(),
+      comparison.batch,
+      escape(comparison.optimizer),
+      escape(comparison.dtype),
+      comparison.seed,
       escape(joined(modes_of(comparison))),
       escape(devices_of(comparison)),
       core_count());
@@ -79,13 +78,12 @@ constexpr const char* kContents =
 }  // namespace
 
 std::string page(const Comparison& comparison) {
-  const RunOptions& o = comparison.options;
   std::string html = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
       "<title>tandem: {} on {}</title>\n<style>{}{}</style></head><body>\n",
-      escape(o.model.name),
-      escape(o.data.name),
+      escape(comparison.model),
+      escape(comparison.data),
       kStyle,
       colours_css());
   html += head(comparison) + kContents + "<main>\n";
@@ -104,4 +102,4 @@ std::string page(const Comparison& comparison) {
   return html;
 }
 
-}  // namespace tandem::cli::report
+}  // namespace tandem::report

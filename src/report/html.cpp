@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cli/report/html.hpp"
+#include "report/html.hpp"
 
 #include <cmath>
 
 #include <fmt/format.h>
 
-namespace tandem::cli::report {
+namespace tandem::report {
 namespace {
 
 /// 1, 2 or 5 times a power of ten, of which `most` has no more than so many.
@@ -160,4 +160,4 @@ std::string ticks_beside(const Axis& axis, const std::vector<std::string>& label
   return ticks("beside", "bottom", axis, labels);
 }
 
-}  // namespace tandem::cli::report
+}  // namespace tandem::report

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cli/report/memory_pictures.hpp"
+#include "report/memory_pictures.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,10 +11,10 @@
 
 #include "tandem/profile/memory_profile.hpp"
 
-#include "cli/report/breakdown.hpp"
-#include "cli/report/mode_figures.hpp"
+#include "report/breakdown.hpp"
+#include "report/mode_figures.hpp"
 
-namespace tandem::cli::report {
+namespace tandem::report {
 namespace {
 
 using profile::CategoryBytes;
@@ -26,24 +26,24 @@ constexpr double kArea = 130;         // height of a picture over time
 constexpr std::size_t kMoments = 90;  // of a picture over time
 
 /// The most that any device holds: the pictures have one scale.
-double fullest(const std::vector<const ModeResult*>& modes) {
+double fullest(const std::vector<const Mode*>& modes) {
   std::size_t most = 1;
-  for (const ModeResult* mode : modes)
+  for (const Mode* mode : modes)
     most = std::max(most, largest_peak(*mode));
   return static_cast<double>(most);
 }
 
-std::vector<const ModeResult*> all_of(const Comparison& comparison) {
-  std::vector<const ModeResult*> all;
-  for (const ModeResult& mode : comparison.modes)
+std::vector<const Mode*> all_of(const Comparison& comparison) {
+  std::vector<const Mode*> all;
+  for (const Mode& mode : comparison.modes)
     all.push_back(&mode);
   return all;
 }
 
 /// The modes of several devices, or all where there are none.
-std::vector<const ModeResult*> side_by_side(const Comparison& comparison) {
-  std::vector<const ModeResult*> several = all_of(comparison);
-  std::erase_if(several, [](const ModeResult* mode) { return mode->devices.size() < 2; });
+std::vector<const Mode*> side_by_side(const Comparison& comparison) {
+  std::vector<const Mode*> several = all_of(comparison);
+  std::erase_if(several, [](const Mode* mode) { return mode->devices.size() < 2; });
   return several.empty() ? all_of(comparison) : several;
 }
 
@@ -54,29 +54,29 @@ std::string text_of(double nbytes) {
 /// "1.20 in dp-server, 1.00 in ddp".
 std::string imbalances(const Comparison& comparison) {
   std::string text;
-  for (const ModeResult& mode : comparison.modes) {
-    if (mode.watched().memory.devices.size() < 2) continue;
+  for (const Mode& mode : comparison.modes) {
+    if (mode.recording.memory.devices.size() < 2) continue;
     text += fmt::format(
-        "{}{:.2f} in {}", text.empty() ? "" : ", ", mode.watched().memory.imbalance(), mode.mode);
+        "{}{:.2f} in {}", text.empty() ? "" : ", ", mode.recording.memory.imbalance(), mode.mode);
   }
   return text;
 }
 
 std::string sentence_at_peak(const Comparison& comparison) {
-  const ModeResult* worst = nullptr;
-  for (const ModeResult& mode : comparison.modes) {
-    if (mode.watched().memory.devices.size() < 2) continue;
-    if (worst == nullptr || mode.watched().memory.imbalance() > worst->watched().memory.imbalance())
+  const Mode* worst = nullptr;
+  for (const Mode& mode : comparison.modes) {
+    if (mode.recording.memory.devices.size() < 2) continue;
+    if (worst == nullptr || mode.recording.memory.imbalance() > worst->recording.memory.imbalance())
       worst = &mode;
   }
   if (worst == nullptr) return "What the one device holds when it holds most.";
-  const std::string first = to_string(worst->watched().memory.devices.front().device);
+  const std::string first = to_string(worst->recording.memory.devices.front().device);
   std::string text = fmt::format(
       "What each device holds when it holds most. The peak of {} divided by the mean peak of the "
       "others is {}.",
       first,
       imbalances(comparison));
-  const std::vector<std::string> why = advice(worst->watched().memory);
+  const std::vector<std::string> why = advice(worst->recording.memory, comparison.remedies);
   for (const std::string& reason : why)
     text +=
         fmt::format(" {}{}.", &reason == &why.front() ? "In " + worst->mode + ": " : "", reason);
@@ -160,9 +160,9 @@ std::string largest_owner(const DeviceMemory& m) {
 
 std::string memory_at_peak(const Comparison& comparison) {
   Breakdown breakdown(axis_of_bytes(fullest(all_of(comparison)), 6), text_of);
-  for (const ModeResult& mode : comparison.modes) {
+  for (const Mode& mode : comparison.modes) {
     for (std::size_t i = 0; i < shown(mode); ++i) {
-      const DeviceMemory& m = mode.watched().memory.devices[i];
+      const DeviceMemory& m = mode.recording.memory.devices[i];
       const CategoryBytes sums = profile::by_category(m.at_peak);
       std::vector<Breakdown::Value> parts;
       for (std::size_t c = 0; c < sums.size(); ++c)
@@ -178,19 +178,19 @@ std::string memory_at_peak(const Comparison& comparison) {
 }
 
 std::string memory_over_time(const Comparison& comparison) {
-  const std::vector<const ModeResult*> modes = side_by_side(comparison);
+  const std::vector<const Mode*> modes = side_by_side(comparison);
   const Axis axis = axis_of_bytes(fullest(modes), 4);
   std::vector<std::string> labels;
   for (const double t : axis.ticks)
     labels.push_back(text_of(t));
   Duration duration{1};
-  for (const ModeResult* mode : modes)
-    duration = std::max(duration, mode->watched().memory.duration);
+  for (const Mode* mode : modes)
+    duration = std::max(duration, mode->recording.memory.duration);
   Legend legend;
   std::string pictures;
   Table table({"mode", "device", "peak", "reached at", "in", "largest owner"});
-  for (const ModeResult* mode : modes) {
-    const auto& devices = mode->watched().memory.devices;
+  for (const Mode* mode : modes) {
+    const auto& devices = mode->recording.memory.devices;
     pictures += fmt::format("<h3>{}</h3>\n<div class=\"pair\">", mode->mode);
     for (const DeviceMemory* m : {&devices.front(), fullest_other(devices)}) {
       if (m == nullptr) continue;
@@ -198,7 +198,7 @@ std::string memory_over_time(const Comparison& comparison) {
           "<div class=\"chart\"><h4>{}</h4>{}{}</div>\n",
           to_string(m->device),
           ticks_beside(axis, labels),
-          area_of(*m, mode->mode, mode->watched().memory.duration, duration, axis, legend).html());
+          area_of(*m, mode->mode, mode->recording.memory.duration, duration, axis, legend).html());
       table.row({mode->mode,
                  to_string(m->device),
                  format_nbytes(m->peak),
@@ -220,4 +220,4 @@ std::string memory_over_time(const Comparison& comparison) {
                  legend.html() + "<figure>" + pictures + "</figure>\n" + table.html());
 }
 
-}  // namespace tandem::cli::report
+}  // namespace tandem::report

@@ -4,9 +4,9 @@
 
 #include <string>
 
-#include "cli/comparison.hpp"
+#include "report/comparison.hpp"
 
-namespace tandem::cli::report {
+namespace tandem::report {
 
 // A part of the page has pictures, a sentence that says what they show, and their numbers. The
 // comparison has details.
@@ -14,4 +14,4 @@ namespace tandem::cli::report {
 /// The losses of the modes, and how far they are from the first mode's.
 std::string losses(const Comparison& comparison);
 
-}  // namespace tandem::cli::report
+}  // namespace tandem::report

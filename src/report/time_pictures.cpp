@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cli/report/time_pictures.hpp"
+#include "report/time_pictures.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -13,10 +13,10 @@
 
 #include "tandem/explain/explain.hpp"
 
-#include "cli/report/breakdown.hpp"
-#include "cli/report/mode_figures.hpp"
+#include "report/breakdown.hpp"
+#include "report/mode_figures.hpp"
 
-namespace tandem::cli::report {
+namespace tandem::report {
 namespace {
 
 using parallel::ExplainedDevice;
@@ -32,8 +32,8 @@ constexpr std::size_t kStretches = 1000;  // of all bands of a page, or the page
 
 Duration longest(const Comparison& comparison) {
   Duration most{1};
-  for (const ModeResult& mode : comparison.modes)
-    most = std::max(most, mode.watched().record.duration);
+  for (const Mode& mode : comparison.modes)
+    most = std::max(most, mode.recording.record.duration);
   return most;
 }
 
@@ -111,8 +111,8 @@ std::vector<const WorkSpan*> outermost(const StepRecord& record, Device device) 
 /// One device's bands.
 class Lane {
  public:
-  Lane(const ModeResult& mode, Device device) {
-    const StepRecord& record = mode.watched().record;
+  Lane(const Mode& mode, Device device) {
+    const StepRecord& record = mode.recording.record;
     for (const WorkSpan* w : outermost(record, device)) {
       const Kind phase = kind_of(w->phase);
       if (w->is_collective())
@@ -178,8 +178,8 @@ class Lane {
   std::vector<Stretch> phases_, modules_, arrivals_;
 };
 
-const ModeResult& by_step(const Comparison& comparison, bool slowest) {
-  const auto [least, most] = std::ranges::minmax_element(comparison.modes, {}, &ModeResult::p50);
+const Mode& by_step(const Comparison& comparison, bool slowest) {
+  const auto [least, most] = std::ranges::minmax_element(comparison.modes, {}, &Mode::p50);
   return slowest ? *most : *least;
 }
 
@@ -189,8 +189,8 @@ std::string sentence_of_timeline(const Comparison& comparison) {
       "middle band the module whose forward or backward runs, and the lower band when bytes "
       "arrive. Grey is time in collectives, including waiting. ",
       comparison.steps + 1);
-  for (const ModeResult& mode : comparison.modes) {
-    const profile::Overlap& overlap = mode.watched().time.overlap;
+  for (const Mode& mode : comparison.modes) {
+    const profile::Overlap& overlap = mode.recording.time.overlap;
     if (overlap.transferring <= Duration{}) continue;
     text += fmt::format(
         "In {}, bytes are under way for {:.2f} ms, and a device computes during {:.0f} % of that "
@@ -204,18 +204,18 @@ std::string sentence_of_timeline(const Comparison& comparison) {
          "modes above.";
 }
 
-const ExplainedDevice* explained(const ModeResult& mode, Device device) {
-  const auto& all = mode.watched().time.devices;
+const ExplainedDevice* explained(const Mode& mode, Device device) {
+  const auto& all = mode.recording.time.devices;
   const auto at = std::ranges::find(all, device, &ExplainedDevice::device);
   return at == all.end() ? nullptr : &*at;
 }
 
 /// What a device did in a step, in ms; the rest of the step it did nothing.
-std::vector<Breakdown::Value> shares(const ModeResult& mode, Device device) {
+std::vector<Breakdown::Value> shares(const Mode& mode, Device device) {
   std::vector<Breakdown::Value> result;
   const ExplainedDevice* e = explained(mode, device);
   if (e == nullptr) return result;
-  const auto steps = static_cast<double>(mode.watched().steps);
+  const auto steps = static_cast<double>(mode.recording.steps);
   for (std::size_t p = 0; p < e->time.size(); ++p)
     if (e->time[p] > Duration{})
       result.push_back({kind_of(static_cast<Phase>(p)), ms(e->time[p]) / steps});
@@ -227,8 +227,8 @@ std::vector<Breakdown::Value> shares(const ModeResult& mode, Device device) {
 }
 
 std::string sentence_of_phases(const Comparison& comparison) {
-  const ModeResult& slow = by_step(comparison, true);
-  const ModeResult& fast = by_step(comparison, false);
+  const Mode& slow = by_step(comparison, true);
+  const Mode& fast = by_step(comparison, false);
   std::string text =
       fmt::format("The fastest mode is {} with {:.2f} ms a step (p50)", fast.mode, fast.p50);
   if (&slow != &fast)
@@ -252,11 +252,11 @@ std::string timeline(const Comparison& comparison) {
   const Duration duration = longest(comparison);
   const Axis axis = axis_to(ms(duration), 8);
   std::size_t bands = 1;
-  for (const ModeResult& mode : comparison.modes)
+  for (const Mode& mode : comparison.modes)
     bands += 3 * shown(mode);
   Legend legend;
   std::string pictures;
-  for (const ModeResult& mode : comparison.modes) {
+  for (const Mode& mode : comparison.modes) {
     pictures += fmt::format("<h3>{}</h3>\n", mode.mode);
     for (std::size_t i = 0; i < shown(mode); ++i) {
       const Device device = mode.devices[i].device;
@@ -278,7 +278,7 @@ std::string time_by_phase(const Comparison& comparison) {
   const auto text = [](double x) { return fmt::format("{:.3g} ms", x); };
   const auto cell = [](double x) { return fmt::format("{:.2f}", x); };
   Breakdown breakdown(axis_to(ms(longest(comparison)), 8), text);
-  for (const ModeResult& mode : comparison.modes) {
+  for (const Mode& mode : comparison.modes) {
     for (std::size_t i = 0; i < shown(mode); ++i) {
       std::vector<Breakdown::Value> parts = shares(mode, mode.devices[i].device);
       double busy = 0;
@@ -294,4 +294,4 @@ std::string time_by_phase(const Comparison& comparison) {
       "phases", "Time by phase", sentence_of_phases(comparison), breakdown.html("not idle", cell));
 }
 
-}  // namespace tandem::cli::report
+}  // namespace tandem::report

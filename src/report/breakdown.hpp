@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "cli/report/colours.hpp"
-#include "cli/report/html.hpp"
+#include "report/colours.hpp"
+#include "report/html.hpp"
 
-namespace tandem::cli::report {
+namespace tandem::report {
 
 /// A bar of parts for each device of each mode, and the same as a table with a column for each kind
 /// of part.
@@ -46,4 +46,4 @@ class Breakdown {
   std::vector<Row> rows_;
 };
 
-}  // namespace tandem::cli::report
+}  // namespace tandem::report

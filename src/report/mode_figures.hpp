@@ -5,21 +5,21 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "cli/comparison.hpp"
+#include "report/comparison.hpp"
 
-namespace tandem::cli::report {
+namespace tandem::report {
 
 // What several parts of the page draw of a mode.
 
 /// Devices that are drawn and tabled; of more, the first ones.
 constexpr std::size_t kShownDevices = 8;
-inline std::size_t shown(const ModeResult& mode) {
+inline std::size_t shown(const Mode& mode) {
   return std::min(kShownDevices, mode.devices.size());
 }
 
 /// Of a mode's fullest device.
-inline std::size_t largest_peak(const ModeResult& mode) {
-  return std::ranges::max(mode.watched().memory.devices, {}, &profile::DeviceMemory::peak).peak;
+inline std::size_t largest_peak(const Mode& mode) {
+  return std::ranges::max(mode.recording.memory.devices, {}, &profile::DeviceMemory::peak).peak;
 }
 
-}  // namespace tandem::cli::report
+}  // namespace tandem::report

@@ -4,9 +4,9 @@
 
 #include <string>
 
-#include "cli/comparison.hpp"
+#include "report/comparison.hpp"
 
-namespace tandem::cli::report {
+namespace tandem::report {
 
 // A part of the page has pictures, a sentence that says what they show, and their numbers. The
 // comparison has details.
@@ -16,4 +16,4 @@ std::string timeline(const Comparison& comparison);
 /// How long each device is in each phase.
 std::string time_by_phase(const Comparison& comparison);
 
-}  // namespace tandem::cli::report
+}  // namespace tandem::report

@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cli/report/breakdown.hpp"
+#include "report/breakdown.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-namespace tandem::cli::report {
+namespace tandem::report {
 
 void Breakdown::device(const std::string& mode,
                        const std::string& name,
@@ -66,4 +66,4 @@ std::string Breakdown::html(const std::string& total, const Text& cell) const {
          table.html();
 }
 
-}  // namespace tandem::cli::report
+}  // namespace tandem::report

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cli/report/loss_picture.hpp"
+#include "report/loss_picture.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,9 +11,9 @@
 
 #include <fmt/format.h>
 
-#include "cli/report/html.hpp"
+#include "report/html.hpp"
 
-namespace tandem::cli::report {
+namespace tandem::report {
 namespace {
 
 constexpr double kHeight = 200;
@@ -26,7 +26,7 @@ double difference(double a, double b) {
   return a == b ? 0 : std::abs(a - b) / std::max(std::abs(a), std::abs(b));
 }
 
-std::vector<double> differences(const ModeResult& mode, const ModeResult& first) {
+std::vector<double> differences(const Mode& mode, const Mode& first) {
   std::vector<double> result;
   for (std::size_t i = 0; i < mode.losses.size(); ++i)
     result.push_back(difference(mode.losses[i], first.losses.at(i)));
@@ -61,13 +61,13 @@ std::string chart(const Comparison& comparison,
                   const std::string& title,
                   const Axis& axis,
                   const std::vector<std::string>& labels,
-                  const std::function<std::string(const ModeResult&)>& line_of) {
+                  const std::function<std::string(const Mode&)>& line_of) {
   Picture picture(kHeight, title);
   for (std::size_t i = 1; i < axis.ticks.size(); ++i)
     picture.path(fmt::format("M0 {}H1000", number(kHeight * (1 - axis.ticks[i] / axis.end))),
                  "grid");
   for (std::size_t i = 0; i < comparison.modes.size(); ++i) {
-    const ModeResult& mode = comparison.modes[i];
+    const Mode& mode = comparison.modes[i];
     const std::string d = line_of(mode);
     if (!d.empty()) picture.path(d, fmt::format("line line{}", i % 6), mode.mode);
   }
@@ -79,20 +79,19 @@ std::string chart(const Comparison& comparison,
 
 std::string loss_chart(const Comparison& comparison) {
   double most = 1e-9;
-  for (const ModeResult& mode : comparison.modes)
+  for (const Mode& mode : comparison.modes)
     for (const double loss : mode.losses)
       if (std::isfinite(loss)) most = std::max(most, loss);
   const Axis axis = axis_beyond(most, 5);
   std::vector<std::string> labels;
   for (const double t : axis.ticks)
     labels.push_back(fmt::format("{:g}", t));
-  return chart(comparison,
-               fmt::format("Loss over {} steps", comparison.steps),
-               axis,
-               labels,
-               [&](const ModeResult& mode) {
-                 return line(mode.losses, [&](double x) { return x / axis.end; });
-               });
+  return chart(
+      comparison,
+      fmt::format("Loss over {} steps", comparison.steps),
+      axis,
+      labels,
+      [&](const Mode& mode) { return line(mode.losses, [&](double x) { return x / axis.end; }); });
 }
 
 /// From 1e-17, which stands for none, to 1.
@@ -104,12 +103,12 @@ std::string difference_chart(const Comparison& comparison) {
     axis.ticks.push_back(power + decades);
     labels.push_back(power == -17 ? "same" : fmt::format("1e{}", power));
   }
-  const ModeResult& first = comparison.modes.front();
+  const Mode& first = comparison.modes.front();
   return chart(comparison,
                "Relative difference from the loss of " + first.mode,
                axis,
                labels,
-               [&](const ModeResult& mode) -> std::string {
+               [&](const Mode& mode) -> std::string {
                  if (&mode == &first) return "";
                  return line(differences(mode, first), [&](double x) {
                    return (std::log10(std::max(x, kLeast)) + decades) / decades;
@@ -129,7 +128,7 @@ std::string legend(const Comparison& comparison) {
 
 /// Where a loss is first not finite; "" where all are.
 std::string not_finite(const Comparison& comparison) {
-  for (const ModeResult& mode : comparison.modes) {
+  for (const Mode& mode : comparison.modes) {
     const auto at =
         std::ranges::find_if_not(mode.losses, [](double x) { return std::isfinite(x); });
     if (at != mode.losses.end())
@@ -141,9 +140,9 @@ std::string not_finite(const Comparison& comparison) {
 }
 
 std::string loss_sentence(const Comparison& comparison) {
-  const ModeResult& first = comparison.modes.front();
+  const Mode& first = comparison.modes.front();
   double worst = 0;
-  for (const ModeResult& mode : comparison.modes)
+  for (const Mode& mode : comparison.modes)
     for (const double d : differences(mode, first))
       worst = std::max(worst, d);
   const std::string lost = not_finite(comparison);
@@ -176,8 +175,8 @@ std::string losses(const Comparison& comparison) {
                "difference of losses, at most",
                "of weights",
                "worst tensor"});
-  const ModeResult& first = comparison.modes.front();
-  for (const ModeResult& mode : comparison.modes) {
+  const Mode& first = comparison.modes.front();
+  for (const Mode& mode : comparison.modes) {
     const std::vector<double> all = differences(mode, first);
     const bool is_first = &mode == &first;
     table.row({mode.mode,
@@ -195,4 +194,4 @@ std::string losses(const Comparison& comparison) {
                  legend(comparison) + "<figure>" + pictures + "</figure>\n" + table.html());
 }
 
-}  // namespace tandem::cli::report
+}  // namespace tandem::report

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -11,41 +13,41 @@
 #include "tandem/explain/explain.hpp"
 #include "tandem/profile/memory_profile.hpp"
 
-#include "cli/trial.hpp"
-
-namespace tandem::cli {
+namespace tandem::report {
 
 /// A time in milliseconds.
 inline double ms(profile::Duration t) {
   return std::chrono::duration<double, std::milli>(t).count();
 }
 
-/// What was seen of a few steps of a trial.
-struct Details {
+/// What was seen of a few steps.
+struct Recording {
   std::int64_t steps = 0;
   profile::MemoryProfile memory;
   profile::StepRecord record;
   parallel::Explanation time;
+
+  /// Whether everything was recorded.
+  bool is_complete() const { return record.complete && memory.complete; }
 };
 
-/// Takes some more steps of the trial, and watches all but the first.
-Details watch(Trial& trial, std::int64_t steps);
+/// What helps, in the words of those who read it.
+struct Remedies {
+  std::string of_state = "mode=\"sharded\"";  ///< for an optimizer's state on the first device
+  std::string of_outputs = "a loss in the replicas";  ///< for gathered outputs there
+  std::string of_rounding = "f64";                    ///< to tell rounding from an error
+};
 
 /// Sentences on what chunk sizes cannot even out, and on what can. Empty if there is nothing to
 /// say.
-std::vector<std::string> advice(const profile::MemoryProfile& memory);
+std::vector<std::string> advice(const profile::MemoryProfile& memory, const Remedies& remedies);
 
 /// Bytes at the peak of the i-th device, by category.
-nlohmann::json peak_by_category(const Details& details, std::size_t device);
+nlohmann::json peak_by_category(const Recording& recording, std::size_t device);
 /// Milliseconds of a step, by phase. "waiting" is the time in collectives before the other devices
 /// have come; "collectives" is the rest of the time in them.
-nlohmann::json ms_by_phase(const Details& details, Device device);
+nlohmann::json ms_by_phase(const Recording& recording, Device device);
 /// Bytes of a step by source and destination, and by category.
-nlohmann::json links(const Details& details);
-/// Prints the mean step of `steps` steps: for each device the time by phase, in collectives,
-/// waiting in them for other devices, and idle.
-void print_time(const parallel::Explanation& time, std::int64_t steps);
-/// Prints memory, time and links as three tables.
-void print_details(const std::string& mode, const Details& details);
+nlohmann::json links(const Recording& recording);
 
-}  // namespace tandem::cli
+}  // namespace tandem::report

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cli/report/colours.hpp"
+#include "report/colours.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,9 +9,9 @@
 
 #include <fmt/format.h>
 
-#include "cli/report/html.hpp"
+#include "report/html.hpp"
 
-namespace tandem::cli::report {
+namespace tandem::report {
 namespace {
 
 /// A colour and the class that paints with it.
@@ -73,4 +73,4 @@ std::string colours_css() {
   return css;
 }
 
-}  // namespace tandem::cli::report
+}  // namespace tandem::report

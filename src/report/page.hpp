@@ -4,12 +4,12 @@
 
 #include <string>
 
-#include "cli/comparison.hpp"
+#include "report/comparison.hpp"
 
-namespace tandem::cli::report {
+namespace tandem::report {
 
 /// A comparison with details as one HTML file that needs nothing else: pictures in SVG, each with a
 /// sentence and its numbers; light or dark as the reader's system is, and light on paper.
 std::string page(const Comparison& comparison);
 
-}  // namespace tandem::cli::report
+}  // namespace tandem::report

@@ -1,0 +1,16 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+namespace tandem::report {
+
+/// The number; null if it is not finite, which JSON cannot write.
+inline nlohmann::json finite(double value) {
+  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
+}
+
+}  // namespace tandem::report

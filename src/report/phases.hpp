@@ -1,0 +1,16 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+#include "tandem/runtime/context.hpp"
+
+namespace tandem::report {
+
+/// Of the i-th phase, as tables and JSON name it: what is done in no phase is "other".
+inline const char* phase_name(std::size_t i) {
+  return i == 0 ? "other" : name(static_cast<Phase>(i));
+}
+
+}  // namespace tandem::report
