@@ -6,10 +6,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from tandem._core import (
+    Comparison,
+    Explanation,
+    Memory,
     MemoryStats,
     configure_devices,
     default_devices,
+    explain,
     limit,
+    memory,
     memory_stats,
     reset_peak,
     set_limit,
@@ -18,6 +23,7 @@ from tandem.errors import CommError, Desync, DeviceError, Error, FileError, Inva
 from tandem.marks import replicate, rows, split
 
 if TYPE_CHECKING:
+    from tandem._compare import compare
     from tandem.data_parallel import BalancedDataParallel, DataParallel
     from tandem.optimizer import Optimizer
     from tandem._replacement import replace_data_parallel
@@ -28,6 +34,7 @@ _WITH_TORCH = {
     "BalancedDataParallel": "tandem.data_parallel",
     "DataParallel": "tandem.data_parallel",
     "Optimizer": "tandem.optimizer",
+    "compare": "tandem._compare",
     "register_devices": "tandem.torch_device",
     "replace_data_parallel": "tandem._replacement",
 }
@@ -35,20 +42,26 @@ _WITH_TORCH = {
 __all__ = [
     "BalancedDataParallel",
     "CommError",
+    "Comparison",
     "DataParallel",
     "Desync",
     "DeviceError",
     "Error",
+    "Explanation",
     "FileError",
     "InvalidArgument",
+    "Memory",
     "MemoryStats",
     "NoData",
     "Optimizer",
     "OutOfMemory",
     "Timeout",
+    "compare",
     "configure_devices",
     "default_devices",
+    "explain",
     "limit",
+    "memory",
     "memory_stats",
     "register_devices",
     "replace_data_parallel",

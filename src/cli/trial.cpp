@@ -126,18 +126,7 @@ const report::Remedies kRemedies{.of_state = "--mode dp-sharded",
 
 report::Recording watch(Trial& trial, std::int64_t steps) {
   trial.run(1);  // parameters may be everywhere already, from an evaluation
-  report::Recording recording;
-  recording.steps = steps;
-  profile::MemoryRecorder memory(trial.task().devices());
-  profile::StepRecorder work;
-  {
-    const Subscription to_memory(memory), to_work(work);
-    trial.run(steps);
-  }
-  recording.memory = memory.take();
-  recording.record = work.take();
-  recording.time = parallel::explain(recording.record);
-  return recording;
+  return report::record(trial.task().devices(), steps, [&] { trial.run(steps); });
 }
 
 }  // namespace tandem::cli

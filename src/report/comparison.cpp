@@ -67,6 +67,21 @@ std::string tests_of(const std::vector<Mode>& modes) {
   return text;
 }
 
+std::string sentences_on(const std::vector<Peer>& peers) {
+  std::string text;
+  for (const Peer& peer : peers)
+    text += fmt::format("{}: {:.2f} ms a step (p50), {:.2f} (p90); weights: {:.1e}\n",
+                        peer.name,
+                        peer.p50,
+                        peer.p90,
+                        peer.difference.value);
+  return text;
+}
+
+json step_ms(double p50, double p90) {
+  return {{"p50", p50}, {"p90", p90}};
+}
+
 json devices_of(const Mode& mode) {
   auto devices = json::array();
   for (std::size_t i = 0; i < mode.devices.size(); ++i) {
@@ -118,14 +133,15 @@ std::string text(const Comparison& comparison, bool with_tables) {
   if (with_tables)
     for (const Mode& mode : comparison.modes)
       text += tables(mode.mode, mode.recording);
-  return text + "\n" + describe_weights(comparison) + "\n" + tests_of(comparison.modes);
+  return text + "\n" + describe_weights(comparison) + "\n" + tests_of(comparison.modes) +
+         sentences_on(comparison.peers);
 }
 
 json to_json(const Comparison& comparison) {
   auto modes = json::array();
   for (const Mode& m : comparison.modes) {
     modes.push_back({{"mode", m.mode},
-                     {"step_ms", {{"p50", m.p50}, {"p90", m.p90}}},
+                     {"step_ms", step_ms(m.p50, m.p90)},
                      {"max_relative_difference", finite(m.difference.value)},
                      {"worst_tensor", m.difference.tensor},
                      {"overlap", m.recording.time.overlap.share()},
@@ -137,15 +153,23 @@ json to_json(const Comparison& comparison) {
     modes.back()["test_accuracy"] = m.test->accuracy;
     modes.back()["test_loss"] = finite(m.test->loss);
   }
-  return {{"schema_version", 1},
-          {"model", comparison.model},
-          {"data", comparison.data},
-          {"optimizer", comparison.optimizer},
-          {"dtype", comparison.dtype},
-          {"batch", comparison.batch},
-          {"steps", comparison.steps},
-          {"seed", comparison.seed},
-          {"modes", modes}};
+  auto peers = json::array();
+  for (const Peer& peer : comparison.peers)
+    peers.push_back({{"name", peer.name},
+                     {"step_ms", step_ms(peer.p50, peer.p90)},
+                     {"max_relative_difference", finite(peer.difference.value)},
+                     {"worst_tensor", peer.difference.tensor}});
+  json report{{"schema_version", 1},
+              {"model", comparison.model},
+              {"data", comparison.data},
+              {"optimizer", comparison.optimizer},
+              {"dtype", comparison.dtype},
+              {"batch", comparison.batch},
+              {"steps", comparison.steps},
+              {"seed", comparison.seed},
+              {"modes", modes}};
+  if (!peers.empty()) report["peers"] = peers;
+  return report;
 }
 
 }  // namespace tandem::report

@@ -44,6 +44,13 @@ struct Mode {
   Recording recording;  ///< of further steps; 0 steps: there is none
 };
 
+/// How another library did, of which only time and weights are seen.
+struct Peer {
+  std::string name;
+  double p50 = 0, p90 = 0;  ///< ms of a step
+  nn::Difference difference;
+};
+
 /// The same training in several modes.
 struct Comparison {
   std::string model, data, optimizer, dtype;
@@ -53,6 +60,7 @@ struct Comparison {
   double tolerance = 0;  ///< of the weights' differences; 0: the dtype rounds too much to tell
   Remedies remedies;
   std::vector<Mode> modes;
+  std::vector<Peer> peers;
 };
 
 /// "digits-mlp on digits, batches of 64 rows, 20 steps of sgd in f64".

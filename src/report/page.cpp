@@ -75,31 +75,74 @@ constexpr const char* kContents =
     "href=\"#memory-over-time\">Memory through a step</a><a href=\"#timeline\">Timeline</a><a "
     "href=\"#phases\">Phases</a><a href=\"#traffic\">Traffic</a><a href=\"#loss\">Loss</a></nav>\n";
 
-}  // namespace
+using Part = std::string (*)(const Comparison&);
 
-std::string page(const Comparison& comparison) {
+/// A whole file. @param head  above the parts; @param foot  a sentence below them.
+std::string document(const Comparison& comparison,
+                     const std::string& title,
+                     const std::string& head,
+                     const std::vector<Part>& parts,
+                     const std::string& foot) {
   std::string html = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
-      "<title>tandem: {} on {}</title>\n<style>{}{}</style></head><body>\n",
-      escape(comparison.model),
-      escape(comparison.data),
+      "<title>tandem: {}</title>\n<style>{}{}</style></head><body>\n",
+      escape(title),
       kStyle,
       colours_css());
-  html += head(comparison) + kContents + "<main>\n";
-  for (const auto part :
-       {overview, memory_at_peak, memory_over_time, timeline, time_by_phase, traffic, losses})
+  html += head + "<main>\n";
+  for (const Part part : parts)
     html += part(comparison);
   html += fmt::format(
-      "</main><footer><p>Written by tandem {} on {:%Y-%m-%d}. The peaks and times in the pictures "
-      "are of one step after the {} timed steps. Two observers watched it, which costs a few "
-      "percent of its time.</p></footer>\n"
+      "</main><footer><p>Written by tandem {} on {:%Y-%m-%d}. {}</p></footer>\n"
       "<div id=\"tip\" role=\"tooltip\" hidden></div>\n<script>{}</script></body></html>\n",
       version,
       fmt::gmtime(std::time(nullptr)),
-      comparison.steps,
+      foot,
       kScript);
   return html;
+}
+
+/// One run, as the only mode of a comparison.
+Comparison only(const Recording& recording) {
+  Comparison comparison;
+  Mode& mode = comparison.modes.emplace_back();
+  mode.mode = "step";
+  for (const profile::DeviceMemory& m : recording.memory.devices)
+    mode.devices.push_back({.device = m.device, .rows = rows_of(recording, m.device)});
+  mode.recording = recording;
+  return comparison;
+}
+
+constexpr const char* kCost =
+    "Two observers watched the step, which costs a few percent of its time.";
+
+}  // namespace
+
+std::string page(const Comparison& comparison) {
+  return document(
+      comparison,
+      comparison.model + " on " + comparison.data,
+      head(comparison) + kContents,
+      {overview, memory_at_peak, memory_over_time, timeline, time_by_phase, traffic, losses},
+      fmt::format(
+          "The peaks and times in the pictures are of one step after the {} timed steps. {}",
+          comparison.steps,
+          kCost));
+}
+
+std::string memory_page(const Recording& recording) {
+  return document(only(recording), "memory", "", {memory_at_peak, memory_over_time}, kCost);
+}
+
+std::string time_page(const Recording& recording) {
+  return document(only(recording), "time", "", {timeline, time_by_phase, traffic}, kCost);
+}
+
+std::string embedded(const std::string& page) {
+  return fmt::format(
+      "<iframe srcdoc=\"{}\" title=\"tandem\" style=\"width:100%;height:40em;border:0\"></iframe>",
+      escape(page));
 }
 
 }  // namespace tandem::report

@@ -22,6 +22,28 @@ double ms_of_step(profile::Duration t, const Recording& recording) {
 
 }  // namespace
 
+Recording record(std::span<const Device> devices,
+                 std::int64_t steps,
+                 const std::function<void()>& run) {
+  Recording recording;
+  recording.steps = steps;
+  profile::MemoryRecorder memory(devices);
+  profile::StepRecorder work;
+  {
+    const Subscription to_memory(memory), to_work(work);
+    run();
+  }
+  recording.memory = memory.take();
+  recording.record = work.take();
+  recording.time = parallel::explain(recording.record);
+  return recording;
+}
+
+std::int64_t rows_of(const Recording& recording, Device device) {
+  const auto found = std::ranges::find(recording.time.devices, device, &ExplainedDevice::device);
+  return found == recording.time.devices.end() ? 0 : std::max<std::int64_t>(found->rows.size(), 0);
+}
+
 std::vector<std::string> advice(const profile::MemoryProfile& memory, const Remedies& remedies) {
   if (memory.devices.size() < 2 || memory.imbalance() <= 1.05) return {};
   const auto excess = [&](std::initializer_list<Category> categories) {

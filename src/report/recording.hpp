@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,6 +32,14 @@ struct Recording {
   /// Whether everything was recorded.
   bool is_complete() const { return record.complete && memory.complete; }
 };
+
+/// Records what some devices do and hold while `run` makes so many steps. Let nothing else run.
+Recording record(std::span<const Device> devices,
+                 std::int64_t steps,
+                 const std::function<void()>& run);
+
+/// How many rows of a batch a device's replica worked on; 0: there was none.
+std::int64_t rows_of(const Recording& recording, Device device);
 
 /// What helps, in the words of those who read it.
 struct Remedies {

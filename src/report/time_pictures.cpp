@@ -184,11 +184,13 @@ const Mode& by_step(const Comparison& comparison, bool slowest) {
 }
 
 std::string sentence_of_timeline(const Comparison& comparison) {
-  std::string text = fmt::format(
-      "This is one step, after {} others. For each device, the upper band shows the phase, the "
-      "middle band the module whose forward or backward runs, and the lower band when bytes "
-      "arrive. Grey is time in collectives, including waiting. ",
-      comparison.steps + 1);
+  std::string text = comparison.steps > 0
+                         ? fmt::format("This is one step, after {} others. ", comparison.steps + 1)
+                         : "";
+  text +=
+      "For each device, the upper band shows the phase, the middle band the module whose forward "
+      "or backward runs, and the lower band when bytes arrive. Grey is time in collectives, "
+      "including waiting. ";
   for (const Mode& mode : comparison.modes) {
     const profile::Overlap& overlap = mode.recording.time.overlap;
     if (overlap.transferring <= Duration{}) continue;
@@ -199,9 +201,11 @@ std::string sentence_of_timeline(const Comparison& comparison) {
         ms(overlap.transferring),
         100 * overlap.share());
   }
-  return text +
-         "A step begins with fetching its batch, which is not counted in the milliseconds of the "
-         "modes above.";
+  if (comparison.steps > 0)
+    text +=
+        "A step begins with fetching its batch, which is not counted in the milliseconds of the "
+        "modes above.";
+  return text;
 }
 
 const ExplainedDevice* explained(const Mode& mode, Device device) {

@@ -5,9 +5,11 @@
 
 #include "python/core/devices.hpp"
 #include "python/core/error_classes.hpp"
+#include "python/core/reports.hpp"
 
 NB_MODULE(_core, m) {
   m.attr("torch_version") = TANDEM_PYTHON_TORCH;  // of the module for PyTorch; "": there is none
   tandem::python::register_error_classes();
   tandem::python::bind_devices(m);
+  tandem::python::bind_reports(m);
 }

@@ -1,0 +1,168 @@
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+"""One model, trained in several modes."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from tandem import _core, torch_device
+from tandem._torch_peer import torch_data_parallel_on_virtual_devices
+from tandem.data_parallel import DataParallel
+from tandem.errors import InvalidArgument
+from tandem.optimizer import Optimizer
+
+Loss = Callable[[nn.Module, Any], torch.Tensor]
+Values = dict[str, torch.Tensor]
+
+SINGLE, TORCH = "single", "torch"
+MODES = (SINGLE, TORCH, "classic", "server", "sharded", "ddp")
+_TOLERANCES = {torch.float64: 1e-12, torch.float32: 1e-4}  # of docs/exactness.md
+
+
+class _Run:
+    """A copy of the model in one mode. step() makes a step, and returns its loss."""
+
+    def __init__(
+        self, mode: str, model: nn.Module, batch: Any, loss: Loss, kind: type[torch.optim.Optimizer], options: dict[str, Any]
+    ) -> None:
+        self.model = copy.deepcopy(model)
+        self.mode = mode
+        devices = _core.default_devices()
+        first = torch.device("tandem", 0)
+        if mode in (SINGLE, TORCH):
+            self.model.to(first)
+            optimizer = kind(self.model.parameters(), **options)
+            wrapped = self.model if mode == SINGLE else nn.DataParallel(self.model, list(range(len(devices))))
+            here = _moved(batch, first)
+
+            def step() -> float:
+                optimizer.zero_grad()
+                value = loss(wrapped, here)
+                value.backward()
+                optimizer.step()
+                return float(value)
+
+        else:
+            wrapper = DataParallel(self.model, devices=devices, mode=mode)
+            shared = Optimizer(self.model, kind, **options)
+
+            def step() -> float:
+                return wrapper.step(batch, loss, shared).loss
+
+        self.step = step
+
+    def values(self) -> Values:
+        return {name: x.detach().to("cpu", torch.float64) for name, x in self.model.state_dict().items()}
+
+
+def _moved(value: Any, device: torch.device) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.to(device)
+    if isinstance(value, dict):
+        return type(value)((key, _moved(item, device)) for key, item in value.items())
+    if isinstance(value, (list, tuple)):
+        parts = [_moved(item, device) for item in value]
+        return value._make(parts) if hasattr(value, "_make") else type(value)(parts)
+    return value
+
+
+def _difference(values: Values, reference: Values) -> tuple[float, str]:
+    """The measure of docs/exactness.md, and the tensor that it is of."""
+    largest = max((x.abs().max().item() for x in reference.values() if x.numel()), default=0.0)
+    worst = (0.0, "")
+    for name, x in reference.items():
+        if not x.numel():
+            continue
+        scale = max(x.abs().max().item(), 1e-3 * largest) or 1.0
+        apart = (values[name] - x).abs().max().item() / scale
+        worst = max(worst, (apart if math.isfinite(apart) else math.inf, name))
+    return worst if worst[0] > 0 else (0.0, "")
+
+
+def _rows(batch: Any) -> int:
+    if isinstance(batch, torch.Tensor) and batch.dim() > 0:
+        return len(batch)
+    parts = batch.values() if isinstance(batch, dict) else batch if isinstance(batch, (list, tuple)) else ()
+    return next((rows for rows in map(_rows, parts) if rows), 0)
+
+
+@contextlib.contextmanager
+def _torch_on_devices(mode: str) -> Iterator[None]:
+    with torch_data_parallel_on_virtual_devices() if mode == TORCH else contextlib.nullcontext():
+        yield
+
+
+def _timed(run: _Run, steps: int, progress: bool) -> tuple[list[float], list[float]]:
+    """Milliseconds and loss of each step."""
+    times, losses = [], []
+    for step in range(steps):
+        begin = time.perf_counter()
+        losses.append(run.step())
+        times.append(1e3 * (time.perf_counter() - begin))
+        if progress:
+            end = "\n" if step + 1 == steps else ""
+            print(f"\r{run.mode}: step {step + 1} of {steps}, loss {losses[-1]:.6g}", end=end, file=sys.stderr, flush=True)
+    return times, losses
+
+
+def compare(
+    model: nn.Module,
+    batch: Any,
+    loss: Loss,
+    optimizer: type[torch.optim.Optimizer] = torch.optim.SGD,
+    *,
+    modes: Sequence[str] = MODES,
+    steps: int = 10,
+    progress: bool | None = None,
+    **options: Any,
+) -> _core.Comparison:
+    """Trains copies of a model on the same batch in each mode, and compares time, memory, traffic and weights.
+
+        print(tandem.compare(model, (x, y), loss, torch.optim.AdamW, lr=1e-3))
+
+    batch      what loss(model, batch) takes.
+    loss       a scalar tensor, the mean over the batch's rows.
+    modes      'single' is one device, 'torch' torch.nn.DataParallel itself on the same virtual devices, and the others are
+               those of tandem.DataParallel. Weights are compared with those of the first mode.
+    steps      that are timed; one more is recorded, for memory by cause, time by phase and bytes by link.
+    progress   whether steps are told on stderr; None: if it is a terminal.
+    options    of the optimizer; lr is 0.01 if it is not given.
+
+    The default devices are used. The model itself stays as it is. Dropout draws other masks in each mode: put the model
+    into evaluation, or expect that the weights differ.
+
+    Raises InvalidArgument for an unknown mode.
+    """
+    for mode in modes:
+        if mode not in MODES:
+            raise InvalidArgument(f"compare: there is no mode '{mode}'; there are {', '.join(MODES)}")
+    if not modes or steps < 1:
+        raise InvalidArgument(f"compare: modes are {list(modes)} and steps {steps}; give one of each at least")
+    torch_device.register_devices()
+    options.setdefault("lr", 0.01)
+    dtype = next((x.dtype for x in model.parameters() if x.is_floating_point()), torch.get_default_dtype())
+    name = str(dtype).removeprefix("torch.").replace("float", "f")
+    tolerance = _TOLERANCES.get(dtype, 0.0)
+    result = _core.Comparison(type(model).__name__, optimizer.__name__, name, _rows(batch), steps, tolerance)
+    tells = sys.stderr.isatty() if progress is None else progress
+    reference: Values = {}
+    for mode in modes:
+        with _torch_on_devices(mode):
+            run = _Run(mode, model, batch, loss, optimizer, options)
+            times, losses = _timed(run, steps, tells)
+            values = run.values()
+            recording = _core.record(lambda: run.step())
+        reference = reference or values
+        result.add_mode(mode, times, losses, *_difference(values, reference), recording)
+        del run
+    return result

@@ -1,0 +1,192 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "python/core/reports.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "tandem/core/check.hpp"
+#include "tandem/core/percentile.hpp"
+#include "tandem/runtime/runtime.hpp"
+
+#include "report/comparison.hpp"
+#include "report/memory.hpp"
+#include "report/page.hpp"
+#include "report/recording.hpp"
+
+namespace tandem::python {
+namespace nb = nanobind;
+namespace {
+
+using report::Comparison;
+using report::Recording;
+
+constexpr int kIndent = 2;  // of JSON
+
+/// What the default devices do while `step` is called.
+Recording record(const nb::callable& step, std::int64_t steps) {
+  return report::record(default_devices(), steps, [&] {
+    for (std::int64_t i = 0; i < steps; ++i)
+      step();
+  });
+}
+
+/// tandem.explain's result.
+struct StepExplanation {
+  Recording recording;
+
+  std::string text() const { return recording.time.text(); }
+  std::string json() const { return recording.time.json(); }
+  std::string html() const { return report::embedded(report::time_page(recording)); }
+};
+
+/// tandem.memory's result.
+struct MemoryExplanation {
+  Recording recording;
+
+  std::string text() const {
+    std::vector<report::MemoryNote> notes;
+    for (const profile::DeviceMemory& m : recording.memory.devices)
+      notes.push_back({report::rows_of(recording, m.device)});
+    return report::text(recording.memory, notes, {});
+  }
+  std::string json() const { return report::to_json(recording.memory).dump(kIndent); }
+  std::string html() const { return report::embedded(report::memory_page(recording)); }
+};
+
+/// The devices of a recording, with figures of as many steps as the comparison has.
+std::vector<report::DeviceFigures> figures_of(const Recording& recording, std::int64_t steps) {
+  std::vector<report::DeviceFigures> figures;
+  const auto share = [&](std::size_t nbytes) {
+    return nbytes * static_cast<std::size_t>(steps) / static_cast<std::size_t>(recording.steps);
+  };
+  for (const profile::DeviceMemory& m : recording.memory.devices) {
+    report::DeviceFigures& d = figures.emplace_back();
+    d.device = m.device;
+    d.rows = report::rows_of(recording, m.device);
+    d.peak_bytes = m.peak;
+    for (const auto& [link, traffic] : recording.time.links) {
+      if (link.source == m.device) d.bytes_sent += share(traffic.nbytes);
+      if (link.destination == m.device) d.bytes_received += share(traffic.nbytes);
+    }
+  }
+  return figures;
+}
+
+void add_mode(Comparison& comparison,
+              const std::string& name,
+              const std::vector<double>& step_ms,
+              const std::vector<double>& losses,
+              double difference,
+              const std::string& worst_tensor,
+              const Recording& recording) {
+  report::Mode& mode = comparison.modes.emplace_back();
+  mode.mode = name;
+  mode.p50 = percentile(step_ms, 0.5);
+  mode.p90 = percentile(step_ms, 0.9);
+  mode.losses = losses;
+  mode.difference = {difference, worst_tensor};
+  mode.devices = figures_of(recording, comparison.steps);
+  mode.recording = recording;
+}
+
+void add_peer(Comparison& comparison,
+              const std::string& name,
+              const std::vector<double>& step_ms,
+              double difference,
+              const std::string& worst_tensor) {
+  comparison.peers.push_back(
+      {name, percentile(step_ms, 0.5), percentile(step_ms, 0.9), {difference, worst_tensor}});
+}
+
+Comparison make_comparison(const std::string& model,
+                           const std::string& optimizer,
+                           const std::string& dtype,
+                           std::int64_t batch,
+                           std::int64_t steps,
+                           double tolerance) {
+  Comparison comparison;
+  comparison.model = model;
+  comparison.data = "one batch";
+  comparison.optimizer = optimizer;
+  comparison.dtype = dtype;
+  comparison.batch = batch;
+  comparison.steps = steps;
+  comparison.tolerance = tolerance;
+  return comparison;
+}
+
+void bind_comparison(nb::module_& m) {
+  nb::class_<Comparison>(m, "Comparison", "How a model trains in several modes.")
+      .def(nb::new_(&make_comparison),
+           nb::arg("model"),
+           nb::arg("optimizer"),
+           nb::arg("dtype"),
+           nb::arg("batch"),
+           nb::arg("steps"),
+           nb::arg("tolerance"))
+      .def("add_mode",
+           &add_mode,
+           nb::arg("name"),
+           nb::arg("step_ms"),
+           nb::arg("losses"),
+           nb::arg("difference"),
+           nb::arg("worst_tensor"),
+           nb::arg("recording"))
+      .def("add_peer",
+           &add_peer,
+           nb::arg("name"),
+           nb::arg("step_ms"),
+           nb::arg("difference"),
+           nb::arg("worst_tensor"))
+      .def(
+          "text",
+          [](const Comparison& c, bool details) { return report::text(c, details); },
+          nb::arg("details") = false,
+          "A table of the modes; with details also memory, time and links of each.")
+      .def(
+          "json",
+          [](const Comparison& c) { return report::to_json(c).dump(kIndent); },
+          "One JSON object, with a schema_version.")
+      .def("html", &report::page, "A page that needs nothing else, for a file.")
+      .def("_repr_html_", [](const Comparison& c) { return report::embedded(report::page(c)); })
+      .def("__str__", [](const Comparison& c) { return report::text(c, false); });
+}
+
+template <class Explanation>
+void bind_explanation(nb::module_& m, const char* name, const char* doc) {
+  nb::class_<Explanation>(m, name, doc)
+      .def("text", &Explanation::text)
+      .def("json", &Explanation::json, "One JSON object, with a schema_version.")
+      .def("_repr_html_", &Explanation::html)
+      .def("__str__", &Explanation::text);
+}
+
+}  // namespace
+
+void bind_reports(nb::module_& m) {
+  nb::class_<Recording>(m, "Recording", "What the default devices did in some steps.");
+  bind_comparison(m);
+  bind_explanation<StepExplanation>(m, "Explanation", "What a step did, on which device and link.");
+  bind_explanation<MemoryExplanation>(m, "Memory", "What filled each device at its peak, and why.");
+  m.def("record", &record, nb::arg("step"), nb::arg("steps") = 1);
+  m.def(
+      "explain",
+      [](const nb::callable& step) { return StepExplanation{record(step, 1)}; },
+      nb::arg("step"),
+      "Calls step(), and tells what it did: explain(lambda: model.step(batch, loss, optimizer)).\n"
+      "\n"
+      "All threads are seen, so let nothing else run meanwhile.");
+  m.def(
+      "memory",
+      [](const nb::callable& step) { return MemoryExplanation{record(step, 1)}; },
+      nb::arg("step"),
+      "Calls step(), and tells what filled each of the default devices at its peak.");
+}
+
+}  // namespace tandem::python
