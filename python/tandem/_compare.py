@@ -16,6 +16,8 @@ import torch
 from torch import nn
 
 from tandem import _core, torch_device
+from tandem._batches import moved, rows_of
+from tandem._ddp_processes import train_with_ddp
 from tandem._torch_peer import torch_data_parallel_on_virtual_devices
 from tandem.data_parallel import DataParallel
 from tandem.errors import InvalidArgument
@@ -43,14 +45,14 @@ class _Run:
             self.model.to(first)
             optimizer = kind(self.model.parameters(), **options)
             wrapped = self.model if mode == SINGLE else nn.DataParallel(self.model, list(range(len(devices))))
-            here = _moved(batch, first)
+            here = moved(batch, first)
 
             def step() -> float:
                 optimizer.zero_grad()
                 value = loss(wrapped, here)
-                value.backward()
+                value.backward()  # type: ignore[no-untyped-call]
                 optimizer.step()
-                return float(value)
+                return float(value.detach())
 
         else:
             wrapper = DataParallel(self.model, devices=devices, mode=mode)
@@ -62,18 +64,11 @@ class _Run:
         self.step = step
 
     def values(self) -> Values:
-        return {name: x.detach().to("cpu", torch.float64) for name, x in self.model.state_dict().items()}
+        return _on_host(self.model.state_dict())
 
 
-def _moved(value: Any, device: torch.device) -> Any:
-    if isinstance(value, torch.Tensor):
-        return value.to(device)
-    if isinstance(value, dict):
-        return type(value)((key, _moved(item, device)) for key, item in value.items())
-    if isinstance(value, (list, tuple)):
-        parts = [_moved(item, device) for item in value]
-        return value._make(parts) if hasattr(value, "_make") else type(value)(parts)
-    return value
+def _on_host(state: Values) -> Values:
+    return {name: x.detach().to("cpu", torch.float64, copy=True) for name, x in state.items()}
 
 
 def _difference(values: Values, reference: Values) -> tuple[float, str]:
@@ -89,29 +84,32 @@ def _difference(values: Values, reference: Values) -> tuple[float, str]:
     return worst if worst[0] > 0 else (0.0, "")
 
 
-def _rows(batch: Any) -> int:
-    if isinstance(batch, torch.Tensor) and batch.dim() > 0:
-        return len(batch)
-    parts = batch.values() if isinstance(batch, dict) else batch if isinstance(batch, (list, tuple)) else ()
-    return next((rows for rows in map(_rows, parts) if rows), 0)
-
-
 @contextlib.contextmanager
 def _torch_on_devices(mode: str) -> Iterator[None]:
     with torch_data_parallel_on_virtual_devices() if mode == TORCH else contextlib.nullcontext():
         yield
 
 
-def _timed(run: _Run, steps: int, progress: bool) -> tuple[list[float], list[float]]:
+class _Progress:
+    """Tells on stderr how far a mode is."""
+
+    def __init__(self, mode: str, steps: int, shown: bool) -> None:
+        self.mode, self.steps, self.shown = mode, steps, shown
+
+    def __call__(self, step: int) -> None:
+        if self.shown:
+            end = "\n" if step == self.steps else ""
+            print(f"\r{self.mode}: step {step} of {self.steps}", end=end, file=sys.stderr, flush=True)
+
+
+def _timed(run: _Run, steps: int, progress: _Progress) -> tuple[list[float], list[float]]:
     """Milliseconds and loss of each step."""
     times, losses = [], []
     for step in range(steps):
         begin = time.perf_counter()
         losses.append(run.step())
         times.append(1e3 * (time.perf_counter() - begin))
-        if progress:
-            end = "\n" if step + 1 == steps else ""
-            print(f"\r{run.mode}: step {step + 1} of {steps}, loss {losses[-1]:.6g}", end=end, file=sys.stderr, flush=True)
+        progress(step + 1)
     return times, losses
 
 
@@ -123,6 +121,7 @@ def compare(
     *,
     modes: Sequence[str] = MODES,
     steps: int = 10,
+    ddp_processes: int = 0,
     progress: bool | None = None,
     **options: Any,
 ) -> _core.Comparison:
@@ -135,13 +134,16 @@ def compare(
     modes      'single' is one device, 'torch' torch.nn.DataParallel itself on the same virtual devices, and the others are
                those of tandem.DataParallel. Weights are compared with those of the first mode.
     steps      that are timed; one more is recorded, for memory by cause, time by phase and bytes by link.
+    ddp_processes
+               trains by DistributedDataParallel over gloo too, in that many processes on the host, for time and weights.
+               The processes import the model's class and the loss.
     progress   whether steps are told on stderr; None: if it is a terminal.
     options    of the optimizer; lr is 0.01 if it is not given.
 
     The default devices are used. The model itself stays as it is. Dropout draws other masks in each mode: put the model
     into evaluation, or expect that the weights differ.
 
-    Raises InvalidArgument for an unknown mode.
+    Raises InvalidArgument for an unknown mode, and for a model or loss that the processes cannot import.
     """
     for mode in modes:
         if mode not in MODES:
@@ -153,16 +155,21 @@ def compare(
     dtype = next((x.dtype for x in model.parameters() if x.is_floating_point()), torch.get_default_dtype())
     name = str(dtype).removeprefix("torch.").replace("float", "f")
     tolerance = _TOLERANCES.get(dtype, 0.0)
-    result = _core.Comparison(type(model).__name__, optimizer.__name__, name, _rows(batch), steps, tolerance)
+    result = _core.Comparison(type(model).__name__, optimizer.__name__, name, rows_of(batch), steps, tolerance)
     tells = sys.stderr.isatty() if progress is None else progress
     reference: Values = {}
     for mode in modes:
         with _torch_on_devices(mode):
             run = _Run(mode, model, batch, loss, optimizer, options)
-            times, losses = _timed(run, steps, tells)
+            times, losses = _timed(run, steps, _Progress(mode, steps, tells))
             values = run.values()
             recording = _core.record(lambda: run.step())
         reference = reference or values
         result.add_mode(mode, times, losses, *_difference(values, reference), recording)
         del run
+    if ddp_processes > 0:
+        name = f"DDP over gloo in {ddp_processes} processes"
+        tell = _Progress(name, steps, tells)
+        trained = train_with_ddp(ddp_processes, model, batch, loss, optimizer, options, steps, tell)
+        result.add_peer(name, trained.step_ms, *_difference(_on_host(trained.values), reference))
     return result

@@ -4,6 +4,7 @@
 
 import copy
 import json
+import multiprocessing
 import unittest
 
 import models
@@ -12,6 +13,12 @@ import torch
 from reports_test import MOST_BYTES, Frame
 
 ALL = ["single", "torch", "classic", "server", "sharded", "ddp"]
+
+
+def loss_of_this_process(model, batch):
+    if multiprocessing.parent_process() is not None:
+        raise RuntimeError("not in the main process")
+    return models.mean_loss(model, batch)
 
 
 class CompareTest(unittest.TestCase):
@@ -49,6 +56,30 @@ class CompareTest(unittest.TestCase):
         sent = sum(link["bytes"] for link in modes["torch"]["links"] if link["source"] == "cpu:0")
         self.assertGreaterEqual(sent, 2 * nbytes)
 
+    def test_ddp_in_processes(self):
+        model = models.Mlp().double()
+        batch = models.batch_of(model, 9, 0)
+        result = tandem.compare(model, batch, models.mean_loss, modes=["single"], steps=3, ddp_processes=2)
+        (peer,) = json.loads(result.json())["peers"]
+        self.assertEqual(peer["name"], "DDP over gloo in 2 processes")
+        self.assertLessEqual(peer["max_relative_difference"], 1e-12)
+        self.assertGreater(peer["step_ms"]["p50"], 0)
+        self.assertIn("DDP over gloo in 2 processes", result.text())
+
+    def test_ddp_is_refused_what_processes_cannot_import(self):
+        model = models.Mlp().double()
+        batch = models.batch_of(model, 9, 0)
+        with self.assertRaisesRegex(tandem.InvalidArgument, "define both at the top of a file"):
+            tandem.compare(model, batch, lambda m, b: models.mean_loss(m, b), modes=["single"], ddp_processes=2)
+        with self.assertRaisesRegex(tandem.InvalidArgument, "10 processes of DDP for 9 rows"):
+            tandem.compare(model, batch, models.mean_loss, modes=["single"], ddp_processes=10)
+
+    def test_an_error_in_a_process_of_ddp_comes_through(self):
+        model = models.Mlp().double()
+        batch = models.batch_of(model, 9, 0)
+        with self.assertRaisesRegex(tandem.Error, r"(?s)process \d of DDP failed:.*Traceback.*not in the main process"):
+            tandem.compare(model, batch, loss_of_this_process, modes=["single"], steps=1, ddp_processes=2)
+
     def test_a_mode_that_differs_is_told(self):
         model = models.Mlp().double()
 
@@ -67,7 +98,7 @@ class CompareTest(unittest.TestCase):
         text = result._repr_html_()
         self.assertLess(len(text.encode()), MOST_BYTES)
         page = Frame(text).page
-        for title in ("The modes side by side", "Memory at the peak, by cause", "Timeline", "Bytes by link"):
+        for title in ("A step, device by device", "Time by phase", "Bytes by link", "Loss"):
             self.assertIn(f"<h2>{title}</h2>", page)
 
     def test_wrong_modes_are_refused(self):

@@ -70,7 +70,9 @@ class OptimizerTest(unittest.TestCase):
                     x, y = models.batch_of(model, 7, step)
                     wrapper.step((x, y), models.mean_loss, shared)
                     models.train_alone(alone, own, x, y)
-                self.assertLessEqual(models.difference(model, alone), 1e-12)
+                # PyTorch keeps NAdam's product of momenta in f32 until it loads a state, and in f64 after.
+                allowed = 1e-11 if kind is optim.NAdam else 1e-12
+                self.assertLessEqual(models.difference(model, alone), allowed)
 
     def test_is_an_optimizer_of_its_class(self):
         optimizer = tandem.Optimizer(models.Mlp(), optim.AdamW, lr=0.5)

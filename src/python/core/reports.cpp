@@ -26,10 +26,13 @@ namespace {
 using report::Comparison;
 using report::Recording;
 
+/// A function of Python without arguments, whose result nobody looks at.
+using Step = nb::typed<nb::callable, nb::object()>;
+
 constexpr int kIndent = 2;  // of JSON
 
 /// What the default devices do while `step` is called.
-Recording record(const nb::callable& step, std::int64_t steps) {
+Recording record(const Step& step, std::int64_t steps) {
   return report::record(default_devices(), steps, [&] {
     for (std::int64_t i = 0; i < steps; ++i)
       step();
@@ -177,14 +180,14 @@ void bind_reports(nb::module_& m) {
   m.def("record", &record, nb::arg("step"), nb::arg("steps") = 1);
   m.def(
       "explain",
-      [](const nb::callable& step) { return StepExplanation{record(step, 1)}; },
+      [](const Step& step) { return StepExplanation{record(step, 1)}; },
       nb::arg("step"),
       "Calls step(), and tells what it did: explain(lambda: model.step(batch, loss, optimizer)).\n"
       "\n"
       "All threads are seen, so let nothing else run meanwhile.");
   m.def(
       "memory",
-      [](const nb::callable& step) { return MemoryExplanation{record(step, 1)}; },
+      [](const Step& step) { return MemoryExplanation{record(step, 1)}; },
       nb::arg("step"),
       "Calls step(), and tells what filled each of the default devices at its peak.");
 }
