@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tandem.data_parallel import BalancedDataParallel, DataParallel
     from tandem.optimizer import Optimizer
     from tandem._replacement import replace_data_parallel
+    from tandem._torch_peer import torch_data_parallel_on_virtual_devices
     from tandem.torch_device import register_devices
 
 # Names that need PyTorch, which is imported with the first of them.
@@ -37,6 +38,7 @@ _WITH_TORCH = {
     "compare": "tandem._compare",
     "register_devices": "tandem.torch_device",
     "replace_data_parallel": "tandem._replacement",
+    "torch_data_parallel_on_virtual_devices": "tandem._torch_peer",
 }
 
 __all__ = [
@@ -70,6 +72,7 @@ __all__ = [
     "rows",
     "set_limit",
     "split",
+    "torch_data_parallel_on_virtual_devices",
 ]
 
 

@@ -7,7 +7,6 @@ import unittest
 import models
 import tandem
 import torch
-from tandem._torch_peer import torch_data_parallel_on_virtual_devices
 from torch import nn
 
 NAMES = ("_broadcast", "_broadcast_coalesced", "_scatter", "_gather")
@@ -27,7 +26,7 @@ class TorchPeerTest(unittest.TestCase):
                 model, alone = models.double(make)
                 optimizer = torch.optim.SGD(model.to("tandem:1").parameters(), lr=0.1)
                 reference = torch.optim.SGD(alone.parameters(), lr=0.1)
-                with torch_data_parallel_on_virtual_devices():
+                with tandem.torch_data_parallel_on_virtual_devices():
                     peer = nn.DataParallel(model, [1, 0, 2])
                     for step in range(3):
                         x, y = models.batch_of(alone, 7, step)
@@ -38,13 +37,13 @@ class TorchPeerTest(unittest.TestCase):
     def test_a_second_derivative(self):
         model = nn.Linear(4, 1).to("tandem:0")
         x = torch.ones(2, 4, device="tandem:0", requires_grad=True)
-        with torch_data_parallel_on_virtual_devices():
+        with tandem.torch_data_parallel_on_virtual_devices():
             y = nn.DataParallel(model, [0, 1])(x)
             torch.autograd.grad(y.sum(), x, create_graph=True)[0].square().sum().backward()
         torch.testing.assert_close(model.weight.grad, 4 * model.weight.detach())
 
     def test_its_own_errors_are_its_own(self):
-        with torch_data_parallel_on_virtual_devices():
+        with tandem.torch_data_parallel_on_virtual_devices():
             with self.assertRaisesRegex(RuntimeError, "module must have its parameters and buffers on device tandem:0"):
                 nn.DataParallel(models.Mlp(), [0, 1])(torch.ones(2, 6))
             with self.assertRaisesRegex(RuntimeError, "Modules with uninitialized parameters"):
@@ -52,7 +51,7 @@ class TorchPeerTest(unittest.TestCase):
 
     def test_pytorch_is_as_before(self):
         before = functions()
-        with self.assertRaises(KeyError), torch_data_parallel_on_virtual_devices():
+        with self.assertRaises(KeyError), tandem.torch_data_parallel_on_virtual_devices():
             self.assertNotEqual(functions(), before)
             raise KeyError
         self.assertEqual(functions(), before)
