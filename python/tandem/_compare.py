@@ -140,7 +140,7 @@ def compare(
     progress   whether steps are told on stderr; None: if it is a terminal.
     options    of the optimizer; lr is 0.01 if it is not given.
 
-    The default devices are used. The model itself stays as it is. Dropout draws other masks in each mode: put the model
+    The default devices are used; what else is on them counts in their peaks. The model itself stays as it is. Dropout draws other masks in each mode: put the model
     into evaluation, or expect that the weights differ.
 
     Raises InvalidArgument for an unknown mode, and for a model or loss that the processes cannot import.
@@ -165,7 +165,8 @@ def compare(
             values = run.values()
             recording = _core.record(lambda: run.step())
         reference = reference or values
-        result.add_mode(mode, times, losses, *_difference(values, reference), recording)
+        rows = _core.chunk_sizes(rows_of(batch), "torch chunk") if mode == TORCH else [rows_of(batch)] if mode == SINGLE else []
+        result.add_mode(mode, times, losses, *_difference(values, reference), rows, recording)
         del run
     if ddp_processes > 0:
         name = f"DDP over gloo in {ddp_processes} processes"

@@ -19,6 +19,16 @@ from tandem.errors import InvalidArgument
 from tandem.optimizer import Optimizer
 
 
+def _update_of(optimizer: Optimizer | None) -> _torch.SharedUpdate | None:
+    if optimizer is None or isinstance(optimizer, Optimizer):
+        return None if optimizer is None else optimizer._update
+    kind = type(optimizer).__name__
+    raise InvalidArgument(
+        f"DataParallel: {kind} keeps its state on the first device, where it is not measured; give "
+        f"tandem.Optimizer(model, torch.optim.{kind}, ...) or None"
+    )
+
+
 class DataParallel(torch.nn.DataParallel[Any]):
     """Trains one module on several devices. An existing program changes one line.
 
@@ -93,6 +103,41 @@ class DataParallel(torch.nn.DataParallel[Any]):
         if optimizer is not None and not result.skipped:
             setattr(optimizer, "_opt_called", True)  # which schedulers ask for
         return result
+
+    def step_model(
+        self, batch: Any, loss: Callable[[torch.nn.Module, Any], Any], optimizer: Optimizer | None = None
+    ) -> _core.StepModel:
+        """Measures how much memory steps of any size need on each device. Nothing is trained, but gradients are dropped.
+
+            needs = model.step_model(batch, loss, optimizer)
+            print(needs.plan(256).rows, needs.largest_batch())
+
+        batch      at least two rows for each device, ideally as large as those that you will ask about.
+        optimizer  whose state counts: a tandem.Optimizer. PyTorch's own has its state on the first device, unseen here.
+
+        It takes five to eight steps.
+        """
+        self._check_call()
+        return self._replicas.step_model(batch, loss, optimizer, _update_of(optimizer))
+
+    def find_largest_batch(
+        self,
+        make: Callable[[int], Any],
+        loss: Callable[[torch.nn.Module, Any], Any],
+        optimizer: Optimizer | None = None,
+        *,
+        most: int = 1 << 30,
+    ) -> _core.LargestBatch:
+        """The largest batch whose step fits the devices' limits. It was tried, and so was one with one more row.
+
+        make       make(rows) returns a batch of that many rows.
+        optimizer  whose state counts: a tandem.Optimizer.
+        most       no batch larger than this is tried.
+
+        Nothing is trained, but gradients are dropped. Raises InvalidArgument if a device of the host has no limit.
+        """
+        self._check_call()
+        return self._replicas.find_largest_batch(make, loss, optimizer, _update_of(optimizer), most)
 
     def plan(self, rows: int) -> list[int]:
         """How many rows of a batch each device gets."""

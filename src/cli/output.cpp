@@ -11,9 +11,12 @@
 #include "tandem/runtime/runtime.hpp"
 
 #include "cli/console.hpp"
+#include "report/number_or_null.hpp"
 
 namespace tandem::cli {
 namespace {
+
+using report::number_or_null;
 
 using Json = nlohmann::json;
 
@@ -37,13 +40,13 @@ Json to_json(const RunOptions& options, const training::RunReport& report, Measu
         {{"name", to_string(d.device)}, {"rows", d.rows}, {"peak_bytes", d.peak_bytes}});
   for (const auto& e : report.epochs) {
     epochs.push_back({{"epoch", e.epoch},
-                      {"loss", finite(e.loss)},
-                      {"test_loss", finite(e.test_loss)},
+                      {"loss", number_or_null(e.loss)},
+                      {"test_loss", number_or_null(e.test_loss)},
                       {"test_accuracy", e.test_accuracy},
                       {"seconds", e.seconds}});
     if (measured == Measured::images) continue;
-    epochs.back()["test_bits_per_character"] = finite(bits(e.test_loss));
-    epochs.back()["test_perplexity"] = finite(std::exp(e.test_loss));
+    epochs.back()["test_bits_per_character"] = number_or_null(bits(e.test_loss));
+    epochs.back()["test_perplexity"] = number_or_null(std::exp(e.test_loss));
   }
   return {{"schema_version", 1},
           {"mode", options.mode.name},

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "report/finite.hpp"
+#include "report/number_or_null.hpp"
 #include "report/tables.hpp"
 
 namespace tandem::report {
@@ -142,7 +142,7 @@ json to_json(const Comparison& comparison) {
   for (const Mode& m : comparison.modes) {
     modes.push_back({{"mode", m.mode},
                      {"step_ms", step_ms(m.p50, m.p90)},
-                     {"max_relative_difference", finite(m.difference.value)},
+                     {"max_relative_difference", number_or_null(m.difference.value)},
                      {"worst_tensor", m.difference.tensor},
                      {"overlap", m.recording.time.overlap.share()},
                      {"imbalance", m.recording.memory.imbalance()},
@@ -151,13 +151,13 @@ json to_json(const Comparison& comparison) {
                      {"devices", devices_of(m)}});
     if (!m.test) continue;
     modes.back()["test_accuracy"] = m.test->accuracy;
-    modes.back()["test_loss"] = finite(m.test->loss);
+    modes.back()["test_loss"] = number_or_null(m.test->loss);
   }
   auto peers = json::array();
   for (const Peer& peer : comparison.peers)
     peers.push_back({{"name", peer.name},
                      {"step_ms", step_ms(peer.p50, peer.p90)},
-                     {"max_relative_difference", finite(peer.difference.value)},
+                     {"max_relative_difference", number_or_null(peer.difference.value)},
                      {"worst_tensor", peer.difference.tensor}});
   json report{{"schema_version", 1},
               {"model", comparison.model},
@@ -166,8 +166,8 @@ json to_json(const Comparison& comparison) {
               {"dtype", comparison.dtype},
               {"batch", comparison.batch},
               {"steps", comparison.steps},
-              {"seed", comparison.seed},
               {"modes", modes}};
+  if (comparison.seed) report["seed"] = *comparison.seed;
   if (!peers.empty()) report["peers"] = peers;
   return report;
 }

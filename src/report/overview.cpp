@@ -70,7 +70,8 @@ std::string overview_sentence(const Comparison& comparison) {
   std::string weights = describe_weights(comparison);
   weights.front() = 'W';
   std::string text = fmt::format(
-      "Each mode trains the same model on the same batches from the same seed. The fastest mode is "
+      "Each mode trains the same model from the same weights on the same batches. The fastest mode "
+      "is "
       "{} with {:.2f} ms a step (p50). The mode that needs the least memory on its fullest device "
       "is {} with {}. {}.",
       fast->mode,
@@ -78,6 +79,11 @@ std::string overview_sentence(const Comparison& comparison) {
       small->mode,
       format_nbytes(largest_peak(*small)),
       weights);
+  for (const Peer& peer : comparison.peers)
+    text += fmt::format(" {} takes {:.2f} ms (p50); its weights differ by {:.1e}.",
+                        peer.name,
+                        peer.p50,
+                        peer.difference.value);
   for (const Mode& mode : comparison.modes)
     if (!mode.recording.is_complete())
       text += fmt::format(" The record of {} is incomplete: its times and bytes cover only a part.",

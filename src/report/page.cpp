@@ -56,7 +56,7 @@ std::string devices_of(const Comparison& comparison) {
 std::string head(const Comparison& comparison) {
   return fmt::format(
       "<header><h1>{} on {}</h1>\n"
-      "<p>{} steps of {} rows by {} in {}, seed {}, in the modes {}; on {}, a machine of {} "
+      "<p>{} steps of {} rows by {} in {}{}, in the modes {}; on {}, a machine of {} "
       "cores.</p></header>\n",
       escape(comparison.model),
       escape(comparison.data),
@@ -64,42 +64,93 @@ std::string head(const Comparison& comparison) {
       comparison.batch,
       escape(comparison.optimizer),
       escape(comparison.dtype),
-      comparison.seed,
+      comparison.seed ? fmt::format(", seed {}", *comparison.seed) : "",
       escape(joined(modes_of(comparison))),
       escape(devices_of(comparison)),
       core_count());
 }
 
-constexpr const char* kContents =
-    "<nav><a href=\"#modes\">Modes</a><a href=\"#memory\">Memory</a><a "
-    "href=\"#memory-over-time\">Memory through a step</a><a href=\"#timeline\">Timeline</a><a "
-    "href=\"#phases\">Phases</a><a href=\"#traffic\">Traffic</a><a href=\"#loss\">Loss</a></nav>\n";
+/// A section with pictures.
+struct Section {
+  const char* id;
+  const char* name;
+  std::string (*draw)(const Comparison&);
+};
 
-using Part = std::string (*)(const Comparison&);
+constexpr Section kModes{"modes", "Modes", overview};
+constexpr Section kMemory{"memory", "Memory", memory_at_peak};
+constexpr Section kMemoryOverTime{"memory-over-time", "Memory through a step", memory_over_time};
+constexpr Section kTimeline{"timeline", "Timeline", timeline};
+constexpr Section kTimeByPhase{"phases", "Phases", time_by_phase};
+constexpr Section kTraffic{"traffic", "Traffic", traffic};
+constexpr Section kLoss{"loss", "Loss", losses};
 
-/// A whole file. @param head  above the parts; @param foot  a sentence below them.
-std::string document(const Comparison& comparison,
-                     const std::string& title,
-                     const std::string& head,
-                     const std::vector<Part>& parts,
-                     const std::string& foot) {
+/// A whole file.
+struct Document {
+  Comparison comparison;
+  std::string title;
+  std::string head;  ///< above the sections, and above links to them; empty: neither is there
+  std::vector<Section> sections;
+  std::string foot;  ///< sentences below them
+};
+
+std::string links_to(const std::vector<Section>& sections) {
+  std::string links;
+  for (const Section& section : sections)
+    links += fmt::format("<a href=\"#{}\">{}</a>", section.id, section.name);
+  return "<nav>" + links + "</nav>\n";
+}
+
+std::string html_of(const Document& document) {
   std::string html = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
       "<title>tandem: {}</title>\n<style>{}{}</style></head><body>\n",
-      escape(title),
+      escape(document.title),
       kStyle,
       colours_css());
-  html += head + "<main>\n";
-  for (const Part part : parts)
-    html += part(comparison);
+  if (!document.head.empty()) html += document.head + links_to(document.sections);
+  html += "<main>\n";
+  for (const Section& section : document.sections)
+    html += section.draw(document.comparison);
   html += fmt::format(
       "</main><footer><p>Written by tandem {} on {:%Y-%m-%d}. {}</p></footer>\n"
       "<div id=\"tip\" role=\"tooltip\" hidden></div>\n<script>{}</script></body></html>\n",
       version,
       fmt::gmtime(std::time(nullptr)),
-      foot,
+      document.foot,
       kScript);
+  return html;
+}
+
+/// The page within another one: neither's style reaches the other.
+std::string framed(const std::string& page) {
+  std::string text = "<iframe title=\"tandem\" style=\"width:100%;height:40em;border:0\" srcdoc='";
+  for (const char c : page) {  // the quotes within are of the other kind, and stay as they are
+    if (c == '&')
+      text += "&amp;";
+    else if (c == '\'')
+      text += "&#39;";
+    else
+      text += c;
+  }
+  return text + "'></iframe>";
+}
+
+/// Without the largest pictures, if it would be too large with them.
+std::string embedded(Document document) {
+  std::string html = framed(html_of(document));
+  std::string left_out;
+  for (const Section& section : {kTimeline, kMemoryOverTime, kMemory, kTimeByPhase, kModes}) {
+    if (html.size() <= kMostEmbeddedBytes) break;
+    if (std::erase_if(document.sections,
+                      [&](const Section& s) { return s.draw == section.draw; }) == 0)
+      continue;
+    left_out += (left_out.empty() ? "" : ", ") + std::string(section.name);
+    Document smaller = document;
+    smaller.foot += " Left out, to keep a notebook small: " + left_out + ". html() has all.";
+    html = framed(html_of(smaller));
+  }
   return html;
 }
 
@@ -117,32 +168,49 @@ Comparison only(const Recording& recording) {
 constexpr const char* kCost =
     "Two observers watched the step, which costs a few percent of its time.";
 
+Document of_modes(const Comparison& comparison) {
+  return {comparison,
+          comparison.model + " on " + comparison.data,
+          head(comparison),
+          {kModes, kMemory, kMemoryOverTime, kTimeline, kTimeByPhase, kTraffic, kLoss},
+          fmt::format(
+              "The peaks and times in the pictures are of one step after the {} timed steps. {}",
+              comparison.steps,
+              kCost)};
+}
+
+Document of_memory(const Recording& recording) {
+  return {only(recording), "memory", "", {kMemory, kMemoryOverTime}, kCost};
+}
+
+Document of_time(const Recording& recording) {
+  return {only(recording), "time", "", {kTimeline, kTimeByPhase, kTraffic}, kCost};
+}
+
 }  // namespace
 
 std::string page(const Comparison& comparison) {
-  return document(
-      comparison,
-      comparison.model + " on " + comparison.data,
-      head(comparison) + kContents,
-      {overview, memory_at_peak, memory_over_time, timeline, time_by_phase, traffic, losses},
-      fmt::format(
-          "The peaks and times in the pictures are of one step after the {} timed steps. {}",
-          comparison.steps,
-          kCost));
+  return html_of(of_modes(comparison));
 }
 
 std::string memory_page(const Recording& recording) {
-  return document(only(recording), "memory", "", {memory_at_peak, memory_over_time}, kCost);
+  return html_of(of_memory(recording));
 }
 
 std::string time_page(const Recording& recording) {
-  return document(only(recording), "time", "", {timeline, time_by_phase, traffic}, kCost);
+  return html_of(of_time(recording));
 }
 
-std::string embedded(const std::string& page) {
-  return fmt::format(
-      "<iframe srcdoc=\"{}\" title=\"tandem\" style=\"width:100%;height:40em;border:0\"></iframe>",
-      escape(page));
+std::string embedded_page(const Comparison& comparison) {
+  return embedded(of_modes(comparison));
+}
+
+std::string embedded_memory_page(const Recording& recording) {
+  return embedded(of_memory(recording));
+}
+
+std::string embedded_time_page(const Recording& recording) {
+  return embedded(of_time(recording));
 }
 
 }  // namespace tandem::report

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "report/comparison.hpp"
@@ -15,7 +16,14 @@ std::string page(const Comparison& comparison);
 std::string memory_page(const Recording& recording);
 /// The page's parts on time and traffic, of one recorded run.
 std::string time_page(const Recording& recording);
-/// A page within another one, such as a notebook's: neither's style reaches the other.
-std::string embedded(const std::string& page);
+
+/// The most bytes of an embedded page. A notebook keeps each in its file.
+inline constexpr std::size_t kMostEmbeddedBytes = 200'000;
+
+/// The same pages within another page, such as a notebook's: neither's style reaches the other.
+/// Pictures are left out, and named below, where it would be larger than kMostEmbeddedBytes.
+std::string embedded_page(const Comparison& comparison);
+std::string embedded_memory_page(const Recording& recording);
+std::string embedded_time_page(const Recording& recording);
 
 }  // namespace tandem::report

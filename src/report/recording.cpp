@@ -44,8 +44,20 @@ std::int64_t rows_of(const Recording& recording, Device device) {
   return found == recording.time.devices.end() ? 0 : std::max<std::int64_t>(found->rows.size(), 0);
 }
 
+namespace {
+
+/// False for a program of PyTorch alone, which does not say what its tensors are for.
+bool knows_causes(const profile::MemoryProfile& memory) {
+  constexpr auto kParameter = static_cast<std::size_t>(Category::parameter);
+  return std::ranges::any_of(memory.devices, [](const profile::DeviceMemory& m) {
+    return profile::by_category(m.at_peak)[kParameter] > 0;
+  });
+}
+
+}  // namespace
+
 std::vector<std::string> advice(const profile::MemoryProfile& memory, const Remedies& remedies) {
-  if (memory.devices.size() < 2 || memory.imbalance() <= 1.05) return {};
+  if (memory.devices.size() < 2 || memory.imbalance() <= 1.05 || !knows_causes(memory)) return {};
   const auto excess = [&](std::initializer_list<Category> categories) {
     double bytes = 0;
     for (std::size_t d = 0; d < memory.devices.size(); ++d) {

@@ -233,11 +233,16 @@ std::vector<Breakdown::Value> shares(const Mode& mode, Device device) {
 std::string sentence_of_phases(const Comparison& comparison) {
   const Mode& slow = by_step(comparison, true);
   const Mode& fast = by_step(comparison, false);
-  std::string text =
-      fmt::format("The fastest mode is {} with {:.2f} ms a step (p50)", fast.mode, fast.p50);
+  std::string text;
   if (&slow != &fast)
-    text += fmt::format(", and the slowest is {} with {:.2f} ms", slow.mode, slow.p50);
-  text += ". The bars show the step above. ";
+    text = fmt::format(
+        "The fastest mode is {} with {:.2f} ms a step (p50), and the slowest is {} with {:.2f} "
+        "ms. ",
+        fast.mode,
+        fast.p50,
+        slow.mode,
+        slow.p50);
+  text += "The bars show the step above. ";
   const Device first = slow.devices.front().device;
   const auto parts = shares(slow, first);
   if (!parts.empty()) {

@@ -186,6 +186,7 @@ Worker::~Worker() {
   {
     std::unique_lock lock(state_->mutex);
     state_->stopping = true;
+    state_->waiting.fetch_add(1, std::memory_order_release);  // ends the spin
     state_->condition.notify_all();
     if (is_current()) return;
     if (!state_->condition.wait_for(lock, kGrace, [&] { return state_->ended; }))

@@ -21,6 +21,10 @@ def loss_of_this_process(model, batch):
     return models.mean_loss(model, batch)
 
 
+def mean_square(model, batch):
+    return model(batch).square().mean()
+
+
 class CompareTest(unittest.TestCase):
     def setUp(self):
         tandem.configure_devices("cpu:3")
@@ -52,6 +56,8 @@ class CompareTest(unittest.TestCase):
             self.assertEqual(len(used), 1 if name == "single" else 3, name)
             self.assertGreaterEqual(used[0]["peak_bytes"], nbytes, name)
         self.assertEqual(modes["single"]["links"], [])
+        rows = {name: [device["rows"] for device in mode["devices"]] for name, mode in modes.items()}
+        self.assertEqual((rows["single"], rows["torch"], rows["ddp"]), ([9, 0, 0], [3, 3, 3], [3, 3, 3]))
         # DataParallel of PyTorch sends the module in each step.
         sent = sum(link["bytes"] for link in modes["torch"]["links"] if link["source"] == "cpu:0")
         self.assertGreaterEqual(sent, 2 * nbytes)
@@ -100,6 +106,15 @@ class CompareTest(unittest.TestCase):
         page = Frame(text).page
         for title in ("A step, device by device", "Time by phase", "Bytes by link", "Loss"):
             self.assertIn(f"<h2>{title}</h2>", page)
+
+    def test_a_large_picture_leaves_parts_out(self):
+        tandem.configure_devices("cpu:16")
+        model = torch.nn.Sequential(*[layer for _ in range(30) for layer in (torch.nn.Linear(6, 6), torch.nn.Tanh())])
+        result = tandem.compare(model, models.batch_of(models.Mlp(), 32, 0)[0].float(), mean_square, steps=1)
+        self.assertGreater(len(result.html().encode()), MOST_BYTES)
+        text = result._repr_html_()
+        self.assertLess(len(text.encode()), MOST_BYTES)
+        self.assertIn("Left out, to keep a notebook small: Timeline", Frame(text).page)
 
     def test_wrong_modes_are_refused(self):
         with self.assertRaisesRegex(tandem.InvalidArgument, "no mode 'fast'; there are single, torch"):

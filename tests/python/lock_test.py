@@ -83,6 +83,7 @@ class LockTest(unittest.TestCase):
                 wrapper = tandem.DataParallel(Big(2000), devices=devices)
                 x = torch.randn(2048, 256)
                 before = [p.clone() for p in wrapper.parameters()][:2]
+                wrapper.step(x[:2], lambda replica, part: replica(part).square().mean())  # makes the copies
                 interrupt_after(0.5)
                 start = time.perf_counter()
                 with self.assertRaises(KeyboardInterrupt):

@@ -6,6 +6,7 @@ CMake gives TANDEM_PACKAGE_BUILD, a folder for the build, and TANDEM_PACKAGE_DEF
 which the objects are those that the build of the tests has put into ccache.
 """
 
+import json
 import os
 import pathlib
 import shutil
@@ -38,10 +39,9 @@ print(difference < 1e-12, result.skipped, tandem.__file__)
 
 
 def run(*command, **options):
-    done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          check=False, **options)
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False, **options)
     if done.returncode != 0:
-        raise AssertionError(f"{' '.join(map(str, command))}:\n{done.stdout[-4000:]}")
+        raise AssertionError(f"{' '.join(map(str, command))}:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
     return done.stdout
 
 
@@ -63,6 +63,9 @@ class PackageTest(unittest.TestCase):
         bare = {"PATH": str(python.parent)}  # neither a compiler nor packages of anyone else
         run(sys.executable, "-m", "pip", "--quiet", "--python", python, "install", "--no-index", "--no-deps", wheel, env=bare)
         self.assertEqual(run(python, "-c", DEVICES, env=bare), f"{64 << 20} 0 False\n")
+        program = python.parent / "tandem"
+        told = json.loads(run(program, "compare", "--devices", "cpu:2", "--data", "digits", "--model", "mlp", "--steps", "2", "--json", env=bare))
+        self.assertIn("modes", told)
         with_torch = bare | {"PYTHONPATH": os.environ["TANDEM_PACKAGE_TORCH"]}
         said = run(python, "-c", STEP, env=with_torch).split()
         self.assertEqual(said[:2], ["True", "False"])
@@ -86,9 +89,9 @@ class PackageTest(unittest.TestCase):
         (source,) = self.folder.glob("tandem_dp-*/")
         held = {str(path.relative_to(source)) for path in source.rglob("*") if path.is_file()}
         if shutil.which("git") and (ROOT / ".git").exists():
-            tracked = set(run("git", "ls-files", cwd=ROOT).splitlines())
-            self.assertEqual(tracked - held, set())
-            self.assertEqual(held - tracked, {"PKG-INFO"})
+            known = set(run("git", "ls-files", "--cached", "--others", "--exclude-standard", cwd=ROOT).splitlines())
+            self.assertEqual(known - held, set())
+            self.assertEqual(held - known, {"PKG-INFO"})
         else:
             self.skipTest("this is no checkout of git, which says what belongs to the source")
 

@@ -10,7 +10,7 @@ import models
 import tandem
 import torch
 
-MOST_BYTES = 200 * 1024  # of a report in a notebook
+MOST_BYTES = 200_000  # of a report in a notebook
 
 
 def bytes_of(model):

@@ -5,11 +5,15 @@
 
 #include "python/core/devices.hpp"
 #include "python/core/error_classes.hpp"
+#include "python/core/planner.hpp"
 #include "python/core/reports.hpp"
+#include "python/core/tensor.hpp"
 
 NB_MODULE(_core, m) {
   m.attr("torch_version") = TANDEM_PYTHON_TORCH;  // of the module for PyTorch; "": there is none
   tandem::python::register_error_classes();
   tandem::python::bind_devices(m);
+  tandem::python::bind_tensor(m);
+  tandem::python::bind_planner(m);
   tandem::python::bind_reports(m);
 }

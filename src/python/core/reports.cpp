@@ -45,7 +45,8 @@ struct StepExplanation {
 
   std::string text() const { return recording.time.text(); }
   std::string json() const { return recording.time.json(); }
-  std::string html() const { return report::embedded(report::time_page(recording)); }
+  std::string html() const { return report::time_page(recording); }
+  std::string in_notebook() const { return report::embedded_time_page(recording); }
 };
 
 /// tandem.memory's result.
@@ -59,7 +60,8 @@ struct MemoryExplanation {
     return report::text(recording.memory, notes, {});
   }
   std::string json() const { return report::to_json(recording.memory).dump(kIndent); }
-  std::string html() const { return report::embedded(report::memory_page(recording)); }
+  std::string html() const { return report::memory_page(recording); }
+  std::string in_notebook() const { return report::embedded_memory_page(recording); }
 };
 
 /// The devices of a recording, with figures of as many steps as the comparison has.
@@ -87,6 +89,7 @@ void add_mode(Comparison& comparison,
               const std::vector<double>& losses,
               double difference,
               const std::string& worst_tensor,
+              const std::vector<std::int64_t>& rows,
               const Recording& recording) {
   report::Mode& mode = comparison.modes.emplace_back();
   mode.mode = name;
@@ -95,6 +98,8 @@ void add_mode(Comparison& comparison,
   mode.losses = losses;
   mode.difference = {difference, worst_tensor};
   mode.devices = figures_of(recording, comparison.steps);
+  for (std::size_t i = 0; i < rows.size() && i < mode.devices.size(); ++i)
+    mode.devices[i].rows = rows[i];
   mode.recording = recording;
 }
 
@@ -140,6 +145,7 @@ void bind_comparison(nb::module_& m) {
            nb::arg("losses"),
            nb::arg("difference"),
            nb::arg("worst_tensor"),
+           nb::arg("rows"),
            nb::arg("recording"))
       .def("add_peer",
            &add_peer,
@@ -157,7 +163,7 @@ void bind_comparison(nb::module_& m) {
           [](const Comparison& c) { return report::to_json(c).dump(kIndent); },
           "One JSON object, with a schema_version.")
       .def("html", &report::page, "A page that needs nothing else, for a file.")
-      .def("_repr_html_", [](const Comparison& c) { return report::embedded(report::page(c)); })
+      .def("_repr_html_", &report::embedded_page)
       .def("__str__", [](const Comparison& c) { return report::text(c, false); });
 }
 
@@ -166,7 +172,8 @@ void bind_explanation(nb::module_& m, const char* name, const char* doc) {
   nb::class_<Explanation>(m, name, doc)
       .def("text", &Explanation::text)
       .def("json", &Explanation::json, "One JSON object, with a schema_version.")
-      .def("_repr_html_", &Explanation::html)
+      .def("html", &Explanation::html, "A page that needs nothing else, for a file.")
+      .def("_repr_html_", &Explanation::in_notebook)
       .def("__str__", &Explanation::text);
 }
 

@@ -178,6 +178,46 @@ parallel::StepResult DataParallel::step(nb::handle batch,
   });
 }
 
+parallel::StepModel DataParallel::step_model(nb::handle batch,
+                                             nb::handle loss,
+                                             nb::handle optimizer,
+                                             PythonUpdate* update) {
+  Wrapper& wrapper = followed();
+  const Arguments arguments = arguments_of(batch);
+  const PythonLoss of_replica(loss);
+  return without_lock(*arguments.caller, [&] {
+    if (update == nullptr) return wrapper.step_model(arguments, of_replica);
+    DevicesOptimizer shared(optimizer, *update);
+    return wrapper.step_model(arguments, of_replica, shared);
+  });
+}
+
+parallel::LargestBatch DataParallel::find_largest_batch(nb::handle make,
+                                                        nb::handle loss,
+                                                        nb::handle optimizer,
+                                                        PythonUpdate* update,
+                                                        std::int64_t most) {
+  Wrapper& wrapper = followed();
+  const auto caller = std::make_shared<CallerContext>(wrapper.devices().size());
+  const PythonLoss of_replica(loss);
+  const auto make_batch = [&](std::int64_t rows) {
+    const InterpreterLock lock;
+    try {
+      Arguments arguments = Structure::take_apart(make(rows), options_.dim);
+      arguments.caller = caller;
+      return arguments;
+    } catch (const nb::python_error& error) {
+      rethrow_out_of_memory(error);
+      throw;
+    }
+  };
+  return without_lock(*caller, [&] {
+    if (update == nullptr) return wrapper.find_largest_batch(make_batch, of_replica, most);
+    DevicesOptimizer shared(optimizer, *update);
+    return wrapper.find_largest_batch(make_batch, of_replica, shared, most);
+  });
+}
+
 std::vector<std::int64_t> DataParallel::plan(std::int64_t rows) {
   std::vector<std::int64_t> sizes;
   for (const RowRange& range : followed().plan(rows))
@@ -240,6 +280,19 @@ void bind_data_parallel(nb::module_& m) {
            nb::arg("loss"),
            nb::arg("optimizer").none(),
            nb::arg("update").none())
+      .def("step_model",
+           &DataParallel::step_model,
+           nb::arg("batch"),
+           nb::arg("loss"),
+           nb::arg("optimizer").none(),
+           nb::arg("update").none())
+      .def("find_largest_batch",
+           &DataParallel::find_largest_batch,
+           nb::arg("make"),
+           nb::arg("loss"),
+           nb::arg("optimizer").none(),
+           nb::arg("update").none(),
+           nb::arg("most"))
       .def("plan", &DataParallel::plan, nb::arg("rows"))
       .def("sync", &DataParallel::sync)
       .def("begin_no_sync", &DataParallel::begin_no_sync)

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -35,6 +36,18 @@ class DataParallel {
                             nanobind::handle loss,
                             nanobind::handle optimizer,
                             PythonUpdate* update);
+
+  /// @param update  of the optimizer, whose state counts; null: there is none.
+  parallel::StepModel step_model(nanobind::handle batch,
+                                 nanobind::handle loss,
+                                 nanobind::handle optimizer,
+                                 PythonUpdate* update);
+  /// @param make  called with a number of rows, returns a batch.
+  parallel::LargestBatch find_largest_batch(nanobind::handle make,
+                                            nanobind::handle loss,
+                                            nanobind::handle optimizer,
+                                            PythonUpdate* update,
+                                            std::int64_t most);
 
   std::vector<std::int64_t> plan(std::int64_t rows);
   void sync();

@@ -15,59 +15,12 @@
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/runtime.hpp"
 
+#include "python/core/argument.hpp"
+#include "python/core/chunk_policy.hpp"
+
 namespace tandem::python {
 namespace nb = nanobind;
 namespace {
-
-using parallel::ChunkPolicy;
-
-template <class T>
-T as(nb::handle value, const std::string& name, const char* wanted) {
-  T x;
-  TANDEM_CHECK(nb::try_cast(value, x),
-               "DataParallel: ",
-               name,
-               " is ",
-               nb::cast<std::string>(nb::repr(value)),
-               ", but ",
-               wanted,
-               " is wanted");
-  return x;
-}
-
-/// The names of a map, as an error lists them.
-template <class T>
-std::string names_of(const std::map<std::string, T>& known) {
-  std::string all;
-  for (const auto& [name, meaning] : known)
-    all += (all.empty() ? "'" : ", '") + name + "'";
-  return all;
-}
-
-/// The value that goes with a text.
-template <class T>
-T choice(nb::handle value, const std::string& name, const std::map<std::string, T>& choices) {
-  const auto text = as<std::string>(value, name, "a text");
-  const auto found = choices.find(text);
-  if (found != choices.end()) return found->second;
-  throw InvalidArgument("DataParallel: " + name + " is '" + text + "'; give one of " +
-                        names_of(choices));
-}
-
-ChunkPolicy chunks(nb::handle value) {
-  if (PyUnicode_Check(value.ptr())) {
-    return choice<ChunkPolicy>(value,
-                               "chunks",
-                               {{"even", ChunkPolicy::even()},
-                                {"planned", ChunkPolicy::planned()},
-                                {"free memory", ChunkPolicy::free_memory()},
-                                {"torch chunk", ChunkPolicy::torch_chunk()}});
-  }
-  std::vector<std::int64_t> sizes;
-  if (nb::try_cast(value, sizes, false)) return ChunkPolicy::sizes(sizes);
-  return ChunkPolicy::weights(
-      as<std::vector<double>>(value, "chunks", "a name, a list of sizes or a list of weights"));
-}
 
 using Set = std::function<void(ReadOptions&, nb::handle)>;
 using Setters = std::map<std::string, Set>;
@@ -78,14 +31,17 @@ Setters division() {
   return {
       {"devices",
        [](ReadOptions& o, nb::handle x) {
-         for (const auto& text : as<std::vector<std::string>>(x, "devices", "a list of names"))
+         for (const auto& text :
+              as_argument<std::vector<std::string>>(x, "devices", "a list of names"))
            o.parallel.devices.push_back(parse_device(text));
        }},
       {"output_device",
        [](ReadOptions& o, nb::handle x) {
-         o.parallel.output_device = parse_device(as<std::string>(x, "output_device", "a name"));
+         o.parallel.output_device =
+             parse_device(as_argument<std::string>(x, "output_device", "a name"));
        }},
-      {"dim", [](ReadOptions& o, nb::handle x) { o.parallel.dim = as<int>(x, "dim", "an int"); }},
+      {"dim",
+       [](ReadOptions& o, nb::handle x) { o.parallel.dim = as_argument<int>(x, "dim", "an int"); }},
       {"scalars",
        [](ReadOptions& o, nb::handle x) {
          o.parallel.scalars = choice<Combine>(x,
@@ -95,17 +51,18 @@ Setters division() {
                                                {"weighted_mean", Combine::weighted_mean},
                                                {"sum", Combine::sum}});
        }},
-      {"chunks", [](ReadOptions& o, nb::handle x) { o.parallel.chunks = chunks(x); }},
+      {"chunks", [](ReadOptions& o, nb::handle x) { o.parallel.chunks = read_chunks(x); }},
       {"chunk_sizes",
        [](ReadOptions& o, nb::handle x) {
-         o.parallel.chunk_sizes = as<std::vector<std::int64_t>>(x, "chunk_sizes", "a list of ints");
+         o.parallel.chunk_sizes =
+             as_argument<std::vector<std::int64_t>>(x, "chunk_sizes", "a list of ints");
        }},
       {"gpu0_bsz",
        [](ReadOptions& o, nb::handle x) {
-         o.parallel.gpu0_bsz = as<std::int64_t>(x, "gpu0_bsz", "an int");
+         o.parallel.gpu0_bsz = as_argument<std::int64_t>(x, "gpu0_bsz", "an int");
        }},
       {"accumulate", [](ReadOptions& o, nb::handle x) {
-         o.parallel.accumulate = as<std::int64_t>(x, "accumulate", "an int");
+         o.parallel.accumulate = as_argument<std::int64_t>(x, "accumulate", "an int");
        }}};
 }
 
@@ -157,27 +114,27 @@ Setters checks() {
                                                            {"warn", NonFinite::warn},
                                                            {"error", NonFinite::error},
                                                            {"skip", NonFinite::skip}};
-  return {{"non_finite_loss",
-           [](ReadOptions& o, nb::handle x) {
-             o.parallel.non_finite_loss = choice(x, "non_finite_loss", non_finite);
-           }},
-          {"non_finite_gradients",
-           [](ReadOptions& o, nb::handle x) {
-             o.parallel.non_finite_gradients = choice(x, "non_finite_gradients", non_finite);
-           }},
-          {"check_drift_every",
-           [](ReadOptions& o, nb::handle x) {
-             o.parallel.check_drift_every = as<std::int64_t>(x, "check_drift_every", "an int");
-           }},
-          {"straggler_ratio",
-           [](ReadOptions& o, nb::handle x) {
-             o.parallel.straggler_ratio = as<double>(x, "straggler_ratio", "a number");
-           }},
-          {"deadline", [](ReadOptions& o, nb::handle x) {
-             const auto seconds = as<double>(x, "deadline", "a number of seconds");
-             o.parallel.deadline =
-                 std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1e3));
-           }}};
+  return {
+      {"non_finite_loss",
+       [](ReadOptions& o, nb::handle x) {
+         o.parallel.non_finite_loss = choice(x, "non_finite_loss", non_finite);
+       }},
+      {"non_finite_gradients",
+       [](ReadOptions& o, nb::handle x) {
+         o.parallel.non_finite_gradients = choice(x, "non_finite_gradients", non_finite);
+       }},
+      {"check_drift_every",
+       [](ReadOptions& o, nb::handle x) {
+         o.parallel.check_drift_every = as_argument<std::int64_t>(x, "check_drift_every", "an int");
+       }},
+      {"straggler_ratio",
+       [](ReadOptions& o, nb::handle x) {
+         o.parallel.straggler_ratio = as_argument<double>(x, "straggler_ratio", "a number");
+       }},
+      {"deadline", [](ReadOptions& o, nb::handle x) {
+         const auto seconds = as_argument<double>(x, "deadline", "a number of seconds");
+         o.parallel.deadline = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1e3));
+       }}};
 }
 
 const Setters& setters() {

@@ -9,7 +9,7 @@
 namespace tandem::report {
 
 /// The number; null if it is not finite, which JSON cannot write.
-inline nlohmann::json finite(double value) {
+inline nlohmann::json number_or_null(double value) {
   return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
 }
 
