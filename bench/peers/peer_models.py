@@ -151,6 +151,16 @@ def layouts_to_try(model, layout):
     return list(LAYOUTS) if layout == "auto" else [layout]
 
 
+def time_calls(call, count):
+    """Milliseconds of each of `count` calls."""
+    times = []
+    for _ in range(count):
+        start = time.perf_counter()
+        call()
+        times.append(1e3 * (time.perf_counter() - start))
+    return times
+
+
 def time_steps(model, optimizer, x, y, warmup, steps, dtype="f32"):
     """Milliseconds of each of `steps` training steps, after `warmup` that are not counted.
 
@@ -158,11 +168,8 @@ def time_steps(model, optimizer, x, y, warmup, steps, dtype="f32"):
     """
     precision = torch.autocast(x.device.type, DTYPES[dtype], enabled=dtype != "f32")
     criterion = nn.CrossEntropyLoss()
-    times = []
-    for i in range(warmup + steps):
-        if i == warmup and x.is_cuda:
-            torch.cuda.reset_peak_memory_stats()
-        start = time.perf_counter()
+
+    def step():
         with precision:
             loss = criterion(model(x).flatten(0, -2), y.flatten())
         loss.backward()
@@ -170,9 +177,11 @@ def time_steps(model, optimizer, x, y, warmup, steps, dtype="f32"):
         optimizer.zero_grad(set_to_none=True)
         if x.is_cuda:
             torch.cuda.synchronize()
-        if i >= warmup:
-            times.append(1e3 * (time.perf_counter() - start))
-    return times
+
+    time_calls(step, warmup)
+    if x.is_cuda:
+        torch.cuda.reset_peak_memory_stats()
+    return time_calls(step, steps)
 
 
 def summary(times):

@@ -50,7 +50,7 @@ class _Run:
             def step() -> float:
                 optimizer.zero_grad()
                 value = loss(wrapped, here)
-                value.backward()  # type: ignore[no-untyped-call]
+                value.backward()
                 optimizer.step()
                 return float(value.detach())
 

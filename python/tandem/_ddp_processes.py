@@ -68,7 +68,7 @@ def _train(rank: int, world: int, training: _Training, batch: Any, weight: float
         dist.barrier()
         begin = time.perf_counter()
         optimizer.zero_grad()
-        (weight * training.loss(model, batch)).backward()  # type: ignore[no-untyped-call]
+        (weight * training.loss(model, batch)).backward()
         optimizer.step()
         tell(1e3 * (time.perf_counter() - begin))
     if rank == 0:

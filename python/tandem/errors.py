@@ -69,13 +69,18 @@ def annotate(
     error: BaseException, replica: int, device: str, rows: tuple[int, int], phase: str, others: list[str]
 ) -> None:
     """Adds to a replica's exception where it comes from. Called by the extension module."""
-    others = [other.strip().rpartition("\n")[2] for other in others]  # without tracebacks
+    others = [_message_of(other) for other in others]
     failure = Failure(replica, device, rows, phase, _module_path(error.__traceback__), others)
     error.add_note(f"tandem: {failure}")
     try:
         error.failure = failure  # type: ignore[attr-defined]
     except AttributeError:  # a class with slots
         pass
+
+
+def _message_of(text: str) -> str:
+    """The last line of an error's text, without Python's traceback above it and C++'s below."""
+    return text.partition("\nException raised from ")[0].strip().rpartition("\n")[2]
 
 
 def _module_path(traceback: types.TracebackType | None) -> str:

@@ -84,6 +84,20 @@ struct DLManagedTensorVersioned {
   std::uint64_t flags;
   DLTensor dl_tensor;
 };
+
+// Of a type in Python, as its attribute __dlpack_c_exchange_api__: a capsule of the name
+// "dlpack_exchange_api". What stands behind the header is that of the header's major version.
+struct DLPackExchangeAPIHeader {
+  DLPackVersion version;
+  DLPackExchangeAPIHeader* prev_api;  // of an older version; may be null
+};
+struct DLPackExchangeAPI {
+  DLPackExchangeAPIHeader header;
+  void (*managed_tensor_allocator)();  // of another signature; not called
+  // Lends the object. @return  0; -1: with an exception of Python
+  int (*managed_tensor_from_py_object_no_sync)(void* object, DLManagedTensorVersioned** out);
+  // and others, which are not called
+};
 // NOLINTEND(readability-identifier-naming)
 
 static_assert(sizeof(void*) == 8, "the offsets below are those of 64 bits");
@@ -104,3 +118,4 @@ static_assert(offsetof(DLManagedTensorVersioned, manager_ctx) == 8);
 static_assert(offsetof(DLManagedTensorVersioned, deleter) == 16);
 static_assert(offsetof(DLManagedTensorVersioned, flags) == 24);
 static_assert(offsetof(DLManagedTensorVersioned, dl_tensor) == 32);
+static_assert(offsetof(DLPackExchangeAPI, managed_tensor_from_py_object_no_sync) == 24);

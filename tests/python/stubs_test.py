@@ -11,6 +11,7 @@ import unittest
 import tandem
 
 PACKAGE = pathlib.Path(tandem.__file__).parent
+ROOT = pathlib.Path(__file__).parents[2]
 HEAD_LINES = 4  # of our own above a stub
 
 PROGRAM = '''
@@ -47,11 +48,12 @@ class StubsTest(unittest.TestCase):
                 stub = (PACKAGE / f"{name}.pyi").read_text().splitlines()[HEAD_LINES:]
                 self.assertEqual(made.read_text().splitlines(), stub)
 
-    def test_mypy_accepts_the_package_and_a_program(self):
+    def test_mypy_accepts_the_package_and_programs(self):
         with tempfile.TemporaryDirectory() as folder:
             program = pathlib.Path(folder, "program.py")
             program.write_text(PROGRAM)
-            done = run("mypy", "--strict", "--no-error-summary", "--cache-dir", folder, str(PACKAGE), str(program))
+            done = run("mypy", "--config-file", str(ROOT / "pyproject.toml"), "--no-error-summary", "--cache-dir", folder,
+                       str(PACKAGE), str(program), *map(str, sorted(ROOT.glob("examples/python/*.py"))))
             self.assertEqual((done.returncode, done.stdout), (0, ""))
 
 

@@ -18,6 +18,8 @@
 #include "tandem/runtime/device.hpp"
 #include "tandem/tensor/dlpack.hpp"
 
+#include "tensor/dlpack_abi.hpp"
+
 namespace tandem::python {
 namespace nb = nanobind;
 namespace {
@@ -80,7 +82,26 @@ std::optional<Tensor> consumed(const nb::object& capsule, Device device) {
   return from_dlpack(managed, device);
 }
 
+/// The table of C functions that the class of a value offers, PyTorch's for one: the call of its
+/// __dlpack__ would take most of the time. Null: it offers none that is known here.
+const DLPackExchangeAPI* exchange_of(nb::handle value) {
+  const nb::object capsule = nb::getattr(value.type(), "__dlpack_c_exchange_api__", nb::object());
+  if (!capsule.is_valid() || PyCapsule_IsValid(capsule.ptr(), "dlpack_exchange_api") != 1)
+    return nullptr;
+  const auto* api = static_cast<const DLPackExchangeAPI*>(
+      PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
+  // The table lends what __dlpack__ refuses with advice.
+  const bool is_on_graph = nb::cast<bool>(nb::getattr(value, "requires_grad", nb::bool_(false)));
+  return api->header.version.major == 1 && !is_on_graph ? api : nullptr;
+}
+
 Tensor borrow(nb::handle value, const std::string& device) {
+  if (const DLPackExchangeAPI* api = exchange_of(value)) {
+    DLManagedTensorVersioned* managed = nullptr;
+    if (api->managed_tensor_from_py_object_no_sync(value.ptr(), &managed) != 0)
+      throw nb::python_error();
+    return from_dlpack(managed, parse_device(device));
+  }
   if (!nb::hasattr(value, "__dlpack__"))
     throw InvalidArgument("from_dlpack: a " + nb::cast<std::string>(value.type().attr("__name__")) +
                           " has no __dlpack__; give a tensor of PyTorch, an array of NumPy or JAX");
