@@ -115,9 +115,9 @@ TEST_F(PeersTest, StagedCopiesWaitForNothingAndShareTheirMemory) {
 TEST_F(PeersTest, AStagedCopyThatFailsLeavesTheMemoryToItsOwners) {
   stand_in::set_peers(stand_in::Peers::none);
   configure_devices("cuda:0x2,cuda:1");
-  constexpr std::int64_t kCount = (std::int64_t{6} << 20) / 8;  // goes round
+  constexpr std::int64_t kElements = (std::int64_t{6} << 20) / 8;  // goes round
   const auto copy = [&](int from) {
-    const Tensor x = tensor_of(count_from(from, kCount), gpu(from));
+    const Tensor x = tensor_of(count_from(from, kElements), gpu(from));
     return x.to(gpu(2));
   };
   copy(0);
@@ -133,8 +133,8 @@ TEST_F(PeersTest, AStagedCopyThatFailsLeavesTheMemoryToItsOwners) {
       stand_in::fail_call(call, k, 999);
       stand_in::seed(static_cast<std::uint64_t>(k));
       EXPECT_THAT(testing::thrown_text<DeviceError>([&] { copy(0); }), ::testing::HasSubstr(call));
-      EXPECT_EQ(copy(1).to_doubles(), count_from(1, kCount));
-      EXPECT_EQ(copy(0).to_doubles(), count_from(0, kCount));
+      EXPECT_EQ(copy(1).to_doubles(), count_from(1, kElements));
+      EXPECT_EQ(copy(0).to_doubles(), count_from(0, kElements));
     }
   }
 }

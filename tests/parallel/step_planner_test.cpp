@@ -7,6 +7,8 @@
 
 #include <gmock/gmock.h>
 
+#include "tandem/runtime/runtime.hpp"
+
 #include "devices.hpp"
 
 namespace tandem::parallel::test {
@@ -33,13 +35,15 @@ class FakeDevices {
   }
 
   std::size_t limit = SIZE_MAX;
+  bool is_out_of_memory = false;  // a step that does not fit; otherwise it fails in another way
   int rehearsals = 0;
 
  private:
-  [[noreturn]] static void fail(std::size_t d, std::int64_t rows) {
+  [[noreturn]] void fail(std::size_t d, std::int64_t rows) const {
     try {
+      if (is_out_of_memory) throw OutOfMemory("cpu", kPerRow, limit, limit, {});
       throw InvalidArgument("full");
-    } catch (const InvalidArgument&) {
+    } catch (const Error&) {
       throw ReplicaError(testing::device(static_cast<int>(d)),
                          static_cast<int>(d),
                          {0, rows},
@@ -95,6 +99,23 @@ TEST(StepPlannerTest, TriesTheRowsThatItWouldPlan) {
   ASSERT_TRUE(probe.has_value());
   EXPECT_THAT(probe->rows, ElementsAre(50, 50));
   EXPECT_EQ(devices.rehearsals, 1);
+}
+
+TEST(StepPlannerTest, ADeviceWithoutRoomForARowGetsNone) {
+  FakeDevices devices;
+  devices.is_out_of_memory = true;
+  devices.limit = 1305;  // the first device needs 1310 for a row, the second 1300 for 30
+  for (const Device d : testing::devices(2))
+    logical_device(d).set_limit(devices.limit);
+  StepPlanner p = planner(ChunkPolicy::planned());
+  p.learn({30, {0, 0}}, std::ref(devices));
+  EXPECT_THAT(p.plan(30), ElementsAre(RowRange{0, 0}, RowRange{0, 30}));
+  EXPECT_EQ(p.policy().model()->largest_batch(), 30);
+  devices.limit = 999;  // for nobody
+  EXPECT_THROW(planner(ChunkPolicy::planned()).measure({30, {0, 0}}, std::ref(devices)),
+               ReplicaError);
+  for (const Device d : testing::devices(2))
+    logical_device(d).set_limit(SIZE_MAX);
 }
 
 TEST(StepPlannerTest, RangesLieOneAfterTheOther) {

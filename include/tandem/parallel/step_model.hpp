@@ -61,7 +61,8 @@ class StepModel {
   /// Fits a model to the probes. Takes the devices' current limits.
   ///
   /// @param probes  two for one device. For several devices three, which must tell a device's own
-  ///                rows from the batch's rows.
+  ///                rows from the batch's rows. A device that has no rows in any of them gets none
+  ///                in a plan either.
   /// @throws InvalidArgument  there are too few probes, or they do not tell these apart.
   static StepModel fit(std::span<const Device> devices, std::span<const StepProbe> probes);
 

@@ -48,7 +48,24 @@ std::int64_t total(const std::vector<std::int64_t>& rows) {
   return std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
 }
 
-/// Without the batch's rows where there is one device, or they do not count.
+/// Of a device that had no rows, because it has no room for any.
+std::optional<DeviceNeed> fit_full(std::size_t d,
+                                   std::size_t limit,
+                                   std::span<const StepProbe> probes) {
+  std::array<Row<2>, 2> equations{};
+  for (std::size_t i = 0; i < 2; ++i) {
+    const StepProbe& p = probes[i];
+    equations[i] = {1, static_cast<double>(total(p.rows)), static_cast<double>(p.peak_bytes[d])};
+  }
+  const auto x = solve<2>(equations);
+  if (!x) return std::nullopt;
+  return DeviceNeed{.device = {},
+                    .fixed = (*x)[0],
+                    .per_row = static_cast<double>(limit),
+                    .per_batch_row = std::max((*x)[1], 0.0)};
+}
+
+/// Without the batch's rows where they are the device's, or do not count.
 std::optional<DeviceNeed> fit_own(std::size_t d, std::span<const StepProbe> probes) {
   std::array<Row<2>, 2> equations{};
   for (std::size_t i = 0; i < 2; ++i) {
@@ -74,6 +91,16 @@ std::optional<DeviceNeed> fit_both(std::size_t d, std::span<const StepProbe> pro
   // Rows cannot give memory back: then it is noise, and the other slope has it.
   if ((*x)[1] < 0 || (*x)[2] < 0) return fit_own(d, probes);
   return DeviceNeed{.device = {}, .fixed = (*x)[0], .per_row = (*x)[1], .per_batch_row = (*x)[2]};
+}
+
+std::optional<DeviceNeed> fit_need(std::size_t d,
+                                   std::size_t limit,
+                                   std::span<const StepProbe> probes) {
+  if (std::ranges::all_of(probes, [&](const StepProbe& p) { return p.rows[d] == 0; }))
+    return fit_full(d, limit, probes);
+  if (std::ranges::all_of(probes, [&](const StepProbe& p) { return p.rows[d] == total(p.rows); }))
+    return fit_own(d, probes);
+  return fit_both(d, probes);
 }
 
 /// A point of a line: rows, ms.
@@ -114,14 +141,15 @@ StepModel StepModel::fit(std::span<const Device> devices, std::span<const StepPr
                least);
   std::vector<DeviceNeed> needs;
   for (std::size_t d = 0; d < devices.size(); ++d) {
-    auto need = devices.size() > 1 ? fit_both(d, probes) : fit_own(d, probes);
+    const std::size_t limit = logical_device(devices[d]).limit();
+    auto need = fit_need(d, limit, probes);
     TANDEM_CHECK(need.has_value(),
                  "step model: the probes do not separate what ",
                  devices[d],
                  " needs for its own rows from what it needs for the whole batch; probe other "
                  "numbers of rows");
     need->device = devices[d];
-    need->limit = logical_device(devices[d]).limit();
+    need->limit = limit;
     needs.push_back(*need);
   }
   StepModel model(std::move(needs));

@@ -134,19 +134,34 @@ void StepPlanner::replan(const BatchSize& batch,
 }
 
 std::vector<StepProbe> StepPlanner::probe(std::int64_t batch_rows, const Rehearse& rehearse) const {
-  const std::size_t n = devices_.size();
-  for (std::int64_t most = batch_rows / static_cast<std::int64_t>(n);; most /= 2) {
+  std::vector<std::int64_t> has_room(devices_.size(), 1);  // 0: for no rows
+  const auto each = [&](std::int64_t n) {
+    std::vector<std::int64_t> rows = has_room;
+    for (std::int64_t& r : rows)
+      r *= n;
+    return rows;
+  };
+  const auto even = [&] { return batch_rows / std::ranges::count(has_room, 1); };
+  for (std::int64_t most = even();;) {
     const std::int64_t half = most / 2;
-    std::vector<std::int64_t> first_half(n, most);
-    first_half[0] = half;
+    std::vector<std::int64_t> first_half = each(most);
+    *std::ranges::find(first_half, most) = half;
     try {
-      rehearse(std::vector(n, most));  // what is made once is there afterwards
+      rehearse(each(most));  // what is made once is there afterwards
       std::vector<StepProbe> probes;
-      for (const auto& rows : {std::vector(n, half), std::vector(n, most), first_half})
+      for (const auto& rows : {each(half), each(most), first_half})
         probes.push_back(rehearse(rows));
       return probes;
     } catch (const ReplicaError& e) {
-      if (!is_out_of_memory(e) || half < 2) throw;
+      std::int64_t& full = has_room[static_cast<std::size_t>(e.replica)];
+      if (!is_out_of_memory(e)) throw;
+      if (half >= 2) {
+        most = half;
+        continue;
+      }
+      if (full == 0 || std::ranges::count(has_room, 1) == 1) throw;
+      full = 0;
+      most = even();
     }
   }
 }
