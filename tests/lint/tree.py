@@ -13,6 +13,7 @@ ARROWS = {
     "autograd": ["tensor"],
     "ops": ["autograd"],
     "io": ["tensor"],
+    "world": ["io"],
     "nn": ["ops"],
     "optim": ["ops"],
     "data": ["tensor", "io"],
@@ -23,7 +24,7 @@ ARROWS = {
     "libtorch": ["parallel", "profile"],
     "train": ["parallel", "data", "io"],
     "report": ["nn", "explain"],
-    "cli": ["train", "report"],
+    "cli": ["train", "report", "world"],
     "python": ["libtorch", "report"],
 }
 

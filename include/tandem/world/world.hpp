@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tandem/world/launch.hpp"
+#include "tandem/world/store.hpp"
+
+namespace tandem::world {
+
+/// What is common to all ways to meet.
+struct WorldOptions {
+  /// Of the meeting, and of waits in the store.
+  Store::Milliseconds timeout = Store::kTimeout;
+  /// What all processes are to have alike, by name: the model, options, a version. The library's
+  /// version is compared in any case.
+  std::map<std::string, std::string> contract = {};
+};
+
+/// A process of the world.
+struct Peer {
+  int rank = 0;
+  std::string host;
+  int pid = 0;
+
+  /// "process 2 on node1, pid 4711".
+  std::string describe() const;
+};
+
+/// The processes that one launcher has started, once all of them have met.
+///
+/// The constructors return when all have come. They may be called from any thread, once in a
+/// process; members may be used from any thread.
+class World {
+ public:
+  /// Meets as the launcher says (read_launch). A process that no launcher has started is a world of
+  /// its own.
+  ///
+  /// @throws InvalidArgument  the environment contradicts itself, or says not where to meet.
+  /// @throws Timeout          not all have come in time; the text has the ranks that are missing.
+  /// @throws Desync           two have the same rank, or differ in the contract; the text has both
+  ///                          values. All processes get it.
+  static World from_environment(const WorldOptions& options = {});
+  /// Meets at a URL: env:// as above, tcp://HOST:PORT?rank=R&world_size=N, where rank 0 serves the
+  /// store, or file:///PATH?rank=R&world_size=N in a shared folder. Rank and size are the
+  /// launcher's where the URL has none.
+  explicit World(const std::string& url, const WorldOptions& options = {});
+  World(World&&) noexcept;
+  World& operator=(World&&) noexcept;
+  /// Waits until all others have left the store that this process serves, for ten seconds at most.
+  ~World();
+
+  int rank() const noexcept;
+  int size() const noexcept;
+  const Launch& launch() const noexcept;
+  /// All processes, by rank.
+  const std::vector<Peer>& peers() const noexcept;
+  /// Its keys are this run's, also where the store is shared with others.
+  Store& store() const noexcept;
+  /// Returns when all processes have called it as often.
+  /// @throws Timeout  the text has the ranks that are missing.
+  void barrier();
+  /// "rank 3 of 8 (local 1 of 4, node 0 of 2), started by torchrun; store at node1:29500".
+  std::string describe() const;
+
+ private:
+  class Impl;
+
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tandem::world
