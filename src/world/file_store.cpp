@@ -27,7 +27,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kBetweenLooks =
+constexpr auto kBetweenReads =
     std::chrono::milliseconds(5);  // between looks while a key is waited for
 
 /// What is appended: a key that has got a value, or that has been deleted.
@@ -210,7 +210,7 @@ void FileStore::wait(const std::vector<std::string>& keys, Milliseconds timeout)
                                            missing.size() - 1,
                                            " more"));
     }
-    std::this_thread::sleep_for(kBetweenLooks);
+    std::this_thread::sleep_for(kBetweenReads);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <thread>
 #include <utility>
 
 #include <unistd.h>
@@ -24,7 +25,9 @@ namespace {
 
 using tandem::detail::concat;
 
-constexpr auto kGoodbye = std::chrono::seconds(10);
+// How long the process that serves the store stays for the others, at the end and after an error.
+constexpr std::chrono::seconds kGoodbye{10}, kShortGoodbye{2};
+constexpr std::chrono::milliseconds kBetweenLooks{5};
 
 std::string host_name() {
   char name[256] = {};
@@ -68,14 +71,15 @@ class World::Impl {
     contract_["tandem"] = version;
     contract_["world size"] = std::to_string(launch_.size);
     open(options.timeout);
-    meet();
-  }
-  ~Impl() {
+    come();
     try {
-      leave();
-    } catch (const std::exception&) {  // the others are told by their own time-outs
+      meet();
+    } catch (const Error&) {
+      leave(kShortGoodbye);
+      throw;
     }
   }
+  ~Impl() { leave(kGoodbye); }
 
   void barrier() {
     const std::string round = concat("barrier/", ++barriers_);
@@ -110,7 +114,8 @@ class World::Impl {
         std::make_shared<PrefixStore>(concat("tandem/", launch_.run, '/', launch_.restart), store);
   }
 
-  void meet() {
+  /// Says that this process is there.
+  void come() {
     auto mine = contract_;
     mine["host"] = host_name();
     mine["pid"] = std::to_string(::getpid());
@@ -134,6 +139,9 @@ class World::Impl {
                                        path_,
                                        " if it is of an earlier run")));
     }
+  }
+
+  void meet() {
     wait_for_all("process");
     for (int rank = 0; rank < launch_.size; ++rank)
       add_peer(rank, read_lines(store_->get(key("process", rank))));
@@ -193,14 +201,17 @@ class World::Impl {
     }
   }
 
-  /// Who serves waits for the others, and who is the last removes the file.
-  void leave() {
-    if (launch_.size > 1 && peers_.size() == contracts_.size() && !peers_.empty()) {
-      const bool is_last = store_->add("left", 1) == launch_.size;
-      if (is_last) store_->set("all left", "");
-      if (is_last && !path_.empty()) std::filesystem::remove(path_);
-      if (server_ != nullptr) store_->wait({"all left"}, kGoodbye);
-    }
+  /// Who serves waits until all that have come have gone, and the last of all removes the file.
+  void leave(std::chrono::seconds patience) noexcept try {
+    if (store_->add("left", 1) == launch_.size && !path_.empty()) std::filesystem::remove(path_);
+    if (server_ == nullptr) return;
+    int came = 0;
+    for (int rank = 0; rank < launch_.size; ++rank)
+      came += store_->check({key("process", rank)}) ? 1 : 0;
+    const auto deadline = std::chrono::steady_clock::now() + patience;
+    while (store_->add("left", 0) < came && std::chrono::steady_clock::now() < deadline)
+      std::this_thread::sleep_for(kBetweenLooks);
+  } catch (const std::exception&) {  // the store has gone: nobody is to be waited for
   }
 
   Launch launch_;
