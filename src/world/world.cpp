@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <random>
 #include <thread>
 #include <utility>
 
@@ -119,6 +120,7 @@ class World::Impl {
     auto mine = contract_;
     mine["host"] = host_name();
     mine["pid"] = std::to_string(::getpid());
+    mine["draw"] = std::to_string(std::random_device{}());  // two of one rank never say the same
     const std::string text = lines_of(mine);
     const std::string there = store_->compare_set(key("process", launch_.rank), "", text);
     if (there != text) {
@@ -152,6 +154,7 @@ class World::Impl {
     peers_.push_back({rank, said["host"], std::stoi("0" + said["pid"])});
     said.erase("host");
     said.erase("pid");
+    said.erase("draw");
     contracts_.push_back(std::move(said));
   }
 

@@ -97,12 +97,8 @@ TEST_P(WorldTest, WhoIsMissingIsNamed) {
 
 TEST_P(WorldTest, ARankThatIsThereTwiceIsNamed) {
   const std::vector<std::string> urls{url(0, 2), url(1, 2), url(1, 2)};
-  // The one that comes second differs in its contract, since threads have one pid.
-  const auto options = [](std::size_t i) {
-    return WorldOptions{.timeout = 2s, .contract = {{"model", i == 2 ? "other" : "gpt"}}};
-  };
   const auto stay = [](World&) { std::this_thread::sleep_for(300ms); };
-  const auto texts = texts_of(urls, options, stay);
+  const auto texts = texts_of(urls, patient, stay);
   EXPECT_THAT(texts[1] + texts[2], HasSubstr("rank 1 is there already: pid"));
 }
 
