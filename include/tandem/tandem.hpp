@@ -174,6 +174,7 @@
 #include "tandem/world/address.hpp"
 #include "tandem/world/file_store.hpp"
 #include "tandem/world/launch.hpp"
+#include "tandem/world/launcher.hpp"
 #include "tandem/world/prefix_store.hpp"
 #include "tandem/world/store.hpp"
 #include "tandem/world/store_server.hpp"

@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "tandem/world/address.hpp"
+
+namespace tandem::world {
+
+/// What launch() starts.
+struct LauncherOptions {
+  std::vector<std::string> command;  ///< the program, looked for in PATH, and its arguments
+  int processes = 1;
+  /// Where the store listens that the processes meet by; port 0: a free one.
+  Address store = {"127.0.0.1", 0};
+  /// A folder for what the processes print: R.out and R.err of each rank. "": it is printed here,
+  /// line by line, behind "[R] ".
+  std::string log_dir = {};
+  /// Between the signal that asks processes to end and the one that ends them.
+  std::chrono::milliseconds grace = std::chrono::seconds(10);
+};
+
+/// Starts processes of one program on this machine, and stays until all have ended.
+///
+/// Each has the variables of torchrun (read_launch) and, unless it is set, OMP_NUM_THREADS with its
+/// share of the cores; its input is empty. SIGINT, SIGTERM, SIGHUP and SIGUSR1 are passed on. When
+/// one fails the others are asked to end, by SIGTERM, and ended after the grace; then the last
+/// lines of its errors are printed, as the last ones. No process outlives the caller.
+///
+/// Called from one thread at a time, whose signals are blocked meanwhile.
+/// @return  0, the exit status of the first that failed, or 128 and the number of its signal
+/// @throws InvalidArgument  no command, a number of processes below 1, a program that is not found,
+///                          or a folder that cannot be written.
+int launch(const LauncherOptions& options);
+
+}  // namespace tandem::world

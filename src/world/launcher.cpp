@@ -1,0 +1,254 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/world/launcher.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <list>
+#include <memory>
+#include <thread>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "tandem/core/check.hpp"
+#include "tandem/io/file.hpp"
+#include "tandem/world/launch.hpp"
+#include "tandem/world/store_server.hpp"
+
+#include "world/child_process.hpp"
+#include "world/line_output.hpp"
+
+namespace tandem::world {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using tandem::detail::concat;
+using tandem::detail::Descriptor;
+
+constexpr auto kAfterKill = std::chrono::seconds(5);  // for output that grandchildren hold open
+constexpr auto kTick = std::chrono::milliseconds(100);
+
+/// Signals arrive at a descriptor while this lives.
+class Signals {
+ public:
+  Signals() {
+    sigset_t set;
+    ::sigemptyset(&set);
+    for (const int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGUSR1})
+      ::sigaddset(&set, number);
+    ::pthread_sigmask(SIG_BLOCK, &set, &before_);
+    fd_ = Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  }
+  ~Signals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+
+  int fd() const noexcept { return fd_.get(); }
+  /// The next one; 0: none has come.
+  int next() const {
+    signalfd_siginfo info{};
+    return ::read(fd(), &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
+  }
+
+ private:
+  sigset_t before_{};
+  Descriptor fd_;
+};
+
+/// A rank: its process, and what becomes of its output.
+class Rank {
+ public:
+  Rank(int rank,
+       const LauncherOptions& options,
+       const std::map<std::string, std::string>& variables)
+      : rank_(rank),
+        out_file_(log_file(options, rank, "out")),
+        err_file_(log_file(options, rank, "err")),
+        process_(options.command, variables),
+        out_(target(out_file_, STDOUT_FILENO), prefix(options, rank)),
+        err_(target(err_file_, STDERR_FILENO), prefix(options, rank)) {}
+
+  ChildProcess& process() noexcept { return process_; }
+  int rank() const noexcept { return rank_; }
+  const LineOutput& errors() const noexcept { return err_; }
+  /// Whether the process may still print.
+  bool prints() const noexcept { return out_is_open_ || err_is_open_; }
+
+  void add_polls(std::vector<pollfd>& polls) const {
+    if (out_is_open_) polls.push_back({process_.out(), POLLIN, 0});
+    if (err_is_open_) polls.push_back({process_.err(), POLLIN, 0});
+  }
+  void read() {
+    if (out_is_open_ && !out_.read(process_.out())) out_is_open_ = false;
+    if (err_is_open_ && !err_.read(process_.err())) err_is_open_ = false;
+    if (!out_is_open_) out_.finish();
+    if (!err_is_open_) err_.finish();
+  }
+  void stop_reading() {
+    out_.finish();
+    err_.finish();
+    out_is_open_ = err_is_open_ = false;
+  }
+
+ private:
+  static std::string prefix(const LauncherOptions& options, int rank) {
+    return options.log_dir.empty() ? concat('[', rank, "] ") : "";
+  }
+  static int target(const Descriptor& file, int otherwise) {
+    return file.get() >= 0 ? file.get() : otherwise;
+  }
+  static Descriptor log_file(const LauncherOptions& options, int rank, const char* kind) {
+    if (options.log_dir.empty()) return Descriptor();
+    const auto path = std::filesystem::path(options.log_dir) / concat(rank, '.', kind);
+    Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+    TANDEM_CHECK(file.get() >= 0,
+                 "launch: ",
+                 path.string(),
+                 " cannot be written; give --log-dir a folder that can");
+    return file;
+  }
+
+  int rank_;
+  Descriptor out_file_, err_file_;
+  ChildProcess process_;
+  LineOutput out_, err_;
+  bool out_is_open_ = true, err_is_open_ = true;
+};
+
+/// All processes of a launch.
+class Launcher {
+ public:
+  explicit Launcher(const LauncherOptions& options) : options_(options), server_(options.store) {
+    if (!options.log_dir.empty()) std::filesystem::create_directories(options.log_dir);
+    for (int rank = 0; rank < options.processes; ++rank)
+      ranks_.emplace_back(rank, options_, variables_of(rank));
+  }
+  ~Launcher() {
+    for (Rank& rank : ranks_)
+      rank.process().signal(SIGKILL);
+    for (Rank& rank : ranks_)
+      while (!rank.process().has_ended() && !rank.process().look())
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  Launcher(const Launcher&) = delete;
+  Launcher& operator=(const Launcher&) = delete;
+
+  int run() {
+    while (wait()) {
+      pass_signals_on();
+      look_for_ends();
+      if (kill_at_ && Clock::now() >= *kill_at_) signal_all(SIGKILL);
+    }
+    if (failed_ == nullptr) return stopped_by_ == 0 ? 0 : 128 + stopped_by_;
+    report();
+    return failed_->process().status();
+  }
+
+ private:
+  std::map<std::string, std::string> variables_of(int rank) const {
+    const std::string number = std::to_string(rank), all = std::to_string(options_.processes);
+    std::map<std::string, std::string> variables{
+        {"RANK", number},
+        {"WORLD_SIZE", all},
+        {"LOCAL_RANK", number},
+        {"LOCAL_WORLD_SIZE", all},
+        {"GROUP_RANK", "0"},
+        {"GROUP_WORLD_SIZE", "1"},
+        {"MASTER_ADDR", server_.address().host},
+        {"MASTER_PORT", std::to_string(server_.address().port)},
+        {"TORCHELASTIC_USE_AGENT_STORE", "True"},
+        {"TORCHELASTIC_RESTART_COUNT", "0"},
+        {"TORCHELASTIC_MAX_RESTARTS", "0"},
+        {"TORCHELASTIC_RUN_ID", "tandem"},
+        {"TANDEM_LAUNCH_ID", std::to_string(::getpid())}};
+    if (!environment_variable("OMP_NUM_THREADS")) {
+      const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+      variables["OMP_NUM_THREADS"] = std::to_string(std::max(1, cores / options_.processes));
+    }
+    return variables;
+  }
+
+  /// Reads what has been printed. @return  false: all is over
+  bool wait() {
+    std::vector<pollfd> polls{{signals_.fd(), POLLIN, 0}};
+    for (const Rank& rank : ranks_)
+      rank.add_polls(polls);
+    const bool lives =
+        std::ranges::any_of(ranks_, [](Rank& rank) { return !rank.process().has_ended(); });
+    if (!lives && !give_up_at_) give_up_at_ = Clock::now() + kAfterKill;
+    if (!lives && (polls.size() == 1 || Clock::now() >= *give_up_at_)) {
+      for (Rank& rank : ranks_)
+        rank.stop_reading();
+      return false;
+    }
+    ::poll(polls.data(), polls.size(), static_cast<int>(kTick.count()));
+    for (Rank& rank : ranks_)
+      rank.read();
+    return true;
+  }
+
+  void pass_signals_on() {
+    for (int number = signals_.next(); number != 0; number = signals_.next()) {
+      if (number == SIGCHLD) continue;
+      signal_all(number);
+      if (number == SIGUSR1) continue;
+      stopped_by_ = number;
+      if (!kill_at_) kill_at_ = Clock::now() + options_.grace;
+    }
+  }
+
+  void look_for_ends() {
+    for (Rank& rank : ranks_) {
+      if (!rank.process().look() || rank.process().status() == 0 || failed_ != nullptr) continue;
+      failed_ = &rank;
+      if (stopped_by_ != 0) continue;  // all have been asked to end
+      signal_all(SIGTERM);
+      kill_at_ = Clock::now() + options_.grace;
+    }
+  }
+
+  void signal_all(int number) {
+    for (Rank& rank : ranks_)
+      rank.process().signal(number);
+  }
+
+  /// What the first that failed has printed last, as the last thing that is printed.
+  void report() const {
+    std::string text = concat("tandem launch: rank ",
+                              failed_->rank(),
+                              " (pid ",
+                              failed_->process().pid(),
+                              ") ended first: ",
+                              failed_->process().end());
+    const auto& lines = failed_->errors().last_lines();
+    if (!lines.empty()) text += "; its last lines:";
+    for (const std::string& line : lines)
+      text += '\n' + line;
+    text += '\n';
+    static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));
+  }
+
+  const LauncherOptions& options_;
+  Signals signals_;  // before the server's thread, which inherits the mask
+  StoreServer server_;
+  std::list<Rank> ranks_;
+  Rank* failed_ = nullptr;  // the first
+  int stopped_by_ = 0;      // a signal to this process
+  std::optional<Clock::time_point> kill_at_, give_up_at_;
+};
+
+}  // namespace
+
+int launch(const LauncherOptions& options) {
+  TANDEM_CHECK(!options.command.empty(), "launch: there is no program to start; name one");
+  TANDEM_CHECK(
+      options.processes >= 1, "launch: ", options.processes, " processes; start at least one");
+  return Launcher(options).run();
+}
+
+}  // namespace tandem::world

@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/world/launcher.hpp"
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tandem/core/error.hpp"
+
+#include "thrown_text.hpp"
+
+namespace tandem::world::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using testing::thrown_text;
+using namespace std::chrono_literals;
+
+/// What launch() gives, and what is printed meanwhile, which goes to files.
+struct Outcome {
+  int status = 0;
+  std::string out, err;
+};
+
+std::string content(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+class LauncherTest : public ::testing::Test {
+ protected:
+  ~LauncherTest() override { std::filesystem::remove_all(folder); }
+
+  /// Of a shell's commands.
+  LauncherOptions shell(int processes, const std::string& script) const {
+    return {.command = {"sh", "-c", script}, .processes = processes, .grace = 500ms};
+  }
+  /// In a process of its own, so that its output is a file's.
+  Outcome run(const LauncherOptions& options, int signal = 0) const {
+    std::filesystem::create_directories(folder);
+    const auto out = folder / "out", err = folder / "err";
+    std::fflush(nullptr);
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      static_cast<void>(!std::freopen(out.c_str(), "w", stdout));
+      static_cast<void>(!std::freopen(err.c_str(), "w", stderr));
+      ::_exit(launch(options));
+    }
+    if (signal != 0) {
+      std::this_thread::sleep_for(300ms);
+      ::kill(pid, signal);
+    }
+    int how = 0;
+    ::waitpid(pid, &how, 0);
+    return {WEXITSTATUS(how), content(out), content(err)};
+  }
+
+  std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("tandem-launch-" + std::to_string(::getpid()));
+};
+
+TEST_F(LauncherTest, EachProcessKnowsWhoItIs) {
+  const Outcome done = run(shell(3, "echo $RANK of $WORLD_SIZE, $LOCAL_RANK, $MASTER_ADDR"));
+  EXPECT_EQ(done.status, 0);
+  std::set<std::string> lines;
+  std::istringstream in(done.out);
+  for (std::string line; std::getline(in, line);)
+    lines.insert(line);
+  EXPECT_EQ(
+      lines,
+      (std::set<std::string>{
+          "[0] 0 of 3, 0, 127.0.0.1", "[1] 1 of 3, 1, 127.0.0.1", "[2] 2 of 3, 2, 127.0.0.1"}));
+  EXPECT_EQ(done.err, "");
+}
+
+TEST_F(LauncherTest, LinesAreNeverTorn) {
+  const Outcome done =
+      run(shell(4,
+                "i=0; while [ $i -lt 200 ]; do printf 'a%s' $RANK; printf 'b%s\\n' "
+                "$RANK; i=$((i+1)); done; printf end$RANK"));
+  std::istringstream in(done.out);
+  int whole = 0, ends = 0;
+  for (std::string line; std::getline(in, line);) {
+    ASSERT_GE(line.size(), 8u) << line;
+    const std::string r = line.substr(1, 1);
+    if (line == "[" + r + "] a" + r + "b" + r) ++whole;
+    if (line == "[" + r + "] end" + r) ++ends;
+  }
+  EXPECT_EQ(whole, 800);
+  EXPECT_EQ(ends, 4) << "a line without an end is one, too";
+}
+
+TEST_F(LauncherTest, TheFirstThatFailsEndsAllAndHasTheLastWord) {
+  const auto begin = std::chrono::steady_clock::now();
+  const Outcome done =
+      run(shell(3,
+                "if [ $RANK = 1 ]; then sleep 0.2; echo 'why it is' >&2; exit 7; fi; "
+                "trap 'echo stopped >&2; exit 3' TERM; while :; do sleep 0.05; done"));
+  EXPECT_EQ(done.status, 7);
+  EXPECT_THAT(done.err,
+              AllOf(HasSubstr("[0] stopped"),
+                    HasSubstr("tandem launch: rank 1 (pid "),
+                    EndsWith("ended first: exit status 7; its last lines:\nwhy it is\n")));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 20s);
+}
+
+TEST_F(LauncherTest, ThoseThatDoNotEndAreEnded) {
+  const auto begin = std::chrono::steady_clock::now();
+  const Outcome done =
+      run(shell(2, "trap '' TERM; [ $RANK = 0 ] && sleep 0.3 && kill -9 $$; sleep 100"));
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, 700ms) << "the grace";
+  EXPECT_EQ(done.status, 128 + SIGKILL);
+  EXPECT_THAT(done.err, HasSubstr("rank 0 (pid"));
+  EXPECT_THAT(done.err, HasSubstr("killed by signal 9"));
+}
+
+TEST_F(LauncherTest, SignalsArePassedOn) {
+  const std::string waits = "trap 'echo has come; exit 0' TERM; while :; do sleep 0.02; done";
+  const Outcome done = run(shell(2, waits), SIGTERM);
+  EXPECT_EQ(done.status, 128 + SIGTERM);
+  EXPECT_THAT(done.out, AllOf(HasSubstr("[0] has come"), HasSubstr("[1] has come")));
+}
+
+TEST_F(LauncherTest, FilesTakeTheOutput) {
+  LauncherOptions options = shell(2, "echo out $RANK; echo err $RANK >&2");
+  options.log_dir = (folder / "logs").string();
+  const Outcome done = run(options);
+  EXPECT_EQ(done.out + done.err, "");
+  EXPECT_EQ(content(folder / "logs" / "1.out"), "out 1\n");
+  EXPECT_EQ(content(folder / "logs" / "0.err"), "err 0\n");
+}
+
+TEST_F(LauncherTest, WhatCannotBeStartedIsNamed) {
+  EXPECT_THAT(
+      thrown_text([] { launch({.command = {"no-such-program"}}); }),
+      AllOf(HasSubstr("'no-such-program' cannot be run: No such file"), HasSubstr("check")));
+  EXPECT_THAT(thrown_text([] { launch({.command = {}}); }), HasSubstr("no program"));
+  EXPECT_THAT(thrown_text([] { launch({.command = {"true"}, .processes = 0}); }),
+              HasSubstr("0 processes"));
+}
+
+}  // namespace
+}  // namespace tandem::world::test
