@@ -5,6 +5,7 @@
 #include <charconv>
 #include <chrono>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -27,10 +28,11 @@ struct LaunchRequest {
   std::string master = "127.0.0.1:0";
   std::string log_dir;
   double grace_s = 10;
-  const CLI::App* line = nullptr;  // its rest is the program and its arguments
+  std::vector<std::string> command;
 
   void add_flags(CLI::App& app) {
-    app.usage("tandem launch [OPTIONS] PROGRAM [ARGUMENTS...]");
+    app.footer(
+        "The program and its arguments come last: tandem launch --nproc 2 ./train --epochs 3");
     app.prefix_command();
     app.add_option("--nproc", processes, "number of processes; auto is one for each GPU, or one")
         ->capture_default_str();
@@ -47,20 +49,18 @@ struct LaunchRequest {
            "seconds between the signal that asks processes to end and the one that ends them")
         ->capture_default_str()
         ->check(CLI::Range(0.0, 3600.0));
-    line = &app;
+    app.parse_complete_callback([this, &app] { command = app.remaining(); });
   }
   int run() const;
 };
 
 int LaunchRequest::run() const {
   world::LauncherOptions options{
-      .command = line->remaining(),
+      .command = command,
       .store = world::parse_address(master),
       .log_dir = log_dir,
       .grace = std::chrono::milliseconds(static_cast<int>(1e3 * grace_s))};
-  if (!options.command.empty() && options.command.front() == "--")
-    options.command.erase(options.command.begin());
-  if (options.command.empty())
+  if (command.empty())
     throw UsageError("launch: there is no program to start; write tandem launch --nproc 2 PROGRAM");
   options.processes = usual_processes();
   if (processes != "auto") {

@@ -1,0 +1,29 @@
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+"""tandem launch starts processes of any program."""
+
+from program import ProgramTest, main, path
+
+
+class LaunchTest(ProgramTest):
+    def test_a_program_and_its_options(self):
+        done = self.succeed("launch", "--nproc", "2", path(), "env")
+        lines = sorted(done.stdout.splitlines())
+        self.assertEqual([line[:17] for line in lines], ["[0] rank 0 of 2 (", "[1] rank 1 of 2 ("])
+        done = self.succeed("launch", "--nproc", "2", "sh", "-c", "echo $LOCAL_RANK --nproc")
+        self.assertEqual(sorted(done.stdout.splitlines()), ["[0] 0 --nproc", "[1] 1 --nproc"])
+
+    def test_the_status_is_that_of_the_first_that_failed(self):
+        done = self.run_program("launch", "--nproc", "2", "sh", "-c", "[ $RANK = 0 ] || { echo no >&2; exit 9; }")
+        self.assertEqual(done.returncode, 9)
+        self.assertTrue(done.stderr.endswith("ended first: exit status 9; its last lines:\nno\n"), done.stderr)
+
+    def test_wrong_lines(self):
+        self.fail_with(2, "launch", says=["there is no program to start"])
+        self.fail_with(2, "launch", "--nproc", "x", "true", says=["'x' is neither a number above 0 nor auto"])
+        self.fail_with(1, "launch", "no-such-program", says=["'no-such-program' cannot be run"])
+        self.fail_with(1, "launch", "--master", "nowhere", "true", says=["expected HOST:PORT"])
+
+
+if __name__ == "__main__":
+    main()
