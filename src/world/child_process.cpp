@@ -40,7 +40,7 @@ std::vector<std::string> merged_environment(const std::map<std::string, std::str
     if (!more.contains(text.substr(0, text.find('=')))) all.push_back(text);
   }
   for (const auto& [name, value] : more)
-    all.push_back(name + '=' + value);
+    all.push_back(tandem::detail::concat(name, '=', value));
   return all;
 }
 

@@ -79,7 +79,10 @@ void expand(const std::string& head,
   const std::size_t close = rest.find(']', open);
   for (const std::string_view range : split_outside(rest.substr(open + 1, close - open - 1), list))
     for (const std::string& n : numbers_of(range, list))
-      expand(head + std::string(rest.substr(0, open)) + n, rest.substr(close + 1), list, names);
+      expand(tandem::detail::concat(head, rest.substr(0, open), n),
+             rest.substr(close + 1),
+             list,
+             names);
 }
 
 }  // namespace

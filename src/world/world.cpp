@@ -43,7 +43,7 @@ std::string key(const char* what, int rank) {
 std::string lines_of(const std::map<std::string, std::string>& values) {
   std::string text;
   for (const auto& [name, value] : values)
-    text += name + '=' + value + '\n';
+    text += concat(name, '=', value, '\n');
   return text;
 }
 
