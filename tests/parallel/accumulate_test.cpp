@@ -270,7 +270,7 @@ TEST(AccumulateTest, ActivationsTakeTheMemoryOfOneMicroBatch) {
     const MemoryStats stats = device.memory_stats();
     activations.push_back(stats.peak_by_category[static_cast<std::size_t>(Category::activation)]);
   }
-  EXPECT_GT(activations[0], 256U * 16 * 8);
+  EXPECT_GE(activations[0], 256U * 16 * 8);
   EXPECT_LT(activations[1], activations[0] / 3);
 }
 
