@@ -179,16 +179,28 @@ bool StoreClient::read(KeyValues& values, std::vector<std::string>& changed) {
   } catch (const Error&) {  // nonsense, or a number that is none
     return false;
   }
-  return out_.size() <= kMostUnread;
+  return out_.size() - sent_ <= kMostUnread;
+}
+
+void StoreClient::drop_sent() {
+  if (sent_ <= out_.size() / 2) return;
+  out_.erase(0, sent_);
+  sent_ = 0;
 }
 
 bool StoreClient::write() {
-  while (!out_.empty()) {
-    const ssize_t n = ::send(fd(), out_.data(), out_.size(), MSG_NOSIGNAL);
-    if (n < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
-    out_.erase(0, static_cast<std::size_t>(n));
+  while (sent_ < out_.size()) {
+    const ssize_t n = ::send(fd(), out_.data() + sent_, out_.size() - sent_, MSG_NOSIGNAL);
+    if (n < 0) {
+      const bool is_full = errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+      drop_sent();
+      return is_full;
+    }
+    sent_ += static_cast<std::size_t>(n);
   }
+  out_.clear();
   out_.shrink_to_fit();
+  sent_ = 0;
   return true;
 }
 

@@ -46,8 +46,12 @@ class StoreClient {
                        const KeyValues& values,
                        MessageWriter& out);
 
+  /// Frees what has been sent, once that is more than what stands in line behind it.
+  void drop_sent();
+
   tandem::detail::Descriptor fd_;
   std::string in_, out_;
+  std::size_t sent_ = 0;  // bytes of out_
   std::vector<std::string> awaited_;
   bool is_known_ = false;
   Clock::time_point since_ = Clock::now();

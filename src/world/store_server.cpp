@@ -55,7 +55,9 @@ class StoreServer::Impl {
 
   /// @return  whether it is to end
   bool wait() {
-    polls_.assign({{wake_.get(), POLLIN, 0}, {listener_.fd(), POLLIN, 0}});
+    const short calls = has_room_ ? POLLIN : short{0};
+    polls_.assign({{wake_.get(), POLLIN, 0}, {listener_.fd(), calls, 0}});
+    has_room_ = true;
     for (const StoreClient& client : clients_) {
       const auto events = static_cast<short>(client.wants_to_write() ? POLLIN | POLLOUT : POLLIN);
       polls_.push_back({client.fd(), events, 0});
@@ -72,14 +74,18 @@ class StoreServer::Impl {
         clients_.emplace_back(std::move(fd));
         continue;
       }
-      // No descriptor is left: one that has not said who it is makes room for others.
-      if (errno == EMFILE || errno == ENFILE) {
-        const auto unknown =
-            std::ranges::find_if(clients_, [](const auto& c) { return !c.is_known(); });
-        if (unknown != clients_.end()) clients_.erase(unknown);
-      }
+      if (errno == EMFILE || errno == ENFILE) make_room();
       return;
     }
+  }
+
+  /// No descriptor is left: a client that has not said who it is goes; if there is none, whoever
+  /// calls waits for a while.
+  void make_room() {
+    const auto unknown =
+        std::ranges::find_if(clients_, [](const auto& c) { return !c.is_known(); });
+    has_room_ = unknown != clients_.end();
+    if (has_room_) clients_.erase(unknown);
   }
 
   void serve() {
@@ -123,6 +129,7 @@ class StoreServer::Impl {
   KeyValues values_;
   std::list<StoreClient> clients_;
   std::vector<pollfd> polls_;
+  bool has_room_ = true;  // else the next wait does not listen
   std::thread thread_;
 };
 

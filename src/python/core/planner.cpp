@@ -20,6 +20,7 @@
 
 #include "python/core/argument.hpp"
 #include "python/core/chunk_policy.hpp"
+#include "python/core/device_list.hpp"
 
 namespace tandem::python {
 namespace nb = nanobind;
@@ -34,23 +35,15 @@ using parallel::StepPlan;
 using parallel::StepProbe;
 using Rows = std::vector<std::int64_t>;
 
-std::vector<Device> devices_of(const std::optional<std::vector<std::string>>& names) {
-  if (!names) return default_devices();
-  std::vector<Device> devices;
-  for (const std::string& name : *names)
-    devices.push_back(parse_device(name));
-  return devices;
-}
-
 Rows chunk_sizes(std::int64_t rows,
                  nb::handle chunks,
                  std::optional<std::int64_t> gpu0_bsz,
-                 const std::optional<std::vector<std::string>>& devices) {
+                 nb::handle devices) {
   TANDEM_CHECK(!gpu0_bsz || chunks.is_none(), "give chunks or gpu0_bsz, not both");
   ChunkPolicy policy;
   if (gpu0_bsz) policy = ChunkPolicy::gpu0(*gpu0_bsz);
   if (!chunks.is_none()) policy = read_chunks(chunks);
-  return policy.plan(rows, devices_of(devices));
+  return policy.plan(rows, read_devices(devices));
 }
 
 PlanGoal goal_of(nb::handle goal) {

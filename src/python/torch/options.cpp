@@ -17,6 +17,7 @@
 
 #include "python/core/argument.hpp"
 #include "python/core/chunk_policy.hpp"
+#include "python/core/device_list.hpp"
 
 namespace tandem::python {
 namespace nb = nanobind;
@@ -30,11 +31,7 @@ Setters division() {
   using parallel::Combine;
   return {
       {"devices",
-       [](ReadOptions& o, nb::handle x) {
-         for (const auto& text :
-              as_argument<std::vector<std::string>>(x, "devices", "a list of names"))
-           o.parallel.devices.push_back(parse_device(text));
-       }},
+       [](ReadOptions& o, nb::handle x) { o.parallel.devices = read_devices(x); }},
       {"output_device",
        [](ReadOptions& o, nb::handle x) {
          o.parallel.output_device =
