@@ -6,11 +6,21 @@
 namespace tandem::comm {
 
 const char* name(Backend backend) noexcept {
-  return backend == Backend::nccl ? "nccl" : "local";
+  switch (backend) {
+    case Backend::nccl:
+      return "nccl";
+    case Backend::gloo:
+      return "gloo";
+    case Backend::mpi:
+      return "mpi";
+    case Backend::local:
+      break;
+  }
+  return "local";
 }
 
 std::optional<Backend> parse_backend(std::string_view name) noexcept {
-  for (const Backend backend : {Backend::local, Backend::nccl}) {
+  for (const Backend backend : {Backend::local, Backend::nccl, Backend::gloo, Backend::mpi}) {
     if (name == comm::name(backend)) return backend;
   }
   return std::nullopt;

@@ -266,11 +266,12 @@ void CollectivePlan::run(std::int64_t slice) const {
   const Piece& piece = piece_of(slice);
   const std::int64_t per_slice = slice_count(piece.dtype);
   const std::int64_t begin = (slice - piece.first_slice) * per_slice;
-  const std::int64_t end = std::min(piece.count, begin + per_slice);
-  if (piece.divisor != 1)
-    return kernels::divide(piece.dtype, piece.targets.front(), piece.divisor, begin, end);
-  kernels::sum_ranks(
-      reduction_of(piece.op), piece.dtype, piece.sources, piece.targets, begin, end, piece.factors);
+  piece.run(begin, std::min(piece.count, begin + per_slice));
+}
+
+void Piece::run(std::int64_t begin, std::int64_t end) const {
+  if (divisor != 1) return kernels::divide(dtype, targets.front(), divisor, begin, end);
+  kernels::sum_ranks(reduction_of(op), dtype, sources, targets, begin, end, factors);
 }
 
 std::size_t bytes_between(const Signature& s, std::span<const Part> parts, int from, int to) {

@@ -50,6 +50,8 @@ struct Piece {
   void add_source(std::size_t rank, const void* data, double factor = 1);
   void add_target(std::size_t rank, void* data);
   std::size_t nbytes() const noexcept { return static_cast<std::size_t>(count) * itemsize(dtype); }
+  /// Elements [begin, end), on the host.
+  void run(std::int64_t begin, std::int64_t end) const;
 };
 
 /// Bytes from rank to rank, at [from * ranks + to].

@@ -58,7 +58,7 @@ Handle Communicator::start_checked(std::vector<Collective> collectives) {
 
 // The others would wait for a rank that never comes.
 void Communicator::refuse(const InvalidArgument& error) {
-  abort(detail::concat("rank ", rank(), " (", device(), ") failed: ", error.what()));
+  abort(describe() + " failed: " + error.what());
   throw error;
 }
 

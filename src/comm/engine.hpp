@@ -17,11 +17,22 @@ namespace tandem::comm {
 class Engine {
  public:
   virtual ~Engine() = default;
+  /// The work of an operation to which all ranks of this process have come. No slices: there is
+  /// nothing to do.
+  ///
+  /// @throws Desync  see make_collective_plan
+  virtual CollectivePlan plan(const Operation& op, const GroupOptions& options) const {
+    return make_collective_plan(op.signatures, op.parts, options);
+  }
   /// Begins an operation; called by the rank that came last.
   ///
   /// @throws  it cannot be carried out. Nothing touches the ranks' memory any more, and the meeting
   ///          fails the operation.
   virtual void begin(Operation& op) = 0;
+  /// Whether all ranks of its group are in this process.
+  virtual bool has_all_ranks() const noexcept { return true; }
+  /// Begins one end of a message whose other end is in another process, or may be.
+  virtual void begin_message(const std::shared_ptr<Operation>&) {}
   /// Takes a share of the work, in the thread of a rank that waits.
   virtual void help(Operation& op) noexcept = 0;
   /// Whether an operation that has begun ends without the help of anyone outside this process. If
@@ -31,14 +42,27 @@ class Engine {
   /// Fails the operations that do not end by themselves, and ends what hangs of those that are
   /// queued. What is queued and ends soon is left alone: its ranks may have been told that it is
   /// complete.
-  virtual void abort(const std::string& reason) noexcept = 0;
+  virtual void abort(const Failure& why) noexcept = 0;
+  /// After an abort: the group is used again. What was under way has nothing to do with what begins
+  /// now.
+  virtual void restart() {}
   /// Waits until nothing that has been begun uses memory. Called after a failure that leaves the
   /// memory without an event to wait for.
   virtual void drain() noexcept = 0;
   /// The engine of a group that is split from this one.
   ///
-  /// @param ranks  of this engine's group, by rank of the new one.
-  virtual std::shared_ptr<Engine> split(const std::vector<int>& ranks) const = 0;
+  /// @param ranks   of this engine's group, by rank of the new one.
+  /// @param number  of the split among the group's collectives.
+  virtual std::shared_ptr<Engine> split(const std::vector<int>& ranks,
+                                        std::int64_t number) const = 0;
+  /// Who is waited for in an operation that has begun: "rank 2 (...) did not come".
+  virtual std::string absence(const Operation&) const { return "the work did not end"; }
+  /// Which processes give no sign of life: "; rank 2 (...): no sign of life for 3.1 s".
+  virtual std::string silence() const { return ""; }
+  /// Whether that is the group's number among those over processes.
+  virtual bool is_of(std::uint64_t /*group*/) const { return false; }
+  /// Who is to hear of what other processes say. Called once, before any operation.
+  virtual void attach(const std::shared_ptr<Meeting>&) {}
 };
 
 }  // namespace tandem::comm

@@ -244,7 +244,7 @@ class SideTimes {
 
 }  // namespace
 
-void GpuEngine::abort(const std::string& /*reason*/) noexcept {
+void GpuEngine::abort(const Failure& /*why*/) noexcept {
   if (transport_ != nullptr) transport_->abort();
 }
 
@@ -268,7 +268,7 @@ void GpuEngine::drain() noexcept {
   }
 }
 
-std::shared_ptr<Engine> GpuEngine::split(const std::vector<int>& ranks) const {
+std::shared_ptr<Engine> GpuEngine::split(const std::vector<int>& ranks, std::int64_t) const {
   RankTable table = ranks_.split(ranks);
   auto transport = transport_ == nullptr ? nullptr : transport_->make(table.devices());
   return std::make_shared<GpuEngine>(std::move(table), std::move(transport));

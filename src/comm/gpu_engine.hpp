@@ -30,9 +30,9 @@ class GpuEngine final : public Engine {
   void begin(Operation& op) override;
   void help(Operation&) noexcept override {}
   bool ends_by_itself() const noexcept override { return true; }
-  void abort(const std::string& reason) noexcept override;
+  void abort(const Failure& why) noexcept override;
   void drain() noexcept override;
-  std::shared_ptr<Engine> split(const std::vector<int>& ranks) const override;
+  std::shared_ptr<Engine> split(const std::vector<int>& ranks, std::int64_t number) const override;
 
  private:
   /// Queues all of the operation's work. Sets `ended` and, if observers ask for them, times.

@@ -11,9 +11,13 @@
 #include "tandem/config.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/runtime.hpp"
+#include "tandem/world/world.hpp"
 
+#include "comm/gpu_engine.hpp"
+#include "comm/host_engine.hpp"
 #include "comm/local_communicator.hpp"
 #include "comm/nccl/make_links.hpp"
+#include "comm/processes/process_ranks.hpp"
 #include "runtime/cuda/backend.hpp"
 
 namespace tandem::comm {
@@ -83,8 +87,23 @@ std::vector<std::unique_ptr<Communicator>> make_group(std::span<const Device> de
                                                       GroupOptions options,
                                                       TransportCache& cache) {
   check(devices, options);
+  if (options.world != nullptr && options.world->size() > 1)
+    return make_process_ranks(devices, std::move(options));
+  if (options.backend == Backend::gloo || options.backend == Backend::mpi)
+    refuse(
+        concat("backend ",
+               name(options.backend),
+               " is for groups of several processes; start them by a launcher (torchrun, mpirun, "
+               "srun, tandem launch), and give the group a world"));
   auto transport = cache.use(devices, options);
-  return make_ranks(devices, std::move(options), std::move(transport));
+  RankTable table({devices.begin(), devices.end()});
+  std::shared_ptr<Engine> engine;
+  if constexpr (has_cuda) {
+    if (devices.front().type == DeviceType::cuda)
+      engine = std::make_shared<GpuEngine>(table, std::move(transport));
+  }
+  if (engine == nullptr) engine = std::make_shared<HostEngine>();
+  return make_ranks(std::move(table), std::move(options), std::move(engine));
 }
 
 std::vector<std::unique_ptr<Communicator>> make_group(std::span<const Device> devices,

@@ -72,7 +72,7 @@ void GroupRecord::note_end(const Operation& op, int rank) noexcept {
 
 std::string GroupRecord::json(const Failure* failure) const {
   Json ranks = Json::array();
-  for (int r = 0; r < ranks_.size(); ++r) {
+  for (const int r : ranks_.here()) {
     Json operations = Json::array();
     for (const FlightRecorder::Entry& e : recorders_[static_cast<std::size_t>(r)].entries())
       operations.push_back(to_json(e, origin_));

@@ -27,7 +27,7 @@ void HostEngine::help(Operation& op) noexcept {
   }
 }
 
-std::shared_ptr<Engine> HostEngine::split(const std::vector<int>&) const {
+std::shared_ptr<Engine> HostEngine::split(const std::vector<int>&, std::int64_t) const {
   return std::make_shared<HostEngine>();
 }
 

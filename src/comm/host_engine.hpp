@@ -12,9 +12,9 @@ class HostEngine final : public Engine {
   void begin(Operation& op) override;
   void help(Operation& op) noexcept override;
   bool ends_by_itself() const noexcept override { return true; }
-  void abort(const std::string&) noexcept override {}
+  void abort(const Failure&) noexcept override {}
   void drain() noexcept override {}
-  std::shared_ptr<Engine> split(const std::vector<int>& ranks) const override;
+  std::shared_ptr<Engine> split(const std::vector<int>& ranks, std::int64_t number) const override;
 };
 
 }  // namespace tandem::comm

@@ -14,8 +14,6 @@
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/access.hpp"
 
-#include "comm/gpu_engine.hpp"
-#include "comm/host_engine.hpp"
 #include "comm/meeting.hpp"
 #include "comm/recorded.hpp"
 #include "comm/schedule_pieces.hpp"
@@ -104,7 +102,7 @@ class LocalPending final : public Handle::Pending {
       const Tensor output = written(collectives_[i], rank_);
       const Buffer* const target = output.defined() ? &output.buffer() : scratch_[i].get();
       if (target == nullptr) continue;
-      for (int from = 0; from < meeting_->ranks().size(); ++from) {
+      for (const int from : meeting_->ranks().here()) {
         const std::size_t nbytes = operation_->bytes(i, from, rank_);
         count_copy(meeting_->ranks().device(from), *target, nbytes, operation_->times);
       }
@@ -194,6 +192,7 @@ class LocalCommunicator final : public Communicator {
   int size() const noexcept override { return meeting_->ranks().size(); }
   int rank() const noexcept override { return rank_; }
   Device device() const noexcept override { return meeting_->ranks().device(rank_); }
+  std::string describe() const override { return meeting_->ranks().name(rank_); }
   void abort(const std::string& reason) noexcept override { meeting_->abort(reason); }
   void reset() override { meeting_->reset(); }
   std::string flight_record() const override { return meeting_->flight_record(); }
@@ -214,7 +213,7 @@ class LocalCommunicator final : public Communicator {
     part.key = key;
     const auto op = meeting_->arrive(rank_, {{.kind = Collective::Kind::split}}, {part});
     meeting_->wait(*op, rank_, std::chrono::milliseconds::max());
-    const Seat& seat = op->seats[static_cast<std::size_t>(rank_)];
+    const Seat seat = meeting_->seat(*op, rank_);
     if (seat.meeting == nullptr) return nullptr;
     return std::make_unique<LocalCommunicator>(seat.meeting, seat.rank);
   }
@@ -226,23 +225,17 @@ class LocalCommunicator final : public Communicator {
 
 }  // namespace
 
-std::vector<std::unique_ptr<Communicator>> make_ranks(std::span<const Device> devices,
+std::vector<std::unique_ptr<Communicator>> make_ranks(RankTable table,
                                                       GroupOptions options,
-                                                      std::shared_ptr<SharedTransport> transport) {
+                                                      std::shared_ptr<Engine> engine) {
   if (options.dump_folder.empty()) {
     if (const char* folder = std::getenv("TANDEM_COMM_DUMP")) options.dump_folder = folder;
   }
-  RankTable table({devices.begin(), devices.end()});
-  std::shared_ptr<Engine> engine;
-  if constexpr (has_cuda) {
-    if (devices.front().type == DeviceType::cuda)
-      engine = std::make_shared<GpuEngine>(table, std::move(transport));
-  }
-  if (engine == nullptr) engine = std::make_shared<HostEngine>();
   const auto meeting =
       std::make_shared<Meeting>(std::move(table), std::move(options), std::move(engine));
+  meeting->engine().attach(meeting);
   std::vector<std::unique_ptr<Communicator>> ranks;
-  for (int r = 0; r < meeting->ranks().size(); ++r)
+  for (const int r : meeting->ranks().here())
     ranks.push_back(std::make_unique<LocalCommunicator>(meeting, r));
   return ranks;
 }

@@ -9,16 +9,16 @@
 #include "tandem/comm/communicator.hpp"
 #include "tandem/comm/group.hpp"
 
-#include "comm/shared_transport.hpp"
+#include "comm/engine.hpp"
+#include "comm/rank_table.hpp"
 
 namespace tandem::comm {
 
-/// Makes the ranks of a new group of this process's devices.
+/// Makes this process's ranks of a new group.
 ///
-/// @param transport  of GPUs; null: their own kernels and copies.
 /// @throws InvalidArgument  the group's algorithm does not exist or refuses the group.
-std::vector<std::unique_ptr<Communicator>> make_ranks(std::span<const Device> devices,
+std::vector<std::unique_ptr<Communicator>> make_ranks(RankTable ranks,
                                                       GroupOptions options,
-                                                      std::shared_ptr<SharedTransport> transport);
+                                                      std::shared_ptr<Engine> engine);
 
 }  // namespace tandem::comm

@@ -21,6 +21,7 @@ using State = Operation::State;
 /// A hand-over through the kernel costs more than this; with more ranks than cores, yielding lets
 /// the one that is waited for run.
 constexpr auto kSpin = std::chrono::microseconds(30);
+constexpr auto kOthersFirst = std::chrono::milliseconds(200);
 
 }  // namespace
 
@@ -50,7 +51,7 @@ std::shared_ptr<Operation> Meeting::arrive(int rank,
       for (std::size_t i = 0; i < parts.size(); ++i)
         op->parts[i * size + static_cast<std::size_t>(rank)] = std::move(parts[i]);
       ++reached_[static_cast<std::size_t>(rank)];
-      last = ++op->arrived == ranks_.size();
+      last = ++op->arrived == static_cast<int>(ranks_.here().size());
       if (last) start(*op);
     } catch (...) {
       record_.note_end(*op, rank);
@@ -97,13 +98,18 @@ void Meeting::check_signatures(const Operation& op,
 
 void Meeting::start(Operation& op) {
   try {
-    if (op.signatures.front().kind == Kind::split) seat_ranks(op);
-    op.start(make_collective_plan(op.signatures, op.parts, options_));
+    op.start(engine_->plan(op, options_));
   } catch (const Desync& e) {
     fail(Failure::Kind::desync, op.title() + ": " + e.what());
     failure_->raise(op.title());
   }
   pending_.pop_front();
+}
+
+Seat Meeting::seat(Operation& op, int rank) {
+  const std::scoped_lock lock(mutex_);
+  if (op.seats.empty()) seat_ranks(op);
+  return op.seats[static_cast<std::size_t>(rank)];
 }
 
 void Meeting::seat_ranks(Operation& op) {
@@ -121,11 +127,16 @@ void Meeting::seat_ranks(Operation& op) {
       ranks.push_back(r);
     GroupOptions options = options_;
     options.algorithm = "direct";  // one that takes this group's ranks may refuse those
-    const auto meeting =
-        std::make_shared<Meeting>(ranks_.split(ranks), std::move(options), engine_->split(ranks));
+    RankTable table = ranks_.split(ranks);
+    if (table.here().empty()) continue;
+    const auto meeting = std::make_shared<Meeting>(
+        std::move(table), std::move(options), engine_->split(ranks, op.number));
+    meeting->engine().attach(meeting);
     for (std::size_t i = 0; i < ranks.size(); ++i)
-      op.seats[static_cast<std::size_t>(ranks[i])] = {meeting, static_cast<int>(i)};
+      if (ranks_.is_here(ranks[i]))
+        op.seats[static_cast<std::size_t>(ranks[i])] = {meeting, static_cast<int>(i)};
     children_.push_back(meeting);
+    if (failure_ != nullptr) meeting->abort(failure_->text);
   }
 }
 
@@ -134,34 +145,61 @@ std::shared_ptr<Operation> Meeting::post(int rank,
                                          const Message& message,
                                          Part part) {
   const bool sends = signature.kind == Kind::send;
+  const int other = sends ? message.to : message.from;
+  const bool is_elsewhere = other != any_source && !ranks_.is_here(other);
   std::shared_ptr<Operation> op;
+  bool first = true;
   {
     const std::scoped_lock lock(mutex_);
     if (failure_ != nullptr)
       failure_->raise(detail::concat(name(signature.kind), " with tag ", message.tag));
-    op = posts_.find(message, signature.kind);
-    const bool first = op == nullptr;
+    if (!is_elsewhere) op = take_post(message, signature.kind);
+    first = op == nullptr;
     if (!first && sends) op->message->from = rank;  // where it waits for anyone's
     if (first) {
-      op = posts_.add(message, signature, rank);
+      op = posts_.make(message, signature, rank);
       op->generation = generation_;
+      if (!is_elsewhere) posts_.add(op);
     }
     // To itself a rank has both ends, which are one to the record.
     if (first || op->message->from != message.to) record_.note_start(*op, rank, signature, 1, part);
-    if (!first) {
-      check_ends(*op, rank, signature);
-      posts_.remove(op);
-    }
+    if (!first) check_ends(*op, rank, signature);  // which fails the other end, too
     op->parts[sends ? 0 : 1] = std::move(part);
-    if (first) return op;
-    op->start(
-        make_message_plan(signature, op->parts[0], op->parts[1], op->message->from, message.to));
+    if (is_elsewhere) op->state.store(State::running);
+    if (!first)
+      op->start(
+          make_message_plan(signature, op->parts[0], op->parts[1], op->message->from, message.to));
   }
-  begin(*op);
+  if (!first)
+    begin(*op);
+  else if (is_elsewhere || (other == any_source && !engine_->has_all_ranks()))
+    begin_message(op);
   return op;
 }
 
-void Meeting::check_ends(const Operation& op, int rank, Signature signature) {
+/// The other end of a message, if it is here and waits; it does not wait any more.
+std::shared_ptr<Operation> Meeting::take_post(const Message& message, Kind kind) {
+  for (;;) {
+    auto op = posts_.find(message, kind);
+    if (op == nullptr) return nullptr;
+    posts_.remove(op);
+    // Who waits for anyone's may have got one from another process.
+    if (op->message->from != any_source || !op->is_taken.exchange(true)) return op;
+  }
+}
+
+void Meeting::begin_message(const std::shared_ptr<Operation>& op) {
+  try {
+    engine_->begin_message(op);
+  } catch (const std::exception& e) {
+    const std::scoped_lock lock(mutex_);
+    fail(Failure::Kind::aborted, op->title() + " failed: " + e.what());
+    op->fail(failure_);
+    throw;
+  }
+}
+
+void Meeting::check_ends(Operation& op, int rank, Signature signature) {
   const Signature& first = op.signatures.front();
   signature.kind = first.kind;  // the ends have each other's kind and rank
   signature.root = first.root;
@@ -169,6 +207,7 @@ void Meeting::check_ends(const Operation& op, int rank, Signature signature) {
       difference(first, ranks_.name(op.first_rank), signature, ranks_.name(rank));
   if (text.empty()) return;
   fail(Failure::Kind::desync, detail::concat(op.title(), ": ", text, "; the two ends must agree"));
+  op.fail(failure_);
   failure_->raise(op.title());
 }
 
@@ -177,7 +216,7 @@ void Meeting::fail(Failure::Kind kind, const std::string& text) {
   failure_ = std::make_shared<const Failure>(Failure{kind, text});
   record_.write(failure_.get());
   end_waiting();
-  engine_->abort(text);
+  engine_->abort(*failure_);
   for (const auto& child : children_) {
     if (const auto meeting = child.lock()) meeting->abort(text);
   }
@@ -246,14 +285,19 @@ bool Meeting::may_wait_for_ever(State state) const noexcept {
 
 Meeting::Patience Meeting::patience_of(std::chrono::milliseconds timeout) const {
   if (timeout != std::chrono::milliseconds::max()) return {timeout, Deadline(timeout)};
-  return {options_.timeout, Deadline(options_.timeout, ranks_.devices())};
+  return {options_.timeout, Deadline(options_.timeout, ranks_.devices_here())};
 }
 
-void Meeting::check_patience(Operation& op, int rank, const Patience& patience) {
+void Meeting::check_patience(Operation& op, int rank, Patience& patience) {
   const Context& c = context();
   const bool stopped = c.abort != nullptr && c.abort->aborted();
   const bool by_context = c.deadline.passed();
   if (!stopped && !by_context && !patience.deadline.passed()) return;
+  // Where this process waits for another one, that one knows better who is missing, and says so.
+  if (!stopped && op.state.load() == State::running) {
+    if (!patience.over) patience.over = Clock::now();
+    if (Clock::now() - *patience.over < kOthersFirst) return;
+  }
   const std::scoped_lock lock(mutex_);
   const State state = op.state.load();
   if (!may_wait_for_ever(state)) return;
@@ -262,7 +306,7 @@ void Meeting::check_patience(Operation& op, int rank, const Patience& patience) 
     failure_->raise(op.title());
   }
   const std::string missing =
-      state == State::gathering ? absence(op) + " did not arrive " : "the work did not end ";
+      state == State::gathering ? absence(op) + " did not arrive " : engine_->absence(op) + ' ';
   const std::string text = detail::concat(
       op.title(),
       ": ",
@@ -271,7 +315,8 @@ void Meeting::check_patience(Operation& op, int rank, const Patience& patience) 
           ? "before the step's deadline"
           : detail::concat("within ", static_cast<double>(patience.timeout.count()) / 1000, " s"),
       "; ",
-      (by_context ? c.deadline : patience.deadline).describe());
+      (by_context ? c.deadline : patience.deadline).describe(),
+      engine_->silence());
   fail(Failure::Kind::aborted, ranks_.name(rank) + " gave up: " + text);
   throw Timeout(text);
 }
@@ -280,7 +325,7 @@ std::string Meeting::absence(const Operation& op) const {
   if (op.message && op.message->from == any_source) return "a sender";
   if (op.message) return ranks_.name(op.message->from + op.message->to - op.first_rank);
   std::string text;
-  for (int r = 0; r < ranks_.size(); ++r) {
+  for (const int r : ranks_.here()) {
     const std::int64_t reached = reached_[static_cast<std::size_t>(r)];
     if (reached >= op.number) continue;
     text += detail::concat(
@@ -309,6 +354,11 @@ void Meeting::abort(const std::string& reason) noexcept {
   fail(Failure::Kind::aborted, reason);
 }
 
+void Meeting::stop(const Failure& why, std::uint64_t group) noexcept {
+  const std::scoped_lock lock(mutex_);
+  if (engine_->is_of(group)) fail(why.kind, why.text);
+}
+
 void Meeting::retire(int rank) noexcept {
   const std::scoped_lock lock(mutex_);
   if (failure_ != nullptr) return;
@@ -324,7 +374,8 @@ void Meeting::reset() {
   failure_ =
       std::make_shared<const Failure>(Failure{Failure::Kind::aborted, "the group was reset"});
   end_waiting();
-  engine_->abort("the group was reset");
+  engine_->abort(*failure_);
+  engine_->restart();
   failure_ = nullptr;
   ++generation_;
   std::ranges::fill(reached_, 0);

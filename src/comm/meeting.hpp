@@ -7,6 +7,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,11 +54,16 @@ class Meeting {
   /// @param timeout  max(): the group's.
   /// @throws Desync, CommAborted, Timeout
   void wait(Operation& op, int rank, std::chrono::milliseconds timeout);
+  /// The rank's place in the group that a split, which is complete, has put it in.
+  Seat seat(Operation& op, int rank);
   /// Gives up on an operation. Afterwards no thread touches the rank's memory.
   void leave(Operation& op, int rank) noexcept;
 
   /// Fails the group and the groups split from it.
   void abort(const std::string& reason) noexcept;
+  /// The same, for what another process says, unless it is of a group that this one was before it
+  /// was reset.
+  void stop(const Failure& why, std::uint64_t group) noexcept;
   /// Fails this group only, because one of its ranks was destroyed.
   void retire(int rank) noexcept;
   void reset();
@@ -72,12 +78,15 @@ class Meeting {
   struct Patience {
     std::chrono::milliseconds timeout;
     Deadline deadline;
+    std::optional<Clock::time_point> over = std::nullopt;  ///< when it was found to be over
   };
 
   std::int64_t next_number(int rank) const { return reached_[static_cast<std::size_t>(rank)] + 1; }
   std::shared_ptr<Operation> next_operation(int rank, std::vector<Signature>& signatures);
   void check_signatures(const Operation& op, int rank, const std::vector<Signature>& signatures);
-  void check_ends(const Operation& op, int rank, Signature signature);
+  std::shared_ptr<Operation> take_post(const Message& message, Collective::Kind kind);
+  void begin_message(const std::shared_ptr<Operation>& op);
+  void check_ends(Operation& op, int rank, Signature signature);
   void start(Operation& op);
   void seat_ranks(Operation& op);
   void fail(Failure::Kind kind, const std::string& text);
@@ -88,7 +97,7 @@ class Meeting {
   /// The operation may never end unless somebody gives up.
   bool may_wait_for_ever(Operation::State state) const noexcept;
   Patience patience_of(std::chrono::milliseconds timeout) const;
-  void check_patience(Operation& op, int rank, const Patience& patience);
+  void check_patience(Operation& op, int rank, Patience& patience);
   std::string absence(const Operation& op) const;
 
   const RankTable ranks_;

@@ -56,7 +56,7 @@ struct Operation {
   int arrived = 0;  ///< guarded by the meeting's mutex
   std::vector<Part>
       parts;  ///< in the order that make_collective_plan takes; fixed from `running` on
-  std::vector<Seat> seats;                 ///< of a split, by rank; fixed from `complete` on
+  std::vector<Seat> seats;  ///< of a split, by rank; set once it is complete, by Meeting::seat
   std::shared_ptr<const Failure> failure;  ///< set before `failed`
   CollectivePlan plan;
   /// On GPUs: after it the work of all ranks is done. Fixed from `complete` on.
@@ -66,6 +66,9 @@ struct Operation {
   std::vector<std::shared_ptr<const cuda::StreamTimes>> side_times;
 
   std::atomic<State> state{State::gathering};
+  /// A message from any rank, in a group over processes: its sender has been found, in this process
+  /// or in another one.
+  std::atomic<bool> is_taken{false};
   std::atomic<std::int64_t> claimed{0};  ///< slices that threads of the host have taken
   std::atomic<std::int64_t> done{0};     ///< slices that they have done
 

@@ -20,14 +20,17 @@ std::shared_ptr<Operation> Posts::find(const Message& end, Kind kind) const {
   return found == posts_.end() ? nullptr : *found;
 }
 
-std::shared_ptr<Operation> Posts::add(const Message& end, const Signature& signature, int rank) {
+std::shared_ptr<Operation> Posts::make(const Message& end, const Signature& signature, int rank) {
   auto op = std::make_shared<Operation>();
   op->message = end;
   op->first_rank = rank;
   op->signatures = {signature};
   op->parts.resize(2);
-  posts_.push_back(op);
   return op;
+}
+
+void Posts::add(std::shared_ptr<Operation> op) {
+  posts_.push_back(std::move(op));
 }
 
 void Posts::remove(const std::shared_ptr<Operation>& op) {

@@ -15,10 +15,12 @@ class Posts {
   bool empty() const noexcept { return posts_.empty(); }
   /// The oldest message that an end of `kind` completes; null if there is none.
   std::shared_ptr<Operation> find(const Message& end, Collective::Kind kind) const;
-  /// Keeps a message until its other end arrives.
+  /// A message of which one end is there.
   ///
   /// @param rank  whose end has arrived.
-  std::shared_ptr<Operation> add(const Message& end, const Signature& signature, int rank);
+  static std::shared_ptr<Operation> make(const Message& end, const Signature& signature, int rank);
+  /// Keeps a message until its other end arrives.
+  void add(std::shared_ptr<Operation> op);
   void remove(const std::shared_ptr<Operation>& op);
   /// Ends all of them without a result.
   void fail(const std::shared_ptr<const Failure>& why);

@@ -8,20 +8,45 @@
 #include "tandem/core/check.hpp"
 
 namespace tandem::comm {
+namespace {
 
-RankTable::RankTable(std::vector<Device> devices) : devices_(std::move(devices)) {
-  for (const Device d : devices_)
-    places_.push_back(to_string(d));
+std::vector<std::string> names_of(const std::vector<Device>& devices) {
+  std::vector<std::string> names;
+  for (const Device d : devices)
+    names.push_back(to_string(d));
+  return names;
 }
 
-RankTable::RankTable(std::vector<Device> devices, std::vector<std::string> places)
-    : devices_(std::move(devices)), places_(std::move(places)) {
-  TANDEM_CHECK(places_.size() == devices_.size(),
+}  // namespace
+
+RankTable::RankTable(std::vector<Device> devices)
+    : RankTable(devices, names_of(devices), std::vector<int>(devices.size(), 0), 0) {}
+
+RankTable::RankTable(std::vector<Device> devices,
+                     std::vector<std::string> places,
+                     std::vector<int> processes,
+                     int own)
+    : devices_(std::move(devices)),
+      places_(std::move(places)),
+      processes_(std::move(processes)),
+      own_(own) {
+  TANDEM_CHECK(places_.size() == devices_.size() && processes_.size() == devices_.size(),
                "group of ",
                devices_.size(),
                " ranks: got ",
                places_.size(),
-               " places; name one for each rank");
+               " places and ",
+               processes_.size(),
+               " processes; name one for each rank");
+  for (int r = 0; r < size(); ++r)
+    if (is_here(r)) here_.push_back(r);
+}
+
+std::vector<Device> RankTable::devices_here() const {
+  std::vector<Device> devices;
+  for (const int r : here_)
+    devices.push_back(device(r));
+  return devices;
 }
 
 std::string RankTable::name(int rank) const {
@@ -31,11 +56,13 @@ std::string RankTable::name(int rank) const {
 RankTable RankTable::split(const std::vector<int>& ranks) const {
   std::vector<Device> devices;
   std::vector<std::string> places;
+  std::vector<int> processes;
   for (const int rank : ranks) {
     devices.push_back(device(rank));
     places.push_back(places_[static_cast<std::size_t>(rank)]);
+    processes.push_back(process(rank));
   }
-  return {std::move(devices), std::move(places)};
+  return {std::move(devices), std::move(places), std::move(processes), own_};
 }
 
 }  // namespace tandem::comm

@@ -13,7 +13,7 @@ namespace tandem::world {
 namespace {
 
 constexpr const char* kForms =
-    "env://, tcp://HOST:PORT?rank=R&world_size=N or file:///PATH?rank=R&world_size=N";
+    "env://, tcp://HOST:PORT?rank=R&world_size=N, file:///PATH?rank=R&world_size=N or mpi://";
 
 int number(std::string_view name, std::string_view value, int least, const std::string& url) {
   int x = 0;
@@ -70,7 +70,7 @@ void read_query(std::string_view query, const std::string& url, Launch& launch, 
 MeetingPlace read_url(const std::string& url, const std::optional<Launch>& launched) {
   const std::size_t colon = url.find("://");
   const std::string scheme = url.substr(0, colon == std::string::npos ? 0 : colon);
-  TANDEM_CHECK(scheme == "env" || scheme == "tcp" || scheme == "file",
+  TANDEM_CHECK(scheme == "env" || scheme == "tcp" || scheme == "file" || scheme == "mpi",
                "world: '",
                url,
                "' is no place to meet at; give ",
@@ -78,6 +78,13 @@ MeetingPlace read_url(const std::string& url, const std::optional<Launch>& launc
   const std::string rest = url.substr(colon + 3);
   const std::string target = rest.substr(0, rest.find('?'));
   MeetingPlace place{.launch = launched.value_or(Launch{.launcher = "nobody"}), .path = {}};
+  if (scheme == "mpi") {
+    TANDEM_CHECK(rest.empty(), "world: '", url, "' has more than mpi://, but MPI knows the rest");
+    place.by_mpi = true;
+    place.launch.store.reset();
+    place.launch.launcher_serves = false;
+    return place;
+  }
   bool has_rank = launched.has_value();
   if (target.size() < rest.size()) {
     bool in_url = false;
@@ -85,7 +92,12 @@ MeetingPlace read_url(const std::string& url, const std::optional<Launch>& launc
     if (in_url) place.launch.launcher = "hand";
     has_rank = has_rank || in_url;
   }
-  if (scheme == "env") return place;
+  if (scheme == "env") {
+    // mpirun says who is who, and nothing of where to meet.
+    place.by_mpi =
+        place.launch.size > 1 && !place.launch.store && place.launch.launcher == "mpirun";
+    return place;
+  }
   TANDEM_CHECK(has_rank,
                "world: '",
                url,

@@ -11,8 +11,9 @@ namespace tandem::world {
 
 /// Where processes meet, and as which.
 struct MeetingPlace {
-  Launch launch;     ///< its store is the address of tcp://
-  std::string path;  ///< of file://; "": there is none
+  Launch launch;        ///< its store is the address of tcp://
+  std::string path;     ///< of file://; "": there is none
+  bool by_mpi = false;  ///< MPI says who this is, and tells all where the store is
 };
 
 /// What a URL says, and the launcher where the URL says nothing.

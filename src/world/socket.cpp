@@ -108,6 +108,17 @@ Socket Socket::connect(const Address& address, Deadline deadline) {
   }
 }
 
+std::string Socket::own_host() const {
+  sockaddr_storage own{};
+  socklen_t size = sizeof own;
+  char host[NI_MAXHOST] = {};
+  ::getsockname(fd(), reinterpret_cast<sockaddr*>(&own), &size);
+  const int error = ::getnameinfo(
+      reinterpret_cast<const sockaddr*>(&own), size, host, sizeof host, nullptr, 0, NI_NUMERICHOST);
+  if (error != 0) throw CommError(peer_ + ": " + ::gai_strerror(error));
+  return host;
+}
+
 void Socket::wait_for(short events, Deadline deadline) const {
   const int error = poll_until(fd(), events, deadline);
   if (error == ETIMEDOUT) throw Timeout(peer_ + " does not answer");

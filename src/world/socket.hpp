@@ -31,6 +31,8 @@ class Socket {
 
   int fd() const noexcept { return fd_.get(); }
   const std::string& peer() const noexcept { return peer_; }
+  /// This end's address, as a number.
+  std::string own_host() const;
 
  private:
   void wait_for(short events, Deadline deadline) const;

@@ -176,4 +176,8 @@ std::int64_t TcpStore::num_keys() {
   return static_cast<std::int64_t>(receive_u64(*socket_));
 }
 
+std::string TcpStore::local_host() const {
+  return socket_->own_host();
+}
+
 }  // namespace tandem::world

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <mutex>
 #include <random>
 #include <thread>
 #include <utility>
@@ -20,6 +21,9 @@
 #include "tandem/world/tcp_store.hpp"
 
 #include "world/meeting_place.hpp"
+#include "world/mpi_meeting.hpp"
+#include "world/watch.hpp"
+#include "world/watch_server.hpp"
 
 namespace tandem::world {
 namespace {
@@ -68,6 +72,7 @@ class World::Impl {
  public:
   Impl(MeetingPlace place, const WorldOptions& options)
       : launch_(std::move(place.launch)), path_(std::move(place.path)) {
+    if (place.by_mpi) ask_mpi();
     contract_ = options.contract;
     contract_["tandem"] = version;
     contract_["world size"] = std::to_string(launch_.size);
@@ -75,12 +80,17 @@ class World::Impl {
     come();
     try {
       meet();
+      if (launch_.size > 1) start_watch();
     } catch (const Error&) {
       leave(kShortGoodbye);
       throw;
     }
   }
-  ~Impl() { leave(kGoodbye); }
+  ~Impl() {
+    kept_.clear();
+    const bool has_failed = watch_ != nullptr && watch_->has_words();
+    leave(has_failed ? kShortGoodbye : kGoodbye);
+  }
 
   void barrier() {
     const std::string round = concat("barrier/", ++barriers_);
@@ -91,8 +101,29 @@ class World::Impl {
   const Launch& launch() const { return launch_; }
   const std::vector<Peer>& peers() const { return peers_; }
   Store& store() const { return *store_; }
+  const std::string& host() const { return host_; }
+  Watch* watch() const { return watch_.get(); }
+  std::shared_ptr<void> keep(const std::string& name,
+                             const std::function<std::shared_ptr<void>()>& make) {
+    const std::scoped_lock lock(keeping_);
+    std::shared_ptr<void>& kept = kept_[name];
+    if (kept == nullptr) kept = make();
+    return kept;
+  }
 
  private:
+  void ask_mpi() {
+    const MpiIdentity identity = identify_by_mpi();
+    if (launch_.launcher == "nobody") launch_.launcher = "mpirun";
+    launch_.rank = identity.rank;
+    launch_.size = identity.size;
+    const bool is_one_host = launch_.local_size == launch_.size;
+    const std::string host = is_one_host ? "127.0.0.1" : host_name();
+    if (launch_.rank == 0) server_ = std::make_unique<StoreServer>(Address{host, 0});
+    launch_.store =
+        parse_address(tell_by_mpi(server_ == nullptr ? "" : to_string(server_->address())));
+  }
+
   void open(Store::Milliseconds timeout) {
     std::shared_ptr<Store> store;
     if (!path_.empty()) {
@@ -107,9 +138,11 @@ class World::Impl {
           launch_.describe(),
           ", but nothing says where the processes meet; set MASTER_ADDR and MASTER_PORT, or "
           "give tcp://HOST:PORT or file:///PATH");
-      if (launch_.rank == 0 && !launch_.launcher_serves)
+      if (launch_.rank == 0 && !launch_.launcher_serves && server_ == nullptr)
         server_ = std::make_unique<StoreServer>(*launch_.store);
-      store = std::make_shared<TcpStore>(*launch_.store, timeout);
+      auto client = std::make_shared<TcpStore>(*launch_.store, timeout);
+      host_ = client->local_host();
+      store = std::move(client);
     }
     store_ =
         std::make_shared<PrefixStore>(concat("tandem/", launch_.run, '/', launch_.restart), store);
@@ -148,6 +181,20 @@ class World::Impl {
     for (int rank = 0; rank < launch_.size; ++rank)
       add_peer(rank, read_lines(store_->get(key("process", rank))));
     compare();
+  }
+
+  void start_watch() {
+    if (host_.empty()) {  // a shared folder says nothing of how hosts reach each other
+      const bool is_one_host =
+          std::ranges::all_of(peers_, [&](const Peer& p) { return p.host == peers_[0].host; });
+      host_ = is_one_host ? "127.0.0.1" : host_name();
+    }
+    if (launch_.rank == 0) {
+      watch_server_ = std::make_unique<WatchServer>(host_, launch_.size);
+      store_->set("watch", to_string(watch_server_->address()));
+    }
+    watch_ = std::make_unique<Watch>(
+        parse_address(store_->get("watch")), launch_.rank, store_->timeout());
   }
 
   void add_peer(int rank, std::map<std::string, std::string> said) {
@@ -212,7 +259,8 @@ class World::Impl {
     for (int rank = 0; rank < launch_.size; ++rank)
       came += store_->check({key("process", rank)}) ? 1 : 0;
     const auto deadline = std::chrono::steady_clock::now() + patience;
-    while (store_->add("left", 0) < came && std::chrono::steady_clock::now() < deadline)
+    const auto gone = [&] { return watch_ == nullptr ? 0 : watch_->lost(); };
+    while (store_->add("left", 0) + gone() < came && std::chrono::steady_clock::now() < deadline)
       std::this_thread::sleep_for(kBetweenLooks);
   } catch (const std::exception&) {  // the store has gone: nobody is to be waited for
   }
@@ -222,6 +270,11 @@ class World::Impl {
   std::map<std::string, std::string> contract_;
   std::unique_ptr<StoreServer> server_;
   std::shared_ptr<Store> store_;
+  std::string host_;
+  std::unique_ptr<WatchServer> watch_server_;
+  std::unique_ptr<Watch> watch_;
+  std::mutex keeping_;
+  std::map<std::string, std::shared_ptr<void>> kept_;  // guarded by keeping_
   std::vector<Peer> peers_;
   std::vector<std::map<std::string, std::string>> contracts_;  // by rank
   int barriers_ = 0;
@@ -256,6 +309,19 @@ const std::vector<Peer>& World::peers() const noexcept {
 
 Store& World::store() const noexcept {
   return impl_->store();
+}
+
+const std::string& World::host() const noexcept {
+  return impl_->host();
+}
+
+Watch* World::watch() const noexcept {
+  return impl_->watch();
+}
+
+std::shared_ptr<void> World::keep(const std::string& name,
+                                  const std::function<std::shared_ptr<void>()>& make) {
+  return impl_->keep(name, make);
 }
 
 void World::barrier() {

@@ -65,6 +65,7 @@ class Folder {
 };
 
 TEST(FlightRecord, HasWhatEachRankDid) {
+  if (testing::test_world() != nullptr) GTEST_SKIP() << testing::kOneProcess;
   Group group = make_group(2);
   run_ranks(group, [](Communicator& comm) {
     comm.all_reduce(numbers(comm, 13, DType::f64), ReduceOp::max);
@@ -117,6 +118,7 @@ TEST(FlightRecord, KeepsTheLast1024) {
 }
 
 TEST(FlightRecord, IsWrittenOnceWhenTheGroupFirstFails) {
+  if (testing::test_world() != nullptr) GTEST_SKIP() << testing::kOneProcess;
   const Folder folder;
   Group group = make_group(3, {.timeout = 100ms, .dump_folder = folder.name()});
   outcomes(group, [](Communicator& comm) {
@@ -145,6 +147,7 @@ TEST(FlightRecord, IsWrittenOnceWhenTheGroupFirstFails) {
 }
 
 TEST(FlightRecord, OfARankThatStaysAwayShowsWhoWaited) {
+  if (testing::test_world() != nullptr) GTEST_SKIP() << testing::kOneProcess;
   const Folder folder;
   Group group = make_group(2, {.timeout = 100ms, .dump_folder = folder.name()});
   outcomes(group, [](Communicator& comm) {
@@ -157,6 +160,7 @@ TEST(FlightRecord, OfARankThatStaysAwayShowsWhoWaited) {
 }
 
 TEST(FlightRecord, GoesWhereTheEnvironmentSaysAndNotForAGoodEnd) {
+  if (testing::test_world() != nullptr) GTEST_SKIP() << testing::kOneProcess;
   const Folder folder;
   ::setenv("TANDEM_COMM_DUMP", folder.name().c_str(), 1);
   Group good = make_group(2), bad = make_group(2);

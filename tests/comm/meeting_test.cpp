@@ -37,14 +37,14 @@ class OutsideEngine final : public Engine {
   }
   void help(Operation&) noexcept override { ++helped; }
   bool ends_by_itself() const noexcept override { return false; }
-  void abort(const std::string& reason) noexcept override {
-    reasons.push_back(reason);
+  void abort(const Failure& why) noexcept override {
+    reasons.push_back(why.text);
     for (Operation* op : running)
-      op->fail(std::make_shared<const Failure>(Failure{Failure::Kind::aborted, reason}));
+      op->fail(std::make_shared<const Failure>(why));
     running.clear();
   }
   void drain() noexcept override {}
-  std::shared_ptr<Engine> split(const std::vector<int>& ranks) const override {
+  std::shared_ptr<Engine> split(const std::vector<int>& ranks, std::int64_t) const override {
     splits.push_back(ranks);
     return std::make_shared<HostEngine>();
   }
@@ -60,7 +60,9 @@ struct MeetingTest : ::testing::Test {
   static constexpr auto kNoTimeout = std::chrono::milliseconds::max();
   const std::shared_ptr<OutsideEngine> engine = std::make_shared<OutsideEngine>();
   Meeting meeting{RankTable({{DeviceType::cpu, 0}, {DeviceType::cpu, 1}},
-                            {"cpu:0 of process 0", "cpu:0 of process 1"}),
+                            {"cpu:0 of process 0", "cpu:0 of process 1"},
+                            {0, 0},
+                            0),
                   {.timeout = 30s},
                   engine};
   float values[2] = {1, 2};
@@ -161,8 +163,8 @@ TEST_F(MeetingTest, ASplitAsksTheEngineForOneOfTheSameRanks) {
   };
   join(0, 1);
   const auto op = join(1, 0);
+  EXPECT_EQ(meeting.seat(*op, 1).meeting->ranks().name(0), "rank 0 (cpu:0 of process 1)");
   EXPECT_THAT(engine->splits, ElementsAre(ElementsAre(1), ElementsAre(0)));
-  EXPECT_EQ(op->seats[1].meeting->ranks().name(0), "rank 0 (cpu:0 of process 1)");
 }
 
 TEST(SignatureTest, NamesItsAlgorithmByIndex) {

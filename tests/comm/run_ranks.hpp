@@ -12,8 +12,10 @@
 #include "tandem/core/error.hpp"
 #include "tandem/runtime/runtime.hpp"
 
+#include "core/even_share.hpp"
 #include "devices.hpp"
 #include "thrown_text.hpp"
+#include "world_of_tests.hpp"
 
 namespace tandem::testing {
 
@@ -22,6 +24,7 @@ using Group = std::vector<std::unique_ptr<comm::Communicator>>;
 /// Of groups that a test goes through; fewer on GPUs, whose stand-in is slow with many ranks on few
 /// cores, and under the thread sanitizer.
 inline std::vector<int> group_sizes() {
+  if (test_world() != nullptr) return {test_world()->size(), 2 * test_world()->size(), 7};
   if (on_gpus()) return {1, 3, 4};
 #ifdef __SANITIZE_THREAD__
   return {1, 3, 8};
@@ -32,7 +35,93 @@ inline std::vector<int> group_sizes() {
 inline Group make_group(int ranks,
                         comm::GroupOptions options = {.timeout = std::chrono::seconds(30)}) {
   options.backend = backend();
-  return comm::make_group(devices(ranks), options);
+  if (test_world() == nullptr) return comm::make_group(devices(ranks), options);
+  // Fewer ranks than processes: the same in each of them.
+  if (ranks < test_world()->size()) {
+    options.backend = comm::Backend::local;
+    return comm::make_group(devices(ranks), options);
+  }
+  options.world = test_world();
+  const auto own = even_share(ranks, test_world()->rank(), test_world()->size());
+  return comm::make_group(devices(static_cast<int>(own.size())), options);
+}
+
+/// How many of `ranks` ranks each process has, whose values are added up first.
+inline std::vector<int> ranks_by_process(int ranks) {
+  if (test_world() == nullptr || ranks < test_world()->size()) return {ranks};
+  std::vector<int> sizes;
+  for (int process = 0; process < test_world()->size(); ++process)
+    sizes.push_back(static_cast<int>(even_share(ranks, process, test_world()->size()).size()));
+  return sizes;
+}
+
+/// What errors call a rank of a group of `ranks`: "rank 1 (cpu:1", and, if it is in another
+/// process, more.
+inline std::string rank_text(int rank, int ranks) {
+  const std::string text = "rank " + std::to_string(rank) + " (";
+  if (test_world() == nullptr || ranks < test_world()->size()) return text + device_name(rank);
+  int process = 0;
+  while (even_share(ranks, process, test_world()->size()).end <= rank)
+    ++process;
+  const auto first = even_share(ranks, process, test_world()->size()).begin;
+  return text + device_name(rank - static_cast<int>(first)) + " of process " +
+         std::to_string(process);
+}
+
+/// Why a test is for one process alone.
+inline constexpr const char* kOneProcess = "looks at all ranks from one process";
+
+/// What an error is, in the store of the world.
+template <class... E>
+std::string kind_and_text(const std::exception_ptr& error) {
+  if (error == nullptr) return "0";
+  std::string found;
+  int kind = 0;
+  const auto look = [&]<class One>() {
+    ++kind;
+    if (!found.empty()) return;
+    try {
+      std::rethrow_exception(error);
+    } catch (const One& e) {
+      found = std::to_string(kind) + e.what();
+    } catch (...) {
+    }
+  };
+  (look.template operator()<E>(), ...);
+  return found;
+}
+template <class... E>
+std::exception_ptr read_kind_and_text(const std::string& said) {
+  std::exception_ptr error;
+  char kind = '0';
+  ((++kind, said[0] == kind ? void(error = std::make_exception_ptr(E(said.substr(1)))) : void()),
+   ...);
+  return error;
+}
+
+/// The outcomes of the ranks of all processes: each tells the others.
+inline std::vector<std::exception_ptr> outcomes_of_all(
+    const comm::Communicator& first, const std::vector<std::exception_ptr>& errors) {
+  static int calls = 0;
+  ++calls;
+  const auto key = [&](int rank) {
+    return "outcome/" + std::to_string(calls) + '/' + std::to_string(rank);
+  };
+  world::Store& store = test_world()->store();
+  for (std::size_t i = 0; i < errors.size(); ++i)
+    store.set(
+        key(first.rank() + static_cast<int>(i)),
+        kind_and_text<Desync, CommAborted, Timeout, InvalidArgument, Error, std::runtime_error>(
+            errors[i]));
+  std::vector<std::exception_ptr> all;
+  for (int rank = 0; rank < first.size(); ++rank)
+    all.push_back(read_kind_and_text<Desync,
+                                     CommAborted,
+                                     Timeout,
+                                     InvalidArgument,
+                                     Error,
+                                     std::runtime_error>(store.get(key(rank))));
+  return all;
 }
 
 /// Runs f(communicator) for each rank on its device's worker, and returns what each threw.
@@ -57,7 +146,8 @@ std::vector<std::exception_ptr> outcomes(Group& group, F f) {
   std::vector<std::exception_ptr> errors;
   for (Ticket& ticket : tickets)
     errors.push_back(ticket.outcome(deadline));
-  return errors;
+  const bool spans = static_cast<int>(group.size()) < group.front()->size();
+  return spans ? outcomes_of_all(*group.front(), errors) : errors;
 }
 
 /// What the `E` that a rank threw says; of a rank that threw nothing, "no error".

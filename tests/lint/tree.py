@@ -17,7 +17,7 @@ ARROWS = {
     "nn": ["ops"],
     "optim": ["ops"],
     "data": ["tensor", "io"],
-    "comm": ["autograd"],
+    "comm": ["autograd", "world"],
     "profile": ["runtime"],
     "explain": ["profile"],
     "parallel": ["nn", "optim", "comm", "profile"],

@@ -22,9 +22,14 @@ enum class Backend : std::uint8_t {
   /// is done as with local: bitwise reductions, minima and maxima of floats (which must be NaN if
   /// any rank has a NaN), and algorithms chosen by name.
   nccl,
+  /// gloo's connections (TCP), for groups of host devices that span processes
+  /// (GroupOptions::world).
+  gloo,
+  /// MPI's messages, likewise: for programs that mpirun or srun --mpi has started.
+  mpi,
 };
 
-/// "local", "nccl".
+/// "local", "nccl", "gloo", "mpi".
 const char* name(Backend backend) noexcept;
 /// The backend of that name; nothing if there is no such backend.
 std::optional<Backend> parse_backend(std::string_view name) noexcept;

@@ -53,6 +53,9 @@ class Communicator {
   virtual int size() const noexcept = 0;
   virtual int rank() const noexcept = 0;
   virtual Device device() const noexcept = 0;
+  /// What errors call this rank: "rank 1 (cpu:1)", or, where there are several processes, "rank 1
+  /// (cpu:0 of process 1 on node1, pid 4711)".
+  virtual std::string describe() const = 0;
 
   /// Copies the root's `x` to every rank.
   ///

@@ -12,6 +12,10 @@
 #include "tandem/comm/backend.hpp"
 #include "tandem/comm/communicator.hpp"
 
+namespace tandem::world {
+class World;
+}
+
 namespace tandem::comm {
 
 struct GroupOptions {
@@ -28,9 +32,15 @@ struct GroupOptions {
   std::int64_t segment_bytes = 128 * 1024;  ///< for algorithms with segments
   int group = 0;  ///< ranks in a group, or in a row of a torus; 0: see Problem
   Backend backend = Backend::local;
+  /// The group's ranks are the devices of all of this world's processes, which make the same groups
+  /// in the same order: first those of process 0, and so on. It outlives the group. Null: this
+  /// process's devices alone.
+  world::World* world = nullptr;
 };
 
-/// Makes a group of devices of this process. Rank r is on the r-th of `devices`.
+/// Makes a group of devices of this process. Rank r is on the r-th of `devices`. In a world of
+/// several processes each gives its own devices, as many as it has, and gets their ranks; data goes
+/// between processes by gloo (also for `local`) or MPI.
 ///
 /// The group has no threads of its own. On the host, ranks that arrive or wait claim slices of the
 /// work and do them; on GPUs, the last rank to arrive queues it.

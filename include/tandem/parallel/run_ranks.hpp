@@ -11,6 +11,10 @@
 #include "tandem/parallel/rank_error.hpp"
 #include "tandem/runtime/device.hpp"
 
+namespace tandem::world {
+class World;
+}
+
 namespace tandem::parallel {
 
 struct RunRanksOptions {
@@ -19,6 +23,9 @@ struct RunRanksOptions {
   /// beginning pieces of work.
   std::chrono::milliseconds timeout = std::chrono::minutes(5);
   comm::Backend backend = comm::Backend::local;
+  /// The ranks are the devices of all of its processes, each of which calls run_ranks with its own;
+  /// it outlives the call. Null: this process's devices alone.
+  world::World* world = nullptr;
 };
 
 /// Runs `body` once for each device, on the device's thread, as one rank of a group. This is a
@@ -30,6 +37,9 @@ struct RunRanksOptions {
 ///       DistributedDataParallel ddp(net, rank);
 ///       ...
 ///     });
+///
+/// In a program that a launcher has started as several processes, `{.world = &world}` makes one
+/// group of all their devices.
 ///
 /// When a rank fails, the others stop waiting for it (CommAborted).
 /// @throws RankError        the first failure that is not just a consequence of another one.

@@ -38,6 +38,8 @@ class TcpStore final : public Store {
   void append(const std::string& key, const std::string& value) override;
   std::int64_t num_keys() override;
   Milliseconds timeout() const override { return timeout_; }
+  /// The address, as a number, by which the store's host knows this one.
+  std::string local_host() const;
 
  private:
   void wait_locked(const std::vector<std::string>& keys, Milliseconds timeout);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -11,6 +12,8 @@
 #include "tandem/world/store.hpp"
 
 namespace tandem::world {
+
+class Watch;
 
 /// What is common to all ways to meet.
 struct WorldOptions {
@@ -46,8 +49,8 @@ class World {
   ///                          values. All processes get it.
   static World from_environment(const WorldOptions& options = {});
   /// Meets at a URL: env:// as above, tcp://HOST:PORT?rank=R&world_size=N, where rank 0 serves the
-  /// store, or file:///PATH?rank=R&world_size=N in a shared folder. Rank and size are the
-  /// launcher's where the URL has none.
+  /// store, file:///PATH?rank=R&world_size=N in a shared folder, or mpi://, where MPI says who this
+  /// is and tells all where the store is. Rank and size are the launcher's where the URL has none.
   explicit World(const std::string& url, const WorldOptions& options = {});
   World(World&&) noexcept;
   World& operator=(World&&) noexcept;
@@ -61,6 +64,13 @@ class World {
   const std::vector<Peer>& peers() const noexcept;
   /// Its keys are this run's, also where the store is shared with others.
   Store& store() const noexcept;
+  /// Where the other processes reach this one: a number, or this host's name.
+  const std::string& host() const noexcept;
+  /// The line on which the processes hear of each other's end; null in a world of one process.
+  Watch* watch() const noexcept;
+  /// What others have made for this world, which ends with it: by name, made by the first who asks.
+  std::shared_ptr<void> keep(const std::string& name,
+                             const std::function<std::shared_ptr<void>()>& make);
   /// Returns when all processes have called it as often.
   /// @throws Timeout  the text has the ranks that are missing.
   void barrier();

@@ -12,6 +12,7 @@
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/runtime.hpp"
+#include "tandem/world/world.hpp"
 
 #include "parallel/errors/failures.hpp"
 
@@ -31,6 +32,7 @@ struct Run {
   std::vector<bool> ended;                             // by rank
   bool failed = false;
 
+  std::string name(std::size_t r) const { return comms[r]->describe(); }
   bool all_ended() const {
     return std::ranges::all_of(ended, [](bool e) { return e; });
   }
@@ -50,8 +52,7 @@ void run_one(Run& run, std::size_t r) {
     run.body(rank);
   } catch (...) {
     error = std::current_exception();
-    run.comms[r]->abort(
-        concat("rank ", r, " (", run.comms[r]->device(), ") failed: ", describe(error)));
+    run.comms[r]->abort(run.name(r) + " failed: " + describe(error));
   }
   run.end(r, error);
 }
@@ -71,14 +72,11 @@ void wait_for_all(Run& run, std::span<const Device> devices, std::chrono::millis
     const Device device = run.comms[r]->device();
     if (!run.ended[r])
       late += concat(late.empty() ? "" : ", ",
-                     "rank ",
-                     r,
-                     " (",
-                     device,
-                     "), after the operation ",
+                     run.name(r),
+                     ", after the operation ",
                      logical_device(device).last_work());
     else if (run.errors[r] != nullptr && cause.empty())
-      cause = concat("rank ", r, " (", device, ") failed: ", describe(run.errors[r]));
+      cause = run.name(r) + " failed: " + describe(run.errors[r]);
   }
   throw Timeout(concat("run_ranks: ",
                        cause,
@@ -92,18 +90,20 @@ void wait_for_all(Run& run, std::span<const Device> devices, std::chrono::millis
 
 /// Gives each device its rank. All of them enter the queues together, so that ranks of several
 /// calls do not wait for each other crosswise.
-void submit(const std::shared_ptr<Run>& run, std::span<const Device> devices) {
+///
+/// @param processes  that share the cores.
+void submit(const std::shared_ptr<Run>& run, std::span<const Device> devices, int processes) {
   const auto together = Runtime::instance().hold_queues();
   for (std::size_t r = 0; r < devices.size(); ++r) {
     const ContextScope scope([&](Context& c) {
-      c.replica = static_cast<int>(r);
+      c.replica = run->comms[r]->rank();
       c.generator = run->generators[r];
-      c.threads = std::max(1, core_count() / static_cast<int>(devices.size()));
+      c.threads = std::max(1, core_count() / static_cast<int>(devices.size()) / processes);
     });
     try {
       logical_device(devices[r]).worker().submit([run, r] { run_one(*run, r); });
     } catch (...) {  // no memory: those before it must not wait for it
-      run->comms[r]->abort(concat("rank ", r, " (", devices[r], ") could not be started"));
+      run->comms[r]->abort(run->name(r) + " could not be started");
       for (std::size_t late = r; late < devices.size(); ++late)
         run->end(late, std::current_exception());
       return;
@@ -116,13 +116,17 @@ void submit(const std::shared_ptr<Run>& run, std::span<const Device> devices) {
   std::vector<std::string> others;
   for (std::size_t r = 0; r < run.errors.size(); ++r) {
     if (r == first || run.errors[r] == nullptr || is_secondary(run.errors[r])) continue;
-    others.push_back(
-        concat("rank ", r, " on ", run.comms[r]->device(), ": ", describe(run.errors[r])));
+    others.push_back(concat("rank ",
+                            run.comms[r]->rank(),
+                            " on ",
+                            run.comms[r]->device(),
+                            ": ",
+                            describe(run.errors[r])));
   }
   try {
     std::rethrow_exception(run.errors[first]);
   } catch (...) {
-    throw RankError(static_cast<int>(first),
+    throw RankError(run.comms[first]->rank(),
                     run.comms[first]->device(),
                     describe(run.errors[first]),
                     std::move(others));
@@ -143,7 +147,8 @@ void run_ranks(std::span<const Device> devices,
                  ", from inside a rank; use the existing ranks");
   }
   const auto run = std::make_shared<Run>();
-  run->comms = comm::make_group(devices, {.timeout = options.timeout, .backend = options.backend});
+  run->comms = comm::make_group(
+      devices, {.timeout = options.timeout, .backend = options.backend, .world = options.world});
   run->body = std::move(body);
   for (std::size_t r = 0; r < devices.size(); ++r) {
     run->generators.push_back(std::make_shared<Generator>());
@@ -151,7 +156,7 @@ void run_ranks(std::span<const Device> devices,
   }
   run->errors.resize(devices.size());
   run->ended.resize(devices.size());
-  submit(run, devices);
+  submit(run, devices, options.world == nullptr ? 1 : options.world->launch().local_size);
   wait_for_all(*run, devices, options.timeout);
   const bool failed = std::ranges::any_of(run->errors, [](const auto& e) { return e != nullptr; });
   if (failed) raise(*run);

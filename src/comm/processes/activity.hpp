@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "comm/failure.hpp"
+#include "comm/processes/links.hpp"
+
+namespace tandem::comm {
+
+/// What is under way between processes. Its functions are called with the mesh's lock held, but
+/// run().
+class Activity {
+ public:
+  static constexpr int kNoPiece = -1;
+
+  Activity() = default;
+  Activity(const Activity&) = delete;
+  Activity& operator=(const Activity&) = delete;
+  virtual ~Activity() = default;
+
+  /// Of the group that it belongs to.
+  virtual std::uint64_t group() const noexcept = 0;
+  virtual void start(ProcessLinks& links) = 0;
+  /// Takes notice of what has arrived, and begins what can begin.
+  ///
+  /// @return  whether anything has changed
+  /// @throws ProcessLinks::Lost  a process that it needs has gone.
+  virtual bool advance(ProcessLinks& links) = 0;
+  virtual bool done() const noexcept = 0;
+  /// A piece of work to be run; kNoPiece: there is none now.
+  virtual int take_piece() { return kNoPiece; }
+  virtual void run(int /*piece*/) const {}
+  virtual void finish(int /*piece*/, ProcessLinks& /*links*/) {}
+  /// Ends it without a result, when no piece is running. Nothing touches its memory afterwards.
+  virtual void fail(const std::shared_ptr<const Failure>& why) noexcept = 0;
+  /// It is done: tells who waits.
+  virtual void complete() noexcept = 0;
+  /// What messages call a process that it needs: "rank 2 (cpu:0 of process 1 on node1, pid 4711)";
+  /// "": it needs it not.
+  virtual std::string who(int process) const = 0;
+};
+
+}  // namespace tandem::comm

@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The plug-in libtandem-gloo.so: messages over gloo's connections (TCP).
+
+#include <gloo/rendezvous/context.h>
+#include <gloo/rendezvous/store.h>
+#include <gloo/transport/tcp/device.h>
+#include <gloo/transport/unbound_buffer.h>
+
+#include "comm/processes/gloo_peer.hpp"
+#include "comm/processes/links.hpp"
+
+namespace tandem::comm {
+namespace {
+
+/// The store of the world, as gloo asks for it.
+class Store final : public gloo::rendezvous::Store {
+ public:
+  explicit Store(const ProcessLinksOptions& options) : options_(options) {}
+  void set(const std::string& key, const std::vector<char>& data) override {
+    options_.set(key, {data.begin(), data.end()});
+  }
+  std::vector<char> get(const std::string& key) override {
+    const std::string value = options_.get(key);
+    return {value.begin(), value.end()};
+  }
+  void wait(const std::vector<std::string>& keys) override {
+    for (const std::string& key : keys)
+      options_.get(key);
+  }
+
+ private:
+  const ProcessLinksOptions& options_;
+};
+
+class GlooLinks final : public ProcessLinks {
+ public:
+  explicit GlooLinks(const ProcessLinksOptions& options)
+      : device_(gloo::transport::tcp::CreateDevice(options.host.c_str())),
+        context_(options.process, options.processes) {
+    // It waits up to five times as long for a process that stops between its address and its call.
+    context_.setTimeout(options.timeout / 5);
+    Store store(options);
+    context_.connectFullMesh(store, device_);
+    for (int process = 0; process < options.processes; ++process)
+      peers_.push_back(process == options.process ? nullptr
+                                                  : std::make_unique<GlooPeer>(context_, process));
+  }
+
+  std::unique_ptr<Message> send(int process,
+                                std::uint64_t tag,
+                                const void* data,
+                                std::size_t nbytes) override {
+    return peers_[static_cast<std::size_t>(process)]->send(tag, data, nbytes);
+  }
+  std::unique_ptr<Message> receive(int process,
+                                   std::uint64_t tag,
+                                   void* data,
+                                   std::size_t nbytes) override {
+    return peers_[static_cast<std::size_t>(process)]->receive(tag, data, nbytes);
+  }
+  bool takes_back() const noexcept override { return true; }
+
+ private:
+  std::shared_ptr<gloo::transport::Device> device_;
+  gloo::rendezvous::Context context_;
+  std::vector<std::unique_ptr<GlooPeer>> peers_;  // by process; null for this one
+};
+
+}  // namespace
+}  // namespace tandem::comm
+
+extern "C" tandem::comm::ProcessLinks* tandem_make_links(
+    const tandem::comm::ProcessLinksOptions& options) {
+  return new tandem::comm::GlooLinks(options);
+}

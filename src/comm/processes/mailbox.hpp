@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <memory>
+#include <optional>
+
+#include "comm/operation.hpp"
+#include "comm/processes/links.hpp"
+#include "comm/processes/membership.hpp"
+
+namespace tandem::comm {
+
+/// What a sender says of a message before its data.
+struct Announcement {
+  std::int32_t from = 0, to = 0, tag = 0;  // ranks of the group
+  std::uint32_t channel = 0;
+  Signature signature = {};
+};
+/// The tag of announcements.
+std::uint64_t announcement_tag(std::uint64_t group) noexcept;
+
+/// The messages to ranks of this process, of a group, that have been announced and that nobody has
+/// taken yet. Used with the mesh's lock held.
+class Mailbox {
+ public:
+  explicit Mailbox(std::shared_ptr<const Membership> group) : group_(std::move(group)) {}
+
+  /// Takes notice of what has been announced. A process that has gone announces nothing.
+  void look(ProcessLinks& links);
+  /// The oldest one that fits; it is not in the box any more.
+  ///
+  /// @param from  may be any_source.
+  std::optional<Announcement> take(int from, int to, int tag);
+  void put_back(const Announcement& announcement) { arrived_.push_front(announcement); }
+
+ private:
+  /// Where the next announcement of a process arrives.
+  struct Slot {
+    int process;
+    Announcement next = {};
+    std::unique_ptr<ProcessLinks::Message> message = nullptr;
+    bool has_gone = false;
+  };
+
+  const std::shared_ptr<const Membership> group_;
+  std::list<Slot> slots_;
+  std::deque<Announcement> arrived_;
+};
+
+}  // namespace tandem::comm

@@ -1,0 +1,167 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The plug-in libtandem-mpi.so: messages over MPI, and where processes meet that mpirun has
+// started.
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <mpi.h>
+
+#include "comm/processes/links.hpp"
+#include "world/mpi_meeting.hpp"
+
+namespace tandem::comm {
+namespace {
+
+std::string text_of(int error) {
+  char text[MPI_MAX_ERROR_STRING] = {};
+  int size = 0;
+  MPI_Error_string(error, text, &size);
+  return text;
+}
+
+void check(int error, const char* call) {
+  if (error != MPI_SUCCESS) throw std::runtime_error(std::string(call) + ": " + text_of(error));
+}
+
+/// MPI itself, from the first use to the end of the process.
+class Session {
+ public:
+  static Session& instance() {
+    static Session session;
+    return session;
+  }
+  int rank = 0, size = 1;
+  bool has_failed = false;  // its end would wait for processes that may have gone
+
+ private:
+  Session() {
+    int is_there = 0;
+    MPI_Initialized(&is_there);
+    if (is_there == 0) {
+      int provided = 0;
+      check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
+      owns_ = true;
+      if (provided < MPI_THREAD_SERIALIZED)
+        throw std::runtime_error("this MPI has no threads (MPI_THREAD_SERIALIZED)");
+    }
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+  }
+  ~Session() {
+    int has_ended = 0;
+    MPI_Finalized(&has_ended);
+    if (owns_ && has_ended == 0 && !has_failed) MPI_Finalize();
+  }
+
+  bool owns_ = false;
+};
+
+/// MPI's tags have 31 bits: of data, 16 of the channel and 14 of the number; of others, 28.
+int tag_of(std::uint64_t tag) {
+  constexpr std::uint64_t kData = std::uint64_t{1} << 63, kAnnouncement = std::uint64_t{1} << 62;
+  if ((tag & kData) == 0) return static_cast<int>((tag ^ tag >> 32) & 0xfffffff);
+  if ((tag & kAnnouncement) != 0)
+    return static_cast<int>((((tag & ~kData & ~kAnnouncement) ^ tag >> 32) & 0xfffffff) | 1U << 28);
+  return static_cast<int>(1U << 30 | (tag >> 24 & 0xffff) << 14 | (tag & 0x3fff));
+}
+
+class MpiMessage final : public ProcessLinks::Message {
+ public:
+  explicit MpiMessage(int process) : process_(process) {}
+  ~MpiMessage() override {
+    for (MPI_Request& request : requests_)
+      if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+  }
+  MPI_Request* add() { return &requests_.emplace_back(MPI_REQUEST_NULL); }
+  bool done() override {
+    int all = 0;
+    const int error = MPI_Testall(
+        static_cast<int>(requests_.size()), requests_.data(), &all, MPI_STATUSES_IGNORE);
+    if (error == MPI_SUCCESS) return all != 0;
+    Session::instance().has_failed = true;
+    throw ProcessLinks::Lost(process_, text_of(error));
+  }
+
+ private:
+  int process_;
+  std::vector<MPI_Request> requests_;
+};
+
+class MpiLinks final : public ProcessLinks {
+ public:
+  explicit MpiLinks(const ProcessLinksOptions& options) {
+    const Session& session = Session::instance();
+    if (session.rank != options.process || session.size != options.processes)
+      throw std::runtime_error("MPI says that this is process " + std::to_string(session.rank) +
+                               " of " + std::to_string(session.size) +
+                               "; start the program by mpirun, or by srun --mpi=pmix");
+    check(MPI_Comm_dup(MPI_COMM_WORLD, &world_), "MPI_Comm_dup");
+    MPI_Comm_set_errhandler(world_, MPI_ERRORS_RETURN);
+  }
+
+  std::unique_ptr<Message> send(int process,
+                                std::uint64_t tag,
+                                const void* data,
+                                std::size_t nbytes) override {
+    return in_chunks(process, nbytes, [&](std::size_t begin, int n, MPI_Request* request) {
+      return MPI_Isend(static_cast<const char*>(data) + begin,
+                       n,
+                       MPI_BYTE,
+                       process,
+                       tag_of(tag),
+                       world_,
+                       request);
+    });
+  }
+  std::unique_ptr<Message> receive(int process,
+                                   std::uint64_t tag,
+                                   void* data,
+                                   std::size_t nbytes) override {
+    return in_chunks(process, nbytes, [&](std::size_t begin, int n, MPI_Request* request) {
+      return MPI_Irecv(
+          static_cast<char*>(data) + begin, n, MPI_BYTE, process, tag_of(tag), world_, request);
+    });
+  }
+  bool takes_back() const noexcept override { return false; }
+
+ private:
+  /// MPI counts in ints.
+  template <class F>
+  std::unique_ptr<Message> in_chunks(int process, std::size_t nbytes, F f) {
+    constexpr std::size_t kChunk = std::size_t{1} << 30;
+    auto message = std::make_unique<MpiMessage>(process);
+    std::size_t begin = 0;
+    do {
+      const std::size_t n = std::min(kChunk, nbytes - begin);
+      const int error = f(begin, static_cast<int>(n), message->add());
+      if (error != MPI_SUCCESS) throw Lost(process, text_of(error));
+      begin += n;
+    } while (begin < nbytes);
+    return message;
+  }
+
+  MPI_Comm world_ = MPI_COMM_NULL;
+};
+
+}  // namespace
+}  // namespace tandem::comm
+
+extern "C" tandem::comm::ProcessLinks* tandem_make_links(
+    const tandem::comm::ProcessLinksOptions& options) {
+  return new tandem::comm::MpiLinks(options);
+}
+
+extern "C" void tandem_mpi_identify(tandem::world::MpiIdentity& identity) {
+  const auto& session = tandem::comm::Session::instance();
+  identity.rank = session.rank;
+  identity.size = session.size;
+}
+
+extern "C" void tandem_mpi_tell(char* bytes, int nbytes) {
+  tandem::comm::check(MPI_Bcast(bytes, nbytes, MPI_BYTE, 0, MPI_COMM_WORLD), "MPI_Bcast");
+}

@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "comm/processes/process_engine.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "tandem/core/check.hpp"
+
+#include "comm/processes/collective_exchange.hpp"
+#include "comm/processes/message_exchange.hpp"
+#include "comm/schedule_pieces.hpp"
+
+namespace tandem::comm {
+namespace {
+
+using tandem::detail::concat;
+
+/// Spreads the bits of two numbers (the end of splitmix64).
+std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t x = a + 0x9e3779b97f4a7c15U * (b + 1);
+  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9U;
+  x = (x ^ x >> 27) * 0x94d049bb133111ebU;
+  return x ^ x >> 31;
+}
+
+}  // namespace
+
+ProcessEngine::ProcessEngine(std::shared_ptr<ProcessMesh> mesh,
+                             RankTable ranks,
+                             GroupOptions options,
+                             std::uint64_t group)
+    : mesh_(std::move(mesh)),
+      options_(std::move(options)),
+      group_(std::make_shared<const Membership>(std::move(ranks), group)) {}
+
+ProcessEngine::~ProcessEngine() {
+  mesh_->remove(group_->group);
+}
+
+std::shared_ptr<const Membership> ProcessEngine::membership() const {
+  const std::scoped_lock lock(mutex_);
+  return group_;
+}
+
+void ProcessEngine::attach(const std::shared_ptr<Meeting>& meeting) {
+  const std::scoped_lock lock(mutex_);
+  meeting_ = meeting;
+  mesh_->add(group_->group, meeting);
+}
+
+// The work is not known before the other processes have said what their ranks have.
+CollectivePlan ProcessEngine::plan(const Operation& op, const GroupOptions& options) const {
+  CollectivePlan plan;
+  plan.slices = 1;
+  const std::size_t size = op.parts.size() / op.signatures.size();
+  for (std::size_t i = 0; i < op.signatures.size(); ++i) {
+    if (op.signatures[i].algorithm == Signature::kDirect) continue;
+    std::vector<Piece> pieces;
+    plan.traffic.resize(op.signatures.size());
+    plan.traffic[i] = add_scheduled_pieces(
+        op.signatures[i], std::span(op.parts).subspan(i * size, size), options, pieces);
+  }
+  return plan;
+}
+
+void ProcessEngine::begin(Operation& op) {
+  if (op.message) {  // both ends are here
+    for (std::int64_t slice = 0; slice < op.plan.slices; ++slice)
+      op.plan.run(slice);
+    return op.finish();
+  }
+  mesh_->count_collective();
+  const std::scoped_lock lock(mutex_);  // the group fails before, or has this to end
+  if (auto why = reason_to_stop()) return op.fail(std::move(why));
+  mesh_->begin(std::make_shared<CollectiveExchange>(op, group_, options_, mesh_->next_channel()));
+}
+
+void ProcessEngine::begin_message(const std::shared_ptr<Operation>& op) {
+  const std::scoped_lock lock(mutex_);
+  if (auto why = reason_to_stop()) return op->fail(std::move(why));
+  if (mailbox_ == nullptr) mailbox_ = std::make_shared<Mailbox>(group_);
+  mesh_->begin(std::make_shared<MessageExchange>(op, group_, mailbox_, mesh_->next_channel()));
+}
+
+/// Another process may have failed before this one has made the group, or has reset it.
+std::shared_ptr<const Failure> ProcessEngine::reason_to_stop() const {
+  return failure_ != nullptr ? failure_ : mesh_->early_word(group_->group);
+}
+
+bool ProcessEngine::is_of(std::uint64_t group) const {
+  const std::scoped_lock lock(mutex_);
+  return group_->group == group;
+}
+
+void ProcessEngine::help(Operation& op) noexcept {
+  mesh_->help([&] { return op.state.load() != Operation::State::running; });
+}
+
+void ProcessEngine::abort(const Failure& why) noexcept {
+  std::uint64_t group = 0;
+  bool is_first = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    group = group_->group;
+    is_first = failure_ == nullptr;
+    if (is_first) failure_ = std::make_shared<const Failure>(why);
+  }
+  mesh_->stop(group, std::make_shared<const Failure>(why));
+  if (is_first) mesh_->tell(group, why);
+}
+
+// Messages of before are of another group.
+void ProcessEngine::restart() {
+  const std::scoped_lock lock(mutex_);
+  mesh_->remove(group_->group);
+  group_ = std::make_shared<const Membership>(group_->ranks, mix(group_->group, 1));
+  mesh_->add(group_->group, meeting_);
+  mailbox_ = nullptr;
+  failure_ = nullptr;
+}
+
+std::shared_ptr<Engine> ProcessEngine::split(const std::vector<int>& ranks,
+                                             std::int64_t number) const {
+  const auto group = membership();
+  const std::uint64_t which =
+      mix(static_cast<std::uint64_t>(number), static_cast<std::uint64_t>(ranks.front()) + 1);
+  GroupOptions options = options_;
+  options.algorithm = "direct";
+  return std::make_shared<ProcessEngine>(
+      mesh_, group->ranks.split(ranks), std::move(options), mix(group->group, which));
+}
+
+std::string ProcessEngine::silence() const {
+  const auto group = membership();
+  std::string text;
+  for (int place = 0; place < group->size(); ++place) {
+    const std::string state = mesh_->state(group->processes[static_cast<std::size_t>(place)]);
+    if (state.starts_with("no sign")) text += concat("; ", group->name(place), ": ", state);
+  }
+  return text;
+}
+
+std::string ProcessEngine::absence(const Operation& op) const {
+  const auto group = membership();
+  std::string text;
+  const auto add = [&](const std::string& who, int process) {
+    text += concat(text.empty() ? "" : ", ", who, " (", mesh_->state(process), ")");
+  };
+  if (op.message) {
+    const int other =
+        op.signatures.front().kind == Collective::Kind::send ? op.message->to : op.message->from;
+    if (other == any_source) return "a sender did not arrive";
+    add(group->ranks.name(other), group->ranks.process(other));
+  }
+  mesh_->look_at(group->group, [&](Activity& activity) {
+    const auto* exchange = dynamic_cast<const CollectiveExchange*>(&activity);
+    if (exchange == nullptr || &exchange->operation() != &op) return;
+    for (const int place : exchange->missing())
+      add(group->all_names(place), group->processes[static_cast<std::size_t>(place)]);
+  });
+  return text.empty() ? "the messages did not end" : text + " did not arrive";
+}
+
+}  // namespace tandem::comm

@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "comm/engine.hpp"
+#include "comm/processes/mailbox.hpp"
+#include "comm/processes/membership.hpp"
+#include "comm/processes/process_mesh.hpp"
+
+namespace tandem::comm {
+
+/// Carries out the operations of a group whose ranks are in several processes, in the memory of the
+/// host.
+///
+/// In each process the ranks meet as in a group of their own; then the processes compare what they
+/// are about to do, and exchange messages (CollectiveExchange).
+class ProcessEngine final : public Engine {
+ public:
+  ProcessEngine(std::shared_ptr<ProcessMesh> mesh,
+                RankTable ranks,
+                GroupOptions options,
+                std::uint64_t group);
+  ~ProcessEngine() override;
+
+  CollectivePlan plan(const Operation& op, const GroupOptions& options) const override;
+  void begin(Operation& op) override;
+  bool has_all_ranks() const noexcept override { return false; }
+  void begin_message(const std::shared_ptr<Operation>& op) override;
+  bool is_of(std::uint64_t group) const override;
+  void help(Operation& op) noexcept override;
+  bool ends_by_itself() const noexcept override { return false; }
+  void abort(const Failure& why) noexcept override;
+  void restart() override;
+  void drain() noexcept override {}
+  std::shared_ptr<Engine> split(const std::vector<int>& ranks, std::int64_t number) const override;
+  std::string absence(const Operation& op) const override;
+  std::string silence() const override;
+  void attach(const std::shared_ptr<Meeting>& meeting) override;
+
+ private:
+  std::shared_ptr<const Membership> membership() const;
+  std::shared_ptr<const Failure> reason_to_stop() const;
+
+  const std::shared_ptr<ProcessMesh> mesh_;
+  const GroupOptions options_;
+  mutable std::mutex mutex_;  // guards what follows
+  std::shared_ptr<const Membership> group_;
+  std::weak_ptr<Meeting> meeting_;
+  std::shared_ptr<Mailbox> mailbox_;        // made for the first message
+  std::shared_ptr<const Failure> failure_;  // null: the group is usable
+};
+
+}  // namespace tandem::comm

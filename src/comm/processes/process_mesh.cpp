@@ -1,0 +1,285 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "comm/processes/process_mesh.hpp"
+
+#include <algorithm>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include "tandem/core/check.hpp"
+
+#include "comm/meeting.hpp"
+#include "comm/processes/links.hpp"
+#include "world/plugin.hpp"
+#include "world/watch.hpp"
+
+namespace tandem::comm {
+namespace {
+
+using tandem::detail::concat;
+using namespace std::chrono_literals;
+
+/// How long the reason of a process that has gone is waited for: it may have said one.
+constexpr auto kReason = 300ms;
+constexpr std::size_t kMostWords = 64;  // of groups that are not there, or not yet
+constexpr const char* kClosed = "its connection closed";
+/// Of a thread that waits without anything moving.
+constexpr auto kHelp = 1ms;
+/// Of the mesh's thread, between two looks.
+constexpr auto kShortRest = 20us, kLongRest = 500us;
+
+std::unique_ptr<ProcessLinks> connect(world::World& world, Backend backend) {
+  const bool is_mpi = backend == Backend::mpi;
+  const auto make = reinterpret_cast<MakeProcessLinks>(
+      world::plugin_function(name(backend),
+                             "tandem_make_links",
+                             is_mpi ? "libopenmpi-dev (Debian)" : "libgloo-dev (Debian)"));
+  const std::string prefix = concat("links/", name(backend), '/');
+  const ProcessLinksOptions options{
+      .process = world.rank(),
+      .processes = world.size(),
+      .host = world.host(),
+      .timeout = world.store().timeout(),
+      .set = [&](const auto& key, const auto& value) { world.store().set(prefix + key, value); },
+      .get = [&](const auto& key) { return world.store().get(prefix + key); }};
+  try {
+    return std::unique_ptr<ProcessLinks>(make(options));
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& e) {
+    throw CommError(concat(name(backend), " cannot connect ", world.describe(), ": ", e.what()));
+  }
+}
+
+std::shared_ptr<const Failure> failure(Failure::Kind kind, std::string text) {
+  return std::make_shared<const Failure>(Failure{kind, std::move(text)});
+}
+
+}  // namespace
+
+std::shared_ptr<ProcessMesh> ProcessMesh::of(world::World& world, Backend backend) {
+  return std::static_pointer_cast<ProcessMesh>(world.keep(concat("mesh ", name(backend)), [&] {
+    return std::make_shared<ProcessMesh>(world, backend);
+  }));
+}
+
+ProcessMesh::ProcessMesh(world::World& world, Backend backend)
+    : world_(world), links_(connect(world, backend)) {
+  if (world_.watch() != nullptr) {
+    world_.watch()->listen(
+        {.on_word = [this](int process, const std::string& text) { hear_word(process, text); },
+         .on_end = [this](int process, const std::string& how) { hear_end(process, how); }});
+    world_.watch()->set_progress(
+        [this] { return concat(collectives_.load(), " collectives so far"); });
+  }
+  thread_ = std::thread([this] { run(); });
+}
+
+ProcessMesh::~ProcessMesh() {
+  if (world_.watch() != nullptr) {
+    world_.watch()->listen({});
+    world_.watch()->set_progress({});
+  }
+  {
+    const std::scoped_lock lock(mutex_);
+    ends_ = true;
+  }
+  woken_.notify_all();
+  thread_.join();
+}
+
+void ProcessMesh::begin(std::shared_ptr<Activity> activity) {
+  const std::scoped_lock lock(mutex_);
+  Entry& entry = entries_.emplace_back();
+  entry.activity = std::move(activity);
+  for (const auto& [process, how] : gone_)
+    lose(entry, process, how);
+  try {
+    entry.activity->start(*links_);
+  } catch (const ProcessLinks::Lost& e) {
+    lose(entry, e.process, kClosed);
+  }
+  woken_.notify_all();
+}
+
+void ProcessMesh::lose(Entry& entry, int process, const std::string& how) {
+  if (entry.fails_at) return;
+  const std::string who = entry.activity->who(process);
+  if (who.empty()) return;
+  entry.lost = failure(Failure::Kind::aborted,
+                       who + (how.empty() ? " has left: its program has ended" : " ended: " + how));
+  entry.fails_at = Clock::now() + kReason;
+}
+
+/// Fails what has to fail. @return  whether it has changed
+bool ProcessMesh::advance(Entry& entry) noexcept {
+  if (entry.failure != nullptr) return false;
+  if (entry.fails_at && Clock::now() >= *entry.fails_at) {
+    entry.failure = entry.lost;
+    return true;
+  }
+  try {
+    return entry.activity->advance(*links_);
+  } catch (const ProcessLinks::Lost& e) {
+    lose(entry, e.process, kClosed);
+    return false;
+  } catch (const Desync& e) {
+    entry.failure = failure(Failure::Kind::desync, e.what());
+  } catch (const std::exception& e) {
+    entry.failure = failure(Failure::Kind::aborted, e.what());
+  }
+  return true;
+}
+
+/// Ends an entry that is done or has failed. @return  whether it is gone
+bool ProcessMesh::settle(std::list<Entry>::iterator entry) noexcept {
+  if (entry->running > 0) return false;
+  if (entry->failure == nullptr && !entry->activity->done()) return false;
+  const auto activity = std::move(entry->activity);
+  const auto why = std::move(entry->failure);
+  entries_.erase(entry);
+  if (why == nullptr) {
+    activity->complete();
+    return true;
+  }
+  if (!links_->takes_back()) kept_.push_back(activity);
+  activity->fail(why);
+  return true;
+}
+
+bool ProcessMesh::turn() noexcept {
+  std::unique_lock lock(mutex_);
+  bool moved = false;
+  for (auto entry = entries_.begin(); entry != entries_.end();) {
+    const auto now = entry++;
+    moved = advance(*now) || moved;
+    if (settle(now)) {
+      moved = true;
+      continue;
+    }
+    if (now->failure != nullptr) continue;
+    const int piece = now->activity->take_piece();
+    if (piece == Activity::kNoPiece) continue;
+    ++now->running;
+    lock.unlock();
+    now->activity->run(piece);
+    lock.lock();
+    --now->running;
+    try {
+      if (now->failure == nullptr) now->activity->finish(piece, *links_);
+    } catch (const std::exception& e) {
+      now->failure = failure(Failure::Kind::aborted, e.what());
+    }
+    settle(now);
+    return true;
+  }
+  return moved;
+}
+
+void ProcessMesh::help(const std::function<bool()>& stop) noexcept {
+  helpers_.fetch_add(1);
+  auto end = Clock::now() + kHelp;
+  while (!stop() && Clock::now() < end) {
+    if (turn())
+      end = Clock::now() + kHelp;
+    else
+      std::this_thread::yield();
+  }
+  helpers_.fetch_sub(1);
+}
+
+void ProcessMesh::run() {
+  auto rest = std::chrono::microseconds(kShortRest);
+  for (;;) {
+    {
+      std::unique_lock lock(mutex_);
+      woken_.wait(lock, [&] { return ends_ || !entries_.empty(); });
+      if (ends_) return;
+    }
+    if (helpers_.load() == 0 && turn()) {
+      rest = kShortRest;
+      continue;
+    }
+    std::this_thread::sleep_for(rest);
+    rest = std::min<std::chrono::microseconds>(2 * rest, kLongRest);
+  }
+}
+
+void ProcessMesh::stop(std::uint64_t group, const std::shared_ptr<const Failure>& why) noexcept {
+  const std::scoped_lock lock(mutex_);
+  for (auto entry = entries_.begin(); entry != entries_.end();) {
+    const auto now = entry++;
+    if (now->activity->group() != group || now->failure != nullptr) continue;
+    now->failure = why;
+    settle(now);
+  }
+}
+
+void ProcessMesh::look_at(std::uint64_t group, const std::function<void(Activity&)>& f) const {
+  const std::scoped_lock lock(mutex_);
+  for (const Entry& entry : entries_)
+    if (entry.activity->group() == group) f(*entry.activity);
+}
+
+void ProcessMesh::add(std::uint64_t group, std::weak_ptr<Meeting> meeting) {
+  const std::scoped_lock lock(hearing_);
+  meetings_[group] = std::move(meeting);
+}
+
+std::shared_ptr<const Failure> ProcessMesh::early_word(std::uint64_t group) const {
+  const std::scoped_lock lock(hearing_);
+  for (const auto& [of, why] : early_words_)
+    if (of == group) return why;
+  return nullptr;
+}
+
+void ProcessMesh::remove(std::uint64_t group) noexcept {
+  const std::scoped_lock lock(hearing_);
+  meetings_.erase(group);
+}
+
+void ProcessMesh::tell(std::uint64_t group, const Failure& why) noexcept {
+  if (world_.watch() == nullptr) return;
+  world_.watch()->say(
+      concat(group, ' ', why.kind == Failure::Kind::desync ? "desync" : "aborted", ' ', why.text));
+}
+
+void ProcessMesh::hear_word(int /*process*/, const std::string& text) {
+  std::istringstream words(text);
+  std::uint64_t group = 0;
+  std::string kind, reason;
+  words >> group >> kind;
+  std::getline(words >> std::ws, reason, '\0');
+  const auto why =
+      failure(kind == "desync" ? Failure::Kind::desync : Failure::Kind::aborted, std::move(reason));
+  std::shared_ptr<Meeting> meeting;
+  {
+    const std::scoped_lock lock(hearing_);
+    if (const auto known = meetings_.find(group); known != meetings_.end()) {
+      meeting = known->second.lock();
+    } else {
+      early_words_.emplace_back(group, why);
+      if (early_words_.size() > kMostWords) early_words_.pop_front();
+    }
+  }
+  if (meeting != nullptr) meeting->stop(*why, group);
+}
+
+// A reason would have come before, on the same line. Who has left may have sent what is on its way.
+void ProcessMesh::hear_end(int process, const std::string& how) {
+  const std::scoped_lock lock(mutex_);
+  gone_.emplace(process, how);
+  for (Entry& entry : entries_) {
+    if (!how.empty()) entry.fails_at.reset();
+    lose(entry, process, how);
+    if (!how.empty() && entry.fails_at) entry.fails_at = Clock::now();
+  }
+}
+
+std::string ProcessMesh::state(int process) const {
+  return world_.watch() == nullptr ? "" : world_.watch()->state(process);
+}
+
+}  // namespace tandem::comm

@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "tandem/comm/backend.hpp"
+#include "tandem/world/world.hpp"
+
+#include "comm/failure.hpp"
+#include "comm/processes/activity.hpp"
+
+namespace tandem::comm {
+
+class Meeting;
+
+/// This process's connections to the others of a world, and what is under way on them. A world has
+/// one for each backend.
+///
+/// Whoever waits for an operation moves all of them on; a thread of the mesh does it while nobody
+/// waits. Thread-safe.
+class ProcessMesh {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// Connects all processes. The mesh of the same world and backend is made once.
+  ///
+  /// @throws CommError, Timeout  the text says who cannot be reached, or what is to be installed.
+  static std::shared_ptr<ProcessMesh> of(world::World& world, Backend backend);
+  ProcessMesh(world::World& world, Backend backend);
+  ~ProcessMesh();
+  ProcessMesh(const ProcessMesh&) = delete;
+  ProcessMesh& operator=(const ProcessMesh&) = delete;
+
+  world::World& world() const noexcept { return world_; }
+  /// Another number each time.
+  std::uint32_t next_channel() noexcept { return channel_.fetch_add(1); }
+  /// The number of the group that is made now; groups are made in the same order everywhere.
+  std::uint64_t next_group() noexcept { return groups_.fetch_add(1); }
+
+  void begin(std::shared_ptr<Activity> activity);
+  /// Moves what is under way on until `stop` says true or nothing moves for a moment.
+  void help(const std::function<bool()>& stop) noexcept;
+  /// Fails what is under way in a group.
+  void stop(std::uint64_t group, const std::shared_ptr<const Failure>& why) noexcept;
+  /// Calls f for each activity of a group, with the lock held.
+  void look_at(std::uint64_t group, const std::function<void(Activity&)>& f) const;
+
+  /// A group that is to hear what other processes say of it, and whose processes are gone.
+  void add(std::uint64_t group, std::weak_ptr<Meeting> meeting);
+  void remove(std::uint64_t group) noexcept;
+  /// What was said of a group before it was added.
+  std::shared_ptr<const Failure> early_word(std::uint64_t group) const;
+  /// Tells the other processes of a group's failure.
+  void tell(std::uint64_t group, const Failure& why) noexcept;
+  /// What is known of a process: "alive, 40 collectives so far".
+  std::string state(int process) const;
+  void count_collective() noexcept { collectives_.fetch_add(1, std::memory_order_relaxed); }
+
+  std::size_t bytes_sent() const noexcept { return bytes_sent_; }
+  void count_sent(std::size_t nbytes) noexcept { bytes_sent_ += nbytes; }
+
+ private:
+  struct Entry {
+    std::shared_ptr<Activity> activity;
+    int running = 0;                                   // pieces
+    std::shared_ptr<const Failure> failure = nullptr;  // it has failed, and waits for its pieces
+    std::optional<Clock::time_point> fails_at = std::nullopt;  // unless there is a better reason
+    std::shared_ptr<const Failure> lost = nullptr;
+  };
+
+  bool turn() noexcept;
+  bool advance(Entry& entry) noexcept;
+  /// Has an entry that needs the process fail, unless there is another reason soon.
+  static void lose(Entry& entry, int process, const std::string& how);
+  bool settle(std::list<Entry>::iterator entry) noexcept;
+  void run();
+  void hear_word(int process, const std::string& text);
+  void hear_end(int process, const std::string& how);
+
+  world::World& world_;
+  std::unique_ptr<ProcessLinks> links_;
+  std::atomic<std::uint32_t> channel_{0};
+  std::atomic<std::uint64_t> groups_{1};
+  std::atomic<std::int64_t> collectives_{0};
+  std::atomic<std::size_t> bytes_sent_{0};
+  std::atomic<int> helpers_{0};
+
+  mutable std::mutex mutex_;  // guards what follows, and the use of links_
+  std::condition_variable woken_;
+  std::list<Entry> entries_;
+  std::map<int, std::string> gone_;            // processes, and how they have ended
+  std::list<std::shared_ptr<Activity>> kept_;  // failed, while links may use their memory
+  bool ends_ = false;
+
+  mutable std::mutex hearing_;  // guards what follows
+  std::deque<std::pair<std::uint64_t, std::shared_ptr<const Failure>>> early_words_;
+  std::map<std::uint64_t, std::weak_ptr<Meeting>> meetings_;
+
+  std::thread thread_;
+};
+
+}  // namespace tandem::comm

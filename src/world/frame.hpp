@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tandem::world {
+
+/// What goes over the line of a watch.
+struct Frame {
+  enum class Kind : std::uint8_t {
+    hello,   ///< to the server: who is at the other end
+    beat,    ///< to the server: a sign of life; the text says what the process does
+    word,    ///< to all, from a process
+    bye,     ///< to the server: the process leaves
+    end,     ///< to all: a process has gone; the text says how, "" if it has said bye
+    states,  ///< to all: lines of "PROCESS MILLISECONDS TEXT" from the last signs of life
+  };
+  Kind kind = Kind::beat;
+  int process = 0;
+  std::string text = {};
+};
+
+std::string encode(const Frame& frame);
+
+/// Makes frames of the bytes that arrive.
+class FrameReader {
+ public:
+  /// @return  the frames that are whole by now
+  /// @throws CommError  nonsense has come.
+  std::vector<Frame> add(const char* bytes, std::size_t n);
+
+ private:
+  std::string waiting_;
+};
+
+}  // namespace tandem::world

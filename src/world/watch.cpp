@@ -1,0 +1,222 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "world/watch.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <map>
+#include <mutex>
+#include <sstream>
+#include <thread>
+#include <vector>
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tandem/core/check.hpp"
+
+#include "world/frame.hpp"
+#include "world/socket.hpp"
+
+namespace tandem::world {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::duration_cast;
+using std::chrono::milliseconds;
+using tandem::detail::concat;
+
+constexpr auto kPatience = std::chrono::seconds(5);  // to say something
+constexpr auto kNoSign = std::chrono::milliseconds(2500);
+
+std::string seconds(milliseconds ms) {
+  return concat(static_cast<double>(ms.count() / 100) / 10, " s");
+}
+
+}  // namespace
+
+class Watch::Impl {
+ public:
+  Impl(const Address& server, int process, Milliseconds timeout)
+      : socket_(Socket::connect(server, Clock::now() + timeout)),
+        process_(process),
+        wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    if (wake_.get() < 0) throw CommError("watch: the system has no descriptor left; close some");
+    send({Frame::Kind::hello, process_});
+    thread_ = std::thread([this] { run(); });
+  }
+  ~Impl() {
+    const std::uint64_t one = 1;
+    static_cast<void>(!::write(wake_.get(), &one, sizeof one));
+    thread_.join();
+    send({Frame::Kind::bye, process_});
+  }
+
+  void listen(Listener listener) {
+    const std::scoped_lock calls(calling_);
+    listener_ = std::move(listener);
+    if (!listener_.on_end) return;
+    for (const Frame& frame : std::exchange(unheard_, {}))
+      call(frame);
+  }
+  void send(const Frame& frame) noexcept try {
+    const std::scoped_lock lock(sending_);
+    socket_.send(encode(frame), Clock::now() + kPatience);
+  } catch (const Error&) {  // the line is lost, which the reading thread notices
+  }
+  void say(const std::string& text) noexcept {
+    has_words_ = true;
+    send({Frame::Kind::word, process_, text});
+  }
+  bool has_words() const { return has_words_; }
+  void set_progress(std::function<std::string()> progress) {
+    const std::scoped_lock lock(mutex_);
+    progress_ = std::move(progress);
+  }
+
+  int lost() const {
+    const std::scoped_lock lock(mutex_);
+    return static_cast<int>(
+        std::ranges::count_if(gone_, [](const auto& gone) { return !gone.second.empty(); }));
+  }
+  std::string state(int process) const {
+    const std::scoped_lock lock(mutex_);
+    if (const auto gone = gone_.find(process); gone != gone_.end())
+      return gone->second.empty() ? "it has left" : "gone: " + gone->second;
+    const auto since = duration_cast<milliseconds>(Clock::now() - told_);
+    if (since > kNoSign)
+      return concat(process == 0 ? "no sign of life for " : "process 0, who knows, is silent for ",
+                    seconds(since));
+    const auto known = states_.find(process);
+    if (known == states_.end()) return "nothing known of it";
+    const milliseconds age = known->second.age + since;
+    if (age > kNoSign) return "no sign of life for " + seconds(age);
+    return known->second.text.empty() ? "alive" : "alive, " + known->second.text;
+  }
+
+ private:
+  struct State {
+    milliseconds age{0};
+    std::string text = {};
+  };
+
+  void run() {
+    auto next = Clock::now();
+    while (!wait(next)) {
+      if (Clock::now() >= next) {
+        beat();
+        next = Clock::now() + kBeat;
+      }
+      if (is_open_) read();
+    }
+  }
+  bool wait(Clock::time_point until) {
+    std::array<pollfd, 2> polls{{{wake_.get(), POLLIN, 0}, {socket_.fd(), POLLIN, 0}}};
+    const auto left = duration_cast<milliseconds>(until - Clock::now()).count();
+    ::poll(polls.data(), is_open_ ? 2 : 1, static_cast<int>(std::max<decltype(left)>(0, left)) + 1);
+    return polls[0].revents != 0;
+  }
+  void beat() {
+    std::function<std::string()> progress;
+    {
+      const std::scoped_lock lock(mutex_);
+      progress = progress_;
+    }
+    send({Frame::Kind::beat, process_, progress ? progress() : ""});
+  }
+  void read() {
+    std::array<char, 4096> bytes;
+    const ssize_t n = ::recv(socket_.fd(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
+    if (n <= 0) {
+      is_open_ = false;
+      return hear({Frame::Kind::end, 0, "its connection closed"});
+    }
+    for (const Frame& frame : reader_.add(bytes.data(), static_cast<std::size_t>(n)))
+      hear(frame);
+  }
+  void hear(const Frame& frame) {
+    if (frame.kind == Frame::Kind::word) has_words_ = true;
+    {
+      const std::scoped_lock lock(mutex_);
+      if (frame.kind == Frame::Kind::states) return keep_states(frame.text);
+      if (frame.kind == Frame::Kind::end && !gone_.emplace(frame.process, frame.text).second)
+        return;  // told already
+    }
+    const std::scoped_lock calls(calling_);
+    if (listener_.on_end)
+      call(frame);
+    else
+      unheard_.push_back(frame);
+  }
+  void call(const Frame& frame) const {
+    if (frame.kind == Frame::Kind::word) listener_.on_word(frame.process, frame.text);
+    if (frame.kind == Frame::Kind::end) listener_.on_end(frame.process, frame.text);
+  }
+  void keep_states(const std::string& text) {
+    told_ = Clock::now();
+    states_.clear();
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      std::istringstream words(line);
+      int process = 0;
+      std::int64_t age = 0;
+      words >> process >> age;
+      State& state = states_[process];
+      state.age = milliseconds(age);
+      std::getline(words >> std::ws, state.text);
+    }
+  }
+
+  Socket socket_;
+  const int process_;
+  tandem::detail::Descriptor wake_;
+  FrameReader reader_;   // of the thread
+  bool is_open_ = true;  // of the thread
+  std::atomic<bool> has_words_{false};
+  std::mutex sending_;
+  std::mutex calling_;  // guards the two that follow; held while the listener is called
+  Listener listener_;
+  std::vector<Frame> unheard_;
+  mutable std::mutex mutex_;  // guards what follows
+  std::function<std::string()> progress_;
+  std::map<int, std::string> gone_;
+  std::map<int, State> states_;
+  Clock::time_point told_ = Clock::now();
+  std::thread thread_;
+};
+
+Watch::Watch(const Address& server, int process, Milliseconds timeout)
+    : impl_(std::make_unique<Impl>(server, process, timeout)) {}
+Watch::~Watch() = default;
+
+void Watch::listen(Listener listener) {
+  impl_->listen(std::move(listener));
+}
+
+void Watch::say(const std::string& text) noexcept {
+  impl_->say(text);
+}
+
+void Watch::set_progress(std::function<std::string()> progress) {
+  impl_->set_progress(std::move(progress));
+}
+
+std::string Watch::state(int process) const {
+  return impl_->state(process);
+}
+
+bool Watch::has_words() const {
+  return impl_->has_words();
+}
+
+int Watch::lost() const {
+  return impl_->lost();
+}
+
+}  // namespace tandem::world

@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "tandem/world/address.hpp"
+
+namespace tandem::world {
+
+/// A line between the processes of a world that is open as long as they live: each hears at once
+/// when another one has gone, and who gives no sign of life.
+///
+/// Process 0 passes on what the others say (WatchServer). All functions may be called from any
+/// thread.
+class Watch {
+ public:
+  using Milliseconds = std::chrono::milliseconds;
+  /// Between two signs of life.
+  static constexpr Milliseconds kBeat = std::chrono::seconds(1);
+
+  /// What a process hears, in a thread of the watch.
+  struct Listener {
+    std::function<void(int process, const std::string& text)> on_word = {};
+    /// @param how  "its connection closed"; "": it has said that it leaves
+    std::function<void(int process, const std::string& how)> on_end = {};
+  };
+
+  /// @throws Timeout, CommError  the server cannot be reached.
+  Watch(const Address& server, int process, Milliseconds timeout);
+  /// Says that this process leaves.
+  ~Watch();
+
+  /// Who hears from now on; what was said before, it hears first. With none nobody hears any more,
+  /// and no function of the one before runs.
+  void listen(Listener listener);
+  /// Says something to all others. It is lost if the line is.
+  void say(const std::string& text) noexcept;
+  /// What the signs of life say of this process.
+  void set_progress(std::function<std::string()> progress);
+  /// "alive, 40 collectives so far", "no sign of life for 4.8 s", "gone: its connection closed".
+  std::string state(int process) const;
+  /// Whether this process or another one has said something.
+  bool has_words() const;
+  /// How many processes have gone without saying so.
+  int lost() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tandem::world

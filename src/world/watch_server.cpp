@@ -1,0 +1,180 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "world/watch_server.hpp"
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <list>
+#include <thread>
+#include <vector>
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tandem/core/check.hpp"
+
+#include "world/frame.hpp"
+#include "world/socket.hpp"
+#include "world/watch.hpp"
+
+namespace tandem::world {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::duration_cast;
+using std::chrono::milliseconds;
+
+constexpr std::size_t kMostUntaken = std::size_t{16} << 20;
+
+}  // namespace
+
+class WatchServer::Impl {
+ public:
+  Impl(const std::string& host, int processes)
+      : listener_(Address{host, 0}),
+        wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+        processes_(processes) {
+    if (wake_.get() < 0) throw CommError("watch: the system has no descriptor left; close some");
+    thread_ = std::thread([this] { run(); });
+  }
+  ~Impl() {
+    const std::uint64_t one = 1;
+    static_cast<void>(!::write(wake_.get(), &one, sizeof one));
+    thread_.join();
+  }
+  const Address& address() const { return listener_.address(); }
+
+ private:
+  /// The line to a process.
+  struct Line {
+    tandem::detail::Descriptor fd;
+    FrameReader reader = {};
+    std::string out = {};  // what it has not taken yet
+    int process = -1;      // not known yet
+    bool is_leaving = false;
+    std::string progress = {};
+    Clock::time_point seen = Clock::now();
+  };
+
+  void run() {
+    auto next = Clock::now() + Watch::kBeat;
+    while (!wait(next)) {
+      for (auto fd = listener_.accept(); fd.get() >= 0; fd = listener_.accept())
+        lines_.push_back({.fd = std::move(fd)});
+      for (Line& line : lines_)
+        read(line);
+      if (Clock::now() >= next) {
+        tell_states();
+        next = Clock::now() + Watch::kBeat;
+      }
+      for (Line& line : lines_)
+        write(line);
+      std::erase_if(lines_, [](const Line& line) { return line.fd.get() < 0; });
+    }
+    say({Frame::Kind::end, 0, ""});
+    for (Line& line : lines_)
+      write(line);
+  }
+
+  /// @return  whether it is to end
+  bool wait(Clock::time_point until) {
+    std::vector<pollfd> polls{{wake_.get(), POLLIN, 0}, {listener_.fd(), POLLIN, 0}};
+    for (const Line& line : lines_)
+      polls.push_back(
+          {line.fd.get(), static_cast<short>(line.out.empty() ? POLLIN : POLLIN | POLLOUT), 0});
+    const auto left = duration_cast<milliseconds>(until - Clock::now()).count();
+    ::poll(polls.data(), polls.size(), static_cast<int>(std::max<decltype(left)>(0, left)) + 1);
+    return polls[0].revents != 0;
+  }
+
+  void read(Line& line) {
+    std::array<char, 4096> bytes;
+    for (;;) {
+      const ssize_t n = ::recv(line.fd.get(), bytes.data(), bytes.size(), 0);
+      if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
+      if (n <= 0) return close(line, "its connection closed");
+      try {
+        for (const Frame& frame : line.reader.add(bytes.data(), static_cast<std::size_t>(n)))
+          take(line, frame);
+      } catch (const CommError&) {
+        return close(line, "it said nonsense");
+      }
+    }
+  }
+
+  void take(Line& line, const Frame& frame) {
+    line.seen = Clock::now();
+    switch (frame.kind) {
+      case Frame::Kind::hello:
+        line.process = frame.process >= 0 && frame.process < processes_ ? frame.process : -1;
+        break;
+      case Frame::Kind::beat:
+        line.progress = frame.text;
+        break;
+      case Frame::Kind::word:
+        if (line.process >= 0) say({Frame::Kind::word, line.process, frame.text}, &line);
+        break;
+      case Frame::Kind::bye:
+        line.is_leaving = true;
+        break;
+      default:
+        break;
+    }
+  }
+
+  void close(Line& line, const std::string& how) {
+    line.fd = tandem::detail::Descriptor(-1);
+    if (line.process >= 0) say({Frame::Kind::end, line.process, line.is_leaving ? "" : how}, &line);
+  }
+
+  void tell_states() {
+    std::string text;
+    for (const Line& line : lines_)
+      if (line.process >= 0)
+        text +=
+            tandem::detail::concat(line.process,
+                                   ' ',
+                                   duration_cast<milliseconds>(Clock::now() - line.seen).count(),
+                                   ' ',
+                                   line.progress,
+                                   '\n');
+    say({Frame::Kind::states, 0, text});
+  }
+
+  /// @param except  who has said it
+  void say(const Frame& frame, const Line* except = nullptr) {
+    const std::string bytes = encode(frame);
+    for (Line& line : lines_)
+      if (&line != except && line.process >= 0 && line.fd.get() >= 0 &&
+          line.out.size() < kMostUntaken)
+        line.out += bytes;
+  }
+
+  static void write(Line& line) {
+    while (line.fd.get() >= 0 && !line.out.empty()) {
+      const ssize_t n = ::send(line.fd.get(), line.out.data(), line.out.size(), MSG_NOSIGNAL);
+      if (n < 0) return;  // it is told when it is read that it has gone
+      line.out.erase(0, static_cast<std::size_t>(n));
+    }
+  }
+
+  Listener listener_;
+  tandem::detail::Descriptor wake_;
+  const int processes_;
+  std::list<Line> lines_;
+  std::thread thread_;
+};
+
+WatchServer::WatchServer(const std::string& host, int processes)
+    : impl_(std::make_unique<Impl>(host, processes)) {}
+WatchServer::~WatchServer() = default;
+
+Address WatchServer::address() const {
+  return impl_->address();
+}
+
+}  // namespace tandem::world
