@@ -66,9 +66,10 @@ struct LogSum {
     std::int64_t line;
     LinePlace place;
     NormaliserRun<Number> sum;
-    TANDEM_HD void add(std::int64_t key) {
-      const Number x = score(line, place, key);
-      if (x != -std::numeric_limits<Number>::infinity()) sum.add(x);
+    TANDEM_HD Number load(std::int64_t key) const { return score(line, place, key); }
+    template <int kCount>
+    TANDEM_HD void add(const Number (&scores)[kCount]) {
+      sum.add(scores);
     }
     TANDEM_HD Total total() const { return sum.normaliser(); }
   };
@@ -139,7 +140,15 @@ struct Delta {
     const T* out;
     const T* dout;
     compute_t<T> sum;
-    TANDEM_HD void add(std::int64_t d) { sum += load(out[d]) * load(dout[d]); }
+    struct Value {
+      T out, dout;
+    };
+    TANDEM_HD Value load(std::int64_t d) const { return {out[d], dout[d]}; }
+    template <int kCount>
+    TANDEM_HD void add(const Value (&values)[kCount]) {
+      for (const Value& value : values)
+        sum += kernels::load(value.out) * kernels::load(value.dout);
+    }
     TANDEM_HD Total total() const { return static_cast<Total>(sum); }
   };
   TANDEM_HD Run run(std::int64_t line) const {

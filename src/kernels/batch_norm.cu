@@ -54,7 +54,11 @@ struct BatchMoments {
     const BatchMoments& of;
     std::int64_t channel;
     MomentsRun<T> sum;
-    TANDEM_HD void add(std::int64_t i) { sum.add(of.x[of.channels.offset(channel, i)]); }
+    TANDEM_HD T load(std::int64_t i) const { return of.x[of.channels.offset(channel, i)]; }
+    template <int kCount>
+    TANDEM_HD void add(const T (&values)[kCount]) {
+      sum.add(values);
+    }
     TANDEM_HD Total total() const { return sum.moments(); }
   };
   TANDEM_HD Run run(std::int64_t channel) const { return {*this, channel, {}}; }
@@ -133,12 +137,21 @@ struct GradientSums {
     std::int64_t channel;
     T mean, scale, shift;
     T sum, centred;
-    TANDEM_HD void add(std::int64_t i) {
+    struct Value {
+      T x, dy;
+    };
+    TANDEM_HD Value load(std::int64_t i) const {
       const std::int64_t e = of.channels.offset(channel, i);
-      const T x0 = of.x[e] - mean;
-      const T d = pass<T, kAfter>(x0 * scale + shift, of.dy[e]);
-      sum += d;
-      centred += d * x0;
+      return {of.x[e], of.dy[e]};
+    }
+    template <int kCount>
+    TANDEM_HD void add(const Value (&values)[kCount]) {
+      for (const Value& value : values) {
+        const T x0 = value.x - mean;
+        const T d = pass<T, kAfter>(x0 * scale + shift, value.dy);
+        sum += d;
+        centred += d * x0;
+      }
     }
     TANDEM_HD Total total() const {
       return {static_cast<double>(sum), static_cast<double>(centred)};

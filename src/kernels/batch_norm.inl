@@ -18,10 +18,12 @@ struct Moments {
   /// Chan, Golub and LeVeque: as exact as two passes over all.
   TANDEM_HD void join(double other_count, double other_mean, double other_squares) {
     if (other_count == 0) return;
-    const double total = count + other_count, delta = other_mean - mean;
-    mean += delta * (other_count / total);
-    squares += other_squares + delta * delta * (count * other_count / total);
-    count = total;
+    // Parts of equal size, which most are on a GPU, need no division there.
+    const double share = count == other_count ? 0.5 : other_count / (count + other_count);
+    const double delta = other_mean - mean;
+    mean += delta * share;
+    squares += other_squares + delta * (delta * (count * share));
+    count += other_count;
   }
   TANDEM_HD static Moments joined(Moments a, const Moments& b) {
     a.join(b.count, b.mean, b.squares);
@@ -29,17 +31,27 @@ struct Moments {
   }
 };
 
-/// Moments of a few elements, one after the other, in their type (Welford, 1962). They are taken
-/// about the first one, so that they are exact far from zero too.
+/// Moments of a few elements, some at a time, in their type (Welford, 1962; Chan, Golub and
+/// LeVeque). They are taken about the first one, so that they are exact far from zero too.
 template <class T>
 class MomentsRun {
  public:
-  TANDEM_HD void add(T x) {
-    if (count_ == T(0)) first_ = x;
-    count_ += T(1);
-    const T value = x - first_, delta = value - mean_;
-    mean_ += delta / count_;
-    squares_ += delta * (value - mean_);
+  template <int kCount>
+  TANDEM_HD void add(const T (&x)[kCount]) {
+    if (count_ == T(0)) first_ = x[0];
+    T sum = T(0), squares = T(0);
+    for (const T& value : x)
+      sum += value - first_;
+    const T mean = sum / T(kCount);
+    for (const T& value : x) {
+      const T d = (value - first_) - mean;
+      squares += d * d;
+    }
+    const T before = count_, delta = mean - mean_;
+    count_ += T(kCount);
+    const T share = T(kCount) / count_;
+    mean_ += delta * share;
+    squares_ += squares + delta * (delta * (before * share));
   }
   TANDEM_HD Moments moments() const {
     return {static_cast<double>(count_),

@@ -123,10 +123,15 @@ struct SumChannel {
     const SumChannel& of;
     const T* dy;  // of the channel
     compute_t<T> sum;
-    TANDEM_HD void add(std::int64_t i) {
+    TANDEM_HD T load(std::int64_t i) const {
       const auto [row, x] = of.ow.split(i);
       const auto [n, y] = of.oh.split(row);
-      sum += load(dy[n * of.step.n + y * of.step.h + x * of.step.w]);
+      return dy[n * of.step.n + y * of.step.h + x * of.step.w];
+    }
+    template <int kCount>
+    TANDEM_HD void add(const T (&values)[kCount]) {
+      for (const T& value : values)
+        sum += kernels::load(value);
     }
     TANDEM_HD Total total() const { return static_cast<Total>(sum); }
   };

@@ -21,9 +21,14 @@ struct FindOutside {
   struct Run {
     const FindOutside& of;
     Total first;
-    TANDEM_HD void add(std::int64_t i) {
-      const std::int64_t value = of.index[of.places(i).at[0]];
-      if ((value < of.low || value >= of.high) && value != of.ignored && i < first) first = i;
+    struct Entry {
+      std::int64_t value, at;
+    };
+    TANDEM_HD Entry load(std::int64_t i) const { return {of.index[of.places(i).at[0]], i}; }
+    template <int kCount>
+    TANDEM_HD void add(const Entry (&entries)[kCount]) {
+      for (const auto& [value, at] : entries)
+        if ((value < of.low || value >= of.high) && value != of.ignored && at < first) first = at;
     }
     TANDEM_HD Total total() const { return first; }
   };

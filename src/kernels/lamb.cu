@@ -19,11 +19,19 @@ struct MomentsAndSquares {
   struct Run {
     const Lamb<T>& step;
     T param, direction;
-    TANDEM_HD void add(std::int64_t i) {
+    struct Value {
+      T param, direction;
+    };
+    TANDEM_HD Value load(std::int64_t i) const {
       step.moments(i);
-      const T p = step.param[i], d = step.direction(i);
-      param += p * p;
-      direction += d * d;
+      return {step.param[i], step.direction(i)};
+    }
+    template <int kCount>
+    TANDEM_HD void add(const Value (&values)[kCount]) {
+      for (const Value& value : values) {
+        param += value.param * value.param;
+        direction += value.direction * value.direction;
+      }
     }
     TANDEM_HD Total total() const {
       return {static_cast<double>(param), static_cast<double>(direction)};

@@ -4,10 +4,9 @@
 #include <cmath>
 
 #include "kernels/batch_norm.inl"
-#include "kernels/cuda/launch.hpp"
+#include "kernels/cuda/lines.hpp"
 #include "kernels/divisor.hpp"
 #include "kernels/layer_norm.hpp"
-#include "kernels/workspace.hpp"
 
 namespace tandem::kernels {
 namespace {
@@ -18,138 +17,179 @@ struct Rows {
 
   explicit Rows(const RowLayout& l)
       : length(l.length), groups(l.groups), inner(l.inner), row_channels(l.row_channels()) {}
-  TANDEM_HD std::int64_t channel(std::int64_t row, std::int64_t i) const {
-    return groups.split(row).remainder * row_channels.value() + inner.quotient(i);
+  TANDEM_HD std::int64_t first(std::int64_t row) const { return row * length.value(); }
+  /// The channel of the first element.
+  TANDEM_HD std::int64_t channel(std::int64_t row) const {
+    return groups.split(row).remainder * row_channels.value();
+  }
+  /// i / inner: layer norm is spared the division.
+  TANDEM_HD std::int64_t over_inner(std::int64_t i) const {
+    return inner.value() == 1 ? i : inner.quotient(i);
   }
 };
 
-template <class T, class A>
-struct RowMoments {
+/// Moments of a row, and then its elements normalised.
+template <class T>
+struct NormaliseRows {
   using Total = Moments;
+  struct Line {
+    T mean, rstd;
+  };
   Rows rows;
   double eps;
   const T* x;
-  A* mean;
-  A* rstd;
+  const T* weight;
+  const T* bias;
+  T* mean;
+  T* rstd;
+  T* y;
 
   struct Run {
     const T* x;
-    MomentsRun<A> sum;
-    TANDEM_HD void add(std::int64_t i) { sum.add(static_cast<A>(x[i])); }
+    MomentsRun<T> sum;
+    TANDEM_HD T load(std::int64_t i) const { return x[i]; }
+    template <int kCount>
+    TANDEM_HD void add(const T (&values)[kCount]) {
+      sum.add(values);
+    }
     TANDEM_HD Total total() const { return sum.moments(); }
   };
-  TANDEM_HD Run run(std::int64_t row) const { return {x + row * rows.length.value(), {}}; }
+  TANDEM_HD Run run(std::int64_t row) const { return {x + rows.first(row), {}}; }
   TANDEM_HD Total join(const Total& a, const Total& b) const { return Moments::joined(a, b); }
-  TANDEM_HD void store(std::int64_t row, const Total& m) const {
-    mean[row] = static_cast<A>(m.mean);
-    rstd[row] = static_cast<A>(1 / std::sqrt(m.squares / m.count + eps));
+  TANDEM_HD Line finish(std::int64_t row, const Total& m) const {
+    mean[row] = static_cast<T>(m.mean);
+    rstd[row] = static_cast<T>(1 / std::sqrt(m.squares / m.count + eps));
+    return {mean[row], rstd[row]};
   }
-};
 
-template <class T, class A>
-struct NormaliseRows {
-  Rows rows;
-  const T* x;
-  const T* weight;
-  const T* bias;
-  const A* mean;
-  const A* rstd;
-  T* y;
-
-  TANDEM_HD void operator()(std::int64_t i) const {
-    const auto [row, at] = rows.length.split(i);
-    const std::int64_t c = rows.channel(row, at);
-    const A w = weight == nullptr ? A(1) : static_cast<A>(weight[c]);
-    const A b = bias == nullptr ? A(0) : static_cast<A>(bias[c]);
-    y[i] = static_cast<T>((static_cast<A>(x[i]) - mean[row]) * rstd[row] * w + b);
+  struct Each {
+    const NormaliseRows& of;
+    Line line;
+    std::int64_t first, channel;  // of the row
+    struct Value {
+      T x, weight, bias;
+    };
+    TANDEM_HD Value load(std::int64_t i) const {
+      const std::int64_t c = channel + of.rows.over_inner(i);
+      return {of.x[first + i],
+              of.weight == nullptr ? T(1) : of.weight[c],
+              of.bias == nullptr ? T(0) : of.bias[c]};
+    }
+    TANDEM_HD void put(std::int64_t i, const Value& v) const {
+      of.y[first + i] = (v.x - line.mean) * line.rstd * v.weight + v.bias;
+    }
+  };
+  TANDEM_HD Each each(std::int64_t row, Line line) const {
+    return {*this, line, rows.first(row), rows.channel(row)};
   }
 };
 
 struct GradSums {
   double first = 0;
   double second = 0;
+  TANDEM_HD static GradSums join(GradSums a, GradSums b) {
+    return {a.first + b.first, a.second + b.second};
+  }
 };
 
 /// What the gradients' functors read.
-template <class T, class A>
+template <class T>
 struct GradInputs {
   Rows rows;
   const T* dy;
   const T* x;
   const T* weight;
-  const A* mean;
-  const A* rstd;
-
-  TANDEM_HD A scaled(std::int64_t row, std::int64_t i) const {
-    const A w = weight == nullptr ? A(1) : static_cast<A>(weight[rows.channel(row, i)]);
-    return static_cast<A>(dy[row * rows.length.value() + i]) * w;
-  }
-  TANDEM_HD A normal(std::int64_t row, std::int64_t i) const {
-    return (static_cast<A>(x[row * rows.length.value() + i]) - mean[row]) * rstd[row];
-  }
+  const T* mean;
+  const T* rstd;
 };
 
-/// Per row: means of g and g * h.
-template <class T, class A>
-struct RowMeans {
+/// With g = dy * weight and h the normal of x: per row the means of g and g * h, and then dx.
+template <class T>
+struct InputGradRows {
   using Total = GradSums;
-  GradInputs<T, A> in;
-  A* means;  // (rows, 2)
+  struct Line {
+    T offset, slope;
+  };
+  GradInputs<T> in;
+  T* dx;
 
+  struct Value {
+    T dy, x, weight;
+  };
+  /// A row, with its sums.
   struct Run {
-    const GradInputs<T, A>& in;
-    std::int64_t row;
-    A first, second;
-    TANDEM_HD void add(std::int64_t i) {
-      const A g = in.scaled(row, i);
-      first += g;
-      second += g * in.normal(row, i);
+    const GradInputs<T>& in;
+    std::int64_t first_element, channel;
+    T mean, rstd, first, second;
+    TANDEM_HD Value load(std::int64_t i) const {
+      const std::int64_t c = channel + in.rows.over_inner(i);
+      return {in.dy[first_element + i],
+              in.x[first_element + i],
+              in.weight == nullptr ? T(1) : in.weight[c]};
+    }
+    TANDEM_HD T normal(const Value& v) const { return (v.x - mean) * rstd; }
+    template <int kCount>
+    TANDEM_HD void add(const Value (&values)[kCount]) {
+      for (const Value& v : values) {
+        const T g = v.dy * v.weight;
+        first += g;
+        second += g * normal(v);
+      }
     }
     TANDEM_HD Total total() const {
       return {static_cast<double>(first), static_cast<double>(second)};
     }
   };
-  TANDEM_HD Run run(std::int64_t row) const { return {in, row, A(0), A(0)}; }
-  TANDEM_HD Total join(Total a, Total b) const { return {a.first + b.first, a.second + b.second}; }
-  TANDEM_HD void store(std::int64_t row, Total t) const {
+  TANDEM_HD Run run(std::int64_t row) const {
+    return {in, in.rows.first(row), in.rows.channel(row), in.mean[row], in.rstd[row], T(0), T(0)};
+  }
+  TANDEM_HD Total join(Total a, Total b) const { return Total::join(a, b); }
+  TANDEM_HD Line finish(std::int64_t, Total t) const {
     const auto n = static_cast<double>(in.rows.length.value());
-    means[2 * row] = static_cast<A>(t.first / n);
-    means[2 * row + 1] = static_cast<A>(t.second / n);
+    return {static_cast<T>(t.first / n), static_cast<T>(t.second / n)};
   }
-};
 
-template <class T, class A>
-struct RowInputGrad {
-  GradInputs<T, A> in;
-  const A* means;
-  T* dx;
-
-  TANDEM_HD void operator()(std::int64_t i) const {
-    const auto [row, at] = in.rows.length.split(i);
-    const A offset = means[2 * row], slope = means[2 * row + 1];
-    dx[i] =
-        static_cast<T>(in.rstd[row] * (in.scaled(row, at) - offset - in.normal(row, at) * slope));
-  }
+  struct Each {
+    Run row;
+    Line line;
+    T* dx;
+    TANDEM_HD Value load(std::int64_t i) const { return row.load(i); }
+    TANDEM_HD void put(std::int64_t i, const Value& v) const {
+      dx[row.first_element + i] =
+          row.rstd * (v.dy * v.weight - line.offset - row.normal(v) * line.slope);
+    }
+  };
+  TANDEM_HD Each each(std::int64_t row, Line line) const { return {run(row), line, dx}; }
 };
 
 /// Per channel: sums of dy * h and dy.
-template <class T, class A>
+template <class T>
 struct ChannelSums {
   using Total = GradSums;
-  GradInputs<T, A> in;
+  GradInputs<T> in;
   T* dweight;
   T* dbias;
 
   struct Run {
-    const GradInputs<T, A>& in;
+    const GradInputs<T>& in;
     std::int64_t first_row, first_place;  // of the channel
-    A scaled, plain;
-    TANDEM_HD void add(std::int64_t i) {
-      const auto [image, at] = in.rows.inner.split(i);
+    T scaled, plain;
+    struct Value {
+      T dy, x, mean, rstd;
+    };
+    TANDEM_HD Value load(std::int64_t i) const {
+      const std::int64_t image = in.rows.over_inner(i);
+      const std::int64_t at = i - image * in.rows.inner.value();
       const std::int64_t row = image * in.rows.groups.value() + first_row;
-      const A d = static_cast<A>(in.dy[row * in.rows.length.value() + first_place + at]);
-      scaled += d * in.normal(row, first_place + at);
-      plain += d;
+      const std::int64_t element = in.rows.first(row) + first_place + at;
+      return {in.dy[element], in.x[element], in.mean[row], in.rstd[row]};
+    }
+    template <int kCount>
+    TANDEM_HD void add(const Value (&values)[kCount]) {
+      for (const Value& v : values) {
+        scaled += v.dy * ((v.x - v.mean) * v.rstd);
+        plain += v.dy;
+      }
     }
     TANDEM_HD Total total() const {
       return {static_cast<double>(scaled), static_cast<double>(plain)};
@@ -157,9 +197,9 @@ struct ChannelSums {
   };
   TANDEM_HD Run run(std::int64_t channel) const {
     const auto [row, place] = in.rows.row_channels.split(channel);
-    return {in, row, place * in.rows.inner.value(), A(0), A(0)};
+    return {in, row, place * in.rows.inner.value(), T(0), T(0)};
   }
-  TANDEM_HD Total join(Total a, Total b) const { return {a.first + b.first, a.second + b.second}; }
+  TANDEM_HD Total join(Total a, Total b) const { return Total::join(a, b); }
   TANDEM_HD void store(std::int64_t channel, Total t) const {
     dweight[channel] = static_cast<T>(t.first);
     dbias[channel] = static_cast<T>(t.second);
@@ -178,22 +218,18 @@ void row_norm(const CudaStream& s,
               const View& mean,
               const View& rstd) {
   with_float(x.dtype, [&]<class T>() {
-    using A = T;
-    const Rows rows(l);
-    reduce_each(s,
-                l.rows,
-                l.length,
-                Walk::along,
-                RowMoments<T, A>{rows, eps, x.as<const T>(), mean.as<A>(), rstd.as<A>()});
-    for_each(s,
-             l.rows * l.length,
-             NormaliseRows<T, A>{rows,
-                                 x.as<const T>(),
-                                 weight.as<const T>(),
-                                 bias.as<const T>(),
-                                 mean.as<const A>(),
-                                 rstd.as<const A>(),
-                                 y.as<T>()});
+    reduce_and_put(s,
+                   l.rows,
+                   l.length,
+                   1,
+                   NormaliseRows<T>{Rows(l),
+                                    eps,
+                                    x.as<const T>(),
+                                    weight.as<const T>(),
+                                    bias.as<const T>(),
+                                    mean.as<T>(),
+                                    rstd.as<T>(),
+                                    y.as<T>()});
   });
 }
 
@@ -206,24 +242,20 @@ void row_norm_grad(const CudaStream& s,
                    const View& rstd,
                    const RowNormGrads& grads) {
   with_float(x.dtype, [&]<class T>() {
-    using A = T;
-    const GradInputs<T, A> in{Rows(l),
-                              dy.as<const T>(),
-                              x.as<const T>(),
-                              weight.as<const T>(),
-                              mean.as<const A>(),
-                              rstd.as<const A>()};
-    if (grads.dx.data != nullptr) {
-      const Workspace<A> means(s.device, 2 * l.rows);
-      reduce_each(s, l.rows, l.length, Walk::along, RowMeans<T, A>{in, means.data()});
-      for_each(s, l.rows * l.length, RowInputGrad<T, A>{in, means.data(), grads.dx.as<T>()});
-    }
+    const GradInputs<T> in{Rows(l),
+                           dy.as<const T>(),
+                           x.as<const T>(),
+                           weight.as<const T>(),
+                           mean.as<const T>(),
+                           rstd.as<const T>()};
+    if (grads.dx.data != nullptr)
+      reduce_and_put(s, l.rows, l.length, 1, InputGradRows<T>{in, grads.dx.as<T>()});
     if (grads.dweight.data != nullptr) {
       reduce_each(s,
                   l.channels(),
                   l.rows / l.groups * l.inner,
                   l.inner == 1 ? Walk::across : Walk::along,
-                  ChannelSums<T, A>{in, grads.dweight.as<T>(), grads.dbias.as<T>()});
+                  ChannelSums<T>{in, grads.dweight.as<T>(), grads.dbias.as<T>()});
     }
   });
 }

@@ -28,11 +28,21 @@ struct GradColumn {
     const GradColumn& of;
     std::int64_t column;
     compute_t<T> sum;
-    TANDEM_HD void add(std::int64_t row) {
+    struct Value {
+      T dy, pre;
+      std::int64_t at;
+    };
+    TANDEM_HD Value load(std::int64_t row) const {
       const std::int64_t i = row * of.columns + column;
-      const auto g = of.grad(load(of.dy[i]), load(of.pre[i]));
-      of.dpre[i] = tandem::kernels::store<T>(g);
-      sum += g;
+      return {of.dy[i], of.pre[i], i};
+    }
+    template <int kCount>
+    TANDEM_HD void add(const Value (&values)[kCount]) {
+      for (const Value& value : values) {
+        const auto g = of.grad(kernels::load(value.dy), kernels::load(value.pre));
+        of.dpre[value.at] = kernels::store<T>(g);
+        sum += g;
+      }
     }
     TANDEM_HD Total total() const { return static_cast<Total>(sum); }
   };

@@ -22,7 +22,12 @@ struct ArgMaxLine {
     const T* x;
     std::int64_t step;
     Total best;
-    TANDEM_HD void add(std::int64_t i) { best = first_of(best, {load(x[i * step]), i}); }
+    TANDEM_HD Total load(std::int64_t i) const { return {kernels::load(x[i * step]), i}; }
+    template <int kCount>
+    TANDEM_HD void add(const Total (&values)[kCount]) {
+      for (const Total& value : values)
+        best = first_of(best, value);
+    }
     TANDEM_HD Total total() const { return best; }
   };
   TANDEM_HD Run run(std::int64_t output) const {

@@ -1,13 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "kernels/cuda/map.hpp"
+#include "kernels/cuda/lines.hpp"
 #include "kernels/softmax.hpp"
 #include "kernels/softmax.inl"
-#include "kernels/workspace.hpp"
 
-// A line of classes is reduced by several threads where it is long; its gradients need the line's
-// normaliser again, which costs less than to have kept it.
+// The gradient of a line of classes needs its normaliser again, which costs less than to have kept
+// it.
 namespace tandem::kernels {
 namespace {
 
@@ -32,7 +31,11 @@ struct JoinNormalisers {
   struct Run {
     Line<const T> line;
     NormaliserRun<T> sum;
-    TANDEM_HD void add(std::int64_t i) { sum.add(line[i]); }
+    TANDEM_HD T load(std::int64_t i) const { return line[i]; }
+    template <int kCount>
+    TANDEM_HD void add(const T (&values)[kCount]) {
+      sum.add(values);
+    }
     TANDEM_HD Total total() const { return sum.normaliser(); }
   };
   TANDEM_HD Run run(std::int64_t output) const { return {scores.line(output), {}}; }
@@ -43,79 +46,88 @@ struct JoinNormalisers {
 template <class T>
 struct Scaling {
   T most, share, log;
+  explicit TANDEM_HD Scaling(const Normaliser<T>& norm)
+      : most(norm.most), share(static_cast<T>(1 / norm.total)), log(norm.log()) {}
 };
 
-template <class T, int kScores>
-struct StoreScaling : JoinNormalisers<T, kScores> {
-  Scaling<T>* scalings;
-  TANDEM_HD void store(std::int64_t output, const Normaliser<T>& norm) const {
-    scalings[output] = {norm.most, static_cast<T>(1 / norm.total), norm.log()};
-  }
-};
-
+/// The normaliser of a line, and then its elements normalised.
 template <class T>
-struct Normalise {
-  LineElements elements;
-  Places<2> lines;  // y, x
+struct SoftmaxLines : JoinNormalisers<T, 1> {
+  using Line = Scaling<T>;
   SoftmaxForm form;
-  std::int64_t y_step, x_step;
-  const Scaling<T>* scalings;
-  const T* x;
+  std::int64_t y_step;
   T* y;
 
-  TANDEM_HD void operator()(std::int64_t i) const {
-    const auto [line, k] = elements(i);
-    const Place<2> place = lines(line);
-    const Scaling<T> by = scalings[line];
-    const T centred = x[place.at[1] + k * x_step] - by.most;
-    y[place.at[0] + k * y_step] =
-        form == SoftmaxForm::softmax ? std::exp(centred) * by.share : centred - by.log;
+  TANDEM_HD Line finish(std::int64_t, const Normaliser<T>& norm) const { return Line(norm); }
+
+  struct Each {
+    SoftmaxForm form;
+    Line by;
+    kernels::Line<const T> x;
+    kernels::Line<T> y;
+    TANDEM_HD T load(std::int64_t i) const { return x[i]; }
+    TANDEM_HD void put(std::int64_t i, T value) const {
+      const T centred = value - by.most;
+      y[i] = form == SoftmaxForm::softmax ? std::exp(centred) * by.share : centred - by.log;
+    }
+  };
+  TANDEM_HD Each each(std::int64_t line, const Line& by) const {
+    const Place<2> place = this->scores.lines(line);
+    return {form, by, {this->scores.x + place.at[1], this->scores.step}, {y + place.at[0], y_step}};
   }
 };
 
-/// Per line the sum that its gradient needs: of dy y, or of dy.
+/// Per line the sum that its gradient needs, of dy y or of dy, and then the gradient.
 template <class T>
-struct SumLine {
+struct SoftmaxGradLines {
   using Total = double;
+  using Line = T;
   Places<3> lines;  // dx, dy, y
   SoftmaxForm form;
-  std::int64_t dy_step, y_step;
+  std::int64_t dx_step, dy_step, y_step;
+  T* dx;
   const T* dy;
   const T* y;
-  T* sums;
 
+  struct Value {
+    T dy, y;
+  };
   struct Run {
     SoftmaxForm form;
-    Line<const T> dy, y;
+    kernels::Line<const T> dy, y;
     T sum;
-    TANDEM_HD void add(std::int64_t i) {
-      sum += form == SoftmaxForm::softmax ? dy[i] * y[i] : dy[i];
+    TANDEM_HD Value load(std::int64_t i) const { return {dy[i], y[i]}; }
+    template <int kCount>
+    TANDEM_HD void add(const Value (&values)[kCount]) {
+      for (const Value& v : values)
+        sum += form == SoftmaxForm::softmax ? v.dy * v.y : v.dy;
     }
     TANDEM_HD Total total() const { return static_cast<Total>(sum); }
   };
-  TANDEM_HD Run run(std::int64_t output) const {
-    const Place<3> place = lines(output);
+  TANDEM_HD Run run(std::int64_t line) const {
+    const Place<3> place = lines(line);
     return {form, {dy + place.at[1], dy_step}, {y + place.at[2], y_step}, T(0)};
   }
   TANDEM_HD Total join(Total a, Total b) const { return a + b; }
-  TANDEM_HD void store(std::int64_t output, Total sum) const { sums[output] = static_cast<T>(sum); }
-};
+  TANDEM_HD Line finish(std::int64_t, Total sum) const { return static_cast<T>(sum); }
 
-template <class T>
-struct SoftmaxGrad {
-  LineElements elements;
-  SumLine<T> line;
-  std::int64_t dx_step;
-  T* dx;
-
-  TANDEM_HD void operator()(std::int64_t i) const {
-    const auto [output, k] = elements(i);
-    const Place<3> place = line.lines(output);
-    const T d = line.dy[place.at[1] + k * line.dy_step];
-    const T v = line.y[place.at[2] + k * line.y_step];
-    const T sum = line.sums[output];
-    dx[place.at[0] + k * dx_step] =
-        line.form == SoftmaxForm::softmax ? v * (d - sum) : d - std::exp(v) * sum;
+  struct Each {
+    SoftmaxForm form;
+    T sum;
+    kernels::Line<const T> dy, y;
+    kernels::Line<T> dx;
+    TANDEM_HD Value load(std::int64_t i) const { return {dy[i], y[i]}; }
+    TANDEM_HD void put(std::int64_t i, const Value& v) const {
+      dx[i] = form == SoftmaxForm::softmax ? v.y * (v.dy - sum) : v.dy - std::exp(v.y) * sum;
+    }
+  };
+  TANDEM_HD Each each(std::int64_t line, T sum) const {
+    const Place<3> place = lines(line);
+    return {form,
+            sum,
+            {dy + place.at[1], dy_step},
+            {y + place.at[2], y_step},
+            {dx + place.at[0], dx_step}};
   }
 };
 
@@ -138,32 +150,41 @@ struct CrossEntropy : JoinNormalisers<T, 2> {
   }
 };
 
-/// Operands dlogits, dlosses, scores, labels.
+/// The gradient of each line; operands dlogits, dlosses, scores, labels.
 template <class T>
-struct CrossEntropyGrad {
-  LineElements elements;
+struct CrossEntropyGrad : JoinNormalisers<T, 2> {
+  struct Line {
+    T most, share, scale;
+    std::int64_t label;  // below 0: ignored
+  };
   Places<4> places;
-  std::int64_t step;  // between classes
   LabelAt<T> labels;
   std::int64_t dx_step;
-  const Scaling<T>* scalings;
   const T* dlosses;
-  const T* x;
   T* dx;
 
-  TANDEM_HD void operator()(std::int64_t i) const {
-    const auto [output, k] = elements(i);
-    const Place<4> place = places(output);
+  TANDEM_HD Line finish(std::int64_t line, const Normaliser<T>& norm) const {
+    const Place<4> place = places(line);
     const std::int64_t label = labels.index[place.at[3]];
-    T& to = dx[place.at[0] + k * dx_step];
-    if (label == labels.ignored) {
-      to = T(0);
-      return;
+    return {norm.most,
+            static_cast<T>(1 / norm.total),
+            dlosses[place.at[1]] * labels.weight(label),
+            label == labels.ignored ? -1 : label};
+  }
+
+  struct Each {
+    Line of;
+    kernels::Line<const T> x;
+    kernels::Line<T> dx;
+    TANDEM_HD T load(std::int64_t i) const { return x[i]; }
+    TANDEM_HD void put(std::int64_t i, T value) const {
+      const T p = std::exp(value - of.most) * of.share;
+      dx[i] = of.label < 0 ? T(0) : of.scale * p - (i == of.label ? of.scale : T(0));
     }
-    const T scale = dlosses[place.at[1]] * labels.weight(label);
-    const Scaling<T> by = scalings[output];
-    const T p = std::exp(x[place.at[2] + k * step] - by.most) * by.share;
-    to = scale * p - (k == label ? scale : T(0));
+  };
+  TANDEM_HD Each each(std::int64_t line, const Line& of) const {
+    const Place<4> place = places(line);
+    return {of, {this->scores.x + place.at[2], this->scores.step}, {dx + place.at[0], dx_step}};
   }
 };
 
@@ -175,22 +196,9 @@ void softmax(const CudaStream& s, SoftmaxForm form, int dim, const View& x, cons
   const View vy = without_dim(y, dim), vx = without_dim(x, dim);
   const KernelPlan lines = make_kernel_plan({&vy, &vx});
   with_float(y.dtype, [&]<class T>() {
-    const Workspace<Scaling<T>> scalings(s.device, lines.numel);
-    const Places<2> places(lines);
-    const Scores<T, 1> scores{places, x.strides[dim], x.as<const T>()};
-    reduce_each(
-        s, lines.numel, n, walk_of(scores.step), StoreScaling<T, 1>{{scores}, scalings.data()});
-    const LineElements elements(lines.numel, n, x.strides[dim]);
-    for_each(s,
-             elements.count(),
-             Normalise<T>{elements,
-                          places,
-                          form,
-                          y.strides[dim],
-                          x.strides[dim],
-                          scalings.data(),
-                          x.as<const T>(),
-                          y.as<T>()});
+    const Scores<T, 1> scores{Places<2>(lines), x.strides[dim], x.as<const T>()};
+    reduce_and_put(
+        s, lines.numel, n, scores.step, SoftmaxLines<T>{{scores}, form, y.strides[dim], y.as<T>()});
   });
 }
 
@@ -201,17 +209,18 @@ void softmax_grad(
   const View vdx = without_dim(dx, dim), vdy = without_dim(dy, dim), vy = without_dim(y, dim);
   const KernelPlan lines = make_kernel_plan({&vdx, &vdy, &vy});
   with_float(y.dtype, [&]<class T>() {
-    const Workspace<T> sums(s.device, lines.numel);
-    const SumLine<T> line{Places<3>(lines),
-                          form,
-                          dy.strides[dim],
-                          y.strides[dim],
-                          dy.as<const T>(),
-                          y.as<const T>(),
-                          sums.data()};
-    const LineElements elements(lines.numel, n, y.strides[dim]);
-    reduce_each(s, lines.numel, n, walk_of(y.strides[dim]), line);
-    for_each(s, elements.count(), SoftmaxGrad<T>{elements, line, dx.strides[dim], dx.as<T>()});
+    reduce_and_put(s,
+                   lines.numel,
+                   n,
+                   y.strides[dim],
+                   SoftmaxGradLines<T>{Places<3>(lines),
+                                       form,
+                                       dx.strides[dim],
+                                       dy.strides[dim],
+                                       y.strides[dim],
+                                       dx.as<T>(),
+                                       dy.as<const T>(),
+                                       y.as<const T>()});
   });
 }
 
@@ -244,22 +253,17 @@ void cross_entropy_grad(const CudaStream& s,
   if (logits.numel() == 0) return;
   const KernelPlan lines = make_kernel_plan({&target, &dlosses, &start, &labels.index});
   with_float(logits.dtype, [&]<class T>() {
-    const Workspace<Scaling<T>> scalings(s.device, lines.numel);
     const Scores<T, 2> scores{Places<3>(lines), logits.strides[1], logits.as<const T>()};
-    reduce_each(
-        s, lines.numel, n, walk_of(scores.step), StoreScaling<T, 2>{{scores}, scalings.data()});
-    const LineElements elements(lines.numel, n, logits.strides[1]);
-    for_each(s,
-             elements.count(),
-             CrossEntropyGrad<T>{elements,
-                                 Places<4>(lines),
-                                 logits.strides[1],
-                                 LabelAt<T>(labels),
-                                 dlogits.strides[1],
-                                 scalings.data(),
-                                 dlosses.as<const T>(),
-                                 logits.as<const T>(),
-                                 dlogits.as<T>()});
+    reduce_and_put(s,
+                   lines.numel,
+                   n,
+                   scores.step,
+                   CrossEntropyGrad<T>{{scores},
+                                       Places<4>(lines),
+                                       LabelAt<T>(labels),
+                                       dlogits.strides[1],
+                                       dlosses.as<const T>(),
+                                       dlogits.as<T>()});
   });
 }
 

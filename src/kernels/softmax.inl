@@ -50,16 +50,20 @@ struct Normaliser {
   TANDEM_HD static T share(T x, T most) { return x == most ? T(1) : std::exp(x - most); }
 };
 
-/// A normaliser that is made of one element after the other.
+/// A normaliser that is made of some elements at a time. Minus infinity counts as nothing.
 template <class T>
 class NormaliserRun {
  public:
-  TANDEM_HD void add(T x) {
-    if (x > most_ || x != x) {
-      total_ *= Normaliser<T>::share(most_, x);
-      most_ = x;
-    }
-    total_ += Normaliser<T>::share(x, most_);
+  template <int kCount>
+  TANDEM_HD void add(const T (&x)[kCount]) {
+    T most = most_, sum = T(0);
+    for (const T& value : x)
+      most = value > most || value != value ? value : most;
+    if (most == -std::numeric_limits<T>::infinity()) return;
+    for (const T& value : x)
+      sum += Normaliser<T>::share(value, most);
+    total_ = total_ * Normaliser<T>::share(most_, most) + sum;
+    most_ = most;
   }
   TANDEM_HD Normaliser<T> normaliser() const { return {most_, static_cast<double>(total_)}; }
 

@@ -40,9 +40,11 @@ struct SelectNext {
     const SelectNext& of;
     const T* x;
     Ranked<T> last, first;  // chosen before; of those after it
-    TANDEM_HD void add(std::int64_t i) {
-      const Ranked<T> own{x[i * of.lines.x_step], i};
-      if (last.index < 0 || before(of.lines.ranking, last, own)) first = of.join(first, own);
+    TANDEM_HD Total load(std::int64_t i) const { return {x[i * of.lines.x_step], i}; }
+    template <int kCount>
+    TANDEM_HD void add(const Total (&values)[kCount]) {
+      for (const Total& own : values)
+        if (last.index < 0 || before(of.lines.ranking, last, own)) first = of.join(first, own);
     }
     TANDEM_HD Total total() const { return first; }
   };

@@ -57,8 +57,18 @@ class LayerNormTest : public ::testing::TestWithParam<DType> {
 };
 
 TEST_P(LayerNormTest, NormalisesEachRow) {
-  for (const std::int64_t n : {1, 7, 32, 100, 257}) {  // tails of vectors; many rows: threads
-    const Tensor x = leaf({130, n}, GetParam()) * 3.0 + 5.0;
+  // Tails of vectors; many rows: threads; of a GPU a thread, a warp, a block, a large one, many.
+  for (const Shape& shape : {Shape{130, 1},
+                             Shape{130, 7},
+                             Shape{130, 32},
+                             Shape{130, 100},
+                             Shape{130, 257},
+                             Shape{1, 768},
+                             Shape{3, 1500},
+                             Shape{2, 9001},
+                             Shape{2, 17'000}}) {
+    const std::int64_t n = shape[1];
+    const Tensor x = leaf(shape, GetParam()) * 3.0 + 5.0;
     const Tensor w = leaf({n}, GetParam()), b = leaf({n}, GetParam());
     EXPECT_TRUE(
         near(layer_norm(x, {n}, w, b).to_doubles(),
@@ -96,6 +106,23 @@ TEST_P(LayerNormTest, FusedGradientIsTheFormulas) {
           {leaf(shape, GetParam()), leaf({6}, GetParam()), leaf({6}, GetParam())},
           tolerance);
   }
+}
+
+TEST_P(LayerNormTest, FusedGradientOfLongRowsIsTheFormulas) {
+  const double tolerance = GetParam() == DType::f64 ? 1e-12 : 1e-4;
+  for (const std::int64_t n : {1500, 9001, 17'000}) {
+    const auto layer = [n](const Inputs& in) { return layer_norm(in[0], {n}, in[1]); };
+    expect_fused_is_formula(layer, {leaf({2, n}, GetParam()), leaf({n}, GetParam())}, tolerance);
+  }
+}
+
+/// What is summed about the first element must not lose the others' digits.
+TEST_P(LayerNormTest, AnOutlierComesFirst) {
+  const Tensor x = randn({1, 768}, {.dtype = GetParam()});
+  x.select(1, 0).fill_(1e4);
+  const std::vector<double> ones(768, 1), zeros(768, 0);
+  EXPECT_TRUE(
+      near(layer_norm(x, {768}).to_doubles(), normalised(x, 768, 1, 1, ones, zeros), tolerance()));
 }
 
 TEST_P(LayerNormTest, RowsFarFromZeroKeepTheirVariance) {

@@ -15,6 +15,7 @@
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "ops/near.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem {
@@ -169,6 +170,21 @@ TEST(LossTest, IsTheLogSoftmaxOfTheLabel) {
   for (std::size_t i = 0; i < a.size(); ++i)
     EXPECT_NEAR(a[i], b[i], 1e-14);
   EXPECT_NEAR(sum(softmax(logits, 1)).item(), 64, 1e-12);
+}
+
+TEST(LossTest, GradientIsTheLogSoftmaxsForLinesOfAnyLength) {
+  for (const std::int64_t n : {5, 300, 1500, 9001, 17'000}) {
+    const Tensor logits = testing::leaf({3, n});
+    const Tensor labels = tensor<std::int64_t>({n - 1, -100, 0});
+    cross_entropy(logits, labels, Reduction::sum).backward();
+    const Tensor composed = logits.detach().requires_grad_();
+    const Tensor rows = tensor<std::int64_t>({0, 2});
+    sum(-gather(index_select(log_softmax(composed, 1), 0, rows),
+                1,
+                index_select(labels, 0, rows).unsqueeze(1)))
+        .backward();
+    EXPECT_TRUE(testing::near(logits.grad(), composed.grad(), 1e-12)) << n;
+  }
 }
 
 }  // namespace

@@ -43,7 +43,13 @@ class SoftmaxTest : public ::testing::TestWithParam<int> {};
 
 TEST_P(SoftmaxTest, IsALoopsAlongEachDimension) {
   const ContextScope scope([](Context& c) { c.threads = GetParam(); });
-  for (const Shape& shape : {Shape{3, 500}, Shape{500, 3}, Shape{5, 7, 33}, Shape{1}}) {
+  for (const Shape& shape : {Shape{3, 500},
+                             Shape{500, 3},
+                             Shape{5, 7, 33},
+                             Shape{1},
+                             Shape{2, 1500},
+                             Shape{2, 9001},
+                             Shape{2, 17'000}}) {
     for (int dim = 0; dim < shape.size(); ++dim) {
       for (const DType t : {DType::f32, DType::f64}) {
         const Tensor x = randn(shape, {.dtype = t}) * 5.0;
@@ -76,6 +82,9 @@ TEST(Softmax, FusedGradientsAreTheFormulas) {
   for (Tensor (*f)(const Tensor&, int) : {softmax, log_softmax}) {
     const auto strided = [f](const std::vector<Tensor>& in) { return f(in[0].t(), 1); };
     expect_fused_is_formula(strided, {leaf({7, 5})}, 1e-13);
+    const auto along = [f](const std::vector<Tensor>& in) { return f(in[0], 1); };
+    for (const std::int64_t n : {5, 300, 1500, 9001, 17'000})
+      expect_fused_is_formula(along, {leaf({2, n})}, 1e-11);
   }
 }
 

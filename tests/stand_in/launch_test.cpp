@@ -22,7 +22,12 @@ struct RowSums {
   struct Run {
     const std::int64_t* row;
     std::int64_t sum = 0;
-    void add(std::int64_t i) { sum += row[i]; }
+    std::int64_t load(std::int64_t i) const { return row[i]; }
+    template <int kCount>
+    void add(const std::int64_t (&values)[kCount]) {
+      for (const std::int64_t value : values)
+        sum += value;
+    }
     std::int64_t total() const { return sum; }
   };
   Run run(std::int64_t row) const { return {x + row * columns}; }

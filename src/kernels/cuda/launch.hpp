@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "tandem/runtime/stream.hpp"
 
@@ -50,13 +51,19 @@ void for_each(const CudaStream& s, std::int64_t n, const F& f) {
 namespace detail {
 
 inline constexpr int kWarp = 32;
-inline constexpr int kWarps = kThreads / kWarp;           ///< of a block
-inline constexpr std::int64_t kSerialDepth = 16;          ///< up to it a thread reduces an output
-inline constexpr std::int64_t kWarpDepth = 2 * kThreads;  ///< up to it a warp does
-inline constexpr std::int64_t kMinPart = 1024;    ///< elements of a part, where there are several
+inline constexpr int kWarps = kThreads / kWarp;             ///< of a block
+inline constexpr std::int64_t kWarpDepth = 4 * kThreads;    ///< up to it a warp does
+inline constexpr std::int64_t kMinLoads = 2 * kMostAtOnce;  ///< of a thread, to cut an output
 inline constexpr std::int64_t kMaxBlocks = 1024;  ///< enough for any GPU: more parts pay no more
 inline constexpr std::int64_t kMaxGridX = INT32_MAX;
-inline constexpr std::int64_t kMaxGridY = 65535;
+inline constexpr std::int64_t kLongLine = 8192;
+
+/// Threads of a block for a long line: the more they are, the fewer lines share the caches; but
+/// wide elements need registers.
+template <class Op>
+inline constexpr int kLineThreads = sizeof(ValueOf<decltype(std::declval<const Op&>().run(0))>) <= 4
+                                        ? 1024
+                                        : 512;
 
 /// Where the totals of parts go: to their place in the workspace, or, of one part, to the output.
 template <class Op>
@@ -66,7 +73,7 @@ struct PartTotals {
   std::int64_t outputs, depth;
   std::int64_t part;           // elements of one
   std::int64_t parts;          // of an output
-  typename Op::Total* totals;  // (parts, outputs); null where there is one part
+  typename Op::Total* totals;  // (outputs, parts); null where there is one part
 
   TANDEM_HD std::int64_t begin(std::int64_t p) const { return p * part; }
   TANDEM_HD std::int64_t end(std::int64_t p) const {
@@ -76,7 +83,7 @@ struct PartTotals {
     if (totals == nullptr)
       op.store(output, total);
     else
-      totals[p * outputs + output] = total;
+      totals[output * parts + p] = total;
   }
 };
 
@@ -90,6 +97,29 @@ __device__ T shuffle_down(const T& value, int delta) {
   T other = value;
   memcpy(&other, words, sizeof(T));
   return other;
+}
+
+/// The join of what the lanes of a warp have, in the first lane.
+template <class Op>
+__device__ typename Op::Total join_lanes(const Op& op, typename Op::Total total) {
+  for (int delta = kWarp / 2; delta > 0; delta /= 2)
+    total = op.join(total, shuffle_down(total, delta));
+  return total;
+}
+
+/// The join of what the first lanes of a block's warps have, in the first lane of each.
+template <class Op>
+__device__ typename Op::Total join_warps(const Op& op,
+                                         std::int64_t output,
+                                         const typename Op::Total& total) {
+  using Total = typename Op::Total;
+  // Bytes: a Total need not have a trivial constructor.
+  __shared__ alignas(Total) unsigned char bytes[kWarp * sizeof(Total)];
+  Total* const totals = reinterpret_cast<Total*>(bytes);
+  if (threadIdx.x == 0) totals[threadIdx.y] = total;
+  __syncthreads();
+  return join_lanes(op,
+                    threadIdx.x < blockDim.y ? totals[threadIdx.x] : Total(op.run(output).total()));
 }
 
 /// Reduces an output by a warp, or by a whole block: threads are (lane, warp).
@@ -106,21 +136,9 @@ __global__ void __launch_bounds__(kThreads, kResident)
                              to.begin(blockIdx.y) + thread,
                              own < to.outputs ? to.end(blockIdx.y) : 0,
                              by_block ? kThreads : kWarp);
-  for (int delta = kWarp / 2; delta > 0; delta /= 2)
-    total = to.op.join(total, shuffle_down(total, delta));
-  if (!by_block) {
-    if (threadIdx.x == 0 && own < to.outputs) to.put(output, blockIdx.y, total);
-    return;
-  }
-  // Bytes: a Total need not have a trivial constructor.
-  __shared__ alignas(Total) unsigned char bytes[kWarps * sizeof(Total)];
-  Total* const totals = reinterpret_cast<Total*>(bytes);
-  if (threadIdx.x == 0) totals[threadIdx.y] = total;
-  __syncthreads();
-  if (thread != 0) return;
-  for (int w = 1; w < kWarps; ++w)
-    total = to.op.join(total, totals[w]);
-  to.put(output, blockIdx.y, total);
+  total = join_lanes(to.op, total);
+  if (by_block) total = join_warps(to.op, output, total);
+  if (thread == 0 && own < to.outputs) to.put(output, blockIdx.y, total);
 }
 
 /// Reduces as many outputs as a warp has lanes: each warp of the block its share of the elements.
@@ -155,17 +173,90 @@ struct ReduceSerial {
   }
 };
 
-/// One thread joins the parts of an output, in their order.
+/// Reduces the totals of parts.
 template <class Op>
 struct JoinParts {
+  using Total = typename Op::Total;
   PartTotals<Op> from;
-  TANDEM_HD void operator()(std::int64_t output) const {
-    auto total = from.totals[output];
-    for (std::int64_t p = 1; p < from.parts; ++p)
-      total = from.op.join(total, from.totals[p * from.outputs + output]);
+
+  struct Run {
+    const Op& op;
+    const Total* totals;
+    Total all;
+    TANDEM_HD Total load(std::int64_t p) const { return totals[p]; }
+    template <int kCount>
+    TANDEM_HD void add(const Total (&values)[kCount]) {
+      for (const Total& value : values)
+        all = op.join(all, value);
+    }
+    TANDEM_HD const Total& total() const { return all; }
+  };
+  TANDEM_HD Run run(std::int64_t output) const {
+    return {from.op, from.totals + output * from.parts, from.op.run(output).total()};
+  }
+  TANDEM_HD Total join(const Total& a, const Total& b) const { return from.op.join(a, b); }
+  TANDEM_HD void store(std::int64_t output, const Total& total) const {
     from.op.store(output, total);
   }
 };
+
+/// Outputs of a block.
+inline std::int64_t outputs_together(bool by_block, Walk walk) {
+  return walk == Walk::across ? kWarp : by_block ? 1 : kWarps;
+}
+
+/// Elements of a part of an output. Where there are several, threads load as many at once as they
+/// can.
+inline std::int64_t part_of(std::int64_t outputs, std::int64_t depth, bool by_block, Walk walk) {
+  const std::int64_t threads = walk == Walk::across ? kWarps : kThreads;  // of an output
+  const std::int64_t together = outputs_together(by_block, walk);
+  const std::int64_t blocks = (outputs + together - 1) / together;
+  const std::int64_t most = std::min(kMaxBlocks / blocks, depth / (kMinLoads * threads));
+  if (most <= 1) return depth;
+  const std::int64_t once = kMostAtOnce * threads, part = (depth + most - 1) / most;
+  return (part + once - 1) / once * once;
+}
+
+/// Launches a kernel for all outputs and parts.
+template <Walk kWalk, class Op>
+void launch_reduce(const CudaStream& s, bool by_block, PartTotals<Op> to) {
+  const std::int64_t together = outputs_together(by_block, kWalk);
+  const std::int64_t blocks = (to.outputs + together - 1) / together;
+  for (std::int64_t done = 0; done < blocks; done += kMaxGridX) {
+    const dim3 grid(static_cast<unsigned>(std::min(blocks - done, kMaxGridX)),
+                    static_cast<unsigned>(to.parts));
+    to.first = done * together;
+    if constexpr (kWalk == Walk::along)
+      reduce_along<<<grid, dim3(kWarp, kWarps), 0, s.native>>>(by_block, to);
+    else
+      reduce_across<<<grid, dim3(kWarp, kWarps), 0, s.native>>>(to);
+    cuda::check_launch("cudaLaunchKernel");
+  }
+}
+
+/// Reduces a line by a warp, or by a whole block, and puts its elements.
+template <class Op>
+__global__ void __launch_bounds__(kLineThreads<Op>, 1) each_line(bool by_block,
+                                                                 std::int64_t lines,
+                                                                 std::int64_t length,
+                                                                 const __grid_constant__ Op op) {
+  using Line = typename Op::Line;
+  __shared__ alignas(Line) unsigned char bytes[kWarp * sizeof(Line)];
+  const unsigned warp = by_block ? 0 : threadIdx.y;
+  const std::int64_t own = std::int64_t{blockIdx.x} * (by_block ? 1 : blockDim.y) + warp;
+  if (own >= lines) return;  // all lanes of the warp
+  const int thread = static_cast<int>(by_block ? threadIdx.y * kWarp + threadIdx.x : threadIdx.x);
+  const int threads = static_cast<int>(by_block ? blockDim.y * kWarp : kWarp);
+  auto total = join_lanes(op, reduce_range(op, own, thread, length, threads));
+  if (by_block) total = join_warps(op, own, total);
+  Line* const line = reinterpret_cast<Line*>(bytes) + warp;
+  if (thread == 0) *line = op.finish(own, total);
+  if (by_block)
+    __syncthreads();
+  else
+    __syncwarp();
+  put_range(op.each(own, *line), thread, length, threads);
+}
 
 }  // namespace detail
 
@@ -173,9 +264,10 @@ struct JoinParts {
 ///
 /// `Op` is copied, and has `Run run(o)`, with which one thread adds up elements of an output;
 /// `Total join(Total, Total)`, associative and commutative but for rounding; and `void store(o,
-/// Total)`. A `Run` has `void add(i)`, called once for an element, and `Total total()`: it is asked
-/// for after at most kRunElements elements, or none, so that a run may add up in the elements'
-/// type. The order of joins depends on sizes alone: the same bits in every run.
+/// Total)`. A `Run` has `load(i)`, called once for an element; `void add(const Loaded (&)[n])`; and
+/// `Total total()`: it is asked for after at most kRunElements elements, or none, so that a run may
+/// add up in the elements' type. The order of joins depends on sizes alone: the same bits in every
+/// run.
 /// @throws DeviceError  the kernel was refused.
 template <class Op>
 void reduce_each(
@@ -184,28 +276,38 @@ void reduce_each(
   if (outputs <= 0) return;
   if (depth <= kSerialDepth) return for_each(s, outputs, ReduceSerial<Op>{op, depth});
   const bool by_block = depth > kWarpDepth;
-  const std::int64_t together = walk == Walk::across ? kWarp : by_block ? 1 : kWarps;
-  const std::int64_t blocks = (outputs + together - 1) / together;
-  const std::int64_t most = std::clamp<std::int64_t>(
-      kMaxBlocks / blocks, 1, std::min(kMaxGridY, std::max<std::int64_t>(1, depth / kMinPart)));
-  const std::int64_t part = (depth + most - 1) / most;
+  const std::int64_t part = part_of(outputs, depth, by_block, walk);
   const std::int64_t parts = (depth + part - 1) / part;
-  PartTotals<Op> to{op, 0, outputs, depth, part, parts, nullptr};
-  using Total = typename Op::Total;
-  const Workspace<Total> workspace(s.device, parts > 1 ? parts * outputs : 0);
-  to.totals = workspace.data();
-  const dim3 block(kWarp, kWarps);
-  for (std::int64_t done = 0; done < blocks; done += kMaxGridX) {
-    const dim3 grid(static_cast<unsigned>(std::min(blocks - done, kMaxGridX)),
-                    static_cast<unsigned>(parts));
-    to.first = done * together;
-    if (walk == Walk::along)
-      reduce_along<<<grid, block, 0, s.native>>>(by_block, to);
-    else
-      reduce_across<<<grid, block, 0, s.native>>>(to);
-    cuda::check_launch("cudaLaunchKernel");
-  }
-  if (parts > 1) for_each(s, outputs, JoinParts<Op>{to});
+  const Workspace<typename Op::Total> totals(s.device, parts > 1 ? parts * outputs : 0);
+  const PartTotals<Op> to{op, 0, outputs, depth, part, parts, totals.data()};
+  if (walk == Walk::along)
+    launch_reduce<Walk::along>(s, by_block, to);
+  else
+    launch_reduce<Walk::across>(s, by_block, to);
+  if (parts == 1) return;
+  launch_reduce<Walk::along>(
+      s, false, PartTotals<JoinParts<Op>>{{to}, 0, outputs, parts, parts, 1, nullptr});
+}
+
+/// For each line l in [0, lines): reduces its elements i in [0, length), as reduce_each does, and
+/// then puts each of them.
+///
+/// `Op` has a `Run run(l)` and a `join` as for reduce_each; `Line finish(l, Total)`, called once
+/// for a line, which may store; and `Each each(l, Line)`. An `Each` has `load(i)` and `void put(i,
+/// loaded)`, called once for an element: it writes nothing that other elements are made of.
+/// @param lines  as many as are in memory, not those of a view that repeats itself.
+/// @throws DeviceError  the kernel was refused.
+template <class Op>
+void each_line(const CudaStream& s, std::int64_t lines, std::int64_t length, const Op& op) {
+  using namespace detail;
+  if (lines <= 0) return;
+  if (length <= kSerialDepth) return for_each(s, lines, LineSerial<Op>{op, length});
+  const bool by_block = length > kWarpDepth;
+  const int warps = length > kLongLine ? kLineThreads<Op> / kWarp : kWarps;
+  const std::int64_t blocks = by_block ? lines : (lines + warps - 1) / warps;
+  detail::each_line<<<static_cast<unsigned>(blocks), dim3(kWarp, warps), 0, s.native>>>(
+      by_block, lines, length, op);
+  cuda::check_launch("cudaLaunchKernel");
 }
 
 }  // namespace tandem::kernels

@@ -32,6 +32,8 @@ class Places {
     }
   }
 
+  /// Between neighbours in the first operand, if they all lie along one dimension; else 0.
+  std::int64_t step() const { return ndim_ == 1 ? strides_[0][0] : 0; }
   /// The place of element `i`. An index of 32 bits is for a plan that is narrow: it costs less.
   template <class Index>
   TANDEM_HD Place<kOperands> operator()(Index i) const {

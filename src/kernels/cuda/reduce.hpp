@@ -35,6 +35,7 @@ struct ReduceElements {
   Op op;
   Places<2> kept;
   Places<1> reduced;
+  std::int64_t step;  // of `reduced`
   const In* x;
   Out* y;
 
@@ -42,9 +43,16 @@ struct ReduceElements {
     const ReduceElements& of;
     const In* x;
     typename Op::Partial partial;
-    TANDEM_HD void add(std::int64_t i) { partial = of.op.add(partial, x[of.reduced(i).at[0]]); }
+    TANDEM_HD In load(std::int64_t i) const { return x[of.step != 0 ? i * of.step : of.walk(i)]; }
+    template <int kCount>
+    TANDEM_HD void add(const In (&values)[kCount]) {
+      for (const In& value : values)
+        partial = of.op.add(partial, value);
+    }
     TANDEM_HD Total total() const { return static_cast<Total>(partial); }
   };
+  /// A call: kernels have it many times, and need it seldom.
+  [[gnu::noinline]] TANDEM_HD std::int64_t walk(std::int64_t i) const { return reduced(i).at[0]; }
   TANDEM_HD Run run(std::int64_t output) const {
     return {*this, x + kept(output).at[0], op.partial()};
   }
@@ -61,13 +69,17 @@ template <class Out, class Op>
 void reduce(const CudaStream& s, const Op& op, const View& x, const View& y) {
   if (x.numel() == 0) return map<Out>(s, Nothing<Out, Op>{op}, y);
   const detail::Dimensions d(x, y);
-  reduce_each(
-      s,
-      d.kept.numel,
-      d.reduced.numel,
-      d.walk,
-      detail::ReduceElements<Op, Out>{
-          op, Places<2>(d.kept), Places<1>(d.reduced), x.as<const typename Op::In>(), y.as<Out>()});
+  const Places<1> reduced(d.reduced);
+  reduce_each(s,
+              d.kept.numel,
+              d.reduced.numel,
+              d.walk,
+              detail::ReduceElements<Op, Out>{op,
+                                              Places<2>(d.kept),
+                                              reduced,
+                                              reduced.step(),
+                                              x.as<const typename Op::In>(),
+                                              y.as<Out>()});
 }
 
 }  // namespace tandem::kernels
