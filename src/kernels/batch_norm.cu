@@ -5,7 +5,7 @@
 
 #include "kernels/batch_norm.hpp"
 #include "kernels/batch_norm.inl"
-#include "kernels/cuda/launch.hpp"
+#include "kernels/cuda/put_each.hpp"
 #include "kernels/divisor.hpp"
 #include "kernels/workspace.hpp"
 
@@ -23,7 +23,7 @@ struct Channels {
     return (image * channels.value() + channel) * inner.value() + at;
   }
   TANDEM_HD std::int64_t channel(std::int64_t element) const {
-    return channels.split(inner.quotient(element)).remainder;
+    return channels.split(inner.value() == 1 ? element : inner.quotient(element)).remainder;
   }
 };
 
@@ -111,9 +111,10 @@ struct NormaliseElement {
   const T* x;
   T* y;
 
-  TANDEM_HD void operator()(std::int64_t i) const {
+  TANDEM_HD T load(std::int64_t i) const { return x[i]; }
+  TANDEM_HD void put(std::int64_t i, T value) const {
     const std::int64_t c = channels.channel(i);
-    const T v = (x[i] - maps.mean[c]) * maps.scale[c] + maps.shift(c);
+    const T v = (value - maps.mean[c]) * maps.scale[c] + maps.shift(c);
     y[i] = pass<T, kAfter>(v, v);
   }
 };
@@ -196,11 +197,15 @@ struct InputGrad {
   const T* offset;
   T* dx;
 
-  TANDEM_HD void operator()(std::int64_t i) const {
+  struct Value {
+    T x, dy;
+  };
+  TANDEM_HD Value load(std::int64_t i) const { return {x[i], dy[i]}; }
+  TANDEM_HD void put(std::int64_t i, const Value& value) const {
     const std::int64_t c = channels.channel(i);
     const bool batch = kFrom == From::batch;
-    dx[i] = gradient_of<T, kAfter, kFrom>(dy[i],
-                                          x[i] - maps.mean[c],
+    dx[i] = gradient_of<T, kAfter, kFrom>(value.dy,
+                                          value.x - maps.mean[c],
                                           maps.scale[c],
                                           maps.shift(c),
                                           batch ? slope[c] : T(0),
@@ -262,7 +267,7 @@ void finish_moments(const CudaStream& s,
 void batch_norm(
     const CudaStream& s, const NormLayout& l, const View& x, const Affine& affine, const View& y) {
   with_after(x.dtype, affine.after, [&]<class T, After kAfter>() {
-    for_each(s,
+    put_each(s,
              l.channels * l.count(),
              NormaliseElement<T, kAfter>{Channels(l), Maps<T>(affine), x.as<const T>(), y.as<T>()});
   });
@@ -296,7 +301,7 @@ void batch_norm_input_grad(const CudaStream& s,
                            const View& dx) {
   with_after(x.dtype, affine.after, [&]<class T, After kAfter>() {
     const auto run = [&]<From kFrom>(const T* slope, const T* offset) {
-      for_each(s,
+      put_each(s,
                l.channels * l.count(),
                InputGrad<T, kAfter, kFrom>{Channels(l),
                                            Maps<T>(affine),
