@@ -30,8 +30,7 @@ using Setters = std::map<std::string, Set>;
 Setters division() {
   using parallel::Combine;
   return {
-      {"devices",
-       [](ReadOptions& o, nb::handle x) { o.parallel.devices = read_devices(x); }},
+      {"devices", [](ReadOptions& o, nb::handle x) { o.parallel.devices = read_devices(x); }},
       {"output_device",
        [](ReadOptions& o, nb::handle x) {
          o.parallel.output_device =
