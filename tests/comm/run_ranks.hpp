@@ -12,7 +12,6 @@
 #include "tandem/core/error.hpp"
 #include "tandem/runtime/runtime.hpp"
 
-#include "core/even_share.hpp"
 #include "devices.hpp"
 #include "thrown_text.hpp"
 #include "world_of_tests.hpp"
@@ -32,40 +31,39 @@ inline std::vector<int> group_sizes() {
   return {1, 2, 3, 4, 7, 8};
 }
 
+/// How many of `ranks` ranks each process has, whose values are added up first. Where there are
+/// fewer ranks than processes, each process has all of them for itself.
+inline std::vector<int> ranks_by_process(int ranks) {
+  const int processes = test_world() == nullptr ? 1 : test_world()->size();
+  if (ranks < processes) return {ranks};
+  std::vector<int> sizes;
+  for (int process = 0; process < processes; ++process)
+    sizes.push_back(ranks / processes + (process < ranks % processes ? 1 : 0));
+  return sizes;
+}
+
 inline Group make_group(int ranks,
                         comm::GroupOptions options = {.timeout = std::chrono::seconds(30)}) {
   options.backend = backend();
-  if (test_world() == nullptr) return comm::make_group(devices(ranks), options);
-  // Fewer ranks than processes: the same in each of them.
-  if (ranks < test_world()->size()) {
-    options.backend = comm::Backend::local;
+  const std::vector<int> sizes = ranks_by_process(ranks);
+  if (sizes.size() == 1) {
+    if (test_world() != nullptr) options.backend = comm::Backend::local;
     return comm::make_group(devices(ranks), options);
   }
   options.world = test_world();
-  const auto own = even_share(ranks, test_world()->rank(), test_world()->size());
-  return comm::make_group(devices(static_cast<int>(own.size())), options);
-}
-
-/// How many of `ranks` ranks each process has, whose values are added up first.
-inline std::vector<int> ranks_by_process(int ranks) {
-  if (test_world() == nullptr || ranks < test_world()->size()) return {ranks};
-  std::vector<int> sizes;
-  for (int process = 0; process < test_world()->size(); ++process)
-    sizes.push_back(static_cast<int>(even_share(ranks, process, test_world()->size()).size()));
-  return sizes;
+  return comm::make_group(devices(sizes[static_cast<std::size_t>(test_world()->rank())]), options);
 }
 
 /// What errors call a rank of a group of `ranks`: "rank 1 (cpu:1", and, if it is in another
 /// process, more.
 inline std::string rank_text(int rank, int ranks) {
   const std::string text = "rank " + std::to_string(rank) + " (";
-  if (test_world() == nullptr || ranks < test_world()->size()) return text + device_name(rank);
+  const std::vector<int> sizes = ranks_by_process(ranks);
+  if (sizes.size() == 1) return text + device_name(rank);
   int process = 0;
-  while (even_share(ranks, process, test_world()->size()).end <= rank)
-    ++process;
-  const auto first = even_share(ranks, process, test_world()->size()).begin;
-  return text + device_name(rank - static_cast<int>(first)) + " of process " +
-         std::to_string(process);
+  for (; rank >= sizes[static_cast<std::size_t>(process)]; ++process)
+    rank -= sizes[static_cast<std::size_t>(process)];
+  return text + device_name(rank) + " of process " + std::to_string(process);
 }
 
 /// Why a test is for one process alone.
