@@ -15,6 +15,11 @@ if(TARGET tandem_libtorch)  # a component: only its users need PyTorch
   install(TARGETS tandem_libtorch EXPORT tandemLibtorchTargets FILE_SET HEADERS)
   install(EXPORT tandemLibtorchTargets NAMESPACE tandem:: DESTINATION "${tandem_package_dir}")
 endif()
+foreach(plugin IN ITEMS tandem_gloo tandem_mpi)  # loaded by name, where programs ask for them
+  if(TARGET ${plugin})
+    install(TARGETS ${plugin} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/tandem")
+  endif()
+endforeach()
 set(TANDEM_DATA "${CMAKE_INSTALL_DATADIR}/tandem")
 configure_package_config_file(cmake/tandemConfig.cmake.in tandemConfig.cmake
                               INSTALL_DESTINATION "${tandem_package_dir}" PATH_VARS TANDEM_DATA)

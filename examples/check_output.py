@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs an example and compares what it prints with the "Expected output:" in the head of its source.
 
-usage: check_output.py SOURCE PROGRAM
+usage: check_output.py SOURCE PROGRAM [ARGUMENT ...]
 
 Text and whole numbers are equal; numbers with a point may differ by a few per cent, since rounding
 differs between machines and training amplifies it.
@@ -26,9 +26,9 @@ def same(expected, printed):
     return all(abs(a - b) <= max(ABSOLUTE, RELATIVE * abs(a)) for a, b in pairs)
 
 
-def main(source, program):
+def main(source, program, *arguments):
     expected = ExampleFile(source).block("Expected output:")
-    run = subprocess.run(command(program), stdout=subprocess.PIPE, encoding="utf-8", timeout=150)
+    run = subprocess.run([*command(program), *arguments], stdout=subprocess.PIPE, encoding="utf-8", timeout=150)
     print(run.stdout, end="")
     printed = run.stdout.splitlines()
     if run.returncode != 0:
