@@ -270,7 +270,7 @@ void GpuEngine::drain() noexcept {
 
 std::shared_ptr<Engine> GpuEngine::split(const std::vector<int>& ranks, std::int64_t) const {
   RankTable table = ranks_.split(ranks);
-  auto transport = transport_ == nullptr ? nullptr : transport_->make(table.devices());
+  auto transport = transport_ == nullptr ? nullptr : transport_->make(table.devices_here());
   return std::make_shared<GpuEngine>(std::move(table), std::move(transport));
 }
 
