@@ -10,6 +10,7 @@
 
 #include "comm/processes/gloo_peer.hpp"
 #include "comm/processes/links.hpp"
+#include "comm/processes/no_pipe_signal.hpp"
 
 namespace tandem::comm {
 namespace {
@@ -37,8 +38,9 @@ class Store final : public gloo::rendezvous::Store {
 class GlooLinks final : public ProcessLinks {
  public:
   explicit GlooLinks(const ProcessLinksOptions& options)
-      : device_(gloo::transport::tcp::CreateDevice(options.host.c_str())),
-        context_(options.process, options.processes) {
+      : context_(options.process, options.processes) {
+    const NoPipeSignal no_signal;  // also for gloo's thread and those of the peers
+    device_ = gloo::transport::tcp::CreateDevice(options.host.c_str());
     // It waits up to five times as long for a process that stops between its address and its call.
     context_.setTimeout(options.timeout / 5);
     Store store(options);

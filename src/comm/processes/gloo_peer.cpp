@@ -8,6 +8,8 @@
 #include <cstring>
 #include <utility>
 
+#include "comm/processes/no_pipe_signal.hpp"
+
 namespace tandem::comm {
 namespace {
 
@@ -224,6 +226,7 @@ void GlooPeer::send_chunks(std::uint64_t tag,
                            const char* bytes,
                            std::size_t nbytes,
                            const std::shared_ptr<std::atomic<bool>>& sent) {
+  const NoPipeSignal no_signal;
   const std::lock_guard<std::mutex> lock(sending_);
   std::size_t offset = 0;
   do {
