@@ -157,7 +157,7 @@ std::shared_ptr<Operation> Meeting::post(int rank,
     first = op == nullptr;
     if (!first && sends) op->message->from = rank;  // where it waits for anyone's
     if (first) {
-      op = posts_.make(message, signature, rank);
+      op = Posts::make(message, signature, rank);
       op->generation = generation_;
       if (!is_elsewhere) posts_.add(op);
     }

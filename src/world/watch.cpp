@@ -35,7 +35,8 @@ constexpr auto kPatience = std::chrono::seconds(5);  // to say something
 constexpr auto kNoSign = std::chrono::milliseconds(2500);
 
 std::string seconds(milliseconds ms) {
-  return concat(static_cast<double>(ms.count() / 100) / 10, " s");
+  const auto tenths = ms.count() / 100;
+  return concat(tenths / 10, '.', tenths % 10, " s");
 }
 
 }  // namespace
