@@ -40,17 +40,18 @@ void* MessageExchange::room(const ProcessLinks& links, void* data) {
 
 void MessageExchange::start(ProcessLinks& links) {
   if (!sends()) return;
-  is_matched_ = true;
   const int process = group_->ranks.process(announcement_.to);
   announces_ =
       links.send(process, announcement_tag(group_->group), &announcement_, sizeof announcement_);
   acknowledges_ =
       links.receive(process, message_tag(announcement_.channel, 1), &taken_, sizeof taken_);
-  if (nbytes() == 0) return;
-  void* const own = const_cast<void*>(op_->parts[0].input);
-  void* const data = room(links, own);
-  if (data != own) std::memcpy(data, own, nbytes());
-  moves_ = links.send(process, message_tag(announcement_.channel, 0), data, nbytes());
+  if (nbytes() > 0) {
+    void* const own = const_cast<void*>(op_->parts[0].input);
+    void* const data = room(links, own);
+    if (data != own) std::memcpy(data, own, nbytes());
+    moves_ = links.send(process, message_tag(announcement_.channel, 0), data, nbytes());
+  }
+  is_matched_ = true;
 }
 
 bool MessageExchange::match(ProcessLinks& links) {
@@ -80,12 +81,13 @@ bool MessageExchange::match(ProcessLinks& links) {
     plan.slices = 1;
     op_->start(std::move(plan));
   }
-  is_matched_ = true;
   const int process = group_->ranks.process(found->from);
   acknowledges_ = links.send(process, message_tag(found->channel, 1), &taken_, sizeof taken_);
-  if (nbytes() == 0) return true;
-  void* const data = room(links, op_->parts[1].output);
-  moves_ = links.receive(process, message_tag(found->channel, 0), data, nbytes());
+  if (nbytes() > 0) {
+    void* const data = room(links, op_->parts[1].output);
+    moves_ = links.receive(process, message_tag(found->channel, 0), data, nbytes());
+  }
+  is_matched_ = true;
   return true;
 }
 

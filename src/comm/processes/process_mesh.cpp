@@ -99,6 +99,7 @@ void ProcessMesh::begin(std::shared_ptr<Activity> activity) {
   try {
     entry.activity->start(*links_);
   } catch (const ProcessLinks::Lost& e) {
+    entry.has_started = false;
     lose(entry, e.process, kClosed);
   }
   woken_.notify_all();
@@ -120,6 +121,7 @@ bool ProcessMesh::advance(Entry& entry) noexcept {
     entry.failure = entry.lost;
     return true;
   }
+  if (!entry.has_started) return false;
   try {
     return entry.activity->advance(*links_);
   } catch (const ProcessLinks::Lost& e) {
@@ -136,7 +138,8 @@ bool ProcessMesh::advance(Entry& entry) noexcept {
 /// Ends an entry that is done or has failed. @return  whether it is gone
 bool ProcessMesh::settle(std::list<Entry>::iterator entry) noexcept {
   if (entry->running > 0) return false;
-  if (entry->failure == nullptr && !entry->activity->done()) return false;
+  const bool is_done = entry->has_started && entry->activity->done();
+  if (entry->failure == nullptr && !is_done) return false;
   const auto activity = std::move(entry->activity);
   const auto why = std::move(entry->failure);
   entries_.erase(entry);

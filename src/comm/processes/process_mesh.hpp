@@ -74,7 +74,8 @@ class ProcessMesh {
  private:
   struct Entry {
     std::shared_ptr<Activity> activity;
-    int running = 0;                                   // pieces
+    bool has_started = true;  // else a process that it needs had gone before
+    int running = 0;          // pieces
     std::shared_ptr<const Failure> failure = nullptr;  // it has failed, and waits for its pieces
     std::optional<Clock::time_point> fails_at = std::nullopt;  // unless there is a better reason
     std::shared_ptr<const Failure> lost = nullptr;
