@@ -11,7 +11,7 @@
 namespace tandem::kernels {
 namespace detail {
 
-inline constexpr std::int64_t kManyLines = 256;      ///< they fill a GPU, one by a block
+inline constexpr std::int64_t kFillingLines = 256;   ///< they fill a GPU, one by a block
 inline constexpr std::int64_t kShortLine = 1 << 14;  ///< a block takes no longer than a launch more
 
 template <class Op>
@@ -48,7 +48,7 @@ template <class Op>
 void reduce_and_put(
     const CudaStream& s, std::int64_t lines, std::int64_t length, std::int64_t step, const Op& op) {
   using namespace detail;
-  const bool few = lines < kManyLines && length > kShortLine;
+  const bool few = lines < kFillingLines && length > kShortLine;
   const bool along = walk_of(step) == Walk::along;
   if (length <= kSerialDepth || (along && !few)) return each_line(s, lines, length, op);
   const Workspace<typename Op::Line> kept(s.device, lines);
