@@ -4,7 +4,8 @@
 
     who_died_test.py PROGRAM [--all [REPEATS]]
 
-Without --all it tries every way in one collective, and one way in the others.
+Without --all it tries every way to end in one collective, and one way in the others. That a process is stopped is tried
+by --all alone: a survivor may not come to its end then.
 """
 
 import itertools
@@ -74,12 +75,12 @@ class WhoDiedTest(unittest.TestCase):
 
     def test_every_way_in_every_collective(self):
         for _, collective, how in itertools.product(range(REPEATS), COLLECTIVES, WAYS):
-            if ALL or collective == "all_reduce" or how == "kill":
+            if ALL or how == "kill" or (collective == "all_reduce" and how != "stop"):
                 with self.subTest(collective=collective, how=how):
                     self.check(collective, how)
 
     def test_process_0(self):
-        for how in WAYS:
+        for how in WAYS if ALL else WAYS[:-1]:
             with self.subTest(how=how):
                 self.check("all_reduce", how, victim=0)
 
