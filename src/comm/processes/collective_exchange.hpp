@@ -42,7 +42,6 @@ class CollectiveExchange final : public Activity {
   const Operation& operation() const noexcept { return op_; }
   /// Processes of the group whose opening has not come.
   std::vector<int> missing() const;
-  std::size_t bytes_sent() const noexcept { return graph_.bytes_sent(); }
 
  private:
   /// What has come from another process.

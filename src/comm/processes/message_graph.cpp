@@ -57,7 +57,6 @@ void MessageGraph::begin(Task task, ProcessLinks& links) {
   const Step& step = steps_[static_cast<std::size_t>(task)];
   switch (step.kind) {
     case Step::Kind::send:
-      bytes_sent_ += step.nbytes;
       under_way_.push_back({task, links.send(step.process, step.tag, step.data, step.nbytes)});
       break;
     case Step::Kind::receive:

@@ -41,7 +41,6 @@ class MessageGraph {
   void finish(Task task, ProcessLinks& links);
 
   bool done() const noexcept { return left_ == 0; }
-  std::size_t bytes_sent() const noexcept { return bytes_sent_; }
   /// Takes the messages back that are under way.
   void drop_messages();
 
@@ -70,7 +69,6 @@ class MessageGraph {
   std::vector<UnderWay> under_way_;
   std::deque<Task> ready_;  // pieces
   std::size_t left_ = 0;
-  std::size_t bytes_sent_ = 0;
 };
 
 }  // namespace tandem::comm

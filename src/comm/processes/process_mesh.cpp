@@ -60,38 +60,61 @@ std::shared_ptr<const Failure> failure(Failure::Kind kind, std::string text) {
 }  // namespace
 
 std::shared_ptr<ProcessMesh> ProcessMesh::of(world::World& world, Backend backend) {
-  return std::static_pointer_cast<ProcessMesh>(world.keep(concat("mesh ", name(backend)), [&] {
-    return std::make_shared<ProcessMesh>(world, backend);
-  }));
+  // Groups may outlive the world for a moment, on other threads.
+  struct OfWorld {
+    explicit OfWorld(std::shared_ptr<ProcessMesh> made) : mesh(std::move(made)) {}
+    ~OfWorld() { mesh->close(); }
+    OfWorld(const OfWorld&) = delete;
+    OfWorld& operator=(const OfWorld&) = delete;
+    std::shared_ptr<ProcessMesh> mesh;
+  };
+  const auto kept = world.keep(concat("mesh ", name(backend)), [&] {
+    return std::make_shared<OfWorld>(std::make_shared<ProcessMesh>(world, backend));
+  });
+  return std::static_pointer_cast<OfWorld>(kept)->mesh;
 }
 
 ProcessMesh::ProcessMesh(world::World& world, Backend backend)
-    : world_(world), links_(connect(world, backend)) {
-  if (world_.watch() != nullptr) {
-    world_.watch()->listen(
+    : watch_(world.watch()), links_(connect(world, backend)) {
+  if (watch_ != nullptr) {
+    watch_->listen(
         {.on_word = [this](int process, const std::string& text) { hear_word(process, text); },
          .on_end = [this](int process, const std::string& how) { hear_end(process, how); }});
-    world_.watch()->set_progress(
-        [this] { return concat(collectives_.load(), " collectives so far"); });
+    watch_->set_progress([this] { return concat(collectives_.load(), " collectives so far"); });
   }
   thread_ = std::thread([this] { run(); });
 }
 
-ProcessMesh::~ProcessMesh() {
-  if (world_.watch() != nullptr) {
-    world_.watch()->listen({});
-    world_.watch()->set_progress({});
+void ProcessMesh::close() noexcept {
+  if (watch_ != nullptr) {
+    watch_->listen({});
+    watch_->set_progress({});
+    const std::scoped_lock lock(watching_);
+    watch_ = nullptr;
   }
-  {
-    const std::scoped_lock lock(mutex_);
-    ends_ = true;
-  }
+  std::unique_lock lock(mutex_);
+  ends_ = true;
   woken_.notify_all();
+  lock.unlock();
   thread_.join();
+  lock.lock();
+  const auto why = failure(Failure::Kind::aborted, "the world of the processes has ended");
+  for (Entry& entry : entries_)
+    if (entry.failure == nullptr) entry.failure = why;
+  while (!entries_.empty()) {  // pieces that ranks are running end first
+    for (auto entry = entries_.begin(); entry != entries_.end();)
+      settle(entry++);
+    lock.unlock();
+    std::this_thread::yield();
+    lock.lock();
+  }
+  kept_.clear();
+  links_.reset();
 }
 
 void ProcessMesh::begin(std::shared_ptr<Activity> activity) {
   const std::scoped_lock lock(mutex_);
+  if (ends_) throw CommError("the world of the processes has ended; keep it as long as its groups");
   Entry& entry = entries_.emplace_back();
   entry.activity = std::move(activity);
   for (const auto& [process, how] : gone_)
@@ -244,8 +267,9 @@ void ProcessMesh::remove(std::uint64_t group) noexcept {
 }
 
 void ProcessMesh::tell(std::uint64_t group, const Failure& why) noexcept {
-  if (world_.watch() == nullptr) return;
-  world_.watch()->say(
+  const std::scoped_lock lock(watching_);
+  if (watch_ == nullptr) return;
+  watch_->say(
       concat(group, ' ', why.kind == Failure::Kind::desync ? "desync" : "aborted", ' ', why.text));
 }
 
@@ -275,14 +299,16 @@ void ProcessMesh::hear_end(int process, const std::string& how) {
   const std::scoped_lock lock(mutex_);
   gone_.emplace(process, how);
   for (Entry& entry : entries_) {
+    if (entry.activity->who(process).empty()) continue;
     if (!how.empty()) entry.fails_at.reset();
     lose(entry, process, how);
-    if (!how.empty() && entry.fails_at) entry.fails_at = Clock::now();
+    if (!how.empty()) entry.fails_at = Clock::now();
   }
 }
 
 std::string ProcessMesh::state(int process) const {
-  return world_.watch() == nullptr ? "" : world_.watch()->state(process);
+  const std::scoped_lock lock(watching_);
+  return watch_ == nullptr ? "" : watch_->state(process);
 }
 
 }  // namespace tandem::comm

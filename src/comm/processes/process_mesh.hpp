@@ -34,21 +34,24 @@ class ProcessMesh {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Connects all processes. The mesh of the same world and backend is made once.
+  /// Connects all processes. The mesh of the same world and backend is made once, and ends with the
+  /// world, whoever still has it then.
   ///
   /// @throws CommError, Timeout  the text says who cannot be reached, or what is to be installed.
   static std::shared_ptr<ProcessMesh> of(world::World& world, Backend backend);
   ProcessMesh(world::World& world, Backend backend);
-  ~ProcessMesh();
   ProcessMesh(const ProcessMesh&) = delete;
   ProcessMesh& operator=(const ProcessMesh&) = delete;
 
-  world::World& world() const noexcept { return world_; }
   /// Another number each time.
   std::uint32_t next_channel() noexcept { return channel_.fetch_add(1); }
   /// The number of the group that is made now; groups are made in the same order everywhere.
   std::uint64_t next_group() noexcept { return groups_.fetch_add(1); }
 
+  /// Ends what is under way, and the connections. Nothing can begin any more. By one thread, once,
+  /// which is none that the watch calls.
+  void close() noexcept;
+  /// @throws CommError  the mesh has ended.
   void begin(std::shared_ptr<Activity> activity);
   /// Moves what is under way on until `stop` says true or nothing moves for a moment.
   void help(const std::function<bool()>& stop) noexcept;
@@ -67,9 +70,6 @@ class ProcessMesh {
   /// What is known of a process: "alive, 40 collectives so far".
   std::string state(int process) const;
   void count_collective() noexcept { collectives_.fetch_add(1, std::memory_order_relaxed); }
-
-  std::size_t bytes_sent() const noexcept { return bytes_sent_; }
-  void count_sent(std::size_t nbytes) noexcept { bytes_sent_ += nbytes; }
 
  private:
   struct Entry {
@@ -90,12 +90,12 @@ class ProcessMesh {
   void hear_word(int process, const std::string& text);
   void hear_end(int process, const std::string& how);
 
-  world::World& world_;
-  std::unique_ptr<ProcessLinks> links_;
+  mutable std::mutex watching_;  // guards watch_; held while something is said
+  world::Watch* watch_;          // null in a world of one process, and once the mesh has ended
+  std::unique_ptr<ProcessLinks> links_;  // null once the mesh has ended
   std::atomic<std::uint32_t> channel_{0};
   std::atomic<std::uint64_t> groups_{1};
   std::atomic<std::int64_t> collectives_{0};
-  std::atomic<std::size_t> bytes_sent_{0};
   std::atomic<int> helpers_{0};
 
   mutable std::mutex mutex_;  // guards what follows, and the use of links_
@@ -103,7 +103,7 @@ class ProcessMesh {
   std::list<Entry> entries_;
   std::map<int, std::string> gone_;            // processes, and how they have ended
   std::list<std::shared_ptr<Activity>> kept_;  // failed, while links may use their memory
-  bool ends_ = false;
+  bool ends_ = false;                          // or has ended
 
   mutable std::mutex hearing_;  // guards what follows
   std::deque<std::pair<std::uint64_t, std::shared_ptr<const Failure>>> early_words_;
