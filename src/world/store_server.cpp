@@ -9,14 +9,13 @@
 #include <thread>
 
 #include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "tandem/core/check.hpp"
 
 #include "world/key_values.hpp"
 #include "world/socket.hpp"
 #include "world/store_client.hpp"
+#include "world/wake_up.hpp"
 
 namespace tandem::world {
 namespace {
@@ -31,14 +30,11 @@ constexpr std::size_t kMostHeld = std::size_t{64} << 20;  // bytes that wait, of
 
 class StoreServer::Impl {
  public:
-  explicit Impl(const Address& address)
-      : listener_(address), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    if (wake_.get() < 0) throw CommError("store: the system has no descriptor left; close some");
+  explicit Impl(const Address& address) : listener_(address) {
     thread_ = std::thread([this] { run(); });
   }
   ~Impl() {
-    const std::uint64_t one = 1;
-    static_cast<void>(!::write(wake_.get(), &one, sizeof one));
+    wake_.call();
     thread_.join();
   }
 
@@ -56,7 +52,7 @@ class StoreServer::Impl {
   /// @return  whether it is to end
   bool wait() {
     const short calls = has_room_ ? POLLIN : short{0};
-    polls_.assign({{wake_.get(), POLLIN, 0}, {listener_.fd(), calls, 0}});
+    polls_.assign({{wake_.fd(), POLLIN, 0}, {listener_.fd(), calls, 0}});
     has_room_ = true;
     for (const StoreClient& client : clients_) {
       const auto events = static_cast<short>(client.wants_to_write() ? POLLIN | POLLOUT : POLLIN);
@@ -125,7 +121,7 @@ class StoreServer::Impl {
   }
 
   Listener listener_;
-  tandem::detail::Descriptor wake_;
+  WakeUp wake_{"store"};
   KeyValues values_;
   std::list<StoreClient> clients_;
   std::vector<pollfd> polls_;

@@ -14,14 +14,13 @@
 #include <vector>
 
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "tandem/core/check.hpp"
 
 #include "world/frame.hpp"
 #include "world/socket.hpp"
+#include "world/wake_up.hpp"
 
 namespace tandem::world {
 namespace {
@@ -44,16 +43,12 @@ std::string seconds(milliseconds ms) {
 class Watch::Impl {
  public:
   Impl(const Address& server, int process, Milliseconds timeout)
-      : socket_(Socket::connect(server, Clock::now() + timeout)),
-        process_(process),
-        wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    if (wake_.get() < 0) throw CommError("watch: the system has no descriptor left; close some");
+      : socket_(Socket::connect(server, Clock::now() + timeout)), process_(process) {
     send({Frame::Kind::hello, process_});
     thread_ = std::thread([this] { run(); });
   }
   ~Impl() {
-    const std::uint64_t one = 1;
-    static_cast<void>(!::write(wake_.get(), &one, sizeof one));
+    wake_.call();
     thread_.join();
     send({Frame::Kind::bye, process_});
   }
@@ -117,7 +112,7 @@ class Watch::Impl {
     }
   }
   bool wait(Clock::time_point until) {
-    std::array<pollfd, 2> polls{{{wake_.get(), POLLIN, 0}, {socket_.fd(), POLLIN, 0}}};
+    std::array<pollfd, 2> polls{{{wake_.fd(), POLLIN, 0}, {socket_.fd(), POLLIN, 0}}};
     const auto left = duration_cast<milliseconds>(until - Clock::now()).count();
     ::poll(polls.data(), is_open_ ? 2 : 1, static_cast<int>(std::max<decltype(left)>(0, left)) + 1);
     return polls[0].revents != 0;
@@ -176,7 +171,7 @@ class Watch::Impl {
 
   Socket socket_;
   const int process_;
-  tandem::detail::Descriptor wake_;
+  WakeUp wake_{"watch"};
   FrameReader reader_;   // of the thread
   bool is_open_ = true;  // of the thread
   std::atomic<bool> has_words_{false};

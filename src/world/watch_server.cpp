@@ -11,14 +11,13 @@
 #include <vector>
 
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "tandem/core/check.hpp"
 
 #include "world/frame.hpp"
 #include "world/socket.hpp"
+#include "world/wake_up.hpp"
 #include "world/watch.hpp"
 
 namespace tandem::world {
@@ -35,15 +34,11 @@ constexpr std::size_t kMostUntaken = std::size_t{16} << 20;
 class WatchServer::Impl {
  public:
   Impl(const std::string& host, int processes)
-      : listener_(Address{host, 0}),
-        wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-        processes_(processes) {
-    if (wake_.get() < 0) throw CommError("watch: the system has no descriptor left; close some");
+      : listener_(Address{host, 0}), processes_(processes) {
     thread_ = std::thread([this] { run(); });
   }
   ~Impl() {
-    const std::uint64_t one = 1;
-    static_cast<void>(!::write(wake_.get(), &one, sizeof one));
+    wake_.call();
     thread_.join();
   }
   const Address& address() const { return listener_.address(); }
@@ -82,7 +77,7 @@ class WatchServer::Impl {
 
   /// @return  whether it is to end
   bool wait(Clock::time_point until) {
-    std::vector<pollfd> polls{{wake_.get(), POLLIN, 0}, {listener_.fd(), POLLIN, 0}};
+    std::vector<pollfd> polls{{wake_.fd(), POLLIN, 0}, {listener_.fd(), POLLIN, 0}};
     for (const Line& line : lines_)
       polls.push_back(
           {line.fd.get(), static_cast<short>(line.out.empty() ? POLLIN : POLLIN | POLLOUT), 0});
@@ -163,7 +158,7 @@ class WatchServer::Impl {
   }
 
   Listener listener_;
-  tandem::detail::Descriptor wake_;
+  WakeUp wake_{"watch"};
   const int processes_;
   std::list<Line> lines_;
   std::thread thread_;
