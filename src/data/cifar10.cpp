@@ -12,6 +12,7 @@
 #include "tandem/core/error.hpp"
 #include "tandem/io/file.hpp"
 
+#include "core/splitmix64.hpp"
 #include "data/indices.hpp"
 
 namespace tandem::datasets {
@@ -72,12 +73,8 @@ void append_file(const std::string& path, std::int64_t samples, std::vector<std:
 std::uint64_t mix(std::uint64_t seed, std::int64_t epoch, std::int64_t sample) {
   std::uint64_t z = seed;
   for (const std::uint64_t word :
-       {static_cast<std::uint64_t>(epoch), static_cast<std::uint64_t>(sample)}) {
-    z += 0x9e3779b97f4a7c15ULL + word;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-    z ^= z >> 31;
-  }
+       {static_cast<std::uint64_t>(epoch), static_cast<std::uint64_t>(sample)})
+    z = spread_bits(z + kSplitMixStep + word);
   return z;
 }
 

@@ -8,6 +8,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/equal.h>
 
+#include "core/splitmix64.hpp"
 #include "libtorch/device_hooks.hpp"
 
 namespace tandem::libtorch {
@@ -35,14 +36,6 @@ void set_seed(Device device, std::uint64_t value) {
   generator.set_current_seed(value);
 }
 
-/// SplitMix64: another number for each index.
-std::uint64_t mixed(std::uint64_t base, std::uint64_t index) {
-  std::uint64_t z = base + (index + 1) * 0x9E3779B97F4A7C15ULL;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
-  return z ^ (z >> 31);
-}
-
 }  // namespace
 
 CallGenerators::CallGenerators(const std::vector<Device>& devices)
@@ -52,7 +45,7 @@ CallGenerators::CallGenerators(const std::vector<Device>& devices)
   seed_ = draw(devices_.front());
   next_ = state_of(generator_of(devices_.front().index));
   for (std::size_t d = 0; d < devices_.size(); ++d)
-    set_seed(devices_[d], mixed(seed_, d));
+    set_seed(devices_[d], splitmix64(seed_, d));
 }
 
 CallGenerators::~CallGenerators() {
@@ -63,7 +56,7 @@ CallGenerators::~CallGenerators() {
 
 bool CallGenerators::have_drawn() const {
   for (std::size_t d = 0; d < devices_.size(); ++d) {
-    const at::Generator fresh = at::detail::createCPUGenerator(mixed(seed_, d));
+    const at::Generator fresh = at::detail::createCPUGenerator(splitmix64(seed_, d));
     if (!at::equal(fresh.get_state(), state_of(generator_of(devices_[d].index)))) return true;
   }
   return false;

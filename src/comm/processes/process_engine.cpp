@@ -11,19 +11,12 @@
 #include "comm/processes/collective_exchange.hpp"
 #include "comm/processes/message_exchange.hpp"
 #include "comm/schedule_pieces.hpp"
+#include "core/splitmix64.hpp"
 
 namespace tandem::comm {
 namespace {
 
 using tandem::detail::concat;
-
-/// Spreads the bits of two numbers (the end of splitmix64).
-std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
-  std::uint64_t x = a + 0x9e3779b97f4a7c15U * (b + 1);
-  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9U;
-  x = (x ^ x >> 27) * 0x94d049bb133111ebU;
-  return x ^ x >> 31;
-}
 
 }  // namespace
 
@@ -115,7 +108,7 @@ void ProcessEngine::abort(const Failure& why) noexcept {
 void ProcessEngine::restart() {
   const std::scoped_lock lock(mutex_);
   mesh_->remove(group_->group);
-  group_ = std::make_shared<const Membership>(group_->ranks, mix(group_->group, 1));
+  group_ = std::make_shared<const Membership>(group_->ranks, splitmix64(group_->group, 1));
   mesh_->add(group_->group, meeting_);
   mailbox_ = nullptr;
   failure_ = nullptr;
@@ -125,11 +118,11 @@ std::shared_ptr<Engine> ProcessEngine::split(const std::vector<int>& ranks,
                                              std::int64_t number) const {
   const auto group = membership();
   const std::uint64_t which =
-      mix(static_cast<std::uint64_t>(number), static_cast<std::uint64_t>(ranks.front()) + 1);
+      splitmix64(static_cast<std::uint64_t>(number), static_cast<std::uint64_t>(ranks.front()) + 1);
   GroupOptions options = options_;
   options.algorithm = "direct";
   return std::make_shared<ProcessEngine>(
-      mesh_, group->ranks.split(ranks), std::move(options), mix(group->group, which));
+      mesh_, group->ranks.split(ranks), std::move(options), splitmix64(group->group, which));
 }
 
 std::string ProcessEngine::silence() const {

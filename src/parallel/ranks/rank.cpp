@@ -10,6 +10,8 @@
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "core/splitmix64.hpp"
+
 namespace tandem::parallel {
 
 Stream& Rank::stream() const {
@@ -25,11 +27,7 @@ double Rank::mean(double sum, double weight) const {
 }
 
 std::uint64_t Rank::seed(std::uint64_t base) const noexcept {
-  // SplitMix64 (Steele, Lea, Flood 2014), whose values for neighbours have nothing in common.
-  std::uint64_t z = base + (static_cast<std::uint64_t>(rank()) + 1) * 0x9E3779B97F4A7C15;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
-  return z ^ (z >> 31);
+  return splitmix64(base, static_cast<std::uint64_t>(rank()));
 }
 
 }  // namespace tandem::parallel
