@@ -175,6 +175,10 @@ void* element(void* data, std::int64_t count, DType dtype) noexcept {
   return const_cast<void*>(element(static_cast<const void*>(data), count, dtype));
 }
 
+ReduceOp undivided(ReduceOp op) noexcept {
+  return op == ReduceOp::avg || op == ReduceOp::premul_sum ? ReduceOp::sum : op;
+}
+
 kernels::Reduction reduction_of(ReduceOp op) noexcept {
   switch (op) {
     case ReduceOp::avg:

@@ -82,6 +82,9 @@ CollectivePlan make_message_plan(
 const void* element(const void* data, std::int64_t count, DType dtype) noexcept;
 void* element(void* data, std::int64_t count, DType dtype) noexcept;
 
+/// The reduction of values to which factors have been applied, and which are divided later.
+ReduceOp undivided(ReduceOp op) noexcept;
+
 /// The kernels' name for a reduction.
 kernels::Reduction reduction_of(ReduceOp op) noexcept;
 

@@ -85,14 +85,7 @@ void Meeting::check_signatures(const Operation& op,
   const std::string text =
       difference(op.signatures, ranks_.name(op.first_rank), signatures, ranks_.name(rank));
   if (text.empty()) return;
-  fail(Failure::Kind::desync,
-       detail::concat("collective number ",
-                      op.number,
-                      " (",
-                      name(op.signatures.front().kind),
-                      "): ",
-                      text,
-                      "; all ranks must make the same calls in the same order"));
+  fail(Failure::Kind::desync, op.desync(text));
   failure_->raise(op.title());
 }
 
@@ -206,7 +199,7 @@ void Meeting::check_ends(Operation& op, int rank, Signature signature) {
   const std::string text =
       difference(first, ranks_.name(op.first_rank), signature, ranks_.name(rank));
   if (text.empty()) return;
-  fail(Failure::Kind::desync, detail::concat(op.title(), ": ", text, "; the two ends must agree"));
+  fail(Failure::Kind::desync, op.desync(text));
   op.fail(failure_);
   failure_->raise(op.title());
 }

@@ -31,6 +31,17 @@ std::string Operation::title() const {
       "message from ", from, " to rank ", message->to, " with tag ", message->tag);
 }
 
+std::string Operation::desync(const std::string& difference) const {
+  if (message) return title() + ": " + difference + "; the two ends must agree";
+  return detail::concat("collective number ",
+                        number,
+                        " (",
+                        name(signatures.front().kind),
+                        "): ",
+                        difference,
+                        "; all ranks must make the same calls in the same order");
+}
+
 std::size_t Operation::bytes(std::size_t i, int from, int to) const {
   if (message) {
     const bool moves = from != to && message->from == from && message->to == to;

@@ -74,6 +74,8 @@ struct Operation {
 
   /// "all_reduce number 3".
   std::string title() const;
+  /// What a Desync says of a difference between its ranks' signatures.
+  std::string desync(const std::string& difference) const;
   bool takes_part(int rank) const noexcept {
     return !message || message->from == rank || message->to == rank;
   }

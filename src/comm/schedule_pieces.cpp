@@ -126,10 +126,7 @@ class Builder {
     return element(data, count, signature_.dtype);
   }
   /// Factors were applied before the steps, a mean is divided after them.
-  ReduceOp step_op() const noexcept {
-    const ReduceOp op = signature_.op;
-    return op == ReduceOp::avg || op == ReduceOp::premul_sum ? ReduceOp::sum : op;
-  }
+  ReduceOp step_op() const noexcept { return undivided(signature_.op); }
   void add(Piece piece, std::int64_t count, ReduceOp op) {
     piece.dtype = signature_.dtype;
     piece.op = op;

@@ -45,14 +45,13 @@ std::vector<std::byte> CollectiveExchange::own_data() const {
   if (!is_small()) return {};
   const Signature& s = op_.signatures.front();
   Piece sum = empty(s);
-  sum.op = s.op == ReduceOp::avg ? ReduceOp::sum : s.op;
+  sum.op = s.kind == Kind::broadcast ? ReduceOp::sum : op_in_process(s.op);
   for (const int r : group_->own_ranks()) {
     const Part& part = op_.parts[static_cast<std::size_t>(r)];
     if (s.kind == Kind::all_reduce || r == s.root)
       sum.add_source(static_cast<std::size_t>(r), part.input, part.factor);
   }
   if (sum.sources.empty()) return {};
-  if (s.kind == Kind::broadcast) sum.op = ReduceOp::sum;
   std::vector<std::byte> data(sum.nbytes());
   sum.add_target(0, data.data());
   sum.run(0, sum.count);
@@ -100,14 +99,7 @@ bool CollectiveExchange::look(int place, Other& other, ProcessLinks& links) {
 
 void CollectiveExchange::compare(int place, const Opening& opening) const {
   const std::string text = opening.difference(*group_, op_, place);
-  if (text.empty()) return;
-  throw Desync(detail::concat("collective number ",
-                              op_.number,
-                              " (",
-                              name(op_.signatures.front().kind),
-                              "): ",
-                              text,
-                              "; all ranks must make the same calls in the same order"));
+  if (!text.empty()) throw Desync(op_.desync(text));
 }
 
 bool CollectiveExchange::have_all_come() const {
@@ -165,11 +157,8 @@ void* CollectiveExchange::room(std::size_t nbytes) {
 void CollectiveExchange::finish_small() {
   const Signature& s = op_.signatures.front();
   const bool is_copy = s.kind == Kind::broadcast;
-  const bool one_each = group_->size() == group_->ranks.size();
   Piece total = empty(s);
-  total.op = s.op == ReduceOp::premul_sum || (s.op == ReduceOp::avg && !one_each) || is_copy
-                 ? ReduceOp::sum
-                 : s.op;
+  total.op = is_copy ? ReduceOp::sum : op_among_processes(*group_, s.op);
   for (int place = 0; place < group_->size(); ++place) {
     if (is_copy && place != group_->place(s.root)) continue;
     const bool is_own = place == group_->own;
@@ -181,7 +170,7 @@ void CollectiveExchange::finish_small() {
       total.add_target(static_cast<std::size_t>(r), op_.parts[static_cast<std::size_t>(r)].output);
   if (total.targets.empty()) return;
   total.run(0, total.count);
-  if (s.op != ReduceOp::avg || one_each || is_copy) return;
+  if (s.op != ReduceOp::avg || total.op == ReduceOp::avg || is_copy) return;
   for (void* target : total.targets) {
     Piece division = empty(s);
     division.divisor = group_->ranks.size();

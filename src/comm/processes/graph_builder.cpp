@@ -21,14 +21,6 @@ constexpr std::int64_t kSegmentBytes = std::int64_t{512} << 10;
 
 constexpr std::uint64_t kDataBit = std::uint64_t{1} << 63;
 
-/// The reduction of one process's ranks, and that of the processes' results.
-ReduceOp first_op(ReduceOp op) {
-  return op == ReduceOp::avg ? ReduceOp::sum : op;
-}
-ReduceOp second_op(ReduceOp op) {
-  return op == ReduceOp::avg || op == ReduceOp::premul_sum ? ReduceOp::sum : op;
-}
-
 /// Elements [begin, end) of a piece.
 struct Range {
   std::int64_t begin, end;
@@ -194,7 +186,7 @@ class GraphBuilder {
   /// The sum of this process's ranks: where it is, and after which task.
   std::pair<const void*, Task> add_own_sum(const Piece& piece, Range range) {
     Piece sum = empty(piece, range);
-    sum.op = first_op(piece.op);
+    sum.op = op_in_process(piece.op);
     for (std::size_t s = 0; s < piece.sources.size(); ++s)
       if (is_here(piece.source_ranks[s]))
         sum.add_source(static_cast<std::size_t>(piece.source_ranks[s]),
@@ -222,8 +214,7 @@ class GraphBuilder {
   void add_owned(const Piece& piece, Range range) {
     Piece total = empty(piece, range);
     const bool divides = piece.op == ReduceOp::avg;
-    const bool one_each = static_cast<std::size_t>(group_.size()) == piece.sources.size();
-    total.op = divides && one_each ? ReduceOp::avg : second_op(piece.op);
+    total.op = op_among_processes(group_, piece.op);
     std::vector<Task> needed;
     for (int place = 0; place < group_.size(); ++place) {
       const auto [from, task] =
@@ -235,10 +226,11 @@ class GraphBuilder {
     void* const result = first_target(piece, range);
     total.add_target(0, result);
     const std::size_t nbytes = total.nbytes();
+    const ReduceOp total_op = total.op;
     Task done = graph_.add_piece(std::move(total));
     for (const Task task : needed)
       graph_.order(task, done);
-    if (divides && !one_each) done = add_division(piece, range, result, done);
+    if (divides && total_op != ReduceOp::avg) done = add_division(piece, range, result, done);
     add_local_copies(piece, range, result, done);
     for (const int place : places(piece.target_ranks))
       if (place != group_.own) send(place, result, nbytes, done);
@@ -292,6 +284,15 @@ class GraphBuilder {
 
 }  // namespace
 
+ReduceOp op_in_process(ReduceOp op) noexcept {
+  return op == ReduceOp::avg ? ReduceOp::sum : op;
+}
+
+ReduceOp op_among_processes(const Membership& group, ReduceOp op) noexcept {
+  const bool one_each = group.size() == group.ranks.size();
+  return op == ReduceOp::avg && one_each ? op : undivided(op);
+}
+
 std::uint64_t message_tag(std::uint32_t channel, std::uint32_t number) noexcept {
   return kDataBit | std::uint64_t{channel} << 24 | number % (1U << 24);
 }
@@ -300,7 +301,7 @@ std::uint64_t opening_tag(std::uint64_t group) noexcept {
   return group & ~kDataBit;
 }
 
-MessageGraph build_graph(const Operation& op,
+MessageGraph build_graph(Operation& op,
                          const Membership& group,
                          const GroupOptions& options,
                          const Channels& channels,
@@ -310,13 +311,16 @@ MessageGraph build_graph(const Operation& op,
   const std::size_t size = op.parts.size() / op.signatures.size();
   for (std::size_t i = 0; i < op.signatures.size(); ++i) {
     const auto parts = std::span(op.parts).subspan(i * size, size);
-    const CollectivePlan plan =
+    CollectivePlan plan =
         make_collective_plan(std::span(op.signatures).subspan(i, 1), parts, options);
-    if (op.signatures[i].algorithm != Signature::kDirect)
-      builder.add_steps(plan.pieces);
-    else
+    if (op.signatures[i].algorithm == Signature::kDirect) {
       for (const Piece& piece : plan.pieces)
         builder.add_direct(piece);
+      continue;
+    }
+    builder.add_steps(plan.pieces);
+    op.plan.traffic.resize(op.signatures.size());
+    op.plan.traffic[i] = std::move(plan.traffic.front());
   }
   return builder.take();
 }

@@ -28,16 +28,23 @@ struct Channels {
 /// Collectives of a named algorithm do its steps, each after the one before; ranks of two processes
 /// exchange messages.
 ///
-/// @param op         has the parts of all ranks; the pointers of other processes' are not used.
+/// @param op         has the parts of all ranks; the pointers of other processes' are not used. Its
+///                   plan gets the traffic of named algorithms.
 /// @param take_back  see ProcessLinks::takes_back. If not, messages use memory of the graph alone.
 /// @param room       gives memory that lives as long as the graph.
 /// @throws Desync  see make_collective_plan
-MessageGraph build_graph(const Operation& op,
+MessageGraph build_graph(Operation& op,
                          const Membership& group,
                          const GroupOptions& options,
                          const Channels& channels,
                          bool take_back,
                          const std::function<void*(std::size_t nbytes)>& room);
+
+/// The reduction of the ranks of a process.
+ReduceOp op_in_process(ReduceOp op) noexcept;
+/// The reduction of the processes' results. Where it is a sum for a mean, the number of ranks
+/// divides it afterwards.
+ReduceOp op_among_processes(const Membership& group, ReduceOp op) noexcept;
 
 /// The tag of a message: a bit, the sender's channel and the message's number there.
 std::uint64_t message_tag(std::uint32_t channel, std::uint32_t number) noexcept;

@@ -73,8 +73,7 @@ bool MessageExchange::match(ProcessLinks& links) {
   expected.root = found->signature.root;
   const std::string text = difference(
       found->signature, group_->ranks.name(found->from), expected, group_->ranks.name(message.to));
-  if (!text.empty())
-    throw Desync(tandem::detail::concat(op_->title(), ": ", text, "; the two ends must agree"));
+  if (!text.empty()) throw Desync(op_->desync(text));
   if (message.from == any_source) {
     op_->message->from = found->from;
     CollectivePlan plan;

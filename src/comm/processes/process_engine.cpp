@@ -10,7 +10,6 @@
 
 #include "comm/processes/collective_exchange.hpp"
 #include "comm/processes/message_exchange.hpp"
-#include "comm/schedule_pieces.hpp"
 #include "core/splitmix64.hpp"
 
 namespace tandem::comm {
@@ -44,17 +43,9 @@ void ProcessEngine::attach(const std::shared_ptr<Meeting>& meeting) {
 }
 
 // The work is not known before the other processes have said what their ranks have.
-CollectivePlan ProcessEngine::plan(const Operation& op, const GroupOptions& options) const {
+CollectivePlan ProcessEngine::plan(const Operation& /*op*/, const GroupOptions& /*options*/) const {
   CollectivePlan plan;
   plan.slices = 1;
-  const std::size_t size = op.parts.size() / op.signatures.size();
-  for (std::size_t i = 0; i < op.signatures.size(); ++i) {
-    if (op.signatures[i].algorithm == Signature::kDirect) continue;
-    std::vector<Piece> pieces;
-    plan.traffic.resize(op.signatures.size());
-    plan.traffic[i] = add_scheduled_pieces(
-        op.signatures[i], std::span(op.parts).subspan(i * size, size), options, pieces);
-  }
   return plan;
 }
 
