@@ -55,7 +55,9 @@ template <class Op>
 void reduce_each(
     const CudaStream& s, std::int64_t outputs, std::int64_t depth, Walk, const Op& op) {
   for_each(s, outputs, [op, depth](std::int64_t output) {
-    op.store(output, detail::reduce_by_lanes(op, output, depth));
+    op.store(output,
+             depth <= kSerialDepth ? reduce_range(op, output, 0, depth, 1)
+                                   : detail::reduce_by_lanes(op, output, depth));
   });
 }
 
