@@ -3,22 +3,14 @@
 
 #include "python/core/device_list.hpp"
 
-#include <string>
-
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
 #include "tandem/runtime/runtime.hpp"
-
-#include "python/core/argument.hpp"
 
 namespace tandem::python {
 
-std::vector<Device> read_devices(nanobind::handle names) {
-  if (names.is_none()) return default_devices();
+std::vector<Device> read_devices(const DeviceNames& names) {
+  if (!names) return default_devices();
   std::vector<Device> devices;
-  for (const auto& name :
-       as_argument<std::vector<std::string>>(names, "devices", "a list of names"))
+  for (const std::string& name : *names)
     devices.push_back(parse_device(name));
   return devices;
 }

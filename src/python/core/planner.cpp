@@ -38,7 +38,7 @@ using Rows = std::vector<std::int64_t>;
 Rows chunk_sizes(std::int64_t rows,
                  nb::handle chunks,
                  std::optional<std::int64_t> gpu0_bsz,
-                 nb::handle devices) {
+                 const DeviceNames& devices) {
   TANDEM_CHECK(!gpu0_bsz || chunks.is_none(), "give chunks or gpu0_bsz, not both");
   ChunkPolicy policy;
   if (gpu0_bsz) policy = ChunkPolicy::gpu0(*gpu0_bsz);

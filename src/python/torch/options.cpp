@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -30,7 +31,11 @@ using Setters = std::map<std::string, Set>;
 Setters division() {
   using parallel::Combine;
   return {
-      {"devices", [](ReadOptions& o, nb::handle x) { o.parallel.devices = read_devices(x); }},
+      {"devices",
+       [](ReadOptions& o, nb::handle x) {
+         o.parallel.devices =
+             read_devices(as_argument<DeviceNames>(x, "devices", "a list of names"));
+       }},
       {"output_device",
        [](ReadOptions& o, nb::handle x) {
          o.parallel.output_device =
