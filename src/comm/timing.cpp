@@ -67,7 +67,7 @@ class CollectiveTimer::Group {
     if (own != "direct") algorithm(own).cost(problem(0));  // refuses what it does not have
   }
 
-  int size() const noexcept { return static_cast<int>(ranks_.size()); }
+  int size() const noexcept { return ranks_.front()->size(); }
 
   CollectiveTime run(std::size_t nbytes) {
     const std::size_t item = itemsize(options_.dtype);
@@ -78,15 +78,17 @@ class CollectiveTimer::Group {
     result.nbytes = static_cast<std::size_t>(result.count) * item;
     result.cost = cost(static_cast<std::int64_t>(result.nbytes));
     std::vector<double> seconds;
-    std::vector<std::int64_t> wrong(ranks_.size());
+    const Communicator* const first = ranks_.front().get();
     on_each([&](Communicator& comm) {
       const Tensor x = full({result.count}, 0, {.dtype = options_.dtype, .device = comm.device()});
       std::vector<double> own = time_calls(comm, x);
-      wrong[static_cast<std::size_t>(comm.rank())] = check(comm, result.count);
-      if (comm.rank() == 0) seconds = std::move(own);
+      const std::int64_t wrong = check(comm, result.count);
+      const Tensor all = from_host(std::span(&wrong, 1), {1}, comm.device());
+      comm.all_reduce(all);
+      if (&comm != first) return;
+      seconds = std::move(own);
+      result.wrong = all.to_host<std::int64_t>()[0];
     });
-    for (const std::int64_t w : wrong)
-      result.wrong += w;
     result.p50 = percentile(seconds, 0.5);
     result.p99 = percentile(seconds, 0.99);
     result.algbw = static_cast<double>(result.nbytes) / result.p50;
@@ -222,6 +224,10 @@ CollectiveTimer::~CollectiveTimer() = default;
 
 CollectiveTime CollectiveTimer::run(std::size_t nbytes) {
   return group_->run(nbytes);
+}
+
+int CollectiveTimer::ranks() const noexcept {
+  return group_->size();
 }
 
 AlphaBeta fit(std::span<const CollectiveTime> times) {

@@ -86,7 +86,7 @@ std::optional<Address> master(const Variables& v) {
   if (!v.has("MASTER_ADDR") && !v.has("MASTER_PORT")) return std::nullopt;
   if (!v.has_both("MASTER_ADDR", "MASTER_PORT")) return std::nullopt;
   return Address{*v.text("MASTER_ADDR"),
-                 static_cast<std::uint16_t>(v.number("MASTER_PORT", 0, 65535))};
+                 static_cast<std::uint16_t>(v.number("MASTER_PORT", 1, 65535))};
 }
 
 /// torchrun, tandem launch, and whoever sets the same variables.
@@ -175,9 +175,9 @@ std::optional<Launch> from_slurm(const Variables& v) {
   const int step = v.number("SLURM_STEP_ID", 0, kMostProcesses);
   launch.run = concat(job, '.', step);
   const auto nodes = expand_node_list(*v.text("SLURM_STEP_NODELIST"));
-  launch.store =
-      Address{nodes.front(),
-              static_cast<std::uint16_t>(kFirstPort + (job % kPorts + step % kPorts) % kPorts)};
+  const int port = kFirstPort + (job % kPorts + step % kPorts) % kPorts;
+  launch.store = Address{v.text("MASTER_ADDR").value_or(nodes.front()),
+                         static_cast<std::uint16_t>(v.number_or("MASTER_PORT", 1, 65535, port))};
   return launch;
 }
 

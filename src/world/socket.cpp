@@ -45,7 +45,7 @@ Found look_up(const Address& address, bool is_to_listen) {
                                                  to_string(address),
                                                  " is unknown (",
                                                  ::gai_strerror(code),
-                                                 "); check its name"));
+                                                 "); check its name, or give its address"));
   return {found, ::freeaddrinfo};
 }
 

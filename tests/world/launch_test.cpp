@@ -94,6 +94,8 @@ TEST(LaunchTest, BySlurm) {
   const Launch other = launched(with(kSlurm, {{"SLURM_STEP_ID", "6"}}));
   EXPECT_NE(launch.store->port, other.store->port) << "two steps of a job meet apart";
   EXPECT_EQ(launched(with(kSlurm, {{"SLURM_STEP_TASKS_PER_NODE", "3(x2)"}})).local_size, 3);
+  const Launch told = launched(with(kSlurm, {{"MASTER_ADDR", "10.0.0.7"}}));
+  EXPECT_EQ(told.store, (Address{"10.0.0.7", launch.store->port}));
 }
 
 TEST(LaunchTest, AScriptOfSlurmIsNoTask) {

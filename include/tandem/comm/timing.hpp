@@ -27,7 +27,7 @@ struct TimingOptions {
 struct CollectiveTime {
   std::int64_t count = 0;
   std::size_t nbytes = 0;
-  double p50 = 0;          ///< median time of a call on rank 0, in seconds
+  double p50 = 0;          ///< median time of a call on this process's first rank, in seconds
   double p99 = 0;          ///< the 99th percentile, likewise
   double algbw = 0;        ///< bytes per second: nbytes / p50
   double busbw = 0;        ///< algbw times the bytes that each link carries per byte (nccl-tests)
@@ -35,7 +35,8 @@ struct CollectiveTime {
   Cost cost;               ///< in bytes
 };
 
-/// Times collectives among devices of this process. Each device runs on its own thread.
+/// Times collectives among devices of this process, or of all processes of a world, each of which
+/// has a timer. Each device runs on its own thread.
 class CollectiveTimer {
  public:
   /// @throws InvalidArgument  the kind is not all_reduce, broadcast, reduce, all_gather or
@@ -52,6 +53,7 @@ class CollectiveTimer {
   /// @param nbytes  rounded down to whole elements, but at least one. For all_gather and
   ///                reduce_scatter, rounded to an equal number for each rank.
   CollectiveTime run(std::size_t nbytes);
+  int ranks() const noexcept;
 
  private:
   class Group;

@@ -13,13 +13,31 @@
 namespace tandem::cli {
 
 void BackendChoice::add_flags(CLI::App& app) {
+  app.add_option("--backend",
+                 name,
+                 "what moves data between devices: tandem's own copies and kernels (local), or "
+                 "NCCL between GPUs (nccl)")
+      ->check(CLI::IsMember({"local", "nccl"}))
+      ->capture_default_str();
+}
+
+void BackendChoice::add_flags_of_world(CLI::App& app) {
   app.add_option(
          "--backend",
          name,
          "what moves data between devices: tandem's own copies and kernels (local), or NCCL "
-         "between GPUs (nccl)")
-      ->check(CLI::IsMember({"local", "nccl"}))
+         "between GPUs (nccl); and between processes: gloo (also for local), or MPI (mpi)")
+      ->check(CLI::IsMember({"local", "nccl", "gloo", "mpi"}))
       ->capture_default_str();
+}
+
+void BackendChoice::check_processes(int processes) const {
+  if (processes > 1 || (name != "gloo" && name != "mpi")) return;
+  throw UsageError(tandem::detail::concat(
+      "--backend ",
+      name,
+      " moves data between processes, and this one is alone; start it by a launcher, as tandem "
+      "launch --nproc 2 tandem collectives, or take local or nccl"));
 }
 
 comm::Backend BackendChoice::backend() const {

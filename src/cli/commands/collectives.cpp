@@ -18,6 +18,7 @@
 #include "cli/choices/json_choice.hpp"
 #include "cli/command.hpp"
 #include "cli/console.hpp"
+#include "cli/launched.hpp"
 #include "cli/needs.hpp"
 #include "cli/usage_error.hpp"
 #include "cli/validators.hpp"
@@ -93,7 +94,7 @@ void CollectivesRequest::add_flags(CLI::App& app) {
                  "chooses)")
       ->check(at_least(0))
       ->capture_default_str();
-  backend.add_flags(app);
+  backend.add_flags_of_world(app);
   json.add_flags(app);
   app.add_flag("--quiet", quiet, "print no progress");
 }
@@ -155,35 +156,46 @@ void check_fits_machine(const CollectivesRequest& request,
              all + pieces * kPieceObjects);
 }
 
-comm::GroupOptions group_options(const CollectivesRequest& request) {
+comm::GroupOptions group_options(const CollectivesRequest& request, world::World* world) {
   return {.algorithm = request.algorithm,
           .segment_bytes = static_cast<std::int64_t>(parse_size("--segment", request.segment)),
           .group = request.group,
-          .backend = request.backend.backend()};
+          .backend = request.backend.backend(),
+          .world = world};
 }
 
-std::vector<CollectiveTime> measure(const CollectivesRequest& request,
-                                    const std::vector<Device>& devices) {
+/// The times, and by whom they were made.
+struct Measured {
+  std::vector<CollectiveTime> times = {};
+  int ranks = 0, processes = 1;
+  std::string backend = {};
+};
+
+Measured measure(const CollectivesRequest& request,
+                 const std::vector<Device>& devices,
+                 Launched& launched) {
   const std::vector<std::size_t> sizes = sizes_of(request);
   check_fits_machine(request, devices, sizes.back(), parse_size("--segment", request.segment));
   try {
     comm::CollectiveTimer timer(devices,
                                 {.kind = kind_of(request.op),
                                  .dtype = parse_dtype(request.dtype),
-                                 .group = group_options(request),
+                                 .group = group_options(request, launched.world()),
                                  .iterations = request.iterations,
                                  .warmup = request.warmup});
-    std::vector<CollectiveTime> times;
+    Measured measured{
+        .ranks = timer.ranks(), .processes = launched.processes(), .backend = request.backend.name};
+    if (measured.processes > 1 && measured.backend == "local") measured.backend = "gloo";
     for (const std::size_t size : sizes) {
-      times.push_back(timer.run(size));
-      if (!request.quiet)
+      measured.times.push_back(timer.run(size));
+      if (!request.quiet && launched.is_main())
         console::tell("{}/{} {}: {:.1f} us\n",
-                      times.size(),
+                      measured.times.size(),
                       sizes.size(),
-                      format_nbytes(times.back().nbytes),
-                      times.back().p50 * 1e6);
+                      format_nbytes(measured.times.back().nbytes),
+                      measured.times.back().p50 * 1e6);
     }
-    return times;
+    return measured;
   } catch (const InvalidArgument& e) {
     throw UsageError(e.what());
   }
@@ -191,15 +203,15 @@ std::vector<CollectiveTime> measure(const CollectivesRequest& request,
 
 Json to_json(const CollectivesRequest& request,
              const std::vector<Device>& devices,
-             const std::vector<CollectiveTime>& times,
+             const Measured& measured,
              const comm::AlphaBeta& model) {
   Json rows = Json::array(), names = Json::array();
   for (const Device d : devices)
     names.push_back(to_string(d));
-  for (const CollectiveTime& t : times) {
+  for (const CollectiveTime& t : measured.times) {
     rows.push_back({{"op", request.op},
                     {"algorithm", request.algorithm},
-                    {"ranks", devices.size()},
+                    {"ranks", measured.ranks},
                     {"bytes", t.nbytes},
                     {"count", t.count},
                     {"time_us", {{"p50", t.p50 * 1e6}, {"p99", t.p99 * 1e6}}},
@@ -210,9 +222,10 @@ Json to_json(const CollectivesRequest& request,
                     {"model_us", t.cost.seconds(model.alpha, model.beta) * 1e6}});
   }
   return {{"schema_version", 1},
-          {"backend", request.backend.name},
+          {"backend", measured.backend},
           {"dtype", request.dtype},
           {"devices", names},
+          {"processes", measured.processes},
           {"iterations", request.iterations},
           {"warmup", request.warmup},
           {"alpha_us", model.alpha * 1e6},
@@ -221,14 +234,14 @@ Json to_json(const CollectivesRequest& request,
 }
 
 void print_table(const CollectivesRequest& request,
-                 const std::vector<Device>& devices,
-                 const std::vector<CollectiveTime>& times,
+                 const Measured& measured,
                  const comm::AlphaBeta& model) {
-  console::print("{} by {} ({}), {} ranks, {}, {} iterations\n\n",
+  console::print("{} by {} ({}), {} ranks{}, {}, {} iterations\n\n",
                  request.op,
                  request.algorithm,
-                 request.backend.name,
-                 devices.size(),
+                 measured.backend,
+                 measured.ranks,
+                 measured.processes > 1 ? fmt::format(" in {} processes", measured.processes) : "",
                  request.dtype,
                  request.iterations);
   console::print("{:>12} {:>12} {:>10} {:>10} {:>10} {:>10} {:>7} {:>10}\n",
@@ -240,7 +253,7 @@ void print_table(const CollectivesRequest& request,
                  "busbw GB/s",
                  "#wrong",
                  "model us");
-  for (const CollectiveTime& t : times) {
+  for (const CollectiveTime& t : measured.times) {
     console::print("{:>12} {:>12} {:>10.1f} {:>10.1f} {:>10.3f} {:>10.3f} {:>7} {:>10.1f}\n",
                    t.nbytes,
                    t.count,
@@ -260,12 +273,16 @@ void print_table(const CollectivesRequest& request,
 int CollectivesRequest::run() const {
   const std::vector<Device> list = devices.working_devices();
   check_files({json.given_file()});
-  const std::vector<CollectiveTime> times = measure(*this, list);
-  const comm::AlphaBeta model = comm::fit(times);
-  json.write([&] { return to_json(*this, list, times, model); });
-  if (json.leaves_text()) print_table(*this, list, times, model);
+  Launched launched;
+  backend.check_processes(launched.processes());
+  const Measured measured = measure(*this, list, launched);
+  const comm::AlphaBeta model = comm::fit(measured.times);
+  if (launched.is_main()) {
+    json.write([&] { return to_json(*this, list, measured, model); });
+    if (json.leaves_text()) print_table(*this, measured, model);
+  }
   std::int64_t wrong = 0;
-  for (const CollectiveTime& t : times)
+  for (const CollectiveTime& t : measured.times)
     wrong += t.wrong;
   if (wrong > 0) {
     console::tell("tandem: {} elements are wrong; please report this with the table\n", wrong);

@@ -1,0 +1,101 @@
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+"""tandem's commands, and the commands of docs/processes.md, under a launcher: launchers_test.py LAUNCHER TANDEM EXAMPLE PAGE.
+
+LAUNCHER is tandem, mpirun, srun, torchrun, or hand.
+"""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+
+import slurm
+
+DEADLINE = 100  # seconds of a command
+SKIPPED = 77
+COLLECTIVES = ["collectives", "--devices", "cpu:2", "-b", "4K", "-e", "4K", "--iterations", "3", "--json", "--quiet"]
+# Of mpirun: root may, and more processes than cores.
+MPI_MAY = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+
+
+def run(command, environment, folder):
+    with subprocess.Popen(command, shell=True, env=environment, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, start_new_session=True) as process:
+        try:
+            output, errors = process.communicate(timeout=DEADLINE)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    assert process.returncode == 0, f"{command}: {process.returncode}\n{output}{errors}"
+    return output
+
+
+def commands_of(page, launcher):
+    """The page's commands for a launcher, from the table."""
+    with open(page, encoding="utf-8") as file:
+        rows = re.findall(r"^\| ([^|]+) \| `([^`]+)` \|", file.read(), re.MULTILINE)
+    name = {"tandem": "tandem, one host", "mpirun": "Open MPI", "srun": "Slurm", "hand": "by hand"}.get(launcher, launcher)
+    found = [command for of, command in rows if of == name]
+    assert found, f"{page} has no command for {name}"
+    return found
+
+
+def check_collectives(start, backend, environment, folder):
+    """Two processes of two devices make one table, with the right sums, and only one of them prints it."""
+    output = run(" ".join([start, "./tandem", *COLLECTIVES, "--backend", "local" if backend == "gloo" else backend]), environment, folder)
+    table = json.loads(re.sub(r"^\[0\] ", "", output, flags=re.MULTILINE))
+    assert (table["processes"], table["backend"]) == (2, backend), table
+    assert [(row["ranks"], row["wrong"]) for row in table["rows"]] == [(4, 0)], table
+
+
+def check_page(page, launcher, environment, folder):
+    """The page's program trains by the page's command, and one process says how well."""
+    for command in commands_of(page, launcher):
+        output = run(command, environment, folder)
+        accuracies = re.findall(r"epoch 5: loss [0-9.]+, test accuracy ([0-9.]+)", output)
+        assert len(accuracies) == 1 and float(accuracies[0]) > 0.85, f"{command}: {output}"
+
+
+def by_hand(page, environment, folder):
+    """The page's line for process 0, and the same for process 1."""
+    (line,) = commands_of(page, "hand")
+    line = line.replace("node1", "127.0.0.1").replace("29500", str(slurm.free_ports(1)[0]))
+    lines = [line, line.replace("RANK=0", "RANK=1")]
+    assert lines[0] != lines[1]
+    output = run(f"{lines[1]} & {lines[0]}; wait $!", environment, folder)
+    assert len(re.findall("epoch 5: ", output)) == 1, output
+
+
+def main():
+    launcher, tandem, example, page = sys.argv[1:]
+    with tempfile.TemporaryDirectory(prefix="tandem-launchers-") as folder:
+        os.symlink(tandem, os.path.join(folder, "tandem"))
+        os.symlink(example, os.path.join(folder, "program"))
+        if "TORCHRUN" in os.environ:
+            os.symlink(os.environ["TORCHRUN"], os.path.join(folder, "torchrun"))
+        environment = {**os.environ, **MPI_MAY, "PATH": f"{folder}:{slurm.PATH}", "OMP_NUM_THREADS": "1"}
+        starts = {"tandem": ("tandem launch --nproc 2", "gloo"), "mpirun": ("mpirun -n 2", "mpi"),
+                  "torchrun": ("torchrun --no-python --standalone --nproc-per-node 2", "gloo"),
+                  "srun": ("srun -n 2 -N 2", "gloo")}
+        if launcher == "hand":
+            by_hand(page, environment, folder)
+        elif launcher == "srun":
+            if not slurm.is_here():
+                print("srun: Slurm's daemons are not installed, or this user is not root")
+                sys.exit(SKIPPED)
+            with slurm.Slurm(folder) as cluster:
+                # No host knows the names of these nodes.
+                environment |= {"SLURM_CONF": cluster.environment["SLURM_CONF"], "MASTER_ADDR": "127.0.0.1"}
+                check_collectives(*starts[launcher], environment, folder)
+                check_page(page, launcher, environment, folder)
+        else:
+            check_collectives(*starts[launcher], environment, folder)
+            check_page(page, launcher, environment, folder)
+
+
+if __name__ == "__main__":
+    main()
