@@ -165,15 +165,15 @@ comm::GroupOptions group_options(const CollectivesRequest& request, world::World
 }
 
 /// The times, and by whom they were made.
-struct Measured {
+struct Timed {
   std::vector<CollectiveTime> times = {};
   int ranks = 0, processes = 1;
   std::string backend = {};
 };
 
-Measured measure(const CollectivesRequest& request,
-                 const std::vector<Device>& devices,
-                 Launched& launched) {
+Timed measure(const CollectivesRequest& request,
+              const std::vector<Device>& devices,
+              Launched& launched) {
   const std::vector<std::size_t> sizes = sizes_of(request);
   check_fits_machine(request, devices, sizes.back(), parse_size("--segment", request.segment));
   try {
@@ -183,19 +183,19 @@ Measured measure(const CollectivesRequest& request,
                                  .group = group_options(request, launched.world()),
                                  .iterations = request.iterations,
                                  .warmup = request.warmup});
-    Measured measured{
+    Timed timed{
         .ranks = timer.ranks(), .processes = launched.processes(), .backend = request.backend.name};
-    if (measured.processes > 1 && measured.backend == "local") measured.backend = "gloo";
+    if (timed.processes > 1 && timed.backend == "local") timed.backend = "gloo";
     for (const std::size_t size : sizes) {
-      measured.times.push_back(timer.run(size));
+      timed.times.push_back(timer.run(size));
       if (!request.quiet && launched.is_main())
         console::tell("{}/{} {}: {:.1f} us\n",
-                      measured.times.size(),
+                      timed.times.size(),
                       sizes.size(),
-                      format_nbytes(measured.times.back().nbytes),
-                      measured.times.back().p50 * 1e6);
+                      format_nbytes(timed.times.back().nbytes),
+                      timed.times.back().p50 * 1e6);
     }
-    return measured;
+    return timed;
   } catch (const InvalidArgument& e) {
     throw UsageError(e.what());
   }
@@ -203,15 +203,15 @@ Measured measure(const CollectivesRequest& request,
 
 Json to_json(const CollectivesRequest& request,
              const std::vector<Device>& devices,
-             const Measured& measured,
+             const Timed& timed,
              const comm::AlphaBeta& model) {
   Json rows = Json::array(), names = Json::array();
   for (const Device d : devices)
     names.push_back(to_string(d));
-  for (const CollectiveTime& t : measured.times) {
+  for (const CollectiveTime& t : timed.times) {
     rows.push_back({{"op", request.op},
                     {"algorithm", request.algorithm},
-                    {"ranks", measured.ranks},
+                    {"ranks", timed.ranks},
                     {"bytes", t.nbytes},
                     {"count", t.count},
                     {"time_us", {{"p50", t.p50 * 1e6}, {"p99", t.p99 * 1e6}}},
@@ -222,10 +222,10 @@ Json to_json(const CollectivesRequest& request,
                     {"model_us", t.cost.seconds(model.alpha, model.beta) * 1e6}});
   }
   return {{"schema_version", 1},
-          {"backend", measured.backend},
+          {"backend", timed.backend},
           {"dtype", request.dtype},
           {"devices", names},
-          {"processes", measured.processes},
+          {"processes", timed.processes},
           {"iterations", request.iterations},
           {"warmup", request.warmup},
           {"alpha_us", model.alpha * 1e6},
@@ -234,14 +234,14 @@ Json to_json(const CollectivesRequest& request,
 }
 
 void print_table(const CollectivesRequest& request,
-                 const Measured& measured,
+                 const Timed& timed,
                  const comm::AlphaBeta& model) {
   console::print("{} by {} ({}), {} ranks{}, {}, {} iterations\n\n",
                  request.op,
                  request.algorithm,
-                 measured.backend,
-                 measured.ranks,
-                 measured.processes > 1 ? fmt::format(" in {} processes", measured.processes) : "",
+                 timed.backend,
+                 timed.ranks,
+                 timed.processes > 1 ? fmt::format(" in {} processes", timed.processes) : "",
                  request.dtype,
                  request.iterations);
   console::print("{:>12} {:>12} {:>10} {:>10} {:>10} {:>10} {:>7} {:>10}\n",
@@ -253,7 +253,7 @@ void print_table(const CollectivesRequest& request,
                  "busbw GB/s",
                  "#wrong",
                  "model us");
-  for (const CollectiveTime& t : measured.times) {
+  for (const CollectiveTime& t : timed.times) {
     console::print("{:>12} {:>12} {:>10.1f} {:>10.1f} {:>10.3f} {:>10.3f} {:>7} {:>10.1f}\n",
                    t.nbytes,
                    t.count,
@@ -275,14 +275,14 @@ int CollectivesRequest::run() const {
   check_files({json.given_file()});
   Launched launched;
   backend.check_processes(launched.processes());
-  const Measured measured = measure(*this, list, launched);
-  const comm::AlphaBeta model = comm::fit(measured.times);
+  const Timed timed = measure(*this, list, launched);
+  const comm::AlphaBeta model = comm::fit(timed.times);
   if (launched.is_main()) {
-    json.write([&] { return to_json(*this, list, measured, model); });
-    if (json.leaves_text()) print_table(*this, measured, model);
+    json.write([&] { return to_json(*this, list, timed, model); });
+    if (json.leaves_text()) print_table(*this, timed, model);
   }
   std::int64_t wrong = 0;
-  for (const CollectiveTime& t : measured.times)
+  for (const CollectiveTime& t : timed.times)
     wrong += t.wrong;
   if (wrong > 0) {
     console::tell("tandem: {} elements are wrong; please report this with the table\n", wrong);
