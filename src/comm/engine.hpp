@@ -57,6 +57,8 @@ class Engine {
                                         std::int64_t number) const = 0;
   /// Who is waited for in an operation that has begun: "rank 2 (...) did not come".
   virtual std::string absence(const Operation&) const { return "the work did not end"; }
+  /// Whether some rank has not come to an operation that has begun, which does not end by itself.
+  virtual bool lacks_ranks(const Operation&) const { return true; }
   /// Which processes give no sign of life: "; rank 2 (...): no sign of life for 3.1 s".
   virtual std::string silence() const { return ""; }
   /// Whether that is the group's number among those over processes.

@@ -328,16 +328,20 @@ std::string Meeting::absence(const Operation& op) const {
 }
 
 void Meeting::leave(Operation& op, int rank) noexcept {
-  {
+  const auto give_up = [&](const auto& is_in_vain) {
     const std::scoped_lock lock(mutex_);
-    if (may_wait_for_ever(op.state.load())) {
+    const State state = op.state.load();
+    if (may_wait_for_ever(state) && is_in_vain(state))
       fail(Failure::Kind::aborted,
            ranks_.name(rank) + " left " + op.title() + " without its result");
-    }
-  }
+  };
+  give_up([&](State state) { return state == State::gathering || engine_->lacks_ranks(op); });
+  // All ranks have come, so it ends soon, unless a process has stopped.
+  const auto end = Clock::now() + options_.timeout;
   while (op.state.load(std::memory_order_acquire) == State::running) {
     engine_->help(op);
     std::this_thread::yield();
+    if (Clock::now() > end) give_up([](State) { return true; });
   }
   record_.note_end(op, rank);
 }

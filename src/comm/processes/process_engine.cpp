@@ -116,6 +116,15 @@ std::shared_ptr<Engine> ProcessEngine::split(const std::vector<int>& ranks,
       mesh_, group->ranks.split(ranks), std::move(options), splitmix64(group->group, which));
 }
 
+bool ProcessEngine::lacks_ranks(const Operation& op) const {
+  bool lacks = op.message.has_value();
+  mesh_->look_at(membership()->group, [&](Activity& activity) {
+    const auto* exchange = dynamic_cast<const CollectiveExchange*>(&activity);
+    if (exchange != nullptr && &exchange->operation() == &op) lacks = !exchange->missing().empty();
+  });
+  return lacks;
+}
+
 std::string ProcessEngine::silence() const {
   const auto group = membership();
   std::string text;

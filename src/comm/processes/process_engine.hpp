@@ -40,6 +40,7 @@ class ProcessEngine final : public Engine {
   void drain() noexcept override {}
   std::shared_ptr<Engine> split(const std::vector<int>& ranks, std::int64_t number) const override;
   std::string absence(const Operation& op) const override;
+  bool lacks_ranks(const Operation& op) const override;
   std::string silence() const override;
   void attach(const std::shared_ptr<Meeting>& meeting) override;
 
