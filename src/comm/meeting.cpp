@@ -335,6 +335,7 @@ void Meeting::leave(Operation& op, int rank) noexcept {
       fail(Failure::Kind::aborted,
            ranks_.name(rank) + " left " + op.title() + " without its result");
   };
+  if (op.state.load() == State::running) engine_->help(op);  // ranks may have come unnoticed
   give_up([&](State state) { return state == State::gathering || engine_->lacks_ranks(op); });
   // All ranks have come, so it ends soon, unless a process has stopped.
   const auto end = Clock::now() + options_.timeout;

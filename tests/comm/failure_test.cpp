@@ -150,12 +150,15 @@ TEST(Timeout, NamesTheRankThatStaysAwayAndEndsOnTime) {
   EXPECT_GE(took, 500ms);
   EXPECT_LT(took, 5s);
   int timeouts = 0;
+  // A process counts the collectives of all its groups.
+  const bool in_one_process = testing::test_world() == nullptr;
   for (const int r : {0, 2}) {  // the first says Timeout, the other may learn of it
     const std::string text = text_of<CommError>(errors[static_cast<std::size_t>(r)]);
     EXPECT_THAT(text,
                 AllOf(HasSubstr("all_reduce number 2"),
                       HasSubstr(testing::rank_text(1, 3)),
-                      HasSubstr("1 collectives so far) did not arrive within 0.5 s")));
+                      HasSubstr(in_one_process ? "1 collectives so far) did not arrive within 0.5 s"
+                                               : ") did not arrive within 0.5 s")));
     timeouts += text.find("gave up") == std::string::npos ? 1 : 0;
   }
   EXPECT_GE(timeouts, 1);
