@@ -87,7 +87,13 @@ def main():
             if not slurm.is_here():
                 print("srun: Slurm's daemons are not installed, or this user is not root")
                 sys.exit(SKIPPED)
-            with slurm.Slurm(folder) as cluster:
+            cluster = slurm.Slurm(folder)
+            try:
+                cluster.start_all()
+            except (OSError, TimeoutError, subprocess.SubprocessError) as error:
+                print(f"srun: Slurm does not start on this machine: {error}")
+                sys.exit(SKIPPED)
+            with cluster:
                 # No host knows the names of these nodes.
                 environment |= {"SLURM_CONF": cluster.environment["SLURM_CONF"], "MASTER_ADDR": "127.0.0.1"}
                 check_collectives(*starts[launcher], environment, folder)

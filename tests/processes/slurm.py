@@ -55,14 +55,14 @@ def free_ports(count):
 
 
 class Slurm:
-    """Runs while a `with` statement does."""
+    """Runs from start_all() on until a `with` statement ends."""
 
     def __init__(self, folder):
         self.folder = folder
         self.daemons = []
         self.environment = {**os.environ, "PATH": PATH, "SLURM_CONF": os.path.join(folder, "slurm.conf")}
 
-    def __enter__(self):
+    def start_all(self):
         for name in ("state", "n1", "n2"):
             os.mkdir(os.path.join(self.folder, name))
         with open(self.environment["SLURM_CONF"], "w", encoding="utf-8") as file:
@@ -75,6 +75,8 @@ class Slurm:
         except BaseException:
             self.__exit__()
             raise
+
+    def __enter__(self):
         return self
 
     def __exit__(self, *_):
