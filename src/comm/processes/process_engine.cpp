@@ -116,13 +116,17 @@ std::shared_ptr<Engine> ProcessEngine::split(const std::vector<int>& ranks,
       mesh_, group->ranks.split(ranks), std::move(options), splitmix64(group->group, which));
 }
 
-bool ProcessEngine::lacks_ranks(const Operation& op) const {
-  bool lacks = op.message.has_value();
+std::vector<int> ProcessEngine::missing(const Operation& op) const {
+  std::vector<int> places;
   mesh_->look_at(membership()->group, [&](Activity& activity) {
     const auto* exchange = dynamic_cast<const CollectiveExchange*>(&activity);
-    if (exchange != nullptr && &exchange->operation() == &op) lacks = !exchange->missing().empty();
+    if (exchange != nullptr && &exchange->operation() == &op) places = exchange->missing();
   });
-  return lacks;
+  return places;
+}
+
+bool ProcessEngine::lacks_ranks(const Operation& op) const {
+  return op.message.has_value() || !missing(op).empty();
 }
 
 std::string ProcessEngine::silence() const {
@@ -147,12 +151,8 @@ std::string ProcessEngine::absence(const Operation& op) const {
     if (other == any_source) return "a sender did not arrive";
     add(group->ranks.name(other), group->ranks.process(other));
   }
-  mesh_->look_at(group->group, [&](Activity& activity) {
-    const auto* exchange = dynamic_cast<const CollectiveExchange*>(&activity);
-    if (exchange == nullptr || &exchange->operation() != &op) return;
-    for (const int place : exchange->missing())
-      add(group->all_names(place), group->processes[static_cast<std::size_t>(place)]);
-  });
+  for (const int place : missing(op))
+    add(group->all_names(place), group->processes[static_cast<std::size_t>(place)]);
   return text.empty() ? "the messages did not end" : text + " did not arrive";
 }
 

@@ -45,6 +45,8 @@ class ProcessEngine final : public Engine {
   void attach(const std::shared_ptr<Meeting>& meeting) override;
 
  private:
+  /// The processes, by place, that have not come to a collective.
+  std::vector<int> missing(const Operation& op) const;
   std::shared_ptr<const Membership> membership() const;
   std::shared_ptr<const Failure> reason_to_stop() const;
 
