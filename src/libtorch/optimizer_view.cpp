@@ -217,8 +217,9 @@ std::unique_ptr<OptimizerView> view_of(torch::optim::Optimizer& user, const std:
       tandem::detail::concat("Optimizer: ",
                              c10::demangle(type.name()),
                              " does not treat each element alike, so devices cannot share its "
-                             "update; pass PyTorch's own optimizer to step, which updates on the "
-                             "first device. Devices share SGD, Adam, AdamW, RMSprop and Adagrad"));
+                             "update; use PyTorch's own class: call loss(dp(x), y).backward() and "
+                             "then its step(), or in the closure that its step takes. Devices "
+                             "share SGD, Adam, AdamW, RMSprop and Adagrad"));
 }
 
 }  // namespace tandem::libtorch::detail

@@ -1,15 +1,17 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A program of PyTorch that hands a tensor to tandem and takes one back, and in which PyTorch calls
-// its own library for products, not the one that tandem is linked with.
+// A program of PyTorch that hands a tensor to tandem and takes one back, that trains on two
+// devices, and in which PyTorch calls its own library for products, not the one that tandem is
+// linked with.
 
 #include <cstdio>
 #include <string_view>
 
-#include <ATen/ATen.h>
 #include <dlfcn.h>
+#include <torch/nn/modules/linear.h>
 
+#include "tandem/libtorch/data_parallel.hpp"
 #include "tandem/libtorch/exchange.hpp"
 #include "tandem/ops/arithmetic.hpp"
 
@@ -19,7 +21,24 @@ bool has_own_products() {
          std::string_view(info.dli_fname).find("libtorch_cpu") != std::string_view::npos;
 }
 
+/// The loss of a step on two devices and its gradient are those of one.
+bool trains() {
+  torch::nn::Linear net(3, 1);
+  const at::Tensor x = at::rand({6, 3});
+  const at::Tensor loss = net->forward(x).square().mean();
+  loss.backward();
+  const at::Tensor expected = net->weight.grad().clone();
+  net->zero_grad();
+  tandem::libtorch::DataParallel dp(net, {.devices = tandem::configure_devices("cpu:2")});
+  dp(x).square().mean().backward();
+  return at::allclose(net->weight.grad(), expected);
+}
+
 int main() {
+  if (!trains()) {
+    std::puts("two devices give another gradient");
+    return 1;
+  }
   if (!has_own_products()) {
     std::puts("PyTorch's products are another library's");
     return 1;

@@ -145,15 +145,20 @@ TEST_F(DeviceModulesTest, ModulesGiveWhatTheyGiveOnTheHost) {
   EXPECT_GE(all.size(), 40u);
   for (const Case& c : all) {
     for (const auto& [dtype, tolerance] :
-         {std::pair{torch::kFloat, 2e-6}, {torch::kDouble, 1e-12}}) {
+         {std::pair{torch::kFloat, 1e-6}, {torch::kDouble, 1e-12}}) {
       SCOPED_TRACE(c.name + ' ' + c10::toString(dtype));
       Sequential host = c.make();
       host->to(dtype);
       Sequential there(
           std::dynamic_pointer_cast<torch::nn::SequentialImpl>(host->clone(device(1))));
       const torch::AutoGradMode on(true);
-      const torch::Tensor x = input_of(c, dtype);
-      const torch::Tensor y = host->forward(x), z = there->forward(x.to(device(1)));
+      torch::Tensor x = input_of(c, dtype);
+      torch::Tensor moved = x.detach().to(device(1));
+      if (!c.takes_integers) {
+        x.requires_grad_();
+        moved.requires_grad_();
+      }
+      const torch::Tensor y = host->forward(x), z = there->forward(moved);
       EXPECT_EQ(z.device(), device(1));
       EXPECT_LE(gap(y, z), tolerance);
       y.square().mean().backward();
@@ -163,14 +168,23 @@ TEST_F(DeviceModulesTest, ModulesGiveWhatTheyGiveOnTheHost) {
         EXPECT_EQ(grad.device(), device(1));
         EXPECT_LE(gap(host->parameters()[p].grad(), grad), tolerance);
       }
+      if (!c.takes_integers) {
+        EXPECT_LE(gap(x.grad(), moved.grad()), tolerance);
+      }
+      for (std::size_t b = 0; b < host->buffers().size(); ++b)
+        EXPECT_LE(gap(host->buffers()[b], there->buffers()[b]), tolerance) << "buffer " << b;
     }
   }
 }
 
-TEST_F(DeviceModulesTest, RecurrentModulesToo) {
-  torch::nn::LSTM lstm(torch::nn::LSTMOptions(4, 5).batch_first(true));
-  torch::nn::GRU gru(torch::nn::GRUOptions(5, 3).batch_first(true));
-  const torch::Tensor x = torch::randn({2, 6, 4});
+/// An LSTM and a GRU in two directions and two layers.
+void expect_recurrent_modules(torch::Dtype dtype, double tolerance) {
+  torch::nn::LSTM lstm(
+      torch::nn::LSTMOptions(4, 5).batch_first(true).bidirectional(true).num_layers(2));
+  torch::nn::GRU gru(torch::nn::GRUOptions(10, 3).batch_first(true).bidirectional(true));
+  lstm->to(dtype);
+  gru->to(dtype);
+  const torch::Tensor x = torch::randn({2, 6, 4}, dtype);
   const auto run = [&](const torch::Tensor& in) {
     const torch::Tensor y = std::get<0>(gru->forward(std::get<0>(lstm->forward(in))));
     y.square().mean().backward();
@@ -188,12 +202,47 @@ TEST_F(DeviceModulesTest, RecurrentModulesToo) {
   gru->to(device(2));
   const auto there = run(x.to(device(2)));
   for (std::size_t i = 0; i < host.size(); ++i)
-    EXPECT_LE(gap(host[i], there[i]), 1e-6) << i;
+    EXPECT_LE(gap(host[i], there[i]), tolerance) << i;
+}
+
+TEST_F(DeviceModulesTest, RecurrentModulesToo) {
+  expect_recurrent_modules(torch::kFloat, 1e-6);
+  expect_recurrent_modules(torch::kDouble, 1e-12);
+}
+
+TEST_F(DeviceModulesTest, AttentionWithAMaskToo) {
+  for (const auto& [dtype, tolerance] : {std::pair{torch::kFloat, 1e-6}, {torch::kDouble, 1e-12}}) {
+    torch::nn::MultiheadAttention host(8, 2), there(8, 2);
+    {
+      const torch::NoGradGuard off;
+      host->to(dtype);
+      there->to(dtype);
+      for (std::size_t p = 0; p < host->parameters().size(); ++p)
+        there->parameters()[p].copy_(host->parameters()[p]);
+    }
+    there->to(device(1));
+    const torch::Tensor x = torch::randn({5, 3, 8}, dtype);
+    const torch::Tensor mask = torch::ones({5, 5}, torch::kBool).triu(1);
+    const auto run = [&, dtype = dtype](torch::nn::MultiheadAttention& m, torch::Device d) {
+      const torch::Tensor in = x.to(d);
+      const torch::Tensor y = std::get<0>(m->forward(in, in, in, {}, true, mask.to(d)));
+      y.square().mean().backward();
+      std::vector<torch::Tensor> all{y.detach().cpu()};
+      for (const torch::Tensor& p : m->parameters())
+        all.push_back(p.grad().cpu());
+      return all;
+    };
+    const auto a = run(host, torch::kCPU), b = run(there, device(1));
+    for (std::size_t i = 0; i < a.size(); ++i)
+      EXPECT_LE(gap(a[i], b[i]), tolerance) << i;
+  }
 }
 
 template <class Optimizer, class Options>
-void check_optimizer(const Options& options) {
+void check_optimizer(const Options& options, torch::Dtype dtype, double tolerance) {
   torch::nn::Linear host(8, 8), there(8, 8);
+  host->to(dtype);
+  there->to(dtype);
   {
     const torch::NoGradGuard off;
     for (std::size_t p = 0; p < 2; ++p)
@@ -202,7 +251,7 @@ void check_optimizer(const Options& options) {
   there->to(device(3));
   Optimizer of_host(host->parameters(), options), of_there(there->parameters(), options);
   for (int i = 0; i < 3; ++i) {
-    const torch::Tensor x = torch::randn({4, 8});
+    const torch::Tensor x = torch::randn({4, 8}, dtype);
     const auto step = [](auto& module, auto& optimizer, const torch::Tensor& in) {
       optimizer.zero_grad();
       module->forward(in).square().mean().backward();
@@ -212,13 +261,16 @@ void check_optimizer(const Options& options) {
     step(there, of_there, x.to(device(3)));
   }
   for (std::size_t p = 0; p < 2; ++p)
-    EXPECT_LE(gap(host->parameters()[p], there->parameters()[p]), 1e-6);
+    EXPECT_LE(gap(host->parameters()[p], there->parameters()[p]), tolerance);
 }
 
 TEST_F(DeviceModulesTest, OptimizersStepAsOnTheHost) {
-  check_optimizer<torch::optim::SGD>(torch::optim::SGDOptions(0.1).momentum(0.9));
-  check_optimizer<torch::optim::Adam>(torch::optim::AdamOptions(0.01));
-  check_optimizer<torch::optim::AdamW>(torch::optim::AdamWOptions(0.01));
+  for (const auto& [dtype, tolerance] : {std::pair{torch::kFloat, 1e-6}, {torch::kDouble, 1e-12}}) {
+    check_optimizer<torch::optim::SGD>(
+        torch::optim::SGDOptions(0.1).momentum(0.9), dtype, tolerance);
+    check_optimizer<torch::optim::Adam>(torch::optim::AdamOptions(0.01), dtype, tolerance);
+    check_optimizer<torch::optim::AdamW>(torch::optim::AdamWOptions(0.01), dtype, tolerance);
+  }
 }
 
 TEST_F(DeviceModulesTest, ThreadsTrainOnDevicesOfTheirOwn) {

@@ -45,6 +45,20 @@ TEST_F(TorchDevicesTest, MemoryIsTheDevicesToTheByteAndAllComesBack) {
   EXPECT_EQ(in_use(0), of_host) << "plain tensors of the host are nobody's";
 }
 
+TEST_F(TorchDevicesTest, PeaksAreToTheByte) {
+  LogicalDevice& one = logical_device({DeviceType::cpu, 1});
+  one.reset_peak();
+  const std::size_t before = one.memory_stats().peak;
+  {
+    const torch::Tensor x = torch::ones({100}, torch::TensorOptions(device(1)));
+    const torch::Tensor y = x + x;
+  }
+  const torch::Tensor small = torch::ones({10}, torch::TensorOptions(device(1)));
+  EXPECT_EQ(one.memory_stats().peak - before, 800u);
+  one.reset_peak();
+  EXPECT_EQ(one.memory_stats().peak - before, 40u);
+}
+
 TEST_F(TorchDevicesTest, ALimitIsPyTorchsOutOfMemoryErrorAndTheDeviceWorksOn) {
   LogicalDevice& limited = logical_device({DeviceType::cpu, 2});
   const torch::Tensor held = torch::zeros({250}, torch::TensorOptions(device(2)));

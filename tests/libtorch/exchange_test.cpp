@@ -5,6 +5,8 @@
 
 #include <map>
 #include <thread>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <ATen/ATen.h>
@@ -89,18 +91,49 @@ TEST(ExchangeTest, AWriteToOneIsSeenByTheOther) {
   EXPECT_EQ(doubles_of(there), std::vector<double>(3, 8));
 }
 
-TEST(ExchangeTest, MemoryLivesAsLongAsEitherSideNeedsIt) {
-  Tensor x = full({1000}, 3, {.dtype = DType::f64});
-  at::Tensor there = to_torch(x);
-  x = Tensor();
-  EXPECT_EQ(doubles_of(there), std::vector<double>(1000, 3));
-  std::thread([mine = std::move(there)]() mutable { mine = at::Tensor(); }).join();
+/// Frees what it holds, here or in a thread of its own.
+template <class T>
+void free_in(bool another_thread, T& x) {
+  if (another_thread) std::thread([mine = std::move(x)]() mutable { mine = T(); }).join();
+  x = T();
+}
 
-  at::Tensor y = at::full({1000}, 4, at::kDouble);
-  Tensor here = from_torch(y);
-  y = at::Tensor();
-  EXPECT_EQ(here.to_doubles(), std::vector<double>(1000, 4));
-  std::thread([mine = std::move(here)]() mutable { mine = Tensor(); }).join();
+/// Frees the lender and the borrower in either order, each in either thread.
+template <class Lender, class Lend, class Values>
+void free_in_any_order(const Lender& make, const Lend& lend, const Values& values_of) {
+  for (int way = 0; way < 8; ++way) {
+    auto lender = make();
+    auto borrower = lend(lender);
+    const std::vector<double> values(1000, 3);
+    const auto free_lender = [&] { free_in((way & 1) != 0, lender); };
+    const auto free_borrower = [&] { free_in((way & 2) != 0, borrower); };
+    if ((way & 4) != 0) {
+      free_lender();
+      EXPECT_EQ(values_of(borrower), values) << way;
+      free_borrower();
+    } else {
+      free_borrower();
+      EXPECT_EQ(values_of(lender), values) << way;
+      free_lender();
+    }
+  }
+}
+
+TEST(ExchangeTest, MemoryLivesAsLongAsEitherSideNeedsIt) {
+  const auto values_of = [](const auto& x) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(x)>, Tensor>)
+      return x.to_doubles();
+    else
+      return doubles_of(x);
+  };
+  const std::size_t before = logical_device({DeviceType::cpu, 0}).memory_stats().in_use;
+  free_in_any_order([] { return full({1000}, 3, {.dtype = DType::f64}); },
+                    [](const Tensor& x) { return to_torch(x); },
+                    values_of);
+  free_in_any_order([] { return at::full({1000}, 3, at::kDouble); },
+                    [](const at::Tensor& x) { return from_torch(x); },
+                    values_of);
+  EXPECT_EQ(logical_device({DeviceType::cpu, 0}).memory_stats().in_use, before);
 }
 
 TEST(ExchangeTest, AMillionExchangesLeaveNoByte) {

@@ -201,6 +201,34 @@ TEST_F(ModulesTest, TiedFrozenAndUnusedParameters) {
   EXPECT_FALSE(many->unused.grad().defined());
 }
 
+/// The same as a Cloneable module has it: its reset() ties them in each copy.
+struct TiedCloneableImpl : nn::Cloneable<TiedCloneableImpl> {
+  TiedCloneableImpl() { TiedCloneableImpl::reset(); }
+  void reset() override {
+    weight = register_parameter("weight", torch::randn({6, 6}, torch::kDouble) * 0.3);
+    again = register_parameter("again", weight);
+    head = register_module("head", nn::Linear(6, 3));
+    head->to(torch::kDouble);
+  }
+  at::Tensor forward(const at::Tensor& x) {
+    return head(torch::tanh(torch::tanh(x.matmul(weight)).matmul(again.t())));
+  }
+  at::Tensor weight, again;
+  nn::Linear head{nullptr};
+};
+
+TEST_F(ModulesTest, TiedParametersOfACloneableModule) {
+  const auto many = std::make_shared<TiedCloneableImpl>(),
+             one = std::make_shared<TiedCloneableImpl>();
+  {
+    const torch::NoGradGuard off;
+    for (std::size_t p = 0; p < many->parameters().size(); ++p)
+      one->parameters()[p].copy_(many->parameters()[p]);
+  }
+  expect_equal_training(one, many);
+  EXPECT_TRUE(many->weight.is_same(many->again));
+}
+
 /// A module that needs a size, and so neither a clone() nor a constructor without arguments.
 struct SizedNetImpl : nn::Module {
   explicit SizedNetImpl(int width)

@@ -29,43 +29,39 @@ void expect_same_training(const Options& options, Mode mode) {
   T plain(one->parameters(), options);
   Optimizer<T> shared(many->parameters(), options);
   DataParallel dp(many, {.devices = host_devices(3), .mode = mode});
-  torch::optim::StepLR first(plain, 2, 0.5), second(shared, 2, 0.5);
-  const auto train = [&](int steps) {
+  const auto train = [&, &one = one, &many = many](int steps, T& of_one, Optimizer<T>& of_many) {
+    torch::optim::StepLR first(of_one, 2, 0.5), second(of_many, 2, 0.5);
     for (int step = 0; step < steps; ++step) {
       const Batch batch = MlpImpl::batch(kUpdateRows);
-      plain.zero_grad();
+      of_one.zero_grad();
       squared_error(*one, batch).backward();
-      plain.step();
-      dp.step(batch, squared_error, shared);
+      of_one.step();
+      dp.step(batch, squared_error, of_many);
       first.step();
       second.step();
       EXPECT_LE(difference(*one, *many), 1e-12);
     }
   };
-  train(4);
+  train(4, plain, shared);
+  // New ones go on where those of the other kind have been.
   std::stringstream of_plain, of_shared;
   torch::save(plain, of_plain);
   torch::save(shared, of_shared);
-  T loaded(one->parameters(), options);
-  torch::load(loaded, of_shared);
-  for (const at::Tensor& p : one->parameters()) {
-    const auto mine = plain.state().find(p.unsafeGetTensorImpl());
-    EXPECT_EQ(mine == plain.state().end(),
-              loaded.state().find(p.unsafeGetTensorImpl()) == loaded.state().end());
-  }
-  torch::load(plain, of_shared);
-  torch::load(shared, of_plain);
-  train(3);
+  T from_shared(one->parameters(), options);
+  Optimizer<T> from_plain(many->parameters(), options);
+  torch::load(from_shared, of_shared);
+  torch::load(from_plain, of_plain);
+  train(3, from_shared, from_plain);
   // Gradients first, then the update.
   const Batch batch = MlpImpl::batch(kUpdateRows);
-  plain.zero_grad();
+  from_shared.zero_grad();
   squared_error(*one, batch).backward();
-  shared.zero_grad();
+  from_plain.zero_grad();
   dp.step(batch, squared_error);
   torch::nn::utils::clip_grad_norm_(one->parameters(), 0.1);
   torch::nn::utils::clip_grad_norm_(many->parameters(), 0.1);
-  plain.step();
-  shared.step();
+  from_shared.step();
+  from_plain.step();
   EXPECT_LE(difference(*one, *many), 1e-12);
   EXPECT_LE(gradient_difference(*one, *many), 1e-12);  // an update leaves them there
 }
@@ -90,6 +86,28 @@ INSTANTIATE_TEST_SUITE_P(All,
                          OptimizerTest,
                          ::testing::ValuesIn(parallel::kModes),
                          [](const auto& test) { return parallel::name(test.param); });
+
+TEST_P(OptimizerTest, OneWithAClosureTrainsThroughTheWrapper) {
+  torch::manual_seed(1);
+  auto [one, many] = twins<Mlp>();
+  const auto options = torch::optim::LBFGSOptions(0.1).max_iter(3);
+  torch::optim::LBFGS of_one(one->parameters(), options), of_many(many->parameters(), options);
+  DataParallel dp(many, {.devices = host_devices(3), .mode = GetParam()});
+  for (int step = 0; step < 3; ++step) {
+    const Batch batch = MlpImpl::batch(kUpdateRows);
+    const auto closure = [&batch](auto& optimizer, auto forward) {
+      return [&batch, &optimizer, forward] {
+        optimizer.zero_grad();
+        const at::Tensor loss = torch::mse_loss(forward(batch.x), batch.y);
+        loss.backward();
+        return loss;
+      };
+    };
+    of_one.step(closure(of_one, [&net = *one](const at::Tensor& x) { return net.forward(x); }));
+    of_many.step(closure(of_many, [&dp](const at::Tensor& x) { return dp(x); }));
+    EXPECT_LE(difference(*one, *many), 1e-10) << step;  // it divides by differences
+  }
+}
 
 TEST(OptimizerTest, OutlivesItsWrapper) {
   register_devices(8);  // before the first backward, which here is one device's

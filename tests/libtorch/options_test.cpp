@@ -221,9 +221,12 @@ struct Training {
   DataParallel<torch::nn::SequentialImpl> dp;
 };
 
-TEST_F(OptionsTest, TheModelOfAStepSaysItsPeaks) {
+/// What is planned before a step, in each mode.
+class PlansTest : public OptionsTest, public ::testing::WithParamInterface<Mode> {};
+
+TEST_P(PlansTest, TheModelOfAStepSaysItsPeaks) {
   constexpr std::int64_t kBatch = 600;
-  Training training({.devices = host_devices(kOptionDevices)});
+  Training training({.devices = host_devices(kOptionDevices), .mode = GetParam()});
   const std::vector<at::Tensor> before = training.net->parameters();
   const at::Tensor weights = before[0].detach().clone();
   const parallel::StepModel model =
@@ -241,11 +244,11 @@ TEST_F(OptionsTest, TheModelOfAStepSaysItsPeaks) {
   }
 }
 
-TEST_F(OptionsTest, TheLargestBatchFitsAndOneRowMoreDoesNot) {
+TEST_P(PlansTest, TheLargestBatchFitsAndOneRowMoreDoesNot) {
   std::size_t limit = 0;
   parallel::LargestBatch found;
   {
-    Training training({.devices = host_devices(kOptionDevices)});
+    Training training({.devices = host_devices(kOptionDevices), .mode = GetParam()});
     for (const Device d : training.dp.devices())
       limit = std::max(limit, logical_device(d).memory_stats().in_use);
     limit += std::size_t{2} << 20;
@@ -256,7 +259,7 @@ TEST_F(OptionsTest, TheLargestBatchFitsAndOneRowMoreDoesNot) {
   EXPECT_GT(found.rows, 100);
   const auto fits = [&](std::int64_t rows) {
     set_limits(SIZE_MAX);
-    Training training({.devices = host_devices(kOptionDevices)});
+    Training training({.devices = host_devices(kOptionDevices), .mode = GetParam()});
     set_limits(limit);
     try {
       for (int step = 0; step < 2; ++step)  // the second has the optimizer's state
@@ -271,10 +274,11 @@ TEST_F(OptionsTest, TheLargestBatchFitsAndOneRowMoreDoesNot) {
   EXPECT_FALSE(fits(found.rows + 1));
 }
 
-TEST_F(OptionsTest, AReplannedStepIsTheOneOfItsPlan) {
+TEST_P(PlansTest, AReplannedStepIsTheOneOfItsPlan) {
   torch::manual_seed(1);
-  Training planned(
-      {.devices = host_devices(kOptionDevices), .on_oom = parallel::OnOutOfMemory::replan});
+  Training planned({.devices = host_devices(kOptionDevices),
+                    .mode = GetParam(),
+                    .on_oom = parallel::OnOutOfMemory::replan});
   const Device small = planned.dp.devices()[1];
   LogicalDevice& device = logical_device(small);
   device.set_limit(device.memory_stats().in_use + (std::size_t{1} << 20));
@@ -284,7 +288,8 @@ TEST_F(OptionsTest, AReplannedStepIsTheOneOfItsPlan) {
   EXPECT_EQ(result.rows[0] + result.rows[1] + result.rows[2], 600);
   set_limits(SIZE_MAX);
   torch::manual_seed(1);
-  Training given({.devices = host_devices(kOptionDevices), .chunk_sizes = result.rows});
+  Training given(
+      {.devices = host_devices(kOptionDevices), .mode = GetParam(), .chunk_sizes = result.rows});
   given.dp.step(x, Training::loss, given.optimizer);
   EXPECT_EQ(difference(*planned.net, *given.net), 0);
   EXPECT_THAT(thrown_text<parallel::ReplicaError>([&] {
@@ -294,6 +299,11 @@ TEST_F(OptionsTest, AReplannedStepIsTheOneOfItsPlan) {
               }),
               HasSubstr("cpu:"));
 }
+
+INSTANTIATE_TEST_SUITE_P(All,
+                         PlansTest,
+                         ::testing::Values(Mode::classic, Mode::server, Mode::sharded, Mode::ddp),
+                         [](const auto& test) { return parallel::name(test.param); });
 
 }  // namespace
 }  // namespace tandem::libtorch::test

@@ -55,6 +55,37 @@ double difference_after_training(int devices, Mode mode, unsigned seed) {
   return worst;
 }
 
+/// As difference_after_training, by loss(dp(x), y).backward().
+template <class Holder>
+double difference_after_calls(int devices, Mode mode, unsigned seed) {
+  torch::manual_seed(seed);
+  auto [one, many] = twins<Holder>();
+  torch::optim::SGD of_one(one->parameters(), kOptions), of_many(many->parameters(), kOptions);
+  double worst = 0;
+  for (unsigned part = 0; part < 4; ++part) {
+    DataParallel dp(many,
+                    {.devices = host_devices(devices),
+                     .mode = mode,
+                     .chunk_sizes = random_chunks(kStepRows, devices, seed + part)});
+    for (int step = 0; step < 5; ++step) {
+      const Batch batch = std::remove_reference_t<decltype(*one)>::batch(kStepRows);
+      of_one.zero_grad();
+      of_many.zero_grad();
+      const at::Tensor loss = squared_error(*one, batch);
+      const at::Tensor of_all = torch::mse_loss(dp(batch.x), batch.y);
+      loss.backward();
+      of_all.backward();
+      of_one.step();
+      of_many.step();
+      worst = std::max({worst,
+                        difference(*one, *many),
+                        buffer_difference(*one, *many),
+                        std::abs(of_all.item<double>() - loss.item<double>())});
+    }
+  }
+  return worst;
+}
+
 class ModesTest : public ::testing::TestWithParam<std::tuple<int, Mode>> {};
 
 TEST_P(ModesTest, TrainsAsOneDeviceDoesWithPyTorchsOptimizer) {
@@ -72,6 +103,13 @@ TEST_P(ModesTest, TrainsAsOneDeviceDoesWithASharedOptimizer) {
   EXPECT_LE((difference_after_training<Cnn, Shared>(devices, mode, 5)), 1e-12);
   EXPECT_LE((difference_after_training<NormedCnn, Shared>(devices, mode, 8)), 1e-12);
   EXPECT_LE((difference_after_training<Gpt, Shared>(devices, mode, 6)), 1e-12);
+}
+
+TEST_P(ModesTest, TrainsAsOneDeviceDoesByCalls) {
+  const auto [devices, mode] = GetParam();
+  EXPECT_LE(difference_after_calls<Mlp>(devices, mode, 1), 1e-12);
+  EXPECT_LE(difference_after_calls<NormedCnn>(devices, mode, 7), 1e-12);
+  EXPECT_LE(difference_after_calls<Gpt>(devices, mode, 3), 1e-12);
 }
 
 INSTANTIATE_TEST_SUITE_P(All,
@@ -222,32 +260,112 @@ TEST(StepTest, MicroBatchesMakeOneUpdate) {
   EXPECT_LE(gradient_difference(*one, *many), 1e-12);
 }
 
-/// Dropout between two layers.
+/// Dropout and batch norm between two layers.
 struct NoisyImpl : torch::nn::Module {
-  at::Tensor forward(const at::Tensor& x) { return second(dropout(torch::tanh(first(x)))); }
+  at::Tensor forward(const at::Tensor& x) { return second(dropout(torch::tanh(norm(first(x))))); }
   torch::nn::Linear first = register_module("first", torch::nn::Linear(6, 10));
+  torch::nn::BatchNorm1d norm = register_module("norm", torch::nn::BatchNorm1d(10));
   torch::nn::Dropout dropout = register_module("dropout", torch::nn::Dropout(0.5));
   torch::nn::Linear second = register_module("second", torch::nn::Linear(10, 3));
 };
 TORCH_MODULE(Noisy);
 
-std::vector<at::Tensor> weights_after_noise(int steps) {
+/// Of a module with dropout and batch norm, after steps and after loss(dp(x), y).backward().
+std::vector<at::Tensor> weights_after_noise(const parallel::DataParallelOptions& options) {
   torch::manual_seed(3);
   Noisy net;
   Optimizer<torch::optim::SGD> optimizer(net->parameters(), torch::optim::SGDOptions(0.1));
-  DataParallel dp(net, {.devices = host_devices(3)});
-  for (int step = 0; step < steps; ++step) {
+  DataParallel dp(net, options);
+  for (int step = 0; step < 6; ++step) {
     const Batch batch{torch::randn({kStepRows, 6}), torch::randn({kStepRows, 3})};
-    dp.step(batch, squared_error, optimizer);
+    if (step < 3) {
+      dp.step(batch, squared_error, optimizer);
+      continue;
+    }
+    optimizer.zero_grad();
+    torch::mse_loss(dp(batch.x), batch.y).backward();
+    optimizer.step();
   }
-  return net->parameters();
+  std::vector<at::Tensor> weights = net->parameters();
+  for (const at::Tensor& buffer : net->buffers())
+    weights.push_back(buffer);
+  return weights;
 }
 
-TEST(StepTest, TwoRunsWithDropoutGiveTheSameBits) {
-  const auto first = weights_after_noise(5), again = weights_after_noise(5);
-  for (std::size_t i = 0; i < first.size(); ++i)
-    EXPECT_TRUE(torch::equal(first[i], again[i]));
+class RunsTest : public ::testing::TestWithParam<Mode> {};
+
+TEST_P(RunsTest, WithDropoutGiveTheSameBits) {
+  for (const std::vector<std::int64_t>& sizes :
+       {std::vector<std::int64_t>{5, 4, 4}, {1, 9, 3}, {0, 13, 0}}) {
+    const parallel::DataParallelOptions options{
+        .devices = host_devices(3), .mode = GetParam(), .chunk_sizes = sizes};
+    const auto first = weights_after_noise(options), again = weights_after_noise(options);
+    ASSERT_EQ(first.size(), again.size());
+    for (std::size_t i = 0; i < first.size(); ++i)
+      EXPECT_TRUE(torch::equal(first[i], again[i])) << i << ", " << sizes[0] << " rows first";
+  }
 }
+
+/// Gradients of one step, and weights after 20, in f32 as docs/exactness.md has them.
+template <class Holder>
+void expect_single_precision(Mode mode) {
+  torch::manual_seed(6);
+  auto [one, many] = twins<Holder>();
+  one->to(torch::kFloat);
+  many->to(torch::kFloat);
+  const auto batch_of = [] {
+    Batch batch = std::remove_reference_t<decltype(*one)>::batch(kStepRows);
+    if (batch.x.is_floating_point()) batch.x = batch.x.to(torch::kFloat);
+    batch.y = batch.y.to(torch::kFloat);
+    return batch;
+  };
+  DataParallel dp(many, {.devices = host_devices(3), .mode = mode, .chunk_sizes = {1, 7, 5}});
+  const Batch first = batch_of();
+  squared_error(*one, first).backward();
+  dp.step(first, squared_error);
+  EXPECT_LE(gradient_difference(*one, *many), 1e-5);
+  torch::optim::SGD optimizer(one->parameters(), kOptions);
+  Optimizer<torch::optim::SGD> shared(many->parameters(), kOptions);
+  for (int step = 0; step < 20; ++step) {
+    const Batch batch = batch_of();
+    optimizer.zero_grad();
+    squared_error(*one, batch).backward();
+    optimizer.step();
+    dp.step(batch, squared_error, shared);
+  }
+  EXPECT_LE(difference(*one, *many), 1e-4);
+}
+
+TEST_P(RunsTest, InSinglePrecisionAreNearOneDevices) {
+  expect_single_precision<Mlp>(GetParam());
+  expect_single_precision<NormedCnn>(GetParam());
+  expect_single_precision<Gpt>(GetParam());
+}
+
+TEST_P(RunsTest, GradientsThatAreSetToZeroAreAddedTo) {
+  torch::manual_seed(2);
+  auto [one, many] = twins<Mlp>();
+  DataParallel dp(many, {.devices = host_devices(3), .mode = GetParam()});
+  torch::optim::SGD of_one(one->parameters(), 0.1), of_many(many->parameters(), 0.1);
+  for (int step = 0; step < 6; ++step) {
+    const Batch batch = MlpImpl::batch(kStepRows);
+    of_one.zero_grad(false);
+    step % 2 == 0 ? of_many.zero_grad(false) : many->zero_grad(false);
+    squared_error(*one, batch).backward();
+    if (step % 3 == 0)
+      torch::mse_loss(dp(batch.x), batch.y).backward();
+    else
+      dp.step(batch, squared_error);
+    EXPECT_LE(gradient_difference(*one, *many), 1e-12) << step;
+    of_one.step();
+    of_many.step();
+    EXPECT_LE(difference(*one, *many), 1e-12) << step;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RunsTest, ::testing::ValuesIn(kAllModes), [](const auto& test) {
+  return parallel::name(test.param);
+});
 
 TEST(StepTest, ReplicasAndCallsDrawOtherMasks) {
   torch::manual_seed(3);

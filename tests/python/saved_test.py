@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is on virtual devices can be saved by torch.save, and loaded to where it was or elsewhere."""
 
+import copy
 import io
 import unittest
 
@@ -32,6 +33,17 @@ class SavedTest(unittest.TestCase):
                 self.assertEqual((y.device, y.stride()), (torch.device(device), x.stride()))
                 self.assertEqual(y.tolist(), x.tolist())
 
+    def test_deep_copies(self):
+        for original in (torch.arange(6.0, device="tandem:1"), models.Mlp().to("tandem:1")):
+            twin = copy.deepcopy(original)
+            pairs = [(original, twin)]
+            if isinstance(original, torch.nn.Module):
+                pairs = list(zip(original.parameters(), twin.parameters(), strict=True))
+            for one, other in pairs:
+                self.assertEqual(other.device, torch.device("tandem:1"))
+                self.assertEqual(one.tolist(), other.tolist())
+                self.assertNotEqual(one.data_ptr(), other.data_ptr())
+
     def test_the_state_of_a_wrapped_module(self):
         model = models.Mlp().to("tandem:0")
         wrapper = tandem.DataParallel(model, [0, 1])
@@ -45,9 +57,9 @@ class SavedTest(unittest.TestCase):
         model = models.Mlp().to("tandem:0")
         for detach in (False, True):
             copies = saved(tandem.parallel.replicate(model, [0, 1], detach), weights_only=False)
-            for copy, device in zip(copies, ("tandem:0", "tandem:1"), strict=True):
-                self.assertEqual(copy[0].weight.device, torch.device(device))
-                self.assertEqual(copy[0].weight.tolist(), model[0].weight.tolist())
+            for replica, device in zip(copies, ("tandem:0", "tandem:1"), strict=True):
+                self.assertEqual(replica[0].weight.device, torch.device(device))
+                self.assertEqual(replica[0].weight.tolist(), model[0].weight.tolist())
 
 
 if __name__ == "__main__":

@@ -106,8 +106,8 @@ const OptimizerRule& OptimizerRule::of(const std::string& name) {
   }
   throw InvalidArgument("Optimizer: " + name +
                         " does not treat each element alike, so devices cannot share its update; "
-                        "pass PyTorch's own optimizer to step, which updates on the first device. "
-                        "Devices share " +
+                        "use PyTorch's own class: call loss(model(x), y).backward() and then its "
+                        "step(), or in the closure that its step takes. Devices share " +
                         known);
 }
 
