@@ -95,6 +95,30 @@ TEST(SyncBatchNormTest, TrainsAsOneDeviceDoesWithOneRowAndWithNone) {
   }
 }
 
+/// Batch norm over volumes and over sequences.
+struct VolumesImpl : torch::nn::Module {
+  at::Tensor forward(const at::Tensor& x) {
+    return sequences(torch::tanh(volumes(x)).flatten(2)).mean(2);
+  }
+  torch::nn::BatchNorm3d volumes = register_module("volumes", torch::nn::BatchNorm3d(3));
+  torch::nn::BatchNorm1d sequences = register_module("sequences", torch::nn::BatchNorm1d(3));
+};
+TORCH_MODULE(Volumes);
+
+TEST(SyncBatchNormTest, AlsoOfVolumesAndSequences) {
+  torch::manual_seed(4);
+  auto [one, many] = twins<Volumes>();
+  DataParallel dp(many, {.devices = host_devices(3), .chunk_sizes = {2, 0, 5}});
+  for (int step = 0; step < 3; ++step) {
+    const Batch batch{torch::randn({7, 3, 2, 3, 4}, torch::kDouble),
+                      torch::randn({7, 3}, torch::kDouble)};
+    squared_error(*one, batch).backward();
+    dp.step(batch, squared_error);
+    EXPECT_LE(gradient_difference(*one, *many), 1e-12) << step;
+    EXPECT_LE(buffer_difference(*one, *many), 1e-12) << step;
+  }
+}
+
 TEST(SyncBatchNormTest, BranchesNeverWaitForEachOther) {
   torch::manual_seed(2);
   auto [one, many] = twins<Branches>();
