@@ -5,7 +5,11 @@
 // started.
 
 #include <algorithm>
-#include <cstring>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -61,9 +65,14 @@ class Session {
   bool owns_ = false;
 };
 
+constexpr std::uint64_t kData = std::uint64_t{1} << 63;
+/// Messages of data are told apart by as many communicators too, so that a million channels pass
+/// until one comes again.
+constexpr std::size_t kCommunicators = 16;
+
 /// MPI's tags have 31 bits: of data, 16 of the channel and 14 of the number; of others, 28.
 int tag_of(std::uint64_t tag) {
-  constexpr std::uint64_t kData = std::uint64_t{1} << 63, kAnnouncement = std::uint64_t{1} << 62;
+  constexpr std::uint64_t kAnnouncement = std::uint64_t{1} << 62;
   if ((tag & kData) == 0) return static_cast<int>((tag ^ tag >> 32) & 0xfffffff);
   if ((tag & kAnnouncement) != 0)
     return static_cast<int>((((tag & ~kData & ~kAnnouncement) ^ tag >> 32) & 0xfffffff) | 1U << 28);
@@ -72,10 +81,17 @@ int tag_of(std::uint64_t tag) {
 
 class MpiMessage final : public ProcessLinks::Message {
  public:
-  explicit MpiMessage(int process) : process_(process) {}
+  enum class Way { send, receive };
+  MpiMessage(int process, Way way) : process_(process), way_(way) {}
   ~MpiMessage() override {
-    for (MPI_Request& request : requests_)
+    for (MPI_Request& request : requests_) {
+      if (request == MPI_REQUEST_NULL) continue;
+      // A receive that stayed would take a later message. What has begun to come is left alone.
+      int is_over = 0;
+      if (way_ == Way::receive && MPI_Cancel(&request) == MPI_SUCCESS)
+        MPI_Test(&request, &is_over, MPI_STATUS_IGNORE);
       if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+    }
   }
   MPI_Request* add() { return &requests_.emplace_back(MPI_REQUEST_NULL); }
   bool done() override {
@@ -89,6 +105,7 @@ class MpiMessage final : public ProcessLinks::Message {
 
  private:
   int process_;
+  Way way_;
   std::vector<MPI_Request> requests_;
 };
 
@@ -100,52 +117,65 @@ class MpiLinks final : public ProcessLinks {
       throw std::runtime_error("MPI says that this is process " + std::to_string(session.rank) +
                                " of " + std::to_string(session.size) +
                                "; start the program by mpirun, or by srun --mpi=pmix");
-    check(MPI_Comm_dup(MPI_COMM_WORLD, &world_), "MPI_Comm_dup");
-    MPI_Comm_set_errhandler(world_, MPI_ERRORS_RETURN);
+    for (MPI_Comm& communicator : communicators_) {
+      check(MPI_Comm_dup(MPI_COMM_WORLD, &communicator), "MPI_Comm_dup");
+      MPI_Comm_set_errhandler(communicator, MPI_ERRORS_RETURN);
+    }
   }
 
   std::unique_ptr<Message> send(int process,
                                 std::uint64_t tag,
                                 const void* data,
                                 std::size_t nbytes) override {
-    return in_chunks(process, nbytes, [&](std::size_t begin, int n, MPI_Request* request) {
+    auto message = std::make_unique<MpiMessage>(process, MpiMessage::Way::send);
+    in_chunks(process, nbytes, [&](std::size_t begin, int n) {
       return MPI_Isend(static_cast<const char*>(data) + begin,
                        n,
                        MPI_BYTE,
                        process,
                        tag_of(tag),
-                       world_,
-                       request);
+                       communicator_of(tag),
+                       message->add());
     });
+    return message;
   }
   std::unique_ptr<Message> receive(int process,
                                    std::uint64_t tag,
                                    void* data,
                                    std::size_t nbytes) override {
-    return in_chunks(process, nbytes, [&](std::size_t begin, int n, MPI_Request* request) {
-      return MPI_Irecv(
-          static_cast<char*>(data) + begin, n, MPI_BYTE, process, tag_of(tag), world_, request);
+    auto message = std::make_unique<MpiMessage>(process, MpiMessage::Way::receive);
+    in_chunks(process, nbytes, [&](std::size_t begin, int n) {
+      return MPI_Irecv(static_cast<char*>(data) + begin,
+                       n,
+                       MPI_BYTE,
+                       process,
+                       tag_of(tag),
+                       communicator_of(tag),
+                       message->add());
     });
+    return message;
   }
   bool takes_back() const noexcept override { return false; }
 
  private:
+  MPI_Comm communicator_of(std::uint64_t tag) const {
+    const std::uint64_t channel = (tag & ~kData) >> 24;
+    return communicators_[(tag & kData) == 0 ? 0 : (channel >> 16) % kCommunicators];
+  }
   /// MPI counts in ints.
   template <class F>
-  std::unique_ptr<Message> in_chunks(int process, std::size_t nbytes, F f) {
+  static void in_chunks(int process, std::size_t nbytes, F f) {
     constexpr std::size_t kChunk = std::size_t{1} << 30;
-    auto message = std::make_unique<MpiMessage>(process);
     std::size_t begin = 0;
     do {
       const std::size_t n = std::min(kChunk, nbytes - begin);
-      const int error = f(begin, static_cast<int>(n), message->add());
+      const int error = f(begin, static_cast<int>(n));
       if (error != MPI_SUCCESS) throw Lost(process, text_of(error));
       begin += n;
     } while (begin < nbytes);
-    return message;
   }
 
-  MPI_Comm world_ = MPI_COMM_NULL;
+  std::array<MPI_Comm, kCommunicators> communicators_{};
 };
 
 }  // namespace
