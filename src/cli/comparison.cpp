@@ -58,6 +58,7 @@ report::Comparison described(const RunOptions& options, std::int64_t steps) {
   comparison.dtype = options.numbers.dtype;
   comparison.batch = options.batch.full_batch();
   comparison.steps = steps;
+  comparison.processes = options.processes();
   comparison.seed = options.numbers.first_seed();
   comparison.tolerance = tolerance_of(options);
   comparison.remedies = kRemedies;

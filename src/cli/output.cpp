@@ -56,6 +56,7 @@ Json to_json(const RunOptions& options, const training::RunReport& report, Measu
           {"optimizer", options.optimizer.name},
           {"batch", options.batch.full_batch()},
           {"accumulate", options.batch.accumulate},
+          {"processes", options.processes()},
           {"seed", options.numbers.first_seed()},
           {"steps", report.steps},
           {"interrupted", nullptr},

@@ -7,7 +7,10 @@
 
 #include <fmt/format.h>
 
+#include "tandem/world/world.hpp"
+
 #include "cli/console.hpp"
+#include "core/even_share.hpp"
 
 namespace tandem::cli {
 namespace {
@@ -22,7 +25,8 @@ void tell_batch(const BatchChoice& batch) {
 
 /// Names the devices that get no rows of a full batch, if there are any, and the remedy.
 void tell_idle_devices(const BatchChoice& batch, const parallel::DataParallelOptions& parallel) {
-  const std::int64_t rows = batch.full_batch();
+  const int processes = parallel.world == nullptr ? 1 : parallel.world->size();
+  const std::int64_t rows = even_share(batch.full_batch(), 0, processes).size();
   const auto chunks = parallel::chunk_policy(parallel).plan(rows, parallel.devices);
   std::vector<std::string> idle;
   for (std::size_t d = 0; d < chunks.size(); ++d)

@@ -7,6 +7,7 @@
 
 #include "tandem/core/check.hpp"
 #include "tandem/data/sampler.hpp"
+#include "tandem/world/world.hpp"
 
 #include "cli/models.hpp"
 #include "cli/usage_error.hpp"
@@ -47,13 +48,23 @@ std::unique_ptr<optim::Optimizer> RunOptions::make_optimizer(nn::Module& module)
   return optimizer.make(module, model_of(model.name).adam_eps);
 }
 
+RunOptions RunOptions::of_process(Launched& launched) const {
+  RunOptions own = *this;
+  own.world = launched.world();
+  own.quiet |= !launched.is_main();
+  return own;
+}
+
 datasets::LoaderOptions RunOptions::loader(const datasets::Dataset& set,
                                            datasets::Split split,
                                            Device device) const {
   const bool training = split == datasets::Split::train;
+  const bool has_part = training && world != nullptr && !mode.is_single();
   return {.batch_size = batch.rows,
           .sampler = training ? datasets::random_sampler(set.size(), numbers.first_seed())
                               : datasets::sequential_sampler(set.size()),
+          .part = has_part ? world->rank() : 0,
+          .parts = has_part ? world->size() : 1,
           .device = device};
 }
 

@@ -10,6 +10,7 @@
 
 #include "cli/choices/data_choice.hpp"
 #include "cli/choices/optimizer_choice.hpp"
+#include "cli/launched.hpp"
 #include "cli/task_options.hpp"
 
 namespace tandem::cli {
@@ -26,6 +27,8 @@ struct RunOptions : TaskOptions {
   /// @throws UsageError  options that do not go together.
   void resolve();
 
+  /// The same, for this process of those that a launcher has started.
+  RunOptions of_process(Launched& launched) const;
   DataSets load_data() const { return data.load(numbers.storage(), model.gpt.context); }
   std::unique_ptr<optim::Optimizer> make_optimizer(nn::Module& module) const;
   /// Seeded shuffling for training, and in order for measuring.

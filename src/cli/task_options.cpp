@@ -5,6 +5,7 @@
 
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/runtime.hpp"
+#include "tandem/world/world.hpp"
 
 #include "cli/models.hpp"
 #include "cli/needs.hpp"
@@ -17,6 +18,12 @@ using tandem::detail::concat;
 
 training::LossPlace loss_place(const TaskOptions& options) {
   if (options.mode.has_loss_in_replica()) return training::LossPlace::replica;
+  if (options.world != nullptr && !options.mode.is_single()) {
+    if (!options.mode.loss_in_replica) return training::LossPlace::replica;
+    throw UsageError(
+        "--no-loss-in-replica gives the loss of one process's rows, and several train together; "
+        "leave it out");
+  }
   const std::string need = options.batch.option_of_step();
   if (!need.empty())
     throw UsageError(concat(need, " needs the loss in the replica; give --loss-in-replica"));
@@ -24,6 +31,10 @@ training::LossPlace loss_place(const TaskOptions& options) {
 }
 
 }  // namespace
+
+int TaskOptions::processes() const {
+  return world == nullptr ? 1 : world->size();
+}
 
 void TaskOptions::add_flags(CLI::App& app) {
   mode.add_flags(app);
@@ -65,6 +76,7 @@ parallel::DataParallelOptions parallel_options(const TaskOptions& options,
           "--chunk-sizes");
   }
   batch.check(devices.size());
+  options.backend.check_processes(options.processes());
   return {.devices = std::move(devices),
           .output_device = output,
           .mode = options.mode.mode(),
@@ -74,7 +86,8 @@ parallel::DataParallelOptions parallel_options(const TaskOptions& options,
           .on_oom = batch.on_out_of_memory(),
           .accumulate = batch.accumulate,
           .bitwise_leaves = batch.bitwise_leaves,
-          .backend = options.backend.backend()};
+          .backend = options.backend.backend(),
+          .world = options.mode.is_single() ? nullptr : options.world};
 }
 
 std::unique_ptr<training::Task> make_task(const TaskOptions& options,

@@ -17,6 +17,10 @@
 #include "cli/choices/number_choice.hpp"
 #include "cli/data_form.hpp"
 
+namespace tandem::world {
+class World;
+}
+
 namespace tandem::cli {
 
 /// A model on some devices, and how it takes a step.
@@ -27,7 +31,9 @@ struct TaskOptions {
   BackendChoice backend;
   BatchChoice batch;
   NumberChoice numbers;
+  world::World* world = nullptr;  ///< of the processes that train together; null: only this one
 
+  int processes() const;
   void add_flags(CLI::App& app);
   /// All but the mode's, for commands that take several modes.
   void add_flags_but_mode(CLI::App& app);

@@ -12,6 +12,8 @@
 #include "tandem/core/error.hpp"
 #include "tandem/runtime/context.hpp"
 
+#include "core/even_share.hpp"
+
 namespace tandem::datasets {
 
 namespace {
@@ -33,13 +35,28 @@ struct DataLoader::Epoch {
   std::int64_t number;
   std::vector<std::int64_t> order;
   std::int64_t batch_size;
+  std::int64_t part, parts;
   std::int64_t batches;
   std::atomic<bool> cancelled{false};  // jobs that have not begun need not begin
 
   std::vector<HostArray> prepare(std::int64_t batch) const {
-    const auto first = static_cast<std::size_t>(batch * batch_size);
-    const std::size_t count = std::min(static_cast<std::size_t>(batch_size), order.size() - first);
-    return dataset->get_in_epoch(std::span(order).subspan(first, count), number);
+    const std::int64_t first = batch * batch_size;
+    const std::int64_t end = std::min(first + batch_size, static_cast<std::int64_t>(order.size()));
+    const Share own = even_share(Share{first, end}, part, parts);
+    if (own.size() > 0) return samples(own);
+    // No data set is asked for no samples: a part without rows has the form of one.
+    std::vector<HostArray> none;
+    for (const HostArray& one : samples({first, first + 1})) {
+      Shape shape = one.shape;
+      shape[0] = 0;
+      none.emplace_back(one.dtype, shape);
+    }
+    return none;
+  }
+  std::vector<HostArray> samples(Share range) const {
+    const auto begin = static_cast<std::size_t>(range.begin);
+    return dataset->get_in_epoch(
+        std::span(order).subspan(begin, static_cast<std::size_t>(range.size())), number);
   }
 };
 
@@ -50,6 +67,12 @@ DataLoader::DataLoader(std::shared_ptr<const Dataset> dataset, LoaderOptions opt
                "DataLoader: batch_size is ",
                options_.batch_size,
                "; it must be at least 1");
+  TANDEM_CHECK(options_.parts > 0 && options_.part >= 0 && options_.part < options_.parts,
+               "DataLoader: part is ",
+               options_.part,
+               " of ",
+               options_.parts,
+               "; it must be from 0 to the number of parts less one");
   TANDEM_CHECK(options_.workers >= 0 && options_.workers <= 256,
                "DataLoader: workers is ",
                options_.workers,
@@ -135,6 +158,8 @@ void DataLoader::begin_epoch() {
   epoch->number = position_.epoch;
   epoch->order = options_.sampler(position_.epoch);
   epoch->batch_size = options_.batch_size;
+  epoch->part = options_.part;
+  epoch->parts = options_.parts;
   epoch->batches = batches_of(epoch->order.size(), options_);
   TANDEM_CHECK(epoch->batches > 0 || epoch->order.empty(),
                "DataLoader: drop_last leaves no batch of ",

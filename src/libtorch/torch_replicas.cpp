@@ -37,6 +37,10 @@ parallel::DataParallelOptions checked(parallel::DataParallelOptions options) {
                options.bitwise_leaves,
                ", but PyTorch's kernels do not promise the same bits for the same rows; leave it "
                "at 0");
+  TANDEM_CHECK(
+      options.world == nullptr,
+      "DataParallel: a world is given, but modules of PyTorch train in one process so far; "
+      "leave world out, or put PyTorch's DistributedDataParallel between the processes");
   int count = std::max(kLeastDevices, static_cast<int>(default_devices().size()));
   for (const Device device : options.devices) {
     TANDEM_CHECK(device.type == DeviceType::cpu,

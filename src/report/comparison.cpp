@@ -100,13 +100,16 @@ json devices_of(const Mode& mode) {
 }  // namespace
 
 std::string title(const Comparison& comparison) {
-  return fmt::format("{} on {}, batches of {} rows, {} steps of {} in {}",
+  const std::string processes =
+      comparison.processes > 1 ? fmt::format(", in {} processes", comparison.processes) : "";
+  return fmt::format("{} on {}, batches of {} rows, {} steps of {} in {}{}",
                      comparison.model,
                      comparison.data,
                      comparison.batch,
                      comparison.steps,
                      comparison.optimizer,
-                     comparison.dtype);
+                     comparison.dtype,
+                     processes);
 }
 
 std::string describe_weights(const Comparison& comparison) {
@@ -166,6 +169,7 @@ json to_json(const Comparison& comparison) {
               {"dtype", comparison.dtype},
               {"batch", comparison.batch},
               {"steps", comparison.steps},
+              {"processes", comparison.processes},
               {"modes", modes}};
   if (comparison.seed) report["seed"] = *comparison.seed;
   if (!peers.empty()) report["peers"] = peers;

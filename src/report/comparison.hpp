@@ -56,6 +56,7 @@ struct Comparison {
   std::string model, data, optimizer, dtype;
   std::int64_t batch = 0;  ///< rows
   std::int64_t steps = 0;
+  int processes = 1;
   std::optional<std::uint64_t> seed = std::nullopt;
   double tolerance = 0;  ///< of the weights' differences; 0: the dtype rounds too much to tell
   Remedies remedies;

@@ -79,6 +79,19 @@ TEST_P(DataLoaderTest, DropLastLeavesOutTheShortBatch) {
   EXPECT_EQ(loader.batches(), 2);
 }
 
+TEST_P(DataLoaderTest, GivesAPartOfEachBatch) {
+  const auto part = [&](int rank, int parts) {
+    DataLoader loader(std::make_shared<Numbers>(7),
+                      {.batch_size = 5, .part = rank, .parts = parts, .workers = workers()});
+    EXPECT_EQ(loader.batches(), 2);
+    return epoch(loader);
+  };
+  EXPECT_THAT(part(0, 2), ElementsAre(Values{0, 1, 2}, Values{5}));
+  EXPECT_THAT(part(1, 2), ElementsAre(Values{3, 4}, Values{6}));
+  EXPECT_THAT(part(1, 3), ElementsAre(Values{2, 3}, Values{6}));
+  EXPECT_THAT(part(2, 3), ElementsAre(Values{4}, IsEmpty()));
+}
+
 TEST_P(DataLoaderTest, ShuffledBatchesDoNotDependOnTheWorkers) {
   const Sampler sampler = random_sampler(50, 9);
   const auto slow_at_times = std::make_shared<Numbers>(50);
@@ -251,6 +264,9 @@ TEST(DataLoaderOptionsTest, OutOfRangeIsRefused) {
     return "nothing was thrown";
   };
   EXPECT_THAT(text({.batch_size = 0}), HasSubstr("batch_size is 0"));
+  EXPECT_THAT(text({.part = 2, .parts = 2}), HasSubstr("part is 2 of 2"));
+  EXPECT_THAT(text({.part = -1}), HasSubstr("part is -1 of 1"));
+  EXPECT_THAT(text({.part = 0, .parts = 0}), HasSubstr("part is 0 of 0"));
   EXPECT_THAT(text({.workers = -1}), HasSubstr("workers is -1"));
   EXPECT_THAT(text({.prefetch = 0}), HasSubstr("prefetch is 0"));
   EXPECT_THAT(text({.deadline = 0ms}), HasSubstr("the deadline is 0 ms"));

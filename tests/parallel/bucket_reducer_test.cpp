@@ -33,7 +33,7 @@ struct Reducers : TestReplicas {
               Used used = Used::fresh) {
     run(make_call({{0, 1}, {1, 2}}), Phase::backward, [&](Call&, Call::Part& part) {
       BucketReducer& reducer = of(part.index());
-      reducer.arm(part.comm, backwards, used);
+      reducer.arm({part.comm}, backwards, used);
       reducer.begin_backward();
       f(reducer, module_of(part), part.index());
     });
@@ -157,7 +157,7 @@ TEST(BucketReducerTest, WaitsForTheEndIfItIsToldTo) {
 
 TEST(BucketReducerTest, WithoutAGroupNothingIsAddedUp) {
   Reducers r;
-  r.of(0).arm(nullptr, 1, Used::fresh);
+  r.of(0).arm({}, 1, Used::fresh);
   r.of(0).begin_backward();
   make_both(r.of(0), r.modules[0], 0);
   EXPECT_THAT(r.gradient(0, 0), Each(1));
@@ -168,7 +168,7 @@ TEST(BucketReducerTest, IgnoresGradientsUnlessItIsArmed) {
   Reducers r;
   Reducers::make(r.of(0), r.modules[0].bias, 1, 1);
   EXPECT_THAT(r.of(0).tally().used(), ElementsAre(0, 0));
-  r.of(0).arm(nullptr, 1, Used::fresh);
+  r.of(0).arm({}, 1, Used::fresh);
   r.of(0).disarm();
   Reducers::make(r.of(0), r.modules[0].bias, 1, 1);
   EXPECT_THAT(r.of(0).tally().used(), ElementsAre(0, 0));

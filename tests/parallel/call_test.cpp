@@ -32,7 +32,7 @@ class CallTest : public ::testing::Test {
 
 TEST_F(CallTest, PartsHaveTheirRowsOfTheBatch) {
   const auto both = call({{0, 3}, {3, 4}});
-  EXPECT_EQ(both->batch_rows(), 4);
+  EXPECT_EQ(both->part(1).whole.rows, 4);
   EXPECT_EQ(both->part(1).row_count(), 1);
   EXPECT_TRUE(both->part(1).active);
   EXPECT_THAT(both->rows(), ElementsAre(RowRange{0, 3}, RowRange{3, 4}));

@@ -39,7 +39,7 @@ TEST(DeviceReplicaTest, TellsItsReducerOfTheGradientsThatABackwardMakes) {
   Layer layer;
   int told = 0;
   layer.replica.watch_gradients([&] { ++told; });
-  layer.replica.arm(nullptr, 1, Used::fresh);
+  layer.replica.arm({}, 1, Used::fresh);
   layer.replica.reducer()->begin_backward();
   layer.backward();
   EXPECT_EQ(told, 2);
@@ -60,9 +60,9 @@ TEST(DeviceReplicaTest, OtherDevicesBeginFromNoGradients) {
   for (const int index : {0, 1}) {
     Layer layer(index);
     layer.backward();
-    layer.replica.arm(nullptr, 1, Used::kept);
+    layer.replica.arm({}, 1, Used::kept);
     EXPECT_TRUE(layer.module.weight.grad().defined());
-    layer.replica.arm(nullptr, 1, Used::fresh);
+    layer.replica.arm({}, 1, Used::fresh);
     EXPECT_EQ(layer.module.weight.grad().defined(), index == 0);
   }
 }

@@ -18,6 +18,9 @@ import slurm
 DEADLINE = 100  # seconds of a command
 SKIPPED = 77
 COLLECTIVES = ["collectives", "--devices", "cpu:2", "-b", "4K", "-e", "4K", "--iterations", "3", "--json", "--quiet"]
+DIGITS = ["--model", "mlp", "--data", "digits", "--dtype", "f64", "--json", "--quiet"]
+EPOCHS = 2
+COMPARED = ["dp-classic", "dp-server", "dp-sharded", "ddp"]
 # Of mpirun: root may, and more processes than cores.
 MPI_MAY = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
 
@@ -44,12 +47,47 @@ def commands_of(page, launcher):
     return found
 
 
+def only_json(output):
+    """What one process has printed, which `tandem launch` prefixes."""
+    return json.loads(re.sub(r"^\[0\] ", "", output, flags=re.MULTILINE))
+
+
+def check_train(start, backend, environment, folder):
+    """Two processes of two devices train as one of four does, save one checkpoint, and one process goes on from it."""
+    train = ["./tandem", "train", *DIGITS]
+    together = [*train, "--devices", "cpu:2", "--backend", backend, "--checkpoint", "run.safetensors"]
+    report = only_json(run(" ".join([start, *together, "--epochs", str(EPOCHS)]), environment, folder))
+    assert report["processes"] == 2, report
+    alone = only_json(run(" ".join([*train, "--devices", "cpu:4", "--epochs", str(EPOCHS + 1)]), environment, folder))
+    rest = only_json(run(" ".join([*train, "--devices", "cpu:1", "--epochs", str(EPOCHS + 1), "--checkpoint", "run.safetensors", "--resume"]),
+                         environment, folder))
+    for one, other in zip([*report["epochs"], *rest["epochs"]], alone["epochs"], strict=True):
+        for value in ("loss", "test_loss", "test_accuracy"):
+            assert abs(one[value] - other[value]) <= 1e-10 * abs(other[value]), (value, one, other)
+
+
+def check_compare(start, backend, environment, folder):
+    """All modes over two processes of two devices keep the weights of a single device."""
+    compare = ["./tandem", "compare", *DIGITS, "--modes", ",".join(["single", *COMPARED]), "--steps", "4", "--devices", "cpu:2"]
+    table = only_json(run(" ".join([start, *compare, "--backend", backend]), environment, folder))
+    assert table["processes"] == 2, table
+    assert [mode["mode"] for mode in table["modes"]] == ["single", *COMPARED], table
+    for mode in table["modes"]:
+        assert mode["complete"] and mode["max_relative_difference"] <= 1e-12, mode
+
+
 def check_collectives(start, backend, environment, folder):
     """Two processes of two devices make one table, with the right sums, and only one of them prints it."""
     output = run(" ".join([start, "./tandem", *COLLECTIVES, "--backend", "local" if backend == "gloo" else backend]), environment, folder)
-    table = json.loads(re.sub(r"^\[0\] ", "", output, flags=re.MULTILINE))
+    table = only_json(output)
     assert (table["processes"], table["backend"]) == (2, backend), table
     assert [(row["ranks"], row["wrong"]) for row in table["rows"]] == [(4, 0)], table
+
+
+def check_commands(start, backend, environment, folder):
+    check_collectives(start, backend, environment, folder)
+    check_train(start, "local" if backend == "gloo" else backend, environment, folder)
+    check_compare(start, "local" if backend == "gloo" else backend, environment, folder)
 
 
 def check_page(page, launcher, environment, folder):
@@ -96,10 +134,10 @@ def main():
             with cluster:
                 # No host knows the names of these nodes.
                 environment |= {"SLURM_CONF": cluster.environment["SLURM_CONF"], "MASTER_ADDR": "127.0.0.1"}
-                check_collectives(*starts[launcher], environment, folder)
+                check_commands(*starts[launcher], environment, folder)
                 check_page(page, launcher, environment, folder)
         else:
-            check_collectives(*starts[launcher], environment, folder)
+            check_commands(*starts[launcher], environment, folder)
             check_page(page, launcher, environment, folder)
 
 

@@ -26,6 +26,9 @@ struct LoaderOptions {
   std::int64_t batch_size = 1;
   /// The order of the samples. The default is sequential.
   Sampler sampler = {};
+  /// Of each batch, this one of `parts` even parts, as a batch is cut for devices: for processes
+  /// that train together, each of which has a part. It may be empty.
+  int part = 0, parts = 1;
   /// Drops the last batch if it has fewer than batch_size samples.
   bool drop_last = false;
   /// The number of threads that prepare batches, at most 256. With 0, next() prepares them itself.
@@ -49,8 +52,8 @@ struct LoaderPosition {
 /// Gives out batches of a data set, which threads prepare ahead.
 ///
 /// `while (auto batch = loader.next()) step(*batch);` runs one epoch; then the next one begins. The
-/// batches depend only on the data set, the sampler, batch_size and drop_last, and never on workers
-/// or timing. One thread may use a loader at a time.
+/// batches depend only on the data set, the sampler, batch_size, part and drop_last, and never on
+/// workers or timing. One thread may use a loader at a time.
 class DataLoader {
  public:
   /// Starts the workers.

@@ -17,6 +17,10 @@
 #include "tandem/parallel/non_finite.hpp"
 #include "tandem/runtime/device.hpp"
 
+namespace tandem::world {
+class World;
+}
+
 namespace tandem::parallel {
 
 /// Where parameters are updated, and how the replicas get the new values. All modes give the same
@@ -99,6 +103,14 @@ struct DataParallelOptions {
   /// not fail.
   std::chrono::milliseconds deadline = std::chrono::minutes(5);
   comm::Backend backend = comm::Backend::local;  ///< for the exchange among devices
+  /// The processes that train together. Each has replicas on as many devices and its own part of
+  /// each batch; between them gradients are added up as by DistributedDataParallel, so that all
+  /// have the same weights. A step's loss is the mean over all rows of all of them. All make the
+  /// same calls, and have the same random seed; the module's values are process 0's. It outlives
+  /// the wrapper. Null: this process trains alone.
+  ///
+  /// Not with planned chunks, on_oom = replan, bitwise_leaves or no_sync.
+  world::World* world = nullptr;
   std::size_t first_bucket_nbytes = std::size_t{1} << 20;
   std::size_t bucket_nbytes = std::size_t{25} << 20;
 };

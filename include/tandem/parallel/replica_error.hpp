@@ -38,6 +38,8 @@ struct Replica {
   RowRange rows = {};  ///< of the whole batch
   /// Where the call notes the replica's current phase, for its errors; null: nowhere.
   std::atomic<Phase>* phase = nullptr;
+  /// In a backward: the weight of the mean over this process's rows in that over all processes'.
+  double weight = 1;
 };
 
 /// Throws the first error as ReplicaError, with the others attached. An error that only reports

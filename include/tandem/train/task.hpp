@@ -62,7 +62,7 @@ template <std::derived_from<nn::Module> M>
 class ModuleTask : public Task {
  public:
   /// @throws InvalidArgument  as DataParallel, or if LossPlace::output_device is combined with
-  ///                          accumulate.
+  ///                          accumulate or a world.
   ModuleTask(M module,
              const parallel::DataParallelOptions& options,
              LossPlace place = LossPlace::replica)
@@ -71,6 +71,9 @@ class ModuleTask : public Task {
                  "task: accumulate is ",
                  options.accumulate,
                  ", which needs the loss in the replica");
+    TANDEM_CHECK(place == LossPlace::replica || options.world == nullptr,
+                 "task: the loss on the output device is that of one process's rows, and several "
+                 "train together; compute it in the replica");
   }
   ModuleTask(const ModuleTask&) = delete;
   ModuleTask& operator=(const ModuleTask&) = delete;

@@ -13,15 +13,6 @@
 namespace tandem::cli {
 
 void BackendChoice::add_flags(CLI::App& app) {
-  app.add_option("--backend",
-                 name,
-                 "what moves data between devices: tandem's own copies and kernels (local), or "
-                 "NCCL between GPUs (nccl)")
-      ->check(CLI::IsMember({"local", "nccl"}))
-      ->capture_default_str();
-}
-
-void BackendChoice::add_flags_of_world(CLI::App& app) {
   app.add_option(
          "--backend",
          name,
@@ -37,7 +28,7 @@ void BackendChoice::check_processes(int processes) const {
       "--backend ",
       name,
       " moves data between processes, and this one is alone; start it by a launcher, as tandem "
-      "launch --nproc 2 tandem collectives, or take local or nccl"));
+      "launch --nproc 2 tandem train, or take local or nccl"));
 }
 
 comm::Backend BackendChoice::backend() const {

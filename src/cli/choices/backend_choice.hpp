@@ -19,8 +19,6 @@ struct BackendChoice {
   std::string name = "local";
 
   void add_flags(CLI::App& app);
-  /// For a command whose devices may be those of several processes.
-  void add_flags_of_world(CLI::App& app);
   /// @throws UsageError  the backend is for several processes.
   void check_processes(int processes) const;
   comm::Backend backend() const;

@@ -94,7 +94,7 @@ void CollectivesRequest::add_flags(CLI::App& app) {
                  "chooses)")
       ->check(at_least(0))
       ->capture_default_str();
-  backend.add_flags_of_world(app);
+  backend.add_flags(app);
   json.add_flags(app);
   app.add_flag("--quiet", quiet, "print no progress");
 }

@@ -7,6 +7,7 @@
 #include "cli/command.hpp"
 #include "cli/comparison.hpp"
 #include "cli/console.hpp"
+#include "cli/launched.hpp"
 
 namespace tandem::cli {
 namespace {
@@ -32,8 +33,11 @@ struct CompareRequest {
 int CompareRequest::run() const {
   constexpr std::int64_t kWatched = 2;
   const bool watched = details || json.is_wanted();
-  const report::Comparison comparison =
-      compare(compared, watched ? kWatched : 0, {json.given_file()});
+  Launched launched;
+  ComparisonChoice own = compared;
+  own.run = compared.run.of_process(launched);
+  const report::Comparison comparison = compare(own, watched ? kWatched : 0, {json.given_file()});
+  if (!launched.is_main()) return 0;
   json.write([&] { return to_json(comparison); });
   if (json.leaves_text()) console::print("{}", report::text(comparison, details));
   return 0;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -20,6 +21,7 @@
 #include "cli/choices/schedule_choice.hpp"
 #include "cli/command.hpp"
 #include "cli/console.hpp"
+#include "cli/launched.hpp"
 #include "cli/metrics.hpp"
 #include "cli/models.hpp"
 #include "cli/output.hpp"
@@ -144,14 +146,16 @@ std::int64_t total_steps(const TrainRequest& request, const BatchChoice& batch) 
 }
 
 /// The options of the loop, without those who are told of steps and epochs.
-training::LoopOptions loop_options(const TrainRequest& request, optim::LRScheduler* schedule) {
+training::LoopOptions loop_options(const TrainRequest& request,
+                                   optim::LRScheduler* schedule,
+                                   Launched& launched) {
   return {.epochs = request.epochs,
           .steps = request.steps,
-          .checkpoint = request.checkpoint.file,
+          .checkpoint = launched.is_main() ? request.checkpoint.file : "",
           .save_every = request.checkpoint.save_every,
           .schedule = schedule,
           .autocast = request.run_options.numbers.products(),
-          .stop = [] { return StopSignals::came() != 0; }};
+          .stop = [&launched] { return launched.any(StopSignals::came() != 0); }};
 }
 
 /// What shows the run to Nsight Systems.
@@ -183,13 +187,19 @@ struct Loaders {
   datasets::DataLoader train, test;
 };
 
+/// The signal that has stopped this run. It may have come to another process.
+int stop_signal() {
+  const int own = StopSignals::came();
+  return own != 0 ? own : SIGTERM;
+}
+
 void write_results(const JsonChoice& json,
                    const RunOptions& options,
                    const training::RunReport& report,
                    Measured measured) {
   json.write([&] {
     nlohmann::json results = to_json(options, report, measured);
-    if (report.stopped) results["interrupted"] = signal_name(StopSignals::came());
+    if (report.stopped) results["interrupted"] = signal_name(stop_signal());
     return results;
   });
   if (json.leaves_text()) print_report(report, measured);
@@ -197,7 +207,8 @@ void write_results(const JsonChoice& json,
 
 int TrainRequest::run() const {
   const auto ranges = nvtx ? nvtx_ranges() : nullptr;
-  PreparedRun prepared = prepare_run(run_options,
+  Launched launched;
+  PreparedRun prepared = prepare_run(run_options.of_process(launched),
                                      {checkpoint.given_file(),
                                       json.given_file(),
                                       {"--metrics", metrics.file, FileUse::appended},
@@ -219,11 +230,11 @@ int TrainRequest::run() const {
   Loaders loaders(prepared);
 
   auto progress = std::make_unique<Progress>(Progress::choose(options.quiet), measured);
-  RunMetrics numbers(metrics, checkpoint.append(), state.step, [&](const std::string& why) {
-    progress->error(why);
-  });
+  const MetricsChoice told = launched.is_main() ? metrics : MetricsChoice{};
+  RunMetrics numbers(
+      told, checkpoint.append(), state.step, [&](const std::string& why) { progress->error(why); });
   const StopSignals signals;
-  training::LoopOptions loop = loop_options(*this, rate.get());
+  training::LoopOptions loop = loop_options(*this, rate.get(), launched);
   loop.on_step = [&](const training::StepInfo& info) {
     StatusSignal::note_step(info.step);
     numbers.step(info);
@@ -239,8 +250,8 @@ int TrainRequest::run() const {
       *task, *optimizer, loaders.train, loaders.test, options.batch.rows, state, loop);
   progress.reset();
   if (report.stopped && !options.quiet) tell_end(checkpoint.file, state.step);
-  write_results(json, options, report, measured);
-  if (report.stopped) return 128 + StopSignals::came();
+  if (launched.is_main()) write_results(json, options, report, measured);
+  if (report.stopped) return 128 + stop_signal();
   return numbers.is_complete() ? 0 : 1;
 }
 

@@ -68,7 +68,7 @@ void RankGradients::set_hook(CommHook hook) {
 void RankGradients::arm(GradientSync how) {
   began_ = false;
   reduces_ = how == GradientSync::on;
-  replica_.reducer()->arm(reduces_ && comm_.size() > 1 ? &comm_ : nullptr,
+  replica_.reducer()->arm({.replicas = reduces_ && comm_.size() > 1 ? &comm_ : nullptr},
                           0,
                           unreduced_ ? GradientTally::Used::kept : GradientTally::Used::fresh);
   unreduced_ |= !reduces_;

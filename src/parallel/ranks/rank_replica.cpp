@@ -14,9 +14,10 @@
 #include "tandem/runtime/generator.hpp"
 
 #include "parallel/ranks/rank_gradients.hpp"
-#include "parallel/ranks/rank_rows.hpp"
-#include "parallel/ranks/same_module.hpp"
 #include "parallel/replicas/check_unwrapped.hpp"
+#include "parallel/replicas/module_source.hpp"
+#include "parallel/replicas/rank_rows.hpp"
+#include "parallel/replicas/same_module.hpp"
 
 namespace tandem::parallel {
 namespace {
@@ -45,7 +46,8 @@ nn::Module& checked(nn::Module& module, comm::Communicator& comm) {
   TANDEM_CHECK(trains,
                "DistributedDataParallel: no parameter of the module requires a gradient; use the "
                "module itself");
-  check_same_module(module, comm);
+  ModuleSource source(module);
+  check_same_module(source, comm, "DistributedDataParallel");
   return module;
 }
 

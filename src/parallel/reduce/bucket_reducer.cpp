@@ -10,6 +10,15 @@
 
 namespace tandem::parallel {
 
+namespace {
+
+void enter(Context& c, std::size_t bucket) {
+  c.phase = Phase::reduce;
+  c.bucket = static_cast<int>(bucket);
+}
+
+}  // namespace
+
 BucketReducer::BucketReducer(std::shared_ptr<optim::Arena> arena,
                              std::shared_ptr<const std::vector<Bucket>> buckets,
                              Reduction reduction)
@@ -26,14 +35,12 @@ BucketReducer::BucketReducer(std::shared_ptr<optim::Arena> arena,
   }
 }
 
-void BucketReducer::arm(comm::Communicator* group,
-                        std::int64_t backwards,
-                        GradientTally::Used used) {
+void BucketReducer::arm(const Groups& groups, std::int64_t backwards, GradientTally::Used used) {
   disarm();
   watch_.stop();
   tally_.begin(backwards, used);
   first_launch_.reset();
-  group_ = group;
+  groups_ = groups;
   armed_ = true;
 }
 
@@ -44,15 +51,30 @@ void BucketReducer::on_gradient(std::size_t place) {
 }
 
 void BucketReducer::launch_complete() {
-  if (group_ == nullptr) return;
-  while (handles_.size() < flat_.size() && tally_.is_bucket_complete(handles_.size())) {
+  while (groups_.replicas != nullptr && handles_.size() < flat_.size() &&
+         tally_.is_bucket_complete(handles_.size())) {
     const std::size_t bucket = handles_.size();
-    const ContextScope scope([&](Context& c) {
-      c.phase = Phase::reduce;
-      c.bucket = static_cast<int>(bucket);
-    });
+    const ContextScope scope([&](Context& c) { enter(c, bucket); });
     if (!first_launch_) first_launch_ = Clock::now();
     handles_.push_back(launch(bucket));
+  }
+  if (groups_.processes != nullptr) add_up_reduced(Wait::no);
+}
+
+void BucketReducer::add_up_reduced(Wait wait) {
+  const autograd::NoGrad off;
+  while (sums_.size() < flat_.size()) {
+    const std::size_t bucket = sums_.size();
+    const ContextScope scope([&](Context& c) { enter(c, bucket); });
+    if (groups_.replicas == nullptr) {
+      if (!tally_.is_bucket_complete(bucket)) return;
+    } else {
+      if (bucket == handles_.size() || (wait == Wait::no && !handles_[bucket].done())) return;
+      handles_[bucket].wait();
+    }
+    const Tensor part = reduced_part(bucket);
+    const bool has_part = part.defined() && part.numel() > 0;
+    sums_.push_back(has_part ? groups_.processes->start_all_reduce(part) : comm::Handle());
   }
 }
 
@@ -60,12 +82,20 @@ comm::Handle BucketReducer::launch(std::size_t bucket) {
   if (reduction_.to == Reduction::To::all) return launch_to_all(bucket);
   const Tensor& whole = flat_[bucket].front();
   if (reduction_.to != Reduction::To::shares)
-    return group_->start_reduce(whole, comm::ReduceOp::sum, 0);
+    return groups_.replicas->start_reduce(whole, comm::ReduceOp::sum, 0);
+  return groups_.replicas->start(
+      {comm::Collective::Kind::reduce_scatter, whole, reduced_part(bucket), comm::ReduceOp::sum});
+}
+
+Tensor BucketReducer::reduced_part(std::size_t bucket) const {
+  const Tensor& whole = flat_[bucket].front();
+  if (groups_.replicas == nullptr) return whole;
+  if (reduction_.to != Reduction::To::shares)
+    return groups_.replicas->rank() == 0 ? whole : Tensor();
   const Bucket& b = (*buckets_)[bucket];
-  const Share share = share_of(b, group_->rank(), group_->size());
+  const Share share = share_of(b, groups_.replicas->rank(), groups_.replicas->size());
   const std::int64_t first = b.range().begin;
-  const Tensor part = range(whole, {share.begin - first, share.end - first});
-  return group_->start({comm::Collective::Kind::reduce_scatter, whole, part, comm::ReduceOp::sum});
+  return range(whole, {share.begin - first, share.end - first});
 }
 
 comm::Handle BucketReducer::launch_to_all(std::size_t bucket) {
@@ -73,7 +103,7 @@ comm::Handle BucketReducer::launch_to_all(std::size_t bucket) {
     GradBucket view{static_cast<int>(bucket), bucket + 1 == flat_.size(), flat_[bucket], {}};
     for (const std::size_t place : (*buckets_)[bucket].places)
       view.parameters.push_back(arena_->layout().places()[place].name);
-    return hook_(*group_, view);
+    return hook_(*groups_.replicas, view);
   }
   const autograd::NoGrad off;
   std::vector<comm::Collective> parts;
@@ -81,7 +111,7 @@ comm::Handle BucketReducer::launch_to_all(std::size_t bucket) {
     if (factor_ != 1) part.mul_(factor_);
     parts.push_back(comm::Collective::all_reduce(part, comm::ReduceOp::sum));
   }
-  return group_->start_coalesced(std::move(parts));
+  return groups_.replicas->start_coalesced(std::move(parts));
 }
 
 void BucketReducer::finish() {
@@ -94,20 +124,21 @@ void BucketReducer::finish() {
     watch_.look_at(place);
   }
   launch_complete();
-  for (std::size_t b = 0; b < handles_.size(); ++b) {
-    const ContextScope scope([&](Context& c) {
-      c.phase = Phase::reduce;
-      c.bucket = static_cast<int>(b);
-    });
-    handles_[b].wait();
+  if (groups_.processes != nullptr) add_up_reduced(Wait::yes);
+  for (std::vector<comm::Handle>* handles : {&handles_, &sums_}) {
+    for (std::size_t b = 0; b < handles->size(); ++b) {
+      const ContextScope scope([&](Context& c) { enter(c, b); });
+      (*handles)[b].wait();
+    }
   }
   disarm();
 }
 
 void BucketReducer::disarm() noexcept {
   handles_.clear();
+  sums_.clear();
   armed_ = false;
-  group_ = nullptr;
+  groups_ = {};
 }
 
 }  // namespace tandem::parallel

@@ -32,10 +32,17 @@ class BucketReducer {
                 std::shared_ptr<const std::vector<Bucket>> buckets,
                 Reduction reduction);
 
-  /// From here on, complete buckets are reduced over `group` (null: there is only one replica).
+  /// Whom the buckets are reduced with.
+  struct Groups {
+    comm::Communicator* replicas = nullptr;  ///< null: there is only one replica
+    /// Of the processes, each of whose sums are added up; null: there is one, or `replicas` are
+    /// those of all.
+    comm::Communicator* processes = nullptr;
+  };
+  /// From here on, complete buckets are reduced.
   ///
   /// @param backwards, used  see GradientTally::begin.
-  void arm(comm::Communicator* group, std::int64_t backwards, GradientTally::Used used);
+  void arm(const Groups& groups, std::int64_t backwards, GradientTally::Used used);
   /// Whether every rank gets the sum.
   bool gives_all_the_sum() const noexcept { return reduction_.to == Reduction::To::all; }
   /// Sets the factor for this replica's gradients before they are reduced to all ranks.
@@ -63,6 +70,11 @@ class BucketReducer {
   void launch_complete();
   comm::Handle launch(std::size_t bucket);
   comm::Handle launch_to_all(std::size_t bucket);
+  enum class Wait : std::uint8_t { no, yes };  // for reductions that are under way
+  /// Starts to add up, over the processes, what this replica has got of the reduced buckets.
+  void add_up_reduced(Wait wait);
+  /// What it gets of a bucket; undefined: nothing.
+  Tensor reduced_part(std::size_t bucket) const;
 
   std::shared_ptr<optim::Arena> arena_;
   std::shared_ptr<const std::vector<Bucket>> buckets_;
@@ -73,8 +85,9 @@ class BucketReducer {
   CommHook hook_;
   double factor_ = 1;
   bool armed_ = false;
-  comm::Communicator* group_ = nullptr;
+  Groups groups_;
   std::vector<comm::Handle> handles_;  // of the first buckets; all ranks go in this order
+  std::vector<comm::Handle> sums_;     // likewise, over the processes
   std::optional<Clock::time_point> first_launch_;
 };
 

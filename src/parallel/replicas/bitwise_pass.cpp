@@ -24,13 +24,13 @@ void BitwisePass::run_leaf(Call& call, Call::Part& part, std::size_t leaf) {
   });
   if (replica.parameters() != nullptr) {
     replica.drop_gradients();
-    replica.arm(nullptr, 1, part.leaf_sums.empty() ? Used::fresh : Used::kept);
+    replica.arm({}, 1, part.leaf_sums.empty() ? Used::fresh : Used::kept);
     replica.reducer()->begin_backward();
   }
   const auto [share, sum, weight] = loss_of(call, part);
   part.frame->drew |= context().frame->drew;
   losses_[leaf] = {sum, weight};
-  const Tensor root = share.sum / static_cast<double>(call.batch_rows());
+  const Tensor root = share.sum / static_cast<double>(call.batch.size());
   in_phase(part, Phase::backward, [&] { root.backward(); });
   if (replica.parameters() == nullptr) return;
   in_phase(part, Phase::reduce, [&] {
@@ -46,7 +46,7 @@ void BitwisePass::run_leaf(Call& call, Call::Part& part, std::size_t leaf) {
 }
 
 void BitwisePass::run(Call& call, Call::Part& part) {
-  if (BucketReducer* reducer = part.replica->reducer()) reducer->arm(nullptr, 1, Used::fresh);
+  if (BucketReducer* reducer = part.replica->reducer()) reducer->arm({}, 1, Used::fresh);
   for (std::size_t leaf = 0; leaf < leaves_.size(); ++leaf)
     if (leaves_[leaf].device == part.index()) run_leaf(call, part, leaf);
   vote(part);  // all have their sums
@@ -68,7 +68,7 @@ void BitwisePass::join_leaves(Call& call, Call::Part& first) {
     for (const Call::Part& part : call.parts)
       all.append_copy(part.leaf_sums, first.device());
     const std::vector<Tensor> totals = all.total();
-    const double factor = static_cast<double>(call.batch_rows()) / first.weight;
+    const double factor = static_cast<double>(call.batch.size()) / first.weight;
     replica.drop_gradients();
     std::size_t k = 0;
     for (Tensor g : replica.parameters()->grads())
@@ -77,7 +77,7 @@ void BitwisePass::join_leaves(Call& call, Call::Part& first) {
 }
 
 double BitwisePass::outside_factor(const Call& call) const {
-  return static_cast<double>(call.batch_rows()) / call.part(0).weight;
+  return static_cast<double>(call.batch.size()) / call.part(0).weight;
 }
 
 }  // namespace tandem::parallel

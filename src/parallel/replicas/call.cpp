@@ -19,6 +19,7 @@ Call::Call(const std::vector<std::unique_ptr<DeviceReplica>>& replicas,
     part.rows = part.at = rows[d];
     part.active = detail::is_active(rows, d);
     part.comm = group.comm_of(static_cast<int>(d));
+    part.whole.rows = batch.size();
   }
 }
 
@@ -59,13 +60,26 @@ std::exception_ptr Call::commit_error() const noexcept {
   return first;
 }
 
+double Call::Part::share_of_process(const Call& call) const {
+  if (world == nullptr || whole.rows == 0) return 1;
+  return static_cast<double>(call.batch.size()) / static_cast<double>(whole.rows);
+}
+
+void Call::enter(const ReplicaWorld& w) {
+  world = &w;
+  for (Part& part : parts)
+    part.world = &w.rank(part.index());
+}
+
 void Call::abort(const std::string& reason) noexcept {
+  if (world != nullptr) world->abort(reason);
   group.abort(reason);
   for (const MicroBatch& part : micro_batches)
     if (part.group != &group) part.group->abort(reason);
 }
 
 void Call::reset() {
+  if (world != nullptr) world->reset();
   group.reset();
   for (const MicroBatch& part : micro_batches)
     if (part.group != &group) part.group->reset();
@@ -86,9 +100,24 @@ void Call::cancel(const std::string& reason) noexcept {
   abort(reason);
 }
 
+void exchange_rows(Call::Part& part) {
+  if (part.world != nullptr)
+    in_phase(part, Phase::replicate, [&] { part.whole = part.world->exchange(part.row_count()); });
+}
+
+void agree(Call& call, Call::Part& part) {
+  if (part.is_first()) call.seal();
+  if (part.world == nullptr) return vote(part);
+  part.agreed = part.world->agree({part.sum, part.weight, call.has_no_effect});
+  if (part.agreed.has_no_effect) call.has_no_effect = true;
+}
+
 void finish_reduction(Call::Part& part) {
   if (BucketReducer* reducer = part.replica->reducer())
-    in_phase(part, Phase::reduce, [&] { reducer->finish(); });
+    in_phase(part, Phase::reduce, [&] {
+      reducer->finish();
+      if (part.world != nullptr) part.used = part.world->used_anywhere(reducer->tally().used());
+    });
 }
 
 void note_update(Call::Part& part, const std::function<void()>& update) {

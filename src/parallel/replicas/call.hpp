@@ -24,6 +24,7 @@
 #include "parallel/replicas/device_replica.hpp"
 #include "parallel/replicas/outside_gradients.hpp"
 #include "parallel/replicas/replica_groups.hpp"
+#include "parallel/replicas/replica_world.hpp"
 
 namespace tandem::parallel {
 
@@ -54,6 +55,8 @@ struct Call {
     bool active = false;  ///< the device has rows, or is the first one and the batch is empty
     RowRange at;          ///< the rows that it is working on, for messages
     comm::Communicator* comm = nullptr;  ///< in the call's group; null: there are no other members
+    WorldRank* world = nullptr;          ///< null: only this process takes part in the call
+    WholeBatch whole;                    ///< the batch of all processes
     std::atomic<Phase> phase{};          ///< the replica's current phase
     std::shared_ptr<ForwardFrame> frame;
     std::shared_ptr<autograd::OutsideTensors> outside;
@@ -64,6 +67,8 @@ struct Call {
     ReplicaHashes hashes;
     bool loss_is_non_finite = false;
     double sum = 0, weight = 0;               ///< the loss and its weight
+    std::vector<std::uint8_t> used;           ///< by place: 1 if a process has made its gradient
+    WholeStep agreed;                         ///< of all processes
     LeafSums leaf_sums;                       ///< sums of gradients, in the bitwise mode
     std::chrono::nanoseconds forward_time{};  ///< until its loss is known
     std::chrono::nanoseconds work_time{};     ///< forward and backward, in a rehearsal
@@ -72,15 +77,29 @@ struct Call {
     Device device() const noexcept { return replica->device(); }
     bool is_first() const noexcept { return replica->index() == 0; }
     std::int64_t row_count() const noexcept { return rows.size(); }
+    /// Rows of this process's batch, in the batch of all processes.
+    RowRange in_whole(RowRange own) const noexcept {
+      return {whole.before + own.begin, whole.before + own.end};
+    }
+    /// Tells a context of a forward which rows these are, where processes train together.
+    void enter_rows(Context& c) const {
+      if (world == nullptr) return;
+      c.rows = in_whole(rows);
+      c.batch_rows = whole.rows;
+      c.row_group = world->row_group();
+    }
+    /// Of the mean over all rows, the weight of the mean over this process's.
+    double share_of_process(const Call& call) const;
     /// What the user's functions are told about the part.
-    Replica argument() noexcept { return {index(), device(), at, &phase}; }
+    Replica argument(double share = 1) noexcept { return {index(), device(), at, &phase, share}; }
   };
 
   Call(const std::vector<std::unique_ptr<DeviceReplica>>& replicas,
        const std::vector<RowRange>& rows,
        ReplicaGroup& g);
 
-  std::int64_t batch_rows() const noexcept { return batch.size(); }
+  /// Makes it a call of all processes.
+  void enter(const ReplicaWorld& world);
   Part& part(int device) { return parts[static_cast<std::size_t>(device)]; }
   const Part& part(int device) const { return parts[static_cast<std::size_t>(device)]; }
   std::vector<RowRange> rows() const;
@@ -109,6 +128,7 @@ struct Call {
   std::vector<Part> parts;  ///< by device
   RowRange batch;
   ReplicaGroup& group;
+  const ReplicaWorld* world = nullptr;    ///< null: only this process takes part
   std::vector<MicroBatch> micro_batches;  ///< of a step; otherwise empty
   /// Versions of what device 0 has when the call begins, by block and by place.
   struct Values {
@@ -148,10 +168,9 @@ inline void vote(Call::Part& part) {
 void finish_reduction(Call::Part& part);
 /// Runs a part's update, and notes in which places it changed values.
 void note_update(Call::Part& part, const std::function<void()>& update);
+/// Tells the other processes how many rows the part has, if they take part.
+void exchange_rows(Call::Part& part);
 /// The vote after which the call takes effect.
-inline void agree(Call& call, Call::Part& part) {
-  if (part.is_first()) call.seal();
-  vote(part);
-}
+void agree(Call& call, Call::Part& part);
 
 }  // namespace tandem::parallel

@@ -11,6 +11,7 @@
 #include "tandem/runtime/runtime.hpp"
 
 #include "autograd/outside_tensors.hpp"
+#include "parallel/errors/failures.hpp"
 
 namespace tandem::parallel {
 namespace {
@@ -47,6 +48,12 @@ GeneratorState numbers_of_call() {
   return default_generator().get_state();
 }
 
+/// What the others are told. Those of this process get the error itself in the end.
+std::string failure_of(const Call::Part& part, const std::exception_ptr& error) {
+  if (part.world == nullptr) return "replica " + std::to_string(part.index()) + " failed";
+  return part.world->all().describe() + " failed: " + describe(error);
+}
+
 }  // namespace
 
 void CallRunner::check_usable() const {
@@ -63,11 +70,12 @@ std::shared_ptr<const Context> CallRunner::context_of(Call& call,
   c->phase = phase;
   c->replica = part.index();
   c->rows = part.rows;
-  c->batch_rows = call.batch_rows();
+  c->batch_rows = call.batch.size();
   c->row_dim = options_.dim;
   c->checkpoint = nullptr;  // it is the caller's; replicas have their own
   c->outside = part.outside = std::make_shared<autograd::OutsideTensors>(part.replica->realm());
-  c->threads = std::max(1, core_count() / static_cast<int>(call.group.members().size()));
+  c->threads = std::max(
+      1, core_count() / static_cast<int>(call.group.members().size()) / options_.processes_here);
   c->frame = part.frame = std::make_shared<ForwardFrame>(
       ForwardFrame{.seed = call.numbers.seed, .forward = call.numbers.forwards});
   c->row_group = call.group.row_group_of(part.index());
@@ -87,7 +95,7 @@ void CallRunner::run(const std::shared_ptr<Call>& call, Phase phase, Job job) {
     } catch (...) {
       part.replica->disarm();
       part.broadcast.drop();
-      call->abort("replica " + std::to_string(part.index()) + " failed");
+      call->abort(failure_of(part, std::current_exception()));
       throw;
     }
   };

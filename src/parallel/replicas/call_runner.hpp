@@ -30,6 +30,7 @@ class CallRunner {
     std::chrono::milliseconds deadline;
     int dim = 0;                  ///< the dimension of the batch's rows
     bool starts_threads = false;  ///< jobs that begin with Phase::replicate run on new threads
+    int processes_here = 1;       ///< that share the cores
   };
 
   CallRunner(std::vector<Device> devices, Options options)

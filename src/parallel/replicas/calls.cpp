@@ -49,8 +49,10 @@ void Calls::follow_training() {
 }
 
 ReplicaGroup& Calls::group_for(const std::vector<RowRange>& rows, Members members) {
-  // Those without rows have their share too, in mode sharded, or gradients of earlier backwards.
-  const bool everyone = parts_.gradients.update().is_shared() || parts_.gradients.has_unreduced();
+  // Those without rows have their share too, in mode sharded, or gradients of earlier backwards;
+  // and devices of other processes wait for them.
+  const bool everyone = parts_.world != nullptr || parts_.gradients.update().is_shared() ||
+                        parts_.gradients.has_unreduced();
   return parts_.groups.get(rows, everyone ? Members::all : members);
 }
 

@@ -25,6 +25,7 @@ class Calls {
     ModuleGradients& gradients;
     ReplicaGroups& groups;
     CallRunner& runner;
+    const ReplicaWorld* world = nullptr;  ///< null: this process trains alone
   };
   explicit Calls(Parts parts) : parts_(parts) {}
 

@@ -6,8 +6,27 @@
 #include <algorithm>
 
 #include "tandem/core/check.hpp"
+#include "tandem/world/world.hpp"
 
 namespace tandem::parallel {
+namespace {
+
+/// Steps without effect would have to be taken by all processes.
+void check_processes(const ChunkPolicy& policy, const DataParallelOptions& options) {
+  if (options.world == nullptr || options.world->size() == 1) return;
+  TANDEM_CHECK(!policy.wants_model() && options.on_oom == OnOutOfMemory::error,
+               "DataParallel: chunks are planned for one process, and ",
+               options.world->size(),
+               " train together; give chunk sizes, and leave out planned chunks and on_oom = "
+               "replan");
+  TANDEM_CHECK(
+      options.bitwise_leaves == 0,
+      "DataParallel: bitwise_leaves gives the same bits on any devices of one process, and ",
+      options.world->size(),
+      " train together; leave it at 0");
+}
+
+}  // namespace
 
 std::vector<Device> checked(std::vector<Device> devices, const DataParallelOptions& options) {
   const ChunkPolicy policy = chunk_policy(options);
@@ -32,6 +51,7 @@ std::vector<Device> checked(std::vector<Device> devices, const DataParallelOptio
                "DataParallel: check_drift_every is ",
                options.check_drift_every,
                "; give a number of steps, or 0 for never");
+  check_processes(policy, options);
   // A policy for another number of devices is refused now, not at the first batch.
   policy.plan(0, devices);
   for (std::size_t i = 0; i < devices.size(); ++i) {

@@ -66,11 +66,11 @@ void DeviceReplica::release_parameters() noexcept {
   parameters_.reset();
 }
 
-void DeviceReplica::arm(comm::Communicator* group,
+void DeviceReplica::arm(const BucketReducer::Groups& groups,
                         std::int64_t backwards,
                         GradientTally::Used used) {
   if (index_ != 0 && used == GradientTally::Used::fresh) drop_gradients();
-  reducer_->arm(group, backwards, used);
+  reducer_->arm(groups, backwards, used);
 }
 
 void DeviceReplica::drop_gradients() const {

@@ -53,10 +53,10 @@ class DeviceReplica {
   /// Stops watching the gradients, and releases the parameters.
   void release_parameters() noexcept;
 
-  /// Prepares the gradients for `backwards` backwards, the last of which reduces them over `group`.
+  /// Prepares the gradients for `backwards` backwards, the last of which reduces them.
   ///
   /// @param used  fresh: on all devices but device 0 the gradients begin from nothing.
-  void arm(comm::Communicator* group, std::int64_t backwards, GradientTally::Used used);
+  void arm(const BucketReducer::Groups& groups, std::int64_t backwards, GradientTally::Used used);
   /// Drops the gradients.
   void drop_gradients() const;
   /// Forgets a backward that failed.

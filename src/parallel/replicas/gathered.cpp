@@ -70,6 +70,15 @@ void check_there(const ReplicaTapes& tapes,
   }
 }
 
+/// Multiplies the gradients of a replica's inputs.
+void weigh_inputs(ReplicaTapes& tapes, std::size_t replica, double factor) {
+  const autograd::NoGrad off;
+  for (ReplicaTapes::Input& input : tapes.inputs) {
+    const Tensor& part = input.parts[replica];
+    if (part.defined() && part.grad().defined()) part.set_grad(part.grad() * factor);
+  }
+}
+
 /// backward of `dp(x)`: through the tapes of the replicas, on their threads.
 autograd::Gradients backward(const std::shared_ptr<ReplicaSet>& set,
                              const std::vector<RowRange>& rows,
@@ -97,10 +106,11 @@ autograd::Gradients backward(const std::shared_ptr<ReplicaSet>& set,
       Tensor gradient = gradient_of(dys, at, k, output.device());
       if (!gradient.defined()) continue;
       roots.push_back(output);
-      gradients.push_back(std::move(gradient));
+      gradients.push_back(r.weight == 1 ? std::move(gradient) : gradient * r.weight);
       if (!retain) spend(*tapes, at, k);
     }
     if (!roots.empty()) autograd::backward(roots, gradients, {.retain_graph = retain});
+    if (r.weight != 1) weigh_inputs(*tapes, at, 1 / r.weight);
   });
   autograd::Gradients result(tapes->inputs.size() + parameters.size());
   for (std::size_t i = 0; i < tapes->inputs.size(); ++i) {

@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 void rescale_gradients(const Call& call, const Call::Part& part, const Tensor& total_weight) {
   if (!call.accumulates()) return;
   const autograd::NoGrad off;
-  const double factor = static_cast<double>(call.batch_rows()) / total_weight.item();
+  const double factor = static_cast<double>(part.whole.rows) / total_weight.item();
   if (const auto& parameters = part.replica->parameters()) {
     for (Tensor grads : parameters->grads())
       if (grads.defined()) grads.mul_(factor);
@@ -34,11 +34,19 @@ void rescale_gradients(const Call& call, const Call::Part& part, const Tensor& t
   scale_outside(part.outside, factor);
 }
 
+/// Where all processes' rows make the batch, this one's may be none.
+bool has_rows(const MicroBatch& micro_batch, const Call::Part& part) {
+  if (part.world == nullptr) return micro_batch.has_rows(part.index());
+  return micro_batch.rows[static_cast<std::size_t>(part.index())].size() > 0;
+}
+
 }  // namespace
 
 Tensor MicroBatchPass::total_weight(Call& call, Call::Part& part) const {
   Tensor total = scalar(part.weight, {.dtype = DType::f64, .device = part.device()});
-  if (const auto group = call.group.row_group_of(part.index()))
+  if (part.world != nullptr)
+    part.world->all().all_reduce(total);
+  else if (const auto group = call.group.row_group_of(part.index()))
     total = group->all_reduce_sum(total);
   // A total of 0 shows on a replica whose own weight is not above 0; others need not read theirs.
   if (!(part.weight > 0)) non_finite().inspect_weight(call, part, total.item());
@@ -59,7 +67,7 @@ void MicroBatchPass::run_micro_batch(Call& call, Call::Part& part, std::size_t i
       rescale_gradients(call, part, total);
       share.sum = share.sum / total.to(share.sum.dtype());
     } else {
-      share.sum = share.sum / static_cast<double>(call.batch_rows());
+      share.sum = share.sum / static_cast<double>(part.whole.rows);
     }
   });
   const auto turn = Clock::now();
@@ -77,11 +85,15 @@ void MicroBatchPass::run(Call& call, Call::Part& part) {
   for (std::size_t k = 0; k < count; ++k) {
     const MicroBatch& micro_batch = call.micro_batches[k];
     if (BucketReducer* reducer = part.replica->reducer()) reducer->begin_backward();
-    if (micro_batch.has_rows(part.index())) {
-      part.at = micro_batch.rows[static_cast<std::size_t>(part.index())];
+    const RowRange rows = micro_batch.rows[static_cast<std::size_t>(part.index())];
+    if (part.world != nullptr && call.accumulates()) part.world->exchange(rows.size());
+    if (has_rows(micro_batch, part)) {
+      part.at = rows;
       const ContextScope scope([&](Context& c) {
-        c.rows = part.at;
-        c.row_group = micro_batch.group->row_group_of(part.index());
+        c.rows = part.in_whole(rows);
+        c.batch_rows = part.whole.rows;
+        c.row_group = part.world != nullptr ? part.world->row_group()
+                                            : micro_batch.group->row_group_of(part.index());
         c.frame = std::make_shared<ForwardFrame>(*c.frame);
       });
       run_micro_batch(call, part, k);
@@ -89,7 +101,7 @@ void MicroBatchPass::run(Call& call, Call::Part& part) {
     }
     if (k + 1 < count) buffers_.follow(call, part, micro_batch);
   }
-  if (part.active && !call.micro_batches.back().has_rows(part.index()))
+  if ((part.active || part.world != nullptr) && !has_rows(call.micro_batches.back(), part))
     in_phase(part, Phase::loss, [&] { rescale_gradients(call, part, total_weight(call, part)); });
   finish_reduction(part);
 }

@@ -169,8 +169,34 @@ void ModuleBuffers::follow(Call& call, Call::Part& part, const MicroBatch& micro
   });
 }
 
+void ModuleBuffers::combine_processes(Call::Part& part) const {
+  const autograd::NoGrad off;
+  comm::Communicator& all = part.world->all();
+  const optim::Arena& own = *part.replica->buffers;
+  const auto share = static_cast<double>(part.row_count()) / static_cast<double>(part.whole.rows);
+  if (std::ranges::count(merges_, BufferMerge::first) == std::ssize(merges_)) {
+    for (const Tensor& block : own.params())
+      all.broadcast(block, part.whole.first);
+    return;
+  }
+  for (std::size_t p = 0; p < merges_.size(); ++p) {
+    Tensor x = flat_place(own, p);
+    if (!combines(p)) {
+      all.broadcast(x, part.whole.first);
+      continue;
+    }
+    if (merges_[p] == BufferMerge::mean) share > 0 ? x.mul_(share) : x.zero_();
+    all.all_reduce(x);
+    if (part.is_first() && merges_[p] == BufferMerge::sum)
+      x.add_(flat_place(*master_, p), -static_cast<double>(all.size() - 1));
+  }
+}
+
 void ModuleBuffers::combine(Call& call, Call::Part& part) const {
-  if (part.comm == nullptr || !may_be_written()) return;
+  if (!may_be_written()) return;
+  if (part.world != nullptr && part.whole.first >= 0)
+    return in_phase(part, Phase::reduce, [&] { combine_processes(part); });
+  if (part.comm == nullptr) return;
   const auto own = static_cast<double>(part.row_count());
   const autograd::NoGrad off;
   in_phase(part, Phase::reduce, [&] {
@@ -178,7 +204,7 @@ void ModuleBuffers::combine(Call& call, Call::Part& part) const {
       if (!combines(p)) continue;
       Tensor x = flat_place(*part.replica->buffers, p);
       if (merges_[p] == BufferMerge::mean)
-        own > 0 ? x.mul_(own / static_cast<double>(call.batch_rows())) : x.zero_();
+        own > 0 ? x.mul_(own / static_cast<double>(call.batch.size())) : x.zero_();
       part.comm->reduce(x, comm::ReduceOp::sum, 0);
       // Every replica has begun with the module's value, which counts once.
       if (part.is_first() && merges_[p] == BufferMerge::sum)
@@ -194,8 +220,9 @@ bool ModuleBuffers::wrote(const Call& call) {
 }
 
 void ModuleBuffers::merge(Call& call, Call::Part& part) const {
-  // With synchronised statistics all replicas that have rows hold the same bits.
-  const int source = first_with_rows(call.last_rows());
+  // With synchronised statistics all replicas that have rows hold the same bits; where processes
+  // train together, all do.
+  const int source = call.world != nullptr ? 0 : first_with_rows(call.last_rows());
   if (!part.is_first() || source < 0 || !may_be_written() || !wrote(call)) return;
   const ContextScope scope([](Context& c) { c.phase = Phase::update; });
   const optim::Arena& copies = *call.part(source).replica->buffers;

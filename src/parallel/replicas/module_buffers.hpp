@@ -57,6 +57,8 @@ class ModuleBuffers {
   void note_written(const Call& call) const;
 
  private:
+  /// The same for the copies of all processes, which then are equal.
+  void combine_processes(Call::Part& part) const;
   void bind_rules(const std::vector<BufferRule>& rules);
   /// Whether the module's value is computed from several replicas.
   bool combines(std::size_t place) const { return merges_[place] != BufferMerge::first; }

@@ -93,10 +93,16 @@ void ModuleGradients::restore(const GradientSnapshot& snapshot) {
   snapshot.restore();
 }
 
+BucketReducer::Groups ModuleGradients::groups_of(const Call::Part& part) const {
+  if (part.world == nullptr) return {.replicas = part.comm};
+  if (rules_.reduction().to == Reduction::To::all) return {.replicas = &part.world->all()};
+  return {.replicas = part.comm, .processes = &part.world->across()};
+}
+
 void ModuleGradients::arm(Call& call, Call::Part& part) const {
   if (parameters_.arena() == nullptr) return;
   const std::size_t backwards = std::max<std::size_t>(call.micro_batches.size(), 1);
-  part.replica->arm(reduces() ? part.comm : nullptr,
+  part.replica->arm(reduces() ? groups_of(part) : BucketReducer::Groups{},
                     static_cast<std::int64_t>(backwards),
                     unreduced_ ? Used::kept : Used::fresh);
 }
@@ -109,7 +115,8 @@ void ModuleGradients::adopt(const Call& call) {
     const Tensor x = arena.tensor(p);
     if (!x.requires_grad() || autograd::stored_gradient(x).defined()) continue;
     const bool made = std::ranges::any_of(call.group.members(), [&](int d) {
-      return call.part(d).replica->reducer()->tally().used()[p] != 0;
+      const Call::Part& part = call.part(d);
+      return (part.used.empty() ? part.replica->reducer()->tally().used() : part.used)[p] != 0;
     });
     if (made) x.set_grad(arena.gradient(p));
   }
@@ -125,8 +132,8 @@ void ModuleGradients::sync() {
   if (!unreduced_) return;
   std::shared_ptr<Call> call;
   try {
-    call = on_all_devices_(Phase::reduce, [](Call&, Call::Part& part) {
-      part.replica->arm(part.comm, 1, Used::kept);
+    call = on_all_devices_(Phase::reduce, [this](Call&, Call::Part& part) {
+      part.replica->arm(groups_of(part), 1, Used::kept);
       finish_reduction(part);
       vote(part);
     });

@@ -65,6 +65,7 @@ class ModuleGradients {
   void complete();
 
  private:
+  BucketReducer::Groups groups_of(const Call::Part& part) const;
   /// Runs each device's part of an update, outside of a step.
   void update_everywhere(const std::function<void(int device)>& part);
 

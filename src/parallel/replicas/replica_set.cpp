@@ -3,10 +3,12 @@
 
 #include "tandem/parallel/detail/replica_set.hpp"
 
+#include <optional>
 #include <utility>
 
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/runtime.hpp"
+#include "tandem/world/world.hpp"
 
 #include "parallel/replicas/check_options.hpp"
 #include "parallel/replicas/step_runner.hpp"
@@ -14,12 +16,41 @@
 namespace tandem::parallel {
 namespace {
 
+constexpr const char* kRehearsals = "step_model and find_largest_batch are";
+constexpr const char* kMeasureAlone = "measure with a wrapper that has no world";
+
 Replicas make_replicas(const ReplicaSources& sources, const std::vector<Device>& devices) {
   Replicas replicas;
   for (std::size_t d = 0; d < devices.size(); ++d)
     replicas.push_back(
         std::make_unique<DeviceReplica>(static_cast<int>(d), devices[d], sources[d]));
   return replicas;
+}
+
+/// None: this process trains alone.
+std::optional<ReplicaWorld> world_of(const std::vector<Device>& devices,
+                                     const DataParallelOptions& o) {
+  if (o.world == nullptr || o.world->size() == 1) return std::nullopt;
+  return std::optional<ReplicaWorld>(std::in_place, devices, o);
+}
+
+void check_one_process(const std::optional<ReplicaWorld>& world,
+                       const DataParallelOptions& o,
+                       const char* what,
+                       const char* remedy) {
+  TANDEM_CHECK(!world,
+               "DataParallel: ",
+               what,
+               " for one process, and ",
+               o.world->size(),
+               " train together; ",
+               remedy);
+}
+
+/// Replicas of one process exchange by its own memory.
+comm::Backend backend_here(comm::Backend backend) {
+  const bool among_processes = backend == comm::Backend::gloo || backend == comm::Backend::mpi;
+  return among_processes ? comm::Backend::local : backend;
 }
 
 }  // namespace
@@ -32,11 +63,13 @@ struct ReplicaSet::Parts {
         const ModeRules& rules)
       : options(o),
         devices(checked(std::move(d), o)),
-        groups(devices, {.timeout = o.deadline, .backend = o.backend}),
+        groups(devices, {.timeout = o.deadline, .backend = backend_here(o.backend)}),
+        world(world_of(devices, o)),
         runner(devices,
                {.deadline = o.deadline,
                 .dim = o.dim,
-                .starts_threads = rules.replication() == ModeRules::Replication::every_forward}),
+                .starts_threads = rules.replication() == ModeRules::Replication::every_forward,
+                .processes_here = world ? world->processes_here() : 1}),
         planner(devices, chunk_policy(o)),
         module(devices.front(), sources),
         replicas(make_replicas(sources, devices)),
@@ -47,12 +80,12 @@ struct ReplicaSet::Parts {
                   rules,
                   runner,
                   [this](Phase phase, const auto& job) { return on_all_devices(phase, job); }),
-        calls({replicas, module, parameters, buffers, gradients, groups, runner}),
+        calls({replicas, module, parameters, buffers, gradients, groups, runner, all_processes()}),
         non_finite(
             replicas, gradients, {o.non_finite_loss, o.non_finite_gradients, o.bitwise_leaves > 0}),
         drift(o.check_drift_every) {
     // A backend that these devices cannot have is refused now, too.
-    if (o.backend != comm::Backend::local)
+    if (backend_here(o.backend) != comm::Backend::local)
       groups.get(std::vector<RowRange>(devices.size()), ReplicaGroups::Members::all);
     module.note_training(parameters.arena());
     module.claim(buffers.arena());
@@ -60,7 +93,10 @@ struct ReplicaSet::Parts {
       module.claim(replica->parameters());
       module.claim(replica->buffers);
     }
+    if (world) world->share(*sources.front(), {parameters.arena(), buffers.arena()});
   }
+
+  const ReplicaWorld* all_processes() const noexcept { return world ? &*world : nullptr; }
 
   std::shared_ptr<Call> on_all_devices(
       Phase phase, const std::function<void(Call& call, Call::Part& part)>& job) {
@@ -82,12 +118,14 @@ struct ReplicaSet::Parts {
             .gate = gate,
             .module = module,
             .devices = devices,
-            .options = options};
+            .options = options,
+            .world = all_processes()};
   }
 
   DataParallelOptions options;
   std::vector<Device> devices;
   ReplicaGroups groups;
+  std::optional<ReplicaWorld> world;
   CallRunner runner;
   StepPlanner planner;
   WrappedModule module;
@@ -155,10 +193,19 @@ void ReplicaSet::forward(const std::vector<RowRange>& rows, const Body& body) {
   Calls::check_outside();
   CallGate::Pass pass(parts_->gate);
   const auto call = parts_->calls.open(rows);
+  // Without gradients a process may look at its own batches, as often as it likes.
+  if (parts_->world && context().grad_enabled) call->enter(*parts_->world);
   pass.show(call);
   parts_->buffers.expect_writes(*call);
   const ModuleBuffers::Shown buffers(parts_->buffers);
   parts_->runner.run(call, Phase::replicate, [parts = parts_, call, body](Call::Part& part) {
+    exchange_rows(part);
+    TANDEM_CHECK(part.whole.idle_process < 0,
+                 "DataParallel: process ",
+                 part.whole.idle_process,
+                 " has no rows of this batch, and its backward would wait for a loss of none; give "
+                 "each process a row, or use step, which takes parts without rows");
+    const ContextScope scope([&](Context& c) { part.enter_rows(c); });
     in_phase(part, Phase::replicate, [&] {
       parts->parameters.send(*call, part);
       parts->buffers.send(*call, part);
@@ -178,12 +225,19 @@ void ReplicaSet::backward(const std::vector<RowRange>& rows, const Body& body) {
   const auto call = parts_->calls.open_backward(rows);
   pass.show(call);
   ModuleGradients& gradients = parts_->gradients;
+  // Those of before are the same in all processes, and are not to be added up.
+  if (parts_->world) gradients.sync();
   const auto snapshot = gradients.begin_backward();
+  if (parts_->world) {
+    snapshot.clear();
+    call->enter(*parts_->world);
+  }
   try {
     parts_->runner.run(call, Phase::backward, [parts = parts_, call, body](Call::Part& part) {
+      exchange_rows(part);
       parts->gradients.arm(*call, part);
       if (BucketReducer* reducer = part.replica->reducer()) reducer->begin_backward();
-      if (part.active) body(part.argument());
+      if (part.active) body(part.argument(part.share_of_process(*call)));
       finish_reduction(part);
       agree(*call, part);
     });
@@ -194,10 +248,15 @@ void ReplicaSet::backward(const std::vector<RowRange>& rows, const Body& body) {
   gradients.note_backward();
   gradients.adopt(*call);
   if (gradients.reduces()) gradients.update().reduced();
+  if (parts_->world) snapshot.add();
 }
 
 void ReplicaSet::on_replicas(const std::vector<RowRange>& rows, const Body& body) {
   Calls::check_outside();
+  check_one_process(parts_->world,
+                    parts_->options,
+                    "autograd::grad, create_graph and hooks of parameters in dp(x) are",
+                    "call backward() without them, or step, which runs hooks");
   CallGate::Pass pass(parts_->gate);
   const auto call = parts_->calls.open_backward(rows);
   pass.show(call);
@@ -217,16 +276,21 @@ StepResult ReplicaSet::step(const BatchSize& batch,
 StepModel ReplicaSet::measure(const BatchSize& batch,
                               const LossBody& body,
                               optim::Optimizer* optimizer) {
+  check_one_process(parts_->world, parts_->options, kRehearsals, kMeasureAlone);
   return StepRunner(parts_->for_steps(), body, optimizer, parts_).measure(batch);
 }
 
 std::optional<StepProbe> ReplicaSet::try_batch(const BatchSize& batch,
                                                const LossBody& body,
                                                optim::Optimizer* optimizer) {
+  check_one_process(parts_->world, parts_->options, kRehearsals, kMeasureAlone);
   return StepRunner(parts_->for_steps(), body, optimizer, parts_).try_batch(batch);
 }
 
 void ReplicaSet::set_syncs(GradientSync sync) {
+  if (sync == GradientSync::off)
+    check_one_process(
+        parts_->world, parts_->options, "no_sync is", "accumulate in the step instead");
   parts_->gradients.syncs = sync;
 }
 

@@ -51,7 +51,7 @@ std::optional<StepProbe> StepRunner::try_batch(const BatchSize& batch) {
 StepRunner::Taken StepRunner::take(const std::vector<RowRange>& rows,
                                    optim::GradScaler* scaler,
                                    TrainStep::Effect effect) {
-  TANDEM_CHECK(rows.back().end > 0,
+  TANDEM_CHECK(rows.back().end > 0 || parts_.world != nullptr,
                "step: the batch has no rows, so it has no mean loss; leave it out");
   TANDEM_CHECK(
       parts_.step.gradients.reduces() ||
@@ -88,7 +88,16 @@ std::shared_ptr<TrainStep> StepRunner::make(const std::vector<RowRange>& planned
     rows = rows_of(leaves, parts_.devices.size());
   }
   const auto call = p.calls.open(rows);
-  for (auto& part : cut_micro_batches(rows, parts_.devices, options.accumulate)) {
+  if (parts_.world != nullptr) {
+    call->enter(*parts_.world);
+    for (Call::Part& part : call->parts)
+      part.active = part.row_count() > 0;
+  }
+  auto cut = cut_micro_batches(rows, parts_.devices, options.accumulate);
+  if (parts_.world != nullptr)  // all processes have as many, of which some may be empty
+    cut.resize(static_cast<std::size_t>(options.accumulate),
+               std::vector<RowRange>(rows.size(), {rows.back().end, rows.back().end}));
+  for (auto& part : cut) {
     ReplicaGroup* group = &p.calls.group_for(part);
     call->micro_batches.push_back({std::move(part), group});
   }

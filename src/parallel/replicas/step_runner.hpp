@@ -29,6 +29,7 @@ class StepRunner {
     const WrappedModule& module;
     const std::vector<Device>& devices;
     const DataParallelOptions& options;
+    const ReplicaWorld* world = nullptr;  ///< null: this process trains alone
   };
 
   /// @param body       must outlive this object.

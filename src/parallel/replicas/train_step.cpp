@@ -76,7 +76,8 @@ GradientSnapshot TrainStep::prepare() {
   if (optimizer_ != nullptr) optimizer_->zero_grad();
   // Earlier gradients are not to be rescaled with those of the parts, nor added to them in their
   // order.
-  anew_ = pass_->begins_anew(*call_) || call_->loss_scale || call_->hooks != nullptr;
+  anew_ = pass_->begins_anew(*call_) || call_->loss_scale || call_->hooks != nullptr ||
+          call_->world != nullptr;
   if (anew_ && parts_.gradients.reduces()) parts_.gradients.sync();
   GradientSnapshot earlier = parts_.gradients.begin_backward();
   if (anew_) earlier.clear();
@@ -85,6 +86,7 @@ GradientSnapshot TrainStep::prepare() {
 }
 
 void TrainStep::on_device(Call::Part& part) {
+  exchange_rows(part);
   in_phase(part, Phase::replicate, [&] {
     parts_.parameters.send(*call_, part);
     parts_.buffers.send(*call_, part);
@@ -168,6 +170,10 @@ StepResult TrainStep::result() {
     sum += part.sum;
     result.weight += part.weight;
     result.rows.push_back(part.row_count());
+  }
+  if (call_->world != nullptr) {
+    sum = call_->part(0).agreed.sum;
+    result.weight = call_->part(0).agreed.weight;
   }
   result.loss = sum / result.weight;
   result.skipped = call_->has_no_effect;

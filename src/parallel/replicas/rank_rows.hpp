@@ -10,7 +10,7 @@
 #include "tandem/comm/communicator.hpp"
 #include "tandem/parallel/detail/no_sync.hpp"
 
-#include "parallel/ranks/forward_rows.hpp"
+#include "parallel/replicas/forward_rows.hpp"
 
 namespace tandem::parallel {
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "parallel/ranks/same_module.hpp"
+#include "parallel/replicas/same_module.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -20,9 +20,9 @@ namespace {
 using tandem::detail::concat;
 
 /// A line for each tensor.
-std::string describe_module(nn::Module& module) {
+std::string describe_module(ReplicaSource& module) {
   std::string text;
-  nn::visit_tensors(module, [&](const std::string& name, Tensor& x, nn::TensorKind kind) {
+  module.visit_tensors([&](const std::string& name, Tensor& x, nn::TensorKind kind) {
     text += concat(kind == nn::TensorKind::parameter ? "parameter '" : "buffer '",
                    name,
                    "' ",
@@ -65,7 +65,9 @@ std::string first_difference(const std::string& own, const std::string& main) {
 
 }  // namespace
 
-void check_same_module(nn::Module& module, comm::Communicator& comm) {
+void check_same_module(ReplicaSource& module,
+                       comm::Communicator& comm,
+                       const std::string& wrapper) {
   const autograd::NoGrad off;
   const std::string own = describe_module(module), main = broadcast(own, comm);
   std::vector<std::uint8_t> differs(static_cast<std::size_t>(comm.size()));
@@ -75,7 +77,8 @@ void check_same_module(nn::Module& module, comm::Communicator& comm) {
   comm.all_reduce(flags, comm::ReduceOp::max);
   const std::vector<double> all = flags.to_doubles();
   if (own != main) {
-    throw Desync(concat("DistributedDataParallel: rank ",
+    throw Desync(concat(wrapper,
+                        ": rank ",
                         comm.rank(),
                         " has a different module from rank 0: this rank has ",
                         first_difference(own, main),
@@ -83,7 +86,8 @@ void check_same_module(nn::Module& module, comm::Communicator& comm) {
   }
   const auto other = std::ranges::find_if(all, [](double flag) { return flag != 0; });
   if (other == all.end()) return;
-  throw Desync(concat("DistributedDataParallel: rank ",
+  throw Desync(concat(wrapper,
+                      ": rank ",
                       other - all.begin(),
                       " has a different module from rank 0 and this rank; build the same module on "
                       "every rank"));
