@@ -9,6 +9,7 @@
 
 #include "tandem/comm/group.hpp"
 #include "tandem/optim/arena.hpp"
+#include "tandem/parallel/options.hpp"
 
 #include "parallel/replicas/rank_rows.hpp"
 #include "parallel/replicas/replica_source.hpp"
