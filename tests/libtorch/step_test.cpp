@@ -27,8 +27,10 @@ const auto kOptions = torch::optim::SGDOptions(0.05).momentum(0.9).weight_decay(
 
 /// Trains two equal modules for 20 steps, one of them on several devices, wrapped anew with other
 /// chunks each five steps. @return the largest difference of weights and losses
-template <class Holder, class Shared>
-double difference_after_training(int devices, Mode mode, unsigned seed) {
+///
+/// @param train  trains the latter by a batch, and returns its loss
+template <class Holder, class Shared, class Train>
+double difference_after(int devices, Mode mode, unsigned seed, const Train& train) {
   torch::manual_seed(seed);
   auto [one, many] = twins<Holder>();
   torch::optim::SGD optimizer(one->parameters(), kOptions);
@@ -45,45 +47,36 @@ double difference_after_training(int devices, Mode mode, unsigned seed) {
       const at::Tensor loss = squared_error(*one, batch);
       loss.backward();
       optimizer.step();
-      const auto result = dp.step(batch, squared_error, shared);
+      const double of_many = train(dp, batch, shared);
       worst = std::max({worst,
                         difference(*one, *many),
                         buffer_difference(*one, *many),
-                        std::abs(result.loss - loss.item<double>())});
+                        std::abs(of_many - loss.item<double>())});
     }
   }
   return worst;
 }
 
-/// As difference_after_training, by loss(dp(x), y).backward().
+template <class Holder, class Shared>
+double difference_after_training(int devices, Mode mode, unsigned seed) {
+  return difference_after<Holder, Shared>(
+      devices, mode, seed, [](auto& dp, const Batch& batch, Shared& optimizer) -> double {
+        return dp.step(batch, squared_error, optimizer).loss;
+      });
+}
+
+/// The same by loss(dp(x), y).backward().
 template <class Holder>
 double difference_after_calls(int devices, Mode mode, unsigned seed) {
-  torch::manual_seed(seed);
-  auto [one, many] = twins<Holder>();
-  torch::optim::SGD of_one(one->parameters(), kOptions), of_many(many->parameters(), kOptions);
-  double worst = 0;
-  for (unsigned part = 0; part < 4; ++part) {
-    DataParallel dp(many,
-                    {.devices = host_devices(devices),
-                     .mode = mode,
-                     .chunk_sizes = random_chunks(kStepRows, devices, seed + part)});
-    for (int step = 0; step < 5; ++step) {
-      const Batch batch = std::remove_reference_t<decltype(*one)>::batch(kStepRows);
-      of_one.zero_grad();
-      of_many.zero_grad();
-      const at::Tensor loss = squared_error(*one, batch);
-      const at::Tensor of_all = torch::mse_loss(dp(batch.x), batch.y);
-      loss.backward();
-      of_all.backward();
-      of_one.step();
-      of_many.step();
-      worst = std::max({worst,
-                        difference(*one, *many),
-                        buffer_difference(*one, *many),
-                        std::abs(of_all.item<double>() - loss.item<double>())});
-    }
-  }
-  return worst;
+  using Sgd = torch::optim::SGD;
+  return difference_after<Holder, Sgd>(
+      devices, mode, seed, [](auto& dp, const Batch& batch, Sgd& optimizer) {
+        optimizer.zero_grad();
+        const at::Tensor loss = torch::mse_loss(dp(batch.x), batch.y);
+        loss.backward();
+        optimizer.step();
+        return loss.item<double>();
+      });
 }
 
 class ModesTest : public ::testing::TestWithParam<std::tuple<int, Mode>> {};

@@ -120,33 +120,27 @@ TEST_P(ProcessesTest, BatchNormAndDropoutAreTheWholeBatchs) {
   EXPECT_LE(difference(values_of(together), values_of(alone)), 1e-12);
 }
 
-TEST_P(ProcessesTest, MicroBatchesAreOneBatch) {
+/// A step in micro-batches has the gradients of one device that takes the batch at once.
+void expect_one_batch(const Batch& batch, DataParallelOptions options, std::int64_t micro_batches) {
   manual_seed(5);
   const Mlp net;
   Mlp alone = nn::clone(net), together = nn::clone(net);
-  const Batch batch = make_batch(16, 3, DType::f64, true);
   DataParallel one(alone, {.devices = devices(1)});
   one.step(batch, kLoss);
-  DataParallelOptions o = options();
-  o.accumulate = 2;
-  DataParallel dp(together, o);
+  options.accumulate = micro_batches;
+  DataParallel dp(together, options);
   dp.step(part_of(batch), kLoss);
   EXPECT_LE(difference(gradients_of(together), gradients_of(alone)), 1e-12);
 }
 
+TEST_P(ProcessesTest, MicroBatchesAreOneBatch) {
+  expect_one_batch(make_batch(16, 3, DType::f64, true), options(), 2);
+}
+
 TEST_P(ProcessesTest, WithFewerRowsThanMicroBatches) {
-  manual_seed(5);
-  const Mlp net;
   for (const std::int64_t rows : {1, 3, 5}) {
-    Mlp alone = nn::clone(net), together = nn::clone(net);
-    const Batch batch = make_batch(rows, 3, DType::f64, false);
-    DataParallel one(alone, {.devices = devices(1)});
-    one.step(batch, kLoss);
-    DataParallelOptions o = options();
-    o.accumulate = 3;
-    DataParallel dp(together, o);
-    dp.step(part_of(batch), kLoss);
-    EXPECT_LE(difference(gradients_of(together), gradients_of(alone)), 1e-12) << rows;
+    SCOPED_TRACE(rows);
+    expect_one_batch(make_batch(rows, 3, DType::f64, false), options(), 3);
   }
 }
 

@@ -127,52 +127,52 @@ class MpiLinks final : public ProcessLinks {
                                 std::uint64_t tag,
                                 const void* data,
                                 std::size_t nbytes) override {
-    auto message = std::make_unique<MpiMessage>(process, MpiMessage::Way::send);
-    in_chunks(process, nbytes, [&](std::size_t begin, int n) {
+    return in_chunks(process, Way::send, nbytes, [&](std::size_t begin, int n, MPI_Request* r) {
       return MPI_Isend(static_cast<const char*>(data) + begin,
                        n,
                        MPI_BYTE,
                        process,
                        tag_of(tag),
                        communicator_of(tag),
-                       message->add());
+                       r);
     });
-    return message;
   }
   std::unique_ptr<Message> receive(int process,
                                    std::uint64_t tag,
                                    void* data,
                                    std::size_t nbytes) override {
-    auto message = std::make_unique<MpiMessage>(process, MpiMessage::Way::receive);
-    in_chunks(process, nbytes, [&](std::size_t begin, int n) {
+    return in_chunks(process, Way::receive, nbytes, [&](std::size_t begin, int n, MPI_Request* r) {
       return MPI_Irecv(static_cast<char*>(data) + begin,
                        n,
                        MPI_BYTE,
                        process,
                        tag_of(tag),
                        communicator_of(tag),
-                       message->add());
+                       r);
     });
-    return message;
   }
   bool takes_back() const noexcept override { return false; }
 
  private:
+  using Way = MpiMessage::Way;
+
   MPI_Comm communicator_of(std::uint64_t tag) const {
     const std::uint64_t channel = (tag & ~kData) >> 24;
     return communicators_[(tag & kData) == 0 ? 0 : (channel >> 16) % kCommunicators];
   }
   /// MPI counts in ints.
   template <class F>
-  static void in_chunks(int process, std::size_t nbytes, F f) {
+  static std::unique_ptr<Message> in_chunks(int process, Way way, std::size_t nbytes, F f) {
     constexpr std::size_t kChunk = std::size_t{1} << 30;
+    auto message = std::make_unique<MpiMessage>(process, way);
     std::size_t begin = 0;
     do {
       const std::size_t n = std::min(kChunk, nbytes - begin);
-      const int error = f(begin, static_cast<int>(n));
+      const int error = f(begin, static_cast<int>(n), message->add());
       if (error != MPI_SUCCESS) throw Lost(process, text_of(error));
       begin += n;
     } while (begin < nbytes);
+    return message;
   }
 
   std::array<MPI_Comm, kCommunicators> communicators_{};

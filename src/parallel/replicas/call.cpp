@@ -67,8 +67,10 @@ double Call::Part::share_of_process(const Call& call) const {
 
 void Call::enter(const ReplicaWorld& w) {
   world = &w;
-  for (Part& part : parts)
+  for (Part& part : parts) {
     part.world = &w.rank(part.index());
+    part.active = part.row_count() > 0;
+  }
 }
 
 void Call::abort(const std::string& reason) noexcept {

@@ -33,9 +33,7 @@ struct MicroBatch {
   std::vector<RowRange> rows;     ///< of each device
   ReplicaGroup* group = nullptr;  ///< the devices that have rows of it
 
-  bool has_rows(int device) const {
-    return detail::is_active(rows, static_cast<std::size_t>(device));
-  }
+  bool has_rows(int device) const { return rows[static_cast<std::size_t>(device)].size() > 0; }
 };
 
 /// Hashes of the tensors that a replica computed with, by place.
@@ -98,7 +96,7 @@ struct Call {
        const std::vector<RowRange>& rows,
        ReplicaGroup& g);
 
-  /// Makes it a call of all processes.
+  /// Makes it a call of all processes, of which this one may have no rows.
   void enter(const ReplicaWorld& world);
   Part& part(int device) { return parts[static_cast<std::size_t>(device)]; }
   const Part& part(int device) const { return parts[static_cast<std::size_t>(device)]; }

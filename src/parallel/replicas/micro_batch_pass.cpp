@@ -34,12 +34,6 @@ void rescale_gradients(const Call& call, const Call::Part& part, const Tensor& t
   scale_outside(part.outside, factor);
 }
 
-/// Where all processes' rows make the batch, this one's may be none.
-bool has_rows(const MicroBatch& micro_batch, const Call::Part& part) {
-  if (part.world == nullptr) return micro_batch.has_rows(part.index());
-  return micro_batch.rows[static_cast<std::size_t>(part.index())].size() > 0;
-}
-
 }  // namespace
 
 Tensor MicroBatchPass::total_weight(Call& call, Call::Part& part) const {
@@ -87,7 +81,7 @@ void MicroBatchPass::run(Call& call, Call::Part& part) {
     if (BucketReducer* reducer = part.replica->reducer()) reducer->begin_backward();
     const RowRange rows = micro_batch.rows[static_cast<std::size_t>(part.index())];
     if (part.world != nullptr && call.accumulates()) part.world->exchange(rows.size());
-    if (has_rows(micro_batch, part)) {
+    if (micro_batch.has_rows(part.index())) {
       part.at = rows;
       const ContextScope scope([&](Context& c) {
         c.rows = part.in_whole(rows);
@@ -101,7 +95,7 @@ void MicroBatchPass::run(Call& call, Call::Part& part) {
     }
     if (k + 1 < count) buffers_.follow(call, part, micro_batch);
   }
-  if ((part.active || part.world != nullptr) && !has_rows(call.micro_batches.back(), part))
+  if ((part.active || part.world != nullptr) && !call.micro_batches.back().has_rows(part.index()))
     in_phase(part, Phase::loss, [&] { rescale_gradients(call, part, total_weight(call, part)); });
   finish_reduction(part);
 }

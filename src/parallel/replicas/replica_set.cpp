@@ -34,19 +34,6 @@ std::optional<ReplicaWorld> world_of(const std::vector<Device>& devices,
   return std::optional<ReplicaWorld>(std::in_place, devices, o);
 }
 
-void check_one_process(const std::optional<ReplicaWorld>& world,
-                       const DataParallelOptions& o,
-                       const char* what,
-                       const char* remedy) {
-  TANDEM_CHECK(!world,
-               "DataParallel: ",
-               what,
-               " for one process, and ",
-               o.world->size(),
-               " train together; ",
-               remedy);
-}
-
 /// Replicas of one process exchange by its own memory.
 comm::Backend backend_here(comm::Backend backend) {
   const bool among_processes = backend == comm::Backend::gloo || backend == comm::Backend::mpi;
@@ -97,6 +84,16 @@ struct ReplicaSet::Parts {
   }
 
   const ReplicaWorld* all_processes() const noexcept { return world ? &*world : nullptr; }
+  /// @throws InvalidArgument  several processes train together.
+  void check_alone(const char* what, const char* remedy) const {
+    TANDEM_CHECK(!world,
+                 "DataParallel: ",
+                 what,
+                 " for one process, and ",
+                 options.world->size(),
+                 " train together; ",
+                 remedy);
+  }
 
   std::shared_ptr<Call> on_all_devices(
       Phase phase, const std::function<void(Call& call, Call::Part& part)>& job) {
@@ -253,10 +250,8 @@ void ReplicaSet::backward(const std::vector<RowRange>& rows, const Body& body) {
 
 void ReplicaSet::on_replicas(const std::vector<RowRange>& rows, const Body& body) {
   Calls::check_outside();
-  check_one_process(parts_->world,
-                    parts_->options,
-                    "autograd::grad, create_graph and hooks of parameters in dp(x) are",
-                    "call backward() without them, or step, which runs hooks");
+  parts_->check_alone("autograd::grad, create_graph and hooks of parameters in dp(x) are",
+                      "call backward() without them, or step, which runs hooks");
   CallGate::Pass pass(parts_->gate);
   const auto call = parts_->calls.open_backward(rows);
   pass.show(call);
@@ -276,21 +271,20 @@ StepResult ReplicaSet::step(const BatchSize& batch,
 StepModel ReplicaSet::measure(const BatchSize& batch,
                               const LossBody& body,
                               optim::Optimizer* optimizer) {
-  check_one_process(parts_->world, parts_->options, kRehearsals, kMeasureAlone);
+  parts_->check_alone(kRehearsals, kMeasureAlone);
   return StepRunner(parts_->for_steps(), body, optimizer, parts_).measure(batch);
 }
 
 std::optional<StepProbe> ReplicaSet::try_batch(const BatchSize& batch,
                                                const LossBody& body,
                                                optim::Optimizer* optimizer) {
-  check_one_process(parts_->world, parts_->options, kRehearsals, kMeasureAlone);
+  parts_->check_alone(kRehearsals, kMeasureAlone);
   return StepRunner(parts_->for_steps(), body, optimizer, parts_).try_batch(batch);
 }
 
 void ReplicaSet::set_syncs(GradientSync sync) {
   if (sync == GradientSync::off)
-    check_one_process(
-        parts_->world, parts_->options, "no_sync is", "accumulate in the step instead");
+    parts_->check_alone("no_sync is", "accumulate in the step instead");
   parts_->gradients.syncs = sync;
 }
 

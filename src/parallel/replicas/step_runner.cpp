@@ -88,11 +88,7 @@ std::shared_ptr<TrainStep> StepRunner::make(const std::vector<RowRange>& planned
     rows = rows_of(leaves, parts_.devices.size());
   }
   const auto call = p.calls.open(rows);
-  if (parts_.world != nullptr) {
-    call->enter(*parts_.world);
-    for (Call::Part& part : call->parts)
-      part.active = part.row_count() > 0;
-  }
+  if (parts_.world != nullptr) call->enter(*parts_.world);
   auto cut = cut_micro_batches(rows, parts_.devices, options.accumulate);
   if (parts_.world != nullptr)  // all processes have as many, of which some may be empty
     cut.resize(static_cast<std::size_t>(options.accumulate),
