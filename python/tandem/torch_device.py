@@ -14,7 +14,7 @@ from torch.utils import backend_registration
 
 from tandem import _core, _torch
 
-_LEAST = 8  # PyTorch can be told of devices once
+_LEAST = 8  # so that torch.device("tandem:3") names one where none were configured
 
 Device = int | str | torch.device | None
 
@@ -22,15 +22,13 @@ Device = int | str | torch.device | None
 def register_devices(count: int | None = None) -> int:
     """Makes `count` virtual devices devices of PyTorch: torch.device("tandem:3") is cpu:3.
 
-    tandem.DataParallel does so by itself. A program that goes backward before it makes one calls this first, because
-    PyTorch counts its devices then. Without a number there are as many as the default devices, and at least 8. Returns
-    how many are registered. A second call with as many or fewer does nothing.
-
-    Raises InvalidArgument if an earlier call has registered fewer.
+    tandem.DataParallel does so by itself. Without a number there are as many as the default devices, and at least 8.
+    Returns how many are registered. A call may follow with more, but not beside a backward on another thread; one with
+    as many or fewer does nothing.
     """
     registered: int = _torch.registered_devices()
     if count is None:
-        count = registered or max(_LEAST, len(_core.default_devices()))
+        count = max(_LEAST, len(_core.default_devices()))
     _torch.register_devices(count)
     if registered == 0:
         torch._register_device_module("tandem", sys.modules[__name__])

@@ -5,6 +5,8 @@
 
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
+#include "tandem/libtorch/devices.hpp"
+
 #include "libtorch/device_memory.hpp"
 
 namespace tandem::libtorch {
@@ -15,8 +17,6 @@ using c10::Stream;
 
 class Guard final : public c10::impl::DeviceGuardImplInterface {
  public:
-  explicit Guard(int count) : count_(static_cast<DeviceIndex>(count)) {}
-
   c10::DeviceType type() const override { return c10::DeviceType::PrivateUse1; }
   c10::Device exchangeDevice(c10::Device device) const override {
     const c10::Device before = getDevice();
@@ -27,18 +27,20 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
     return {type(), static_cast<DeviceIndex>(current_device())};
   }
   void setDevice(c10::Device device) const override {
-    TORCH_CHECK(device.index() < count_,
+    TORCH_CHECK(device.index() < registered_devices(),
                 "tandem: there is no ",
                 device,
                 "; ",
-                static_cast<int>(count_),
+                registered_devices(),
                 " devices are registered");
     uncheckedSetDevice(device);
   }
   void uncheckedSetDevice(c10::Device device) const noexcept override {
     if (device.index() >= 0) current_device() = device.index();
   }
-  DeviceIndex deviceCount() const noexcept override { return count_; }
+  DeviceIndex deviceCount() const noexcept override {
+    return static_cast<DeviceIndex>(registered_devices());
+  }
 
   Stream getStream(c10::Device device) const override { return stream_of(device); }
   Stream getDefaultStream(c10::Device device) const override { return stream_of(device); }
@@ -60,15 +62,13 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
 
  private:
   static Stream stream_of(c10::Device device) { return Stream(Stream::DEFAULT, device); }
-
-  DeviceIndex count_;
 };
 
 }  // namespace
 
-void register_device_guard(int count) {
+void register_device_guard() {
   static const c10::impl::DeviceGuardImplRegistrar registrar(c10::DeviceType::PrivateUse1,
-                                                             new Guard(count));
+                                                             new Guard);
 }
 
 }  // namespace tandem::libtorch

@@ -6,6 +6,6 @@ namespace tandem::libtorch {
 
 /// Tells PyTorch how many virtual devices there are, and how a thread chooses one. Their streams
 /// run inline, so that events have always been reached. To be called once.
-void register_device_guard(int count);
+void register_device_guard();
 
 }  // namespace tandem::libtorch

@@ -32,13 +32,13 @@ std::vector<at::Generator>& generators() {
 
 class Hooks final : public at::PrivateUse1HooksInterface {
  public:
-  explicit Hooks(int count) : count_(static_cast<DeviceIndex>(count)) {}
-
   bool isBuilt() const override { return true; }
   bool isAvailable() const override { return true; }
   bool hasPrimaryContext(DeviceIndex) const override { return true; }
   void init() const override {}
-  DeviceIndex deviceCount() const override { return count_; }
+  DeviceIndex deviceCount() const override {
+    return static_cast<DeviceIndex>(registered_devices());
+  }
   void setCurrentDevice(DeviceIndex device) const override { current_device() = device; }
   DeviceIndex getCurrentDevice() const override {
     return static_cast<DeviceIndex>(current_device());
@@ -66,9 +66,6 @@ class Hooks final : public at::PrivateUse1HooksInterface {
     storage.set_data_ptr_noswap(std::move(data));
     storage.set_nbytes(nbytes);
   }
-
- private:
-  DeviceIndex count_;
 };
 
 }  // namespace
@@ -77,12 +74,12 @@ at::Generator& generator_of(int device) {
   return generators()[static_cast<std::size_t>(device)];
 }
 
-void register_device_hooks(int count) {
+void register_device_hooks() {
   // torch::manual_seed may have been called before there were devices.
   const std::uint64_t seed = at::detail::getDefaultCPUGenerator().current_seed();
   for (at::Generator& generator : generators())
     generator.set_current_seed(seed);
-  at::RegisterPrivateUse1HooksInterface(new Hooks(count));
+  at::RegisterPrivateUse1HooksInterface(new Hooks);
 }
 
 }  // namespace tandem::libtorch

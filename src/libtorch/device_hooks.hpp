@@ -8,7 +8,7 @@ namespace tandem::libtorch {
 
 /// Gives PyTorch the generators of virtual devices, and lets it change the size of their storages.
 /// To be called once.
-void register_device_hooks(int count);
+void register_device_hooks();
 
 /// The default generator of a virtual device.
 at::Generator& generator_of(int device);

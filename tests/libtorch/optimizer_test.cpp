@@ -110,7 +110,6 @@ TEST_P(OptimizerTest, OneWithAClosureTrainsThroughTheWrapper) {
 }
 
 TEST(OptimizerTest, OutlivesItsWrapper) {
-  register_devices(8);  // before the first backward, which here is one device's
   torch::manual_seed(1);
   auto [one, many] = twins<Mlp>();
   torch::optim::Adam plain(one->parameters(), torch::optim::AdamOptions(0.01).eps(1e-3));

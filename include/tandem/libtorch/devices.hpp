@@ -10,18 +10,18 @@ struct Device;
 
 namespace tandem::libtorch {
 
-/// The largest number of devices; PyTorch starts a thread for each in the first backward.
+/// The largest number of devices; PyTorch starts a thread for each.
 inline constexpr int kMaxTorchDevices = 64;
 
 /// Makes virtual devices devices of PyTorch: torch::Device("tandem:3") is cpu:3, with its memory,
 /// limit and statistics. PyTorch's kernels for the host compute there.
 ///
 /// From then on PyTorch's allocator of the host's memory is tandem's, which passes on what no
-/// virtual device asks for. A second call with as many or fewer devices does nothing.
+/// virtual device asks for. A call may follow with more devices, also after a backward, but not
+/// beside one on another thread; one with as many or fewer does nothing.
 /// @param count  of devices, from tandem:0 on.
-/// @throws InvalidArgument  count is not in [1, kMaxTorchDevices]; an earlier call registered
-/// fewer;
-///                          or another library has taken PyTorch's place for foreign devices.
+/// @throws InvalidArgument  count is not in [1, kMaxTorchDevices], or another library has taken
+///                          PyTorch's place for foreign devices.
 void register_devices(int count);
 /// How many devices are registered; 0 before the first call.
 int registered_devices();
