@@ -208,9 +208,9 @@ TEST_F(FunctionalTest, AFailureNamesModuleAndDevice) {
       thrown_text([&] { parallel_apply(std::vector{net}, {torch::empty({2}, torch::kMeta)}); }),
       HasSubstr("meta is no virtual device; give one with its index, such as tandem:0"));
   EXPECT_THAT(thrown_text([&] {
-                replicate(net, {Device{DeviceType::cpu, 63}});
+                replicate(net, {Device{DeviceType::cpu, 64}});
               }),
-              HasSubstr("cpu:63 is not registered"));
+              HasSubstr("cpu:64 is not registered"));
 }
 
 TEST_F(FunctionalTest, ACallOverDevicesInAnyOrderTrainsTheModule) {
