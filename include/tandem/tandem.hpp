@@ -172,6 +172,7 @@
 #include "tandem/train/task.hpp"
 #include "tandem/train/tensorboard.hpp"
 #include "tandem/world/address.hpp"
+#include "tandem/world/error_file.hpp"
 #include "tandem/world/file_store.hpp"
 #include "tandem/world/launch.hpp"
 #include "tandem/world/launcher.hpp"

@@ -96,6 +96,17 @@ void add_command(CLI::App& app, const Command& command, std::function<int()>& ch
   own->callback([&chosen, run] { chosen = run; });
 }
 
+/// Drops the "--" that may stand before the program of launch, as before those of other launchers.
+/// CLI11 would leave the command there.
+void drop_separator(std::vector<std::string>& words) {
+  if (words.empty() || words.front() != "launch") return;
+  std::size_t i = 1;
+  while (i < words.size() && words[i].starts_with("--") && words[i] != "--")
+    i += words[i].find('=') == std::string::npos ? 2 : 1;  // each option of launch has a value
+  if (i < words.size() && words[i] == "--")
+    words.erase(words.begin() + static_cast<std::ptrdiff_t>(i));
+}
+
 }  // namespace
 
 std::function<int()> read_command_line(int argc, const char* const* argv) {
@@ -106,11 +117,13 @@ std::function<int()> read_command_line(int argc, const char* const* argv) {
   std::function<int()> chosen;
   for (const Command& command : all_commands())
     add_command(app, command, chosen);
-  const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  drop_separator(words);
   if (!words.empty()) check_command(app, words.front());
   check_values(words);
   try {
-    app.parse(argc, argv);
+    std::ranges::reverse(words);  // as CLI11 takes them
+    app.parse(words);
   } catch (const CLI::Success& e) {  // --help, --version
     std::ostringstream text;
     app.exit(e, text, text);

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "tandem/core/error.hpp"
+#include "tandem/world/error_file.hpp"
 
 #include "cli/command_line.hpp"
 #include "cli/console.hpp"
@@ -54,6 +55,7 @@ int main(int argc, char** argv) {
     return 2;
   } catch (const std::exception& e) {
     console::tell_error(tandem::cli::describe(e));
+    tandem::world::write_error_file(e);
     return 1;
   }
 }

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <list>
 #include <memory>
+#include <string>
 #include <thread>
 
 #include <fcntl.h>
@@ -249,6 +251,23 @@ int launch(const LauncherOptions& options) {
   TANDEM_CHECK(
       options.processes >= 1, "launch: ", options.processes, " processes; start at least one");
   return Launcher(options).run();
+}
+
+std::optional<int> spawn(LauncherOptions options) {
+  TANDEM_CHECK(options.command.empty(),
+               "spawn: it starts this program, but the options have the command '",
+               options.command[0],
+               "'; use launch for that");
+  TANDEM_CHECK(
+      options.processes >= 1, "spawn: ", options.processes, " processes; start at least one");
+  if (options.processes == 1 || read_launch()) return std::nullopt;
+  options.command.push_back(std::filesystem::read_symlink("/proc/self/exe").string());
+  std::ifstream words("/proc/self/cmdline", std::ios::binary);
+  std::string word;
+  std::getline(words, word, '\0');  // the name by which it was called
+  while (std::getline(words, word, '\0'))
+    options.command.push_back(word);
+  return launch(options);
 }
 
 }  // namespace tandem::world

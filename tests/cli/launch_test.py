@@ -12,6 +12,8 @@ class LaunchTest(ProgramTest):
         self.assertEqual([line[:17] for line in lines], ["[0] rank 0 of 2 (", "[1] rank 1 of 2 ("])
         done = self.succeed("launch", "--nproc", "2", "sh", "-c", "echo $LOCAL_RANK --nproc")
         self.assertEqual(sorted(done.stdout.splitlines()), ["[0] 0 --nproc", "[1] 1 --nproc"])
+        done = self.succeed("launch", "--nproc=1", "--grace", "1", "--", "echo", "--", "--nproc")
+        self.assertEqual(done.stdout, "[0] -- --nproc\n")
 
     def test_the_status_is_that_of_the_first_that_failed(self):
         done = self.run_program("launch", "--nproc", "2", "sh", "-c", "[ $RANK = 0 ] || { echo no >&2; exit 9; }")

@@ -25,7 +25,8 @@ COMPARED = ["dp-classic", "dp-server", "dp-sharded", "ddp"]
 MPI_MAY = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
 
 
-def run(command, environment, folder):
+def run(command, environment, folder, status=0):
+    """What it prints; both streams if it is to fail."""
     with subprocess.Popen(command, shell=True, env=environment, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True, start_new_session=True) as process:
         try:
@@ -33,8 +34,8 @@ def run(command, environment, folder):
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             raise
-    assert process.returncode == 0, f"{command}: {process.returncode}\n{output}{errors}"
-    return output
+    assert process.returncode == status, f"{command}: {process.returncode}\n{output}{errors}"
+    return output + errors if status else output
 
 
 def commands_of(page, launcher):
@@ -98,6 +99,13 @@ def check_page(page, launcher, environment, folder):
         assert len(accuracies) == 1 and float(accuracies[0]) > 0.85, f"{command}: {output}"
 
 
+def check_cause(start, environment, folder):
+    """torchrun's report of a failed job has the text of the rank whose body threw, and of no other."""
+    report = run(f"{start} {os.environ['DYING']} all_reduce throw 1 1 gloo", environment, folder, status=1)
+    cause = report[report.index("Root Cause"):]
+    assert re.search(r"rank +: 1 ", cause) and re.search(r"traceback : .*the body fails", cause), report
+
+
 def by_hand(page, environment, folder):
     """The page's line for process 0, and the same for process 1."""
     (line,) = commands_of(page, "hand")
@@ -139,6 +147,8 @@ def main():
         else:
             check_commands(*starts[launcher], environment, folder)
             check_page(page, launcher, environment, folder)
+            if launcher == "torchrun":
+                check_cause(starts[launcher][0], environment, folder)
 
 
 if __name__ == "__main__":

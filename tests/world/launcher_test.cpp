@@ -86,6 +86,11 @@ TEST_F(LauncherTest, EachProcessKnowsWhoItIs) {
   EXPECT_EQ(done.err, "");
 }
 
+TEST_F(LauncherTest, SpawnStartsNothingButItsOwnProgram) {
+  EXPECT_THAT(thrown_text([&] { spawn(shell(2, "echo")); }), HasSubstr("the command 'sh'"));
+  EXPECT_THAT(thrown_text([&] { spawn({.processes = 0}); }), HasSubstr("0 processes"));
+}
+
 TEST_F(LauncherTest, LinesAreNeverTorn) {
   const Outcome done =
       run(shell(4,

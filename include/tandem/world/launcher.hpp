@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,8 @@ namespace tandem::world {
 
 /// What launch() starts.
 struct LauncherOptions {
-  std::vector<std::string> command;  ///< the program, looked for in PATH, and its arguments
+  /// The program, looked for in PATH, and its arguments.
+  std::vector<std::string> command = {};
   int processes = 1;
   /// Where the store listens that the processes meet by; port 0: a free one.
   Address store = {"127.0.0.1", 0};
@@ -35,5 +37,16 @@ struct LauncherOptions {
 /// @throws InvalidArgument  no command, a number of processes below 1, a program that is not found,
 ///                          or a folder that cannot be written.
 int launch(const LauncherOptions& options);
+
+/// Makes this program several processes: the first line of a main is
+/// `if (const auto status = world::spawn({.processes = 4})) return *status;`
+///
+/// It starts this program again, with its arguments, as launch() does, and stays until all have
+/// ended. In those, and wherever another launcher has started this process, it does nothing, and
+/// the program goes on. It does not fork: it may be called while there are other threads.
+/// @param options  without a command.
+/// @return  none: this process is one of several, or processes is 1; otherwise what main returns.
+/// @throws InvalidArgument  as launch(), or there is a command.
+std::optional<int> spawn(LauncherOptions options);
 
 }  // namespace tandem::world

@@ -12,6 +12,7 @@
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/runtime.hpp"
+#include "tandem/world/error_file.hpp"
 #include "tandem/world/world.hpp"
 
 #include "parallel/errors/failures.hpp"
@@ -133,6 +134,12 @@ void submit(const std::shared_ptr<Run>& run, std::span<const Device> devices, in
   }
 }
 
+/// Waits for all ranks. @throws RankError, Timeout
+void finish(Run& run, std::span<const Device> devices, std::chrono::milliseconds timeout) {
+  wait_for_all(run, devices, timeout);
+  if (std::ranges::any_of(run.errors, [](const auto& e) { return e != nullptr; })) raise(run);
+}
+
 }  // namespace
 
 void run_ranks(std::span<const Device> devices,
@@ -157,9 +164,12 @@ void run_ranks(std::span<const Device> devices,
   run->errors.resize(devices.size());
   run->ended.resize(devices.size());
   submit(run, devices, options.world == nullptr ? 1 : options.world->launch().local_size);
-  wait_for_all(*run, devices, options.timeout);
-  const bool failed = std::ranges::any_of(run->errors, [](const auto& e) { return e != nullptr; });
-  if (failed) raise(*run);
+  try {
+    finish(*run, devices, options.timeout);
+  } catch (const std::exception& error) {
+    if (options.world != nullptr) world::write_error_file(error);
+    throw;
+  }
   if (!devices.empty()) default_generator().set_state(run->generators.front()->get_state());
 }
 
