@@ -156,7 +156,7 @@ TEST_F(TorchNestTest, RowsThatDifferAreNamed) {
               HasSubstr("argument 0 (Float [2, 2] on cpu) has no dimension 2"));
   EXPECT_THAT(thrown_text([] {
                 scatter(at::ones({1}),
-                        std::vector<Device>{virtual_device(8)},
+                        std::vector<Device>{virtual_device(64)},
                         std::vector<std::int64_t>{1});
               }),
               HasSubstr("call register_devices"));

@@ -99,9 +99,9 @@ struct DataParallelOptions {
   /// forward, so none stands out.
   double straggler_ratio = 5;
   /// A call fails if none of its devices has begun another piece of work for this long. It throws
-  /// Timeout, and the wrapper refuses all later calls. A replica that hung may go on after that: what
-  /// the module and the loss refer to must outlive it. A long call whose devices keep working does
-  /// not fail.
+  /// Timeout, and the wrapper refuses all later calls. A replica that hung may go on after that:
+  /// what the module and the loss refer to must outlive it. A long call whose devices keep working
+  /// does not fail.
   std::chrono::milliseconds deadline = std::chrono::minutes(5);
   comm::Backend backend = comm::Backend::local;  ///< for the exchange among devices
   /// The processes that train together. Each has replicas on as many devices and its own part of
