@@ -16,11 +16,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// The server answers all but a wait at once.
-constexpr auto kAnswer = std::chrono::seconds(30);
-
-Deadline answer_by() {
-  return Clock::now() + kAnswer;
-}
+constexpr Store::Milliseconds kSoonestAnswer = std::chrono::seconds(1),
+                              kLatestAnswer = std::chrono::seconds(30);
 
 /// PyTorch's clients put a stroke before each key.
 std::string shared_key(const std::string& key) {
@@ -33,13 +30,13 @@ std::vector<std::string> shared_keys(const std::vector<std::string>& keys) {
   return all;
 }
 
-void send(const Socket& socket, const MessageWriter& message) {
+void send(const Socket& socket, const MessageWriter& message, Deadline deadline) {
   TANDEM_CHECK(message.bytes().size() <= kMostBytes,
                "store: a message of ",
                message.bytes().size(),
                " bytes; values are to be shorter than ",
                kMostBytes);
-  socket.send(message.bytes(), answer_by());
+  socket.send(message.bytes(), deadline);
 }
 
 template <std::size_t N>
@@ -49,17 +46,17 @@ std::string receive(const Socket& socket, Deadline deadline) {
   return bytes;
 }
 
-std::uint64_t receive_u64(const Socket& socket) {
-  return MessageReader(receive<8>(socket, answer_by())).u64();
+std::uint64_t receive_u64(const Socket& socket, Deadline deadline) {
+  return MessageReader(receive<8>(socket, deadline)).u64();
 }
 
-std::string receive_text(const Socket& socket) {
-  const std::uint64_t size = receive_u64(socket);
+std::string receive_text(const Socket& socket, Deadline deadline) {
+  const std::uint64_t size = receive_u64(socket, deadline);
   if (size > kMostBytes)
     throw CommError(
         tandem::detail::concat(socket.peer(), " answers with ", size, " bytes; it is no store"));
   std::string text(static_cast<std::size_t>(size), '\0');
-  socket.receive(text, answer_by());
+  socket.receive(text, deadline);
   return text;
 }
 
@@ -82,9 +79,9 @@ std::string listed(const std::vector<std::string>& keys) {
 TcpStore::TcpStore(const Address& address, Milliseconds timeout)
     : timeout_(timeout),
       socket_(std::make_unique<Socket>(Socket::connect(address, Clock::now() + timeout))) {
-  send(*socket_, MessageWriter(Query::validate).u32(kMagic));
+  send(*socket_, MessageWriter(Query::validate).u32(kMagic), answer_by());
   constexpr std::uint32_t kNonce = 0x7a6e6474;
-  send(*socket_, MessageWriter(Query::ping).u32(kNonce));
+  send(*socket_, MessageWriter(Query::ping).u32(kNonce), answer_by());
   const std::string echo = receive<4>(*socket_, std::min(answer_by(), Clock::now() + timeout));
   if (MessageReader(echo).u32() != kNonce)
     throw CommError(to_string(address) + " answers, but is no store; check the port");
@@ -92,22 +89,26 @@ TcpStore::TcpStore(const Address& address, Milliseconds timeout)
 
 TcpStore::~TcpStore() = default;
 
+std::chrono::steady_clock::time_point TcpStore::answer_by() const {
+  return Clock::now() + std::clamp(timeout(), kSoonestAnswer, kLatestAnswer);
+}
+
 void TcpStore::set(const std::string& key, const std::string& value) {
   const std::scoped_lock lock(mutex_);
-  send(*socket_, MessageWriter(Query::set).text(shared_key(key)).text(value));
+  send(*socket_, MessageWriter(Query::set).text(shared_key(key)).text(value), answer_by());
 }
 
 std::string TcpStore::get(const std::string& key) {
   const std::scoped_lock lock(mutex_);
-  wait_locked({key}, timeout_);
-  send(*socket_, MessageWriter(Query::get).text(shared_key(key)));
-  return receive_text(*socket_);
+  wait_locked({key}, timeout());
+  send(*socket_, MessageWriter(Query::get).text(shared_key(key)), answer_by());
+  return receive_text(*socket_, answer_by());
 }
 
 std::int64_t TcpStore::add(const std::string& key, std::int64_t amount) {
   const std::scoped_lock lock(mutex_);
-  send(*socket_, MessageWriter(Query::add).text(shared_key(key)).i64(amount));
-  return static_cast<std::int64_t>(receive_u64(*socket_));
+  send(*socket_, MessageWriter(Query::add).text(shared_key(key)).i64(amount), answer_by());
+  return static_cast<std::int64_t>(receive_u64(*socket_, answer_by()));
 }
 
 std::string TcpStore::compare_set(const std::string& key,
@@ -115,12 +116,13 @@ std::string TcpStore::compare_set(const std::string& key,
                                   const std::string& desired) {
   const std::scoped_lock lock(mutex_);
   send(*socket_,
-       MessageWriter(Query::compare_set).text(shared_key(key)).text(expected).text(desired));
-  return receive_text(*socket_);
+       MessageWriter(Query::compare_set).text(shared_key(key)).text(expected).text(desired),
+       answer_by());
+  return receive_text(*socket_, answer_by());
 }
 
 bool TcpStore::check_locked(const std::vector<std::string>& keys) {
-  send(*socket_, MessageWriter(Query::check).texts(shared_keys(keys)));
+  send(*socket_, MessageWriter(Query::check).texts(shared_keys(keys)), answer_by());
   return receive_byte(*socket_, answer_by()) == static_cast<std::uint8_t>(Check::ready);
 }
 
@@ -136,12 +138,12 @@ void TcpStore::wait(const std::vector<std::string>& keys, Milliseconds timeout) 
 
 void TcpStore::wait_locked(const std::vector<std::string>& keys, Milliseconds timeout) {
   constexpr auto kReady = static_cast<std::uint8_t>(Waited::ready);
-  send(*socket_, MessageWriter(Query::wait).texts(shared_keys(keys)));
+  send(*socket_, MessageWriter(Query::wait).texts(shared_keys(keys)), answer_by());
   try {
     static_cast<void>(receive_byte(*socket_, Clock::now() + timeout));
     return;
   } catch (const Timeout&) {
-    send(*socket_, MessageWriter(Query::cancel_wait));
+    send(*socket_, MessageWriter(Query::cancel_wait), answer_by());
   }
   // The keys may have come just now: then that answer is before the one to the cancellation.
   if (receive_byte(*socket_, answer_by()) == kReady) {
@@ -161,19 +163,19 @@ void TcpStore::wait_locked(const std::vector<std::string>& keys, Milliseconds ti
 
 bool TcpStore::delete_key(const std::string& key) {
   const std::scoped_lock lock(mutex_);
-  send(*socket_, MessageWriter(Query::delete_key).text(shared_key(key)));
-  return receive_u64(*socket_) != 0;
+  send(*socket_, MessageWriter(Query::delete_key).text(shared_key(key)), answer_by());
+  return receive_u64(*socket_, answer_by()) != 0;
 }
 
 void TcpStore::append(const std::string& key, const std::string& value) {
   const std::scoped_lock lock(mutex_);
-  send(*socket_, MessageWriter(Query::append).text(shared_key(key)).text(value));
+  send(*socket_, MessageWriter(Query::append).text(shared_key(key)).text(value), answer_by());
 }
 
 std::int64_t TcpStore::num_keys() {
   const std::scoped_lock lock(mutex_);
-  send(*socket_, MessageWriter(Query::num_keys));
-  return static_cast<std::int64_t>(receive_u64(*socket_));
+  send(*socket_, MessageWriter(Query::num_keys), answer_by());
+  return static_cast<std::int64_t>(receive_u64(*socket_, answer_by()));
 }
 
 std::string TcpStore::local_host() const {

@@ -253,6 +253,7 @@ class World::Impl {
 
   /// Who serves waits until all that have come have gone, and the last of all removes the file.
   void leave(std::chrono::seconds patience) noexcept try {
+    store_->set_timeout(patience);
     if (store_->add("left", 1) == launch_.size && !path_.empty()) std::filesystem::remove(path_);
     if (server_ == nullptr) return;
     int came = 0;

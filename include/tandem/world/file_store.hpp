@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 
@@ -34,6 +35,7 @@ class FileStore final : public Store {
   void append(const std::string& key, const std::string& value) override;
   std::int64_t num_keys() override;
   Milliseconds timeout() const override { return timeout_; }
+  void set_timeout(Milliseconds timeout) override { timeout_ = timeout; }
 
   const std::string& path() const noexcept { return path_; }
 
@@ -41,7 +43,7 @@ class FileStore final : public Store {
   class Log;
 
   std::string path_;
-  Milliseconds timeout_;
+  std::atomic<Milliseconds> timeout_;
   std::mutex mutex_;  // guards the log
   std::unique_ptr<Log> log_;
 };

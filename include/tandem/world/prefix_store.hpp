@@ -27,6 +27,7 @@ class PrefixStore final : public Store {
   /// Of the whole store, as PyTorch's.
   std::int64_t num_keys() override { return store_->num_keys(); }
   Milliseconds timeout() const override { return store_->timeout(); }
+  void set_timeout(Milliseconds timeout) override { store_->set_timeout(timeout); }
 
  private:
   std::string whole(const std::string& key) const { return prefix_ + '/' + key; }

@@ -53,6 +53,8 @@ class Store {
   virtual std::int64_t num_keys() = 0;
 
   virtual Milliseconds timeout() const = 0;
+  /// Of later calls: of waits, and up to 30 s also of answers.
+  virtual void set_timeout(Milliseconds timeout) = 0;
 };
 
 }  // namespace tandem::world

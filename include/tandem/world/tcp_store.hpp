@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 
@@ -38,14 +39,17 @@ class TcpStore final : public Store {
   void append(const std::string& key, const std::string& value) override;
   std::int64_t num_keys() override;
   Milliseconds timeout() const override { return timeout_; }
+  void set_timeout(Milliseconds timeout) override { timeout_ = timeout; }
   /// The address, as a number, by which the store's host knows this one.
   std::string local_host() const;
 
  private:
   void wait_locked(const std::vector<std::string>& keys, Milliseconds timeout);
   bool check_locked(const std::vector<std::string>& keys);
+  /// When the server has answered what it answers at once, or is gone.
+  std::chrono::steady_clock::time_point answer_by() const;
 
-  Milliseconds timeout_;
+  std::atomic<Milliseconds> timeout_;
   std::mutex mutex_;  // guards the connection
   std::unique_ptr<Socket> socket_;
 };
