@@ -112,6 +112,7 @@
 #include "tandem/optim/radam.hpp"
 #include "tandem/optim/rmsprop.hpp"
 #include "tandem/optim/sgd.hpp"
+#include "tandem/parallel/broadcast_optimizer_state.hpp"
 #include "tandem/parallel/buffer_rule.hpp"
 #include "tandem/parallel/chunks.hpp"
 #include "tandem/parallel/combine.hpp"
