@@ -120,11 +120,13 @@ void read_members(const Value& whole, FlightFile& file) {
     file.processes.push_back(
         {.host = v["host"].text(), .pid = static_cast<int>(v["pid"].number(0, kMostInt))});
   });
+  if (file.processes.empty()) Value::refuse("processes is empty");
   file.process = whole["process"].index(file.processes.size());
   whole["members"].each(kMostRanks, [&](const Value& v) {
     file.members.push_back(
         {.device = v["device"].text(), .process = v["process"].index(file.processes.size())});
   });
+  if (file.members.empty()) Value::refuse("members is empty");
 }
 
 void read_clock(const Value& clock, FlightFile& file) {
