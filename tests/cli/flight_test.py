@@ -95,6 +95,7 @@ class FlightTest(ProgramTest):
         self.assertEqual((group["first_difference"], group["first_missing"]), (None, 1))
         first, second = group["collectives"]
         self.assertEqual([(a["rank"], a["after_first_us"]) for a in first["arrivals"]], [(0, 0), (1, 1500)])
+        self.assertEqual([(a["came_us"], a["after_first_us"]) for a in second["arrivals"]], [(3000, 0)])
         self.assertEqual((first["complete"], second["complete"], second["missing"]), (True, False, [1]))
         self.assertEqual(group["failures"], [{"process": 0, "at_us": 99_000, "text": "rank 1 did not arrive"}])
 
