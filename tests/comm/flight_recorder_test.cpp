@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,7 @@
 
 #include "tandem/comm/algorithms.hpp"
 #include "tandem/comm/communicator.hpp"
+#include "tandem/world/world.hpp"
 
 #include "comm/rank_values.hpp"
 #include "comm/run_ranks.hpp"
@@ -139,6 +142,34 @@ TEST(FlightRecord, SaysWhoseItIs) {
   EXPECT_EQ(operations[1]["number"], 1);
   EXPECT_EQ(operations[1]["generation"], 1);
   EXPECT_EQ(operations[1]["algorithm"], "ring");
+}
+
+TEST(FlightRecord, HasNamesThatAreTheSameInAllProcesses) {
+  world::World* const world = testing::test_world();
+  if (world == nullptr) GTEST_SKIP() << "needs several processes";
+  static int times = 0;
+  const std::string place = "flight/" + std::to_string(++times) + '/';
+  Group group = make_group(2 * world->size());
+  std::mutex mutex;
+  std::set<std::string> names;
+  run_ranks(group, [&](Communicator& comm) {
+    const std::string color = std::to_string(comm.rank() % 2);
+    const auto half = comm.split(comm.rank() % 2);
+    for (const auto& [key, of] :
+         {std::pair<std::string, Communicator*>("whole", &comm), {"half" + color, half.get()}}) {
+      const Json record = Json::parse(of->flight_record());
+      const std::string name = record["group"];
+      EXPECT_EQ(world->store().compare_set(place + key, "", name), name);
+      EXPECT_EQ(record["run"], world->run());
+      EXPECT_EQ(record["process"], world->rank());
+      EXPECT_EQ(record["processes"].size(), world->peers().size());
+      EXPECT_EQ(record["members"][of->rank()]["process"], world->rank());
+      const std::scoped_lock lock(mutex);
+      names.insert(name);
+    }
+    comm.barrier();
+  });
+  EXPECT_EQ(names.size(), 3u);
 }
 
 TEST(FlightRecord, KeepsTheLast1024) {
