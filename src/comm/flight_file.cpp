@@ -188,6 +188,8 @@ FlightFile read_flight_file(const std::string& path) try {
                     static_cast<std::int64_t>(e.byte),
                     e.byte > text.size() ? "is cut off; its process was ended while it wrote"
                                          : "is no JSON, so no flight record");
+  } catch (const Json::out_of_range&) {
+    throw FileError(path, -1, "has a number that no flight record has");
   }
   const Value whole(json, "");
   check_version(whole);

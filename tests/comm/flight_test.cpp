@@ -366,8 +366,10 @@ TEST_F(FlightTest, AFileThatIsNoJsonOrCutOffIsPassedOver) {
     write("bad.json", whole.substr(0, n));
     ASSERT_THAT(read().warnings, ElementsAre(AllOf(HasSubstr("bad.json"), HasSubstr("cut off"))));
   }
-  for (const std::string& text :
-       {std::string("hello"), std::string("\xff\xfe{}"), std::string(100'000, '[')}) {
+  for (const std::string& text : {std::string("hello"),
+                                  std::string("{\"version\": 1e999}"),
+                                  std::string("\xff\xfe{}"),
+                                  std::string(100'000, '[')}) {
     write("bad.json", text);
     EXPECT_THAT(read().warnings, ElementsAre(HasSubstr("bad.json")));
   }
