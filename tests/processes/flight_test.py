@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whatever goes wrong between processes, tandem flight finds it in the records that they leave.
 
-    flight_test.py PROGRAM TANDEM [MPIRUN]
+    flight_test.py PROGRAM TANDEM PAGE [MPIRUN]
 
 PROGRAM is faulty_rank: when all others have come to collective 21, the first rank of process 1 does something else.
 """
@@ -10,6 +10,7 @@ PROGRAM is faulty_rank: when all others have come to collective 21, the first ra
 import glob
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -17,7 +18,7 @@ import unittest
 
 import slurm
 
-PROGRAM, TANDEM, *MPIRUN = sys.argv[1:]
+PROGRAM, TANDEM, PAGE, *MPIRUN = sys.argv[1:]
 del sys.argv[1:]
 DEADLINE = 60
 VICTIM, LAST = 1, 20
@@ -129,6 +130,27 @@ class FlightTest(unittest.TestCase):
         self.assertEqual((first["number"], first["missing"]), (LAST + 1, [1]))
         self.assertEqual([failure["process"] for failure in group["failures"]], [0])
         self.assertIn("not there: rank 1 (cpu:0 of process 1", text)
+
+    def test_commands_of_the_page(self):
+        """Those of docs/processes.md, on a program whose rank 2 throws, print what the page shows, numbers apart."""
+        with open(PAGE, encoding="utf-8") as file:
+            commands, shown = re.search(r"## Flight records\n.*?```sh\n(.*?)```\n\n```\n(.*?)```", file.read(), re.DOTALL).groups()
+        folder = os.path.dirname(self.records)
+        os.symlink(TANDEM, os.path.join(folder, "tandem"))
+        with open(os.path.join(folder, "program"), "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\nexec {PROGRAM} throw 2 gloo\n")
+        os.chmod(os.path.join(folder, "program"), 0o755)
+        done = subprocess.run(commands, shell=True, cwd=folder, capture_output=True, text=True, timeout=DEADLINE, check=False,
+                              env=self.environment | {"PATH": f"{folder}:{os.environ['PATH']}"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+        def without_values(line):
+            line = re.sub(", to which .*", "", line)
+            return re.sub(r"on \S+, pid", "pid", re.sub(r"[\d.]+", "0", line))
+
+        printed = [without_values(line) for line in done.stdout.splitlines()]
+        for line in shown.splitlines()[1:-2]:
+            self.assertIn(without_values(line), printed)
 
     def test_names_of_files_say_the_process(self):
         printed = self.run_by_hand("throw")
