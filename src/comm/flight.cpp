@@ -143,14 +143,14 @@ void drop_contradictions(std::vector<FlightFile>& files,
     ++counts[said(file)];
   const auto usual =
       std::ranges::max_element(counts, {}, [](const auto& count) { return count.second; })->first;
-  const auto others = std::ranges::stable_partition(
-      files, [&](const FlightFile& file) { return said(file) == usual; });
-  for (const FlightFile& file : others)
-    warnings.push_back(concat(file.path,
+  const auto others = std::stable_partition(
+      files.begin(), files.end(), [&](const FlightFile& file) { return said(file) == usual; });
+  for (auto file = others; file != files.end(); ++file)
+    warnings.push_back(concat(file->path,
                               ": is passed over, since it names other processes or ranks than ",
                               files.front().path,
                               "; move what is of another run out of the folder"));
-  files.erase(others.begin(), others.end());
+  files.erase(others, files.end());
 }
 
 std::string processes_of(const FlightFile& file) {
