@@ -15,6 +15,7 @@
 #include "tandem/comm/collective.hpp"
 #include "tandem/comm/communicator.hpp"
 #include "tandem/comm/differentiable.hpp"
+#include "tandem/comm/flight.hpp"
 #include "tandem/comm/group.hpp"
 #include "tandem/comm/handle.hpp"
 #include "tandem/comm/timing.hpp"

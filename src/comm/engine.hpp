@@ -63,6 +63,9 @@ class Engine {
   virtual std::string silence() const { return ""; }
   /// Whether that is the group's number among those over processes.
   virtual bool is_of(std::uint64_t /*group*/) const { return false; }
+  /// A name of the group that is the same in all its processes, and of no other group of theirs;
+  /// "": it is of this process alone.
+  virtual std::string group_name() const { return ""; }
   /// Who is to hear of what other processes say. Called once, before any operation.
   virtual void attach(const std::shared_ptr<Meeting>&) {}
 };

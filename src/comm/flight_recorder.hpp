@@ -23,9 +23,10 @@ class FlightRecorder {
   enum class State : std::uint8_t { started, completed, failed };
 
   struct Entry {
-    const void* key = nullptr;  ///< the operation
-    std::int64_t number = 0;    ///< 0: a message
-    Signature signature = {};   ///< of the first collective
+    const void* key = nullptr;    ///< the operation
+    std::int64_t number = 0;      ///< 0: a message
+    std::int64_t generation = 0;  ///< how often the group has been reset before
+    Signature signature = {};     ///< of the first collective
     std::size_t collectives = 1;
     std::int64_t count = 0;  ///< elements of this rank's first tensor
     int tag = 0;

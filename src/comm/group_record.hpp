@@ -6,9 +6,12 @@
 #include <deque>
 #include <string>
 
+#include "tandem/comm/group.hpp"
+
 #include "comm/flight_recorder.hpp"
 #include "comm/operation.hpp"
 #include "comm/rank_table.hpp"
+#include "comm/record_origin.hpp"
 
 namespace tandem::comm {
 
@@ -18,8 +21,10 @@ namespace tandem::comm {
 /// Thread-safe.
 class GroupRecord {
  public:
-  /// @param folder  where write() puts a file; empty: nowhere.
-  GroupRecord(const RankTable& ranks, std::string folder);
+  /// @param options  its dump_folder is where write() puts a file; empty: nowhere.
+  /// @param group    the group's name in all processes that have ranks of it; "": it is of this
+  ///                 process alone.
+  GroupRecord(const RankTable& ranks, const GroupOptions& options, std::string group);
 
   /// A rank has reached an operation.
   ///
@@ -41,6 +46,8 @@ class GroupRecord {
 
   const RankTable& ranks_;
   const std::string folder_;
+  const RecordOrigin from_;
+  const std::string group_;
   const FlightRecorder::Moment origin_;
   std::deque<FlightRecorder> recorders_;  // by rank
 };

@@ -231,6 +231,7 @@ std::vector<std::unique_ptr<Communicator>> make_ranks(RankTable table,
   if (options.dump_folder.empty()) {
     if (const char* folder = std::getenv("TANDEM_COMM_DUMP")) options.dump_folder = folder;
   }
+  if (std::getenv("TANDEM_COMM_DUMP_AT_END") != nullptr) options.dump_at_end = true;
   const auto meeting =
       std::make_shared<Meeting>(std::move(table), std::move(options), std::move(engine));
   meeting->engine().attach(meeting);

@@ -30,7 +30,7 @@ Meeting::Meeting(RankTable ranks, GroupOptions options, std::shared_ptr<Engine> 
       options_(std::move(options)),
       algorithms_(options_, ranks_.size()),
       engine_(std::move(engine)),
-      record_(ranks_, options_.dump_folder),
+      record_(ranks_, options_, engine_->group_name()),
       reached_(static_cast<std::size_t>(ranks_.size())) {}
 
 std::shared_ptr<Operation> Meeting::arrive(int rank,
@@ -363,7 +363,9 @@ void Meeting::retire(int rank) noexcept {
   failure_ = std::make_shared<const Failure>(
       Failure{Failure::Kind::aborted, ranks_.name(rank) + " was destroyed"});
   if (!pending_.empty() || !posts_.empty())
-    record_.write(failure_.get());  // else it is the group's normal end
+    record_.write(failure_.get());
+  else if (options_.dump_at_end)  // it is the group's normal end
+    record_.write(nullptr);
   end_waiting();
 }
 

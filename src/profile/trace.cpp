@@ -10,14 +10,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "profile/trace_events.hpp"
+
 namespace tandem::profile {
 namespace {
 
 using Json = nlohmann::json;
-
-double microseconds(Duration t) {
-  return std::chrono::duration<double, std::micro>(t).count();
-}
 
 std::vector<std::string_view> parts_of(std::string_view path) {
   std::vector<std::string_view> parts;
@@ -28,47 +26,6 @@ std::vector<std::string_view> parts_of(std::string_view path) {
   }
   return parts;
 }
-
-class Trace {
- public:
-  /// The name of a process, or of a track.
-  void name(const char* what, int process, int track, const std::string& text) {
-    events_.push_back({{"ph", "M"},
-                       {"name", what},
-                       {"pid", process},
-                       {"tid", track},
-                       {"args", {{"name", text}}}});
-  }
-  void span(int process,
-            int track,
-            std::string_view name,
-            std::string_view category,
-            Duration begin,
-            Duration end,
-            Json args = Json::object()) {
-    events_.push_back({{"ph", "X"},
-                       {"name", name},
-                       {"cat", category},
-                       {"pid", process},
-                       {"tid", track},
-                       {"ts", microseconds(begin)},
-                       {"dur", microseconds(end - begin)},
-                       {"args", std::move(args)}});
-  }
-  void counter(int process, const char* name, Duration at, Json values) {
-    events_.push_back({{"ph", "C"},
-                       {"name", name},
-                       {"pid", process},
-                       {"ts", microseconds(at)},
-                       {"args", std::move(values)}});
-  }
-  std::string text() && {
-    return Json{{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events_)}}.dump();
-  }
-
- private:
-  Json events_ = Json::array();
-};
 
 /// What a span of work, or of a side stream, is known by beside its name.
 template <class Span>
@@ -95,7 +52,8 @@ Times of_stream(const WorkSpan& w) {
 /// A thread's work on a device, or a stream's, which comes in the order of its beginning.
 class Track {
  public:
-  Track(Trace& trace, int process, int track) : trace_(trace), process_(process), track_(track) {}
+  Track(TraceEvents& trace, int process, int track)
+      : trace_(trace), process_(process), track_(track) {}
 
   void add(const WorkSpan& w, const Times& times) {
     if (times.begin >= busy_until_) {  // not within other work
@@ -151,7 +109,7 @@ class Track {
     }
   }
 
-  Trace& trace_;
+  TraceEvents& trace_;
   int process_, track_;
   OpenPhase phase_;
   RowRange rows_;
@@ -161,7 +119,7 @@ class Track {
 
 /// The tracks of some work: `track_of` gives number and name of each one's.
 template <class TrackOf>
-void add_tracks(Trace& trace,
+void add_tracks(TraceEvents& trace,
                 const std::map<Device, int>& processes,
                 std::vector<const WorkSpan*> work,
                 Times (*times)(const WorkSpan&),
@@ -183,7 +141,7 @@ void add_tracks(Trace& trace,
 }
 
 /// A process for each device, from 1 on.
-std::map<Device, int> name_devices(Trace& trace,
+std::map<Device, int> name_devices(TraceEvents& trace,
                                    const StepRecord& record,
                                    const MemoryProfile& memory) {
   std::map<Device, int> processes;
@@ -201,7 +159,9 @@ std::map<Device, int> name_devices(Trace& trace,
   return processes;
 }
 
-void add_work(Trace& trace, const std::map<Device, int>& processes, const StepRecord& record) {
+void add_work(TraceEvents& trace,
+              const std::map<Device, int>& processes,
+              const StepRecord& record) {
   std::vector<const WorkSpan*> all, of_gpus;
   for (const WorkSpan& w : record.work) {
     all.push_back(&w);
@@ -216,7 +176,9 @@ void add_work(Trace& trace, const std::map<Device, int>& processes, const StepRe
   });
 }
 
-void add_memory(Trace& trace, const std::map<Device, int>& processes, const MemoryProfile& memory) {
+void add_memory(TraceEvents& trace,
+                const std::map<Device, int>& processes,
+                const MemoryProfile& memory) {
   for (const DeviceMemory& m : memory.devices) {
     CategoryBytes seen{};  // a category that there never was is no line of zeros
     for (const MemoryMoment& moment : m.timeline)
@@ -256,7 +218,9 @@ std::vector<const Span*> as_they_began(const std::vector<Span>& spans) {
   return ordered;
 }
 
-void add_side_work(Trace& trace, const std::map<Device, int>& processes, const StepRecord& record) {
+void add_side_work(TraceEvents& trace,
+                   const std::map<Device, int>& processes,
+                   const StepRecord& record) {
   static constexpr int kSideStream = 1001;
   std::map<Device, Lanes> devices;
   std::set<std::pair<int, int>> named;
@@ -269,7 +233,7 @@ void add_side_work(Trace& trace, const std::map<Device, int>& processes, const S
   }
 }
 
-void add_links(Trace& trace, const StepRecord& record, int process) {
+void add_links(TraceEvents& trace, const StepRecord& record, int process) {
   std::map<Link, Lanes> links;
   std::map<std::pair<Link, std::size_t>, int> tracks;
   if (!record.transfers.empty()) trace.name("process_name", process, 0, "links");
@@ -303,7 +267,7 @@ std::string trace_json(const StepRecord& record) {
 }
 
 std::string trace_json(const StepRecord& record, const MemoryProfile& memory) {
-  Trace trace;
+  TraceEvents trace;
   const std::map<Device, int> processes = name_devices(trace, record, memory);
   add_work(trace, processes, record);
   add_side_work(trace, processes, record);

@@ -3,6 +3,7 @@
 
 #include "world/frame.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "tandem/core/error.hpp"
@@ -16,6 +17,7 @@ struct Head {
   std::uint32_t kind = 0;
 };
 constexpr std::uint32_t kMostText = 1U << 20;
+constexpr std::int64_t kMostMicroseconds = std::int64_t{1} << 53;  // 285 years
 
 }  // namespace
 
@@ -29,6 +31,23 @@ std::string encode(const Frame& frame) {
   return bytes;
 }
 
+std::string encode_clock(std::chrono::microseconds now) {
+  const std::int64_t count = now.count();
+  return encode({Frame::Kind::clock, 0, std::string(reinterpret_cast<const char*>(&count), 8)});
+}
+
+std::optional<std::chrono::microseconds> read_clock(const std::string& bytes) {
+  Head head;
+  std::int64_t count = 0;
+  if (bytes.size() != sizeof head + sizeof count) return std::nullopt;
+  std::memcpy(&head, bytes.data(), sizeof head);
+  std::memcpy(&count, bytes.data() + sizeof head, sizeof count);
+  const bool is_clock =
+      head.kind == static_cast<std::uint32_t>(Frame::Kind::clock) && head.nbytes == sizeof count;
+  if (!is_clock || count < 0 || count > kMostMicroseconds) return std::nullopt;
+  return std::chrono::microseconds(count);
+}
+
 std::vector<Frame> FrameReader::add(const char* bytes, std::size_t n) {
   waiting_.append(bytes, n);
   std::vector<Frame> frames;
@@ -36,7 +55,7 @@ std::vector<Frame> FrameReader::add(const char* bytes, std::size_t n) {
   Head head;
   while (waiting_.size() - used >= sizeof head) {
     std::memcpy(&head, waiting_.data() + used, sizeof head);
-    if (head.nbytes > kMostText || head.kind > static_cast<std::uint32_t>(Frame::Kind::states))
+    if (head.nbytes > kMostText || head.kind > static_cast<std::uint32_t>(Frame::Kind::clock))
       throw CommError("watch: nonsense has come; something else than tandem has called");
     if (waiting_.size() - used < sizeof head + head.nbytes) break;
     frames.push_back({static_cast<Frame::Kind>(head.kind),

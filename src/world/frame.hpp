@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,8 @@ struct Frame {
     bye,     ///< to the server: the process leaves
     end,     ///< to all: a process has gone; the text says how, "" if it has said bye
     states,  ///< to all: lines of "PROCESS MILLISECONDS TEXT" from the last signs of life
+    ask,     ///< to the server: what its steady clock says
+    clock,   ///< to who has asked
   };
   Kind kind = Kind::beat;
   int process = 0;
@@ -24,6 +28,10 @@ struct Frame {
 };
 
 std::string encode(const Frame& frame);
+/// A frame of kind clock, which is of one size.
+std::string encode_clock(std::chrono::microseconds now);
+/// What such a frame says; none: it is something else.
+std::optional<std::chrono::microseconds> read_clock(const std::string& bytes);
 
 /// Makes frames of the bytes that arrive.
 class FrameReader {

@@ -33,6 +33,8 @@ using tandem::detail::concat;
 using tandem::detail::Descriptor;
 
 constexpr auto kAfterKill = std::chrono::seconds(5);  // for output that grandchildren hold open
+// For the others to hear of a failure, say what they know of it, and end by themselves.
+constexpr auto kToNotice = std::chrono::seconds(1);
 constexpr auto kTick = std::chrono::milliseconds(100);
 
 /// Signals arrive at a descriptor while this lives.
@@ -144,6 +146,7 @@ class Launcher {
     while (wait()) {
       pass_signals_on();
       look_for_ends();
+      if (ask_at_ && Clock::now() >= *ask_at_) ask_to_end();
       if (kill_at_ && Clock::now() >= *kill_at_) signal_all(SIGKILL);
     }
     if (failed_ == nullptr) return stopped_by_ == 0 ? 0 : 128 + stopped_by_;
@@ -209,9 +212,14 @@ class Launcher {
       if (!rank.process().look() || rank.process().status() == 0 || failed_ != nullptr) continue;
       failed_ = &rank;
       if (stopped_by_ != 0) continue;  // all have been asked to end
-      signal_all(SIGTERM);
-      kill_at_ = Clock::now() + options_.grace;
+      ask_at_ = Clock::now() + kToNotice;
     }
+  }
+
+  void ask_to_end() {
+    ask_at_.reset();
+    signal_all(SIGTERM);
+    if (!kill_at_) kill_at_ = Clock::now() + options_.grace;
   }
 
   void signal_all(int number) {
@@ -241,7 +249,7 @@ class Launcher {
   std::list<Rank> ranks_;
   Rank* failed_ = nullptr;  // the first
   int stopped_by_ = 0;      // a signal to this process
-  std::optional<Clock::time_point> kill_at_, give_up_at_;
+  std::optional<Clock::time_point> ask_at_, kill_at_, give_up_at_;
 };
 
 }  // namespace

@@ -113,6 +113,11 @@ class WatchServer::Impl {
       case Frame::Kind::word:
         if (line.process >= 0) say({Frame::Kind::word, line.process, frame.text}, &line);
         break;
+      case Frame::Kind::ask:
+        if (line.out.size() < kMostUntaken)
+          line.out += encode_clock(
+              duration_cast<std::chrono::microseconds>(Clock::now().time_since_epoch()));
+        break;
       case Frame::Kind::bye:
         line.is_leaving = true;
         break;

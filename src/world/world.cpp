@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <thread>
 #include <utility>
@@ -20,6 +21,8 @@
 #include "tandem/world/store_server.hpp"
 #include "tandem/world/tcp_store.hpp"
 
+#include "world/clock_offset.hpp"
+#include "world/host_name.hpp"
 #include "world/meeting_place.hpp"
 #include "world/mpi_meeting.hpp"
 #include "world/watch.hpp"
@@ -33,11 +36,6 @@ using tandem::detail::concat;
 // How long the process that serves the store stays for the others, at the end and after an error.
 constexpr std::chrono::seconds kGoodbye{10}, kShortGoodbye{2};
 constexpr std::chrono::milliseconds kBetweenLooks{5};
-
-std::string host_name() {
-  char name[256] = {};
-  return ::gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
-}
 
 std::string key(const char* what, int rank) {
   return concat(what, '/', rank);
@@ -103,6 +101,8 @@ class World::Impl {
   Store& store() const { return *store_; }
   const std::string& host() const { return host_; }
   Watch* watch() const { return watch_.get(); }
+  const std::string& run() const { return run_; }
+  const std::optional<ClockOffset>& clock_offset() const { return clock_offset_; }
   std::shared_ptr<void> keep(const std::string& name,
                              const std::function<std::shared_ptr<void>()>& make) {
     const std::scoped_lock lock(keeping_);
@@ -193,12 +193,14 @@ class World::Impl {
       watch_server_ = std::make_unique<WatchServer>(host_, launch_.size);
       store_->set("watch", to_string(watch_server_->address()));
     }
-    watch_ = std::make_unique<Watch>(
-        parse_address(store_->get("watch")), launch_.rank, store_->timeout());
+    const Address server = parse_address(store_->get("watch"));
+    watch_ = std::make_unique<Watch>(server, launch_.rank, store_->timeout());
+    if (launch_.rank != 0) clock_offset_ = measure_clock_offset(server);
   }
 
   void add_peer(int rank, std::map<std::string, std::string> said) {
     peers_.push_back({rank, said["host"], std::stoi("0" + said["pid"])});
+    if (rank == 0) run_ = concat(said["host"], '-', said["pid"], '-', said["draw"]);
     said.erase("host");
     said.erase("pid");
     said.erase("draw");
@@ -274,6 +276,8 @@ class World::Impl {
   std::string host_;
   std::unique_ptr<WatchServer> watch_server_;
   std::unique_ptr<Watch> watch_;
+  std::optional<ClockOffset> clock_offset_ = ClockOffset{};
+  std::string run_;
   std::mutex keeping_;
   std::map<std::string, std::shared_ptr<void>> kept_;  // guarded by keeping_
   std::vector<Peer> peers_;
@@ -318,6 +322,14 @@ const std::string& World::host() const noexcept {
 
 Watch* World::watch() const noexcept {
   return impl_->watch();
+}
+
+const std::string& World::run() const noexcept {
+  return impl_->run();
+}
+
+std::optional<ClockOffset> World::clock_offset() const noexcept {
+  return impl_->clock_offset();
 }
 
 std::shared_ptr<void> World::keep(const std::string& name,

@@ -3,8 +3,10 @@
 """--json means the same for all commands: one object on stdout in place of the text, or in a file beside the text."""
 
 import json
+import os
 import re
 
+import flight_test
 from program import DIGITS, ProgramTest, main
 
 RUN = [*DIGITS, "--devices", "cpu:2", "--steps", "1"]
@@ -15,6 +17,9 @@ class JsonTest(ProgramTest):
     def commands(self):
         """All commands that have the flag, with options that make their work small."""
         self.succeed("train", *GPT, "--batch", "8", "--devices", "cpu:1", "--steps", "1", "--checkpoint", "gpt.safetensors")
+        os.makedirs(self.file("records"), exist_ok=True)
+        with open(self.file("records/0.json"), "w", encoding="utf-8") as file:
+            json.dump(flight_test.record(0, []), file)
         return {
             "devices": ["--devices", "cpu:2"],
             "train": RUN,
@@ -25,6 +30,7 @@ class JsonTest(ProgramTest):
             "explain": ["--model", "mlp", "--devices", "cpu:2", "--batch", "4"],
             "memory": RUN,
             "largest-batch": [*DIGITS[:2], "--devices", "cpu:2@1MiB"],
+            "flight": ["records"],
             "collectives": ["--devices", "cpu:2", "-e", "4K", "--iterations", "1", "--warmup", "0"],
         }
 

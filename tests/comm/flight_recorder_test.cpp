@@ -3,10 +3,13 @@
 
 // What a group records of its operations, and when it writes it.
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,7 +18,9 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "tandem/comm/algorithms.hpp"
 #include "tandem/comm/communicator.hpp"
+#include "tandem/world/world.hpp"
 
 #include "comm/rank_values.hpp"
 #include "comm/run_ranks.hpp"
@@ -106,6 +111,67 @@ TEST(FlightRecord, HasWhatEachRankDid) {
   }
 }
 
+TEST(FlightRecord, SaysWhoseItIs) {
+  if (testing::test_world() != nullptr) GTEST_SKIP() << testing::kOneProcess;
+  Group group = make_group(2), other = make_group(2);
+  run_ranks(group, [](Communicator& comm) { comm.all_reduce(numbers(comm, 13)); });
+  group[0]->reset();
+  run_ranks(group, [](Communicator& comm) {
+    auto collective = comm::Collective::all_reduce(numbers(comm, 4));
+    collective.algorithm = &comm::algorithm("ring");
+    comm.start(std::move(collective)).wait();
+  });
+  const Json record = Json::parse(group[0]->flight_record());
+  EXPECT_EQ(record["version"], 1);
+  EXPECT_TRUE(record["run"].is_null());
+  EXPECT_EQ(record["process"], 0);
+  ASSERT_EQ(record["processes"].size(), 1u);
+  EXPECT_EQ(record["processes"][0]["pid"], ::getpid());
+  ASSERT_EQ(record["members"].size(), 2u);
+  EXPECT_EQ(record["members"][1]["device"], testing::device_name(1));
+  EXPECT_EQ(record["members"][1]["process"], 0);
+  EXPECT_NE(record["group"], Json::parse(other[0]->flight_record())["group"]);
+  const Json& clock = record["clock"];
+  EXPECT_EQ(clock["offset_us"], 0);
+  EXPECT_LE(clock["origin_us"], clock["steady_us"]);
+  const Json& operations = record["ranks"][1]["operations"];
+  ASSERT_EQ(operations.size(), 2u);
+  EXPECT_EQ(operations[0]["generation"], 0);
+  EXPECT_EQ(operations[0]["algorithm"], "direct");
+  EXPECT_EQ(operations[0]["common_count"], 13);
+  EXPECT_EQ(operations[1]["number"], 1);
+  EXPECT_EQ(operations[1]["generation"], 1);
+  EXPECT_EQ(operations[1]["algorithm"], "ring");
+}
+
+TEST(FlightRecord, HasNamesThatAreTheSameInAllProcesses) {
+  world::World* const world = testing::test_world();
+  if (world == nullptr) GTEST_SKIP() << "needs several processes";
+  static int times = 0;
+  const std::string place = "flight/" + std::to_string(++times) + '/';
+  Group group = make_group(2 * world->size());
+  std::mutex mutex;
+  std::set<std::string> names;
+  run_ranks(group, [&](Communicator& comm) {
+    const std::string color = std::to_string(comm.rank() % 2);
+    const auto half = comm.split(comm.rank() % 2);
+    for (const auto& [key, of] :
+         {std::pair<std::string, Communicator*>("whole", &comm), {"half" + color, half.get()}}) {
+      const Json record = Json::parse(of->flight_record());
+      const std::string name = record["group"];
+      EXPECT_EQ(world->store().compare_set(place + key, "", name), name);
+      EXPECT_EQ(record["run"], world->run());
+      EXPECT_EQ(record["process"], world->rank());
+      EXPECT_EQ(record["processes"].size(), world->peers().size());
+      EXPECT_EQ(record["members"][of->rank()]["process"], world->rank());
+      const std::scoped_lock lock(mutex);
+      names.insert(name);
+    }
+    comm.barrier();
+  });
+  EXPECT_EQ(names.size(), 3u);
+}
+
 TEST(FlightRecord, KeepsTheLast1024) {
   Group group = make_group(1);
   for (int i = 0; i < 1500; ++i)
@@ -157,6 +223,36 @@ TEST(FlightRecord, OfARankThatStaysAwayShowsWhoWaited) {
   ASSERT_EQ(records.size(), 1u);
   EXPECT_EQ(records[0]["ranks"][0]["operations"].back()["state"], "started");
   EXPECT_TRUE(records[0]["ranks"][1]["operations"].empty());
+}
+
+TEST(FlightRecord, IsWrittenAtAGoodEndIfThatIsAskedFor) {
+  if (testing::test_world() != nullptr) GTEST_SKIP() << testing::kOneProcess;
+  const Folder folder;
+  Group group = make_group(2, {.dump_folder = folder.name(), .dump_at_end = true});
+  run_ranks(group, [](Communicator& comm) { comm.barrier(); });
+  EXPECT_TRUE(folder.records().empty());
+  group.clear();
+  const std::vector<Json> records = folder.records();
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_TRUE(records[0]["failure"].is_null());
+  EXPECT_EQ(records[0]["ranks"][1]["operations"].size(), 1u);
+}
+
+TEST(FlightRecord, ReplacesNoFile) {
+  if (testing::test_world() != nullptr) GTEST_SKIP() << testing::kOneProcess;
+  const Folder folder;
+  const auto fail = [&] { make_group(2, {.dump_folder = folder.name()})[0]->abort("on purpose"); };
+  fail();
+  // Files of other hosts have the names that come next.
+  const std::string first = fs::directory_iterator(folder.name())->path().string();
+  const std::size_t dash = first.rfind('_');
+  const int number = std::stoi(first.substr(dash + 1));
+  for (const int i : {1, 2})
+    std::ofstream(first.substr(0, dash + 1) + std::to_string(number + i) + ".json") << "3";
+  fail();
+  const std::vector<Json> records = folder.records();
+  EXPECT_EQ(records.size(), 4u);
+  EXPECT_EQ(std::ranges::count(records, Json(3)), 2);
 }
 
 TEST(FlightRecord, GoesWhereTheEnvironmentSaysAndNotForAGoodEnd) {

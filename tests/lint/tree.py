@@ -23,7 +23,7 @@ ARROWS = {
     "parallel": ["nn", "optim", "comm", "profile"],
     "libtorch": ["parallel", "profile"],
     "train": ["parallel", "data", "io"],
-    "report": ["nn", "explain"],
+    "report": ["nn", "explain", "comm"],
     "cli": ["train", "report", "world"],
     "python": ["libtorch", "report"],
 }

@@ -122,11 +122,22 @@ TEST_F(LauncherTest, TheFirstThatFailsEndsAllAndHasTheLastWord) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 20s);
 }
 
+TEST_F(LauncherTest, TheOthersMayNoticeAFailureAndEndByThemselves) {
+  const std::string fails = (folder / "fails").string();
+  const Outcome done =
+      run(shell(2,
+                "if [ $RANK = 0 ]; then touch " + fails + "; exit 7; fi; until [ -e " + fails +
+                    " ]; do sleep 0.01; done; sleep 0.1; echo it has failed >&2; "
+                    "exit 3"));
+  EXPECT_EQ(done.status, 7);
+  EXPECT_THAT(done.err, HasSubstr("[1] it has failed"));
+}
+
 TEST_F(LauncherTest, ThoseThatDoNotEndAreEnded) {
   const auto begin = std::chrono::steady_clock::now();
   const Outcome done =
       run(shell(2, "trap '' TERM; [ $RANK = 0 ] && sleep 0.3 && kill -9 $$; sleep 100"));
-  EXPECT_GE(std::chrono::steady_clock::now() - begin, 700ms) << "the grace";
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, 1700ms) << "a second, and the grace";
   EXPECT_EQ(done.status, 128 + SIGKILL);
   EXPECT_THAT(done.err, HasSubstr("rank 0 (pid"));
   EXPECT_THAT(done.err, HasSubstr("killed by signal 9"));

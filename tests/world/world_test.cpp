@@ -84,6 +84,11 @@ TEST_P(WorldTest, AllMeetAndKnowEachOther) {
     world.store().add("n", 1);
     world.barrier();
     EXPECT_EQ(world.store().add("n", 0), 3);
+    const auto clock = world.clock_offset();
+    ASSERT_TRUE(clock);
+    EXPECT_LE(std::chrono::abs(clock->offset), clock->error) << "all have one clock";
+    EXPECT_EQ(clock->error.count() == 0, world.rank() == 0);
+    EXPECT_EQ(world.store().compare_set("run", "", world.run()), world.run());
   });
   EXPECT_THAT(texts, Each(""));
   EXPECT_FALSE(std::filesystem::exists(path)) << "the last one removes it";

@@ -210,13 +210,22 @@ class Communicator {
 
   /// The last 1,024 operations of each rank of the group that is in this process, as JSON:
   ///
-  ///     {"failure": text or null,
+  ///     {"format", "version", "run", "process", "processes": [{"host", "pid"}],
+  ///      "clock": {"origin_us", "steady_us", "wall_us", "offset_us", "error_us"},
+  ///      "group", "members": [{"device", "process"}],
+  ///      "failure": text or null,
   ///      "ranks": [{"rank", "device",
-  ///                 "operations": [{"number", "kind", "dtype", "count", "op", "root", "tag",
+  ///                 "operations": [{"number", "generation", "kind", "dtype", "count",
+  ///                                 "common_count", "op", "root", "algorithm", "tag",
   ///                                 "collectives", "state", "start_us", "met_us", "end_us"}]}]}
   ///
-  /// The number of a message is 0. The state is started, completed or failed. Times are in
-  /// microseconds since the group was made; null for a moment that has not come. Thread-safe.
+  /// The number of a message is 0. The generation counts resets; numbers begin again after one. The
+  /// count is the rank's own, the common one what all ranks must have alike. The state is started,
+  /// completed or failed. Times are in microseconds since the group was made, which was at
+  /// origin_us of the steady clock; null for a moment that has not come. steady_us and wall_us are
+  /// the moment of writing by both clocks. The offset leads to process 0's steady clock
+  /// (World::clock_offset; null: not known), the run is World::run (null: there is no world), and
+  /// the group's name is the same in all its processes. Thread-safe.
   virtual std::string flight_record() const = 0;
 
   /// Makes the group fail: every rank that waits gets CommAborted. The first reason stays.

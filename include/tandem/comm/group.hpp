@@ -23,8 +23,12 @@ struct GroupOptions {
   /// begins another piece of work. For nccl also the longest that its calls may take.
   std::chrono::milliseconds timeout = std::chrono::seconds(300);
   /// The folder in which the flight record is written when the group first fails, in a new file
-  /// each time. "": the folder in the environment variable TANDEM_COMM_DUMP; if unset, no file.
+  /// each time; read_flight (flight.hpp) merges those of all processes. "": the folder in the
+  /// environment variable TANDEM_COMM_DUMP; if unset, no file.
   std::string dump_folder = {};
+  /// Whether the record is also written when the group ends without a failure; true if the
+  /// environment has TANDEM_COMM_DUMP_AT_END.
+  bool dump_at_end = false;
   /// The name of the algorithm (algorithms.hpp) for the collectives that it has. The others are
   /// direct, and so are the collectives of groups split from this one. A collective may name
   /// another algorithm.

@@ -29,8 +29,9 @@ struct LauncherOptions {
 ///
 /// Each has the variables of torchrun (read_launch) and, unless it is set, OMP_NUM_THREADS with its
 /// share of the cores; its input is empty. SIGINT, SIGTERM, SIGHUP and SIGUSR1 are passed on. When
-/// one fails the others are asked to end, by SIGTERM, and ended after the grace; then the last
-/// lines of its errors are printed, as the last ones. No process outlives the caller.
+/// one fails the others have a second to notice it and to end by themselves. Then they are asked to
+/// end, by SIGTERM, and ended after the grace, and the last lines of the failed one's errors are
+/// printed, as the last ones. No process outlives the caller.
 ///
 /// Called from one thread at a time, whose signals are blocked meanwhile.
 /// @return  0, the exit status of the first that failed, or 128 and the number of its signal

@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +34,14 @@ struct Peer {
 
   /// "process 2 on node1, pid 4711".
   std::string describe() const;
+};
+
+/// How a process's steady clock stands to process 0's.
+struct ClockOffset {
+  /// What is added to a moment of this process to get process 0's.
+  std::chrono::microseconds offset{0};
+  /// The most that the offset may be wrong by: half the time that question and answer took.
+  std::chrono::microseconds error{0};
 };
 
 /// The processes that one launcher has started, once all of them have met.
@@ -68,6 +78,11 @@ class World {
   const std::string& host() const noexcept;
   /// The line on which the processes hear of each other's end; null in a world of one process.
   Watch* watch() const noexcept;
+  /// What is the same in all processes of this run, and in no other run: process 0's host and pid,
+  /// and a number.
+  const std::string& run() const noexcept;
+  /// Measured once, when the processes met; zero in process 0. None: process 0 did not answer.
+  std::optional<ClockOffset> clock_offset() const noexcept;
   /// What others have made for this world, which ends with it: by name, made by the first who asks.
   std::shared_ptr<void> keep(const std::string& name,
                              const std::function<std::shared_ptr<void>()>& make);

@@ -116,6 +116,11 @@ std::shared_ptr<Engine> ProcessEngine::split(const std::vector<int>& ranks,
       mesh_, group->ranks.split(ranks), std::move(options), splitmix64(group->group, which));
 }
 
+// Each backend counts its own groups.
+std::string ProcessEngine::group_name() const {
+  return concat(options_.backend == Backend::mpi ? "mpi" : "gloo", '-', membership()->group);
+}
+
 std::vector<int> ProcessEngine::missing(const Operation& op) const {
   std::vector<int> places;
   mesh_->look_at(membership()->group, [&](Activity& activity) {

@@ -42,6 +42,7 @@ class ProcessEngine final : public Engine {
   std::string absence(const Operation& op) const override;
   bool lacks_ranks(const Operation& op) const override;
   std::string silence() const override;
+  std::string group_name() const override;
   void attach(const std::shared_ptr<Meeting>& meeting) override;
 
  private:
