@@ -21,7 +21,8 @@ constexpr std::size_t kChunk = std::size_t{512} << 10;
 constexpr std::size_t kHeads = 8, kChunks = 4;  // that wait for what arrives
 constexpr auto kForEver = std::chrono::hours(24 * 365);
 /// What is sent leaves at once, unless the other process is stopped or its host cannot be reached.
-constexpr auto kLeaves = 2s;
+/// Errors that say so are to come within a second of the time-out.
+constexpr auto kLeaves = 700ms;
 
 }  // namespace
 
