@@ -41,8 +41,9 @@ def run_once(command, timeout):
 
 
 def last_line(text):
+    """Of process 0, where a launcher has put its number before each line."""
     lines = text.strip().splitlines()
-    return lines[-1] if lines else ""
+    return lines[-1].removeprefix("[0] ") if lines else ""
 
 
 def spread(figures):

@@ -3,7 +3,7 @@
 
 // Time of one training step: forward, cross entropy, backward, AdamW. The twin of
 // bench/peers/pytorch_step.py and pytorch_ddp.py: same models, batch, data and JSON. --profile adds
-// where the time goes, by op.
+// where the time goes, by op; --processes trains in several.
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -19,14 +19,19 @@
 #include "tandem/nn/models/gpt.hpp"
 #include "tandem/nn/models/mlp.hpp"
 #include "tandem/nn/models/resnet.hpp"
+#include "tandem/nn/replicate.hpp"
 #include "tandem/ops/autocast.hpp"
 #include "tandem/ops/loss.hpp"
 #include "tandem/optim/adam.hpp"
 #include "tandem/parallel/data_parallel.hpp"
+#include "tandem/parallel/distributed_data_parallel.hpp"
+#include "tandem/parallel/run_ranks.hpp"
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/observer.hpp"
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
+#include "tandem/world/launcher.hpp"
+#include "tandem/world/world.hpp"
 
 #include "profile.hpp"
 
@@ -49,8 +54,12 @@ struct Options {
   std::int64_t batch = 0;
   std::int64_t steps = 50;
   std::int64_t warmup = 10;
+  int processes = 1;
+  bool ranks = false;
+  std::string backend = "local";
   bool profile = false;
   bool tf32 = false;
+  world::World* world = nullptr;  ///< null: one process
 };
 
 /// Of each step; and the largest peak of a device while they ran.
@@ -70,7 +79,9 @@ Measured run(M net,
   parallel::DataParallel dp(net,
                             {.devices = devices,
                              .mode = parallel::parse_mode(o.mode).value(),
-                             .bitwise_leaves = o.bitwise_leaves});
+                             .bitwise_leaves = o.bitwise_leaves,
+                             .backend = comm::parse_backend(o.backend).value(),
+                             .world = o.world});
   const auto loss = [](M& m, const std::vector<Tensor>& part) {
     return cross_entropy_sum(m(part[0]).flatten(0, -2), part[1].flatten());
   };
@@ -102,6 +113,45 @@ Measured run(M net,
   return result;
 }
 
+/// The same by DistributedDataParallel, a rank on each device. @return  the first device's times
+template <class M>
+Measured run_ranks(M net,
+                   const std::vector<Tensor>& data,
+                   const std::vector<Device>& devices,
+                   const Options& o) {
+  Measured result;
+  parallel::run_ranks(
+      devices,
+      [&](parallel::Rank& rank) {
+        M own = nn::clone(net);
+        own.to(rank.device());
+        const Tensor x = data[0].to(rank.device()), labels = data[1].to(rank.device()).flatten();
+        parallel::DistributedDataParallel ddp(own, rank);
+        optim::AdamW optimizer(own.named_parameters(), {.lr = 1e-3});
+        for (std::int64_t step = 0; step < o.warmup + o.steps; ++step) {
+          const auto start = Clock::now();
+          optimizer.zero_grad();
+          cross_entropy(ddp(x).flatten(0, -2), labels).backward();
+          optimizer.step();
+          rank.stream().synchronize();
+          const std::chrono::duration<double, std::milli> time = Clock::now() - start;
+          if (step >= o.warmup && rank.device() == devices.front())
+            result.ms.push_back(time.count());
+        }
+      },
+      {.backend = comm::parse_backend(o.backend).value(), .world = o.world});
+  return result;
+}
+
+template <class M>
+Measured run_program(M net,
+                     const std::vector<Tensor>& data,
+                     const std::vector<Device>& devices,
+                     const Options& o) {
+  return o.ranks ? run_ranks(std::move(net), data, devices, o)
+                 : run(std::move(net), data, devices, o);
+}
+
 std::int64_t default_batch(const std::string& model) {
   const std::map<std::string, std::int64_t> rows{
       {"mlp", 512}, {"cnn", 128}, {"gpt", 16}, {"resnet50", 32}, {"gpt2", 4}};
@@ -122,13 +172,15 @@ Measured run_model(std::int64_t batch, const std::vector<Device>& devices, const
     const nn::models::GptOptions sizes = gpt_sizes(o.model);
     const Shape shape{batch, sizes.context};
     const std::int64_t n = sizes.vocabulary;
-    return run(nn::models::Gpt(sizes), {randint(0, n, shape), randint(0, n, shape)}, devices, o);
+    return run_program(
+        nn::models::Gpt(sizes), {randint(0, n, shape), randint(0, n, shape)}, devices, o);
   }
   const Tensor labels = randint(0, o.model == "resnet50" ? 1000 : 10, {batch});
   if (o.model == "resnet50")
-    return run(nn::models::resnet50(), {randn({batch, 3, 224, 224}), labels}, devices, o);
-  if (o.model == "mlp") return run(nn::models::Mlp(), {randn({batch, 784}), labels}, devices, o);
-  return run(nn::models::Cnn(), {randn({batch, 3, 32, 32}), labels}, devices, o);
+    return run_program(nn::models::resnet50(), {randn({batch, 3, 224, 224}), labels}, devices, o);
+  if (o.model == "mlp")
+    return run_program(nn::models::Mlp(), {randn({batch, 784}), labels}, devices, o);
+  return run_program(nn::models::Cnn(), {randn({batch, 3, 32, 32}), labels}, devices, o);
 }
 
 void add_options(CLI::App& app, Options& o) {
@@ -147,12 +199,18 @@ void add_options(CLI::App& app, Options& o) {
       ->capture_default_str();
   app.add_option("--batch",
                  o.batch,
-                 "rows over all devices (default: mlp 512, cnn 128, gpt 16, resnet50 32, gpt2 4)");
+                 "rows over all devices of all processes (default: mlp 512, cnn 128, gpt 16, "
+                 "resnet50 32, gpt2 4)");
   app.add_option("--dtype", o.dtype, "type of products; parameters are f32 (Autocast)")
       ->check(CLI::IsMember({"f32", "bf16", "f16"}))
       ->capture_default_str();
   app.add_option("--steps", o.steps)->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--warmup", o.warmup)->check(CLI::NonNegativeNumber)->capture_default_str();
+  app.add_option("--processes", o.processes, "number of processes, each with the devices")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--backend", o.backend, "what carries data between processes")
+      ->check(CLI::IsMember({"local", "gloo", "mpi"}));
+  app.add_flag("--ranks", o.ranks, "DistributedDataParallel, a rank on each device");
   app.add_flag("--profile", o.profile, "also measure the time of each op, which costs a little");
   app.add_flag("--tf32", o.tf32, "let a GPU round the factors of products to TF32");
 }
@@ -163,15 +221,25 @@ int main_(int argc, char** argv) {
   add_options(app, o);
   CLI11_PARSE(app, argc, argv);
 
+  if (const auto status = world::spawn({.processes = o.processes})) return *status;
+  world::World world = world::World::from_environment();
+  if (world.size() > 1) o.world = &world;
   manual_seed(0);
   if (o.tf32) set_float32_matmul_precision(MatmulPrecision::high);
   const std::vector<Device> devices = configure_devices(o.devices);
   set_default_device(devices[0]);  // of the model and the batch
   const std::int64_t batch = o.batch > 0 ? o.batch : default_batch(o.model);
-  const auto [ms, peak, ops] = run_model(batch, devices, o);
+  const std::int64_t parts =
+      world.size() * (o.ranks ? static_cast<std::int64_t>(devices.size()) : 1);
+  const auto [ms, peak, ops] = run_model(batch / parts, devices, o);
+  if (world.rank() > 0) return 0;
   nlohmann::json result{{"schema_version", 1},
                         {"program", std::string("tandem ") + version},
-                        {"mode", devices.size() == 1 ? "single" : o.mode},
+                        {"mode",
+                         o.ranks                                     ? "ranks"
+                         : devices.size() == 1 && o.world == nullptr ? "single"
+                                                                     : o.mode},
+                        {"processes", world.size()},
                         {"model", o.model},
                         {"batch", batch},
                         {"devices", devices.size()},

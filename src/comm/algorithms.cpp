@@ -96,7 +96,8 @@ std::span<const Algorithm* const> algorithms() noexcept {
                               &binary_tree(),
                               &double_binary_tree(),
                               &hierarchical_ring(),
-                              &torus_2d()};
+                              &torus_2d(),
+                              &native()};
   return all;
 }
 

@@ -17,6 +17,7 @@ const Algorithm& binary_tree() noexcept;
 const Algorithm& double_binary_tree() noexcept;
 const Algorithm& hierarchical_ring() noexcept;
 const Algorithm& torus_2d() noexcept;
+const Algorithm& native() noexcept;
 
 /// The refusal of algorithms that take any number of ranks: none.
 inline std::string refuse_none(const Problem&) {

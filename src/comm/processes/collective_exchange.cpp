@@ -26,11 +26,13 @@ Piece empty(const Signature& s) {
 CollectiveExchange::CollectiveExchange(Operation& op,
                                        std::shared_ptr<const Membership> group,
                                        const GroupOptions& options,
-                                       std::uint32_t channel)
+                                       std::uint32_t channel,
+                                       std::vector<std::optional<ProcessLinks::Native>> natives)
     : op_(op),
       group_(std::move(group)),
       options_(options),
       channel_(channel),
+      natives_(std::move(natives)),
       own_(*group_, op, channel, own_data()),
       others_(static_cast<std::size_t>(group_->size())) {}
 
@@ -139,9 +141,10 @@ void CollectiveExchange::open(ProcessLinks& links) {
   is_open_ = true;
   if (is_small()) return finish_small();
   try {
-    graph_ = build_graph(op_, *group_, options_, channels, links.takes_back(), [this](auto nbytes) {
-      return room(nbytes);
-    });
+    graph_ = build_graph(
+        op_, *group_, options_, channels, natives_, links.takes_back(), [this](auto nbytes) {
+          return room(nbytes);
+        });
   } catch (const Desync& e) {
     throw Desync(op_.title() + ": " + e.what());
   }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,11 +22,13 @@ namespace tandem::comm {
 /// share.
 class CollectiveExchange final : public Activity {
  public:
-  /// @param op  lives until it is ended.
+  /// @param op       lives until it is ended.
+  /// @param natives  see build_graph
   CollectiveExchange(Operation& op,
                      std::shared_ptr<const Membership> group,
                      const GroupOptions& options,
-                     std::uint32_t channel);
+                     std::uint32_t channel,
+                     std::vector<std::optional<ProcessLinks::Native>> natives);
 
   std::uint64_t group() const noexcept override { return group_->group; }
   void start(ProcessLinks& links) override;
@@ -66,6 +69,7 @@ class CollectiveExchange final : public Activity {
   const std::shared_ptr<const Membership> group_;
   const GroupOptions& options_;
   std::uint32_t channel_;
+  const std::vector<std::optional<ProcessLinks::Native>> natives_;  // by collective
   Opening own_;
   std::deque<Other> others_;  // by process of the group; this one's is not used
   std::vector<std::unique_ptr<Buffer>> rooms_;

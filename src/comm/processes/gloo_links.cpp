@@ -3,11 +3,14 @@
 
 // The plug-in libtandem-gloo.so: messages over gloo's connections (TCP).
 
+#include <memory>
+
 #include <gloo/rendezvous/context.h>
 #include <gloo/rendezvous/store.h>
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/unbound_buffer.h>
 
+#include "comm/processes/gloo_native.hpp"
 #include "comm/processes/gloo_peer.hpp"
 #include "comm/processes/links.hpp"
 #include "comm/processes/no_pipe_signal.hpp"
@@ -38,16 +41,16 @@ class Store final : public gloo::rendezvous::Store {
 class GlooLinks final : public ProcessLinks {
  public:
   explicit GlooLinks(const ProcessLinksOptions& options)
-      : context_(options.process, options.processes) {
+      : context_(std::make_shared<gloo::rendezvous::Context>(options.process, options.processes)) {
     const NoPipeSignal no_signal;  // also for gloo's thread and those of the peers
     device_ = gloo::transport::tcp::CreateDevice(options.host.c_str());
     // It waits up to five times as long for a process that stops between its address and its call.
-    context_.setTimeout(options.timeout / 5);
+    context_->setTimeout(options.timeout / 5);
     Store store(options);
-    context_.connectFullMesh(store, device_);
+    context_->connectFullMesh(store, device_);
     for (int process = 0; process < options.processes; ++process)
       peers_.push_back(process == options.process ? nullptr
-                                                  : std::make_unique<GlooPeer>(context_, process));
+                                                  : std::make_unique<GlooPeer>(*context_, process));
   }
 
   std::unique_ptr<Message> send(int process,
@@ -62,11 +65,27 @@ class GlooLinks final : public ProcessLinks {
                                    std::size_t nbytes) override {
     return peers_[static_cast<std::size_t>(process)]->receive(tag, data, nbytes);
   }
+  bool has(const Native&) const noexcept override { return true; }
+  int open_order(std::chrono::milliseconds) override { return 0; }  // it tells them apart by tags
+  std::unique_ptr<Message> start(const Native& call) override {
+    const GlooNative::Connections connections{.check = [this] { check_peers(); },
+                                              .close = [this] { close_peers(); }};
+    return std::make_unique<GlooNative>(context_, call, connections);
+  }
   bool takes_back() const noexcept override { return true; }
 
  private:
+  void check_peers() const {
+    for (const auto& peer : peers_)
+      if (peer != nullptr) peer->check();
+  }
+  void close_peers() {
+    for (const auto& peer : peers_)
+      if (peer != nullptr) peer->lose("a collective of gloo's own was given up");
+  }
+
   std::shared_ptr<gloo::transport::Device> device_;
-  gloo::rendezvous::Context context_;
+  std::shared_ptr<gloo::rendezvous::Context> context_;
   std::vector<std::unique_ptr<GlooPeer>> peers_;  // by process; null for this one
 };
 

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "comm/processes/gloo_waits.hpp"
 #include "comm/processes/no_pipe_signal.hpp"
 
 namespace tandem::comm {
@@ -19,10 +20,6 @@ constexpr std::uint64_t kHeadSlot = 1, kDataSlot = 2;
 constexpr std::size_t kInline = std::size_t{17} << 10;  // bytes that go with the head
 constexpr std::size_t kChunk = std::size_t{512} << 10;
 constexpr std::size_t kHeads = 8, kChunks = 4;  // that wait for what arrives
-constexpr auto kForEver = std::chrono::hours(24 * 365);
-/// What is sent leaves at once, unless the other process is stopped or its host cannot be reached.
-/// Errors that say so are to come within a second of the time-out.
-constexpr auto kLeaves = 700ms;
 
 }  // namespace
 

@@ -37,6 +37,10 @@ class GlooPeer {
                                               const void* data,
                                               std::size_t nbytes);
   std::unique_ptr<ProcessLinks::Message> receive(std::uint64_t tag, void* data, std::size_t nbytes);
+  /// @throws ProcessLinks::Lost  the connection has gone.
+  void check() const;
+  /// Closes the connection.
+  void lose(const std::string& why);
 
  private:
   struct Head {
@@ -78,8 +82,6 @@ class GlooPeer {
   void receive_all();
   void reap_all();
   void deliver(const Head& head, const char* data);
-  void lose(const std::string& why);
-  void check() const;
   void forget(std::uint64_t tag, const std::shared_ptr<Incoming>& incoming);
 
   gloo::Context& context_;

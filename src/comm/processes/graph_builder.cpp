@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
+#include "comm/algorithms/list.hpp"
 #include "core/even_share.hpp"
 
 namespace tandem::comm {
@@ -50,6 +52,28 @@ class GraphBuilder {
       const auto share = even_share(piece.count, place, group_.size());
       add_reduction(piece, place, {share.begin, share.end});
     }
+  }
+
+  /// An all-reduce or a broadcast by the links' own, after the one before.
+  void add_native(const Piece& piece, ProcessLinks::Native call) {
+    const Range all{0, piece.count};
+    call.tag = channels_.by_place.front();
+    const void* own = nullptr;
+    Task done = kNone;
+    if (call.kind == ProcessLinks::Native::Kind::all_reduce) {
+      std::tie(own, done) = add_own_sum(piece, all);
+    } else {
+      call.root = group_.place(piece.source_ranks.front());
+      if (call.root == group_.own) {
+        add_call(call, piece.nbytes(), piece.sources.front(), nullptr, kNone);
+        return add_local_copies(piece, all, piece.sources.front(), kNone);
+      }
+    }
+    void* const target = first_target(piece, all);
+    done = add_call(call, piece.nbytes(), own, target, done);
+    if (piece.op == ReduceOp::avg && piece.sources.size() > 1)
+      done = add_division(piece, all, target, done);
+    add_local_copies(piece, all, target, done);
   }
 
   /// The pieces of a named algorithm.
@@ -154,6 +178,30 @@ class GraphBuilder {
       if (is_here(piece.target_ranks[t]))
         return element(piece.targets[t], range.begin, piece.dtype);
     return nullptr;
+  }
+
+  /// @param own     this process's data; null: it gives none.
+  /// @param target  null: it wants no result.
+  /// @return  the task after which the result is there
+  Task add_call(
+      ProcessLinks::Native call, std::size_t nbytes, const void* own, void* target, Task ready) {
+    if (!take_back_ && own != nullptr) {
+      void* const aside = room_(nbytes);
+      const Task copied = add_bytes(own, aside, nbytes);
+      graph_.order(ready, copied);
+      own = aside;
+      ready = copied;
+    }
+    const bool is_aside = !take_back_ && target != nullptr;
+    call.input = own;
+    call.output = is_aside ? room_(nbytes) : target != nullptr ? target : const_cast<void*>(own);
+    const Task done = graph_.add_native(call);
+    graph_.order(ready, done);
+    graph_.order(std::exchange(last_native_, done), done);
+    if (!is_aside) return done;
+    const Task copied = add_bytes(call.output, target, nbytes);
+    graph_.order(done, copied);
+    return copied;
   }
 
   void add_copy(const Piece& piece) {
@@ -280,6 +328,7 @@ class GraphBuilder {
   const std::function<void*(std::size_t)>& room_;
   std::vector<std::uint32_t> sent_, received_;  // messages so far, by process of the group
   MessageGraph graph_;
+  Task last_native_ = kNone;
 };
 
 }  // namespace
@@ -305,6 +354,7 @@ MessageGraph build_graph(Operation& op,
                          const Membership& group,
                          const GroupOptions& options,
                          const Channels& channels,
+                         const std::vector<std::optional<ProcessLinks::Native>>& natives,
                          bool take_back,
                          const std::function<void*(std::size_t)>& room) {
   GraphBuilder builder(group, channels, take_back, room);
@@ -318,7 +368,14 @@ MessageGraph build_graph(Operation& op,
         builder.add_direct(piece);
       continue;
     }
-    builder.add_steps(plan.pieces);
+    if (algorithm_of(op.signatures[i]) == &native()) {
+      Signature direct = op.signatures[i];
+      direct.algorithm = Signature::kDirect;
+      for (const Piece& piece : make_collective_plan({&direct, 1}, parts, options).pieces)
+        natives[i] ? builder.add_native(piece, *natives[i]) : builder.add_direct(piece);
+    } else {
+      builder.add_steps(plan.pieces);
+    }
     op.plan.traffic.resize(op.signatures.size());
     op.plan.traffic[i] = std::move(plan.traffic.front());
   }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,10 +27,12 @@ struct Channels {
 /// their order, and the processes' results are added up in the processes' order, each share by one
 /// of them. Each process sends 2 (P-1) / P of an all-reduce's bytes, however many ranks it has.
 /// Collectives of a named algorithm do its steps, each after the one before; ranks of two processes
-/// exchange messages.
+/// exchange messages. Native ones are the links' own among the processes, after each process has
+/// added up its ranks.
 ///
 /// @param op         has the parts of all ranks; the pointers of other processes' are not used. Its
 ///                   plan gets the traffic of named algorithms.
+/// @param natives    by collective of `op`, those that the links carry out, without their data
 /// @param take_back  see ProcessLinks::takes_back. If not, messages use memory of the graph alone.
 /// @param room       gives memory that lives as long as the graph.
 /// @throws Desync  see make_collective_plan
@@ -37,6 +40,7 @@ MessageGraph build_graph(Operation& op,
                          const Membership& group,
                          const GroupOptions& options,
                          const Channels& channels,
+                         const std::vector<std::optional<ProcessLinks::Native>>& natives,
                          bool take_back,
                          const std::function<void*(std::size_t nbytes)>& room);
 

@@ -35,6 +35,23 @@ class ProcessLinks {
     virtual bool done() = 0;
   };
 
+  /// A collective that the library carries out by itself, among all processes.
+  struct Native {
+    enum class Kind : std::uint8_t { all_reduce, broadcast };
+    enum class Type : std::uint8_t { f32, f64, i32, i64, u8 };
+    enum class Op : std::uint8_t { sum, product, min, max };
+    Kind kind = Kind::all_reduce;
+    Type type = Type::f32;
+    Op op = Op::sum;
+    int root = 0;                 ///< of a broadcast
+    const void* input = nullptr;  ///< of a broadcast, the root's alone
+    void* output = nullptr;       ///< may be the input
+    std::size_t count = 0;        ///< of elements
+    std::uint32_t tag = 0;        ///< of no other that is under way
+    int order = 0;                ///< from open_order(), and
+    std::uint32_t number = 0;     ///< its place in it, from 0 on: the same in all processes
+  };
+
   ProcessLinks() = default;
   ProcessLinks(const ProcessLinks&) = delete;
   ProcessLinks& operator=(const ProcessLinks&) = delete;
@@ -52,6 +69,14 @@ class ProcessLinks {
                                            std::uint64_t tag,
                                            void* data,
                                            std::size_t nbytes) = 0;
+  /// Whether the library has it; by kind, type, op and count alone, so that all processes agree.
+  virtual bool has(const Native& collective) const noexcept = 0;
+  /// A new order of collectives, which all processes open at once.
+  /// @throws std::exception  not all have come in time.
+  virtual int open_order(std::chrono::milliseconds timeout) = 0;
+  /// Its end, while it is not done, may end all connections.
+  /// @throws Lost
+  virtual std::unique_ptr<Message> start(const Native& collective) = 0;
   /// Whether the end of a message that is not done takes it back.
   virtual bool takes_back() const noexcept = 0;
 };

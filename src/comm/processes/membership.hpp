@@ -2,13 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "comm/rank_table.hpp"
 
 namespace tandem::comm {
+
+/// The native collectives of a group, one after another.
+struct NativeOrder {
+  int order = 0;  ///< see ProcessLinks::Native
+  std::atomic<std::uint32_t> count{0};
+};
 
 /// A group that spans processes, as its messages see it. Its processes are numbered in the order of
 /// their ranks, which is the order in which partial results are combined.
@@ -21,6 +29,8 @@ struct Membership {
   std::vector<int> processes;           ///< numbers in the world
   std::vector<std::vector<int>> seats;  ///< by process of the group, its ranks
   int own = 0;                          ///< this process, among `processes`
+  /// The order of the group's native collectives. Null: they are direct.
+  std::shared_ptr<NativeOrder> natives = nullptr;
 
   int size() const noexcept { return static_cast<int>(processes.size()); }
   /// The process of the group that a rank is in.

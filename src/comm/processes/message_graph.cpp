@@ -31,6 +31,10 @@ Task MessageGraph::add_receive(int process, std::uint64_t tag, void* data, std::
               .nbytes = nbytes});
 }
 
+Task MessageGraph::add_native(const ProcessLinks::Native& collective) {
+  return add({.kind = Step::Kind::native, .native = collective});
+}
+
 Task MessageGraph::add_piece(Piece piece) {
   return add({.kind = Step::Kind::piece, .piece = std::move(piece)});
 }
@@ -61,6 +65,9 @@ void MessageGraph::begin(Task task, ProcessLinks& links) {
       break;
     case Step::Kind::receive:
       under_way_.push_back({task, links.receive(step.process, step.tag, step.data, step.nbytes)});
+      break;
+    case Step::Kind::native:
+      under_way_.push_back({task, links.start(step.native)});
       break;
     case Step::Kind::piece:
       ready_.push_back(task);

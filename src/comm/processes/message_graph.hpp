@@ -24,6 +24,7 @@ class MessageGraph {
   /// @param process  a number in the world; the tag is known to both ends.
   Task add_send(int process, std::uint64_t tag, const void* data, std::size_t nbytes);
   Task add_receive(int process, std::uint64_t tag, void* data, std::size_t nbytes);
+  Task add_native(const ProcessLinks::Native& collective);
   Task add_piece(Piece piece);
   /// What only waits for others.
   Task add_gate();
@@ -46,12 +47,13 @@ class MessageGraph {
 
  private:
   struct Step {
-    enum class Kind : std::uint8_t { send, receive, piece, gate };
+    enum class Kind : std::uint8_t { send, receive, native, piece, gate };
     Kind kind;
     int process = 0;
     std::uint64_t tag = 0;
     void* data = nullptr;
     std::size_t nbytes = 0;
+    ProcessLinks::Native native = {};
     Piece piece = {};
     int waits_for = 0;
     std::vector<Task> next = {};

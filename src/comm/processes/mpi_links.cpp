@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -109,6 +111,90 @@ class MpiMessage final : public ProcessLinks::Message {
   std::vector<MPI_Request> requests_;
 };
 
+/// MPI takes the collectives of a communicator in the same order everywhere.
+struct NativeOrder {
+  MPI_Comm communicator = MPI_COMM_NULL;
+  std::uint32_t next = 0;
+};
+
+class MpiNative final : public ProcessLinks::Message {
+ public:
+  MpiNative(NativeOrder& order, const ProcessLinks::Native& call) : order_(order), call_(call) {
+    start();
+  }
+  /// It cannot be taken back: its memory stays with who has begun it.
+  ~MpiNative() override {
+    if (request_ != MPI_REQUEST_NULL) Session::instance().has_failed = true;
+  }
+  bool done() override {
+    if (!has_begun_) start();
+    if (!has_begun_) return false;
+    int is_over = 0;
+    const int error = MPI_Test(&request_, &is_over, MPI_STATUS_IGNORE);
+    if (error == MPI_SUCCESS) return is_over != 0;
+    Session::instance().has_failed = true;
+    throw std::runtime_error(text_of(error));
+  }
+
+ private:
+  using Native = ProcessLinks::Native;
+
+  void start() {
+    if (order_.next != call_.number) return;
+    has_begun_ = true;
+    ++order_.next;
+    const auto count = static_cast<int>(call_.count);
+    if (call_.kind == Native::Kind::broadcast) {
+      // Only the root has an input, which is not where the result goes.
+      void* const data = call_.input != nullptr ? const_cast<void*>(call_.input) : call_.output;
+      return check(MPI_Ibcast(data, count, type(), call_.root, order_.communicator, &request_),
+                   "MPI_Ibcast");
+    }
+    const bool in_place = call_.input == call_.output;
+    check(MPI_Iallreduce(in_place ? MPI_IN_PLACE : call_.input,
+                         call_.output,
+                         count,
+                         type(),
+                         op(),
+                         order_.communicator,
+                         &request_),
+          "MPI_Iallreduce");
+  }
+  MPI_Datatype type() const {
+    switch (call_.type) {
+      case Native::Type::f64:
+        return MPI_DOUBLE;
+      case Native::Type::i32:
+        return MPI_INT32_T;
+      case Native::Type::i64:
+        return MPI_INT64_T;
+      case Native::Type::u8:
+        return MPI_UINT8_T;
+      case Native::Type::f32:
+        break;
+    }
+    return MPI_FLOAT;
+  }
+  MPI_Op op() const {
+    switch (call_.op) {
+      case Native::Op::product:
+        return MPI_PROD;
+      case Native::Op::min:
+        return MPI_MIN;
+      case Native::Op::max:
+        return MPI_MAX;
+      case Native::Op::sum:
+        break;
+    }
+    return MPI_SUM;
+  }
+
+  NativeOrder& order_;
+  const Native call_;
+  MPI_Request request_ = MPI_REQUEST_NULL;
+  bool has_begun_ = false;
+};
+
 class MpiLinks final : public ProcessLinks {
  public:
   explicit MpiLinks(const ProcessLinksOptions& options) {
@@ -151,6 +237,26 @@ class MpiLinks final : public ProcessLinks {
                        r);
     });
   }
+  bool has(const Native& call) const noexcept override {
+    return call.count <= static_cast<std::size_t>(std::numeric_limits<int>::max());
+  }
+  int open_order(std::chrono::milliseconds timeout) override {
+    const auto end = std::chrono::steady_clock::now() + timeout;
+    orders_.push_back(std::make_unique<NativeOrder>());
+    MPI_Request request = MPI_REQUEST_NULL;
+    check(MPI_Comm_idup(communicators_[0], &orders_.back()->communicator, &request),
+          "MPI_Comm_idup");
+    for (int is_over = 0; is_over == 0;) {
+      check(MPI_Test(&request, &is_over, MPI_STATUS_IGNORE), "MPI_Test");
+      if (is_over == 0 && std::chrono::steady_clock::now() > end)
+        throw std::runtime_error("MPI_Comm_idup did not end");
+    }
+    MPI_Comm_set_errhandler(orders_.back()->communicator, MPI_ERRORS_RETURN);
+    return static_cast<int>(orders_.size()) - 1;
+  }
+  std::unique_ptr<Message> start(const Native& call) override {
+    return std::make_unique<MpiNative>(*orders_[static_cast<std::size_t>(call.order)], call);
+  }
   bool takes_back() const noexcept override { return false; }
 
  private:
@@ -176,6 +282,7 @@ class MpiLinks final : public ProcessLinks {
   }
 
   std::array<MPI_Comm, kCommunicators> communicators_{};
+  std::vector<std::unique_ptr<NativeOrder>> orders_;
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "comm/processes/collective_exchange.hpp"
 #include "comm/processes/message_exchange.hpp"
+#include "comm/processes/native_call.hpp"
 #include "core/splitmix64.hpp"
 
 namespace tandem::comm {
@@ -22,10 +23,13 @@ using tandem::detail::concat;
 ProcessEngine::ProcessEngine(std::shared_ptr<ProcessMesh> mesh,
                              RankTable ranks,
                              GroupOptions options,
-                             std::uint64_t group)
-    : mesh_(std::move(mesh)),
-      options_(std::move(options)),
-      group_(std::make_shared<const Membership>(std::move(ranks), group)) {}
+                             std::uint64_t group,
+                             std::shared_ptr<NativeOrder> natives)
+    : mesh_(std::move(mesh)), options_(std::move(options)) {
+  Membership membership(std::move(ranks), group);
+  membership.natives = std::move(natives);
+  group_ = std::make_shared<const Membership>(std::move(membership));
+}
 
 ProcessEngine::~ProcessEngine() {
   mesh_->remove(group_->group);
@@ -58,7 +62,22 @@ void ProcessEngine::begin(Operation& op) {
   mesh_->count_collective();
   const std::scoped_lock lock(mutex_);  // the group fails before, or has this to end
   if (auto why = reason_to_stop()) return op.fail(std::move(why));
-  mesh_->begin(std::make_shared<CollectiveExchange>(op, group_, options_, mesh_->next_channel()));
+  mesh_->begin(std::make_shared<CollectiveExchange>(
+      op, group_, options_, mesh_->next_channel(), natives_of(op)));
+}
+
+/// Collectives of a group begin in the same order in all processes.
+std::vector<std::optional<ProcessLinks::Native>> ProcessEngine::natives_of(
+    const Operation& op) const {
+  std::vector<std::optional<ProcessLinks::Native>> calls;
+  for (const Signature& signature : op.signatures) {
+    auto& call = calls.emplace_back(native_call(signature));
+    if (call && (group_->natives == nullptr || !mesh_->has(*call))) call.reset();
+    if (!call) continue;
+    call->order = group_->natives->order;
+    call->number = group_->natives->count.fetch_add(1);
+  }
+  return calls;
 }
 
 void ProcessEngine::begin_message(const std::shared_ptr<Operation>& op) {

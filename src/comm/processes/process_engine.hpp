@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,8 @@ class ProcessEngine final : public Engine {
   ProcessEngine(std::shared_ptr<ProcessMesh> mesh,
                 RankTable ranks,
                 GroupOptions options,
-                std::uint64_t group);
+                std::uint64_t group,
+                std::shared_ptr<NativeOrder> natives = nullptr);
   ~ProcessEngine() override;
 
   CollectivePlan plan(const Operation& op, const GroupOptions& options) const override;
@@ -46,6 +48,7 @@ class ProcessEngine final : public Engine {
   void attach(const std::shared_ptr<Meeting>& meeting) override;
 
  private:
+  std::vector<std::optional<ProcessLinks::Native>> natives_of(const Operation& op) const;
   /// The processes, by place, that have not come to a collective.
   std::vector<int> missing(const Operation& op) const;
   std::shared_ptr<const Membership> membership() const;

@@ -112,6 +112,22 @@ void ProcessMesh::close() noexcept {
   links_.reset();
 }
 
+bool ProcessMesh::has(const ProcessLinks::Native& collective) const noexcept {
+  const std::scoped_lock lock(mutex_);
+  return links_ != nullptr && links_->has(collective);
+}
+
+int ProcessMesh::open_order(std::chrono::milliseconds timeout) {
+  const std::scoped_lock lock(mutex_);
+  if (ends_) throw CommError("the world of the processes has ended; keep it as long as its groups");
+  try {
+    return links_->open_order(timeout);
+  } catch (const std::exception& e) {
+    throw CommError(
+        concat("make_group: not all processes have come to open native collectives: ", e.what()));
+  }
+}
+
 void ProcessMesh::begin(std::shared_ptr<Activity> activity) {
   const std::scoped_lock lock(mutex_);
   if (ends_) throw CommError("the world of the processes has ended; keep it as long as its groups");

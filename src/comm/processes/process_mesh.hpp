@@ -48,6 +48,10 @@ class ProcessMesh {
   /// The number of the group that is made now; groups are made in the same order everywhere.
   std::uint64_t next_group() noexcept { return groups_.fetch_add(1); }
 
+  /// See ProcessLinks.
+  bool has(const ProcessLinks::Native& collective) const noexcept;
+  int open_order(std::chrono::milliseconds timeout);
+
   /// Ends what is under way, and the connections. Nothing can begin any more. By one thread, once,
   /// which is none that the watch calls.
   void close() noexcept;

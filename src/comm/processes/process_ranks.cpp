@@ -9,6 +9,7 @@
 #include "tandem/core/check.hpp"
 #include "tandem/world/world.hpp"
 
+#include "comm/algorithms/list.hpp"
 #include "comm/local_communicator.hpp"
 #include "comm/processes/process_engine.hpp"
 
@@ -19,6 +20,14 @@ using tandem::detail::concat;
 
 std::string key(std::uint64_t group, int process) {
   return concat("group/", group, '/', process);
+}
+
+/// All processes have ranks in a group that is made, and groups are made in the same order.
+std::shared_ptr<NativeOrder> native_order(const GroupOptions& options, ProcessMesh& mesh) {
+  if (options.algorithm != native().name()) return nullptr;
+  auto order = std::make_shared<NativeOrder>();
+  order->order = mesh.open_order(options.timeout);
+  return order;
 }
 
 }  // namespace
@@ -52,7 +61,8 @@ std::vector<std::unique_ptr<Communicator>> make_process_ranks(std::span<const De
     }
   }
   RankTable table(std::move(all), std::move(places), std::move(processes), world.rank());
-  auto engine = std::make_shared<ProcessEngine>(mesh, table, options, group);
+  auto engine =
+      std::make_shared<ProcessEngine>(mesh, table, options, group, native_order(options, *mesh));
   return make_ranks(std::move(table), std::move(options), std::move(engine));
 }
 
