@@ -9,6 +9,7 @@
 #include <future>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -90,6 +91,8 @@ TEST_F(MeetingTest, AnOperationRunsUntilTheEngineEndsIt) {
   EXPECT_EQ(op->state.load(), State::running);
   auto waiting = std::async(std::launch::async, [&] { meeting.wait(*op, 0, kNoTimeout); });
   EXPECT_EQ(waiting.wait_for(20ms), std::future_status::timeout);
+  for (int ms = 0; ms < 10'000 && engine->helped == 0; ++ms)  // its thread may begin late
+    std::this_thread::sleep_for(1ms);
   EXPECT_GT(engine->helped, 0);
   op->finish();
   waiting.get();
