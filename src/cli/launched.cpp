@@ -3,8 +3,6 @@
 
 #include "cli/launched.hpp"
 
-#include <fstream>
-#include <iterator>
 #include <span>
 #include <string>
 #include <utility>
@@ -13,16 +11,16 @@
 #include "tandem/tensor/factories.hpp"
 #include "tandem/world/launch.hpp"
 
+#include "world/own_arguments.hpp"
+
 namespace tandem::cli {
 namespace {
 
 /// The arguments of this process, joined by blanks.
 std::string arguments() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  text.erase(0, text.find('\0') + 1);  // hosts may have the program in different places
-  for (char& c : text)
-    if (c == '\0') c = ' ';
+  std::string text;  // without the name: hosts may have the program in different places
+  for (const std::string& word : world::own_arguments())
+    text += word + ' ';
   return text;
 }
 

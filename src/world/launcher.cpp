@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
-#include <fstream>
 #include <list>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -24,6 +24,7 @@
 
 #include "world/child_process.hpp"
 #include "world/line_output.hpp"
+#include "world/own_arguments.hpp"
 
 namespace tandem::world {
 namespace {
@@ -270,11 +271,8 @@ std::optional<int> spawn(LauncherOptions options) {
       options.processes >= 1, "spawn: ", options.processes, " processes; start at least one");
   if (options.processes == 1 || read_launch()) return std::nullopt;
   options.command.push_back(std::filesystem::read_symlink("/proc/self/exe").string());
-  std::ifstream words("/proc/self/cmdline", std::ios::binary);
-  std::string word;
-  std::getline(words, word, '\0');  // the name by which it was called
-  while (std::getline(words, word, '\0'))
-    options.command.push_back(word);
+  for (std::string& argument : own_arguments())
+    options.command.push_back(std::move(argument));
   return launch(options);
 }
 

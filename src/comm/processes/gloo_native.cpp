@@ -25,19 +25,21 @@ constexpr auto kConnectionSays = 1s;
 /// Up to here gloo's binary blocks are faster than its ring.
 constexpr std::size_t kFewBytes = std::size_t{64} << 10;
 
+using Reduce = void (*)(void*, const void*, const void*, std::size_t);
+
 template <class T>
-auto reduction(Native::Op op) {
+Reduce reduction(Native::Op op) {
   switch (op) {
     case Native::Op::product:
-      return static_cast<void (*)(void*, const void*, const void*, std::size_t)>(&gloo::product<T>);
+      return &gloo::product<T>;
     case Native::Op::min:
-      return static_cast<void (*)(void*, const void*, const void*, std::size_t)>(&gloo::min<T>);
+      return &gloo::min<T>;
     case Native::Op::max:
-      return static_cast<void (*)(void*, const void*, const void*, std::size_t)>(&gloo::max<T>);
+      return &gloo::max<T>;
     case Native::Op::sum:
       break;
   }
-  return static_cast<void (*)(void*, const void*, const void*, std::size_t)>(&gloo::sum<T>);
+  return &gloo::sum<T>;
 }
 
 template <class T>

@@ -369,10 +369,11 @@ MessageGraph build_graph(Operation& op,
       continue;
     }
     if (algorithm_of(op.signatures[i]) == &native()) {
+      const bool is_theirs = !natives.empty() && natives[i];
       Signature direct = op.signatures[i];
       direct.algorithm = Signature::kDirect;
       for (const Piece& piece : make_collective_plan({&direct, 1}, parts, options).pieces)
-        natives[i] ? builder.add_native(piece, *natives[i]) : builder.add_direct(piece);
+        is_theirs ? builder.add_native(piece, *natives[i]) : builder.add_direct(piece);
     } else {
       builder.add_steps(plan.pieces);
     }

@@ -32,7 +32,8 @@ struct Channels {
 ///
 /// @param op         has the parts of all ranks; the pointers of other processes' are not used. Its
 ///                   plan gets the traffic of named algorithms.
-/// @param natives    by collective of `op`, those that the links carry out, without their data
+/// @param natives    by collective of `op`, those that the links carry out, without their data;
+///                   empty: none is
 /// @param take_back  see ProcessLinks::takes_back. If not, messages use memory of the graph alone.
 /// @param room       gives memory that lives as long as the graph.
 /// @throws Desync  see make_collective_plan

@@ -70,9 +70,10 @@ void ProcessEngine::begin(Operation& op) {
 std::vector<std::optional<ProcessLinks::Native>> ProcessEngine::natives_of(
     const Operation& op) const {
   std::vector<std::optional<ProcessLinks::Native>> calls;
+  if (group_->natives == nullptr) return calls;
   for (const Signature& signature : op.signatures) {
     auto& call = calls.emplace_back(native_call(signature));
-    if (call && (group_->natives == nullptr || !mesh_->has(*call))) call.reset();
+    if (call && !mesh_->has(*call)) call.reset();
     if (!call) continue;
     call->order = group_->natives->order;
     call->number = group_->natives->count.fetch_add(1);
