@@ -3,12 +3,17 @@
 
 // The plug-in libtandem-gloo.so: messages over gloo's connections (TCP).
 
+#include <exception>
+#include <functional>
 #include <memory>
+#include <string>
+#include <thread>
 
 #include <gloo/rendezvous/context.h>
 #include <gloo/rendezvous/store.h>
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/unbound_buffer.h>
+#include <sched.h>
 
 #include "comm/processes/gloo_native.hpp"
 #include "comm/processes/gloo_peer.hpp"
@@ -38,19 +43,41 @@ class Store final : public gloo::rendezvous::Store {
   const ProcessLinksOptions& options_;
 };
 
+/// gloo's thread inherits the policy of the thread that makes its device. Under SCHED_BATCH it does
+/// not push another thread from its core when it wakes: that thread may just hold the lock of a
+/// connection, for which gloo's would spin until its time is over.
+std::shared_ptr<gloo::transport::Device> make_device(const std::string& host) {
+  std::shared_ptr<gloo::transport::Device> device;
+  std::exception_ptr error;
+  std::thread maker([&]() noexcept {
+    const sched_param any{};
+    sched_setscheduler(0, SCHED_BATCH, &any);  // else it is only slower
+    try {
+      device = gloo::transport::tcp::CreateDevice(host.c_str());
+    } catch (...) {
+      error = std::current_exception();
+    }
+  });
+  maker.join();
+  if (error != nullptr) std::rethrow_exception(error);
+  return device;
+}
+
 class GlooLinks final : public ProcessLinks {
  public:
   explicit GlooLinks(const ProcessLinksOptions& options)
-      : context_(std::make_shared<gloo::rendezvous::Context>(options.process, options.processes)) {
+      : moved_(options.moved),
+        context_(std::make_shared<gloo::rendezvous::Context>(options.process, options.processes)) {
     const NoPipeSignal no_signal;  // also for gloo's thread and those of the peers
-    device_ = gloo::transport::tcp::CreateDevice(options.host.c_str());
+    device_ = make_device(options.host);
     // It waits up to five times as long for a process that stops between its address and its call.
     context_->setTimeout(options.timeout / 5);
     Store store(options);
     context_->connectFullMesh(store, device_);
     for (int process = 0; process < options.processes; ++process)
-      peers_.push_back(process == options.process ? nullptr
-                                                  : std::make_unique<GlooPeer>(*context_, process));
+      peers_.push_back(process == options.process
+                           ? nullptr
+                           : std::make_unique<GlooPeer>(*context_, process, moved_));
   }
 
   std::unique_ptr<Message> send(int process,
@@ -68,11 +95,12 @@ class GlooLinks final : public ProcessLinks {
   bool has(const Native&) const noexcept override { return true; }
   int open_order(std::chrono::milliseconds) override { return 0; }  // it tells them apart by tags
   std::unique_ptr<Message> start(const Native& call) override {
-    const GlooNative::Connections connections{.check = [this] { check_peers(); },
-                                              .close = [this] { close_peers(); }};
+    const GlooNative::Connections connections{
+        .check = [this] { check_peers(); }, .close = [this] { close_peers(); }, .moved = moved_};
     return std::make_unique<GlooNative>(context_, call, connections);
   }
   bool takes_back() const noexcept override { return true; }
+  bool tells() const noexcept override { return true; }
 
  private:
   void check_peers() const {
@@ -84,6 +112,7 @@ class GlooLinks final : public ProcessLinks {
       if (peer != nullptr) peer->lose("a collective of gloo's own was given up");
   }
 
+  std::function<void()> moved_;
   std::shared_ptr<gloo::transport::Device> device_;
   std::shared_ptr<gloo::rendezvous::Context> context_;
   std::vector<std::unique_ptr<GlooPeer>> peers_;  // by process; null for this one

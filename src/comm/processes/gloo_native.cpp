@@ -108,6 +108,7 @@ void GlooNative::run(const std::shared_ptr<gloo::Context>& context, const Native
   }
   end_ = std::chrono::steady_clock::now();
   has_ended_ = true;
+  connections_.moved();
 }
 
 bool GlooNative::done() {

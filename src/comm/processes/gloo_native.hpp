@@ -22,6 +22,7 @@ class GlooNative final : public ProcessLinks::Message {
   struct Connections {
     std::function<void()> check;  ///< @throws ProcessLinks::Lost  one has gone
     std::function<void()> close;  ///< all of them
+    std::function<void()> moved;  ///< to be called once it is done
   };
 
   GlooNative(std::shared_ptr<gloo::Context> context,

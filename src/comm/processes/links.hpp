@@ -79,6 +79,8 @@ class ProcessLinks {
   virtual std::unique_ptr<Message> start(const Native& collective) = 0;
   /// Whether the end of a message that is not done takes it back.
   virtual bool takes_back() const noexcept = 0;
+  /// Whether ProcessLinksOptions::moved is called; else somebody has to look again and again.
+  virtual bool tells() const noexcept = 0;
 };
 
 /// What a plug-in's function "tandem_make_links" takes; all processes call it at once.
@@ -88,6 +90,8 @@ struct ProcessLinksOptions {
   std::chrono::milliseconds timeout{};
   std::function<void(const std::string& key, const std::string& value)> set;  ///< of a store
   std::function<std::string(const std::string& key)> get;                     ///< which waits
+  /// Called by any thread once a message is done, or a connection lost.
+  std::function<void()> moved;
 };
 /// @throws std::exception  the text says why the processes cannot be connected.
 using MakeProcessLinks = ProcessLinks* (*)(const ProcessLinksOptions& options);

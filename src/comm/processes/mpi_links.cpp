@@ -258,6 +258,7 @@ class MpiLinks final : public ProcessLinks {
     return std::make_unique<MpiNative>(*orders_[static_cast<std::size_t>(call.order)], call);
   }
   bool takes_back() const noexcept override { return false; }
+  bool tells() const noexcept override { return false; }
 
  private:
   using Way = MpiMessage::Way;

@@ -27,10 +27,14 @@ constexpr std::size_t kMostWords = 64;  // of groups that are not there, or not 
 constexpr const char* kClosed = "its connection closed";
 /// Of a thread that waits without anything moving.
 constexpr auto kHelp = 1ms;
+/// The part of it in which the thread does not sleep, since a small message may come.
+constexpr auto kSpin = std::chrono::microseconds(50);
 /// Of the mesh's thread, between two looks.
 constexpr auto kShortRest = 20us, kLongRest = 500us;
 
-std::unique_ptr<ProcessLinks> connect(world::World& world, Backend backend) {
+std::unique_ptr<ProcessLinks> connect(world::World& world,
+                                      Backend backend,
+                                      std::function<void()> moved) {
   const bool is_mpi = backend == Backend::mpi;
   const auto make = reinterpret_cast<MakeProcessLinks>(
       world::plugin_function(name(backend),
@@ -43,7 +47,8 @@ std::unique_ptr<ProcessLinks> connect(world::World& world, Backend backend) {
       .host = world.host(),
       .timeout = world.store().timeout(),
       .set = [&](const auto& key, const auto& value) { world.store().set(prefix + key, value); },
-      .get = [&](const auto& key) { return world.store().get(prefix + key); }};
+      .get = [&](const auto& key) { return world.store().get(prefix + key); },
+      .moved = std::move(moved)};
   try {
     return std::unique_ptr<ProcessLinks>(make(options));
   } catch (const Error&) {
@@ -75,7 +80,9 @@ std::shared_ptr<ProcessMesh> ProcessMesh::of(world::World& world, Backend backen
 }
 
 ProcessMesh::ProcessMesh(world::World& world, Backend backend)
-    : watch_(world.watch()), links_(connect(world, backend)) {
+    : watch_(world.watch()),
+      links_(connect(world, backend, [this] { events_.add(); })),
+      links_tell_(links_->tells()) {
   if (watch_ != nullptr) {
     watch_->listen(
         {.on_word = [this](int process, const std::string& text) { hear_word(process, text); },
@@ -182,12 +189,13 @@ bool ProcessMesh::settle(std::list<Entry>::iterator entry) noexcept {
   const auto activity = std::move(entry->activity);
   const auto why = std::move(entry->failure);
   entries_.erase(entry);
-  if (why == nullptr) {
+  if (why != nullptr) {
+    if (!links_->takes_back()) kept_.push_back(activity);
+    activity->fail(why);
+  } else {
     activity->complete();
-    return true;
   }
-  if (!links_->takes_back()) kept_.push_back(activity);
-  activity->fail(why);
+  events_.add();
   return true;
 }
 
@@ -214,7 +222,7 @@ bool ProcessMesh::turn() noexcept {
     } catch (const std::exception& e) {
       now->failure = failure(Failure::Kind::aborted, e.what());
     }
-    settle(now);
+    if (!settle(now)) events_.add();
     return true;
   }
   return moved;
@@ -222,10 +230,18 @@ bool ProcessMesh::turn() noexcept {
 
 void ProcessMesh::help(const std::function<bool()>& stop) noexcept {
   helpers_.fetch_add(1);
-  auto end = Clock::now() + kHelp;
-  while (!stop() && Clock::now() < end) {
-    if (turn())
-      end = Clock::now() + kHelp;
+  auto begin = Clock::now();
+  for (;;) {
+    const auto seen = events_.count();
+    if (stop()) break;
+    if (turn()) {
+      begin = Clock::now();
+      continue;
+    }
+    const auto idle = Clock::now() - begin;
+    if (idle >= kHelp) break;
+    if (links_tell_ && idle >= kSpin)
+      events_.wait(seen, kHelp);
     else
       std::this_thread::yield();
   }
@@ -240,11 +256,15 @@ void ProcessMesh::run() {
       woken_.wait(lock, [&] { return ends_ || !entries_.empty(); });
       if (ends_) return;
     }
+    const auto seen = events_.count();
     if (helpers_.load() == 0 && turn()) {
       rest = kShortRest;
       continue;
     }
-    std::this_thread::sleep_for(rest);
+    if (links_tell_ && helpers_.load() == 0)
+      events_.wait(seen, kLongRest);
+    else
+      std::this_thread::sleep_for(rest);
     rest = std::min<std::chrono::microseconds>(2 * rest, kLongRest);
   }
 }

@@ -20,6 +20,7 @@
 
 #include "comm/failure.hpp"
 #include "comm/processes/activity.hpp"
+#include "comm/processes/event_count.hpp"
 
 namespace tandem::comm {
 
@@ -96,7 +97,9 @@ class ProcessMesh {
 
   mutable std::mutex watching_;  // guards watch_; held while something is said
   world::Watch* watch_;          // null in a world of one process, and once the mesh has ended
+  EventCount events_;            // whatever may end a wait
   std::unique_ptr<ProcessLinks> links_;  // null once the mesh has ended
+  const bool links_tell_;                // of each event; else somebody has to look
   std::atomic<std::uint32_t> channel_{0};
   std::atomic<std::uint64_t> groups_{1};
   std::atomic<std::int64_t> collectives_{0};
