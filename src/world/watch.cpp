@@ -70,6 +70,11 @@ class Watch::Impl {
     has_words_ = true;
     send({Frame::Kind::word, process_, text});
   }
+  void note(const std::string& text) noexcept { send({Frame::Kind::note, process_, text}); }
+  void listen_to_notes(std::function<void(int, const std::string&)> listener) {
+    const std::scoped_lock calls(calling_);
+    on_note_ = std::move(listener);
+  }
   bool has_words() const { return has_words_; }
   void set_progress(std::function<std::string()> progress) {
     const std::scoped_lock lock(mutex_);
@@ -146,6 +151,10 @@ class Watch::Impl {
         return;  // told already
     }
     const std::scoped_lock calls(calling_);
+    if (frame.kind == Frame::Kind::note) {
+      if (on_note_) on_note_(frame.process, frame.text);
+      return;
+    }
     if (listener_.on_end)
       call(frame);
     else
@@ -177,7 +186,8 @@ class Watch::Impl {
   bool is_open_ = true;  // of the thread
   std::atomic<bool> has_words_{false};
   std::mutex sending_;
-  std::mutex calling_;  // guards the two that follow; held while the listener is called
+  std::mutex calling_;  // guards the three that follow; held while a listener is called
+  std::function<void(int, const std::string&)> on_note_;
   Listener listener_;
   std::vector<Frame> unheard_;
   mutable std::mutex mutex_;  // guards what follows
@@ -198,6 +208,14 @@ void Watch::listen(Listener listener) {
 
 void Watch::say(const std::string& text) noexcept {
   impl_->say(text);
+}
+
+void Watch::note(const std::string& text) noexcept {
+  impl_->note(text);
+}
+
+void Watch::listen_to_notes(std::function<void(int, const std::string&)> listener) {
+  impl_->listen_to_notes(std::move(listener));
 }
 
 void Watch::set_progress(std::function<std::string()> progress) {
