@@ -95,7 +95,11 @@ class Watch::Impl {
       return concat(process == 0 ? "no sign of life for " : "process 0, who knows, is silent for ",
                     seconds(since));
     const auto known = states_.find(process);
-    if (known == states_.end()) return "nothing known of it";
+    if (known == states_.end()) {  // it has given no sign yet, which may be none that was due
+      const auto age = duration_cast<milliseconds>(Clock::now() - met_);
+      return age > kNoSign ? "no sign of life for " + seconds(age)
+                           : concat("alive when the processes met, ", seconds(age), " ago");
+    }
     const milliseconds age = known->second.age + since;
     if (age > kNoSign) return "no sign of life for " + seconds(age);
     return known->second.text.empty() ? "alive" : "alive, " + known->second.text;
@@ -181,6 +185,7 @@ class Watch::Impl {
 
   Socket socket_;
   const int process_;
+  const Clock::time_point met_ = Clock::now();
   WakeUp wake_{"watch"};
   FrameReader reader_;   // of the thread
   bool is_open_ = true;  // of the thread
