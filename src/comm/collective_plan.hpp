@@ -62,7 +62,7 @@ using Traffic = std::vector<std::size_t>;
 struct CollectivePlan {
   std::vector<Piece> pieces = {};
   std::int64_t slices = 0;
-  std::vector<Traffic> traffic = {};  ///< by collective; set if an algorithm carries it out
+  std::vector<Traffic> traffic = {};  ///< by collective; empty: as bytes_between says
 
   const Piece& piece_of(std::int64_t slice) const;
   void run(std::int64_t slice) const;

@@ -59,6 +59,14 @@ class Engine {
   virtual std::string absence(const Operation&) const { return "the work did not end"; }
   /// Whether some rank has not come to an operation that has begun, which does not end by itself.
   virtual bool lacks_ranks(const Operation&) const { return true; }
+  /// Asks the other processes which of their ranks have come to a collective that has not begun,
+  /// or not ended.
+  virtual void ask_who_has_come(const Operation&) {}
+  /// Whether all of them have answered.
+  virtual bool have_answered(const Operation&) const { return true; }
+  /// Of a collective that has not begun, the ranks of other processes that have not come, as far as
+  /// these have answered; "": it knows of none.
+  virtual std::string absence_elsewhere(const Operation&) const { return ""; }
   /// Which processes give no sign of life: "; rank 2 (...): no sign of life for 3.1 s".
   virtual std::string silence() const { return ""; }
   /// Whether that is the group's number among those over processes.

@@ -22,6 +22,7 @@ using State = Operation::State;
 /// the one that is waited for run.
 constexpr auto kSpin = std::chrono::microseconds(30);
 constexpr auto kOthersFirst = std::chrono::milliseconds(200);
+constexpr auto kAnswer = std::chrono::milliseconds(100);
 
 }  // namespace
 
@@ -276,21 +277,15 @@ bool Meeting::may_wait_for_ever(State state) const noexcept {
   return state == State::gathering || (state == State::running && !engine_->ends_by_itself());
 }
 
-Meeting::Patience Meeting::patience_of(std::chrono::milliseconds timeout) const {
-  if (timeout != std::chrono::milliseconds::max()) return {timeout, Deadline(timeout)};
-  return {options_.timeout, Deadline(options_.timeout, ranks_.devices_here())};
+Patience Meeting::patience_of(std::chrono::milliseconds timeout) const {
+  if (timeout != std::chrono::milliseconds::max()) return Patience(timeout);
+  return Patience(options_.timeout, ranks_.devices_here());
 }
 
 void Meeting::check_patience(Operation& op, int rank, Patience& patience) {
   const Context& c = context();
   const bool stopped = c.abort != nullptr && c.abort->aborted();
-  const bool by_context = c.deadline.passed();
-  if (!stopped && !by_context && !patience.deadline.passed()) return;
-  // Where this process waits for another one, that one knows better who is missing, and says so.
-  if (!stopped && op.state.load() == State::running) {
-    if (!patience.over) patience.over = Clock::now();
-    if (Clock::now() - *patience.over < kOthersFirst) return;
-  }
+  if (!stopped && (!patience.is_over() || may_hear_more(op, patience))) return;
   const std::scoped_lock lock(mutex_);
   const State state = op.state.load();
   if (!may_wait_for_ever(state)) return;
@@ -300,18 +295,18 @@ void Meeting::check_patience(Operation& op, int rank, Patience& patience) {
   }
   const std::string missing =
       state == State::gathering ? absence(op) + " did not arrive " : engine_->absence(op) + ' ';
-  const std::string text = detail::concat(
-      op.title(),
-      ": ",
-      missing,
-      by_context
-          ? "before the step's deadline"
-          : detail::concat("within ", static_cast<double>(patience.timeout.count()) / 1000, " s"),
-      "; ",
-      (by_context ? c.deadline : patience.deadline).describe(),
-      engine_->silence());
+  const std::string text =
+      detail::concat(op.title(), ": ", missing, patience.describe(), engine_->silence());
   fail(Failure::Kind::aborted, ranks_.name(rank) + " gave up: " + text);
   throw Timeout(text);
+}
+
+// Other processes know better which of their ranks are missing. They are asked, and those that are
+// waited for may give up first.
+bool Meeting::may_hear_more(const Operation& op, Patience& patience) const {
+  if (patience.note_end()) engine_->ask_who_has_come(op);
+  if (op.state.load() == State::running) return patience.since_end() < kOthersFirst;
+  return patience.since_end() < kAnswer && !engine_->have_answered(op);
 }
 
 std::string Meeting::absence(const Operation& op) const {
@@ -324,7 +319,16 @@ std::string Meeting::absence(const Operation& op) const {
     text += detail::concat(
         text.empty() ? "" : ", ", ranks_.name(r), " (", reached, " collectives so far)");
   }
-  return text;
+  const std::string elsewhere = engine_->absence_elsewhere(op);
+  return elsewhere.empty() ? text : text + ", " + elsewhere;
+}
+
+std::vector<std::int64_t> Meeting::reached() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<std::int64_t> reached;
+  for (const int r : ranks_.here())
+    reached.push_back(reached_[static_cast<std::size_t>(r)]);
+  return reached;
 }
 
 void Meeting::leave(Operation& op, int rank) noexcept {

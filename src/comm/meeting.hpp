@@ -19,6 +19,7 @@
 #include "comm/engine.hpp"
 #include "comm/group_record.hpp"
 #include "comm/operation.hpp"
+#include "comm/patience.hpp"
 #include "comm/posts.hpp"
 #include "comm/rank_table.hpp"
 
@@ -68,19 +69,13 @@ class Meeting {
   void retire(int rank) noexcept;
   void reset();
 
+  /// How many collectives each rank of this process has reached, in their order.
+  std::vector<std::int64_t> reached() const;
   /// The last operations of each rank, as JSON; see Communicator.
   std::string flight_record() const;
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// How long a rank waits for the others. With the group's timeout: until their devices have not
-  /// begun any work for that long. With a caller's own timeout: that long, whatever the devices do.
-  struct Patience {
-    std::chrono::milliseconds timeout;
-    Deadline deadline;
-    std::optional<Clock::time_point> over = std::nullopt;  ///< when it was found to be over
-  };
-
   std::int64_t next_number(int rank) const { return reached_[static_cast<std::size_t>(rank)] + 1; }
   std::shared_ptr<Operation> next_operation(int rank, std::vector<Signature>& signatures);
   void check_signatures(const Operation& op, int rank, const std::vector<Signature>& signatures);
@@ -98,6 +93,7 @@ class Meeting {
   bool may_wait_for_ever(Operation::State state) const noexcept;
   Patience patience_of(std::chrono::milliseconds timeout) const;
   void check_patience(Operation& op, int rank, Patience& patience);
+  bool may_hear_more(const Operation& op, Patience& patience) const;
   std::string absence(const Operation& op) const;
 
   const RankTable ranks_;

@@ -48,7 +48,7 @@ std::size_t Operation::bytes(std::size_t i, int from, int to) const {
     return moves ? plan.pieces.front().nbytes() : 0;
   }
   const std::size_t size = parts.size() / signatures.size();
-  if (signatures[i].algorithm != Signature::kDirect)
+  if (i < plan.traffic.size() && !plan.traffic[i].empty())
     return plan.traffic[i][static_cast<std::size_t>(from) * size + static_cast<std::size_t>(to)];
   return bytes_between(signatures[i], std::span(parts).subspan(i * size, size), from, to);
 }

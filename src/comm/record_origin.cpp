@@ -5,13 +5,13 @@
 
 #include <unistd.h>
 
-#include "world/host_name.hpp"
+#include "core/host_name.hpp"
 
 namespace tandem::comm {
 
 RecordOrigin::RecordOrigin(const world::World* world) {
   if (world == nullptr) {
-    processes.push_back({0, world::host_name(), ::getpid()});
+    processes.push_back({0, host_name(), ::getpid()});
     return;
   }
   run = world->run();

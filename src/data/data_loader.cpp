@@ -39,14 +39,18 @@ struct DataLoader::Epoch {
   std::int64_t batches;
   std::atomic<bool> cancelled{false};  // jobs that have not begun need not begin
 
-  std::vector<HostArray> prepare(std::int64_t batch) const {
+  /// Of all parts.
+  Share whole(std::int64_t batch) const {
     const std::int64_t first = batch * batch_size;
-    const std::int64_t end = std::min(first + batch_size, static_cast<std::int64_t>(order.size()));
-    const Share own = even_share(Share{first, end}, part, parts);
+    return {first, std::min(first + batch_size, static_cast<std::int64_t>(order.size()))};
+  }
+  std::vector<HostArray> prepare(std::int64_t batch) const {
+    const Share all = whole(batch);
+    const Share own = even_share(all, part, parts);
     if (own.size() > 0) return samples(own);
     // No data set is asked for no samples: a part without rows has the form of one.
     std::vector<HostArray> none;
-    for (const HostArray& one : samples({first, first + 1})) {
+    for (const HostArray& one : samples({all.begin, all.begin + 1})) {
       Shape shape = one.shape;
       shape[0] = 0;
       none.emplace_back(one.dtype, shape);
@@ -116,6 +120,7 @@ std::optional<Batch> DataLoader::next() {
     forget();  // this batch is no longer among the pending ones
     throw;
   }
+  whole_rows_ = epoch_->whole(position_.batch).size();
   ++position_.batch;
   if (!workers_.empty()) prefetch();
   return batch;

@@ -139,7 +139,7 @@ class Loop {
                         state_.position.epoch + 1,
                         state_.position.batch,
                         train_.batches(),
-                        batch.at(0).size(0),
+                        train_.whole_rows(),
                         result.loss,
                         seconds});
     }

@@ -11,7 +11,6 @@
 
 #include <array>
 #include <bit>
-#include <climits>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
@@ -20,6 +19,7 @@
 
 #include "tandem/core/check.hpp"
 
+#include "core/host_name.hpp"
 #include "train/stream_file.hpp"
 
 namespace tandem::training {
@@ -122,10 +122,12 @@ std::unique_ptr<MetricsWriter> tensorboard_metrics(const std::string& directory)
   std::filesystem::create_directories(directory, error);
   if (error)
     throw FileError(directory, -1, "is not a directory and cannot be created: " + error.message());
-  char host[HOST_NAME_MAX + 1] = "";
-  gethostname(host, sizeof host - 1);
-  const std::string name = tandem::detail::concat(
-      "events.out.tfevents.", static_cast<std::int64_t>(seconds_now()), '.', host, '.', getpid());
+  const std::string name = tandem::detail::concat("events.out.tfevents.",
+                                                  static_cast<std::int64_t>(seconds_now()),
+                                                  '.',
+                                                  host_name(),
+                                                  '.',
+                                                  getpid());
   return std::make_unique<TensorBoardMetrics>((std::filesystem::path(directory) / name).string());
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <system_error>
 
 #include <fcntl.h>
@@ -20,6 +21,7 @@ extern char** environ;
 namespace tandem::world {
 namespace {
 
+using tandem::detail::concat;
 using tandem::detail::Descriptor;
 
 struct Pipe {
@@ -40,7 +42,7 @@ std::vector<std::string> merged_environment(const std::map<std::string, std::str
     if (!more.contains(text.substr(0, text.find('=')))) all.push_back(text);
   }
   for (const auto& [name, value] : more)
-    all.push_back(tandem::detail::concat(name, '=', value));
+    all.push_back(concat(name, '=', value));
   return all;
 }
 
@@ -90,11 +92,11 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command,
   int error = 0;
   if (::read(failed.read.get(), &error, sizeof error) == sizeof error) {
     ::waitpid(pid_, nullptr, 0);
-    throw InvalidArgument(tandem::detail::concat("launch: '",
-                                                 command[0],
-                                                 "' cannot be run: ",
-                                                 std::generic_category().message(error),
-                                                 "; check the program's name"));
+    throw InvalidArgument(concat("launch: '",
+                                 command[0],
+                                 "' cannot be run: ",
+                                 std::generic_category().message(error),
+                                 "; check the program's name"));
   }
   out_ = std::move(out.read);
   err_ = std::move(err.read);
@@ -103,8 +105,14 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command,
 }
 
 std::string ChildProcess::end() const {
-  if (status_ > 128) return tandem::detail::concat("killed by signal ", status_ - 128);
-  return tandem::detail::concat("exit status ", status_);
+  std::string status = concat("exit status ", status_);
+  if (signal_ == 0) return status;
+  const char* const name = ::sigabbrev_np(signal_);  // null: it is one of those without names
+  return concat("killed by ",
+                name != nullptr ? concat("SIG", name) : concat("signal ", signal_),
+                " (",
+                status,
+                ')');
 }
 
 void ChildProcess::signal(int number) const {
@@ -116,7 +124,8 @@ bool ChildProcess::look() {
   int how = 0;
   if (::waitpid(pid_, &how, WNOHANG) != pid_) return false;
   has_ended_ = true;
-  status_ = WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
+  signal_ = WIFSIGNALED(how) ? WTERMSIG(how) : 0;
+  status_ = signal_ != 0 ? 128 + signal_ : WEXITSTATUS(how);
   return true;
 }
 

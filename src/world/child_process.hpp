@@ -28,7 +28,7 @@ class ChildProcess {
   bool has_ended() const noexcept { return has_ended_; }
   /// 0, the exit status, or 128 and the signal; once it has ended.
   int status() const noexcept { return status_; }
-  /// "exit status 3", "killed by signal 9".
+  /// "exit status 3", "killed by SIGSEGV (exit status 139)".
   std::string end() const;
 
   /// To its process group, while it lives.
@@ -41,6 +41,7 @@ class ChildProcess {
   tandem::detail::Descriptor out_, err_;
   bool has_ended_ = false;
   int status_ = 0;
+  int signal_ = 0;  // that has ended it; 0: none
 };
 
 }  // namespace tandem::world

@@ -21,6 +21,7 @@ struct Frame {
     states,  ///< to all: lines of "PROCESS MILLISECONDS TEXT" from the last signs of life
     ask,     ///< to the server: what its steady clock says
     clock,   ///< to who has asked
+    note,    ///< to all, from a process; those who do not listen to notes lose it
   };
   Kind kind = Kind::beat;
   int process = 0;

@@ -70,6 +70,11 @@ class Watch::Impl {
     has_words_ = true;
     send({Frame::Kind::word, process_, text});
   }
+  void note(const std::string& text) noexcept { send({Frame::Kind::note, process_, text}); }
+  void listen_to_notes(std::function<void(int, const std::string&)> listener) {
+    const std::scoped_lock calls(calling_);
+    on_note_ = std::move(listener);
+  }
   bool has_words() const { return has_words_; }
   void set_progress(std::function<std::string()> progress) {
     const std::scoped_lock lock(mutex_);
@@ -90,7 +95,11 @@ class Watch::Impl {
       return concat(process == 0 ? "no sign of life for " : "process 0, who knows, is silent for ",
                     seconds(since));
     const auto known = states_.find(process);
-    if (known == states_.end()) return "nothing known of it";
+    if (known == states_.end()) {  // it has given no sign yet, which may be none that was due
+      const auto age = duration_cast<milliseconds>(Clock::now() - met_);
+      return age > kNoSign ? "no sign of life for " + seconds(age)
+                           : concat("alive when the processes met, ", seconds(age), " ago");
+    }
     const milliseconds age = known->second.age + since;
     if (age > kNoSign) return "no sign of life for " + seconds(age);
     return known->second.text.empty() ? "alive" : "alive, " + known->second.text;
@@ -146,6 +155,10 @@ class Watch::Impl {
         return;  // told already
     }
     const std::scoped_lock calls(calling_);
+    if (frame.kind == Frame::Kind::note) {
+      if (on_note_) on_note_(frame.process, frame.text);
+      return;
+    }
     if (listener_.on_end)
       call(frame);
     else
@@ -172,12 +185,14 @@ class Watch::Impl {
 
   Socket socket_;
   const int process_;
+  const Clock::time_point met_ = Clock::now();
   WakeUp wake_{"watch"};
   FrameReader reader_;   // of the thread
   bool is_open_ = true;  // of the thread
   std::atomic<bool> has_words_{false};
   std::mutex sending_;
-  std::mutex calling_;  // guards the two that follow; held while the listener is called
+  std::mutex calling_;  // guards the three that follow; held while a listener is called
+  std::function<void(int, const std::string&)> on_note_;
   Listener listener_;
   std::vector<Frame> unheard_;
   mutable std::mutex mutex_;  // guards what follows
@@ -198,6 +213,14 @@ void Watch::listen(Listener listener) {
 
 void Watch::say(const std::string& text) noexcept {
   impl_->say(text);
+}
+
+void Watch::note(const std::string& text) noexcept {
+  impl_->note(text);
+}
+
+void Watch::listen_to_notes(std::function<void(int, const std::string&)> listener) {
+  impl_->listen_to_notes(std::move(listener));
 }
 
 void Watch::set_progress(std::function<std::string()> progress) {

@@ -29,6 +29,7 @@ class Watch {
     std::function<void(int process, const std::string& how)> on_end = {};
   };
 
+  /// The processes have met just before.
   /// @throws Timeout, CommError  the server cannot be reached.
   Watch(const Address& server, int process, Milliseconds timeout);
   /// Says that this process leaves.
@@ -39,9 +40,15 @@ class Watch {
   void listen(Listener listener);
   /// Says something to all others. It is lost if the line is.
   void say(const std::string& text) noexcept;
+  /// The same, of what is no failure.
+  void note(const std::string& text) noexcept;
+  /// Who hears the notes of others from now on, in a thread of the watch; nothing is kept for it.
+  /// With none nobody hears them, and no function of the one before runs.
+  void listen_to_notes(std::function<void(int process, const std::string& text)> listener);
   /// What the signs of life say of this process.
   void set_progress(std::function<std::string()> progress);
-  /// "alive, 40 collectives so far", "no sign of life for 4.8 s", "gone: its connection closed".
+  /// "alive, 40 collectives so far", "no sign of life for 4.8 s", "gone: its connection closed";
+  /// before the first sign, "alive when the processes met, 0.4 s ago".
   std::string state(int process) const;
   /// Whether this process or another one has said something.
   bool has_words() const;

@@ -111,7 +111,8 @@ class WatchServer::Impl {
         line.progress = frame.text;
         break;
       case Frame::Kind::word:
-        if (line.process >= 0) say({Frame::Kind::word, line.process, frame.text}, &line);
+      case Frame::Kind::note:
+        if (line.process >= 0) say({frame.kind, line.process, frame.text}, &line);
         break;
       case Frame::Kind::ask:
         if (line.out.size() < kMostUntaken)

@@ -21,8 +21,8 @@
 #include "tandem/world/store_server.hpp"
 #include "tandem/world/tcp_store.hpp"
 
+#include "core/host_name.hpp"
 #include "world/clock_offset.hpp"
-#include "world/host_name.hpp"
 #include "world/meeting_place.hpp"
 #include "world/mpi_meeting.hpp"
 #include "world/watch.hpp"

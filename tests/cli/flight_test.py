@@ -99,6 +99,46 @@ class FlightTest(ProgramTest):
         self.assertEqual((first["complete"], second["complete"], second["missing"]), (True, False, [1]))
         self.assertEqual(group["failures"], [{"process": 0, "at_us": 99_000, "text": "rank 1 did not arrive"}])
 
+    def test_json_has_everything(self):
+        self.write("0.json", record(0, [operation(1, 1000, op="max", dtype="i64"), operation(2, 4000, "failed"),
+                                        operation(0, 5000, "started", kind="recv", root=1, tag=7)], "they differ"))
+        self.write("1.json", record(1, [operation(1, 2500, op="max", dtype="i64"),
+                                        operation(2, 4500, "failed", kind="broadcast", root=1)], offset_us=5_000_000))
+
+        def arrival(rank, came_us, after_first_us, ended=False, **changes):
+            return {"rank": rank, "came_us": came_us, "after_first_us": after_first_us, "met_us": came_us + 500 if ended else None,
+                    "ended_us": came_us + 900 if ended else None, "state": "completed" if ended else "failed", "operation": "all_reduce",
+                    "dtype": "f32", "elements": 12, "count": 12, "reduction": "sum", "root": -1, "algorithm": "direct",
+                    "collectives": 1, **changes}
+
+        maximum = {"reduction": "max", "dtype": "i64"}
+        collectives = [
+            {"generation": 0, "number": 1, "complete": True, "missing": [], "unknown": [], "difference": None,
+             "arrivals": [arrival(0, 0, 0, True, **maximum), arrival(1, 1500, 1500, True, **maximum)]},
+            {"generation": 0, "number": 2, "complete": False, "missing": [], "unknown": [],
+             "difference": {"field": "operation", "rank": 0, "value": "all_reduce", "other_rank": 1, "other_value": "broadcast"},
+             "arrivals": [arrival(0, 3000, 0), arrival(1, 3500, 500, operation="broadcast", root=1)]}]
+        group = {"group": "gloo-1", "ranks": [{"device": "cpu:0", "process": 0}, {"device": "cpu:0", "process": 1}],
+                 "processes_without_record": [], "first_difference": 1, "first_missing": None, "collectives": collectives,
+                 "messages": [arrival(0, 4000, 0, state="started", operation="recv", root=1, tag=7)],
+                 "failures": [{"process": 0, "at_us": 99_000, "text": "they differ"}]}
+        run = {"run": "node1-11-99", "written_us": 1_700_000_000_000_000, "groups": [group],
+               "processes": [{"host": "node1", "pid": 11, "records": ["records/0.json"], "clock_error_us": 20},
+                             {"host": "node2", "pid": 12, "records": ["records/1.json"], "clock_error_us": 20}]}
+        self.maxDiff = None
+        self.assertEqual(json.loads(self.succeed("flight", "records", "--json").stdout),
+                         {"schema_version": 1, "runs": [run], "warnings": []})
+
+    def test_json_of_a_process_without_a_record(self):
+        self.write("0.json", record(0, [operation(1, 1000, "failed", generation=2)], "it has gone"))
+        (run,) = json.loads(self.succeed("flight", "records", "--json").stdout)["runs"]
+        self.assertEqual([p["records"] for p in run["processes"]], [["records/0.json"], []])
+        self.assertIsNone(run["processes"][1]["clock_error_us"])
+        (group,) = run["groups"]
+        self.assertEqual(group["processes_without_record"], [1])
+        (collective,) = group["collectives"]
+        self.assertEqual((collective["generation"], collective["missing"], collective["unknown"]), (2, [], [1]))
+
     def test_trace(self):
         self.write_a_run()
         self.assertIn("group gloo-1", self.succeed("flight", "records", "--trace", "trace.json").stdout)

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -28,10 +29,12 @@ using comm::Communicator;
 using comm::Handle;
 using comm::ReduceOp;
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using testing::Group;
 using ::testing::HasSubstr;
 using testing::make_group;
 using testing::make_tensor;
+using ::testing::Not;
 using testing::outcomes;
 using testing::own;
 using testing::rank_values;
@@ -168,7 +171,6 @@ TEST(GroupOfOne, EveryCollectiveLeavesOrCopiesItsInput) {
 }
 
 TEST(MonitoredBarrier, NamesAllThatAreMissing) {
-  if (testing::test_world() != nullptr) GTEST_SKIP() << testing::kOneProcess;
   Group group = make_group(4);
   const auto start = Clock::now();
   const auto errors = outcomes(group, [](Communicator& comm) {
@@ -176,11 +178,38 @@ TEST(MonitoredBarrier, NamesAllThatAreMissing) {
     if (comm.rank() % 2 == 0) comm.monitored_barrier(200ms);
   });
   EXPECT_LT(Clock::now() - start, 1200ms);
+  for (const int waiting : {0, 2})
+    EXPECT_THAT(text_of<CommError>(errors[static_cast<std::size_t>(waiting)]),
+                AllOf(HasSubstr(testing::rank_text(1, 4)),
+                      HasSubstr(testing::rank_text(3, 4)),
+                      HasSubstr("within 0.2 s")));
+}
+
+TEST(MonitoredBarrier, NamesNoneOfThoseThatHaveComeAndDoNotWait) {
+  Group group = make_group(4);
+  const auto errors = outcomes(group, [](Communicator& comm) {
+    comm.monitored_barrier(10s);
+    if (comm.rank() == 3) return;
+    Handle barrier = comm.start_barrier();
+    if (comm.rank() == 2) std::this_thread::sleep_for(600ms);
+    barrier.wait_for(200ms);
+  });
   EXPECT_THAT(text_of<CommError>(errors[0]),
-              AllOf(HasSubstr("rank 1 (" + testing::device_name(1) + ")"),
-                    HasSubstr("rank 3 (" + testing::device_name(3) + ")"),
-                    HasSubstr("within 0.2 s")));
-  EXPECT_THAT(text_of<CommError>(errors[2]), AllOf(HasSubstr("rank 1 ("), HasSubstr("rank 3 (")));
+              AllOf(HasSubstr(testing::rank_text(3, 4)), Not(HasSubstr("rank 2"))));
+}
+
+TEST(MonitoredBarrier, NamesAllOfThoseThatAreElsewhere) {
+  Group group = make_group(4);
+  const auto errors = outcomes(group, [](Communicator& comm) {
+    comm.monitored_barrier(10s);
+    if (comm.rank() < 2) comm.monitored_barrier(200ms);
+  });
+  EXPECT_THAT(text_of<CommError>(errors[0]),
+              AllOf(HasSubstr("did not arrive within 0.2 s"),
+                    Not(HasSubstr("one of")),
+                    AnyOf(HasSubstr("ranks 2 to 3 (of process 1"),
+                          AllOf(HasSubstr(testing::rank_text(2, 4)),
+                                HasSubstr(testing::rank_text(3, 4))))));
 }
 
 TEST(Coalesced, MixedKindsAndDtypesMeetOnce) {

@@ -84,7 +84,10 @@ TEST_P(DataLoaderTest, GivesAPartOfEachBatch) {
     DataLoader loader(std::make_shared<Numbers>(7),
                       {.batch_size = 5, .part = rank, .parts = parts, .workers = workers()});
     EXPECT_EQ(loader.batches(), 2);
-    return epoch(loader);
+    EXPECT_EQ(loader.whole_rows(), 0);
+    auto batches = epoch(loader);
+    EXPECT_EQ(loader.whole_rows(), 2) << "of the last one";
+    return batches;
   };
   EXPECT_THAT(part(0, 2), ElementsAre(Values{0, 1, 2}, Values{5}));
   EXPECT_THAT(part(1, 2), ElementsAre(Values{3, 4}, Values{6}));

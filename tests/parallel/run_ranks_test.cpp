@@ -12,12 +12,14 @@
 
 #include <gmock/gmock.h>
 
+#include "tandem/comm/group.hpp"
 #include "tandem/parallel/data_parallel.hpp"
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
 
 #include "devices.hpp"
 #include "parallel/nets.hpp"
+#include "thrown_text.hpp"
 
 namespace tandem::parallel::test {
 namespace {
@@ -25,6 +27,7 @@ namespace {
 using ::testing::AllOf;
 using testing::devices;
 using ::testing::HasSubstr;
+using testing::thrown_text;
 using namespace std::chrono_literals;
 
 TEST(RunRanksTest, EachRankHasItsDeviceAndTheWayToTheOthers) {
@@ -39,6 +42,26 @@ TEST(RunRanksTest, EachRankHasItsDeviceAndTheWayToTheOthers) {
     sum += static_cast<int>(x.item());
   });
   EXPECT_EQ(sum, 18);
+}
+
+TEST(RunRanksTest, TheProgramNamesTheAlgorithm) {
+  run_ranks(devices(3),
+            [](Rank& rank) {
+              rank.comm().all_reduce(ones({13}, {.device = rank.device()}));
+              rank.main_only([&] {
+                EXPECT_THAT(rank.comm().flight_record(), HasSubstr("\"algorithm\": \"ring\""));
+              });
+            },
+            {.algorithm = "ring"});
+}
+
+TEST(RunRanksTest, AnAlgorithmIsRefusedAsByAGroup) {
+  for (const char* name : {"rong", "butterfly"}) {  // one that is not there, one for powers of two
+    const std::string text =
+        thrown_text([&] { comm::make_group(devices(3), {.algorithm = name}); });
+    EXPECT_THAT(text, HasSubstr(name));
+    EXPECT_EQ(thrown_text([&] { run_ranks(devices(3), [](Rank&) {}, {.algorithm = name}); }), text);
+  }
 }
 
 TEST(RunRanksTest, CallsOfSeveralThreadsDoNotWaitCrosswise) {

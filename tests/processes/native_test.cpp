@@ -4,6 +4,7 @@
 // Algorithm native is the library's own: its order of addition shows in the bits.
 #include <algorithm>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -18,26 +19,54 @@ namespace {
 
 constexpr std::int64_t kManyElements = 100'000;  // enough for gloo's ring
 
-/// The sum of 1e8, 1 and -1e8, one a process: 0 if they are added in this order.
-std::vector<float> sum_of_three(const char* algorithm) {
-  world::World& world = *testing::test_world();
+/// A communicator of one rank in each process.
+std::unique_ptr<Communicator> one_rank(const char* algorithm) {
   const std::vector<Device> devices{{DeviceType::cpu, 0}};
-  const auto ranks = make_group(
-      devices, {.timeout = std::chrono::seconds(20), .algorithm = algorithm, .world = &world});
+  auto ranks = make_group(devices,
+                          {.timeout = std::chrono::seconds(20),
+                           .algorithm = algorithm,
+                           .world = testing::test_world()});
+  return std::move(ranks.front());
+}
+
+/// 1e8, 1 or -1e8, one a process, whose sum is 0 if they are added in this order.
+Tensor summand(const Communicator& rank) {
   const std::vector<float> own{1e8F, 1, -1e8F};
-  const Tensor x = full(
-      {kManyElements}, own[static_cast<std::size_t>(world.rank())], {.device = devices.front()});
-  ranks.front()->all_reduce(x);
-  return x.to_host<float>();
+  return full(
+      {kManyElements}, own[static_cast<std::size_t>(rank.rank())], {.device = rank.device()});
+}
+
+bool is_three() {
+  return testing::test_world() != nullptr && testing::test_world()->size() == 3;
+}
+
+void expect_a_rings_order(const std::vector<float>& sums) {
+  EXPECT_GT(std::ranges::count(sums, 1), 0) << "(1e8 - 1e8) + 1, in some parts of the ring";
+  EXPECT_EQ(std::ranges::count(sums, 0) + std::ranges::count(sums, 1), kManyElements);
 }
 
 TEST(NativeTest, AddsInTheOrderOfGloosRing) {
-  if (testing::test_world() == nullptr || testing::test_world()->size() != 3)
-    GTEST_SKIP() << "it needs three processes";
-  const std::vector<float> direct = sum_of_three("direct"), native = sum_of_three("native");
-  EXPECT_EQ(std::ranges::count(direct, 0), kManyElements);
-  EXPECT_GT(std::ranges::count(native, 1), 0) << "(1e8 - 1e8) + 1, in some parts of the ring";
-  EXPECT_EQ(std::ranges::count(native, 0) + std::ranges::count(native, 1), kManyElements);
+  if (!is_three()) GTEST_SKIP() << "it needs three processes";
+  const auto direct = one_rank("direct"), native = one_rank("native");
+  const Tensor x = summand(*direct), y = summand(*native);
+  direct->all_reduce(x);
+  native->all_reduce(y);
+  EXPECT_EQ(std::ranges::count(x.to_host<float>(), 0), kManyElements);
+  expect_a_rings_order(y.to_host<float>());
+}
+
+// gloo works in the outputs of all processes; those that are not the root have none.
+TEST(NativeTest, ReducesInTheOrderOfGloosRingAndLeavesTheInputs) {
+  if (!is_three()) GTEST_SKIP() << "it needs three processes";
+  const auto native = one_rank("native");
+  for (const int root : {0, 2}) {
+    const Tensor x = summand(*native), before = summand(*native);
+    native->reduce(x, ReduceOp::sum, root);
+    if (native->rank() == root)
+      expect_a_rings_order(x.to_host<float>());
+    else
+      EXPECT_EQ(x.to_host<float>(), before.to_host<float>());
+  }
 }
 
 }  // namespace

@@ -105,6 +105,21 @@ TEST_F(LoopTest, CallsOnStepAndOnEpochWithTheirFigures) {
   EXPECT_TRUE(script_->module().is_training());
 }
 
+TEST_F(LoopTest, CountsTheRowsOfAllProcesses) {
+  datasets::DataLoader part{rows(1), {.batch_size = kBatch, .part = 1, .parts = 3}};
+  script_ = std::make_unique<Script>(-1);
+  optim::AdamW optimizer(script_->module().named_parameters());
+  std::vector<std::int64_t> counted;
+  run(*script_,
+      optimizer,
+      part,
+      test_,
+      kBatch,
+      state_,
+      {.epochs = 1, .on_step = [&](const StepInfo& s) { counted.push_back(s.rows); }});
+  EXPECT_THAT(counted, ElementsAre(16, 16, 8));
+}
+
 TEST_F(LoopTest, ReportsRowsOfTheLargestBatchThatRan) {
   datasets::DataLoader small{rows(1), {.batch_size = 100}};
   script_ = std::make_unique<Script>(-1);

@@ -15,6 +15,7 @@
 
 #include <gmock/gmock.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 #include "tandem/core/error.hpp"
 
@@ -82,15 +83,19 @@ TEST(ClockOffsetTest, OfAClockThatIsAheadIsWhatItIsAhead) {
 }
 
 TEST(ClockOffsetTest, TheAnswerThatCameSoonestIsTaken) {
-  std::atomic<int> asked{0};
-  const Answers server([&] {
-    if (asked++ == 0) std::this_thread::sleep_for(2ms);  // its answer would be a millisecond off
-    return encode_clock(steady_now() + 5s);
-  });
-  const auto measured = measure_clock_offset(server.address());
-  ASSERT_TRUE(measured);
-  if (asked < 3) GTEST_SKIP() << "this machine is too busy for a second question";
-  EXPECT_LT(measured->error, 1ms);
+  for (int attempt = 0; attempt < 50; ++attempt) {
+    std::atomic<int> asked{0};
+    const Answers server([&] {
+      if (asked++ == 0) std::this_thread::sleep_for(1ms);  // its answer would be half of it off
+      return encode_clock(steady_now() + 5s);
+    });
+    const auto measured = measure_clock_offset(server.address());
+    ASSERT_TRUE(measured);
+    if (asked < 3) continue;  // the machine was too busy for more in the time that there is
+    EXPECT_LT(measured->error, 500us);
+    return;
+  }
+  GTEST_SKIP() << "this machine is too busy for a second question";
 }
 
 TEST(ClockOffsetTest, AnOlderServerThatHangsUpIsNoHindrance) {
@@ -126,8 +131,10 @@ TEST(ClockOffsetTest, QuestionsChangeNothingForTheOthers) {
        .on_end = [&](int process,
                      const std::string& how) { heard.set_value(std::to_string(process) + how); }});
   const Socket hostile = Socket::connect(server.address(), in_20_s());
-  std::string questions;
-  for (int i = 0; i < 100'000; ++i)
+  const int few = 4096;
+  ASSERT_EQ(::setsockopt(hostile.fd(), SOL_SOCKET, SO_RCVBUF, &few, sizeof few), 0);
+  std::string questions;  // their answers fill the system's buffers
+  for (int i = 0; i < 500'000; ++i)
     questions += encode({Frame::Kind::ask});
   hostile.send(questions, in_20_s());
   EXPECT_TRUE(measure_clock_offset(server.address()));

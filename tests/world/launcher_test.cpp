@@ -140,7 +140,17 @@ TEST_F(LauncherTest, ThoseThatDoNotEndAreEnded) {
   EXPECT_GE(std::chrono::steady_clock::now() - begin, 1700ms) << "a second, and the grace";
   EXPECT_EQ(done.status, 128 + SIGKILL);
   EXPECT_THAT(done.err, HasSubstr("rank 0 (pid"));
-  EXPECT_THAT(done.err, HasSubstr("killed by signal 9"));
+  EXPECT_THAT(done.err, HasSubstr("killed by SIGKILL (exit status 137)"));
+}
+
+TEST_F(LauncherTest, AnEndBySignalIsToldFromAnExitStatus) {
+  const Outcome crashed = run(shell(1, "kill -SEGV $$")), left = run(shell(1, "exit 139"));
+  EXPECT_EQ(crashed.status, 128 + SIGSEGV);
+  EXPECT_THAT(crashed.err, EndsWith("ended first: killed by SIGSEGV (exit status 139)\n"));
+  EXPECT_EQ(left.status, 139);
+  EXPECT_THAT(left.err, EndsWith("ended first: exit status 139\n"));
+  const Outcome other = run(shell(1, "kill -40 $$"));
+  EXPECT_THAT(other.err, EndsWith("ended first: killed by signal 40 (exit status 168)\n"));
 }
 
 TEST_F(LauncherTest, SignalsArePassedOn) {

@@ -73,6 +73,9 @@ class DataLoader {
   /// @throws  what the data set throws.
   std::optional<Batch> next();
 
+  /// The samples of the batch that next() gave last, of all its parts; 0: it has given none.
+  std::int64_t whole_rows() const noexcept { return whole_rows_; }
+
   /// The position of the batch that next() will give.
   LoaderPosition position() const noexcept { return position_; }
   /// Continues from `position`.
@@ -98,6 +101,7 @@ class DataLoader {
   std::shared_ptr<const Dataset> dataset_;
   LoaderOptions options_;
   LoaderPosition position_;
+  std::int64_t whole_rows_ = 0;
   std::shared_ptr<Epoch> epoch_;  // null after an epoch or an error, until next() or seek()
   std::deque<Pending> pending_;   // from position_.batch on, without gaps
   std::vector<std::unique_ptr<Worker>> workers_;

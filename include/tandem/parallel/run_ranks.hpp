@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <span>
+#include <string>
 
 #include "tandem/comm/backend.hpp"
 #include "tandem/parallel/rank.hpp"
@@ -22,6 +23,8 @@ struct RunRanksOptions {
   /// others to end after a rank has failed. Both waits are extended as long as the devices keep
   /// beginning pieces of work.
   std::chrono::milliseconds timeout = std::chrono::minutes(5);
+  /// The name of the algorithm for the collectives that it has; see comm::GroupOptions.
+  std::string algorithm = "direct";
   comm::Backend backend = comm::Backend::local;
   /// The ranks are the devices of all of its processes, each of which calls run_ranks with its own;
   /// it outlives the call. Null: this process's devices alone.
@@ -45,8 +48,8 @@ struct RunRanksOptions {
 /// @throws RankError        the first failure that is not just a consequence of another one.
 /// @throws Timeout          after a failure, some ranks did not end in time; they are named, and
 ///                          may still run.
-/// @throws InvalidArgument  there is no device, a device is listed twice, or a rank or a replica
-///                          calls it.
+/// @throws InvalidArgument  there is no device, a device is listed twice, the algorithm does not
+///                          exist or refuses this number of ranks, or a rank or a replica calls it.
 void run_ranks(std::span<const Device> devices,
                std::function<void(Rank&)> body,
                RunRanksOptions options = {});

@@ -21,7 +21,7 @@ struct StepInfo {
   std::int64_t epoch = 0;  ///< counted from 1
   std::int64_t batch = 0;  ///< counted from 1 in the epoch
   std::int64_t batches = 0;
-  std::int64_t rows = 0;
+  std::int64_t rows = 0;  ///< of all processes that train together
   double loss = 0;
   std::chrono::duration<double> seconds{};  ///< time of this step
 };

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Native: what carries data between processes does the collective by its own algorithm: gloo's ring
-// or binary blocks, MPI_Iallreduce and MPI_Ibcast. Each process adds up its own ranks first. The
-// order of addition is the library's, so bits depend on it and on its version.
+// or binary blocks, MPI_Iallreduce, MPI_Ireduce and MPI_Ibcast. Each process adds up its own ranks
+// first. The order of addition is the library's, so bits depend on it and on its version.
 //
 // Among the ranks of one process, and wherever the library lacks the collective, dtype or
 // reduction, it is direct, whose schedule it has.
@@ -14,7 +14,7 @@ namespace tandem::comm {
 namespace {
 
 using Kind = Collective::Kind;
-constexpr Kind kKinds[] = {Kind::all_reduce, Kind::broadcast};
+constexpr Kind kKinds[] = {Kind::all_reduce, Kind::broadcast, Kind::reduce};
 
 Problem at_root_0(Problem p) {
   p.root = 0;

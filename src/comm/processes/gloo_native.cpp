@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include <gloo/allreduce.h>
 #include <gloo/broadcast.h>
 #include <gloo/math.h>
+#include <gloo/reduce.h>
 
 #include "comm/processes/gloo_waits.hpp"
 #include "comm/processes/no_pipe_signal.hpp"
@@ -42,29 +44,54 @@ Reduce reduction(Native::Op op) {
   return &gloo::sum<T>;
 }
 
-template <class T>
-void carry_out(const std::shared_ptr<gloo::Context>& context, const Native& call) {
+template <class T, class Options>
+void set(Options& options, const Native& call, T* output) {
   T* const input = static_cast<T*>(const_cast<void*>(call.input));
-  T* const output = static_cast<T*>(call.output);
-  if (call.kind == Native::Kind::broadcast) {
-    gloo::BroadcastOptions options(context);
-    if (input != nullptr && input != output) options.setInput(input, call.count);
-    options.setOutput(output, call.count);
-    options.setRoot(call.root);
-    options.setTag(call.tag);
-    options.setTimeout(kForEver);
-    gloo::broadcast(options);
-    return;
-  }
+  if (input != nullptr && input != output) options.setInput(input, call.count);
+  options.setOutput(output, call.count);
+  options.setTag(call.tag);
+  options.setTimeout(kForEver);
+}
+
+template <class T>
+void broadcast(const std::shared_ptr<gloo::Context>& context, const Native& call) {
+  gloo::BroadcastOptions options(context);
+  set(options, call, static_cast<T*>(call.output));
+  options.setRoot(call.root);
+  gloo::broadcast(options);
+}
+
+/// gloo works in the outputs of all processes.
+template <class T>
+void reduce(const std::shared_ptr<gloo::Context>& context, const Native& call) {
+  std::vector<T> aside(context->rank == call.root ? 0 : call.count);
+  gloo::ReduceOptions options(context);
+  set(options, call, aside.empty() ? static_cast<T*>(call.output) : aside.data());
+  options.setRoot(call.root);
+  options.setReduceFunction(reduction<T>(call.op));
+  gloo::reduce(options);
+}
+
+template <class T>
+void all_reduce(const std::shared_ptr<gloo::Context>& context, const Native& call) {
   gloo::AllreduceOptions options(context);
   using Algorithm = gloo::AllreduceOptions::Algorithm;
   options.setAlgorithm(call.count * sizeof(T) <= kFewBytes ? Algorithm::BCUBE : Algorithm::RING);
-  if (input != output) options.setInput(input, call.count);
-  options.setOutput(output, call.count);
+  set(options, call, static_cast<T*>(call.output));
   options.setReduceFunction(reduction<T>(call.op));
-  options.setTag(call.tag);
-  options.setTimeout(kForEver);
   gloo::allreduce(options);
+}
+
+template <class T>
+void carry_out(const std::shared_ptr<gloo::Context>& context, const Native& call) {
+  switch (call.kind) {
+    case Native::Kind::all_reduce:
+      return all_reduce<T>(context, call);
+    case Native::Kind::broadcast:
+      return broadcast<T>(context, call);
+    case Native::Kind::reduce:
+      return reduce<T>(context, call);
+  }
 }
 
 }  // namespace

@@ -54,13 +54,14 @@ class GraphBuilder {
     }
   }
 
-  /// An all-reduce or a broadcast by the links' own, after the one before.
+  /// An all-reduce, a reduce or a broadcast by the links' own, after the one before.
   void add_native(const Piece& piece, ProcessLinks::Native call) {
     const Range all{0, piece.count};
     call.tag = channels_.by_place.front();
     const void* own = nullptr;
     Task done = kNone;
-    if (call.kind == ProcessLinks::Native::Kind::all_reduce) {
+    if (call.kind != ProcessLinks::Native::Kind::broadcast) {
+      call.root = group_.place(piece.target_ranks.front());  // of an all-reduce nobody asks
       std::tie(own, done) = add_own_sum(piece, all);
     } else {
       call.root = group_.place(piece.source_ranks.front());
@@ -71,6 +72,7 @@ class GraphBuilder {
     }
     void* const target = first_target(piece, all);
     done = add_call(call, piece.nbytes(), own, target, done);
+    if (target == nullptr) return;
     if (piece.op == ReduceOp::avg && piece.sources.size() > 1)
       done = add_division(piece, all, target, done);
     add_local_copies(piece, all, target, done);
@@ -194,7 +196,9 @@ class GraphBuilder {
     }
     const bool is_aside = !take_back_ && target != nullptr;
     call.input = own;
-    call.output = is_aside ? room_(nbytes) : target != nullptr ? target : const_cast<void*>(own);
+    call.output = is_aside ? room_(nbytes) : target;
+    if (target == nullptr && call.kind == ProcessLinks::Native::Kind::broadcast)
+      call.output = const_cast<void*>(own);
     const Task done = graph_.add_native(call);
     graph_.order(ready, done);
     graph_.order(std::exchange(last_native_, done), done);
@@ -361,24 +365,18 @@ MessageGraph build_graph(Operation& op,
   const std::size_t size = op.parts.size() / op.signatures.size();
   for (std::size_t i = 0; i < op.signatures.size(); ++i) {
     const auto parts = std::span(op.parts).subspan(i * size, size);
-    CollectivePlan plan =
-        make_collective_plan(std::span(op.signatures).subspan(i, 1), parts, options);
-    if (op.signatures[i].algorithm == Signature::kDirect) {
-      for (const Piece& piece : plan.pieces)
-        builder.add_direct(piece);
+    Signature signature = op.signatures[i];
+    if (algorithm_of(signature) == &native()) signature.algorithm = Signature::kDirect;
+    CollectivePlan plan = make_collective_plan({&signature, 1}, parts, options);
+    if (signature.algorithm != Signature::kDirect) {
+      builder.add_steps(plan.pieces);
+      op.plan.traffic.resize(op.signatures.size());
+      op.plan.traffic[i] = std::move(plan.traffic.front());
       continue;
     }
-    if (algorithm_of(op.signatures[i]) == &native()) {
-      const bool is_theirs = !natives.empty() && natives[i];
-      Signature direct = op.signatures[i];
-      direct.algorithm = Signature::kDirect;
-      for (const Piece& piece : make_collective_plan({&direct, 1}, parts, options).pieces)
-        is_theirs ? builder.add_native(piece, *natives[i]) : builder.add_direct(piece);
-    } else {
-      builder.add_steps(plan.pieces);
-    }
-    op.plan.traffic.resize(op.signatures.size());
-    op.plan.traffic[i] = std::move(plan.traffic.front());
+    const bool is_theirs = !natives.empty() && natives[i];
+    for (const Piece& piece : plan.pieces)
+      is_theirs ? builder.add_native(piece, *natives[i]) : builder.add_direct(piece);
   }
   return builder.take();
 }

@@ -31,7 +31,7 @@ struct Channels {
 /// added up its ranks.
 ///
 /// @param op         has the parts of all ranks; the pointers of other processes' are not used. Its
-///                   plan gets the traffic of named algorithms.
+///                   plan gets the traffic of named algorithms, but for native, whose is direct's.
 /// @param natives    by collective of `op`, those that the links carry out, without their data;
 ///                   empty: none is
 /// @param take_back  see ProcessLinks::takes_back. If not, messages use memory of the graph alone.

@@ -37,15 +37,15 @@ class ProcessLinks {
 
   /// A collective that the library carries out by itself, among all processes.
   struct Native {
-    enum class Kind : std::uint8_t { all_reduce, broadcast };
+    enum class Kind : std::uint8_t { all_reduce, broadcast, reduce };
     enum class Type : std::uint8_t { f32, f64, i32, i64, u8 };
     enum class Op : std::uint8_t { sum, product, min, max };
     Kind kind = Kind::all_reduce;
     Type type = Type::f32;
     Op op = Op::sum;
-    int root = 0;                 ///< of a broadcast
+    int root = 0;                 ///< of a broadcast or reduce
     const void* input = nullptr;  ///< of a broadcast, the root's alone
-    void* output = nullptr;       ///< may be the input
+    void* output = nullptr;       ///< may be the input; of a reduce, the root's alone
     std::size_t count = 0;        ///< of elements
     std::uint32_t tag = 0;        ///< of no other that is under way
     int order = 0;                ///< from open_order(), and

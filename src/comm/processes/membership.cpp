@@ -10,6 +10,8 @@
 
 namespace tandem::comm {
 
+using tandem::detail::concat;
+
 Membership::Membership(RankTable table, std::uint64_t id) : ranks(std::move(table)), group(id) {
   for (int r = 0; r < ranks.size(); ++r) {
     const auto known = std::ranges::find(processes, ranks.process(r));
@@ -34,9 +36,14 @@ std::string Membership::name(int place) const {
 std::string Membership::all_names(int place) const {
   const std::vector<int>& all = seats[static_cast<std::size_t>(place)];
   if (all.size() == 1) return name(place);
+  std::string numbers;
+  if (all.back() - all.front() + 1 == static_cast<int>(all.size()))
+    numbers = concat(all.front(), " to ", all.back());
+  else
+    for (const int rank : all)
+      numbers += concat(numbers.empty() ? "" : ", ", rank);
   const std::string first = name(place);
-  return tandem::detail::concat(
-      "one of ranks ", all.front(), " to ", all.back(), " (", first.substr(first.find(" of ") + 1));
+  return concat("ranks ", numbers, " (", first.substr(first.find(" of ") + 1));
 }
 
 std::string Membership::who(int process) const {

@@ -38,7 +38,8 @@ struct Membership {
   const std::vector<int>& own_ranks() const noexcept { return ranks.here(); }
   /// The first rank of a process of the group: "rank 2 (cpu:0 of process 1 on node1, pid 4711)".
   std::string name(int place) const;
-  /// All of them, as one: "one of ranks 2 to 3 (of process 1 on node1, pid 4711)".
+  /// All of them: "rank 2 (cpu:0 of process 1 on node1, pid 4711)", "ranks 2 to 3 (of process 1 on
+  /// node1, pid 4711)".
   std::string all_names(int place) const;
   /// The first rank by the process's number in the world; "": it has none of the ranks.
   std::string who(int process) const;

@@ -150,14 +150,13 @@ class MpiNative final : public ProcessLinks::Message {
       return check(MPI_Ibcast(data, count, type(), call_.root, order_.communicator, &request_),
                    "MPI_Ibcast");
     }
-    const bool in_place = call_.input == call_.output;
-    check(MPI_Iallreduce(in_place ? MPI_IN_PLACE : call_.input,
-                         call_.output,
-                         count,
-                         type(),
-                         op(),
-                         order_.communicator,
-                         &request_),
+    const void* const input = call_.input == call_.output ? MPI_IN_PLACE : call_.input;
+    if (call_.kind == Native::Kind::reduce)
+      return check(
+          MPI_Ireduce(
+              input, call_.output, count, type(), op(), call_.root, order_.communicator, &request_),
+          "MPI_Ireduce");
+    check(MPI_Iallreduce(input, call_.output, count, type(), op(), order_.communicator, &request_),
           "MPI_Iallreduce");
   }
   MPI_Datatype type() const {

@@ -43,18 +43,31 @@ std::optional<Native::Op> op_of(ReduceOp op) {
   }
 }
 
+std::optional<Native::Kind> kind_of(Collective::Kind kind) {
+  switch (kind) {
+    case Collective::Kind::all_reduce:
+      return Native::Kind::all_reduce;
+    case Collective::Kind::broadcast:
+      return Native::Kind::broadcast;
+    case Collective::Kind::reduce:
+      return Native::Kind::reduce;
+    default:
+      return std::nullopt;
+  }
+}
+
 }  // namespace
 
 std::optional<Native> native_call(const Signature& s) {
   if (algorithm_of(s) != &native() || s.count == 0) return std::nullopt;
   const auto type = type_of(s.dtype);
   const auto op = op_of(s.op);
-  if (!type || !op) return std::nullopt;
-  const bool is_copy = s.kind == Collective::Kind::broadcast;
+  const auto kind = kind_of(s.kind);
+  if (!type || !op || !kind) return std::nullopt;
   Native call;
-  call.kind = is_copy ? Native::Kind::broadcast : Native::Kind::all_reduce;
+  call.kind = *kind;
   call.type = *type;
-  call.op = is_copy ? Native::Op::sum : *op;
+  call.op = s.kind == Collective::Kind::broadcast ? Native::Op::sum : *op;
   call.count = static_cast<std::size_t>(s.count);
   return call;
 }

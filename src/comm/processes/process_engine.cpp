@@ -24,8 +24,9 @@ ProcessEngine::ProcessEngine(std::shared_ptr<ProcessMesh> mesh,
                              RankTable ranks,
                              GroupOptions options,
                              std::uint64_t group,
+                             std::shared_ptr<RollCall> roll_call,
                              std::shared_ptr<NativeOrder> natives)
-    : mesh_(std::move(mesh)), options_(std::move(options)) {
+    : mesh_(std::move(mesh)), roll_call_(std::move(roll_call)), options_(std::move(options)) {
   Membership membership(std::move(ranks), group);
   membership.natives = std::move(natives);
   group_ = std::make_shared<const Membership>(std::move(membership));
@@ -33,6 +34,7 @@ ProcessEngine::ProcessEngine(std::shared_ptr<ProcessMesh> mesh,
 
 ProcessEngine::~ProcessEngine() {
   mesh_->remove(group_->group);
+  if (roll_call_ != nullptr) roll_call_->remove(name_of(*group_));
 }
 
 std::shared_ptr<const Membership> ProcessEngine::membership() const {
@@ -44,6 +46,7 @@ void ProcessEngine::attach(const std::shared_ptr<Meeting>& meeting) {
   const std::scoped_lock lock(mutex_);
   meeting_ = meeting;
   mesh_->add(group_->group, meeting);
+  if (roll_call_ != nullptr) roll_call_->add(name_of(*group_), meeting);
 }
 
 // The work is not known before the other processes have said what their ranks have.
@@ -119,8 +122,10 @@ void ProcessEngine::abort(const Failure& why) noexcept {
 void ProcessEngine::restart() {
   const std::scoped_lock lock(mutex_);
   mesh_->remove(group_->group);
+  if (roll_call_ != nullptr) roll_call_->remove(name_of(*group_));
   group_ = std::make_shared<const Membership>(group_->ranks, splitmix64(group_->group, 1));
   mesh_->add(group_->group, meeting_);
+  if (roll_call_ != nullptr) roll_call_->add(name_of(*group_), meeting_);
   mailbox_ = nullptr;
   failure_ = nullptr;
 }
@@ -132,13 +137,20 @@ std::shared_ptr<Engine> ProcessEngine::split(const std::vector<int>& ranks,
       splitmix64(static_cast<std::uint64_t>(number), static_cast<std::uint64_t>(ranks.front()) + 1);
   GroupOptions options = options_;
   options.algorithm = "direct";
-  return std::make_shared<ProcessEngine>(
-      mesh_, group->ranks.split(ranks), std::move(options), splitmix64(group->group, which));
+  return std::make_shared<ProcessEngine>(mesh_,
+                                         group->ranks.split(ranks),
+                                         std::move(options),
+                                         splitmix64(group->group, which),
+                                         roll_call_);
 }
 
 // Each backend counts its own groups.
+std::string ProcessEngine::name_of(const Membership& group) const {
+  return concat(options_.backend == Backend::mpi ? "mpi" : "gloo", '-', group.group);
+}
+
 std::string ProcessEngine::group_name() const {
-  return concat(options_.backend == Backend::mpi ? "mpi" : "gloo", '-', membership()->group);
+  return name_of(*membership());
 }
 
 std::vector<int> ProcessEngine::missing(const Operation& op) const {
@@ -152,6 +164,53 @@ std::vector<int> ProcessEngine::missing(const Operation& op) const {
 
 bool ProcessEngine::lacks_ranks(const Operation& op) const {
   return op.message.has_value() || !missing(op).empty();
+}
+
+void ProcessEngine::ask_who_has_come(const Operation& op) {
+  if (roll_call_ != nullptr && !op.message) roll_call_->ask(group_name(), op.number);
+}
+
+std::vector<std::int64_t> ProcessEngine::answer(const Membership& group,
+                                                const Operation& op,
+                                                int place) const {
+  if (roll_call_ == nullptr) return {};
+  const int process = group.processes[static_cast<std::size_t>(place)];
+  auto reached = roll_call_->answer(name_of(group), op.number, process);
+  if (reached.size() != group.seats[static_cast<std::size_t>(place)].size()) reached.clear();
+  return reached;
+}
+
+bool ProcessEngine::have_answered(const Operation& op) const {
+  if (roll_call_ == nullptr || op.message) return true;
+  const auto group = membership();
+  for (int place = 0; place < group->size(); ++place)
+    if (place != group->own && answer(*group, op, place).empty()) return false;
+  return true;
+}
+
+std::string ProcessEngine::absent_ranks(const Membership& group,
+                                        const Operation& op,
+                                        int place) const {
+  const auto reached = answer(group, op, place);
+  std::string text;
+  for (std::size_t i = 0; i < reached.size(); ++i)
+    if (reached[i] < op.number)
+      text += concat(text.empty() ? "" : ", ",
+                     group.ranks.name(group.seats[static_cast<std::size_t>(place)][i]),
+                     " (",
+                     reached[i],
+                     " collectives so far)");
+  return text;
+}
+
+std::string ProcessEngine::absence_elsewhere(const Operation& op) const {
+  const auto group = membership();
+  std::string text;
+  for (int place = 0; place < group->size(); ++place) {
+    const std::string absent = place == group->own ? "" : absent_ranks(*group, op, place);
+    if (!absent.empty()) text += concat(text.empty() ? "" : ", ", absent);
+  }
+  return text;
 }
 
 std::string ProcessEngine::silence() const {
@@ -176,8 +235,17 @@ std::string ProcessEngine::absence(const Operation& op) const {
     if (other == any_source) return "a sender did not arrive";
     add(group->ranks.name(other), group->ranks.process(other));
   }
-  for (const int place : missing(op))
-    add(group->all_names(place), group->processes[static_cast<std::size_t>(place)]);
+  for (const int place : missing(op)) {
+    const int process = group->processes[static_cast<std::size_t>(place)];
+    const std::string names = group->all_names(place);
+    const std::string absent = absent_ranks(*group, op, place);
+    if (!absent.empty())
+      text += concat(text.empty() ? "" : ", ", absent);
+    else if (!answer(*group, op, place).empty())
+      add("the messages of " + names, process);
+    else
+      add(names.starts_with("ranks") ? "one of " + names : names, process);
+  }
   return text.empty() ? "the messages did not end" : text + " did not arrive";
 }
 

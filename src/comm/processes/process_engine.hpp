@@ -13,6 +13,7 @@
 #include "comm/processes/mailbox.hpp"
 #include "comm/processes/membership.hpp"
 #include "comm/processes/process_mesh.hpp"
+#include "comm/processes/roll_call.hpp"
 
 namespace tandem::comm {
 
@@ -27,6 +28,7 @@ class ProcessEngine final : public Engine {
                 RankTable ranks,
                 GroupOptions options,
                 std::uint64_t group,
+                std::shared_ptr<RollCall> roll_call = nullptr,
                 std::shared_ptr<NativeOrder> natives = nullptr);
   ~ProcessEngine() override;
 
@@ -41,7 +43,10 @@ class ProcessEngine final : public Engine {
   void restart() override;
   void drain() noexcept override {}
   std::shared_ptr<Engine> split(const std::vector<int>& ranks, std::int64_t number) const override;
+  void ask_who_has_come(const Operation& op) override;
+  bool have_answered(const Operation& op) const override;
   std::string absence(const Operation& op) const override;
+  std::string absence_elsewhere(const Operation& op) const override;
   bool lacks_ranks(const Operation& op) const override;
   std::string silence() const override;
   std::string group_name() const override;
@@ -51,10 +56,17 @@ class ProcessEngine final : public Engine {
   std::vector<std::optional<ProcessLinks::Native>> natives_of(const Operation& op) const;
   /// The processes, by place, that have not come to a collective.
   std::vector<int> missing(const Operation& op) const;
+  /// What a process has answered; see RollCall.
+  std::vector<std::int64_t> answer(const Membership& group, const Operation& op, int place) const;
+  /// "rank 2 (...) (20 collectives so far)" for each rank of a process that has not come, by its
+  /// answer; "": all have come.
+  std::string absent_ranks(const Membership& group, const Operation& op, int place) const;
+  std::string name_of(const Membership& group) const;
   std::shared_ptr<const Membership> membership() const;
   std::shared_ptr<const Failure> reason_to_stop() const;
 
   const std::shared_ptr<ProcessMesh> mesh_;
+  const std::shared_ptr<RollCall> roll_call_;  // null: nobody is asked
   const GroupOptions options_;
   mutable std::mutex mutex_;  // guards what follows
   std::shared_ptr<const Membership> group_;

@@ -61,8 +61,8 @@ std::vector<std::unique_ptr<Communicator>> make_process_ranks(std::span<const De
     }
   }
   RankTable table(std::move(all), std::move(places), std::move(processes), world.rank());
-  auto engine =
-      std::make_shared<ProcessEngine>(mesh, table, options, group, native_order(options, *mesh));
+  auto engine = std::make_shared<ProcessEngine>(
+      mesh, table, options, group, RollCall::of(world), native_order(options, *mesh));
   return make_ranks(std::move(table), std::move(options), std::move(engine));
 }
 

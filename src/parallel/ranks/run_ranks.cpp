@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "tandem/comm/group.hpp"
 #include "tandem/core/check.hpp"
@@ -154,8 +155,11 @@ void run_ranks(std::span<const Device> devices,
                  ", from inside a rank; use the existing ranks");
   }
   const auto run = std::make_shared<Run>();
-  run->comms = comm::make_group(
-      devices, {.timeout = options.timeout, .backend = options.backend, .world = options.world});
+  run->comms = comm::make_group(devices,
+                                {.timeout = options.timeout,
+                                 .algorithm = std::move(options.algorithm),
+                                 .backend = options.backend,
+                                 .world = options.world});
   run->body = std::move(body);
   for (std::size_t r = 0; r < devices.size(); ++r) {
     run->generators.push_back(std::make_shared<Generator>());

@@ -4,9 +4,9 @@
 
 #include <string>
 
-namespace tandem::world {
+namespace tandem {
 
 /// This host's name; "unknown" if the system does not say it.
 std::string host_name();
 
-}  // namespace tandem::world
+}  // namespace tandem
