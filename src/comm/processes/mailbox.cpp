@@ -31,9 +31,11 @@ void Mailbox::look(ProcessLinks& links) {
   }
 }
 
-std::optional<Announcement> Mailbox::take(int from, int to, int tag) {
+// An announcement may arrive after an earlier receiver has looked.
+std::optional<Announcement> Mailbox::take(Ticket ticket) {
   const auto found = std::ranges::find_if(arrived_, [&](const Announcement& a) {
-    return a.to == to && a.tag == tag && (from == any_source || a.from == from);
+    return ticket->fits(a) &&
+           std::none_of(waiting_.begin(), ticket, [&](const Wanted& w) { return w.fits(a); });
   });
   if (found == arrived_.end()) return std::nullopt;
   const Announcement taken = *found;

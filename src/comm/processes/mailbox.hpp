@@ -31,10 +31,20 @@ class Mailbox {
 
   /// Takes notice of what has been announced. A process that has gone announces nothing.
   void look(ProcessLinks& links);
-  /// The oldest one that fits; it is not in the box any more.
-  ///
-  /// @param from  may be any_source.
-  std::optional<Announcement> take(int from, int to, int tag);
+  /// What a receiver waits for; `from` may be any_source.
+  struct Wanted {
+    int from = 0, to = 0, tag = 0;
+    bool fits(const Announcement& a) const noexcept {
+      return a.to == to && a.tag == tag && (from == any_source || a.from == from);
+    }
+  };
+  using Ticket = std::list<Wanted>::iterator;
+  /// Those who come first take first.
+  Ticket wait_for(const Wanted& wanted) { return waiting_.insert(waiting_.end(), wanted); }
+  void forget(Ticket ticket) noexcept { waiting_.erase(ticket); }
+  /// The oldest one that fits, and that no earlier receiver waits for; it is not in the box any
+  /// more.
+  std::optional<Announcement> take(Ticket ticket);
   void put_back(const Announcement& announcement) { arrived_.push_front(announcement); }
 
  private:
@@ -49,6 +59,7 @@ class Mailbox {
   const std::shared_ptr<const Membership> group_;
   std::list<Slot> slots_;
   std::deque<Announcement> arrived_;
+  std::list<Wanted> waiting_;
 };
 
 }  // namespace tandem::comm

@@ -39,7 +39,11 @@ void* MessageExchange::room(const ProcessLinks& links, void* data) {
 }
 
 void MessageExchange::start(ProcessLinks& links) {
-  if (!sends()) return;
+  if (!sends()) {
+    const Message& message = *op_->message;
+    ticket_ = mailbox_->wait_for({message.from, message.to, message.tag});
+    return;
+  }
   const int process = group_->ranks.process(announcement_.to);
   announces_ =
       links.send(process, announcement_tag(group_->group), &announcement_, sizeof announcement_);
@@ -58,16 +62,19 @@ bool MessageExchange::match(ProcessLinks& links) {
   const Message& message = *op_->message;
   if (op_->is_taken.load() && op_->state.load() != Operation::State::running) {
     is_local_ = true;
+    stop_waiting();
     return true;
   }
   mailbox_->look(links);
-  const auto found = mailbox_->take(message.from, message.to, message.tag);
+  const auto found = mailbox_->take(*ticket_);
   if (!found) return false;
   if (message.from == any_source && op_->is_taken.exchange(true)) {
     mailbox_->put_back(*found);
     is_local_ = true;
+    stop_waiting();
     return true;
   }
+  stop_waiting();
   Signature expected = op_->signatures.front();
   expected.kind = Kind::send;
   expected.root = found->signature.root;
@@ -107,7 +114,13 @@ bool MessageExchange::done() const noexcept {
          (is_matched_ && announces_ == nullptr && moves_ == nullptr && acknowledges_ == nullptr);
 }
 
+void MessageExchange::stop_waiting() noexcept {
+  if (ticket_) mailbox_->forget(*ticket_);
+  ticket_.reset();
+}
+
 void MessageExchange::fail(const std::shared_ptr<const Failure>& why) noexcept {
+  stop_waiting();
   if (is_local_ || (op_->is_taken.load() && !is_matched_)) return;  // the two ranks go on
   if (room_ == nullptr) {
     announces_.reset();

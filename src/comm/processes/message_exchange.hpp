@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,7 @@ class MessageExchange final : public Activity {
   /// Memory for the data that links may use as long as this lives.
   void* room(const ProcessLinks& links, void* data);
   bool match(ProcessLinks& links);
+  void stop_waiting() noexcept;
 
   const std::shared_ptr<Operation> op_;
   const std::shared_ptr<const Membership> group_;
@@ -48,6 +50,7 @@ class MessageExchange final : public Activity {
   std::unique_ptr<Buffer> room_;
   char taken_ = 0;  // what the receiver says when it has found the message to be what it expects
   std::unique_ptr<ProcessLinks::Message> announces_, moves_, acknowledges_;
+  std::optional<Mailbox::Ticket> ticket_;  // of a receiver that waits for its message
   bool is_matched_ = false;
   bool is_local_ = false;  // a rank of this process was first
 };
