@@ -56,7 +56,7 @@ void Tensor::set_grad(const Tensor& grad) const {
     meta.grad = grad;
     return;
   }
-  if (grad.data() != meta.bound.data()) {
+  if (&grad.buffer() != &meta.bound.buffer() || grad.impl().offset != meta.bound.impl().offset) {
     const autograd::NoGrad off;
     meta.bound.copy_(grad.detach());
   }

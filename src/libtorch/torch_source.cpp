@@ -171,6 +171,13 @@ std::vector<Tensor> TorchSource::equal_buffers() {
   return buffers;
 }
 
+std::vector<std::string> TorchSource::unit_paths(const parallel::UnitPolicy&) {
+  throw InvalidArgument(
+      "DataParallel: mode fully_sharded gives the memory of parameters back, and this module's "
+      "belongs "
+      "to PyTorch; use mode sharded");
+}
+
 bool TorchSource::is_training() const {
   return std::ranges::any_of(copy_->modules(),
                              [](const auto& part) { return part->is_training(); });

@@ -61,6 +61,7 @@ class TorchSource final : public parallel::ReplicaSource {
   void visit_tensors(const TensorVisitor& f) override;
   /// Whether any part is.
   bool is_training() const override;
+  std::vector<std::string> unit_paths(const parallel::UnitPolicy& policy) override;
   std::vector<Tensor> equal_buffers() override;
   void check_unwrapped() override;
   void mark_wrapped(const std::shared_ptr<const void>& wrapper) override;

@@ -3,6 +3,9 @@
 
 #include "tandem/optim/arena.hpp"
 
+#include <algorithm>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "tandem/autograd/autograd.hpp"
@@ -21,8 +24,16 @@ Arena::Arena(ArenaLayout layout, Device device, ArenaOptions options)
   for (std::size_t b = 0; b < layout_.blocks().size(); ++b) {
     const bool trains = layout_.blocks()[b].trains == Trains::yes;
     values_.push_back(allocate(b, options_.category));
+    if (sleeps()) drop(b, values_.back());
     gradients_.push_back(trains ? allocate(b, Category::gradient) : Tensor{});
+    if (sleeps() && trains) drop(b, gradients_.back());
   }
+}
+
+void Arena::drop(std::size_t block, const Tensor& flat) const {
+  const auto first =
+      std::ranges::find(layout_.places(), static_cast<int>(block), &ArenaPlace::block);
+  flat.buffer().drop(std::make_shared<const std::string>(first->name));
 }
 
 Tensor Arena::allocate(std::size_t index, Category category) const {
@@ -41,7 +52,7 @@ Tensor Arena::allocate(std::size_t index, Category category) const {
 }
 
 std::shared_ptr<Arena> Arena::bind(const std::vector<ArenaEntry>& entries, ArenaOptions options) {
-  ArenaLayout layout(entries);
+  ArenaLayout layout(entries, options.block_multiple);
   TANDEM_CHECK(!entries.empty(), "arena: no tensors to bind; does the module have parameters?");
   const ArenaEntry& first = entries.front();
   for (const ArenaEntry& entry : entries) {
@@ -59,8 +70,19 @@ std::shared_ptr<Arena> Arena::bind(const std::vector<ArenaEntry>& entries, Arena
   const autograd::NoGrad off;
   const std::shared_ptr<Arena> arena(new Arena(std::move(layout), first.tensor.device(), options));
   const std::vector<std::size_t>& sources = arena->layout_.sources();
-  for (std::size_t p = 0; p < sources.size(); ++p)
-    arena->take_values(p, entries[sources[p]].tensor);
+  for (const int b : arena->layout_.block_indices()) {
+    Tensor values = arena->params(b);
+    if (arena->sleeps()) {
+      values.buffer().wake();
+      values.zero_();
+    }
+    for (std::size_t p = 0; p < sources.size(); ++p)
+      if (arena->layout_.places()[p].block == b) arena->take_values(p, entries[sources[p]].tensor);
+    if (!arena->sleeps()) continue;
+    options.keeper->keep(b, values);
+    arena->drop(static_cast<std::size_t>(b), values);
+  }
+  if (arena->sleeps()) options.keeper->end(*arena);
   // Everything is allocated and copied: from here on nothing fails for want of device memory.
   for (std::size_t p = 0; p < sources.size(); ++p)
     arena->attach(p, entries[sources[p]].tensor, arena);
@@ -83,7 +105,9 @@ bool Arena::bound_there(const Arena& arena, const std::vector<ArenaEntry>& entri
 
 std::shared_ptr<Arena> Arena::obtain(std::vector<ArenaEntry> entries, ArenaOptions options) {
   TANDEM_CHECK(!entries.empty(), "arena: no tensors to bind; does the module have parameters?");
-  if (auto arena = of(entries.front().tensor); arena != nullptr && bound_there(*arena, entries)) {
+  if (auto arena = of(entries.front().tensor); arena != nullptr &&
+                                               arena->options_.keeper == options.keeper &&
+                                               bound_there(*arena, entries)) {
     arena->ensure_gradients();
     return arena;
   }

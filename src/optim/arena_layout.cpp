@@ -27,7 +27,7 @@ bool is_dense(const Shape& shape, const Strides& strides) {
   return true;
 }
 
-ArenaLayout::ArenaLayout(const std::vector<ArenaEntry>& entries) {
+ArenaLayout::ArenaLayout(const std::vector<ArenaEntry>& entries, std::int64_t multiple) {
   std::unordered_map<const TensorImpl*, const ArenaEntry*> first;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const ArenaEntry& entry = entries[i];
@@ -54,6 +54,18 @@ ArenaLayout::ArenaLayout(const std::vector<ArenaEntry>& entries) {
                  " and ",
                  at->second->group,
                  "; a tensor belongs to one group");
+  }
+  pad(multiple);
+}
+
+void ArenaLayout::pad(std::int64_t multiple) {
+  for (const int b : block_indices()) {
+    ArenaBlock& block = blocks_[static_cast<std::size_t>(b)];
+    const std::int64_t lacking = (multiple - block.numel % multiple) % multiple;
+    const auto last = std::find_if(
+        places_.rbegin(), places_.rend(), [b](const ArenaPlace& at) { return at.block == b; });
+    last->extent += lacking;
+    block.numel += lacking;
   }
 }
 

@@ -3,8 +3,10 @@
 
 #include "tandem/runtime/dispatch.hpp"
 
+#include <array>
 #include <cstring>
 #include <optional>
+#include <span>
 
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/context.hpp"
@@ -20,6 +22,21 @@ void AccessList::add(Access access) {
   TANDEM_ASSERT(size < kCapacity, "work with more than ", kCapacity, " accesses; split it");
   items[static_cast<std::size_t>(size++)] = access;
 }
+
+namespace {
+
+/// Buffers that a piece of work uses and that have given their memory back get it again.
+void provide_buffers(const Work& work) {
+  std::array<const Buffer*, AccessList::kCapacity> used{};
+  std::size_t count = 0;
+  for (const Access& a : work.accesses)
+    used[count++] = a.buffer;
+  const std::span<const Buffer* const> all(used.data(), count);
+  for (const Access& a : work.accesses)
+    a.buffer->check_awake(work.name, all);
+}
+
+}  // namespace
 
 namespace detail {
 
@@ -42,7 +59,8 @@ void begin_work(Stream& stream, const Work& work) {
                  "; move the tensor with .to(device). If it belongs to a module, list it in "
                  "TANDEM_MODULE"));
     }
-    a.buffer->check_awake(work.name);
+    if (a.buffer->is_dropped()) [[unlikely]]
+      provide_buffers(work);
     if (a.direction != Direction::read) a.buffer->check_writable(work.name);
     if (a.buffer->transits().any()) [[unlikely]]
       a.buffer->transits().await(a.begin, a.end, a.direction);
@@ -130,8 +148,9 @@ void copy_bytes(const Buffer& source,
   TANDEM_ASSERT(nbytes == 0 || (source_offset + nbytes <= source.nbytes() &&
                                 target_offset + nbytes <= target.nbytes()),
                 "copy past the end of a buffer");
-  source.check_awake("copy");
-  target.check_awake("copy");
+  const std::array<const Buffer*, 2> used{&source, &target};
+  for (const Buffer* buffer : used)
+    buffer->check_awake("copy", used);
   target.check_writable("copy");
   const Stream& out = source.logical_device().stream();
   const Stream& in = target.logical_device().stream();

@@ -109,6 +109,7 @@ void LogicalDevice::deallocate(void* p, std::size_t nbytes, Category category) n
 
 void LogicalDevice::add(Buffer& buffer) {
   const std::scoped_lock lock(live_mutex_);
+  buffer.previous_ = nullptr;  // it may have been here before
   buffer.next_ = live_;
   if (live_ != nullptr) live_->previous_ = &buffer;
   live_ = &buffer;

@@ -35,9 +35,11 @@ class CompareTest(ProgramTest):
             self.assertEqual(first["bytes_sent"], second["bytes_received"], mode)
             self.assertEqual(first["bytes_received"], second["bytes_sent"], mode)
             # Gradients to device 0; in ddp, with two devices, half of them both ways, and in sharded
-            # half of them and half of the parameters.
+            # half of them and half of the parameters. In fully_sharded those are gathered for forward and
+            # once more for backward, but for the last unit.
+            most = 1.7 if mode == "dp-fully-sharded" else 1.1
             self.assertGreaterEqual(second["bytes_sent"], steps * PARAMETERS, mode)
-            self.assertLess(second["bytes_sent"], 1.1 * steps * PARAMETERS, mode)
+            self.assertLess(second["bytes_sent"], most * steps * PARAMETERS, mode)
         # A copy of momentum on each device against a share of it.
         self.assertGreater(devices["ddp"][1]["peak_bytes"],
                            devices["dp-sharded"][1]["peak_bytes"] + PARAMETERS // 4)

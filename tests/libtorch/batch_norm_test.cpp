@@ -18,6 +18,7 @@
 #include "tandem/parallel/replica_error.hpp"
 
 #include "libtorch/models.hpp"
+#include "libtorch/modes.hpp"
 
 namespace tandem::libtorch::test {
 namespace {
@@ -71,7 +72,7 @@ std::vector<std::vector<std::int64_t>> uneven_chunks() {
 }
 
 TEST(SyncBatchNormTest, TrainsAsOneDeviceDoesWithOneRowAndWithNone) {
-  for (const Mode mode : parallel::kModes) {
+  for (const Mode mode : kModes) {
     torch::manual_seed(2);
     auto [one, many] = twins<Branches>();
     torch::optim::SGD first(one->parameters(), 0.1), second(many->parameters(), 0.1);

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "libtorch/models.hpp"
+#include "libtorch/modes.hpp"
 
 namespace tandem::libtorch::test {
 namespace {
@@ -54,7 +55,7 @@ std::vector<at::Tensor> trained(const parallel::DataParallelOptions& options) {
 TEST(DropoutByRowTest, IsTheSameOnAnyDevicesInAnyChunksAndMicroBatches) {
   const auto one = trained({.devices = host_devices(1)});
   EXPECT_LE(difference(one, trained({.devices = host_devices(1), .accumulate = 3})), 1e-12);
-  for (const Mode mode : parallel::kModes) {
+  for (const Mode mode : kModes) {
     EXPECT_LE(difference(one, trained({.devices = host_devices(3), .mode = mode})), 1e-12);
     EXPECT_LE(
         difference(

@@ -14,6 +14,7 @@
 #include "tandem/parallel/replica_error.hpp"
 
 #include "libtorch/models.hpp"
+#include "libtorch/modes.hpp"
 
 namespace tandem::libtorch::test {
 namespace {
@@ -57,7 +58,7 @@ TEST_P(GatheredTest, TrainsAsOneDeviceDoes) {
 INSTANTIATE_TEST_SUITE_P(All,
                          GatheredTest,
                          ::testing::Combine(::testing::Values(1, 2, 3, 7),
-                                            ::testing::ValuesIn(parallel::kModes)),
+                                            ::testing::ValuesIn(kModes)),
                          [](const auto& test) {
                            return std::to_string(std::get<0>(test.param)) + "_" +
                                   parallel::name(std::get<1>(test.param));

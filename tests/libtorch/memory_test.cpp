@@ -17,6 +17,7 @@
 #include "tandem/runtime/runtime.hpp"
 
 #include "libtorch/models.hpp"
+#include "libtorch/modes.hpp"
 #include "profile/memory_witness.hpp"
 
 namespace tandem::libtorch::test {
@@ -68,10 +69,9 @@ MemoryProfile memory_of_two(const std::vector<Device>& devices,
 
 class StepMemoryTest : public ::testing::TestWithParam<Mode> {};
 
-INSTANTIATE_TEST_SUITE_P(All,
-                         StepMemoryTest,
-                         ::testing::ValuesIn(parallel::kModes),
-                         [](const auto& test) { return std::string(parallel::name(test.param)); });
+INSTANTIATE_TEST_SUITE_P(All, StepMemoryTest, ::testing::ValuesIn(kModes), [](const auto& test) {
+  return std::string(parallel::name(test.param));
+});
 
 template <class Holder>
 void expect_the_allocators_sums(Mode mode, unsigned seed) {

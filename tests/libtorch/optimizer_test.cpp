@@ -12,6 +12,7 @@
 #include "tandem/libtorch/devices.hpp"
 
 #include "libtorch/models.hpp"
+#include "libtorch/modes.hpp"
 
 namespace tandem::libtorch::test {
 namespace {
@@ -82,10 +83,9 @@ TEST_P(OptimizerTest, TrainsAsPyTorchsDoes) {
                                 mode);
 }
 
-INSTANTIATE_TEST_SUITE_P(All,
-                         OptimizerTest,
-                         ::testing::ValuesIn(parallel::kModes),
-                         [](const auto& test) { return parallel::name(test.param); });
+INSTANTIATE_TEST_SUITE_P(All, OptimizerTest, ::testing::ValuesIn(kModes), [](const auto& test) {
+  return parallel::name(test.param);
+});
 
 TEST_P(OptimizerTest, OneWithAClosureTrainsThroughTheWrapper) {
   torch::manual_seed(1);

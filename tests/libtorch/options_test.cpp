@@ -18,6 +18,7 @@
 #include "tandem/runtime/runtime.hpp"
 
 #include "libtorch/models.hpp"
+#include "libtorch/modes.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem::libtorch::test {
@@ -155,7 +156,7 @@ TEST_F(OptionsTest, AccumulatedMicroBatchesAreOneUpdateInEachMode) {
     ++runs;
     return squared_error(net, batch);
   };
-  for (const Mode mode : parallel::kModes) {
+  for (const Mode mode : kModes) {
     for (const std::int64_t parts : {2, 5, 100}) {
       auto [one, many] = twins<Gpt>();
       torch::optim::SGD first(one->parameters(), 0.1);
@@ -177,7 +178,7 @@ TEST_F(OptionsTest, AccumulatedMicroBatchesAreOneUpdateInEachMode) {
 }
 
 TEST_F(OptionsTest, NoSyncReducesAtItsEndInEachMode) {
-  for (const Mode mode : parallel::kModes) {
+  for (const Mode mode : kModes) {
     auto [one, many] = twins<Mlp>();
     torch::optim::SGD first(one->parameters(), 0.1), second(many->parameters(), 0.1);
     DataParallel dp(many, {.devices = host_devices(kOptionDevices), .mode = mode});

@@ -17,6 +17,7 @@
 #include "tandem/parallel/replica_error.hpp"
 
 #include "libtorch/models.hpp"
+#include "libtorch/modes.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem::libtorch::test {
@@ -158,8 +159,7 @@ TEST_P(StepHooksTest, SeeAndChangeTheSumBeforeTheUpdate) {
 
 INSTANTIATE_TEST_SUITE_P(All,
                          StepHooksTest,
-                         ::testing::Combine(::testing::Values(1, 3),
-                                            ::testing::ValuesIn(parallel::kModes)),
+                         ::testing::Combine(::testing::Values(1, 3), ::testing::ValuesIn(kModes)),
                          [](const auto& test) {
                            return std::to_string(std::get<0>(test.param)) + "_" +
                                   parallel::name(std::get<1>(test.param));

@@ -31,6 +31,7 @@
 #include "tandem/tensor/factories.hpp"
 
 #include "libtorch/models.hpp"
+#include "libtorch/modes.hpp"
 
 namespace tandem::libtorch::test {
 namespace {
@@ -112,10 +113,9 @@ struct TimeTest : ::testing::TestWithParam<Mode> {
   Batch batch = MlpImpl::batch(kTimedRows);
 };
 
-INSTANTIATE_TEST_SUITE_P(All,
-                         TimeTest,
-                         ::testing::ValuesIn(parallel::kModes),
-                         [](const auto& test) { return std::string(parallel::name(test.param)); });
+INSTANTIATE_TEST_SUITE_P(All, TimeTest, ::testing::ValuesIn(kModes), [](const auto& test) {
+  return std::string(parallel::name(test.param));
+});
 
 /// The same network as a module of tandem.
 struct OwnMlp : nn::Module {

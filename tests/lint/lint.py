@@ -24,8 +24,9 @@ FOLDERS = {
         "reduce": [],
         "plan": ["errors"],
         "batch": ["errors"],
-        "update": ["reduce"],
-        "replicas": ["errors", "reduce", "plan", "update"],
+        "units": ["reduce"],
+        "update": ["reduce", "units"],
+        "replicas": ["errors", "reduce", "plan", "units", "update"],
         "ranks": ["errors", "reduce", "replicas"],
     },
 }

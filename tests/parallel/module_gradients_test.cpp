@@ -180,7 +180,7 @@ TEST(ModuleGradientsTest, OneDeviceUpdatesAloneInEveryMode) {
   for (const Mode mode : kModes) {
     EXPECT_FALSE(Gradients(1, mode).gradients.update().is_shared());
     Gradients two(2, mode);
-    const bool shared = mode == Mode::sharded || mode == Mode::ddp;
+    const bool shared = mode != Mode::classic && mode != Mode::server;
     EXPECT_EQ(two.gradients.update().is_shared(), shared) << name(mode);
     EXPECT_EQ(two.parameters.arena()->sharing() != nullptr, shared) << name(mode);
   }

@@ -4,13 +4,16 @@
 #include "tandem/runtime/buffer.hpp"
 
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 
 #include "tandem/runtime/dispatch.hpp"
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/access.hpp"
+#include "tandem/tensor/factories.hpp"
 
 #include "thrown_text.hpp"
 
@@ -118,6 +121,55 @@ TEST_F(BufferDropTest, MovesToAnotherCategoryWithoutMemory) {
   EXPECT_EQ(in_use(Category::buffer), before);
   x.wake();
   EXPECT_EQ(in_use(Category::buffer), before + 1000);
+}
+
+TEST_F(BufferDropTest, IsListedAgainInAnyOrder) {
+  const std::size_t before = device.holdings().size();
+  {
+    Buffer x(kHost, 100, Category::parameter), y(kHost, 200, Category::parameter),
+        z(kHost, 300, Category::parameter);
+    for (Buffer* buffer : {&y, &x, &z, &y}) {
+      buffer->drop(unit);
+      EXPECT_EQ(device.holdings().size(), before + 2);
+      buffer->wake();
+      EXPECT_EQ(device.holdings().size(), before + 3);
+    }
+    z.drop(unit);
+  }
+  EXPECT_EQ(device.holdings().size(), before);
+}
+
+/// Fills what it is asked for with twos.
+class Twos final : public BufferSource {
+ public:
+  void provide(Buffer& buffer, std::span<const Buffer* const> used) override {
+    used_ = used.size();
+    buffer.wake();
+    const std::vector<float> twos(buffer.nbytes() / sizeof(float), 2);
+    write(twos.data(), buffer, 0, buffer.nbytes());
+  }
+  std::size_t used() const noexcept { return used_; }
+
+ private:
+  std::size_t used_ = 0;
+};
+
+TEST_F(BufferDropTest, WorkOnItAsksItsSource) {
+  const auto source = std::make_shared<Twos>();
+  const Tensor x = zeros({8}), y = ones({8});
+  x.buffer().set_source(source);
+  x.buffer().drop(unit);
+  Tensor(y).copy_(x);
+  EXPECT_THAT(y.to_host<float>(), ::testing::Each(2));
+  EXPECT_EQ(source->used(), 2u) << "the work's input and its result";
+  x.buffer().drop(unit);
+  EXPECT_THAT(x.to_host<float>(), ::testing::Each(2));
+  x.buffer().drop(unit);
+  copy_bytes(x.buffer(), 0, y.buffer(), 0, 32);
+  EXPECT_EQ(source->used(), 2u);
+  x.buffer().drop(unit);
+  x.buffer().set_source(nullptr);
+  EXPECT_THAT(thrown_text([&] { x.to_host<float>(); }), HasSubstr("given back"));
 }
 
 TEST_F(BufferDropTest, WorkOnItNamesTheOwnersAndTheUnit) {

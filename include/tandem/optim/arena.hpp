@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/optim/arena_keeper.hpp"
 #include "tandem/optim/arena_layout.hpp"
 #include "tandem/runtime/memory.hpp"
 #include "tandem/tensor/tensor.hpp"
@@ -22,6 +23,10 @@ class ArenaSharing;
 struct ArenaOptions {
   /// Category of the values; gradients are always Category::gradient.
   Category category = Category::parameter;
+  /// Of which each block's number of elements is to be one.
+  std::int64_t block_multiple = 1;
+  /// Not null: the blocks give their memory back (Buffer::drop), here and in replicas.
+  std::shared_ptr<ArenaKeeper> keeper = nullptr;
 };
 
 /// The part of an arena's block that one device updates: a whole block of the arena itself, or a
@@ -86,6 +91,8 @@ class Arena final : public StorageHome {
   Tensor tensor(std::size_t place) const;
   /// The place of a tensor bound here.
   std::optional<std::size_t> place_of(const Tensor& x) const;
+  /// The group of a tensor bound here.
+  int group_of(const Tensor& x) const { return block_at(place_of(x).value()).group; }
   /// A place's gradient storage in the tensor's shape; undefined if the block does not train.
   Tensor gradient(std::size_t place) const;
   /// The part of `flat` that belongs to a place, in the tensor's shape.
@@ -124,7 +131,9 @@ class Arena final : public StorageHome {
  private:
   Arena(ArenaLayout layout, Device device, ArenaOptions options);
   static bool bound_there(const Arena& arena, const std::vector<ArenaEntry>& entries);
+  bool sleeps() const noexcept { return options_.keeper != nullptr; }
   Tensor allocate(std::size_t block, Category category) const;
+  void drop(std::size_t block, const Tensor& flat) const;
   void take_values(std::size_t place, const Tensor& source) const;
   void attach(std::size_t place, const Tensor& x, const std::shared_ptr<Arena>& self);
   const ArenaBlock& block_at(std::size_t place) const;

@@ -56,7 +56,9 @@ class ArenaLayout {
  public:
   ArenaLayout() = default;
   /// @throws InvalidArgument  if a tensor is undefined, is not a leaf, or is in two groups.
-  explicit ArenaLayout(const std::vector<ArenaEntry>& entries);
+  /// @param multiple  of which each block's number of elements is to be one; the last tensor of the
+  ///                  block is padded.
+  explicit ArenaLayout(const std::vector<ArenaEntry>& entries, std::int64_t multiple = 1);
 
   /// One place for each distinct tensor, in the order of the entries.
   const std::vector<ArenaPlace>& places() const noexcept { return places_; }
@@ -87,6 +89,7 @@ class ArenaLayout {
 
  private:
   void add(const ArenaEntry& entry);
+  void pad(std::int64_t multiple);
 
   std::vector<ArenaPlace> places_;
   std::vector<ArenaBlock> blocks_;

@@ -8,9 +8,11 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "tandem/runtime/buffer_source.hpp"
 #include "tandem/runtime/device.hpp"
 #include "tandem/runtime/integer_bounds.hpp"
 #include "tandem/runtime/logical_device.hpp"
@@ -60,7 +62,8 @@ class Buffer {
   std::size_t nbytes() const noexcept { return nbytes_; }
   Category category() const noexcept { return category_.load(std::memory_order_relaxed); }
   /// Gives the memory back, while the buffer and the views of it stay, with version, category and
-  /// owner. Work on a dropped buffer throws. Bytes in transit are waited for.
+  /// owner. Work on a dropped buffer asks its source for the bytes, and throws if it has none.
+  /// Bytes in transit are waited for.
   ///
   /// Nothing may use the buffer meanwhile, as for its destruction.
   /// @param unit  what is dropped with it, for messages: "blocks.3".
@@ -71,10 +74,16 @@ class Buffer {
   /// @throws OutOfMemory  it stays dropped.
   void wake();
   bool is_dropped() const noexcept { return data_ == nullptr && nbytes_ > 0; }
-  /// @param op  that is about to use the bytes. @throws InvalidArgument  it is dropped.
-  void check_awake(const char* op) const {
+  /// From now on work on the buffer gets the bytes from `source` where it is dropped. Null: from
+  /// nobody.
+  void set_source(std::shared_ptr<BufferSource> source) noexcept { source_ = std::move(source); }
+  /// @param op  that is about to use the bytes.
+  /// @throws InvalidArgument  it is dropped, and has no source. @throws  what the source throws.
+  void check_awake(const char* op) const { check_awake(op, {}); }
+  /// @param used  all buffers that the op uses.
+  void check_awake(const char* op, std::span<const Buffer* const> used) const {
     if (is_dropped()) [[unlikely]]
-      refuse(op);
+      provide(op, used);
   }
   /// Whether the memory belongs to another owner.
   bool is_adopted() const noexcept { return is_adopted_; }
@@ -130,6 +139,7 @@ class Buffer {
   void notify(int kind, Category before) const noexcept;
   void take_memory();
   void give_memory_back() noexcept;
+  void provide(const char* op, std::span<const Buffer* const> used) const;
   [[noreturn]] void refuse(const char* op) const;
   [[noreturn]] void refuse_write(const char* op) const;
 
@@ -152,6 +162,7 @@ class Buffer {
   std::shared_ptr<const std::string> owner_;  // the module path at allocation
   std::shared_ptr<const ModuleShares> shares_;
   std::shared_ptr<const std::string> unit_;  // that it was dropped with; null: it was not
+  std::shared_ptr<BufferSource> source_;     // null: none
   std::function<void()> give_back_;          // of adopted memory
   Buffer* next_ = nullptr;
   Buffer* previous_ = nullptr;

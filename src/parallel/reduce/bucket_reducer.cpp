@@ -55,6 +55,10 @@ void BucketReducer::launch_complete() {
          tally_.is_bucket_complete(handles_.size())) {
     const std::size_t bucket = handles_.size();
     const ContextScope scope([&](Context& c) { enter(c, bucket); });
+    if (shares_ != nullptr) {
+      end_first(bucket);
+      flat_[bucket].front().buffer().check_awake("reduce");
+    }
     if (!first_launch_) first_launch_ = Clock::now();
     handles_.push_back(launch(bucket));
   }
@@ -78,6 +82,13 @@ void BucketReducer::add_up_reduced(Wait wait) {
   }
 }
 
+void BucketReducer::end_first(std::size_t count) {
+  for (; ended_ < count; ++ended_) {
+    handles_[ended_].wait();
+    shares_->end_reduction((*buckets_)[ended_].block);
+  }
+}
+
 comm::Handle BucketReducer::launch(std::size_t bucket) {
   if (reduction_.to == Reduction::To::all) return launch_to_all(bucket);
   const Tensor& whole = flat_[bucket].front();
@@ -93,6 +104,7 @@ Tensor BucketReducer::reduced_part(std::size_t bucket) const {
   if (reduction_.to != Reduction::To::shares)
     return groups_.replicas->rank() == 0 ? whole : Tensor();
   const Bucket& b = (*buckets_)[bucket];
+  if (shares_ != nullptr) return shares_->gradient_share(b.block);
   const Share share = share_of(b, groups_.replicas->rank(), groups_.replicas->size());
   const std::int64_t first = b.range().begin;
   return range(whole, {share.begin - first, share.end - first});
@@ -131,11 +143,16 @@ void BucketReducer::finish() {
       (*handles)[b].wait();
     }
   }
+  if (shares_ != nullptr && groups_.replicas != nullptr) {
+    end_first(flat_.size());
+    shares_->end_backward();
+  }
   disarm();
 }
 
 void BucketReducer::disarm() noexcept {
   handles_.clear();
+  ended_ = 0;
   sums_.clear();
   armed_ = false;
   groups_ = {};

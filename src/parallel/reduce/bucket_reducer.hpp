@@ -15,6 +15,7 @@
 #include "tandem/parallel/comm_hook.hpp"
 
 #include "parallel/reduce/buckets.hpp"
+#include "parallel/reduce/gradient_shares.hpp"
 #include "parallel/reduce/gradient_tally.hpp"
 #include "parallel/reduce/non_finite_watch.hpp"
 #include "parallel/reduce/reduction.hpp"
@@ -49,6 +50,9 @@ class BucketReducer {
   void set_factor(double factor) noexcept { factor_ = factor; }
   /// Sets a hook that replaces the reduction to all ranks, including the factor.
   void set_hook(CommHook hook) { hook_ = std::move(hook); }
+  /// From now on the shares of the reduction go there, and each bucket waits for the one before.
+  void set_shares(GradientShares* shares) noexcept { shares_ = shares; }
+  bool gives_shares_away() const noexcept { return shares_ != nullptr; }
   /// A backward begins, with or without work for this replica.
   void begin_backward() noexcept { tally_.begin_backward(); }
   /// A backward has made the gradient of `place`.
@@ -69,6 +73,8 @@ class BucketReducer {
   /// Starts the buckets that are complete, in their order.
   void launch_complete();
   comm::Handle launch(std::size_t bucket);
+  /// Waits for the first `count` buckets, and lets go of their gradients.
+  void end_first(std::size_t count);
   comm::Handle launch_to_all(std::size_t bucket);
   enum class Wait : std::uint8_t { no, yes };  // for reductions that are under way
   /// Starts to add up, over the processes, what this replica has got of the reduced buckets.
@@ -83,6 +89,8 @@ class BucketReducer {
   GradientTally tally_;
   NonFiniteWatch watch_;
   CommHook hook_;
+  GradientShares* shares_ = nullptr;  // null: they stay in the arena
+  std::size_t ended_ = 0;             // of the first buckets; counted where shares are given away
   double factor_ = 1;
   bool armed_ = false;
   Groups groups_;

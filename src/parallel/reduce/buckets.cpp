@@ -74,6 +74,18 @@ std::vector<Bucket> plan_buckets(const optim::ArenaLayout& layout,
   return fill_buckets(layout, reverse_order(layout), first_nbytes, nbytes);
 }
 
+std::vector<Bucket> plan_block_buckets(const optim::ArenaLayout& layout) {
+  std::vector<Bucket> buckets;
+  for (std::size_t b = layout.blocks().size(); b-- > 0;) {
+    const optim::ArenaBlock& block = layout.blocks()[b];
+    if (block.trains == optim::Trains::no) continue;
+    Bucket& bucket = buckets.emplace_back(Bucket{static_cast<int>(b), {{0, block.numel}}, {}});
+    for (std::size_t p = layout.places().size(); p-- > 0;)
+      if (layout.places()[p].block == bucket.block) bucket.places.push_back(p);
+  }
+  return buckets;
+}
+
 std::vector<Bucket> plan_buckets_as_ready(const optim::ArenaLayout& layout,
                                           const std::vector<std::size_t>& ready,
                                           std::size_t first_nbytes,

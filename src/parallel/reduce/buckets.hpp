@@ -33,6 +33,9 @@ std::vector<Bucket> plan_buckets(const optim::ArenaLayout& layout,
                                  std::size_t first_nbytes,
                                  std::size_t nbytes);
 
+/// One bucket for each block that trains, from the last to the first.
+std::vector<Bucket> plan_block_buckets(const optim::ArenaLayout& layout);
+
 /// Cuts the gradients into buckets in the order in which they became ready.
 ///
 /// @param ready  places; those that are missing follow, in the order of plan_buckets.

@@ -46,7 +46,7 @@ void BitwisePass::run_leaf(Call& call, Call::Part& part, std::size_t leaf) {
 }
 
 void BitwisePass::run(Call& call, Call::Part& part) {
-  if (BucketReducer* reducer = part.replica->reducer()) reducer->arm({}, 1, Used::fresh);
+  if (part.replica->reducer() != nullptr) part.replica->arm({}, 1, Used::fresh);
   for (std::size_t leaf = 0; leaf < leaves_.size(); ++leaf)
     if (leaves_[leaf].device == part.index()) run_leaf(call, part, leaf);
   vote(part);  // all have their sums

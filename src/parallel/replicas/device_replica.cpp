@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tandem/autograd/autograd.hpp"
+#include "tandem/autograd/gradient_source.hpp"
 #include "tandem/runtime/runtime.hpp"
 
 #include "autograd/leaf_hooks.hpp"
@@ -40,6 +41,11 @@ void DeviceReplica::reduce_by(std::shared_ptr<const std::vector<Bucket>> buckets
   reducer_ = std::make_unique<BucketReducer>(parameters_, std::move(buckets), reduction);
 }
 
+void DeviceReplica::let_sleep(std::shared_ptr<SleepingBlocks> blocks) {
+  sleeping_ = std::move(blocks);
+  reducer_->set_shares(sleeping_.get());
+}
+
 void DeviceReplica::watch_gradients(const std::function<void()>& then) {
   if (parameters_ == nullptr) return;
   watches_ = true;
@@ -63,6 +69,7 @@ void DeviceReplica::unwatch_gradients() noexcept {
 void DeviceReplica::release_parameters() noexcept {
   unwatch_gradients();
   reducer_.reset();
+  sleeping_.reset();
   parameters_.reset();
 }
 
@@ -70,7 +77,18 @@ void DeviceReplica::arm(const BucketReducer::Groups& groups,
                         std::int64_t backwards,
                         GradientTally::Used used) {
   if (index_ != 0 && used == GradientTally::Used::fresh) drop_gradients();
+  if (sleeping_ != nullptr && used == GradientTally::Used::fresh)
+    sleeping_->begin_backward(blocks_with_gradients());
   reducer_->arm(groups, backwards, used);
+}
+
+std::vector<std::uint8_t> DeviceReplica::blocks_with_gradients() const {
+  const optim::ArenaLayout& layout = parameters_->layout();
+  std::vector<std::uint8_t> has(layout.blocks().size());
+  for (const std::size_t p : layout.place_indices())
+    if (autograd::stored_gradient(parameters_->tensor(p)).defined())
+      has[static_cast<std::size_t>(layout.places()[p].block)] = 1;
+  return has;
 }
 
 void DeviceReplica::drop_gradients() const {

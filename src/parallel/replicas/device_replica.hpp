@@ -12,6 +12,7 @@
 
 #include "parallel/reduce/bucket_reducer.hpp"
 #include "parallel/replicas/replica_source.hpp"
+#include "parallel/units/sleeping_blocks.hpp"
 
 namespace tandem::parallel {
 
@@ -47,6 +48,10 @@ class DeviceReplica {
   void bind_parameters(std::shared_ptr<optim::Arena> parameters);
   /// Makes the reducer of the parameters' gradients, which replaces an earlier one.
   void reduce_by(std::shared_ptr<const std::vector<Bucket>> buckets, Reduction reduction);
+  /// Lets the blocks of the parameters sleep from now on. Call it after reduce_by.
+  void let_sleep(std::shared_ptr<SleepingBlocks> blocks);
+  /// Null if the parameters have their memory all the time.
+  const std::shared_ptr<SleepingBlocks>& sleeping() const noexcept { return sleeping_; }
   /// Tells the reducer about each gradient that a backward makes. Calls `then` before that.
   void watch_gradients(const std::function<void()>& then = nullptr);
   void unwatch_gradients() noexcept;
@@ -59,6 +64,8 @@ class DeviceReplica {
   void arm(const BucketReducer::Groups& groups, std::int64_t backwards, GradientTally::Used used);
   /// Drops the gradients.
   void drop_gradients() const;
+  /// By block, whether any of its tensors has a gradient.
+  std::vector<std::uint8_t> blocks_with_gradients() const;
   /// Forgets a backward that failed.
   void disarm() noexcept;
 
@@ -78,6 +85,7 @@ class DeviceReplica {
   std::uint64_t realm_;
   std::shared_ptr<optim::Arena> parameters_;
   std::unique_ptr<BucketReducer> reducer_;
+  std::shared_ptr<SleepingBlocks> sleeping_;
   bool watches_ = false;
 };
 

@@ -10,24 +10,13 @@
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
 
+#include "core/wildcard.hpp"
+
 // Note [Buffers]: replicas write private copies. What takes values of several replicas (mean, sum)
 // is computed into device 0's copy before the vote; the merge, after it, only copies. So a call
 // that fails leaves the module's buffers alone.
 namespace tandem::parallel {
 namespace {
-
-/// `*` stands for any text.
-bool matches(std::string_view pattern, std::string_view name) {
-  if (pattern.empty()) return name.empty();
-  if (pattern.front() != '*') {
-    return !name.empty() && pattern.front() == name.front() &&
-           matches(pattern.substr(1), name.substr(1));
-  }
-  for (std::size_t skip = 0; skip <= name.size(); ++skip) {
-    if (matches(pattern.substr(1), name.substr(skip))) return true;
-  }
-  return false;
-}
 
 void check_type(BufferMerge merge, const optim::ArenaPlace& place, DType t) {
   TANDEM_CHECK(merge != BufferMerge::mean || is_float(t),

@@ -47,7 +47,10 @@ void ModuleGradients::bind() {
   update_ = rules_.make_update({.arenas = parameters_.arenas(),
                                 .buckets = buckets,
                                 .on_devices = [this](const auto& part) { update_everywhere(part); },
-                                .reduce = [this] { sync(); }});
+                                .reduce = [this] { sync(); },
+                                .has_unreduced = [this] { return unreduced_; },
+                                .shares = parameters_.shares(),
+                                .sleeping = parameters_.sleeping()});
   if (optim::ArenaSharing* sharing = update_->sharing())
     parameters_.arena()->share(std::shared_ptr<optim::ArenaSharing>(update_, sharing));
   reads_.attach(*parameters_.arena());
@@ -63,7 +66,10 @@ void ModuleGradients::update_everywhere(const std::function<void(int device)>& p
   const auto update = [this, &part](Call& call, Call::Part& own) {
     in_phase(own, Phase::replicate, [&] { parameters_.send(call, own); });
     in_phase(own, Phase::update, [&] {
-      note_update(own, [&] { part(own.index()); });
+      note_update(own, [&] {
+        part(own.index());
+        update_->note_written(own.index());
+      });
       update_->gather_values(*own.comm, own.index());
     });
     parameters_.end_send(call, own);

@@ -34,24 +34,96 @@ ModuleParameters::ModuleParameters(const Replicas& replicas,
 
 void ModuleParameters::bind() {
   ++generation_;
+  const auto original = bind_original();
+  if (original == nullptr) return;
+  const optim::ArenaLayout& layout = original->layout();
+  gradient_buckets_ = std::make_shared<const std::vector<Bucket>>(
+      shares_ != nullptr
+          ? plan_block_buckets(layout)
+          : plan_buckets(layout, options_.first_bucket_nbytes, options_.bucket_nbytes));
+  if (shares_ == nullptr)
+    broadcast_buckets_ =
+        plan_broadcast(layout, options_.first_bucket_nbytes, options_.bucket_nbytes);
+  for (const auto& replica : replicas_)
+    bind_replica(*replica, original);
+}
+
+/// Keeps a module's parameters as shares of all devices.
+class ModuleParameters::Keeper final : public optim::ArenaKeeper {
+ public:
+  explicit Keeper(std::shared_ptr<BlockShares> shares) : shares_(std::move(shares)) {}
+  void keep(int, const Tensor& values) override { shares_->add_block(values); }
+  void end(const optim::Arena& arena) override {
+    shares_->add_gradients(arena.layout());
+    sleeping_ = let_sleep(arena, 0);
+  }
+  /// The blocks of a device's arena get their bytes from the shares.
+  std::shared_ptr<SleepingBlocks> let_sleep(const optim::Arena& arena, int device) const {
+    auto blocks = std::make_shared<SleepingBlocks>(shares_, arena, device);
+    for (const int b : arena.layout().block_indices())
+      for (const Tensor& flat : {arena.params(b), arena.grads(b)})
+        if (flat.defined()) flat.buffer().set_source(blocks);
+    return blocks;
+  }
+  const std::shared_ptr<SleepingBlocks>& original() const noexcept { return sleeping_; }
+
+ private:
+  std::shared_ptr<BlockShares> shares_;
+  std::shared_ptr<SleepingBlocks> sleeping_;
+};
+
+/// The module's arena; null if it has no parameters.
+std::shared_ptr<optim::Arena> ModuleParameters::bind_original() {
   std::vector<optim::ArenaEntry> entries =
       arena_entries(first().source(), nn::TensorKind::parameter);
-  if (entries.empty()) return;
-  const auto original = optim::Arena::obtain(std::move(entries), {});
-  gradient_buckets_ = std::make_shared<const std::vector<Bucket>>(
-      plan_buckets(original->layout(), options_.first_bucket_nbytes, options_.bucket_nbytes));
-  broadcast_buckets_ =
-      plan_broadcast(original->layout(), options_.first_bucket_nbytes, options_.bucket_nbytes);
-  for (const auto& replica : replicas_) {
-    if (replica->index() == 0) {
-      replica->bind_parameters(original);
-    } else {
-      const optim::ArenaReplica copy = original->replicate(replica->device());
-      replica->bind_parameters(copy.arena);
-      place_tensors(first().source(), *original, replica->source(), copy.tensors);
-    }
-    replica->reduce_by(gradient_buckets_, rules_.reduction());
-    replica->watch_gradients();
+  if (entries.empty()) return nullptr;
+  if (rules_.replication() != ModeRules::Replication::on_use || replicas_.size() == 1)
+    return optim::Arena::obtain(std::move(entries), {});
+  const std::vector<std::string> units = first().source().unit_paths(options_.units);
+  for (optim::ArenaEntry& entry : entries) {
+    entry.unit = unit_of(entry.name, units);
+    if (const auto before = optim::Arena::of(entry.tensor))
+      entry.group = before->group_of(entry.tensor);
+  }
+  std::vector<Device> devices;
+  for (const auto& replica : replicas_)
+    devices.push_back(replica->device());
+  shares_ = std::make_shared<BlockShares>(std::move(devices));
+  keeper_ = std::make_shared<Keeper>(shares_);
+  return optim::Arena::bind(
+      entries,
+      {.block_multiple = BlockShares::block_multiple(replicas_.size()), .keeper = keeper_});
+}
+
+void ModuleParameters::bind_replica(DeviceReplica& replica,
+                                    const std::shared_ptr<optim::Arena>& original) {
+  if (replica.index() == 0) {
+    replica.bind_parameters(original);
+  } else {
+    const optim::ArenaReplica copy = original->replicate(replica.device());
+    replica.bind_parameters(copy.arena);
+    place_tensors(first().source(), *original, replica.source(), copy.tensors);
+  }
+  replica.reduce_by(gradient_buckets_, rules_.reduction());
+  if (keeper_ != nullptr)
+    replica.let_sleep(replica.index() == 0
+                          ? keeper_->original()
+                          : keeper_->let_sleep(*replica.parameters(), replica.index()));
+  replica.watch_gradients();
+}
+
+std::vector<std::shared_ptr<SleepingBlocks>> ModuleParameters::sleeping() const {
+  std::vector<std::shared_ptr<SleepingBlocks>> all;
+  for (const auto& replica : replicas_)
+    if (replica->sleeping() != nullptr) all.push_back(replica->sleeping());
+  return all;
+}
+
+void ModuleParameters::give_back() noexcept {
+  if (first().sleeping() == nullptr) return;
+  try {
+    first().sleeping()->wake_for_good();
+  } catch (...) {  // they stay on all devices, and are gathered where somebody uses them
   }
 }
 
@@ -60,6 +132,8 @@ void ModuleParameters::release() noexcept {
     replica->release_parameters();
   gradient_buckets_.reset();
   broadcast_buckets_.clear();
+  keeper_.reset();
+  shares_.reset();
 }
 
 std::vector<std::shared_ptr<optim::Arena>> ModuleParameters::arenas() const {
@@ -96,6 +170,7 @@ void ModuleParameters::begin(Call& call) const {
   if (arena() == nullptr) return;
   call.parameters.blocks = block_versions(*arena());
   call.parameters.places = arena()->versions();
+  if (shares_ != nullptr) return first().sleeping()->sleep();  // what was changed is to be seen
   call.parameters.send = rules_.replication() == ModeRules::Replication::every_forward;
   for (const int d : call.group.members())
     call.parameters.send |=
@@ -114,6 +189,7 @@ void ModuleParameters::send(Call& call, Call::Part& part) const {
 }
 
 void ModuleParameters::end_send(Call& call, Call::Part& part) const {
+  if (const auto& blocks = part.replica->sleeping()) blocks->sleep_values();
   if (!call.parameters.send) return;
   in_phase(part, Phase::replicate, [&] { part.broadcast.finish(); });
 }

@@ -8,6 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include "tandem/parallel/unit_policy.hpp"
+
 #include "parallel/replicas/call.hpp"
 #include "parallel/update/mode_rules.hpp"
 
@@ -29,6 +31,7 @@ class ModuleParameters {
  public:
   struct Options {
     std::size_t first_bucket_nbytes, bucket_nbytes;
+    UnitPolicy units = {};
   };
   ModuleParameters(const Replicas& replicas, const ModeRules& rules, Options options);
 
@@ -43,6 +46,12 @@ class ModuleParameters {
   std::vector<std::shared_ptr<optim::Arena>> arenas() const;
   /// The module's parameters as they were when it was wrapped. May be called while a call runs.
   std::vector<Tensor> tensors() const;
+  /// What each device has of each block; null: all have whole blocks.
+  const std::shared_ptr<BlockShares>& shares() const noexcept { return shares_; }
+  /// By device; empty: no blocks sleep.
+  std::vector<std::shared_ptr<SleepingBlocks>> sleeping() const;
+  /// Gives the module its parameters and gradients as whole tensors, if there is room for them.
+  void give_back() noexcept;
   /// By device: the replicas' parameters that train.
   std::vector<std::vector<Tensor>> training() const;
   /// Whether any parameter has a hook (register_hook, set_accumulate_hook), which must see the sum.
@@ -69,6 +78,9 @@ class ModuleParameters {
   void note_equal(const Call& call) const;
 
  private:
+  class Keeper;
+  std::shared_ptr<optim::Arena> bind_original();
+  void bind_replica(DeviceReplica& replica, const std::shared_ptr<optim::Arena>& original);
   DeviceReplica& first() const noexcept { return *replicas_.front(); }
 
   const Replicas& replicas_;
@@ -76,6 +88,8 @@ class ModuleParameters {
   Options options_;
   std::shared_ptr<const std::vector<Bucket>> gradient_buckets_;
   std::vector<Bucket> broadcast_buckets_;
+  std::shared_ptr<BlockShares> shares_;
+  std::shared_ptr<Keeper> keeper_;  // null: no blocks sleep
   std::uint64_t generation_ = 0;
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "parallel/replicas/replica_source.hpp"
@@ -17,6 +18,9 @@ class ModuleSource final : public ReplicaSource {
 
   void visit_tensors(const TensorVisitor& f) override { nn::visit_tensors(module_, f); }
   bool is_training() const override { return module_.is_training(); }
+  std::vector<std::string> unit_paths(const UnitPolicy& policy) override {
+    return policy.paths(module_);
+  }
   std::vector<Tensor> equal_buffers() override;
   void check_unwrapped() override;
   void mark_wrapped(const std::shared_ptr<const void>& wrapper) override;

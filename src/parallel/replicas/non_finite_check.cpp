@@ -53,7 +53,9 @@ std::vector<Tensor> gradients_of(const optim::Arena& arena,
 
 void NonFiniteCheck::watch(const Call& call, Call::Part& part) const {
   BucketReducer* reducer = part.replica->reducer();
-  if (reducer != nullptr && looks(call) && reducer->gives_all_the_sum()) reducer->watch().start();
+  if (reducer != nullptr && looks(call) &&
+      (reducer->gives_all_the_sum() || reducer->gives_shares_away()))
+    reducer->watch().start();
 }
 
 void NonFiniteCheck::note_bad_loss(Call& call, Call::Part& part, const std::string& text) const {

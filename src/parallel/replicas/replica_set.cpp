@@ -60,7 +60,7 @@ struct ReplicaSet::Parts {
         planner(devices, chunk_policy(o)),
         module(devices.front(), sources),
         replicas(make_replicas(sources, devices)),
-        parameters(replicas, rules, {o.first_bucket_nbytes, o.bucket_nbytes}),
+        parameters(replicas, rules, {o.first_bucket_nbytes, o.bucket_nbytes, o.units}),
         buffers(replicas, rules, o.buffers),
         gradients(replicas,
                   parameters,
@@ -161,6 +161,7 @@ ReplicaSet::~ReplicaSet() {
   } catch (...) {  // gradients stay as they lie: the device is lost, and whoever uses it will hear
                    // of it
   }
+  parts_->parameters.give_back();
   for (const auto& replica : parts_->replicas)
     replica->unwatch_gradients();
 }
@@ -196,6 +197,7 @@ void ReplicaSet::forward(const std::vector<RowRange>& rows, const Body& body) {
   parts_->buffers.expect_writes(*call);
   const ModuleBuffers::Shown buffers(parts_->buffers);
   parts_->runner.run(call, Phase::replicate, [parts = parts_, call, body](Call::Part& part) {
+    const SleepAtEnd sleep(part.replica->sleeping().get());
     exchange_rows(part);
     TANDEM_CHECK(part.whole.idle_process < 0,
                  "DataParallel: process ",
@@ -231,6 +233,7 @@ void ReplicaSet::backward(const std::vector<RowRange>& rows, const Body& body) {
   }
   try {
     parts_->runner.run(call, Phase::backward, [parts = parts_, call, body](Call::Part& part) {
+      const SleepAtEnd sleep(part.replica->sleeping().get());
       exchange_rows(part);
       parts->gradients.arm(*call, part);
       if (BucketReducer* reducer = part.replica->reducer()) reducer->begin_backward();
@@ -256,6 +259,7 @@ void ReplicaSet::on_replicas(const std::vector<RowRange>& rows, const Body& body
   const auto call = parts_->calls.open_backward(rows);
   pass.show(call);
   parts_->runner.run(call, Phase::backward, [call, body](Call::Part& part) {
+    const SleepAtEnd sleep(part.replica->sleeping().get());
     if (part.active) body(part.argument());
     agree(*call, part);
   });

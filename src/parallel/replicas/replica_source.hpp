@@ -9,6 +9,7 @@
 
 #include "tandem/nn/module.hpp"
 #include "tandem/optim/arena_layout.hpp"
+#include "tandem/parallel/unit_policy.hpp"
 
 namespace tandem::parallel {
 
@@ -31,6 +32,10 @@ class ReplicaSource {
   /// once under each of its names.
   virtual void visit_tensors(const TensorVisitor& f) = 0;
   virtual bool is_training() const = 0;
+  /// The paths of the parts whose parameters are gathered together.
+  ///
+  /// @throws InvalidArgument  the policy does not fit the module, or its memory is not tandem's.
+  virtual std::vector<std::string> unit_paths(const UnitPolicy& policy) = 0;
   /// The buffers that a forward in training makes equal in all replicas that have rows.
   virtual std::vector<Tensor> equal_buffers() = 0;
   /// @throws InvalidArgument  the module, or a part of it, belongs to a wrapper that still lives.

@@ -86,6 +86,7 @@ GradientSnapshot TrainStep::prepare() {
 }
 
 void TrainStep::on_device(Call::Part& part) {
+  const SleepAtEnd sleep(part.replica->sleeping().get());
   exchange_rows(part);
   in_phase(part, Phase::replicate, [&] {
     parts_.parameters.send(*call_, part);
@@ -125,7 +126,10 @@ void TrainStep::prepare_update() {
   Call::Part& first = call_->part(0);
   ParameterUpdate& update = parts_.gradients.update();
   parts_.gradients.adopt(*call_);
-  if (parts_.gradients.reduces() && !pass_->gives_whole_gradients()) update.reduced();
+  if (pass_->gives_whole_gradients())
+    update.made_whole();
+  else if (parts_.gradients.reduces())
+    update.reduced();
   if (optimizer_ == nullptr) return;
   in_phase(first, Phase::update, [&] { optimizer_->prepare(); });
   call_->shared_update = update.is_shared() && optimizer_->updates_through(*update.sharing());
@@ -150,7 +154,10 @@ void TrainStep::update(Call::Part& part) {
   if (call_->shared_update) {
     try {
       std::exception_ptr error;
-      note_update(part, [&] { error = optimizer_->update_on(part.device()); });
+      note_update(part, [&] {
+        error = optimizer_->update_on(part.device());
+        parts_.gradients.update().note_written(part.index());
+      });
       if (part.commit_error == nullptr) part.commit_error = std::move(error);
       parts_.gradients.update().gather_values(*part.comm, part.index());
     } catch (...) {

@@ -6,6 +6,7 @@
 #include "parallel/update/central_update.hpp"
 #include "parallel/update/modes/classic.hpp"
 #include "parallel/update/modes/ddp.hpp"
+#include "parallel/update/modes/fully_sharded.hpp"
 #include "parallel/update/modes/server.hpp"
 #include "parallel/update/modes/sharded.hpp"
 
@@ -34,6 +35,8 @@ const ModeRules& rules_of(Mode mode) noexcept {
       return only<modes::Server>();
     case Mode::sharded:
       return only<modes::Sharded>();
+    case Mode::fully_sharded:
+      return only<modes::FullySharded>();
     case Mode::ddp:
       return only<modes::Ddp>();
   }

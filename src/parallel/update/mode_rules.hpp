@@ -25,6 +25,7 @@ class ModeRules {
   enum class Replication : std::uint8_t {
     when_changed,   ///< while the forward runs, which waits for what it uses
     every_forward,  ///< everything, before the forward, which runs on new threads
+    on_use,         ///< buffers when changed; parameters to work that uses them, from all devices
   };
   virtual Replication replication() const noexcept { return Replication::when_changed; }
   /// Makes the object that decides which devices update the parameters. @return not null

@@ -23,6 +23,8 @@ class ParameterUpdate {
   virtual void begin_backward() = 0;
   /// The gradients have been reduced.
   virtual void reduced() = 0;
+  /// Device 0 has made the gradients of the whole batch by itself. Called on its thread.
+  virtual void made_whole() {}
   /// The gradients on device 0 are again what they were before the backward.
   virtual void discard() = 0;
   /// Gives every device the values that the others have updated. Each device calls it on its own
@@ -30,6 +32,8 @@ class ParameterUpdate {
   ///
   /// @param group  of all devices, so that ranks and devices have the same numbers
   virtual void gather_values(comm::Communicator& group, int device) const = 0;
+  /// A device has updated its part. Called on its thread.
+  virtual void note_written(int /*device*/) {}
 };
 
 }  // namespace tandem::parallel

@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tandem/tensor/tensor.hpp"
+
+namespace tandem::optim {
+
+class Arena;
+
+/// Keeps the bytes of an arena whose blocks have no memory but while they are used.
+class ArenaKeeper {
+ public:
+  virtual ~ArenaKeeper() = default;
+  /// A block has its values; afterwards it gives its memory back. Blocks come in their order.
+  ///
+  /// @param values  of the whole block, flat.
+  /// @throws OutOfMemory  nothing is bound.
+  virtual void keep(int block, const Tensor& values) = 0;
+  /// All blocks have come, and tensors are about to be bound: the buffers get their source.
+  ///
+  /// @throws OutOfMemory  nothing is bound.
+  virtual void end(const Arena& arena) = 0;
+};
+
+}  // namespace tandem::optim

@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "parallel/units/block_shares.hpp"
+
+#include <memory>
+
+#include "tandem/runtime/context.hpp"
+#include "tandem/runtime/dispatch.hpp"
+#include "tandem/tensor/factories.hpp"
+
+namespace tandem::parallel {
+namespace {
+
+constexpr std::size_t kSmallestItem = 4;  // bytes of the smallest type of a parameter that trains
+
+void copy_elements(const Tensor& from,
+                   std::int64_t from_begin,
+                   const Tensor& to,
+                   std::int64_t to_begin,
+                   std::int64_t count) {
+  const std::size_t size = itemsize(from.dtype());
+  const auto bytes = [size](const Tensor& x, std::int64_t begin) {
+    return static_cast<std::size_t>(x.impl().offset + begin) * size;
+  };
+  copy_bytes(from.buffer(),
+             bytes(from, from_begin),
+             to.buffer(),
+             bytes(to, to_begin),
+             static_cast<std::size_t>(count) * size);
+}
+
+}  // namespace
+
+std::int64_t BlockShares::block_multiple(std::size_t devices) noexcept {
+  return static_cast<std::int64_t>(devices * (kShareAlignment / kSmallestItem));
+}
+
+BlockShares::ByDevice BlockShares::allocate(std::int64_t numel,
+                                            DType dtype,
+                                            Category category) const {
+  ByDevice shares;
+  const std::int64_t each = numel / size();
+  for (const Device device : devices_) {
+    auto buffer = std::make_shared<Buffer>(
+        device, static_cast<std::size_t>(each) * itemsize(dtype), category);
+    shares.push_back(from_buffer(std::move(buffer), 0, {each}, {1}, dtype).zero_());
+  }
+  return shares;
+}
+
+void BlockShares::add_block(const Tensor& values) {
+  numels_.push_back(values.numel());
+  values_.push_back(allocate(values.numel(), values.dtype(), Category::parameter));
+  scatter(Of::values, static_cast<int>(values_.size()) - 1, values);
+}
+
+void BlockShares::add_gradients(const optim::ArenaLayout& layout) {
+  for (const optim::ArenaBlock& block : layout.blocks())
+    gradients_.push_back(block.trains == optim::Trains::yes
+                             ? allocate(block.numel, block.dtype, Category::gradient)
+                             : ByDevice(devices_.size()));
+}
+
+Share BlockShares::share(int block, int d) const {
+  return even_share(numels_.at(static_cast<std::size_t>(block)), d, size());
+}
+
+const Tensor& BlockShares::at(Of of, int block, int d) const {
+  const auto& blocks = of == Of::values ? values_ : gradients_;
+  return blocks.at(static_cast<std::size_t>(block)).at(static_cast<std::size_t>(d));
+}
+
+void BlockShares::gather(Of of, int block, const Tensor& whole) const {
+  const ContextScope scope(
+      [&](Context& c) { c.phase = of == Of::values ? Phase::replicate : Phase::reduce; });
+  for (int d = 0; d < size(); ++d) {
+    const Share own = share(block, d);
+    copy_elements(at(of, block, d), 0, whole, own.begin, own.size());
+  }
+}
+
+void BlockShares::scatter(Of of, int block, const Tensor& whole) const {
+  const ContextScope scope(
+      [&](Context& c) { c.phase = of == Of::values ? Phase::replicate : Phase::reduce; });
+  for (int d = 0; d < size(); ++d) {
+    const Share own = share(block, d);
+    copy_elements(whole, own.begin, at(of, block, d), 0, own.size());
+  }
+}
+
+}  // namespace tandem::parallel

@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "tandem/optim/arena_layout.hpp"
+#include "tandem/tensor/tensor.hpp"
+
+#include "core/even_share.hpp"
+
+namespace tandem::parallel {
+
+/// Values and gradients of an arena's blocks, cut into one equal share for each device, which has
+/// it for good.
+///
+/// While replicas run, shares are only read; then any thread may.
+class BlockShares {
+ public:
+  /// Bytes to which each share of a block is padded, so that collectives of equal parts take it.
+  static constexpr std::size_t kShareAlignment = 256;
+  /// What ArenaOptions::block_multiple has to be.
+  static std::int64_t block_multiple(std::size_t devices) noexcept;
+
+  explicit BlockShares(std::vector<Device> devices) : devices_(std::move(devices)) {}
+
+  /// Takes a block's values, on each device its share. Blocks come in their order.
+  ///
+  /// @throws OutOfMemory
+  void add_block(const Tensor& values);
+  /// Allocates the gradients of the blocks that train. @throws OutOfMemory
+  void add_gradients(const optim::ArenaLayout& layout);
+
+  int size() const noexcept { return static_cast<int>(devices_.size()); }
+  Device device(int d) const { return devices_.at(static_cast<std::size_t>(d)); }
+  /// The elements of a block that a device has.
+  Share share(int block, int d) const;
+  enum class Of : std::uint8_t { values, gradients };
+  /// A device's share of a block, flat; undefined if the block does not train.
+  const Tensor& at(Of of, int block, int d) const;
+  /// Copies all shares of a block to `whole`, which is on any device, or back.
+  void gather(Of of, int block, const Tensor& whole) const;
+  void scatter(Of of, int block, const Tensor& whole) const;
+
+ private:
+  using ByDevice = std::vector<Tensor>;
+  ByDevice allocate(std::int64_t numel, DType dtype, Category category) const;
+
+  std::vector<Device> devices_;
+  std::vector<std::int64_t> numels_;  // by block
+  std::vector<ByDevice> values_, gradients_;
+};
+
+}  // namespace tandem::parallel

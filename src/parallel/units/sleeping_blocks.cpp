@@ -1,0 +1,173 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "parallel/units/sleeping_blocks.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "tandem/autograd/autograd.hpp"
+#include "tandem/core/check.hpp"
+#include "tandem/tensor/factories.hpp"
+
+namespace tandem::parallel {
+namespace {
+
+using Of = BlockShares::Of;
+
+constexpr std::uint64_t kNever = UINT64_MAX;  // no version of a buffer
+
+Tensor flat_of(const std::shared_ptr<Buffer>& buffer, std::int64_t numel, DType dtype) {
+  return from_buffer(buffer, 0, {numel}, {1}, dtype);
+}
+
+}  // namespace
+
+SleepingBlocks::SleepingBlocks(std::shared_ptr<const BlockShares> shares,
+                               const optim::Arena& arena,
+                               int device)
+    : shares_(std::move(shares)), device_(device) {
+  const optim::ArenaLayout& layout = arena.layout();
+  for (const int b : layout.block_indices()) {
+    const optim::ArenaBlock& block = layout.blocks()[static_cast<std::size_t>(b)];
+    const auto first = std::ranges::find(layout.places(), b, &optim::ArenaPlace::block);
+    const auto name = std::make_shared<const std::string>(first->name);
+    for (const Of of : {Of::values, Of::gradients}) {
+      const Tensor& flat = of == Of::values ? arena.params(b) : arena.grads(b);
+      if (!flat.defined()) continue;
+      index_[&flat.buffer()] = blocks_.size();
+      blocks_.push_back({flat.impl().buffer, of, b, block.unit, block.numel, block.dtype, name});
+    }
+  }
+}
+
+SleepAtEnd::~SleepAtEnd() {
+  try {
+    if (blocks_ != nullptr) blocks_->sleep_values();
+  } catch (...) {  // its device is lost, and whoever uses it will hear of it
+  }
+}
+
+SleepingBlocks::Block& SleepingBlocks::block_of(Of of, int index) {
+  return *std::ranges::find_if(
+      blocks_, [&](const Block& block) { return block.of == of && block.index == index; });
+}
+
+void SleepingBlocks::provide(Buffer& buffer, std::span<const Buffer* const> used) {
+  Block& block = blocks_[index_.at(&buffer)];
+  const std::shared_ptr<Buffer> own = block.buffer.lock();
+  TANDEM_ASSERT(own != nullptr, "a buffer without owner is used");
+  make_room(block, used);
+  own->wake();
+  block.is_awake = true;
+  try {
+    put_bytes(block, own);
+  } catch (...) {
+    forget(block);
+    throw;
+  }
+}
+
+void SleepingBlocks::put_bytes(Block& block, const std::shared_ptr<Buffer>& buffer) const {
+  const auto b = static_cast<std::size_t>(block.index);
+  const bool is_new = block.of == Of::gradients && collects_;
+  if (is_new && (b >= adds_to_.size() || adds_to_[b] == 0)) {
+    const autograd::NoGrad off;
+    flat_of(buffer, block.numel, block.dtype).zero_();
+  } else {
+    fill(block, buffer);
+  }
+  block.is_made = is_new;
+}
+
+/// The tensors have not changed, so nor have their versions.
+void SleepingBlocks::fill(Block& block, const std::shared_ptr<Buffer>& buffer) const {
+  const std::vector<std::uint64_t> versions = buffer->part_versions();
+  shares_->gather(block.of, block.index, flat_of(buffer, block.numel, block.dtype));
+  buffer->set_part_versions(versions);
+  block.version = buffer->version();
+}
+
+void SleepingBlocks::make_room(const Block& for_block, std::span<const Buffer* const> used) {
+  for (Block& other : blocks_) {
+    if (!other.is_awake || other.is_made || other.of != for_block.of ||
+        other.unit == for_block.unit)
+      continue;
+    const std::shared_ptr<Buffer> buffer = other.buffer.lock();
+    if (std::ranges::find(used, buffer.get()) == used.end()) sleep(other);
+  }
+}
+
+void SleepingBlocks::sleep(Block& block) const {
+  block.is_awake = block.is_made = false;
+  const std::shared_ptr<Buffer> buffer = block.buffer.lock();
+  if (buffer == nullptr || buffer->is_dropped()) return;
+  if (buffer->version() != block.version)
+    shares_->scatter(block.of, block.index, flat_of(buffer, block.numel, block.dtype));
+  buffer->drop(block.name);
+}
+
+void SleepingBlocks::forget(Block& block) const {
+  if (const auto buffer = block.buffer.lock()) block.version = buffer->version();
+  sleep(block);
+}
+
+void SleepingBlocks::end_reduction(int block) {
+  Block& gradients = block_of(Of::gradients, block);
+  forget(gradients);  // the shares have the sum
+}
+
+void SleepingBlocks::begin_backward(std::vector<std::uint8_t> adds_to) {
+  sleep();  // those that somebody has read
+  discard_gradients(true);
+  adds_to_ = std::move(adds_to);
+}
+
+void SleepingBlocks::discard_gradients(bool collects) {
+  collects_ = collects;
+  adds_to_.clear();
+  for (Block& block : blocks_) {
+    if (block.is_made) forget(block);
+  }
+}
+
+void SleepingBlocks::keep_gradients() {
+  collects_ = false;
+  for (Block& block : blocks_) {
+    if (!std::exchange(block.is_made, false)) continue;
+    block.version = kNever;  // the shares have others
+  }
+}
+
+void SleepingBlocks::sleep() {
+  for (Block& block : blocks_)
+    if (block.is_awake && !block.is_made) sleep(block);
+}
+
+void SleepingBlocks::sleep_values() {
+  for (Block& block : blocks_)
+    if (block.is_awake && block.of == Of::values) sleep(block);
+}
+
+void SleepingBlocks::forget_values() {
+  for (Block& block : blocks_)
+    if (block.is_awake && block.of == Of::values) forget(block);
+}
+
+void SleepingBlocks::wake_for_good() {
+  sleep();
+  for (Block& block : blocks_) {
+    const std::shared_ptr<Buffer> buffer = block.buffer.lock();
+    if (buffer == nullptr) continue;
+    if (!block.is_awake) {
+      buffer->wake();
+      block.is_awake = true;
+      fill(block, buffer);
+    }
+  }
+  for (Block& block : blocks_)
+    if (const auto buffer = block.buffer.lock()) buffer->set_source(nullptr);
+}
+
+}  // namespace tandem::parallel

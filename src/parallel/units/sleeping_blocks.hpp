@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "tandem/optim/arena.hpp"
+#include "tandem/runtime/buffer_source.hpp"
+
+#include "parallel/reduce/gradient_shares.hpp"
+#include "parallel/units/block_shares.hpp"
+
+namespace tandem::parallel {
+
+class SleepingBlocks;
+
+/// At its end the values of a device's blocks sleep. To be used on the device's thread.
+class SleepAtEnd {
+ public:
+  /// @param blocks  null: nothing sleeps.
+  explicit SleepAtEnd(SleepingBlocks* blocks) noexcept : blocks_(blocks) {}
+  ~SleepAtEnd();
+  SleepAtEnd(const SleepAtEnd&) = delete;
+  SleepAtEnd& operator=(const SleepAtEnd&) = delete;
+
+ private:
+  SleepingBlocks* blocks_;
+};
+
+/// The blocks of one device's arena, which have memory only while work uses them.
+///
+/// Work that uses a block gets it from the shares of all devices, whoever wants it and whenever:
+/// nobody has to call for it. Then blocks of other units that this work does not use give their
+/// memory back; what was written to them goes to the shares. Gradients that a backward makes stay
+/// until they have been reduced.
+///
+/// To be used on the device's thread, or on the caller's while no call runs.
+class SleepingBlocks final : public BufferSource, public GradientShares {
+ public:
+  /// @param device  the index of the arena's device in the shares.
+  SleepingBlocks(std::shared_ptr<const BlockShares> shares, const optim::Arena& arena, int device);
+
+  void provide(Buffer& buffer, std::span<const Buffer* const> used) override;
+  Tensor gradient_share(int block) const override {
+    return shares_->at(BlockShares::Of::gradients, block, device_);
+  }
+  void end_reduction(int block) override;
+  void end_backward() override { discard_gradients(false); }
+
+  /// From now on the gradients that work asks for are new ones, which begin from zero, or from the
+  /// module's where those are to be added to.
+  ///
+  /// @param adds_to  by block; empty: all begin from zero.
+  void begin_backward(std::vector<std::uint8_t> adds_to);
+  /// Gives up the gradients that a backward has made.
+  ///
+  /// @param collects  whether backwards go on making gradients that have not been reduced.
+  void discard_gradients(bool collects);
+  /// The gradients that this device has made are those of all devices.
+  void keep_gradients();
+  /// Writes what was changed to the shares. All blocks give their memory back, but for gradients
+  /// that have not been reduced.
+  void sleep();
+  /// The same for the values alone.
+  void sleep_values();
+  /// The shares have new values: those that are here are old.
+  void forget_values();
+  /// All blocks get their bytes for good, and this source lets go of them. @throws OutOfMemory
+  void wake_for_good();
+
+ private:
+  struct Block {
+    std::weak_ptr<Buffer> buffer;
+    BlockShares::Of of = BlockShares::Of::values;
+    int index = 0;
+    int unit = 0;
+    std::int64_t numel = 0;
+    DType dtype = DType::f32;
+    std::shared_ptr<const std::string> name;
+    bool is_awake = false;
+    bool is_made = false;       // gradients that have not been reduced
+    std::uint64_t version = 0;  // of the buffer when it got its bytes
+  };
+  Block& block_of(BlockShares::Of of, int index);
+  void put_bytes(Block& block, const std::shared_ptr<Buffer>& buffer) const;
+  void fill(Block& block, const std::shared_ptr<Buffer>& buffer) const;
+  void sleep(Block& block) const;
+  /// Puts it to sleep without its bytes.
+  void forget(Block& block) const;
+  void make_room(const Block& for_block, std::span<const Buffer* const> used);
+
+  const std::shared_ptr<const BlockShares> shares_;
+  const int device_;
+  std::vector<Block> blocks_;
+  std::unordered_map<const Buffer*, std::size_t> index_;
+  bool collects_ = false;
+  std::vector<std::uint8_t> adds_to_;
+};
+
+}  // namespace tandem::parallel

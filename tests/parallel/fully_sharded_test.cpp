@@ -1,0 +1,191 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Mode fully_sharded: what each device holds, and what it sends. That it gives the bits of the
+// other modes is in the tests that run in all of them.
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <numeric>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include "tandem/ops/reduce.hpp"
+#include "tandem/optim/adam.hpp"
+#include "tandem/parallel/data_parallel.hpp"
+#include "tandem/profile/step_record.hpp"
+#include "tandem/runtime/runtime.hpp"
+
+#include "devices.hpp"
+#include "parallel/nets.hpp"
+#include "parallel/units/block_shares.hpp"
+
+namespace tandem::parallel::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+/// Four layers that are four units of different sizes.
+struct FourLayers : nn::Module {
+  nn::Linear first{12, 40}, second{40, 30}, third{30, 20}, head{20, 5};
+  Tensor forward(const Tensor& x) {
+    return head(tanh(third(tanh(second(tanh(first(x.flatten(1))))))));
+  }
+  TANDEM_MODULE(FourLayers, first, second, third, head)
+};
+
+Batch f32_batch() {
+  return make_batch(12, 1, DType::f32, false);
+}
+
+/// The highest bytes that each device had in a category.
+class Peaks final : public Observer {
+ public:
+  explicit Peaks(Category category) : category_(category) {}
+  void on_memory(const MemoryEvent& event) noexcept override {
+    if (event.category != category_ || event.device.index >= kMost) return;
+    const std::scoped_lock lock(mutex_);
+    auto& now = now_[static_cast<std::size_t>(event.device.index)];
+    now += (event.kind == MemoryEvent::Kind::allocate ? 1 : -1) *
+           static_cast<std::int64_t>(event.nbytes);
+    auto& most = most_[static_cast<std::size_t>(event.device.index)];
+    most = std::max(most, now);
+  }
+  std::int64_t above_rest(Device device) const {
+    return most_[static_cast<std::size_t>(device.index)];
+  }
+
+ private:
+  static constexpr int kMost = 16;
+  Category category_;
+  std::mutex mutex_;
+  std::array<std::int64_t, kMost> now_{}, most_{};
+};
+
+class FullyShardedTest : public ::testing::TestWithParam<int> {
+ protected:
+  /// Bytes of the units of `net`, padded as the shares of so many devices.
+  std::vector<std::int64_t> unit_nbytes(nn::Module& net) const {
+    std::vector<std::int64_t> units;
+    const std::int64_t multiple = 64 * n_;
+    for (const nn::NamedModule& part : net.children()) {
+      std::int64_t numel = 0;
+      for (const Tensor& x : part.module->parameters())
+        numel += (x.numel() + 63) / 64 * 64;  // Allocator::kAlignment bytes
+      units.push_back((numel + multiple - 1) / multiple * multiple * 4);
+    }
+    return units;
+  }
+  std::size_t held(Device device, Category category) const {
+    return logical_device(device).memory_stats().by_category[static_cast<std::size_t>(category)];
+  }
+
+  const int n_ = GetParam();
+  const std::vector<Device> devices_ = devices(n_);
+};
+
+TEST_P(FullyShardedTest, ADeviceHoldsItsShareOfEverything) {
+  std::array<std::vector<std::size_t>, 3> before;
+  const std::array kinds{Category::parameter, Category::gradient, Category::optimizer};
+  for (std::size_t k = 0; k < kinds.size(); ++k)
+    for (const Device d : devices_)
+      before[k].push_back(held(d, kinds[k]));
+  FourLayers net;
+  const auto units = unit_nbytes(net);
+  const auto each =
+      static_cast<std::size_t>(std::accumulate(units.begin(), units.end(), std::int64_t{0}) / n_);
+  DataParallel dp(net, {.devices = devices_, .mode = Mode::fully_sharded});
+  optim::Adam adam(net.named_parameters(), {.lr = 0.01});
+  dp.step(f32_batch(), kLoss, &adam);
+  for (std::size_t d = 0; d < devices_.size(); ++d) {
+    EXPECT_EQ(held(devices_[d], Category::parameter) - before[0][d], each) << devices_[d];
+    EXPECT_EQ(held(devices_[d], Category::gradient) - before[1][d], each) << devices_[d];
+    EXPECT_EQ(held(devices_[d], Category::optimizer) - before[2][d], 2 * each) << devices_[d];
+  }
+}
+
+TEST_P(FullyShardedTest, AStepHoldsOneUnitOfValuesAndTwoOfGradientsBesides) {
+  FourLayers net;
+  const auto units = unit_nbytes(net);
+  DataParallel dp(net, {.devices = devices_, .mode = Mode::fully_sharded});
+  optim::Adam adam(net.named_parameters(), {.lr = 0.01});
+  dp.step(f32_batch(), kLoss, &adam);
+  Peaks values(Category::parameter), gradients(Category::gradient);
+  {
+    const Subscription a(values), b(gradients);
+    dp.step(f32_batch(), kLoss, &adam);
+  }
+  std::int64_t two = 0;
+  for (std::size_t u = 0; u + 1 < units.size(); ++u)
+    two = std::max(two, units[u] + units[u + 1]);
+  for (const Device d : devices_) {
+    EXPECT_EQ(values.above_rest(d), *std::ranges::max_element(units)) << d;
+    EXPECT_LE(gradients.above_rest(d), two) << d;
+    EXPECT_GE(gradients.above_rest(d), *std::ranges::max_element(units)) << d;
+  }
+}
+
+TEST_P(FullyShardedTest, AStepSendsGradientsOnceAndValuesWhereTheyAreUsed) {
+  FourLayers net;
+  const auto units = unit_nbytes(net);
+  DataParallel dp(net, {.devices = devices_, .mode = Mode::fully_sharded});
+  optim::Adam adam(net.named_parameters(), {.lr = 0.01});
+  dp.step(f32_batch(), kLoss, &adam);
+  const auto recorded = profile::record([&] { dp.step(f32_batch(), kLoss, &adam); });
+  const std::int64_t whole = std::accumulate(units.begin(), units.end(), std::int64_t{0});
+  // Backward finds the last unit there, and needs no values of the first one: the batch has no
+  // gradient.
+  const std::int64_t gathered = 2 * whole - units.back() - units.front();
+  const std::int64_t expected = (whole + gathered) / n_ * (n_ - 1);
+  for (const Device d : devices_) {
+    std::int64_t sent = 0;
+    for (const auto& [link, traffic] : profile::traffic(recorded))
+      if (link.source == d)
+        for (const Category c : {Category::parameter, Category::gradient})
+          sent += static_cast<std::int64_t>(traffic.by_category[static_cast<std::size_t>(c)]);
+    EXPECT_EQ(sent, expected) << d;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, FullyShardedTest, ::testing::Values(2, 3, 4, 8));
+
+TEST(FullyShardedModule, IsThereWhenTheWrapperHasEnded) {
+  Mlp net;
+  const Values before = values_of(net);
+  {
+    DataParallel dp(net, {.devices = devices(3), .mode = Mode::fully_sharded});
+    EXPECT_TRUE(net.hidden.weight.buffer().is_dropped());
+    EXPECT_EQ(values_of(net), before);
+  }
+  EXPECT_FALSE(net.hidden.weight.buffer().is_dropped());
+  EXPECT_FALSE(net.head.weight.buffer().is_dropped());
+  EXPECT_EQ(values_of(net), before);
+}
+
+TEST(FullyShardedModule, IsReadAUnitAtATime) {
+  Mlp net;
+  DataParallel dp(net, {.devices = devices(3), .mode = Mode::fully_sharded});
+  net.hidden.weight.to_doubles();
+  net.head.weight.to_doubles();
+  EXPECT_TRUE(net.hidden.weight.buffer().is_dropped());
+  EXPECT_FALSE(net.head.weight.buffer().is_dropped());
+}
+
+TEST(FullyShardedModule, UnitsThatDoNotFitAreRefusedAtOnce) {
+  Mlp net;
+  EXPECT_THAT(
+      [&] {
+        DataParallel dp(net,
+                        {.devices = devices(2),
+                         .mode = Mode::fully_sharded,
+                         .units = UnitPolicy::names({"blocks.*"})});
+      },
+      ThrowsMessage<InvalidArgument>(HasSubstr("'hidden' (Linear)")));
+  DataParallel dp(net,
+                  {.devices = devices(2), .mode = Mode::fully_sharded});  // nothing has changed
+}
+
+}  // namespace
+}  // namespace tandem::parallel::test
