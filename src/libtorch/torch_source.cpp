@@ -173,7 +173,8 @@ std::vector<Tensor> TorchSource::equal_buffers() {
 
 std::vector<std::string> TorchSource::unit_paths(const parallel::UnitPolicy&) {
   throw InvalidArgument(
-      "DataParallel: mode fully_sharded gives the memory of parameters back, and this module's "
+      "DataParallel: modes sharded_gradients and fully_sharded give the memory of parameters back, "
+      "and this module's "
       "belongs "
       "to PyTorch; use mode sharded");
 }

@@ -24,9 +24,9 @@ Arena::Arena(ArenaLayout layout, Device device, ArenaOptions options)
   for (std::size_t b = 0; b < layout_.blocks().size(); ++b) {
     const bool trains = layout_.blocks()[b].trains == Trains::yes;
     values_.push_back(allocate(b, options_.category));
-    if (sleeps()) drop(b, values_.back());
+    if (values_sleep()) drop(b, values_.back());
     gradients_.push_back(trains ? allocate(b, Category::gradient) : Tensor{});
-    if (sleeps() && trains) drop(b, gradients_.back());
+    if (options_.keeper != nullptr && trains) drop(b, gradients_.back());
   }
 }
 
@@ -72,17 +72,17 @@ std::shared_ptr<Arena> Arena::bind(const std::vector<ArenaEntry>& entries, Arena
   const std::vector<std::size_t>& sources = arena->layout_.sources();
   for (const int b : arena->layout_.block_indices()) {
     Tensor values = arena->params(b);
-    if (arena->sleeps()) {
+    if (arena->values_sleep()) {
       values.buffer().wake();
       values.zero_();
     }
     for (std::size_t p = 0; p < sources.size(); ++p)
       if (arena->layout_.places()[p].block == b) arena->take_values(p, entries[sources[p]].tensor);
-    if (!arena->sleeps()) continue;
+    if (!arena->values_sleep()) continue;
     options.keeper->keep(b, values);
     arena->drop(static_cast<std::size_t>(b), values);
   }
-  if (arena->sleeps()) options.keeper->end(*arena);
+  if (options.keeper != nullptr) options.keeper->end(*arena);
   // Everything is allocated and copied: from here on nothing fails for want of device memory.
   for (std::size_t p = 0; p < sources.size(); ++p)
     arena->attach(p, entries[sources[p]].tensor, arena);

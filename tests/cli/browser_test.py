@@ -72,7 +72,7 @@ class BrowserTest(ProgramTest):
         self.assertTrue(facts["hidden_before"] and facts["hidden_after"])
         self.assertRegex(facts["tip"], r"^parameter: [\d.]+ KiB\ncpu:0, \d+ % of [\d.]+ [KM]iB$")
         self.assertGreater(facts["faded"], 0)
-        self.assertEqual(facts["kept"], 1 + 3 * 5)  # the parameters of each device in each mode
+        self.assertEqual(facts["kept"], 1 + 3 * 6)  # the parameters of each device in each mode
         self.assertEqual(facts["faded_after"], 0)
 
     def test_nothing_sticks_out_of_a_phone(self):

@@ -14,7 +14,8 @@ DEADLINE = 100  # seconds of one call of the program
 DIGITS = ["--data", "digits", "--batch", "64"]
 
 # All modes, as the program lists them.
-MODES = ["single", "dp-classic", "dp-server", "dp-sharded", "dp-fully-sharded", "ddp"]
+MODES = ["single", "dp-classic", "dp-server", "dp-sharded", "dp-sharded-gradients",
+         "dp-fully-sharded", "ddp"]
 
 
 def environment(**extra):

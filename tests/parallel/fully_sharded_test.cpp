@@ -78,6 +78,20 @@ class FullyShardedTest : public ::testing::TestWithParam<int> {
     }
     return units;
   }
+  static std::int64_t two_neighbours(const std::vector<std::int64_t>& units) {
+    std::int64_t most = 0;
+    for (std::size_t u = 0; u + 1 < units.size(); ++u)
+      most = std::max(most, units[u] + units[u + 1]);
+    return most;
+  }
+  static std::size_t sent_by(Device device, const profile::StepRecord& recorded) {
+    std::size_t sent = 0;
+    for (const auto& [link, traffic] : profile::traffic(recorded))
+      if (link.source == device)
+        for (const Category c : {Category::parameter, Category::gradient})
+          sent += traffic.by_category[static_cast<std::size_t>(c)];
+    return sent;
+  }
   std::size_t held(Device device, Category category) const {
     return logical_device(device).memory_stats().by_category[static_cast<std::size_t>(category)];
   }
@@ -117,12 +131,9 @@ TEST_P(FullyShardedTest, AStepHoldsOneUnitOfValuesAndTwoOfGradientsBesides) {
     const Subscription a(values), b(gradients);
     dp.step(f32_batch(), kLoss, &adam);
   }
-  std::int64_t two = 0;
-  for (std::size_t u = 0; u + 1 < units.size(); ++u)
-    two = std::max(two, units[u] + units[u + 1]);
   for (const Device d : devices_) {
     EXPECT_EQ(values.above_rest(d), *std::ranges::max_element(units)) << d;
-    EXPECT_LE(gradients.above_rest(d), two) << d;
+    EXPECT_LE(gradients.above_rest(d), two_neighbours(units)) << d;
     EXPECT_GE(gradients.above_rest(d), *std::ranges::max_element(units)) << d;
   }
 }
@@ -138,14 +149,36 @@ TEST_P(FullyShardedTest, AStepSendsGradientsOnceAndValuesWhereTheyAreUsed) {
   // Backward finds the last unit there, and needs no values of the first one: the batch has no
   // gradient.
   const std::int64_t gathered = 2 * whole - units.back() - units.front();
-  const std::int64_t expected = (whole + gathered) / n_ * (n_ - 1);
-  for (const Device d : devices_) {
-    std::int64_t sent = 0;
-    for (const auto& [link, traffic] : profile::traffic(recorded))
-      if (link.source == d)
-        for (const Category c : {Category::parameter, Category::gradient})
-          sent += static_cast<std::int64_t>(traffic.by_category[static_cast<std::size_t>(c)]);
-    EXPECT_EQ(sent, expected) << d;
+  const auto expected = static_cast<std::size_t>((whole + gathered) / n_ * (n_ - 1));
+  for (const Device d : devices_)
+    EXPECT_EQ(sent_by(d, recorded), expected) << d;
+}
+
+TEST_P(FullyShardedTest, WithGradientsAloneADeviceHoldsAllValues) {
+  std::array<std::vector<std::size_t>, 3> before;
+  const std::array kinds{Category::parameter, Category::gradient, Category::optimizer};
+  for (std::size_t k = 0; k < kinds.size(); ++k)
+    for (const Device d : devices_)
+      before[k].push_back(held(d, kinds[k]));
+  FourLayers net;
+  const auto units = unit_nbytes(net);
+  const auto whole =
+      static_cast<std::size_t>(std::accumulate(units.begin(), units.end(), std::int64_t{0}));
+  const std::size_t each = whole / static_cast<std::size_t>(n_);
+  DataParallel dp(net, {.devices = devices_, .mode = Mode::sharded_gradients});
+  optim::Adam adam(net.named_parameters(), {.lr = 0.01});
+  dp.step(f32_batch(), kLoss, &adam);
+  Peaks gradients(Category::gradient);
+  const auto recorded = profile::record([&] {
+    const Subscription subscription(gradients);
+    dp.step(f32_batch(), kLoss, &adam);
+  });
+  for (std::size_t d = 0; d < devices_.size(); ++d) {
+    EXPECT_EQ(held(devices_[d], Category::parameter) - before[0][d], whole) << devices_[d];
+    EXPECT_EQ(held(devices_[d], Category::gradient) - before[1][d], each) << devices_[d];
+    EXPECT_EQ(held(devices_[d], Category::optimizer) - before[2][d], 2 * each) << devices_[d];
+    EXPECT_LE(gradients.above_rest(devices_[d]), two_neighbours(units)) << devices_[d];
+    EXPECT_EQ(sent_by(devices_[d], recorded), 2 * (whole - each)) << devices_[d];
   }
 }
 

@@ -25,7 +25,7 @@ struct ArenaOptions {
   Category category = Category::parameter;
   /// Of which each block's number of elements is to be one.
   std::int64_t block_multiple = 1;
-  /// Not null: the blocks give their memory back (Buffer::drop), here and in replicas.
+  /// Not null: blocks give their memory back (Buffer::drop), here and in replicas.
   std::shared_ptr<ArenaKeeper> keeper = nullptr;
 };
 
@@ -131,7 +131,9 @@ class Arena final : public StorageHome {
  private:
   Arena(ArenaLayout layout, Device device, ArenaOptions options);
   static bool bound_there(const Arena& arena, const std::vector<ArenaEntry>& entries);
-  bool sleeps() const noexcept { return options_.keeper != nullptr; }
+  bool values_sleep() const noexcept {
+    return options_.keeper != nullptr && options_.keeper->keeps_values();
+  }
   Tensor allocate(std::size_t block, Category category) const;
   void drop(std::size_t block, const Tensor& flat) const;
   void take_values(std::size_t place, const Tensor& source) const;

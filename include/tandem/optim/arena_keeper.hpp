@@ -8,11 +8,14 @@ namespace tandem::optim {
 
 class Arena;
 
-/// Keeps the bytes of an arena whose blocks have no memory but while they are used.
+/// Keeps the bytes of an arena whose blocks have no memory but while they are used: those of the
+/// gradients, or of the values too.
 class ArenaKeeper {
  public:
   virtual ~ArenaKeeper() = default;
-  /// A block has its values; afterwards it gives its memory back. Blocks come in their order.
+  virtual bool keeps_values() const noexcept = 0;
+  /// Where values are kept: a block has its values; afterwards it gives its memory back. Blocks
+  /// come in their order.
   ///
   /// @param values  of the whole block, flat.
   /// @throws OutOfMemory  nothing is bound.

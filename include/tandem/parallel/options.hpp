@@ -43,6 +43,10 @@ enum class Mode : std::uint8_t {
   /// optimizer's state. No parameters are sent. What a caller changes on device 0 (a clipped
   /// gradient, a parameter) is sent to the other devices.
   ddp,
+  /// ZeRO-2: like sharded, but a device keeps only its share of the gradients. The rest of a unit's
+  /// is given back once it has been reduced. A gradient that is read on device 0 is there, one unit
+  /// at a time.
+  sharded_gradients,
   /// ZeRO-3, PyTorch's FSDP: each device has its share of the parameters, gradients and state. A
   /// unit's parameters (`units`) are gathered where work uses them, and given back when another
   /// unit's are needed. So a model may be larger than a device. A parameter or gradient that is
@@ -51,8 +55,12 @@ enum class Mode : std::uint8_t {
 };
 
 /// All modes.
-inline constexpr std::array kModes{
-    Mode::classic, Mode::server, Mode::sharded, Mode::ddp, Mode::fully_sharded};
+inline constexpr std::array kModes{Mode::classic,
+                                   Mode::server,
+                                   Mode::sharded,
+                                   Mode::ddp,
+                                   Mode::sharded_gradients,
+                                   Mode::fully_sharded};
 /// The name of a mode in options and tables: "sharded".
 const char* name(Mode mode) noexcept;
 /// The mode with that name; none if there is no such mode.
@@ -71,7 +79,7 @@ struct DataParallelOptions {
   int dim = 0;                       ///< the dimension of the batch's rows in inputs and outputs
   Combine scalars = Combine::stack;  ///< how outputs without dimensions are combined
   Mode mode = Mode::sharded;
-  UnitPolicy units = {};  ///< what is gathered together, in mode fully_sharded
+  UnitPolicy units = {};  ///< what is gathered, and given back, together; in the last two modes
   // Give at most one of these three.
   std::optional<ChunkPolicy> chunks = std::nullopt;     ///< none: even
   std::vector<std::int64_t> chunk_sizes = {};           ///< short for ChunkPolicy::sizes

@@ -41,7 +41,7 @@ void ModuleParameters::bind() {
       shares_ != nullptr
           ? plan_block_buckets(layout)
           : plan_buckets(layout, options_.first_bucket_nbytes, options_.bucket_nbytes));
-  if (shares_ == nullptr)
+  if (!values_sleep())
     broadcast_buckets_ =
         plan_broadcast(layout, options_.first_bucket_nbytes, options_.bucket_nbytes);
   for (const auto& replica : replicas_)
@@ -51,7 +51,9 @@ void ModuleParameters::bind() {
 /// Keeps a module's parameters as shares of all devices.
 class ModuleParameters::Keeper final : public optim::ArenaKeeper {
  public:
-  explicit Keeper(std::shared_ptr<BlockShares> shares) : shares_(std::move(shares)) {}
+  Keeper(std::shared_ptr<BlockShares> shares, bool keeps_values)
+      : shares_(std::move(shares)), keeps_values_(keeps_values) {}
+  bool keeps_values() const noexcept override { return keeps_values_; }
   void keep(int, const Tensor& values) override { shares_->add_block(values); }
   void end(const optim::Arena& arena) override {
     shares_->add_gradients(arena.layout());
@@ -62,13 +64,14 @@ class ModuleParameters::Keeper final : public optim::ArenaKeeper {
     auto blocks = std::make_shared<SleepingBlocks>(shares_, arena, device);
     for (const int b : arena.layout().block_indices())
       for (const Tensor& flat : {arena.params(b), arena.grads(b)})
-        if (flat.defined()) flat.buffer().set_source(blocks);
+        if (flat.defined() && flat.buffer().is_dropped()) flat.buffer().set_source(blocks);
     return blocks;
   }
   const std::shared_ptr<SleepingBlocks>& original() const noexcept { return sleeping_; }
 
  private:
   std::shared_ptr<BlockShares> shares_;
+  bool keeps_values_;
   std::shared_ptr<SleepingBlocks> sleeping_;
 };
 
@@ -77,7 +80,7 @@ std::shared_ptr<optim::Arena> ModuleParameters::bind_original() {
   std::vector<optim::ArenaEntry> entries =
       arena_entries(first().source(), nn::TensorKind::parameter);
   if (entries.empty()) return nullptr;
-  if (rules_.replication() != ModeRules::Replication::on_use || replicas_.size() == 1)
+  if (rules_.sharded() == ModeRules::Sharded::nothing || replicas_.size() == 1)
     return optim::Arena::obtain(std::move(entries), {});
   const std::vector<std::string> units = first().source().unit_paths(options_.units);
   for (optim::ArenaEntry& entry : entries) {
@@ -89,7 +92,7 @@ std::shared_ptr<optim::Arena> ModuleParameters::bind_original() {
   for (const auto& replica : replicas_)
     devices.push_back(replica->device());
   shares_ = std::make_shared<BlockShares>(std::move(devices));
-  keeper_ = std::make_shared<Keeper>(shares_);
+  keeper_ = std::make_shared<Keeper>(shares_, values_sleep());
   return optim::Arena::bind(
       entries,
       {.block_multiple = BlockShares::block_multiple(replicas_.size()), .keeper = keeper_});
@@ -170,7 +173,8 @@ void ModuleParameters::begin(Call& call) const {
   if (arena() == nullptr) return;
   call.parameters.blocks = block_versions(*arena());
   call.parameters.places = arena()->versions();
-  if (shares_ != nullptr) return first().sleeping()->sleep();  // what was changed is to be seen
+  if (shares_ != nullptr) first().sleeping()->sleep();  // what was changed there is to be seen
+  if (values_sleep()) return;
   call.parameters.send = rules_.replication() == ModeRules::Replication::every_forward;
   for (const int d : call.group.members())
     call.parameters.send |=

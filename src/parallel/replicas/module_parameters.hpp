@@ -46,7 +46,8 @@ class ModuleParameters {
   std::vector<std::shared_ptr<optim::Arena>> arenas() const;
   /// The module's parameters as they were when it was wrapped. May be called while a call runs.
   std::vector<Tensor> tensors() const;
-  /// What each device has of each block; null: all have whole blocks.
+  /// What each device has of each block, of the gradients or of the values too; null: all have
+  /// whole blocks.
   const std::shared_ptr<BlockShares>& shares() const noexcept { return shares_; }
   /// By device; empty: no blocks sleep.
   std::vector<std::shared_ptr<SleepingBlocks>> sleeping() const;
@@ -79,6 +80,9 @@ class ModuleParameters {
 
  private:
   class Keeper;
+  bool values_sleep() const noexcept {
+    return shares_ != nullptr && rules_.sharded() == ModeRules::Sharded::values_and_gradients;
+  }
   std::shared_ptr<optim::Arena> bind_original();
   void bind_replica(DeviceReplica& replica, const std::shared_ptr<optim::Arena>& original);
   DeviceReplica& first() const noexcept { return *replicas_.front(); }

@@ -56,6 +56,9 @@ void BlockShares::add_block(const Tensor& values) {
 }
 
 void BlockShares::add_gradients(const optim::ArenaLayout& layout) {
+  numels_.clear();
+  for (const optim::ArenaBlock& block : layout.blocks())
+    numels_.push_back(block.numel);
   for (const optim::ArenaBlock& block : layout.blocks())
     gradients_.push_back(block.trains == optim::Trains::yes
                              ? allocate(block.numel, block.dtype, Category::gradient)

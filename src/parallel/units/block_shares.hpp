@@ -26,7 +26,8 @@ class BlockShares {
 
   explicit BlockShares(std::vector<Device> devices) : devices_(std::move(devices)) {}
 
-  /// Takes a block's values, on each device its share. Blocks come in their order.
+  /// Takes a block's values, on each device its share. Blocks come in their order; without them
+  /// there are gradients alone.
   ///
   /// @throws OutOfMemory
   void add_block(const Tensor& values);

@@ -35,7 +35,7 @@ SleepingBlocks::SleepingBlocks(std::shared_ptr<const BlockShares> shares,
     const auto name = std::make_shared<const std::string>(first->name);
     for (const Of of : {Of::values, Of::gradients}) {
       const Tensor& flat = of == Of::values ? arena.params(b) : arena.grads(b);
-      if (!flat.defined()) continue;
+      if (!flat.defined() || !flat.buffer().is_dropped()) continue;
       index_[&flat.buffer()] = blocks_.size();
       blocks_.push_back({flat.impl().buffer, of, b, block.unit, block.numel, block.dtype, name});
     }

@@ -30,7 +30,7 @@ class SleepAtEnd {
   SleepingBlocks* blocks_;
 };
 
-/// The blocks of one device's arena, which have memory only while work uses them.
+/// The blocks of one device's arena that have memory only while work uses them.
 ///
 /// Work that uses a block gets it from the shares of all devices, whoever wants it and whenever:
 /// nobody has to call for it. Then blocks of other units that this work does not use give their

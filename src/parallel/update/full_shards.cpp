@@ -9,7 +9,7 @@ namespace tandem::parallel {
 
 using Of = BlockShares::Of;
 
-FullShards::FullShards(SharedParts parts) : UpdateSharing(std::move(parts)) {
+FullShards::FullShards(SharedParts parts) : SleepingShards(std::move(parts)) {
   for (int d = 0; d < size(); ++d) {
     auto& versions = versions_.emplace_back();
     for (const int b : arena(0).layout().block_indices())
@@ -31,16 +31,6 @@ std::vector<optim::ArenaSlice> FullShards::slices() const {
     }
   }
   return slices;
-}
-
-void FullShards::share_gradients() {
-  reduce_rest();
-  first().sleep();  // what was changed there goes to the shares
-}
-
-void FullShards::discard() {
-  for (const auto& blocks : sleeping())
-    blocks->discard_gradients(has_unreduced());
 }
 
 // A graph from before the update is not to be used with the new values.

@@ -5,31 +5,21 @@
 #include <cstdint>
 #include <vector>
 
-#include "parallel/update/update_sharing.hpp"
+#include "parallel/update/sleeping_shards.hpp"
 
 namespace tandem::parallel {
 
 /// The update in mode fully_sharded: each device updates the shares of the blocks that it has. The
-/// blocks sleep, so whoever reads a parameter or a gradient next gets it from the shares.
-class FullShards final : public UpdateSharing {
+/// blocks sleep, so whoever reads a parameter next gets it from the shares.
+class FullShards final : public SleepingShards {
  public:
   explicit FullShards(SharedParts parts);
 
-  Parts parts() const noexcept override { return Parts::shares; }
   std::vector<optim::ArenaSlice> slices() const override;
-  void share_gradients() override;
-
-  void complete() noexcept override {}  // who reads a gradient gets it
-  void begin_backward() override { first().sleep(); }
-  void reduced() noexcept override {}
-  void made_whole() override { first().keep_gradients(); }
-  void discard() override;
   void gather_values(comm::Communicator&, int) const noexcept override {}
   void note_written(int device) override;
 
  private:
-  SleepingBlocks& first() const { return *sleeping().front(); }
-
   std::vector<std::vector<std::uint64_t>> versions_;  // of the shares' values, by device, by block
 };
 

@@ -9,6 +9,7 @@
 #include "parallel/update/modes/fully_sharded.hpp"
 #include "parallel/update/modes/server.hpp"
 #include "parallel/update/modes/sharded.hpp"
+#include "parallel/update/modes/sharded_gradients.hpp"
 
 namespace tandem::parallel {
 namespace {
@@ -35,6 +36,8 @@ const ModeRules& rules_of(Mode mode) noexcept {
       return only<modes::Server>();
     case Mode::sharded:
       return only<modes::Sharded>();
+    case Mode::sharded_gradients:
+      return only<modes::ShardedGradients>();
     case Mode::fully_sharded:
       return only<modes::FullySharded>();
     case Mode::ddp:

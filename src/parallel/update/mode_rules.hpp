@@ -25,9 +25,12 @@ class ModeRules {
   enum class Replication : std::uint8_t {
     when_changed,   ///< while the forward runs, which waits for what it uses
     every_forward,  ///< everything, before the forward, which runs on new threads
-    on_use,         ///< buffers when changed; parameters to work that uses them, from all devices
   };
   virtual Replication replication() const noexcept { return Replication::when_changed; }
+  /// What every device has a share of, and nobody has all of but while work uses it. Where that are
+  /// the values, device 0 sends none.
+  enum class Sharded : std::uint8_t { nothing, gradients, values_and_gradients };
+  virtual Sharded sharded() const noexcept { return Sharded::nothing; }
   /// Makes the object that decides which devices update the parameters. @return not null
   virtual std::shared_ptr<ParameterUpdate> make_update(SharedParts parts) const;
 };

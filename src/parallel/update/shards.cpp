@@ -7,8 +7,6 @@
 #include "tandem/autograd/gradient_source.hpp"
 #include "tandem/runtime/context.hpp"
 
-#include "parallel/reduce/parameter_broadcast.hpp"
-
 namespace tandem::parallel {
 
 std::vector<optim::ArenaSlice> Shards::slices() const {
@@ -71,29 +69,6 @@ void Shards::begin_backward() {
   }
   partial_ = false;
   completed_.clear();
-}
-
-void Shards::gather_values(comm::Communicator& group, int device) const {
-  const optim::Arena& arena = this->arena(device);
-  // From the last bucket to the first, in which the next forward begins.
-  std::vector<std::shared_ptr<comm::Handle>> handles(buckets().size());
-  const auto for_each_bucket = [&](const auto& f) {
-    for (std::size_t b = buckets().size(); b-- > 0;) {
-      const ContextScope scope([&](Context& c) { c.bucket = static_cast<int>(b); });
-      f(buckets()[b], handles[b]);
-    }
-  };
-  for_each_bucket([&](const Bucket& bucket, std::shared_ptr<comm::Handle>& handle) {
-    const Tensor& values = arena.params(bucket.block);
-    handle =
-        std::make_shared<comm::Handle>(group.start({comm::Collective::Kind::all_gather,
-                                                    range(values, share_of(bucket, device, size())),
-                                                    range(values, bucket.range())}));
-  });
-  for_each_bucket([&](const Bucket& bucket, const std::shared_ptr<comm::Handle>& handle) {
-    handle->settle();
-    note_transit(range(arena.params(bucket.block), bucket.range()), Transit::Way::in, handle);
-  });
 }
 
 }  // namespace tandem::parallel

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "parallel/update/gather_shares.hpp"
 #include "parallel/update/update_sharing.hpp"
 
 namespace tandem::parallel {
@@ -32,7 +33,9 @@ class Shards final : public UpdateSharing {
     partial_ = false;
     completed_.clear();
   }
-  void gather_values(comm::Communicator& group, int device) const override;
+  void gather_values(comm::Communicator& group, int device) const override {
+    gather_shares(arena(device), buckets(), group);
+  }
 
  private:
   /// Copies all shares of the gradients from their devices to device 0, or back.

@@ -12,7 +12,7 @@ class FullySharded final : public ModeRules {
  public:
   const char* name() const noexcept override { return "fully_sharded"; }
   Reduction reduction() const noexcept override { return {.to = Reduction::To::shares}; }
-  Replication replication() const noexcept override { return Replication::on_use; }
+  Sharded sharded() const noexcept override { return Sharded::values_and_gradients; }
   std::shared_ptr<ParameterUpdate> make_update(SharedParts parts) const override;
 };
 
