@@ -28,7 +28,7 @@ constexpr const char* kClosed = "its connection closed";
 /// Of a thread that waits without anything moving.
 constexpr auto kHelp = 1ms;
 /// The part of it in which the thread does not sleep, since a small message may come.
-constexpr auto kSpin = std::chrono::microseconds(50);
+constexpr auto kStaysAwake = std::chrono::microseconds(50);
 /// Of the mesh's thread, between two looks.
 constexpr auto kShortRest = 20us, kLongRest = 500us;
 
@@ -240,7 +240,7 @@ void ProcessMesh::help(const std::function<bool()>& stop) noexcept {
     }
     const auto idle = Clock::now() - begin;
     if (idle >= kHelp) break;
-    if (links_tell_ && idle >= kSpin)
+    if (links_tell_ && idle >= kStaysAwake)
       events_.wait(seen, kHelp);
     else
       std::this_thread::yield();
