@@ -44,7 +44,9 @@ SleepingBlocks::SleepingBlocks(std::shared_ptr<const BlockShares> shares,
 
 SleepAtEnd::~SleepAtEnd() {
   try {
-    if (blocks_ != nullptr) blocks_->sleep_values();
+    using Ending = SleepingBlocks::Ending;
+    const bool failed = std::uncaught_exceptions() > exceptions_;
+    if (blocks_ != nullptr) blocks_->end_job(failed ? Ending::failed : Ending::well);
   } catch (...) {  // its device is lost, and whoever uses it will hear of it
   }
 }
@@ -121,6 +123,7 @@ void SleepingBlocks::end_reduction(int block) {
 void SleepingBlocks::begin_backward(std::vector<std::uint8_t> adds_to) {
   sleep();  // those that somebody has read
   discard_gradients(true);
+  began_ = true;
   adds_to_ = std::move(adds_to);
 }
 
@@ -130,6 +133,11 @@ void SleepingBlocks::discard_gradients(bool collects) {
   for (Block& block : blocks_) {
     if (block.is_made) forget(block);
   }
+}
+
+void SleepingBlocks::end_job(Ending ending) {
+  if (std::exchange(began_, false) && ending == Ending::failed) discard_gradients(false);
+  sleep_values();
 }
 
 void SleepingBlocks::keep_gradients() {

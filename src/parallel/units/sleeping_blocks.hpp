@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -17,17 +18,21 @@ namespace tandem::parallel {
 
 class SleepingBlocks;
 
-/// At its end the values of a device's blocks sleep. To be used on the device's thread.
+/// At its end the values of a device's blocks sleep, and the gradients that a backward has begun in
+/// it are given up if it ends by an exception. To be used on the device's thread, which may end its
+/// job after the call has timed out.
 class SleepAtEnd {
  public:
   /// @param blocks  null: nothing sleeps.
-  explicit SleepAtEnd(SleepingBlocks* blocks) noexcept : blocks_(blocks) {}
+  explicit SleepAtEnd(SleepingBlocks* blocks) noexcept
+      : blocks_(blocks), exceptions_(std::uncaught_exceptions()) {}
   ~SleepAtEnd();
   SleepAtEnd(const SleepAtEnd&) = delete;
   SleepAtEnd& operator=(const SleepAtEnd&) = delete;
 
  private:
   SleepingBlocks* blocks_;
+  int exceptions_;
 };
 
 /// The blocks of one device's arena that have memory only while work uses them.
@@ -61,6 +66,9 @@ class SleepingBlocks final : public BufferSource, public GradientShares {
   void discard_gradients(bool collects);
   /// The gradients that this device has made are those of all devices.
   void keep_gradients();
+  enum class Ending : std::uint8_t { well, failed };
+  /// A job has ended: its values sleep, and if it failed, so do the gradients that it began.
+  void end_job(Ending ending);
   /// Writes what was changed to the shares. All blocks give their memory back, but for gradients
   /// that have not been reduced.
   void sleep();
@@ -97,6 +105,7 @@ class SleepingBlocks final : public BufferSource, public GradientShares {
   std::vector<Block> blocks_;
   std::unordered_map<const Buffer*, std::size_t> index_;
   bool collects_ = false;
+  bool began_ = false;  // a backward, in this job
   std::vector<std::uint8_t> adds_to_;
 };
 

@@ -10,9 +10,4 @@ void SleepingShards::share_gradients() {
   first().sleep();  // what was changed there goes to the shares
 }
 
-void SleepingShards::discard() {
-  for (const auto& blocks : sleeping())
-    blocks->discard_gradients(has_unreduced());
-}
-
 }  // namespace tandem::parallel
