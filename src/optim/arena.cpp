@@ -31,9 +31,8 @@ Arena::Arena(ArenaLayout layout, Device device, ArenaOptions options)
 }
 
 void Arena::drop(std::size_t block, const Tensor& flat) const {
-  const auto first =
-      std::ranges::find(layout_.places(), static_cast<int>(block), &ArenaPlace::block);
-  flat.buffer().drop(std::make_shared<const std::string>(first->name));
+  const std::string& name = layout_.first_place(static_cast<int>(block)).name;
+  flat.buffer().drop(std::make_shared<const std::string>(name));
 }
 
 Tensor Arena::allocate(std::size_t index, Category category) const {

@@ -91,6 +91,10 @@ void ArenaLayout::add(const ArenaEntry& entry) {
   block->numel += extent;
 }
 
+const ArenaPlace& ArenaLayout::first_place(int block) const {
+  return *std::ranges::find(places_, block, &ArenaPlace::block);
+}
+
 std::vector<int> ArenaLayout::blocks_of(int unit) const {
   std::vector<int> blocks;
   for (std::size_t b = 0; b < blocks_.size(); ++b) {

@@ -92,8 +92,24 @@ class FullyShardedTest : public ::testing::TestWithParam<int> {
           sent += traffic.by_category[static_cast<std::size_t>(c)];
     return sent;
   }
-  std::size_t held(Device device, Category category) const {
-    return logical_device(device).memory_stats().by_category[static_cast<std::size_t>(category)];
+  /// Bytes of parameters, gradients and state.
+  using Held = std::array<std::size_t, 3>;
+  /// By device.
+  std::vector<Held> held() const {
+    std::vector<Held> all;
+    for (const Device d : devices_) {
+      const auto bytes = logical_device(d).memory_stats().by_category;
+      const auto of = [&](Category c) { return bytes[static_cast<std::size_t>(c)]; };
+      all.push_back({of(Category::parameter), of(Category::gradient), of(Category::optimizer)});
+    }
+    return all;
+  }
+  /// Every device has come to hold `more` than before.
+  void expect_held(const Held& more, const std::vector<Held>& before) const {
+    const std::vector<Held> now = held();
+    for (std::size_t d = 0; d < now.size(); ++d)
+      for (std::size_t k = 0; k < more.size(); ++k)
+        EXPECT_EQ(now[d][k] - before[d][k], more[k]) << devices_[d] << ", number " << k;
   }
 
   const int n_ = GetParam();
@@ -101,11 +117,7 @@ class FullyShardedTest : public ::testing::TestWithParam<int> {
 };
 
 TEST_P(FullyShardedTest, ADeviceHoldsItsShareOfEverything) {
-  std::array<std::vector<std::size_t>, 3> before;
-  const std::array kinds{Category::parameter, Category::gradient, Category::optimizer};
-  for (std::size_t k = 0; k < kinds.size(); ++k)
-    for (const Device d : devices_)
-      before[k].push_back(held(d, kinds[k]));
+  const std::vector<Held> before = held();
   FourLayers net;
   const auto units = unit_nbytes(net);
   const auto each =
@@ -113,11 +125,7 @@ TEST_P(FullyShardedTest, ADeviceHoldsItsShareOfEverything) {
   DataParallel dp(net, {.devices = devices_, .mode = Mode::fully_sharded});
   optim::Adam adam(net.named_parameters(), {.lr = 0.01});
   dp.step(f32_batch(), kLoss, &adam);
-  for (std::size_t d = 0; d < devices_.size(); ++d) {
-    EXPECT_EQ(held(devices_[d], Category::parameter) - before[0][d], each) << devices_[d];
-    EXPECT_EQ(held(devices_[d], Category::gradient) - before[1][d], each) << devices_[d];
-    EXPECT_EQ(held(devices_[d], Category::optimizer) - before[2][d], 2 * each) << devices_[d];
-  }
+  expect_held({each, each, 2 * each}, before);
 }
 
 TEST_P(FullyShardedTest, AStepHoldsOneUnitOfValuesAndTwoOfGradientsBesides) {
@@ -155,11 +163,7 @@ TEST_P(FullyShardedTest, AStepSendsGradientsOnceAndValuesWhereTheyAreUsed) {
 }
 
 TEST_P(FullyShardedTest, WithGradientsAloneADeviceHoldsAllValues) {
-  std::array<std::vector<std::size_t>, 3> before;
-  const std::array kinds{Category::parameter, Category::gradient, Category::optimizer};
-  for (std::size_t k = 0; k < kinds.size(); ++k)
-    for (const Device d : devices_)
-      before[k].push_back(held(d, kinds[k]));
+  const std::vector<Held> before = held();
   FourLayers net;
   const auto units = unit_nbytes(net);
   const auto whole =
@@ -173,12 +177,10 @@ TEST_P(FullyShardedTest, WithGradientsAloneADeviceHoldsAllValues) {
     const Subscription subscription(gradients);
     dp.step(f32_batch(), kLoss, &adam);
   });
-  for (std::size_t d = 0; d < devices_.size(); ++d) {
-    EXPECT_EQ(held(devices_[d], Category::parameter) - before[0][d], whole) << devices_[d];
-    EXPECT_EQ(held(devices_[d], Category::gradient) - before[1][d], each) << devices_[d];
-    EXPECT_EQ(held(devices_[d], Category::optimizer) - before[2][d], 2 * each) << devices_[d];
-    EXPECT_LE(gradients.above_rest(devices_[d]), two_neighbours(units)) << devices_[d];
-    EXPECT_EQ(sent_by(devices_[d], recorded), 2 * (whole - each)) << devices_[d];
+  expect_held({whole, each, 2 * each}, before);
+  for (const Device d : devices_) {
+    EXPECT_LE(gradients.above_rest(d), two_neighbours(units)) << d;
+    EXPECT_EQ(sent_by(d, recorded), 2 * (whole - each)) << d;
   }
 }
 

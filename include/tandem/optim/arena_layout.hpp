@@ -67,6 +67,8 @@ class ArenaLayout {
   Indices<std::size_t> place_indices() const noexcept { return Indices(places_.size()); }
   /// The indices of blocks(), for what is kept by block.
   Indices<int> block_indices() const noexcept { return Indices(static_cast<int>(blocks_.size())); }
+  /// The first place of a block.
+  const ArenaPlace& first_place(int block) const;
   /// The blocks of a unit, in order; empty if no tensor is in it.
   std::vector<int> blocks_of(int unit) const;
   /// For each place, the index of its entry.

@@ -48,7 +48,6 @@ void ModuleGradients::bind() {
                                 .buckets = buckets,
                                 .on_devices = [this](const auto& part) { update_everywhere(part); },
                                 .reduce = [this] { sync(); },
-                                .has_unreduced = [this] { return unreduced_; },
                                 .shares = parameters_.shares(),
                                 .sleeping = parameters_.sleeping()});
   if (optim::ArenaSharing* sharing = update_->sharing())

@@ -57,15 +57,7 @@ class ModuleParameters::Keeper final : public optim::ArenaKeeper {
   void keep(int, const Tensor& values) override { shares_->add_block(values); }
   void end(const optim::Arena& arena) override {
     shares_->add_gradients(arena.layout());
-    sleeping_ = let_sleep(arena, 0);
-  }
-  /// The blocks of a device's arena get their bytes from the shares.
-  std::shared_ptr<SleepingBlocks> let_sleep(const optim::Arena& arena, int device) const {
-    auto blocks = std::make_shared<SleepingBlocks>(shares_, arena, device);
-    for (const int b : arena.layout().block_indices())
-      for (const Tensor& flat : {arena.params(b), arena.grads(b)})
-        if (flat.defined() && flat.buffer().is_dropped()) flat.buffer().set_source(blocks);
-    return blocks;
+    sleeping_ = SleepingBlocks::of(shares_, arena, 0);
   }
   const std::shared_ptr<SleepingBlocks>& original() const noexcept { return sleeping_; }
 
@@ -111,7 +103,7 @@ void ModuleParameters::bind_replica(DeviceReplica& replica,
   if (keeper_ != nullptr)
     replica.let_sleep(replica.index() == 0
                           ? keeper_->original()
-                          : keeper_->let_sleep(*replica.parameters(), replica.index()));
+                          : SleepingBlocks::of(shares_, *replica.parameters(), replica.index()));
   replica.watch_gradients();
 }
 

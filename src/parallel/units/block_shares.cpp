@@ -56,13 +56,12 @@ void BlockShares::add_block(const Tensor& values) {
 }
 
 void BlockShares::add_gradients(const optim::ArenaLayout& layout) {
-  numels_.clear();
-  for (const optim::ArenaBlock& block : layout.blocks())
-    numels_.push_back(block.numel);
-  for (const optim::ArenaBlock& block : layout.blocks())
+  for (const optim::ArenaBlock& block : layout.blocks()) {
+    if (values_.empty()) numels_.push_back(block.numel);
     gradients_.push_back(block.trains == optim::Trains::yes
                              ? allocate(block.numel, block.dtype, Category::gradient)
                              : ByDevice(devices_.size()));
+  }
 }
 
 Share BlockShares::share(int block, int d) const {
@@ -74,21 +73,16 @@ const Tensor& BlockShares::at(Of of, int block, int d) const {
   return blocks.at(static_cast<std::size_t>(block)).at(static_cast<std::size_t>(d));
 }
 
-void BlockShares::gather(Of of, int block, const Tensor& whole) const {
+void BlockShares::copy(Of of, int block, const Tensor& whole, To to) const {
   const ContextScope scope(
       [&](Context& c) { c.phase = of == Of::values ? Phase::replicate : Phase::reduce; });
   for (int d = 0; d < size(); ++d) {
     const Share own = share(block, d);
-    copy_elements(at(of, block, d), 0, whole, own.begin, own.size());
-  }
-}
-
-void BlockShares::scatter(Of of, int block, const Tensor& whole) const {
-  const ContextScope scope(
-      [&](Context& c) { c.phase = of == Of::values ? Phase::replicate : Phase::reduce; });
-  for (int d = 0; d < size(); ++d) {
-    const Share own = share(block, d);
-    copy_elements(whole, own.begin, at(of, block, d), 0, own.size());
+    const Tensor& part = at(of, block, d);
+    if (to == To::whole)
+      copy_elements(part, 0, whole, own.begin, own.size());
+    else
+      copy_elements(whole, own.begin, part, 0, own.size());
   }
 }
 

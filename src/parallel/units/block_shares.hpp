@@ -42,11 +42,13 @@ class BlockShares {
   /// A device's share of a block, flat; undefined if the block does not train.
   const Tensor& at(Of of, int block, int d) const;
   /// Copies all shares of a block to `whole`, which is on any device, or back.
-  void gather(Of of, int block, const Tensor& whole) const;
-  void scatter(Of of, int block, const Tensor& whole) const;
+  void gather(Of of, int block, const Tensor& whole) const { copy(of, block, whole, To::whole); }
+  void scatter(Of of, int block, const Tensor& whole) const { copy(of, block, whole, To::shares); }
 
  private:
   using ByDevice = std::vector<Tensor>;
+  enum class To : std::uint8_t { whole, shares };
+  void copy(Of of, int block, const Tensor& whole, To to) const;
   ByDevice allocate(std::int64_t numel, DType dtype, Category category) const;
 
   std::vector<Device> devices_;

@@ -31,8 +31,7 @@ SleepingBlocks::SleepingBlocks(std::shared_ptr<const BlockShares> shares,
   const optim::ArenaLayout& layout = arena.layout();
   for (const int b : layout.block_indices()) {
     const optim::ArenaBlock& block = layout.blocks()[static_cast<std::size_t>(b)];
-    const auto first = std::ranges::find(layout.places(), b, &optim::ArenaPlace::block);
-    const auto name = std::make_shared<const std::string>(first->name);
+    const auto name = std::make_shared<const std::string>(layout.first_place(b).name);
     for (const Of of : {Of::values, Of::gradients}) {
       const Tensor& flat = of == Of::values ? arena.params(b) : arena.grads(b);
       if (!flat.defined() || !flat.buffer().is_dropped()) continue;
@@ -40,6 +39,19 @@ SleepingBlocks::SleepingBlocks(std::shared_ptr<const BlockShares> shares,
       blocks_.push_back({flat.impl().buffer, of, b, block.unit, block.numel, block.dtype, name});
     }
   }
+}
+
+std::shared_ptr<SleepingBlocks> SleepingBlocks::of(std::shared_ptr<const BlockShares> shares,
+                                                   const optim::Arena& arena,
+                                                   int device) {
+  const auto blocks = std::make_shared<SleepingBlocks>(std::move(shares), arena, device);
+  blocks->set_sources(blocks);
+  return blocks;
+}
+
+void SleepingBlocks::set_sources(const std::shared_ptr<SleepingBlocks>& source) const {
+  for (const Block& block : blocks_)
+    if (const auto buffer = block.buffer.lock()) buffer->set_source(source);
 }
 
 SleepAtEnd::~SleepAtEnd() {
@@ -116,8 +128,7 @@ void SleepingBlocks::forget(Block& block) const {
 }
 
 void SleepingBlocks::end_reduction(int block) {
-  Block& gradients = block_of(Of::gradients, block);
-  forget(gradients);  // the shares have the sum
+  forget(block_of(Of::gradients, block));  // the shares have the sum
 }
 
 void SleepingBlocks::begin_backward(std::vector<std::uint8_t> adds_to) {
@@ -167,15 +178,12 @@ void SleepingBlocks::wake_for_good() {
   sleep();
   for (Block& block : blocks_) {
     const std::shared_ptr<Buffer> buffer = block.buffer.lock();
-    if (buffer == nullptr) continue;
-    if (!block.is_awake) {
-      buffer->wake();
-      block.is_awake = true;
-      fill(block, buffer);
-    }
+    if (buffer == nullptr || block.is_awake) continue;
+    buffer->wake();
+    block.is_awake = true;
+    fill(block, buffer);
   }
-  for (Block& block : blocks_)
-    if (const auto buffer = block.buffer.lock()) buffer->set_source(nullptr);
+  set_sources(nullptr);
 }
 
 }  // namespace tandem::parallel

@@ -45,7 +45,12 @@ class SleepAtEnd {
 /// To be used on the device's thread, or on the caller's while no call runs.
 class SleepingBlocks final : public BufferSource, public GradientShares {
  public:
+  /// The dropped blocks of an arena, which get their bytes from here from now on.
+  ///
   /// @param device  the index of the arena's device in the shares.
+  static std::shared_ptr<SleepingBlocks> of(std::shared_ptr<const BlockShares> shares,
+                                            const optim::Arena& arena,
+                                            int device);
   SleepingBlocks(std::shared_ptr<const BlockShares> shares, const optim::Arena& arena, int device);
 
   void provide(Buffer& buffer, std::span<const Buffer* const> used) override;
@@ -92,6 +97,7 @@ class SleepingBlocks final : public BufferSource, public GradientShares {
     bool is_made = false;       // gradients that have not been reduced
     std::uint64_t version = 0;  // of the buffer when it got its bytes
   };
+  void set_sources(const std::shared_ptr<SleepingBlocks>& source) const;
   Block& block_of(BlockShares::Of of, int index);
   void put_bytes(Block& block, const std::shared_ptr<Buffer>& buffer) const;
   void fill(Block& block, const std::shared_ptr<Buffer>& buffer) const;

@@ -23,7 +23,6 @@ struct SharedParts {
   /// Runs a job on the thread of every device. @throws ReplicaError, Timeout
   std::function<void(const std::function<void(int device)>& job)> on_devices;
   std::function<void()> reduce;  ///< reduces gradients that have not been reduced
-  std::function<bool()> has_unreduced = nullptr;
   std::shared_ptr<const BlockShares> shares = nullptr;         ///< null: devices have whole blocks
   std::vector<std::shared_ptr<SleepingBlocks>> sleeping = {};  ///< by device; empty: none sleep
 };
@@ -44,7 +43,6 @@ class UpdateSharing : public ParameterUpdate, public optim::ArenaSharing {
   }
   /// Reduces gradients that have not been reduced.
   void reduce_rest() const { shared_.reduce(); }
-  bool has_unreduced() const { return shared_.has_unreduced(); }
   const BlockShares& shares() const noexcept { return *shared_.shares; }
   const std::vector<std::shared_ptr<SleepingBlocks>>& sleeping() const noexcept {
     return shared_.sleeping;
