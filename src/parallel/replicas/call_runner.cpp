@@ -4,6 +4,8 @@
 #include "parallel/replicas/call_runner.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
 #include <utility>
 
 #include "tandem/core/check.hpp"
@@ -24,6 +26,8 @@ constexpr auto kNoticeGrace = std::chrono::milliseconds(400);
 constexpr auto kLook = std::chrono::milliseconds(20);
 // After which a wait on a device's thread looks for jobs of that device.
 constexpr auto kHelp = std::chrono::milliseconds(1);
+// For the cause of a failure to become known.
+constexpr auto kCauseFirst = std::chrono::milliseconds(200);
 
 /// One call at a time.
 class Busy {
@@ -39,6 +43,28 @@ class Busy {
 
  private:
   std::atomic<bool>& flag_;
+};
+
+/// How the jobs of a run end, so that the other processes are told of a cause before its
+/// consequences: a replica that fails stops the others as it gives up its collectives, which may be
+/// before it can say why.
+class JobEnds {
+ public:
+  explicit JobEnds(std::size_t jobs) : running_(jobs) {}
+
+  void note_end() noexcept { --running_; }
+  void note_cause() noexcept { cause_is_known_ = true; }
+  /// As a consequence, or until there is no job left that could be the cause.
+  void end_after_cause() noexcept {
+    note_end();
+    const auto end = Clock::now() + kCauseFirst;
+    while (!cause_is_known_ && running_ > 0 && Clock::now() < end)
+      std::this_thread::yield();
+  }
+
+ private:
+  std::atomic<bool> cause_is_known_{false};
+  std::atomic<std::size_t> running_;
 };
 
 /// Where the random numbers of a call begin: a checkpoint's second run has those of the first.
@@ -89,13 +115,18 @@ void CallRunner::run(const std::shared_ptr<Call>& call, Phase phase, Job job) {
   call->deadline = Deadline(options_.deadline, devices_).within(context().deadline);
   call->numbers = numbers_of_call();
   const auto shared_job = std::make_shared<Job>(std::move(job));
-  const Job attempt = [call, shared_job](Call::Part& part) {
+  const auto ends = std::make_shared<JobEnds>(call->group.members().size());
+  const Job attempt = [call, shared_job, ends](Call::Part& part) {
     try {
       (*shared_job)(part);
+      ends->note_end();
     } catch (...) {
+      const std::exception_ptr error = std::current_exception();
       part.replica->disarm();
       part.broadcast.drop();
-      call->abort(failure_of(part, std::current_exception()));
+      if (is_secondary(error) && part.world != nullptr) ends->end_after_cause();
+      call->abort(failure_of(part, error));
+      ends->note_cause();
       throw;
     }
   };
