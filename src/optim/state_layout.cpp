@@ -27,7 +27,7 @@ StateTensor make_state(const ParameterRun& run, const StateSpec& spec, DType dty
   if (const auto arena = run.arena.lock())
     shares = arena->layout().module_shares(run.block, run.begin, run.end, size);
   auto buffer = std::make_shared<Buffer>(
-      run.device, static_cast<std::size_t>(n) * size, Category::optimizer, std::move(shares));
+      run.home, static_cast<std::size_t>(n) * size, Category::optimizer, std::move(shares));
   Tensor flat = from_buffer(std::move(buffer), 0, {n}, {1}, dtype);
   flat.fill_(spec.fill);
   return {spec, std::move(flat)};

@@ -39,7 +39,8 @@ struct StateTensor {
 struct ParameterRun {
   std::weak_ptr<Arena> arena;
   std::size_t slice = 0;
-  Device device;
+  Device device;  // that updates them
+  Device home;    // where they are
   int block = 0;
   DType dtype = DType::f32;
   std::size_t group = 0;

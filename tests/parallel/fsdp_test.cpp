@@ -30,15 +30,17 @@ struct Strategy {
   ShardingStrategy strategy;
   int ranks;
   int replicas = 1;
+  bool offloads = false;
 };
 
 void PrintTo(const Strategy& c, std::ostream* s) {
   *s << "strategy " << static_cast<int>(c.strategy) << ", " << c.ranks << " ranks, " << c.replicas
-     << " copies";
+     << " copies" << (c.offloads ? ", offloaded" : "");
 }
 
 FullyShardedDataParallelOptions options_of(const Strategy& c, Rank& rank) {
   FullyShardedDataParallelOptions options{.strategy = c.strategy};
+  if (c.offloads) options.offload = Device{testing::device_type(), 7};
   if (c.strategy == hybrid_shard)
     options.mesh.emplace(
         rank.comm(),
@@ -188,7 +190,10 @@ INSTANTIATE_TEST_SUITE_P(Strategies,
                                            Strategy{no_shard, 2},
                                            Strategy{hybrid_shard, 4, 2},
                                            Strategy{hybrid_shard, 6, 2},
-                                           Strategy{hybrid_shard, 6, 3}));
+                                           Strategy{hybrid_shard, 6, 3},
+                                           Strategy{full_shard, 2, 1, true},
+                                           Strategy{shard_grad_op, 3, 1, true},
+                                           Strategy{hybrid_shard, 6, 2, true}));
 
 }  // namespace
 }  // namespace tandem::parallel::test

@@ -32,7 +32,7 @@ struct ArenaOptions {
 /// The part of an arena's block that one device updates: a whole block of the arena itself, or a
 /// shard or a copy of one on any device.
 struct ArenaSlice {
-  Device device;
+  Device device;  ///< on whose thread it is updated; its tensors may be on another one
   int block = 0;
   std::int64_t begin = 0;  ///< first element, counted in the block
   std::int64_t end = 0;

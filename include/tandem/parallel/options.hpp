@@ -80,6 +80,13 @@ struct DataParallelOptions {
   Combine scalars = Combine::stack;  ///< how outputs without dimensions are combined
   Mode mode = Mode::sharded;
   UnitPolicy units = {};  ///< what is gathered, and given back, together; in the last two modes
+  /// In fully_sharded, whether a unit's parameters are given back as soon as another unit's are
+  /// needed, and gathered anew for the backward. False: they stay until the end of the backward.
+  bool reshard_after_forward = true;
+  /// In fully_sharded, a device outside of the group where all shares of parameters, gradients and
+  /// state are kept and updated: the host's memory (`cpu:9`) for GPUs. Between steps the devices
+  /// have none of them. None: each device has its own share.
+  std::optional<Device> offload = std::nullopt;
   // Give at most one of these three.
   std::optional<ChunkPolicy> chunks = std::nullopt;     ///< none: even
   std::vector<std::int64_t> chunk_sizes = {};           ///< short for ChunkPolicy::sizes

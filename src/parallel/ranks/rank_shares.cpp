@@ -12,23 +12,15 @@
 #include "tandem/tensor/factories.hpp"
 
 #include "parallel/reduce/buckets.hpp"
+#include "parallel/units/allocate_share.hpp"
 
 namespace tandem::parallel {
-namespace {
-
-Tensor allocate(std::int64_t numel, DType dtype, Device device, Category category) {
-  auto buffer =
-      std::make_shared<Buffer>(device, static_cast<std::size_t>(numel) * itemsize(dtype), category);
-  return from_buffer(std::move(buffer), 0, {numel}, {1}, dtype).zero_();
-}
-
-}  // namespace
 
 void RankShares::add_block(const Tensor& values) {
   blocks_.emplace_back();
   blocks_.back().numel = values.numel();
   blocks_.back().values =
-      allocate(values.numel() / ranks_, values.dtype(), group_->device(), Category::parameter);
+      allocate_share(values.numel() / ranks_, values.dtype(), home_, Category::parameter);
   scatter(Of::values, blocks() - 1, values);
 }
 
@@ -40,8 +32,7 @@ void RankShares::add_gradients(const optim::ArenaLayout& layout,
     const auto unit = static_cast<std::size_t>(block.unit);
     if (unit < units.size()) own.unit = units[unit];
     if (block.trains == optim::Trains::yes)
-      own.gradients =
-          allocate(block.numel / ranks_, block.dtype, group_->device(), Category::gradient);
+      own.gradients = allocate_share(block.numel / ranks_, block.dtype, home_, Category::gradient);
   }
 }
 
@@ -73,10 +64,15 @@ void RankShares::check_open(const Block& block) const {
       "unsharded(net, [&] { ... }) on all ranks"));
 }
 
-comm::Handle RankShares::start_gather(Of of, int block, const Tensor& whole) {
+Tensor RankShares::own_on_device(Of of, int block) const {
+  const ContextScope scope([&](Context& c) { c.phase = Phase::replicate; });
+  return at(of, block, rank()).to(group_->device());
+}
+
+comm::Handle RankShares::start_gather(Of of, int block, const Tensor& own, const Tensor& whole) {
   const ContextScope scope(
       [&](Context& c) { c.phase = of == Of::values ? Phase::replicate : Phase::reduce; });
-  comm::Collective gather = comm::Collective::all_gather(at(of, block, rank()), whole);
+  comm::Collective gather = comm::Collective::all_gather(own, whole);
   gather.purpose = tandem::detail::concat(
       of == Of::values ? "values" : "gradients", " of unit '", this->block(block).unit, "'");
   return group_->start(std::move(gather));
@@ -84,7 +80,8 @@ comm::Handle RankShares::start_gather(Of of, int block, const Tensor& whole) {
 
 void RankShares::gather(Of of, int block, const Tensor& whole) {
   check_open(this->block(block));
-  start_gather(of, block, whole).wait();
+  const Tensor own = own_on_device(of, block);
+  start_gather(of, block, own, whole).wait();
 }
 
 std::shared_ptr<Buffer> RankShares::take_gathered(int block) {
@@ -109,8 +106,9 @@ void RankShares::gather_ahead(int block) {
                                  static_cast<std::size_t>(b.numel) * itemsize(b.values.dtype()),
                                  Category::parameter);
     const Tensor whole = from_buffer(buffer, 0, {b.numel}, {1}, b.values.dtype());
-    comm::Handle handle = start_gather(Of::values, next[i], whole);
-    ahead_.push_back({next[i], std::move(buffer), std::move(handle)});
+    Tensor own = own_on_device(Of::values, next[i]);
+    comm::Handle handle = start_gather(Of::values, next[i], own, whole);
+    ahead_.push_back({next[i], std::move(own), std::move(buffer), std::move(handle)});
   }
 }
 
@@ -134,26 +132,30 @@ void RankShares::scatter(Of of, int block, const Tensor& whole) {
 Tensor RankShares::reduced(int block, int rank) {
   const auto b = static_cast<std::size_t>(block);
   const Tensor& own = at(Of::gradients, block, rank);
-  if (b >= adds_to_.size() || adds_to_[b] == 0) return own;
-  if (!added_[b].defined())
-    added_[b] = allocate(own.numel(), own.dtype(), own.device(), Category::gradient);
-  return added_[b];
+  const bool adds = b < adds_to_.size() && adds_to_[b] != 0;
+  return adds || home_ != group_->device() ? incoming_.place(block, own, group_->device()) : own;
 }
 
-void RankShares::end_backward() {
-  end_ahead();
+void RankShares::end_reduction(int block, int rank) {
+  const Tensor come = incoming_.take(block);
+  if (!come.defined()) return;
   const autograd::NoGrad off;
-  for (std::size_t b = 0; b < added_.size(); ++b) {
-    if (!added_[b].defined()) continue;
-    Tensor own = at(Of::gradients, static_cast<int>(b), rank());
-    own.add_(added_[b]);
-    added_[b] = {};
-  }
+  const ContextScope scope([](Context& c) { c.phase = Phase::reduce; });
+  Tensor own = at(Of::gradients, block, rank);
+  if (adds_to_[static_cast<std::size_t>(block)] != 0)
+    own.add_(come.to(own.device()));
+  else
+    own.copy_(come);
+}
+
+void RankShares::end_backward(int /*rank*/) {
+  end_ahead();
+  incoming_.clear();
 }
 
 void RankShares::begin_backward(std::vector<std::uint8_t> adds_to) {
   adds_to_ = std::move(adds_to);
-  added_.assign(blocks_.size(), {});
+  incoming_.clear();
 }
 
 }  // namespace tandem::parallel

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "core/even_share.hpp"
 #include "parallel/ranks/gather_order.hpp"
 #include "parallel/units/block_store.hpp"
+#include "parallel/units/incoming_shares.hpp"
 
 namespace tandem::parallel {
 
@@ -28,8 +30,15 @@ class RankShares final : public BlockStore {
  public:
   /// @param group  of the ranks that have the shares of one copy; outlives this object.
   /// @param prefetch  how many blocks are gathered ahead of those that work uses.
-  RankShares(comm::Communicator& group, std::size_t prefetch)
-      : group_(&group), rank_(group.rank()), ranks_(group.size()), prefetch_(prefetch) {}
+  /// @param home      where this rank's shares are kept; none: on its device.
+  RankShares(comm::Communicator& group,
+             std::size_t prefetch,
+             std::optional<Device> home = std::nullopt)
+      : group_(&group),
+        rank_(group.rank()),
+        ranks_(group.size()),
+        prefetch_(prefetch),
+        home_(home.value_or(group.device())) {}
 
   /// Takes this rank's share of a block's values. Blocks come in their order. @throws OutOfMemory
   void add_block(const Tensor& values);
@@ -47,10 +56,10 @@ class RankShares final : public BlockStore {
   void scatter(Of of, int block, const Tensor& whole) override;
   std::shared_ptr<Buffer> take_gathered(int block) override;
   void gather_ahead(int block) override;
-  /// While a backward adds to gradients of earlier ones, what it makes is apart from them until all
-  /// blocks have been reduced.
+  /// Where a backward adds to gradients of earlier ones, what it makes is apart from them first.
   Tensor reduced(int block, int rank) override;
-  void end_backward() override;
+  void end_reduction(int block, int rank) override;
+  void end_backward(int rank) override;
 
   /// A forward begins, or has ended. Waits for what was gathered in vain.
   void begin_pass(GatherOrder::Pass pass);
@@ -72,23 +81,28 @@ class RankShares final : public BlockStore {
   /// A block that is being gathered.
   struct Ahead {
     int block = 0;
+    Tensor own;
     std::shared_ptr<Buffer> whole;
     comm::Handle handle;
   };
   void check_open(const Block& block) const;
   /// Waits for what has been gathered ahead, and drops it.
   void end_ahead();
-  comm::Handle start_gather(Of of, int block, const Tensor& whole);
+  /// This rank's share, on its device.
+  Tensor own_on_device(Of of, int block) const;
+  comm::Handle start_gather(Of of, int block, const Tensor& own, const Tensor& whole);
   const Block& block(int index) const { return blocks_.at(static_cast<std::size_t>(index)); }
 
   comm::Communicator* group_;  // null: ended
   const int rank_, ranks_;
   const std::size_t prefetch_;
+  const Device home_;
   GatherOrder order_;
   std::deque<Ahead> ahead_;  // in the order in which they are used
   std::vector<Block> blocks_;
   std::vector<std::uint8_t> adds_to_;  // by block
   std::vector<Tensor> added_;          // by block: what a backward adds
+  IncomingShares incoming_;
   bool open_ = false;
 };
 

@@ -54,7 +54,8 @@ std::shared_ptr<RankUnits> RankUnits::bind(DeviceReplica& replica,
   auto entries = arena_entries(replica.source(), nn::TensorKind::parameter);
   std::vector<std::string> paths = replica.source().unit_paths(sharding.units);
   assign_units(entries, paths);
-  units->shares_ = std::make_shared<RankShares>(*sharding.shard, sharding.prefetch);
+  units->shares_ =
+      std::make_shared<RankShares>(*sharding.shard, sharding.prefetch, sharding.offload);
   const auto ranks = static_cast<std::size_t>(sharding.shard->size());
   const auto keeper = std::make_shared<Keeper>(units->shares_, all, std::move(paths));
   replica.bind_parameters(optim::Arena::bind(
@@ -130,8 +131,10 @@ void RankUnits::update(const std::function<std::exception_ptr(Device)>& part) {
 
 void RankUnits::all_reduce(const Tensor& value, OverRanks how) const {
   const autograd::NoGrad off;
-  sharding_.shard->all_reduce(value,
+  const Tensor here = value.to(replica_.device());
+  sharding_.shard->all_reduce(here,
                               how == OverRanks::sum ? comm::ReduceOp::sum : comm::ReduceOp::max);
+  if (!here.is(value)) Tensor(value).copy_(here);
 }
 
 }  // namespace tandem::parallel

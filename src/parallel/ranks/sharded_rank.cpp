@@ -31,6 +31,21 @@ void check_mesh(const std::optional<comm::DeviceMesh>& mesh, const Rank& rank) {
       "\"");
 }
 
+void check_offload(const std::optional<Device>& home, const Rank& rank, bool shards) {
+  TANDEM_CHECK(!home || shards,
+               "FullyShardedDataParallel: offload to ",
+               *home,
+               " is for shares of parameters, and this strategy on ",
+               rank.size(),
+               " ranks gives each rank all of them; leave it out, or take full_shard on several");
+  TANDEM_CHECK(home != rank.device(),
+               "FullyShardedDataParallel: offload is ",
+               rank.device(),
+               ", which is the device of rank ",
+               rank.rank(),
+               "; give a device of no rank");
+}
+
 /// Null: each rank has everything.
 std::optional<RankSharding> sharding_of(const Rank& rank,
                                         const FullyShardedDataParallelOptions& options) {
@@ -38,14 +53,16 @@ std::optional<RankSharding> sharding_of(const Rank& rank,
                         .replicate = nullptr,
                         .units = options.units,
                         .reshard_after_forward = options.strategy != shard_grad_op,
-                        .prefetch = options.prefetch};
+                        .prefetch = options.prefetch,
+                        .offload = options.offload};
   if (options.strategy == hybrid_shard) {
     check_mesh(options.mesh, rank);
     sharding.shard = &options.mesh->group("shard");
     sharding.replicate = &options.mesh->group("replicate");
   }
-  if (options.strategy == no_shard || sharding.shard->size() == 1) return std::nullopt;
-  return sharding;
+  const bool shards = options.strategy != no_shard && sharding.shard->size() > 1;
+  check_offload(options.offload, rank, shards);
+  return shards ? std::optional(sharding) : std::nullopt;
 }
 
 }  // namespace

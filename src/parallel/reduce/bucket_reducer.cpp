@@ -85,6 +85,11 @@ void BucketReducer::add_up_reduced(Wait wait) {
 void BucketReducer::end_first(std::size_t count) {
   for (; ended_ < count; ++ended_) {
     handles_[ended_].wait();
+    if (groups_.processes != nullptr) {
+      while (sums_.size() <= ended_)
+        add_up_reduced(Wait::yes);
+      sums_[ended_].wait();
+    }
     shares_->end_reduction((*buckets_)[ended_].block);
   }
 }

@@ -26,6 +26,23 @@ void check_processes(const ChunkPolicy& policy, const DataParallelOptions& optio
       " train together; leave it at 0");
 }
 
+void check_offload(const DataParallelOptions& options, const std::vector<Device>& devices) {
+  if (!options.offload) return;
+  TANDEM_CHECK(options.mode == Mode::fully_sharded && devices.size() > 1,
+               "DataParallel: offload to ",
+               *options.offload,
+               " is for mode fully_sharded on several devices, and this is ",
+               name(options.mode),
+               " on ",
+               devices.size(),
+               "; leave it out, or change the mode");
+  TANDEM_CHECK(std::ranges::find(devices, *options.offload) == devices.end(),
+               "DataParallel: offload is ",
+               *options.offload,
+               ", which is one of the group's devices; give one outside of it, such as cpu:",
+               devices.size() + 1);
+}
+
 }  // namespace
 
 std::vector<Device> checked(std::vector<Device> devices, const DataParallelOptions& options) {
@@ -52,6 +69,7 @@ std::vector<Device> checked(std::vector<Device> devices, const DataParallelOptio
                options.check_drift_every,
                "; give a number of steps, or 0 for never");
   check_processes(policy, options);
+  check_offload(options, devices);
   // A policy for another number of devices is refused now, not at the first batch.
   policy.plan(0, devices);
   for (std::size_t i = 0; i < devices.size(); ++i) {

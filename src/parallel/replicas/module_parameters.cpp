@@ -78,7 +78,7 @@ std::shared_ptr<optim::Arena> ModuleParameters::bind_original() {
   std::vector<Device> devices;
   for (const auto& replica : replicas_)
     devices.push_back(replica->device());
-  shares_ = std::make_shared<BlockShares>(std::move(devices));
+  shares_ = std::make_shared<BlockShares>(std::move(devices), options_.offload);
   keeper_ = std::make_shared<Keeper>(shares_, values_sleep());
   return optim::Arena::bind(
       entries,
@@ -99,6 +99,8 @@ void ModuleParameters::bind_replica(DeviceReplica& replica,
     replica.let_sleep(replica.index() == 0
                           ? keeper_->original()
                           : SleepingBlocks::of(shares_, *replica.parameters(), replica.index()));
+  if (replica.sleeping() != nullptr)
+    replica.sleeping()->keep_values(!options_.reshard_after_forward);
   replica.watch_gradients();
 }
 

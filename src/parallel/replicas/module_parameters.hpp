@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "tandem/parallel/unit_policy.hpp"
@@ -32,6 +33,8 @@ class ModuleParameters {
   struct Options {
     std::size_t first_bucket_nbytes, bucket_nbytes;
     UnitPolicy units = {};
+    bool reshard_after_forward = true;
+    std::optional<Device> offload = std::nullopt;
   };
   ModuleParameters(const Replicas& replicas, const ModeRules& rules, Options options);
 

@@ -3,11 +3,10 @@
 
 #include "parallel/units/block_shares.hpp"
 
-#include <memory>
-
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/dispatch.hpp"
-#include "tandem/tensor/factories.hpp"
+
+#include "parallel/units/allocate_share.hpp"
 
 namespace tandem::parallel {
 namespace {
@@ -40,12 +39,8 @@ BlockShares::ByDevice BlockShares::allocate(std::int64_t numel,
                                             DType dtype,
                                             Category category) const {
   ByDevice shares;
-  const std::int64_t each = numel / size();
-  for (const Device device : devices_) {
-    auto buffer = std::make_shared<Buffer>(
-        device, static_cast<std::size_t>(each) * itemsize(dtype), category);
-    shares.push_back(from_buffer(std::move(buffer), 0, {each}, {1}, dtype).zero_());
-  }
+  for (const Device device : devices_)
+    shares.push_back(allocate_share(numel / size(), dtype, home_.value_or(device), category));
   return shares;
 }
 
@@ -71,6 +66,19 @@ Share BlockShares::share(int block, int d) const {
 const Tensor& BlockShares::at(Of of, int block, int d) const {
   const auto& blocks = of == Of::values ? values_ : gradients_;
   return blocks.at(static_cast<std::size_t>(block)).at(static_cast<std::size_t>(d));
+}
+
+Tensor BlockShares::reduced(int block, int d) {
+  const Tensor& share = at(Of::gradients, block, d);
+  if (!home_) return share;
+  return incoming_.at(static_cast<std::size_t>(d)).place(block, share, device(d));
+}
+
+void BlockShares::end_reduction(int block, int d) {
+  const Tensor come = incoming_.at(static_cast<std::size_t>(d)).take(block);
+  if (!come.defined()) return;
+  const ContextScope scope([](Context& c) { c.phase = Phase::reduce; });
+  copy_elements(come, 0, at(Of::gradients, block, d), 0, come.numel());
 }
 
 void BlockShares::copy(Of of, int block, const Tensor& whole, To to) const {

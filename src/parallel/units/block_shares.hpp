@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "tandem/optim/arena_layout.hpp"
@@ -11,6 +13,7 @@
 
 #include "core/even_share.hpp"
 #include "parallel/units/block_store.hpp"
+#include "parallel/units/incoming_shares.hpp"
 
 namespace tandem::parallel {
 
@@ -25,7 +28,9 @@ class BlockShares final : public BlockStore {
   /// What ArenaOptions::block_multiple has to be.
   static std::int64_t block_multiple(std::size_t devices) noexcept;
 
-  explicit BlockShares(std::vector<Device> devices) : devices_(std::move(devices)) {}
+  /// @param home  where the shares are kept, outside of `devices`; none: each is on its device.
+  explicit BlockShares(std::vector<Device> devices, std::optional<Device> home = std::nullopt)
+      : devices_(std::move(devices)), home_(home), incoming_(devices_.size()) {}
 
   /// Takes a block's values, on each device its share. Blocks come in their order; without them
   /// there are gradients alone.
@@ -45,6 +50,9 @@ class BlockShares final : public BlockStore {
   void scatter(Of of, int block, const Tensor& whole) override {
     copy(of, block, whole, To::shares);
   }
+  Tensor reduced(int block, int d) override;
+  void end_reduction(int block, int d) override;
+  void end_backward(int d) override { incoming_.at(static_cast<std::size_t>(d)).clear(); }
 
  private:
   using ByDevice = std::vector<Tensor>;
@@ -53,7 +61,9 @@ class BlockShares final : public BlockStore {
   ByDevice allocate(std::int64_t numel, DType dtype, Category category) const;
 
   std::vector<Device> devices_;
-  std::vector<std::int64_t> numels_;  // by block
+  std::optional<Device> home_;
+  std::vector<IncomingShares> incoming_;  // by device
+  std::vector<std::int64_t> numels_;      // by block
   std::vector<ByDevice> values_, gradients_;
 };
 

@@ -27,8 +27,10 @@ class BlockStore {
   virtual void gather_ahead(int /*block*/) {}
   /// Where a device's share of a reduction goes.
   virtual Tensor reduced(int block, int device) { return at(Of::gradients, block, device); }
-  /// All blocks have been reduced.
-  virtual void end_backward() {}
+  /// The share of a block has come there.
+  virtual void end_reduction(int /*block*/, int /*device*/) {}
+  /// No more shares come: all blocks have been reduced, or a backward has failed.
+  virtual void end_backward(int /*device*/) {}
 };
 
 }  // namespace tandem::parallel

@@ -147,13 +147,14 @@ void SleepingBlocks::forget(Block& block) const {
 }
 
 void SleepingBlocks::end_reduction(int block) {
+  store_->end_reduction(block, device_);
   forget(block_of(Of::gradients, block));  // the shares have the sum
 }
 
 void SleepingBlocks::end_backward() {
   discard_gradients(false);
   sleep_values();
-  store_->end_backward();
+  store_->end_backward(device_);
 }
 
 void SleepingBlocks::begin_backward(std::vector<std::uint8_t> adds_to) {
@@ -172,7 +173,10 @@ void SleepingBlocks::discard_gradients(bool collects) {
 }
 
 void SleepingBlocks::end_job(Ending ending) {
-  if (std::exchange(began_, false) && ending == Ending::failed) discard_gradients(false);
+  if (std::exchange(began_, false) && ending == Ending::failed) {
+    discard_gradients(false);
+    store_->end_backward(device_);
+  }
   sleep_values();
 }
 

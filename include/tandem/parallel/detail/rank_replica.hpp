@@ -74,6 +74,8 @@ struct RankSharding {
   bool reshard_after_forward = true;
   /// How many blocks of parameters are gathered ahead of use, in the order of the last pass.
   std::size_t prefetch = 1;
+  /// Where this rank keeps its shares and updates them; none: on its device.
+  std::optional<Device> offload = std::nullopt;
 };
 
 /// A rank's copy of a module: its arena, buckets and hooks. DistributedDataParallel<M> and

@@ -28,6 +28,10 @@ struct FullyShardedDataParallelOptions {
   /// How many units are gathered ahead of the one that is used, in the order of the last forward or
   /// backward. Each takes its memory meanwhile.
   std::size_t prefetch = 1;
+  /// A device of none of the ranks, where this rank keeps its shares of parameters, gradients and
+  /// state, and updates them: the host's memory (`cpu:9`) for a GPU. Between steps its own device
+  /// has none of them. None: on the rank's device.
+  std::optional<Device> offload = std::nullopt;
   int dim = 0;  ///< the dimension of the rows in inputs
   Average average = Average::rows;
   /// Broadcasts the buffers of rank 0 before each forward in training that records gradients.
