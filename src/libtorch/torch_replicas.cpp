@@ -41,6 +41,10 @@ parallel::DataParallelOptions checked(parallel::DataParallelOptions options) {
       options.world == nullptr,
       "DataParallel: a world is given, but modules of PyTorch train in one process so far; "
       "leave world out, or put PyTorch's DistributedDataParallel between the processes");
+  TANDEM_CHECK(!options.init_on,
+               "DataParallel: init_on is ",
+               *options.init_on,
+               ", but the memory of a module of PyTorch does not move; leave init_on out");
   int count = std::max(kLeastDevices, static_cast<int>(default_devices().size()));
   for (const Device device : options.devices) {
     TANDEM_CHECK(device.type == DeviceType::cpu,

@@ -23,23 +23,25 @@ Arena::Arena(ArenaLayout layout, Device device, ArenaOptions options)
       tensors_(layout_.places().size()) {
   for (std::size_t b = 0; b < layout_.blocks().size(); ++b) {
     const bool trains = layout_.blocks()[b].trains == Trains::yes;
-    values_.push_back(allocate(b, options_.category));
-    if (values_sleep()) drop(b, values_.back());
-    gradients_.push_back(trains ? allocate(b, Category::gradient) : Tensor{});
-    if (options_.keeper != nullptr && trains) drop(b, gradients_.back());
+    values_.push_back(
+        allocate(b, options_.category, values_sleep() ? Memory::none : Memory::taken));
+    const Memory of_gradients = options_.keeper != nullptr ? Memory::none : Memory::taken;
+    gradients_.push_back(trains ? allocate(b, Category::gradient, of_gradients) : Tensor{});
   }
 }
 
-void Arena::drop(std::size_t block, const Tensor& flat) const {
-  const std::string& name = layout_.first_place(static_cast<int>(block)).name;
-  flat.buffer().drop(std::make_shared<const std::string>(name));
+std::shared_ptr<const std::string> Arena::unit_name(std::size_t block) const {
+  return std::make_shared<const std::string>(layout_.first_place(static_cast<int>(block)).name);
 }
 
-Tensor Arena::allocate(std::size_t index, Category category) const {
+Tensor Arena::allocate(std::size_t index, Category category, Memory memory) const {
   const ArenaBlock& block = layout_.blocks()[index];
   auto shares =
       layout_.module_shares(static_cast<int>(index), 0, block.numel, itemsize(block.dtype));
-  auto buffer = std::make_shared<Buffer>(device_, block.nbytes(), category, std::move(shares));
+  auto buffer = memory == Memory::taken
+                    ? std::make_shared<Buffer>(device_, block.nbytes(), category, std::move(shares))
+                    : std::make_shared<Buffer>(
+                          device_, block.nbytes(), category, std::move(shares), unit_name(index));
   std::vector<std::size_t> ends;
   for (const ArenaPlace& at : layout_.places()) {
     if (static_cast<std::size_t>(at.block) != index) continue;
@@ -47,7 +49,8 @@ Tensor Arena::allocate(std::size_t index, Category category) const {
   }
   buffer->count_parts(std::move(ends));
   Tensor flat = from_buffer(std::move(buffer), 0, {block.numel}, {1}, block.dtype);
-  return flat.zero_();  // padding too: it takes part in norms and sums
+  if (memory == Memory::taken) flat.zero_();  // padding too: it takes part in norms and sums
+  return flat;
 }
 
 std::shared_ptr<Arena> Arena::bind(const std::vector<ArenaEntry>& entries, ArenaOptions options) {
@@ -67,7 +70,8 @@ std::shared_ptr<Arena> Arena::bind(const std::vector<ArenaEntry>& entries, Arena
                  "; move the module to one device first");
   }
   const autograd::NoGrad off;
-  const std::shared_ptr<Arena> arena(new Arena(std::move(layout), first.tensor.device(), options));
+  const Device device = options.device.value_or(first.tensor.device());
+  const std::shared_ptr<Arena> arena(new Arena(std::move(layout), device, options));
   const std::vector<std::size_t>& sources = arena->layout_.sources();
   for (const int b : arena->layout_.block_indices()) {
     Tensor values = arena->params(b);
@@ -79,7 +83,7 @@ std::shared_ptr<Arena> Arena::bind(const std::vector<ArenaEntry>& entries, Arena
       if (arena->layout_.places()[p].block == b) arena->take_values(p, entries[sources[p]].tensor);
     if (!arena->values_sleep()) continue;
     options.keeper->keep(b, values);
-    arena->drop(static_cast<std::size_t>(b), values);
+    values.buffer().drop(arena->unit_name(static_cast<std::size_t>(b)));
   }
   if (options.keeper != nullptr) options.keeper->end(*arena);
   // Everything is allocated and copied: from here on nothing fails for want of device memory.
@@ -104,7 +108,8 @@ bool Arena::bound_there(const Arena& arena, const std::vector<ArenaEntry>& entri
 
 std::shared_ptr<Arena> Arena::obtain(std::vector<ArenaEntry> entries, ArenaOptions options) {
   TANDEM_CHECK(!entries.empty(), "arena: no tensors to bind; does the module have parameters?");
-  if (auto arena = of(entries.front().tensor); arena != nullptr &&
+  const Device device = options.device.value_or(entries.front().tensor.device());
+  if (auto arena = of(entries.front().tensor); arena != nullptr && arena->device() == device &&
                                                arena->options_.keeper == options.keeper &&
                                                bound_there(*arena, entries)) {
     arena->ensure_gradients();
@@ -157,9 +162,6 @@ void Arena::take_values(std::size_t place, const Tensor& source) const {
 
 void Arena::attach(std::size_t place, const Tensor& x, const std::shared_ptr<Arena>& self) {
   const ArenaPlace& at = layout_.places()[place];
-  // First the gradient: it takes over the values of the one there is.
-  if (const Tensor gradient = this->gradient(place); gradient.defined())
-    autograd::bind_gradient(x, gradient);
   const std::uint64_t version = version_of(x);
   TensorImpl& impl = x.impl();
   impl.buffer = params(at.block).impl().buffer;
@@ -168,6 +170,9 @@ void Arena::attach(std::size_t place, const Tensor& x, const std::shared_ptr<Are
   impl.offset = at.offset;
   impl.strides = at.strides;
   impl.home = self;
+  // It takes over the values of the one there is.
+  if (const Tensor gradient = this->gradient(place); gradient.defined())
+    autograd::bind_gradient(x, gradient);
   tensors_[place] = x.shared();
   index_[&impl] = place;
 }
@@ -244,7 +249,7 @@ void Arena::ensure_gradients() {
     const Tensor x = tensor(p);
     if (gradients_[b].defined() || fresh[b].defined() || !x.defined() || !x.requires_grad())
       continue;
-    fresh[b] = allocate(b, Category::gradient);
+    fresh[b] = allocate(b, Category::gradient, Memory::taken);
   }
   for (std::size_t b = 0; b < fresh.size(); ++b) {
     if (!fresh[b].defined()) continue;

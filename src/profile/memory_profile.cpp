@@ -28,6 +28,14 @@ CategoryBytes by_category(std::span<const Held> held) {
   return sums;
 }
 
+CategoryBytes peak_of_each_category(const DeviceMemory& memory) {
+  CategoryBytes most{};
+  for (const MemoryMoment& moment : memory.timeline)
+    for (std::size_t c = 0; c < most.size(); ++c)
+      most[c] = std::max(most[c], moment.by_category[c]);
+  return most;
+}
+
 // Plays the changes of one device back.
 class MemoryRecorder::Book {
  public:

@@ -28,13 +28,21 @@ Buffer::Buffer(Device device,
                std::size_t nbytes,
                Category category,
                std::shared_ptr<const ModuleShares> shares)
+    : Buffer(device, nbytes, category, std::move(shares), nullptr) {
+  if (nbytes_ > 0) take_memory();
+}
+
+Buffer::Buffer(Device device,
+               std::size_t nbytes,
+               Category category,
+               std::shared_ptr<const ModuleShares> shares,
+               std::shared_ptr<const std::string> unit)
     : device_(&tandem::logical_device(device)),
       nbytes_(nbytes),
       category_(category),
       owner_(context().module_path),
-      shares_(std::move(shares)) {
-  if (nbytes_ > 0) take_memory();
-}
+      shares_(std::move(shares)),
+      unit_(std::move(unit)) {}
 
 Buffer::Buffer(Device device, AdoptedMemory memory, Category category)
     : device_(&host_device(device)),

@@ -37,6 +37,33 @@ class MemoryTest(ProgramTest):
         self.assertLess(max(sharded), 0.6 * server[0])
         self.assertEqual(ddp, [server[0], server[0]])
 
+    def test_formulas_give_what_was_counted(self):
+        for mode in MODES:
+            report = self.memory("--devices", "cpu:3", "--mode", mode, "--optimizer", "sgd")
+            self.assertIn("S = ", report["formulas"])
+            for device in report["devices"]:
+                figures = {f["figure"]: f for f in device["formulas"]}
+                self.assertEqual(len(figures), 6)
+                for figure in figures.values():
+                    self.assertEqual(figure["formula_bytes"], figure["counted_bytes"], figure)
+                held = device["in_use_by_category"]
+                self.assertEqual(figures["parameters"]["counted_bytes"], held["parameter"])
+                self.assertEqual(figures["state"]["counted_bytes"], held["optimizer"])
+
+    def test_formulas_are_printed_for_devices_that_are_alike(self):
+        out = self.succeed("memory", *DIGITS, "--devices", "cpu:3", "--mode", "dp-server", "--steps", "1").stdout
+        self.assertRegex(out, r"(?m)^bytes by formula, and as counted; n = 3, S = \d+ bytes of parameters$")
+        self.assertRegex(out, r"(?m)^  state +2 S +(\d+) +\1  cpu:0$")
+        self.assertRegex(out, r"(?m)^  gradients +S +(\d+) +\1  cpu:0\.\.2$")
+
+    def test_formulas_of_steps_are_left_out_where_they_are_not_meant_for_them(self):
+        for unlike in (["--chunk-sizes", "32,0,32"], ["--bitwise-leaves", "8"], ["--dtype", "bf16"]):
+            report = self.memory("--devices", "cpu:3", "--mode", "dp-fully-sharded", *unlike)
+            for device in report["devices"]:
+                self.assertEqual([f["figure"] for f in device["formulas"]], ["parameters", "gradients", "state"])
+                for figure in device["formulas"]:
+                    self.assertEqual(figure["formula_bytes"], figure["counted_bytes"], figure)
+
     def test_imbalance_follows_the_rows(self):
         even = self.memory("--devices", "cpu:3", "--mode", "dp-server")["imbalance"]
         uneven = self.memory("--devices", "cpu:3", "--mode", "dp-server", "--gpu0-bsz", "4")["imbalance"]

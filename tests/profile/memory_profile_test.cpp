@@ -219,6 +219,21 @@ TEST(MemoryProfileTest, ASecondRecordBeginsWhereTheFirstEnded) {
   EXPECT_EQ(second.devices[0].timeline.size(), 2U);
 }
 
+TEST(MemoryProfileTest, EachCategoryHasAPeakOfItsOwn) {
+  const auto moment = [](std::size_t parameters, std::size_t gradients) {
+    MemoryMoment m{{}, Phase::none, parameters + gradients, {}};
+    m.by_category[static_cast<std::size_t>(Category::parameter)] = parameters;
+    m.by_category[static_cast<std::size_t>(Category::gradient)] = gradients;
+    return m;
+  };
+  DeviceMemory memory;
+  memory.timeline = {moment(5, 1), moment(3, 2), moment(1, 4)};
+  const CategoryBytes most = peak_of_each_category(memory);
+  EXPECT_EQ(most[static_cast<std::size_t>(Category::parameter)], 5U);
+  EXPECT_EQ(most[static_cast<std::size_t>(Category::gradient)], 4U);
+  EXPECT_EQ(most[static_cast<std::size_t>(Category::activation)], 0U);
+}
+
 TEST(MemoryProfileTest, ImbalanceIsTheFirstPeakOverTheMeanOfTheOthers) {
   MemoryProfile memory;
   EXPECT_EQ(memory.imbalance(), 1);

@@ -104,6 +104,17 @@ TEST_F(BufferDropTest, GivesTheMemoryBackAndTakesItAgain) {
   EXPECT_EQ(x.nbytes(), 1000u);
 }
 
+TEST_F(BufferDropTest, MayBeginWithoutMemory) {
+  const std::size_t before = in_use(Category::parameter);
+  Buffer x(kHost, 1000, Category::parameter, shares, unit);
+  EXPECT_TRUE(x.is_dropped());
+  EXPECT_EQ(in_use(Category::parameter), before);
+  EXPECT_THAT([&] { x.check_awake("add"); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("with unit 'blocks.3'")));
+  x.wake();
+  EXPECT_EQ(in_use(Category::parameter), before + 1000);
+}
+
 TEST_F(BufferDropTest, KeepsTheVersionsOfParts) {
   Buffer x(kHost, 100, Category::parameter);
   x.count_parts({10, 100});

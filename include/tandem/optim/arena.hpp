@@ -27,6 +27,8 @@ struct ArenaOptions {
   std::int64_t block_multiple = 1;
   /// Not null: blocks give their memory back (Buffer::drop), here and in replicas.
   std::shared_ptr<ArenaKeeper> keeper = nullptr;
+  /// Where tensors move to as they are bound; none: they stay on their device.
+  std::optional<Device> device = std::nullopt;
 };
 
 /// The part of an arena's block that one device updates: a whole block of the arena itself, or a
@@ -71,7 +73,7 @@ class Arena final : public StorageHome {
   static std::shared_ptr<Arena> of(const Tensor& x);
 
   /// An arena of the same layout on another device, with new tensors. Values and gradients are
-  /// zero; copy or broadcast each block's `params` to it.
+  /// zero; copy or broadcast each block's `params` to it. What a keeper keeps has no memory here.
   ///
   /// @throws OutOfMemory
   ArenaReplica replicate(Device device) const;
@@ -134,8 +136,9 @@ class Arena final : public StorageHome {
   bool values_sleep() const noexcept {
     return options_.keeper != nullptr && options_.keeper->keeps_values();
   }
-  Tensor allocate(std::size_t block, Category category) const;
-  void drop(std::size_t block, const Tensor& flat) const;
+  enum class Memory : std::uint8_t { taken, none };
+  Tensor allocate(std::size_t block, Category category, Memory memory) const;
+  std::shared_ptr<const std::string> unit_name(std::size_t block) const;
   void take_values(std::size_t place, const Tensor& source) const;
   void attach(std::size_t place, const Tensor& x, const std::shared_ptr<Arena>& self);
   const ArenaBlock& block_at(std::size_t place) const;

@@ -87,6 +87,10 @@ struct DataParallelOptions {
   /// state are kept and updated: the host's memory (`cpu:9`) for GPUs. Between steps the devices
   /// have none of them. None: each device has its own share.
   std::optional<Device> offload = std::nullopt;
+  /// Where the module is before it is wrapped. From there it moves to the first device, in the last
+  /// mode a unit at a time, so that no device ever holds all of it but this one: another host
+  /// device, for example. None: it is on the first device already.
+  std::optional<Device> init_on = std::nullopt;
   // Give at most one of these three.
   std::optional<ChunkPolicy> chunks = std::nullopt;     ///< none: even
   std::vector<std::int64_t> chunk_sizes = {};           ///< short for ChunkPolicy::sizes

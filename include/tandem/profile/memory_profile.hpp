@@ -64,6 +64,8 @@ struct MemoryProfile {
 
 /// The sums of bytes by category.
 CategoryBytes by_category(std::span<const Held> held);
+/// The most bytes that each category had during a record, each at its own moment.
+CategoryBytes peak_of_each_category(const DeviceMemory& memory);
 
 /// Records every change of the memory of some devices.
 ///

@@ -46,6 +46,14 @@ class Buffer {
          std::size_t nbytes,
          Category category,
          std::shared_ptr<const ModuleShares> shares = nullptr);
+  /// Without memory, as if it had been dropped.
+  ///
+  /// @param unit  what it would be dropped with, see drop.
+  Buffer(Device device,
+         std::size_t nbytes,
+         Category category,
+         std::shared_ptr<const ModuleShares> shares,
+         std::shared_ptr<const std::string> unit);
   /// Adopts memory that tandem has not allocated. It counts in MemoryStats::adopted alone: its
   /// owner accounts for it, and no limit of the device holds for it.
   ///

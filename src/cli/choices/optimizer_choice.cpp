@@ -33,13 +33,20 @@ struct OptimizerEntry {
   const char* name;
   const char* summary;
   double lr;
+  int states;  // tensors for each parameter
   std::unique_ptr<optim::Optimizer> (*make)(nn::Module& module, double lr, double eps);
 };
 /// All optimizers.
 constexpr std::array kOptimizers{
-    OptimizerEntry{"adamw", "adamw", 1e-3, make_adamw},
-    OptimizerEntry{"sgd", "sgd with momentum 0.9", 0.05, make_sgd},
+    OptimizerEntry{"adamw", "adamw", 1e-3, 2, make_adamw},
+    OptimizerEntry{"sgd", "sgd with momentum 0.9", 0.05, 1, make_sgd},
 };
+
+const OptimizerEntry& entry_of(const std::string& name) {
+  const auto at = std::ranges::find(kOptimizers, name, &OptimizerEntry::name);
+  TANDEM_CHECK(at != kOptimizers.end(), "there is no optimizer '", name, "'");
+  return *at;
+}
 
 }  // namespace
 
@@ -57,10 +64,13 @@ void OptimizerChoice::add_flags(CLI::App& app) {
       ->check(above_zero());
 }
 
+int OptimizerChoice::states() const {
+  return entry_of(name).states;
+}
+
 std::unique_ptr<optim::Optimizer> OptimizerChoice::make(nn::Module& module, double adam_eps) const {
-  const auto at = std::ranges::find(kOptimizers, name, &OptimizerEntry::name);
-  TANDEM_CHECK(at != kOptimizers.end(), "there is no optimizer '", name, "'");
-  return at->make(module, lr.value_or(at->lr), adam_eps);
+  const OptimizerEntry& entry = entry_of(name);
+  return entry.make(module, lr.value_or(entry.lr), adam_eps);
 }
 
 }  // namespace tandem::cli

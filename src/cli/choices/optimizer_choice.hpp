@@ -21,6 +21,8 @@ struct OptimizerChoice {
   std::optional<double> lr;  ///< none: by the optimizer
 
   void add_flags(CLI::App& app);
+  /// Tensors of its state for each parameter, of the parameter's size.
+  int states() const;
   /// @param adam_eps  for optimizers of Adam's family; it is the model's (see Model).
   std::unique_ptr<optim::Optimizer> make(nn::Module& module, double adam_eps) const;
 };

@@ -15,6 +15,7 @@
 #include "cli/choices/json_choice.hpp"
 #include "cli/command.hpp"
 #include "cli/console.hpp"
+#include "cli/formula_table.hpp"
 #include "cli/trial.hpp"
 #include "cli/validators.hpp"
 
@@ -62,8 +63,10 @@ std::optional<std::int64_t> largest_batch(Trial& trial) {
 json to_json(const RunOptions& options,
              std::int64_t steps,
              const MemoryProfile& memory,
+             const FormulaTable& formulas,
              Trial& trial) {
   json report = report::to_json(memory);
+  report["formulas"] = formulas.legend();
   report.update({{"model", options.model.name},
                  {"data", options.data.name},
                  {"mode", options.mode.name},
@@ -74,6 +77,7 @@ json to_json(const RunOptions& options,
   for (std::size_t d = 0; d < memory.devices.size(); ++d) {
     json& device = report["devices"][d];
     device["rows"] = trial.devices()[d].rows;
+    device["formulas"] = formulas.to_json(d);
     if (plan.rows.empty()) continue;
     device["predicted_peak_bytes"] = plan.peak_bytes[d];
     device["predicted_ms"] = plan.ms[d];
@@ -88,6 +92,7 @@ json to_json(const RunOptions& options,
 void print(const RunOptions& options,
            std::int64_t steps,
            const MemoryProfile& memory,
+           const FormulaTable& formulas,
            Trial& trial) {
   const parallel::StepPlan plan = predicted(options, trial);
   std::vector<report::MemoryNote> notes;
@@ -101,6 +106,7 @@ void print(const RunOptions& options,
                  options.batch.full_batch(),
                  steps,
                  report::text(memory, notes, kRemedies));
+  console::print("\n{}", formulas.text());
   if (const auto fitting = largest_batch(trial))
     console::print("\nlargest batch within the limits: about {} rows\n", *fitting);
   if (!memory.complete)
@@ -115,8 +121,9 @@ int MemoryRequest::run() const {
     trial.run(1);  // the plan is measured by steps without effect, which are not watched
   const MemoryProfile memory =
       profile::record_memory(trial.task().devices(), [&] { trial.run(steps); });
-  json.write([&] { return to_json(options, steps, memory, trial); });
-  if (json.leaves_text()) print(options, steps, memory, trial);
+  const FormulaTable formulas(options, trial, memory);
+  json.write([&] { return to_json(options, steps, memory, formulas, trial); });
+  if (json.leaves_text()) print(options, steps, memory, formulas, trial);
   return 0;
 }
 

@@ -50,7 +50,10 @@ void BitwisePass::run(Call& call, Call::Part& part) {
   for (std::size_t leaf = 0; leaf < leaves_.size(); ++leaf)
     if (leaves_[leaf].device == part.index()) run_leaf(call, part, leaf);
   vote(part);  // all have their sums
-  if (part.is_first()) join_leaves(call, part);
+  if (part.is_first())
+    join_leaves(call, part);
+  else if (const auto& blocks = part.replica->sleeping())
+    blocks->discard_gradients(false);  // device 0 has their sums
 }
 
 void BitwisePass::join_leaves(Call& call, Call::Part& first) {

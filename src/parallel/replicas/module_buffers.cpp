@@ -56,7 +56,8 @@ ModuleBuffers::ModuleBuffers(const Replicas& replicas,
     : replicas_(replicas), rules_(rules) {
   std::vector<optim::ArenaEntry> entries = arena_entries(first().source(), nn::TensorKind::buffer);
   if (!entries.empty()) {
-    master_ = optim::Arena::obtain(std::move(entries), {.category = Category::buffer});
+    master_ = optim::Arena::obtain(std::move(entries),
+                                   {.category = Category::buffer, .device = first().device()});
     for (const std::size_t p : master_->layout().place_indices())
       own_.push_back(master_->tensor(p));
     for (const auto& replica : replicas_) {

@@ -73,16 +73,17 @@ std::shared_ptr<optim::Arena> ModuleParameters::bind_original() {
       arena_entries(first().source(), nn::TensorKind::parameter);
   if (entries.empty()) return nullptr;
   if (rules_.sharded() == ModeRules::Sharded::nothing || replicas_.size() == 1)
-    return optim::Arena::obtain(std::move(entries), {});
+    return optim::Arena::obtain(std::move(entries), {.device = first().device()});
   assign_units(entries, first().source().unit_paths(options_.units));
   std::vector<Device> devices;
   for (const auto& replica : replicas_)
     devices.push_back(replica->device());
   shares_ = std::make_shared<BlockShares>(std::move(devices), options_.offload);
   keeper_ = std::make_shared<Keeper>(shares_, values_sleep());
-  return optim::Arena::bind(
-      entries,
-      {.block_multiple = BlockShares::block_multiple(replicas_.size()), .keeper = keeper_});
+  return optim::Arena::bind(entries,
+                            {.block_multiple = BlockShares::block_multiple(replicas_.size()),
+                             .keeper = keeper_,
+                             .device = first().device()});
 }
 
 void ModuleParameters::bind_replica(DeviceReplica& replica,
@@ -91,6 +92,7 @@ void ModuleParameters::bind_replica(DeviceReplica& replica,
     replica.bind_parameters(original);
   } else {
     const optim::ArenaReplica copy = original->replicate(replica.device());
+    if (values_sleep()) copy.arena->set_versions(original->versions());  // none come with a send
     replica.bind_parameters(copy.arena);
     place_tensors(first().source(), *original, replica.source(), copy.tensors);
   }

@@ -11,6 +11,7 @@
 #include "tandem/world/world.hpp"
 
 #include "parallel/replicas/check_options.hpp"
+#include "parallel/replicas/module_move.hpp"
 #include "parallel/replicas/step_runner.hpp"
 
 namespace tandem::parallel {
@@ -58,7 +59,10 @@ struct ReplicaSet::Parts {
                 .starts_threads = rules.replication() == ModeRules::Replication::every_forward,
                 .processes_here = world ? world->processes_here() : 1}),
         planner(devices, chunk_policy(o)),
-        module(devices.front(), sources),
+        module(o.init_on.value_or(devices.front()),
+               sources,
+               o.init_on ? "init_on" : "the first device"),
+        move(*sources.front(), devices.front()),
         replicas(make_replicas(sources, devices)),
         parameters(replicas,
                    rules,
@@ -87,6 +91,7 @@ struct ReplicaSet::Parts {
       module.claim(replica->buffers);
     }
     if (world) world->share(*sources.front(), {parameters.arena(), buffers.arena()});
+    move.complete();
   }
 
   const ReplicaWorld* all_processes() const noexcept { return world ? &*world : nullptr; }
@@ -132,6 +137,7 @@ struct ReplicaSet::Parts {
   CallRunner runner;
   StepPlanner planner;
   WrappedModule module;
+  ModuleMove move;
   Replicas replicas;
   ModuleParameters parameters;
   ModuleBuffers buffers;

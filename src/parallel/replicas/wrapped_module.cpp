@@ -35,7 +35,7 @@ void check_all_seen(const std::shared_ptr<optim::Arena>& arena, const std::vecto
 
 }  // namespace
 
-WrappedModule::WrappedModule(Device device, ReplicaSources replicas)
+WrappedModule::WrappedModule(Device device, ReplicaSources replicas, const char* place)
     : replicas_(std::move(replicas)) {
   original().visit_tensors([&](const std::string& name, Tensor& x, nn::TensorKind) {
     TANDEM_CHECK(x.device() == device,
@@ -43,7 +43,9 @@ WrappedModule::WrappedModule(Device device, ReplicaSources replicas)
                  name,
                  "' is on ",
                  x.device(),
-                 ", but the first device is ",
+                 ", but ",
+                 place,
+                 " is ",
                  device,
                  "; call module.to(...) first");
   });

@@ -18,8 +18,9 @@ class WrappedModule {
   /// lives.
   ///
   /// @param replicas  the user's module, then its replicas.
+  /// @param place  what the device is, for messages.
   /// @throws InvalidArgument  a tensor is not on `device`, or a part is wrapped already.
-  WrappedModule(Device device, ReplicaSources replicas);
+  WrappedModule(Device device, ReplicaSources replicas, const char* place = "the first device");
   WrappedModule(const std::vector<nn::Module*>& modules, Device device);
 
   ReplicaSource& original() const noexcept { return *replicas_.front(); }
