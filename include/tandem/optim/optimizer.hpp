@@ -21,6 +21,8 @@ class ArenaSharing;
 namespace detail {
 
 class StateLayout;
+class StateLoad;
+class StateSave;
 struct RunUpdate;
 
 }  // namespace detail
@@ -171,6 +173,8 @@ class Optimizer {
   virtual Granularity granularity() const { return Granularity::element; }
 
  private:
+  friend class detail::StateLoad;
+  friend class detail::StateSave;
   std::vector<std::vector<StateSpec>> specs(const std::vector<ParamGroup>& groups) const;
   void check_finite() const;
   void advance_numbers(detail::RunUpdate& run_update) const;
