@@ -32,19 +32,26 @@ bool is_name_of(const std::string& name, int fd) {
          named.st_ino == open.st_ino && named.st_dev == open.st_dev;
 }
 
-bool is_own_file(int fd) {
+bool is_own(int fd) {
   struct stat info {};
-  return ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == ::geteuid();
+  return ::fstat(fd, &info) == 0 && (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)) &&
+         info.st_uid == ::geteuid();
+}
+
+/// A file, or a folder and what is in it; links are not followed.
+void remove_all(const std::string& name) {
+  std::error_code ignored;  // whoever comes next tries once more
+  fs::remove_all(name, ignored);
 }
 
 /// Removes the temporary `name` if nobody has it locked: whoever writes one holds its lock.
 void sweep(const std::string& name) {
   // O_NONBLOCK: a FIFO of that name would wait for ever.
   const Descriptor file(::open(name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  if (file.get() < 0 || !is_own_file(file.get())) return;
+  if (file.get() < 0 || !is_own(file.get())) return;
   if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return;
   // Only who has the lock may remove the name, so that it stays this file's until then.
-  if (is_name_of(name, file.get())) ::unlink(name.c_str());
+  if (is_name_of(name, file.get())) remove_all(name);
 }
 
 void sweep_all(const fs::path& folder) {
@@ -55,9 +62,22 @@ void sweep_all(const fs::path& folder) {
   }
 }
 
-/// A new file with its lock; nothing where the name is taken.
-std::optional<Descriptor> make(const std::string& name) {
-  Descriptor file(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+int open_new(const std::string& name, TemporaryKind kind) {
+  if (kind == TemporaryKind::file)
+    return ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (::mkdir(name.c_str(), 0777) != 0) return -1;
+  const int fd = ::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) {
+    const int code = errno;
+    ::rmdir(name.c_str());
+    errno = code;
+  }
+  return fd;
+}
+
+/// A new one with its lock; nothing where the name is taken.
+std::optional<Descriptor> make(const std::string& name, TemporaryKind kind) {
+  Descriptor file(open_new(name, kind));
   if (file.get() < 0 && errno == EEXIST) return std::nullopt;
   // A file system without locks: then nobody can sweep either.
   while (file.get() >= 0 && ::flock(file.get(), LOCK_EX) != 0 && errno == EINTR) {
@@ -69,14 +89,15 @@ std::optional<Descriptor> make(const std::string& name) {
 
 }  // namespace
 
-Temporary::Temporary(const std::string& path, const fs::path& folder) {
+Temporary::Temporary(const std::string& path, const fs::path& folder, TemporaryKind kind)
+    : path_(path) {
   sweep_all(folder);
   // The name does not contain the target's, which may already be as long as the system allows.
   for (int i = 0; i < kMostTemporaries; ++i) {
     const std::string file = std::string(kBegin) + std::to_string(::getpid()) + '-' +
                              std::to_string(i) + std::string(kEnd);
     name_ = (folder / file).string();
-    std::optional<Descriptor> made = make(name_);
+    std::optional<Descriptor> made = make(name_, kind);
     if (!made) continue;
     if (made->get() < 0) break;
     file_ = std::move(*made);
@@ -85,12 +106,13 @@ Temporary::Temporary(const std::string& path, const fs::path& folder) {
   const int code = errno;
   throw FileError(path,
                   -1,
-                  "cannot create a temporary file in the directory " + folder.string() + " (" +
-                      std::generic_category().message(code) + ")");
+                  std::string("cannot create a temporary ") +
+                      (kind == TemporaryKind::file ? "file" : "folder") + " in the directory " +
+                      folder.string() + " (" + std::generic_category().message(code) + ")");
 }
 
 Temporary::~Temporary() {
-  if (!renamed_) ::unlink(name_.c_str());
+  if (!renamed_) remove_all(name_);
 }
 
 void Temporary::rename_to(const std::string& path) {
@@ -100,6 +122,19 @@ void Temporary::rename_to(const std::string& path) {
         path, -1, "cannot replace the file (" + std::generic_category().message(code) + ")");
   }
   renamed_ = true;
+}
+
+void Temporary::exchange_with(const std::string& path) {
+  if (::renameat2(AT_FDCWD, name_.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) == 0) return;
+  const int code = errno;
+  const std::string remedy = code == EINVAL || code == ENOSYS
+                                 ? "; this file system does not exchange two folders in one step, "
+                                   "so give a path where there is nothing yet"
+                                 : "";
+  throw FileError(
+      path_,
+      -1,
+      "cannot replace the folder (" + std::generic_category().message(code) + ")" + remedy);
 }
 
 }  // namespace tandem::detail
