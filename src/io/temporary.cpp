@@ -22,7 +22,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kMostTemporaries = 1000;
-constexpr std::string_view kBegin = ".tandem-", kEnd = ".tmp";
+constexpr std::string_view kBegin = ".tandem-";
+
+std::string_view end_of(TemporaryKind kind) {
+  return kind == TemporaryKind::file ? ".tmp" : ".folder";
+}
 
 /// The file that `name` names is the open one. Nobody else's: links are not followed.
 bool is_name_of(const std::string& name, int fd) {
@@ -32,10 +36,10 @@ bool is_name_of(const std::string& name, int fd) {
          named.st_ino == open.st_ino && named.st_dev == open.st_dev;
 }
 
-bool is_own(int fd) {
+bool is_own(int fd, TemporaryKind kind) {
   struct stat info {};
-  return ::fstat(fd, &info) == 0 && (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)) &&
-         info.st_uid == ::geteuid();
+  const mode_t type = kind == TemporaryKind::file ? S_IFREG : S_IFDIR;
+  return ::fstat(fd, &info) == 0 && (info.st_mode & S_IFMT) == type && info.st_uid == ::geteuid();
 }
 
 /// A file, or a folder and what is in it; links are not followed.
@@ -45,10 +49,10 @@ void remove_all(const std::string& name) {
 }
 
 /// Removes the temporary `name` if nobody has it locked: whoever writes one holds its lock.
-void sweep(const std::string& name) {
+void sweep(const std::string& name, TemporaryKind kind) {
   // O_NONBLOCK: a FIFO of that name would wait for ever.
   const Descriptor file(::open(name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  if (file.get() < 0 || !is_own(file.get())) return;
+  if (file.get() < 0 || !is_own(file.get(), kind)) return;
   if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return;
   // Only who has the lock may remove the name, so that it stays this file's until then.
   if (is_name_of(name, file.get())) remove_all(name);
@@ -58,7 +62,9 @@ void sweep_all(const fs::path& folder) {
   std::error_code ec;
   for (fs::directory_iterator at(folder, ec), end; !ec && at != end; at.increment(ec)) {
     const std::string name = at->path().filename().string();
-    if (name.starts_with(kBegin) && name.ends_with(kEnd)) sweep(at->path().string());
+    for (const auto kind : {TemporaryKind::file, TemporaryKind::folder})
+      if (name.starts_with(kBegin) && name.ends_with(end_of(kind)))
+        sweep(at->path().string(), kind);
   }
 }
 
@@ -95,7 +101,7 @@ Temporary::Temporary(const std::string& path, const fs::path& folder, TemporaryK
   // The name does not contain the target's, which may already be as long as the system allows.
   for (int i = 0; i < kMostTemporaries; ++i) {
     const std::string file = std::string(kBegin) + std::to_string(::getpid()) + '-' +
-                             std::to_string(i) + std::string(kEnd);
+                             std::to_string(i) + std::string(end_of(kind));
     name_ = (folder / file).string();
     std::optional<Descriptor> made = make(name_, kind);
     if (!made) continue;
