@@ -151,6 +151,44 @@ TEST(ShardedCheckpoint, OneDeviceAndFullySharedExchangeFiles) {
   }
 }
 
+/// A parameter whose channels are last in memory, and first in a file.
+struct ChannelsLast : nn::Module {
+  nn::Parameter weight{randn({4, 3, 5, 2}).contiguous(MemoryFormat::channels_last)};
+  nn::Linear head{4, 2};
+  Tensor forward(const Tensor& x) { return head(x) + weight.sum(); }
+  TANDEM_MODULE(ChannelsLast, weight, head)
+};
+
+TEST(ShardedCheckpoint, KeepsValuesOfAnyLayout) {
+  const tandem::testing::TempDir dir;
+  const auto weighted = [](ChannelsLast& net, const Tensor& x) {
+    return WeightedSum{net(x).sum(), ones_like(x).sum()};
+  };
+  for (const Mode mode : parallel::kModes) {
+    ChannelsLast net;
+    parallel::DataParallel dp(net, {.devices = cpus(3), .mode = mode});
+    optim::Adam adam(net.named_parameters(), {.lr = 0.1});
+    dp.step(randn({6, 4}), weighted, &adam);
+    for (const std::string& path : {dir.file("file"), dir.file("folder")}) {
+      if (path.ends_with("file"))
+        save_checkpoint(path, net, adam, {.model = "net"});
+      else
+        save_sharded_checkpoint(path, net, adam, {.model = "net"}, {.files = 2});
+      ChannelsLast other;
+      parallel::DataParallel wrapper(other, {.devices = cpus(2), .mode = mode});
+      optim::Adam other_adam(other.named_parameters(), {.lr = 0.1});
+      load_checkpoint(path, other, other_adam, {.model = "net"});
+      EXPECT_FALSE(other.weight.is_contiguous());
+      EXPECT_EQ(other.weight.to_doubles(), net.weight.to_doubles()) << name(mode);
+      const auto saved = adam.state_dict().tensors;
+      const auto loaded = other_adam.state_dict().tensors;
+      EXPECT_FALSE(saved.empty());
+      for (const auto& [key, x] : saved)
+        EXPECT_EQ(loaded.at(key).to_doubles(), x.to_doubles()) << name(mode) << ' ' << key;
+    }
+  }
+}
+
 class ShardedFolderTest : public ::testing::Test {
  protected:
   ShardedFolderTest() {
