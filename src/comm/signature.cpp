@@ -4,6 +4,7 @@
 #include "comm/signature.hpp"
 
 #include <algorithm>
+#include <string_view>
 
 #include "tandem/core/check.hpp"
 
@@ -17,6 +18,23 @@ using Kind = Collective::Kind;
 /// Neither the input nor the output need have the same size on all ranks.
 bool may_differ_in_size(Kind kind) noexcept {
   return kind == Kind::all_to_all || kind == Kind::gather || kind == Kind::scatter;
+}
+
+std::array<char, Signature::kPurpose> end_of(std::string_view text) {
+  std::array<char, Signature::kPurpose> end{};
+  if (text.size() > end.size()) text.remove_prefix(text.size() - end.size());
+  std::ranges::copy(text, end.begin());
+  return end;
+}
+
+std::string_view text_of(const Signature& s) {
+  const auto end = std::ranges::find(s.purpose, '\0');
+  return {s.purpose.data(), static_cast<std::size_t>(end - s.purpose.begin())};
+}
+
+std::string title_of(const Signature& s) {
+  const std::string_view purpose = text_of(s);
+  return purpose.empty() ? name(s.kind) : detail::concat(name(s.kind), " of ", purpose);
 }
 
 int index_of(const Algorithm* algorithm) {
@@ -44,14 +62,18 @@ const Algorithm* algorithm_of(const Signature& s) noexcept {
 
 Signature signature_of(const Collective& c) {
   const Tensor& x = c.input.defined() ? c.input : c.output;
-  const int algorithm = index_of(c.algorithm);
-  if (!x.defined()) return {c.kind, DType::f32, 0, c.reduction.op, c.root, algorithm};
-  std::int64_t count = 0;
+  Signature s{.kind = c.kind,
+              .op = c.reduction.op,
+              .root = c.root,
+              .algorithm = index_of(c.algorithm),
+              .purpose = end_of(c.purpose)};
+  if (!x.defined()) return s;
+  s.dtype = x.dtype();
   if (c.kind == Kind::all_gather)
-    count = c.output.numel();
+    s.count = c.output.numel();
   else if (!may_differ_in_size(c.kind))
-    count = x.numel();
-  return {c.kind, x.dtype(), count, c.reduction.op, c.root, algorithm};
+    s.count = x.numel();
+  return s;
 }
 
 std::vector<Signature> signatures_of(std::span<const Collective> collectives) {
@@ -69,7 +91,8 @@ std::string difference(const Signature& a,
   const auto differ = [&](const char* field, const auto& x, const auto& y) {
     return detail::concat(field, " differs: ", rank_a, " has ", x, ", ", rank_b, " has ", y);
   };
-  if (a.kind != b.kind) return differ("operation", name(a.kind), name(b.kind));
+  if (a.kind != b.kind) return differ("operation", title_of(a), title_of(b));
+  if (a.purpose != b.purpose) return differ("purpose", text_of(a), text_of(b));
   if (a.dtype != b.dtype) return differ("dtype", a.dtype, b.dtype);
   if (a.count != b.count) return differ("count", a.count, b.count);
   if (a.op != b.op) return differ("reduction", name(a.op), name(b.op));

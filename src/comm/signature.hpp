@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -17,13 +19,15 @@ namespace tandem::comm {
 /// process can send its own.
 struct Signature {
   static constexpr int kDirect = -1;
+  static constexpr std::size_t kPurpose = 64;
 
   Collective::Kind kind = Collective::Kind::barrier;
   DType dtype = DType::f32;
   std::int64_t count = 0;  ///< size of the tensors that are equal on all ranks; 0 if none are
   ReduceOp op = ReduceOp::sum;
   int root = -1;
-  int algorithm = kDirect;  ///< index into algorithms(), or kDirect
+  int algorithm = kDirect;               ///< index into algorithms(), or kDirect
+  std::array<char, kPurpose> purpose{};  ///< the end of the text; what is left are zeros
 };
 static_assert(std::is_trivially_copyable_v<Signature>);
 

@@ -11,6 +11,7 @@
 #include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/reduce.hpp"
 #include "tandem/ops/unary.hpp"
+#include "tandem/optim/arena_sharing.hpp"
 #include "tandem/runtime/dispatch.hpp"
 #include "tandem/tensor/access.hpp"
 #include "tandem/tensor/factories.hpp"
@@ -32,6 +33,24 @@ Tensor norm_of(const std::vector<Tensor>& grads, double p) {
     total = p == kInfinity ? maximum(total, amax(abs(x))) : total + sum(pow(abs(x), p));
   }
   return p == kInfinity ? total : pow(total, 1 / p);
+}
+
+/// The norm of the gradients of all ranks, of which these are this one's.
+Tensor norm_of(const std::vector<Tensor>& parameters,
+               const std::vector<Tensor>& grads,
+               const ArenaSharing* ranks,
+               double p) {
+  if (ranks == nullptr) return norm_of(grads, p);
+  const Tensor& first = parameters.front();
+  const Tensor own = grads.empty() ? zeros({}, {.dtype = first.dtype(), .device = first.device()})
+                                   : norm_of(grads, p);
+  if (p == kInfinity) {
+    ranks->all_reduce(own, ArenaSharing::OverRanks::max);
+    return own;
+  }
+  const Tensor total = pow(own, p);
+  ranks->all_reduce(total, ArenaSharing::OverRanks::sum);
+  return pow(total, 1 / p);
 }
 
 void scale(const std::vector<Tensor>& grads, const Tensor& factor) {
@@ -57,10 +76,11 @@ Tensor clip_grad_norm_(const std::vector<Tensor>& parameters,
       max_norm >= 0, "clip_grad_norm_: max_norm is ", max_norm, "; it may not be negative");
   const autograd::NoGrad off;
   const std::vector<Tensor> grads = gradient_runs(parameters);
-  if (grads.empty()) {
+  const std::shared_ptr<ArenaSharing> ranks = ranks_of(parameters);
+  if (grads.empty() && ranks == nullptr) {
     return zeros({}, {.device = parameters.empty() ? Device{} : parameters.front().device()});
   }
-  const Device device = grads.front().device();
+  const Device device = grads.empty() ? parameters.front().device() : grads.front().device();
   for (const Tensor& x : grads) {
     TANDEM_CHECK(x.device() == device,
                  "clip_grad_norm_: gradients are on ",
@@ -69,7 +89,7 @@ Tensor clip_grad_norm_(const std::vector<Tensor>& parameters,
                  x.device(),
                  "; clip the parameters of one device");
   }
-  const Tensor norm = norm_of(grads, options.norm_type);
+  const Tensor norm = norm_of(parameters, grads, ranks.get(), options.norm_type);
   TANDEM_CHECK(!options.error_if_nonfinite || std::isfinite(norm.item()),
                "clip_grad_norm_: the norm of the gradients on ",
                device,

@@ -48,7 +48,7 @@ void GradScaler::unscale_(Optimizer& optimizer) {
   std::vector<Tensor> grads = gradient_runs(params);
   for (Tensor& x : grads)
     x.mul_(1 / scale_);
-  found_ = has_nonfinite(grads) ? Overflow::yes : Overflow::no;
+  found_ = has_nonfinite(grads, ranks_of(params).get()) ? Overflow::yes : Overflow::no;
 }
 
 bool GradScaler::step(Optimizer& optimizer, OptimizerStepOptions options) {

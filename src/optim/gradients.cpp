@@ -8,7 +8,9 @@
 #include <tuple>
 #include <unordered_set>
 
+#include "tandem/core/check.hpp"
 #include "tandem/optim/arena.hpp"
+#include "tandem/optim/arena_sharing.hpp"
 #include "tandem/runtime/dispatch.hpp"
 #include "tandem/tensor/access.hpp"
 #include "tandem/tensor/factories.hpp"
@@ -29,7 +31,43 @@ struct GradientRange {
   }
 };
 
+std::shared_ptr<ArenaSharing> ranks_of(const Tensor& x) {
+  const auto arena = Arena::of(x);
+  auto sharing = arena == nullptr ? nullptr : arena->sharing();
+  return sharing != nullptr && sharing->parts() == ArenaSharing::Parts::ranks ? sharing : nullptr;
+}
+
+/// Adds what this device has of a range.
+void add_run(const GradientRange& range, std::int64_t end, std::vector<Tensor>& runs) {
+  const auto sharing = range.arena->sharing();
+  if (sharing == nullptr || sharing->parts() != ArenaSharing::Parts::ranks) {
+    runs.push_back(
+        as_strided(range.arena->grads(range.block), {end - range.begin}, {1}, range.begin));
+    return;
+  }
+  for (const ArenaSlice& own : sharing->slices()) {
+    const std::int64_t from = std::max(range.begin, own.begin), to = std::min(end, own.end);
+    if (own.block == range.block && from < to)
+      runs.push_back(as_strided(own.grads, {to - from}, {1}, from - own.begin));
+  }
+}
+
 }  // namespace
+
+std::shared_ptr<ArenaSharing> ranks_of(const std::vector<Tensor>& params) {
+  if (params.empty()) return nullptr;
+  auto ranks = ranks_of(params.front());
+  for (const Tensor& x : params)
+    TANDEM_CHECK(
+        ranks_of(x) == ranks,
+        "gradients of ",
+        params.size(),
+        " parameters: ranks have shares of some of them (FullyShardedDataParallel) and not, "
+        "or in another wrapper, of ",
+        x.describe(),
+        "; give the parameters of one wrapper at a time");
+  return ranks;
+}
 
 std::vector<Tensor> gradient_runs(const std::vector<Tensor>& params) {
   std::vector<Tensor> runs;
@@ -57,7 +95,7 @@ std::vector<Tensor> gradient_runs(const std::vector<Tensor>& params) {
       if (q.arena != p.arena || q.block != p.block || q.begin != end) break;
       end = q.end;
     }
-    runs.push_back(as_strided(p.arena->grads(p.block), {end - p.begin}, {1}, p.begin));
+    add_run(p, end, runs);
   }
   return runs;
 }
@@ -69,14 +107,20 @@ void find_nonfinite(const Tensor& x, const Tensor& flag) {
   });
 }
 
-bool has_nonfinite(const std::vector<Tensor>& grads) {
+bool has_nonfinite(const std::vector<Tensor>& grads, const ArenaSharing* ranks) {
   std::map<Device, Tensor> flags;
   for (const Tensor& x : grads) {
     const auto [at, is_new] = flags.try_emplace(x.device());
     if (is_new) at->second = zeros({}, {.dtype = DType::i32, .device = x.device()});
     find_nonfinite(x, at->second);
   }
-  return std::ranges::any_of(flags, [](const auto& entry) { return entry.second.item() != 0; });
+  const bool here =
+      std::ranges::any_of(flags, [](const auto& entry) { return entry.second.item() != 0; });
+  if (ranks == nullptr) return here;
+  const Tensor any =
+      full({}, here ? 1 : 0, {.dtype = DType::i32, .device = ranks->slices().front().device});
+  ranks->all_reduce(any, ArenaSharing::OverRanks::max);
+  return any.item() != 0;
 }
 
 }  // namespace tandem::optim

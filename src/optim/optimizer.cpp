@@ -137,6 +137,17 @@ void Optimizer::check_finite() const {
   }
 }
 
+void Optimizer::check_whole() const {
+  if (granularity() == Granularity::element) return;
+  for (const detail::Member& m : layout_->members())
+    TANDEM_CHECK(detail::StateLayout::ranks_of(m) == nullptr,
+                 name_,
+                 ": it updates whole parameters, but ranks have shares of '",
+                 m.name,
+                 "'; use an optimizer that updates element by element, such as AdamW, or "
+                 "ShardingStrategy::no_shard");
+}
+
 void Optimizer::advance_numbers(detail::RunUpdate& run_update) const {
   std::vector<double>& numbers = run_update.slice.numbers;
   const std::size_t count = numbers.size();
@@ -162,6 +173,7 @@ void Optimizer::prepare(OptimizerStepOptions options) {
   const ContextScope scope(kUpdating);
   layout_->prepared.clear();
   layout_->refresh(granularity());
+  check_whole();
   layout_->settle_gradients();
   layout_->start_numbers(starts_of(this->numbers()));
   const auto specs = this->specs(groups_);

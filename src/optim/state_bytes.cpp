@@ -41,7 +41,7 @@ void read_state(const StateLayout& layout,
                 const Member& member,
                 const std::string& name,
                 std::span<std::byte> out) {
-  if (!is_dense(member)) {
+  if (!is_dense(member) || StateLayout::ranks_of(member) != nullptr) {
     const Tensor rows = layout.state(member, name).contiguous();
     const auto offset = static_cast<std::size_t>(rows.impl().offset) * itemsize(rows.dtype());
     return read(rows.buffer(), offset, out.data(), out.size(), "to_host");
@@ -58,6 +58,7 @@ void write_state(StateLayout& layout,
                  const Member& member,
                  const std::string& name,
                  std::span<const std::byte> bytes) {
+  if (member.runs.empty()) return;  // other ranks have all of it
   if (!is_dense(member)) {
     const DType dtype = layout.runs()[member.runs.front()].find(name)->flat.dtype();
     const Tensor rows = empty(member.at.shape, {.dtype = dtype, .device = member.tensor.device()});

@@ -11,7 +11,8 @@
 namespace tandem::optim::detail {
 
 /// Reads a parameter's state, which is allocated, to the host: in its shape, row-major. Devices
-/// that share it each give their part, so that none needs memory for all of it.
+/// that share it each give their part, so that none needs memory for all of it; ranks that share it
+/// all get it, and all have to call.
 void read_state(const StateLayout& layout,
                 const Member& member,
                 const std::string& name,

@@ -4,15 +4,21 @@
 #include "optim/state_layout.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "tandem/autograd/gradient_source.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "optim/run_cutter.hpp"
+
 namespace tandem::optim::detail {
 namespace {
+
+constexpr double kUnknown = -std::numeric_limits<double>::infinity();
 
 StateTensor make_state(const ParameterRun& run, const StateSpec& spec, DType dtype) {
   const std::int64_t n = run.end - run.begin;
@@ -36,66 +42,6 @@ Tensor range(const Tensor& flat, std::int64_t begin, std::int64_t end, std::int6
 Tensor whole_state(const ParameterRun& run, const ArenaPlace& at, const Tensor& flat) {
   return as_strided(flat, at.shape, at.strides, at.offset - run.begin);
 }
-
-/// The places of `arena` that members take, as runs; sets their runs and place.
-class Cutter {
- public:
-  Cutter(std::vector<Member>& members, std::vector<ParameterRun>& runs)
-      : members_(members), runs_(runs) {}
-
-  void cut(const std::shared_ptr<Arena>& arena, const std::vector<ArenaSlice>& slices) {
-    std::map<std::size_t, std::size_t> taken;  // place -> member
-    for (std::size_t m = 0; m < members_.size(); ++m) {
-      if (Arena::of(members_[m].tensor) == arena) taken[*arena->place_of(members_[m].tensor)] = m;
-    }
-    for (std::size_t i = 0; i < slices.size(); ++i)
-      cut_slice(arena, slices[i], i, taken);
-  }
-
- private:
-  void cut_slice(const std::shared_ptr<Arena>& arena,
-                 const ArenaSlice& slice,
-                 std::size_t index,
-                 const std::map<std::size_t, std::size_t>& taken) {
-    const auto& places = arena->layout().places();
-    bool open = false;
-    for (std::size_t p = 0; p < places.size(); ++p) {
-      const ArenaPlace& at = places[p];
-      const std::int64_t begin = std::max(slice.begin, at.offset);
-      const std::int64_t end = std::min(slice.end, at.offset + at.extent);
-      if (at.block != slice.block || begin > end || (begin == end && at.extent > 0)) continue;
-      const auto member = taken.find(p);
-      if (member == taken.end()) {
-        open = false;
-        continue;
-      }
-      Member& m = members_[member->second];
-      if (!open || runs_.back().group != m.group) {
-        runs_.push_back({arena,
-                         index,
-                         slice.device,
-                         slice.block,
-                         slice.params.dtype(),
-                         m.group,
-                         begin,
-                         begin,
-                         {},
-                         {}});
-      }
-      open = true;
-      runs_.back().end = end;
-      runs_.back().members.push_back(member->second);
-      m.arena = arena;
-      m.sharing = arena->sharing();
-      m.place = p;
-      m.at = at;
-      m.runs.push_back(runs_.size() - 1);
-    }
-  }
-
-  std::vector<Member>& members_;
-  std::vector<ParameterRun>& runs_;
-};
 
 }  // namespace
 
@@ -175,7 +121,7 @@ void StateLayout::rebuild() {
     if (std::find(arenas.begin(), arenas.end(), arena) == arenas.end())
       arenas.push_back(std::move(arena));
   }
-  Cutter cutter(fresh.members_, fresh.runs_);
+  RunCutter cutter(fresh.members_, fresh.runs_);
   for (const auto& arena : arenas)
     cutter.cut(arena, slices_of(*arena));
 
@@ -320,19 +266,62 @@ void StateLayout::count_steps(const std::vector<RunUpdate>& updates) noexcept {
 
 Tensor StateLayout::state(const Member& member, const std::string& name) const {
   const ArenaPlace& at = member.at;
+  const auto ranks = ranks_of(member);
+  const TensorOptions options{.dtype = member.tensor.dtype(), .device = member.tensor.device()};
   Tensor flat;  // of the parameter's place
+  if (ranks != nullptr && member.steps > 0) flat = zeros({at.extent}, options);
   for (const std::size_t s : member.runs) {
     const ParameterRun& run = runs_[s];
     const StateTensor* found = run.find(name);
     if (found == nullptr) return {};
     // Of several copies the parameter's own device's comes first.
-    if (run.has_all_of(at)) return whole_state(run, at, found->flat);
+    if (run.has_all_of(at) && ranks == nullptr) return whole_state(run, at, found->flat);
     if (!flat.defined())
-      flat = zeros({at.extent}, {.dtype = found->flat.dtype(), .device = member.tensor.device()});
+      flat = zeros({at.extent}, {.dtype = found->flat.dtype(), .device = options.device});
     const auto [begin, end] = run.part_of(at);
     range(flat, begin, end, at.offset).copy_(range(found->flat, begin, end, run.begin));
   }
+  if (flat.defined() && ranks != nullptr) ranks->all_reduce(flat, ArenaSharing::OverRanks::sum);
   return flat.defined() ? as_strided(flat, at.shape, at.strides, 0) : flat;
+}
+
+std::shared_ptr<ArenaSharing> StateLayout::ranks_of(const Member& member) {
+  auto sharing = member.sharing.lock();
+  const bool by_ranks = sharing != nullptr && sharing->parts() == ArenaSharing::Parts::ranks;
+  return by_ranks ? sharing : nullptr;
+}
+
+// A rank that has some elements of a parameter knows its steps and numbers; those that know are
+// above those that do not.
+void StateLayout::learn_steps() {
+  std::map<std::shared_ptr<ArenaSharing>, std::vector<Member*>> by_ranks;
+  std::size_t numbers = 0;
+  for (Member& m : members_) {
+    if (auto ranks = ranks_of(m)) by_ranks[std::move(ranks)].push_back(&m);
+    numbers = std::max(numbers, m.numbers.size());
+  }
+  for (const auto& [ranks, members] : by_ranks) {
+    std::vector<double> known(members.size() * (1 + numbers), kUnknown);
+    auto at = known.begin();
+    for (const Member* m : members) {
+      if (!m->runs.empty()) {
+        *at = static_cast<double>(m->steps);
+        std::ranges::copy(m->numbers, at + 1);
+      }
+      at += 1 + static_cast<std::ptrdiff_t>(numbers);
+    }
+    const Tensor shared = from_host(std::span<const double>(known),
+                                    {static_cast<std::int64_t>(known.size())},
+                                    members.front()->tensor.device());
+    ranks->all_reduce(shared, ArenaSharing::OverRanks::max);
+    known = shared.to_doubles();
+    at = known.begin();
+    for (Member* m : members) {
+      m->steps = static_cast<std::int64_t>(*at);
+      m->numbers.assign(at + 1, at + 1 + static_cast<std::ptrdiff_t>(numbers));
+      at += 1 + static_cast<std::ptrdiff_t>(numbers);
+    }
+  }
 }
 
 Tensor StateLayout::flat_state(const Member& member, const Tensor& value) {

@@ -99,8 +99,13 @@ class StateLayout {
   /// Gives each update its part of the state.
   void attach_state(std::vector<RunUpdate>& updates, const Specs& specs) const;
   /// A parameter's part of its state, in its shape; undefined where it is not allocated. A view, or
-  /// a copy where devices share it.
+  /// a copy where devices share it. Collective where ranks do.
   Tensor state(const Member& member, const std::string& name) const;
+  /// Ranks that have shares of a parameter; null: there are none.
+  static std::shared_ptr<ArenaSharing> ranks_of(const Member& member);
+  /// Counts the steps of parameters of which other ranks have all elements. Collective where ranks
+  /// share some.
+  void learn_steps();
   /// `value` of a parameter's state as it lies in its place: a view where it lies so already.
   static Tensor flat_state(const Member& member, const Tensor& value);
   /// Fills a parameter's part of its state, which is allocated. @param flat  see flat_state.

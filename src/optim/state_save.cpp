@@ -12,6 +12,7 @@
 namespace tandem::optim::detail {
 
 StateSave::StateSave(const Optimizer& optimizer) : layout_(*optimizer.layout_) {
+  optimizer.layout_->learn_steps();
   const auto specs = optimizer.specs(optimizer.groups_);
   const std::vector<NumberSpec> numbers = optimizer.numbers();
   for (const Member& m : layout_.members()) {
@@ -20,10 +21,13 @@ StateSave::StateSave(const Optimizer& optimizer) : layout_(*optimizer.layout_) {
     for (std::size_t i = 0; i < numbers.size(); ++i)
       numbers_[m.name + '.' + numbers[i].name] = m.numbers[i];
     for (const StateSpec& spec : specs[m.group]) {
-      const StateTensor* found = layout_.runs()[m.runs.front()].find(spec.name);
-      if (found == nullptr) continue;
-      entries_.push_back(
-          {m.name + '.' + spec.name, {found->flat.dtype(), m.at.shape, {}}, &m, spec.name});
+      DType dtype = spec.dtype.value_or(m.tensor.dtype());
+      if (!m.runs.empty()) {  // else other ranks have all of it
+        const StateTensor* found = layout_.runs()[m.runs.front()].find(spec.name);
+        if (found == nullptr) continue;
+        dtype = found->flat.dtype();
+      }
+      entries_.push_back({m.name + '.' + spec.name, {dtype, m.at.shape, {}}, &m, spec.name});
     }
   }
   for (std::size_t g = 0; g < optimizer.groups_.size(); ++g) {

@@ -16,7 +16,8 @@ namespace tandem::optim::detail {
 
 struct Member;
 
-/// An optimizer's state to be saved: its numbers, and its tensors one at a time.
+/// An optimizer's state to be saved: its numbers, and its tensors one at a time. Where ranks have
+/// shares, making one and reading each tensor are collective.
 ///
 /// The optimizer must not change meanwhile.
 class StateSave {

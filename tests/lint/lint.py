@@ -27,7 +27,7 @@ FOLDERS = {
         "units": ["reduce"],
         "update": ["reduce", "units"],
         "replicas": ["errors", "reduce", "plan", "units", "update"],
-        "ranks": ["errors", "reduce", "replicas"],
+        "ranks": ["errors", "reduce", "replicas", "units"],
     },
 }
 # Kernels stand beside the layers: only sources call them, from `tensor` upwards.

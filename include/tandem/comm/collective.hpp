@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "tandem/tensor/tensor.hpp"
@@ -64,6 +65,9 @@ struct Collective {
   std::vector<std::int64_t> input_counts = {};   ///< for all_to_all, by rank; empty: even parts
   std::vector<std::int64_t> output_counts = {};  ///< likewise
   const Algorithm* algorithm = nullptr;  ///< see algorithms.hpp; null: the group's own choice
+  /// What it is for, which the ranks compare: "values of 'blocks.3'". Of a long text the end
+  /// counts.
+  std::string purpose = {};
 
   static Collective broadcast(const Tensor& x, int root);
   static Collective reduce(const Tensor& x, Reduction reduction, int root);

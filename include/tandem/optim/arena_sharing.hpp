@@ -14,14 +14,16 @@ namespace tandem::optim {
 /// Devices that update an arena together. Each has a copy of the arena and updates a part of it, or
 /// all of it.
 ///
-/// Calls must not overlap, and must not come from the devices' own threads.
+/// Calls must not overlap, and must not come from the devices' own threads, except that ranks call
+/// on theirs.
 class ArenaSharing {
  public:
   virtual ~ArenaSharing() = default;
 
   /// What a device updates: its share of each block, or its copy of all blocks, with the same
-  /// gradients as the other devices.
-  enum class Parts : std::uint8_t { shares, copies };
+  /// gradients as the other devices. With `ranks` the other shares are those of other ranks, each
+  /// of which runs this program for its own.
+  enum class Parts : std::uint8_t { shares, copies, ranks };
   virtual Parts parts() const noexcept = 0;
   /// The parts, each on the device that updates it. Copies are sorted by device, those of
   /// the arena's own device first; shares have no fixed order.
@@ -37,6 +39,9 @@ class ArenaSharing {
   ///
   /// @throws  the error of a part, or Timeout.
   virtual void update(const std::function<std::exception_ptr(Device)>& part) = 0;
+  /// Combines a value of all ranks, in place. Collective. Where there are no ranks, nothing.
+  enum class OverRanks : std::uint8_t { sum, max };
+  virtual void all_reduce(const Tensor& /*value*/, OverRanks /*how*/) const {}
 };
 
 }  // namespace tandem::optim

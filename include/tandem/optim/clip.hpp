@@ -17,6 +17,8 @@ struct ClipOptions {
 ///
 /// Parameters without a gradient are skipped. As in PyTorch the factor is
 /// min(1, max_norm / (norm + 1e-6)). Gradients that are adjacent in an arena are processed at once.
+/// Where ranks have shares of the gradients (FullyShardedDataParallel), the norm is that of all of
+/// them and the call is collective.
 /// @param parameters  on one device
 /// @return  the norm before scaling, a scalar on that device; zero if there are no gradients.
 /// @throws InvalidArgument  if gradients are on several devices, an option is out of range, or the

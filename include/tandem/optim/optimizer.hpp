@@ -123,7 +123,8 @@ class Optimizer {
   std::vector<ParamGroup>& param_groups() noexcept { return groups_; }
   const std::vector<ParamGroup>& param_groups() const noexcept { return groups_; }
 
-  /// The state of all parameters that have made a step, and the options of all groups.
+  /// The state of all parameters that have made a step, and the options of all groups. Where ranks
+  /// have shares of the parameters (FullyShardedDataParallel), every rank calls it, and gets all.
   OptimizerState state_dict() const;
   /// Copies a state into this optimizer. Parameters that the state does not name start anew.
   ///
@@ -177,6 +178,8 @@ class Optimizer {
   friend class detail::StateSave;
   std::vector<std::vector<StateSpec>> specs(const std::vector<ParamGroup>& groups) const;
   void check_finite() const;
+  /// @throws InvalidArgument  whole parameters are needed, and ranks have shares of one.
+  void check_whole() const;
   void advance_numbers(detail::RunUpdate& run_update) const;
   void apply(detail::RunUpdate& run_update);
 

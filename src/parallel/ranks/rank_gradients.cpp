@@ -28,16 +28,21 @@ class RankGradients::Source final : public autograd::GradientSource {
 
 RankGradients::RankGradients(DeviceReplica& replica,
                              comm::Communicator& comm,
-                             const DistributedDataParallelOptions& options)
+                             const DistributedDataParallelOptions& options,
+                             std::shared_ptr<RankUnits> units)
     : replica_(replica),
       comm_(comm),
       options_(options),
+      units_(std::move(units)),
       log_(comm, params().layout()),
       unused_(options, comm, params().layout()) {
-  const auto buckets =
-      plan_buckets(params().layout(), options.first_bucket_nbytes, options.bucket_nbytes);
-  make_reducer(buckets);
-  log_.note_planned(buckets);
+  if (units_ == nullptr) {
+    make_reducer(
+        plan_buckets(params().layout(), options.first_bucket_nbytes, options.bucket_nbytes));
+  } else {
+    units_->set_completion([this] { complete_shares(); });
+  }
+  log_.note_planned(replica.reducer()->buckets());
   for (std::size_t p = 0; p < params().layout().places().size(); ++p) {
     sources_.push_back(std::make_shared<Source>(*this, p));
     if (const Tensor x = params().tensor(p); x.requires_grad())
@@ -65,10 +70,16 @@ void RankGradients::set_hook(CommHook hook) {
   replica_.reducer()->set_hook(hook_);
 }
 
+BucketReducer::Groups RankGradients::groups() const {
+  if (units_ != nullptr) return units_->groups();
+  return {.replicas = comm_.size() > 1 ? &comm_ : nullptr};
+}
+
 void RankGradients::arm(GradientSync how) {
   began_ = false;
   reduces_ = how == GradientSync::on;
-  replica_.reducer()->arm({.replicas = reduces_ && comm_.size() > 1 ? &comm_ : nullptr},
+  if (units_ != nullptr && !unreduced_) units_->begin_backward();
+  replica_.reducer()->arm(reduces_ ? groups() : BucketReducer::Groups{},
                           0,
                           unreduced_ ? GradientTally::Used::kept : GradientTally::Used::fresh);
   unreduced_ |= !reduces_;
@@ -81,7 +92,8 @@ void RankGradients::on_access(std::size_t place) {
     return;
   }
   TANDEM_CHECK(!reduces_ || !replica_.reducer()->tally().is_complete(place),
-               "DistributedDataParallel: a second backward of one forward reaches '",
+               wrapper_name(units_ != nullptr),
+               ": a second backward of one forward reaches '",
                params().layout().places()[place].name,
                "', whose gradient is being reduced; add the losses up, call the wrapper once for "
                "each backward, or run all but the last backward under no_sync");
@@ -101,6 +113,15 @@ void RankGradients::complete() {
   }
   finish(missing);
   log_.note_times(replica_.reducer()->first_launch());
+}
+
+void RankGradients::complete_shares() {
+  complete();
+  TANDEM_CHECK(
+      !unreduced_ || reduces_,
+      "FullyShardedDataParallel: the gradients of a backward under no_sync have not been "
+      "reduced, so no rank has its share of them; run a backward outside of no_sync before "
+      "the optimizer's step");
 }
 
 void RankGradients::reduce_zeros() {

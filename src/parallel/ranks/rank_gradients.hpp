@@ -11,6 +11,7 @@
 #include "tandem/parallel/detail/rank_replica.hpp"
 
 #include "parallel/ranks/iteration_log.hpp"
+#include "parallel/ranks/rank_units.hpp"
 #include "parallel/ranks/unused_parameters.hpp"
 #include "parallel/replicas/device_replica.hpp"
 
@@ -22,6 +23,11 @@ namespace tandem::parallel {
 // (Phase::backward) a source is asked about the leaf to which a gradient is added; then it only
 // checks that this gradient is not being reduced already.
 
+/// What errors call the wrapper of a rank's module.
+constexpr const char* wrapper_name(bool is_sharded) noexcept {
+  return is_sharded ? "FullyShardedDataParallel" : "DistributedDataParallel";
+}
+
 /// The gradients of a rank's parameters: how they are reduced, and who completes the reduction.
 ///
 /// To be used on the rank's thread.
@@ -29,9 +35,12 @@ class RankGradients {
  public:
   /// Begins to watch the gradients of the replica's parameters. The arguments must outlive this
   /// object.
+  ///
+  /// @param units  null: the rank has all of each gradient.
   RankGradients(DeviceReplica& replica,
                 comm::Communicator& comm,
-                const DistributedDataParallelOptions& options);
+                const DistributedDataParallelOptions& options,
+                std::shared_ptr<RankUnits> units = nullptr);
   RankGradients(const RankGradients&) = delete;
   RankGradients& operator=(const RankGradients&) = delete;
 
@@ -61,7 +70,11 @@ class RankGradients {
   class Source;
   const optim::Arena& params() const { return *replica_.parameters(); }
   void make_reducer(const std::vector<Bucket>& buckets);
+  /// Completes the reduction, after which this rank has its shares.
+  /// @throws InvalidArgument  gradients have not been reduced.
+  void complete_shares();
   void arm(GradientSync how);
+  BucketReducer::Groups groups() const;
   /// Something reads the gradient of a place, or adds to it.
   void on_access(std::size_t place);
   /// @param missing  the places without a gradient of this rank.
@@ -70,6 +83,7 @@ class RankGradients {
   DeviceReplica& replica_;
   comm::Communicator& comm_;
   const DistributedDataParallelOptions& options_;
+  std::shared_ptr<RankUnits> units_;
   IterationLog log_;
   UnusedParameters unused_;
   CommHook hook_;

@@ -14,6 +14,7 @@
 #include "tandem/runtime/generator.hpp"
 
 #include "parallel/ranks/rank_gradients.hpp"
+#include "parallel/ranks/rank_units.hpp"
 #include "parallel/replicas/check_unwrapped.hpp"
 #include "parallel/replicas/module_source.hpp"
 #include "parallel/replicas/rank_rows.hpp"
@@ -25,16 +26,17 @@ namespace {
 using tandem::detail::concat;
 
 /// Checks that a rank can train the module, which every rank has alike. @return the module
-nn::Module& checked(nn::Module& module, comm::Communicator& comm) {
+nn::Module& checked(nn::Module& module, comm::Communicator& comm, const char* wrapper) {
   check_unwrapped(module,
-                  {"DistributedDataParallel",
+                  {wrapper,
                    "use that wrapper, or end it first",
                    "Give each rank a module of its own (nn::clone), or end that wrapper first"});
   bool trains = false;
   nn::visit_tensors(module, [&](const std::string& name, Tensor& x, nn::TensorKind) {
     trains |= x.requires_grad();
     TANDEM_CHECK(x.device() == comm.device(),
-                 "DistributedDataParallel: '",
+                 wrapper,
+                 ": '",
                  name,
                  "' is on ",
                  x.device(),
@@ -44,18 +46,25 @@ nn::Module& checked(nn::Module& module, comm::Communicator& comm) {
                  "the copies share their tensors; give each rank a clone (nn::clone)");
   });
   TANDEM_CHECK(trains,
-               "DistributedDataParallel: no parameter of the module requires a gradient; use the "
+               wrapper,
+               ": no parameter of the module requires a gradient; use the "
                "module itself");
   ModuleSource source(module);
-  check_same_module(source, comm, "DistributedDataParallel");
+  check_same_module(source, comm, wrapper);
   return module;
 }
 
-/// Puts the module's parameters into an arena. @return the replica
-DeviceReplica& bound(DeviceReplica& replica) {
+/// Puts the module's parameters into an arena.
+///
+/// @param sharding  null: as they are.
+/// @return the units of which the rank has a share; null: it has all of each.
+std::shared_ptr<RankUnits> bind(DeviceReplica& replica,
+                                comm::Communicator& comm,
+                                const RankSharding* sharding) {
+  if (sharding != nullptr) return RankUnits::bind(replica, comm, *sharding);
   replica.bind_parameters(
       optim::Arena::obtain(arena_entries(replica.source(), nn::TensorKind::parameter), {}));
-  return replica;
+  return nullptr;
 }
 
 }  // namespace
@@ -67,12 +76,16 @@ DeviceReplica& bound(DeviceReplica& replica) {
 
 /// What a rank's wrapper is made of.
 struct RankReplica::Parts {
-  Parts(nn::Module& m, comm::Communicator& c, const DistributedDataParallelOptions& o)
-      : module(checked(m, c)),
+  Parts(nn::Module& m,
+        comm::Communicator& c,
+        const DistributedDataParallelOptions& o,
+        const RankSharding* sharding)
+      : module(checked(m, c, wrapper_name(sharding != nullptr))),
         comm(c),
         options(o),
         replica(c.rank(), c.device(), m),
-        gradients(bound(replica), c, options),
+        units(bind(replica, c, sharding)),
+        gradients(replica, c, options, units),
         rows(c),
         forwards(default_generator().forwards().load(std::memory_order_relaxed)) {}
 
@@ -80,6 +93,7 @@ struct RankReplica::Parts {
   comm::Communicator& comm;
   DistributedDataParallelOptions options;
   DeviceReplica replica;
+  std::shared_ptr<RankUnits> units;  // null: the rank has all parameters
   RankGradients gradients;
   RankRows rows;
   std::shared_ptr<const int> token = std::make_shared<const int>(0);  // for the marks on the module
@@ -91,8 +105,9 @@ struct RankReplica::Parts {
 
 RankReplica::RankReplica(nn::Module& module,
                          comm::Communicator& comm,
-                         const DistributedDataParallelOptions& options)
-    : parts_(std::make_unique<Parts>(module, comm, options)) {
+                         const DistributedDataParallelOptions& options,
+                         const RankSharding* sharding)
+    : parts_(std::make_unique<Parts>(module, comm, options, sharding)) {
   send(0);
   for (nn::Module* part : module.modules())
     nn::detail::Wrapping::mark(*part, parts_->token);
@@ -113,7 +128,7 @@ void RankReplica::send(int root) const {
   const autograd::NoGrad off;
   const ContextScope scope([](Context& c) { c.phase = Phase::replicate; });
   const optim::Arena& arena = *parts_->replica.parameters();
-  for (std::size_t b = 0; b < arena.layout().blocks().size(); ++b)
+  for (std::size_t b = 0; parts_->units == nullptr && b < arena.layout().blocks().size(); ++b)
     parts_->comm.broadcast(arena.params(static_cast<int>(b)), root);
   for (const Tensor& buffer : parts_->module.buffers())
     parts_->comm.broadcast(buffer, root);
@@ -123,8 +138,13 @@ std::shared_ptr<const Context> RankReplica::begin_forward(std::optional<std::int
   Parts& p = *parts_;
   p.gradients.complete();
   p.gradients.log().begin_forward();
-  if (!context().grad_enabled) return share_context();
+  if (!context().grad_enabled && p.units == nullptr) return share_context();
   auto c = std::make_shared<Context>(context());
+  if (p.units != nullptr) {
+    p.units->sleep();  // what an earlier one has left
+    c->phase = Phase::forward;
+    if (!c->grad_enabled) return c;
+  }
   const autograd::NoGrad off;
   const ForwardRows forward = prepare(rows.value_or(1));
   c->rows = forward.range_of(p.comm.rank());
@@ -175,8 +195,20 @@ Tensor RankReplica::weighted(const Tensor& output) const {
       [weight](const Tensor& dy) { return autograd::Gradients{dy * weight}; });
 }
 
-void RankReplica::end_forward() noexcept {
+void RankReplica::end_forward() {
   parts_->gradients.log().end_forward();
+  if (parts_->units != nullptr && !context().grad_enabled) parts_->units->sleep();
+}
+
+void RankReplica::begin_unsharded() {
+  parts_->gradients.complete();
+  if (parts_->units != nullptr) parts_->units->open();
+}
+
+void RankReplica::end_unsharded(bool write_back) {
+  using Changes = RankUnits::Changes;
+  if (parts_->units != nullptr)
+    parts_->units->close(write_back ? Changes::written_back : Changes::dropped);
 }
 
 void RankReplica::begin_join(const JoinOptions& options) {

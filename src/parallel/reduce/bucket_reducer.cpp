@@ -91,7 +91,11 @@ void BucketReducer::end_first(std::size_t count) {
 
 comm::Handle BucketReducer::launch(std::size_t bucket) {
   if (reduction_.to == Reduction::To::all) return launch_to_all(bucket);
-  const Tensor& whole = flat_[bucket].front();
+  Tensor whole = flat_[bucket].front();
+  if (factor_ != 1) {
+    const autograd::NoGrad off;
+    whole.mul_(factor_);
+  }
   if (reduction_.to != Reduction::To::shares)
     return groups_.replicas->start_reduce(whole, comm::ReduceOp::sum, 0);
   return groups_.replicas->start(

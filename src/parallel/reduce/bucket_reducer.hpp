@@ -46,7 +46,8 @@ class BucketReducer {
   void arm(const Groups& groups, std::int64_t backwards, GradientTally::Used used);
   /// Whether every rank gets the sum.
   bool gives_all_the_sum() const noexcept { return reduction_.to == Reduction::To::all; }
-  /// Sets the factor for this replica's gradients before they are reduced to all ranks.
+  const std::vector<Bucket>& buckets() const noexcept { return *buckets_; }
+  /// Sets the factor for this replica's gradients before they are reduced.
   void set_factor(double factor) noexcept { factor_ = factor; }
   /// Sets a hook that replaces the reduction to all ranks, including the factor.
   void set_hook(CommHook hook) { hook_ = std::move(hook); }

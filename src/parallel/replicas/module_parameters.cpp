@@ -74,12 +74,7 @@ std::shared_ptr<optim::Arena> ModuleParameters::bind_original() {
   if (entries.empty()) return nullptr;
   if (rules_.sharded() == ModeRules::Sharded::nothing || replicas_.size() == 1)
     return optim::Arena::obtain(std::move(entries), {});
-  const std::vector<std::string> units = first().source().unit_paths(options_.units);
-  for (optim::ArenaEntry& entry : entries) {
-    entry.unit = unit_of(entry.name, units);
-    if (const auto before = optim::Arena::of(entry.tensor))
-      entry.group = before->group_of(entry.tensor);
-  }
+  assign_units(entries, first().source().unit_paths(options_.units));
   std::vector<Device> devices;
   for (const auto& replica : replicas_)
     devices.push_back(replica->device());

@@ -5,6 +5,8 @@
 
 #include <unordered_set>
 
+#include "tandem/optim/arena.hpp"
+
 #include "parallel/replicas/module_source.hpp"
 
 namespace tandem::parallel {
@@ -23,6 +25,14 @@ std::vector<optim::ArenaEntry> arena_entries(ReplicaSource& source, nn::TensorKi
     if (of == kind && seen.insert(&x.impl()).second) entries.push_back({name, x});
   });
   return entries;
+}
+
+void assign_units(std::vector<optim::ArenaEntry>& entries, const std::vector<std::string>& units) {
+  for (optim::ArenaEntry& entry : entries) {
+    entry.unit = unit_of(entry.name, units);
+    if (const auto before = optim::Arena::of(entry.tensor))
+      entry.group = before->group_of(entry.tensor);
+  }
 }
 
 }  // namespace tandem::parallel

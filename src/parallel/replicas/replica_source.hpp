@@ -56,5 +56,9 @@ ReplicaSources sources_of(const std::vector<nn::Module*>& modules);
 
 /// The distinct tensors of one kind, each under its first name.
 std::vector<optim::ArenaEntry> arena_entries(ReplicaSource& source, nn::TensorKind kind);
+/// Gives each entry the unit that it is in, and the group that it had before.
+///
+/// @param units  paths (UnitPolicy::paths).
+void assign_units(std::vector<optim::ArenaEntry>& entries, const std::vector<std::string>& units);
 
 }  // namespace tandem::parallel

@@ -10,6 +10,7 @@
 #include "tandem/tensor/tensor.hpp"
 
 #include "core/even_share.hpp"
+#include "parallel/units/block_store.hpp"
 
 namespace tandem::parallel {
 
@@ -17,7 +18,7 @@ namespace tandem::parallel {
 /// it for good.
 ///
 /// While replicas run, shares are only read; then any thread may.
-class BlockShares {
+class BlockShares final : public BlockStore {
  public:
   /// Bytes to which each share of a block is padded, so that collectives of equal parts take it.
   static constexpr std::size_t kShareAlignment = 256;
@@ -38,12 +39,14 @@ class BlockShares {
   Device device(int d) const { return devices_.at(static_cast<std::size_t>(d)); }
   /// The elements of a block that a device has.
   Share share(int block, int d) const;
-  enum class Of : std::uint8_t { values, gradients };
-  /// A device's share of a block, flat; undefined if the block does not train.
-  const Tensor& at(Of of, int block, int d) const;
-  /// Copies all shares of a block to `whole`, which is on any device, or back.
-  void gather(Of of, int block, const Tensor& whole) const { copy(of, block, whole, To::whole); }
-  void scatter(Of of, int block, const Tensor& whole) const { copy(of, block, whole, To::shares); }
+  const Tensor& at(Of of, int block, int d) const override;
+  /// Whole blocks may be on any device.
+  void gather(Of of, int block, const Tensor& whole) const override {
+    copy(of, block, whole, To::whole);
+  }
+  void scatter(Of of, int block, const Tensor& whole) const override {
+    copy(of, block, whole, To::shares);
+  }
 
  private:
   using ByDevice = std::vector<Tensor>;

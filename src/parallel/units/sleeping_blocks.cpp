@@ -9,12 +9,13 @@
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
+#include "tandem/runtime/context.hpp"
 #include "tandem/tensor/factories.hpp"
 
 namespace tandem::parallel {
 namespace {
 
-using Of = BlockShares::Of;
+using Of = BlockStore::Of;
 
 constexpr std::uint64_t kNever = UINT64_MAX;  // no version of a buffer
 
@@ -24,10 +25,10 @@ Tensor flat_of(const std::shared_ptr<Buffer>& buffer, std::int64_t numel, DType 
 
 }  // namespace
 
-SleepingBlocks::SleepingBlocks(std::shared_ptr<const BlockShares> shares,
+SleepingBlocks::SleepingBlocks(std::shared_ptr<const BlockStore> store,
                                const optim::Arena& arena,
                                int device)
-    : shares_(std::move(shares)), device_(device) {
+    : store_(std::move(store)), device_(device) {
   const optim::ArenaLayout& layout = arena.layout();
   for (const int b : layout.block_indices()) {
     const optim::ArenaBlock& block = layout.blocks()[static_cast<std::size_t>(b)];
@@ -37,14 +38,15 @@ SleepingBlocks::SleepingBlocks(std::shared_ptr<const BlockShares> shares,
       if (!flat.defined() || !flat.buffer().is_dropped()) continue;
       index_[&flat.buffer()] = blocks_.size();
       blocks_.push_back({flat.impl().buffer, of, b, block.unit, block.numel, block.dtype, name});
+      if (of == Of::values) blocks_.back().share_version = version_of_share(blocks_.back());
     }
   }
 }
 
-std::shared_ptr<SleepingBlocks> SleepingBlocks::of(std::shared_ptr<const BlockShares> shares,
+std::shared_ptr<SleepingBlocks> SleepingBlocks::of(std::shared_ptr<const BlockStore> store,
                                                    const optim::Arena& arena,
                                                    int device) {
-  const auto blocks = std::make_shared<SleepingBlocks>(std::move(shares), arena, device);
+  const auto blocks = std::make_shared<SleepingBlocks>(std::move(store), arena, device);
   blocks->set_sources(blocks);
   return blocks;
 }
@@ -68,6 +70,10 @@ SleepingBlocks::Block& SleepingBlocks::block_of(Of of, int index) {
       blocks_, [&](const Block& block) { return block.of == of && block.index == index; });
 }
 
+std::uint64_t SleepingBlocks::version_of_share(const Block& block) const {
+  return store_->at(Of::values, block.index, device_).buffer().version();
+}
+
 void SleepingBlocks::provide(Buffer& buffer, std::span<const Buffer* const> used) {
   Block& block = blocks_[index_.at(&buffer)];
   const std::shared_ptr<Buffer> own = block.buffer.lock();
@@ -85,7 +91,9 @@ void SleepingBlocks::provide(Buffer& buffer, std::span<const Buffer* const> used
 
 void SleepingBlocks::put_bytes(Block& block, const std::shared_ptr<Buffer>& buffer) const {
   const auto b = static_cast<std::size_t>(block.index);
-  const bool is_new = block.of == Of::gradients && collects_;
+  const Phase phase = context().phase;
+  const bool is_new = block.of == Of::gradients && collects_ &&
+                      (phase == Phase::backward || phase == Phase::reduce);
   if (is_new && (b >= adds_to_.size() || adds_to_[b] == 0)) {
     const autograd::NoGrad off;
     flat_of(buffer, block.numel, block.dtype).zero_();
@@ -98,7 +106,7 @@ void SleepingBlocks::put_bytes(Block& block, const std::shared_ptr<Buffer>& buff
 /// The tensors have not changed, so nor have their versions.
 void SleepingBlocks::fill(Block& block, const std::shared_ptr<Buffer>& buffer) const {
   const std::vector<std::uint64_t> versions = buffer->part_versions();
-  shares_->gather(block.of, block.index, flat_of(buffer, block.numel, block.dtype));
+  store_->gather(block.of, block.index, flat_of(buffer, block.numel, block.dtype));
   buffer->set_part_versions(versions);
   block.version = buffer->version();
 }
@@ -106,7 +114,7 @@ void SleepingBlocks::fill(Block& block, const std::shared_ptr<Buffer>& buffer) c
 void SleepingBlocks::make_room(const Block& for_block, std::span<const Buffer* const> used) {
   for (Block& other : blocks_) {
     if (!other.is_awake || other.is_made || other.of != for_block.of ||
-        other.unit == for_block.unit)
+        other.unit == for_block.unit || (keeps_values_ && other.of == Of::values))
       continue;
     const std::shared_ptr<Buffer> buffer = other.buffer.lock();
     if (std::ranges::find(used, buffer.get()) == used.end()) sleep(other);
@@ -118,7 +126,7 @@ void SleepingBlocks::sleep(Block& block) const {
   const std::shared_ptr<Buffer> buffer = block.buffer.lock();
   if (buffer == nullptr || buffer->is_dropped()) return;
   if (buffer->version() != block.version)
-    shares_->scatter(block.of, block.index, flat_of(buffer, block.numel, block.dtype));
+    store_->scatter(block.of, block.index, flat_of(buffer, block.numel, block.dtype));
   buffer->drop(block.name);
 }
 
@@ -129,6 +137,12 @@ void SleepingBlocks::forget(Block& block) const {
 
 void SleepingBlocks::end_reduction(int block) {
   forget(block_of(Of::gradients, block));  // the shares have the sum
+}
+
+void SleepingBlocks::end_backward() {
+  discard_gradients(false);
+  sleep_values();
+  store_->end_backward();
 }
 
 void SleepingBlocks::begin_backward(std::vector<std::uint8_t> adds_to) {
@@ -172,6 +186,31 @@ void SleepingBlocks::sleep_values() {
 void SleepingBlocks::forget_values() {
   for (Block& block : blocks_)
     if (block.is_awake && block.of == Of::values) forget(block);
+}
+
+void SleepingBlocks::note_updated() {
+  forget_values();
+  for (Block& block : blocks_) {
+    if (block.of != Of::values) continue;
+    const std::uint64_t now = version_of_share(block);
+    if (std::exchange(block.share_version, now) == now) continue;
+    if (const auto buffer = block.buffer.lock()) buffer->bump_version();
+  }
+}
+
+void SleepingBlocks::wake_values() {
+  try {
+    for (Block& block : blocks_) {
+      const std::shared_ptr<Buffer> buffer = block.buffer.lock();
+      if (block.of != Of::values || block.is_awake || buffer == nullptr) continue;
+      buffer->wake();
+      block.is_awake = true;
+      fill(block, buffer);
+    }
+  } catch (...) {
+    forget_values();
+    throw;
+  }
 }
 
 void SleepingBlocks::wake_for_good() {

@@ -12,7 +12,7 @@
 #include "tandem/runtime/buffer_source.hpp"
 
 #include "parallel/reduce/gradient_shares.hpp"
-#include "parallel/units/block_shares.hpp"
+#include "parallel/units/block_store.hpp"
 
 namespace tandem::parallel {
 
@@ -48,18 +48,22 @@ class SleepingBlocks final : public BufferSource, public GradientShares {
   /// The dropped blocks of an arena, which get their bytes from here from now on.
   ///
   /// @param device  the index of the arena's device in the shares.
-  static std::shared_ptr<SleepingBlocks> of(std::shared_ptr<const BlockShares> shares,
+  static std::shared_ptr<SleepingBlocks> of(std::shared_ptr<const BlockStore> store,
                                             const optim::Arena& arena,
                                             int device);
-  SleepingBlocks(std::shared_ptr<const BlockShares> shares, const optim::Arena& arena, int device);
+  SleepingBlocks(std::shared_ptr<const BlockStore> store, const optim::Arena& arena, int device);
 
   void provide(Buffer& buffer, std::span<const Buffer* const> used) override;
-  Tensor gradient_share(int block) const override {
-    return shares_->at(BlockShares::Of::gradients, block, device_);
-  }
+  Tensor gradient_share(int block) const override { return store_->reduced(block, device_); }
   void end_reduction(int block) override;
-  void end_backward() override { discard_gradients(false); }
+  void end_backward() override;
 
+  /// Whether values that work has used stay until the job ends, and do not make room for others.
+  void keep_values(bool keep) noexcept { keeps_values_ = keep; }
+  /// All values get their bytes, and stay until they sleep.
+  ///
+  /// @throws OutOfMemory  all values sleep.
+  void wake_values();
   /// From now on the gradients that work asks for are new ones, which begin from zero, or from the
   /// module's where those are to be added to.
   ///
@@ -79,26 +83,31 @@ class SleepingBlocks final : public BufferSource, public GradientShares {
   void sleep();
   /// The same for the values alone.
   void sleep_values();
-  /// The shares have new values: those that are here are old.
+  /// The same, but what was changed is lost: the shares are right.
   void forget_values();
+  /// The device's shares may have been updated. Values that are here are old then, and no graph
+  /// from before the update is to be used with the new ones.
+  void note_updated();
   /// All blocks get their bytes for good, and this source lets go of them. @throws OutOfMemory
   void wake_for_good();
 
  private:
   struct Block {
     std::weak_ptr<Buffer> buffer;
-    BlockShares::Of of = BlockShares::Of::values;
+    BlockStore::Of of = BlockStore::Of::values;
     int index = 0;
     int unit = 0;
     std::int64_t numel = 0;
     DType dtype = DType::f32;
     std::shared_ptr<const std::string> name;
     bool is_awake = false;
-    bool is_made = false;       // gradients that have not been reduced
-    std::uint64_t version = 0;  // of the buffer when it got its bytes
+    bool is_made = false;             // gradients that have not been reduced
+    std::uint64_t version = 0;        // of the buffer when it got its bytes
+    std::uint64_t share_version = 0;  // of this device's share of the values
   };
   void set_sources(const std::shared_ptr<SleepingBlocks>& source) const;
-  Block& block_of(BlockShares::Of of, int index);
+  Block& block_of(BlockStore::Of of, int index);
+  std::uint64_t version_of_share(const Block& block) const;
   void put_bytes(Block& block, const std::shared_ptr<Buffer>& buffer) const;
   void fill(Block& block, const std::shared_ptr<Buffer>& buffer) const;
   void sleep(Block& block) const;
@@ -106,10 +115,11 @@ class SleepingBlocks final : public BufferSource, public GradientShares {
   void forget(Block& block) const;
   void make_room(const Block& for_block, std::span<const Buffer* const> used);
 
-  const std::shared_ptr<const BlockShares> shares_;
+  const std::shared_ptr<const BlockStore> store_;
   const int device_;
   std::vector<Block> blocks_;
   std::unordered_map<const Buffer*, std::size_t> index_;
+  bool keeps_values_ = false;
   bool collects_ = false;
   bool began_ = false;  // a backward, in this job
   std::vector<std::uint8_t> adds_to_;

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "parallel/update/sleeping_shards.hpp"
@@ -13,14 +12,11 @@ namespace tandem::parallel {
 /// blocks sleep, so whoever reads a parameter next gets it from the shares.
 class FullShards final : public SleepingShards {
  public:
-  explicit FullShards(SharedParts parts);
+  using SleepingShards::SleepingShards;
 
   std::vector<optim::ArenaSlice> slices() const override;
   void gather_values(comm::Communicator&, int) const noexcept override {}
   void note_written(int device) override;
-
- private:
-  std::vector<std::vector<std::uint64_t>> versions_;  // of the shares' values, by device, by block
 };
 
 }  // namespace tandem::parallel

@@ -14,6 +14,7 @@
 #include "tandem/parallel/ddp_logging.hpp"
 #include "tandem/parallel/detail/no_sync.hpp"
 #include "tandem/parallel/rank.hpp"
+#include "tandem/parallel/unit_policy.hpp"
 #include "tandem/runtime/context.hpp"
 
 namespace tandem::parallel {
@@ -62,8 +63,19 @@ struct JoinOptions {
   bool throw_on_early_termination = false;
 };
 
-/// A rank's copy of a module: its arena, buckets and hooks. DistributedDataParallel<M> adds the
-/// types.
+/// How ranks share the parameters of their modules between them.
+struct RankSharding {
+  comm::Communicator* shard;  ///< the ranks that have the shares of one copy
+  comm::Communicator*
+      replicate;  ///< those that have this rank's share of other copies; may be null
+  UnitPolicy units = {};
+  /// Whether a unit's parameters are given back as soon as another unit is used, and gathered anew
+  /// for the backward. False: they stay until the end of the backward.
+  bool reshard_after_forward = true;
+};
+
+/// A rank's copy of a module: its arena, buckets and hooks. DistributedDataParallel<M> and
+/// FullyShardedDataParallel<M> add the types.
 ///
 /// To be used on the rank's thread only.
 class RankReplica {
@@ -73,9 +85,11 @@ class RankReplica {
   /// @throws InvalidArgument  no parameter trains, or a part is already wrapped or on another
   ///                          device.
   /// @throws Desync           the ranks' modules differ; the text names the first difference.
+  /// @param sharding  null: each rank has all parameters. Its groups outlive this object.
   RankReplica(nn::Module& module,
               comm::Communicator& comm,
-              const DistributedDataParallelOptions& options);
+              const DistributedDataParallelOptions& options,
+              const RankSharding* sharding = nullptr);
   ~RankReplica();
   RankReplica(const RankReplica&) = delete;
   RankReplica& operator=(const RankReplica&) = delete;
@@ -88,7 +102,11 @@ class RankReplica {
   /// rows.
   Tensor weighted(const Tensor& output) const;
   /// The forward has ended.
-  void end_forward() noexcept;
+  void end_forward();
+  /// Gathers all parameters on all ranks until `end_unsharded`. Collective.
+  void begin_unsharded();
+  /// @param write_back  whether each rank's changes to its share count; they are lost if not.
+  void end_unsharded(bool write_back);
   /// Until `end_join`, other ranks may run out of batches before this one does.
   void begin_join(const JoinOptions& options);
   /// This rank has no more batches. Takes part in the others' exchanges until they have none

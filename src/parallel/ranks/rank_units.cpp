@@ -1,0 +1,127 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "parallel/ranks/rank_units.hpp"
+
+#include <utility>
+
+#include "tandem/autograd/autograd.hpp"
+#include "tandem/runtime/context.hpp"
+
+#include "parallel/units/block_shares.hpp"
+
+namespace tandem::parallel {
+
+using Of = BlockStore::Of;
+
+/// Gives the ranks rank 0's values, a block at a time, and keeps this rank's shares of them.
+class RankUnits::Keeper final : public optim::ArenaKeeper {
+ public:
+  Keeper(std::shared_ptr<RankShares> shares,
+         comm::Communicator& all,
+         std::vector<std::string> units)
+      : shares_(std::move(shares)), all_(all), units_(std::move(units)) {}
+  bool keeps_values() const noexcept override { return true; }
+  void keep(int /*block*/, const Tensor& values) override {
+    const ContextScope scope([](Context& c) { c.phase = Phase::replicate; });
+    all_.broadcast(values, 0);
+    shares_->add_block(values);
+  }
+  void end(const optim::Arena& arena) override {
+    shares_->add_gradients(arena.layout(), units_);
+    sleeping_ = SleepingBlocks::of(shares_, arena, shares_->rank());
+  }
+  const std::shared_ptr<SleepingBlocks>& sleeping() const noexcept { return sleeping_; }
+
+ private:
+  std::shared_ptr<RankShares> shares_;
+  comm::Communicator& all_;
+  std::vector<std::string> units_;
+  std::shared_ptr<SleepingBlocks> sleeping_;
+};
+
+RankUnits::RankUnits(DeviceReplica& replica, const RankSharding& sharding)
+    : replica_(replica), sharding_(sharding) {}
+
+RankUnits::~RankUnits() {
+  if (shares_ != nullptr) shares_->end();
+}
+
+std::shared_ptr<RankUnits> RankUnits::bind(DeviceReplica& replica,
+                                           comm::Communicator& all,
+                                           const RankSharding& sharding) {
+  auto units = std::make_shared<RankUnits>(replica, sharding);
+  auto entries = arena_entries(replica.source(), nn::TensorKind::parameter);
+  std::vector<std::string> paths = replica.source().unit_paths(sharding.units);
+  assign_units(entries, paths);
+  units->shares_ = std::make_shared<RankShares>(*sharding.shard);
+  const auto ranks = static_cast<std::size_t>(sharding.shard->size());
+  const auto keeper = std::make_shared<Keeper>(units->shares_, all, std::move(paths));
+  replica.bind_parameters(optim::Arena::bind(
+      entries, {.block_multiple = BlockShares::block_multiple(ranks), .keeper = keeper}));
+  units->sleeping_ = keeper->sleeping();
+  units->sleeping_->keep_values(!sharding.reshard_after_forward);
+  replica.reduce_by(std::make_shared<const std::vector<Bucket>>(
+                        plan_block_buckets(replica.parameters()->layout())),
+                    {.to = Reduction::To::shares});
+  replica.let_sleep(units->sleeping_);
+  replica.parameters()->share(units);
+  return units;
+}
+
+void RankUnits::begin_backward() const {
+  shares_->begin_backward(replica_.blocks_with_gradients());
+  sleeping_->begin_backward({});
+}
+
+void RankUnits::open() const {
+  sleeping_->sleep();
+  shares_->set_open(true);
+  try {
+    sleeping_->wake_values();
+  } catch (...) {
+    shares_->set_open(false);
+    throw;
+  }
+  shares_->set_open(false);
+}
+
+void RankUnits::close(Changes changes) const {
+  if (changes == Changes::written_back)
+    sleeping_->sleep_values();
+  else
+    sleeping_->forget_values();
+}
+
+std::vector<optim::ArenaSlice> RankUnits::slices() const {
+  std::vector<optim::ArenaSlice> slices;
+  for (const int b : replica_.parameters()->layout().block_indices()) {
+    const Share own = shares_->share(b);
+    slices.push_back({replica_.device(),
+                      b,
+                      own.begin,
+                      own.end,
+                      shares_->at(Of::values, b, shares_->rank()),
+                      shares_->at(Of::gradients, b, shares_->rank())});
+  }
+  return slices;
+}
+
+void RankUnits::share_gradients() {
+  complete_();
+  sleeping_->sleep();
+}
+
+void RankUnits::update(const std::function<std::exception_ptr(Device)>& part) {
+  const std::exception_ptr error = part(replica_.device());
+  sleeping_->note_updated();
+  if (error != nullptr) std::rethrow_exception(error);
+}
+
+void RankUnits::all_reduce(const Tensor& value, OverRanks how) const {
+  const autograd::NoGrad off;
+  sharding_.shard->all_reduce(value,
+                              how == OverRanks::sum ? comm::ReduceOp::sum : comm::ReduceOp::max);
+}
+
+}  // namespace tandem::parallel

@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "tandem/comm/communicator.hpp"
+#include "tandem/optim/arena_sharing.hpp"
+#include "tandem/parallel/detail/rank_replica.hpp"
+
+#include "parallel/ranks/rank_shares.hpp"
+#include "parallel/replicas/device_replica.hpp"
+#include "parallel/units/sleeping_blocks.hpp"
+
+namespace tandem::parallel {
+
+/// The parameters of a rank's module as units, of which this rank has a share: FSDP.
+///
+/// To be used on the rank's thread. What gathers or reduces is collective.
+class RankUnits final : public optim::ArenaSharing {
+ public:
+  /// Binds the replica's parameters, with the values of rank 0 of `all`. The arguments outlive this
+  /// object.
+  ///
+  /// @throws InvalidArgument  the policy does not fit the module.
+  /// @throws OutOfMemory      nothing is bound.
+  static std::shared_ptr<RankUnits> bind(DeviceReplica& replica,
+                                         comm::Communicator& all,
+                                         const RankSharding& sharding);
+  RankUnits(DeviceReplica& replica, const RankSharding& sharding);
+  ~RankUnits() override;
+
+  /// Whom the gradients are reduced with.
+  BucketReducer::Groups groups() const noexcept {
+    return {.replicas = sharding_.shard, .processes = sharding_.replicate};
+  }
+  /// Whatever reads a gradient, or updates, calls `complete` first.
+  void set_completion(std::function<void()> complete) { complete_ = std::move(complete); }
+  /// What has been gathered sleeps, but for gradients that have not been reduced.
+  void sleep() const { sleeping_->sleep(); }
+  /// Gradients of the blocks that have some are added to.
+  void begin_backward() const;
+  /// Gathers all values, which stay until `close`. @throws OutOfMemory  nothing has changed.
+  void open() const;
+  enum class Changes : std::uint8_t { written_back, dropped };
+  void close(Changes changes) const;
+
+  Parts parts() const noexcept override { return Parts::ranks; }
+  std::vector<optim::ArenaSlice> slices() const override;
+  void share_gradients() override;
+  void update(const std::function<std::exception_ptr(Device)>& part) override;
+  void all_reduce(const Tensor& value, OverRanks how) const override;
+
+ private:
+  class Keeper;
+
+  DeviceReplica& replica_;
+  RankSharding sharding_;
+  std::shared_ptr<RankShares> shares_;
+  std::shared_ptr<SleepingBlocks> sleeping_;
+  std::function<void()> complete_;
+};
+
+}  // namespace tandem::parallel

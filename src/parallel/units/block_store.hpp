@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "tandem/tensor/tensor.hpp"
+
+namespace tandem::parallel {
+
+/// Has the bytes of an arena's blocks while these sleep: one equal share of each on each device.
+class BlockStore {
+ public:
+  enum class Of : std::uint8_t { values, gradients };
+
+  virtual ~BlockStore() = default;
+  /// A device's share of a block, flat; undefined if the block does not train.
+  virtual const Tensor& at(Of of, int block, int device) const = 0;
+  /// Copies all shares of a block to `whole`. @throws InvalidArgument  they may not be read now.
+  virtual void gather(Of of, int block, const Tensor& whole) const = 0;
+  /// Writes a whole block to the shares.
+  virtual void scatter(Of of, int block, const Tensor& whole) const = 0;
+  /// Where a device's share of a reduction goes.
+  virtual Tensor reduced(int block, int device) const { return at(Of::gradients, block, device); }
+  /// All blocks have been reduced.
+  virtual void end_backward() const {}
+};
+
+}  // namespace tandem::parallel
