@@ -27,7 +27,6 @@ using IsPart = std::function<bool(const std::string&)>;
 struct FolderPlace {
   std::string target;          ///< of links, without a slash at the end
   std::optional<mode_t> mode;  ///< of the folder that is there
-  bool is_filled = false;      ///< it has files
   fs::path parent;
   Descriptor directory;  ///< the parent, opened first: after the rename there is no way back
 };
@@ -38,15 +37,13 @@ std::string without_slashes(std::string path) {
   return path;
 }
 
-/// Whether there are files. @throws FileError  one of them is none of `is_part`.
-bool check_parts(const std::string& path, const IsPart& is_part) {
+/// @throws FileError  there is a file that is none of `is_part`.
+void check_parts(const std::string& path, const IsPart& is_part) {
   std::error_code ec;
-  bool any = false;
   for (fs::directory_iterator at(path, ec), end; !ec && at != end; at.increment(ec)) {
-    any = true;
     const std::string name = at->path().filename().string();
-    std::error_code unknown;
-    if (is_part(name) && at->is_regular_file(unknown)) continue;
+    std::error_code gone;  // another writer may remove it meanwhile
+    if (is_part(name) && (at->is_regular_file(gone) || !at->exists(gone))) continue;
     throw FileError(path,
                     -1,
                     "holds '" + name +
@@ -54,7 +51,6 @@ bool check_parts(const std::string& path, const IsPart& is_part) {
                         "move that elsewhere, or give another path");
   }
   if (ec) throw FileError(path, -1, "cannot be listed (" + ec.message() + ")");
-  return any;
 }
 
 FolderPlace folder_place(const std::string& path, const IsPart& is_part) {
@@ -83,7 +79,7 @@ FolderPlace folder_place(const std::string& path, const IsPart& is_part) {
                     "(chmod u+w), or name another folder");
   }
   place.mode = info.st_mode & 0777;
-  place.is_filled = check_parts(place.target, is_part);
+  check_parts(place.target, is_part);
   check_owner(path, place.target, place.parent);
   return place;
 }
@@ -114,10 +110,10 @@ void write_folder_atomically(const std::string& path,
   fill(writer);
   writer.sync();
   sync_content(path, temporary.fd());
-  if (place.is_filled)
+  if (!temporary.rename_to_free(place.target)) {
+    check_parts(place.target, is_part);  // of another writer, perhaps
     temporary.exchange_with(place.target);
-  else
-    temporary.rename_to(place.target);
+  }
   sync_rename(path, place.directory.get());
 }
 

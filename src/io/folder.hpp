@@ -45,6 +45,7 @@ class FolderWriter {
 ///
 /// Writes a temporary folder beside it, then does fsync of each file and of the folder, exchanges
 /// the two, and removes the old one. A link is followed. An old folder keeps its permissions.
+/// Thread-safe: of two writers to one path, the last one wins.
 ///
 /// @param is_part  whether a file of that name is a part of what is written. An old folder with
 ///                 anything else in it is not replaced.

@@ -130,6 +130,13 @@ void Temporary::rename_to(const std::string& path) {
   renamed_ = true;
 }
 
+bool Temporary::rename_to_free(const std::string& path) {
+  if (::rename(name_.c_str(), path.c_str()) == 0) return renamed_ = true;
+  const int code = errno;
+  if (code == ENOTEMPTY || code == EEXIST) return false;
+  throw FileError(path_, -1, "cannot be made (" + std::generic_category().message(code) + ")");
+}
+
 void Temporary::exchange_with(const std::string& path) {
   if (::renameat2(AT_FDCWD, name_.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) == 0) return;
   const int code = errno;

@@ -33,6 +33,8 @@ class Temporary {
   int fd() const noexcept { return file_.get(); }
   /// @throws FileError  the system refuses; the file there is as it was.
   void rename_to(const std::string& path);
+  /// The same for a folder. @return  false where there is a folder with something in it.
+  bool rename_to_free(const std::string& path);
   /// Changes places, in one step, with what is at `path`, which is removed on the way out.
   ///
   /// @throws FileError  the system refuses; both are as they were.

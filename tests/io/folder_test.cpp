@@ -8,6 +8,8 @@
 #include <map>
 #include <span>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -131,8 +133,30 @@ TEST(FolderOrder, ContentIsOnTheDiskBeforeTheExchangeAndTheParentAfter) {
   write_files(dir.file("x"), kOldFiles);
   const FaultShim shim("none", 1, 0);
   write_files(dir.file("x"), {{"a.part", "new"}});
-  EXPECT_THAT(shim.journal(),
-              ElementsAre("open", "open", "open", "write", "fsync", "fsync", "renameat2", "fsync"));
+  EXPECT_THAT(
+      shim.journal(),
+      ElementsAre(
+          "open", "open", "open", "write", "fsync", "fsync", "rename", "renameat2", "fsync"));
+}
+
+/// Of writers at once the last one wins, whether there was a folder or not.
+TEST(Folder, WritersAtOnceLeaveOneOfTheirFolders) {
+  const TempDir dir;
+  const std::string path = dir.file("x");
+  std::vector<std::thread> writers;
+  for (int w = 0; w < 4; ++w) {
+    writers.emplace_back([&path, w] {
+      const std::string content(1, static_cast<char>('0' + w));
+      for (int i = 0; i < 20; ++i)
+        EXPECT_NO_THROW(write_files(path, {{"a.part", content}, {"b.part", content}}));
+    });
+  }
+  for (std::thread& writer : writers)
+    writer.join();
+  const Files files = files_of(path);
+  EXPECT_EQ(files.size(), 2U);
+  EXPECT_EQ(files.at("a.part"), files.at("b.part"));
+  EXPECT_THAT(dir.names(), ElementsAre("x"));
 }
 
 TEST(FolderRefusal, AFileSystemThatCannotExchangeSaysWhatToDo) {
