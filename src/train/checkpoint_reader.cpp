@@ -31,6 +31,19 @@ SafetensorsMetadata metadata_of(const std::string& path, Checksum checksum) {
   return parse_index(index, read_index(index), "", checksum).metadata;
 }
 
+/// @throws FileError  the file has a tensor that is not there for the index.
+void check_known(const CheckpointIndex& index,
+                 const std::string& shard,
+                 const SafetensorsFile& file) {
+  for (const SafetensorsEntry& entry : file.entries()) {
+    const auto at = index.weight_map.find(entry.name);
+    if (at != index.weight_map.end() && at->second == shard) continue;
+    throw FileError(file.path(),
+                    static_cast<std::int64_t>(entry.offset),
+                    "has a tensor '" + entry.name + "', of which the index does not know");
+  }
+}
+
 }  // namespace
 
 TensorForm StoredTensor::form() const {
@@ -159,7 +172,6 @@ void CheckpointReader::add_shards(const CheckpointIndex& index,
                                   const std::map<std::string, std::string>& checksums,
                                   std::vector<StoredTensor>& to) {
   std::map<std::string, const SafetensorsFile*> opened;
-  std::map<const SafetensorsFile*, std::size_t> tensors;
   for (const auto& [name, shard] : index.weight_map) {
     const SafetensorsFile*& file = opened[shard];
     if (file == nullptr) file = &open_shard(shard, checksums);
@@ -169,18 +181,9 @@ void CheckpointReader::add_shards(const CheckpointIndex& index,
           file->path(), -1, "has no tensor '" + name + "', which the index says it has");
     }
     to.push_back({name, file, entry});
-    ++tensors[file];
   }
-  for (const auto& [file, count] : tensors) {
-    if (count == file->entries().size()) continue;
-    const auto unknown = std::ranges::find_if(file->entries(), [&](const SafetensorsEntry& entry) {
-      const auto at = index.weight_map.find(entry.name);
-      return at == index.weight_map.end() || opened.at(at->second) != file;
-    });
-    throw FileError(file->path(),
-                    static_cast<std::int64_t>(unknown->offset),
-                    "has a tensor '" + unknown->name + "', of which the index does not know");
-  }
+  for (const auto& [shard, file] : opened)
+    check_known(index, shard, *file);
 }
 
 const StoredTensor* CheckpointReader::find(std::string_view name) const noexcept {

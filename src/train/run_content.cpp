@@ -50,8 +50,9 @@ RunContent::RunContent(const nn::Module& module,
                        const RunState& state,
                        const optim::LRScheduler* schedule)
     : own_(run_optimizer) {
-  for (const auto& [name, x] : module.state_dict()) {
-    model.push_back({name, {x.dtype(), x.shape(), {}}, [x](std::span<std::byte> out) {
+  for (const nn::NamedTensor& own : module.state_dict()) {
+    const Tensor& x = own.tensor;
+    model.push_back({own.name, {x.dtype(), x.shape(), {}}, [x](std::span<std::byte> out) {
                        read_elements(x, out);
                      }});
   }
