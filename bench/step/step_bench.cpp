@@ -25,6 +25,7 @@
 #include "tandem/optim/adam.hpp"
 #include "tandem/parallel/data_parallel.hpp"
 #include "tandem/parallel/distributed_data_parallel.hpp"
+#include "tandem/parallel/fully_sharded_data_parallel.hpp"
 #include "tandem/parallel/run_ranks.hpp"
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/observer.hpp"
@@ -56,11 +57,16 @@ struct Options {
   std::int64_t warmup = 10;
   int processes = 1;
   bool ranks = false;
+  std::string strategy = {};  ///< of ranks; "": DistributedDataParallel
   std::string backend = "local";
   bool profile = false;
   bool tf32 = false;
   world::World* world = nullptr;  ///< null: one process
 };
+
+bool has_ranks(const Options& o) {
+  return o.ranks || !o.strategy.empty();
+}
 
 /// Of each step; and the largest peak of a device while they ran.
 struct Measured {
@@ -113,7 +119,19 @@ Measured run(M net,
   return result;
 }
 
-/// The same by DistributedDataParallel, a rank on each device. @return  the first device's times
+/// Units are the transformer blocks, where there are some, else the direct parts.
+parallel::FullyShardedDataParallelOptions sharding_of(const Options& o) {
+  using enum parallel::ShardingStrategy;
+  parallel::FullyShardedDataParallelOptions sharding;
+  sharding.strategy = o.strategy == "full_shard"      ? full_shard
+                      : o.strategy == "shard_grad_op" ? shard_grad_op
+                                                      : no_shard;
+  if (o.model.starts_with("gpt"))
+    sharding.units = parallel::UnitPolicy::by_type<nn::TransformerBlock>();
+  return sharding;
+}
+
+/// The same by a program on each device, which has a rank. @return  the first device's times
 template <class M>
 Measured run_ranks(M net,
                    const std::vector<Tensor>& data,
@@ -126,18 +144,23 @@ Measured run_ranks(M net,
         M own = nn::clone(net);
         own.to(rank.device());
         const Tensor x = data[0].to(rank.device()), labels = data[1].to(rank.device()).flatten();
-        parallel::DistributedDataParallel ddp(own, rank);
-        optim::AdamW optimizer(own.named_parameters(), {.lr = 1e-3});
-        for (std::int64_t step = 0; step < o.warmup + o.steps; ++step) {
-          const auto start = Clock::now();
-          optimizer.zero_grad();
-          cross_entropy(ddp(x).flatten(0, -2), labels).backward();
-          optimizer.step();
-          rank.stream().synchronize();
-          const std::chrono::duration<double, std::milli> time = Clock::now() - start;
-          if (step >= o.warmup && rank.device() == devices.front())
-            result.ms.push_back(time.count());
-        }
+        const auto train = [&](auto&& wrapper) {
+          optim::AdamW optimizer(own.named_parameters(), {.lr = 1e-3});
+          for (std::int64_t step = 0; step < o.warmup + o.steps; ++step) {
+            const auto start = Clock::now();
+            optimizer.zero_grad();
+            cross_entropy(wrapper(x).flatten(0, -2), labels).backward();
+            optimizer.step();
+            rank.stream().synchronize();
+            const std::chrono::duration<double, std::milli> time = Clock::now() - start;
+            if (step >= o.warmup && rank.device() == devices.front())
+              result.ms.push_back(time.count());
+          }
+        };
+        if (o.strategy.empty())
+          train(parallel::DistributedDataParallel(own, rank));
+        else
+          train(parallel::FullyShardedDataParallel(own, rank, sharding_of(o)));
       },
       {.backend = comm::parse_backend(o.backend).value(), .world = o.world});
   return result;
@@ -148,8 +171,8 @@ Measured run_program(M net,
                      const std::vector<Tensor>& data,
                      const std::vector<Device>& devices,
                      const Options& o) {
-  return o.ranks ? run_ranks(std::move(net), data, devices, o)
-                 : run(std::move(net), data, devices, o);
+  return has_ranks(o) ? run_ranks(std::move(net), data, devices, o)
+                      : run(std::move(net), data, devices, o);
 }
 
 std::int64_t default_batch(const std::string& model) {
@@ -192,7 +215,8 @@ void add_options(CLI::App& app, Options& o) {
                  "device list; cpu:1 is one device with all cores, cuda:0 a GPU")
       ->capture_default_str();
   app.add_option("--mode", o.mode, "mode of DataParallel, if there are several devices")
-      ->check(CLI::IsMember({"classic", "server", "sharded", "ddp"}))
+      ->check(CLI::IsMember(
+          {"classic", "server", "sharded", "sharded_gradients", "fully_sharded", "ddp"}))
       ->capture_default_str();
   app.add_option("--bitwise-leaves", o.bitwise_leaves, "leaves of the bitwise mode; 0: off")
       ->check(CLI::NonNegativeNumber)
@@ -211,6 +235,10 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--backend", o.backend, "what carries data between processes")
       ->check(CLI::IsMember({"local", "gloo", "mpi"}));
   app.add_flag("--ranks", o.ranks, "DistributedDataParallel, a rank on each device");
+  app.add_option("--strategy",
+                 o.strategy,
+                 "FullyShardedDataParallel by this strategy, a rank on each device")
+      ->check(CLI::IsMember({"full_shard", "shard_grad_op", "no_shard"}));
   app.add_flag("--profile", o.profile, "also measure the time of each op, which costs a little");
   app.add_flag("--tf32", o.tf32, "let a GPU round the factors of products to TF32");
 }
@@ -230,13 +258,14 @@ int main_(int argc, char** argv) {
   set_default_device(devices[0]);  // of the model and the batch
   const std::int64_t batch = o.batch > 0 ? o.batch : default_batch(o.model);
   const std::int64_t parts =
-      world.size() * (o.ranks ? static_cast<std::int64_t>(devices.size()) : 1);
+      world.size() * (has_ranks(o) ? static_cast<std::int64_t>(devices.size()) : 1);
   const auto [ms, peak, ops] = run_model(batch / parts, devices, o);
   if (world.rank() > 0) return 0;
   nlohmann::json result{{"schema_version", 1},
                         {"program", std::string("tandem ") + version},
                         {"mode",
-                         o.ranks                                     ? "ranks"
+                         !o.strategy.empty()                         ? o.strategy
+                         : o.ranks                                   ? "ranks"
                          : devices.size() == 1 && o.world == nullptr ? "single"
                                                                      : o.mode},
                         {"processes", world.size()},

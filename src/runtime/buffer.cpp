@@ -92,6 +92,16 @@ void Buffer::wake() {
   if (is_dropped()) take_memory();
 }
 
+void Buffer::wake(Buffer& other) {
+  TANDEM_ASSERT(is_dropped() && !other.is_dropped() && !other.is_adopted_ &&
+                    other.device_ == device_ && other.nbytes_ == nbytes_ &&
+                    other.category() == category(),
+                "a buffer can take the memory of one that is like it");
+  device_->remove(other);
+  data_ = std::exchange(other.data_, nullptr);
+  device_->add(*this);
+}
+
 // Whoever looks sees the same bytes as before the buffer was dropped.
 void Buffer::provide(const char* op, std::span<const Buffer* const> used) const {
   const std::shared_ptr<BufferSource> source = source_;

@@ -73,6 +73,10 @@ class Buffer {
   ///
   /// @throws OutOfMemory  it stays dropped.
   void wake();
+  /// Takes the memory of another buffer, with its bytes. That one is dropped then.
+  ///
+  /// @param other  awake, of this device, size and category, with all its bytes arrived.
+  void wake(Buffer& other);
   bool is_dropped() const noexcept { return data_ == nullptr && nbytes_ > 0; }
   /// From now on work on the buffer gets the bytes from `source` where it is dropped. Null: from
   /// nobody.

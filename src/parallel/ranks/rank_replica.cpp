@@ -141,7 +141,7 @@ std::shared_ptr<const Context> RankReplica::begin_forward(std::optional<std::int
   if (!context().grad_enabled && p.units == nullptr) return share_context();
   auto c = std::make_shared<Context>(context());
   if (p.units != nullptr) {
-    p.units->sleep();  // what an earlier one has left
+    p.units->begin_forward();
     c->phase = Phase::forward;
     if (!c->grad_enabled) return c;
   }
@@ -197,7 +197,7 @@ Tensor RankReplica::weighted(const Tensor& output) const {
 
 void RankReplica::end_forward() {
   parts_->gradients.log().end_forward();
-  if (parts_->units != nullptr && !context().grad_enabled) parts_->units->sleep();
+  if (parts_->units != nullptr) parts_->units->end_forward();
 }
 
 void RankReplica::begin_unsharded() {

@@ -73,24 +73,65 @@ void RankShares::check_open(const Block& block) const {
       "unsharded(net, [&] { ... }) on all ranks"));
 }
 
-void RankShares::gather(Of of, int block, const Tensor& whole) const {
-  const Block& b = this->block(block);
-  check_open(b);
+comm::Handle RankShares::start_gather(Of of, int block, const Tensor& whole) {
   const ContextScope scope(
       [&](Context& c) { c.phase = of == Of::values ? Phase::replicate : Phase::reduce; });
   comm::Collective gather = comm::Collective::all_gather(at(of, block, rank()), whole);
-  gather.purpose =
-      tandem::detail::concat(of == Of::values ? "values" : "gradients", " of unit '", b.unit, "'");
-  group_->start(std::move(gather)).wait();
+  gather.purpose = tandem::detail::concat(
+      of == Of::values ? "values" : "gradients", " of unit '", this->block(block).unit, "'");
+  return group_->start(std::move(gather));
 }
 
-void RankShares::scatter(Of of, int block, const Tensor& whole) const {
+void RankShares::gather(Of of, int block, const Tensor& whole) {
+  check_open(this->block(block));
+  start_gather(of, block, whole).wait();
+}
+
+std::shared_ptr<Buffer> RankShares::take_gathered(int block) {
+  if (ahead_.empty()) return nullptr;
+  if (ahead_.front().block != block) {
+    end_ahead();
+    return nullptr;
+  }
+  ahead_.front().handle.wait();
+  std::shared_ptr<Buffer> whole = std::move(ahead_.front().whole);
+  ahead_.pop_front();
+  return whole;
+}
+
+void RankShares::gather_ahead(int block) {
+  if (open_ || prefetch_ == 0) return;
+  const std::vector<int> next = order_.note(block, prefetch_);
+  for (std::size_t i = ahead_.size(); i < next.size(); ++i) {
+    const Block& b = this->block(next[i]);
+    auto buffer =
+        std::make_shared<Buffer>(group_->device(),
+                                 static_cast<std::size_t>(b.numel) * itemsize(b.values.dtype()),
+                                 Category::parameter);
+    const Tensor whole = from_buffer(buffer, 0, {b.numel}, {1}, b.values.dtype());
+    comm::Handle handle = start_gather(Of::values, next[i], whole);
+    ahead_.push_back({next[i], std::move(buffer), std::move(handle)});
+  }
+}
+
+void RankShares::end_ahead() {
+  for (Ahead& ahead : ahead_)
+    ahead.handle.wait();
+  ahead_.clear();
+}
+
+void RankShares::begin_pass(GatherOrder::Pass pass) {
+  end_ahead();
+  order_.begin(pass);
+}
+
+void RankShares::scatter(Of of, int block, const Tensor& whole) {
   const autograd::NoGrad off;
   Tensor own = at(of, block, rank());
   own.copy_(range(whole, share(block)));
 }
 
-Tensor RankShares::reduced(int block, int rank) const {
+Tensor RankShares::reduced(int block, int rank) {
   const auto b = static_cast<std::size_t>(block);
   const Tensor& own = at(Of::gradients, block, rank);
   if (b >= adds_to_.size() || adds_to_[b] == 0) return own;
@@ -99,7 +140,8 @@ Tensor RankShares::reduced(int block, int rank) const {
   return added_[b];
 }
 
-void RankShares::end_backward() const {
+void RankShares::end_backward() {
+  end_ahead();
   const autograd::NoGrad off;
   for (std::size_t b = 0; b < added_.size(); ++b) {
     if (!added_[b].defined()) continue;

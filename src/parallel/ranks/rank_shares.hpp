@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,6 +14,7 @@
 #include "tandem/optim/arena_layout.hpp"
 
 #include "core/even_share.hpp"
+#include "parallel/ranks/gather_order.hpp"
 #include "parallel/units/block_store.hpp"
 
 namespace tandem::parallel {
@@ -23,8 +27,9 @@ namespace tandem::parallel {
 class RankShares final : public BlockStore {
  public:
   /// @param group  of the ranks that have the shares of one copy; outlives this object.
-  explicit RankShares(comm::Communicator& group)
-      : group_(&group), rank_(group.rank()), ranks_(group.size()) {}
+  /// @param prefetch  how many blocks are gathered ahead of those that work uses.
+  RankShares(comm::Communicator& group, std::size_t prefetch)
+      : group_(&group), rank_(group.rank()), ranks_(group.size()), prefetch_(prefetch) {}
 
   /// Takes this rank's share of a block's values. Blocks come in their order. @throws OutOfMemory
   void add_block(const Tensor& values);
@@ -38,13 +43,17 @@ class RankShares final : public BlockStore {
   /// The elements of a block that this rank has.
   Share share(int block) const;
   const Tensor& at(Of of, int block, int rank) const override;
-  void gather(Of of, int block, const Tensor& whole) const override;
-  void scatter(Of of, int block, const Tensor& whole) const override;
+  void gather(Of of, int block, const Tensor& whole) override;
+  void scatter(Of of, int block, const Tensor& whole) override;
+  std::shared_ptr<Buffer> take_gathered(int block) override;
+  void gather_ahead(int block) override;
   /// While a backward adds to gradients of earlier ones, what it makes is apart from them until all
   /// blocks have been reduced.
-  Tensor reduced(int block, int rank) const override;
-  void end_backward() const override;
+  Tensor reduced(int block, int rank) override;
+  void end_backward() override;
 
+  /// A forward begins, or has ended. Waits for what was gathered in vain.
+  void begin_pass(GatherOrder::Pass pass);
   /// The backward that follows adds to the shares of blocks that have gradients.
   ///
   /// @param adds_to  by block.
@@ -60,14 +69,26 @@ class RankShares final : public BlockStore {
     std::int64_t numel = 0;
     Tensor values, gradients;
   };
+  /// A block that is being gathered.
+  struct Ahead {
+    int block = 0;
+    std::shared_ptr<Buffer> whole;
+    comm::Handle handle;
+  };
   void check_open(const Block& block) const;
+  /// Waits for what has been gathered ahead, and drops it.
+  void end_ahead();
+  comm::Handle start_gather(Of of, int block, const Tensor& whole);
   const Block& block(int index) const { return blocks_.at(static_cast<std::size_t>(index)); }
 
   comm::Communicator* group_;  // null: ended
   const int rank_, ranks_;
+  const std::size_t prefetch_;
+  GatherOrder order_;
+  std::deque<Ahead> ahead_;  // in the order in which they are used
   std::vector<Block> blocks_;
   std::vector<std::uint8_t> adds_to_;  // by block
-  mutable std::vector<Tensor> added_;  // by block: what a backward adds
+  std::vector<Tensor> added_;          // by block: what a backward adds
   bool open_ = false;
 };
 

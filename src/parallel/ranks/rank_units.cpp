@@ -54,7 +54,7 @@ std::shared_ptr<RankUnits> RankUnits::bind(DeviceReplica& replica,
   auto entries = arena_entries(replica.source(), nn::TensorKind::parameter);
   std::vector<std::string> paths = replica.source().unit_paths(sharding.units);
   assign_units(entries, paths);
-  units->shares_ = std::make_shared<RankShares>(*sharding.shard);
+  units->shares_ = std::make_shared<RankShares>(*sharding.shard, sharding.prefetch);
   const auto ranks = static_cast<std::size_t>(sharding.shard->size());
   const auto keeper = std::make_shared<Keeper>(units->shares_, all, std::move(paths));
   replica.bind_parameters(optim::Arena::bind(
@@ -67,6 +67,16 @@ std::shared_ptr<RankUnits> RankUnits::bind(DeviceReplica& replica,
   replica.let_sleep(units->sleeping_);
   replica.parameters()->share(units);
   return units;
+}
+
+void RankUnits::begin_forward() const {
+  sleeping_->sleep();
+  shares_->begin_pass(GatherOrder::Pass::forward);
+}
+
+void RankUnits::end_forward() const {
+  if (!context().grad_enabled) sleeping_->sleep();
+  shares_->begin_pass(GatherOrder::Pass::backward);
 }
 
 void RankUnits::begin_backward() const {

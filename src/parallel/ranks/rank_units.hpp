@@ -39,8 +39,11 @@ class RankUnits final : public optim::ArenaSharing {
   }
   /// Whatever reads a gradient, or updates, calls `complete` first.
   void set_completion(std::function<void()> complete) { complete_ = std::move(complete); }
-  /// What has been gathered sleeps, but for gradients that have not been reduced.
-  void sleep() const { sleeping_->sleep(); }
+  /// What an earlier forward or backward has left sleeps, but for gradients that have not been
+  /// reduced.
+  void begin_forward() const;
+  /// If no backward can follow, all values sleep.
+  void end_forward() const;
   /// Gradients of the blocks that have some are added to.
   void begin_backward() const;
   /// Gathers all values, which stay until `close`. @throws OutOfMemory  nothing has changed.

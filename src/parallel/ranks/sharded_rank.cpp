@@ -37,7 +37,8 @@ std::optional<RankSharding> sharding_of(const Rank& rank,
   RankSharding sharding{.shard = &rank.comm(),
                         .replicate = nullptr,
                         .units = options.units,
-                        .reshard_after_forward = options.strategy != shard_grad_op};
+                        .reshard_after_forward = options.strategy != shard_grad_op,
+                        .prefetch = options.prefetch};
   if (options.strategy == hybrid_shard) {
     check_mesh(options.mesh, rank);
     sharding.shard = &options.mesh->group("shard");

@@ -41,10 +41,8 @@ class BlockShares final : public BlockStore {
   Share share(int block, int d) const;
   const Tensor& at(Of of, int block, int d) const override;
   /// Whole blocks may be on any device.
-  void gather(Of of, int block, const Tensor& whole) const override {
-    copy(of, block, whole, To::whole);
-  }
-  void scatter(Of of, int block, const Tensor& whole) const override {
+  void gather(Of of, int block, const Tensor& whole) override { copy(of, block, whole, To::whole); }
+  void scatter(Of of, int block, const Tensor& whole) override {
     copy(of, block, whole, To::shares);
   }
 

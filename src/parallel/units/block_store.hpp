@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "tandem/tensor/tensor.hpp"
 
@@ -17,13 +18,17 @@ class BlockStore {
   /// A device's share of a block, flat; undefined if the block does not train.
   virtual const Tensor& at(Of of, int block, int device) const = 0;
   /// Copies all shares of a block to `whole`. @throws InvalidArgument  they may not be read now.
-  virtual void gather(Of of, int block, const Tensor& whole) const = 0;
+  virtual void gather(Of of, int block, const Tensor& whole) = 0;
   /// Writes a whole block to the shares.
-  virtual void scatter(Of of, int block, const Tensor& whole) const = 0;
+  virtual void scatter(Of of, int block, const Tensor& whole) = 0;
+  /// The whole values of a block, if they have been gathered ahead; null: they have not.
+  virtual std::shared_ptr<Buffer> take_gathered(int /*block*/) { return nullptr; }
+  /// Work has got the values of a block, so those that are likely to follow may be gathered.
+  virtual void gather_ahead(int /*block*/) {}
   /// Where a device's share of a reduction goes.
-  virtual Tensor reduced(int block, int device) const { return at(Of::gradients, block, device); }
+  virtual Tensor reduced(int block, int device) { return at(Of::gradients, block, device); }
   /// All blocks have been reduced.
-  virtual void end_backward() const {}
+  virtual void end_backward() {}
 };
 
 }  // namespace tandem::parallel

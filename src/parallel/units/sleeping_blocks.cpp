@@ -25,7 +25,7 @@ Tensor flat_of(const std::shared_ptr<Buffer>& buffer, std::int64_t numel, DType 
 
 }  // namespace
 
-SleepingBlocks::SleepingBlocks(std::shared_ptr<const BlockStore> store,
+SleepingBlocks::SleepingBlocks(std::shared_ptr<BlockStore> store,
                                const optim::Arena& arena,
                                int device)
     : store_(std::move(store)), device_(device) {
@@ -43,7 +43,7 @@ SleepingBlocks::SleepingBlocks(std::shared_ptr<const BlockStore> store,
   }
 }
 
-std::shared_ptr<SleepingBlocks> SleepingBlocks::of(std::shared_ptr<const BlockStore> store,
+std::shared_ptr<SleepingBlocks> SleepingBlocks::of(std::shared_ptr<BlockStore> store,
                                                    const optim::Arena& arena,
                                                    int device) {
   const auto blocks = std::make_shared<SleepingBlocks>(std::move(store), arena, device);
@@ -79,6 +79,7 @@ void SleepingBlocks::provide(Buffer& buffer, std::span<const Buffer* const> used
   const std::shared_ptr<Buffer> own = block.buffer.lock();
   TANDEM_ASSERT(own != nullptr, "a buffer without owner is used");
   make_room(block, used);
+  if (block.of == Of::values && wake_gathered(block, own)) return store_->gather_ahead(block.index);
   own->wake();
   block.is_awake = true;
   try {
@@ -87,6 +88,16 @@ void SleepingBlocks::provide(Buffer& buffer, std::span<const Buffer* const> used
     forget(block);
     throw;
   }
+  if (block.of == Of::values) store_->gather_ahead(block.index);
+}
+
+bool SleepingBlocks::wake_gathered(Block& block, const std::shared_ptr<Buffer>& buffer) const {
+  const std::shared_ptr<Buffer> gathered = store_->take_gathered(block.index);
+  if (gathered == nullptr) return false;
+  buffer->wake(*gathered);
+  block.is_awake = true;
+  block.version = buffer->version();
+  return true;
 }
 
 void SleepingBlocks::put_bytes(Block& block, const std::shared_ptr<Buffer>& buffer) const {

@@ -48,10 +48,10 @@ class SleepingBlocks final : public BufferSource, public GradientShares {
   /// The dropped blocks of an arena, which get their bytes from here from now on.
   ///
   /// @param device  the index of the arena's device in the shares.
-  static std::shared_ptr<SleepingBlocks> of(std::shared_ptr<const BlockStore> store,
+  static std::shared_ptr<SleepingBlocks> of(std::shared_ptr<BlockStore> store,
                                             const optim::Arena& arena,
                                             int device);
-  SleepingBlocks(std::shared_ptr<const BlockStore> store, const optim::Arena& arena, int device);
+  SleepingBlocks(std::shared_ptr<BlockStore> store, const optim::Arena& arena, int device);
 
   void provide(Buffer& buffer, std::span<const Buffer* const> used) override;
   Tensor gradient_share(int block) const override { return store_->reduced(block, device_); }
@@ -108,6 +108,8 @@ class SleepingBlocks final : public BufferSource, public GradientShares {
   void set_sources(const std::shared_ptr<SleepingBlocks>& source) const;
   Block& block_of(BlockStore::Of of, int index);
   std::uint64_t version_of_share(const Block& block) const;
+  /// Gives a block the bytes that have been gathered ahead. @return whether there are some
+  bool wake_gathered(Block& block, const std::shared_ptr<Buffer>& buffer) const;
   void put_bytes(Block& block, const std::shared_ptr<Buffer>& buffer) const;
   void fill(Block& block, const std::shared_ptr<Buffer>& buffer) const;
   void sleep(Block& block) const;
@@ -115,7 +117,7 @@ class SleepingBlocks final : public BufferSource, public GradientShares {
   void forget(Block& block) const;
   void make_room(const Block& for_block, std::span<const Buffer* const> used);
 
-  const std::shared_ptr<const BlockStore> store_;
+  const std::shared_ptr<BlockStore> store_;
   const int device_;
   std::vector<Block> blocks_;
   std::unordered_map<const Buffer*, std::size_t> index_;

@@ -72,6 +72,8 @@ struct RankSharding {
   /// Whether a unit's parameters are given back as soon as another unit is used, and gathered anew
   /// for the backward. False: they stay until the end of the backward.
   bool reshard_after_forward = true;
+  /// How many blocks of parameters are gathered ahead of use, in the order of the last pass.
+  std::size_t prefetch = 1;
 };
 
 /// A rank's copy of a module: its arena, buckets and hooks. DistributedDataParallel<M> and

@@ -25,6 +25,9 @@ struct FullyShardedDataParallelOptions {
   ShardingStrategy strategy = ShardingStrategy::full_shard;
   /// For hybrid_shard, a mesh of the rank's group with axes "replicate" and "shard".
   std::optional<comm::DeviceMesh> mesh = std::nullopt;
+  /// How many units are gathered ahead of the one that is used, in the order of the last forward or
+  /// backward. Each takes its memory meanwhile.
+  std::size_t prefetch = 1;
   int dim = 0;  ///< the dimension of the rows in inputs
   Average average = Average::rows;
   /// Broadcasts the buffers of rank 0 before each forward in training that records gradients.

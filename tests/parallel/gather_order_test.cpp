@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "parallel/ranks/gather_order.hpp"
+
+#include <gmock/gmock.h>
+
+namespace tandem::parallel {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using enum GatherOrder::Pass;
+
+TEST(GatherOrder, ForetellsWhatFollowedInTheLastPassOfItsKind) {
+  GatherOrder order;
+  order.begin(forward);
+  for (const int block : {0, 1, 2, 1})
+    EXPECT_THAT(order.note(block, 2), IsEmpty()) << "the first pass";
+  order.begin(backward);
+  for (const int block : {1, 0})
+    EXPECT_THAT(order.note(block, 2), IsEmpty()) << "the first pass";
+  order.begin(forward);
+  EXPECT_THAT(order.note(0, 2), ElementsAre(1, 2));
+  EXPECT_THAT(order.note(1, 2), ElementsAre(2, 1));
+  EXPECT_THAT(order.note(2, 1), ElementsAre(1));
+  EXPECT_THAT(order.note(1, 2), IsEmpty());
+  order.begin(backward);
+  EXPECT_THAT(order.note(1, 2), ElementsAre(0));
+}
+
+TEST(GatherOrder, ForetellsNothingOnceAPassDiffers) {
+  GatherOrder order;
+  order.begin(forward);
+  for (const int block : {0, 1, 2})
+    order.note(block, 1);
+  order.begin(forward);
+  EXPECT_THAT(order.note(1, 1), IsEmpty());
+  EXPECT_THAT(order.note(1, 1), IsEmpty()) << "in its place again, after another one";
+  order.begin(forward);
+  EXPECT_THAT(order.note(1, 1), ElementsAre(1)) << "the order of the pass that differed";
+}
+
+TEST(GatherOrder, APassThatGathersNothingIsNoPass) {
+  GatherOrder order;
+  order.begin(forward);
+  for (const int block : {0, 1})
+    order.note(block, 1);
+  order.begin(backward);
+  order.begin(forward);
+  order.begin(forward);
+  EXPECT_THAT(order.note(0, 1), ElementsAre(1));
+}
+
+}  // namespace
+}  // namespace tandem::parallel
