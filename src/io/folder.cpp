@@ -121,8 +121,8 @@ void check_replaceable_folder(const std::string& path, const IsPart& is_part) {
   const FolderPlace place = folder_place(path, is_part);
   const Temporary temporary(path, place.parent, TemporaryKind::folder);
   // The first save fills the folder, and the next ones replace it.
-  Temporary other(path, place.parent, TemporaryKind::folder);
-  other.exchange_with(temporary.name());
+  const Temporary other(path, place.parent, TemporaryKind::folder);
+  other.exchange_names(temporary.name());
 }
 
 }  // namespace tandem::detail

@@ -36,6 +36,12 @@ bool is_name_of(const std::string& name, int fd) {
          named.st_ino == open.st_ino && named.st_dev == open.st_dev;
 }
 
+/// Waits for the lock. A file system without locks: then nobody can sweep either.
+void lock(int fd) {
+  while (::flock(fd, LOCK_EX) != 0 && errno == EINTR) {
+  }
+}
+
 bool is_own(int fd, TemporaryKind kind) {
   struct stat info {};
   const mode_t type = kind == TemporaryKind::file ? S_IFREG : S_IFDIR;
@@ -76,7 +82,7 @@ int open_new(const std::string& name, TemporaryKind kind) {
   if (fd < 0) {
     const int code = errno;
     ::rmdir(name.c_str());
-    errno = code;
+    errno = code == ENOENT ? EEXIST : code;  // another program has taken it for a dead one's
   }
   return fd;
 }
@@ -85,9 +91,7 @@ int open_new(const std::string& name, TemporaryKind kind) {
 std::optional<Descriptor> make(const std::string& name, TemporaryKind kind) {
   Descriptor file(open_new(name, kind));
   if (file.get() < 0 && errno == EEXIST) return std::nullopt;
-  // A file system without locks: then nobody can sweep either.
-  while (file.get() >= 0 && ::flock(file.get(), LOCK_EX) != 0 && errno == EINTR) {
-  }
+  if (file.get() >= 0) lock(file.get());
   // Between the two calls another program may have taken it for a dead one's.
   if (file.get() >= 0 && !is_name_of(name, file.get())) return std::nullopt;
   return file;
@@ -138,12 +142,26 @@ bool Temporary::rename_to_free(const std::string& path) {
 }
 
 void Temporary::exchange_with(const std::string& path) {
-  if (::renameat2(AT_FDCWD, name_.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) == 0) return;
-  const int code = errno;
-  const std::string remedy = code == EINVAL || code == ENOSYS
-                                 ? "; this file system does not exchange two folders in one step, "
-                                   "so give a path where there is nothing yet"
-                                 : "";
+  for (;;) {
+    old_ = Descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (old_.get() < 0) fail_to_replace(errno);
+    lock(old_.get());  // or the old folder would be a dead one's, under the name that it gets
+    if (!is_name_of(path, old_.get())) continue;  // another writer has replaced it meanwhile
+    return exchange_names(path);
+  }
+}
+
+void Temporary::exchange_names(const std::string& path) const {
+  if (::renameat2(AT_FDCWD, name_.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) != 0)
+    fail_to_replace(errno);
+}
+
+void Temporary::fail_to_replace(int code) const {
+  const char* remedy =
+      code == EINVAL || code == ENOSYS
+          ? "; this file system does not exchange two folders in one step, so give "
+            "a path where there is nothing yet"
+          : "";
   throw FileError(
       path_,
       -1,

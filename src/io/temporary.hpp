@@ -35,15 +35,20 @@ class Temporary {
   void rename_to(const std::string& path);
   /// The same for a folder. @return  false where there is a folder with something in it.
   bool rename_to_free(const std::string& path);
-  /// Changes places, in one step, with what is at `path`, which is removed on the way out.
+  /// Changes places, in one step, with the folder at `path`, which is removed on the way out.
   ///
   /// @throws FileError  the system refuses; both are as they were.
   void exchange_with(const std::string& path);
+  /// The same with a folder whose lock this program has.
+  void exchange_names(const std::string& path) const;
 
  private:
+  [[noreturn]] void fail_to_replace(int code) const;
+
   const std::string path_;
   std::string name_;
   Descriptor file_;
+  Descriptor old_;  // the folder that has got this name
   bool renamed_ = false;
 };
 

@@ -111,7 +111,7 @@ class ShardedTest(ProgramTest):
         self.fail_with(2, "train", *DIGITS, "--checkpoint-shards", "2", says=["--checkpoint-shards"])
         self.fail_with(2, *train, "--checkpoint-shards", "0", says=["--checkpoint-shards", "'0'"])
         os.mkdir(self.folder)
-        self.fail_with(2, *train, says=[self.folder, "is a folder", "--checkpoint-shards"])
+        self.fail_with(1, *train, says=[self.folder, "is a folder", "--checkpoint-shards"])
         with open(os.path.join(self.folder, "thesis.tex"), "w", encoding="utf-8"):
             pass
         self.fail_with(1, *train, "--checkpoint-shards", "2", says=[self.folder, "'thesis.tex'"])

@@ -118,11 +118,11 @@ TEST_P(FolderFaultTest, LeavesTheOldFolderOrTheNewOne) {
   EXPECT_EQ(places, expected);
 }
 
-// Of "open": the parent, the temporary folder and each file; of "fsync": each file, the folder, and
-// the parent after the exchange.
+// Of "open": the parent, the temporary folder, each file and the old folder; of "fsync": each file,
+// the folder, and the parent after the exchange.
 INSTANTIATE_TEST_SUITE_P(Calls,
                          FolderFaultTest,
-                         ::testing::Values(FolderFault{"open", EACCES, 4},
+                         ::testing::Values(FolderFault{"open", EACCES, 5},
                                            FolderFault{"write", ENOSPC, 2},
                                            FolderFault{"fsync", EIO, 4},
                                            FolderFault{"renameat2", EIO, 1}),
@@ -133,10 +133,17 @@ TEST(FolderOrder, ContentIsOnTheDiskBeforeTheExchangeAndTheParentAfter) {
   write_files(dir.file("x"), kOldFiles);
   const FaultShim shim("none", 1, 0);
   write_files(dir.file("x"), {{"a.part", "new"}});
-  EXPECT_THAT(
-      shim.journal(),
-      ElementsAre(
-          "open", "open", "open", "write", "fsync", "fsync", "rename", "renameat2", "fsync"));
+  EXPECT_THAT(shim.journal(),
+              ElementsAre("open",
+                          "open",
+                          "open",
+                          "write",
+                          "fsync",
+                          "fsync",
+                          "rename",
+                          "open",
+                          "renameat2",
+                          "fsync"));
 }
 
 /// Of writers at once the last one wins, whether there was a folder or not.

@@ -9,8 +9,9 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "tandem/core/error.hpp"
+
 #include "cli/console.hpp"
-#include "cli/usage_error.hpp"
 #include "cli/validators.hpp"
 
 namespace tandem::cli {
@@ -34,11 +35,11 @@ void CheckpointChoice::add_flags(CLI::App& app) {
 GivenFile CheckpointChoice::given_file() const {
   std::error_code ignored;
   if (!shards && std::filesystem::is_directory(path, ignored)) {
-    throw UsageError(
-        fmt::format("--checkpoint: '{}' is a folder; give --checkpoint-shards N too, to save the "
-                    "run there in N "
-                    "files, or the path of a file",
-                    path));
+    throw FileError(
+        path,
+        -1,
+        "is a folder; give --checkpoint-shards N too, to save the run there in N files, or "
+        "the path of a file");
   }
   return {"--checkpoint", path, shards ? FileUse::kept_folder : FileUse::kept};
 }

@@ -27,7 +27,7 @@ struct CheckpointChoice {
   void add_flags(CLI::App& app);
   /// Whether files of metrics are appended to: they are if the run goes on.
   training::Append append() const { return resume ? training::Append::yes : training::Append::no; }
-  /// @throws UsageError  the path is a folder's, but one file is to be saved.
+  /// @throws FileError  the path is a folder's, but one file is to be saved.
   GivenFile given_file() const;
   /// "--checkpoint run --checkpoint-shards 4".
   std::string options() const;
