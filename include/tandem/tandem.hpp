@@ -177,6 +177,7 @@
 #include "tandem/train/generate.hpp"
 #include "tandem/train/loop.hpp"
 #include "tandem/train/metrics.hpp"
+#include "tandem/train/sharded_checkpoint.hpp"
 #include "tandem/train/task.hpp"
 #include "tandem/train/tensorboard.hpp"
 #include "tandem/world/address.hpp"

@@ -14,6 +14,7 @@
 
 #include "tandem/core/error.hpp"
 #include "tandem/io/file.hpp"
+#include "tandem/train/sharded_checkpoint.hpp"
 
 #include "cli/console.hpp"
 #include "cli/usage_error.hpp"
@@ -47,6 +48,7 @@ void check_one(const GivenFile& file) {
   if (written && file.path == "-") return;
   if (written && is_stream(file.path)) return check_stream(file.path);
   if (file.use == FileUse::replaced || file.use == FileUse::kept) check_replaceable(file.path);
+  if (file.use == FileUse::kept_folder) training::check_replaceable_checkpoint(file.path);
   if (file.use == FileUse::appended) training::check_stream_file(file.path);
 }
 

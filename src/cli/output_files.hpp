@@ -12,11 +12,12 @@ namespace tandem::cli {
 
 /// What a command does with a path that was given.
 enum class FileUse : std::uint8_t {
-  replaced,  ///< in one step, by write_atomically; "-" is stdout, and a FIFO or a device is
-             ///< written to
-  kept,      ///< replaced in one step; it must be a regular file
-  appended,  ///< written to as the work goes on
-  folder,    ///< a folder in which files are made
+  replaced,     ///< in one step, by write_atomically; "-" is stdout, and a FIFO or a device is
+                ///< written to
+  kept,         ///< replaced in one step; it must be a regular file
+  kept_folder,  ///< the same of a folder with a sharded checkpoint
+  appended,     ///< written to as the work goes on
+  folder,       ///< a folder in which files are made
   read,
 };
 

@@ -18,6 +18,7 @@
 #include "tandem/core/check.hpp"
 #include "tandem/core/error.hpp"
 
+#include "io/system_calls.hpp"
 #include "io/temporary.hpp"
 
 namespace tandem {
@@ -30,38 +31,12 @@ constexpr std::size_t kMostPerCall = std::size_t{1}
                                      << 30;  // Linux moves at most 2 GiB - 4 KiB in one call
 constexpr const char* kCannotWrite = "cannot write; the old file is unchanged";
 
-std::string system_text(int code) {
-  return std::generic_category().message(code);
-}
-
-[[noreturn]] void fail(const std::string& path,
-                       std::int64_t offset,
-                       const std::string& what,
-                       int code) {
-  throw FileError(path, offset, what + " (" + system_text(code) + ")");
-}
-
-void check_path(const std::string& path) {
-  if (path.empty()) throw FileError("''", -1, "a file needs a name");
-  if (path.find('\0') != std::string::npos)
-    throw FileError(path.c_str(), -1, "the name contains a NUL byte");
-}
-
-/// The file that a write to `path` replaces: links are followed, so that they go on pointing at it.
-std::string resolve(const std::string& path) {
-  std::error_code ec;
-  if (!fs::is_symlink(path, ec)) return path;
-  const fs::path target = fs::canonical(path, ec);
-  if (ec) throw FileError(path, -1, "cannot follow the link (" + ec.message() + ")");
-  return target.string();
-}
-
 /// Permissions of the regular file at `path`, nothing where there is no file yet.
 std::optional<mode_t> old_mode(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) {
     if (errno == ENOENT) return std::nullopt;
-    fail(path, -1, "cannot read the status of the file to be replaced", errno);
+    detail::fail_by_system(path, -1, "cannot read the status of the file to be replaced", errno);
   }
   if (!S_ISREG(info.st_mode)) {
     throw FileError(
@@ -88,21 +63,6 @@ void keep_owner(const std::string& path, int fd) {
   if (old.st_uid != fresh.st_uid && ::fchown(fd, old.st_uid, static_cast<gid_t>(-1)) != 0) return;
 }
 
-/// In a folder with the sticky bit, as /tmp, only the owner of a file or of the folder may replace
-/// it.
-void check_owner(const std::string& path, const std::string& target, const fs::path& folder) {
-  struct stat file {
-  }, place{};
-  if (::stat(target.c_str(), &file) != 0 || ::stat(folder.c_str(), &place) != 0) return;
-  const uid_t own = ::geteuid();
-  if ((place.st_mode & S_ISVTX) == 0 || own == 0 || own == file.st_uid || own == place.st_uid)
-    return;
-  throw FileError(path,
-                  -1,
-                  "belongs to another user, and its folder does not let you replace it; give "
-                  "another path");
-}
-
 /// Where new content goes.
 struct Place {
   std::string target;  ///< of links
@@ -112,26 +72,15 @@ struct Place {
 };
 
 Place place_of(const std::string& path) {
-  check_path(path);
+  detail::check_path(path);
   Place place;
-  place.target = resolve(path);
+  place.target = detail::follow_link(path);
   place.mode = old_mode(place.target);
   const fs::path parent = fs::path(place.target).parent_path();
   place.folder = parent.empty() ? fs::path(".") : parent;
-  place.directory =
-      detail::Descriptor(::open(place.folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (place.directory.get() < 0)
-    fail(path, -1, "cannot open the directory " + place.folder.string(), errno);
-  if (place.mode) check_owner(path, place.target, place.folder);
+  place.directory = detail::open_directory(path, place.folder);
+  if (place.mode) detail::check_owner(path, place.target, place.folder);
   return place;
-}
-
-int fsync_retry(int fd) {
-  int rc = 0;
-  do {
-    rc = ::fsync(fd);
-  } while (rc != 0 && errno == EINTR);
-  return rc;
 }
 
 }  // namespace
@@ -152,12 +101,13 @@ Descriptor::~Descriptor() {
 }  // namespace detail
 
 FileReader::FileReader(const std::string& path) : path_(path) {
-  check_path(path);
+  detail::check_path(path);
   // O_NONBLOCK: opening a FIFO without a writer would wait for ever; it is refused just below.
   file_ = detail::Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file_.get() < 0) fail(path, -1, "cannot open the file", errno);
+  if (file_.get() < 0) detail::fail_by_system(path, -1, "cannot open the file", errno);
   struct stat info {};
-  if (::fstat(file_.get(), &info) != 0) fail(path, -1, "cannot read the file's status", errno);
+  if (::fstat(file_.get(), &info) != 0)
+    detail::fail_by_system(path, -1, "cannot read the file's status", errno);
   if (!S_ISREG(info.st_mode)) throw FileError(path, -1, "is not a regular file");
   size_ = static_cast<std::uint64_t>(info.st_size);
 }
@@ -168,7 +118,7 @@ void FileReader::read_at(std::uint64_t offset, std::span<std::byte> out) const {
         file_.get(), out.data(), std::min(out.size(), kMostPerCall), static_cast<off_t>(offset));
     if (n < 0 && errno == EINTR) continue;
     const auto at = static_cast<std::int64_t>(offset);
-    if (n < 0) fail(path_, at, "cannot read", errno);
+    if (n < 0) detail::fail_by_system(path_, at, "cannot read", errno);
     if (n == 0)
       throw FileError(
           path_, at, "the file ends here, " + std::to_string(out.size()) + " bytes too early");
@@ -181,7 +131,8 @@ void FileWriter::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t n = ::write(fd_, bytes.data(), std::min(bytes.size(), kMostPerCall));
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail(path_, static_cast<std::int64_t>(written_), kCannotWrite, errno);
+    if (n < 0)
+      detail::fail_by_system(path_, static_cast<std::int64_t>(written_), kCannotWrite, errno);
     bytes = bytes.subspan(static_cast<std::size_t>(n));
     written_ += static_cast<std::uint64_t>(n);
   }
@@ -199,7 +150,8 @@ void FileWriter::overwrite(std::uint64_t offset, std::span<const std::byte> byte
   while (!bytes.empty()) {
     const ssize_t n = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail(path_, static_cast<std::int64_t>(offset), kCannotWrite, errno);
+    if (n < 0)
+      detail::fail_by_system(path_, static_cast<std::int64_t>(offset), kCannotWrite, errno);
     bytes = bytes.subspan(static_cast<std::size_t>(n));
     offset += static_cast<std::uint64_t>(n);
   }
@@ -214,21 +166,13 @@ void write_atomically(const std::string& path, const std::function<void(FileWrit
   const Place place = place_of(path);
   Temporary temporary(path, place.folder);
   if (place.mode && ::fchmod(temporary.fd(), *place.mode) != 0)
-    fail(path, -1, "cannot keep the file's permissions", errno);
+    detail::fail_by_system(path, -1, "cannot keep the file's permissions", errno);
   FileWriter writer(path, temporary.fd());
   fill(writer);
   keep_owner(path, temporary.fd());
-  if (fsync_retry(temporary.fd()) != 0)
-    fail(path, -1, "cannot flush the new content to the disk", errno);
+  detail::sync_content(path, temporary.fd());
   temporary.rename_to(place.target);
-  // Some file systems cannot fsync a directory and say EINVAL: then there is nothing more to be
-  // done.
-  if (fsync_retry(place.directory.get()) != 0 && errno != EINVAL) {
-    fail(path,
-         -1,
-         "the new content is in place, but a power failure may still undo the change",
-         errno);
-  }
+  detail::sync_rename(path, place.directory.get());
 }
 
 void write_atomically(const std::string& path, std::span<const std::span<const std::byte>> parts) {

@@ -178,7 +178,7 @@ void write_safetensors(const std::string& path,
         {.name = item.name, .type = detail::stored_type(item.dtype), .shape = item.shape});
   }
   detail::write_safetensors(
-      path, std::move(tensors), metadata, [items](std::size_t i) { return items[i].bytes; });
+      path, tensors, metadata, [items](std::size_t i) { return items[i].bytes; });
 }
 
 }  // namespace tandem

@@ -13,9 +13,6 @@
 #include <tuple>
 
 #include "tandem/core/check.hpp"
-#include "tandem/io/file.hpp"
-
-#include "io/content_sum.hpp"
 
 namespace tandem::detail {
 namespace {
@@ -43,27 +40,6 @@ std::vector<std::size_t> file_order(const std::vector<HeaderTensor>& tensors) {
   return order;
 }
 
-/// Writes, and counts what it writes into a sum.
-class SummedWriter {
- public:
-  SummedWriter(FileWriter& file, Checksum checksum) : file_(file), checksum_(checksum) {}
-
-  void write(std::span<const std::byte> bytes) {
-    file_.write(bytes);
-    if (checksum_ == Checksum::yes) sum_.add(bytes);
-  }
-  /// Puts the sum's digits over the zeros at `offset`.
-  void note_sum(std::uint64_t offset) {
-    const std::string digits = sum_.digits();
-    file_.overwrite(offset, std::as_bytes(std::span(digits)));
-  }
-
- private:
-  FileWriter& file_;
-  Checksum checksum_;
-  ContentSum sum_;
-};
-
 void check_names(const std::vector<HeaderTensor>& tensors) {
   std::set<std::string_view> seen{kSafetensorsMetadataKey};
   for (const HeaderTensor& t : tensors) {
@@ -74,21 +50,16 @@ void check_names(const std::vector<HeaderTensor>& tensors) {
   }
 }
 
-/// The tensors in the order of the file, each behind the one before.
-std::vector<HeaderTensor> laid_out(std::vector<HeaderTensor>& tensors,
-                                   const std::vector<std::size_t>& order) {
-  std::vector<HeaderTensor> all;
+/// Sets their offsets, each behind the one before.
+void lay_out(std::vector<HeaderTensor>& tensors) {
   std::uint64_t offset = 0;
-  for (const std::size_t i : order) {
-    HeaderTensor& t = tensors[i];
+  for (HeaderTensor& t : tensors) {
     const std::optional<std::uint64_t> nbytes = stored_nbytes(t.type, t.shape);
     TANDEM_CHECK(
         nbytes, "safetensors: shape ", t.shape, " of tensor '", t.name, "' overflows 63 bits");
     t.begin = offset;
     t.end = offset += *nbytes;
-    all.push_back(t);
   }
-  return all;
 }
 
 /// `metadata` without another file's checksum, with zeros for the digits of this one's.
@@ -101,43 +72,83 @@ SafetensorsMetadata with_sum(SafetensorsMetadata metadata, Checksum checksum) {
 
 }  // namespace
 
-void write_safetensors(const std::string& path,
-                       std::vector<HeaderTensor> tensors,
-                       const SafetensorsMetadata& metadata,
-                       const std::function<std::span<const std::byte>(std::size_t)>& bytes,
-                       Checksum checksum) {
-  check_names(tensors);
-  const std::vector<std::size_t> order = file_order(tensors);
-  const Header header{with_sum(metadata, checksum), laid_out(tensors, order)};
-  const std::string text = format_header(header);
-  const std::uint64_t size = text.size();
-  TANDEM_CHECK(size <= kSafetensorsMostHeader,
+SafetensorsPlan::SafetensorsPlan(std::vector<HeaderTensor> in_order,
+                                 const SafetensorsMetadata& metadata,
+                                 Checksum sum)
+    : checksum(sum) {
+  check_names(in_order);
+  lay_out(in_order);
+  Header whole{with_sum(metadata, checksum), std::move(in_order)};
+  header = format_header(whole);
+  tensors = std::move(whole.tensors);
+  TANDEM_CHECK(header.size() <= kSafetensorsMostHeader,
                "safetensors: the header would have ",
-               size,
+               header.size(),
                " bytes, but at most ",
                kSafetensorsMostHeader,
                " are allowed; write fewer tensors to one file");
+}
+
+SafetensorsStream::SafetensorsStream(FileWriter& file, const SafetensorsPlan& plan)
+    : file_(file), plan_(plan) {
+  const std::uint64_t size = plan.header.size();
+  write(std::as_bytes(std::span(&size, 1)));
+  write(std::as_bytes(std::span(plan.header)));
+}
+
+void SafetensorsStream::write(std::span<const std::byte> bytes) {
+  file_.write(bytes);
+  if (plan_.checksum == Checksum::yes) sum_.add(bytes);
+}
+
+void SafetensorsStream::add(std::span<const std::byte> content) {
+  const HeaderTensor& t = plan_.tensors.at(next_++);
+  TANDEM_CHECK(content.size() == t.end - t.begin,
+               "safetensors: tensor '",
+               t.name,
+               "' is ",
+               t.type.name,
+               ' ',
+               t.shape,
+               " and takes ",
+               t.end - t.begin,
+               " bytes, but ",
+               content.size(),
+               " were given");
+  write(content);
+}
+
+std::string SafetensorsStream::end() {
+  TANDEM_ASSERT(next_ == plan_.tensors.size(), "a safetensors file ends before its last tensor");
+  if (plan_.checksum == Checksum::no) return "";
+  std::string digits = sum_.digits();
+  file_.overwrite(kSafetensorsPrefix + sum_digits_at(plan_.header),
+                  std::as_bytes(std::span(digits)));
+  return digits;
+}
+
+std::vector<std::size_t> aligned_order(std::span<const StoredType> types) {
+  std::vector<std::size_t> order(types.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return order_of(types[i]); });
+  return order;
+}
+
+void write_safetensors(const std::string& path,
+                       const std::vector<HeaderTensor>& tensors,
+                       const SafetensorsMetadata& metadata,
+                       const std::function<std::span<const std::byte>(std::size_t)>& bytes,
+                       Checksum checksum) {
+  const std::vector<std::size_t> order = file_order(tensors);
+  std::vector<HeaderTensor> in_order;
+  for (const std::size_t i : order)
+    in_order.push_back(tensors[i]);
+  const SafetensorsPlan plan(std::move(in_order), metadata, checksum);
   write_atomically(path, [&](FileWriter& file) {
-    SummedWriter out(file, checksum);
-    out.write(std::as_bytes(std::span(&size, 1)));
-    out.write(std::as_bytes(std::span(text)));
-    for (const std::size_t i : order) {
-      const std::span<const std::byte> content = bytes(i);
-      TANDEM_CHECK(content.size() == tensors[i].end - tensors[i].begin,
-                   "safetensors: tensor '",
-                   tensors[i].name,
-                   "' is ",
-                   tensors[i].type.name,
-                   ' ',
-                   tensors[i].shape,
-                   " and takes ",
-                   tensors[i].end - tensors[i].begin,
-                   " bytes, but ",
-                   content.size(),
-                   " were given");
-      out.write(content);
-    }
-    if (checksum == Checksum::yes) out.note_sum(kSafetensorsPrefix + sum_digits_at(text));
+    SafetensorsStream out(file, plan);
+    for (const std::size_t i : order)
+      out.add(bytes(i));
+    out.end();
   });
 }
 

@@ -16,11 +16,11 @@
 
 namespace tandem {
 
-Tensor read_tensor(const SafetensorsFile& file, const SafetensorsEntry& entry, Device device) {
+HostArray read_array(const SafetensorsFile& file, const SafetensorsEntry& entry) {
   if (entry.stored == detail::stored_type(entry.dtype).name) {
     HostArray array(entry.dtype, entry.shape);
     file.read(entry, array.bytes);
-    return to_tensor(array, device);
+    return array;
   }
   const detail::StoredType* type = detail::stored_type(entry.stored);
   const auto fail = [&](const std::string& problem) {
@@ -32,9 +32,13 @@ Tensor read_tensor(const SafetensorsFile& file, const SafetensorsEntry& entry, D
     fail(", which tandem cannot read; it reads " + detail::read_types());
   std::vector<std::byte> bytes(entry.nbytes);
   file.read(entry, bytes);
-  const std::optional<HostArray> array = detail::widened(*type, entry.shape, bytes);
+  std::optional<HostArray> array = detail::widened(*type, entry.shape, bytes);
   if (!array) fail(" with a number of 2^63 or more, which i64 cannot hold");
-  return to_tensor(*array, device);
+  return std::move(*array);
+}
+
+Tensor read_tensor(const SafetensorsFile& file, const SafetensorsEntry& entry, Device device) {
+  return to_tensor(read_array(file, entry), device);
 }
 
 std::map<std::string, Tensor> load_safetensors(const std::string& path, Device device) {
@@ -62,7 +66,7 @@ void save_safetensors(const std::string& path,
     held = to_host_array(*sources[i]);
     return std::span<const std::byte>(held.bytes);
   };
-  detail::write_safetensors(path, std::move(described), metadata, bytes, checksum);
+  detail::write_safetensors(path, described, metadata, bytes, checksum);
 }
 
 }  // namespace tandem

@@ -10,17 +10,10 @@
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/runtime.hpp"
 
-#include "core/shortened_list.hpp"
 #include "nn/state_match.hpp"
 
 namespace tandem::nn {
 namespace {
-
-/// "2 missing (a, b)"; "" for an empty list.
-std::string listed(const char* what, const std::vector<std::string>& names) {
-  if (names.empty()) return "";
-  return tandem::detail::concat("; ", names.size(), ' ', what, " (", shortened_list(names), ")");
-}
 
 /// Calls a function for every direct member that is a module.
 template <class F>
@@ -275,22 +268,17 @@ StateDict Module::state_dict() const {
 }
 
 LoadReport Module::load_state_dict(const StateDict& state, Strict strict) {
-  StateMatch found = match(state_dict(), state);
-  const auto& [missing, unexpected] = found.report;
-  const bool complete = strict == Strict::no || (missing.empty() && unexpected.empty());
-  if (!complete || !found.wrong.empty()) {
-    const std::vector<std::string> none;
-    throw InvalidArgument(
-        tandem::detail::concat("load_state_dict: the dict does not fit ",
-                               type_name(),
-                               listed("missing", strict == Strict::yes ? missing : none),
-                               listed("unexpected", strict == Strict::yes ? unexpected : none),
-                               listed("of the wrong shape", found.wrong),
-                               "; nothing has been loaded"));
+  std::vector<GivenTensor> given;
+  std::vector<Tensor> sources;
+  for (const auto& [name, x] : state) {
+    given.push_back({name, x.defined() ? &x.shape() : nullptr});
+    sources.push_back(x);
   }
+  StateMatch found = match(state_dict(), given);
+  check_match(type_name(), found, strict);
   const autograd::NoGrad off;
   for (auto& [target, source] : found.copies)
-    target.copy_(source);
+    target.tensor.copy_(sources[source]);
   return std::move(found.report);
 }
 

@@ -15,7 +15,8 @@
 #include "optim/gradients.hpp"
 #include "optim/option_names.hpp"
 #include "optim/state_layout.hpp"
-#include "optim/state_reader.hpp"
+#include "optim/state_load.hpp"
+#include "optim/state_save.hpp"
 
 namespace tandem::optim {
 namespace {
@@ -165,9 +166,10 @@ void Optimizer::step(OptimizerStepOptions options) {
 }
 
 void Optimizer::prepare(OptimizerStepOptions options) {
-  TANDEM_CHECK(!poisoned_,
-               name_,
-               ": an earlier step failed half-way; call load_state_dict with a checkpoint first");
+  TANDEM_CHECK(
+      !poisoned_,
+      name_,
+      ": an earlier step or load failed half-way; call load_state_dict with a checkpoint first");
   const ContextScope scope(kUpdating);
   layout_->prepared.clear();
   layout_->refresh(granularity());
@@ -248,71 +250,25 @@ void Optimizer::zero_grad() {
 }
 
 OptimizerState Optimizer::state_dict() const {
-  OptimizerState dict;
-  const auto specs = this->specs(groups_);
-  const std::vector<NumberSpec> numbers = this->numbers();
-  layout_->learn_steps();
-  for (const detail::Member& m : layout_->members()) {
-    if (m.steps == 0) continue;
-    dict.numbers[m.name + ".step"] = static_cast<double>(m.steps);
-    for (std::size_t i = 0; i < numbers.size(); ++i)
-      dict.numbers[m.name + '.' + numbers[i].name] = m.numbers[i];
-    for (const StateSpec& spec : specs[m.group]) {
-      Tensor x = layout_->state(m, spec.name);
-      if (x.defined()) dict.tensors[m.name + '.' + spec.name] = std::move(x);
-    }
-  }
-  for (std::size_t g = 0; g < groups_.size(); ++g) {
-    for (const auto& [option, value] : groups_[g].options())
-      dict.numbers[group_prefix(g) + option] = value;
-  }
+  const detail::StateSave save(*this);
+  OptimizerState dict{.tensors = {}, .numbers = save.numbers()};
+  for (const auto& entry : save.entries())
+    dict.tensors[entry.key] = save.tensor(entry);
   return dict;
 }
 
 void Optimizer::load_state_dict(const OptimizerState& state) {
   const autograd::NoGrad off;
-  layout_->refresh(granularity());
-  StateReader reader(state);
-  std::vector<ParamGroup> groups = reader.groups(groups_);
-  for (const ParamGroup& group : groups)
-    check_options(group);
-  const auto specs = this->specs(groups);
-
-  std::vector<detail::Member>& members = layout_->members();
-  const std::vector<NumberSpec> number_specs = this->numbers();
-  std::vector<std::int64_t> steps;
-  std::vector<std::vector<double>> numbers(members.size(), starts_of(number_specs));
-  std::vector<std::vector<Tensor>> sources(members.size());
-  std::vector<bool> wanted(layout_->runs().size(), false);
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    steps.push_back(reader.steps(members[i]));
-    if (steps.back() == 0) continue;
-    numbers[i] = reader.numbers(members[i], number_specs);
-    for (const std::size_t run : members[i].runs)
-      wanted[run] = true;
-    for (const StateSpec& spec : specs[members[i].group])
-      sources[i].push_back(reader.tensor(members[i], spec));
+  std::map<std::string, TensorForm> forms;
+  for (const auto& [key, x] : state.tensors) {
+    forms[key] = x.defined() ? TensorForm{x.dtype(), x.shape(), x.describe()}
+                             : TensorForm{.shape = {-1}, .text = x.describe()};  // fits nothing
   }
-  reader.finish(name_);
-  layout_->allocate(specs, wanted);
-  for (std::size_t i = 0; i < members.size(); ++i)
-    for (Tensor& source : sources[i])
-      source = detail::StateLayout::flat_state(members[i], source);
-
-  // From here on nothing fails.
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    const std::vector<StateSpec>& wants = specs[members[i].group];
-    for (std::size_t k = 0; k < wants.size(); ++k) {
-      if (steps[i] > 0)
-        layout_->set_state(members[i], wants[k].name, sources[i][k]);
-      else
-        layout_->fill_state(members[i], wants[k]);
-    }
-    members[i].steps = steps[i];
-    members[i].numbers = std::move(numbers[i]);
-  }
-  groups_ = std::move(groups);
-  poisoned_ = false;
+  detail::StateLoad load(*this, state.numbers, forms);
+  std::map<std::string, Tensor> sources;  // made at once: from there on nothing fails
+  for (const auto& entry : load.entries())
+    sources[entry.key] = load.flat(entry, state.tensors.at(entry.key));
+  load.run([&](const auto& entry) { load.set(entry, sources.at(entry.key)); });
 }
 
 }  // namespace tandem::optim

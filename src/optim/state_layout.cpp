@@ -33,21 +33,9 @@ StateTensor make_state(const ParameterRun& run, const StateSpec& spec, DType dty
   return {spec, std::move(flat)};
 }
 
-const StateTensor* find(const ParameterRun& run, const std::string& name) {
-  const auto at = std::find_if(run.state.begin(), run.state.end(), [&](const StateTensor& s) {
-    return s.spec.name == name;
-  });
-  return at == run.state.end() ? nullptr : &*at;
-}
-
 /// Elements [begin, end) of a block, of a flat tensor that starts at element `from` of it.
 Tensor range(const Tensor& flat, std::int64_t begin, std::int64_t end, std::int64_t from) {
   return as_strided(flat, {end - begin}, {1}, flat.impl().offset + begin - from);
-}
-
-/// What `run` has of a parameter's elements.
-std::pair<std::int64_t, std::int64_t> part_of(const ParameterRun& run, const ArenaPlace& at) {
-  return {std::max(run.begin, at.offset), std::min(run.end, at.offset + at.extent)};
 }
 
 /// A parameter's state in its shape. @param flat  of a run that holds all of it.
@@ -56,6 +44,20 @@ Tensor whole_state(const ParameterRun& run, const ArenaPlace& at, const Tensor& 
 }
 
 }  // namespace
+
+const StateTensor* ParameterRun::find(const std::string& name) const noexcept {
+  const auto at = std::ranges::find_if(
+      state, [&name](const StateTensor& tensor) { return tensor.spec.name == name; });
+  return at == state.end() ? nullptr : &*at;
+}
+
+std::pair<std::int64_t, std::int64_t> ParameterRun::part_of(const ArenaPlace& at) const noexcept {
+  return {std::max(begin, at.offset), std::min(end, at.offset + at.extent)};
+}
+
+bool ParameterRun::has_all_of(const ArenaPlace& at) const noexcept {
+  return part_of(at) == std::pair(at.offset, at.offset + at.extent);
+}
 
 StateLayout::StateLayout(const std::vector<ParamGroup>& groups) {
   for (std::size_t g = 0; g < groups.size(); ++g) {
@@ -133,7 +135,7 @@ void StateLayout::rebuild() {
       for (const std::size_t s : fresh.members_[m].runs) {
         ParameterRun& to = fresh.runs_[s];
         const DType dtype = from.flat.dtype() == old.dtype ? to.dtype : from.flat.dtype();
-        if (find(to, from.spec.name) == nullptr)
+        if (to.find(from.spec.name) == nullptr)
           to.state.push_back(make_state(to, from.spec, dtype));
       }
       fresh.set_state(fresh.members_[m], from.spec.name, flat_state(fresh.members_[m], value));
@@ -208,7 +210,7 @@ UpdateSlice StateLayout::slice_of(const RunUpdate& update,
     };
     return {whole(slice.params), whole(slice.grads), {}, first.numbers};
   }
-  const std::int64_t begin = part_of(run, first.at).first, end = part_of(run, last.at).second;
+  const std::int64_t begin = run.part_of(first.at).first, end = run.part_of(last.at).second;
   return {range(slice.params, begin, end, slice.begin),
           range(slice.grads, begin, end, slice.begin),
           {},
@@ -220,7 +222,7 @@ void StateLayout::allocate(const Specs& specs, const std::vector<bool>& wanted) 
   for (std::size_t s = 0; s < runs_.size(); ++s) {
     if (!wanted[s]) continue;
     for (const StateSpec& spec : specs[runs_[s].group]) {
-      if (find(runs_[s], spec.name) != nullptr) continue;
+      if (runs_[s].find(spec.name) != nullptr) continue;
       fresh.emplace_back(&runs_[s],
                          make_state(runs_[s], spec, spec.dtype.value_or(runs_[s].dtype)));
     }
@@ -235,12 +237,12 @@ void StateLayout::attach_state(std::vector<RunUpdate>& updates, const Specs& spe
     const Member& first = members_[run.members[update.first]];
     const Member& last = members_[run.members[update.last - 1]];
     for (const StateSpec& spec : specs[run.group]) {
-      const Tensor& flat = find(run, spec.name)->flat;
+      const Tensor& flat = run.find(spec.name)->flat;
       if (granularity_ == Granularity::tensor) {
         update.slice.state.push_back(whole_state(run, first.at, flat));
       } else {
         update.slice.state.push_back(
-            range(flat, part_of(run, first.at).first, part_of(run, last.at).second, run.begin));
+            range(flat, run.part_of(first.at).first, run.part_of(last.at).second, run.begin));
       }
     }
   }
@@ -270,14 +272,13 @@ Tensor StateLayout::state(const Member& member, const std::string& name) const {
   if (ranks != nullptr && member.steps > 0) flat = zeros({at.extent}, options);
   for (const std::size_t s : member.runs) {
     const ParameterRun& run = runs_[s];
-    const StateTensor* found = find(run, name);
+    const StateTensor* found = run.find(name);
     if (found == nullptr) return {};
-    const bool is_whole = part_of(run, at) == std::pair(at.offset, at.offset + at.extent);
     // Of several copies the parameter's own device's comes first.
-    if (is_whole && ranks == nullptr) return whole_state(run, at, found->flat);
+    if (run.has_all_of(at) && ranks == nullptr) return whole_state(run, at, found->flat);
     if (!flat.defined())
       flat = zeros({at.extent}, {.dtype = found->flat.dtype(), .device = options.device});
-    const auto [begin, end] = part_of(run, at);
+    const auto [begin, end] = run.part_of(at);
     range(flat, begin, end, at.offset).copy_(range(found->flat, begin, end, run.begin));
   }
   if (flat.defined() && ranks != nullptr) ranks->all_reduce(flat, ArenaSharing::OverRanks::sum);
@@ -336,19 +337,19 @@ void StateLayout::set_state(const Member& member, const std::string& name, const
   const ArenaPlace& at = member.at;
   for (const std::size_t s : member.runs) {
     const ParameterRun& run = runs_[s];
-    const auto [begin, most] = part_of(run, at);
+    const auto [begin, most] = run.part_of(at);
     const std::int64_t end = std::min(most, at.offset + flat.numel());
     if (begin >= end) continue;
-    range(find(run, name)->flat, begin, end, run.begin)
+    range(run.find(name)->flat, begin, end, run.begin)
         .copy_(as_strided(flat, {end - begin}, {1}, flat.impl().offset + begin - at.offset));
   }
 }
 
 void StateLayout::fill_state(const Member& member, const StateSpec& spec) {
   for (const std::size_t s : member.runs) {
-    const StateTensor* found = find(runs_[s], spec.name);
+    const StateTensor* found = runs_[s].find(spec.name);
     if (found == nullptr) continue;
-    const auto [begin, end] = part_of(runs_[s], member.at);
+    const auto [begin, end] = runs_[s].part_of(member.at);
     range(found->flat, begin, end, runs_[s].begin).fill_(spec.fill);
   }
 }

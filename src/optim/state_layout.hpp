@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tandem/optim/arena.hpp"
@@ -48,6 +49,12 @@ struct ParameterRun {
   std::int64_t end = 0;
   std::vector<std::size_t> members;  // by offset
   std::vector<StateTensor> state;
+
+  /// Null: it is not allocated.
+  const StateTensor* find(const std::string& name) const noexcept;
+  /// Begin and end of what it has of a parameter's elements, as elements of the block.
+  std::pair<std::int64_t, std::int64_t> part_of(const ArenaPlace& at) const noexcept;
+  bool has_all_of(const ArenaPlace& at) const noexcept;
 };
 
 /// Members [first, last) of a run that make their step number `t` together, from equal numbers.

@@ -55,27 +55,28 @@ std::vector<double> StateReader::numbers(const detail::Member& m,
   return numbers;
 }
 
-Tensor StateReader::tensor(const detail::Member& m, const StateSpec& spec) {
-  const std::string key = m.name + '.' + spec.name;
-  const auto at = dict_.tensors.find(key);
-  if (at == dict_.tensors.end() || !at->second.defined()) {
+std::string StateReader::tensor(const detail::Member& m, const StateSpec& spec) {
+  std::string key = m.name + '.' + spec.name;
+  const auto at = given_tensors_.find(key);
+  if (at == given_tensors_.end()) {
     problem("has no '" + key + "'");
-    return {};
+    return key;
   }
   used_.insert(key);
+  const TensorForm& form = at->second;
   const DType dtype = spec.dtype.value_or(m.tensor.dtype());
-  if (at->second.shape() != m.tensor.shape() || at->second.dtype() != dtype) {
-    problem("'" + key + "' is " + at->second.describe() + ", expected " +
+  if (form.shape != m.tensor.shape() || form.dtype != dtype) {
+    problem("'" + key + "' is " + form.text + ", expected " +
             tandem::detail::concat(dtype, ' ', m.tensor.shape()));
   }
-  return at->second;
+  return key;
 }
 
 void StateReader::finish(const std::string& who) {
-  for (const auto& [key, x] : dict_.tensors) {
+  for (const auto& [key, form] : given_tensors_) {
     if (!used_.contains(key)) problem("'" + key + "' belongs to no parameter of this optimizer");
   }
-  for (const auto& [key, x] : dict_.numbers) {
+  for (const auto& [key, value] : given_numbers_) {
     if (!used_.contains(key)) problem("'" + key + "' is not an option of this optimizer");
   }
   TANDEM_CHECK(problems_.empty(),
@@ -85,8 +86,8 @@ void StateReader::finish(const std::string& who) {
 }
 
 const double* StateReader::number(const std::string& key) {
-  const auto at = dict_.numbers.find(key);
-  if (at == dict_.numbers.end()) return nullptr;
+  const auto at = given_numbers_.find(key);
+  if (at == given_numbers_.end()) return nullptr;
   used_.insert(key);
   return &at->second;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -10,6 +11,7 @@
 
 #include "tandem/optim/optimizer.hpp"
 
+#include "core/tensor_form.hpp"
 #include "optim/state_layout.hpp"
 
 namespace tandem::optim {
@@ -20,7 +22,10 @@ std::string group_prefix(std::size_t group);
 /// Reads an optimizer's state, and notes all that does not fit.
 class StateReader {
  public:
-  explicit StateReader(const OptimizerState& dict) : dict_(dict) {}
+  using Numbers = std::map<std::string, double>;
+  using Forms = std::map<std::string, TensorForm>;
+  StateReader(const Numbers& numbers, const Forms& tensors)
+      : given_numbers_(numbers), given_tensors_(tensors) {}
 
   /// The groups with the options of the state.
   std::vector<ParamGroup> groups(const std::vector<ParamGroup>& present);
@@ -28,7 +33,8 @@ class StateReader {
   std::int64_t steps(const detail::Member& m);
   /// In the order of `specs`.
   std::vector<double> numbers(const detail::Member& m, const std::vector<NumberSpec>& specs);
-  Tensor tensor(const detail::Member& m, const StateSpec& spec);
+  /// The name that the state has for a tensor.
+  std::string tensor(const detail::Member& m, const StateSpec& spec);
   /// @throws InvalidArgument  with the first ten problems.
   void finish(const std::string& who);
 
@@ -36,7 +42,8 @@ class StateReader {
   const double* number(const std::string& key);
   void problem(std::string text) { problems_.push_back(std::move(text)); }
 
-  const OptimizerState& dict_;
+  const Numbers& given_numbers_;
+  const Forms& given_tensors_;
   std::set<std::string> used_;
   std::vector<std::string> problems_;
 };

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "tandem/core/check.hpp"
-#include "tandem/io/safetensors.hpp"
 
 #include "core/checked_size.hpp"
+#include "train/checkpoint_reader.hpp"
 
 namespace tandem::training {
 namespace {
@@ -50,12 +50,13 @@ std::string asked(const nn::models::GptOptions& o) {
 class Comparison {
  public:
   Comparison(const std::string& path, const nn::models::GptOptions& options)
-      : path_(path), file_(path), options_(options) {}
+      : saved_(path), options_(options) {}
 
   void check(const std::string& name, const Shape& shape) const {
-    const SafetensorsEntry* entry = file_.find("model." + name);
+    const StoredTensor* stored = saved_.find(name);
+    const SafetensorsEntry* entry = stored == nullptr ? nullptr : stored->entry;
     if (entry != nullptr && entry->shape == shape) return;
-    throw FileError(path_,
+    throw FileError(stored == nullptr ? saved_.path() : stored->file->path(),
                     entry == nullptr ? -1 : static_cast<std::int64_t>(entry->offset),
                     tandem::detail::concat(
                         asked(options_),
@@ -67,8 +68,7 @@ class Comparison {
   }
 
  private:
-  const std::string& path_;
-  SafetensorsFile file_;
+  CheckpointReader saved_;
   const nn::models::GptOptions& options_;
 };
 

@@ -13,6 +13,7 @@
 #include "tandem/ops/compare.hpp"
 #include "tandem/ops/reduce.hpp"
 #include "tandem/runtime/runtime.hpp"
+#include "tandem/train/sharded_checkpoint.hpp"
 
 namespace tandem::training {
 namespace {
@@ -88,7 +89,14 @@ class Loop {
 
   void save() {
     if (options_.checkpoint.empty()) return;
-    save_checkpoint(options_.checkpoint, task_.module(), optimizer_, state_, options_.schedule);
+    const nn::Module& module = task_.module();
+    const std::string& path = options_.checkpoint;
+    if (const auto& files = options_.checkpoint_files) {
+      save_sharded_checkpoint(
+          path, module, optimizer_, state_, {.files = *files}, options_.schedule);
+    } else {
+      save_checkpoint(path, module, optimizer_, state_, options_.schedule);
+    }
     is_saved_ = true;
   }
 

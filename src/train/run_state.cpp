@@ -5,59 +5,18 @@
 
 #include <cmath>
 #include <limits>
-#include <set>
-#include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "tandem/core/check.hpp"
+
+#include "train/json_object.hpp"
 
 namespace tandem::training {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr std::uint64_t kMostCount = 1'000'000'000'000'000;  // steps, rows: can be gone on from
 
-/// Refuses a key that stands twice in one object; the parser would keep the last one.
-class UniqueKeys {
- public:
-  bool operator()(int depth, Json::parse_event_t event, const Json& parsed) {
-    seen_.resize(static_cast<std::size_t>(depth) + 1);
-    if (event == Json::parse_event_t::object_start) seen_.emplace_back();
-    if (event == Json::parse_event_t::key) {
-      const auto& key = parsed.get_ref<const std::string&>();
-      TANDEM_CHECK(seen_.back().insert(key).second, "the key '", key, "' appears twice");
-    }
-    return true;
-  }
-
- private:
-  std::vector<std::set<std::string>> seen_;  // by depth
-};
-
-Json parsed(const std::string& text) try {
-  Json json = Json::parse(text, UniqueKeys());
-  TANDEM_CHECK(json.is_object(), "it is not a JSON object");
-  return json;
-} catch (const Json::exception& e) {
-  throw InvalidArgument(e.what());
-}
-
-const Json& field(const Json& j, const std::string& key) {
-  const auto at = j.find(key);
-  TANDEM_CHECK(at != j.end(), "it has no '", key, "'");
-  return *at;
-}
-
-std::string text_of(const Json& j, const char* key) {
-  const Json& value = field(j, key);
-  TANDEM_CHECK(value.is_string(), "'", key, "' is ", value.dump(), ", which is not a string");
-  return value.get<std::string>();
-}
-
 std::int64_t count_of(const Json& j, const std::string& key, std::uint64_t most = kMostCount) {
-  const Json& value = field(j, key);
+  const Json& value = field_of(j, key);
   TANDEM_CHECK(value.is_number_unsigned() && value.get<std::uint64_t>() <= most,
                "'",
                key,
@@ -70,7 +29,7 @@ std::int64_t count_of(const Json& j, const std::string& key, std::uint64_t most 
 
 /// A seed or a position of random numbers: any 64 bits.
 std::uint64_t bits_of(const Json& j, const char* key) {
-  const Json& value = field(j, key);
+  const Json& value = field_of(j, key);
   TANDEM_CHECK(value.is_number_unsigned(),
                "'",
                key,
@@ -112,7 +71,7 @@ std::string format_run_state(const RunState& s) {
 }
 
 RunState parse_run_state(const std::string& text) {
-  const Json j = parsed(text);
+  const Json j = parse_object(text);
   RunState s;
   s.model = text_of(j, "model");
   s.data = text_of(j, "data");
@@ -121,8 +80,8 @@ RunState parse_run_state(const std::string& text) {
   s.batch_size = count_of(j, "batch_size");
   s.random = {
       .seed = bits_of(j, "seed"), .forwards = bits_of(j, "forwards"), .draws = bits_of(j, "draws")};
-  s.epoch_loss = number_of(field(j, "epoch_loss"), "epoch_loss");
-  s.epoch_weight = number_of(field(j, "epoch_weight"), "epoch_weight");
+  s.epoch_loss = number_of(field_of(j, "epoch_loss"), "epoch_loss");
+  s.epoch_weight = number_of(field_of(j, "epoch_weight"), "epoch_weight");
   TANDEM_CHECK(s.epoch_weight >= 0 && std::isfinite(s.epoch_weight),
                "'epoch_weight' is ",
                s.epoch_weight,
@@ -143,7 +102,7 @@ std::string format_numbers(const std::map<std::string, double>& numbers) {
 
 std::map<std::string, double> parse_numbers(const std::string& text) {
   std::map<std::string, double> numbers;
-  const Json j = parsed(text);
+  const Json j = parse_object(text);
   for (const auto& [name, value] : j.items())
     numbers[name] = number_of(value, name);
   return numbers;

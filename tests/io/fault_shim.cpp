@@ -66,6 +66,12 @@ extern "C" int rename(const char* from, const char* to) noexcept {
   return static_cast<int>(::syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
 }
 
+extern "C" int renameat2(
+    int from_folder, const char* from, int to_folder, const char* to, unsigned flags) noexcept {
+  if (const auto code = fault("renameat2")) return refuse(*code);
+  return static_cast<int>(::syscall(SYS_renameat2, from_folder, from, to_folder, to, flags));
+}
+
 namespace tandem::testing {
 
 FaultShim::FaultShim(const std::string& call, int nth, int code) {

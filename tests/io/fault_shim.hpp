@@ -10,8 +10,8 @@ namespace tandem::testing {
 /// While it lives, the `nth` call (from 1) of the system's `call` fails with `code`; one thread at
 /// a time.
 ///
-/// Calls: "open", "write", "fsync", "rename". A `code` of 0 makes a write take half of its bytes
-/// only.
+/// Calls: "open", "write", "fsync", "rename", "renameat2". A `code` of 0 makes a write take half of
+/// its bytes only.
 class FaultShim {
  public:
   FaultShim(const std::string& call, int nth, int code);

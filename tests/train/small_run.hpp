@@ -55,13 +55,16 @@ inline std::shared_ptr<const datasets::Dataset> rows(std::uint64_t seed,
 
 /// All that a run is made of, fresh: as after the start of a program.
 struct SmallRun {
-  explicit SmallRun(int devices, std::uint64_t seed = 1, std::int64_t classes = kClasses)
+  explicit SmallRun(int devices,
+                    std::uint64_t seed = 1,
+                    std::int64_t classes = kClasses,
+                    parallel::Mode mode = parallel::Mode::sharded)
       : train(rows(100, classes),
               {.batch_size = kBatch, .sampler = datasets::random_sampler(kRows, 5)}),
         test(rows(200), {.batch_size = kBatch}) {
     manual_seed(seed);
     task = std::make_unique<Classifier<Net>>(
-        Net(), parallel::DataParallelOptions{.devices = cpus(devices)});
+        Net(), parallel::DataParallelOptions{.devices = cpus(devices), .mode = mode});
     optimizer = std::make_unique<optim::AdamW>(task->module().named_parameters(),
                                                optim::AdamWOptions{.lr = 0.02});
     state.model = kModel;

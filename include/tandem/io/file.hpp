@@ -26,6 +26,8 @@ class Descriptor {
   int fd_;
 };
 
+class FolderWriter;
+
 }  // namespace detail
 
 /// A regular file open for reading at absolute positions.
@@ -53,7 +55,7 @@ class FileReader {
   std::uint64_t size_ = 0;
 };
 
-/// Takes the new content of a file while write_atomically runs.
+/// Takes the new content of a file while it is written.
 class FileWriter {
  public:
   /// Appends `bytes`.
@@ -73,6 +75,7 @@ class FileWriter {
   FileWriter& operator=(const FileWriter&) = delete;
 
  private:
+  friend class detail::FolderWriter;
   friend void write_atomically(const std::string&, const std::function<void(FileWriter&)>&);
   FileWriter(const std::string& path, int fd) : path_(path), fd_(fd) {}
 

@@ -5,18 +5,24 @@
 #include <map>
 #include <string>
 
+#include "tandem/io/host_array.hpp"
 #include "tandem/io/safetensors.hpp"
 #include "tandem/tensor/tensor.hpp"
 
 namespace tandem {
 
-/// Reads one tensor of an open safetensors file to `device`.
+/// Reads one tensor of an open safetensors file to the host, where it counts against no device.
 ///
 /// A type that tandem does not have is converted to one that holds all its numbers; see
 /// SafetensorsEntry.
 ///
-/// @throws FileError    as SafetensorsFile::read, or if tandem cannot read the type, or a U64 is
-///                      2^63 or larger.
+/// @throws FileError  as SafetensorsFile::read, or if tandem cannot read the type, or a U64 is 2^63
+///                    or larger.
+HostArray read_array(const SafetensorsFile& file, const SafetensorsEntry& entry);
+
+/// Reads one tensor of an open safetensors file to `device`.
+///
+/// @throws FileError    as read_array.
 /// @throws OutOfMemory  if the device's limit is exceeded.
 Tensor read_tensor(const SafetensorsFile& file, const SafetensorsEntry& entry, Device device = {});
 

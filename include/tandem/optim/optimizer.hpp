@@ -21,6 +21,8 @@ class ArenaSharing;
 namespace detail {
 
 class StateLayout;
+class StateLoad;
+class StateSave;
 struct RunUpdate;
 
 }  // namespace detail
@@ -172,6 +174,8 @@ class Optimizer {
   virtual Granularity granularity() const { return Granularity::element; }
 
  private:
+  friend class detail::StateLoad;
+  friend class detail::StateSave;
   std::vector<std::vector<StateSpec>> specs(const std::vector<ParamGroup>& groups) const;
   void check_finite() const;
   /// @throws InvalidArgument  whole parameters are needed, and ranks have shares of one.

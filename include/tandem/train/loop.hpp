@@ -51,6 +51,8 @@ struct LoopOptions {
   std::int64_t epochs = 1;
   std::optional<std::int64_t> steps = {};  ///< the run ends earlier, after this many steps in all
   std::string checkpoint = {};             ///< written after each epoch and at the end; empty: none
+  /// The number of files of a sharded checkpoint (save_sharded_checkpoint); not set: one file.
+  std::optional<std::int64_t> checkpoint_files = {};
   std::optional<std::int64_t> save_every = {};  ///< number of steps after which it is also written
   optim::LRScheduler* schedule = nullptr;       ///< steps once after each update; null: none
   std::optional<DType> autocast = {};  ///< 16-bit type of products (see Autocast); not set: off

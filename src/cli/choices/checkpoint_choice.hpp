@@ -18,14 +18,19 @@ namespace tandem::cli {
 
 /// Where a run is saved, and whether it goes on from there.
 struct CheckpointChoice {
-  std::string file;  ///< empty: none
+  std::string path;  ///< empty: none
+  /// Not set: the path is one file's. Otherwise it is a folder's, with so many files of each kind.
+  std::optional<std::int64_t> shards;
   std::optional<std::int64_t> save_every;
   bool resume = false;
 
   void add_flags(CLI::App& app);
   /// Whether files of metrics are appended to: they are if the run goes on.
   training::Append append() const { return resume ? training::Append::yes : training::Append::no; }
-  GivenFile given_file() const { return {"--checkpoint", file, FileUse::kept}; }
+  /// @throws FileError  the path is a folder's, but one file is to be saved.
+  GivenFile given_file() const;
+  /// "--checkpoint run --checkpoint-shards 4".
+  std::string options() const;
 };
 
 }  // namespace tandem::cli

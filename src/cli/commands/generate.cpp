@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "tandem/io/safetensors.hpp"
 #include "tandem/train/check_gpt.hpp"
 #include "tandem/train/checkpoint.hpp"
 
@@ -22,6 +21,7 @@
 #include "cli/models.hpp"
 #include "cli/usage_error.hpp"
 #include "cli/validators.hpp"
+#include "train/checkpoint_reader.hpp"
 
 namespace tandem::cli {
 namespace {
@@ -77,8 +77,9 @@ nn::models::Gpt load(const std::string& path, const training::RunState& state) {
   } catch (const InvalidArgument& e) {
     throw InvalidArgument(fmt::format("checkpoint {}: {}", path, e.what()));
   }
-  const SafetensorsFile file(path);
-  if (const SafetensorsEntry* embed = file.find("model.embed.weight")) options.dtype = embed->dtype;
+  const training::CheckpointReader saved(path);
+  if (const training::StoredTensor* embed = saved.find("embed.weight"))
+    options.dtype = embed->entry->dtype;
   training::check_gpt(path, options);
   nn::models::Gpt net(options);
   training::load_model(path, net);

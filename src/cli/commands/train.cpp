@@ -113,8 +113,9 @@ training::RunState resume(const std::string& checkpoint,
 /// Says which checkpoint a new run replaces, if there is one.
 void tell_replaced(const CheckpointChoice& checkpoint) {
   std::error_code ignored;
-  const std::string& path = checkpoint.file;
+  const std::string& path = checkpoint.path;
   if (path.empty() || checkpoint.resume || !std::filesystem::exists(path, ignored)) return;
+  if (checkpoint.shards && std::filesystem::is_empty(path, ignored)) return;
   std::string what = "something other than a checkpoint";
   try {
     const training::RunState state = training::read_run_state(path);
@@ -151,7 +152,8 @@ training::LoopOptions loop_options(const TrainRequest& request,
                                    Launched& launched) {
   return {.epochs = request.epochs,
           .steps = request.steps,
-          .checkpoint = launched.is_main() ? request.checkpoint.file : "",
+          .checkpoint = launched.is_main() ? request.checkpoint.path : "",
+          .checkpoint_files = request.checkpoint.shards,
           .save_every = request.checkpoint.save_every,
           .schedule = schedule,
           .autocast = request.run_options.numbers.products(),
@@ -168,13 +170,12 @@ std::unique_ptr<profile::NvtxRanges> nvtx_ranges() {
 }
 
 /// Says that a run was interrupted, and how to go on.
-void tell_end(const std::string& checkpoint, std::int64_t step) {
-  if (checkpoint.empty())
+void tell_end(const CheckpointChoice& checkpoint, std::int64_t step) {
+  if (checkpoint.path.empty())
     console::tell("interrupted after step {}; --checkpoint FILE would have saved the run\n", step);
   else
-    console::tell("interrupted after step {}; --checkpoint {} --resume continues the run\n",
-                  step,
-                  console::one_line(checkpoint));
+    console::tell(
+        "interrupted after step {}; {} --resume continues the run\n", step, checkpoint.options());
 }
 
 /// Loaders of both parts of the data.
@@ -225,7 +226,7 @@ int TrainRequest::run() const {
   }
   training::RunState state = fresh_state(options, form);
   if (checkpoint.resume)
-    state = resume(checkpoint.file, options, *task, *optimizer, rate.get(), state);
+    state = resume(checkpoint.path, options, *task, *optimizer, rate.get(), state);
   if (state.random) options.numbers.seed = state.random->seed;
   Loaders loaders(prepared);
 
@@ -249,7 +250,7 @@ int TrainRequest::run() const {
   const training::RunReport report = training::run(
       *task, *optimizer, loaders.train, loaders.test, options.batch.rows, state, loop);
   progress.reset();
-  if (report.stopped && !options.quiet) tell_end(checkpoint.file, state.step);
+  if (report.stopped && !options.quiet) tell_end(checkpoint, state.step);
   if (launched.is_main()) write_results(json, options, report, measured);
   if (report.stopped) return 128 + stop_signal();
   return numbers.is_complete() ? 0 : 1;
