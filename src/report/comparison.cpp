@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "report/mode_table.hpp"
 #include "report/number_or_null.hpp"
 #include "report/tables.hpp"
 
@@ -21,7 +22,7 @@ std::string per_step(std::size_t nbytes, std::int64_t steps) {
 }
 
 std::string figures_of(const Mode& mode, bool is_first) {
-  return fmt::format("{:<12} {:>9.2f} {:>9.2f} {:>12}",
+  return fmt::format("{:<20} {:>9.2f} {:>9.2f} {:>12}",
                      mode.mode,
                      mode.p50,
                      mode.p90,
@@ -29,7 +30,7 @@ std::string figures_of(const Mode& mode, bool is_first) {
 }
 
 std::string table_of_modes(const Comparison& comparison) {
-  std::string text = fmt::format("{:<12} {:>9} {:>9} {:>12}  {:<8} {:>5} {:>11} {:>11} {:>11}\n",
+  std::string text = fmt::format("{:<20} {:>9} {:>9} {:>12}  {:<8} {:>5} {:>11} {:>11} {:>11}\n",
                                  "mode",
                                  "ms p50",
                                  "p90",
@@ -136,6 +137,8 @@ std::string text(const Comparison& comparison, bool with_tables) {
   if (with_tables)
     for (const Mode& mode : comparison.modes)
       text += tables(mode.mode, mode.recording);
+  if (const std::string differences = mode_table(comparison); !differences.empty())
+    text += "\n" + differences;
   return text + "\n" + describe_weights(comparison) + "\n" + tests_of(comparison.modes) +
          sentences_on(comparison.peers);
 }

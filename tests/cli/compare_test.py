@@ -71,6 +71,32 @@ class CompareTest(ProgramTest):
         with open(self.file("report.json"), encoding="utf-8") as report:
             self.assertEqual([m["mode"] for m in json.load(report)["modes"]], ["single", "ddp"])
 
+    def test_a_table_says_how_the_modes_differ(self):
+        modes = ["ddp", "dp-sharded", "dp-sharded-gradients", "dp-fully-sharded"]
+        out = self.succeed("compare", *DIGITS, "--devices", "cpu:2", "--gpu0-bsz", "20", "--steps", "2", "--modes",
+                           ",".join(modes), "--json", self.file("report.json")).stdout
+        with open(self.file("report.json"), encoding="utf-8") as report:
+            measured = json.load(report)["modes"]
+        lines = out.split("\ngoal", 1)[1].splitlines()
+        self.assertEqual([line.split()[0] for line in lines[:4]], modes)
+        for aspect in ("dimension", "memory", "communication", "synchronisation", "data", "update", "use of devices"):
+            at = next(i for i, line in enumerate(lines) if line.startswith(aspect))
+            self.assertEqual([line[16:].split()[0] for line in lines[at:at + 4]], modes, aspect)
+        of = {aspect: [line[39:] for line in lines[at:at + 4]] for aspect in ("memory", "communication", "use of devices")
+              for at in [next(i for i, line in enumerate(lines) if line.startswith(aspect))]}
+        for m, mode in enumerate(measured):
+            peaks = sorted(d["peak_bytes"] for d in mode["devices"])
+            self.assertIn(f"{peaks[1] / peaks[0]:.2f} times", of["use of devices"][m])
+            self.assertTrue(of["use of devices"][m].startswith("20 to 44 rows a device"))
+            most = max(d["bytes_sent"] for d in mode["devices"]) // 2
+            number, unit = of["communication"][m].split(" sends ")[1].split()[:2]
+            scale = {"B": 1, "KiB": 1024, "MiB": 1 << 20}[unit]
+            self.assertAlmostEqual(float(number) * scale / most, 1, delta=0.01)
+            number, unit = of["memory"][m].split()[:2]
+            self.assertAlmostEqual(float(number) * {"B": 1, "KiB": 1024, "MiB": 1 << 20}[unit] / peaks[1], 1, delta=0.01)
+        alone = self.succeed("compare", *DIGITS, "--devices", "cpu:2", "--steps", "1", "--modes", "single,ddp").stdout
+        self.assertNotIn("synchronisation", alone)  # nothing to tell apart
+
     def test_text_and_micro_batches(self):
         report = json.loads(self.succeed(
             "compare", "--data", "text", "--layers", "1", "--width", "16", "--heads", "2", "--context", "8",
