@@ -246,6 +246,34 @@ TEST(FsdpUnits, GradientsAddUpUnderNoSyncAndAreReducedAfterIt) {
   EXPECT_LE(difference(results.by_rank().at(1), values_of(alone)), 1e-12);
 }
 
+TEST(FsdpUnits, GradientsMayBeClearedAfterTheForwardAllOrSome) {
+  Mlp alone;
+  const auto train = [](Mlp& net, const auto& forward, const auto& rows) {
+    optim::Adam optimizer(net.named_parameters());
+    for (int step = 0; step < 6; ++step) {
+      const Batch batch = rows(batch_of_step(step));
+      const Tensor loss = cross_entropy(forward(batch.x), batch.labels);
+      if (step % 3 == 0) optimizer.zero_grad();
+      if (step % 3 == 1) net.hidden.bias.set_grad({});  // the unit's weight keeps its gradient
+      loss.backward();
+      optimizer.step();
+    }
+  };
+  Results results;
+  with_nets(3, alone, [&](Mlp& net, Rank& rank) {
+    FullyShardedDataParallel fsdp(net, rank);
+    train(
+        net,
+        [&](const Tensor& x) { return fsdp(x); },
+        [&](const Batch& batch) { return rows_of(batch, rank); });
+    results.put(rank, unsharded_values(fsdp));
+  });
+  train(
+      alone, [&](const Tensor& x) { return alone(x); }, [](const Batch& batch) { return batch; });
+  for (const auto& [rank, values] : results.by_rank())
+    EXPECT_LE(difference(values, values_of(alone)), 1e-12) << "rank " << rank;
+}
+
 TEST(FsdpUnits, BadOptionsAreRefusedOnAllRanksAndNothingHasChanged) {
   Mlp alone;
   const Values before = values_of(alone);
