@@ -14,7 +14,9 @@
 #include <gmock/gmock.h>
 
 #include "tandem/autograd/autograd.hpp"
+#include "tandem/ops/autocast.hpp"
 #include "tandem/optim/adam.hpp"
+#include "tandem/optim/sgd.hpp"
 #include "tandem/runtime/observer.hpp"
 #include "tandem/runtime/runtime.hpp"
 
@@ -30,11 +32,13 @@ using Names = std::vector<std::string>;
 
 /// Bytes of a unit as a block whose parameters are of one kind, padded for so many ranks.
 std::size_t padded_nbytes(const std::vector<Tensor>& parameters, int ranks) {
+  const auto size = itemsize(parameters.front().dtype());
+  const auto aligned = static_cast<std::int64_t>(256 / size);  // Allocator::kAlignment bytes
   std::int64_t numel = 0;
   for (const Tensor& x : parameters)
-    numel += (x.numel() + 31) / 32 * 32;  // Allocator::kAlignment bytes
+    numel += (x.numel() + aligned - 1) / aligned * aligned;
   const std::int64_t multiple = std::int64_t{64} * ranks;
-  return static_cast<std::size_t>((numel + multiple - 1) / multiple * multiple) * sizeof(double);
+  return static_cast<std::size_t>((numel + multiple - 1) / multiple * multiple) * size;
 }
 
 /// By unit.
@@ -219,6 +223,43 @@ TEST(FsdpTraffic, GradientsOfFrozenParametersOfAUnitAreNotMadeOrSent) {
     if (rank.rank() != 0) return;
     EXPECT_EQ(came.second, sum_of(biases) / 2);
   });
+}
+
+/// Two backwards in bf16 and a step.
+template <class Wrapper>
+void step_in_bf16(Mlp& net, Wrapper& wrapper, const Rank& rank) {
+  optim::SGD optimizer(net.named_parameters(), {.lr = 0.1});
+  const Autocast mixed(DType::bf16);
+  for (const std::uint64_t seed : {1, 2}) {
+    const Batch batch = rows_of(make_batch(kRowsOfAll, seed, DType::f32, false), rank);
+    const Tensor y = wrapper(batch.x);
+    EXPECT_EQ(y.dtype(), DType::bf16);
+    cross_entropy(y, batch.labels).backward();
+  }
+  optimizer.step();
+}
+
+TEST(FsdpTraffic, UnderAutocastGradientsAreSentAndAddedUpInTheParametersType) {
+  manual_seed(3);
+  const Mlp start(DType::f32);
+  SeenOnDevice0 seen;
+  const Subscription subscription(seen);
+  Results replicated, sharded;
+  with_nets(2, start, [&](Mlp& net, Rank& rank) {
+    DistributedDataParallel ddp(net, rank);
+    step_in_bf16(net, ddp, rank);
+    replicated.put(rank, values_of(net));
+  });
+  with_nets(2, start, [&](Mlp& net, Rank& rank) {
+    const std::size_t half = sum_of(unit_nbytes(net, 2)) / 2;
+    FullyShardedDataParallel fsdp(net, rank);
+    const auto came = traffic_of(rank, seen, [&] { step_in_bf16(net, fsdp, rank); });
+    sharded.put(rank, unsharded_values(fsdp));
+    if (rank.rank() != 0) return;
+    EXPECT_EQ(came.second, 2 * half);
+  });
+  for (const int r : {0, 1})
+    EXPECT_LE(difference(sharded.by_rank().at(r), replicated.by_rank().at(r)), 1e-7) << r;
 }
 
 TEST(FsdpTraffic, MemoryAtEachMomentIsTheSharesAndTheUnitsInUse) {
