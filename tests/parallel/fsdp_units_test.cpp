@@ -246,6 +246,106 @@ TEST(FsdpUnits, GradientsAddUpUnderNoSyncAndAreReducedAfterIt) {
   EXPECT_LE(difference(results.by_rank().at(1), values_of(alone)), 1e-12);
 }
 
+TEST(FsdpUnits, GradientsMayBeClearedAfterTheForwardAllOrSome) {
+  Mlp alone;
+  const auto train = [](Mlp& net, const auto& forward, const auto& rows) {
+    optim::Adam optimizer(net.named_parameters());
+    for (int step = 0; step < 6; ++step) {
+      const Batch batch = rows(batch_of_step(step));
+      const Tensor loss = cross_entropy(forward(batch.x), batch.labels);
+      if (step % 3 == 0) optimizer.zero_grad();
+      if (step % 3 == 1) net.hidden.bias.set_grad({});  // the unit's weight keeps its gradient
+      loss.backward();
+      optimizer.step();
+    }
+  };
+  Results results;
+  with_nets(3, alone, [&](Mlp& net, Rank& rank) {
+    FullyShardedDataParallel fsdp(net, rank);
+    train(
+        net,
+        [&](const Tensor& x) { return fsdp(x); },
+        [&](const Batch& batch) { return rows_of(batch, rank); });
+    results.put(rank, unsharded_values(fsdp));
+  });
+  train(
+      alone, [&](const Tensor& x) { return alone(x); }, [](const Batch& batch) { return batch; });
+  for (const auto& [rank, values] : results.by_rank())
+    EXPECT_LE(difference(values, values_of(alone)), 1e-12) << "rank " << rank;
+}
+
+TEST(FsdpUnits, MayBeReadAndEvaluatedBetweenForwardAndBackward) {
+  Mlp alone;
+  const auto train = [](Mlp& net, const auto& forward, const auto& rows, const auto& read) {
+    optim::Adam optimizer(net.named_parameters());
+    for (int step = 0; step < 3; ++step) {
+      const Batch batch = rows(batch_of_step(step));
+      optimizer.zero_grad();
+      const Tensor loss = cross_entropy(forward(batch.x), batch.labels);
+      {
+        const autograd::NoGrad off;
+        forward(batch.x);
+      }
+      read();
+      loss.backward();
+      read();
+      optimizer.step();
+    }
+  };
+  for (const auto strategy : {ShardingStrategy::full_shard, ShardingStrategy::shard_grad_op}) {
+    Mlp one = nn::clone(alone);
+    Results results;
+    with_nets(3, alone, [&](Mlp& net, Rank& rank) {
+      FullyShardedDataParallel fsdp(net, rank, {.strategy = strategy});
+      train(
+          net,
+          [&](const Tensor& x) { return fsdp(x); },
+          [&](const Batch& batch) { return rows_of(batch, rank); },
+          [&] { unsharded_values(fsdp); });
+      results.put(rank, unsharded_values(fsdp));
+    });
+    train(
+        one,
+        [&](const Tensor& x) { return one(x); },
+        [](const Batch& batch) { return batch; },
+        [] {});
+    for (const auto& [rank, values] : results.by_rank())
+      EXPECT_LE(difference(values, values_of(one)), 1e-12) << "rank " << rank;
+  }
+}
+
+TEST(FsdpUnits, GradientsUnderNoSyncAddToThoseOfEarlierSteps) {
+  Mlp alone;
+  Results results;
+  with_nets(3, alone, [&](Mlp& net, Rank& rank) {
+    FullyShardedDataParallel fsdp(net, rank);
+    optim::SGD optimizer(net.named_parameters(), {.lr = 0.1});
+    const auto backward = [&](int step) {
+      const Batch rows = rows_of(batch_of_step(step), rank);
+      cross_entropy(fsdp(rows.x), rows.labels).backward();
+    };
+    backward(0);
+    optimizer.step();
+    {
+      const auto scope = fsdp.no_sync();
+      backward(1);
+    }
+    backward(2);
+    optimizer.step();
+    results.put(rank, unsharded_values(fsdp));
+  });
+  optim::SGD optimizer(alone.named_parameters(), {.lr = 0.1});
+  const auto backward = [&](int step) {
+    cross_entropy(alone(batch_of_step(step).x), batch_of_step(step).labels).backward();
+  };
+  backward(0);
+  optimizer.step();
+  backward(1);
+  backward(2);
+  optimizer.step();
+  EXPECT_LE(difference(results.by_rank().at(1), values_of(alone)), 1e-12);
+}
+
 TEST(FsdpUnits, BadOptionsAreRefusedOnAllRanksAndNothingHasChanged) {
   Mlp alone;
   const Values before = values_of(alone);

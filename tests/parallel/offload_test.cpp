@@ -25,13 +25,6 @@ Device home() {
   return testing::device(7);
 }
 
-/// Bytes of parameters, gradients and state on a device.
-std::array<std::size_t, 3> held(Device device) {
-  const auto bytes = logical_device(device).memory_stats().by_category;
-  const auto of = [&](Category c) { return bytes[static_cast<std::size_t>(c)]; };
-  return {of(Category::parameter), of(Category::gradient), of(Category::optimizer)};
-}
-
 std::array<std::size_t, 3> operator-(std::array<std::size_t, 3> now,
                                      const std::array<std::size_t, 3>& before) {
   for (std::size_t k = 0; k < now.size(); ++k)

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tandem/nn/replicate.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/parallel/distributed_data_parallel.hpp"
 #include "tandem/parallel/run_ranks.hpp"
 

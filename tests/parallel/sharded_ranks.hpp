@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <memory>
 #include <vector>
 
@@ -41,6 +43,13 @@ void with_nets(int n, const Net& alone, Body body) {
         body(net, rank);
       },
       kShort);
+}
+
+/// Bytes of parameters, gradients and state on a device.
+inline std::array<std::size_t, 3> held(Device device) {
+  const auto bytes = logical_device(device).memory_stats().by_category;
+  const auto of = [&](Category c) { return bytes[static_cast<std::size_t>(c)]; };
+  return {of(Category::parameter), of(Category::gradient), of(Category::optimizer)};
 }
 
 template <class Net>

@@ -78,7 +78,8 @@ BucketReducer::Groups RankGradients::groups() const {
 void RankGradients::arm(GradientSync how) {
   began_ = false;
   reduces_ = how == GradientSync::on;
-  if (units_ != nullptr && !unreduced_) units_->begin_backward();
+  awaits_first_ = units_ != nullptr && !unreduced_;
+  if (awaits_first_) units_->begin_backward();
   replica_.reducer()->arm(reduces_ ? groups() : BucketReducer::Groups{},
                           0,
                           unreduced_ ? GradientTally::Used::kept : GradientTally::Used::fresh);
@@ -91,6 +92,7 @@ void RankGradients::on_access(std::size_t place) {
     complete();
     return;
   }
+  if (std::exchange(awaits_first_, false)) units_->note_earlier_gradients();
   TANDEM_CHECK(!reduces_ || !replica_.reducer()->tally().is_complete(place),
                wrapper_name(units_ != nullptr),
                ": a second backward of one forward reaches '",

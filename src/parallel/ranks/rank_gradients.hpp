@@ -90,9 +90,10 @@ class RankGradients {
   std::vector<std::shared_ptr<autograd::GradientSource>> sources_;  // by place
   std::optional<std::vector<std::size_t>> rebuild_order_;  // a rebuild is due before a forward
   GradientSync syncs_ = GradientSync::on;
-  bool reduces_ = true;     // the backward that is armed for reduces
-  bool began_ = false;      // a backward has made a gradient since the last forward
-  bool unreduced_ = false;  // gradients of earlier backwards have not been reduced
+  bool reduces_ = true;        // the backward that is armed for reduces
+  bool began_ = false;         // a backward has made a gradient since the last forward
+  bool awaits_first_ = false;  // of units: the backward that is armed for has made no gradient yet
+  bool unreduced_ = false;     // gradients of earlier backwards have not been reduced
 };
 
 }  // namespace tandem::parallel

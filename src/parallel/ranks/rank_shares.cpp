@@ -3,6 +3,7 @@
 
 #include "parallel/ranks/rank_shares.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -151,6 +152,14 @@ void RankShares::end_reduction(int block, int rank) {
 void RankShares::end_backward(int /*rank*/) {
   end_ahead();
   incoming_.clear();
+}
+
+void RankShares::clear_gradients(int block, Share range) {
+  const Share own = share(block);
+  const std::int64_t begin = std::max(own.begin, range.begin), end = std::min(own.end, range.end);
+  const Tensor& gradients = this->block(block).gradients;
+  if (begin < end && gradients.defined())
+    gradients.narrow(0, begin - own.begin, end - begin).zero_();
 }
 
 void RankShares::begin_backward(std::vector<std::uint8_t> adds_to) {

@@ -67,6 +67,8 @@ class RankShares final : public BlockStore {
   ///
   /// @param adds_to  by block.
   void begin_backward(std::vector<std::uint8_t> adds_to);
+  /// Makes the gradients of a range of a block zero, where this rank has them.
+  void clear_gradients(int block, Share range);
   /// Lets whole blocks be gathered from anywhere, or no more.
   void set_open(bool open) noexcept { open_ = open; }
   /// The wrapper has ended: no whole block can be gathered any more.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tandem/autograd/autograd.hpp"
+#include "tandem/autograd/gradient_source.hpp"
 #include "tandem/runtime/context.hpp"
 
 #include "parallel/units/block_shares.hpp"
@@ -81,8 +82,20 @@ void RankUnits::end_forward() const {
 }
 
 void RankUnits::begin_backward() const {
-  shares_->begin_backward(replica_.blocks_with_gradients());
   sleeping_->begin_backward({});
+}
+
+void RankUnits::note_earlier_gradients() const {
+  const autograd::NoGrad off;
+  std::vector<std::uint8_t> adds_to = replica_.blocks_with_gradients();
+  const optim::Arena& arena = *replica_.parameters();
+  for (const std::size_t p : arena.layout().place_indices()) {
+    const optim::ArenaPlace& place = arena.layout().places()[p];
+    if (adds_to[static_cast<std::size_t>(place.block)] != 0 &&
+        !autograd::stored_gradient(arena.tensor(p)).defined())
+      shares_->clear_gradients(place.block, {place.offset, place.offset + place.extent});
+  }
+  shares_->begin_backward(std::move(adds_to));
 }
 
 void RankUnits::open() const {

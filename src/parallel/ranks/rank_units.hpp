@@ -44,8 +44,10 @@ class RankUnits final : public optim::ArenaSharing {
   void begin_forward() const;
   /// If no backward can follow, all values sleep.
   void end_forward() const;
-  /// Gradients of the blocks that have some are added to.
+  /// The gradients that follow are those of a new backward.
   void begin_backward() const;
+  /// That backward makes its first gradient. Those that parameters have by now are added to.
+  void note_earlier_gradients() const;
   /// Gathers all values, which stay until `close`. @throws OutOfMemory  nothing has changed.
   void open() const;
   enum class Changes : std::uint8_t { written_back, dropped };
