@@ -32,8 +32,9 @@ namespace tandem::parallel {
 /// get no gradient, and those that some do, one of all ranks.
 ///
 /// Gradients are the mean over the rows of all ranks, as in DistributedDataParallel, which see for
-/// dropout, batch norm and ranks with different numbers of rows. When the wrapper has ended, the
-/// module's parameters cannot be used any more.
+/// dropout, batch norm and ranks with different numbers of rows. Where one wrapper takes the
+/// outputs of another, both weight by rows, so give the ranks equally many, or Average::world_size
+/// to both. When the wrapper has ended, the module's parameters cannot be used any more.
 ///
 /// Not thread-safe: use it only on the rank's thread. The module and the rank must outlive it.
 template <std::derived_from<nn::Module> M>
