@@ -376,7 +376,6 @@ TEST(FsdpAcceptance, AnOutputThatTheLossLeavesOutTrainsNothing) {
 TEST(FsdpAcceptance, ModulesWithWrappersOfTheirOwnTrainTogether) {
   manual_seed(3);
   const Chain start;
-  constexpr std::int64_t kRowsOfEach = 4;
   const auto train_parts = [](Chain& net, const auto& forward, const auto& rows) {
     optim::Adam first(net.first.named_parameters()), middle(net.second.named_parameters());
     optim::Adam last(net.third.named_parameters());
@@ -389,9 +388,6 @@ TEST(FsdpAcceptance, ModulesWithWrappersOfTheirOwnTrainTogether) {
         optimizer->step();
     }
   };
-  const auto equal_rows = [](int step) {
-    return make_batch(3 * kRowsOfEach, 40 + static_cast<std::uint64_t>(step), DType::f64, false);
-  };
   Results results;
   with_nets(3, start, [&](Chain& net, Rank& rank) {
     DistributedDataParallel a(net.first, rank), c(net.third, rank);
@@ -399,7 +395,7 @@ TEST(FsdpAcceptance, ModulesWithWrappersOfTheirOwnTrainTogether) {
     train_parts(
         net,
         [&](const Tensor& x) { return c(tanh(b(tanh(a(x.flatten(1)))))); },
-        [&](int step) { return rows_of(equal_rows(step), rank); });
+        [&](int step) { return rows_of(batch_of_step(step), rank); });
     Values values = unsharded_values(b);
     for (auto& [name, x] : values_of(net.first))
       values["first." + name] = x;
@@ -413,7 +409,7 @@ TEST(FsdpAcceptance, ModulesWithWrappersOfTheirOwnTrainTogether) {
       [&](const Tensor& x) {
         return alone.third(tanh(alone.second(tanh(alone.first(x.flatten(1))))));
       },
-      equal_rows);
+      batch_of_step);
   Values expected = values_of(alone.second);
   for (auto& [name, x] : values_of(alone.first))
     expected["first." + name] = x;

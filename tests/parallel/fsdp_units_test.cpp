@@ -371,6 +371,47 @@ TEST(FsdpUnits, BadOptionsAreRefusedOnAllRanksAndNothingHasChanged) {
   });
 }
 
+TEST(FsdpUnits, ComeFromAnotherDeviceOneAtATime) {
+  manual_seed(4);
+  const NormMlp alone;
+  const Device home = testing::device(7);
+  Results results;
+  std::vector<NormMlp> copies;
+  for (int r = 0; r < 2; ++r) {
+    copies.push_back(nn::clone(alone));
+    copies.back().to(home);
+  }
+  run_ranks(
+      devices(2),
+      [&](Rank& rank) {
+        NormMlp& net = copies[static_cast<std::size_t>(rank.rank())];
+        EXPECT_THAT([&] { FullyShardedDataParallel fsdp(net, rank); },
+                    ThrowsMessage<InvalidArgument>(
+                        AllOf(HasSubstr("'hidden.weight' is on"), HasSubstr("this rank is on"))));
+        LogicalDevice& device = logical_device(rank.device());
+        const std::size_t before = device.memory_stats().in_use;
+        device.reset_peak();
+        FullyShardedDataParallel fsdp(net, rank, {.init_on = home});
+        // Its shares of values and gradients, a unit of either, and the buffers of batch norm.
+        const std::size_t shares = device.memory_stats().in_use - before;
+        const std::size_t largest = 256 * sizeof(double);  // 16 x 12, padded to two shares
+        EXPECT_LE(device.memory_stats().peak - before, shares + largest);
+        EXPECT_EQ(net.norm.running_mean.device(), rank.device());
+        const Batch rows = rows_of(batch_of_step(0), rank);
+        optim::SGD optimizer(net.named_parameters(), {.lr = 0.1});
+        cross_entropy(fsdp(rows.x), rows.labels).backward();
+        optimizer.step();
+        results.put(rank, unsharded_values(fsdp));
+      },
+      kShort);
+  NormMlp own = nn::clone(alone);
+  optim::SGD optimizer(own.named_parameters(), {.lr = 0.1});
+  const Batch batch = batch_of_step(0);
+  cross_entropy(own(batch.x), batch.labels).backward();
+  optimizer.step();
+  EXPECT_LE(difference(results.by_rank().at(1), values_of(own)), 1e-12);
+}
+
 TEST(FsdpUnits, OfFewerElementsThanRanksWork) {
   Tiny alone;
   Results results;

@@ -6,9 +6,8 @@
 #include <memory>
 #include <utility>
 
-#include "tandem/parallel/detail/nest_rows.hpp"
+#include "tandem/parallel/detail/rank_forward.hpp"
 #include "tandem/parallel/detail/rank_replica.hpp"
-#include "tandem/tensor/nest.hpp"
 
 namespace tandem::parallel {
 
@@ -49,11 +48,7 @@ class DistributedDataParallel {
   /// @throws CommAborted, Timeout  another rank failed.
   template <class... Args>
   auto operator()(Args&&... arguments) {
-    const ContextScope scope(replica_->begin_forward(find_rows(dim_, arguments...)));
-    auto outputs = module_(std::forward<Args>(arguments)...);
-    for_each_leaf(outputs, [this](Tensor& y) { y = replica_->weighted(y); });
-    replica_->end_forward();
-    return outputs;
+    return detail::rank_forward(*replica_, module_, dim_, std::forward<Args>(arguments)...);
   }
 
   /// Runs `loop`, in which ranks may call the wrapper different numbers of times, for example

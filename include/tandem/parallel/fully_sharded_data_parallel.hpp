@@ -8,9 +8,8 @@
 #include <utility>
 
 #include "tandem/comm/device_mesh.hpp"
-#include "tandem/parallel/detail/nest_rows.hpp"
+#include "tandem/parallel/detail/rank_forward.hpp"
 #include "tandem/parallel/detail/sharded_rank.hpp"
-#include "tandem/tensor/nest.hpp"
 
 namespace tandem::parallel {
 
@@ -32,9 +31,8 @@ namespace tandem::parallel {
 /// get no gradient, and those that some do, one of all ranks.
 ///
 /// Gradients are the mean over the rows of all ranks, as in DistributedDataParallel, which see for
-/// dropout, batch norm and ranks with different numbers of rows. Where one wrapper takes the
-/// outputs of another, both weight by rows, so give the ranks equally many, or Average::world_size
-/// to both. When the wrapper has ended, the module's parameters cannot be used any more.
+/// dropout, batch norm and ranks with different numbers of rows. When the wrapper has
+/// ended, the module's parameters cannot be used any more.
 ///
 /// Not thread-safe: use it only on the rank's thread. The module and the rank must outlive it.
 template <std::derived_from<nn::Module> M>
@@ -55,12 +53,8 @@ class FullyShardedDataParallel {
   /// @throws CommAborted, Timeout  another rank failed.
   template <class... Args>
   auto operator()(Args&&... arguments) {
-    RankReplica& replica = sharded_->replica();
-    const ContextScope scope(replica.begin_forward(find_rows(dim_, arguments...)));
-    auto outputs = module_(std::forward<Args>(arguments)...);
-    for_each_leaf(outputs, [&](Tensor& y) { y = replica.weighted(y); });
-    replica.end_forward();
-    return outputs;
+    return detail::rank_forward(
+        sharded_->replica(), module_, dim_, std::forward<Args>(arguments)...);
   }
 
   /// Until the end of its scope, backwards add up gradients on this rank only, which holds them

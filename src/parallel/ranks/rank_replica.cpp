@@ -10,12 +10,13 @@
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/nn/replicate.hpp"
-#include "tandem/ops/arithmetic.hpp"
 #include "tandem/runtime/generator.hpp"
 
 #include "parallel/ranks/rank_gradients.hpp"
 #include "parallel/ranks/rank_units.hpp"
+#include "parallel/ranks/row_weight.hpp"
 #include "parallel/replicas/check_unwrapped.hpp"
+#include "parallel/replicas/module_move.hpp"
 #include "parallel/replicas/module_source.hpp"
 #include "parallel/replicas/rank_rows.hpp"
 #include "parallel/replicas/same_module.hpp"
@@ -26,7 +27,10 @@ namespace {
 using tandem::detail::concat;
 
 /// Checks that a rank can train the module, which every rank has alike. @return the module
-nn::Module& checked(nn::Module& module, comm::Communicator& comm, const char* wrapper) {
+nn::Module& checked(nn::Module& module,
+                    comm::Communicator& comm,
+                    Device device,
+                    const char* wrapper) {
   check_unwrapped(module,
                   {wrapper,
                    "use that wrapper, or end it first",
@@ -34,16 +38,18 @@ nn::Module& checked(nn::Module& module, comm::Communicator& comm, const char* wr
   bool trains = false;
   nn::visit_tensors(module, [&](const std::string& name, Tensor& x, nn::TensorKind) {
     trains |= x.requires_grad();
-    TANDEM_CHECK(x.device() == comm.device(),
-                 wrapper,
-                 ": '",
-                 name,
-                 "' is on ",
-                 x.device(),
-                 ", but this rank is on ",
-                 comm.device(),
-                 "; call module.to(rank.device()) first. If ranks have plain copies of one module, "
-                 "the copies share their tensors; give each rank a clone (nn::clone)");
+    TANDEM_CHECK(
+        x.device() == device,
+        wrapper,
+        ": '",
+        name,
+        "' is on ",
+        x.device(),
+        ", but ",
+        device == comm.device() ? "this rank is on " : "init_on is ",
+        device,
+        "; call module.to(...) first. If ranks have plain copies of one module, the copies "
+        "share their tensors; give each rank a clone (nn::clone)");
   });
   TANDEM_CHECK(trains,
                wrapper,
@@ -62,9 +68,17 @@ std::shared_ptr<RankUnits> bind(DeviceReplica& replica,
                                 comm::Communicator& comm,
                                 const RankSharding* sharding) {
   if (sharding != nullptr) return RankUnits::bind(replica, comm, *sharding);
-  replica.bind_parameters(
-      optim::Arena::obtain(arena_entries(replica.source(), nn::TensorKind::parameter), {}));
+  replica.bind_parameters(optim::Arena::obtain(
+      arena_entries(replica.source(), nn::TensorKind::parameter), {.device = replica.device()}));
   return nullptr;
+}
+
+/// Moves the module's buffers to the replica's device.
+void move_buffers(const DeviceReplica& replica) {
+  auto entries = arena_entries(replica.source(), nn::TensorKind::buffer);
+  if (!entries.empty())
+    optim::Arena::obtain(std::move(entries),
+                         {.category = Category::buffer, .device = replica.device()});
 }
 
 }  // namespace
@@ -79,11 +93,13 @@ struct RankReplica::Parts {
   Parts(nn::Module& m,
         comm::Communicator& c,
         const DistributedDataParallelOptions& o,
-        const RankSharding* sharding)
-      : module(checked(m, c, wrapper_name(sharding != nullptr))),
+        const RankSharding* sharding,
+        const std::optional<Device>& init_on)
+      : module(checked(m, c, init_on.value_or(c.device()), wrapper_name(sharding != nullptr))),
         comm(c),
         options(o),
         replica(c.rank(), c.device(), m),
+        move(replica.source(), c.device()),
         units(bind(replica, c, sharding)),
         gradients(replica, c, options, units),
         rows(c),
@@ -93,6 +109,7 @@ struct RankReplica::Parts {
   comm::Communicator& comm;
   DistributedDataParallelOptions options;
   DeviceReplica replica;
+  ModuleMove move;
   std::shared_ptr<RankUnits> units;  // null: the rank has all parameters
   RankGradients gradients;
   RankRows rows;
@@ -106,12 +123,15 @@ struct RankReplica::Parts {
 RankReplica::RankReplica(nn::Module& module,
                          comm::Communicator& comm,
                          const DistributedDataParallelOptions& options,
-                         const RankSharding* sharding)
-    : parts_(std::make_unique<Parts>(module, comm, options, sharding)) {
+                         const RankSharding* sharding,
+                         std::optional<Device> init_on)
+    : parts_(std::make_unique<Parts>(module, comm, options, sharding, init_on)) {
+  if (init_on) move_buffers(parts_->replica);
   send(0);
   for (nn::Module* part : module.modules())
     nn::detail::Wrapping::mark(*part, parts_->token);
   parts_->replica.parameters()->claim(parts_->token);
+  parts_->move.complete();
 }
 
 RankReplica::~RankReplica() {
@@ -186,13 +206,11 @@ ForwardRows RankReplica::prepare(std::int64_t rows) {
 }
 
 Tensor RankReplica::weighted(const Tensor& output) const {
-  const double weight = parts_->weight;
-  if (weight == 1 || !output.requires_grad()) return output;
-  return autograd::record(
-      "weighted",
-      as_strided(output, output.shape(), output.strides(), output.impl().offset),
-      {output},
-      [weight](const Tensor& dy) { return autograd::Gradients{dy * weight}; });
+  return parallel::weighted(output, parts_->weight);
+}
+
+Tensor RankReplica::unweighted(const Tensor& input) const {
+  return parallel::unweighted(input, parts_->weight);
 }
 
 void RankReplica::end_forward() {

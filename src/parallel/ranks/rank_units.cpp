@@ -59,8 +59,10 @@ std::shared_ptr<RankUnits> RankUnits::bind(DeviceReplica& replica,
       std::make_shared<RankShares>(*sharding.shard, sharding.prefetch, sharding.offload);
   const auto ranks = static_cast<std::size_t>(sharding.shard->size());
   const auto keeper = std::make_shared<Keeper>(units->shares_, all, std::move(paths));
-  replica.bind_parameters(optim::Arena::bind(
-      entries, {.block_multiple = BlockShares::block_multiple(ranks), .keeper = keeper}));
+  replica.bind_parameters(optim::Arena::bind(entries,
+                                             {.block_multiple = BlockShares::block_multiple(ranks),
+                                              .keeper = keeper,
+                                              .device = replica.device()}));
   units->sleeping_ = keeper->sleeping();
   units->sleeping_->keep_values(!sharding.reshard_after_forward);
   replica.reduce_by(std::make_shared<const std::vector<Bucket>>(

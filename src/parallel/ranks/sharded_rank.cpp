@@ -77,7 +77,7 @@ ShardedRank::ShardedRank(nn::Module& module,
                                                   .broadcast_buffers = options.broadcast_buffers};
   const std::optional<RankSharding> sharding = sharding_of(rank, options);
   replica_ = std::make_shared<RankReplica>(
-      module, rank.comm(), replicated, sharding ? &*sharding : nullptr);
+      module, rank.comm(), replicated, sharding ? &*sharding : nullptr, options.init_on);
 }
 
 }  // namespace tandem::parallel

@@ -14,7 +14,7 @@ ModuleMove::ModuleMove(ReplicaSource& module, Device to) {
   module.visit_tensors([&](const std::string& name, Tensor& x, nn::TensorKind) {
     if (x.device() == to) return;
     TANDEM_CHECK(!autograd::stored_gradient(x).defined(),
-                 "DataParallel: '",
+                 "init_on: '",
                  name,
                  "' is to move from ",
                  x.device(),

@@ -90,10 +90,13 @@ class RankReplica {
   ///                          device.
   /// @throws Desync           the ranks' modules differ; the text names the first difference.
   /// @param sharding  null: each rank has all parameters. Its groups outlive this object.
+  /// @param init_on   where the module is, from where it moves to the rank's device; none: it is
+  ///                  there.
   RankReplica(nn::Module& module,
               comm::Communicator& comm,
               const DistributedDataParallelOptions& options,
-              const RankSharding* sharding = nullptr);
+              const RankSharding* sharding = nullptr,
+              std::optional<Device> init_on = std::nullopt);
   ~RankReplica();
   RankReplica(const RankReplica&) = delete;
   RankReplica& operator=(const RankReplica&) = delete;
@@ -105,6 +108,9 @@ class RankReplica {
   /// Scales the gradient of an output of that forward, so that it counts as much as this rank's
   /// rows.
   Tensor weighted(const Tensor& output) const;
+  /// An input of that forward. If it comes from another wrapper's outputs, the gradient that leaves
+  /// through it is weighted there, and not twice.
+  Tensor unweighted(const Tensor& input) const;
   /// The forward has ended.
   void end_forward();
   /// Gathers all parameters on all ranks until `end_unsharded`. Collective.

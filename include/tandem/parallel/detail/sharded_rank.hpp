@@ -32,6 +32,9 @@ struct FullyShardedDataParallelOptions {
   /// state, and updates them: the host's memory (`cpu:9`) for a GPU. Between steps its own device
   /// has none of them. None: on the rank's device.
   std::optional<Device> offload = std::nullopt;
+  /// Where the rank's module is before it is wrapped. From there it moves to the rank's device, a
+  /// unit at a time, so that this device never holds all of it. None: it is on the rank's device.
+  std::optional<Device> init_on = std::nullopt;
   int dim = 0;  ///< the dimension of the rows in inputs
   Average average = Average::rows;
   /// Broadcasts the buffers of rank 0 before each forward in training that records gradients.
