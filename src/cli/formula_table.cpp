@@ -25,6 +25,9 @@ ModeFormulas formulas_of(const RunOptions& options, Trial& trial) {
       trial.task().module(),
       {.mode = options.mode.mode(),
        .devices = static_cast<int>(trial.task().devices().size()),
+       .units = options.sharding.policy(),
+       .reshard_after_forward = !options.sharding.keeps_units,
+       .offloads = options.sharding.offloads(),
        .states = options.optimizer.states(),
        .accumulate = options.batch.accumulate,
        .calls = options.mode.has_loss_in_replica() ? Calls::step : Calls::forward_and_backward}};

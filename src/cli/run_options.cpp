@@ -17,6 +17,7 @@ namespace tandem::cli {
 using tandem::detail::concat;
 
 void RunOptions::add_flags(CLI::App& app) {
+  has_mode_flag = true;
   mode.add_flags(app);
   add_flags_but_mode(app);
 }

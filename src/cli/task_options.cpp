@@ -37,6 +37,7 @@ int TaskOptions::processes() const {
 }
 
 void TaskOptions::add_flags(CLI::App& app) {
+  has_mode_flag = true;
   mode.add_flags(app);
   add_flags_but_mode(app);
 }
@@ -44,6 +45,7 @@ void TaskOptions::add_flags(CLI::App& app) {
 void TaskOptions::add_flags_but_mode(CLI::App& app) {
   model.add_flags(app);
   devices.add_flags(app);
+  sharding.add_flags(app);
   backend.add_flags(app);
   batch.add_flags(app);
   numbers.add_flags(app);
@@ -51,6 +53,7 @@ void TaskOptions::add_flags_but_mode(CLI::App& app) {
 
 void TaskOptions::resolve() {
   constexpr std::int64_t kImages = 256, kWindows = 16;  // rows of a batch
+  if (has_mode_flag) sharding.check(mode.name, mode.mode());
   if (model.name.empty()) model.name = "cnn-small";
   model.check();
   const Model& chosen = model_of(model.name);
@@ -77,17 +80,19 @@ parallel::DataParallelOptions parallel_options(const TaskOptions& options,
   }
   batch.check(devices.size());
   options.backend.check_processes(options.processes());
-  return {.devices = std::move(devices),
-          .output_device = output,
-          .mode = options.mode.mode(),
-          .chunks = batch.policy(),
-          .chunk_sizes = batch.chunk_sizes,
-          .gpu0_bsz = batch.gpu0_bsz,
-          .on_oom = batch.on_out_of_memory(),
-          .accumulate = batch.accumulate,
-          .bitwise_leaves = batch.bitwise_leaves,
-          .backend = options.backend.backend(),
-          .world = options.mode.is_single() ? nullptr : options.world};
+  parallel::DataParallelOptions all{.devices = std::move(devices),
+                                    .output_device = output,
+                                    .mode = options.mode.mode(),
+                                    .chunks = batch.policy(),
+                                    .chunk_sizes = batch.chunk_sizes,
+                                    .gpu0_bsz = batch.gpu0_bsz,
+                                    .on_oom = batch.on_out_of_memory(),
+                                    .accumulate = batch.accumulate,
+                                    .bitwise_leaves = batch.bitwise_leaves,
+                                    .backend = options.backend.backend(),
+                                    .world = options.mode.is_single() ? nullptr : options.world};
+  if (all.devices.size() > 1) options.sharding.apply(all);
+  return all;
 }
 
 std::unique_ptr<training::Task> make_task(const TaskOptions& options,

@@ -15,6 +15,7 @@
 #include "cli/choices/mode_choice.hpp"
 #include "cli/choices/model_choice.hpp"
 #include "cli/choices/number_choice.hpp"
+#include "cli/choices/sharding_choice.hpp"
 #include "cli/data_form.hpp"
 
 namespace tandem::world {
@@ -27,10 +28,12 @@ namespace tandem::cli {
 struct TaskOptions {
   ModelChoice model;
   ModeChoice mode;
+  ShardingChoice sharding;
   DeviceChoice devices;
   BackendChoice backend;
   BatchChoice batch;
   NumberChoice numbers;
+  bool has_mode_flag = false;
   world::World* world = nullptr;  ///< of the processes that train together; null: only this one
 
   int processes() const;

@@ -50,6 +50,28 @@ class MemoryTest(ProgramTest):
                 self.assertEqual(figures["parameters"]["counted_bytes"], held["parameter"])
                 self.assertEqual(figures["state"]["counted_bytes"], held["optimizer"])
 
+    def test_formulas_follow_units_and_where_shares_are_kept(self):
+        gpt = ["--model", "gpt", "--layers", "2", "--width", "16", "--heads", "2", "--context", "8", "--batch", "6"]
+        full = ["--devices", "cpu:3", "--mode", "dp-fully-sharded"]
+        reports = {}
+        for flags in ("", "--units blocks.0", "--no-reshard-after-forward", "--offload cpu:7"):
+            done = self.succeed("memory", *gpt, *full, *flags.split(), "--steps", "2", "--json", "-")
+            reports[flags] = json.loads(done.stdout)
+            for device in reports[flags]["devices"]:
+                for figure in device["formulas"]:
+                    self.assertEqual(figure["formula_bytes"], figure["counted_bytes"], [flags, figure])
+        figures = {flags: {f["figure"]: f["counted_bytes"] for f in report["devices"][1]["formulas"]}
+                   for flags, report in reports.items()}
+        self.assertEqual([figures["--offload cpu:7"][k] for k in ("parameters", "gradients", "state")], [0, 0, 0])
+        self.assertLess(figures["--no-reshard-after-forward"]["sent in a step"], figures[""]["sent in a step"])
+        self.assertIn("in 2 units", reports["--units blocks.0"]["formulas"])
+        self.fail_with(2, "memory", *gpt, *full, "--offload", "cpu:1", says=["--offload cpu:1 is one of --devices"])
+        self.fail_with(2, "memory", *gpt, *full, "--offload", "disk", says=["--offload", "disk"])
+        self.fail_with(2, "train", *DIGITS, "--mode", "ddp", "--offload", "cpu:7",
+                       says=["--offload is for --mode dp-fully-sharded, and this is ddp"])
+        self.fail_with(2, "train", *DIGITS, "--mode", "dp-sharded", "--units", "0",
+                       says=["--units is for --mode dp-fully-sharded and dp-sharded-gradients"])
+
     def test_formulas_are_printed_for_devices_that_are_alike(self):
         out = self.succeed("memory", *DIGITS, "--devices", "cpu:3", "--mode", "dp-server", "--steps", "1").stdout
         self.assertRegex(out, r"(?m)^bytes by formula, and as counted; n = 3, S = \d+ bytes of parameters$")

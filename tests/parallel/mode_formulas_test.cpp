@@ -105,6 +105,8 @@ void expect_exact(const Make& make, const B& batch, Loss loss, DataParallelOptio
                               {.mode = options.mode,
                                .devices = static_cast<int>(options.devices.size()),
                                .units = options.units,
+                               .reshard_after_forward = options.reshard_after_forward,
+                               .offloads = options.offload.has_value(),
                                .accumulate = options.accumulate,
                                .first_bucket_nbytes = options.first_bucket_nbytes,
                                .bucket_nbytes = options.bucket_nbytes});
@@ -189,6 +191,16 @@ TEST_P(ModeFormulasOf, UnitsAreBlocksAndTheRest) {
   expect_exact(gpt_of_two_blocks, rows_of_tokens(), kLossOfTokens, options);
 }
 
+TEST_P(ModeFormulasOf, UnitsMayStayUntilBackwardHasEnded) {
+  DataParallelOptions options = options_;
+  options.reshard_after_forward = false;
+  for (const int accumulate : {1, 2}) {
+    options.accumulate = accumulate;
+    expect_exact(small_mlp, rows_of_numbers(), kLoss, options);
+    expect_exact(gpt_of_two_blocks, rows_of_tokens(), kLossOfTokens, options);
+  }
+}
+
 TEST_P(ModeFormulasOf, RecomputedBlocksAreGatheredOnceMoreAsBefore) {
   const auto make = [] {
     return nn::models::Gpt({.layers = 3,
@@ -248,6 +260,17 @@ TEST_P(ModeFormulasOf, LeavesOfTheSameBitsLeaveSharesBehind) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ModeFormulasOf, ::testing::ValuesIn(kModes));
+
+TEST(ModeFormulasOfShares, HoldWhereTheyAreKeptElsewhere) {
+  for (const int accumulate : {1, 2}) {
+    const DataParallelOptions options{.devices = devices(kDevices),
+                                      .mode = Mode::fully_sharded,
+                                      .offload = testing::device(7),
+                                      .accumulate = accumulate};
+    expect_exact(small_mlp, rows_of_numbers(), kLoss, options);
+    expect_exact(gpt_of_two_blocks, rows_of_tokens(), kLossOfTokens, options);
+  }
+}
 
 /// Of Mlp in f32, by hand: hidden has 192 + 64 numbers and head 128 + 64, in bytes 1024 and 768. As
 /// shares of three devices they are padded to multiples of 768: 1536 and 768.

@@ -27,7 +27,9 @@ class ModeFormulas {
   struct Setup {
     Mode mode = Mode::sharded;
     int devices = 1;
-    UnitPolicy units = {};  ///< as in DataParallelOptions
+    UnitPolicy units = {};              ///< as in DataParallelOptions
+    bool reshard_after_forward = true;  ///< likewise
+    bool offloads = false;              ///< in fully_sharded, shares are kept on another device
     /// Tensors of the optimizer's state for each parameter, of its size and type: 2 for Adam, 1 for
     /// SGD with momentum.
     int states = 2;
@@ -73,6 +75,7 @@ class ModeFormulas {
  private:
   bool shares_gradients() const noexcept;
   bool shares_values() const noexcept;
+  bool offloads() const noexcept { return setup_.offloads && shares_values(); }
   bool has_state(int device) const noexcept;
   std::size_t sent_by(int device) const;
   std::string formula_of_sent(int device) const;

@@ -84,11 +84,6 @@ std::vector<std::string> UnitPolicy::paths(nn::Module& root) const {
   std::vector<std::string> paths;
   for (const nn::NamedModule& m : modules)
     if (predicate_(m.name, *m.module) && !m.module->parameters().empty()) paths.push_back(m.name);
-  TANDEM_CHECK(!paths.empty(),
-               "UnitPolicy::",
-               name_,
-               ": no part of the module with parameters is a unit; its parts are ",
-               list_of(modules));
   for (const std::string& pattern : patterns_)
     TANDEM_CHECK(
         std::ranges::any_of(paths, [&](const std::string& p) { return matches(pattern, p, '.'); }),
@@ -96,6 +91,11 @@ std::vector<std::string> UnitPolicy::paths(nn::Module& root) const {
         pattern,
         "' is no part of the module with parameters; its parts are ",
         list_of(modules));
+  TANDEM_CHECK(!paths.empty(),
+               "UnitPolicy::",
+               name_,
+               ": no part of the module with parameters is a unit; its parts are ",
+               list_of(modules));
   return paths;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -92,50 +93,76 @@ std::vector<Layer> layers_of(nn::Module& module,
   return layers;
 }
 
-/// Bytes that a step gathers where a unit's values are given back as soon as another's are used.
+/// Bytes that a step gathers where a unit's values are given back as soon as another's are used, or
+/// stay until the step, or a call of it, ends.
 std::size_t gathered_by(const std::vector<Layer>& layers,
                         const UnitBytes& units,
                         const Setup& setup) {
-  constexpr int kNone = -1;
   std::size_t gathered = 0;
-  int present = kNone;
+  std::set<int> present;
   const auto use = [&](const Layer& layer) {
-    for (const int unit : layer.units)
-      if (std::exchange(present, unit) != unit) gathered += units.at(unit);
+    for (const int unit : layer.units) {
+      if (present.contains(unit)) continue;
+      gathered += units.at(unit);
+      if (setup.reshard_after_forward) present.clear();
+      present.insert(unit);
+    }
   };
   for (std::int64_t k = 0; k < setup.accumulate; ++k) {
     std::ranges::for_each(layers, use);
-    if (setup.calls == Setup::Calls::forward_and_backward) present = kNone;
+    if (setup.calls == Setup::Calls::forward_and_backward) present.clear();
     for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer)
       if (layer->is_used_backward) use(*layer);
   }
   return gathered;
 }
 
-/// The most bytes of gradients that a backward holds where a block's go as soon as the next block's
-/// are complete.
-std::size_t most_gradients(const optim::ArenaLayout& layout) {
-  const std::vector<Bucket> buckets = plan_block_buckets(layout);  // in the order of reduction
-  std::vector<std::size_t> lacking(layout.blocks().size());
-  for (const Bucket& bucket : buckets)
-    lacking[static_cast<std::size_t>(bucket.block)] = bucket.places.size();
-  const auto nbytes = [&](std::size_t block) { return layout.blocks()[block].nbytes(); };
-  std::vector<bool> has_begun(lacking.size());
-  std::size_t next = 0, held = 0, most = 0;  // the next bucket to be reduced, bytes
-  for (std::size_t p = layout.places().size(); p-- > 0;) {
-    const auto block = static_cast<std::size_t>(layout.places()[p].block);
-    if (lacking[block] == 0) continue;  // it does not train
-    if (!has_begun[block]) held += nbytes(block);
-    has_begun[block] = true;
-    most = std::max(most, held);
-    --lacking[block];
-    while (next < buckets.size() && lacking[static_cast<std::size_t>(buckets[next].block)] == 0) {
-      if (next > 0) held -= nbytes(static_cast<std::size_t>(buckets[next - 1].block));
-      ++next;
-    }
+/// The most bytes of gradients that the last backward of a step holds where a block's go as soon as
+/// the next block's are complete. Shares that are kept elsewhere come to the device first.
+class GradientPeak {
+ public:
+  GradientPeak(const optim::ArenaLayout& layout, const Setup& setup, bool offloads)
+      : layout_(layout), buckets_(plan_block_buckets(layout)), lacking_(layout.blocks().size()) {
+    if (offloads) parts_ = static_cast<std::size_t>(setup.devices);
+    for (const Bucket& bucket : buckets_)
+      lacking_[static_cast<std::size_t>(bucket.block)] = bucket.places.size();
+    if (setup.accumulate > 1) hold(layout.gradient_nbytes());
+    has_begun_.assign(lacking_.size(), setup.accumulate > 1);
   }
-  return most;
-}
+
+  std::size_t take() {
+    for (std::size_t p = layout_.places().size(); p-- > 0;) {
+      const auto block = static_cast<std::size_t>(layout_.places()[p].block);
+      if (lacking_[block] == 0) continue;  // it does not train
+      if (!has_begun_[block]) hold(nbytes(block));
+      has_begun_[block] = true;
+      --lacking_[block];
+      while (next_ < buckets_.size() && lacking_[block_of(next_)] == 0)
+        reduce_next();
+    }
+    return most_;
+  }
+
+ private:
+  std::size_t nbytes(std::size_t block) const { return layout_.blocks()[block].nbytes(); }
+  std::size_t block_of(std::size_t bucket) const {
+    return static_cast<std::size_t>(buckets_[bucket].block);
+  }
+  /// Of a block's share, on its way through the device.
+  std::size_t passing(std::size_t block) const { return parts_ == 0 ? 0 : nbytes(block) / parts_; }
+  void hold(std::size_t more) { most_ = std::max(most_, held_ += more); }
+  void reduce_next() {
+    if (next_ > 0) held_ -= nbytes(block_of(next_ - 1)) + passing(block_of(next_ - 1));
+    hold(passing(block_of(next_++)));
+  }
+
+  const optim::ArenaLayout& layout_;
+  const std::vector<Bucket> buckets_;  // in the order of reduction
+  std::vector<std::size_t> lacking_;   // by block: gradients that have not been made
+  std::vector<bool> has_begun_;        // by block
+  std::size_t parts_ = 0;              // of a block; 0: its shares stay on their devices
+  std::size_t next_ = 0, held_ = 0, most_ = 0;
+};
 
 /// What each device reduces and updates.
 std::vector<std::size_t> own_shares(const optim::ArenaLayout& layout, const Setup& setup) {
@@ -189,7 +216,7 @@ ModeFormulas::ModeFormulas(nn::Module& module, Setup setup) : setup_(checked(std
   for (const auto& [unit, nbytes] : units)
     largest_ = std::max(largest_, nbytes);
   if (shares_values()) gathered_ = gathered_by(layers_of(module, entries, layout), units, setup_);
-  if (shares_gradients()) unreduced_ = setup_.accumulate > 1 ? trained_ : most_gradients(layout);
+  if (shares_gradients()) unreduced_ = GradientPeak(layout, setup_, offloads()).take();
 }
 
 bool ModeFormulas::shares_gradients() const noexcept {
@@ -219,6 +246,7 @@ std::size_t ModeFormulas::nbytes(Figure figure, int device) const {
   const auto n = static_cast<std::size_t>(setup_.devices);
   const auto states = static_cast<std::size_t>(setup_.states);
   const std::size_t own = own_[static_cast<std::size_t>(device)];
+  if (offloads() && !is_of_step(figure)) return 0;
   switch (figure) {
     case Figure::parameters:
       return shares_values() ? whole_ / n : whole_;
@@ -229,7 +257,8 @@ std::size_t ModeFormulas::nbytes(Figure figure, int device) const {
       return states *
              (rules_of(setup_.mode).reduction().to == Reduction::To::shares ? own : trained_);
     case Figure::parameters_in_step:
-      return shares_values() ? largest_ : 0;
+      if (!shares_values()) return 0;
+      return setup_.reshard_after_forward ? largest_ : whole_;
     case Figure::gradients_in_step:
       return unreduced_;
     case Figure::sent:
@@ -249,6 +278,7 @@ std::size_t ModeFormulas::sent_by(int device) const {
     case Reduction::To::shares:
       break;
   }
+  if (offloads()) return trained_;             // its own share too; values come from elsewhere
   const std::size_t reduced = trained_ - own;  // to those who reduce it
   return reduced + (shares_values() ? others * (gathered_ / (others + 1)) : others * own);
 }
@@ -257,6 +287,7 @@ std::string ModeFormulas::formula(Figure figure, int device) const {
   check(device);
   const std::string trained = trained_ == whole_ ? "S" : "T";
   const std::string share = setup_.devices == 1 ? "" : "/n";
+  if (offloads() && !is_of_step(figure)) return "0";
   switch (figure) {
     case Figure::parameters:
       return shares_values() ? "S/n" : "S";
@@ -268,10 +299,11 @@ std::string ModeFormulas::formula(Figure figure, int device) const {
                    rules_of(setup_.mode).reduction().to == Reduction::To::shares ? trained + share
                                                                                  : trained);
     case Figure::parameters_in_step:
-      return shares_values() ? "U" : "0";
+      if (!shares_values()) return "0";
+      return setup_.reshard_after_forward ? "U" : "S";
     case Figure::gradients_in_step:
       if (!shares_gradients()) return "0";
-      return setup_.accumulate > 1 ? trained : "two units";
+      return (setup_.accumulate > 1 ? trained : "two units") + (offloads() ? " + a share" : "");
     case Figure::sent:
       return formula_of_sent(device);
   }
@@ -281,6 +313,7 @@ std::string ModeFormulas::formula(Figure figure, int device) const {
 std::string ModeFormulas::formula_of_sent(int device) const {
   if (setup_.devices == 1) return "0";
   const std::string trained = trained_ == whole_ ? "S" : "T";
+  if (offloads()) return trained;
   if (rules_of(setup_.mode).reduction().to == Reduction::To::rank_0)
     return device == 0 ? "(n-1) S" : trained;
   return shares_values() ? "(n-1)/n (" + trained + " + G)" : "2 (n-1)/n " + trained;

@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/choices/sharding_choice.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "tandem/core/check.hpp"
+#include "tandem/core/error.hpp"
+
+#include "cli/usage_error.hpp"
+
+namespace tandem::cli {
+
+using tandem::detail::concat;
+
+void ShardingChoice::add_flags(CLI::App& app) {
+  app.add_option("--units",
+                 units,
+                 "modules whose parameters are gathered together, by name, for "
+                 "dp-sharded-gradients and dp-fully-sharded: blocks.*,head (default: the direct "
+                 "parts of the model)")
+      ->delimiter(',');
+  app.add_flag("--no-reshard-after-forward",
+               keeps_units,
+               "for dp-fully-sharded: keep what forward has gathered until the end of backward, "
+               "which sends less and takes more memory");
+  app.add_option("--offload",
+                 offload,
+                 "for dp-fully-sharded: device outside of --devices that keeps all shares of the "
+                 "model and updates them, such as cpu:9");
+}
+
+parallel::UnitPolicy ShardingChoice::policy() const {
+  return units.empty() ? parallel::UnitPolicy() : parallel::UnitPolicy::names(units);
+}
+
+void ShardingChoice::apply(parallel::DataParallelOptions& options) const {
+  options.units = policy();
+  if (options.mode != parallel::Mode::fully_sharded) return;
+  options.reshard_after_forward = !keeps_units;
+  if (!offloads()) return;
+  try {
+    options.offload = parse_device(offload);
+  } catch (const InvalidArgument& e) {
+    throw UsageError(concat("--offload: ", e.what()));
+  }
+  for (const Device device : options.devices)
+    if (device == *options.offload)
+      throw UsageError(
+          concat("--offload ", offload, " is one of --devices; give one outside of them"));
+}
+
+void ShardingChoice::check(const std::string& name, parallel::Mode mode) const {
+  using parallel::Mode;
+  const bool is_full = mode == Mode::fully_sharded;
+  const char* flag = keeps_units && !is_full  ? "--no-reshard-after-forward"
+                     : offloads() && !is_full ? "--offload"
+                     : !units.empty() && !is_full && mode != Mode::sharded_gradients ? "--units"
+                                                                                     : nullptr;
+  if (flag == nullptr) return;
+  throw UsageError(concat(flag,
+                          " is for --mode dp-fully-sharded",
+                          flag == std::string_view("--units") ? " and dp-sharded-gradients" : "",
+                          ", and this is ",
+                          name,
+                          "; leave it out, or change the mode"));
+}
+
+}  // namespace tandem::cli

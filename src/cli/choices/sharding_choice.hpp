@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tandem/parallel/options.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace tandem::cli {
+
+/// What modes that divide a model gather together, and where they keep its shares.
+struct ShardingChoice {
+  std::vector<std::string> units;  ///< names of modules; empty: the direct parts
+  bool keeps_units = false;        ///< until backward has ended
+  std::string offload;             ///< a device; empty: none
+
+  void add_flags(CLI::App& app);
+  parallel::UnitPolicy policy() const;
+  bool offloads() const { return !offload.empty(); }
+  /// Sets what is for the options' mode. Modes that the flags are not for leave them.
+  ///
+  /// @throws UsageError  no such device.
+  void apply(parallel::DataParallelOptions& options) const;
+  /// @throws UsageError  a flag has no meaning in this mode.
+  void check(const std::string& name, parallel::Mode mode) const;
+};
+
+}  // namespace tandem::cli
