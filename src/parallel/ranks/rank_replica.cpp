@@ -38,18 +38,20 @@ nn::Module& checked(nn::Module& module,
   bool trains = false;
   nn::visit_tensors(module, [&](const std::string& name, Tensor& x, nn::TensorKind) {
     trains |= x.requires_grad();
-    TANDEM_CHECK(
-        x.device() == device,
-        wrapper,
-        ": '",
-        name,
-        "' is on ",
-        x.device(),
-        ", but ",
-        device == comm.device() ? "this rank is on " : "init_on is ",
-        device,
-        "; call module.to(...) first. If ranks have plain copies of one module, the copies "
-        "share their tensors; give each rank a clone (nn::clone)");
+    TANDEM_CHECK(x.device() == device,
+                 wrapper,
+                 ": '",
+                 name,
+                 "' is on ",
+                 x.device(),
+                 ", but ",
+                 device == comm.device() ? "this rank is on " : "init_on is ",
+                 device,
+                 device == comm.device() ? "; call module.to(rank.device()) first"
+                                         : "; move the module there first",
+                 ". If ranks have plain copies of one module, the copies share their tensors; give "
+                 "each rank "
+                 "a clone (nn::clone)");
   });
   TANDEM_CHECK(trains,
                wrapper,
