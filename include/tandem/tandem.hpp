@@ -127,6 +127,7 @@
 #include "tandem/parallel/fully_sharded_data_parallel.hpp"
 #include "tandem/parallel/leaf_ops.hpp"
 #include "tandem/parallel/marks.hpp"
+#include "tandem/parallel/mixed_precision.hpp"
 #include "tandem/parallel/mode_formulas.hpp"
 #include "tandem/parallel/non_finite.hpp"
 #include "tandem/parallel/options.hpp"

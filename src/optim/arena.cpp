@@ -71,25 +71,44 @@ std::shared_ptr<Arena> Arena::bind(const std::vector<ArenaEntry>& entries, Arena
   }
   const autograd::NoGrad off;
   const Device device = options.device.value_or(first.tensor.device());
+  for (const int b : layout.block_indices())
+    if (options.dtype && is_float(layout.blocks()[static_cast<std::size_t>(b)].dtype))
+      layout.set_dtype(b, *options.dtype);
   const std::shared_ptr<Arena> arena(new Arena(std::move(layout), device, options));
   const std::vector<std::size_t>& sources = arena->layout_.sources();
-  for (const int b : arena->layout_.block_indices()) {
-    Tensor values = arena->params(b);
-    if (arena->values_sleep()) {
-      values.buffer().wake();
-      values.zero_();
-    }
-    for (std::size_t p = 0; p < sources.size(); ++p)
-      if (arena->layout_.places()[p].block == b) arena->take_values(p, entries[sources[p]].tensor);
-    if (!arena->values_sleep()) continue;
-    options.keeper->keep(b, values);
-    values.buffer().drop(arena->unit_name(static_cast<std::size_t>(b)));
+  for (std::size_t p = 0; p < sources.size() && !arena->values_sleep(); ++p) {
+    const int block = arena->layout_.places()[p].block;
+    arena->take_values(p, entries[sources[p]].tensor, arena->params(block));
   }
+  for (const int b : arena->layout_.block_indices())
+    if (arena->values_sleep()) arena->keep_values(b, entries);
   if (options.keeper != nullptr) options.keeper->end(*arena);
   // Everything is allocated and copied: from here on nothing fails for want of device memory.
   for (std::size_t p = 0; p < sources.size(); ++p)
     arena->attach(p, entries[sources[p]].tensor, arena);
   return arena;
+}
+
+void Arena::keep_values(int block, const std::vector<ArenaEntry>& entries) const {
+  const auto b = static_cast<std::size_t>(block);
+  const std::vector<std::size_t>& sources = layout_.sources();
+  Tensor values;  // in the tensors' own type
+  for (std::size_t p = 0; p < sources.size(); ++p) {
+    if (layout_.places()[p].block != block) continue;
+    const Tensor& source = entries[sources[p]].tensor;
+    if (!values.defined()) {
+      const auto nbytes =
+          static_cast<std::size_t>(layout_.blocks()[b].numel) * itemsize(source.dtype());
+      values = from_buffer(std::make_shared<Buffer>(device_, nbytes, options_.category),
+                           0,
+                           {layout_.blocks()[b].numel},
+                           {1},
+                           source.dtype());
+      values.zero_();
+    }
+    take_values(p, source, values);
+  }
+  options_.keeper->keep(block, values);
 }
 
 bool Arena::bound_there(const Arena& arena, const std::vector<ArenaEntry>& entries) {
@@ -145,9 +164,8 @@ ArenaReplica Arena::replicate(Device device) const {
   return replica;
 }
 
-void Arena::take_values(std::size_t place, const Tensor& source) const {
+void Arena::take_values(std::size_t place, const Tensor& source, const Tensor& flat) const {
   const ArenaPlace& to = layout_.places()[place];
-  const Tensor& flat = params(to.block);
   if (source.strides() != to.strides) {
     view(place, flat).copy_(source.detach());
     return;
@@ -165,6 +183,7 @@ void Arena::attach(std::size_t place, const Tensor& x, const std::shared_ptr<Are
   const std::uint64_t version = version_of(x);
   TensorImpl& impl = x.impl();
   impl.buffer = params(at.block).impl().buffer;
+  impl.dtype = layout_.blocks()[static_cast<std::size_t>(at.block)].dtype;
   if (at.extent > 0)
     impl.buffer->set_version(static_cast<std::size_t>(at.offset) * itemsize(impl.dtype), version);
   impl.offset = at.offset;
@@ -204,6 +223,18 @@ Tensor Arena::gradient(std::size_t place) const {
 Tensor Arena::view(std::size_t place, const Tensor& flat, std::int64_t begin) const {
   const ArenaPlace& at = layout_.places().at(place);
   return as_strided(flat, at.shape, at.strides, flat.impl().offset + at.offset - begin);
+}
+
+Tensor Arena::exchange_values(int block, Tensor flat) {
+  Tensor& values = values_.at(static_cast<std::size_t>(block));
+  for (const std::size_t p : layout_.place_indices()) {
+    const Tensor x = tensor(p);
+    if (layout_.places()[p].block != block || !x.defined()) continue;
+    x.impl().buffer = flat.impl().buffer;
+    x.impl().dtype = flat.dtype();
+  }
+  layout_.set_dtype(block, flat.dtype());
+  return std::exchange(values, std::move(flat));
 }
 
 Arena::Versions Arena::versions() const {

@@ -36,14 +36,11 @@ Tensor norm_of(const std::vector<Tensor>& grads, double p) {
 }
 
 /// The norm of the gradients of all ranks, of which these are this one's.
-Tensor norm_of(const std::vector<Tensor>& parameters,
-               const std::vector<Tensor>& grads,
-               const ArenaSharing* ranks,
-               double p) {
+Tensor norm_of(const std::vector<Tensor>& grads, const ArenaSharing* ranks, double p) {
   if (ranks == nullptr) return norm_of(grads, p);
-  const Tensor& first = parameters.front();
-  const Tensor own = grads.empty() ? zeros({}, {.dtype = first.dtype(), .device = first.device()})
-                                   : norm_of(grads, p);
+  const ArenaSlice any = ranks->slices().front();
+  const TensorOptions options{.dtype = any.params.dtype(), .device = any.params.device()};
+  const Tensor own = grads.empty() ? zeros({}, options) : norm_of(grads, p);
   if (p == kInfinity) {
     ranks->all_reduce(own, ArenaSharing::OverRanks::max);
     return own;
@@ -89,7 +86,7 @@ Tensor clip_grad_norm_(const std::vector<Tensor>& parameters,
                  x.device(),
                  "; clip the parameters of one device");
   }
-  const Tensor norm = norm_of(parameters, grads, ranks.get(), options.norm_type);
+  const Tensor norm = norm_of(grads, ranks.get(), options.norm_type);
   TANDEM_CHECK(!options.error_if_nonfinite || std::isfinite(norm.item()),
                "clip_grad_norm_: the norm of the gradients on ",
                device,

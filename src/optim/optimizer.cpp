@@ -91,7 +91,7 @@ std::vector<double> starts_of(const std::vector<NumberSpec>& numbers) {
 void check_types(const std::string& who, const detail::StateLayout& layout) {
   for (const detail::Member& m : layout.members()) {
     TANDEM_CHECK(
-        is_updated(m.tensor.dtype()),
+        is_updated(detail::StateLayout::updated_dtype(m)),
         who,
         ": parameter '",
         m.name,

@@ -267,7 +267,7 @@ void StateLayout::count_steps(const std::vector<RunUpdate>& updates) noexcept {
 Tensor StateLayout::state(const Member& member, const std::string& name) const {
   const ArenaPlace& at = member.at;
   const auto ranks = ranks_of(member);
-  const TensorOptions options{.dtype = member.tensor.dtype(), .device = member.tensor.device()};
+  const TensorOptions options{.dtype = updated_dtype(member), .device = member.tensor.device()};
   Tensor flat;  // of the parameter's place
   if (ranks != nullptr && member.steps > 0) flat = zeros({at.extent}, options);
   for (const std::size_t s : member.runs) {
@@ -283,6 +283,13 @@ Tensor StateLayout::state(const Member& member, const std::string& name) const {
   }
   if (flat.defined() && ranks != nullptr) ranks->all_reduce(flat, ArenaSharing::OverRanks::sum);
   return flat.defined() ? as_strided(flat, at.shape, at.strides, 0) : flat;
+}
+
+DType StateLayout::updated_dtype(const Member& member) {
+  if (const auto ranks = ranks_of(member))
+    for (const ArenaSlice& slice : ranks->slices())
+      if (slice.block == member.at.block) return slice.params.dtype();
+  return member.tensor.dtype();
 }
 
 std::shared_ptr<ArenaSharing> StateLayout::ranks_of(const Member& member) {

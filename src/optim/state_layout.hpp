@@ -102,6 +102,8 @@ class StateLayout {
   /// A parameter's part of its state, in its shape; undefined where it is not allocated. A view, or
   /// a copy where devices share it. Collective where ranks do.
   Tensor state(const Member& member, const std::string& name) const;
+  /// The type in which a parameter is updated: that of its masters, where ranks have shares of it.
+  static DType updated_dtype(const Member& member);
   /// Ranks that have shares of a parameter; null: there are none.
   static std::shared_ptr<ArenaSharing> ranks_of(const Member& member);
   /// Counts the steps of parameters of which other ranks have all elements. Collective where ranks

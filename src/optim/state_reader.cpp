@@ -7,6 +7,7 @@
 
 #include "core/shortened_list.hpp"
 #include "optim/is_count.hpp"
+#include "optim/state_layout.hpp"
 
 namespace tandem::optim {
 
@@ -64,7 +65,7 @@ std::string StateReader::tensor(const detail::Member& m, const StateSpec& spec) 
   }
   used_.insert(key);
   const TensorForm& form = at->second;
-  const DType dtype = spec.dtype.value_or(m.tensor.dtype());
+  const DType dtype = spec.dtype.value_or(detail::StateLayout::updated_dtype(m));
   if (form.shape != m.tensor.shape() || form.dtype != dtype) {
     problem("'" + key + "' is " + form.text + ", expected " +
             tandem::detail::concat(dtype, ' ', m.tensor.shape()));

@@ -21,7 +21,7 @@ StateSave::StateSave(const Optimizer& optimizer) : layout_(*optimizer.layout_) {
     for (std::size_t i = 0; i < numbers.size(); ++i)
       numbers_[m.name + '.' + numbers[i].name] = m.numbers[i];
     for (const StateSpec& spec : specs[m.group]) {
-      DType dtype = spec.dtype.value_or(m.tensor.dtype());
+      DType dtype = spec.dtype.value_or(StateLayout::updated_dtype(m));
       if (!m.runs.empty()) {  // else other ranks have all of it
         const StateTensor* found = layout_.runs()[m.runs.front()].find(spec.name);
         if (found == nullptr) continue;

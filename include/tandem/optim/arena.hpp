@@ -29,6 +29,9 @@ struct ArenaOptions {
   std::shared_ptr<ArenaKeeper> keeper = nullptr;
   /// Where tensors move to as they are bound; none: they stay on their device.
   std::optional<Device> device = std::nullopt;
+  /// The type in which tensors of float types are bound, with a keeper that keeps values: it gets
+  /// them in the type that they had, the masters'. None: tensors keep their types.
+  std::optional<DType> dtype = std::nullopt;
 };
 
 /// The part of an arena's block that one device updates: a whole block of the arena itself, or a
@@ -102,6 +105,10 @@ class Arena final : public StorageHome {
   /// @param flat  laid out like the place's block from element `begin` on
   Tensor view(std::size_t place, const Tensor& flat, std::int64_t begin = 0) const;
 
+  /// Gives the tensors of a block another storage, of the same layout and any type.
+  ///
+  /// @return  the storage that they had, with its versions.
+  Tensor exchange_values(int block, Tensor flat);
   /// Versions of the tensors' values (version_of), by place.
   using Versions = std::vector<std::uint64_t>;
   Versions versions() const;
@@ -139,7 +146,9 @@ class Arena final : public StorageHome {
   enum class Memory : std::uint8_t { taken, none };
   Tensor allocate(std::size_t block, Category category, Memory memory) const;
   std::shared_ptr<const std::string> unit_name(std::size_t block) const;
-  void take_values(std::size_t place, const Tensor& source) const;
+  void take_values(std::size_t place, const Tensor& source, const Tensor& flat) const;
+  /// Gives a block's values to the keeper, after which it has no memory.
+  void keep_values(int block, const std::vector<ArenaEntry>& entries) const;
   void attach(std::size_t place, const Tensor& x, const std::shared_ptr<Arena>& self);
   const ArenaBlock& block_at(std::size_t place) const;
 

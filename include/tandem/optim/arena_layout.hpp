@@ -86,6 +86,10 @@ class ArenaLayout {
                                                     std::int64_t begin,
                                                     std::int64_t end,
                                                     std::size_t item_nbytes) const;
+  /// The tensors of a block are of another type from now on.
+  void set_dtype(int block, DType dtype) {
+    blocks_.at(static_cast<std::size_t>(block)).dtype = dtype;
+  }
   /// A block of tensors that were frozen has gradients from now on.
   void note_unfrozen(std::size_t block) { blocks_.at(block).trains = Trains::yes; }
 

@@ -100,6 +100,7 @@ struct RankReplica::Parts {
       : module(checked(m, c, init_on.value_or(c.device()), wrapper_name(sharding != nullptr))),
         comm(c),
         options(o),
+        precision(sharding == nullptr ? MixedPrecisionPolicy() : sharding->precision),
         replica(c.rank(), c.device(), m),
         move(replica.source(), c.device()),
         units(bind(replica, c, sharding)),
@@ -110,6 +111,7 @@ struct RankReplica::Parts {
   nn::Module& module;
   comm::Communicator& comm;
   DistributedDataParallelOptions options;
+  MixedPrecisionPolicy precision;
   DeviceReplica replica;
   ModuleMove move;
   std::shared_ptr<RankUnits> units;  // null: the rank has all parameters
@@ -207,12 +209,17 @@ ForwardRows RankReplica::prepare(std::int64_t rows) {
   return forward;
 }
 
-Tensor RankReplica::weighted(const Tensor& output) const {
-  return parallel::weighted(output, parts_->weight);
+Tensor RankReplica::input(const Tensor& x) const {
+  const MixedPrecisionPolicy& precision = parts_->precision;
+  const Tensor own = parallel::unweighted(x, parts_->weight);
+  const bool casts =
+      precision.param_dtype && precision.cast_forward_inputs && x.defined() && is_float(x.dtype());
+  return casts ? own.to(*precision.param_dtype) : own;
 }
 
-Tensor RankReplica::unweighted(const Tensor& input) const {
-  return parallel::unweighted(input, parts_->weight);
+Tensor RankReplica::output(const Tensor& y) const {
+  const bool casts = parts_->precision.output_dtype && y.defined() && is_float(y.dtype());
+  return parallel::weighted(casts ? y.to(*parts_->precision.output_dtype) : y, parts_->weight);
 }
 
 void RankReplica::end_forward() {

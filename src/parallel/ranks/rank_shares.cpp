@@ -32,8 +32,10 @@ void RankShares::add_gradients(const optim::ArenaLayout& layout,
     Block& own = blocks_[static_cast<std::size_t>(b)];
     const auto unit = static_cast<std::size_t>(block.unit);
     if (unit < units.size()) own.unit = units[unit];
+    own.dtype = block.dtype;
     if (block.trains == optim::Trains::yes)
-      own.gradients = allocate_share(block.numel / ranks_, block.dtype, home_, Category::gradient);
+      own.gradients =
+          allocate_share(block.numel / ranks_, own.values.dtype(), home_, Category::gradient);
   }
 }
 
@@ -54,7 +56,7 @@ void RankShares::check_open(const Block& block) const {
                ranks_,
                " ranks, and its FullyShardedDataParallel has ended; use the module before that");
   const Phase phase = context().phase;
-  if (open_ || phase == Phase::forward || phase == Phase::backward) return;
+  if (phase == Phase::forward || phase == Phase::backward) return;
   throw InvalidArgument(tandem::detail::concat(
       name,
       " is sharded: rank ",
@@ -65,9 +67,10 @@ void RankShares::check_open(const Block& block) const {
       "unsharded(net, [&] { ... }) on all ranks"));
 }
 
-Tensor RankShares::own_on_device(Of of, int block) const {
+Tensor RankShares::own_on_device(Of of, int block, DType dtype) const {
+  const autograd::NoGrad off;
   const ContextScope scope([&](Context& c) { c.phase = Phase::replicate; });
-  return at(of, block, rank()).to(group_->device());
+  return at(of, block, rank()).to(dtype).to(group_->device());
 }
 
 comm::Handle RankShares::start_gather(Of of, int block, const Tensor& own, const Tensor& whole) {
@@ -81,8 +84,17 @@ comm::Handle RankShares::start_gather(Of of, int block, const Tensor& own, const
 
 void RankShares::gather(Of of, int block, const Tensor& whole) {
   check_open(this->block(block));
-  const Tensor own = own_on_device(of, block);
+  const Tensor own = own_on_device(of, block, whole.dtype());
   start_gather(of, block, own, whole).wait();
+}
+
+Tensor RankShares::gather_masters(int block) {
+  const Block& b = this->block(block);
+  const Tensor whole =
+      allocate_share(b.numel, b.values.dtype(), group_->device(), Category::parameter);
+  const Tensor own = own_on_device(Of::values, block, whole.dtype());
+  start_gather(Of::values, block, own, whole).wait();
+  return whole;
 }
 
 std::shared_ptr<Buffer> RankShares::take_gathered(int block) {
@@ -98,16 +110,15 @@ std::shared_ptr<Buffer> RankShares::take_gathered(int block) {
 }
 
 void RankShares::gather_ahead(int block) {
-  if (open_ || prefetch_ == 0) return;
+  if (prefetch_ == 0) return;
   const std::vector<int> next = order_.note(block, prefetch_);
   for (std::size_t i = ahead_.size(); i < next.size(); ++i) {
     const Block& b = this->block(next[i]);
-    auto buffer =
-        std::make_shared<Buffer>(group_->device(),
-                                 static_cast<std::size_t>(b.numel) * itemsize(b.values.dtype()),
-                                 Category::parameter);
-    const Tensor whole = from_buffer(buffer, 0, {b.numel}, {1}, b.values.dtype());
-    Tensor own = own_on_device(Of::values, next[i]);
+    auto buffer = std::make_shared<Buffer>(group_->device(),
+                                           static_cast<std::size_t>(b.numel) * itemsize(b.dtype),
+                                           Category::parameter);
+    const Tensor whole = from_buffer(buffer, 0, {b.numel}, {1}, b.dtype);
+    Tensor own = own_on_device(Of::values, next[i], b.dtype);
     comm::Handle handle = start_gather(Of::values, next[i], own, whole);
     ahead_.push_back({next[i], std::move(own), std::move(buffer), std::move(handle)});
   }
@@ -133,8 +144,10 @@ void RankShares::scatter(Of of, int block, const Tensor& whole) {
 Tensor RankShares::reduced(int block, int rank) {
   const auto b = static_cast<std::size_t>(block);
   const Tensor& own = at(Of::gradients, block, rank);
+  const DType dtype = reduce_dtype_.value_or(this->block(block).dtype);
   const bool adds = b < adds_to_.size() && adds_to_[b] != 0;
-  return adds || home_ != group_->device() ? incoming_.place(block, own, group_->device()) : own;
+  if (!adds && home_ == group_->device() && dtype == own.dtype()) return own;
+  return incoming_.place(block, own, dtype, group_->device());
 }
 
 void RankShares::end_reduction(int block, int rank) {
@@ -144,7 +157,7 @@ void RankShares::end_reduction(int block, int rank) {
   const ContextScope scope([](Context& c) { c.phase = Phase::reduce; });
   Tensor own = at(Of::gradients, block, rank);
   if (adds_to_[static_cast<std::size_t>(block)] != 0)
-    own.add_(come.to(own.device()));
+    own.add_(come.to(own.dtype()).to(own.device()));
   else
     own.copy_(come);
 }

@@ -31,14 +31,17 @@ class RankShares final : public BlockStore {
   /// @param group  of the ranks that have the shares of one copy; outlives this object.
   /// @param prefetch  how many blocks are gathered ahead of those that work uses.
   /// @param home      where this rank's shares are kept; none: on its device.
+  /// @param reduce_dtype  in which gradients are added up; none: in that of the blocks.
   RankShares(comm::Communicator& group,
              std::size_t prefetch,
-             std::optional<Device> home = std::nullopt)
+             std::optional<Device> home,
+             std::optional<DType> reduce_dtype)
       : group_(&group),
         rank_(group.rank()),
         ranks_(group.size()),
         prefetch_(prefetch),
-        home_(home.value_or(group.device())) {}
+        home_(home.value_or(group.device())),
+        reduce_dtype_(reduce_dtype) {}
 
   /// Takes this rank's share of a block's values. Blocks come in their order. @throws OutOfMemory
   void add_block(const Tensor& values);
@@ -57,6 +60,9 @@ class RankShares final : public BlockStore {
   std::shared_ptr<Buffer> take_gathered(int block) override;
   void gather_ahead(int block) override;
   /// Where a backward adds to gradients of earlier ones, what it makes is apart from them first.
+  Tensor outgoing(const Tensor& whole) const override {
+    return whole.to(reduce_dtype_.value_or(whole.dtype()));
+  }
   Tensor reduced(int block, int rank) override;
   void end_reduction(int block, int rank) override;
   void end_backward(int rank) override;
@@ -69,8 +75,8 @@ class RankShares final : public BlockStore {
   void begin_backward(std::vector<std::uint8_t> adds_to);
   /// Makes the gradients of a range of a block zero, where this rank has them.
   void clear_gradients(int block, Share range);
-  /// Lets whole blocks be gathered from anywhere, or no more.
-  void set_open(bool open) noexcept { open_ = open; }
+  /// Gathers a block's values in the type that they are kept in, from anywhere. Collective.
+  Tensor gather_masters(int block);
   /// The wrapper has ended: no whole block can be gathered any more.
   void end() noexcept { group_ = nullptr; }
 
@@ -78,6 +84,7 @@ class RankShares final : public BlockStore {
   struct Block {
     std::string unit;  // its module's path; "": the root
     std::int64_t numel = 0;
+    DType dtype{};  // in which it is gathered
     Tensor values, gradients;
   };
   /// A block that is being gathered.
@@ -90,8 +97,8 @@ class RankShares final : public BlockStore {
   void check_open(const Block& block) const;
   /// Waits for what has been gathered ahead, and drops it.
   void end_ahead();
-  /// This rank's share, on its device.
-  Tensor own_on_device(Of of, int block) const;
+  /// This rank's share, on its device and in a type.
+  Tensor own_on_device(Of of, int block, DType dtype) const;
   comm::Handle start_gather(Of of, int block, const Tensor& own, const Tensor& whole);
   const Block& block(int index) const { return blocks_.at(static_cast<std::size_t>(index)); }
 
@@ -99,13 +106,12 @@ class RankShares final : public BlockStore {
   const int rank_, ranks_;
   const std::size_t prefetch_;
   const Device home_;
+  const std::optional<DType> reduce_dtype_;
   GatherOrder order_;
   std::deque<Ahead> ahead_;  // in the order in which they are used
   std::vector<Block> blocks_;
   std::vector<std::uint8_t> adds_to_;  // by block
-  std::vector<Tensor> added_;          // by block: what a backward adds
   IncomingShares incoming_;
-  bool open_ = false;
 };
 
 }  // namespace tandem::parallel

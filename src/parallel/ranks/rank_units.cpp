@@ -55,14 +55,15 @@ std::shared_ptr<RankUnits> RankUnits::bind(DeviceReplica& replica,
   auto entries = arena_entries(replica.source(), nn::TensorKind::parameter);
   std::vector<std::string> paths = replica.source().unit_paths(sharding.units);
   assign_units(entries, paths);
-  units->shares_ =
-      std::make_shared<RankShares>(*sharding.shard, sharding.prefetch, sharding.offload);
+  units->shares_ = std::make_shared<RankShares>(
+      *sharding.shard, sharding.prefetch, sharding.offload, sharding.precision.reduce_dtype);
   const auto ranks = static_cast<std::size_t>(sharding.shard->size());
   const auto keeper = std::make_shared<Keeper>(units->shares_, all, std::move(paths));
   replica.bind_parameters(optim::Arena::bind(entries,
                                              {.block_multiple = BlockShares::block_multiple(ranks),
                                               .keeper = keeper,
-                                              .device = replica.device()}));
+                                              .device = replica.device(),
+                                              .dtype = sharding.precision.param_dtype}));
   units->sleeping_ = keeper->sleeping();
   units->sleeping_->keep_values(!sharding.reshard_after_forward);
   replica.reduce_by(std::make_shared<const std::vector<Bucket>>(
@@ -100,23 +101,30 @@ void RankUnits::note_earlier_gradients() const {
   shares_->begin_backward(std::move(adds_to));
 }
 
-void RankUnits::open() const {
+void RankUnits::open() {
   sleeping_->sleep();
-  shares_->set_open(true);
-  try {
-    sleeping_->wake_values();
-  } catch (...) {
-    shares_->set_open(false);
-    throw;
+  optim::Arena& arena = *replica_.parameters();
+  std::vector<Tensor> masters;
+  for (const int b : arena.layout().block_indices())
+    masters.push_back(shares_->gather_masters(b));
+  for (const int b : arena.layout().block_indices()) {
+    Tensor& own = masters[static_cast<std::size_t>(b)];
+    opened_versions_.push_back(own.buffer().version());
+    asleep_.push_back(arena.exchange_values(b, std::move(own)));
   }
-  shares_->set_open(false);
 }
 
-void RankUnits::close(Changes changes) const {
-  if (changes == Changes::written_back)
-    sleeping_->sleep_values();
-  else
-    sleeping_->forget_values();
+void RankUnits::close(Changes changes) {
+  optim::Arena& arena = *replica_.parameters();
+  for (std::size_t b = 0; b < asleep_.size(); ++b) {
+    const int block = static_cast<int>(b);
+    const Tensor masters = arena.exchange_values(block, std::move(asleep_[b]));
+    if (changes == Changes::written_back && masters.buffer().version() != opened_versions_[b])
+      shares_->scatter(Of::values, block, masters);
+  }
+  asleep_.clear();
+  opened_versions_.clear();
+  sleeping_->note_updated();
 }
 
 std::vector<optim::ArenaSlice> RankUnits::slices() const {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -49,9 +50,9 @@ class RankUnits final : public optim::ArenaSharing {
   /// That backward makes its first gradient. Those that parameters have by now are added to.
   void note_earlier_gradients() const;
   /// Gathers all values, which stay until `close`. @throws OutOfMemory  nothing has changed.
-  void open() const;
+  void open();
   enum class Changes : std::uint8_t { written_back, dropped };
-  void close(Changes changes) const;
+  void close(Changes changes);
 
   Parts parts() const noexcept override { return Parts::ranks; }
   std::vector<optim::ArenaSlice> slices() const override;
@@ -66,6 +67,8 @@ class RankUnits final : public optim::ArenaSharing {
   RankSharding sharding_;
   std::shared_ptr<RankShares> shares_;
   std::shared_ptr<SleepingBlocks> sleeping_;
+  std::vector<Tensor> asleep_;  // while it is open: the storage of the values, by block
+  std::vector<std::uint64_t> opened_versions_;
   std::function<void()> complete_;
 };
 

@@ -3,6 +3,8 @@
 
 #include "tandem/parallel/detail/sharded_rank.hpp"
 
+#include <utility>
+
 #include "tandem/core/check.hpp"
 
 namespace tandem::parallel {
@@ -31,19 +33,30 @@ void check_mesh(const std::optional<comm::DeviceMesh>& mesh, const Rank& rank) {
       "\"");
 }
 
-void check_offload(const std::optional<Device>& home, const Rank& rank, bool shards) {
-  TANDEM_CHECK(!home || shards,
-               "FullyShardedDataParallel: offload to ",
-               *home,
+/// What only shares can have. @param shards  whether there are some.
+void check_shares(const FullyShardedDataParallelOptions& options, const Rank& rank, bool shards) {
+  const bool casts = options.precision.param_dtype || options.precision.reduce_dtype;
+  TANDEM_CHECK(shards || (!options.offload && !casts),
+               "FullyShardedDataParallel: ",
+               casts ? "precision" : "offload",
                " is for shares of parameters, and this strategy on ",
                rank.size(),
                " ranks gives each rank all of them; leave it out, or take full_shard on several");
-  TANDEM_CHECK(home != rank.device(),
+  TANDEM_CHECK(options.offload != rank.device(),
                "FullyShardedDataParallel: offload is ",
                rank.device(),
                ", which is the device of rank ",
                rank.rank(),
                "; give a device of no rank");
+  for (const auto& [name, dtype] : {std::pair("param_dtype", options.precision.param_dtype),
+                                    std::pair("reduce_dtype", options.precision.reduce_dtype),
+                                    std::pair("output_dtype", options.precision.output_dtype)})
+    TANDEM_CHECK(!dtype || is_float(*dtype),
+                 "FullyShardedDataParallel: precision.",
+                 name,
+                 " is ",
+                 *dtype,
+                 "; give a float type, such as bf16");
 }
 
 /// Null: each rank has everything.
@@ -54,14 +67,15 @@ std::optional<RankSharding> sharding_of(const Rank& rank,
                         .units = options.units,
                         .reshard_after_forward = options.strategy != shard_grad_op,
                         .prefetch = options.prefetch,
-                        .offload = options.offload};
+                        .offload = options.offload,
+                        .precision = options.precision};
   if (options.strategy == hybrid_shard) {
     check_mesh(options.mesh, rank);
     sharding.shard = &options.mesh->group("shard");
     sharding.replicate = &options.mesh->group("replicate");
   }
   const bool shards = options.strategy != no_shard && sharding.shard->size() > 1;
-  check_offload(options.offload, rank, shards);
+  check_shares(options, rank, shards);
   return shards ? std::optional(sharding) : std::nullopt;
 }
 

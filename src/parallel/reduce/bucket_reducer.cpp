@@ -90,6 +90,7 @@ void BucketReducer::end_first(std::size_t count) {
         add_up_reduced(Wait::yes);
       sums_[ended_].wait();
     }
+    sent_[ended_] = {};
     shares_->end_reduction((*buckets_)[ended_].block);
   }
 }
@@ -97,6 +98,10 @@ void BucketReducer::end_first(std::size_t count) {
 comm::Handle BucketReducer::launch(std::size_t bucket) {
   if (reduction_.to == Reduction::To::all) return launch_to_all(bucket);
   Tensor whole = flat_[bucket].front();
+  if (shares_ != nullptr) {
+    whole = shares_->outgoing(whole);
+    sent_.push_back(whole);
+  }
   if (factor_ != 1) {
     const autograd::NoGrad off;
     whole.mul_(factor_);
@@ -161,6 +166,7 @@ void BucketReducer::finish() {
 
 void BucketReducer::disarm() noexcept {
   handles_.clear();
+  sent_.clear();
   ended_ = 0;
   sums_.clear();
   armed_ = false;

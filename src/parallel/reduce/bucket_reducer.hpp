@@ -96,7 +96,8 @@ class BucketReducer {
   bool armed_ = false;
   Groups groups_;
   std::vector<comm::Handle> handles_;  // of the first buckets; all ranks go in this order
-  std::vector<comm::Handle> sums_;     // likewise, over the processes
+  std::vector<Tensor> sent_;  // where shares are given away, what is under way of those buckets
+  std::vector<comm::Handle> sums_;  // likewise, over the processes
   std::optional<Clock::time_point> first_launch_;
 };
 

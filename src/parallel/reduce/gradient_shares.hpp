@@ -12,6 +12,8 @@ class GradientShares {
   virtual ~GradientShares() = default;
   /// This device's share of a block, flat.
   virtual Tensor gradient_share(int block) const = 0;
+  /// What is sent of a block's gradients, in the type of the reduction.
+  virtual Tensor outgoing(const Tensor& whole) const { return whole; }
   /// The device has its share, and needs the rest of the block's gradients no more.
   virtual void end_reduction(int block) = 0;
   /// All blocks have been reduced.

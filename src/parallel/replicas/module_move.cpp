@@ -22,7 +22,7 @@ ModuleMove::ModuleMove(ReplicaSource& module, Device to) {
                  to,
                  ", but it has a gradient; call zero_grad() first");
     const TensorImpl& impl = x.impl();
-    places_.push_back({x, impl.buffer, impl.offset, impl.strides, impl.home});
+    places_.push_back({x, impl.buffer, impl.offset, impl.strides, impl.dtype, impl.home});
   });
 }
 
@@ -34,6 +34,7 @@ ModuleMove::~ModuleMove() {
     impl.buffer = place.buffer;
     impl.offset = place.offset;
     impl.strides = place.strides;
+    impl.dtype = place.dtype;
     impl.home = place.home;
     if (const auto arena = optim::Arena::of(place.tensor); arena != nullptr && trains)
       autograd::bind_gradient(place.tensor, arena->gradient(*arena->place_of(place.tensor)));

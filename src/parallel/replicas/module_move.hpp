@@ -30,6 +30,7 @@ class ModuleMove {
     std::shared_ptr<Buffer> buffer;
     std::int64_t offset;
     Strides strides;
+    DType dtype;
     std::shared_ptr<StorageHome> home;
   };
 

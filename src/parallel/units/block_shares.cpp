@@ -71,7 +71,7 @@ const Tensor& BlockShares::at(Of of, int block, int d) const {
 Tensor BlockShares::reduced(int block, int d) {
   const Tensor& share = at(Of::gradients, block, d);
   if (!home_) return share;
-  return incoming_.at(static_cast<std::size_t>(d)).place(block, share, device(d));
+  return incoming_.at(static_cast<std::size_t>(d)).place(block, share, share.dtype(), device(d));
 }
 
 void BlockShares::end_reduction(int block, int d) {

@@ -25,6 +25,8 @@ class BlockStore {
   virtual std::shared_ptr<Buffer> take_gathered(int /*block*/) { return nullptr; }
   /// Work has got the values of a block, so those that are likely to follow may be gathered.
   virtual void gather_ahead(int /*block*/) {}
+  /// What is sent of a block's gradients.
+  virtual Tensor outgoing(const Tensor& whole) const { return whole; }
   /// Where a device's share of a reduction goes.
   virtual Tensor reduced(int block, int device) { return at(Of::gradients, block, device); }
   /// The share of a block has come there.

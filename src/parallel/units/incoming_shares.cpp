@@ -10,11 +10,11 @@
 
 namespace tandem::parallel {
 
-Tensor IncomingShares::place(int block, const Tensor& like, Device device) {
+Tensor IncomingShares::place(int block, const Tensor& like, DType dtype, Device device) {
   const auto b = static_cast<std::size_t>(block);
   if (b >= by_block_.size()) by_block_.resize(b + 1);
   if (!by_block_[b].defined())
-    by_block_[b] = allocate_share(like.numel(), like.dtype(), device, Category::gradient);
+    by_block_[b] = allocate_share(like.numel(), dtype, device, Category::gradient);
   return by_block_[b];
 }
 

@@ -15,8 +15,9 @@ class IncomingShares {
  public:
   /// Where the share of a block comes to. @throws OutOfMemory
   ///
-  /// @param like  the share that it is for.
-  Tensor place(int block, const Tensor& like, Device device);
+  /// @param like   the share that it is for.
+  /// @param dtype  of the reduction.
+  Tensor place(int block, const Tensor& like, DType dtype, Device device);
   /// What has come of a block, and belongs to the caller now; undefined: nothing.
   Tensor take(int block);
   void clear() noexcept { by_block_.clear(); }

@@ -213,21 +213,6 @@ void SleepingBlocks::note_updated() {
   }
 }
 
-void SleepingBlocks::wake_values() {
-  try {
-    for (Block& block : blocks_) {
-      const std::shared_ptr<Buffer> buffer = block.buffer.lock();
-      if (block.of != Of::values || block.is_awake || buffer == nullptr) continue;
-      buffer->wake();
-      block.is_awake = true;
-      fill(block, buffer);
-    }
-  } catch (...) {
-    forget_values();
-    throw;
-  }
-}
-
 void SleepingBlocks::wake_for_good() {
   sleep();
   for (Block& block : blocks_) {

@@ -55,15 +55,12 @@ class SleepingBlocks final : public BufferSource, public GradientShares {
 
   void provide(Buffer& buffer, std::span<const Buffer* const> used) override;
   Tensor gradient_share(int block) const override { return store_->reduced(block, device_); }
+  Tensor outgoing(const Tensor& whole) const override { return store_->outgoing(whole); }
   void end_reduction(int block) override;
   void end_backward() override;
 
   /// Whether values that work has used stay until the job ends, and do not make room for others.
   void keep_values(bool keep) noexcept { keeps_values_ = keep; }
-  /// All values get their bytes, and stay until they sleep.
-  ///
-  /// @throws OutOfMemory  all values sleep.
-  void wake_values();
   /// From now on the gradients that work asks for are new ones, which begin from zero, or from the
   /// module's where those are to be added to.
   ///

@@ -20,21 +20,21 @@ auto rank_argument(const RankReplica& replica, T&& argument) {
   using Value = std::remove_cvref_t<T>;
   if constexpr (tandem::detail::is_nest<Value> && std::copy_constructible<Value>) {
     Value own(std::forward<T>(argument));
-    for_each_leaf(own, [&](Tensor& x) { x = replica.unweighted(x); });
+    for_each_leaf(own, [&](Tensor& x) { x = replica.input(x); });
     return std::tuple<Value>(std::move(own));
   } else {
     return std::tuple<T&&>(std::forward<T>(argument));
   }
 }
 
-/// A rank's forward of the module, whose outputs are weighted by its rows.
+/// A rank's forward of the module, whose outputs count by its rows.
 template <class M, class... Args>
 auto rank_forward(RankReplica& replica, M& module, int dim, Args&&... arguments) {
   const ContextScope scope(replica.begin_forward(find_rows(dim, arguments...)));
   auto own = std::tuple_cat(rank_argument(replica, std::forward<Args>(arguments))...);
   auto outputs =
       std::apply([&](auto&... values) { return module(static_cast<Args&&>(values)...); }, own);
-  for_each_leaf(outputs, [&](Tensor& y) { y = replica.weighted(y); });
+  for_each_leaf(outputs, [&](Tensor& y) { y = replica.output(y); });
   replica.end_forward();
   return outputs;
 }

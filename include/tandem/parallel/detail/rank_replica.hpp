@@ -13,6 +13,7 @@
 #include "tandem/parallel/comm_hook.hpp"
 #include "tandem/parallel/ddp_logging.hpp"
 #include "tandem/parallel/detail/no_sync.hpp"
+#include "tandem/parallel/mixed_precision.hpp"
 #include "tandem/parallel/rank.hpp"
 #include "tandem/parallel/unit_policy.hpp"
 #include "tandem/runtime/context.hpp"
@@ -76,6 +77,7 @@ struct RankSharding {
   std::size_t prefetch = 1;
   /// Where this rank keeps its shares and updates them; none: on its device.
   std::optional<Device> offload = std::nullopt;
+  MixedPrecisionPolicy precision = {};
 };
 
 /// A rank's copy of a module: its arena, buckets and hooks. DistributedDataParallel<M> and
@@ -105,12 +107,12 @@ class RankReplica {
   ///
   /// @return the context to run the forward in.
   std::shared_ptr<const Context> begin_forward(std::optional<std::int64_t> rows);
-  /// Scales the gradient of an output of that forward, so that it counts as much as this rank's
-  /// rows.
-  Tensor weighted(const Tensor& output) const;
-  /// An input of that forward. If it comes from another wrapper's outputs, the gradient that leaves
-  /// through it is weighted there, and not twice.
-  Tensor unweighted(const Tensor& input) const;
+  /// What the module's forward gets of an input, in the policy's type. If it comes from another
+  /// wrapper's outputs, the gradient that leaves through it is weighted there, and not twice.
+  Tensor input(const Tensor& x) const;
+  /// What the caller gets of an output of that forward, in the policy's type. Its gradient is
+  /// scaled on its way back, so that it counts as much as this rank's rows.
+  Tensor output(const Tensor& y) const;
   /// The forward has ended.
   void end_forward();
   /// Gathers all parameters on all ranks until `end_unsharded`. Collective.

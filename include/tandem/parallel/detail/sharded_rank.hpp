@@ -35,6 +35,7 @@ struct FullyShardedDataParallelOptions {
   /// Where the rank's module is before it is wrapped. From there it moves to the rank's device, a
   /// unit at a time, so that this device never holds all of it. None: it is on the rank's device.
   std::optional<Device> init_on = std::nullopt;
+  MixedPrecisionPolicy precision = {};
   int dim = 0;  ///< the dimension of the rows in inputs
   Average average = Average::rows;
   /// Broadcasts the buffers of rank 0 before each forward in training that records gradients.
