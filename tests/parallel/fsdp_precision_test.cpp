@@ -21,13 +21,14 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-constexpr int kRanks = 3;
+constexpr int kRankCount = 3;
 constexpr std::int64_t kRowsOfEach = 4;
 constexpr double kRate = 0.1;
 
 /// As many rows for each rank.
 Batch even_batch(int step) {
-  return make_batch(kRanks * kRowsOfEach, 40 + static_cast<std::uint64_t>(step), DType::f32, false);
+  return make_batch(
+      kRankCount * kRowsOfEach, 40 + static_cast<std::uint64_t>(step), DType::f32, false);
 }
 
 /// The gradients of one rank's rows, computed in `dtype`.
@@ -48,10 +49,10 @@ std::vector<Tensor> mean_gradients(const Mlp& masters,
                                    DType dtype,
                                    DType reduce) {
   std::vector<Tensor> sums;
-  for (int r = 0; r < kRanks; ++r) {
+  for (int r = 0; r < kRankCount; ++r) {
     const std::vector<Tensor> own = gradients_in(masters, batch, r, dtype);
     for (std::size_t i = 0; i < own.size(); ++i) {
-      const Tensor part = (own[i].to(reduce) * (1.0 / kRanks)).to(DType::f32);
+      const Tensor part = (own[i].to(reduce) * (1.0 / kRankCount)).to(DType::f32);
       if (r == 0)
         sums.push_back(part);
       else
@@ -93,7 +94,7 @@ Values by_hand(const Mlp& start, DType dtype, DType reduce) {
 
 Values by_ranks(const Mlp& start, const MixedPrecisionPolicy& precision) {
   Results results;
-  with_nets(kRanks, start, [&](Mlp& net, Rank& rank) {
+  with_nets(kRankCount, start, [&](Mlp& net, Rank& rank) {
     FullyShardedDataParallel fsdp(net, rank, {.precision = precision});
     optim::SGD optimizer(net.named_parameters(), {.lr = kRate});
     for (int step = 0; step < 6; ++step) {
