@@ -31,7 +31,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-ncclDataType_t type_of(DType dtype) {
+ncclDataType_t nccl_type(DType dtype) {
   switch (dtype) {
     case DType::f32:
       return ncclFloat32;
@@ -261,7 +261,7 @@ void NcclLinks::send(const Piece& piece, std::size_t target) {
   const int from = piece.source_ranks[0], to = piece.target_ranks[target];
   if (piece.sources[0] == piece.targets[target]) return;
   const auto count = static_cast<std::size_t>(piece.count);
-  const ncclDataType_t type = type_of(piece.dtype);
+  const ncclDataType_t type = nccl_type(piece.dtype);
   TANDEM_NCCL(ncclSend(piece.sources[0], count, type, to, comm(from), stream(from)));
   TANDEM_NCCL(ncclRecv(piece.targets[target], count, type, from, comm(to), stream(to)));
 }
@@ -277,7 +277,7 @@ void NcclLinks::broadcast(const Piece& piece) {
     TANDEM_NCCL(ncclBroadcast(piece.sources[0],
                               to,
                               static_cast<std::size_t>(piece.count),
-                              type_of(piece.dtype),
+                              nccl_type(piece.dtype),
                               root,
                               comm(r),
                               stream(r)));
@@ -312,7 +312,7 @@ ncclRedOp_t NcclLinks::reduction(const Piece& piece, std::size_t source) {
   const int rank = piece.source_ranks[source];
   ncclRedOp_t op{};
   TANDEM_NCCL(ncclRedOpCreatePreMulSum(
-      &op, scalar, type_of(piece.dtype), ncclScalarHostImmediate, comm(rank)));
+      &op, scalar, nccl_type(piece.dtype), ncclScalarHostImmediate, comm(rank)));
   made_.emplace_back(rank, op);
   return op;
 }
@@ -324,7 +324,7 @@ void NcclLinks::reduce(const Piece& piece) {
     TANDEM_NCCL(ncclReduce(piece.sources[s],
                            rank == root ? piece.targets[0] : nullptr,
                            static_cast<std::size_t>(piece.count),
-                           type_of(piece.dtype),
+                           nccl_type(piece.dtype),
                            reduction(piece, s),
                            root,
                            comm(rank),
@@ -339,7 +339,7 @@ void NcclLinks::all_reduce(const Piece& piece) {
     TANDEM_NCCL(ncclAllReduce(piece.sources[s],
                               piece.targets[static_cast<std::size_t>(at)],
                               static_cast<std::size_t>(piece.count),
-                              type_of(piece.dtype),
+                              nccl_type(piece.dtype),
                               reduction(piece, s),
                               comm(rank),
                               stream(rank)));
@@ -353,7 +353,7 @@ void NcclLinks::all_gather(std::span<const Piece* const> parts) {
     TANDEM_NCCL(ncclAllGather(parts[r]->sources[0],
                               first.targets[r],
                               static_cast<std::size_t>(first.count),
-                              type_of(first.dtype),
+                              nccl_type(first.dtype),
                               comm(rank),
                               stream(rank)));
   }
@@ -366,7 +366,7 @@ void NcclLinks::reduce_scatter(std::span<const Piece* const> parts) {
     TANDEM_NCCL(ncclReduceScatter(first.sources[r],
                                   parts[r]->targets[0],
                                   static_cast<std::size_t>(first.count),
-                                  type_of(first.dtype),
+                                  nccl_type(first.dtype),
                                   reduction(first, r),
                                   comm(rank),
                                   stream(rank)));
