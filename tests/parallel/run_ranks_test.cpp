@@ -210,5 +210,14 @@ TEST(RunRanksTest, RanksInRanksAreRefused) {
   }
 }
 
+TEST(RunRanksTest, EndsWhatItsBodyHoldsBeforeItReturns) {
+  for (int repeat = 0; repeat < 200; ++repeat) {
+    auto held = std::make_shared<int>(0);
+    const std::weak_ptr<int> watched = held;
+    run_ranks(devices(3), [held = std::move(held)](Rank&) {});
+    ASSERT_TRUE(watched.expired()) << "in run " << repeat;
+  }
+}
+
 }  // namespace
 }  // namespace tandem::parallel::test

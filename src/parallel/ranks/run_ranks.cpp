@@ -138,6 +138,7 @@ void submit(const std::shared_ptr<Run>& run, std::span<const Device> devices, in
 /// Waits for all ranks. @throws RankError, Timeout
 void finish(Run& run, std::span<const Device> devices, std::chrono::milliseconds timeout) {
   wait_for_all(run, devices, timeout);
+  run.body = nullptr;  // what it holds ends here, and not later on the thread of some rank
   if (std::ranges::any_of(run.errors, [](const auto& e) { return e != nullptr; })) raise(run);
 }
 
