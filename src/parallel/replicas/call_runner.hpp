@@ -43,6 +43,7 @@ class CallRunner {
   /// @throws Timeout          the deadline passed; the runner is poisoned.
   void run(const std::shared_ptr<Call>& call, Phase phase, Job job);
   bool is_running() const noexcept { return running_; }
+  bool is_usable() const noexcept { return poisoned_.empty(); }
   /// @throws InvalidArgument  the runner is poisoned.
   void check_usable() const;
   void poison(const std::string& reason) { poisoned_ = reason; }

@@ -94,7 +94,7 @@ GradientSnapshot ModuleGradients::begin_backward() {
 
 void ModuleGradients::restore(const GradientSnapshot& snapshot) {
   const GradientReads::AsTheyLie scope(reads_);
-  update_->discard();
+  if (runner_.is_usable()) update_->discard();  // or a job may still run
   snapshot.restore();
 }
 

@@ -173,11 +173,14 @@ void SleepingBlocks::discard_gradients(bool collects) {
 }
 
 void SleepingBlocks::end_job(Ending ending) {
-  if (std::exchange(began_, false) && ending == Ending::failed) {
-    discard_gradients(false);
-    store_->end_backward(device_);
-  }
+  if (ending == Ending::well) began_ = false;
   sleep_values();
+}
+
+void SleepingBlocks::discard_failed() {
+  if (!std::exchange(began_, false)) return;
+  discard_gradients(false);
+  store_->end_backward(device_);
 }
 
 void SleepingBlocks::keep_gradients() {

@@ -18,9 +18,8 @@ namespace tandem::parallel {
 
 class SleepingBlocks;
 
-/// At its end the values of a device's blocks sleep, and the gradients that a backward has begun in
-/// it are given up if it ends by an exception. To be used on the device's thread, which may end its
-/// job after the call has timed out.
+/// At its end the values of a device's blocks sleep, and whether its job ended well is noted. To be
+/// used on the device's thread, which may end its job after the call has timed out.
 class SleepAtEnd {
  public:
   /// @param blocks  null: nothing sleeps.
@@ -73,8 +72,11 @@ class SleepingBlocks final : public BufferSource, public GradientShares {
   /// The gradients that this device has made are those of all devices.
   void keep_gradients();
   enum class Ending : std::uint8_t { well, failed };
-  /// A job has ended: its values sleep, and if it failed, so do the gradients that it began.
+  /// A job has ended: its values sleep.
   void end_job(Ending ending);
+  /// Gives up the gradients of a job that has failed. Called once the jobs of all devices have
+  /// ended: until then these may read gradients that they reduce.
+  void discard_failed();
   /// Writes what was changed to the shares. All blocks give their memory back, but for gradients
   /// that have not been reduced.
   void sleep();
@@ -120,7 +122,7 @@ class SleepingBlocks final : public BufferSource, public GradientShares {
   std::unordered_map<const Buffer*, std::size_t> index_;
   bool keeps_values_ = false;
   bool collects_ = false;
-  bool began_ = false;  // a backward, in this job
+  bool began_ = false;  // a backward, in this job or in the one that failed
   std::vector<std::uint8_t> adds_to_;
 };
 

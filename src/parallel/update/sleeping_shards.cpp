@@ -10,4 +10,9 @@ void SleepingShards::share_gradients() {
   first().sleep();  // what was changed there goes to the shares
 }
 
+void SleepingShards::discard() {
+  for (const auto& blocks : sleeping())
+    blocks->discard_failed();
+}
+
 }  // namespace tandem::parallel

@@ -19,7 +19,7 @@ class SleepingShards : public UpdateSharing {
   void begin_backward() final { first().sleep(); }
   void reduced() noexcept final {}
   void made_whole() final { first().keep_gradients(); }
-  void discard() noexcept final {}  // each device gives up its own (SleepAtEnd)
+  void discard() final;
 
  private:
   SleepingBlocks& first() const { return *sleeping().front(); }
