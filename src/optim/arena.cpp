@@ -11,8 +11,10 @@
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/optim/arena_sharing.hpp"
+#include "tandem/runtime/context.hpp"
 #include "tandem/runtime/dispatch.hpp"
 #include "tandem/tensor/access.hpp"
+#include "tandem/tensor/factories.hpp"
 
 namespace tandem::optim {
 
@@ -90,22 +92,15 @@ std::shared_ptr<Arena> Arena::bind(const std::vector<ArenaEntry>& entries, Arena
 }
 
 void Arena::keep_values(int block, const std::vector<ArenaEntry>& entries) const {
+  const ContextScope scope([&](Context& c) { c.category = options_.category; });
   const auto b = static_cast<std::size_t>(block);
   const std::vector<std::size_t>& sources = layout_.sources();
   Tensor values;  // in the tensors' own type
   for (std::size_t p = 0; p < sources.size(); ++p) {
     if (layout_.places()[p].block != block) continue;
     const Tensor& source = entries[sources[p]].tensor;
-    if (!values.defined()) {
-      const auto nbytes =
-          static_cast<std::size_t>(layout_.blocks()[b].numel) * itemsize(source.dtype());
-      values = from_buffer(std::make_shared<Buffer>(device_, nbytes, options_.category),
-                           0,
-                           {layout_.blocks()[b].numel},
-                           {1},
-                           source.dtype());
-      values.zero_();
-    }
+    if (!values.defined())
+      values = zeros({layout_.blocks()[b].numel}, {.dtype = source.dtype(), .device = device_});
     take_values(p, source, values);
   }
   options_.keeper->keep(block, values);

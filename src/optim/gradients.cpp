@@ -37,17 +37,22 @@ std::shared_ptr<ArenaSharing> ranks_of(const Tensor& x) {
   return sharing != nullptr && sharing->parts() == ArenaSharing::Parts::ranks ? sharing : nullptr;
 }
 
-/// Adds what this device has of a range.
-void add_run(const GradientRange& range, std::int64_t end, std::vector<Tensor>& runs) {
-  const auto sharing = range.arena->sharing();
-  if (sharing == nullptr || sharing->parts() != ArenaSharing::Parts::ranks) {
-    runs.push_back(
-        as_strided(range.arena->grads(range.block), {end - range.begin}, {1}, range.begin));
-    return;
-  }
-  for (const ArenaSlice& own : sharing->slices()) {
+/// What this program has of an arena's blocks: all of them, or a rank's shares.
+std::vector<ArenaSlice> own_slices(const Arena& arena) {
+  const auto sharing = arena.sharing();
+  const bool by_ranks = sharing != nullptr && sharing->parts() == ArenaSharing::Parts::ranks;
+  return by_ranks ? sharing->slices() : arena.whole_slices();
+}
+
+/// Adds the gradients of elements [begin, end) of a block, as far as the slices have them.
+void add_runs(const std::vector<ArenaSlice>& slices,
+              const GradientRange& range,
+              std::int64_t end,
+              std::vector<Tensor>& runs) {
+  for (const ArenaSlice& own : slices) {
     const std::int64_t from = std::max(range.begin, own.begin), to = std::min(end, own.end);
-    if (own.block == range.block && from < to)
+    const bool has_some = from < to || (from == to && range.begin == end);  // it may be empty
+    if (own.block == range.block && has_some)
       runs.push_back(as_strided(own.grads, {to - from}, {1}, from - own.begin));
   }
 }
@@ -87,6 +92,7 @@ std::vector<Tensor> gradient_runs(const std::vector<Tensor>& params) {
       runs.push_back(grad.detach());
   }
   std::sort(ranges.begin(), ranges.end());
+  std::map<const Arena*, std::vector<ArenaSlice>> slices;
   for (std::size_t first = 0, next; first < ranges.size(); first = next) {
     const GradientRange& p = ranges[first];
     std::int64_t end = p.end;
@@ -95,7 +101,9 @@ std::vector<Tensor> gradient_runs(const std::vector<Tensor>& params) {
       if (q.arena != p.arena || q.block != p.block || q.begin != end) break;
       end = q.end;
     }
-    add_run(p, end, runs);
+    const auto [own, is_new] = slices.try_emplace(p.arena);
+    if (is_new) own->second = own_slices(*p.arena);
+    add_runs(own->second, p, end, runs);
   }
   return runs;
 }

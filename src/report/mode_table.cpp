@@ -65,9 +65,13 @@ struct Row {
   const ModeWords* words;
 };
 
+/// The emptiest device and the fullest one.
+auto extremes_of(const Mode& mode) {
+  return std::ranges::minmax(mode.devices, {}, &DeviceFigures::peak_bytes);
+}
+
 std::string memory_of(const Mode& mode) {
-  const auto [least, most] =
-      std::ranges::minmax(mode.devices, {}, [](const DeviceFigures& d) { return d.peak_bytes; });
+  const auto [least, most] = extremes_of(mode);
   return fmt::format("{} on {}, at most; {} on {}, at least",
                      format_nbytes(most.peak_bytes),
                      to_string(most.device),
@@ -76,8 +80,7 @@ std::string memory_of(const Mode& mode) {
 }
 
 std::string use_of(const Mode& mode) {
-  const auto [least, most] =
-      std::ranges::minmax(mode.devices, {}, [](const DeviceFigures& d) { return d.peak_bytes; });
+  const auto [least, most] = extremes_of(mode);
   const double ratio = static_cast<double>(most.peak_bytes) /
                        static_cast<double>(std::max<std::size_t>(1, least.peak_bytes));
   const auto rows = std::ranges::minmax(mode.devices, {}, &DeviceFigures::rows);

@@ -72,6 +72,13 @@ struct Tiny : nn::Module {
   TANDEM_MODULE(Tiny, only)
 };
 
+/// A backward of this rank's rows of a step's batch.
+template <class Net>
+void add_gradients(FullyShardedDataParallel<Net>& fsdp, const Rank& rank, int step) {
+  const Batch rows = rows_of(batch_of_step(step), rank);
+  cross_entropy(fsdp(rows.x), rows.labels).backward();
+}
+
 TEST(FsdpUnits, ThatAreReadElsewhereSayWhatToWrite) {
   Mlp alone;
   with_nets(2, alone, [](Mlp& net, Rank& rank) {
@@ -224,10 +231,7 @@ TEST(FsdpUnits, GradientsAddUpUnderNoSyncAndAreReducedAfterIt) {
   with_nets(3, alone, [&](Mlp& net, Rank& rank) {
     FullyShardedDataParallel fsdp(net, rank);
     optim::SGD optimizer(net.named_parameters(), {.lr = 0.1});
-    const auto backward = [&](int step) {
-      const Batch rows = rows_of(batch_of_step(step), rank);
-      cross_entropy(fsdp(rows.x), rows.labels).backward();
-    };
+    const auto backward = [&](int step) { add_gradients(fsdp, rank, step); };
     {
       const auto scope = fsdp.no_sync();
       backward(0);
@@ -320,10 +324,7 @@ TEST(FsdpUnits, GradientsUnderNoSyncAddToThoseOfEarlierSteps) {
   with_nets(3, alone, [&](Mlp& net, Rank& rank) {
     FullyShardedDataParallel fsdp(net, rank);
     optim::SGD optimizer(net.named_parameters(), {.lr = 0.1});
-    const auto backward = [&](int step) {
-      const Batch rows = rows_of(batch_of_step(step), rank);
-      cross_entropy(fsdp(rows.x), rows.labels).backward();
-    };
+    const auto backward = [&](int step) { add_gradients(fsdp, rank, step); };
     backward(0);
     optimizer.step();
     {

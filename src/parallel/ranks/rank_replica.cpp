@@ -50,8 +50,7 @@ nn::Module& checked(nn::Module& module,
                  device == comm.device() ? "; call module.to(rank.device()) first"
                                          : "; move the module there first",
                  ". If ranks have plain copies of one module, the copies share their tensors; give "
-                 "each rank "
-                 "a clone (nn::clone)");
+                 "each rank a clone (nn::clone)");
   });
   TANDEM_CHECK(trains,
                wrapper,

@@ -114,13 +114,11 @@ void RankShares::gather_ahead(int block) {
   const std::vector<int> next = order_.note(block, prefetch_);
   for (std::size_t i = ahead_.size(); i < next.size(); ++i) {
     const Block& b = this->block(next[i]);
-    auto buffer = std::make_shared<Buffer>(group_->device(),
-                                           static_cast<std::size_t>(b.numel) * itemsize(b.dtype),
-                                           Category::parameter);
-    const Tensor whole = from_buffer(buffer, 0, {b.numel}, {1}, b.dtype);
+    const ContextScope scope([](Context& c) { c.category = Category::parameter; });
+    const Tensor whole = empty({b.numel}, {.dtype = b.dtype, .device = group_->device()});
     Tensor own = own_on_device(Of::values, next[i], b.dtype);
     comm::Handle handle = start_gather(Of::values, next[i], own, whole);
-    ahead_.push_back({next[i], std::move(own), std::move(buffer), std::move(handle)});
+    ahead_.push_back({next[i], std::move(own), whole.impl().buffer, std::move(handle)});
   }
 }
 

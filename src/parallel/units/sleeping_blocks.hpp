@@ -82,8 +82,6 @@ class SleepingBlocks final : public BufferSource, public GradientShares {
   void sleep();
   /// The same for the values alone.
   void sleep_values();
-  /// The same, but what was changed is lost: the shares are right.
-  void forget_values();
   /// The device's shares may have been updated. Values that are here are old then, and no graph
   /// from before the update is to be used with the new ones.
   void note_updated();
@@ -106,6 +104,8 @@ class SleepingBlocks final : public BufferSource, public GradientShares {
   };
   void set_sources(const std::shared_ptr<SleepingBlocks>& source) const;
   Block& block_of(BlockStore::Of of, int index);
+  /// The values that are here are not those of the shares.
+  void forget_values();
   std::uint64_t version_of_share(const Block& block) const;
   /// Gives a block the bytes that have been gathered ahead. @return whether there are some
   bool wake_gathered(Block& block, const std::shared_ptr<Buffer>& buffer) const;

@@ -67,8 +67,8 @@ struct JoinOptions {
 /// How ranks share the parameters of their modules between them.
 struct RankSharding {
   comm::Communicator* shard;  ///< the ranks that have the shares of one copy
-  comm::Communicator*
-      replicate;  ///< those that have this rank's share of other copies; may be null
+  /// Those that have this rank's share of other copies; null: there is one copy.
+  comm::Communicator* replicate;
   UnitPolicy units = {};
   /// Whether a unit's parameters are given back as soon as another unit is used, and gathered anew
   /// for the backward. False: they stay until the end of the backward.
