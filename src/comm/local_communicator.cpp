@@ -91,7 +91,7 @@ class LocalPending final : public Handle::Pending {
     return operation_->state.load(std::memory_order_acquire) == Operation::State::complete;
   }
   int source() const noexcept override {
-    return collectives_.front().kind == Collective::Kind::recv ? operation_->message->from : -1;
+    return collectives_.front().kind == Collective::Kind::recv ? operation_->source.load() : -1;
   }
 
  private:
@@ -111,7 +111,7 @@ class LocalPending final : public Handle::Pending {
   void count_side() const {
     const Collective& c = collectives_.front();
     const auto& message = operation_->message;
-    const bool is_both_ends = message && message->from == message->to;
+    const bool is_both_ends = message && operation_->source == message->to;
     if (operation_->side_times.empty() || (is_both_ends && c.kind == Collective::Kind::send))
       return;
     count_side_work(logical_device(meeting_->ranks().device(rank_)).side_stream(),

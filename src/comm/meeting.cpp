@@ -149,20 +149,19 @@ std::shared_ptr<Operation> Meeting::post(int rank,
       failure_->raise(detail::concat(name(signature.kind), " with tag ", message.tag));
     if (!is_elsewhere) op = take_post(message, signature.kind);
     first = op == nullptr;
-    if (!first && sends) op->message->from = rank;  // where it waits for anyone's
+    if (!first && sends) op->source = rank;  // where it waits for anyone's
     if (first) {
       op = Posts::make(message, signature, rank);
       op->generation = generation_;
       if (!is_elsewhere) posts_.add(op);
     }
     // To itself a rank has both ends, which are one to the record.
-    if (first || op->message->from != message.to) record_.note_start(*op, rank, signature, 1, part);
+    if (first || op->source != message.to) record_.note_start(*op, rank, signature, 1, part);
     if (!first) check_ends(*op, rank, signature);  // which fails the other end, too
     op->parts[sends ? 0 : 1] = std::move(part);
     if (is_elsewhere) op->state.store(State::running);
     if (!first)
-      op->start(
-          make_message_plan(signature, op->parts[0], op->parts[1], op->message->from, message.to));
+      op->start(make_message_plan(signature, op->parts[0], op->parts[1], op->source, message.to));
   }
   if (!first)
     begin(*op);
@@ -178,7 +177,7 @@ std::shared_ptr<Operation> Meeting::take_post(const Message& message, Kind kind)
     if (op == nullptr) return nullptr;
     posts_.remove(op);
     // Who waits for anyone's may have got one from another process.
-    if (op->message->from != any_source || !op->is_taken.exchange(true)) return op;
+    if (!op->is_taken.exchange(true)) return op;
   }
 }
 
@@ -310,8 +309,8 @@ bool Meeting::may_hear_more(const Operation& op, Patience& patience) const {
 }
 
 std::string Meeting::absence(const Operation& op) const {
-  if (op.message && op.message->from == any_source) return "a sender";
-  if (op.message) return ranks_.name(op.message->from + op.message->to - op.first_rank);
+  if (op.message && op.source == any_source) return "a sender";
+  if (op.message) return ranks_.name(op.source + op.message->to - op.first_rank);
   std::string text;
   for (const int r : ranks_.here()) {
     const std::int64_t reached = reached_[static_cast<std::size_t>(r)];

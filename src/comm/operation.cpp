@@ -25,8 +25,8 @@ std::string title_of(std::span<const Signature> signatures, std::int64_t number)
 
 std::string Operation::title() const {
   if (!message) return title_of(signatures, number);
-  const std::string from =
-      message->from == any_source ? "any rank" : detail::concat("rank ", message->from);
+  const int sender = source;
+  const std::string from = sender == any_source ? "any rank" : detail::concat("rank ", sender);
   return detail::concat(
       "message from ", from, " to rank ", message->to, " with tag ", message->tag);
 }
@@ -44,7 +44,7 @@ std::string Operation::desync(const std::string& difference) const {
 
 std::size_t Operation::bytes(std::size_t i, int from, int to) const {
   if (message) {
-    const bool moves = from != to && message->from == from && message->to == to;
+    const bool moves = from != to && source == from && message->to == to;
     return moves ? plan.pieces.front().nbytes() : 0;
   }
   const std::size_t size = parts.size() / signatures.size();

@@ -25,7 +25,7 @@ class Meeting;
 
 /// The two ends of a message: a send and its recv.
 struct Message {
-  int from = 0;  ///< any_source until a sender has arrived; after that guarded like `parts`
+  int from = 0;  ///< may be any_source
   int to = 0;
   int tag = 0;
 };
@@ -50,8 +50,10 @@ struct Operation {
 
   std::int64_t number = 0;         ///< counted from 1, the same on all ranks; 0: a message
   std::int64_t generation = 0;     ///< of the meeting, which counts its resets
-  std::optional<Message> message;  ///< with the sender's part and the receiver's
-  int first_rank = 0;              ///< the rank that the others' signatures are compared with
+  std::optional<Message> message;  ///< as its first end says; sender's part, then the receiver's
+  /// Who sends the message: any_source until a sender has been found, by the one who set is_taken.
+  std::atomic<int> source{any_source};
+  int first_rank = 0;  ///< the rank that the others' signatures are compared with
   std::vector<Signature> signatures;
   int arrived = 0;  ///< guarded by the meeting's mutex
   std::vector<Part>
@@ -66,8 +68,8 @@ struct Operation {
   std::vector<std::shared_ptr<const cuda::StreamTimes>> side_times;
 
   std::atomic<State> state{State::gathering};
-  /// A message from any rank, in a group over processes: its sender has been found, in this process
-  /// or in another one.
+  /// A message: its other end has been found, in this process or in another one, or will not be
+  /// looked for any more. Whoever sets it goes on with the message; nobody else does.
   std::atomic<bool> is_taken{false};
   std::atomic<std::int64_t> claimed{0};  ///< slices that threads of the host have taken
   std::atomic<std::int64_t> done{0};     ///< slices that they have done
@@ -77,7 +79,7 @@ struct Operation {
   /// What a Desync says of a difference between its ranks' signatures.
   std::string desync(const std::string& difference) const;
   bool takes_part(int rank) const noexcept {
-    return !message || message->from == rank || message->to == rank;
+    return !message || source == rank || message->to == rank;
   }
   /// Bytes that rank `to` gets from rank `from` in the i-th collective.
   std::size_t bytes(std::size_t i, int from, int to) const;

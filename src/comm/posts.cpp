@@ -23,6 +23,7 @@ std::shared_ptr<Operation> Posts::find(const Message& end, Kind kind) const {
 std::shared_ptr<Operation> Posts::make(const Message& end, const Signature& signature, int rank) {
   auto op = std::make_shared<Operation>();
   op->message = end;
+  op->source = end.from;
   op->first_rank = rank;
   op->signatures = {signature};
   op->parts.resize(2);
@@ -30,6 +31,7 @@ std::shared_ptr<Operation> Posts::make(const Message& end, const Signature& sign
 }
 
 void Posts::add(std::shared_ptr<Operation> op) {
+  std::erase_if(posts_, [](const auto& other) { return other->is_taken.load(); });
   posts_.push_back(std::move(op));
 }
 
@@ -39,7 +41,7 @@ void Posts::remove(const std::shared_ptr<Operation>& op) {
 
 void Posts::fail(const std::shared_ptr<const Failure>& why) {
   for (const auto& op : posts_)
-    op->fail(why);
+    if (!op->is_taken.exchange(true)) op->fail(why);
   posts_.clear();
 }
 

@@ -19,10 +19,11 @@ class Posts {
   ///
   /// @param rank  whose end has arrived.
   static std::shared_ptr<Operation> make(const Message& end, const Signature& signature, int rank);
-  /// Keeps a message until its other end arrives.
+  /// Keeps a message until its other end arrives, and drops those whose other end was found in
+  /// another process.
   void add(std::shared_ptr<Operation> op);
   void remove(const std::shared_ptr<Operation>& op);
-  /// Ends all of them without a result.
+  /// Ends those whose other end has not been found without a result.
   void fail(const std::shared_ptr<const Failure>& why);
 
  private:

@@ -82,7 +82,7 @@ bool MessageExchange::match(ProcessLinks& links) {
       found->signature, group_->ranks.name(found->from), expected, group_->ranks.name(message.to));
   if (!text.empty()) throw Desync(op_->desync(text));
   if (message.from == any_source) {
-    op_->message->from = found->from;
+    op_->source = found->from;
     CollectivePlan plan;
     plan.slices = 1;
     op_->start(std::move(plan));
@@ -137,7 +137,7 @@ void MessageExchange::complete() noexcept {
 }
 
 std::string MessageExchange::who(int process) const {
-  const int other = sends() ? announcement_.to : op_->message->from;
+  const int other = sends() ? announcement_.to : op_->source.load();
   if (other != any_source && group_->ranks.process(other) != process) return "";
   return group_->who(process);
 }

@@ -231,7 +231,7 @@ std::string ProcessEngine::absence(const Operation& op) const {
   };
   if (op.message) {
     const int other =
-        op.signatures.front().kind == Collective::Kind::send ? op.message->to : op.message->from;
+        op.signatures.front().kind == Collective::Kind::send ? op.message->to : op.source.load();
     if (other == any_source) return "a sender did not arrive";
     add(group->ranks.name(other), group->ranks.process(other));
   }
