@@ -56,7 +56,7 @@ Tensor Arena::allocate(std::size_t index, Category category, Memory memory) cons
 }
 
 std::shared_ptr<Arena> Arena::bind(const std::vector<ArenaEntry>& entries, ArenaOptions options) {
-  ArenaLayout layout(entries, options.block_multiple);
+  ArenaLayout layout(entries, options.padding);
   TANDEM_CHECK(!entries.empty(), "arena: no tensors to bind; does the module have parameters?");
   const ArenaEntry& first = entries.front();
   for (const ArenaEntry& entry : entries) {

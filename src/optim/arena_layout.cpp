@@ -4,6 +4,7 @@
 #include "tandem/optim/arena_layout.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <unordered_map>
 #include <utility>
 
@@ -11,6 +12,14 @@
 #include "tandem/runtime/allocator.hpp"
 
 namespace tandem::optim {
+
+namespace {
+
+std::int64_t round_up(std::int64_t n, std::int64_t multiple) noexcept {
+  return (n + multiple - 1) / multiple * multiple;
+}
+
+}  // namespace
 
 bool is_dense(const Shape& shape, const Strides& strides) {
   if (numel(shape) == 0) return is_contiguous(shape, strides);
@@ -27,7 +36,8 @@ bool is_dense(const Shape& shape, const Strides& strides) {
   return true;
 }
 
-ArenaLayout::ArenaLayout(const std::vector<ArenaEntry>& entries, std::int64_t multiple) {
+ArenaLayout::ArenaLayout(const std::vector<ArenaEntry>& entries, BlockPadding padding)
+    : keeps_tensors_whole_(padding.parts > 0) {
   std::unordered_map<const TensorImpl*, const ArenaEntry*> first;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const ArenaEntry& entry = entries[i];
@@ -55,18 +65,66 @@ ArenaLayout::ArenaLayout(const std::vector<ArenaEntry>& entries, std::int64_t mu
                  at->second->group,
                  "; a tensor belongs to one group");
   }
-  pad(multiple);
+  for (const int b : block_indices()) {
+    if (padding.parts > 0)
+      divide(b, padding);
+    else
+      pad(b, padding.multiple);
+  }
 }
 
-void ArenaLayout::pad(std::int64_t multiple) {
-  for (const int b : block_indices()) {
-    ArenaBlock& block = blocks_[static_cast<std::size_t>(b)];
-    const std::int64_t lacking = (multiple - block.numel % multiple) % multiple;
-    const auto last = std::find_if(
-        places_.rbegin(), places_.rend(), [b](const ArenaPlace& at) { return at.block == b; });
-    last->extent += lacking;
-    block.numel += lacking;
+std::vector<std::size_t> ArenaLayout::places_of(int block) const {
+  std::vector<std::size_t> found;
+  for (const std::size_t p : place_indices())
+    if (places_[p].block == block) found.push_back(p);
+  return found;
+}
+
+void ArenaLayout::pad(int block, std::int64_t multiple) {
+  ArenaBlock& padded = blocks_[static_cast<std::size_t>(block)];
+  const std::int64_t numel = round_up(padded.numel, multiple);
+  places_[places_of(block).back()].extent += numel - padded.numel;
+  padded.numel = numel;
+}
+
+void ArenaLayout::divide(int block, const BlockPadding& padding) {
+  struct Member {
+    ArenaPlace place;
+    std::size_t source;
+  };
+  std::vector<Member> members;
+  const std::vector<std::size_t> own = places_of(block);
+  for (const std::size_t p : own)
+    members.push_back({places_[p], sources_[p]});
+  std::ranges::stable_sort(members, std::greater(), [](const Member& m) { return m.place.extent; });
+  std::vector<std::vector<Member>> parts(static_cast<std::size_t>(padding.parts));
+  const auto size_of = [](const std::vector<Member>& part) {
+    std::int64_t size = 0;
+    for (const Member& m : part)
+      size += m.place.extent;
+    return size;
+  };
+  for (const Member& m : members)
+    std::ranges::min_element(parts, {}, size_of)->push_back(m);
+
+  const std::int64_t longest = size_of(*std::ranges::max_element(parts, {}, size_of));
+  const std::int64_t size = round_up(longest, padding.multiple / padding.parts);
+  auto to = own.begin();
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    std::ranges::sort(parts[i], {}, &Member::source);
+    std::int64_t offset = static_cast<std::int64_t>(i) * size;
+    const std::int64_t end = offset + size;
+    for (Member& m : parts[i]) {
+      m.place.offset = offset;
+      offset += m.place.extent;
+    }
+    if (!parts[i].empty()) parts[i].back().place.extent += end - offset;
+    for (Member& m : parts[i]) {
+      places_[*to] = std::move(m.place);
+      sources_[*to++] = m.source;
+    }
   }
+  blocks_[static_cast<std::size_t>(block)].numel = size * padding.parts;
 }
 
 void ArenaLayout::add(const ArenaEntry& entry) {
@@ -80,7 +138,7 @@ void ArenaLayout::add(const ArenaEntry& entry) {
     block = blocks_.insert(blocks_.end(), {x.dtype(), entry.group, entry.unit, trains, 0});
 
   const auto align = static_cast<std::int64_t>(Allocator::kAlignment / itemsize(x.dtype()));
-  const std::int64_t extent = (x.numel() + align - 1) / align * align;
+  const std::int64_t extent = round_up(x.numel(), align);
   const bool dense = is_dense(x.shape(), x.strides());
   places_.push_back({entry.name,
                      static_cast<int>(block - blocks_.begin()),

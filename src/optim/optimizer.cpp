@@ -140,12 +140,13 @@ void Optimizer::check_finite() const {
 void Optimizer::check_whole() const {
   if (granularity() == Granularity::element) return;
   for (const detail::Member& m : layout_->members())
-    TANDEM_CHECK(detail::StateLayout::ranks_of(m) == nullptr,
+    TANDEM_CHECK(detail::StateLayout::ranks_of(m) == nullptr ||
+                     m.arena.lock()->layout().keeps_tensors_whole(),
                  name_,
                  ": it updates whole parameters, but ranks have shares of '",
                  m.name,
-                 "'; use an optimizer that updates element by element, such as AdamW, or "
-                 "ShardingStrategy::no_shard");
+                 "'; give FullyShardedDataParallel whole_tensors = true, or use an optimizer that "
+                 "updates element by element, such as AdamW");
 }
 
 void Optimizer::advance_numbers(detail::RunUpdate& run_update) const {

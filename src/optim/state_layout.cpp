@@ -101,13 +101,17 @@ void StateLayout::refresh(Granularity granularity) {
   rebuild();
 }
 
-bool StateLayout::shares(const ArenaSharing* sharing) const {
-  const bool any_part = granularity_ == Granularity::element;
-  return sharing != nullptr && (any_part || sharing->parts() == ArenaSharing::Parts::copies);
+std::shared_ptr<ArenaSharing> StateLayout::sharing_of(const Arena& arena) const {
+  auto sharing = arena.sharing();
+  const bool any_part =
+      granularity_ == Granularity::element || arena.layout().keeps_tensors_whole();
+  const bool takes_part =
+      sharing != nullptr && (any_part || sharing->parts() == ArenaSharing::Parts::copies);
+  return takes_part ? sharing : nullptr;
 }
 
 std::vector<ArenaSlice> StateLayout::slices_of(const Arena& arena) const {
-  return shares(arena.sharing().get()) ? arena.slices() : arena.whole_slices();
+  return sharing_of(arena) != nullptr ? arena.slices() : arena.whole_slices();
 }
 
 void StateLayout::rebuild() {
@@ -147,8 +151,9 @@ void StateLayout::rebuild() {
 std::vector<std::shared_ptr<ArenaSharing>> StateLayout::sharings() const {
   std::vector<std::shared_ptr<ArenaSharing>> sharings;
   for (const Member& m : members_) {
-    auto sharing = m.sharing.lock();
-    if (shares(sharing.get()) &&
+    const auto arena = m.arena.lock();
+    auto sharing = arena == nullptr ? nullptr : sharing_of(*arena);
+    if (sharing != nullptr &&
         std::find(sharings.begin(), sharings.end(), sharing) == sharings.end())
       sharings.push_back(std::move(sharing));
   }
@@ -157,10 +162,10 @@ std::vector<std::shared_ptr<ArenaSharing>> StateLayout::sharings() const {
 
 void StateLayout::settle_gradients() {
   for (const Member& m : members_) {
-    const Tensor grad =
-        shares(m.sharing.lock().get()) ? autograd::stored_gradient(m.tensor) : m.tensor.grad();
-    // A gradient that is on the tape itself (create_graph) has storage of its own.
     const std::shared_ptr<Arena> arena = m.arena.lock();
+    const Tensor grad =
+        sharing_of(*arena) != nullptr ? autograd::stored_gradient(m.tensor) : m.tensor.grad();
+    // A gradient that is on the tape itself (create_graph) has storage of its own.
     if (grad.defined() && &grad.buffer() != &arena->grads(m.at.block).buffer())
       arena->gradient(m.place).copy_(m.tensor.grad().detach());
   }

@@ -86,7 +86,8 @@ class StateLayout {
   /// Follows parameters that were bound in another arena since, or are shared by other devices,
   /// with their state; binds those that are in none.
   ///
-  /// @param granularity  tensor: parameters stay whole, on their own device.
+  /// @param granularity  tensor: parameters stay whole, on their own device or on the one that has
+  ///                     all of them.
   void refresh(Granularity granularity);
   /// Brings the gradients to where they are used.
   void settle_gradients();
@@ -122,8 +123,8 @@ class StateLayout {
   void bind_loose() const;
   bool moved() const;
   void rebuild();
-  /// All devices of `sharing`, which may be null, make updates of this granularity.
-  bool shares(const ArenaSharing* sharing) const;
+  /// Who makes updates of this granularity together with the arena's own device; null: nobody.
+  std::shared_ptr<ArenaSharing> sharing_of(const Arena& arena) const;
   UpdateSlice slice_of(const RunUpdate& update, const std::vector<ArenaSlice>& slices) const;
   std::vector<ArenaSlice> slices_of(const Arena& arena) const;
 

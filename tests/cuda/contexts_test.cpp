@@ -13,8 +13,10 @@
 #include "tandem/ops/arithmetic.hpp"
 #include "tandem/runtime/buffer.hpp"
 #include "tandem/runtime/event.hpp"
+#include "tandem/tensor/factories.hpp"
 
 #include "cuda/gpus.hpp"
+#include "parallel/units/block_shares.hpp"
 
 namespace tandem::cuda::test {
 namespace {
@@ -101,6 +103,17 @@ TEST_F(PinnedTest, InputsArePinnedAndOthersAreNot) {
     EXPECT_EQ(type_of(input), cudaMemoryTypeHost);
     EXPECT_EQ(type_of(parameter), cudaMemoryTypeUnregistered);
   }
+}
+
+TEST_F(PinnedTest, SharesThatAreKeptOnTheHostArePinned) {
+  constexpr std::int64_t kNumel = std::int64_t{4} << 15;
+  optim::ArenaEntry entry{.name = "w", .tensor = zeros({kNumel}).requires_grad_()};
+  parallel::BlockShares shares({gpu(0), gpu(1)}, Device{});
+  shares.add_block(entry.tensor.detach());
+  shares.add_gradients(optim::ArenaLayout({entry}));
+  for (const auto of : {parallel::BlockStore::Of::values, parallel::BlockStore::Of::gradients})
+    for (const int d : {0, 1})
+      EXPECT_EQ(type_of(shares.at(of, 0, d).buffer()), cudaMemoryTypeHost) << d;
 }
 
 TEST_F(PinnedTest, NeighboursShareNoPage) {

@@ -88,6 +88,36 @@ TEST(ArenaLayout, AUnitHasBlocksOfItsOwn) {
   EXPECT_THAT(layout.blocks_of(2), ::testing::IsEmpty());
 }
 
+TEST(ArenaLayout, PartsOfABlockHaveWholeTensors) {
+  // In units of 64 elements: 1, 3, 2, 1, 1 in two parts: b and d of 4, and a, c, e of 4.
+  const auto leaf = [](std::int64_t n) { return zeros({n}).requires_grad_(); };
+  const std::vector<ArenaEntry> entries{
+      {"a", leaf(64)}, {"b", leaf(192)}, {"c", leaf(128)}, {"d", leaf(60)}, {"e", leaf(1)}};
+  const ArenaLayout layout(entries, {.multiple = 2 * 320, .parts = 2});
+  EXPECT_TRUE(layout.keeps_tensors_whole());
+  EXPECT_EQ(layout.blocks()[0].numel, 640);
+  std::map<std::string, std::pair<std::int64_t, std::int64_t>> found;
+  for (const ArenaPlace& at : layout.places())
+    found[at.name] = {at.offset, at.extent};
+  using Found = std::map<std::string, std::pair<std::int64_t, std::int64_t>>;
+  EXPECT_EQ(found,
+            (Found{{"b", {0, 192}},
+                   {"d", {192, 128}},
+                   {"a", {320, 64}},
+                   {"c", {384, 128}},
+                   {"e", {512, 128}}}))
+      << "the last one of a part is padded to its end";
+  for (const std::size_t p : layout.place_indices())
+    EXPECT_EQ(layout.places()[p].name, entries[layout.sources()[p]].name);
+  EXPECT_TRUE(std::ranges::is_sorted(layout.places(), {}, &ArenaPlace::offset));
+}
+
+TEST(ArenaLayout, PartsWithoutTensorsArePadding) {
+  const ArenaLayout layout({{"a", counting({70}, 0)}}, {.multiple = 3 * 64, .parts = 3});
+  EXPECT_EQ(layout.blocks()[0].numel, 3 * 128);
+  EXPECT_EQ(layout.places()[0].extent, 128);
+}
+
 TEST(ArenaLayout, SaysWhoseElementsOfABlockAre) {
   const auto leaf = [](std::int64_t n) { return zeros({n}).requires_grad_(); };
   const ArenaLayout layout(

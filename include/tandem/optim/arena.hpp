@@ -23,8 +23,7 @@ class ArenaSharing;
 struct ArenaOptions {
   /// Category of the values; gradients are always Category::gradient.
   Category category = Category::parameter;
-  /// Of which each block's number of elements is to be one.
-  std::int64_t block_multiple = 1;
+  BlockPadding padding = {};
   /// Not null: blocks give their memory back (Buffer::drop), here and in replicas.
   std::shared_ptr<ArenaKeeper> keeper = nullptr;
   /// Where tensors move to as they are bound; none: they stay on their device.

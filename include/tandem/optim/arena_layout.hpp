@@ -46,21 +46,27 @@ struct ArenaPlace {
   Strides strides;  ///< the tensor's own strides if it was dense, otherwise row-major
 };
 
+/// How the blocks of a layout are padded.
+struct BlockPadding {
+  std::int64_t multiple = 1;  ///< of which each block's number of elements is to be one
+  /// Not 0: each block has so many equal parts, and no tensor crosses from one into another. The
+  /// largest tensors come first, each into the part that has least so far. `multiple` is one of it.
+  int parts = 0;
+};
+
 /// Offsets of tensors in flat storage. All replicas have the same layout, whatever their device.
 ///
-/// Tensors of one (unit, dtype, group, trains) share a block and lie in it in the order given. Each
-/// begins at a multiple of Allocator::kAlignment bytes and is followed by zeros up to the next
-/// multiple. A tensor that is listed twice (tied weights) has one place, under its first name and
-/// in its first unit.
+/// Tensors of one (unit, dtype, group, trains) share a block and lie in it in the order given, or,
+/// with BlockPadding::parts, in that order within each part. Each begins at a multiple of
+/// Allocator::kAlignment bytes and is followed by zeros up to the next multiple. A tensor that is
+/// listed twice (tied weights) has one place, under its first name and in its first unit.
 class ArenaLayout {
  public:
   ArenaLayout() = default;
   /// @throws InvalidArgument  if a tensor is undefined, is not a leaf, or is in two groups.
-  /// @param multiple  of which each block's number of elements is to be one; the last tensor of the
-  ///                  block is padded.
-  explicit ArenaLayout(const std::vector<ArenaEntry>& entries, std::int64_t multiple = 1);
+  explicit ArenaLayout(const std::vector<ArenaEntry>& entries, BlockPadding padding = {});
 
-  /// One place for each distinct tensor, in the order of the entries.
+  /// One place for each distinct tensor, in the order of the entries, and within a block by offset.
   const std::vector<ArenaPlace>& places() const noexcept { return places_; }
   const std::vector<ArenaBlock>& blocks() const noexcept { return blocks_; }
   /// The indices of places(), for what is kept by place.
@@ -73,6 +79,8 @@ class ArenaLayout {
   std::vector<int> blocks_of(int unit) const;
   /// For each place, the index of its entry.
   const std::vector<std::size_t>& sources() const noexcept { return sources_; }
+  /// Whether no tensor crosses from one part of its block into another.
+  bool keeps_tensors_whole() const noexcept { return keeps_tensors_whole_; }
   /// P: bytes of all blocks, including the padding of each tensor to Allocator::kAlignment. This is
   /// what parameters take on a device, and what a broadcast sends to it.
   std::size_t nbytes() const noexcept;
@@ -95,11 +103,14 @@ class ArenaLayout {
 
  private:
   void add(const ArenaEntry& entry);
-  void pad(std::int64_t multiple);
+  std::vector<std::size_t> places_of(int block) const;
+  void pad(int block, std::int64_t multiple);
+  void divide(int block, const BlockPadding& padding);
 
   std::vector<ArenaPlace> places_;
   std::vector<ArenaBlock> blocks_;
   std::vector<std::size_t> sources_;
+  bool keeps_tensors_whole_ = false;
 };
 
 /// Whether the strides fill a block of numel(shape) elements without gap or overlap, in any order

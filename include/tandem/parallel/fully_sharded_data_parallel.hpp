@@ -26,8 +26,8 @@ namespace tandem::parallel {
 ///
 /// The ranks have to use the units in the same order, which is compared: one that goes another way
 /// is a Desync with both units' names. Elsewhere the parameters and gradients cannot be read; see
-/// `unsharded`. Optimizers that update element by element (all but LAMB), clip_grad_norm_
-/// and GradScaler work on the shares, and are collective. Parameters that no rank's loss depends on
+/// `unsharded`. Optimizers, clip_grad_norm_ and GradScaler work on the shares, and are collective;
+/// LAMB needs `whole_tensors`. Parameters that no rank's loss depends on
 /// get no gradient, and those that some do, one of all ranks.
 ///
 /// Gradients are the mean over the rows of all ranks, as in DistributedDataParallel, which see for

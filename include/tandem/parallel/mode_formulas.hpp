@@ -28,6 +28,7 @@ class ModeFormulas {
     Mode mode = Mode::sharded;
     int devices = 1;
     UnitPolicy units = {};              ///< as in DataParallelOptions
+    bool whole_tensors = false;         ///< likewise
     bool reshard_after_forward = true;  ///< likewise
     bool offloads = false;              ///< in fully_sharded, shares are kept on another device
     /// Tensors of the optimizer's state for each parameter, of its size and type: 2 for Adam, 1 for

@@ -36,7 +36,8 @@ enum class Mode : std::uint8_t {
   /// Each device reduces and updates its share of the parameters, keeps that share of the
   /// optimizer's state, and sends the updated values to all devices. Device 0 owns the model as
   /// before: its parameters are up to date after an update, and its gradients are gathered when
-  /// they are read. An optimizer that needs whole tensors (LAMB) updates on device 0.
+  /// they are read. An optimizer that needs whole tensors (LAMB) updates on device 0, here and in
+  /// the other modes that share the update, but for `whole_tensors`.
   sharded,
   /// PyTorch's DistributedDataParallel, for comparison: every device gets all gradients, summed
   /// while backward runs, and updates its own copy of the parameters with its own copy of the
@@ -80,6 +81,11 @@ struct DataParallelOptions {
   Combine scalars = Combine::stack;  ///< how outputs without dimensions are combined
   Mode mode = Mode::sharded;
   UnitPolicy units = {};  ///< what is gathered, and given back, together; in the last two modes
+  /// In the last two modes, gives each whole parameter to one device, instead of a part of each to
+  /// all. Then an optimizer that needs whole tensors (LAMB) updates them on all devices. The
+  /// largest parameters of a unit come first, each to the device that has least of the unit so far,
+  /// and the other shares are padded to the largest one's size.
+  bool whole_tensors = false;
   /// In fully_sharded, whether a unit's parameters are given back as soon as another unit's are
   /// needed, and gathered anew for the backward. False: they stay until the end of the backward.
   bool reshard_after_forward = true;

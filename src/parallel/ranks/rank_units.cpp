@@ -59,11 +59,12 @@ std::shared_ptr<RankUnits> RankUnits::bind(DeviceReplica& replica,
       *sharding.shard, sharding.prefetch, sharding.offload, sharding.precision.reduce_dtype);
   const auto ranks = static_cast<std::size_t>(sharding.shard->size());
   const auto keeper = std::make_shared<Keeper>(units->shares_, all, std::move(paths));
-  replica.bind_parameters(optim::Arena::bind(entries,
-                                             {.block_multiple = BlockShares::block_multiple(ranks),
-                                              .keeper = keeper,
-                                              .device = replica.device(),
-                                              .dtype = sharding.precision.param_dtype}));
+  replica.bind_parameters(
+      optim::Arena::bind(entries,
+                         {.padding = BlockShares::padding(ranks, sharding.whole_tensors),
+                          .keeper = keeper,
+                          .device = replica.device(),
+                          .dtype = sharding.precision.param_dtype}));
   units->sleeping_ = keeper->sleeping();
   units->sleeping_->keep_values(!sharding.reshard_after_forward);
   replica.reduce_by(std::make_shared<const std::vector<Bucket>>(

@@ -42,6 +42,9 @@ void check_shares(const FullyShardedDataParallelOptions& options, const Rank& ra
                " is for shares of parameters, and this strategy on ",
                rank.size(),
                " ranks gives each rank all of them; leave it out, or take full_shard on several");
+  TANDEM_CHECK(options.strategy != no_shard || !options.whole_tensors,
+               "FullyShardedDataParallel: whole_tensors is for shares of parameters, and with "
+               "no_shard each rank has all of them; leave it out, or take full_shard");
   TANDEM_CHECK(options.offload != rank.device(),
                "FullyShardedDataParallel: offload is ",
                rank.device(),
@@ -65,6 +68,7 @@ std::optional<RankSharding> sharding_of(const Rank& rank,
   RankSharding sharding{.shard = &rank.comm(),
                         .replicate = nullptr,
                         .units = options.units,
+                        .whole_tensors = options.whole_tensors,
                         .reshard_after_forward = options.strategy != shard_grad_op,
                         .prefetch = options.prefetch,
                         .offload = options.offload,

@@ -80,10 +80,11 @@ std::shared_ptr<optim::Arena> ModuleParameters::bind_original() {
     devices.push_back(replica->device());
   shares_ = std::make_shared<BlockShares>(std::move(devices), options_.offload);
   keeper_ = std::make_shared<Keeper>(shares_, values_sleep());
-  return optim::Arena::bind(entries,
-                            {.block_multiple = BlockShares::block_multiple(replicas_.size()),
-                             .keeper = keeper_,
-                             .device = first().device()});
+  return optim::Arena::bind(
+      entries,
+      {.padding = BlockShares::padding(replicas_.size(), options_.whole_tensors),
+       .keeper = keeper_,
+       .device = first().device()});
 }
 
 void ModuleParameters::bind_replica(DeviceReplica& replica,

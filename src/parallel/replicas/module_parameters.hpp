@@ -33,6 +33,7 @@ class ModuleParameters {
   struct Options {
     std::size_t first_bucket_nbytes, bucket_nbytes;
     UnitPolicy units = {};
+    bool whole_tensors = false;
     bool reshard_after_forward = true;
     std::optional<Device> offload = std::nullopt;
   };

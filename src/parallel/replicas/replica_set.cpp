@@ -69,6 +69,7 @@ struct ReplicaSet::Parts {
                    {.first_bucket_nbytes = o.first_bucket_nbytes,
                     .bucket_nbytes = o.bucket_nbytes,
                     .units = o.units,
+                    .whole_tensors = o.whole_tensors,
                     .reshard_after_forward = o.reshard_after_forward,
                     .offload = o.offload}),
         buffers(replicas, rules, o.buffers),

@@ -9,7 +9,10 @@
 namespace tandem::parallel {
 
 Tensor allocate_share(std::int64_t numel, DType dtype, Device device, Category category) {
-  const ContextScope scope([&](Context& c) { c.category = category; });
+  const ContextScope scope([&](Context& c) {
+    c.category = category;
+    c.pins = true;
+  });
   return zeros({numel}, {.dtype = dtype, .device = device});
 }
 

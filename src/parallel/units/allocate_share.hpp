@@ -8,7 +8,8 @@
 
 namespace tandem::parallel {
 
-/// A flat tensor of zeros that counts in `category`. @throws OutOfMemory
+/// A flat tensor of zeros that counts in `category`. On the host, GPUs read and write it without a
+/// copy by the driver. @throws OutOfMemory
 Tensor allocate_share(std::int64_t numel, DType dtype, Device device, Category category);
 
 }  // namespace tandem::parallel

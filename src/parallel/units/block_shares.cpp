@@ -31,8 +31,9 @@ void copy_elements(const Tensor& from,
 
 }  // namespace
 
-std::int64_t BlockShares::block_multiple(std::size_t devices) noexcept {
-  return static_cast<std::int64_t>(devices * (kShareAlignment / kSmallestItem));
+optim::BlockPadding BlockShares::padding(std::size_t devices, bool whole_tensors) noexcept {
+  return {.multiple = static_cast<std::int64_t>(devices * (kShareAlignment / kSmallestItem)),
+          .parts = whole_tensors ? static_cast<int>(devices) : 0};
 }
 
 BlockShares::ByDevice BlockShares::allocate(std::int64_t numel,

@@ -25,8 +25,10 @@ class BlockShares final : public BlockStore {
  public:
   /// Bytes to which each share of a block is padded, so that collectives of equal parts take it.
   static constexpr std::size_t kShareAlignment = 256;
-  /// What ArenaOptions::block_multiple has to be.
-  static std::int64_t block_multiple(std::size_t devices) noexcept;
+  /// What ArenaOptions::padding has to be.
+  ///
+  /// @param whole_tensors  whether a share has whole tensors only.
+  static optim::BlockPadding padding(std::size_t devices, bool whole_tensors) noexcept;
 
   /// @param home  where the shares are kept, outside of `devices`; none: each is on its device.
   explicit BlockShares(std::vector<Device> devices, std::optional<Device> home = std::nullopt)

@@ -207,7 +207,9 @@ ModeFormulas::ModeFormulas(nn::Module& module, Setup setup) : setup_(checked(std
   const std::vector<optim::ArenaEntry> entries = entries_of(module, setup_);
   const auto devices = static_cast<std::size_t>(setup_.devices);
   const optim::ArenaLayout layout(entries,
-                                  has_units(setup_) ? BlockShares::block_multiple(devices) : 1);
+                                  has_units(setup_)
+                                      ? BlockShares::padding(devices, setup_.whole_tensors)
+                                      : optim::BlockPadding{});
   whole_ = layout.nbytes();
   trained_ = layout.gradient_nbytes();
   own_ = own_shares(layout, setup_);

@@ -70,6 +70,7 @@ struct RankSharding {
   /// Those that have this rank's share of other copies; null: there is one copy.
   comm::Communicator* replicate;
   UnitPolicy units = {};
+  bool whole_tensors = false;  ///< no parameter is divided between ranks
   /// Whether a unit's parameters are given back as soon as another unit is used, and gathered anew
   /// for the backward. False: they stay until the end of the backward.
   bool reshard_after_forward = true;

@@ -22,6 +22,10 @@ enum class ShardingStrategy : std::uint8_t {
 
 struct FullyShardedDataParallelOptions {
   UnitPolicy units = {};  ///< what is gathered together
+  /// Gives each whole parameter to one rank, instead of a part of each to all: for optimizers that
+  /// need whole tensors (LAMB). The largest parameters of a unit come first, each to the rank that
+  /// has least of the unit so far, and the other shares are padded to the largest one's size.
+  bool whole_tensors = false;
   ShardingStrategy strategy = ShardingStrategy::full_shard;
   /// For hybrid_shard, a mesh of the rank's group with axes "replicate" and "shard".
   std::optional<comm::DeviceMesh> mesh = std::nullopt;
