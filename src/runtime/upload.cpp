@@ -3,6 +3,8 @@
 
 #include "tandem/runtime/upload.hpp"
 
+#include <utility>
+
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/dispatch.hpp"
@@ -17,12 +19,52 @@ std::shared_ptr<Buffer> upload(const Buffer& source,
                                Device device) {
   TANDEM_ASSERT(source.device().type == DeviceType::cpu, "upload from ", source.device());
   if constexpr (has_cuda) {
-    if (device.type == DeviceType::cuda && nbytes > 0)
-      return cuda::upload(source, offset, nbytes, device);
+    if (device.type == DeviceType::cuda && nbytes > 0) {
+      const BufferPart all{&source, offset, nbytes};
+      return fill(std::span(&all, 1), device).take();
+    }
   }
   auto target = std::make_shared<Buffer>(device, nbytes, context().category);
   copy_bytes(source, offset, *target, 0, nbytes);
   return target;
+}
+
+FillingBuffer::~FillingBuffer() {
+  if (target_ == nullptr || end_ == nullptr) return;
+  try {
+    take();
+  } catch (...) {  // the device takes no more work
+  }
+}
+
+std::shared_ptr<Buffer> FillingBuffer::take() {
+  TANDEM_ASSERT(target_ != nullptr, "a filling buffer is taken twice");
+  std::shared_ptr<Buffer> target = std::exchange(target_, nullptr);
+  if (end_ == nullptr) return target;
+  LogicalDevice& device = target->logical_device();
+  try {
+    end_->wait(device.stream(), "copy");
+  } catch (...) {  // nothing else orders the copies before the target's end
+    if constexpr (has_cuda) cuda::drain(*device.cuda(), device.upload_stream().native());
+    throw;
+  }
+  return target;
+}
+
+FillingBuffer fill(std::span<const BufferPart> parts, Device device) {
+  if constexpr (has_cuda) {
+    if (device.type == DeviceType::cuda) return cuda::fill(parts, device);
+  }
+  std::size_t nbytes = 0;
+  for (const BufferPart& part : parts)
+    nbytes += part.nbytes;
+  auto target = std::make_shared<Buffer>(device, nbytes, context().category);
+  std::size_t at = 0;
+  for (const BufferPart& part : parts) {
+    copy_bytes(*part.buffer, part.offset, *target, at, part.nbytes);
+    at += part.nbytes;
+  }
+  return {std::move(target), nullptr};
 }
 
 }  // namespace tandem

@@ -11,6 +11,8 @@
 
 #include <gmock/gmock.h>
 
+#include "tandem/autograd/autograd.hpp"
+#include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/reduce.hpp"
 #include "tandem/optim/adam.hpp"
 #include "tandem/parallel/data_parallel.hpp"
@@ -162,6 +164,35 @@ TEST_P(FullyShardedTest, AStepSendsGradientsOnceAndValuesWhereTheyAreUsed) {
     EXPECT_EQ(sent_by(d, recorded), expected) << d;
 }
 
+TEST_P(FullyShardedTest, UnitsThatAreGatheredAheadAreThereBesides) {
+  for (const std::size_t prefetch : {1, 2}) {
+    FourLayers net;
+    const auto units = unit_nbytes(net);
+    DataParallel dp(net, {.devices = devices_, .mode = Mode::fully_sharded, .prefetch = prefetch});
+    optim::Adam adam(net.named_parameters(), {.lr = 0.01});
+    Peaks first(Category::parameter);
+    {
+      const Subscription subscription(first);
+      dp.step(f32_batch(), kLoss, &adam);
+    }
+    Peaks values(Category::parameter);
+    const auto recorded = profile::record([&] {
+      const Subscription subscription(values);
+      dp.step(f32_batch(), kLoss, &adam);
+    });
+    const std::int64_t whole = std::accumulate(units.begin(), units.end(), std::int64_t{0});
+    const std::int64_t gathered = 2 * whole - units.back() - units.front();
+    const auto sent = static_cast<std::size_t>((whole + gathered) / n_ * (n_ - 1));
+    const std::int64_t of_three =
+        std::max(units[0] + units[1] + units[2], units[1] + units[2] + units[3]);
+    for (const Device d : devices_) {
+      EXPECT_EQ(first.above_rest(d), *std::ranges::max_element(units)) << "no order is known";
+      EXPECT_EQ(values.above_rest(d), prefetch == 1 ? two_neighbours(units) : of_three) << d;
+      EXPECT_EQ(sent_by(d, recorded), sent) << "nothing is gathered in vain; " << d;
+    }
+  }
+}
+
 TEST_P(FullyShardedTest, WithGradientsAloneADeviceHoldsAllValues) {
   const std::vector<Held> before = held();
   FourLayers net;
@@ -185,6 +216,62 @@ TEST_P(FullyShardedTest, WithGradientsAloneADeviceHoldsAllValues) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, FullyShardedTest, ::testing::Values(2, 3, 4, 8));
+
+/// The values after some steps of each kind that there is.
+Values trained(const DataParallelOptions& options) {
+  manual_seed(8);
+  Mlp net;
+  DataParallel dp(net, options);
+  optim::Adam adam(net.named_parameters(), {.lr = 0.01});
+  for (int step = 0; step < 6; ++step) {
+    adam.zero_grad();
+    const Batch batch = make_batch(12, static_cast<std::uint64_t>(step), DType::f64, false);
+    if (step == 2) {
+      const autograd::NoGrad off;
+      dp(batch.x);
+    }
+    if (step == 3) {
+      cross_entropy(dp(batch.x), batch.labels).backward();
+      adam.step();
+    } else if (step == 4) {  // units in another order
+      dp.step(
+          batch,
+          [](Mlp& m, const Batch& b) {
+            return cross_entropy_sum(m(b.x) + m.head(m.hidden(b.x.flatten(1))), b.labels);
+          },
+          &adam);
+    } else {
+      dp.step(batch, kLoss, &adam);
+    }
+  }
+  return values_of(net);
+}
+
+TEST(FullyShardedPrefetch, ChangesNoBit) {
+  DataParallelOptions options{.devices = devices(kDevices), .mode = Mode::fully_sharded};
+  const std::optional<Device> elsewhere = testing::device(7);
+  for (const auto& offload : {std::optional<Device>(), elsewhere})
+    for (const std::int64_t accumulate : {1, 2})
+      for (const bool reshard : {true, false}) {
+        options.offload = offload;
+        options.accumulate = accumulate;
+        options.reshard_after_forward = reshard;
+        options.prefetch = 0;
+        const Values expected = trained(options);
+        for (const std::size_t prefetch : {1, 3}) {
+          options.prefetch = prefetch;
+          EXPECT_EQ(trained(options), expected) << prefetch << ' ' << accumulate << ' ' << reshard;
+        }
+      }
+}
+
+TEST(FullyShardedPrefetch, IsOfThisModeAlone) {
+  Mlp net;
+  EXPECT_THAT(
+      [&] { DataParallel(net, {.devices = devices(2), .mode = Mode::sharded, .prefetch = 1}); },
+      ThrowsMessage<InvalidArgument>(
+          HasSubstr("prefetch of 1 units is for mode fully_sharded, and this is sharded")));
+}
 
 TEST(FullyShardedModule, IsThereWhenTheWrapperHasEnded) {
   Mlp net;

@@ -20,8 +20,8 @@ namespace tandem::parallel {
 ///
 /// The numbers are those that the allocators and links count, to the byte, for a module whose parts
 /// run one after the other in the order of TANDEM_MODULE, on a batch that needs no gradient and of
-/// which each device has rows. Buffers, activations and inputs are not among them. Reading is
-/// thread-safe.
+/// which each device has rows, without prefetch. Buffers, activations and inputs are not among
+/// them. Reading is thread-safe.
 class ModeFormulas {
  public:
   struct Setup {

@@ -89,6 +89,10 @@ struct DataParallelOptions {
   /// In fully_sharded, whether a unit's parameters are given back as soon as another unit's are
   /// needed, and gathered anew for the backward. False: they stay until the end of the backward.
   bool reshard_after_forward = true;
+  /// In fully_sharded, how many units are gathered ahead of the one that is used, in the order of
+  /// the last forward or backward. Each takes its memory meanwhile. A GPU gathers them on the
+  /// stream of uploads, beside its work; a virtual device gathers at once, so it gains nothing.
+  std::size_t prefetch = 0;
   /// In fully_sharded, a device outside of the group where all shares of parameters, gradients and
   /// state are kept and updated: the host's memory (`cpu:9`) for GPUs. Between steps the devices
   /// have none of them. None: each device has its own share.

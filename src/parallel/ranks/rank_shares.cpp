@@ -97,7 +97,7 @@ Tensor RankShares::gather_masters(int block) {
   return whole;
 }
 
-std::shared_ptr<Buffer> RankShares::take_gathered(int block) {
+std::shared_ptr<Buffer> RankShares::take_gathered(int block, int /*rank*/) {
   if (ahead_.empty()) return nullptr;
   if (ahead_.front().block != block) {
     end_ahead();
@@ -109,7 +109,7 @@ std::shared_ptr<Buffer> RankShares::take_gathered(int block) {
   return whole;
 }
 
-void RankShares::gather_ahead(int block) {
+void RankShares::gather_ahead(int block, int /*rank*/) {
   if (prefetch_ == 0) return;
   const std::vector<int> next = order_.note(block, prefetch_);
   for (std::size_t i = ahead_.size(); i < next.size(); ++i) {

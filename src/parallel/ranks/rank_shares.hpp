@@ -15,8 +15,8 @@
 #include "tandem/optim/arena_layout.hpp"
 
 #include "core/even_share.hpp"
-#include "parallel/ranks/gather_order.hpp"
 #include "parallel/units/block_store.hpp"
+#include "parallel/units/gather_order.hpp"
 #include "parallel/units/incoming_shares.hpp"
 
 namespace tandem::parallel {
@@ -57,8 +57,8 @@ class RankShares final : public BlockStore {
   const Tensor& at(Of of, int block, int rank) const override;
   void gather(Of of, int block, const Tensor& whole) override;
   void scatter(Of of, int block, const Tensor& whole) override;
-  std::shared_ptr<Buffer> take_gathered(int block) override;
-  void gather_ahead(int block) override;
+  std::shared_ptr<Buffer> take_gathered(int block, int rank) override;
+  void gather_ahead(int block, int rank) override;
   /// Where a backward adds to gradients of earlier ones, what it makes is apart from them first.
   Tensor outgoing(const Tensor& whole) const override {
     return whole.to(reduce_dtype_.value_or(whole.dtype()));

@@ -43,6 +43,15 @@ void check_offload(const DataParallelOptions& options, const std::vector<Device>
                devices.size() + 1);
 }
 
+void check_prefetch(const DataParallelOptions& options) {
+  TANDEM_CHECK(options.prefetch == 0 || options.mode == Mode::fully_sharded,
+               "DataParallel: prefetch of ",
+               options.prefetch,
+               " units is for mode fully_sharded, and this is ",
+               name(options.mode),
+               "; leave it out, or change the mode");
+}
+
 void check_whole_tensors(const DataParallelOptions& options) {
   TANDEM_CHECK(!options.whole_tensors || options.mode == Mode::sharded_gradients ||
                    options.mode == Mode::fully_sharded,
@@ -79,6 +88,7 @@ std::vector<Device> checked(std::vector<Device> devices, const DataParallelOptio
                "; give a number of steps, or 0 for never");
   check_processes(policy, options);
   check_offload(options, devices);
+  check_prefetch(options);
   check_whole_tensors(options);
   // A policy for another number of devices is refused now, not at the first batch.
   policy.plan(0, devices);

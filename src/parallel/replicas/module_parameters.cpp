@@ -78,7 +78,7 @@ std::shared_ptr<optim::Arena> ModuleParameters::bind_original() {
   std::vector<Device> devices;
   for (const auto& replica : replicas_)
     devices.push_back(replica->device());
-  shares_ = std::make_shared<BlockShares>(std::move(devices), options_.offload);
+  shares_ = std::make_shared<BlockShares>(std::move(devices), options_.offload, options_.prefetch);
   keeper_ = std::make_shared<Keeper>(shares_, values_sleep());
   return optim::Arena::bind(
       entries,

@@ -36,6 +36,7 @@ class ModuleParameters {
     bool whole_tensors = false;
     bool reshard_after_forward = true;
     std::optional<Device> offload = std::nullopt;
+    std::size_t prefetch = 0;
   };
   ModuleParameters(const Replicas& replicas, const ModeRules& rules, Options options);
 

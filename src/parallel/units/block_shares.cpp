@@ -69,6 +69,26 @@ const Tensor& BlockShares::at(Of of, int block, int d) const {
   return blocks.at(static_cast<std::size_t>(block)).at(static_cast<std::size_t>(d));
 }
 
+void BlockShares::gather_ahead(int block, int d) {
+  ahead_of(d).note(block, context(), [&](int next) { return begin_gather(next, d); });
+}
+
+FillingBuffer BlockShares::begin_gather(int block, int d) const {
+  const ContextScope scope([](Context& c) {
+    c.phase = Phase::replicate;
+    c.category = Category::parameter;
+  });
+  std::vector<BufferPart> parts;
+  for (int from = 0; from < size(); ++from) {
+    const Tensor& share = at(Of::values, block, from);
+    const std::size_t size = itemsize(share.dtype());
+    parts.push_back({&share.buffer(),
+                     static_cast<std::size_t>(share.impl().offset) * size,
+                     static_cast<std::size_t>(share.numel()) * size});
+  }
+  return fill(parts, device(d));
+}
+
 Tensor BlockShares::reduced(int block, int d) {
   const Tensor& share = at(Of::gradients, block, d);
   if (!home_) return share;

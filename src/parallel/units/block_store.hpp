@@ -22,9 +22,11 @@ class BlockStore {
   /// Writes a whole block to the shares.
   virtual void scatter(Of of, int block, const Tensor& whole) = 0;
   /// The whole values of a block, if they have been gathered ahead; null: they have not.
-  virtual std::shared_ptr<Buffer> take_gathered(int /*block*/) { return nullptr; }
+  virtual std::shared_ptr<Buffer> take_gathered(int /*block*/, int /*device*/) { return nullptr; }
   /// Work has got the values of a block, so those that are likely to follow may be gathered.
-  virtual void gather_ahead(int /*block*/) {}
+  virtual void gather_ahead(int /*block*/, int /*device*/) {}
+  /// A device's job has ended.
+  virtual void end_job(int /*device*/) {}
   /// What is sent of a block's gradients.
   virtual Tensor outgoing(const Tensor& whole) const { return whole; }
   /// Where a device's share of a reduction goes.

@@ -79,7 +79,8 @@ void SleepingBlocks::provide(Buffer& buffer, std::span<const Buffer* const> used
   const std::shared_ptr<Buffer> own = block.buffer.lock();
   TANDEM_ASSERT(own != nullptr, "a buffer without owner is used");
   make_room(block, used);
-  if (block.of == Of::values && wake_gathered(block, own)) return store_->gather_ahead(block.index);
+  if (block.of == Of::values && wake_gathered(block, own))
+    return store_->gather_ahead(block.index, device_);
   own->wake();
   block.is_awake = true;
   try {
@@ -88,11 +89,11 @@ void SleepingBlocks::provide(Buffer& buffer, std::span<const Buffer* const> used
     forget(block);
     throw;
   }
-  if (block.of == Of::values) store_->gather_ahead(block.index);
+  if (block.of == Of::values) store_->gather_ahead(block.index, device_);
 }
 
 bool SleepingBlocks::wake_gathered(Block& block, const std::shared_ptr<Buffer>& buffer) const {
-  const std::shared_ptr<Buffer> gathered = store_->take_gathered(block.index);
+  const std::shared_ptr<Buffer> gathered = store_->take_gathered(block.index, device_);
   if (gathered == nullptr) return false;
   buffer->wake(*gathered);
   block.is_awake = true;
@@ -175,6 +176,7 @@ void SleepingBlocks::discard_gradients(bool collects) {
 void SleepingBlocks::end_job(Ending ending) {
   if (ending == Ending::well) began_ = false;
   sleep_values();
+  store_->end_job(device_);
 }
 
 void SleepingBlocks::discard_failed() {

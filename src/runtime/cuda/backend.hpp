@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "tandem/runtime/allocator.hpp"
@@ -14,7 +15,9 @@ struct CUevent_st;
 struct CUmemPoolHandle_st;
 namespace tandem {
 class Buffer;
-}
+class FillingBuffer;
+struct BufferPart;
+}  // namespace tandem
 
 // What the runtime needs from CUDA. This header includes none of CUDA's. The definitions exist only
 // in builds with CUDA; calls to them stand under `if constexpr (has_cuda)`.
@@ -97,11 +100,14 @@ void copy_from_host(
 ///          the source.
 bool begin_copy_from_host(
     const Stream& stream, const void* source, void* target, std::size_t nbytes, const char* op);
-/// See tandem::upload. @param device  a GPU's. @param nbytes  not 0
-std::shared_ptr<Buffer> upload(const Buffer& source,
-                               std::size_t offset,
-                               std::size_t nbytes,
-                               Device device);
+/// See tandem::fill. @param device  a GPU's.
+FillingBuffer fill(std::span<const BufferPart> parts, Device device);
+/// Copies after the work of both streams so far. The source's stream does not wait for the end.
+void begin_copy_between(const Stream& source_stream,
+                        const void* source,
+                        const Stream& target_stream,
+                        void* target,
+                        std::size_t nbytes);
 /// Copies after the work of both streams so far; both streams continue after their part in it. Does
 /// not wait. Between GPUs that are not peers the copy goes through the host.
 void copy_between(const Stream& source_stream,

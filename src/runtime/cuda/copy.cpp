@@ -108,16 +108,16 @@ void copy_from_host(
   }
 }
 
-void copy_between(const Stream& source_stream,
-                  const void* source,
-                  const Stream& target_stream,
-                  void* target,
-                  std::size_t nbytes) {
+void begin_copy_between(const Stream& source_stream,
+                        const void* source,
+                        const Stream& target_stream,
+                        void* target,
+                        std::size_t nbytes) {
   const GpuDevice& from = *source_stream.logical_device().cuda();
   const GpuDevice& to = *target_stream.logical_device().cuda();
   if (!peers(from.gpu(), to.gpu()))
     return copy_staged(source_stream, source, target_stream, target, nbytes);
-  Event before, after;
+  Event before;
   before.record(source_stream);
   before.wait(target_stream, "copy");
   to.activate();
@@ -128,6 +128,18 @@ void copy_between(const Stream& source_stream,
     TANDEM_CUDA(
         cudaMemcpyPeerAsync(target, to.gpu(), source, from.gpu(), nbytes, target_stream.native()));
   }
+}
+
+void copy_between(const Stream& source_stream,
+                  const void* source,
+                  const Stream& target_stream,
+                  void* target,
+                  std::size_t nbytes) {
+  begin_copy_between(source_stream, source, target_stream, target, nbytes);
+  const GpuDevice& from = *source_stream.logical_device().cuda();
+  const GpuDevice& to = *target_stream.logical_device().cuda();
+  if (!peers(from.gpu(), to.gpu())) return;  // both streams are in order already
+  Event after;
   try {  // the source's owner may free or change it in its own order
     after.record(target_stream);
     after.wait(source_stream, "copy");

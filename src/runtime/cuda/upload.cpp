@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "tandem/runtime/upload.hpp"
+
 #include <exception>
 #include <memory>
 #include <optional>
@@ -19,16 +21,18 @@
 namespace tandem::cuda {
 namespace {
 
-/// Keeps the source of an upload that the GPU reads later: its end waits for the upload's.
+/// Keeps the source of a copy that a GPU reads later: its end waits for the copy's.
 class SourceHold {
  public:
-  /// @param stream  the upload's; it lives until the program ends.
-  SourceHold(const Stream& stream, std::shared_ptr<const Event> end)
-      : stream_(stream), end_(std::move(end)) {}
+  /// @param stream  the copy's; it lives until the program ends, as `source` does.
+  /// @param source  of the device that the bytes come from.
+  SourceHold(const Stream& stream, const Stream& source, std::shared_ptr<const Event> end)
+      : stream_(stream), source_(source), end_(std::move(end)) {}
   // The source's memory is about to be freed.
   ~SourceHold() {
     try {
       if (has_ended()) return;
+      if (source_.native() != nullptr) return wait();
     } catch (const std::exception&) {  // the GPU takes no more work
     }
     drain(*stream_.logical_device().cuda(), stream_.native());
@@ -36,11 +40,18 @@ class SourceHold {
   SourceHold(const SourceHold&) = delete;
   SourceHold& operator=(const SourceHold&) = delete;
 
-  void wait() const { end_->wait("copy"); }
+  /// On the host the thread waits, else the source's main stream.
+  void wait() const {
+    if (source_.native() == nullptr)
+      end_->wait("copy");
+    else
+      end_->wait(source_, "copy");
+  }
   bool has_ended() const { return end_->query(); }
 
  private:
   const Stream& stream_;
+  const Stream& source_;
   std::shared_ptr<const Event> end_;
 };
 
@@ -50,43 +61,65 @@ std::shared_ptr<Buffer> early_buffer(const LogicalDevice& device, std::size_t nb
   return std::make_shared<Buffer>(device.device(), nbytes, context().category);
 }
 
+/// Queues the copy of a part on the upload stream of `target`'s device.
+///
+/// @return its end
+std::shared_ptr<const Event> queue_copy(const BufferPart& part, Buffer& target, std::size_t at) {
+  const Buffer& source = *part.buffer;
+  const Stream& stream = target.logical_device().upload_stream();
+  const Stream& out = source.logical_device().stream();
+  std::optional<CopyTimer> timer;
+  if (Runtime::instance().observers() != nullptr) [[unlikely]]
+    timer.emplace(out, stream);
+  const void* const from = static_cast<const char*>(source.data()) + part.offset;
+  void* const to = static_cast<char*>(target.data()) + at;
+  bool is_read_later = true;
+  if (out.native() == nullptr)
+    is_read_later = begin_copy_from_host(stream, from, to, part.nbytes, "copy");
+  else
+    begin_copy_between(out, from, stream, to, part.nbytes);
+  const auto end = std::make_shared<Event>();
+  end->record(stream);
+  if (is_read_later) {
+    const auto hold = std::make_shared<const SourceHold>(stream, out, end);
+    source.transits().add({.begin = part.offset,
+                           .end = part.offset + part.nbytes,
+                           .way = Transit::Way::out,
+                           .wait = [hold] { hold->wait(); },
+                           .has_ended = [hold] { return hold->has_ended(); }});
+  }
+  if (timer) [[unlikely]]
+    count_copy(source.device(), target, part.nbytes, timer->end());
+  return end;
+}
+
 }  // namespace
 
-std::shared_ptr<Buffer> upload(const Buffer& source,
-                               std::size_t offset,
-                               std::size_t nbytes,
-                               Device device) {
-  TANDEM_ASSERT(offset + nbytes <= source.nbytes(), "upload past the end of a buffer");
-  source.check_awake("copy");
-  if (source.transits().any()) source.transits().await(offset, offset + nbytes, Direction::read);
+FillingBuffer fill(std::span<const BufferPart> parts, Device device) {
+  std::size_t nbytes = 0;
+  for (const BufferPart& part : parts) {
+    const std::size_t end = part.offset + part.nbytes;
+    TANDEM_ASSERT(end <= part.buffer->nbytes(), "a copy past the end of a buffer");
+    part.buffer->check_awake("copy");
+    if (part.buffer->transits().any())
+      part.buffer->transits().await(part.offset, end, Direction::read);
+    nbytes += part.nbytes;
+  }
   LogicalDevice& to = logical_device(device);
-  const Stream& stream = to.upload_stream();
   std::shared_ptr<Buffer> target = early_buffer(to, nbytes);
   try {
-    std::optional<CopyTimer> timer;
-    if (Runtime::instance().observers() != nullptr) [[unlikely]]
-      timer.emplace(source.logical_device().stream(), stream);
-    const void* from = static_cast<const char*>(source.data()) + offset;
-    const bool is_read_later = begin_copy_from_host(stream, from, target->data(), nbytes, "copy");
-    const auto end = std::make_shared<Event>();
-    end->record(stream);
-    end->wait(to.stream(), "copy");
-    if (is_read_later) {
-      const auto hold = std::make_shared<const SourceHold>(stream, end);
-      source.transits().add({.begin = offset,
-                             .end = offset + nbytes,
-                             .way = Transit::Way::out,
-                             .wait = [hold] { hold->wait(); },
-                             .has_ended = [hold] { return hold->has_ended(); }});
+    std::shared_ptr<const Event> end;
+    std::size_t at = 0;
+    for (const BufferPart& part : parts) {
+      if (part.nbytes > 0) end = queue_copy(part, *target, at);
+      at += part.nbytes;
     }
     target->bump_version();
-    if (timer) [[unlikely]]
-      count_copy(source.device(), *target, nbytes, timer->end());
-  } catch (...) {  // nothing else orders the copy before the target's end
-    drain(*to.cuda(), stream.native());
+    return {std::move(target), std::move(end)};
+  } catch (...) {  // nothing else orders the copies before the target's end
+    drain(*to.cuda(), to.upload_stream().native());
     throw;
   }
-  return target;
 }
 
 }  // namespace tandem::cuda

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "parallel/ranks/gather_order.hpp"
+#include "parallel/units/gather_order.hpp"
 
 #include <algorithm>
 #include <utility>
