@@ -170,6 +170,8 @@ std::map<std::string, std::string> read_sources(Fields f, const nlohmann::json& 
 
 Cluster read_description(const nlohmann::json& object) {
   Fields f(object, "");
+  if (f.has("schema_version") && f.integer("schema_version") != 1)
+    refuse_field("schema_version", "must be 1, the only version that there is");
   Cluster cluster;
   cluster.name = f.text("name");
   if (f.has("about")) cluster.about = f.text("about");

@@ -166,16 +166,17 @@ TEST(AllReduceComparisonTest, ErrorsAreThoseComputedByHand) {
   const TimingTable table{.name = "hand_n2.csv",
                           .gpus = 2,
                           .rows = {{.nbytes = 1 << 20, .seconds = (1 << 20) / 300e9 * 2},
+                                   {.nbytes = 1 << 22, .seconds = (1 << 22) / 300e9 * 10},
                                    {.nbytes = 3'000'000, .seconds = 3e6 / 300e9 / 1.25}}};
   const AllReduceComparison found = compare_all_reduce(c, table);
-  EXPECT_DOUBLE_EQ(found.rows.at(1).predicted, 1e-5);
-  EXPECT_STREQ(found.rows.at(1).algorithm, "ring");
-  EXPECT_NEAR(found.error.all, (0.5 + 0.25) / 2, 1e-12);
-  EXPECT_NEAR(found.error.powers_of_two, 0.5, 1e-12);
-  // Rates of 150 and 375 GB/s: the least squares of r / b - 1 are at b = (150^2 + 375^2) / 525.
-  EXPECT_NEAR(found.null_bandwidth, 1e9 * (150 * 150 + 375 * 375) / 525, 1);
-  const double b = (150 * 150 + 375 * 375) / 525.0;
-  EXPECT_NEAR(found.null_error.all, ((1 - 150 / b) + (375 / b - 1)) / 2, 1e-9);
+  EXPECT_DOUBLE_EQ(found.rows.at(2).predicted, 1e-5);
+  EXPECT_STREQ(found.rows.at(2).algorithm, "ring");
+  EXPECT_NEAR(found.error.all, (0.5 + 0.9 + 0.25) / 3, 1e-12);
+  EXPECT_NEAR(found.error.powers_of_two, (0.5 + 0.9) / 2, 1e-12);
+  // Rates of 150, 30 and 375 GB/s: the least squares of r / b - 1.
+  const double b = (150 * 150 + 30 * 30 + 375 * 375) / 555.0;
+  EXPECT_NEAR(found.null_bandwidth, 1e9 * b, 1);
+  EXPECT_NEAR(found.null_error.all, ((1 - 150 / b) + (1 - 30 / b) + (375 / b - 1)) / 3, 1e-9);
 }
 
 }  // namespace

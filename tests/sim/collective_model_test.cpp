@@ -118,6 +118,12 @@ TEST(CollectiveModelTest, OnPcieGpusShareUplinksAndTheHost) {
   const double full_duplex = bus_bandwidth(half, 4, kGiB);
   half.pcie.duplex = Duplex::half;
   EXPECT_NEAR(bus_bandwidth(half, 4, kGiB) / full_duplex, 0.5, 0.01);
+  for (const char* name : {"v100-16x8", "a100-80x8"}) {
+    Cluster links = preset(name);
+    const double both = bus_bandwidth(links, 8, kGiB);
+    links.nvlink->duplex = Duplex::half;
+    EXPECT_NEAR(bus_bandwidth(links, 8, kGiB) / both, 0.5, 0.02) << name;
+  }
 }
 
 // Four nodes of 8 B200 with 400 GB/s each: 4 GiB in 22.05 ms (stas00/ml-engineering).

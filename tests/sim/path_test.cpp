@@ -87,6 +87,13 @@ TEST(PathTest, HalfDuplexDirectionsShareOnePart) {
   c.pcie.duplex = Duplex::half;
   EXPECT_THAT(names(path(c, 0, 1)), ElementsAre("node0/gpu0/pcie", "node0/gpu1/pcie"));
   EXPECT_THAT(names(path(c, 1, 0)), ElementsAre("node0/gpu1/pcie", "node0/gpu0/pcie"));
+  Cluster pair = preset("titan-rtx-x2");
+  pair.nvlink->duplex = Duplex::half;
+  EXPECT_EQ(names(path(pair, 0, 1)), names(path(pair, 1, 0)));
+  Cluster behind_switch = preset("a100-80x8");
+  behind_switch.nvlink->duplex = Duplex::half;
+  EXPECT_THAT(names(path(behind_switch, 2, 6)),
+              ElementsAre("node0/gpu2/nvlink", "node0/gpu6/nvlink"));
 }
 
 TEST(PathTest, BetweenNodesItTakesTheCardsOfBothGpus) {
