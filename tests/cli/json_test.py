@@ -20,6 +20,8 @@ class JsonTest(ProgramTest):
         os.makedirs(self.file("records"), exist_ok=True)
         with open(self.file("records/0.json"), "w", encoding="utf-8") as file:
             json.dump(flight_test.record(0, []), file)
+        with open(self.file("times_n2.csv"), "w", encoding="utf-8") as file:
+            file.write("bytes,out_of_place_ns,in_place_ns\n1048576,150000,150000\n4194304,500000,500000\n")
         return {
             "devices": ["--devices", "cpu:2"],
             "train": RUN,
@@ -30,6 +32,9 @@ class JsonTest(ProgramTest):
             "explain": ["--model", "mlp", "--devices", "cpu:2", "--batch", "4"],
             "memory": RUN,
             "largest-batch": [*DIGITS[:2], "--devices", "cpu:2@1MiB"],
+            "cluster": ["list"],
+            "calibrate": ["--cluster", "t4x4", "--allreduce", "times_n2.csv", "--out", "fitted.json"],
+            "simulate": ["--cluster", "t4x4", "--allreduce", "times_n2.csv"],
             "flight": ["records"],
             "collectives": ["--devices", "cpu:2", "-e", "4K", "--iterations", "1", "--warmup", "0"],
         }

@@ -18,13 +18,14 @@ ARROWS = {
     "optim": ["ops"],
     "data": ["tensor", "io"],
     "comm": ["autograd", "world"],
+    "sim": ["comm", "io"],
     "profile": ["runtime"],
     "explain": ["profile"],
     "parallel": ["nn", "optim", "comm", "profile"],
     "libtorch": ["parallel", "profile"],
     "train": ["parallel", "data", "io"],
     "report": ["nn", "explain", "comm"],
-    "cli": ["train", "report", "world"],
+    "cli": ["train", "report", "sim", "world"],
     "python": ["libtorch", "report"],
 }
 

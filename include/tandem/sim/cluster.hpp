@@ -1,0 +1,183 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tandem/core/dtype.hpp"
+
+namespace tandem::sim {
+
+/// Dense peaks of a GPU, in FLOP/s. A peak that is missing is one that the hardware does not have.
+struct Peaks {
+  double f32 = 0;                   ///< on the units that are not tensor cores
+  std::optional<double> tf32 = {};  ///< products of f32 that are rounded to 10 bits
+  std::optional<double> bf16 = {}, f16 = {}, f64 = {};
+
+  /// The peak for arithmetic on elements of type `dtype`; 0 if the hardware has none.
+  double of(DType dtype) const noexcept;
+};
+
+/// The parts of a peak that work reaches, from 0 to 1.
+struct Efficiency {
+  double copy = 0;    ///< of an NVLink's bandwidth, by a copy between two GPUs
+  double memory = 0;  ///< of the memory's bandwidth, by a kernel that streams
+  double matmul = 0;  ///< of the dtype's peak, by a large product
+};
+
+/// What starting one kernel costs, in seconds.
+struct LaunchCost {
+  double gpu = 0;   ///< from the end of a kernel to the start of the next one
+  double host = 0;  ///< of the host's thread, for each op
+};
+
+/// The GPUs of a node, which are all alike.
+struct Gpus {
+  std::string name;
+  int count = 0;                ///< in one node
+  int multiprocessors = 0;      ///< a product's tiles run in waves of so many
+  double memory = 0;            ///< bytes
+  double reserved_memory = 0;   ///< bytes of it that the driver's context and libraries hold
+  double memory_bandwidth = 0;  ///< bytes/s, reads and writes together
+  Peaks peak;
+  Efficiency efficiency;
+  LaunchCost launch;
+};
+
+/// Whether both directions of a link carry their bandwidth at once.
+enum class Duplex : std::uint8_t { full, half };
+
+/// How the NVLinks of a node are wired.
+enum class NvLinkTopology : std::uint8_t {
+  all_to_all,  ///< by NVSwitch: each GPU reaches each other one with all its links
+  pairs,       ///< each link joins two GPUs
+};
+
+/// The NVLinks between two GPUs of a node.
+struct NvLinkPair {
+  int first = 0, second = 0;
+  int links = 0;
+};
+
+struct NvLinks {
+  NvLinkTopology topology = NvLinkTopology::all_to_all;
+  int links_per_gpu = 0;
+  double bandwidth = 0;  ///< bytes/s of one link in one direction
+  double latency = 0;    ///< seconds
+  Duplex duplex = Duplex::full;
+  std::vector<NvLinkPair> pairs = {};  ///< only for NvLinkTopology::pairs
+};
+
+/// GPUs that share one link to a socket's host bridge.
+struct PcieSwitch {
+  std::vector<int> gpus = {};
+  int socket = 0;
+};
+
+struct Pcie {
+  double bandwidth = 0;  ///< usable bytes/s of a GPU's link in one direction
+  Duplex duplex = Duplex::full;
+  bool peer_access = false;                     ///< whether GPUs reach each other's memory
+  std::optional<double> peer_latency = {};      ///< seconds; only with peer_access
+  bool peer_across_sockets = false;             ///< whether they do between sockets too
+  std::vector<PcieSwitch> switches = {};        ///< empty: each GPU has a link to the host bridge
+  std::optional<double> uplink_bandwidth = {};  ///< bytes/s of a switch's link; only with switches
+  std::optional<double> socket_bandwidth = {};  ///< bytes/s between sockets in one direction
+};
+
+/// The way between two GPUs through the host's memory, which is left where there is no other.
+struct HostPath {
+  double bandwidth = 0;        ///< bytes/s that one GPU sends so, while it receives as much
+  double total_bandwidth = 0;  ///< bytes/s that all GPUs of a node send so together
+  double latency = 0;          ///< seconds
+};
+
+/// The network cards of a node.
+struct Nics {
+  int count = 0;
+  double bandwidth = 0;  ///< bytes/s of one card in one direction
+  double latency = 0;    ///< seconds
+};
+
+/// Constants of a ring; docs/cluster.md has the formula.
+struct RingConstants {
+  double alpha0 = 0;      ///< seconds of any call
+  double alpha1 = 0;      ///< seconds for each GPU after the first
+  double efficiency = 0;  ///< the part of the links' bandwidth that is reached, from 0 to 1
+  double kappa = 0;       ///< more parts of a message that each GPU moves, of which a ring has n
+  double gamma = 0;       ///< seconds for the square root of a byte: filling the pipeline
+};
+
+/// Constants of an all-reduce inside the switch (NVLink SHARP).
+struct NvlsConstants {
+  double alpha = 0;      ///< seconds
+  double bandwidth = 0;  ///< bytes/s of a GPU in one direction
+  double gamma = 0;      ///< as a ring's
+  int least_gpus = 0;    ///< the library takes a ring for fewer
+};
+
+/// Constants of collectives between nodes.
+struct NetworkConstants {
+  double alpha = 0;            ///< seconds for each node of a ring, or each level of a tree
+  double efficiency = 0;       ///< of the network cards' bandwidth
+  double tree_efficiency = 0;  ///< of that, by a tree
+};
+
+struct CollectiveConstants {
+  RingConstants ring;
+  std::optional<NvlsConstants> nvls = {};
+  std::optional<NetworkConstants> network = {};
+};
+
+/// A machine, or several alike, as far as the time of a training step depends on it.
+///
+/// Sizes are in bytes, times in seconds, rates in bytes/s or FLOP/s. docs/cluster.md says what each
+/// field means and what is not described.
+struct Cluster {
+  std::string name;
+  std::string about;
+  int nodes = 1;
+  Gpus gpus;
+  std::optional<NvLinks> nvlink = {};
+  Pcie pcie;
+  HostPath host;
+  std::optional<Nics> nics = {};
+  CollectiveConstants collectives;
+  /// Where figures come from, by the path of a field ("gpus.memory") or of an object around it.
+  std::map<std::string, std::string> sources = {};
+
+  /// The number of GPUs in all nodes.
+  int gpu_count() const noexcept { return nodes * gpus.count; }
+};
+
+/// Refuses a machine that cannot be.
+///
+/// @throws InvalidArgument  with the path of a field that is negative, not finite, out of its range
+///                          or contrary to another one: "gpus.memory_bandwidth: -5 GB/s; it must be
+///                          positive".
+void check(const Cluster& cluster);
+
+/// Reads a description in JSON, and checks it.
+///
+/// @throws InvalidArgument  as `check`, and for text that is not JSON, and fields that are missing,
+///                          unknown, given twice, or in the wrong unit.
+Cluster parse_cluster(std::string_view json);
+
+/// The description in JSON. `parse_cluster` makes an equal cluster of it, up to the rounding of
+/// quantities in decimal.
+std::string to_json(const Cluster& cluster);
+
+/// Reads a description from a file. @throws FileError  as `parse_cluster`, or the file cannot be
+/// read.
+Cluster read_cluster(const std::string& path);
+
+/// The paths of figures for which `sources` names none, neither for the field nor for an object
+/// around it.
+std::vector<std::string> figures_without_source(const Cluster& cluster);
+
+}  // namespace tandem::sim

@@ -1,0 +1,167 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <glob.h>
+
+#include "tandem/sim/calibration.hpp"
+
+#include "cli/choices/cluster_choice.hpp"
+#include "cli/choices/json_choice.hpp"
+#include "cli/command.hpp"
+#include "cli/console.hpp"
+#include "cli/usage_error.hpp"
+#include "cli/validators.hpp"
+
+namespace tandem::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+struct CalibrateRequest {
+  ClusterChoice cluster;
+  std::vector<std::string> tables;
+  std::string output;
+  JsonChoice json;
+
+  void add_flags(CLI::App& app) {
+    cluster.add_flags(app);
+    app.add_option("--allreduce",
+                   tables,
+                   "tables of measured all-reduces, as files or patterns like 'times_n*.csv': "
+                   "bytes,out_of_place_ns,in_place_ns of the number of GPUs that ends the name")
+        ->required();
+    app.add_option(
+           "--out", output, "file for the description with the fitted constants; - for stdout")
+        ->required()
+        ->transform(dash_for_stdout());
+    json.add_flags(app);
+  }
+  int run() const;
+};
+
+/// The files that patterns name, sorted within each. @throws UsageError  a pattern names none.
+std::vector<std::string> files_of(const std::vector<std::string>& patterns) {
+  std::vector<std::string> files;
+  for (const std::string& pattern : patterns) {
+    glob_t found{};
+    const bool is_found = ::glob(pattern.c_str(), 0, nullptr, &found) == 0;
+    for (std::size_t i = 0; is_found && i < found.gl_pathc; ++i)
+      files.emplace_back(found.gl_pathv[i]);
+    ::globfree(&found);
+    if (!is_found)
+      throw UsageError(fmt::format("--allreduce: there is no file '{}'; name tables", pattern));
+  }
+  return files;
+}
+
+const char* place_name(sim::FitPlace place) {
+  switch (place) {
+    case sim::FitPlace::inside:
+      return "inside";
+    case sim::FitPlace::at_lower:
+      return "at_lower";
+    case sim::FitPlace::at_upper:
+      return "at_upper";
+    case sim::FitPlace::held:
+      break;
+  }
+  return "held";
+}
+
+/// What a reader is to know of a constant that the fit did not choose freely.
+const char* place_remark(sim::FitPlace place) {
+  switch (place) {
+    case sim::FitPlace::inside:
+      return "";
+    case sim::FitPlace::at_lower:
+      return "  at its lower bound";
+    case sim::FitPlace::at_upper:
+      return "  at its upper bound";
+    case sim::FitPlace::held:
+      break;
+  }
+  return "  held: one number of GPUs does not tell it";
+}
+
+Json calibration_json(const sim::Calibration& c) {
+  Json constants = Json::array(), tables = Json::array();
+  for (const sim::FittedConstant& one : c.constants) {
+    constants.push_back({{"path", one.path},
+                         {"value", one.value},
+                         {"lower", one.lower},
+                         {"upper", one.upper},
+                         {"place", place_name(one.place)}});
+  }
+  for (const sim::TableError& one : c.tables) {
+    tables.push_back({{"file", one.name},
+                      {"gpus", one.gpus},
+                      {"mape", one.error.all * 100},
+                      {"mape_powers_of_two", one.error.powers_of_two * 100},
+                      {"null_mape", one.null_error.all * 100}});
+  }
+  return {{"schema_version", 1},
+          {"cluster", c.cluster.name},
+          {"constants", constants},
+          {"tables", tables}};
+}
+
+void print_calibration(const sim::Calibration& c) {
+  console::print("{:<30} {:>22}   {}\n", "constant", "value", "bounds");
+  for (const sim::FittedConstant& one : c.constants) {
+    console::print("{:<30} {:>22}   {} to {}{}\n",
+                   one.path,
+                   one.value,
+                   one.lower,
+                   one.upper,
+                   place_remark(one.place));
+  }
+  console::print("\n{:>4} {:>8} {:>14} {:>11}   mean error of\n",
+                 "GPUs",
+                 "all rows",
+                 "powers of two",
+                 "null model");
+  for (const sim::TableError& one : c.tables) {
+    console::print("{:>4} {:>7.2f}% {:>13.2f}% {:>10.2f}%   {}\n",
+                   one.gpus,
+                   one.error.all * 100,
+                   one.error.powers_of_two * 100,
+                   one.null_error.all * 100,
+                   console::shown(one.name));
+  }
+}
+
+sim::Calibration calibrated(const std::vector<std::string>& files, const sim::Cluster& cluster) {
+  std::vector<sim::TimingTable> tables;
+  for (const std::string& file : files)
+    tables.push_back(sim::read_timing_table(file));
+  try {
+    return sim::calibrate_all_reduce(tables, cluster);
+  } catch (const InvalidArgument& e) {
+    throw UsageError(e.what());
+  }
+}
+
+int CalibrateRequest::run() const {
+  if (output == "-" && !json.leaves_text())
+    throw UsageError("--out and --json both write to stdout; give one of them a file");
+  check_files({{"--out", output}, json.given_file()});
+  const sim::Calibration result = calibrated(files_of(tables), cluster.cluster());
+  write_text(output, sim::to_json(result.cluster));
+  json.write([&] { return calibration_json(result); });
+  if (json.leaves_text() && output != "-") print_calibration(result);
+  return 0;
+}
+
+}  // namespace
+
+Command calibrate_command() {
+  return make_command<CalibrateRequest>(
+      "calibrate", "fit the constants of a machine's description to measured times");
+}
+
+}  // namespace tandem::cli

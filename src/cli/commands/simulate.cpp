@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <bit>
+#include <optional>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "tandem/sim/all_reduce_comparison.hpp"
+#include "tandem/sim/timing_table.hpp"
+
+#include "cli/choices/cluster_choice.hpp"
+#include "cli/choices/json_choice.hpp"
+#include "cli/command.hpp"
+#include "cli/console.hpp"
+#include "cli/usage_error.hpp"
+#include "cli/validators.hpp"
+
+namespace tandem::cli {
+namespace {
+
+using Json = nlohmann::json;
+using sim::AllReduceComparison;
+
+struct SimulateRequest {
+  ClusterChoice cluster;
+  std::string table;
+  std::optional<int> gpus;
+  JsonChoice json;
+
+  void add_flags(CLI::App& app) {
+    cluster.add_flags(app);
+    app.add_option("--allreduce",
+                   table,
+                   "table of measured all-reduces to predict: bytes,out_of_place_ns,in_place_ns")
+        ->required();
+    app.add_option("--gpus",
+                   gpus,
+                   "number of GPUs of the table; otherwise its name ends in it, as times_n8.csv")
+        ->check(at_least(2));
+    json.add_flags(app);
+  }
+  int run() const;
+};
+
+Json comparison_json(const sim::Cluster& cluster,
+                     const sim::TimingTable& table,
+                     const AllReduceComparison& c) {
+  Json rows = Json::array();
+  for (const AllReduceComparison::Row& row : c.rows) {
+    rows.push_back({{"bytes", row.nbytes},
+                    {"measured_us", row.measured * 1e6},
+                    {"predicted_us", row.predicted * 1e6},
+                    {"algorithm", row.algorithm}});
+  }
+  return {{"schema_version", 1},
+          {"cluster", cluster.name},
+          {"gpus", table.gpus},
+          {"table", table.name},
+          {"rows", rows},
+          {"mape", c.error.all * 100},
+          {"mape_powers_of_two", c.error.powers_of_two * 100},
+          {"null_model",
+           {{"busbw_GBps", c.null_bandwidth * 1e-9},
+            {"mape", c.null_error.all * 100},
+            {"mape_powers_of_two", c.null_error.powers_of_two * 100}}}};
+}
+
+void print_comparison(const sim::Cluster& cluster,
+                      const sim::TimingTable& table,
+                      const AllReduceComparison& c) {
+  console::print("all_reduce among {} GPUs of {}, simulated; times of {}\n\n",
+                 table.gpus,
+                 console::shown(cluster.name),
+                 console::shown(table.name));
+  console::print(
+      "{:>12} {:>13} {:>13} {:>8}   algorithm\n", "bytes", "measured us", "predicted us", "error");
+  for (const AllReduceComparison::Row& row : c.rows) {
+    if (!std::has_single_bit(row.nbytes) && &row != &c.rows.back()) continue;
+    console::print("{:>12} {:>13.1f} {:>13.1f} {:>+7.1f}%   {}\n",
+                   row.nbytes,
+                   row.measured * 1e6,
+                   row.predicted * 1e6,
+                   (row.predicted / row.measured - 1) * 100,
+                   row.algorithm);
+  }
+  console::print("\nmean error of all {} rows: {:.2f} %; of those of a power of two: {:.2f} %\n",
+                 c.rows.size(),
+                 c.error.all * 100,
+                 c.error.powers_of_two * 100);
+  console::print("null model, {:.1f} GB/s on the bus fitted to this table: {:.2f} %; {:.2f} %\n",
+                 c.null_bandwidth * 1e-9,
+                 c.null_error.all * 100,
+                 c.null_error.powers_of_two * 100);
+}
+
+AllReduceComparison compared(const sim::Cluster& cluster, const sim::TimingTable& table) {
+  try {
+    return sim::compare_all_reduce(cluster, table);
+  } catch (const InvalidArgument& e) {
+    throw UsageError(e.what());
+  }
+}
+
+int SimulateRequest::run() const {
+  check_files({json.given_file()});
+  const sim::Cluster machine = cluster.cluster();
+  const sim::TimingTable times = sim::read_timing_table(table, gpus);
+  const AllReduceComparison result = compared(machine, times);
+  json.write([&] { return comparison_json(machine, times, result); });
+  if (json.leaves_text()) print_comparison(machine, times, result);
+  return 0;
+}
+
+}  // namespace
+
+Command simulate_command() {
+  return make_command<SimulateRequest>(
+      "simulate", "predict times of a machine that need not be there, beside measured ones");
+}
+
+}  // namespace tandem::cli

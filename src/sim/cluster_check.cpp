@@ -1,0 +1,238 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "sim/cluster_check.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tandem/core/check.hpp"
+
+#include "sim/fields.hpp"
+#include "sim/quantity.hpp"
+
+namespace tandem::sim {
+namespace {
+
+constexpr int kMostGpus = 1 << 16;    // in all nodes
+constexpr int kMostMeshGpus = 8;      // rings are searched for
+constexpr int kMostLinksOfPair = 64;  // of one kind
+
+void check_positive(const char* path, double value, Dimension dimension) {
+  if (!(value > 0) || !std::isfinite(value))
+    refuse_field(path, format_quantity(dimension, value) + "; it must be positive");
+}
+
+void check_not_negative(const char* path, double value, Dimension dimension) {
+  if (!(value >= 0) || !std::isfinite(value))
+    refuse_field(path, format_quantity(dimension, value) + "; it must not be negative");
+}
+
+void check_part(const char* path, double value) {
+  if (!(value > 0 && value <= 1))
+    refuse_field(path, detail::concat(value, "; it must be above 0 and at most 1"));
+}
+
+void check_count(const char* path, int value, int least, int most) {
+  if (value < least || value > most)
+    refuse_field(path, detail::concat(value, "; it must be from ", least, " to ", most));
+}
+
+void check_peak(const char* path, const std::optional<double>& peak) {
+  if (peak) check_positive(path, *peak, Dimension::flops);
+}
+
+void check_no_pairs(const NvLinks& nvlink) {
+  if (!nvlink.pairs.empty())
+    refuse_field("nvlink.pairs",
+                 "contradicts nvlink.topology all_to_all, where every GPU reaches every other one; "
+                 "leave one of them out");
+}
+
+void check_pairs(const NvLinks& nvlink, const Gpus& gpus) {
+  if (gpus.count > kMostMeshGpus)
+    refuse_field(
+        "gpus.count",
+        detail::concat(gpus.count, "; NVLinks join pairs of at most ", kMostMeshGpus, " GPUs"));
+  if (nvlink.pairs.empty())
+    refuse_field("nvlink.pairs", "is empty; name the pairs, or set nvlink to null");
+  std::vector<int> used(static_cast<std::size_t>(gpus.count));
+  std::set<std::pair<int, int>> seen;
+  for (std::size_t i = 0; i < nvlink.pairs.size(); ++i) {
+    const NvLinkPair& pair = nvlink.pairs[i];
+    const std::string path = detail::concat("nvlink.pairs[", i, "]");
+    for (const int gpu : {pair.first, pair.second}) {
+      if (gpu < 0 || gpu >= gpus.count)
+        refuse_field(path + ".gpus",
+                     detail::concat("GPU ", gpu, " does not exist; gpus.count is ", gpus.count));
+    }
+    if (pair.first == pair.second)
+      refuse_field(path + ".gpus", detail::concat("joins GPU ", pair.first, " with itself"));
+    if (!seen.insert(std::minmax(pair.first, pair.second)).second)
+      refuse_field(
+          path + ".gpus",
+          detail::concat(
+              "GPUs ", pair.first, " and ", pair.second, " are a pair already; add up the links"));
+    check_count((path + ".links").c_str(), pair.links, 1, kMostLinksOfPair);
+    for (const int gpu : {pair.first, pair.second}) {
+      const int links = used[static_cast<std::size_t>(gpu)] += pair.links;
+      if (links > nvlink.links_per_gpu)
+        refuse_field(path + ".links",
+                     detail::concat("gives GPU ",
+                                    gpu,
+                                    " ",
+                                    links,
+                                    " links; nvlink.links_per_gpu is ",
+                                    nvlink.links_per_gpu));
+    }
+  }
+}
+
+void check_switches(const Pcie& pcie, const Gpus& gpus) {
+  std::map<int, std::size_t> seen;
+  for (std::size_t i = 0; i < pcie.switches.size(); ++i) {
+    const std::string path = detail::concat("pcie.switches[", i, "]");
+    check_count((path + ".socket").c_str(), pcie.switches[i].socket, 0, 7);
+    for (const int gpu : pcie.switches[i].gpus) {
+      if (gpu < 0 || gpu >= gpus.count)
+        refuse_field(path + ".gpus",
+                     detail::concat("GPU ", gpu, " does not exist; gpus.count is ", gpus.count));
+      const auto [at, is_new] = seen.emplace(gpu, i);
+      if (!is_new)
+        refuse_field(
+            path + ".gpus",
+            detail::concat("GPU ", gpu, " is behind pcie.switches[", at->second, "] already"));
+    }
+  }
+  for (int gpu = 0; gpu < gpus.count; ++gpu) {
+    if (!seen.contains(gpu))
+      refuse_field("pcie.switches", detail::concat("GPU ", gpu, " is behind none of them"));
+  }
+}
+
+void check_ring(const RingConstants& ring) {
+  check_not_negative("collectives.ring.alpha0", ring.alpha0, Dimension::time);
+  check_not_negative("collectives.ring.alpha1", ring.alpha1, Dimension::time);
+  check_part("collectives.ring.efficiency", ring.efficiency);
+  if (!(ring.kappa >= 0 && ring.kappa <= 2))
+    refuse_field("collectives.ring.kappa", detail::concat(ring.kappa, "; it must be from 0 to 2"));
+  check_not_negative("collectives.ring.gamma", ring.gamma, Dimension::root_time);
+}
+
+}  // namespace
+
+void check_gpus(const Gpus& gpus) {
+  check_count("gpus.count", gpus.count, 1, kMostGpus);
+  check_count("gpus.multiprocessors", gpus.multiprocessors, 1, kMostGpus);
+  check_positive("gpus.memory", gpus.memory, Dimension::bytes);
+  check_not_negative("gpus.reserved_memory", gpus.reserved_memory, Dimension::bytes);
+  if (gpus.reserved_memory >= gpus.memory)
+    refuse_field("gpus.reserved_memory",
+                 detail::concat(format_quantity(Dimension::bytes, gpus.reserved_memory),
+                                "; it must be less than gpus.memory, ",
+                                format_quantity(Dimension::bytes, gpus.memory)));
+  check_positive("gpus.memory_bandwidth", gpus.memory_bandwidth, Dimension::bandwidth);
+  check_positive("gpus.peak.f32", gpus.peak.f32, Dimension::flops);
+  check_peak("gpus.peak.tf32", gpus.peak.tf32);
+  check_peak("gpus.peak.bf16", gpus.peak.bf16);
+  check_peak("gpus.peak.f16", gpus.peak.f16);
+  check_peak("gpus.peak.f64", gpus.peak.f64);
+  check_part("gpus.efficiency.copy", gpus.efficiency.copy);
+  check_part("gpus.efficiency.memory", gpus.efficiency.memory);
+  check_part("gpus.efficiency.matmul", gpus.efficiency.matmul);
+  check_not_negative("gpus.launch.gpu", gpus.launch.gpu, Dimension::time);
+  check_not_negative("gpus.launch.host", gpus.launch.host, Dimension::time);
+}
+
+void check_nvlink(const NvLinks& nvlink, const Gpus& gpus) {
+  if (gpus.count < 2)
+    refuse_field("nvlink",
+                 "joins GPUs, but gpus.count is 1; set nvlink to null, or give more GPUs");
+  check_count("nvlink.links_per_gpu", nvlink.links_per_gpu, 1, kMostLinksOfPair);
+  check_positive("nvlink.bandwidth", nvlink.bandwidth, Dimension::bandwidth);
+  check_not_negative("nvlink.latency", nvlink.latency, Dimension::time);
+  if (nvlink.topology == NvLinkTopology::pairs)
+    check_pairs(nvlink, gpus);
+  else
+    check_no_pairs(nvlink);
+}
+
+void check_pcie(const Pcie& pcie, const Gpus& gpus) {
+  check_positive("pcie.bandwidth", pcie.bandwidth, Dimension::bandwidth);
+  if (pcie.peer_access && !pcie.peer_latency)
+    refuse_field("pcie.peer_latency", "is missing; pcie.peer_access is true");
+  if (!pcie.peer_access && pcie.peer_latency)
+    refuse_field("pcie.peer_latency",
+                 "contradicts pcie.peer_access false, without which there is no path to a peer; "
+                 "leave it out");
+  if (!pcie.peer_access && pcie.peer_across_sockets)
+    refuse_field("pcie.peer_across_sockets",
+                 "true contradicts pcie.peer_access false; set it to false");
+  if (pcie.peer_latency)
+    check_not_negative("pcie.peer_latency", *pcie.peer_latency, Dimension::time);
+  if (pcie.switches.empty() && pcie.uplink_bandwidth)
+    refuse_field("pcie.uplink_bandwidth", "is that of switches, but pcie.switches has none");
+  if (!pcie.switches.empty()) {
+    check_switches(pcie, gpus);
+    if (!pcie.uplink_bandwidth)
+      refuse_field("pcie.uplink_bandwidth", "is missing; pcie.switches has some");
+    check_positive("pcie.uplink_bandwidth", *pcie.uplink_bandwidth, Dimension::bandwidth);
+  }
+  const bool has_sockets = std::ranges::any_of(
+      pcie.switches, [&](const PcieSwitch& s) { return s.socket != pcie.switches[0].socket; });
+  if (has_sockets && !pcie.socket_bandwidth)
+    refuse_field("pcie.socket_bandwidth", "is missing; pcie.switches are on several sockets");
+  if (!has_sockets && pcie.socket_bandwidth)
+    refuse_field("pcie.socket_bandwidth",
+                 "is that between sockets, but all pcie.switches are on one");
+  if (pcie.socket_bandwidth)
+    check_positive("pcie.socket_bandwidth", *pcie.socket_bandwidth, Dimension::bandwidth);
+}
+
+void check_between_nodes(const Cluster& cluster) {
+  check_count("nodes", cluster.nodes, 1, kMostGpus / cluster.gpus.count);
+  check_positive("host.bandwidth", cluster.host.bandwidth, Dimension::bandwidth);
+  check_positive("host.total_bandwidth", cluster.host.total_bandwidth, Dimension::bandwidth);
+  if (cluster.host.total_bandwidth < cluster.host.bandwidth)
+    refuse_field("host.total_bandwidth",
+                 detail::concat(format_quantity(Dimension::bandwidth, cluster.host.total_bandwidth),
+                                "; it must be at least that of one GPU, host.bandwidth, ",
+                                format_quantity(Dimension::bandwidth, cluster.host.bandwidth)));
+  check_not_negative("host.latency", cluster.host.latency, Dimension::time);
+  if (cluster.nodes > 1 && !cluster.nics)
+    refuse_field("nics", detail::concat("is missing; nodes is ", cluster.nodes));
+  if (!cluster.nics) return;
+  check_count("nics.count", cluster.nics->count, 1, kMostLinksOfPair);
+  check_positive("nics.bandwidth", cluster.nics->bandwidth, Dimension::bandwidth);
+  check_not_negative("nics.latency", cluster.nics->latency, Dimension::time);
+}
+
+void check_collectives(const Cluster& cluster) {
+  const CollectiveConstants& constants = cluster.collectives;
+  check_ring(constants.ring);
+  if (constants.nvls) {
+    if (!cluster.nvlink || cluster.nvlink->topology != NvLinkTopology::all_to_all)
+      refuse_field("collectives.nvls",
+                   "needs an NVSwitch, but nvlink.topology is not all_to_all; leave it out");
+    check_not_negative("collectives.nvls.alpha", constants.nvls->alpha, Dimension::time);
+    check_positive("collectives.nvls.bandwidth", constants.nvls->bandwidth, Dimension::bandwidth);
+    check_not_negative("collectives.nvls.gamma", constants.nvls->gamma, Dimension::root_time);
+    check_count("collectives.nvls.least_gpus", constants.nvls->least_gpus, 2, kMostGpus);
+  }
+  if (cluster.nics && !constants.network)
+    refuse_field("collectives.network", "is missing; there are nics");
+  if (!cluster.nics && constants.network)
+    refuse_field("collectives.network", "is that of nics, but there are none");
+  if (!constants.network) return;
+  check_not_negative("collectives.network.alpha", constants.network->alpha, Dimension::time);
+  check_part("collectives.network.efficiency", constants.network->efficiency);
+  check_part("collectives.network.tree_efficiency", constants.network->tree_efficiency);
+}
+
+}  // namespace tandem::sim

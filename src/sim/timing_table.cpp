@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/sim/timing_table.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <span>
+#include <system_error>
+
+#include "tandem/core/check.hpp"
+#include "tandem/core/error.hpp"
+#include "tandem/io/file.hpp"
+
+namespace tandem::sim {
+namespace {
+
+constexpr std::string_view kColumns = "bytes,out_of_place_ns,in_place_ns";
+constexpr std::uint64_t kMostTableBytes = 64 << 20;
+constexpr std::size_t kShownText = 60;
+
+std::string shown_text(std::string_view text) {
+  return std::string(text.substr(0, kShownText)) + (text.size() > kShownText ? "..." : "");
+}
+
+[[noreturn]] void refuse_line(const std::string& name, std::size_t line, const std::string& why) {
+  throw InvalidArgument(detail::concat(name, ", line ", line, ": ", why));
+}
+
+/// The text up to the next `end`, which is taken away from `text` with it.
+std::string_view next(std::string_view& text, char end) {
+  const std::size_t at = std::min(text.find(end), text.size());
+  const std::string_view part = text.substr(0, at);
+  text.remove_prefix(std::min(at + 1, text.size()));
+  return part;
+}
+
+template <class Number>
+bool parse_number(std::string_view text, Number& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+void check_columns(const std::string& name, std::string_view line) {
+  if (line == kColumns) return;
+  refuse_line(name,
+              1,
+              detail::concat("the columns are \"",
+                             shown_text(line),
+                             "\"; they must be \"",
+                             kColumns,
+                             "\", bytes and nanoseconds"));
+}
+
+TimingRow parse_row(const std::string& name, std::size_t number, std::string_view line) {
+  std::string_view rest = line;
+  const std::string_view bytes = next(rest, ','), out_of_place = next(rest, ',');
+  std::uint64_t nbytes = 0;
+  double ns = 0, in_place_ns = 0;
+  if (!parse_number(bytes, nbytes) || !parse_number(out_of_place, ns) ||
+      !parse_number(rest, in_place_ns))
+    refuse_line(name,
+                number,
+                detail::concat("\"", shown_text(line), "\" is not three numbers, of ", kColumns));
+  const bool is_good = nbytes > 0 && ns > 0 && in_place_ns > 0 && std::isfinite(ns + in_place_ns);
+  if (!is_good)
+    refuse_line(
+        name, number, detail::concat("\"", shown_text(line), "\"; all numbers must be positive"));
+  return {.nbytes = nbytes, .seconds = ns * 1e-9, .in_place_seconds = in_place_ns * 1e-9};
+}
+
+/// 8 for "allreduce_a100_n8.csv"; nothing if the name does not say it.
+std::optional<int> gpus_of(const std::string& name) {
+  const std::string stem = std::filesystem::path(name).stem().string();
+  const std::size_t at = stem.rfind("_n");
+  int gpus = 0;
+  if (at == std::string::npos || !parse_number(std::string_view(stem).substr(at + 2), gpus))
+    return std::nullopt;
+  return gpus;
+}
+
+}  // namespace
+
+TimingTable parse_timing_table(const std::string& name,
+                               std::string_view csv,
+                               std::optional<int> gpus) {
+  if (!gpus) gpus = gpus_of(name);
+  TANDEM_CHECK(gpus,
+               name,
+               ": the name does not say how many GPUs were timed; let it end in _n8.csv for 8 of "
+               "them, or give the number");
+  TANDEM_CHECK(
+      *gpus >= 2, name, ": times of ", *gpus, " GPUs; an all-reduce needs at least 2 of them");
+  TANDEM_CHECK(!csv.empty(), name, " is empty; its first line must be \"", kColumns, "\"");
+  TimingTable table{.name = name, .gpus = *gpus};
+  for (std::size_t number = 1; !csv.empty(); ++number) {
+    std::string_view line = next(csv, '\n');
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (number == 1)
+      check_columns(name, line);
+    else if (!line.empty())
+      table.rows.push_back(parse_row(name, number, line));
+  }
+  TANDEM_CHECK(!table.rows.empty(), name, " has columns, but no row");
+  return table;
+}
+
+TimingTable read_timing_table(const std::string& path, std::optional<int> gpus) {
+  const FileReader file(path);
+  if (file.size() > kMostTableBytes)
+    throw FileError(path, -1, "is larger than 64 MiB, which no table of times is");
+  std::string text(file.size(), '\0');
+  file.read_at(0, std::as_writable_bytes(std::span(text)));
+  try {
+    TimingTable table =
+        parse_timing_table(std::filesystem::path(path).filename().string(), text, gpus);
+    table.name = path;
+    return table;
+  } catch (const InvalidArgument& e) {
+    throw FileError(path, -1, e.what());
+  }
+}
+
+}  // namespace tandem::sim

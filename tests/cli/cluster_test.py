@@ -1,0 +1,147 @@
+# SPDX-FileCopyrightText: 2026 The tandem authors
+# SPDX-License-Identifier: Apache-2.0
+"""tandem cluster, calibrate and simulate: machines that are not there, from descriptions and measured times."""
+
+import json
+import math
+import os
+
+from program import ProgramTest, main
+
+HEAD = "bytes,out_of_place_ns,in_place_ns\n"
+
+
+def ring_us(gpus, nbytes):
+    """A ring of A100 with 20 us for a call, 3 for each GPU, and 240 GB/s on the bus."""
+    return 20 + 3 * (gpus - 1) + nbytes * 2 * (gpus - 1) / gpus / 240e3
+
+
+class ClusterTest(ProgramTest):
+    def table(self, name, times):
+        with open(self.file(name), "w", encoding="utf-8") as file:
+            file.write(HEAD + "".join(f"{nbytes},{us * 1000:.0f},{us * 1000:.0f}\n" for nbytes, us in times))
+        return name
+
+    def ring_table(self, gpus):
+        sizes = [i * 2**19 for i in range(1, 129)]
+        return self.table(f"ring_n{gpus}.csv", [(nbytes, ring_us(gpus, nbytes)) for nbytes in sizes])
+
+    def test_list_names_each_machine_once(self):
+        names = [line.split()[0] for line in self.succeed("cluster", "list").stdout.splitlines()]
+        self.assertEqual(names, sorted(set(names)))
+        for name in ("v100-16x8", "a100-80x8", "h100x8", "b200x8", "rtx3090x2-no-bridge", "titan-rtx-x2", "rtx4090x8", "t4x4", "l4x8"):
+            self.assertIn(name, names)
+        rows = json.loads(self.succeed("cluster", "list", "--json").stdout)["clusters"]
+        self.assertEqual([row["name"] for row in rows], names)
+        self.assertEqual({row["name"]: row["gpus_per_node"] for row in rows}["t4x4"], 4)
+
+    def test_show_has_figures_and_paths(self):
+        text = self.succeed("cluster", "show", "v100-16x8").stdout
+        self.assertIn("16 GiB, of which 0.45 GiB are reserved; 900 GB/s", text)
+        self.assertRegex(text, r"(?m)^GPU 0 +- +NV 25 +NV 25 +NV 50 +NV 50 +host 8 +host 8 +host 8$")
+        self.assertIn("PCIe 12", self.succeed("cluster", "show", "t4x4").stdout)
+
+    def test_what_show_writes_is_a_description(self):
+        self.succeed("cluster", "show", "a100-80x8", "--json", "mine.json")
+        with open(self.file("mine.json"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["gpus"]["memory_bandwidth"], "2039 GB/s")
+        self.assertEqual(self.succeed("cluster", "check", "mine.json").stdout, "a100-80x8 is possible: 8 GPUs\n")
+        self.assertEqual(self.succeed("cluster", "show", "mine.json").stdout, self.succeed("cluster", "show", "a100-80x8").stdout)
+
+    def test_check_names_the_wrong_field_and_figures_without_source(self):
+        machine = json.loads(self.succeed("cluster", "show", "l4x8", "--json").stdout)
+        del machine["sources"]["host"]
+        self.write(machine)
+        self.assertIn("host.latency has no source\n", self.succeed("cluster", "check", "mine.json").stdout)
+        report = json.loads(self.succeed("cluster", "check", "mine.json", "--json").stdout)
+        self.assertEqual(report["figures_without_source"], ["host.bandwidth", "host.total_bandwidth", "host.latency"])
+        machine["gpus"]["memory_bandwidth"] = "-5 GB/s"
+        self.write(machine)
+        self.fail_with(1, "cluster", "check", "mine.json", says=["mine.json", "gpus.memory_bandwidth: -5 GB/s; it must be positive"])
+        self.fail_with(1, "cluster", "show", "mine.json", says=["gpus.memory_bandwidth"])
+
+    def write(self, machine):
+        with open(self.file("mine.json"), "w", encoding="utf-8") as file:
+            json.dump(machine, file)
+
+    def test_wrong_command_lines_of_cluster(self):
+        self.fail_with(2, "cluster", says=["ACTION"])
+        self.fail_with(2, "cluster", "draw", says=["draw", "list"])
+        self.fail_with(2, "cluster", "show", says=["show needs the name of a machine"])
+        self.fail_with(2, "cluster", "check", says=["check needs the name of a file"])
+        self.fail_with(2, "cluster", "list", "t4x4", says=["'t4x4' is too much"])
+        self.fail_with(2, "cluster", "show", "t5x4", says=["'t5x4'", "t4x4"])
+        self.fail_with(1, "cluster", "check", "t4x4", says=["t4x4"])  # a preset is no file
+
+    def test_calibrate_finds_what_tables_were_made_of(self):
+        for gpus in (2, 8):
+            self.ring_table(gpus)
+        text = self.succeed("calibrate", "--cluster", "a100-80x8", "--allreduce", "ring_n*.csv", "--out", "mine.json").stdout
+        self.assertRegex(text, r"(?m)^collectives.ring.alpha0 +(20|19.99\d*|20.00\d*) us   0 us to 1000 us$")
+        self.assertRegex(text, r"(?m)^ +8 +0.0\d% +")
+        with open(self.file("mine.json"), encoding="utf-8") as file:
+            mine = json.load(file)
+        self.assertAlmostEqual(mine["collectives"]["ring"]["efficiency"], 0.8, places=3)
+        self.assertIn("ring_n2.csv, ring_n8.csv", mine["sources"]["collectives.ring"])
+        report = json.loads(self.succeed("simulate", "--cluster", "mine.json", "--allreduce", self.ring_table(5), "--json").stdout)
+        self.assertLess(report["mape"], 0.1)
+
+    def test_calibrate_says_what_it_could_not_choose(self):
+        text = self.succeed("calibrate", "--cluster", "a100-80x8", "--allreduce", self.ring_table(4), "--out", "mine.json").stdout
+        self.assertRegex(text, r"collectives.ring.alpha1 .*held")
+        fast = self.table("fast_n2.csv", [(i * 2**20, i * 2**20 / 310e3) for i in range(1, 9)])
+        out = self.succeed("calibrate", "--cluster", "a100-80x8", "--allreduce", fast, "--out", "mine.json", "--json").stdout
+        places = {one["path"]: one["place"] for one in json.loads(out)["constants"]}
+        self.assertEqual(places["collectives.ring.efficiency"], "at_upper")
+        self.assertEqual(places["collectives.ring.alpha0"], "at_lower")
+
+    def test_simulate_has_rows_and_errors(self):
+        times = [(2**20, 50.0), (3 * 2**20, 70.0), (2**30, 8000.0)]
+        table = self.table("some_n8.csv", times)
+        report = json.loads(self.succeed("simulate", "--cluster", "a100-80x8", "--allreduce", table, "--json").stdout)
+        self.assertEqual([(row["bytes"], round(row["measured_us"], 6)) for row in report["rows"]], times)
+        errors = [abs(row["predicted_us"] / row["measured_us"] - 1) * 100 for row in report["rows"]]
+        self.assertAlmostEqual(report["mape"], sum(errors) / 3)
+        self.assertAlmostEqual(report["mape_powers_of_two"], (errors[0] + errors[2]) / 2)
+        rates = [nbytes * 1.75 / us / 1000 for nbytes, us in times]
+        bus = sum(rate**2 for rate in rates) / sum(rates)
+        self.assertAlmostEqual(report["null_model"]["busbw_GBps"], bus)
+        self.assertAlmostEqual(report["null_model"]["mape"], sum(abs(rate / bus - 1) for rate in rates) / 3 * 100)
+        text = self.succeed("simulate", "--cluster", "a100-80x8", "--allreduce", table).stdout
+        self.assertIn("simulated", text)
+        self.assertIn(f"mean error of all 3 rows: {report['mape']:.2f} %", text)
+        self.assertIn("null model", text)
+        self.assertTrue(math.isfinite(report["mape"]))
+
+    def test_bad_tables(self):
+        def simulate(*says, table="bad_n2.csv", code=1, flags=()):
+            self.fail_with(code, "simulate", "--cluster", "t4x4", "--allreduce", table, *flags, says=says)
+
+        for content, says in (("", "is empty"), (HEAD, "no row"), ("bytes,us\n1,2\n", "the columns are"),
+                              (HEAD + "1,-2,3\n", "must be positive"), (HEAD + "1,2 us,3\n", "not three numbers")):
+            with open(self.file("bad_n2.csv"), "w", encoding="utf-8") as file:
+                file.write(content)
+            simulate("bad_n2.csv", says)
+        simulate("no_n2.csv", table="no_n2.csv")
+        simulate("from 1 to the 4 of t4x4", table=self.ring_table(8), code=2)
+        os.rename(self.file("ring_n8.csv"), self.file("ring.csv"))
+        simulate("does not say how many GPUs", table="ring.csv")
+        self.succeed("simulate", "--cluster", "a100-80x8", "--allreduce", "ring.csv", "--gpus", "8")
+        simulate("--gpus", table="ring.csv", flags=["--gpus", "1"], code=2)
+        short = self.table("short_n2.csv", [(2**30, 5.0)])
+        simulate("are they in nanoseconds?", table=short, code=2)
+
+    def test_wrong_command_lines_of_calibrate_and_simulate(self):
+        self.fail_with(2, "calibrate", "--cluster", "t4x4", "--out", "x", says=["--allreduce"])
+        self.fail_with(2, "calibrate", "--cluster", "t4x4", "--allreduce", "no*.csv", "--out", "x", says=["no file 'no*.csv'"])
+        table = self.ring_table(2)
+        self.fail_with(2, "calibrate", "--allreduce", table, "--out", "x", says=["--cluster"])
+        self.fail_with(2, "calibrate", "--cluster", "t5", "--allreduce", table, "--out", "x", says=["'t5'", "t4x4"])
+        self.fail_with(2, "calibrate", "--cluster", "t4x4", "--allreduce", table, "--out", "-", "--json", says=["--out", "--json"])
+        self.fail_with(1, "calibrate", "--cluster", "t4x4", "--allreduce", table, "--out", "no/x.json", says=["no/x.json"])
+        self.fail_with(2, "simulate", "--cluster", "t4x4", says=["--allreduce"])
+        self.assertFalse(os.path.exists(self.file("x")))
+
+
+if __name__ == "__main__":
+    main()
