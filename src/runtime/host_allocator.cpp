@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "tandem/core/error.hpp"
-#include "tandem/runtime/context.hpp"
 
 #include "runtime/cuda/backend.hpp"
 
@@ -66,8 +65,7 @@ HostAllocator::HostAllocator(const std::string& device)
       pinned_(std::make_unique<PinnedPages>(device)) {}
 
 void* HostAllocator::allocate(std::size_t nbytes, Category category) {
-  const bool travels = category == Category::input || context().pins;
-  if (!travels || nbytes < kLeastPinned || !cuda::is_in_use())
+  if (category != Category::input || nbytes < kLeastPinned || !cuda::is_in_use())
     return pageable_.allocate(nbytes, category);
   void* const p = pinned_.allocate(nbytes, category);
   try {

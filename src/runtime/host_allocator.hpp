@@ -14,9 +14,9 @@ namespace tandem {
 
 /// The source of a host device's memory in builds with CUDA.
 ///
-/// While the process uses a GPU, inputs of 64 KiB or more are in pinned pages, and so is what is
-/// taken in a context that pins, so that GPUs read them without a copy by the driver. Pinned blocks
-/// are kept apart from the others.
+/// While the process uses a GPU, inputs of 64 KiB or more are in pinned pages, so that GPUs read
+/// them without a copy by the driver. Pinned blocks are kept apart from the others: each serves
+/// inputs only.
 class HostAllocator final : public SourceAllocator {
  public:
   explicit HostAllocator(const std::string& device);

@@ -8,12 +8,19 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 
 #include "tandem/core/error.hpp"
 #include "tandem/ops/arithmetic.hpp"
 #include "tandem/runtime/context.hpp"
+#include "tandem/tensor/access.hpp"
+#include "tandem/tensor/factories.hpp"
 
 #include "cuda/gpus.hpp"
 #include "thrown_text.hpp"
@@ -102,6 +109,56 @@ TEST_F(UploadOrderTest, RowsOfOneTensorGoToSeveralGpus) {
     std::vector<double> both = first.to_doubles();
     std::ranges::copy(second.to_doubles(), std::back_inserter(both));
     EXPECT_EQ(both, values);
+  });
+}
+
+class FillTest : public GpusTest {
+ protected:
+  static BufferPart all_of(const Tensor& x) { return {&x.buffer(), 0, x.nbytes()}; }
+  static Tensor tensor(std::shared_ptr<Buffer> buffer) {
+    const auto n = static_cast<std::int64_t>(buffer->nbytes() / sizeof(double));
+    return from_buffer(std::move(buffer), 0, {n}, {1}, DType::f64);
+  }
+};
+
+TEST_F(FillTest, PartsOfAllDevicesComeAfterTheirWorkSoFar) {
+  for_each_seed([](int s) {
+    const std::vector<double> values = count_from(s, kPinned.count);
+    std::vector<Tensor> sources{host_tensor(kPinned, values)};
+    for (const int d : {0, 1, 2}) {
+      keep_busy(gpu(d));
+      sources.push_back(mul(tensor_of(values, gpu(d)), 2));
+    }
+    std::vector<BufferPart> parts;
+    for (const Tensor& x : sources)
+      parts.push_back(all_of(x));
+    FillingBuffer filling = fill(parts, gpu(1));
+    for (Tensor& x : sources)
+      x.fill_(-1);  // waits for the copy
+    const std::vector<double> found = tensor(filling.take()).to_doubles();
+    const std::size_t n = values.size();
+    for (std::size_t i = 0; i < found.size(); ++i)
+      ASSERT_EQ(found[i], values[i % n] * (i < n ? 1 : 2)) << i;
+  });
+}
+
+TEST_F(FillTest, SourcesAndTargetMayGoAtOnce) {
+  for_each_seed([](int s) {
+    const std::vector<double> values = count_from(s, kPinned.count);
+    for (const bool is_taken : {true, false}) {
+      Tensor source = mul(tensor_of(values, gpu(0)), 1);
+      const BufferPart part = all_of(source);
+      std::optional<FillingBuffer> filling(fill(std::span(&part, 1), gpu(1)));
+      source = Tensor();
+      const Tensor other = full({kPinned.count}, -1, {.dtype = DType::f64, .device = gpu(0)});
+      Tensor there;
+      if (is_taken) there = tensor(filling->take());
+      filling.reset();
+      const Tensor next = full({kPinned.count}, -2, {.dtype = DType::f64, .device = gpu(1)});
+      if (is_taken) EXPECT_EQ(there.to_doubles(), values);
+      EXPECT_EQ(other.to_doubles(), minus_ones(kPinned.count));
+      EXPECT_EQ(next.to_doubles(), std::vector<double>(values.size(), -2));
+    }
   });
 }
 

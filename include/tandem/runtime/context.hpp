@@ -87,8 +87,7 @@ struct Context {
   Phase phase = Phase::none;
   int bucket = -1;  ///< the bucket of gradients or parameters being exchanged; -1: none
   Category category = Category::activation;  ///< the category of new tensors
-  bool pins = false;  ///< new memory of the host is pinned for GPUs, whatever its category is
-  int replica = 0;    ///< index of the device in its group
+  int replica = 0;                           ///< index of the device in its group
   RowRange rows;
   std::int64_t batch_rows = -1;  ///< rows of the whole batch, over all replicas; -1: no replica
   int row_dim = 0;               ///< the dimension that the rows of the batch are in

@@ -3,17 +3,20 @@
 
 #include "parallel/units/allocate_share.hpp"
 
+#include "tandem/config.hpp"
 #include "tandem/runtime/context.hpp"
 #include "tandem/tensor/factories.hpp"
 
 namespace tandem::parallel {
 
+// The host's memory is pinned for GPUs where it is taken for inputs, and stays so.
 Tensor allocate_share(std::int64_t numel, DType dtype, Device device, Category category) {
-  const ContextScope scope([&](Context& c) {
-    c.category = category;
-    c.pins = true;
-  });
-  return zeros({numel}, {.dtype = dtype, .device = device});
+  const bool is_pinned = has_cuda && device.type == DeviceType::cpu;
+  const ContextScope scope(
+      [&](Context& c) { c.category = is_pinned ? Category::input : category; });
+  const Tensor share = zeros({numel}, {.dtype = dtype, .device = device});
+  share.buffer().recategorise(category);
+  return share;
 }
 
 }  // namespace tandem::parallel

@@ -32,7 +32,10 @@ class SourceHold {
   ~SourceHold() {
     try {
       if (has_ended()) return;
-      if (source_.native() != nullptr) return wait();
+      if (source_.native() != nullptr) {
+        wait();
+        return;
+      }
     } catch (const std::exception&) {  // the GPU takes no more work
     }
     drain(*stream_.logical_device().cuda(), stream_.native());
