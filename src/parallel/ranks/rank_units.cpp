@@ -66,6 +66,7 @@ std::shared_ptr<RankUnits> RankUnits::bind(DeviceReplica& replica,
                                               .dtype = sharding.precision.param_dtype}));
   units->sleeping_ = keeper->sleeping();
   units->sleeping_->keep_values(!sharding.reshard_after_forward);
+  units->sleeping_->set_writes(SleepingBlocks::Writes::refused);
   replica.reduce_by(std::make_shared<const std::vector<Bucket>>(
                         plan_block_buckets(replica.parameters()->layout())),
                     {.to = Reduction::To::shares});
@@ -80,6 +81,7 @@ void RankUnits::begin_forward() const {
 }
 
 void RankUnits::end_forward() const {
+  sleeping_->check_unwritten();
   if (!context().grad_enabled) sleeping_->sleep();
   shares_->begin_pass(GatherOrder::Pass::backward);
 }
