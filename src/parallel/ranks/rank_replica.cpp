@@ -167,6 +167,7 @@ std::shared_ptr<const Context> RankReplica::begin_forward(std::optional<std::int
     p.units->begin_forward();
     c->phase = Phase::forward;
     if (!c->grad_enabled) return c;
+    c->interval = p.gradients.mark_forward(std::move(c->interval));
   }
   const autograd::NoGrad off;
   const ForwardRows forward = prepare(rows.value_or(1));
@@ -186,7 +187,9 @@ std::shared_ptr<const Context> RankReplica::begin_forward(std::optional<std::int
 ForwardRows RankReplica::prepare(std::int64_t rows) {
   Parts& p = *parts_;
   p.gradients.rebuild_buckets();
-  const ForwardRows forward = p.rows.exchange(rows, p.gradients.syncs());
+  const ForwardRows forward =
+      p.rows.exchange(rows, p.gradients.syncs(), p.units == nullptr ? 0 : p.units->order_digest());
+  if (p.units != nullptr && !forward.same_order) p.units->forget_order();
   const int first = forward.first_active();
   if (first < 0) return forward;
   p.authority = first;

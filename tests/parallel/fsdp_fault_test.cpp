@@ -1,0 +1,180 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Each allocation of a rank's step fails, in forward, backward or the optimizer's step: that rank
+// gets OutOfMemory and the other one hears of it, nothing has changed, and the next step is right.
+#include <barrier>
+#include <string>
+
+#include <gmock/gmock.h>
+
+#include "tandem/optim/adam.hpp"
+
+#include "parallel/failing_allocations.hpp"
+#include "parallel/fsdp_nets.hpp"
+#include "parallel/sharded_ranks.hpp"
+
+namespace tandem::parallel::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int kFaultedRanks = 2;
+constexpr int kMostFaults = 1000;
+
+/// What a rank trains.
+class FaultedRank {
+ public:
+  FaultedRank(Chain& net, Rank& rank, const FullyShardedDataParallelOptions& options)
+      : net_(net), rank_(rank), fsdp_(net, rank, options), optimizer_(net.named_parameters()) {}
+
+  void zero_grad() { optimizer_.zero_grad(); }
+  void backward(int number) {
+    const Batch rows = rows_of(batch_of_step(number), rank_);
+    cross_entropy(fsdp_(rows.x), rows.labels).backward();
+  }
+  void step(int number) {
+    backward(number);
+    optimizer_.step();
+  }
+  /// A step whose failure ends this rank, as run_ranks does it.
+  ///
+  /// @return  what went wrong; "": nothing.
+  std::string failure_of_step(int number) {
+    try {
+      step(number);
+    } catch (const std::exception& e) {
+      rank_.comm().abort(e.what());
+      return e.what();
+    }
+    return "";
+  }
+  /// After an optimizer's step that this rank, or another one, could not make. Collective.
+  void begin_again() {
+    optimizer_.load_state_dict(optimizer_.state_dict());
+    optimizer_.zero_grad();  // those of the backward, which was well
+  }
+  /// Values, the optimizer's state, and which gradients there are. Collective.
+  Values state() {
+    Values all;
+    for (const auto& [name, x] : net_.named_parameters())
+      all["gradient of " + name] = {x.grad().defined() ? 1.0 : 0.0};
+    all.merge(unsharded_values(fsdp_));
+    const optim::OptimizerState saved = optimizer_.state_dict();
+    for (const auto& [name, x] : saved.tensors)
+      all["state of " + name] = x.to_doubles();
+    for (const auto& [name, number] : saved.numbers)
+      all["number of " + name] = {number};
+    return all;
+  }
+
+ private:
+  Chain& net_;
+  Rank& rank_;
+  FullyShardedDataParallel<Chain> fsdp_;
+  optim::Adam optimizer_;
+};
+
+struct FaultedProgram {
+  FullyShardedDataParallelOptions options = {};
+  bool offloads = false;  // each rank to a device of its own
+  bool adds = false;      // to gradients that are there
+  bool is_first = false;  // the optimizer has no state yet
+
+  FullyShardedDataParallelOptions options_of(const Rank& rank) const {
+    FullyShardedDataParallelOptions own = options;
+    if (offloads) own.offload = home_of(rank.rank());
+    return own;
+  }
+  static Device home_of(int rank) { return Device{testing::device_type(), 6 + rank}; }
+  /// What precedes the step that fails.
+  void begin(FaultedRank& rank) const {
+    if (is_first) return;
+    rank.step(0);
+    rank.zero_grad();
+    if (adds) rank.backward(1);
+  }
+};
+
+Chain start_of_faults() {
+  manual_seed(5);
+  return Chain();
+}
+
+/// What a step gives that nothing has preceded.
+Values without_faults(const FaultedProgram& program) {
+  Results results;
+  with_nets(kFaultedRanks, start_of_faults(), [&](Chain& net, Rank& rank) {
+    FaultedRank own(net, rank, program.options_of(rank));
+    program.begin(own);
+    own.step(2);
+    results.put(rank, own.state());
+  });
+  return results.by_rank().at(0);
+}
+
+/// Lets each allocation of a step on a device fail. @return  how many did
+int let_each_fail(const FaultedProgram& program, int faulty, Device device) {
+  const Values expected = without_faults(program);
+  FailingAllocations failing(device, Lasts::once);
+  std::barrier<> together(kFaultedRanks);
+  int failures = 0;
+  with_nets(kFaultedRanks, start_of_faults(), [&](Chain& net, Rank& rank) {
+    FaultedRank own(net, rank, program.options_of(rank));
+    program.begin(own);
+    const bool fails = rank.rank() == faulty;
+    const Values before = own.state();
+    for (int k = 1; k < kMostFaults; ++k) {
+      together.arrive_and_wait();
+      if (fails) failing.begin_at(k);
+      const std::string text = own.failure_of_step(2);
+      if (fails) failing.end();
+      if (text.empty()) break;
+      failures += fails ? 1 : 0;
+      EXPECT_THAT(text, HasSubstr("of memory")) << "allocation " << k;
+      together.arrive_and_wait();
+      if (fails) rank.comm().reset();
+      together.arrive_and_wait();
+      if (program.is_first) own.begin_again();
+      ASSERT_EQ(own.state(), before)
+          << "allocation " << k << ", rank " << rank.rank() << ": " << text;
+    }
+    EXPECT_EQ(own.state(), expected) << "rank " << rank.rank();
+  });
+  return failures;
+}
+
+void let_each_fail(const FaultedProgram& program) {
+  for (int faulty = 0; faulty < kFaultedRanks; ++faulty) {
+    EXPECT_GT(let_each_fail(program, faulty, testing::device(faulty)), 20);
+    if (program.offloads) let_each_fail(program, faulty, program.home_of(faulty));
+  }
+}
+
+TEST(FsdpFaults, HaveNoEffectButErrors) {
+  for (const auto strategy : {ShardingStrategy::full_shard, ShardingStrategy::shard_grad_op})
+    let_each_fail({.options = {.strategy = strategy}});
+}
+
+TEST(FsdpFaults, OfGradientsThatAreAddedLeaveTheEarlierOnes) {
+  let_each_fail({.adds = true});
+  let_each_fail({.offloads = true, .adds = true});
+}
+
+TEST(FsdpFaults, OfTheOptimizersStateKeepTheOtherRankFromItsStep) {
+  let_each_fail({.is_first = true});
+  let_each_fail({.offloads = true, .is_first = true});
+}
+
+TEST(FsdpFaults, WithOffloadHaveNoEffectButErrors) {
+  for (const auto strategy : {ShardingStrategy::full_shard, ShardingStrategy::shard_grad_op})
+    let_each_fail({.options = {.strategy = strategy}, .offloads = true});
+}
+
+TEST(FsdpFaults, WhileUnitsAreGatheredAheadHaveNoEffectButErrors) {
+  for (const auto strategy : {ShardingStrategy::full_shard, ShardingStrategy::shard_grad_op})
+    let_each_fail({.options = {.strategy = strategy, .prefetch = 1}});
+}
+
+}  // namespace
+}  // namespace tandem::parallel::test
