@@ -4,10 +4,13 @@
 // Each allocation of a rank's step fails, in forward, backward or the optimizer's step: that rank
 // gets OutOfMemory and the other one hears of it, nothing has changed, and the next step is right.
 #include <barrier>
+#include <chrono>
 #include <string>
+#include <thread>
 
 #include <gmock/gmock.h>
 
+#include "tandem/autograd/autograd.hpp"
 #include "tandem/optim/adam.hpp"
 
 #include "parallel/failing_allocations.hpp"
@@ -174,6 +177,36 @@ TEST(FsdpFaults, WithOffloadHaveNoEffectButErrors) {
 TEST(FsdpFaults, WhileUnitsAreGatheredAheadHaveNoEffectButErrors) {
   for (const auto strategy : {ShardingStrategy::full_shard, ShardingStrategy::shard_grad_op})
     let_each_fail({.options = {.strategy = strategy, .prefetch = 1}});
+}
+
+/// Lets this rank's backward fail late, after the third layer.
+int fail_after_third(Chain& net) {
+  return net.second.register_forward_hook([](const nn::ForwardCall& call) {
+    autograd::register_hook(call.tensors[0], [](const Tensor& dy) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      if (dy.defined()) throw InvalidArgument("on one rank");
+      return dy;
+    });
+  });
+}
+
+TEST(FsdpFaults, OfOneRanksBackwardLeaveNoOrderOfUnitsThatDiffers) {
+  const FaultedProgram program{.options = {.prefetch = 1}};
+  const Values expected = without_faults(program);
+  std::barrier<> together(kFaultedRanks);
+  with_nets(kFaultedRanks, start_of_faults(), [&](Chain& net, Rank& rank) {
+    FaultedRank own(net, rank, program.options_of(rank));
+    program.begin(own);
+    const int id = rank.rank() == 1 ? fail_after_third(net) : -1;
+    // Rank 0 has used the second layer by then, which rank 1 has gathered ahead.
+    EXPECT_THAT(own.failure_of_step(2), HasSubstr("on one rank"));
+    if (id >= 0) net.second.remove_hook(id);
+    together.arrive_and_wait();
+    if (rank.rank() == 0) rank.comm().reset();
+    together.arrive_and_wait();
+    own.step(2);
+    EXPECT_EQ(own.state(), expected) << "rank " << rank.rank();
+  });
 }
 
 }  // namespace
