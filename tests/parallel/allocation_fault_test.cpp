@@ -1,16 +1,16 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <atomic>
+#include <memory>
+#include <string>
+#include <tuple>
 
 #include <gmock/gmock.h>
 
-#include "tandem/nn/replicate.hpp"
-#include "tandem/optim/adam.hpp"
 #include "tandem/parallel/replica_error.hpp"
 
-#include "devices.hpp"
-#include "parallel/nets.hpp"
+#include "parallel/failing_allocations.hpp"
+#include "parallel/faulted_training.hpp"
 
 // Each allocation of a step with its update fails, once or with all that follow: a typed error,
 // nothing has changed, no byte is lost.
@@ -19,84 +19,82 @@ namespace {
 
 constexpr int kMostAllocations = 2000;
 
-enum class Lasts { once, for_ever };
-
-/// Refuses the allocation that `left` counts down to, and, if so asked, all after it.
-struct Failing : Allocator {
-  Failing(Allocator& a, std::atomic<int>& n, Lasts l) : inner(a), left(n), lasts(l) {}
-  void* allocate(std::size_t nbytes, Category category) override {
-    const int now = left.fetch_sub(1);
-    if (now == 1 || (now < 1 && lasts == Lasts::for_ever))
-      throw OutOfMemory("test", nbytes, 0, 0, {});
-    return inner.allocate(nbytes, category);
+/// Whether a step fails for want of memory, of which nothing may be left.
+bool fails(FaultedTraining& run) {
+  try {
+    run.step();
+  } catch (const ReplicaError& e) {
+    EXPECT_NE(find_cause<OutOfMemory>(e), nullptr) << e.what();
+    for (const auto& [name, x] : run.net.named_parameters())
+      EXPECT_FALSE(x.grad().defined()) << name;
+    return true;
   }
-  void deallocate(void* p, std::size_t nbytes, Category category) noexcept override {
-    inner.deallocate(p, nbytes, category);
-  }
-  Allocator& inner;
-  std::atomic<int>& left;
-  Lasts lasts;
-};
+  return false;
+}
 
-class AllocationFaults : public ::testing::TestWithParam<std::tuple<Mode, Lasts>> {};
+/// @param steps  that it has taken.
+std::unique_ptr<FaultedTraining> training_after(int steps, const FaultedMode& how) {
+  auto run = std::make_unique<FaultedTraining>(
+      how, DataParallelOptions{.devices = devices(kDevices), .gpu0_bsz = 3}, 11);
+  for (int step = 0; step < steps; ++step)
+    run->step();
+  run->optimizer.zero_grad();
+  return run;
+}
+
+/// Lets each allocation of a step fail on one device after the other.
+///
+/// @param steps  before it.
+void let_each_fail(const FaultedMode& how, Lasts lasts, int steps) {
+  const Values expected = values_of(training_after(steps + 1, how)->net);
+  const int used = kDevices + (how.offloads ? 1 : 0);
+  for (int d = 0; d < used; ++d) {
+    const auto run = training_after(steps, how);
+    const Device device = run->used[static_cast<std::size_t>(d)];
+    const FaultedTraining::State before = run->state();
+    FailingAllocations failing(device, lasts);
+    int k = 0;
+    for (bool failed = true; failed && k < kMostAllocations;) {
+      failing.begin_at(++k);
+      failed = fails(*run);
+      failing.end();
+      if (failed) {
+        ASSERT_EQ(run->state(), before) << "allocation " << k << " on " << device;
+      }
+    }
+    const int allocations = k - 1;
+    if (d < kDevices) {
+      EXPECT_GT(allocations, 10) << "on " << device;
+    } else if (steps == 0) {
+      EXPECT_GT(allocations, 0) << "of the optimizer's state";
+    }
+    EXPECT_EQ(values_of(run->net), expected) << "of the step that went through";
+  }
+}
+
+class AllocationFaults : public ::testing::TestWithParam<std::tuple<FaultedMode, Lasts>> {};
 
 TEST_P(AllocationFaults, HaveNoEffectButAnError) {
-  const auto [mode, lasts] = GetParam();
-  NormMlp net;
-  optim::AdamW optimizer(net.named_parameters(), {.lr = 0.01});
-  DataParallel dp(net, {.devices = devices(kDevices), .mode = mode, .gpu0_bsz = 3});
-  const Batch batch = make_batch(11, 2, DType::f64, false);
-  dp.step(batch, kLoss, &optimizer);
-  optimizer.zero_grad();
-  const auto bytes = [] {
-    std::vector<std::size_t> in_use;
-    for (const Device d : devices(kDevices))
-      in_use.push_back(logical_device(d).memory_stats().in_use);
-    return in_use;
-  };
-  const Values before = values_of(net);
-  const auto held = bytes();
-  std::atomic<int> left{INT32_MAX};
-  for (const Device d : devices(kDevices)) {
-    LogicalDevice& device = logical_device(d);
-    device.set_wrapper(
-        [&, l = lasts](Allocator& inner) { return std::make_unique<Failing>(inner, left, l); });
-    int k = 1;
-    for (bool failed = true; failed && k < kMostAllocations; ++k) {
-      left = k;
-      failed = false;
-      try {
-        dp.step(batch, kLoss, &optimizer);
-      } catch (const ReplicaError& e) {
-        failed = true;
-        EXPECT_NE(find_cause<OutOfMemory>(e), nullptr) << e.what();
-      }
-      left = INT32_MAX;
-      optimizer.zero_grad();
-      if (!failed) break;
-      ASSERT_EQ(values_of(net), before) << "allocation " << k << " on " << d;
-      ASSERT_EQ(bytes(), held) << "allocation " << k << " on " << d;
-    }
-    device.set_wrapper(nullptr);
-    EXPECT_GT(k, 10) << "the step allocates";
-    // The step that went through is taken back, so that each device begins alike.
-    for (auto& [name, x] : net.named_parameters())
-      x.detach().copy_(from_host(std::span<const double>(before.at(name)), x.shape()));
-    for (auto& [name, x] : net.named_buffers())
-      x.detach().copy_(
-          from_host(std::span<const double>(before.at(name)), x.shape()).to(x.dtype()));
-  }
+  const auto& [how, lasts] = GetParam();
+  let_each_fail(how, lasts, 1);
+}
+
+TEST(AllocationFaultsTest, OfAFirstStepHaveNoEffectButAnError) {
+  for (const FaultedMode& how :
+       {FaultedMode{Mode::fully_sharded, false}, {Mode::fully_sharded, true}})
+    let_each_fail(how, Lasts::once, 0);
+}
+
+std::string name_of(const ::testing::TestParamInfo<std::tuple<FaultedMode, Lasts>>& instance) {
+  const auto& [how, lasts] = instance.param;
+  return how.name() + (lasts == Lasts::once ? "_once" : "_for_ever");
 }
 
 INSTANTIATE_TEST_SUITE_P(All,
                          AllocationFaults,
-                         ::testing::Combine(::testing::ValuesIn(kModes),
+                         ::testing::Combine(::testing::ValuesIn(faulted_modes()),
                                             ::testing::Values(Lasts::once, Lasts::for_ever)),
-                         [](const auto& instance) {
-                           return std::string(name(std::get<0>(instance.param))) +
-                                  (std::get<1>(instance.param) == Lasts::once ? "_once"
-                                                                              : "_for_ever");
-                         });
+                         name_of);
 
 }  // namespace
 }  // namespace tandem::parallel::test

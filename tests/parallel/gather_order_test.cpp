@@ -41,6 +41,29 @@ TEST(GatherOrder, ForetellsNothingOnceAPassDiffers) {
   EXPECT_THAT(order.note(1, 1), ElementsAre(1)) << "the order of the pass that differed";
 }
 
+TEST(GatherOrder, IsComparedByADigestOfBothPasses) {
+  const auto after = [](const std::vector<int>& ahead, const std::vector<int>& back) {
+    GatherOrder order;
+    order.begin(forward);
+    for (const int block : ahead)
+      order.note(block, 1);
+    order.begin(backward);
+    for (const int block : back)
+      order.note(block, 1);
+    order.begin(forward);
+    return order;
+  };
+  const std::int64_t digest = after({0, 1}, {1, 0}).digest();
+  EXPECT_EQ(after({0, 1}, {1, 0}).digest(), digest);
+  for (const GatherOrder& other :
+       {after({0, 1}, {1}), after({1, 0}, {1, 0}), after({0, 1, 1}, {0}), after({0, 1}, {})})
+    EXPECT_NE(other.digest(), digest);
+  GatherOrder cleared = after({0, 1}, {1, 0});
+  cleared.clear();
+  EXPECT_EQ(cleared.digest(), GatherOrder().digest());
+  EXPECT_THAT(cleared.note(0, 1), IsEmpty());
+}
+
 TEST(GatherOrder, APassThatGathersNothingIsNoPass) {
   GatherOrder order;
   order.begin(forward);

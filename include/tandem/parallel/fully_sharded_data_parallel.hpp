@@ -25,10 +25,11 @@ namespace tandem::parallel {
 ///     optimizer.step();
 ///
 /// The ranks have to use the units in the same order, which is compared: one that goes another way
-/// is a Desync with both units' names. Elsewhere the parameters and gradients cannot be read; see
-/// `unsharded`. Optimizers, clip_grad_norm_ and GradScaler work on the shares, and are collective;
-/// LAMB needs `whole_tensors`. Parameters that no rank's loss depends on
-/// get no gradient, and those that some do, one of all ranks.
+/// is a Desync with both units' names. If a step fails, and the group is ended and reset on all
+/// ranks, shares are as they were, and the gradients of that step are gone. Elsewhere the
+/// parameters and gradients cannot be read; see `unsharded`. Optimizers, clip_grad_norm_ and
+/// GradScaler work on the shares, and are collective; LAMB needs `whole_tensors`. Parameters that
+/// no rank's loss depends on get no gradient, and those that some do, one of all ranks.
 ///
 /// Gradients are the mean over the rows of all ranks, as in DistributedDataParallel, which see for
 /// dropout, batch norm and ranks with different numbers of rows. When the wrapper has
@@ -49,6 +50,8 @@ class FullyShardedDataParallel {
 
   /// The module's forward of this rank's arguments. Collective.
   ///
+  /// @throws InvalidArgument       the forward wrote to a parameter, or the module is not as it was
+  ///                               wrapped, but for what is frozen; the text names the parameter.
   /// @throws Desync                another rank used another unit.
   /// @throws CommAborted, Timeout  another rank failed.
   template <class... Args>

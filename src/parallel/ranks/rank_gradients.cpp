@@ -13,6 +13,8 @@
 #include "tandem/runtime/context.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "autograd/interval_calls.hpp"
+
 namespace tandem::parallel {
 
 /// The gradient source of one parameter.
@@ -101,7 +103,25 @@ void RankGradients::on_access(std::size_t place) {
                "each backward, or run all but the last backward under no_sync");
 }
 
+std::shared_ptr<const autograd::IntervalMark> RankGradients::mark_forward(
+    std::shared_ptr<const autograd::IntervalMark> outer) {
+  const std::uint64_t forward = ++forwards_;
+  autograd::BackwardInterval calls{
+      .begin = [running = running_, forward] { running->insert(forward); },
+      .end = [running = running_, forward] { running->erase(forward); }};
+  return std::make_shared<const autograd::IntervalMark>(
+      autograd::IntervalMark{std::move(calls), std::move(outer)});
+}
+
+void RankGradients::give_up() {
+  replica_.reducer()->abandon();
+  running_->clear();
+  began_ = unreduced_ = false;
+  if (!std::exchange(awaits_first_, false)) units_->discard_backward();
+}
+
 void RankGradients::complete() {
+  if (!running_->empty() && context().phase != Phase::backward) give_up();
   if (!is_reducing()) return;
   const autograd::NoGrad off;
   const ContextScope scope([](Context& c) { c.phase = Phase::reduce; });
@@ -113,7 +133,12 @@ void RankGradients::complete() {
     began_ = false;
     throw;
   }
-  finish(missing);
+  try {
+    finish(missing);
+  } catch (...) {
+    if (units_ != nullptr) give_up();
+    throw;
+  }
   log_.note_times(replica_.reducer()->first_launch());
 }
 
@@ -142,6 +167,7 @@ void RankGradients::finish(const std::vector<std::size_t>& missing) {
   // The ranks exchange this after the buckets: those that miss gradients have started fewer of them
   // during the backward than others.
   const std::vector<std::uint8_t> used = unused_.used_anywhere(tally.used());
+  if (units_ != nullptr) units_->end_reduction();
   began_ = unreduced_ = false;
   for (const std::size_t p : missing) {
     const Tensor x = params().tensor(p);

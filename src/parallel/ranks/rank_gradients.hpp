@@ -3,12 +3,15 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "tandem/autograd/gradient_source.hpp"
 #include "tandem/parallel/detail/rank_replica.hpp"
+#include "tandem/runtime/context.hpp"
 
 #include "parallel/ranks/iteration_log.hpp"
 #include "parallel/ranks/rank_units.hpp"
@@ -22,6 +25,9 @@ namespace tandem::parallel {
 // gradient next, through its GradientSource, or by the next forward. During a backward
 // (Phase::backward) a source is asked about the leaf to which a gradient is added; then it only
 // checks that this gradient is not being reduced already.
+//
+// Where ranks have shares, the ops of a forward are marked. If their backward has not ended when
+// the reduction is to be completed, it has failed, and its gradients are given up.
 
 /// What errors call the wrapper of a rank's module.
 constexpr const char* wrapper_name(bool is_sharded) noexcept {
@@ -57,9 +63,14 @@ class RankGradients {
   void reduce_zeros();
   /// Whether the reduction of a backward is not yet complete.
   bool is_reducing() const { return began_ && reduces_ && replica_.reducer()->is_armed(); }
-  /// Completes the reduction of a backward, if there is one.
+  /// Completes the reduction of a backward, if there is one. Gives up one that has failed.
   /// @throws InvalidArgument  the loss does not depend on some parameters, and must.
   void complete();
+  /// The mark of the ops of a forward, by whose backward this object knows whether it fails.
+  ///
+  /// @param outer  of the ops around it; null: there is none.
+  std::shared_ptr<const autograd::IntervalMark> mark_forward(
+      std::shared_ptr<const autograd::IntervalMark> outer);
   /// Orders the buckets as rank 0's gradients became ready, once, before the forward after the
   /// first reduction. Collective.
   void rebuild_buckets();
@@ -74,6 +85,8 @@ class RankGradients {
   /// @throws InvalidArgument  gradients have not been reduced.
   void complete_shares();
   void arm(GradientSync how);
+  /// Forgets the backward that has begun, and its gradients.
+  void give_up();
   BucketReducer::Groups groups() const;
   /// Something reads the gradient of a place, or adds to it.
   void on_access(std::size_t place);
@@ -90,6 +103,9 @@ class RankGradients {
   std::vector<std::shared_ptr<autograd::GradientSource>> sources_;  // by place
   std::optional<std::vector<std::size_t>> rebuild_order_;  // a rebuild is due before a forward
   GradientSync syncs_ = GradientSync::on;
+  // The forwards whose backwards have begun and not ended. Tapes share it.
+  std::shared_ptr<std::set<std::uint64_t>> running_ = std::make_shared<std::set<std::uint64_t>>();
+  std::uint64_t forwards_ = 0;
   bool reduces_ = true;        // the backward that is armed for reduces
   bool began_ = false;         // a backward has made a gradient since the last forward
   bool awaits_first_ = false;  // of units: the backward that is armed for has made no gradient yet

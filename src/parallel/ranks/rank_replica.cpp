@@ -15,6 +15,7 @@
 #include "parallel/ranks/rank_gradients.hpp"
 #include "parallel/ranks/rank_units.hpp"
 #include "parallel/ranks/row_weight.hpp"
+#include "parallel/ranks/unchanged_module.hpp"
 #include "parallel/replicas/check_unwrapped.hpp"
 #include "parallel/replicas/module_move.hpp"
 #include "parallel/replicas/module_source.hpp"
@@ -105,7 +106,9 @@ struct RankReplica::Parts {
         units(bind(replica, c, sharding)),
         gradients(replica, c, options, units),
         rows(c),
-        forwards(default_generator().forwards().load(std::memory_order_relaxed)) {}
+        forwards(default_generator().forwards().load(std::memory_order_relaxed)) {
+    if (units != nullptr) unchanged.emplace(replica.source(), replica.parameters());
+  }
 
   nn::Module& module;
   comm::Communicator& comm;
@@ -113,7 +116,8 @@ struct RankReplica::Parts {
   MixedPrecisionPolicy precision;
   DeviceReplica replica;
   ModuleMove move;
-  std::shared_ptr<RankUnits> units;  // null: the rank has all parameters
+  std::shared_ptr<RankUnits> units;          // null: the rank has all parameters
+  std::optional<UnchangedModule> unchanged;  // none: likewise
   RankGradients gradients;
   RankRows rows;
   std::shared_ptr<const int> token = std::make_shared<const int>(0);  // for the marks on the module
@@ -159,6 +163,7 @@ void RankReplica::send(int root) const {
 
 std::shared_ptr<const Context> RankReplica::begin_forward(std::optional<std::int64_t> rows) {
   Parts& p = *parts_;
+  if (p.unchanged) p.unchanged->check();
   p.gradients.complete();
   p.gradients.log().begin_forward();
   if (!context().grad_enabled && p.units == nullptr) return share_context();
@@ -167,6 +172,7 @@ std::shared_ptr<const Context> RankReplica::begin_forward(std::optional<std::int
     p.units->begin_forward();
     c->phase = Phase::forward;
     if (!c->grad_enabled) return c;
+    c->interval = p.gradients.mark_forward(std::move(c->interval));
   }
   const autograd::NoGrad off;
   const ForwardRows forward = prepare(rows.value_or(1));
@@ -186,7 +192,9 @@ std::shared_ptr<const Context> RankReplica::begin_forward(std::optional<std::int
 ForwardRows RankReplica::prepare(std::int64_t rows) {
   Parts& p = *parts_;
   p.gradients.rebuild_buckets();
-  const ForwardRows forward = p.rows.exchange(rows, p.gradients.syncs());
+  const ForwardRows forward =
+      p.rows.exchange(rows, p.gradients.syncs(), p.units == nullptr ? 0 : p.units->order_digest());
+  if (p.units != nullptr && !forward.same_order) p.units->forget_order();
   const int first = forward.first_active();
   if (first < 0) return forward;
   p.authority = first;

@@ -79,6 +79,7 @@ comm::Handle RankShares::start_gather(Of of, int block, const Tensor& own, const
   comm::Collective gather = comm::Collective::all_gather(own, whole);
   gather.purpose = tandem::detail::concat(
       of == Of::values ? "values" : "gradients", " of unit '", this->block(block).unit, "'");
+  if (!left_out_.empty()) gather.purpose += std::exchange(left_out_, {});
   return group_->start(std::move(gather));
 }
 
@@ -100,6 +101,8 @@ Tensor RankShares::gather_masters(int block) {
 std::shared_ptr<Buffer> RankShares::take_gathered(int block, int /*rank*/) {
   if (ahead_.empty()) return nullptr;
   if (ahead_.front().block != block) {
+    // Ranks that have used it compare this with what they gather next.
+    left_out_ = " before '" + this->block(ahead_.front().block).unit + "'";
     end_ahead();
     return nullptr;
   }
@@ -122,14 +125,19 @@ void RankShares::gather_ahead(int block, int /*rank*/) {
   }
 }
 
-void RankShares::end_ahead() {
-  for (Ahead& ahead : ahead_)
-    ahead.handle.wait();
+void RankShares::end_ahead() noexcept {
+  for (Ahead& ahead : ahead_) {
+    try {
+      ahead.handle.wait();
+    } catch (...) {  // nobody needs it; the group refuses what follows, and says why
+    }
+  }
   ahead_.clear();
 }
 
 void RankShares::begin_pass(GatherOrder::Pass pass) {
   end_ahead();
+  left_out_.clear();
   order_.begin(pass);
 }
 
@@ -140,29 +148,46 @@ void RankShares::scatter(Of of, int block, const Tensor& whole) {
 }
 
 Tensor RankShares::reduced(int block, int rank) {
-  const auto b = static_cast<std::size_t>(block);
   const Tensor& own = at(Of::gradients, block, rank);
   const DType dtype = reduce_dtype_.value_or(this->block(block).dtype);
-  const bool adds = b < adds_to_.size() && adds_to_[b] != 0;
-  if (!adds && home_ == group_->device() && dtype == own.dtype()) return own;
+  if (!adds_to(block) && home_ == group_->device() && dtype == own.dtype()) return own;
   return incoming_.place(block, own, dtype, group_->device());
 }
 
 void RankShares::end_reduction(int block, int rank) {
+  if (adds_to(block)) return;  // until all have come
   const Tensor come = incoming_.take(block);
   if (!come.defined()) return;
   const autograd::NoGrad off;
   const ContextScope scope([](Context& c) { c.phase = Phase::reduce; });
   Tensor own = at(Of::gradients, block, rank);
-  if (adds_to_[static_cast<std::size_t>(block)] != 0)
-    own.add_(come.to(own.dtype()).to(own.device()));
-  else
-    own.copy_(come);
+  own.copy_(come);
 }
 
 void RankShares::end_backward(int /*rank*/) {
   end_ahead();
+  const autograd::NoGrad off;
+  const ContextScope scope([](Context& c) { c.phase = Phase::reduce; });
+  for (int b = 0; b < blocks(); ++b) {
+    const Tensor come = incoming_.take(b);
+    if (!come.defined()) continue;
+    const Tensor& own = block(b).gradients;
+    sums_.push_back({own, come.to(own.dtype()).to(own.device())});
+  }
+}
+
+void RankShares::add_reduced() {
+  const autograd::NoGrad off;
+  const ContextScope scope([](Context& c) { c.phase = Phase::reduce; });
+  for (Sum& sum : sums_)
+    sum.gradients.add_(sum.reduced);
+  sums_.clear();
+}
+
+void RankShares::discard_backward() {
+  end_ahead();
   incoming_.clear();
+  sums_.clear();
 }
 
 void RankShares::clear_gradients(int block, Share range) {
@@ -176,6 +201,7 @@ void RankShares::clear_gradients(int block, Share range) {
 void RankShares::begin_backward(std::vector<std::uint8_t> adds_to) {
   adds_to_ = std::move(adds_to);
   incoming_.clear();
+  sums_.clear();
 }
 
 }  // namespace tandem::parallel

@@ -59,16 +59,23 @@ class RankShares final : public BlockStore {
   void scatter(Of of, int block, const Tensor& whole) override;
   std::shared_ptr<Buffer> take_gathered(int block, int rank) override;
   void gather_ahead(int block, int rank) override;
-  /// Where a backward adds to gradients of earlier ones, what it makes is apart from them first.
+  /// Where a backward adds to gradients of earlier ones, what it makes is apart from them until all
+  /// of it has been reduced, so that one that fails leaves them as they were.
   Tensor outgoing(const Tensor& whole) const override {
     return whole.to(reduce_dtype_.value_or(whole.dtype()));
   }
   Tensor reduced(int block, int rank) override;
   void end_reduction(int block, int rank) override;
   void end_backward(int rank) override;
+  /// Adds what a backward has reduced to the gradients of earlier ones. Allocates nothing.
+  void add_reduced();
+  /// A backward has failed: gradients of earlier ones are as they were.
+  void discard_backward();
 
   /// A forward begins, or has ended. Waits for what was gathered in vain.
   void begin_pass(GatherOrder::Pass pass);
+  /// The order in which units have been used; see GatherOrder.
+  GatherOrder& order() noexcept { return order_; }
   /// The backward that follows adds to the shares of blocks that have gradients.
   ///
   /// @param adds_to  by block.
@@ -95,8 +102,13 @@ class RankShares final : public BlockStore {
     comm::Handle handle;
   };
   void check_open(const Block& block) const;
+  /// Whether the present backward adds to gradients of a block.
+  bool adds_to(int block) const noexcept {
+    const auto b = static_cast<std::size_t>(block);
+    return b < adds_to_.size() && adds_to_[b] != 0;
+  }
   /// Waits for what has been gathered ahead, and drops it.
-  void end_ahead();
+  void end_ahead() noexcept;
   /// This rank's share, on its device and in a type.
   Tensor own_on_device(Of of, int block, DType dtype) const;
   comm::Handle start_gather(Of of, int block, const Tensor& own, const Tensor& whole);
@@ -110,8 +122,13 @@ class RankShares final : public BlockStore {
   GatherOrder order_;
   std::deque<Ahead> ahead_;  // in the order in which they are used
   std::vector<Block> blocks_;
+  std::string left_out_;  // says which unit this rank was to use next, and did not; "": none
   std::vector<std::uint8_t> adds_to_;  // by block
   IncomingShares incoming_;
+  struct Sum {
+    Tensor gradients, reduced;
+  };
+  std::vector<Sum> sums_;  // that add_reduced makes
 };
 
 }  // namespace tandem::parallel

@@ -3,6 +3,7 @@
 
 #include "parallel/ranks/rank_units.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "tandem/autograd/autograd.hpp"
@@ -41,8 +42,8 @@ class RankUnits::Keeper final : public optim::ArenaKeeper {
   std::shared_ptr<SleepingBlocks> sleeping_;
 };
 
-RankUnits::RankUnits(DeviceReplica& replica, const RankSharding& sharding)
-    : replica_(replica), sharding_(sharding) {}
+RankUnits::RankUnits(DeviceReplica& replica, comm::Communicator& all, const RankSharding& sharding)
+    : replica_(replica), all_(all), sharding_(sharding) {}
 
 RankUnits::~RankUnits() {
   if (shares_ != nullptr) shares_->end();
@@ -51,7 +52,7 @@ RankUnits::~RankUnits() {
 std::shared_ptr<RankUnits> RankUnits::bind(DeviceReplica& replica,
                                            comm::Communicator& all,
                                            const RankSharding& sharding) {
-  auto units = std::make_shared<RankUnits>(replica, sharding);
+  auto units = std::make_shared<RankUnits>(replica, all, sharding);
   auto entries = arena_entries(replica.source(), nn::TensorKind::parameter);
   std::vector<std::string> paths = replica.source().unit_paths(sharding.units);
   assign_units(entries, paths);
@@ -67,6 +68,7 @@ std::shared_ptr<RankUnits> RankUnits::bind(DeviceReplica& replica,
                           .dtype = sharding.precision.param_dtype}));
   units->sleeping_ = keeper->sleeping();
   units->sleeping_->keep_values(!sharding.reshard_after_forward);
+  units->sleeping_->set_writes(SleepingBlocks::Writes::refused);
   replica.reduce_by(std::make_shared<const std::vector<Bucket>>(
                         plan_block_buckets(replica.parameters()->layout())),
                     {.to = Reduction::To::shares});
@@ -81,6 +83,7 @@ void RankUnits::begin_forward() const {
 }
 
 void RankUnits::end_forward() const {
+  sleeping_->check_unwritten();
   if (!context().grad_enabled) sleeping_->sleep();
   shares_->begin_pass(GatherOrder::Pass::backward);
 }
@@ -89,17 +92,27 @@ void RankUnits::begin_backward() const {
   sleeping_->begin_backward({});
 }
 
-void RankUnits::note_earlier_gradients() const {
+void RankUnits::note_earlier_gradients() {
   const autograd::NoGrad off;
   std::vector<std::uint8_t> adds_to = replica_.blocks_with_gradients();
   const optim::Arena& arena = *replica_.parameters();
+  earlier_.clear();
   for (const std::size_t p : arena.layout().place_indices()) {
     const optim::ArenaPlace& place = arena.layout().places()[p];
-    if (adds_to[static_cast<std::size_t>(place.block)] != 0 &&
-        !autograd::stored_gradient(arena.tensor(p)).defined())
+    if (autograd::stored_gradient(arena.tensor(p)).defined())
+      earlier_.push_back(p);
+    else if (adds_to[static_cast<std::size_t>(place.block)] != 0)
       shares_->clear_gradients(place.block, {place.offset, place.offset + place.extent});
   }
   shares_->begin_backward(std::move(adds_to));
+}
+
+void RankUnits::discard_backward() {
+  sleeping_->discard_gradients(false);
+  shares_->discard_backward();
+  const optim::Arena& arena = *replica_.parameters();
+  for (const std::size_t p : arena.layout().place_indices())
+    if (std::ranges::find(earlier_, p) == earlier_.end()) arena.tensor(p).set_grad({});
 }
 
 void RankUnits::open() {
@@ -148,6 +161,7 @@ void RankUnits::share_gradients() {
 }
 
 void RankUnits::update(const std::function<std::exception_ptr(Device)>& part) {
+  all_.barrier();  // all ranks can
   const std::exception_ptr error = part(replica_.device());
   sleeping_->note_updated();
   if (error != nullptr) std::rethrow_exception(error);

@@ -31,7 +31,7 @@ class RankUnits final : public optim::ArenaSharing {
   static std::shared_ptr<RankUnits> bind(DeviceReplica& replica,
                                          comm::Communicator& all,
                                          const RankSharding& sharding);
-  RankUnits(DeviceReplica& replica, const RankSharding& sharding);
+  RankUnits(DeviceReplica& replica, comm::Communicator& all, const RankSharding& sharding);
   ~RankUnits() override;
 
   /// Whom the gradients are reduced with.
@@ -48,7 +48,15 @@ class RankUnits final : public optim::ArenaSharing {
   /// The gradients that follow are those of a new backward.
   void begin_backward() const;
   /// That backward makes its first gradient. Those that parameters have by now are added to.
-  void note_earlier_gradients() const;
+  void note_earlier_gradients();
+  /// That backward has been reduced on all ranks: its gradients are added to earlier ones.
+  void end_reduction() const { shares_->add_reduced(); }
+  /// That backward has failed: gradients are those that parameters had before it.
+  void discard_backward();
+  /// The order in which this rank has used its units, for comparison with the other ranks.
+  std::int64_t order_digest() const { return shares_->order().digest(); }
+  /// The ranks have used their units in different orders.
+  void forget_order() const { shares_->order().clear(); }
   /// Gathers all values, which stay until `close`. @throws OutOfMemory  nothing has changed.
   void open();
   enum class Changes : std::uint8_t { written_back, dropped };
@@ -64,11 +72,13 @@ class RankUnits final : public optim::ArenaSharing {
   class Keeper;
 
   DeviceReplica& replica_;
+  comm::Communicator& all_;
   RankSharding sharding_;
   std::shared_ptr<RankShares> shares_;
   std::shared_ptr<SleepingBlocks> sleeping_;
   std::vector<Tensor> asleep_;  // while it is open: the storage of the values, by block
   std::vector<std::uint64_t> opened_versions_;
+  std::vector<std::size_t> earlier_;  // the places that had gradients before the present backward
   std::function<void()> complete_;
 };
 

@@ -164,6 +164,18 @@ void BucketReducer::finish() {
   disarm();
 }
 
+void BucketReducer::abandon() noexcept {
+  for (std::vector<comm::Handle>* handles : {&handles_, &sums_}) {
+    for (comm::Handle& handle : *handles) {
+      try {
+        handle.wait();
+      } catch (...) {  // the group refuses what follows, and says why
+      }
+    }
+  }
+  disarm();
+}
+
 void BucketReducer::disarm() noexcept {
   handles_.clear();
   sent_.clear();

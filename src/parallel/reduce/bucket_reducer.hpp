@@ -62,6 +62,8 @@ class BucketReducer {
   void finish();
   /// Forgets a backward that failed.
   void disarm() noexcept;
+  /// The same, once what is under way has ended, well or not.
+  void abandon() noexcept;
   bool is_armed() const noexcept { return armed_; }
   /// When the first bucket's reduction was started since arm.
   std::optional<Clock::time_point> first_launch() const noexcept { return first_launch_; }

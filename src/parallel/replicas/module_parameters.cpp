@@ -185,7 +185,10 @@ void ModuleParameters::send(Call& call, Call::Part& part) const {
 }
 
 void ModuleParameters::end_send(Call& call, Call::Part& part) const {
-  if (const auto& blocks = part.replica->sleeping()) blocks->sleep_values();
+  if (const auto& blocks = part.replica->sleeping()) {
+    blocks->sleep_values();
+    blocks->set_writes(SleepingBlocks::Writes::kept);  // an update's
+  }
   if (!call.parameters.send) return;
   in_phase(part, Phase::replicate, [&] { part.broadcast.finish(); });
 }

@@ -31,16 +31,17 @@ RankRows::RankRows(comm::Communicator& comm)
       group_(std::make_shared<comm::RowGroupAdapter>(comm)),
       members_(static_cast<std::size_t>(comm.size()), true) {}
 
-ForwardRows RankRows::exchange(std::int64_t rows, GradientSync sync) const {
-  const std::array<std::int64_t, 2> own{rows, sync == GradientSync::on ? 1 : 0};
-  const Tensor mine = from_host(std::span<const std::int64_t>(own), {2}, comm_.device());
-  const Tensor all = zeros({2 * comm_.size()}, {.dtype = DType::i64, .device = comm_.device()});
+ForwardRows RankRows::exchange(std::int64_t rows, GradientSync sync, std::int64_t order) const {
+  const std::array<std::int64_t, 3> own{rows, sync == GradientSync::on ? 1 : 0, order};
+  const Tensor mine = from_host(std::span<const std::int64_t>(own), {3}, comm_.device());
+  const Tensor all = zeros({3 * comm_.size()}, {.dtype = DType::i64, .device = comm_.device()});
   comm_.all_gather(mine, all);
   const std::vector<std::int64_t> values = all.to_host<std::int64_t>();
   ForwardRows forward;
-  for (std::size_t r = 0; 2 * r < values.size(); ++r) {
-    forward.rows.push_back(values[2 * r]);
-    if (values[2 * r] >= 0) forward.syncs = values[2 * r + 1] != 0;
+  for (std::size_t at = 0; at < values.size(); at += own.size()) {
+    forward.rows.push_back(values[at]);
+    if (values[at] >= 0) forward.syncs = values[at + 1] != 0;
+    forward.same_order &= values[at + 2] == order;
   }
   return forward;
 }

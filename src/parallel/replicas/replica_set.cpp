@@ -252,6 +252,7 @@ void ReplicaSet::backward(const std::vector<RowRange>& rows, const Body& body) {
       parts->gradients.arm(*call, part);
       if (BucketReducer* reducer = part.replica->reducer()) reducer->begin_backward();
       if (part.active) body(part.argument(part.share_of_process(*call)));
+      if (const auto& blocks = part.replica->sleeping()) blocks->check_unwritten();
       finish_reduction(part);
       agree(*call, part);
     });
@@ -275,6 +276,7 @@ void ReplicaSet::on_replicas(const std::vector<RowRange>& rows, const Body& body
   parts_->runner.run(call, Phase::backward, [call, body](Call::Part& part) {
     const SleepAtEnd sleep(part.replica->sleeping().get());
     if (part.active) body(part.argument());
+    if (const auto& blocks = part.replica->sleeping()) blocks->check_unwritten();
     agree(*call, part);
   });
 }

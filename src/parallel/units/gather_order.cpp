@@ -25,4 +25,20 @@ std::vector<int> GatherOrder::note(int block, std::size_t count) {
           last.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 
+std::int64_t GatherOrder::digest() const noexcept {
+  constexpr std::uint64_t kPrime = 1099511628211U;
+  std::uint64_t digest = 0;
+  for (const std::vector<int>& pass : last_) {
+    for (const int block : pass)
+      digest = (digest ^ static_cast<std::uint64_t>(block + 1)) * kPrime;
+    digest = (digest ^ UINT32_MAX) * kPrime;
+  }
+  return static_cast<std::int64_t>(digest);
+}
+
+void GatherOrder::clear() {
+  last_ = {};
+  present_.clear();
+}
+
 }  // namespace tandem::parallel

@@ -22,6 +22,10 @@ class GatherOrder {
   /// @return the blocks that followed it in the last pass of this kind, at most `count`; none where
   ///         this pass differs from that one.
   std::vector<int> note(int block, std::size_t count);
+  /// A number of the passes that are known, by which ranks compare them.
+  std::int64_t digest() const noexcept;
+  /// Forgets all passes.
+  void clear();
 
  private:
   std::array<std::vector<int>, 2> last_;  // by pass

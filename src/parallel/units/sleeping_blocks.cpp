@@ -41,6 +41,10 @@ SleepingBlocks::SleepingBlocks(std::shared_ptr<BlockStore> store,
       if (of == Of::values) blocks_.back().share_version = version_of_share(blocks_.back());
     }
   }
+  for (const optim::ArenaPlace& place : layout.places())
+    for (Block& block : blocks_)
+      if (block.index == place.block && block.of == Of::values)
+        block.parameters.push_back(place.name);
 }
 
 std::shared_ptr<SleepingBlocks> SleepingBlocks::of(std::shared_ptr<BlockStore> store,
@@ -54,6 +58,11 @@ std::shared_ptr<SleepingBlocks> SleepingBlocks::of(std::shared_ptr<BlockStore> s
 void SleepingBlocks::set_sources(const std::shared_ptr<SleepingBlocks>& source) const {
   for (const Block& block : blocks_)
     if (const auto buffer = block.buffer.lock()) buffer->set_source(source);
+}
+
+SleepAtEnd::SleepAtEnd(SleepingBlocks* blocks) noexcept
+    : blocks_(blocks), exceptions_(std::uncaught_exceptions()) {
+  if (blocks_ != nullptr) blocks_->set_writes(SleepingBlocks::Writes::refused);
 }
 
 SleepAtEnd::~SleepAtEnd() {
@@ -98,6 +107,7 @@ bool SleepingBlocks::wake_gathered(Block& block, const std::shared_ptr<Buffer>& 
   buffer->wake(*gathered);
   block.is_awake = true;
   block.version = buffer->version();
+  block.parts = buffer->part_versions();
   return true;
 }
 
@@ -117,9 +127,9 @@ void SleepingBlocks::put_bytes(Block& block, const std::shared_ptr<Buffer>& buff
 
 /// The tensors have not changed, so nor have their versions.
 void SleepingBlocks::fill(Block& block, const std::shared_ptr<Buffer>& buffer) const {
-  const std::vector<std::uint64_t> versions = buffer->part_versions();
+  block.parts = buffer->part_versions();
   store_->gather(block.of, block.index, flat_of(buffer, block.numel, block.dtype));
-  buffer->set_part_versions(versions);
+  buffer->set_part_versions(block.parts);
   block.version = buffer->version();
 }
 
@@ -134,12 +144,42 @@ void SleepingBlocks::make_room(const Block& for_block, std::span<const Buffer* c
 }
 
 void SleepingBlocks::sleep(Block& block) const {
+  if (writes_ == Writes::refused && is_written(block)) refuse_write(block);
   block.is_awake = block.is_made = false;
   const std::shared_ptr<Buffer> buffer = block.buffer.lock();
   if (buffer == nullptr || buffer->is_dropped()) return;
   if (buffer->version() != block.version)
     store_->scatter(block.of, block.index, flat_of(buffer, block.numel, block.dtype));
   buffer->drop(block.name);
+}
+
+bool SleepingBlocks::is_written(const Block& block) const {
+  const std::shared_ptr<Buffer> buffer = block.buffer.lock();
+  return block.of == Of::values && block.is_awake && buffer != nullptr &&
+         buffer->version() != block.version;
+}
+
+void SleepingBlocks::refuse_write(Block& block) const {
+  const std::shared_ptr<Buffer> buffer = block.buffer.lock();
+  const std::vector<std::uint64_t> now = buffer->part_versions();
+  const auto [changed, before] = std::ranges::mismatch(now, block.parts);
+  const auto part = static_cast<std::size_t>(changed - now.begin());
+  const std::string name = part < block.parameters.size() ? block.parameters[part] : *block.name;
+  forget(block);
+  throw InvalidArgument(tandem::detail::concat(
+      "'",
+      name,
+      "' was written to in a forward or a backward on ",
+      buffer->device(),
+      ", which has a share of it, and a copy of the rest that no other device sees; compute "
+      "with a new tensor in its place, make it a buffer, or write to it between steps (in a "
+      "rank's program, in unsharded)"));
+}
+
+void SleepingBlocks::check_unwritten() {
+  if (writes_ == Writes::kept) return;
+  for (Block& block : blocks_)
+    if (is_written(block)) refuse_write(block);
 }
 
 void SleepingBlocks::forget(Block& block) const {
@@ -154,8 +194,8 @@ void SleepingBlocks::end_reduction(int block) {
 
 void SleepingBlocks::end_backward() {
   discard_gradients(false);
-  sleep_values();
   store_->end_backward(device_);
+  sleep_values();
 }
 
 void SleepingBlocks::begin_backward(std::vector<std::uint8_t> adds_to) {
@@ -175,6 +215,8 @@ void SleepingBlocks::discard_gradients(bool collects) {
 
 void SleepingBlocks::end_job(Ending ending) {
   if (ending == Ending::well) began_ = false;
+  if (writes_ == Writes::refused) forget_values();
+  writes_ = Writes::kept;
   sleep_values();
   store_->end_job(device_);
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -18,13 +19,13 @@ namespace tandem::parallel {
 
 class SleepingBlocks;
 
-/// At its end the values of a device's blocks sleep, and whether its job ended well is noted. To be
-/// used on the device's thread, which may end its job after the call has timed out.
+/// A job of a device's replica, which may not write to values. At its end the values of the
+/// device's blocks sleep, and whether it ended well is noted. To be used on the device's thread,
+/// which may end its job after the call has timed out.
 class SleepAtEnd {
  public:
   /// @param blocks  null: nothing sleeps.
-  explicit SleepAtEnd(SleepingBlocks* blocks) noexcept
-      : blocks_(blocks), exceptions_(std::uncaught_exceptions()) {}
+  explicit SleepAtEnd(SleepingBlocks* blocks) noexcept;
   ~SleepAtEnd();
   SleepAtEnd(const SleepAtEnd&) = delete;
   SleepAtEnd& operator=(const SleepAtEnd&) = delete;
@@ -65,6 +66,15 @@ class SleepingBlocks final : public BufferSource, public GradientShares {
   ///
   /// @param adds_to  by block; empty: all begin from zero.
   void begin_backward(std::vector<std::uint8_t> adds_to);
+  /// Who may write to values. What others write is lost, and refused when the values sleep.
+  enum class Writes : std::uint8_t {
+    kept,     ///< anyone: the shares get it
+    refused,  ///< nobody, since other devices would not see it
+  };
+  void set_writes(Writes writes) noexcept { writes_ = writes; }
+  /// @throws InvalidArgument  values that are here have been written to, and that is refused. They
+  ///                          sleep as they were before.
+  void check_unwritten();
   /// Gives up the gradients that a backward has made.
   ///
   /// @param collects  whether backwards go on making gradients that have not been reduced.
@@ -78,9 +88,9 @@ class SleepingBlocks final : public BufferSource, public GradientShares {
   /// ended: until then these may read gradients that they reduce.
   void discard_failed();
   /// Writes what was changed to the shares. All blocks give their memory back, but for gradients
-  /// that have not been reduced.
+  /// that have not been reduced. @throws InvalidArgument  see check_unwritten.
   void sleep();
-  /// The same for the values alone.
+  /// The same for the values alone. @throws InvalidArgument  see check_unwritten.
   void sleep_values();
   /// The device's shares may have been updated. Values that are here are old then, and no graph
   /// from before the update is to be used with the new ones.
@@ -98,9 +108,11 @@ class SleepingBlocks final : public BufferSource, public GradientShares {
     DType dtype = DType::f32;
     std::shared_ptr<const std::string> name;
     bool is_awake = false;
-    bool is_made = false;             // gradients that have not been reduced
-    std::uint64_t version = 0;        // of the buffer when it got its bytes
-    std::uint64_t share_version = 0;  // of this device's share of the values
+    bool is_made = false;                      // gradients that have not been reduced
+    std::uint64_t version = 0;                 // of the buffer when it got its bytes
+    std::vector<std::uint64_t> parts = {};     // versions of its parts at that time
+    std::vector<std::string> parameters = {};  // of values, the names of those parts
+    std::uint64_t share_version = 0;           // of this device's share of the values
   };
   void set_sources(const std::shared_ptr<SleepingBlocks>& source) const;
   Block& block_of(BlockStore::Of of, int index);
@@ -112,6 +124,8 @@ class SleepingBlocks final : public BufferSource, public GradientShares {
   void put_bytes(Block& block, const std::shared_ptr<Buffer>& buffer) const;
   void fill(Block& block, const std::shared_ptr<Buffer>& buffer) const;
   void sleep(Block& block) const;
+  bool is_written(const Block& block) const;
+  [[noreturn]] void refuse_write(Block& block) const;
   /// Puts it to sleep without its bytes.
   void forget(Block& block) const;
   void make_room(const Block& for_block, std::span<const Buffer* const> used);
@@ -121,6 +135,7 @@ class SleepingBlocks final : public BufferSource, public GradientShares {
   std::vector<Block> blocks_;
   std::unordered_map<const Buffer*, std::size_t> index_;
   bool keeps_values_ = false;
+  Writes writes_ = Writes::kept;
   bool collects_ = false;
   bool began_ = false;  // a backward, in this job or in the one that failed
   std::vector<std::uint8_t> adds_to_;
