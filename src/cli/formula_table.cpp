@@ -37,7 +37,7 @@ ModeFormulas formulas_of(const RunOptions& options, Trial& trial) {
 bool fit_steps(const RunOptions& options, Trial& trial) {
   const std::int64_t micro_batches = options.batch.accumulate;
   return options.processes() == 1 && options.batch.bitwise_leaves == 0 &&
-         !options.numbers.products() &&
+         options.sharding.prefetch == 0 && !options.numbers.products() &&
          std::ranges::all_of(trial.devices(), [=](const report::DeviceFigures& device) {
            return device.rows >= micro_batches;
          });

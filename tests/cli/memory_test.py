@@ -65,10 +65,15 @@ class MemoryTest(ProgramTest):
         self.assertEqual([figures["--offload cpu:7"][k] for k in ("parameters", "gradients", "state")], [0, 0, 0])
         self.assertLess(figures["--no-reshard-after-forward"]["sent in a step"], figures[""]["sent in a step"])
         self.assertIn("in 2 units", reports["--units blocks.0"]["formulas"])
+        ahead = self.succeed("memory", *gpt, *full, "--prefetch", "1", "--steps", "2", "--json", "-")
+        peaks = [max(d["peak_bytes"] for d in report["devices"]) for report in (json.loads(ahead.stdout), reports[""])]
+        self.assertGreater(peaks[0], peaks[1])
         self.fail_with(2, "memory", *gpt, *full, "--offload", "cpu:1", says=["--offload cpu:1 is one of --devices"])
         self.fail_with(2, "memory", *gpt, *full, "--offload", "disk", says=["--offload", "disk"])
         self.fail_with(2, "train", *DIGITS, "--mode", "ddp", "--offload", "cpu:7",
                        says=["--offload is for --mode dp-fully-sharded, and this is ddp"])
+        self.fail_with(2, "train", *DIGITS, "--mode", "dp-sharded", "--prefetch", "1",
+                       says=["--prefetch is for --mode dp-fully-sharded, and this is dp-sharded"])
         self.fail_with(2, "train", *DIGITS, "--mode", "dp-sharded", "--units", "0",
                        says=["--units is for --mode dp-fully-sharded and dp-sharded-gradients"])
 

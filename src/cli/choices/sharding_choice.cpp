@@ -29,6 +29,12 @@ void ShardingChoice::add_flags(CLI::App& app) {
                  offload,
                  "for dp-fully-sharded: device outside of --devices that keeps all shares of the "
                  "model and updates them, such as cpu:9");
+  app.add_option("--prefetch",
+                 prefetch,
+                 "for dp-fully-sharded: how many units are gathered ahead of the one that is used; "
+                 "GPUs do it beside their work, virtual devices gain nothing")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
 }
 
 parallel::UnitPolicy ShardingChoice::policy() const {
@@ -39,6 +45,7 @@ void ShardingChoice::apply(parallel::DataParallelOptions& options) const {
   options.units = policy();
   if (options.mode != parallel::Mode::fully_sharded) return;
   options.reshard_after_forward = !keeps_units;
+  options.prefetch = static_cast<std::size_t>(prefetch);
   if (!offloads()) return;
   try {
     options.offload = parse_device(offload);
@@ -54,8 +61,9 @@ void ShardingChoice::apply(parallel::DataParallelOptions& options) const {
 void ShardingChoice::check(const std::string& name, parallel::Mode mode) const {
   using parallel::Mode;
   const bool is_full = mode == Mode::fully_sharded;
-  const char* flag = keeps_units && !is_full  ? "--no-reshard-after-forward"
-                     : offloads() && !is_full ? "--offload"
+  const char* flag = keeps_units && !is_full    ? "--no-reshard-after-forward"
+                     : offloads() && !is_full   ? "--offload"
+                     : prefetch > 0 && !is_full ? "--prefetch"
                      : !units.empty() && !is_full && mode != Mode::sharded_gradients ? "--units"
                                                                                      : nullptr;
   if (flag == nullptr) return;

@@ -19,6 +19,7 @@ struct ShardingChoice {
   std::vector<std::string> units;  ///< names of modules; empty: the direct parts
   bool keeps_units = false;        ///< until backward has ended
   std::string offload;             ///< a device; empty: none
+  int prefetch = 0;                ///< units that are gathered ahead
 
   void add_flags(CLI::App& app);
   parallel::UnitPolicy policy() const;
