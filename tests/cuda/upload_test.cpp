@@ -132,7 +132,7 @@ TEST_F(FillTest, PartsOfAllDevicesComeAfterTheirWorkSoFar) {
     std::vector<BufferPart> parts;
     for (const Tensor& x : sources)
       parts.push_back(all_of(x));
-    FillingBuffer filling = fill(parts, gpu(1));
+    FillingBuffer filling = tandem::fill(parts, gpu(1));
     for (Tensor& x : sources)
       x.fill_(-1);  // waits for the copy
     const std::vector<double> found = tensor(filling.take()).to_doubles();
@@ -148,14 +148,16 @@ TEST_F(FillTest, SourcesAndTargetMayGoAtOnce) {
     for (const bool is_taken : {true, false}) {
       Tensor source = mul(tensor_of(values, gpu(0)), 1);
       const BufferPart part = all_of(source);
-      std::optional<FillingBuffer> filling(fill(std::span(&part, 1), gpu(1)));
+      std::optional<FillingBuffer> filling(tandem::fill(std::span(&part, 1), gpu(1)));
       source = Tensor();
       const Tensor other = full({kPinned.count}, -1, {.dtype = DType::f64, .device = gpu(0)});
       Tensor there;
       if (is_taken) there = tensor(filling->take());
       filling.reset();
       const Tensor next = full({kPinned.count}, -2, {.dtype = DType::f64, .device = gpu(1)});
-      if (is_taken) EXPECT_EQ(there.to_doubles(), values);
+      if (is_taken) {
+        EXPECT_EQ(there.to_doubles(), values);
+      }
       EXPECT_EQ(other.to_doubles(), minus_ones(kPinned.count));
       EXPECT_EQ(next.to_doubles(), std::vector<double>(values.size(), -2));
     }
