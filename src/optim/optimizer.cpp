@@ -194,6 +194,8 @@ void Optimizer::prepare(OptimizerStepOptions options) {
   }
   layout_->allocate(specs, wanted);
   layout_->attach_state(updates, specs);
+  for (const auto& sharing : layout_->sharings())
+    sharing->agree();
   layout_->prepared = std::move(updates);
 }
 

@@ -53,11 +53,6 @@ class FaultedRank {
     }
     return "";
   }
-  /// After an optimizer's step that this rank, or another one, could not make. Collective.
-  void begin_again() {
-    optimizer_.load_state_dict(optimizer_.state_dict());
-    optimizer_.zero_grad();  // those of the backward, which was well
-  }
   /// Values, the optimizer's state, and which gradients there are. Collective.
   Values state() {
     Values all;
@@ -137,12 +132,12 @@ int let_each_fail(const FaultedProgram& program, int faulty, Device device) {
       const std::string text = own.failure_of_step(2);
       if (fails) failing.end();
       if (text.empty()) break;
-      failures += fails ? 1 : 0;
+      if (fails) ++failures;
       EXPECT_THAT(text, HasSubstr("of memory")) << "allocation " << k;
       together.arrive_and_wait();
       if (fails) rank.comm().reset();
       together.arrive_and_wait();
-      if (program.is_first) own.begin_again();
+      if (program.is_first) own.zero_grad();  // those of the backward, which was well
       EXPECT_EQ(own.state(), before)
           << "allocation " << k << ", rank " << rank.rank() << ": " << text;
     }

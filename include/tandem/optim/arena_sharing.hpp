@@ -39,6 +39,11 @@ class ArenaSharing {
   ///
   /// @throws  the error of a part, or Timeout.
   virtual void update(const std::function<std::exception_ptr(Device)>& part) = 0;
+  /// The optimizer can make its update. Ranks wait here for each other, so that none updates if
+  /// another one cannot. Where there are no ranks, nothing.
+  ///
+  /// @throws CommAborted  another rank has failed.
+  virtual void agree() const {}
   /// Combines a value of all ranks, in place. Collective. Where there are no ranks, nothing.
   enum class OverRanks : std::uint8_t { sum, max };
   virtual void all_reduce(const Tensor& /*value*/, OverRanks /*how*/) const {}

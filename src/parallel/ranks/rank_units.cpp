@@ -161,10 +161,13 @@ void RankUnits::share_gradients() {
 }
 
 void RankUnits::update(const std::function<std::exception_ptr(Device)>& part) {
-  all_.barrier();  // all ranks can
   const std::exception_ptr error = part(replica_.device());
   sleeping_->note_updated();
   if (error != nullptr) std::rethrow_exception(error);
+}
+
+void RankUnits::agree() const {
+  all_.barrier();
 }
 
 void RankUnits::all_reduce(const Tensor& value, OverRanks how) const {

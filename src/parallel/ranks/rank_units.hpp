@@ -66,6 +66,7 @@ class RankUnits final : public optim::ArenaSharing {
   std::vector<optim::ArenaSlice> slices() const override;
   void share_gradients() override;
   void update(const std::function<std::exception_ptr(Device)>& part) override;
+  void agree() const override;
   void all_reduce(const Tensor& value, OverRanks how) const override;
 
  private:
