@@ -3,6 +3,8 @@
 
 #include "parallel/units/block_shares.hpp"
 
+#include <algorithm>
+
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/dispatch.hpp"
 
@@ -105,7 +107,11 @@ void BlockShares::end_reduction(int block, int d) {
 void BlockShares::copy(Of of, int block, const Tensor& whole, To to) const {
   const ContextScope scope(
       [&](Context& c) { c.phase = of == Of::values ? Phase::replicate : Phase::reduce; });
-  for (int d = 0; d < size(); ++d) {
+  // Each device begins with its own share. If all began with device 0's, its links would have to
+  // serve all of them at once.
+  const auto first = std::ranges::find(devices_, whole.device()) - devices_.begin();
+  for (int k = 0; k < size(); ++k) {
+    const int d = (static_cast<int>(first) + k) % size();
     const Share own = share(block, d);
     const Tensor& part = at(of, block, d);
     if (to == To::whole)
