@@ -74,6 +74,7 @@ class MemoryTest(ProgramTest):
                        says=["--offload is for --mode dp-fully-sharded, and this is ddp"])
         self.fail_with(2, "train", *DIGITS, "--mode", "dp-sharded", "--prefetch", "1",
                        says=["--prefetch is for --mode dp-fully-sharded, and this is dp-sharded"])
+        self.fail_with(2, "memory", *gpt, *full, "--prefetch", "-1", says=["--prefetch", "-1", "at least 0"])
         self.fail_with(2, "train", *DIGITS, "--mode", "dp-sharded", "--units", "0",
                        says=["--units is for --mode dp-fully-sharded and dp-sharded-gradients"])
 

@@ -9,6 +9,7 @@
 #include "tandem/core/error.hpp"
 
 #include "cli/usage_error.hpp"
+#include "cli/validators.hpp"
 
 namespace tandem::cli {
 
@@ -33,7 +34,7 @@ void ShardingChoice::add_flags(CLI::App& app) {
                  prefetch,
                  "for dp-fully-sharded: how many units are gathered ahead of the one that is used; "
                  "GPUs do it beside their work, virtual devices gain nothing")
-      ->check(CLI::NonNegativeNumber)
+      ->check(at_least(0))
       ->capture_default_str();
 }
 
