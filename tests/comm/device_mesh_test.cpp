@@ -16,6 +16,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using testing::run_ranks;
 using ::testing::ThrowsMessage;
 
 /// The sum over a group of 10 to the power of each rank of the whole: which ranks are in it.
