@@ -64,6 +64,16 @@ std::unique_ptr<training::Task> make_gpt(const ModelSetup& setup) {
   return task<training::LanguageModel>(nn::models::Gpt(options), setup);
 }
 
+/// It reads the characters of a text as the first of its tokens.
+constexpr Model gpt2(const char* name) {
+  return {.name = name,
+          .reads_text = true,
+          .is_gpt2 = true,
+          .has_blocks = true,
+          .adam_eps = 1e-6,
+          .make = make_gpt};
+}
+
 const std::array kModels{
     Model{.name = "cnn-small", .make = make_cnn_small},
     Model{.name = "cnn", .has_batch_norm = true, .colour = true, .make = make_cnn},
@@ -75,6 +85,10 @@ const std::array kModels{
           .make = make_resnet18},
     Model{
         .name = "gpt", .reads_text = true, .has_blocks = true, .adam_eps = 1e-6, .make = make_gpt},
+    gpt2("gpt2"),
+    gpt2("gpt2-medium"),
+    gpt2("gpt2-large"),
+    gpt2("gpt2-xl"),
 };
 
 }  // namespace
@@ -111,11 +125,12 @@ DataForm random_form(const Model& model) {
 
 std::map<std::string, std::int64_t> model_sizes(const ModelChoice& choice, const DataForm& form) {
   if (!form.is_text()) return {};
-  return {{"layers", choice.gpt.layers},
-          {"width", choice.gpt.width},
-          {"heads", choice.gpt.heads},
-          {"context", choice.gpt.context},
-          {"vocabulary", form.vocabulary.size()}};
+  return {
+      {"layers", choice.gpt.layers},
+      {"width", choice.gpt.width},
+      {"heads", choice.gpt.heads},
+      {"context", choice.gpt.context},
+      {"vocabulary", choice.gpt.vocabulary > 0 ? choice.gpt.vocabulary : form.vocabulary.size()}};
 }
 
 nn::models::GptOptions gpt_options(const std::map<std::string, std::int64_t>& sizes) {

@@ -31,6 +31,7 @@ struct ModelSetup {
 struct Model {
   const char* name;
   bool reads_text = false;      ///< otherwise images
+  bool is_gpt2 = false;         ///< sizes and vocabulary are those of GPT-2 of this name
   bool has_batch_norm = false;  ///< so that its rows depend on each other
   bool has_blocks = false;      ///< whose activations can be computed again
   bool colour = false;          ///< random images have three colours

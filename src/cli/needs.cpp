@@ -10,6 +10,7 @@
 #include "tandem/runtime/runtime.hpp"
 
 #include "cli/limits.hpp"
+#include "cli/models.hpp"
 
 namespace tandem::cli {
 namespace {
@@ -48,7 +49,8 @@ void check_fits(const std::string& what, double least) {
 void check_model_fits(const TaskOptions& options,
                       const DataForm& form,
                       const parallel::DataParallelOptions& parallel) {
-  if (parallel.devices.front().type != DeviceType::cpu) return;
+  const Device first = parallel.devices.front();
+  if (first.type != DeviceType::cpu || !logical_device(first).has_data()) return;
   const auto devices = parallel.devices.size();
   const auto element = static_cast<double>(itemsize(options.numbers.storage()));
   const double rows = rows_at_once(options.batch, devices);
@@ -60,8 +62,9 @@ void check_model_fits(const TaskOptions& options,
   const GptSizes& gpt = options.model.gpt;
   const double width = as_double(gpt.width), layers = as_double(gpt.layers);
   const double block = 12 * width * width + 13 * width;
-  const double weights =
-      width * (as_double(form.vocabulary.size()) + as_double(gpt.context) + 2) + layers * block;
+  const double weights = width * (as_double(model_sizes(options.model, form).at("vocabulary")) +
+                                  as_double(gpt.context) + 2) +
+                         layers * block;
   const double copies = 2 * static_cast<double>(devices) + 2;  // with gradients; two moments
   const double kept = rows * as_double(gpt.context) * width * layers;
   check_fits(

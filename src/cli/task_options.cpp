@@ -3,6 +3,8 @@
 
 #include "cli/task_options.hpp"
 
+#include <optional>
+
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/world/world.hpp"
@@ -30,6 +32,17 @@ training::LossPlace loss_place(const TaskOptions& options) {
   return training::LossPlace::output_device;
 }
 
+/// What exchanges bytes with shape-only devices is shape-only, too.
+void make_alike(const parallel::DataParallelOptions& parallel) {
+  if (logical_device(parallel.devices.front()).has_data()) return;
+  for (const std::optional<Device>& other :
+       {parallel.output_device, parallel.offload, parallel.init_on}) {
+    if (!other || !logical_device(*other).has_data()) continue;
+    logical_device(*other).configure(
+        {.device = *other, .limit = logical_device(*other).limit(), .has_data = false});
+  }
+}
+
 }  // namespace
 
 int TaskOptions::processes() const {
@@ -55,7 +68,7 @@ void TaskOptions::resolve() {
   constexpr std::int64_t kImages = 256, kWindows = 16;  // rows of a batch
   if (has_mode_flag) sharding.check(mode.name, mode.mode());
   if (model.name.empty()) model.name = "cnn-small";
-  model.check();
+  model.resolve();
   const Model& chosen = model_of(model.name);
   if (batch.bitwise_leaves > 0 && chosen.has_batch_norm) {
     throw UsageError(concat("--bitwise-leaves is not for models with batch norm, such as ",
@@ -92,6 +105,7 @@ parallel::DataParallelOptions parallel_options(const TaskOptions& options,
                                     .backend = options.backend.backend(),
                                     .world = options.mode.is_single() ? nullptr : options.world};
   if (all.devices.size() > 1) options.sharding.apply(all);
+  make_alike(all);
   return all;
 }
 

@@ -209,10 +209,12 @@ Part part_of(const Collective& c) {
   if (c.input.defined()) {
     part.input = c.input.data();
     part.input_count = c.input.numel();
+    part.has_data = c.input.has_data();
   }
   if (c.output.defined()) {
     part.output = c.output.data();
     part.output_count = c.output.numel();
+    part.has_data = part.has_data && c.output.has_data();
   }
   return part;
 }

@@ -29,6 +29,7 @@ struct Part {
   int color = 0;            ///< of a split
   int key = 0;              ///< of a split
   std::shared_ptr<const Event> ready = nullptr;  ///< on a GPU: the memory may be used after it
+  bool has_data = true;  ///< false: nothing can be moved from or to the memory
 };
 Part part_of(const Collective& collective);
 

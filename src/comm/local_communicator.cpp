@@ -52,10 +52,13 @@ class LocalPending final : public Handle::Pending {
         c.algorithm = meeting_->algorithms().choose(c);
         parts.push_back(part_of(c));
         parts.back().scratch = make_scratch(c);
+        if (scratch_.back() != nullptr && !scratch_.back()->has_data())
+          parts.back().has_data = false;
       }
       const auto moves = [](const Collective& c) { return c.kind != Collective::Kind::barrier; };
       if (on_gpu() && std::ranges::any_of(collectives_, moves))
         parts.front().ready = recorded(stream());  // for all of this rank's
+      check_data(parts);
       operation_ = arrive(std::move(parts));
     });
   }
@@ -77,11 +80,13 @@ class LocalPending final : public Handle::Pending {
       meeting_->wait(*operation_, rank_, timeout);
       follow();
     });
+    settle_data();
     count();
   }
   void settle(std::chrono::milliseconds timeout) override {
     if (settled_) return;
     in_scopes(End::finish, 0, [&] { meeting_->wait(*operation_, rank_, timeout); });
+    settle_data();
     count();
     for (Collective& c : collectives_)
       c.input = c.output = {};
@@ -95,6 +100,12 @@ class LocalPending final : public Handle::Pending {
   }
 
  private:
+  /// What was not carried out has left no values.
+  void settle_data() const noexcept {
+    if (operation_->has_data()) return;
+    for (const Collective& c : collectives_)
+      if (const Tensor output = written(c, rank_); output.defined()) output.buffer().lose_data();
+  }
   /// Tells observers of the bytes, and of this rank's side stream.
   void count() const {
     count_side();
@@ -141,6 +152,15 @@ class LocalPending final : public Handle::Pending {
     scratch_.back() = std::make_unique<Buffer>(
         meeting_->ranks().device(rank_), c.input.nbytes(), Category::communication);
     return scratch_.back()->data();
+  }
+  /// What other processes send and get is data.
+  void check_data(const std::vector<Part>& parts) const {
+    TANDEM_CHECK(meeting_->engine().has_all_ranks() || std::ranges::all_of(parts, &Part::has_data),
+                 name(collectives_.front().kind),
+                 ": ",
+                 meeting_->ranks().device(rank_),
+                 " is shape-only, but its group has ranks in other processes, to which data are "
+                 "sent; use the devices of one process, or leave out @shape-only");
   }
   std::shared_ptr<Operation> arrive(std::vector<Part> parts) const {
     const Collective& c = collectives_.front();

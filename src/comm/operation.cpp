@@ -3,6 +3,7 @@
 
 #include "comm/operation.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -53,8 +54,13 @@ std::size_t Operation::bytes(std::size_t i, int from, int to) const {
   return bytes_between(signatures[i], std::span(parts).subspan(i * size, size), from, to);
 }
 
+bool Operation::has_data() const noexcept {
+  return std::ranges::all_of(parts, &Part::has_data);
+}
+
 void Operation::start(CollectivePlan what) {
   plan = std::move(what);
+  if (!has_data()) plan.slices = 0;
   times.begin = times.end = CopyTimes::now();
   state.store(plan.slices == 0 ? State::complete : State::running);
 }

@@ -84,7 +84,10 @@ struct Operation {
   /// Bytes that rank `to` gets from rank `from` in the i-th collective.
   std::size_t bytes(std::size_t i, int from, int to) const;
 
-  /// All ranks have arrived: gathering -> running, or complete if the plan has nothing to do.
+  /// Whether all of its memory has data, so that it can be carried out.
+  bool has_data() const noexcept;
+  /// All ranks have arrived: gathering -> running, or complete if the plan has nothing to do, or
+  /// there is no data.
   void start(CollectivePlan what);
   /// running -> complete. Wakes those who wait.
   void finish() noexcept;

@@ -57,6 +57,7 @@ void for_items(
   if (n == 0) return;
   const std::int64_t tiles = tiles_for(s, a, n), each = blocks * block_elements(a);
   const Workspace<T> workspace(s.device, tiles * each);
+  if (!s.computes) return;
   const auto run = [&](std::int64_t t) {
     for (std::int64_t i = n * t / tiles; i < n * (t + 1) / tiles; ++i)
       f(i, workspace.data() + t * each);

@@ -23,7 +23,7 @@ class Doubles {
  public:
   Doubles(const HostStream& s, std::int64_t n)
       : buffer_(s.device, static_cast<std::size_t>(n) * sizeof(double), Category::workspace) {
-    std::fill_n(data(), n, 0.0);
+    if (s.computes) std::fill_n(data(), n, 0.0);
   }
   double* data() const { return static_cast<double*>(buffer_.data()); }
 
@@ -157,6 +157,8 @@ void batch_moments(const HostStream& s, const NormLayout& l, const View& x, cons
   const std::int64_t width = 1 + 2 * l.channels;
   with_float(x.dtype, [&]<class T>() {
     const std::int64_t tiles = tiles_of(s, l);
+    const Doubles parts(s, l.inner > 1 ? 0 : tiles * width);
+    if (!s.computes) return;
     if (l.inner > 1) {  // a tile has whole channels: no parts to join
       out[0] = static_cast<double>(l.count());
       for_tiles(s, tiles, l.channels, [&](std::int64_t, std::int64_t begin, std::int64_t end) {
@@ -168,7 +170,6 @@ void batch_moments(const HostStream& s, const NormLayout& l, const View& x, cons
       });
       return;
     }
-    const Doubles parts(s, tiles * width);
     for_tiles(s, tiles, l.outer, [&](std::int64_t t, std::int64_t begin, std::int64_t end) {
       row_moments(x.as<T>(), l.channels, begin, end, parts.data() + t * width);
     });
@@ -217,12 +218,14 @@ void batch_norm_sums(const HostStream& s,
                      const View& sums) {
   double* const out = sums.as<double>();
   with_after(x.dtype, affine.after, [&]<class T, After kAfter>() {
+    const std::int64_t tiles = tiles_of(s, l), width = 2 * l.channels;
+    const Doubles parts(s, l.inner > 1 ? 0 : tiles * width);
+    if (!s.computes) return;
     const Maps<T> maps(affine, l.channels);
     const auto centred = [](const Centre<T>& c, T v, T d) {
       const T x0 = v - c.mean;
       return std::pair<T, T>(pass<T, kAfter>(x0 * c.scale + c.bias, d), x0);
     };
-    const std::int64_t tiles = tiles_of(s, l);
     if (l.inner > 1) {
       for_tiles(s, tiles, l.channels, [&](std::int64_t, std::int64_t begin, std::int64_t end) {
         for (std::int64_t c = begin; c < end; ++c) {
@@ -235,8 +238,6 @@ void batch_norm_sums(const HostStream& s,
       });
       return;
     }
-    const std::int64_t width = 2 * l.channels;
-    const Doubles parts(s, tiles * width);
     for_tiles(s, tiles, l.outer, [&](std::int64_t t, std::int64_t begin, std::int64_t end) {
       row_sums(x.as<T>(),
                dy.as<T>(),

@@ -198,6 +198,7 @@ void native_forward(const HostStream& s,
   with_layout<T>(s, z, x, y, [&](const auto& native) {
     const std::int64_t weights = native.kChannelsLast ? w.numel() : 0;
     const Workspace<T> workspace(s.device, weights + s.threads * native.block_elements());
+    if (!s.computes) return;
     if (native.kChannelsLast) copy(s, w, patch_order(z, workspace.data(), w.dtype));
     native.forward(x.as<T>(),
                    native.kChannelsLast ? workspace.data() : w.as<T>(),
@@ -214,6 +215,7 @@ void native_input_grad(
   with_layout<T>(s, z, dx, dy, [&](const auto& native) {
     const std::int64_t weights = native.kChannelsLast ? w.numel() : 0;
     const Workspace<T> workspace(s.device, weights + s.threads * native.block_elements());
+    if (!s.computes) return;
     if (native.kChannelsLast) copy(s, w, patch_order(z, workspace.data(), w.dtype));
     native.input_grad(dy.as<T>(),
                       native.kChannelsLast ? workspace.data() : w.as<T>(),
@@ -235,6 +237,7 @@ void native_weight_grad(const HostStream& s,
     const std::int64_t tiles =
         std::max<std::int64_t>(1, std::min(z.rows(), tile_count(s, z.rows(), 1)));
     const Workspace<T> workspace(s.device, tiles * part);
+    if (!s.computes) return;
     T* const total = workspace.data();
     native.weight_grad(dy.as<T>(), x.as<T>(), total, part, tiles, dbias.data != nullptr);
     for (std::int64_t t = 1; t < tiles; ++t) {  // in tile order: the same bits every time

@@ -57,6 +57,7 @@ struct Direct {
   std::int64_t* channel = tap + patch;
 
   Direct(const HostStream& stream, const ConvSize& size) : s(stream), z(size) {
+    if (!s.computes) return;
     for (std::int64_t p = 0; p < pixels; ++p) {
       pixel[p] = p / z.ow * z.stride[0] * line + p % z.ow * z.stride[1] * z.c;
       y_pixel[p] = p * z.o;
@@ -133,6 +134,7 @@ struct Direct {
   void forward(const View& x, const View& w, const T* bias, T* y) const {
     const std::int64_t tiles = tile_count(s, z.rows(), 1);
     const Workspace<T> workspace(s.device, patch * z.o + tiles * strip);
+    if (!s.computes) return;
     T* const by_tap = workspace.data();
     copy(s, w, weights(by_tap, w.dtype, 1, z.o));
     for_each_tile(s, tiles, [&](std::int64_t t) {
@@ -152,6 +154,7 @@ struct Direct {
     const std::int64_t tiles = tile_count(s, z.n, 1);  // whole images: strips overlap
     const std::int64_t filter = z.o * padded_patch, part = strip + pixels * padded_patch;
     const Workspace<T> workspace(s.device, filter + tiles * part);
+    if (!s.computes) return;
     T* const by_channel = workspace.data();
     std::fill_n(by_channel, filter, T(0));
     copy(s, w, weights(by_channel, w.dtype, padded_patch, 1));
@@ -223,6 +226,7 @@ void direct_weight_grad(const HostStream& s,
   const std::int64_t sums = dw.numel() + z.o, part = sums + direct.strip;
   const std::int64_t tiles = std::max<std::int64_t>(1, tile_count(s, z.rows(), 1));
   const Workspace<T> workspace(s.device, tiles * part);
+  if (!s.computes) return;
   T* const total = workspace.data();
   direct.weight_grad(dy.as<T>(), x.as<T>(), total, part, tiles, dbias.data != nullptr);
   for (std::int64_t t = 1; t < tiles; ++t) {  // in tile order: the same bits every time

@@ -85,6 +85,7 @@ void copy_bits(const HostStream& s, const KernelPlan& plan, const View& x, const
 }  // namespace
 
 void copy(const HostStream& s, const View& x, const View& y) {
+  if (!s.computes) return;
   if (x.dtype != y.dtype) {
     return with_dtype(x.dtype, [&]<class From>() {
       with_dtype(y.dtype, [&]<class To>() { map<To, From>(s, Convert<To>{}, y, x); });

@@ -9,6 +9,7 @@
 namespace tandem::kernels {
 
 void fill(const HostStream& s, double value, const View& y) {
+  if (!s.computes) return;
   fill_elements(s, value, y);
 }
 

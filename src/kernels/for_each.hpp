@@ -29,7 +29,7 @@ inline constexpr std::int64_t kProductGrain = 512 * 1024;
 
 /// `s` with as many threads only as work of `n` items in parts of `grain` or more pays for.
 inline HostStream threads_for(const HostStream& s, std::int64_t n, std::int64_t grain) noexcept {
-  return {s.device, static_cast<int>(tile_count(s, n, grain)), s.path};
+  return {s.device, static_cast<int>(tile_count(s, n, grain)), s.path, s.computes};
 }
 
 namespace detail {

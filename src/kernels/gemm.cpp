@@ -198,6 +198,7 @@ void matmul(const HostStream& s, const View& a, const View& b, const View& bias,
     if (fast) return;
   }
   if (is_float16(c.dtype)) return widened_matmul(s, a, b, bias, c);
+  if (!s.computes) return;
   with_float(c.dtype, [&]<class T>() { native_matmul<T>(s, a, b, bias, c); });
 }
 

@@ -239,8 +239,9 @@ void row_norm_grad(const HostStream& s,
     using A = T;
     const bool wanted = grads.dweight.data != nullptr;
     const std::int64_t width = 2 * l.channels(), tiles = l.rows == 0 ? 0 : row_tiles(s, l);
-    const std::vector<A> scale = per_channel<A, T>(weight, l.channels(), A(1));
     const Workspace<double> parts(s.device, wanted ? tiles * width : 0);
+    if (!s.computes) return;
+    const std::vector<A> scale = per_channel<A, T>(weight, l.channels(), A(1));
     const GradRow<T, A> all{l, dy.as<const T>(), x.as<const T>(), scale.data(), A(0), A(0)};
     if (tiles > 0) {
       for_row_tiles(s, tiles, l.rows, [&](std::int64_t t, std::int64_t begin, std::int64_t end) {

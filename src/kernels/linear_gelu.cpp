@@ -82,6 +82,7 @@ void run_grad_bias(const HostStream& s,
       grad, pre.shape[0], pre.shape[1], dy.as<T>(), pre.as<T>(), dpre.as<T>(), nullptr};
   const std::int64_t parts = work.parts();
   const Workspace<double> sums(s.device, parts * work.columns);
+  if (!s.computes) return;
   work.sums = sums.data();
   const std::int64_t tiles = std::min(parts, tile_count(s, work.rows * work.columns, kGrain));
   const auto run = [&](std::int64_t t) {
@@ -111,6 +112,7 @@ void linear_gelu(const HostStream& s,
                  const View& pre,
                  const View& y) {
   matmul(s, x, weight, bias, pre);
+  if (!s.computes) return;
   unary(s, form == GeluForm::exact ? Unary::gelu : Unary::gelu_tanh, pre, y);
 }
 

@@ -61,6 +61,7 @@ void top_lines(const HostStream& s, Ranking ranking, int dim, const View& x, con
   const std::int64_t tiles = tile_count(s, plan.numel, grain);
   const bool few = line.k <= kMaxSelected;
   const Workspace<Ranked<T>> room(s.device, few ? 0 : tiles * line.n);
+  if (!s.computes) return;
   for_each_tile(s, tiles, [&](std::int64_t t) {
     const std::int64_t begin = plan.numel * t / tiles, end = plan.numel * (t + 1) / tiles;
     Cursor at(plan, begin);

@@ -9,7 +9,8 @@
 
 namespace tandem::kernels {
 
-/// Elements of workspace with T's size, from the device's allocator.
+/// Elements of workspace with T's size, from the device's allocator. The work of a host kernel that
+/// has one is made by with_workspace, and touches no memory where its stream does not compute.
 template <class T>
 struct Workspace {
   Buffer buffer;

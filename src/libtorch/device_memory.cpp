@@ -98,6 +98,10 @@ void* take(int device, std::size_t nbytes) {
   try {
     auto buffer =
         std::make_unique<Buffer>(Device{DeviceType::cpu, device}, nbytes, context().category);
+    TORCH_CHECK(buffer->has_data(),
+                "PyTorch's kernels compute, but cpu:",
+                device,
+                " is shape-only and has no data; list the devices without @shape-only");
     void* const data = buffer->data();
     blocks().add(std::move(buffer));
     return data;

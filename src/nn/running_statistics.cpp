@@ -52,7 +52,7 @@ void RunningStatistics::update(const BatchNormStatistics& own,
   const bool merges = group != nullptr && group->size() > 1;
   const BatchNormStatistics batch = merges ? merged(own, mean, *group) : own;
   if (batches.defined()) batches.add_(ones({}, {.dtype = DType::i64, .device = batches.device()}));
-  const double factor = momentum ? *momentum : 1 / batches.item();
+  const double factor = momentum ? *momentum : 1 / batches.item_or(1);
   mean.mul_(1 - factor);
   var.mul_(1 - factor);
   // The running variance is the unbiased one.

@@ -96,11 +96,11 @@ Tensor Call::forward(const Three& in, const Tensor& out) const {
       empty({q.size(0), q.size(1), q.size(2)}, {.dtype = number, .device = q.device()});
   if (out.numel() == 0) return lse;
   dispatch(q.stream(),
-           make_work(Work::Kind::gemm,
-                     "attention",
-                     {q, in[1], in[2], mask},
-                     {out, lse},
-                     causal ? flops(in) / 2 : flops(in)),
+           with_workspace(make_work(Work::Kind::gemm,
+                                    "attention",
+                                    {q, in[1], in[2], mask},
+                                    {out, lse},
+                                    causal ? flops(in) / 2 : flops(in))),
            [&](auto& s) {
              if (in[1].size(2) == 0)
                kernels::fill(s, 0, view_of(out));
@@ -116,11 +116,11 @@ void Call::backward(const Three& in,
                     const Tensor& dout,
                     const Three& to) const {
   dispatch(out.stream(),
-           make_work(Work::Kind::gemm,
-                     "attention_grad",
-                     {in[0], in[1], in[2], mask, out, lse, dout},
-                     {to[0], to[1], to[2]},
-                     (causal ? 1.25 : 2.5) * flops(in)),
+           with_workspace(make_work(Work::Kind::gemm,
+                                    "attention_grad",
+                                    {in[0], in[1], in[2], mask, out, lse, dout},
+                                    {to[0], to[1], to[2]},
+                                    (causal ? 1.25 : 2.5) * flops(in))),
            [&](auto& s) {
              if (out.numel() > 0 && in[1].size(2) > 0) {
                return kernels::attention_grad(s,

@@ -152,7 +152,7 @@ Gradients Norm::fused(const Tensor& dy_) const {
   const Tensor sums = f64_like(in, {2, layout.channels});
   Gradients gradients(3);
   dispatch(in.stream(),
-           norm_work("batch_norm_sums", {in, dy, mean, scale, bias.get()}, {sums}),
+           with_workspace(norm_work("batch_norm_sums", {in, dy, mean, scale, bias.get()}, {sums})),
            [&](auto& s) {
              kernels::batch_norm_sums(s, layout, view_of(in), affine(), view_of(dy), view_of(sums));
            });
@@ -228,7 +228,8 @@ Tensor batch_moments(const Tensor& x, RowGroup* group) {
   const NormLayout layout = layout_of(x);
   const std::int64_t width = 1 + 2 * layout.channels;
   const Tensor moments = f64_like(x, {width});
-  dispatch(x.stream(), norm_work("batch_norm_moments", {x}, {moments}), [&](auto& s) {
+  const Work work = with_workspace(norm_work("batch_norm_moments", {x}, {moments}));
+  dispatch(x.stream(), work, [&](auto& s) {
     kernels::batch_moments(s, layout, view_of(x), view_of(moments));
   });
   if (group == nullptr) return moments;
@@ -248,7 +249,7 @@ Tensor batch_moments(const Tensor& x, RowGroup* group) {
 /// @param count         of the rows at hand. @param count_of_all  undefined: they are all.
 bool has_variance(std::int64_t count, const Tensor& count_of_all) {
   if (!count_of_all.defined()) return count != 1;
-  return count > 1 || count_of_all.item() != 1;
+  return count > 1 || count_of_all.item_or(2) != 1;
 }
 
 Tensor record_norm(const char* op, Tensor y, const Tensor& x, const Tensor& weight, Norm&& norm) {

@@ -100,7 +100,7 @@ void check_index(const char* op,
   dispatch(index.stream(), make_work(Work::Kind::index, op, {index}, {found}), [&](auto& s) {
     kernels::find_outside(s, view_of(index), 0, size, ignored.value_or(0), view_of(found));
   });
-  const auto at = static_cast<std::int64_t>(found.item());
+  const auto at = static_cast<std::int64_t>(found.item_or(-1));
   if (at < 0) [[likely]]
     return;
   const auto value = static_cast<std::int64_t>(index.reshape({-1}).select(0, at).item());

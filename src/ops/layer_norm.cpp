@@ -53,11 +53,11 @@ Gradients RowNorm::fused(const Tensor& dy_) const {
     dbias = empty({layout.channels()}, place);
   }
   dispatch(in.stream(),
-           make_work(Work::Kind::norm,
-                     "row_norm_grad",
-                     {in, dy, w, mean, rstd},
-                     {dx, dweight, dbias},
-                     12 * static_cast<double>(in.numel())),
+           with_workspace(make_work(Work::Kind::norm,
+                                    "row_norm_grad",
+                                    {in, dy, w, mean, rstd},
+                                    {dx, dweight, dbias},
+                                    12 * static_cast<double>(in.numel()))),
            [&](auto& s) {
              kernels::row_norm_grad(s,
                                     layout,

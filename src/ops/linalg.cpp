@@ -74,7 +74,8 @@ Tensor multiply(const char* op, const Tensor& a_, const Tensor& b_, const Tensor
   const std::int64_t batch = c.numel() == 0 ? 0 : c.numel() / (m * n);
   const double flops = 2.0 * static_cast<double>(batch * m * n) * static_cast<double>(k);
   dispatch(a.stream(),
-           make_work(Work::Kind::gemm, op, {a, b, dense_bias}, {c}, flops, {batch * m, n, k}),
+           with_workspace(
+               make_work(Work::Kind::gemm, op, {a, b, dense_bias}, {c}, flops, {batch * m, n, k})),
            [&](auto& s) {
              kernels::matmul(s,
                              view_of(a),

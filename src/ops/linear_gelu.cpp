@@ -45,18 +45,19 @@ Pass forward(const Tensor& x_, const Tensor& weight, const Tensor& bias_, Gelu f
   const TensorOptions place{.dtype = x.dtype(), .device = x.device()};
   const Pass pass{empty({m, n}, place), empty({m, n}, place)};
   const double flops = 2.0 * static_cast<double>(m * n) * static_cast<double>(k);
-  dispatch(x.stream(),
-           make_work(
-               Work::Kind::gemm, "linear_gelu", {x, w, bias}, {pass.pre, pass.y}, flops, {m, n, k}),
-           [&](auto& s) {
-             kernels::linear_gelu(s,
-                                  kernel_form(form),
-                                  view_of(x),
-                                  view_of(w),
-                                  bias.defined() ? view_of(bias) : kernels::View{},
-                                  view_of(pass.pre),
-                                  view_of(pass.y));
-           });
+  dispatch(
+      x.stream(),
+      with_workspace(make_work(
+          Work::Kind::gemm, "linear_gelu", {x, w, bias}, {pass.pre, pass.y}, flops, {m, n, k})),
+      [&](auto& s) {
+        kernels::linear_gelu(s,
+                             kernel_form(form),
+                             view_of(x),
+                             view_of(w),
+                             bias.defined() ? view_of(bias) : kernels::View{},
+                             view_of(pass.pre),
+                             view_of(pass.y));
+      });
   return pass;
 }
 
@@ -82,7 +83,8 @@ struct LinearGeluSaved {
     const Tensor dpre = empty(kept.shape(), place), dbias = empty({kept.size(1)}, place);
     const auto flops = 10 * static_cast<double>(dpre.numel());
     dispatch(kept.stream(),
-             make_work(Work::Kind::elementwise, "gelu_grad_bias", {dy, kept}, {dpre, dbias}, flops),
+             with_workspace(make_work(
+                 Work::Kind::elementwise, "gelu_grad_bias", {dy, kept}, {dpre, dbias}, flops)),
              [&](auto& s) {
                kernels::gelu_grad_bias(
                    s, kernel_form(form), view_of(dy), view_of(kept), view_of(dpre), view_of(dbias));

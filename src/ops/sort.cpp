@@ -30,9 +30,9 @@ Tensor topk_indices(
   shape[dim] = k;
   const Tensor y = empty(shape, {.dtype = DType::i64, .device = x.device()});
   const auto flops = static_cast<double>(x.numel());
-  dispatch(x.stream(), make_work(Work::Kind::reduce, name, {x}, {y}, flops), [&](auto& s) {
-    kernels::topk(s, ranking, dim, view_of(x), view_of(y));
-  });
+  const Work work = with_workspace(make_work(Work::Kind::reduce, name, {x}, {y}, flops));
+  dispatch(
+      x.stream(), work, [&](auto& s) { kernels::topk(s, ranking, dim, view_of(x), view_of(y)); });
   return y;
 }
 

@@ -87,7 +87,7 @@ Tensor clip_grad_norm_(const std::vector<Tensor>& parameters,
                  "; clip the parameters of one device");
   }
   const Tensor norm = norm_of(grads, ranks.get(), options.norm_type);
-  TANDEM_CHECK(!options.error_if_nonfinite || std::isfinite(norm.item()),
+  TANDEM_CHECK(!options.error_if_nonfinite || std::isfinite(norm.item_or(0)),
                "clip_grad_norm_: the norm of the gradients on ",
                device,
                " is ",

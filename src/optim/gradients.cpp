@@ -123,12 +123,12 @@ bool has_nonfinite(const std::vector<Tensor>& grads, const ArenaSharing* ranks) 
     find_nonfinite(x, at->second);
   }
   const bool here =
-      std::ranges::any_of(flags, [](const auto& entry) { return entry.second.item() != 0; });
+      std::ranges::any_of(flags, [](const auto& entry) { return entry.second.item_or(0) != 0; });
   if (ranks == nullptr) return here;
   const Tensor any =
       full({}, here ? 1 : 0, {.dtype = DType::i32, .device = ranks->slices().front().device});
   ranks->all_reduce(any, ArenaSharing::OverRanks::max);
-  return any.item() != 0;
+  return any.item_or(0) != 0;
 }
 
 }  // namespace tandem::optim

@@ -23,7 +23,7 @@ std::vector<Tensor> gradient_runs(const std::vector<Tensor>& params);
 /// Sets `flag`, an i32 scalar, to 1 if `x`, which is dense, holds an infinity or NaN.
 void find_nonfinite(const Tensor& x, const Tensor& flag);
 
-/// Some element is an infinity or NaN. Reads the device.
+/// Some element is an infinity or NaN. Reads the device; on a shape-only one all count as finite.
 ///
 /// @param grads  dense
 /// @param ranks  whose elements count as well, so that the call is collective; null: none.

@@ -39,6 +39,7 @@ Buffer::Buffer(Device device,
                std::shared_ptr<const std::string> unit)
     : device_(&tandem::logical_device(device)),
       nbytes_(nbytes),
+      has_data_(nbytes == 0 || device_->has_data()),
       category_(category),
       owner_(context().module_path),
       shares_(std::move(shares)),
@@ -69,6 +70,7 @@ Buffer::~Buffer() {
 
 void Buffer::take_memory() {
   data_ = device_->allocate(nbytes_, category());
+  has_data_.store(device_->source_->holds_data(data_), std::memory_order_relaxed);
   device_->add(*this);
   notify(static_cast<int>(MemoryEvent::Kind::allocate), category());
 }
@@ -107,6 +109,7 @@ void Buffer::wake(Buffer& other) {
                 "a buffer can take the memory of one that is like it");
   device_->remove(other);
   data_ = std::exchange(other.data_, nullptr);
+  has_data_.store(other.has_data(), std::memory_order_relaxed);
   device_->add(*this);
 }
 
@@ -142,6 +145,14 @@ void Buffer::refuse_write(const char* op) const {
                                        device(),
                                        " that it writes to are lent by another library for "
                                        "reading only; write to a clone() of the tensor"));
+}
+
+void Buffer::refuse_read(const char* op) const {
+  throw NoData(detail::concat(op,
+                              ": there is no data on ",
+                              device(),
+                              ", which is shape-only: it accounts for memory and computes nothing; "
+                              "leave this call out, or list the devices without @shape-only"));
 }
 
 void Buffer::lend() noexcept {

@@ -19,7 +19,11 @@ namespace tandem {
 namespace {
 
 constexpr const char* kListForm =
-    "expected a list like cpu:4, cpu:4@512MiB, cpu:1@1GiB,cpu:2, cuda:0,cuda:1 or cuda:0x4@20GiB";
+    "expected a list like cpu:4, cpu:4@512MiB, cpu:8@shape-only, cpu:1@1GiB,cpu:2, cuda:0,cuda:1 "
+    "or "
+    "cuda:0x4@20GiB";
+constexpr std::string_view kAtShapeOnly = "@shape-only";
+constexpr std::string_view kShapeOnly = kAtShapeOnly.substr(1);
 
 /// A whole non-negative decimal number, or nothing.
 std::optional<std::uint64_t> number(std::string_view text) {
@@ -43,13 +47,22 @@ struct ListEntry {
   int gpu;              // -1 on the host
   bool numbered;        // has an xN
   std::optional<std::size_t> limit;
+  bool has_data = true;
 };
+
+/// Parses what follows the device's name and an '@': "512MiB", "shape-only" or "512MiB@shape-only".
+void parse_suffix(std::string_view suffix, ListEntry& entry) {
+  entry.has_data = suffix != kShapeOnly && !suffix.ends_with(kAtShapeOnly);
+  if (suffix == kShapeOnly) return;
+  if (!entry.has_data) suffix.remove_suffix(kAtShapeOnly.size());
+  entry.limit = parse_nbytes(suffix);
+}
 
 ListEntry parse_entry(std::string_view entry, std::string_view text) {
   const auto at = entry.find('@');
   const std::string_view name = entry.substr(0, at);
   const auto colon = name.find(':');
-  ListEntry p{parse_type(name.substr(0, colon), text), 1, -1, false, std::nullopt};
+  ListEntry p{parse_type(name.substr(0, colon), text), 1, -1, false, std::nullopt, true};
   std::string_view digits =
       colon == std::string_view::npos ? std::string_view{} : name.substr(colon + 1);
   std::optional<std::uint64_t> count = 1;
@@ -77,7 +90,7 @@ ListEntry parse_entry(std::string_view entry, std::string_view text) {
                "' needs a count of at least 1; ",
                kListForm);
   p.count = *count;
-  if (at != std::string_view::npos) p.limit = parse_nbytes(entry.substr(at + 1));
+  if (at != std::string_view::npos) parse_suffix(entry.substr(at + 1), p);
   return p;
 }
 
@@ -128,7 +141,7 @@ std::vector<DeviceSpec> parse_devices(std::string_view text) {
     for (std::uint64_t i = 0; i < entry.count; ++i) {
       const bool cuda = entry.type == DeviceType::cuda;
       const int index = !cuda ? cpus++ : shared ? gpus++ : entry.gpu;
-      devices.push_back({{entry.type, index}, entry.limit, entry.gpu});
+      devices.push_back({{entry.type, index}, entry.limit, entry.gpu, entry.has_data});
     }
   }
   return devices;

@@ -40,10 +40,11 @@ void provide_buffers(const Work& work) {
 
 namespace detail {
 
-void begin_work(Stream& stream, const Work& work) {
+bool begin_work(Stream& stream, const Work& work) {
   stream.logical_device().note_work(work.name);
   if (const WorkFault* fault = WorkFaultScope::in_place()) [[unlikely]]
     (*fault)(work, stream.device());
+  bool has_data = true;
   for (const Access& a : work.accesses) {
     if (a.buffer->device() != stream.device()) [[unlikely]] {
       const std::string& path = current_module_path();
@@ -64,11 +65,17 @@ void begin_work(Stream& stream, const Work& work) {
     if (a.direction != Direction::read) a.buffer->check_writable(work.name);
     if (a.buffer->transits().any()) [[unlikely]]
       a.buffer->transits().await(a.begin, a.end, a.direction);
+    has_data = has_data && a.buffer->has_data();
   }
   if (const auto* observers = Runtime::instance().observers()) [[unlikely]] {
     for (Observer* o : *observers)
       o->on_work_begin(work, stream);
   }
+  if (has_data) [[likely]]
+    return true;
+  for (const Access& a : work.accesses)
+    if (a.direction != Direction::read) a.buffer->lose_data();
+  return false;
 }
 
 void end_work(Stream& stream, const Work& work) noexcept {
@@ -107,6 +114,7 @@ void read(
     const Buffer& source, std::size_t offset, void* target, std::size_t nbytes, const char* op) {
   TANDEM_ASSERT(
       nbytes == 0 || offset + nbytes <= source.nbytes(), op, " reads past the end of a buffer");
+  if (nbytes > 0) source.check_data(op);
   source.check_awake(op);
   const Stream& stream = source.logical_device().stream();
   if (source.transits().any()) source.transits().await(offset, offset + nbytes, Direction::read);
@@ -130,7 +138,7 @@ void write(const void* source, Buffer& target, std::size_t offset, std::size_t n
   const Stream& stream = target.logical_device().stream();
   if (target.transits().any()) target.transits().await(offset, offset + nbytes, Direction::write);
   target.bump_version(offset, offset + nbytes);
-  if (nbytes == 0) return;
+  if (nbytes == 0 || !target.has_data()) return;
   void* to = static_cast<char*>(target.data()) + offset;
   if constexpr (has_cuda) {
     if (stream.native() != nullptr)
@@ -148,6 +156,8 @@ void copy_bytes(const Buffer& source,
   TANDEM_ASSERT(nbytes == 0 || (source_offset + nbytes <= source.nbytes() &&
                                 target_offset + nbytes <= target.nbytes()),
                 "copy past the end of a buffer");
+  const bool has_data = source.has_data() && target.has_data();
+  if (nbytes > 0 && target.logical_device().has_data()) source.check_data("copy");
   const std::array<const Buffer*, 2> used{&source, &target};
   for (const Buffer* buffer : used)
     buffer->check_awake("copy", used);
@@ -162,7 +172,9 @@ void copy_bytes(const Buffer& source,
   if (Runtime::instance().observers() != nullptr && nbytes > 0 &&
       source.device() != target.device()) [[unlikely]]
     timer.emplace(out, in);
-  if (nbytes > 0) {
+  if (nbytes > 0 && !has_data) {
+    target.lose_data();
+  } else if (nbytes > 0) {
     const void* from = static_cast<const char*>(source.data()) + source_offset;
     void* to = static_cast<char*>(target.data()) + target_offset;
     if (out.native() == nullptr && in.native() == nullptr) {

@@ -11,7 +11,7 @@
 #include "tandem/runtime/context.hpp"
 
 #include "runtime/cuda/backend.hpp"
-#include "runtime/host_allocator.hpp"
+#include "runtime/host_memory.hpp"
 
 namespace tandem {
 namespace {
@@ -21,11 +21,6 @@ std::shared_ptr<cuda::GpuDevice> open_gpu(Device device, int gpu) {
     if (device.type == DeviceType::cuda) return std::make_shared<cuda::GpuDevice>(device, gpu);
   }
   return nullptr;
-}
-
-std::unique_ptr<SourceAllocator> host_memory(const std::string& device) {
-  if constexpr (has_cuda) return std::make_unique<HostAllocator>(device);
-  return std::make_unique<CachingAllocator>(std::make_unique<SystemAllocator>(device));
 }
 
 }  // namespace
@@ -45,7 +40,7 @@ LogicalDevice::LogicalDevice(Device device, int gpu)
       source = gpu_->make_allocator();
     }
   }
-  if (source == nullptr) source = host_memory(to_string(device));
+  if (source == nullptr) source = std::make_unique<HostMemory>(to_string(device));
   source_ = source.get();
   auto limit = std::make_unique<LimitAllocator>(std::move(source), to_string(device));
   limit_ = limit.get();
@@ -64,6 +59,11 @@ Worker& LogicalDevice::worker() {
   const std::scoped_lock lock(worker_mutex_);
   if (worker_ == nullptr) worker_ = std::make_unique<Worker>(to_string(device_));
   return *worker_;
+}
+
+void LogicalDevice::configure(const DeviceSpec& spec) noexcept {
+  set_limit(spec.limit.value_or(SIZE_MAX));
+  source_->set_gives_data(spec.has_data);
 }
 
 MemoryStats LogicalDevice::memory_stats() const {

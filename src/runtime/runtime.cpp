@@ -61,6 +61,21 @@ void tell_missing_gpus() {
   }
 }
 
+/// Devices of a list are all shape-only, or none is.
+void check_data(const DeviceSpec& first, const DeviceSpec& spec) {
+  TANDEM_CHECK(spec.has_data || spec.device.type == DeviceType::cpu,
+               "devices: ",
+               spec.device,
+               " cannot be shape-only, as only devices of the host can; list cpu devices");
+  TANDEM_CHECK(spec.has_data == first.has_data,
+               "devices: ",
+               spec.device,
+               spec.has_data ? " has data, but " : " is shape-only, but ",
+               first.device,
+               first.has_data ? " has data" : " is shape-only",
+               "; make all devices of a list shape-only, or none");
+}
+
 }  // namespace
 
 int core_count() noexcept {
@@ -142,6 +157,7 @@ void Runtime::configure(const std::vector<DeviceSpec>& devices) {
                  spec.device,
                  " is listed twice");
     names.push_back(spec.device);
+    check_data(devices.front(), spec);
   }
   const auto gpus = assign_gpus(devices);
   std::vector<LogicalDevice*> known;
@@ -154,7 +170,7 @@ void Runtime::configure(const std::vector<DeviceSpec>& devices) {
     throw;
   }
   for (std::size_t i = 0; i < known.size(); ++i)
-    known[i]->set_limit(devices[i].limit.value_or(SIZE_MAX));
+    known[i]->configure(devices[i]);
   const std::scoped_lock lock(mutex_);
   defaults_ = std::move(names);
 }

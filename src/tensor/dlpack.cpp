@@ -72,6 +72,7 @@ void check_can_be_lent(const Tensor& x) {
                x.describe(),
                " is not in the host's memory; lend x.to(\"cpu\")");
   x.buffer().check_awake("to_dlpack");
+  if (!x.has_data()) x.buffer().check_data("to_dlpack");
 }
 
 template <class Managed>

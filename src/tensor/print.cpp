@@ -62,6 +62,7 @@ struct Printer {
 }  // namespace
 
 std::string printed(const Tensor& x) {
+  if (!x.has_data()) x.buffer().check_data("to_string");
   Printer printer{x, x.to_doubles(), x.numel() > kSummarise};
   if (x.ndim() > 0) {
     for (const double v : printer.values)

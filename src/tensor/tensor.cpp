@@ -69,6 +69,7 @@ std::string Tensor::describe() const {
 
 double Tensor::item() const {
   TANDEM_CHECK(numel() == 1, "item: needs a tensor with one element, got ", describe());
+  buffer().check_data("item");
   return to_doubles().front();
 }
 
@@ -79,6 +80,7 @@ std::vector<T> Tensor::to_host() const {
                dtype(),
                ", but the call asks for ",
                dtype_of<T>());
+  if (!has_data()) buffer().check_data("to_host");  // before a copy is made
   const Tensor source = dense(*this, dtype());
   if constexpr (std::is_same_v<T, bool>) {  // vector<bool> has no array to read into
     std::vector<char> bytes(static_cast<std::size_t>(numel()));

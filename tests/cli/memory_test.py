@@ -37,6 +37,25 @@ class MemoryTest(ProgramTest):
         self.assertLess(max(sharded), 0.6 * server[0])
         self.assertEqual(ddp, [server[0], server[0]])
 
+    def test_a_run_that_computes_nothing_says_the_same(self):
+        for flags in ("--mode dp-server", "--mode ddp --accumulate 2 --loss-in-replica", "--output-device cpu:5",
+                      "--mode dp-fully-sharded --offload cpu:7"):
+            with_data = self.memory("--devices", "cpu:2", *flags.split())
+            for way in (["--devices", "cpu:2", "--shape-only"], ["--devices", "cpu:2@shape-only"]):
+                without = self.memory(*way, *flags.split())
+                self.assertTrue(without["shape_only"])
+                self.assertFalse(with_data["shape_only"])
+                for a, b in zip(without["devices"], with_data["devices"]):
+                    self.assertEqual(a["peak_by_category"], b["peak_by_category"], flags)
+                    self.assertEqual(a["formulas"], b["formulas"], flags)
+
+    def test_gpt2_xl_is_known_by_name(self):
+        xl = ["--model", "gpt2-xl", "--batch", "2", "--steps", "1", "--loss-in-replica", "--shape-only"]
+        done = self.succeed("memory", *xl, "--devices", "cpu:2", "--mode", "ddp", "--optimizer", "sgd", "--json", "-")
+        for device in json.loads(done.stdout)["devices"]:
+            self.assertGreaterEqual(device["in_use_by_category"]["parameter"], 4 * 1557611200)
+        self.fail_with(2, "memory", *xl, "--width", "64", says=["--width", "gpt2-xl"])
+
     def test_formulas_give_what_was_counted(self):
         for mode in MODES:
             report = self.memory("--devices", "cpu:3", "--mode", mode, "--optimizer", "sgd")

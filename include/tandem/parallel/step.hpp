@@ -22,7 +22,7 @@ struct StepOptions {
 
 /// The loss of a step, and what else it reports.
 struct StepResult {
-  double loss = 0;    ///< sum over all replicas / weight
+  double loss = 0;    ///< sum over all replicas / weight; NaN on shape-only devices
   double weight = 0;  ///< what the loss was divided by: the rows, or the labels that count
   std::vector<std::int64_t> rows = {};  ///< by device
   /// Gradients overflowed under the scaler, or NonFinite::skip found something. The step has had no

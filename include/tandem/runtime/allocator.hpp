@@ -37,6 +37,12 @@ class SourceAllocator : public Allocator {
   virtual std::uint64_t system_calls() const noexcept = 0;
   /// Returns the kept free blocks to the system.
   virtual void release_cached() noexcept = 0;
+  /// Whether new blocks can store data. If not, they are address space alone.
+  virtual bool gives_data() const noexcept { return true; }
+  /// Does nothing for a source whose blocks always store data.
+  virtual void set_gives_data(bool /*gives_data*/) noexcept {}
+  /// Whether `p`, which `allocate` returned, can store data.
+  virtual bool holds_data(const void* /*p*/) const noexcept { return true; }
 };
 
 /// Allocates host memory.

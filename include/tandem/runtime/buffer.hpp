@@ -97,6 +97,16 @@ class Buffer {
     if (is_dropped()) [[unlikely]]
       provide(op, used);
   }
+  /// Whether the bytes are those that the program has computed. A buffer of a shape-only device has
+  /// none, and one that work without data has written to has lost them.
+  bool has_data() const noexcept { return has_data_.load(std::memory_order_relaxed); }
+  /// Notes that what was to be written has not been computed.
+  void lose_data() noexcept { has_data_.store(false, std::memory_order_relaxed); }
+  /// @param op  that is about to read. @throws NoData  there is none; the text names `op`.
+  void check_data(const char* op) const {
+    if (!has_data()) [[unlikely]]
+      refuse_read(op);
+  }
   /// Whether the memory belongs to another owner.
   bool is_adopted() const noexcept { return is_adopted_; }
   bool is_read_only() const noexcept { return is_read_only_; }
@@ -154,6 +164,7 @@ class Buffer {
   void provide(const char* op, std::span<const Buffer* const> used) const;
   [[noreturn]] void refuse(const char* op) const;
   [[noreturn]] void refuse_write(const char* op) const;
+  [[noreturn]] void refuse_read(const char* op) const;
 
   LogicalDevice* device_;
   void* data_ = nullptr;
@@ -161,6 +172,7 @@ class Buffer {
   const bool is_adopted_ = false;
   const bool is_read_only_ = false;
   std::atomic<bool> was_shared_{false};  // others have had the address
+  std::atomic<bool> has_data_{true};     // atomic: work on other devices may ask
   std::atomic<std::uint32_t> loans_{0};
   std::atomic<Category> category_;  // other threads read it to name the owners in OutOfMemory
   std::atomic<std::uint64_t> version_{0};

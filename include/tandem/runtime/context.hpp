@@ -93,6 +93,8 @@ struct Context {
   int row_dim = 0;               ///< the dimension that the rows of the batch are in
   int threads = 1;               ///< threads that a host kernel may use: its share of the cores
   KernelPath path = KernelPath::fastest;
+  bool keeps_data = false;  ///< new memory has data on shape-only devices, too: it is for values
+                            ///< that decide what the program does next
   std::optional<DType> autocast;  ///< the 16-bit type of products (ops/autocast.hpp); none: off
   std::shared_ptr<const std::string> module_path;  ///< "net.conv1"; null outside modules
   std::shared_ptr<ForwardFrame> frame;             ///< null outside a top-level forward

@@ -49,12 +49,15 @@ struct DeviceSpec {
   Device device;
   std::optional<std::size_t> limit = std::nullopt;  ///< bytes; none: only the machine's limit
   int gpu = -1;                                     ///< of a CUDA device, its GPU; else -1
+  bool has_data = true;  ///< false: shape-only, it accounts for memory and computes nothing
 
   friend bool operator==(const DeviceSpec&, const DeviceSpec&) = default;
 };
 
 /// Parses a device list: parts joined by commas ("cpu:1@1GiB,cpu:2"). `@SIZE` is the byte limit of
-/// each device of its part ("cpu:4@512MiB").
+/// each device of its part ("cpu:4@512MiB"). `@shape-only` makes devices of the host that account
+/// for memory and compute nothing ("cpu:8@shape-only", "cpu:8@16GiB@shape-only"); all of a list are
+/// so, or none is.
 ///
 /// In a list, `cpu:N` means N virtual devices, `cuda:i` means GPU i, and `cuda:ixN` means N logical
 /// devices on GPU i. If any part has an xN, the list's CUDA devices are numbered from cuda:0 on.

@@ -67,29 +67,35 @@ struct Work {
   Mnk mnk = {};
   double flops = 0;
   AccessList accesses = {};
+  /// The kernel allocates on the device, and so it is called on shape-only devices, too: with a
+  /// stream that does not compute, see HostStream.
+  bool takes_workspace = false;
 };
 
 namespace detail {
 
 /// Checks that all accesses are on the stream's device, waits for their bytes that are in transit,
 /// and tells observers.
-void begin_work(Stream& stream, const Work& work);
+///
+/// @return  whether all buffers have data. If not, those that are written to have none from now on.
+bool begin_work(Stream& stream, const Work& work);
 /// Bumps the versions of what was written, and tells observers.
 void end_work(Stream& stream, const Work& work) noexcept;
 /// A scope in which a piece of work runs. The work also ends if it throws, because its outputs may
 /// be half written.
 class WorkScope {
  public:
-  WorkScope(Stream& stream, const Work& work) : stream_(stream), work_(work) {
-    begin_work(stream, work);
-  }
+  WorkScope(Stream& stream, const Work& work)
+      : stream_(stream), work_(work), has_data_(begin_work(stream, work)) {}
   ~WorkScope() { end_work(stream_, work_); }
   WorkScope(const WorkScope&) = delete;
   WorkScope& operator=(const WorkScope&) = delete;
+  bool has_data() const noexcept { return has_data_; }
 
  private:
   Stream& stream_;
   const Work& work_;
+  bool has_data_;
 };
 /// The host stream of `stream`, for the calling thread.
 ///
@@ -108,6 +114,9 @@ void check_launch(const Work& work);
 /// `HostStream&`, or a `CudaStream&` on a GPU.
 ///
 /// A host stream runs `f` at once, on the calling thread. A GPU's stream queues what `f` launches.
+/// Where a buffer has no data (see Buffer::has_data) all but the computation takes place: checks,
+/// waits, versions, and what observers hear. Then `f` is called only if the work takes workspace,
+/// with a stream that does not compute.
 /// @throws InvalidArgument  an access is on another device than the stream; the text names both.
 ///                          Or the device is a GPU and `f` does not take a `CudaStream&`.
 /// @throws Timeout, CommAborted  while waiting for bytes that are in transit.
@@ -124,21 +133,27 @@ void dispatch(Stream& stream, const Work& work, F&& f) {
     }
   }
   HostStream host = detail::host_stream(stream, work);
-  std::forward<F>(f)(host);
+  host.computes = scope.has_data();
+  if (host.computes || work.takes_workspace) [[likely]]
+    std::forward<F>(f)(host);
 }
 
 /// Copies device data to the host. This is the only way for the host to see it. Synchronises.
 ///
 /// @param op  the name that observers get ("item", "to_host").
+/// @throws NoData  the buffer is on a shape-only device. Nothing has changed.
 void read(
     const Buffer& source, std::size_t offset, void* target, std::size_t nbytes, const char* op);
 
-/// Copies host bytes to a device. Observers are not told; they see only copies between devices.
+/// Copies host bytes to a device; to a shape-only one they go no further. Observers are not told;
+/// they see only copies between devices.
 void write(const void* source, Buffer& target, std::size_t offset, std::size_t nbytes);
 
 /// Copies bytes between buffers. Observers are told if the devices differ.
 ///
 /// Runs on the calling thread. The caller must order the copy with the work of the source's owner.
+/// What a shape-only device sends or gets counts like any other copy, and moves nothing.
+/// @throws NoData  from a buffer without data to a device that has data. Nothing has changed.
 void copy_bytes(const Buffer& source,
                 std::size_t source_offset,
                 Buffer& target,

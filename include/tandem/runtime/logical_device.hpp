@@ -76,6 +76,14 @@ class LogicalDevice {
   /// @cost  a copy of a path for each block, under a lock.
   std::vector<Holding> holdings() const;
   void reset_peak() noexcept { statistics_->reset_peak(); }
+  /// Sets the byte limit, and whether memory that is taken from now on has data.
+  ///
+  /// Memory without data is address space alone: it counts as any other, but nothing can be stored
+  /// in it. Work that touches it is not carried out (see dispatch), and reading it throws NoData.
+  /// Memory that is in use stays as it is. Must not be called while work runs on the device.
+  void configure(const DeviceSpec& spec) noexcept;
+  /// Whether new memory has data.
+  bool has_data() const noexcept { return source_->gives_data(); }
   /// @param limit  bytes; SIZE_MAX: no limit. Bytes already in use stay allocated.
   void set_limit(std::size_t limit) noexcept { limit_->set_limit(limit); }
   std::size_t limit() const noexcept { return limit_->limit(); }

@@ -38,10 +38,12 @@ class Runtime {
   /// The default device list: the one last configured, else TANDEM_DEVICES if set, else all GPUs,
   /// else one cpu device per core.
   std::vector<Device> devices() const;
-  /// Sets the default device list and the limits of its devices. Other devices stay as they are.
+  /// Sets the default device list, and the limits of its devices and whether new memory of theirs
+  /// has data (see LogicalDevice::configure). Other devices stay as they are.
   ///
   /// @throws InvalidArgument  the list is empty, or a device is listed twice, does not exist, or is
-  ///                          in use on another GPU. The list and the limits then stay unchanged.
+  ///                          in use on another GPU; or some of them are shape-only and others are
+  ///                          not, or are GPUs. List, limits and devices then stay unchanged.
   void configure(const std::vector<DeviceSpec>& devices);
   /// The number of devices of a type that can be used. For the host it is kMaxDevices. For CUDA it
   /// is the number of GPUs, or of CUDA devices in the default list if that is larger.

@@ -49,6 +49,8 @@ struct HostStream {
   Device device;
   int threads = 1;
   KernelPath path = KernelPath::fastest;
+  /// False on a shape-only device: the kernel takes its workspace, and touches no memory.
+  bool computes = true;
 };
 
 /// What a CUDA kernel is given: its device, the CUDA stream to launch on, and which path to take.

@@ -68,4 +68,10 @@ inline Work make_work(Work::Kind kind,
   return work;
 }
 
+/// The same work, whose kernel takes workspace.
+inline Work with_workspace(Work work) {
+  work.takes_workspace = true;
+  return work;
+}
+
 }  // namespace tandem

@@ -92,12 +92,17 @@ class Tensor {
 
   /// A description for messages: "f32 (2, 3) on cpu:0".
   std::string describe() const;
+  /// Whether there are values to read: not on a shape-only device (see Buffer::has_data). There,
+  /// what reads the device throws NoData.
+  bool has_data() const { return numel() == 0 || buffer().has_data(); }
   /// The elements in PyTorch's layout; large tensors are summarised. Reads the device.
   std::string to_string() const;
   /// The only element. Reads the device.
   ///
   /// @throws InvalidArgument  numel() is not one.
   double item() const;
+  /// item() where there is data, else `otherwise`: for checks that a shape-only run takes to hold.
+  double item_or(double otherwise) const { return has_data() ? item() : otherwise; }
   /// All elements in row-major order. Reads the device.
   /// @throws InvalidArgument  `T` is not the tensor's dtype.
   template <Element T>

@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -110,8 +111,9 @@ class ModuleTask : public Task {
     (total.sum / total.weight.to(total.sum.dtype())).backward();
     optimizer.step();
     parallel::StepResult result;
-    result.weight = total.weight.item();
-    result.loss = total.sum.detach().item() / result.weight;
+    constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+    result.weight = total.weight.item_or(kNone);
+    result.loss = total.sum.detach().item_or(kNone) / result.weight;
     for (const RowRange& rows : plan(outputs.size(0)))
       result.rows.push_back(rows.size());
     return result;

@@ -3,6 +3,10 @@
 
 #include "cli/choices/device_choice.hpp"
 
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
 #include <CLI/CLI.hpp>
 
 #include "tandem/core/check.hpp"
@@ -18,13 +22,39 @@ void DeviceChoice::add_flags(CLI::App& app) {
       "--devices",
       list,
       "list of devices, joined by commas: cpu:N is N virtual devices of this machine, and @SIZE "
-      "limits each (cpu:4@512MiB); in all other options cpu:1 names one device. Default: "
-      "TANDEM_DEVICES, or else one device per core");
+      "limits each (cpu:4@512MiB); @shape-only makes them account for memory and compute nothing "
+      "(cpu:8@shape-only); in all other options cpu:1 names one device. Default: TANDEM_DEVICES, "
+      "or else one device per core");
+}
+
+void DeviceChoice::add_shape_only(CLI::App& app) {
+  app.add_flag("--shape-only",
+               shape_only,
+               "compute nothing, but account for all memory: the same figures to the byte, in "
+               "little time and memory, also for models that are too large for this machine");
+}
+
+std::vector<DeviceSpec> DeviceChoice::specs() const {
+  std::vector<DeviceSpec> specs;
+  if (!list.empty()) {
+    specs = parse_devices(list);
+  } else {
+    for (const Device device : default_devices()) {
+      const std::size_t limit = logical_device(device).limit();
+      specs.push_back(
+          {device, limit == SIZE_MAX ? std::nullopt : std::optional<std::size_t>(limit)});
+    }
+  }
+  for (DeviceSpec& spec : specs)
+    spec.has_data = false;
+  return specs;
 }
 
 std::vector<Device> DeviceChoice::devices() const {
   try {
-    return list.empty() ? default_devices() : configure_devices(list);
+    if (!shape_only) return list.empty() ? default_devices() : configure_devices(list);
+    Runtime::instance().configure(specs());
+    return default_devices();
   } catch (const InvalidArgument& e) {
     throw UsageError(tandem::detail::concat(list.empty() ? "" : "--devices: ", e.what()));
   }

@@ -21,7 +21,7 @@ void ModelChoice::add_flags(CLI::App& app) {
   const auto add_size = [&](const char* option, std::int64_t& size, const char* what) {
     app.add_option(option, size, what)
         ->check(at_least(1))
-        ->each([this, option](const std::string&) { gpt_option = option; })
+        ->each([this, option](const std::string&) { gpt_option = gpt_size = option; })
         ->capture_default_str();
   };
   add_size("--layers", gpt.layers, "number of gpt's blocks");
@@ -39,8 +39,26 @@ void ModelChoice::add_flags(CLI::App& app) {
                       models_that(&Model::has_blocks)));
 }
 
+void ModelChoice::resolve() {
+  check();
+  if (!model_of(name).is_gpt2) return;
+  const nn::models::GptOptions sizes = nn::models::gpt_options(name);
+  gpt.layers = sizes.layers;
+  gpt.width = sizes.width;
+  gpt.heads = sizes.heads;
+  gpt.context = sizes.context;
+  gpt.vocabulary = sizes.vocabulary;
+}
+
 void ModelChoice::check() const {
   const Model& model = model_of(name);
+  if (model.is_gpt2 && !gpt_size.empty()) {
+    throw UsageError(concat(gpt_size,
+                            " is an option of gpt, but the model is ",
+                            name,
+                            ", whose name says its sizes; leave out the option, or give --model "
+                            "gpt"));
+  }
   if (model.reads_text && gpt.width % gpt.heads != 0) {
     throw UsageError(concat("--heads ",
                             gpt.heads,

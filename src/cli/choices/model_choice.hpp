@@ -17,6 +17,7 @@ struct GptSizes {
   std::int64_t width = 128;
   std::int64_t heads = 4;
   std::int64_t context = 128;
+  std::int64_t vocabulary = 0;  ///< 0: the characters of the text
   double dropout = 0.1;
 };
 
@@ -25,10 +26,15 @@ struct ModelChoice {
   std::string name;  ///< empty: by the data
   GptSizes gpt;
   std::string gpt_option;  ///< the last option of `gpt` that was given; empty: none was
+  std::string gpt_size;    ///< the last of these that is a size
   bool recompute = false;
 
   void add_flags(CLI::App& app);
-  /// @throws UsageError  an option was given that the model, which has a name, does not have.
+  /// Fills in the sizes of a model, which has a name, whose sizes follow from it.
+  /// @throws UsageError  an option was given that the model does not have.
+  void resolve();
+
+ private:
   void check() const;
 };
 

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tandem/profile/memory_profile.hpp"
+#include "tandem/runtime/runtime.hpp"
 
 #include "cli/choices/json_choice.hpp"
 #include "cli/command.hpp"
@@ -33,6 +34,7 @@ struct MemoryRequest {
 
   void add_flags(CLI::App& app) {
     run_options.add_flags(app);
+    run_options.devices.add_shape_only(app);
     app.add_option("--steps", steps, "number of steps to take and watch")
         ->check(at_least(1))
         ->capture_default_str();
@@ -49,6 +51,10 @@ parallel::StepPlan predicted(const RunOptions& options, Trial& trial) {
   for (const RowRange& r : trial.task().plan(options.batch.full_batch()))
     rows.push_back(r.size());
   return model->predict(rows);
+}
+
+bool is_shape_only(Trial& trial) {
+  return !logical_device(trial.task().devices().front()).has_data();
 }
 
 /// The most rows that keep to the devices' limits; none: no limit, or no plan.
@@ -72,6 +78,7 @@ json to_json(const RunOptions& options,
                  {"mode", options.mode.name},
                  {"dtype", options.numbers.dtype},
                  {"batch", options.batch.full_batch()},
+                 {"shape_only", is_shape_only(trial)},
                  {"steps", steps}});
   const parallel::StepPlan plan = predicted(options, trial);
   for (std::size_t d = 0; d < memory.devices.size(); ++d) {
@@ -99,12 +106,13 @@ void print(const RunOptions& options,
   for (std::size_t d = 0; d < memory.devices.size(); ++d)
     notes.push_back({trial.devices()[d].rows,
                      plan.rows.empty() ? std::nullopt : std::optional(plan.peak_bytes[d])});
-  console::print("{} on {}, {}, batches of {} rows, {} steps: memory at its peak, by cause\n{}",
+  console::print("{} on {}, {}, batches of {} rows, {} steps{}: memory at its peak, by cause\n{}",
                  options.model.name,
                  options.data.name,
                  options.mode.name,
                  options.batch.full_batch(),
                  steps,
+                 is_shape_only(trial) ? " that computed nothing (shape-only)" : "",
                  report::text(memory, notes, kRemedies));
   console::print("\n{}", formulas.text());
   if (const auto fitting = largest_batch(trial))

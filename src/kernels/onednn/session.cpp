@@ -72,13 +72,14 @@ Prepared::Prepared(const dnnl::engine& engine,
   }
 }
 
-void Prepared::run(Device device, dnnl::stream& stream, std::initializer_list<void*> data) {
+void Prepared::run(const HostStream& s, dnnl::stream& stream, std::initializer_list<void*> data) {
   TANDEM_ASSERT(data.size() == slots_.size(),
                 "a primitive with ",
                 slots_.size(),
                 " arguments got ",
                 data.size());
-  const Buffer workspace(device, workspace_, Category::workspace);
+  const Buffer workspace(s.device, workspace_, Category::workspace);
+  if (!s.computes) return;
   char* const base = static_cast<char*>(workspace.data());
   if (scratchpad_) scratchpad_->set_data_handle(base + scratchpad_offset_);
 
@@ -139,13 +140,13 @@ std::unique_ptr<State> make_state() {
 
 }  // namespace
 
-Session::Session(const HostStream& s) : threads_(s.threads), device_(s.device) {
+Session::Session(const HostStream& s) : threads_(s.threads), at_(s) {
   std::unique_ptr<LibraryState> kept = logical_device(s.device).take_library(Library::onednn);
   state_ = kept ? std::unique_ptr<State>(static_cast<State*>(kept.release())) : make_state();
 }
 
 Session::~Session() {
-  logical_device(device_).give_library(Library::onednn, std::move(state_));
+  logical_device(at_.device).give_library(Library::onednn, std::move(state_));
 }
 
 Prepared* Session::find(const Key& key,

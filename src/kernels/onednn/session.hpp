@@ -64,7 +64,7 @@ class Prepared {
            const std::vector<Argument>& arguments);
 
   /// Runs it. @param data  one pointer per argument, in their order.
-  void run(Device device, dnnl::stream& stream, std::initializer_list<void*> data);
+  void run(const HostStream& s, dnnl::stream& stream, std::initializer_list<void*> data);
 
  private:
   struct Slot {
@@ -107,12 +107,12 @@ class Session {
   Prepared* find(const Key& key,
                  const std::function<std::unique_ptr<Prepared>(const dnnl::engine&)>& make);
   void run(Prepared& prepared, std::initializer_list<void*> data) {
-    prepared.run(device_, state_->stream, data);
+    prepared.run(at_, state_->stream, data);
   }
 
  private:
   OpenMpThreads threads_;
-  Device device_;
+  HostStream at_;
   std::unique_ptr<State> state_;
 };
 

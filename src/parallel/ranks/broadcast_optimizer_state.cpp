@@ -14,6 +14,7 @@
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
+#include "tandem/runtime/context.hpp"
 #include "tandem/tensor/factories.hpp"
 
 namespace tandem::parallel {
@@ -48,6 +49,7 @@ OptimizerState state_of(const std::string& outline, Device device) {
 
 /// The root's text on all ranks.
 std::string broadcast_text(const std::string& text, const Rank& rank, int root) {
+  const ContextScope kept([](Context& c) { c.keeps_data = true; });
   const std::array<std::int64_t, 1> own{static_cast<std::int64_t>(text.size())};
   const Tensor size = from_host(std::span<const std::int64_t>(own), {1}, rank.device());
   rank.comm().broadcast(size, root);

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "tandem/runtime/context.hpp"
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
 
@@ -19,6 +20,7 @@ Stream& Rank::stream() const {
 }
 
 double Rank::mean(double sum, double weight) const {
+  const ContextScope kept([](Context& c) { c.keeps_data = true; });
   const std::array<double, 2> own{sum, weight};
   const Tensor both = from_host(std::span<const double>(own), {2}, device());
   comm_.all_reduce(both);

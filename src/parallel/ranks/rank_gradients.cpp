@@ -184,6 +184,7 @@ void RankGradients::rebuild_buckets() {
   const std::size_t places = params().layout().places().size();
   std::vector<std::int64_t> order(places, -1);
   std::ranges::copy(*rebuild_order_, order.begin());
+  const ContextScope kept([](Context& c) { c.keeps_data = true; });
   const Tensor shared = from_host(
       std::span<const std::int64_t>(order), {static_cast<std::int64_t>(places)}, comm_.device());
   comm_.broadcast(shared, 0);

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "tandem/core/check.hpp"
+#include "tandem/runtime/context.hpp"
 #include "tandem/tensor/factories.hpp"
 
 namespace tandem::parallel {
@@ -58,6 +59,7 @@ std::vector<std::uint8_t> UnusedParameters::used_anywhere(const std::vector<std:
     if (!options_.static_graph) return std::vector<std::uint8_t>(used.size(), 1);
     if (static_used_) return *static_used_;
   }
+  const ContextScope kept([](Context& c) { c.keeps_data = true; });
   const Tensor flags = from_host(std::span<const std::uint8_t>(used),
                                  {static_cast<std::int64_t>(used.size())},
                                  comm_.device());

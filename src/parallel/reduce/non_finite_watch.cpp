@@ -24,7 +24,7 @@ void NonFiniteWatch::look(std::size_t place) const {
 }
 
 std::vector<double> NonFiniteWatch::found() const {
-  return found_.defined() ? found_.to_doubles() : std::vector<double>{};
+  return found_.defined() && found_.has_data() ? found_.to_doubles() : std::vector<double>{};
 }
 
 }  // namespace tandem::parallel

@@ -3,6 +3,8 @@
 
 #include "parallel/replicas/gradient_pass.hpp"
 
+#include <limits>
+
 #include "tandem/core/check.hpp"
 #include "tandem/ops/arithmetic.hpp"
 
@@ -17,9 +19,10 @@ ReplicaLoss GradientPass::loss_of(Call& call, Call::Part& part) const {
     TANDEM_CHECK(loss.part.sum.defined() && loss.part.sum.numel() == 1,
                  "step: the loss must be a scalar, got ",
                  loss.part.sum.describe());
-    loss.sum = loss.part.sum.detach().item();
-    loss.weight = loss.part.weight.item();
-    non_finite_.inspect_loss(call, part, loss.sum);
+    const bool has_data = loss.part.sum.has_data();
+    loss.sum = loss.part.sum.detach().item_or(std::numeric_limits<double>::quiet_NaN());
+    loss.weight = loss.part.weight.item_or(static_cast<double>(part.at.size()));
+    if (has_data) non_finite_.inspect_loss(call, part, loss.sum);
     if (call.loss_scale) loss.part.sum = widened(loss.part.sum) * *call.loss_scale;
   });
   return loss;

@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 void rescale_gradients(const Call& call, const Call::Part& part, const Tensor& total_weight) {
   if (!call.accumulates()) return;
   const autograd::NoGrad off;
-  const double factor = static_cast<double>(part.whole.rows) / total_weight.item();
+  const double factor = static_cast<double>(part.whole.rows) / total_weight.item_or(1);
   if (const auto& parameters = part.replica->parameters()) {
     for (Tensor grads : parameters->grads())
       if (grads.defined()) grads.mul_(factor);
@@ -43,7 +43,7 @@ Tensor MicroBatchPass::total_weight(Call& call, Call::Part& part) const {
   else if (const auto group = call.group.row_group_of(part.index()))
     total = group->all_reduce_sum(total);
   // A total of 0 shows on a replica whose own weight is not above 0; others need not read theirs.
-  if (!(part.weight > 0)) non_finite().inspect_weight(call, part, total.item());
+  if (!(part.weight > 0)) non_finite().inspect_weight(call, part, total.item_or(1));
   return total;
 }
 

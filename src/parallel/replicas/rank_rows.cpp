@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tandem/comm/row_group_adapter.hpp"
+#include "tandem/runtime/context.hpp"
 #include "tandem/tensor/factories.hpp"
 
 namespace tandem::parallel {
@@ -32,6 +33,7 @@ RankRows::RankRows(comm::Communicator& comm)
       members_(static_cast<std::size_t>(comm.size()), true) {}
 
 ForwardRows RankRows::exchange(std::int64_t rows, GradientSync sync, std::int64_t order) const {
+  const ContextScope kept([](Context& c) { c.keeps_data = true; });
   const std::array<std::int64_t, 3> own{rows, sync == GradientSync::on ? 1 : 0, order};
   const Tensor mine = from_host(std::span<const std::int64_t>(own), {3}, comm_.device());
   const Tensor all = zeros({3 * comm_.size()}, {.dtype = DType::i64, .device = comm_.device()});

@@ -12,6 +12,7 @@
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
+#include "tandem/runtime/context.hpp"
 #include "tandem/tensor/factories.hpp"
 
 namespace tandem::parallel {
@@ -69,6 +70,7 @@ void check_same_module(ReplicaSource& module,
                        comm::Communicator& comm,
                        const std::string& wrapper) {
   const autograd::NoGrad off;
+  const ContextScope kept([](Context& c) { c.keeps_data = true; });
   const std::string own = describe_module(module), main = broadcast(own, comm);
   std::vector<std::uint8_t> differs(static_cast<std::size_t>(comm.size()));
   differs[static_cast<std::size_t>(comm.rank())] = own != main;
