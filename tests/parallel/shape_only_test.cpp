@@ -309,6 +309,20 @@ TEST(ShapeOnlyTraining, ReadingResultsThrowsNoDataAndChangesNothing) {
                 HasSubstr("copy"));
     EXPECT_EQ(logical_device(loss.device()).memory_stats().in_use, before);
     EXPECT_EQ(logical_device(loss.device()).memory_stats().allocations, allocations);
+    try {
+      dp.step(
+          b,
+          [](Mlp& m, const Batch& part) {
+            const WeightedSum part_loss = class_loss(m, part);
+            static_cast<void>(part_loss.sum.item());
+            return part_loss;
+          },
+          &optimizer);
+      ADD_FAILURE() << "the loss was read";
+    } catch (const ReplicaError& e) {
+      EXPECT_NE(find_cause<NoData>(e), nullptr);
+    }
+    EXPECT_EQ(logical_device(loss.device()).memory_stats().in_use, before);
     dp.step(b, class_loss<Mlp>, &optimizer);
   }
   configure_devices(kWithData);

@@ -32,6 +32,13 @@ TEST(EnvironmentTest, SetsDevicesLimitsAndThreads) {
   EXPECT_EQ(context().threads, 6);
 }
 
+TEST(EnvironmentTest, MakesDevicesShapeOnly) {
+  EXPECT_THAT(default_devices(), ElementsAre(testing::cpu(0), testing::cpu(1)));
+  EXPECT_EQ(logical_device(testing::cpu(1)).limit(), std::size_t{64} << 10);
+  EXPECT_FALSE(Buffer(testing::cpu(1), 64, Category::input).has_data());
+  EXPECT_TRUE(Buffer(testing::cpu(2), 64, Category::input).has_data());
+}
+
 TEST(BadEnvironment, DevicesAreNamedAtFirstUse) {
   const auto use = [] { Buffer(testing::cpu(0), 8, Category::input); };
   for (int i = 0; i < 2; ++i) {  // the second time too

@@ -38,7 +38,8 @@ nlohmann::json to_json(const std::vector<Device>& devices) {
                     {"type", name(d.type)},
                     {"threads", threads_of_each(devices.size())},
                     {"limit_bytes", limited ? nlohmann::json(device.limit()) : nlohmann::json()},
-                    {"in_use_bytes", device.memory_stats().in_use}});
+                    {"in_use_bytes", device.memory_stats().in_use},
+                    {"shape_only", !device.has_data()}});
   }
   return {{"schema_version", 1}, {"cores", core_count()}, {"devices", rows}};
 }
@@ -47,11 +48,12 @@ void print_table(const std::vector<Device>& devices) {
   console::print("{:<8} {:>8} {:>12} {:>12}\n", "device", "threads", "limit", "in use");
   for (const Device d : devices) {
     const LogicalDevice& device = logical_device(d);
-    console::print("{:<8} {:>8} {:>12} {:>12}\n",
+    console::print("{:<8} {:>8} {:>12} {:>12}{}\n",
                    to_string(d),
                    threads_of_each(devices.size()),
                    device.limit() != SIZE_MAX ? format_nbytes(device.limit()) : "none",
-                   format_nbytes(device.memory_stats().in_use));
+                   format_nbytes(device.memory_stats().in_use),
+                   device.has_data() ? "" : "  shape-only");
   }
 }
 

@@ -23,6 +23,7 @@ struct LargestBatchRequest {
 
   void add_flags(CLI::App& app) {
     run_options.add_flags(app);
+    run_options.devices.add_shape_only(app);
     json.add_flags(app);
   }
   int run() const;
@@ -77,8 +78,9 @@ void print(const RunOptions& options,
 }
 
 /// @throws Error  the devices' limits, up to which the search goes, are more than the machine
-/// holds.
+/// holds. Shape-only devices hold nothing.
 void check_limits_fit(const std::vector<Device>& devices) {
+  if (!logical_device(devices.front()).has_data()) return;
   double all = 0;
   for (const Device d : devices) {
     const std::size_t limit = logical_device(d).limit();
