@@ -139,10 +139,21 @@ class LocalPending final : public Handle::Pending {
     if (i == collectives_.size()) return f();
     const Collective& c = collectives_[i];
     const Tensor output = written(c, rank_);
-    const Work work =
+    Exchange exchange = exchange_of(c, end);
+    Work work =
         work_of(c, end == End::start ? accesses({c.input}, {output}) : accesses({output}, {}));
+    work.exchange = &exchange;
     const tandem::detail::WorkScope scope(stream(), work);
     in_scopes(end, i + 1, f);
+    if (operation_ != nullptr) exchange.id = operation_->id;
+  }
+  Exchange exchange_of(const Collective& c, End end) const {
+    const auto nbytes = [](const Tensor& x) { return x.defined() ? x.nbytes() : 0; };
+    return {.id = operation_ == nullptr ? 0 : operation_->id,
+            .rank = rank_,
+            .ranks = meeting_->ranks().size(),
+            .nbytes = std::max(nbytes(c.input), nbytes(c.output)),
+            .ends = end == End::finish};
   }
   /// Null where the algorithm needs none.
   void* make_scratch(const Collective& c) {

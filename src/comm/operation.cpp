@@ -24,6 +24,11 @@ std::string title_of(std::span<const Signature> signatures, std::int64_t number)
       signatures.size(), " coalesced collectives (", kind, ", ...) number ", number);
 }
 
+std::uint64_t Operation::next_id() noexcept {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
+
 std::string Operation::title() const {
   if (!message) return title_of(signatures, number);
   const int sender = source;
@@ -62,6 +67,7 @@ void Operation::start(CollectivePlan what) {
   plan = std::move(what);
   if (!has_data()) plan.slices = 0;
   times.begin = times.end = CopyTimes::now();
+  times.exchange = id;
   state.store(plan.slices == 0 ? State::complete : State::running);
 }
 

@@ -48,8 +48,9 @@ std::string title_of(std::span<const Signature> signatures, std::int64_t number)
 struct Operation {
   enum class State : std::uint8_t { gathering, running, complete, failed };
 
-  std::int64_t number = 0;         ///< counted from 1, the same on all ranks; 0: a message
-  std::int64_t generation = 0;     ///< of the meeting, which counts its resets
+  const std::uint64_t id = next_id();  ///< of no other operation of this process
+  std::int64_t number = 0;             ///< counted from 1, the same on all ranks; 0: a message
+  std::int64_t generation = 0;         ///< of the meeting, which counts its resets
   std::optional<Message> message;  ///< as its first end says; sender's part, then the receiver's
   /// Who sends the message: any_source until a sender has been found, by the one who set is_taken.
   std::atomic<int> source{any_source};
@@ -99,6 +100,8 @@ struct Operation {
   void park(State seen);
 
  private:
+  static std::uint64_t next_id() noexcept;
+
   std::atomic<int> parked_{0};
   std::mutex parking_;
   std::condition_variable changed_;  // used with parking_

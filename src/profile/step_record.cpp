@@ -26,6 +26,13 @@ std::optional<Category> category_of(const AccessList& accesses) {
   return std::nullopt;
 }
 
+WorkCost cost_of(const Work& work) {
+  WorkCost cost{.dtype = work.dtype, .mnk = work.mnk, .flops = work.flops};
+  for (const Access& a : work.accesses)
+    cost.nbytes += a.direction == Direction::read_write ? 2 * a.nbytes : a.nbytes;
+  return cost;
+}
+
 }  // namespace
 
 std::map<Link, Traffic> traffic(const StepRecord& record) {
@@ -66,6 +73,7 @@ StepRecord StepRecorder::take() {
   record_.duration = since_start(Clock::now());
   take_times();
   open_.clear();
+  sequence_ = 0;
   start_ = Clock::now();
   return std::exchange(record_, {});
 }
@@ -153,7 +161,10 @@ void StepRecorder::on_copy(const CopyEvent& e) noexcept {
                                  end,
                                  begin,
                                  end,
-                                 context().bucket});
+                                 context().bucket,
+                                 this_thread(),
+                                 ++sequence_,
+                                 e.exchange});
     const bool has_streams =
         e.source.type == DeviceType::cuda || e.destination.type == DeviceType::cuda;
     if (e.streams != nullptr)
@@ -180,13 +191,34 @@ void StepRecorder::on_side_work(const Work& work,
   }
 }
 
+int StepRecorder::this_thread() {
+  const int threads = static_cast<int>(threads_.size());
+  return threads_.try_emplace(std::this_thread::get_id(), threads).first->second;
+}
+
+void StepRecorder::on_read(const char* /*op*/, Device device, std::size_t nbytes) noexcept {
+  const std::scoped_lock lock(mutex_);
+  try {
+    record_.reads.push_back({device, nbytes, this_thread(), ++sequence_});
+  } catch (const std::bad_alloc&) {
+    record_.complete = false;
+  }
+}
+
+void StepRecorder::on_job(const JobEvent& event) noexcept {
+  const std::scoped_lock lock(mutex_);
+  try {
+    record_.jobs.push_back({event, this_thread(), ++sequence_});
+  } catch (const std::bad_alloc&) {
+    record_.complete = false;
+  }
+}
+
 void StepRecorder::on_work_begin(const Work& work, const Stream& stream) noexcept {
   const Context& c = context();
   const Duration now = since_start(Clock::now());
   const std::scoped_lock lock(mutex_);
   try {
-    const int threads = static_cast<int>(threads_.size());
-    const int thread = threads_.try_emplace(std::this_thread::get_id(), threads).first->second;
     open_.push_back({&work,
                      WorkSpan{stream.device(),
                               c.phase,
@@ -194,13 +226,16 @@ void StepRecorder::on_work_begin(const Work& work, const Stream& stream) noexcep
                               work.name,
                               c.rows,
                               c.module_path,
-                              thread,
+                              this_thread(),
                               category_of(work.accesses),
                               now,
                               now,
                               now,
                               now,
-                              c.bucket},
+                              c.bucket,
+                              cost_of(work),
+                              std::nullopt,
+                              ++sequence_},
                      point(stream)});
   } catch (const std::bad_alloc&) {
     record_.complete = false;
@@ -213,6 +248,7 @@ void StepRecorder::on_work_end(const Work& work, const Stream& stream) noexcept 
   const auto open =
       std::find_if(open_.rbegin(), open_.rend(), [&](const Open& o) { return o.work == &work; });
   if (open == open_.rend()) return;  // begun before the subscription
+  if (work.exchange != nullptr) open->span.exchange = *work.exchange;
   open->span.end = now;
   open->span.queued_end = now;
   try {

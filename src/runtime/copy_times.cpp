@@ -31,7 +31,8 @@ void count_copy(Device source,
                         context().phase,
                         times.begin,
                         times.end,
-                        times.streams};
+                        times.streams,
+                        times.exchange};
   for (Observer* o : *observers)
     o->on_copy(event);
 }

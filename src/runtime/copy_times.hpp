@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "tandem/runtime/buffer.hpp"
@@ -20,6 +21,7 @@ struct CopyTimes {
   Moment begin;  ///< for GPUs: when the copy was queued
   Moment end;
   std::shared_ptr<const cuda::StreamTimes> streams = nullptr;  ///< see CopyEvent
+  std::uint64_t exchange = 0;                                  ///< likewise
 };
 
 /// Whether any observer asks for times of GPUs' streams.

@@ -14,6 +14,7 @@
 
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/context.hpp"
+#include "tandem/runtime/observer.hpp"
 #include "tandem/runtime/runtime.hpp"
 
 namespace tandem {
@@ -37,6 +38,14 @@ void spin_until(Ready ready) {
 }
 
 std::atomic<unsigned> forks{0};
+std::atomic<std::uint64_t> jobs{0};
+
+void tell(JobEvent::Kind kind, std::uint64_t job) noexcept {
+  if (const auto* observers = Runtime::instance().observers()) [[unlikely]] {
+    for (Observer* o : *observers)
+      o->on_job({kind, job});
+  }
+}
 
 void check_here(unsigned made_under, const std::string& worker) {
   TANDEM_CHECK(
@@ -59,6 +68,7 @@ unsigned fork_count() noexcept {
 struct Ticket::State {
   std::string worker;
   unsigned forks = fork_count();
+  const std::uint64_t job = ++jobs;
   std::atomic<bool> done{false};
   std::mutex mutex;  // guards error until done, and the condition
   std::condition_variable condition;
@@ -77,9 +87,13 @@ bool Ticket::has_ended(Clock::time_point until) {
   spin_until([&] { return state_->done.load(std::memory_order_acquire); });
   std::unique_lock lock(state_->mutex);
   const auto done = [&] { return state_->done.load(std::memory_order_relaxed); };
-  if (until != Clock::time_point::max()) return state_->condition.wait_until(lock, until, done);
-  state_->condition.wait(lock, done);
-  return true;
+  bool has_ended = true;
+  if (until != Clock::time_point::max())
+    has_ended = state_->condition.wait_until(lock, until, done);
+  else
+    state_->condition.wait(lock, done);
+  if (has_ended) tell(JobEvent::Kind::joined, state_->job);
+  return has_ended;
 }
 
 std::exception_ptr Ticket::outcome(Clock::time_point deadline) {
@@ -121,6 +135,7 @@ struct Worker::State {
 
 void Worker::State::run_item(Item item) {
   std::exception_ptr error;
+  tell(JobEvent::Kind::begun, item.ticket->job);
   {
     const ContextScope scope(std::move(item.context));
     try {
@@ -130,6 +145,7 @@ void Worker::State::run_item(Item item) {
     }
     item.job = nullptr;  // what the job holds is released on this thread, before the waiter goes on
   }
+  tell(JobEvent::Kind::ended, item.ticket->job);
   item.ticket->finish(std::move(error));
 }
 
@@ -205,6 +221,7 @@ Ticket Worker::submit(std::function<void()> job) {
   check_here(state_->forks, state_->name);
   auto ticket = std::make_shared<Ticket::State>();
   ticket->worker = state_->name;
+  tell(JobEvent::Kind::submitted, ticket->job);
   {
     const std::scoped_lock lock(state_->mutex);
     TANDEM_CHECK(!state_->stopping, "worker of ", state_->name, " is being destroyed");

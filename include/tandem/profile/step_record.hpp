@@ -31,6 +31,14 @@ namespace tandem::profile {
 /// How long something took, or when it was, counted from the beginning of a record.
 using Duration = std::chrono::nanoseconds;
 
+/// What a piece of work costs, whatever carries it out.
+struct WorkCost {
+  DType dtype = DType::f32;
+  Mnk mnk = {};
+  double flops = 0;
+  std::size_t nbytes = 0;  ///< that it reads and writes
+};
+
 /// A piece of a device's work.
 struct WorkSpan {
   Device device;
@@ -49,6 +57,9 @@ struct WorkSpan {
   Duration queued_end;
   int bucket = -1;  ///< the bucket of gradients or of parameters (each numbered separately) that it
                     ///< exchanges; -1: none
+  WorkCost cost = {};
+  std::optional<Exchange> exchange = std::nullopt;  ///< of a collective
+  std::int64_t sequence = 0;                        ///< see StepRecord
 
   bool in_replica() const noexcept { return rows.end >= 0; }
   /// Starts or ends a collective, a barrier among them.
@@ -81,14 +92,38 @@ struct Transfer {
   Duration queued_begin;  ///< when it was called; for a GPU, when it was queued on the stream; on
                           ///< the host equal to `begin`
   Duration queued_end;
-  int bucket = -1;  ///< as in WorkSpan
+  int bucket = -1;             ///< as in WorkSpan
+  int thread = 0;              ///< likewise
+  std::int64_t sequence = 0;   ///< see StepRecord
+  std::uint64_t exchange = 0;  ///< as in CopyEvent
+};
+
+/// The host read data of a device, for which it waits.
+struct HostRead {
+  Device device;
+  std::size_t nbytes = 0;
+  int thread = 0;             ///< as in WorkSpan
+  std::int64_t sequence = 0;  ///< see StepRecord
+};
+
+/// A thread gave a job to another one, began or ended it, or saw its end.
+struct JobMark {
+  JobEvent event;
+  int thread = 0;             ///< as in WorkSpan
+  std::int64_t sequence = 0;  ///< see StepRecord
 };
 
 /// What all threads of the process executed between two moments.
+///
+/// What a thread did is in the order of the sequence numbers, which count all that the record has.
+/// Those of different threads say nothing: one that waited for another has a mark of the job, or a
+/// collective in common with it.
 struct StepRecord {
   std::vector<WorkSpan> work;       ///< in the order in which it ended
   std::vector<Transfer> transfers;  ///< in the order in which they were seen
   std::vector<SideSpan> side_work;  ///< likewise; the host has none
+  std::vector<HostRead> reads;      ///< likewise
+  std::vector<JobMark> jobs;        ///< likewise
   Duration duration{};
   bool complete = true;  ///< false: the host ran out of memory for the record, or a GPU's times
                          ///< could not be taken
@@ -127,6 +162,8 @@ class StepRecorder final : public Observer {
   void on_copy(const CopyEvent& event) noexcept override;
   void on_work_begin(const Work& work, const Stream& stream) noexcept override;
   void on_work_end(const Work& work, const Stream& stream) noexcept override;
+  void on_read(const char* op, Device device, std::size_t nbytes) noexcept override;
+  void on_job(const JobEvent& event) noexcept override;
   void on_side_work(const Work& work,
                     const Stream& side_stream,
                     const std::shared_ptr<const cuda::StreamTimes>& times) noexcept override;
@@ -146,6 +183,8 @@ class StepRecorder final : public Observer {
   Duration since_start(Clock::time_point t) const;
   std::shared_ptr<const cuda::StreamPoint> point(const Stream& stream);
   void calibrate(bool again);
+  /// The calling thread's number.
+  int this_thread();
   void take_times();
   template <class Span>
   void take_times(const Timed& timed, std::vector<Span>& spans);
@@ -157,6 +196,7 @@ class StepRecorder final : public Observer {
   Timed timed_work_, timed_transfers_, timed_side_work_;
   std::shared_ptr<cuda::StreamClock> clock_;  // null: no CUDA
   std::unordered_map<std::thread::id, int> threads_;
+  std::int64_t sequence_ = 0;  // of the last that was noted
   StepRecord record_;
 };
 

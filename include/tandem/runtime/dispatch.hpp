@@ -43,6 +43,15 @@ struct Mnk {
   std::int64_t k = 0;
 };
 
+/// The collective, or message, of which a piece of work is one device's part.
+struct Exchange {
+  std::uint64_t id = 0;    ///< the same for all its ranks, and of no other one of this process
+  int rank = 0;            ///< this device's in the group
+  int ranks = 1;           ///< the group's size
+  std::size_t nbytes = 0;  ///< of the whole array; of all its arrays, if several are coalesced
+  bool ends = false;       ///< the work waits for the end. If not, it is the beginning.
+};
+
 /// Describes a piece of device work and its cost. Checks, cost models and traces all use this
 /// record.
 struct Work {
@@ -67,6 +76,7 @@ struct Work {
   Mnk mnk = {};
   double flops = 0;
   AccessList accesses = {};
+  const Exchange* exchange = nullptr;  ///< of a collective; its id is known when the work ends
   /// The kernel allocates on the device, and so it is called on shape-only devices, too: with a
   /// stream that does not compute, see HostStream.
   bool takes_workspace = false;

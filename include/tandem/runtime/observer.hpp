@@ -48,6 +48,19 @@ struct CopyEvent {
   /// When the GPUs' streams moved the bytes, from which profile::StepRecorder takes its times. Null
   /// on the host, and if no observer asks for times_streams.
   std::shared_ptr<const cuda::StreamTimes> streams;
+  std::uint64_t exchange = 0;  ///< the collective that moved them (Exchange::id); 0: a copy
+};
+
+/// A thread gives a job to another one, or waits for its end.
+struct JobEvent {
+  enum class Kind : std::uint8_t {
+    submitted,  ///< by the calling thread
+    begun,      ///< on the calling thread
+    ended,      ///< likewise
+    joined,     ///< the calling thread has seen the end
+  };
+  Kind kind;
+  std::uint64_t job;  ///< of no other job of this process
 };
 
 /// Is told what devices do. It is called on the threads that do it, on many at once. So an
@@ -69,6 +82,7 @@ class Observer {
                             const std::shared_ptr<const cuda::StreamTimes>&) noexcept {}
   /// The host reads device data, which is a synchronisation point.
   virtual void on_read(const char* /*op*/, Device, std::size_t /*nbytes*/) noexcept {}
+  virtual void on_job(const JobEvent&) noexcept {}
 };
 
 /// Keeps an observer subscribed until it is destroyed.
