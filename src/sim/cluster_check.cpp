@@ -146,6 +146,7 @@ void check_gpus(const Gpus& gpus) {
   check_part("gpus.efficiency.copy", gpus.efficiency.copy);
   check_part("gpus.efficiency.memory", gpus.efficiency.memory);
   check_part("gpus.efficiency.matmul", gpus.efficiency.matmul);
+  check_part("gpus.efficiency.beside_collectives", gpus.efficiency.beside_collectives);
   check_not_negative("gpus.launch.gpu", gpus.launch.gpu, Dimension::time);
   check_not_negative("gpus.launch.host", gpus.launch.host, Dimension::time);
 }

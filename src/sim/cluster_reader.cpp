@@ -42,6 +42,7 @@ Gpus read_gpus(Fields f) {
   gpus.efficiency.copy = efficiency.number("copy");
   gpus.efficiency.memory = efficiency.number("memory");
   gpus.efficiency.matmul = efficiency.number("matmul");
+  gpus.efficiency.beside_collectives = efficiency.number("beside_collectives");
   efficiency.finish();
   Fields launch = f.object("launch");
   gpus.launch.gpu = launch.quantity("gpu", Dimension::time);

@@ -52,7 +52,8 @@ Ordered written_gpus(const Gpus& gpus) {
           {"efficiency",
            {{"copy", gpus.efficiency.copy},
             {"memory", gpus.efficiency.memory},
-            {"matmul", gpus.efficiency.matmul}}},
+            {"matmul", gpus.efficiency.matmul},
+            {"beside_collectives", gpus.efficiency.beside_collectives}}},
           {"launch",
            {{"gpu", written_time(gpus.launch.gpu)}, {"host", written_time(gpus.launch.host)}}}};
 }

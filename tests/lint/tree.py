@@ -18,7 +18,7 @@ ARROWS = {
     "optim": ["ops"],
     "data": ["tensor", "io"],
     "comm": ["autograd", "world"],
-    "sim": ["comm", "io"],
+    "sim": ["comm", "io", "profile"],
     "profile": ["runtime"],
     "explain": ["profile"],
     "parallel": ["nn", "optim", "comm", "profile"],

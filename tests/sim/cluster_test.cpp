@@ -27,7 +27,7 @@ constexpr const char* kGood = R"json({
   "gpus": {"name": "G", "count": 2, "multiprocessors": 10, "memory": "8 GiB", "reserved_memory": "500 MiB",
     "memory_bandwidth": "300 GB/s",
     "peak": {"f32": "8 TFLOP/s", "tf32": null, "bf16": "60 TFLOP/s", "f16": "65 TFLOP/s"},
-    "efficiency": {"copy": 0.9, "memory": 0.85, "matmul": 0.75},
+    "efficiency": {"copy": 0.9, "memory": 0.85, "matmul": 0.75, "beside_collectives": 0.85},
     "launch": {"gpu": "2.5 us", "host": "0.006 ms"}},
   "nvlink": {"topology": "pairs", "links_per_gpu": 4, "bandwidth": "14.0625 GB/s", "latency": "2700 ns",
     "duplex": "half", "pairs": [{"gpus": [0, 1], "links": 3}]},

@@ -136,6 +136,7 @@ TEST(PresetsTest, GpusHaveTheFiguresOfTheirDataSheets) {
     EXPECT_EQ(c.gpus.efficiency.copy, f.copy);
     EXPECT_EQ(c.gpus.efficiency.memory, f.memory);
     EXPECT_EQ(c.gpus.efficiency.matmul, f.matmul);
+    EXPECT_EQ(c.gpus.efficiency.beside_collectives, 0.85);
     EXPECT_DOUBLE_EQ(c.gpus.launch.gpu, 2.5e-6);
     EXPECT_DOUBLE_EQ(c.gpus.launch.host, 6e-6);
   }

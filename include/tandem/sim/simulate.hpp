@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+
+#include "tandem/profile/step_record.hpp"
+#include "tandem/runtime/device.hpp"
+#include "tandem/sim/cluster.hpp"
+
+namespace tandem::sim {
+
+/// When the work of a record would be done on a described machine.
+///
+/// The same work, transfers and collectives, with the times of a model instead of a watch:
+/// docs/cluster.md says how. Each device has a stream of work, one of collectives and one of
+/// uploads, as a GPU has; each thread of the record queues on them what it called, in its order.
+/// Devices that are not among `devices` are the machine's host. Side spans are added for the
+/// collectives.
+///
+/// A pure function of its arguments: the record may come from any machine, from shape-only devices
+/// too, and its own times do not matter. Thread-safe.
+///
+/// @param devices  device i is GPU i of the cluster
+/// @throws InvalidArgument  the cluster has fewer GPUs; a device is given twice; the record is not
+///                          complete, or has a part of a collective alone.
+/// @cost   microseconds for each piece of work
+profile::StepRecord simulate(const profile::StepRecord& record,
+                             const Cluster& cluster,
+                             std::span<const Device> devices);
+
+}  // namespace tandem::sim

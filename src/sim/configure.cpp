@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/sim/configure.hpp"
+
+#include <cstddef>
+
+#include "tandem/core/check.hpp"
+#include "tandem/runtime/logical_device.hpp"
+#include "tandem/runtime/runtime.hpp"
+
+namespace tandem::sim {
+
+ClusterDevices configure_cluster(const Cluster& cluster, int gpus) {
+  check(cluster);
+  TANDEM_CHECK(gpus >= 1 && gpus <= cluster.gpu_count(),
+               "configure_cluster: ",
+               gpus,
+               " GPUs of ",
+               cluster.name,
+               ", which has ",
+               cluster.gpu_count(),
+               "; give from 1 to that many");
+  ClusterDevices devices{.host = Device{}, .gpus = {}};
+  const auto limit = static_cast<std::size_t>(cluster.gpus.memory - cluster.gpus.reserved_memory);
+  std::vector<DeviceSpec> specs;
+  for (int i = 1; i <= gpus; ++i) {  // the host is cpu:0
+    devices.gpus.push_back({DeviceType::cpu, i});
+    specs.push_back({.device = devices.gpus.back(), .limit = limit, .has_data = false});
+  }
+  Runtime::instance().configure(specs);
+  logical_device(devices.host).configure({.device = devices.host, .has_data = false});
+  return devices;
+}
+
+}  // namespace tandem::sim

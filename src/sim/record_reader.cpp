@@ -1,0 +1,309 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "sim/record_reader.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "tandem/core/check.hpp"
+
+namespace tandem::sim {
+namespace {
+
+using Kind = comm::Collective::Kind;
+
+std::optional<Kind> kind_of(std::string_view name) {
+  for (int k = 0; k <= static_cast<int>(Kind::barrier); ++k)
+    if (comm::name(static_cast<Kind>(k)) == name) return static_cast<Kind>(k);
+  return std::nullopt;
+}
+
+/// The way between a GPU and its host.
+Path host_path(const Cluster& cluster, int gpu, const char* direction) {
+  Path path{.kind = PathKind::host, .parts = {}};
+  path.parts.push_back({tandem::detail::concat("gpu", gpu, "/pcie/", direction),
+                        cluster.pcie.bandwidth,
+                        cluster.host.latency});
+  return path;
+}
+
+}  // namespace
+
+RecordReader::RecordReader(const profile::StepRecord& record,
+                           const Cluster& cluster,
+                           std::span<const Device> devices)
+    : record_(record),
+      cluster_(cluster),
+      kernels_(cluster.gpus),
+      work_(record.work.size()),
+      transfers_(record.transfers.size()) {
+  for (const Device device : devices) {
+    gpus_.emplace(device, static_cast<int>(gpus_.size()));
+    lanes_.push_back({graph_.add_lane(), graph_.add_lane(), graph_.add_lane()});
+  }
+  collect();
+  find_first();
+  follow();
+}
+
+void RecordReader::collect() {
+  const auto add = [&](int thread, std::int64_t sequence, What what, std::size_t i) {
+    threads_[thread].events.push_back({sequence, what, i});
+  };
+  for (std::size_t i = 0; i < record_.work.size(); ++i) {
+    const profile::WorkSpan& span = record_.work[i];
+    add(span.thread, span.sequence, What::work, i);
+    if (span.exchange && !span.exchange->ends && gpu_of(span.device)) ++awaited_[span.exchange->id];
+  }
+  for (std::size_t i = 0; i < record_.transfers.size(); ++i)
+    add(record_.transfers[i].thread, record_.transfers[i].sequence, What::transfer, i);
+  for (std::size_t i = 0; i < record_.reads.size(); ++i)
+    add(record_.reads[i].thread, record_.reads[i].sequence, What::read, i);
+  for (std::size_t i = 0; i < record_.jobs.size(); ++i) {
+    const profile::JobMark& mark = record_.jobs[i];
+    add(mark.thread, mark.sequence, What::job, i);
+    if (mark.event.kind == JobEvent::Kind::begun) thread_of_job_[mark.event.job] = mark.thread;
+  }
+  for (auto& [number, thread] : threads_)
+    std::ranges::sort(thread.events, {}, &Event::sequence);
+}
+
+/// A thread that nobody gives its first job was there before.
+void RecordReader::find_first() {
+  std::vector<std::pair<std::int64_t, int>> first;
+  for (const auto& [number, thread] : threads_) {
+    const Event& event = thread.events.front();
+    const bool is_given =
+        event.what == What::job && record_.jobs[event.index].event.kind == JobEvent::Kind::begun;
+    if (!is_given) first.emplace_back(event.sequence, number);
+  }
+  std::ranges::sort(first);
+  for (const auto& [sequence, number] : first) {
+    threads_[number].is_found = true;
+    found_.push_back(number);
+  }
+}
+
+void RecordReader::follow() {
+  for (bool goes_on = true; goes_on;) {
+    goes_on = false;
+    for (std::size_t i = 0; i < found_.size(); ++i) {
+      Thread& thread = threads_.at(found_[i]);
+      if (thread.lane < 0) thread.lane = graph_.add_lane();
+      while (thread.next < thread.events.size() && take(thread, thread.events[thread.next])) {
+        ++thread.next;
+        goes_on = true;
+      }
+    }
+  }
+  for (const auto& [number, thread] : threads_)
+    TANDEM_CHECK(thread.next == thread.events.size(),
+                 "simulate: a thread waits for a job or a collective of which the record has only "
+                 "a part; record whole steps, from before the wrapper's call to after it");
+}
+
+bool RecordReader::take(Thread& thread, const Event& event) {
+  switch (event.what) {
+    case What::work:
+      return take_work(thread, event.index);
+    case What::transfer:
+      take_transfer(thread, event.index);
+      return true;
+    case What::read:
+      take_read(thread, event.index);
+      return true;
+    case What::job:
+      return take_job(thread, record_.jobs[event.index].event);
+  }
+  return true;
+}
+
+std::optional<int> RecordReader::gpu_of(Device device) const {
+  const auto found = gpus_.find(device);
+  return found == gpus_.end() ? std::nullopt : std::optional(found->second);
+}
+
+int RecordReader::on_host(const Thread& thread, double seconds, std::vector<int> after) {
+  return graph_.add({.lanes = {thread.lane}, .after = std::move(after), .seconds = seconds});
+}
+
+int RecordReader::on_stream(int gpu, Task task) {
+  task.lanes.push_back(lanes_[static_cast<std::size_t>(gpu)].work);
+  return graph_.add(std::move(task));
+}
+
+int RecordReader::mark_stream(int gpu, int called, std::vector<int> after) {
+  return on_stream(gpu, {.called = {called}, .after = std::move(after)});
+}
+
+bool RecordReader::take_work(Thread& thread, std::size_t i) {
+  const profile::WorkSpan& span = record_.work[i];
+  const std::optional<int> gpu = gpu_of(span.device);
+  if (span.exchange && gpu) return take_exchange(thread, i);
+  if (!gpu) {
+    const double seconds = static_cast<double>(span.cost.nbytes) / cluster_.host.total_bandwidth;
+    work_[i].called = work_[i].done = on_host(thread, cluster_.gpus.launch.host + seconds);
+    return true;
+  }
+  work_[i].called = on_host(thread, cluster_.gpus.launch.host);
+  work_[i].done = on_stream(*gpu,
+                            {.kind = Task::Kind::kernel,
+                             .called = {work_[i].called},
+                             .seconds = kernels_.seconds(span.cost),
+                             .gpus = {*gpu}});
+  return true;
+}
+
+bool RecordReader::take_exchange(Thread& thread, std::size_t i) {
+  if (record_.work[i].exchange->ends) return end_exchange(thread, i);
+  begin_exchange(thread, i);
+  return true;
+}
+
+void RecordReader::begin_exchange(Thread& thread, std::size_t i) {
+  const profile::WorkSpan& span = record_.work[i];
+  const std::uint64_t id = span.exchange->id;
+  const int gpu = *gpu_of(span.device);
+  work_[i].called = work_[i].done = on_host(thread, cluster_.gpus.launch.host);
+  Collective& collective = collectives_[id];
+  collective.parts.emplace_back(gpu, i);
+  arrivals_[id].hosts.push_back(work_[i].called);
+  // The stream of collectives goes on from where the stream of work is then.
+  if (span.kind != Work::Kind::barrier)
+    arrivals_[id].streams.push_back(mark_stream(gpu, work_[i].called));
+  if (collective.parts.size() == awaited_.at(id)) start_collective(id, collective);
+}
+
+void RecordReader::start_collective(std::uint64_t id, Collective& collective) {
+  const Arrivals& arrivals = arrivals_.at(id);
+  Task task{.kind = Task::Kind::collective,
+            .called = arrivals.hosts,
+            .after = arrivals.streams,
+            .seconds = seconds_of(collective)};
+  for (const auto& [gpu, part] : collective.parts) {
+    if (std::ranges::find(task.gpus, gpu) != task.gpus.end()) continue;  // coalesced
+    task.gpus.push_back(gpu);
+    task.lanes.push_back(lanes_[static_cast<std::size_t>(gpu)].collectives);
+  }
+  const profile::WorkSpan& first = record_.work[collective.parts.front().second];
+  if (first.kind == Work::Kind::barrier) task = {.after = arrivals.hosts};
+  collective.task = graph_.add(std::move(task));
+}
+
+double RecordReader::seconds_of(const Collective& collective) {
+  const auto& [gpu, first] = collective.parts.front();
+  std::size_t nbytes = 0;  // of all that are coalesced
+  for (const auto& [other, part] : collective.parts)
+    if (other == gpu) nbytes += record_.work[part].exchange->nbytes;
+  const auto kind = kind_of(record_.work[first].name);
+  const int ranks = record_.work[first].exchange->ranks;
+  if (!kind || ranks < 2 || nbytes == 0) return 0;
+  switch (*kind) {
+    case Kind::all_reduce:
+    case Kind::reduce_scatter:
+    case Kind::all_gather:
+    case Kind::broadcast:
+    case Kind::reduce: {
+      const auto model = models_.try_emplace(ranks, cluster_, ranks).first;
+      return model->second.time(*kind, nbytes).seconds;
+    }
+    default: {
+      const Path way = path(cluster_, 1, 0);
+      const bool is_message = *kind == Kind::send || *kind == Kind::recv;
+      const double part = is_message ? 1 : static_cast<double>(ranks - 1) / ranks;
+      return way.latency() + static_cast<double>(nbytes) * part / way.bandwidth();
+    }
+  }
+}
+
+bool RecordReader::end_exchange(Thread& thread, std::size_t i) {
+  const profile::WorkSpan& span = record_.work[i];
+  const int gpu = *gpu_of(span.device);
+  const auto found = collectives_.find(span.exchange->id);
+  if (found == collectives_.end() && !awaited_.contains(span.exchange->id)) {
+    // It began before the record.
+    work_[i].called = on_host(thread, cluster_.gpus.launch.host);
+    work_[i].done = mark_stream(gpu, work_[i].called);
+    return true;
+  }
+  if (found == collectives_.end() || found->second.task < 0) return false;
+  // The host waits until all ranks have queued their parts, and its stream until the end.
+  work_[i].called =
+      on_host(thread, cluster_.gpus.launch.host, arrivals_.at(span.exchange->id).hosts);
+  work_[i].done = mark_stream(gpu, work_[i].called, {found->second.task});
+  return true;
+}
+
+void RecordReader::take_transfer(Thread& thread, std::size_t i) {
+  const profile::Transfer& moved = record_.transfers[i];
+  if (moved.exchange != 0) return;  // a collective's, see Collective
+  const auto from = gpu_of(moved.source), to = gpu_of(moved.destination);
+  Times& times = transfers_[i];
+  if (!from && !to) {
+    const double seconds = static_cast<double>(moved.nbytes) / cluster_.host.total_bandwidth;
+    times.called = times.done = on_host(thread, seconds);
+    return;
+  }
+  times.called = on_host(thread, cluster_.gpus.launch.host);
+  Task task{.kind = Task::Kind::transfer,
+            .called = {times.called},
+            .nbytes = static_cast<double>(moved.nbytes)};
+  if (!from) {  // on the stream of uploads; what the GPU is given later waits
+    task.path = host_path(cluster_, *to, "in");
+    task.lanes = {lanes_[static_cast<std::size_t>(*to)].uploads};
+    times.done = graph_.add(std::move(task));
+    mark_stream(*to, times.called, {times.done});
+  } else if (!to) {  // the host waits
+    task.path = host_path(cluster_, *from, "out");
+    times.done = on_stream(*from, std::move(task));
+    on_host(thread, 0, {times.done});
+  } else {  // in the order of both streams
+    task.path = path(cluster_, *from, *to);
+    task.lanes = {lanes_[static_cast<std::size_t>(*from)].work};
+    times.done = on_stream(*to, std::move(task));
+  }
+}
+
+void RecordReader::take_read(Thread& thread, std::size_t i) {
+  const profile::HostRead& read = record_.reads[i];
+  const auto gpu = gpu_of(read.device);
+  if (!gpu) return;
+  const int mark = mark_stream(*gpu, on_host(thread, 0));
+  const double seconds = static_cast<double>(read.nbytes) / cluster_.pcie.bandwidth;
+  on_host(thread, cluster_.host.latency + seconds, {mark});
+}
+
+bool RecordReader::take_job(Thread& thread, const JobEvent& event) {
+  switch (event.kind) {
+    case JobEvent::Kind::submitted: {
+      submitted_[event.job] = on_host(thread, cluster_.gpus.launch.host);
+      const auto at = thread_of_job_.find(event.job);
+      if (at == thread_of_job_.end()) return true;  // it begins after the record
+      Thread& other = threads_.at(at->second);
+      if (!std::exchange(other.is_found, true)) found_.push_back(at->second);
+      return true;
+    }
+    case JobEvent::Kind::begun: {
+      const auto at = submitted_.find(event.job);
+      const bool is_known = at != submitted_.end();
+      if (!is_known && thread.next > 0) return false;
+      on_host(thread, 0, is_known ? std::vector<int>{at->second} : std::vector<int>{});
+      return true;
+    }
+    case JobEvent::Kind::ended:
+      ended_[event.job] = on_host(thread, 0);
+      return true;
+    case JobEvent::Kind::joined: {
+      const auto at = ended_.find(event.job);
+      if (at == ended_.end()) return !thread_of_job_.contains(event.job);  // it began before
+      on_host(thread, 0, {at->second});
+      return true;
+    }
+  }
+  return true;
+}
+
+}  // namespace tandem::sim

@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tandem/comm/collective.hpp"
+#include "tandem/profile/step_record.hpp"
+#include "tandem/sim/cluster.hpp"
+#include "tandem/sim/collective_model.hpp"
+
+#include "sim/kernel_model.hpp"
+#include "sim/task_graph.hpp"
+
+namespace tandem::sim {
+
+/// What a record's threads did, as tasks of a machine's host and GPUs.
+///
+/// Threads are followed from one that no other has given a job, and others from where they were
+/// given theirs. So the tasks, and their order, do not depend on how the threads were numbered or
+/// scheduled.
+class RecordReader {
+ public:
+  RecordReader(const profile::StepRecord& record,
+               const Cluster& cluster,
+               std::span<const Device> devices);
+
+  TaskGraph& graph() noexcept { return graph_; }
+  /// When something was called, and when it was done; tasks of graph().
+  struct Times {
+    int called = -1;
+    int done = -1;
+  };
+  /// Of record.work[i].
+  const Times& work(std::size_t i) const { return work_.at(i); }
+  /// Of record.transfers[i].
+  const Times& transfer(std::size_t i) const { return transfers_.at(i); }
+  /// A collective, with the GPUs that took part in it.
+  struct Collective {
+    int task = -1;
+    std::vector<std::pair<int, std::size_t>> parts;  ///< GPU, and its part that begins, by arrival
+  };
+  const std::map<std::uint64_t, Collective>& collectives() const noexcept { return collectives_; }
+
+ private:
+  enum class What : std::uint8_t { work, transfer, read, job };
+  struct Event {
+    std::int64_t sequence;
+    What what;
+    std::size_t index;
+  };
+  struct Thread {
+    std::vector<Event> events;
+    std::size_t next = 0;
+    int lane = -1;
+    bool is_found = false;
+  };
+  struct Lanes {
+    int work, collectives, uploads;
+  };
+  /// The ranks that have come to a collective.
+  struct Arrivals {
+    std::vector<int> hosts, streams;  // tasks
+  };
+
+  void collect();
+  void find_first();
+  void follow();
+  /// @return  false: the thread waits for another one.
+  bool take(Thread& thread, const Event& event);
+  bool take_work(Thread& thread, std::size_t i);
+  bool take_exchange(Thread& thread, std::size_t i);
+  void take_transfer(Thread& thread, std::size_t i);
+  void take_read(Thread& thread, std::size_t i);
+  bool take_job(Thread& thread, const JobEvent& event);
+  void begin_exchange(Thread& thread, std::size_t i);
+  bool end_exchange(Thread& thread, std::size_t i);
+  void start_collective(std::uint64_t id, Collective& collective);
+  double seconds_of(const Collective& collective);
+
+  std::optional<int> gpu_of(Device device) const;
+  /// Adds a task of a thread.
+  int on_host(const Thread& thread, double seconds, std::vector<int> after = {});
+  /// Adds a task to a GPU's stream of work.
+  int on_stream(int gpu, Task task);
+  /// The place of a stream of work where it is when `called` has ended. It goes on after `after`.
+  int mark_stream(int gpu, int called, std::vector<int> after = {});
+
+  const profile::StepRecord& record_;
+  const Cluster& cluster_;
+  KernelModel kernels_;
+  std::map<Device, int> gpus_;
+  std::map<int, CollectiveModel> models_;  // by number of ranks
+  TaskGraph graph_;
+  std::vector<Lanes> lanes_;  // by GPU
+  std::map<int, Thread> threads_;
+  std::deque<int> found_;  // threads, in the order in which they were found
+  std::map<std::uint64_t, int> thread_of_job_;
+  std::map<std::uint64_t, int> submitted_, ended_;  // by job: tasks
+  std::map<std::uint64_t, std::size_t> awaited_;    // by exchange: parts that begin it
+  std::map<std::uint64_t, Collective> collectives_;
+  std::map<std::uint64_t, Arrivals> arrivals_;  // by exchange
+  std::vector<Times> work_, transfers_;
+};
+
+}  // namespace tandem::sim

@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/sim/simulate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "tandem/core/check.hpp"
+
+#include "sim/record_reader.hpp"
+
+namespace tandem::sim {
+namespace {
+
+using profile::Duration;
+
+Duration duration_of(double seconds) {
+  return Duration(std::llround(seconds * 1e9));
+}
+
+void check_devices(const profile::StepRecord& record,
+                   const Cluster& cluster,
+                   std::span<const Device> devices) {
+  TANDEM_CHECK(record.complete,
+               "simulate: the record is not complete, because memory was short or a GPU's times "
+               "could not be taken; record the step again");
+  TANDEM_CHECK(devices.size() <= static_cast<std::size_t>(cluster.gpu_count()),
+               "simulate: there are ",
+               devices.size(),
+               " devices, and ",
+               cluster.name,
+               " has ",
+               cluster.gpu_count(),
+               " GPUs; give fewer devices, or a description with more nodes");
+  std::set<Device> seen;
+  for (const Device device : devices)
+    TANDEM_CHECK(seen.insert(device).second, "simulate: ", device, " is given twice");
+}
+
+/// Gives the parts of a record their simulated times.
+class Retimed {
+ public:
+  Retimed(const profile::StepRecord& record,
+          const Cluster& cluster,
+          std::span<const Device> devices)
+      : reader_(record, cluster, devices), retimed_(record), devices_(devices) {
+    run(reader_.graph(),
+        static_cast<int>(devices.size()),
+        cluster.gpus.efficiency.beside_collectives);
+  }
+
+  profile::StepRecord take() {
+    for (std::size_t i = 0; i < retimed_.work.size(); ++i)
+      set(retimed_.work[i], reader_.work(i));
+    for (std::size_t i = 0; i < retimed_.transfers.size(); ++i)
+      set_transfer(i);
+    retimed_.side_work.clear();
+    for (const auto& [id, collective] : reader_.collectives())
+      add_side_work(collective);
+    Duration last{};
+    for (const Task& task : reader_.graph().tasks())
+      last = std::max(last, duration_of(task.end));
+    retimed_.duration = last;
+    return std::move(retimed_);
+  }
+
+ private:
+  const Task& task(int t) { return reader_.graph().task(t); }
+  template <class Span>
+  void set(Span& span, const RecordReader::Times& times) {
+    span.queued_begin = duration_of(task(times.called).begin);
+    span.queued_end = duration_of(task(times.called).end);
+    // What waits for others takes from when it is its turn.
+    const Task& done = task(times.done);
+    span.begin = duration_of(done.kind == Task::Kind::fixed ? done.reached : done.begin);
+    span.end = duration_of(done.end);
+  }
+  void set_transfer(std::size_t i) {
+    profile::Transfer& moved = retimed_.transfers[i];
+    if (moved.exchange == 0) return set(moved, reader_.transfer(i));
+    const auto found = reader_.collectives().find(moved.exchange);
+    if (found == reader_.collectives().end()) return;
+    const Task& collective = task(found->second.task);
+    moved.begin = moved.queued_begin = duration_of(collective.begin);
+    moved.end = moved.queued_end = duration_of(collective.end);
+  }
+  void add_side_work(const RecordReader::Collective& collective) {
+    const Task& done = task(collective.task);
+    if (done.kind != Task::Kind::collective) return;
+    for (const auto& [gpu, part] : collective.parts) {
+      const profile::WorkSpan& span = retimed_.work[part];
+      retimed_.side_work.push_back({devices_[static_cast<std::size_t>(gpu)],
+                                    span.phase,
+                                    span.name,
+                                    span.category,
+                                    duration_of(done.begin),
+                                    duration_of(done.end),
+                                    span.bucket});
+    }
+  }
+
+  RecordReader reader_;
+  profile::StepRecord retimed_;
+  std::span<const Device> devices_;
+};
+
+}  // namespace
+
+profile::StepRecord simulate(const profile::StepRecord& record,
+                             const Cluster& cluster,
+                             std::span<const Device> devices) {
+  check(cluster);
+  check_devices(record, cluster, devices);
+  return Retimed(record, cluster, devices).take();
+}
+
+}  // namespace tandem::sim

@@ -1,0 +1,298 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/sim/simulate.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include "tandem/core/error.hpp"
+#include "tandem/nn/linear.hpp"
+#include "tandem/ops/activation.hpp"
+#include "tandem/ops/loss.hpp"
+#include "tandem/optim/adam.hpp"
+#include "tandem/parallel/data_parallel.hpp"
+#include "tandem/sim/collective_model.hpp"
+#include "tandem/sim/path.hpp"
+#include "tandem/sim/presets.hpp"
+#include "tandem/tensor/factories.hpp"
+
+namespace tandem::sim {
+namespace {
+
+using namespace std::chrono_literals;
+using parallel::DataParallel;
+using parallel::Mode;
+using profile::StepRecord;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+/// GPU i.
+Device gpu(int i) {
+  return {DeviceType::cpu, i + 1};
+}
+const Device kHost{DeviceType::cpu, 0};
+
+std::vector<Device> gpus(int n) {
+  std::vector<Device> all;
+  for (int i = 0; i < n; ++i)
+    all.push_back(gpu(i));
+  return all;
+}
+
+/// A100 that launch kernels within a microsecond, and work at round rates.
+Cluster machine() {
+  Cluster cluster = preset("a100-80x8");
+  cluster.gpus.launch = {.gpu = 0, .host = 1e-6};
+  cluster.gpus.memory_bandwidth = 1e12;
+  cluster.gpus.efficiency.memory = 1;
+  cluster.gpus.efficiency.beside_collectives = 1;
+  cluster.pcie.bandwidth = 1e10;
+  cluster.host.latency = 10e-6;
+  return cluster;
+}
+
+/// Writes a record as threads would leave it.
+class Log {
+ public:
+  /// Work that takes so many microseconds on `machine()`.
+  void work(int thread, Device device, int microseconds) {
+    profile::WorkSpan span = span_of(thread, device, Work::Kind::elementwise, "work");
+    span.cost.nbytes = static_cast<std::size_t>(microseconds) * 1'000'000;
+    record_.work.push_back(span);
+  }
+  enum class Part { begin, end };
+  void all_reduce(int thread, int rank, Part part, std::uint64_t id, std::size_t nbytes) {
+    profile::WorkSpan span = span_of(thread, gpu(rank), Work::Kind::collective, "all_reduce");
+    span.exchange = {
+        .id = id, .rank = rank, .ranks = 2, .nbytes = nbytes, .ends = part == Part::end};
+    record_.work.push_back(span);
+  }
+  void copy(int thread, Device from, Device to, std::size_t nbytes) {
+    record_.transfers.push_back({from,
+                                 to,
+                                 Category::input,
+                                 Phase::scatter,
+                                 nbytes,
+                                 {},
+                                 {},
+                                 {},
+                                 {},
+                                 -1,
+                                 thread,
+                                 ++sequence_,
+                                 0});
+  }
+  void read(int thread, Device device) {
+    record_.reads.push_back({device, 0, thread, ++sequence_});
+  }
+  void job(int thread, JobEvent::Kind kind, std::uint64_t job) {
+    record_.jobs.push_back({{kind, job}, thread, ++sequence_});
+  }
+  StepRecord& record() { return record_; }
+
+ private:
+  profile::WorkSpan span_of(int thread, Device device, Work::Kind kind, const char* name) {
+    profile::WorkSpan span{};
+    span.device = device;
+    span.kind = kind;
+    span.name = name;
+    span.thread = thread;
+    span.sequence = ++sequence_;
+    return span;
+  }
+  std::int64_t sequence_ = 0;
+  StepRecord record_;
+};
+
+TEST(Simulate, AThreadQueuesAndTheGpuFollows) {
+  Log log;
+  log.work(0, gpu(0), 10);
+  log.work(0, gpu(0), 5);
+  log.read(0, gpu(0));
+  log.work(0, gpu(0), 1);
+  const StepRecord r = simulate(log.record(), machine(), gpus(1));
+  EXPECT_EQ(r.work[0].queued_end, 1us);
+  EXPECT_EQ(r.work[0].begin, 1us);
+  EXPECT_EQ(r.work[0].end, 11us);
+  EXPECT_EQ(r.work[1].queued_end, 2us) << "the thread goes on";
+  EXPECT_EQ(r.work[1].begin, 11us);
+  EXPECT_EQ(r.work[1].end, 16us);
+  EXPECT_EQ(r.work[2].queued_begin, 26us) << "it waits for the GPU, and for the bytes";
+  EXPECT_EQ(r.duration, 28us);
+}
+
+TEST(Simulate, CopiesFromTheHostRunBesideTheWork) {
+  Log log;
+  log.work(0, gpu(0), 30);
+  log.copy(0, kHost, gpu(0), 200'000);
+  log.work(0, gpu(0), 1);
+  const StepRecord r = simulate(log.record(), machine(), gpus(1));
+  EXPECT_EQ(r.transfers[0].begin, 2us);
+  EXPECT_EQ(r.transfers[0].end, 32us) << "10 us of latency, and 20 us at 10 GB/s";
+  EXPECT_EQ(r.work[1].begin, 32us) << "what comes later waits for it";
+}
+
+TEST(Simulate, CopiesBetweenGpusAreInTheOrderOfBoth) {
+  Log log;
+  log.work(0, gpu(0), 20);
+  log.work(0, gpu(1), 10);
+  log.copy(0, gpu(0), gpu(1), 0);
+  log.work(0, gpu(1), 1);
+  log.work(0, gpu(0), 1);
+  const Cluster cluster = machine();
+  const StepRecord r = simulate(log.record(), cluster, gpus(2));
+  const auto latency = std::chrono::nanoseconds(std::llround(path(cluster, 0, 1).latency() * 1e9));
+  EXPECT_EQ(r.transfers[0].begin, 21us);
+  EXPECT_EQ(r.transfers[0].end, 21us + latency);
+  EXPECT_EQ(r.work[2].begin, 21us + latency);
+  EXPECT_EQ(r.work[3].begin, 21us + latency);
+}
+
+/// Two ranks on threads of their own, the second of which has more to do before the all-reduce.
+Log two_ranks(const std::vector<int>& threads) {
+  Log log;
+  const int caller = threads[0];
+  for (const std::uint64_t job : {1, 2})
+    log.job(caller, JobEvent::Kind::submitted, job);
+  for (const int rank : {0, 1}) {
+    const int thread = threads[static_cast<std::size_t>(rank) + 1];
+    const auto job = static_cast<std::uint64_t>(rank) + 1;
+    log.job(thread, JobEvent::Kind::begun, job);
+    log.work(thread, gpu(rank), rank == 0 ? 10 : 50);
+    log.all_reduce(thread, rank, Log::Part::begin, 7, 64 << 20);
+    log.work(thread, gpu(rank), 20);
+    log.all_reduce(thread, rank, Log::Part::end, 7, 64 << 20);
+    log.work(thread, gpu(rank), 5);
+    log.job(thread, JobEvent::Kind::ended, job);
+  }
+  for (const std::uint64_t job : {1, 2})
+    log.job(caller, JobEvent::Kind::joined, job);
+  log.work(caller, gpu(0), 1);
+  return log;
+}
+
+TEST(Simulate, ACollectiveRunsBesideTheWorkFromWhenAllRanksHaveCome) {
+  const Cluster cluster = machine();
+  Log log = two_ranks({0, 1, 2});
+  const StepRecord r = simulate(log.record(), cluster, gpus(2));
+  const double model =
+      CollectiveModel(cluster, 2).time(comm::Collective::Kind::all_reduce, 64 << 20).seconds;
+  const auto takes = std::chrono::nanoseconds(std::llround(model * 1e9));
+  // The second job is given at 2 us. Its work is queued at 3 us and done at 53 us.
+  ASSERT_EQ(r.side_work.size(), 2U);
+  for (const profile::SideSpan& side : r.side_work) {
+    EXPECT_EQ(side.begin, 53us);
+    EXPECT_NEAR(static_cast<double>((side.end - side.begin).count()),
+                static_cast<double>(takes.count()),
+                1);
+  }
+  EXPECT_EQ(r.work[2].begin, 12us) << "the first rank's next work does not wait";
+  const profile::WorkSpan& wait = r.work[3];
+  EXPECT_EQ(wait.begin, 32us) << "but the end does";
+  EXPECT_EQ(wait.end, r.side_work[0].end);
+  EXPECT_EQ(r.work[4].begin, wait.end);
+  EXPECT_EQ(r.work.back().begin, r.work[9].end) << "the caller's work follows both jobs";
+}
+
+TEST(Simulate, TheNumbersOfThreadsDoNotMatter) {
+  Log log = two_ranks({0, 1, 2});
+  const StepRecord expected = simulate(log.record(), machine(), gpus(2));
+  for (const std::vector<int>& threads : {std::vector<int>{2, 1, 0}, {1, 2, 0}, {5, 9, 3}}) {
+    Log other = two_ranks(threads);
+    const StepRecord r = simulate(other.record(), machine(), gpus(2));
+    for (std::size_t i = 0; i < r.work.size(); ++i) {
+      EXPECT_EQ(r.work[i].begin, expected.work[i].begin) << i;
+      EXPECT_EQ(r.work[i].end, expected.work[i].end) << i;
+    }
+  }
+}
+
+TEST(Simulate, RefusesWhatItCannotTime) {
+  Log log = two_ranks({0, 1, 2});
+  const auto refused = [&](const StepRecord& record, int n, const char* text) {
+    EXPECT_THAT([&] { simulate(record, machine(), gpus(n)); },
+                ThrowsMessage<InvalidArgument>(HasSubstr(text)));
+  };
+  refused(log.record(), 9, "9 devices, and a100-80x8 has 8 GPUs");
+  EXPECT_THAT(
+      [&] {
+        simulate(log.record(), machine(), std::vector<Device>{gpu(0), gpu(0)});
+      },
+      ThrowsMessage<InvalidArgument>(HasSubstr("cpu:1 is given twice")));
+  StepRecord half = log.record();
+  std::erase_if(half.jobs, [](const profile::JobMark& mark) {
+    return mark.event.kind == JobEvent::Kind::ended;
+  });
+  refused(half, 2, "record whole steps");
+  StepRecord torn = log.record();
+  torn.complete = false;
+  refused(torn, 2, "the record is not complete");
+}
+
+struct Net : nn::Module {
+  nn::Linear first{256, 1024}, second{1024, 1024}, head{1024, 10};
+  Tensor forward(const Tensor& x) { return head(relu(second(relu(first(x))))); }
+  TANDEM_MODULE(Net, first, second, head)
+};
+
+struct Batch {
+  Tensor x, labels;
+  TANDEM_FIELDS(x, labels)
+};
+
+StepRecord step_of(Mode mode, int n) {
+  Net net;
+  net.to(gpu(0));
+  DataParallel dp(net, {.devices = gpus(n), .mode = mode});
+  optim::AdamW optimizer(net.named_parameters());
+  const Batch batch{randn({256, 256}), randint(0, 10, {256})};
+  const auto loss = [](Net& x, const Batch& b) { return cross_entropy_sum(x(b.x), b.labels); };
+  dp.step(batch, loss, &optimizer);
+  return profile::record([&] { dp.step(batch, loss, &optimizer); });
+}
+
+class SimulateModes : public ::testing::TestWithParam<Mode> {};
+
+TEST_P(SimulateModes, AStepTakesTheSameTimeHoweverItsThreadsRan) {
+  const Cluster cluster = preset("a100-80x8");
+  std::optional<profile::Duration> first;
+  for (int run = 0; run < 5; ++run) {
+    const StepRecord simulated = simulate(step_of(GetParam(), 3), cluster, gpus(3));
+    if (!first) first = simulated.duration;
+    EXPECT_EQ(simulated.duration, *first);
+    EXPECT_GT(simulated.duration, 0ns);
+  }
+}
+
+TEST_P(SimulateModes, NothingRunsBeforeItIsQueuedOrTwiceAtOnceOnAStream) {
+  const StepRecord r = simulate(step_of(GetParam(), 2), preset("a100-80x8"), gpus(2));
+  std::map<Device, std::vector<const profile::WorkSpan*>> streams;
+  for (const profile::WorkSpan& span : r.work) {
+    EXPECT_LE(span.queued_begin, span.queued_end);
+    EXPECT_LE(span.begin, span.end);
+    if (span.kind != Work::Kind::collective && span.kind != Work::Kind::barrier) {
+      EXPECT_GE(span.begin, span.queued_end) << span.name;
+      streams[span.device].push_back(&span);
+    }
+    EXPECT_LE(span.end, r.duration);
+  }
+  for (auto& [device, spans] : streams) {
+    if (device == kHost) continue;
+    std::ranges::sort(spans, {}, [](const auto* span) { return span->begin; });
+    for (std::size_t i = 1; i < spans.size(); ++i)
+      EXPECT_GE(spans[i]->begin, spans[i - 1]->end) << device;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SimulateModes, ::testing::ValuesIn(parallel::kModes));
+
+}  // namespace
+}  // namespace tandem::sim
