@@ -9,14 +9,13 @@
 #include <nlohmann/json.hpp>
 
 #include "tandem/ops/autocast.hpp"
-#include "tandem/runtime/runtime.hpp"
-#include "tandem/tensor/factories.hpp"
 
 #include "cli/choices/json_choice.hpp"
 #include "cli/choices/optimizer_choice.hpp"
 #include "cli/command.hpp"
 #include "cli/console.hpp"
 #include "cli/models.hpp"
+#include "cli/random_batch.hpp"
 #include "cli/task_options.hpp"
 
 namespace tandem::cli {
@@ -35,20 +34,6 @@ struct ExplainRequest {
   }
   int run() const;
 };
-
-/// Random images and labels, or windows of a random text.
-datasets::Batch random_batch(const TaskOptions& options, const DataForm& form, Device device) {
-  Shape shape{options.batch.rows};
-  if (form.is_text()) {
-    shape.push_back(options.model.gpt.context);
-    const std::int64_t characters = form.vocabulary.size();
-    return {randint(0, characters, shape).to(device), randint(0, characters, shape).to(device)};
-  }
-  for (const std::int64_t size : form.sample)
-    shape.push_back(size);
-  return {randn(shape, {.dtype = options.numbers.storage(), .device = device}),
-          randint(0, form.classes, {options.batch.rows}).to(device)};
-}
 
 int ExplainRequest::run() const {
   TaskOptions options = task;

@@ -14,6 +14,8 @@
 #include "cli/choices/json_choice.hpp"
 #include "cli/command.hpp"
 #include "cli/console.hpp"
+#include "cli/simulated_step.hpp"
+#include "cli/task_options.hpp"
 #include "cli/usage_error.hpp"
 #include "cli/validators.hpp"
 
@@ -23,8 +25,10 @@ namespace {
 using Json = nlohmann::json;
 using sim::AllReduceComparison;
 
+/// A training step, or a table of measured all-reduces.
 struct SimulateRequest {
   ClusterChoice cluster;
+  TaskOptions task;
   std::string table;
   std::optional<int> gpus;
   JsonChoice json;
@@ -33,15 +37,20 @@ struct SimulateRequest {
     cluster.add_flags(app);
     app.add_option("--allreduce",
                    table,
-                   "table of measured all-reduces to predict: bytes,out_of_place_ns,in_place_ns")
-        ->required();
+                   "table of measured all-reduces to predict, instead of a training step: "
+                   "bytes,out_of_place_ns,in_place_ns");
     app.add_option("--gpus",
                    gpus,
-                   "number of GPUs of the table; otherwise its name ends in it, as times_n8.csv")
-        ->check(at_least(2));
+                   "number of GPUs, by default all of the cluster; of a table, by default the one "
+                   "that its name ends in, as times_n8.csv")
+        ->check(at_least(1));
+    task.add_flags(app);
     json.add_flags(app);
   }
   int run() const;
+
+ private:
+  void compare_table(const sim::Cluster& machine) const;
 };
 
 Json comparison_json(const sim::Cluster& cluster,
@@ -103,21 +112,36 @@ AllReduceComparison compared(const sim::Cluster& cluster, const sim::TimingTable
   }
 }
 
-int SimulateRequest::run() const {
-  check_files({json.given_file()});
-  const sim::Cluster machine = cluster.cluster();
+void SimulateRequest::compare_table(const sim::Cluster& machine) const {
   const sim::TimingTable times = sim::read_timing_table(table, gpus);
   const AllReduceComparison result = compared(machine, times);
   json.write([&] { return comparison_json(machine, times, result); });
   if (json.leaves_text()) print_comparison(machine, times, result);
+}
+
+int SimulateRequest::run() const {
+  check_files({json.given_file()});
+  const sim::Cluster machine = cluster.cluster();
+  if (!table.empty()) {
+    compare_table(machine);
+    return 0;
+  }
+  if (!task.devices.list.empty())
+    throw UsageError(
+        "--devices are of this machine, and the step is simulated on the cluster's GPUs; give "
+        "--gpus");
+  const SimulatedStep step = simulate_step(task, machine, gpus.value_or(machine.gpu_count()));
+  json.write([&] { return to_json(step, machine); });
+  if (json.leaves_text()) print(step, machine);
   return 0;
 }
 
 }  // namespace
 
 Command simulate_command() {
-  return make_command<SimulateRequest>(
-      "simulate", "predict times of a machine that need not be there, beside measured ones");
+  return make_command<SimulateRequest>("simulate",
+                                       "predict the times of a training step, or of collectives, "
+                                       "on a machine that need not be there");
 }
 
 }  // namespace tandem::cli

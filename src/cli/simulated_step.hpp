@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "tandem/explain/explanation.hpp"
+#include "tandem/sim/cluster.hpp"
+
+#include "cli/task_options.hpp"
+
+namespace tandem::cli {
+
+/// One training step on a machine that need not be there.
+struct SimulatedStep {
+  struct Gpu {
+    profile::Duration work{};         ///< of its stream of work, without waits
+    profile::Duration collectives{};  ///< of its stream of collectives
+    profile::Duration exposed{};      ///< how long its stream of work waited for collectives
+    std::size_t peak = 0;             ///< bytes
+  };
+  std::string model, mode;
+  std::int64_t rows = 0;  ///< of the batch
+  double seconds = 0;
+  std::vector<Gpu> gpus;
+  parallel::Explanation explanation;
+};
+
+/// Takes a step of the model on `gpus` GPUs of the cluster, whose virtual devices account for its
+/// memory and compute nothing, and times it.
+///
+/// @throws UsageError  options that do not go together. @throws OutOfMemory  a GPU is too small.
+SimulatedStep simulate_step(TaskOptions options, const sim::Cluster& cluster, int gpus);
+
+nlohmann::json to_json(const SimulatedStep& step, const sim::Cluster& cluster);
+void print(const SimulatedStep& step, const sim::Cluster& cluster);
+
+}  // namespace tandem::cli
