@@ -64,7 +64,7 @@ SimulatedStep simulate_step(TaskOptions options, const sim::Cluster& cluster, in
                      .seconds = ms(record.duration) * 1e-3,
                      .gpus = {},
                      .explanation = parallel::explain(record)};
-  for (const Device device : devices.gpus)
+  for (const Device device : own->devices())
     step.gpus.push_back(figures_of(record, device));
   return step;
 }

@@ -6,7 +6,7 @@ import json
 import math
 import os
 
-from program import ProgramTest, main
+from program import MODES, ProgramTest, main
 
 HEAD = "bytes,out_of_place_ns,in_place_ns\n"
 
@@ -113,6 +113,32 @@ class ClusterTest(ProgramTest):
         self.assertIn("null model", text)
         self.assertTrue(math.isfinite(report["mape"]))
 
+    def test_simulate_takes_a_step_on_gpus_that_are_not_there(self):
+        def step(*flags):
+            done = self.succeed("simulate", "--model", "gpt2", "--batch", "8", *flags, "--json")
+            return json.loads(done.stdout)
+
+        for mode in MODES:
+            machine = ["--cluster", "a100-80x8", "--gpus", "4", "--mode", mode]
+            report = step(*machine)
+            self.assertTrue(report["simulated"])
+            self.assertEqual(len(report["gpus"]), 1 if mode == "single" else 4)
+            self.assertEqual(step(*machine)["step_ms"], report["step_ms"], "it depends on the arguments alone")
+            for gpu in report["gpus"]:
+                self.assertGreater(gpu["work_ms"], 0)
+                self.assertLess(gpu["work_ms"], report["step_ms"])
+            self.assertTrue(report["explanation"]["complete"])
+        ddp = step("--cluster", "titan-rtx-x2", "--mode", "ddp")
+        self.assertGreater(step("--cluster", "titan-rtx-x2-no-nvlink", "--mode", "ddp")["step_ms"], ddp["step_ms"])
+        self.assertGreater(step("--cluster", "titan-rtx-x2", "--mode", "dp-classic")["step_ms"], ddp["step_ms"])
+        text = self.succeed("simulate", "--cluster", "t4x4", "--model", "gpt2", "--batch", "8").stdout
+        self.assertIn("gpt2, mode dp-sharded, 8 rows on 4 of t4x4: simulated, no GPU was used\n", text)
+
+    def test_a_step_that_does_not_fit_or_has_too_many_gpus(self):
+        self.fail_with(1, "simulate", "--cluster", "t4x4", "--model", "gpt2-xl", "--mode", "ddp", "--batch", "8",
+                       says=["out of memory", "cpu:1"])
+        self.fail_with(2, "simulate", "--cluster", "t4x4", "--gpus", "5", says=["--gpus is 5, and t4x4 has 4 GPUs"])
+
     def test_bad_tables(self):
         def simulate(*says, table="bad_n2.csv", code=1, flags=()):
             self.fail_with(code, "simulate", "--cluster", "t4x4", "--allreduce", table, *flags, says=says)
@@ -127,7 +153,7 @@ class ClusterTest(ProgramTest):
         os.rename(self.file("ring_n8.csv"), self.file("ring.csv"))
         simulate("does not say how many GPUs", table="ring.csv")
         self.succeed("simulate", "--cluster", "a100-80x8", "--allreduce", "ring.csv", "--gpus", "8")
-        simulate("--gpus", table="ring.csv", flags=["--gpus", "1"], code=2)
+        simulate("at least 2", table="ring.csv", flags=["--gpus", "1"])
         short = self.table("short_n2.csv", [(2**30, 5.0)])
         simulate("are they in nanoseconds?", table=short, code=2)
 
@@ -139,7 +165,7 @@ class ClusterTest(ProgramTest):
         self.fail_with(2, "calibrate", "--cluster", "t5", "--allreduce", table, "--out", "x", says=["'t5'", "t4x4"])
         self.fail_with(2, "calibrate", "--cluster", "t4x4", "--allreduce", table, "--out", "-", "--json", says=["--out", "--json"])
         self.fail_with(1, "calibrate", "--cluster", "t4x4", "--allreduce", table, "--out", "no/x.json", says=["no/x.json"])
-        self.fail_with(2, "simulate", "--cluster", "t4x4", says=["--allreduce"])
+        self.fail_with(2, "simulate", "--cluster", "t4x4", "--devices", "cpu:2", says=["--devices", "give --gpus"])
         self.assertFalse(os.path.exists(self.file("x")))
 
 

@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "tandem/core/check.hpp"
 #include "tandem/sim/all_reduce_comparison.hpp"
 #include "tandem/sim/timing_table.hpp"
 
@@ -126,6 +127,9 @@ int SimulateRequest::run() const {
     compare_table(machine);
     return 0;
   }
+  if (gpus && *gpus > machine.gpu_count())
+    throw UsageError(tandem::detail::concat(
+        "--gpus is ", *gpus, ", and ", machine.name, " has ", machine.gpu_count(), " GPUs"));
   if (!task.devices.list.empty())
     throw UsageError(
         "--devices are of this machine, and the step is simulated on the cluster's GPUs; give "
