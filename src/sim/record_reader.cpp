@@ -34,19 +34,55 @@ Path host_path(const Cluster& cluster, int gpu, const char* direction) {
 
 RecordReader::RecordReader(const profile::StepRecord& record,
                            const Cluster& cluster,
-                           std::span<const Device> devices)
+                           std::span<const Device> devices,
+                           int gpus)
     : record_(record),
       cluster_(cluster),
       kernels_(cluster.gpus),
+      count_(gpus),
       work_(record.work.size()),
       transfers_(record.transfers.size()) {
   for (const Device device : devices) {
     gpus_.emplace(device, static_cast<int>(gpus_.size()));
     lanes_.push_back({graph_.add_lane(), graph_.add_lane(), graph_.add_lane()});
   }
+  if (count_ > static_cast<int>(devices.size())) check_alike();
   collect();
   find_first();
   follow();
+}
+
+void RecordReader::check_alike() const {
+  constexpr const char* kRemedy =
+      "; simulate as many devices as GPUs, or a step in mode ddp with the loss in the replica";
+  for (const profile::WorkSpan& span : record_.work) {
+    if (!span.exchange || span.kind == Work::Kind::barrier) continue;
+    const std::optional<Kind> kind = kind_of(span.name);
+    TANDEM_CHECK(kind == Kind::all_reduce || kind == Kind::broadcast,
+                 "simulate: ",
+                 gpus_.size(),
+                 " devices stand for ",
+                 count_,
+                 " GPUs, but the step has a ",
+                 span.name,
+                 ", whose parts depend on their number",
+                 kRemedy);
+  }
+  for (const profile::Transfer& moved : record_.transfers)
+    TANDEM_CHECK(moved.exchange != 0 || !gpu_of(moved.source) || !gpu_of(moved.destination),
+                 "simulate: ",
+                 gpus_.size(),
+                 " devices stand for ",
+                 count_,
+                 " GPUs, but the step copies from ",
+                 moved.source,
+                 " to ",
+                 moved.destination,
+                 kRemedy);
+}
+
+int RecordReader::ranks_of(const Exchange& exchange) const {
+  return exchange.ranks == static_cast<int>(gpus_.size()) ? count_ : exchange.ranks;
 }
 
 void RecordReader::collect() {
@@ -199,7 +235,7 @@ double RecordReader::seconds_of(const Collective& collective) {
   for (const auto& [other, part] : collective.parts)
     if (other == gpu) nbytes += record_.work[part].exchange->nbytes;
   const auto kind = kind_of(record_.work[first].name);
-  const int ranks = record_.work[first].exchange->ranks;
+  const int ranks = ranks_of(*record_.work[first].exchange);
   if (!kind || ranks < 2 || nbytes == 0) return 0;
   switch (*kind) {
     case Kind::all_reduce:
@@ -279,7 +315,7 @@ void RecordReader::take_read(Thread& thread, std::size_t i) {
 bool RecordReader::take_job(Thread& thread, const JobEvent& event) {
   switch (event.kind) {
     case JobEvent::Kind::submitted: {
-      submitted_[event.job] = on_host(thread, cluster_.gpus.launch.host);
+      submitted_[event.job] = on_host(thread, 0);
       const auto at = thread_of_job_.find(event.job);
       if (at == thread_of_job_.end()) return true;  // it begins after the record
       Thread& other = threads_.at(at->second);

@@ -30,7 +30,8 @@ class RecordReader {
  public:
   RecordReader(const profile::StepRecord& record,
                const Cluster& cluster,
-               std::span<const Device> devices);
+               std::span<const Device> devices,
+               int gpus);
 
   TaskGraph& graph() noexcept { return graph_; }
   /// When something was called, and when it was done; tasks of graph().
@@ -84,6 +85,10 @@ class RecordReader {
   bool end_exchange(Thread& thread, std::size_t i);
   void start_collective(std::uint64_t id, Collective& collective);
   double seconds_of(const Collective& collective);
+  /// The ranks of a collective on the machine.
+  int ranks_of(const Exchange& exchange) const;
+  /// @throws InvalidArgument  what the device does would depend on how many it stands for.
+  void check_alike() const;
 
   std::optional<int> gpu_of(Device device) const;
   /// Adds a task of a thread.
@@ -97,6 +102,7 @@ class RecordReader {
   const Cluster& cluster_;
   KernelModel kernels_;
   std::map<Device, int> gpus_;
+  const int count_;                        // of the machine's GPUs that take part
   std::map<int, CollectiveModel> models_;  // by number of ranks
   TaskGraph graph_;
   std::vector<Lanes> lanes_;  // by GPU

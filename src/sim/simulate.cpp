@@ -22,18 +22,25 @@ Duration duration_of(double seconds) {
 
 void check_devices(const profile::StepRecord& record,
                    const Cluster& cluster,
-                   std::span<const Device> devices) {
+                   std::span<const Device> devices,
+                   int gpus) {
   TANDEM_CHECK(record.complete,
                "simulate: the record is not complete, because memory was short or a GPU's times "
                "could not be taken; record the step again");
-  TANDEM_CHECK(devices.size() <= static_cast<std::size_t>(cluster.gpu_count()),
-               "simulate: there are ",
-               devices.size(),
-               " devices, and ",
+  TANDEM_CHECK(gpus <= cluster.gpu_count(),
+               "simulate: ",
+               gpus,
+               " GPUs take part, and ",
                cluster.name,
                " has ",
                cluster.gpu_count(),
-               " GPUs; give fewer devices, or a description with more nodes");
+               "; give fewer devices, or a description with more nodes");
+  TANDEM_CHECK(gpus >= static_cast<int>(devices.size()) && (gpus == 1 || devices.size() > 1),
+               "simulate: ",
+               devices.size(),
+               " devices cannot stand for ",
+               gpus,
+               " GPUs; give at least as many GPUs as devices, and two devices for several");
   std::set<Device> seen;
   for (const Device device : devices)
     TANDEM_CHECK(seen.insert(device).second, "simulate: ", device, " is given twice");
@@ -44,8 +51,9 @@ class Retimed {
  public:
   Retimed(const profile::StepRecord& record,
           const Cluster& cluster,
-          std::span<const Device> devices)
-      : reader_(record, cluster, devices), retimed_(record), devices_(devices) {
+          std::span<const Device> devices,
+          int gpus)
+      : reader_(record, cluster, devices, gpus), retimed_(record), devices_(devices) {
     run(reader_.graph(),
         static_cast<int>(devices.size()),
         cluster.gpus.efficiency.beside_collectives);
@@ -110,10 +118,12 @@ class Retimed {
 
 profile::StepRecord simulate(const profile::StepRecord& record,
                              const Cluster& cluster,
-                             std::span<const Device> devices) {
+                             std::span<const Device> devices,
+                             const SimulateOptions& options) {
   check(cluster);
-  check_devices(record, cluster, devices);
-  return Retimed(record, cluster, devices).take();
+  const int gpus = options.gpus.value_or(static_cast<int>(devices.size()));
+  check_devices(record, cluster, devices, gpus);
+  return Retimed(record, cluster, devices, gpus).take();
 }
 
 }  // namespace tandem::sim

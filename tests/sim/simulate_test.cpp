@@ -186,17 +186,17 @@ TEST(Simulate, ACollectiveRunsBesideTheWorkFromWhenAllRanksHaveCome) {
   const double model =
       CollectiveModel(cluster, 2).time(comm::Collective::Kind::all_reduce, 64 << 20).seconds;
   const auto takes = std::chrono::nanoseconds(std::llround(model * 1e9));
-  // The second job is given at 2 us. Its work is queued at 3 us and done at 53 us.
+  // The second rank's work is queued at 1 us and done at 51 us.
   ASSERT_EQ(r.side_work.size(), 2U);
   for (const profile::SideSpan& side : r.side_work) {
-    EXPECT_EQ(side.begin, 53us);
+    EXPECT_EQ(side.begin, 51us);
     EXPECT_NEAR(static_cast<double>((side.end - side.begin).count()),
                 static_cast<double>(takes.count()),
                 1);
   }
-  EXPECT_EQ(r.work[2].begin, 12us) << "the first rank's next work does not wait";
+  EXPECT_EQ(r.work[2].begin, 11us) << "the first rank's next work does not wait";
   const profile::WorkSpan& wait = r.work[3];
-  EXPECT_EQ(wait.begin, 32us) << "but the end does";
+  EXPECT_EQ(wait.begin, 31us) << "but the end does";
   EXPECT_EQ(wait.end, r.side_work[0].end);
   EXPECT_EQ(r.work[4].begin, wait.end);
   EXPECT_EQ(r.work.back().begin, r.work[9].end) << "the caller's work follows both jobs";
@@ -221,7 +221,7 @@ TEST(Simulate, RefusesWhatItCannotTime) {
     EXPECT_THAT([&] { simulate(record, machine(), gpus(n)); },
                 ThrowsMessage<InvalidArgument>(HasSubstr(text)));
   };
-  refused(log.record(), 9, "9 devices, and a100-80x8 has 8 GPUs");
+  refused(log.record(), 9, "9 GPUs take part, and a100-80x8 has 8");
   EXPECT_THAT(
       [&] {
         simulate(log.record(), machine(), std::vector<Device>{gpu(0), gpu(0)});
@@ -253,10 +253,39 @@ StepRecord step_of(Mode mode, int n) {
   net.to(gpu(0));
   DataParallel dp(net, {.devices = gpus(n), .mode = mode});
   optim::AdamW optimizer(net.named_parameters());
-  const Batch batch{randn({256, 256}), randint(0, 10, {256})};
+  const Batch batch{randn({64 * n, 256}), randint(0, 10, {64 * n})};
   const auto loss = [](Net& x, const Batch& b) { return cross_entropy_sum(x(b.x), b.labels); };
   dp.step(batch, loss, &optimizer);
   return profile::record([&] { dp.step(batch, loss, &optimizer); });
+}
+
+TEST(SimulateAlike, ADeviceStandsForOthersThatDoTheSame) {
+  Cluster cluster = preset("a100-80x8-8-nodes");
+  const StepRecord two = step_of(Mode::ddp, 2);
+  const auto last_ends = [](const StepRecord& r, int n) {
+    profile::Duration last{};
+    for (const profile::WorkSpan& span : r.work)
+      if (span.device == gpu(n - 1)) last = std::max(last, span.end);
+    return last;
+  };
+  for (const int n : {3, 8, 16}) {
+    const StepRecord all = simulate(step_of(Mode::ddp, n), cluster, gpus(n));
+    const StepRecord alike = simulate(two, cluster, gpus(2), {.gpus = n});
+    EXPECT_EQ(alike.duration, all.duration) << n;
+    EXPECT_EQ(last_ends(alike, 2), last_ends(all, n)) << n;
+  }
+  cluster.nodes = 128;
+  EXPECT_GT(simulate(two, cluster, gpus(2), {.gpus = 1024}).duration,
+            simulate(two, cluster, gpus(2), {.gpus = 16}).duration);
+}
+
+TEST(SimulateAlike, IsRefusedWhereSharesDependOnTheNumber) {
+  const Cluster cluster = preset("a100-80x8");
+  EXPECT_THAT([&] { simulate(step_of(Mode::sharded, 2), cluster, gpus(2), {.gpus = 4}); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("2 devices stand for 4 GPUs, but the step "
+                                                       "has a")));
+  EXPECT_THAT([&] { simulate(step_of(Mode::ddp, 2), cluster, gpus(2), {.gpus = 1}); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("2 devices cannot stand for 1 GPUs")));
 }
 
 class SimulateModes : public ::testing::TestWithParam<Mode> {};

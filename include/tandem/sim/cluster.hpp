@@ -25,9 +25,9 @@ struct Peaks {
 
 /// The parts of a peak that work reaches, from 0 to 1.
 struct Efficiency {
-  double copy = 0;    ///< of an NVLink's bandwidth, by a copy between two GPUs
-  double memory = 0;  ///< of the memory's bandwidth, by a kernel that streams
-  double matmul = 0;  ///< of the dtype's peak, by a large product
+  double copy = 0;                ///< of an NVLink's bandwidth, by a copy between two GPUs
+  double memory = 0;              ///< of the memory's bandwidth, by a kernel that streams
+  double matmul = 0;              ///< of the dtype's peak, by a large product
   double beside_collectives = 0;  ///< of its own speed, by a kernel while a collective runs
 };
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "tandem/profile/step_record.hpp"
@@ -9,6 +10,13 @@
 #include "tandem/sim/cluster.hpp"
 
 namespace tandem::sim {
+
+struct SimulateOptions {
+  /// How many GPUs take part; none: as many as there are devices. More than those: the last device
+  /// stands for all others too, which do what it does. So a record of two devices gives the time of
+  /// a step on a thousand.
+  std::optional<int> gpus = std::nullopt;
+};
 
 /// When the work of a record would be done on a described machine.
 ///
@@ -23,10 +31,13 @@ namespace tandem::sim {
 ///
 /// @param devices  device i is GPU i of the cluster
 /// @throws InvalidArgument  the cluster has fewer GPUs; a device is given twice; the record is not
-///                          complete, or has a part of a collective alone.
+///                          complete, or has a part of a collective alone. Or one device stands for
+///                          several, and what each does depends on their number: the record has
+///                          shares, or copies between GPUs.
 /// @cost   microseconds for each piece of work
 profile::StepRecord simulate(const profile::StepRecord& record,
                              const Cluster& cluster,
-                             std::span<const Device> devices);
+                             std::span<const Device> devices,
+                             const SimulateOptions& options = {});
 
 }  // namespace tandem::sim
