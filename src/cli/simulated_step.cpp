@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tandem/core/check.hpp"
 #include "tandem/explain/explain.hpp"
 #include "tandem/ops/autocast.hpp"
 #include "tandem/runtime/logical_device.hpp"
@@ -19,6 +20,7 @@
 #include "cli/console.hpp"
 #include "cli/models.hpp"
 #include "cli/random_batch.hpp"
+#include "cli/usage_error.hpp"
 
 namespace tandem::cli {
 namespace {
@@ -26,6 +28,8 @@ namespace {
 using profile::Duration;
 using profile::StepRecord;
 
+/// More GPUs than that are not taken one by one where they do the same.
+constexpr int kMostDevices = 16;
 constexpr int kWarmup = 2;  // the first step makes the optimizer's state, and buckets may change
 
 double ms(Duration time) noexcept {
@@ -42,11 +46,33 @@ SimulatedStep::Gpu figures_of(const StepRecord& record, Device device) {
   return gpu;
 }
 
+/// How many devices stand for GPUs that all do the same, with the same number of rows.
+///
+/// @param options  get the rows of these devices.
+int share_rows(TaskOptions& options, int gpus) {
+  if (options.mode.name != "ddp" || gpus <= kMostDevices) return gpus;
+  if (options.batch.rows % gpus != 0 || options.batch.policy() ||
+      !options.batch.chunk_sizes.empty() || options.batch.gpu0_bsz)
+    throw UsageError(tandem::detail::concat("more than ",
+                                            kMostDevices,
+                                            " GPUs are simulated with the same rows on each, and "
+                                            "--batch is ",
+                                            options.batch.rows,
+                                            " on ",
+                                            gpus,
+                                            " GPUs; give a multiple, and leave out --chunks, "
+                                            "--chunk-sizes and --gpu0-bsz"));
+  constexpr int kDevices = 2;
+  options.batch.rows = options.batch.rows / gpus * kDevices;
+  return kDevices;
+}
+
 }  // namespace
 
 SimulatedStep simulate_step(TaskOptions options, const sim::Cluster& cluster, int gpus) {
   options.resolve();
-  const sim::ClusterDevices devices = sim::configure_cluster(cluster, gpus);
+  const std::int64_t rows = options.batch.rows;
+  const sim::ClusterDevices devices = sim::configure_cluster(cluster, share_rows(options, gpus));
   const Model& model = model_of(options.model.name);
   const DataForm form = random_form(model);
   const auto own = make_task(options, form, parallel_options(options, devices.gpus));
@@ -56,12 +82,15 @@ SimulatedStep simulate_step(TaskOptions options, const sim::Cluster& cluster, in
   if (const auto products = options.numbers.products()) mixed.emplace(*products);
   for (int i = 0; i < kWarmup; ++i)
     own->step(batch, *optimizer);
-  const StepRecord record =
-      sim::simulate(profile::record([&] { own->step(batch, *optimizer); }), cluster, devices.gpus);
+  const StepRecord record = sim::simulate(profile::record([&] { own->step(batch, *optimizer); }),
+                                          cluster,
+                                          own->devices(),
+                                          {.gpus = options.mode.is_single() ? 1 : gpus});
   SimulatedStep step{.model = model.name,
                      .mode = options.mode.name,
-                     .rows = options.batch.rows,
+                     .rows = rows,
                      .seconds = ms(record.duration) * 1e-3,
+                     .gpu_count = options.mode.is_single() ? 1 : gpus,
                      .gpus = {},
                      .explanation = parallel::explain(record)};
   for (const Device device : own->devices())
@@ -83,6 +112,7 @@ nlohmann::json to_json(const SimulatedStep& step, const sim::Cluster& cluster) {
           {"mode", step.mode},
           {"rows", step.rows},
           {"step_ms", step.seconds * 1e3},
+          {"gpu_count", step.gpu_count},
           {"rows_per_second", static_cast<double>(step.rows) / step.seconds},
           {"gpus", std::move(gpus)},
           {"explanation", nlohmann::json::parse(step.explanation.json())}};
@@ -95,7 +125,7 @@ void print(const SimulatedStep& step, const sim::Cluster& cluster) {
                  step.model,
                  step.mode,
                  step.rows,
-                 step.gpus.size(),
+                 step.gpu_count,
                  console::shown(cluster.name));
   console::print("step {:.3f} ms, {:.1f} rows/s\n\n",
                  step.seconds * 1e3,
@@ -115,6 +145,9 @@ void print(const SimulatedStep& step, const sim::Cluster& cluster) {
                    ms(gpu.exposed),
                    static_cast<double>(gpu.peak) / kGiB);
   }
+  if (step.gpu_count > static_cast<int>(step.gpus.size()))
+    console::print(" ... {:>9} more that do the same as the last\n",
+                   step.gpu_count - static_cast<int>(step.gpus.size()));
   console::print("\nEach GPU has {:.1f} GiB for the program.\n", limit);
 }
 

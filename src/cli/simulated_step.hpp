@@ -26,12 +26,14 @@ struct SimulatedStep {
   std::string model, mode;
   std::int64_t rows = 0;  ///< of the batch
   double seconds = 0;
-  std::vector<Gpu> gpus;
+  int gpu_count = 0;
+  std::vector<Gpu> gpus;  ///< if they are fewer, the last one stands for all others too
   parallel::Explanation explanation;
 };
 
 /// Takes a step of the model on `gpus` GPUs of the cluster, whose virtual devices account for its
-/// memory and compute nothing, and times it.
+/// memory and compute nothing, and times it. Of many GPUs in mode ddp, which all do the same, it
+/// takes the part of two.
 ///
 /// @throws UsageError  options that do not go together. @throws OutOfMemory  a GPU is too small.
 SimulatedStep simulate_step(TaskOptions options, const sim::Cluster& cluster, int gpus);

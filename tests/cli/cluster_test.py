@@ -134,6 +134,18 @@ class ClusterTest(ProgramTest):
         text = self.succeed("simulate", "--cluster", "t4x4", "--model", "gpt2", "--batch", "8").stdout
         self.assertIn("gpt2, mode dp-sharded, 8 rows on 4 of t4x4: simulated, no GPU was used\n", text)
 
+    def test_a_thousand_gpus_are_two_and_others_like_them(self):
+        machine = json.loads(self.succeed("cluster", "show", "a100-80x8-8-nodes", "--json").stdout)
+        machine["nodes"] = 128
+        self.write(machine)
+        flags = ["simulate", "--cluster", "mine.json", "--model", "gpt2", "--mode", "ddp", "--gpus", "1024"]
+        report = json.loads(self.succeed(*flags, "--batch", "4096", "--json").stdout)
+        self.assertEqual([report["gpu_count"], report["rows"], len(report["gpus"])], [1024, 4096, 2])
+        self.assertIn("1022 more that do the same", self.succeed(*flags, "--batch", "4096").stdout)
+        few = json.loads(self.succeed(*flags[:-1], "8", "--batch", "32", "--json").stdout)
+        self.assertGreater(report["step_ms"], few["step_ms"])
+        self.fail_with(2, *flags, "--batch", "1000", says=["--batch is 1000 on 1024 GPUs"])
+
     def test_a_step_that_does_not_fit_or_has_too_many_gpus(self):
         self.fail_with(1, "simulate", "--cluster", "t4x4", "--model", "gpt2-xl", "--mode", "ddp", "--batch", "8",
                        says=["out of memory", "cpu:1"])
