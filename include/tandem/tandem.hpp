@@ -177,6 +177,7 @@
 #include "tandem/sim/presets.hpp"
 #include "tandem/sim/rings.hpp"
 #include "tandem/sim/simulate.hpp"
+#include "tandem/sim/simulate_memory.hpp"
 #include "tandem/sim/timing_table.hpp"
 #include "tandem/tensor/access.hpp"
 #include "tandem/tensor/dlpack.hpp"

@@ -19,34 +19,43 @@
 namespace tandem::cli {
 namespace {
 
-/// @param weights  set to those after the steps.
+/// How the model does on the rest of the data.
+report::Test test(Trial& trial, const RunOptions& options, const PreparedRun& prepared) {
+  const auto& set = prepared.sets.test;
+  datasets::DataLoader loader(
+      set, options.loader(*set, datasets::Split::test, prepared.machine.devices().front()));
+  const training::Measure measured = training::measure(trial.task(), loader);
+  const Measured by = prepared.sets.form.is_text() ? Measured::text : Measured::images;
+  return {measured.loss,
+          measured.accuracy,
+          describe_test({.test_loss = measured.loss, .test_accuracy = measured.accuracy}, by)};
+}
+
+/// @param weights  set to those after the steps; to nothing where nothing is computed.
 report::Mode run_mode(const RunOptions& options,
                       const PreparedRun& prepared,
                       std::int64_t steps,
                       std::int64_t watched_steps,
                       nn::NamedValues& weights) {
-  Trial trial(options, prepared.sets, prepared.devices);
+  Trial trial(options, prepared.sets, prepared.machine);
   report::Mode mode;
   mode.mode = options.mode.name;
   trial.run(steps, [&](std::int64_t step, double loss) {
-    mode.losses.push_back(loss);
+    if (trial.has_data()) mode.losses.push_back(loss);
     if (options.quiet || step < steps) return;
-    console::tell("{}: loss {:.6g} after {} steps\n", mode.mode, loss, step);
+    if (trial.has_data())
+      console::tell("{}: loss {:.6g} after {} steps\n", mode.mode, loss, step);
+    else
+      console::tell("{}: {} steps\n", mode.mode, step);
   });
-  const datasets::Dataset& set = *prepared.sets.test;
-  datasets::DataLoader test(prepared.sets.test,
-                            options.loader(set, datasets::Split::test, prepared.devices.front()));
-  const training::Measure measured = training::measure(trial.task(), test);
-  const Measured by = prepared.sets.form.is_text() ? Measured::text : Measured::images;
   mode.p50 = percentile(trial.step_ms(), 0.5);
   mode.p90 = percentile(trial.step_ms(), 0.9);
-  mode.test = report::Test{
-      measured.loss,
-      measured.accuracy,
-      describe_test({.test_loss = measured.loss, .test_accuracy = measured.accuracy}, by)};
   mode.devices = trial.devices();
-  weights = trial.weights();
-  if (watched_steps > 0) mode.recording = watch(trial, watched_steps);  // which trains on
+  if (trial.has_data()) {
+    mode.test = test(trial, options, prepared);
+    weights = trial.weights();
+  }
+  if (watched_steps > 0) mode.recording = trial.watch(watched_steps);  // which trains on
   return mode;
 }
 
@@ -88,6 +97,12 @@ void ComparisonChoice::add_flags(CLI::App& app) {
       ->default_str(CLI::detail::join(all, ","));
   run.mode.add_loss_flags(app);
   run.add_flags_but_mode(app);
+  run.devices.add_cluster(app, sim::ClusterData::kept);
+  app.add_flag("--shape-only",
+               run.devices.shape_only,
+               "compute nothing, and compare memory and time alone: for models that are too large "
+               "for this machine; needs --cluster, whose time does not depend on values")
+      ->needs("--cluster");
   app.add_option("--steps", steps, "number of updates in each mode")
       ->check(at_least(1))
       ->capture_default_str();
@@ -101,6 +116,8 @@ report::Comparison compare(const ComparisonChoice& choice,
   const std::string& first = several == choice.modes.end() ? choice.modes.front() : *several;
   const PreparedRun prepared = prepare_run(in_mode(choice.run, first), written);
   report::Comparison comparison = described(prepared.options, choice.steps);
+  const int gpus = static_cast<int>(prepared.machine.devices().size());
+  comparison.simulated = prepared.machine.description(gpus).value_or("");
   auto& modes = comparison.modes;
   nn::NamedValues first_weights;
   for (const std::string& mode : choice.modes) {

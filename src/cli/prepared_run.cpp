@@ -10,6 +10,7 @@
 #include "tandem/world/world.hpp"
 
 #include "cli/console.hpp"
+#include "cli/usage_error.hpp"
 #include "core/even_share.hpp"
 
 namespace tandem::cli {
@@ -50,15 +51,19 @@ PreparedRun prepare_run(RunOptions options, std::vector<GivenFile> written) {
   options.resolve();
   written.insert(written.begin(), {"--text", options.data.text, FileUse::read});
   check_files(written);
-  const std::vector<Device> devices = options.devices.working_devices();
-  const parallel::DataParallelOptions parallel = parallel_options(options, devices);
+  Machine machine = options.devices.machine();
+  if (machine.is_simulated() && options.world != nullptr)
+    throw UsageError(
+        "--cluster is simulated in one process; start the program without a launcher, and give "
+        "--gpus");
+  const parallel::DataParallelOptions parallel = parallel_options(options, machine.devices());
   DataSets sets = options.load_data();
   options.batch.samples = sets.train->size();
   if (!options.quiet) {
     tell_batch(options.batch);
     tell_idle_devices(options.batch, parallel);
   }
-  return {std::move(options), devices, std::move(sets)};
+  return {std::move(options), std::move(machine), std::move(sets)};
 }
 
 }  // namespace tandem::cli

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "cli/machine.hpp"
 #include "cli/output_files.hpp"
 #include "cli/run_options.hpp"
 
@@ -12,7 +13,7 @@ namespace tandem::cli {
 /// A run that can begin.
 struct PreparedRun {
   RunOptions options;  ///< resolved
-  std::vector<Device> devices;
+  Machine machine;
   DataSets sets;
 };
 

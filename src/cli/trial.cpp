@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <numeric>
 #include <optional>
 
@@ -51,15 +50,23 @@ std::int64_t total(const std::vector<std::int64_t>& rows) {
 
 }  // namespace
 
-Trial::Trial(const RunOptions& options, const DataSets& sets, const std::vector<Device>& devices)
+Trial::Trial(const RunOptions& options, const DataSets& sets, const Machine& machine)
     : options_(options),
+      machine_(machine),
       train_(sets.train),
-      task_(make_task(options, sets.form, parallel_options(options, devices))),
+      task_(make_task(options, sets.form, parallel_options(options, machine.devices()))),
       optimizer_(options.make_optimizer(task_->module())),
-      loader_(sets.train, options.loader(*sets.train, datasets::Split::train, devices.front())) {}
+      loader_(sets.train,
+              options.loader(*sets.train, datasets::Split::train, machine.batch_device())) {}
+
+datasets::Batch Trial::next_batch() {
+  auto batch = loader_.next();
+  if (!batch) batch = loader_.next();  // of the next epoch
+  TANDEM_CHECK(batch.has_value(), "trial: the training set has no samples");
+  return *std::move(batch);
+}
 
 void Trial::run(std::int64_t steps, const std::function<void(std::int64_t, double)>& on_step) {
-  using Clock = std::chrono::steady_clock;
   const std::vector<Device>& devices = task_->devices();
   std::optional<Autocast> mixed;
   if (const auto products = options_.numbers.products()) mixed.emplace(*products);
@@ -70,12 +77,11 @@ void Trial::run(std::int64_t steps, const std::function<void(std::int64_t, doubl
   {
     const Subscription subscription(traffic);
     for (std::int64_t step = 0; step < steps;) {
-      auto batch = loader_.next();
-      if (!batch) batch = loader_.next();  // of the next epoch
-      TANDEM_CHECK(batch.has_value(), "trial: the training set has no samples");
-      const auto start = Clock::now();
-      const auto result = task_->step(*batch, *optimizer_);
-      step_ms_.push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count());
+      const datasets::Batch batch = next_batch();
+      parallel::StepResult result;
+      const auto seconds =
+          machine_.time(devices, [&] { result = task_->step(batch, *optimizer_); });
+      step_ms_.push_back(seconds.count() * 1e3);
       if (total(result.rows) >= total(rows)) rows = result.rows;
       StatusSignal::note_step(++step);
       if (on_step) on_step(step, result.loss);
@@ -92,7 +98,7 @@ void Trial::run(std::int64_t steps, const std::function<void(std::int64_t, doubl
 }
 
 parallel::LargestBatch Trial::find_largest_batch() {
-  const Device first = task_->devices().front();
+  const Device place = machine_.batch_device();
   std::optional<Autocast> mixed;
   if (const auto products = options_.numbers.products()) mixed.emplace(*products);
   const auto make = [&](std::int64_t rows) {
@@ -102,10 +108,32 @@ parallel::LargestBatch Trial::find_largest_batch() {
     const ContextScope scope([](Context& c) { c.category = Category::input; });
     datasets::Batch batch;
     for (const HostArray& array : train_->get(samples))
-      batch.push_back(to_tensor(array, first));
+      batch.push_back(to_tensor(array, place));
     return batch;
   };
   return task_->find_largest_batch(make, *optimizer_);
+}
+
+report::Recording Trial::watch(std::int64_t steps) {
+  run(1);  // parameters may be everywhere already, from an evaluation
+  const std::vector<Device>& devices = task_->devices();
+  if (!machine_.is_simulated()) return report::record(devices, steps, [&] { run(steps); });
+  std::vector<datasets::Batch> batches;  // fetched before: this machine's loader is no part of it
+  for (std::int64_t step = 0; step < steps; ++step)
+    batches.push_back(next_batch());
+  std::optional<Autocast> mixed;
+  if (const auto products = options_.numbers.products()) mixed.emplace(*products);
+  return machine_.timed(report::record(devices,
+                                       steps,
+                                       [&] {
+                                         for (const datasets::Batch& batch : batches)
+                                           task_->step(batch, *optimizer_);
+                                       }),
+                        devices);
+}
+
+bool Trial::has_data() const {
+  return logical_device(task_->devices().front()).has_data();
 }
 
 nn::NamedValues Trial::weights() {
@@ -123,10 +151,5 @@ double tolerance_of(const RunOptions& options) noexcept {
 const report::Remedies kRemedies{.of_state = "--mode dp-sharded",
                                  .of_outputs = "--loss-in-replica",
                                  .of_rounding = "--dtype f64"};
-
-report::Recording watch(Trial& trial, std::int64_t steps) {
-  trial.run(1);  // parameters may be everywhere already, from an evaluation
-  return report::record(trial.task().devices(), steps, [&] { trial.run(steps); });
-}
 
 }  // namespace tandem::cli

@@ -20,9 +20,9 @@ namespace tandem::cli {
 /// in another mode.
 class Trial {
  public:
-  /// @param devices  mode single takes the first alone.
-  Trial(const RunOptions& options, const DataSets& sets, const std::vector<Device>& devices);
-  explicit Trial(const PreparedRun& run) : Trial(run.options, run.sets, run.devices) {}
+  /// @param machine  mode single takes the first of its devices alone.
+  Trial(const RunOptions& options, const DataSets& sets, const Machine& machine);
+  explicit Trial(const PreparedRun& run) : Trial(run.options, run.sets, run.machine) {}
 
   /// @param on_step  called after each step with its number, from 1, and its loss.
   void run(std::int64_t steps, const std::function<void(std::int64_t, double)>& on_step = {});
@@ -30,13 +30,22 @@ class Trial {
   /// The largest batch of training samples that fits. It trains nothing.
   parallel::LargestBatch find_largest_batch();
 
+  /// Takes some more steps, and records all but the first.
+  report::Recording watch(std::int64_t steps);
+
   training::Task& task() { return *task_; }
+  const Machine& machine() const noexcept { return machine_; }
+  /// Whether the devices compute: otherwise there are no losses and no weights.
+  bool has_data() const;
   nn::NamedValues weights();
   const std::vector<double>& step_ms() const noexcept { return step_ms_; }
   const std::vector<report::DeviceFigures>& devices() const noexcept { return devices_; }
 
  private:
+  datasets::Batch next_batch();
+
   RunOptions options_;
+  Machine machine_;
   std::shared_ptr<const datasets::Dataset> train_;
   std::unique_ptr<training::Task> task_;
   std::unique_ptr<optim::Optimizer> optimizer_;
@@ -44,9 +53,6 @@ class Trial {
   std::vector<double> step_ms_;
   std::vector<report::DeviceFigures> devices_;
 };
-
-/// Takes some more steps of the trial, and records all but the first.
-report::Recording watch(Trial& trial, std::int64_t steps);
 
 /// What helps against what a report shows, as options of the program.
 extern const report::Remedies kRemedies;

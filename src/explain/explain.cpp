@@ -71,6 +71,7 @@ class Explainer {
     result.overlap = profile::overlap(
         record_, [](const WorkSpan& w) { return !w.is_collective() && !serves_traffic(w); });
     result.complete = record_.complete;
+    result.simulated = record_.simulated;
     return result;
   }
 

@@ -175,10 +175,18 @@ Json to_json(const ExplainedDevice& d) {
           {"waiting_ms", ms(d.waiting)}};
 }
 
+Json simulated_json(const std::optional<profile::SimulatedMachine>& machine) {
+  if (!machine) return nullptr;
+  return {{"cluster", machine->name},
+          {"gpus", machine->gpus},
+          {"known_error", machine->known_error.empty() ? Json() : Json(machine->known_error)}};
+}
+
 }  // namespace
 
 std::string Explanation::text() const {
   std::string text = headline(*this);
+  if (simulated) text += "(" + profile::describe(*simulated) + ")\n";
   if (!complete) text += "(incomplete: the host had no memory to record the whole step)\n";
   text += "\n       at ms  took ms\n";
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -223,6 +231,7 @@ std::string Explanation::json() const {
               {"transferring_ms", ms(overlap.transferring)},
               {"overlap", overlap.share()},
               {"complete", complete},
+              {"simulated", simulated_json(simulated)},
               {"steps", step_list},
               {"devices", device_list},
               {"links", link_list}}

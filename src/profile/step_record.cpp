@@ -7,6 +7,7 @@
 #include <iterator>
 #include <new>
 
+#include "tandem/core/check.hpp"
 #include "tandem/core/error.hpp"
 #include "tandem/runtime/logical_device.hpp"
 #include "tandem/runtime/runtime.hpp"
@@ -34,6 +35,15 @@ WorkCost cost_of(const Work& work) {
 }
 
 }  // namespace
+
+std::string describe(const SimulatedMachine& machine) {
+  return detail::concat("simulated on ",
+                        machine.gpus,
+                        machine.gpus == 1 ? " GPU of " : " GPUs of ",
+                        machine.name,
+                        machine.known_error.empty() ? "; its error is not known"
+                                                    : "; known error: " + machine.known_error);
+}
 
 std::map<Link, Traffic> traffic(const StepRecord& record) {
   std::map<Link, Traffic> links;

@@ -154,18 +154,32 @@ std::map<Device, int> name_devices(TraceEvents& trace,
   int count = 0;
   for (auto& [device, process] : processes) {
     process = ++count;
-    trace.name("process_name", process, 0, to_string(device));
+    trace.name(
+        "process_name",
+        process,
+        0,
+        to_string(device) + (record.simulated ? " (" + describe(*record.simulated) + ")" : ""));
   }
   return processes;
+}
+
+/// The devices whose work was simulated on a stream: it was done later than it was called.
+std::set<Device> simulated_gpus(const StepRecord& record) {
+  std::set<Device> gpus;
+  if (!record.simulated) return gpus;
+  for (const WorkSpan& w : record.work)
+    if (w.begin != w.queued_begin) gpus.insert(w.device);
+  return gpus;
 }
 
 void add_work(TraceEvents& trace,
               const std::map<Device, int>& processes,
               const StepRecord& record) {
   std::vector<const WorkSpan*> all, of_gpus;
+  const std::set<Device> streams = simulated_gpus(record);
   for (const WorkSpan& w : record.work) {
     all.push_back(&w);
-    if (w.device.type == DeviceType::cuda) of_gpus.push_back(&w);
+    if (w.device.type == DeviceType::cuda || streams.contains(w.device)) of_gpus.push_back(&w);
   }
   add_tracks(trace, processes, std::move(all), of_thread, [](const WorkSpan& w) {
     return std::pair(w.thread, "thread " + std::to_string(w.thread));

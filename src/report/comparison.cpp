@@ -21,12 +21,12 @@ std::string per_step(std::size_t nbytes, std::int64_t steps) {
   return nbytes == 0 ? "-" : format_nbytes(nbytes / static_cast<std::size_t>(steps));
 }
 
-std::string figures_of(const Mode& mode, bool is_first) {
+std::string figures_of(const Mode& mode, bool has_difference) {
   return fmt::format("{:<20} {:>9.2f} {:>9.2f} {:>12}",
                      mode.mode,
                      mode.p50,
                      mode.p90,
-                     is_first ? "-" : fmt::format("{:.1e}", mode.difference.value));
+                     has_difference ? fmt::format("{:.1e}", mode.difference.value) : "-");
 }
 
 std::string table_of_modes(const Comparison& comparison) {
@@ -41,7 +41,8 @@ std::string table_of_modes(const Comparison& comparison) {
                                  "sent/step",
                                  "received");
   for (const Mode& mode : comparison.modes) {
-    std::string left = figures_of(mode, &mode == &comparison.modes.front());
+    std::string left =
+        figures_of(mode, has_losses(comparison) && &mode != &comparison.modes.front());
     for (const DeviceFigures& d : mode.devices) {
       text += fmt::format("{}  {:<8} {:>5} {:>11} {:>11} {:>11}\n",
                           left,
@@ -100,6 +101,10 @@ json devices_of(const Mode& mode) {
 
 }  // namespace
 
+bool has_losses(const Comparison& comparison) {
+  return std::ranges::none_of(comparison.modes, [](const Mode& m) { return m.losses.empty(); });
+}
+
 std::string title(const Comparison& comparison) {
   const std::string processes =
       comparison.processes > 1 ? fmt::format(", in {} processes", comparison.processes) : "";
@@ -114,6 +119,7 @@ std::string title(const Comparison& comparison) {
 }
 
 std::string describe_weights(const Comparison& comparison) {
+  if (!has_losses(comparison)) return "weights: none, since nothing was computed (shape-only)";
   double worst = 0;
   for (const Mode& m : comparison.modes)
     worst = std::max(worst, m.difference.value);
@@ -133,7 +139,9 @@ std::string describe_weights(const Comparison& comparison) {
 }
 
 std::string text(const Comparison& comparison, bool with_tables) {
-  std::string text = title(comparison) + "\n\n" + table_of_modes(comparison);
+  std::string text = title(comparison) + "\n";
+  if (!comparison.simulated.empty()) text += "times: " + comparison.simulated + "\n";
+  text += "\n" + table_of_modes(comparison);
   if (with_tables)
     for (const Mode& mode : comparison.modes)
       text += tables(mode.mode, mode.recording);
@@ -148,7 +156,8 @@ json to_json(const Comparison& comparison) {
   for (const Mode& m : comparison.modes) {
     modes.push_back({{"mode", m.mode},
                      {"step_ms", step_ms(m.p50, m.p90)},
-                     {"max_relative_difference", number_or_null(m.difference.value)},
+                     {"max_relative_difference",
+                      has_losses(comparison) ? number_or_null(m.difference.value) : json()},
                      {"worst_tensor", m.difference.tensor},
                      {"overlap", m.recording.time.overlap.share()},
                      {"imbalance", m.recording.memory.imbalance()},
@@ -173,6 +182,7 @@ json to_json(const Comparison& comparison) {
               {"batch", comparison.batch},
               {"steps", comparison.steps},
               {"processes", comparison.processes},
+              {"simulated", comparison.simulated.empty() ? json() : json(comparison.simulated)},
               {"modes", modes}};
   if (comparison.seed) report["seed"] = *comparison.seed;
   if (!peers.empty()) report["peers"] = peers;

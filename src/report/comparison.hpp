@@ -37,7 +37,7 @@ struct Test {
 struct Mode {
   std::string mode;
   double p50 = 0, p90 = 0;     ///< ms of a step
-  std::vector<double> losses;  ///< of the steps, from the first on
+  std::vector<double> losses;  ///< of the steps, from the first on; none: nothing was computed
   nn::Difference difference;   ///< from the first mode's weights
   std::optional<Test> test = std::nullopt;
   std::vector<DeviceFigures> devices;
@@ -58,12 +58,16 @@ struct Comparison {
   std::int64_t steps = 0;
   int processes = 1;
   std::optional<std::uint64_t> seed = std::nullopt;
-  double tolerance = 0;  ///< of the weights' differences; 0: the dtype rounds too much to tell
+  std::string simulated;  ///< whose times these are, as describe(SimulatedMachine) says; empty:
+                          ///< they were measured
+  double tolerance = 0;   ///< of the weights' differences; 0: the dtype rounds too much to tell
   Remedies remedies;
   std::vector<Mode> modes;
   std::vector<Peer> peers;
 };
 
+/// Whether values were computed. Shape-only devices have neither losses nor weights.
+bool has_losses(const Comparison& comparison);
 /// "digits-mlp on digits, batches of 64 rows, 20 steps of sgd in f64".
 std::string title(const Comparison& comparison);
 /// How far the weights of the modes are from one another, and whether that is rounding.

@@ -94,18 +94,18 @@ std::string overview_sentence(const Comparison& comparison) {
 std::vector<std::string> figures(const Mode& mode, const Mode& first) {
   const auto& memory = mode.recording.memory;
   const profile::Overlap& overlap = mode.recording.time.overlap;
-  return {mode.mode,
-          fmt::format("{:.2f}", mode.p50),
-          fmt::format("{:.2f}", mode.p90),
-          format_nbytes(memory.devices.front().peak),
-          format_nbytes(memory_of_all(mode)),
-          memory.devices.size() > 1 ? fmt::format("{:.2f}", memory.imbalance()) : "-",
-          format_nbytes(sum(bytes_by_link(mode))),
-          overlap.transferring > profile::Duration{}
-              ? fmt::format("{:.0f} %", 100 * overlap.share())
-              : "-",
-          &mode == &first ? "-" : fmt::format("{:.1e}", mode.difference.value),
-          mode.test ? mode.test->text : "-"};
+  return {
+      mode.mode,
+      fmt::format("{:.2f}", mode.p50),
+      fmt::format("{:.2f}", mode.p90),
+      format_nbytes(memory.devices.front().peak),
+      format_nbytes(memory_of_all(mode)),
+      memory.devices.size() > 1 ? fmt::format("{:.2f}", memory.imbalance()) : "-",
+      format_nbytes(sum(bytes_by_link(mode))),
+      overlap.transferring > profile::Duration{} ? fmt::format("{:.0f} %", 100 * overlap.share())
+                                                 : "-",
+      &mode == &first || mode.losses.empty() ? "-" : fmt::format("{:.1e}", mode.difference.value),
+      mode.test ? mode.test->text : "-"};
 }
 
 /// Rows send, columns receive; the darker, the more.

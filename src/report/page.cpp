@@ -53,11 +53,17 @@ std::string devices_of(const Comparison& comparison) {
   return text;
 }
 
+/// Says whose times these are, if they were not measured.
+std::string sentence_on_times(const Comparison& comparison) {
+  if (comparison.simulated.empty()) return "";
+  return fmt::format(" <strong>All times are {}.</strong>", escape(comparison.simulated));
+}
+
 std::string head(const Comparison& comparison) {
   return fmt::format(
       "<header><h1>{} on {}</h1>\n"
       "<p>{} steps of {} rows by {} in {}{}, in the modes {}; on {}, a machine of {} "
-      "cores.</p></header>\n",
+      "cores.{}</p></header>\n",
       escape(comparison.model),
       escape(comparison.data),
       comparison.steps,
@@ -67,7 +73,8 @@ std::string head(const Comparison& comparison) {
       comparison.seed ? fmt::format(", seed {}", *comparison.seed) : "",
       escape(joined(modes_of(comparison))),
       escape(devices_of(comparison)),
-      core_count());
+      core_count(),
+      sentence_on_times(comparison));
 }
 
 /// A section with pictures.
@@ -169,14 +176,17 @@ constexpr const char* kCost =
     "Two observers watched the step, which costs a few percent of its time.";
 
 Document of_modes(const Comparison& comparison) {
+  std::vector<Section> sections{
+      kModes, kMemory, kMemoryOverTime, kTimeline, kTimeByPhase, kTraffic, kLoss};
+  if (!has_losses(comparison)) sections.pop_back();
   return {comparison,
           comparison.model + " on " + comparison.data,
           head(comparison),
-          {kModes, kMemory, kMemoryOverTime, kTimeline, kTimeByPhase, kTraffic, kLoss},
+          std::move(sections),
           fmt::format(
               "The peaks and times in the pictures are of one step after the {} timed steps. {}",
               comparison.steps,
-              kCost)};
+              comparison.simulated.empty() ? kCost : "No GPU was used.")};
 }
 
 Document of_memory(const Recording& recording) {

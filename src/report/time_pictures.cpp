@@ -201,7 +201,7 @@ std::string sentence_of_timeline(const Comparison& comparison) {
         ms(overlap.transferring),
         100 * overlap.share());
   }
-  if (comparison.steps > 0)
+  if (comparison.steps > 0 && comparison.simulated.empty())
     text +=
         "A step begins with fetching its batch, which is not counted in the milliseconds of the "
         "modes above.";

@@ -176,6 +176,7 @@ Cluster read_description(const nlohmann::json& object) {
   Cluster cluster;
   cluster.name = f.text("name");
   if (f.has("about")) cluster.about = f.text("about");
+  if (f.has("known_error")) cluster.known_error = f.text("known_error");
   cluster.nodes = f.has("nodes") ? f.integer("nodes") : 1;
   cluster.gpus = read_gpus(f.object("gpus"));
   if (std::optional<Fields> nvlink = f.optional_object("nvlink"))

@@ -114,6 +114,7 @@ Ordered description_of(const Cluster& cluster) {
                  {"about", cluster.about},
                  {"nodes", cluster.nodes},
                  {"gpus", written_gpus(cluster.gpus)}};
+  if (!cluster.known_error.empty()) object["known_error"] = cluster.known_error;
   if (cluster.nvlink) object["nvlink"] = written_nvlink(*cluster.nvlink);
   object["pcie"] = written_pcie(cluster.pcie);
   object["host"] = {{"bandwidth", written_rate(cluster.host.bandwidth)},

@@ -4,14 +4,16 @@
 #include "tandem/sim/configure.hpp"
 
 #include <cstddef>
+#include <cstdlib>
 
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/logical_device.hpp"
 #include "tandem/runtime/runtime.hpp"
+#include "tandem/sim/presets.hpp"
 
 namespace tandem::sim {
 
-ClusterDevices configure_cluster(const Cluster& cluster, int gpus) {
+ClusterDevices configure_cluster(const Cluster& cluster, int gpus, ClusterData data) {
   check(cluster);
   TANDEM_CHECK(gpus >= 1 && gpus <= cluster.gpu_count(),
                "configure_cluster: ",
@@ -21,16 +23,29 @@ ClusterDevices configure_cluster(const Cluster& cluster, int gpus) {
                ", which has ",
                cluster.gpu_count(),
                "; give from 1 to that many");
-  ClusterDevices devices{.host = Device{}, .gpus = {}};
+  ClusterDevices devices{.cluster = cluster, .host = Device{}, .gpus = {}};
+  const bool has_data = data == ClusterData::kept;
   const auto limit = static_cast<std::size_t>(cluster.gpus.memory - cluster.gpus.reserved_memory);
   std::vector<DeviceSpec> specs;
   for (int i = 1; i <= gpus; ++i) {  // the host is cpu:0
     devices.gpus.push_back({DeviceType::cpu, i});
-    specs.push_back({.device = devices.gpus.back(), .limit = limit, .has_data = false});
+    specs.push_back({.device = devices.gpus.back(), .limit = limit, .has_data = has_data});
   }
   Runtime::instance().configure(specs);
-  logical_device(devices.host).configure({.device = devices.host, .has_data = false});
+  logical_device(devices.host).configure({.device = devices.host, .has_data = has_data});
   return devices;
+}
+
+std::optional<ClusterDevices> configure_cluster(ClusterData data) {
+  const char* const name = std::getenv("TANDEM_CLUSTER");
+  if (name == nullptr || *name == '\0') return std::nullopt;
+  Cluster cluster;
+  try {
+    cluster = find_cluster(name);
+  } catch (const InvalidArgument& e) {
+    throw InvalidArgument(detail::concat("TANDEM_CLUSTER: ", e.what()));
+  }
+  return configure_cluster(cluster, cluster.gpu_count(), data);
 }
 
 }  // namespace tandem::sim

@@ -38,7 +38,11 @@ class Fields {
   template <class Value>
   Value choice(const char* name, const std::vector<std::pair<const char*, Value>>& choices);
 
-  bool has(const char* name) const { return object_->contains(name); }
+  /// Whether there is a field that may be left out.
+  bool has(const char* name) {
+    read_.insert(name);
+    return object_->contains(name);
+  }
   std::string path_of(const std::string& name) const;
   const nlohmann::json& json() const { return *object_; }
   /// Refuses fields that were not read.

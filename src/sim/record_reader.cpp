@@ -102,19 +102,49 @@ void RecordReader::collect() {
     const profile::JobMark& mark = record_.jobs[i];
     add(mark.thread, mark.sequence, What::job, i);
     if (mark.event.kind == JobEvent::Kind::begun) thread_of_job_[mark.event.job] = mark.thread;
+    if (mark.event.kind == JobEvent::Kind::submitted) given_.insert(mark.event.job);
   }
   for (auto& [number, thread] : threads_)
     std::ranges::sort(thread.events, {}, &Event::sequence);
 }
 
-/// A thread that nobody gives its first job was there before.
+bool RecordReader::is_part(const Thread& thread) const {
+  return std::ranges::any_of(thread.events, [&](const Event& event) {
+    switch (event.what) {
+      case What::work:
+        return gpu_of(record_.work[event.index].device).has_value();
+      case What::transfer: {
+        const profile::Transfer& moved = record_.transfers[event.index];
+        return gpu_of(moved.source) || gpu_of(moved.destination);
+      }
+      case What::read:
+        return gpu_of(record_.reads[event.index].device).has_value();
+      case What::job:
+        break;
+    }
+    return record_.jobs[event.index].event.kind == JobEvent::Kind::submitted;
+  });
+}
+
+/// A thread that nobody gives its first job was there before. One that has nothing to do with the
+/// GPUs, as a loader's, is left out: how far it gets during the record depends on chance.
 void RecordReader::find_first() {
   std::vector<std::pair<std::int64_t, int>> first;
+  std::vector<int> apart;
   for (const auto& [number, thread] : threads_) {
     const Event& event = thread.events.front();
-    const bool is_given =
-        event.what == What::job && record_.jobs[event.index].event.kind == JobEvent::Kind::begun;
-    if (!is_given) first.emplace_back(event.sequence, number);
+    const bool is_given = event.what == What::job &&
+                          record_.jobs[event.index].event.kind == JobEvent::Kind::begun &&
+                          given_.contains(record_.jobs[event.index].event.job);
+    if (is_given) continue;
+    if (is_part(thread))
+      first.emplace_back(event.sequence, number);
+    else
+      apart.push_back(number);
+  }
+  for (const int number : apart) {
+    threads_.erase(number);
+    std::erase_if(thread_of_job_, [&](const auto& job) { return job.second == number; });
   }
   std::ranges::sort(first);
   for (const auto& [sequence, number] : first) {
@@ -128,7 +158,10 @@ void RecordReader::follow() {
     goes_on = false;
     for (std::size_t i = 0; i < found_.size(); ++i) {
       Thread& thread = threads_.at(found_[i]);
-      if (thread.lane < 0) thread.lane = graph_.add_lane();
+      if (thread.lane < 0) {
+        thread.lane = graph_.add_lane();
+        thread.number = static_cast<int>(i);
+      }
       while (thread.next < thread.events.size() && take(thread, thread.events[thread.next])) {
         ++thread.next;
         goes_on = true;
@@ -160,6 +193,11 @@ bool RecordReader::take(Thread& thread, const Event& event) {
 std::optional<int> RecordReader::gpu_of(Device device) const {
   const auto found = gpus_.find(device);
   return found == gpus_.end() ? std::nullopt : std::optional(found->second);
+}
+
+int RecordReader::number_of(int thread) const {
+  const auto found = threads_.find(thread);  // those without a part come last
+  return found == threads_.end() ? static_cast<int>(threads_.size()) : found->second.number;
 }
 
 int RecordReader::on_host(const Thread& thread, double seconds, std::vector<int> after) {
@@ -325,7 +363,7 @@ bool RecordReader::take_job(Thread& thread, const JobEvent& event) {
     case JobEvent::Kind::begun: {
       const auto at = submitted_.find(event.job);
       const bool is_known = at != submitted_.end();
-      if (!is_known && thread.next > 0) return false;
+      if (!is_known && given_.contains(event.job)) return false;
       on_host(thread, 0, is_known ? std::vector<int>{at->second} : std::vector<int>{});
       return true;
     }

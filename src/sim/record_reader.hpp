@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -48,6 +49,8 @@ class RecordReader {
     int task = -1;
     std::vector<std::pair<int, std::size_t>> parts;  ///< GPU, and its part that begins, by arrival
   };
+  /// A number of a thread that does not depend on which thread was seen first.
+  int number_of(int thread) const;
   const std::map<std::uint64_t, Collective>& collectives() const noexcept { return collectives_; }
 
  private:
@@ -61,6 +64,7 @@ class RecordReader {
     std::vector<Event> events;
     std::size_t next = 0;
     int lane = -1;
+    int number = -1;  // in the order in which they were found
     bool is_found = false;
   };
   struct Lanes {
@@ -72,6 +76,8 @@ class RecordReader {
   };
 
   void collect();
+  /// Whether a thread uses the GPUs, or gives others jobs.
+  bool is_part(const Thread& thread) const;
   void find_first();
   void follow();
   /// @return  false: the thread waits for another one.
@@ -109,6 +115,7 @@ class RecordReader {
   std::map<int, Thread> threads_;
   std::deque<int> found_;  // threads, in the order in which they were found
   std::map<std::uint64_t, int> thread_of_job_;
+  std::set<std::uint64_t> given_;                   // jobs that were given during the record
   std::map<std::uint64_t, int> submitted_, ended_;  // by job: tasks
   std::map<std::uint64_t, std::size_t> awaited_;    // by exchange: parts that begin it
   std::map<std::uint64_t, Collective> collectives_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <tuple>
 
 #include "tandem/core/check.hpp"
 
@@ -53,7 +54,10 @@ class Retimed {
           const Cluster& cluster,
           std::span<const Device> devices,
           int gpus)
-      : reader_(record, cluster, devices, gpus), retimed_(record), devices_(devices) {
+      : reader_(record, cluster, devices, gpus),
+        retimed_(record),
+        devices_(devices),
+        machine_{.name = cluster.name, .gpus = gpus, .known_error = cluster.known_error} {
     run(reader_.graph(),
         static_cast<int>(devices.size()),
         cluster.gpus.efficiency.beside_collectives);
@@ -70,7 +74,9 @@ class Retimed {
     Duration last{};
     for (const Task& task : reader_.graph().tasks())
       last = std::max(last, duration_of(task.end));
+    order();
     retimed_.duration = last;
+    retimed_.simulated = machine_;
     return std::move(retimed_);
   }
 
@@ -78,12 +84,40 @@ class Retimed {
   const Task& task(int t) { return reader_.graph().task(t); }
   template <class Span>
   void set(Span& span, const RecordReader::Times& times) {
+    if (times.called < 0) {  // of a thread that has no part in the steps
+      span.queued_begin = span.queued_end = span.begin = span.end = Duration{};
+      return;
+    }
     span.queued_begin = duration_of(task(times.called).begin);
     span.queued_end = duration_of(task(times.called).end);
     // What waits for others takes from when it is its turn.
     const Task& done = task(times.done);
     span.begin = duration_of(done.kind == Task::Kind::fixed ? done.reached : done.begin);
     span.end = duration_of(done.end);
+  }
+  /// Orders everything by simulated time, and what happens at once by who does it.
+  void order() {
+    const auto number = [&](auto& spans) {
+      for (auto& span : spans)
+        span.thread = reader_.number_of(span.thread);
+    };
+    number(retimed_.work);
+    number(retimed_.transfers);
+    number(retimed_.reads);
+    number(retimed_.jobs);
+    const auto by = [](auto time) {
+      return [time](const auto& a, const auto& b) {
+        return std::tuple(a.*time, a.thread, a.sequence) <
+               std::tuple(b.*time, b.thread, b.sequence);
+      };
+    };
+    std::ranges::sort(retimed_.work, by(&profile::WorkSpan::end));
+    std::ranges::sort(retimed_.transfers, by(&profile::Transfer::queued_begin));
+    std::ranges::sort(retimed_.reads, by(&profile::HostRead::thread));
+    std::ranges::sort(retimed_.jobs, by(&profile::JobMark::thread));
+    std::ranges::sort(retimed_.side_work, [](const auto& a, const auto& b) {
+      return std::tuple(a.end, a.device) < std::tuple(b.end, b.device);
+    });
   }
   void set_transfer(std::size_t i) {
     profile::Transfer& moved = retimed_.transfers[i];
@@ -112,6 +146,7 @@ class Retimed {
   RecordReader reader_;
   profile::StepRecord retimed_;
   std::span<const Device> devices_;
+  profile::SimulatedMachine machine_;
 };
 
 }  // namespace

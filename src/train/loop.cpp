@@ -127,10 +127,16 @@ class Loop {
     }
   }
 
-  void step(const datasets::Batch& batch) {
+  std::chrono::duration<double> time(const std::function<void()>& step) const {
+    if (options_.time_step) return options_.time_step(step);
     const auto start = Clock::now();
-    const parallel::StepResult result = try_step(batch);
-    const std::chrono::duration<double> seconds = Clock::now() - start;
+    step();
+    return Clock::now() - start;
+  }
+
+  void step(const datasets::Batch& batch) {
+    parallel::StepResult result;
+    const std::chrono::duration<double> seconds = time([&] { result = try_step(batch); });
     if (options_.schedule != nullptr) options_.schedule->step();
     ++state_.step;
     ++report_.steps;

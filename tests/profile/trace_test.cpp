@@ -236,5 +236,26 @@ TEST(TraceTest, WhatSideStreamsDoAtOnceHasTracksOfItsOwn) {
   EXPECT_EQ(first["args"]["bucket"], 3);
 }
 
+TEST(TraceTest, ASimulatedGpuHasAStreamAndSaysOnWhatMachine) {
+  StepRecord record;
+  using std::chrono::microseconds;
+  WorkSpan w{};
+  w.device = {DeviceType::cpu, 1};
+  w.name = "gemm";
+  w.queued_end = microseconds(1);
+  w.begin = microseconds(4);
+  w.end = microseconds(9);
+  record.work.push_back(w);
+  record.simulated = {.name = "t4x4", .gpus = 4, .known_error = ""};
+  const Json trace = Json::parse(trace_json(record));
+  EXPECT_THAT(process_names(trace),
+              ElementsAre(Pair(1, "cpu:1 (simulated on 4 GPUs of t4x4; its error is not known)")));
+  std::vector<double> begins;
+  for (const auto& [track, spans] : tracks_of(trace))
+    for (const Json& span : spans)
+      if (span["name"] == "gemm") begins.push_back(span["ts"]);
+  EXPECT_THAT(begins, ElementsAre(0, 4)) << "of the thread, and of the stream";
+}
+
 }  // namespace
 }  // namespace tandem::profile

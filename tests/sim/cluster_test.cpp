@@ -142,7 +142,7 @@ const Broken kBroken[] = {
     {R"("f32": "8 TFLOP/s")", R"("f32": null)", "gpus.peak.f32: is missing; the description must have it"},
     {R"("latency": "15 us")", R"("latenzy": "15 us")", "host.latency: is missing; the description must have it"},
     {R"("host": "0.006 ms")", R"("host": "6 us", "cpu": "1 us")", "gpus.launch.cpu: is unknown; the fields here are gpu, host"},
-    {R"("nodes": 2)", R"("nodes": 2, "disk": {})", "disk: is unknown; the fields here are about, collectives, gpus, host, name, nics, nodes, nvlink, pcie, sources"},
+    {R"("nodes": 2)", R"("nodes": 2, "disk": {})", "disk: is unknown; the fields here are about, collectives, gpus, host, known_error, name, nics, nodes, nvlink, pcie, schema_version, sources"},
     {R"("nodes": 2)", R"("nodes": 2, "nodes": 3)", "nodes: is given twice in one object; leave one out"},
     {R"("gpus.peak": "data sheet")", R"("gpus.pique": "data sheet")", "sources.gpus.pique: the description has no field of this path"},
     {R"("host": {"bandwidth": "3 GB/s", "total_bandwidth": "6 GB/s", "latency": "15 us"})", R"("host": [1])", "host: [1]; it must be an object"},

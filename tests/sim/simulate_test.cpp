@@ -156,6 +156,32 @@ TEST(Simulate, CopiesBetweenGpusAreInTheOrderOfBoth) {
   EXPECT_EQ(r.work[3].begin, 21us + latency);
 }
 
+TEST(Simulate, AThreadWithoutAGpuHasNoPart) {
+  Log alone, beside;
+  alone.work(0, gpu(0), 10);
+  beside.work(7, kHost, 500);
+  beside.job(7, JobEvent::Kind::begun, 41);  // given before the record
+  beside.job(7, JobEvent::Kind::ended, 41);
+  beside.work(0, gpu(0), 10);
+  const StepRecord r = simulate(beside.record(), machine(), gpus(1));
+  EXPECT_EQ(r.duration, simulate(alone.record(), machine(), gpus(1)).duration);
+  EXPECT_EQ(r.work[0].end, 0us) << "what it did has no time";
+  EXPECT_EQ(r.work[1].end, 11us);
+}
+
+TEST(Simulate, ARecordSaysOnWhichMachine) {
+  Log log;
+  log.work(0, gpu(0), 1);
+  EXPECT_FALSE(log.record().simulated);
+  Cluster cluster = machine();
+  cluster.known_error = "2 % of a step";
+  const StepRecord r = simulate(log.record(), cluster, gpus(1));
+  ASSERT_TRUE(r.simulated);
+  EXPECT_EQ(describe(*r.simulated), "simulated on 1 GPU of a100-80x8; known error: 2 % of a step");
+  EXPECT_EQ(describe(profile::SimulatedMachine{.name = "mine", .gpus = 8, .known_error = ""}),
+            "simulated on 8 GPUs of mine; its error is not known");
+}
+
 /// Two ranks on threads of their own, the second of which has more to do before the all-reduce.
 Log two_ranks(const std::vector<int>& threads) {
   Log log;
@@ -179,6 +205,15 @@ Log two_ranks(const std::vector<int>& threads) {
   return log;
 }
 
+/// The i-th piece of work of a thread.
+const profile::WorkSpan& work_of(const StepRecord& record, Device device, std::size_t i) {
+  std::vector<const profile::WorkSpan*> own;
+  for (const profile::WorkSpan& span : record.work)
+    if (span.device == device) own.push_back(&span);
+  std::ranges::sort(own, {}, &profile::WorkSpan::sequence);
+  return *own.at(i);
+}
+
 TEST(Simulate, ACollectiveRunsBesideTheWorkFromWhenAllRanksHaveCome) {
   const Cluster cluster = machine();
   Log log = two_ranks({0, 1, 2});
@@ -194,11 +229,11 @@ TEST(Simulate, ACollectiveRunsBesideTheWorkFromWhenAllRanksHaveCome) {
                 static_cast<double>(takes.count()),
                 1);
   }
-  EXPECT_EQ(r.work[2].begin, 11us) << "the first rank's next work does not wait";
-  const profile::WorkSpan& wait = r.work[3];
+  EXPECT_EQ(work_of(r, gpu(0), 2).begin, 11us) << "the first rank's next work does not wait";
+  const profile::WorkSpan& wait = work_of(r, gpu(0), 3);
   EXPECT_EQ(wait.begin, 31us) << "but the end does";
   EXPECT_EQ(wait.end, r.side_work[0].end);
-  EXPECT_EQ(r.work[4].begin, wait.end);
+  EXPECT_EQ(work_of(r, gpu(0), 4).begin, wait.end);
   EXPECT_EQ(r.work.back().begin, r.work[9].end) << "the caller's work follows both jobs";
 }
 

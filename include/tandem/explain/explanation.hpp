@@ -64,6 +64,7 @@ struct Explanation {
   profile::Duration duration{};
   profile::Overlap overlap;  ///< of transfers and work other than collectives, on any device
   bool complete = true;      ///< see StepRecord
+  std::optional<profile::SimulatedMachine> simulated = std::nullopt;  ///< likewise
 
   /// Numbered sentences, then bytes by link and time by device.
   std::string text() const;

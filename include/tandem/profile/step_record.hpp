@@ -113,6 +113,16 @@ struct JobMark {
   std::int64_t sequence = 0;  ///< see StepRecord
 };
 
+/// The machine on which times were simulated.
+struct SimulatedMachine {
+  std::string name;
+  int gpus = 0;             ///< that took part
+  std::string known_error;  ///< how far its times are known to be off, in words; empty: not known
+};
+
+/// "simulated on 8 GPUs of a100-80x8; known error: ..."
+std::string describe(const SimulatedMachine& machine);
+
 /// What all threads of the process executed between two moments.
 ///
 /// What a thread did is in the order of the sequence numbers, which count all that the record has.
@@ -127,6 +137,8 @@ struct StepRecord {
   Duration duration{};
   bool complete = true;  ///< false: the host ran out of memory for the record, or a GPU's times
                          ///< could not be taken
+  /// The machine whose times these are; none: the devices' own, which were measured.
+  std::optional<SimulatedMachine> simulated = std::nullopt;
 };
 
 /// A pair of logical devices. Which thread moved the bytes does not matter.

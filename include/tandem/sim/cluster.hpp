@@ -142,6 +142,8 @@ struct CollectiveConstants {
 struct Cluster {
   std::string name;
   std::string about;
+  /// How far simulated times are known to be from measured ones, in words; empty: not known.
+  std::string known_error = {};
   int nodes = 1;
   Gpus gpus;
   std::optional<NvLinks> nvlink = {};

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "tandem/runtime/device.hpp"
@@ -9,20 +11,35 @@
 
 namespace tandem::sim {
 
+/// Whether the devices that stand for GPUs compute.
+enum class ClusterData : std::uint8_t {
+  none,  ///< they are shape-only: a step accounts for all memory and computes nothing
+  kept,  ///< they compute on this machine, so that a model learns while its time is simulated
+};
+
 /// The virtual devices that stand for a machine.
 struct ClusterDevices {
+  Cluster cluster;
   Device host;               ///< where batches and new modules are
   std::vector<Device> gpus;  ///< device i stands for GPU i, and has its memory as its limit
 };
 
 /// Makes virtual devices stand for the first GPUs of a machine, and default_devices() those GPUs.
 ///
-/// They are shape-only, as the host is: a step accounts for all memory and computes nothing, and
-/// `simulate` says when its work would be done. A GPU's limit is its memory without what its driver
-/// and libraries hold.
+/// `simulate` says when their work would be done there. A GPU's limit is its memory without what
+/// its driver and libraries hold.
 ///
 /// Must not be called while work runs.
 /// @throws InvalidArgument  the cluster has no such number of GPUs.
-ClusterDevices configure_cluster(const Cluster& cluster, int gpus);
+ClusterDevices configure_cluster(const Cluster& cluster,
+                                 int gpus,
+                                 ClusterData data = ClusterData::none);
+
+/// The same for all GPUs of the machine that the environment variable TANDEM_CLUSTER names, as a
+/// preset or a file. So a program can be tried on machines that are not there without a change.
+///
+/// @return nothing, with no effect, if TANDEM_CLUSTER is not set or empty
+/// @throws InvalidArgument, FileError  as find_cluster; the message names TANDEM_CLUSTER.
+std::optional<ClusterDevices> configure_cluster(ClusterData data = ClusterData::none);
 
 }  // namespace tandem::sim

@@ -24,7 +24,7 @@ struct SimulateOptions {
 /// docs/cluster.md says how. Each device has a stream of work, one of collectives and one of
 /// uploads, as a GPU has; each thread of the record queues on them what it called, in its order.
 /// Devices that are not among `devices` are the machine's host. Side spans are added for the
-/// collectives.
+/// collectives. Everything is in the order of simulated time, and threads are numbered anew.
 ///
 /// A pure function of its arguments: the record may come from any machine, from shape-only devices
 /// too, and its own times do not matter. Thread-safe.

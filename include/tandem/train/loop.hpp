@@ -59,6 +59,8 @@ struct LoopOptions {
   std::function<void(const StepInfo&)> on_step = {};    ///< called before that step is saved
   std::function<void(const EpochInfo&)> on_epoch = {};  ///< called before that epoch is saved
   std::function<bool()> stop = {};  ///< called after each step; true ends the run
+  /// Takes a step, which it is given, and says how long it took; not set: by a watch.
+  std::function<std::chrono::duration<double>(const std::function<void()>&)> time_step = {};
 };
 
 struct DeviceReport {

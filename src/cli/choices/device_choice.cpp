@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <optional>
 
 #include <CLI/CLI.hpp>
@@ -12,8 +13,10 @@
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/runtime.hpp"
 
+#include "cli/choices/cluster_choice.hpp"
 #include "cli/limits.hpp"
 #include "cli/usage_error.hpp"
+#include "cli/validators.hpp"
 
 namespace tandem::cli {
 
@@ -32,6 +35,17 @@ void DeviceChoice::add_shape_only(CLI::App& app) {
                shape_only,
                "compute nothing, but account for all memory: the same figures to the byte, in "
                "little time and memory, also for models that are too large for this machine");
+}
+
+void DeviceChoice::add_cluster(CLI::App& app, sim::ClusterData data) {
+  has_cluster_ = true;
+  cluster_data_ = data;
+  app.add_option("--cluster",
+                 cluster,
+                 "simulate the GPUs of this machine, in memory and time: a preset (tandem cluster "
+                 "list), or a file that describes one. Default: TANDEM_CLUSTER, unless --devices "
+                 "is given");
+  app.add_option("--gpus", gpus, "number of the machine's GPUs (default: all)")->check(at_least(1));
 }
 
 std::vector<DeviceSpec> DeviceChoice::specs() const {
@@ -64,6 +78,33 @@ std::vector<Device> DeviceChoice::working_devices() const {
   std::vector<Device> working = devices();
   check_limits(working.size());
   return working;
+}
+
+std::string DeviceChoice::simulated() const {
+  if (!has_cluster_) return "";
+  if (!cluster.empty() && !list.empty())
+    throw UsageError(
+        "--devices are of this machine, and --cluster names another one; give one of them, and "
+        "--gpus for a part of the cluster");
+  if (!cluster.empty() || !list.empty()) return cluster;
+  const char* const name = std::getenv("TANDEM_CLUSTER");
+  return name == nullptr ? "" : name;
+}
+
+Machine DeviceChoice::machine() const {
+  const std::string name = simulated();
+  if (name.empty()) {
+    if (gpus) throw UsageError("--gpus are of a cluster; give --cluster, or --devices instead");
+    return Machine(working_devices());
+  }
+  const sim::Cluster described = named_cluster(name);
+  const int count = gpus.value_or(described.gpu_count());
+  if (count > described.gpu_count())
+    throw UsageError(tandem::detail::concat(
+        "--gpus is ", count, ", and ", described.name, " has ", described.gpu_count(), " GPUs"));
+  check_limits(static_cast<std::size_t>(count));
+  const auto data = shape_only ? sim::ClusterData::none : cluster_data_;
+  return Machine(sim::configure_cluster(described, count, data));
 }
 
 }  // namespace tandem::cli

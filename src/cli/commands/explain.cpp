@@ -30,6 +30,7 @@ struct ExplainRequest {
 
   void add_flags(CLI::App& app) {
     task.add_flags(app);
+    task.devices.add_cluster(app, sim::ClusterData::none);
     json.add_flags(app);
   }
   int run() const;
@@ -39,18 +40,19 @@ int ExplainRequest::run() const {
   TaskOptions options = task;
   options.resolve();
   check_files({json.given_file()});
-  const std::vector<Device> devices = options.devices.working_devices();
+  const Machine machine = options.devices.machine();
   const Model& model = model_of(options.model.name);
   const DataForm form = random_form(model);
-  const auto own = make_task(options, form, parallel_options(options, devices));
+  const auto own = make_task(options, form, parallel_options(options, machine.devices()));
   const auto optimizer = OptimizerChoice().make(own->module(), model.adam_eps);
-  const datasets::Batch batch = random_batch(options, form, devices.front());
+  const datasets::Batch batch = random_batch(options, form, machine.batch_device());
   std::optional<Autocast> mixed;
   if (const auto products = options.numbers.products()) mixed.emplace(*products);
   for (int i = 0; i < kWarmup; ++i)
     own->step(batch, *optimizer);
+  const profile::StepRecord record = profile::record([&] { own->step(batch, *optimizer); });
   const parallel::Explanation explanation =
-      parallel::explain([&] { own->step(batch, *optimizer); });
+      parallel::explain(machine.timed(record, own->devices()));
   json.write([&] { return nlohmann::json::parse(explanation.json()); });
   if (json.leaves_text()) console::print("{}, {}", model.name, explanation.text());
   return 0;

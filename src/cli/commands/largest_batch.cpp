@@ -24,12 +24,14 @@ struct LargestBatchRequest {
   void add_flags(CLI::App& app) {
     run_options.add_flags(app);
     run_options.devices.add_shape_only(app);
+    run_options.devices.add_cluster(app, sim::ClusterData::none);
     json.add_flags(app);
   }
   int run() const;
 };
 
 nlohmann::json to_json(const RunOptions& options,
+                       const Machine& machine,
                        const std::vector<Device>& devices,
                        const parallel::LargestBatch& found) {
   auto rows = nlohmann::json::array();
@@ -44,6 +46,7 @@ nlohmann::json to_json(const RunOptions& options,
           {"model", options.model.name},
           {"mode", options.mode.name},
           {"dtype", options.numbers.dtype},
+          {"cluster", machine.to_json()},
           {"largest_batch", found.rows},
           {"is_largest", found.is_largest},
           {"tries", found.tries},
@@ -107,13 +110,13 @@ RunOptions options_of_search(RunOptions options) {
 int LargestBatchRequest::run() const {
   const RunOptions options = options_of_search(run_options);
   check_files({{"--text", options.data.text, FileUse::read}, json.given_file()});
-  const std::vector<Device> given_devices = options.devices.working_devices();
-  check_limits_fit(given_devices);
+  const Machine machine = options.devices.machine();
+  check_limits_fit(machine.devices());
   const DataSets sets = options.load_data();
-  Trial trial(options, sets, given_devices);
+  Trial trial(options, sets, machine);
   const parallel::LargestBatch found = trial.find_largest_batch();
   const std::vector<Device>& devices = trial.task().devices();
-  json.write([&] { return to_json(options, devices, found); });
+  json.write([&] { return to_json(options, machine, devices, found); });
   if (json.leaves_text()) print(options, devices, found);
   return found.rows > 0 ? 0 : 1;
 }

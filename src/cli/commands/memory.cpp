@@ -35,6 +35,7 @@ struct MemoryRequest {
   void add_flags(CLI::App& app) {
     run_options.add_flags(app);
     run_options.devices.add_shape_only(app);
+    run_options.devices.add_cluster(app, sim::ClusterData::none);
     app.add_option("--steps", steps, "number of steps to take and watch")
         ->check(at_least(1))
         ->capture_default_str();
@@ -51,10 +52,6 @@ parallel::StepPlan predicted(const RunOptions& options, Trial& trial) {
   for (const RowRange& r : trial.task().plan(options.batch.full_batch()))
     rows.push_back(r.size());
   return model->predict(rows);
-}
-
-bool is_shape_only(Trial& trial) {
-  return !logical_device(trial.task().devices().front()).has_data();
 }
 
 /// The most rows that keep to the devices' limits; none: no limit, or no plan.
@@ -78,7 +75,8 @@ json to_json(const RunOptions& options,
                  {"mode", options.mode.name},
                  {"dtype", options.numbers.dtype},
                  {"batch", options.batch.full_batch()},
-                 {"shape_only", is_shape_only(trial)},
+                 {"shape_only", !trial.has_data()},
+                 {"cluster", trial.machine().to_json()},
                  {"steps", steps}});
   const parallel::StepPlan plan = predicted(options, trial);
   for (std::size_t d = 0; d < memory.devices.size(); ++d) {
@@ -112,7 +110,7 @@ void print(const RunOptions& options,
                  options.mode.name,
                  options.batch.full_batch(),
                  steps,
-                 is_shape_only(trial) ? " that computed nothing (shape-only)" : "",
+                 !trial.has_data() ? " that computed nothing (shape-only)" : "",
                  report::text(memory, notes, kRemedies));
   console::print("\n{}", formulas.text());
   if (const auto fitting = largest_batch(trial))

@@ -24,6 +24,7 @@ struct TraceRequest {
 
   void add_flags(CLI::App& app) {
     run_options.add_flags(app);
+    run_options.devices.add_cluster(app, sim::ClusterData::none);
     app.add_option("--steps", steps, "number of steps to trace, after two steps to warm up")
         ->check(at_least(1))
         ->capture_default_str();
@@ -39,7 +40,7 @@ int TraceRequest::run() const {
   const PreparedRun prepared = prepare_run(run_options, {{"--output", output}});
   Trial trial(prepared);
   trial.run(1);
-  const report::Recording seen = watch(trial, steps);
+  const report::Recording seen = trial.watch(steps);
   const profile::StepRecord& record = seen.record;
   write_text(output, profile::trace_json(record, seen.memory));
   if (output == "-") return 0;
@@ -50,6 +51,7 @@ int TraceRequest::run() const {
       record.transfers.size(),
       steps,
       report::ms(record.duration));
+  if (record.simulated) console::print("Its times are {}.\n", profile::describe(*record.simulated));
   if (!seen.is_complete())
     console::print(
         "This is incomplete: the host had no memory to keep everything, or a GPU's times could not "

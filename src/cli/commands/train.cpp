@@ -50,6 +50,7 @@ struct TrainRequest {
 
 void TrainRequest::add_flags(CLI::App& app) {
   run_options.add_flags(app);
+  run_options.devices.add_cluster(app, sim::ClusterData::kept);
   app.add_option("--epochs", epochs, "number of passes over the data")
       ->check(at_least(1))
       ->capture_default_str();
@@ -148,6 +149,8 @@ std::int64_t total_steps(const TrainRequest& request, const BatchChoice& batch) 
 
 /// The options of the loop, without those who are told of steps and epochs.
 training::LoopOptions loop_options(const TrainRequest& request,
+                                   const Machine& machine,
+                                   const training::Task& task,
                                    optim::LRScheduler* schedule,
                                    Launched& launched) {
   return {.epochs = request.epochs,
@@ -157,7 +160,8 @@ training::LoopOptions loop_options(const TrainRequest& request,
           .save_every = request.checkpoint.save_every,
           .schedule = schedule,
           .autocast = request.run_options.numbers.products(),
-          .stop = [&launched] { return launched.any(StopSignals::came() != 0); }};
+          .stop = [&launched] { return launched.any(StopSignals::came() != 0); },
+          .time_step = [&](const auto& step) { return machine.time(task.devices(), step); }};
 }
 
 /// What shows the run to Nsight Systems.
@@ -182,9 +186,12 @@ void tell_end(const CheckpointChoice& checkpoint, std::int64_t step) {
 struct Loaders {
   explicit Loaders(const PreparedRun& run)
       : train(run.sets.train,
-              run.options.loader(*run.sets.train, datasets::Split::train, run.devices.front())),
-        test(run.sets.test,
-             run.options.loader(*run.sets.test, datasets::Split::test, run.devices.front())) {}
+              run.options.loader(
+                  *run.sets.train, datasets::Split::train, run.machine.batch_device())),
+        test(
+            run.sets.test,
+            run.options.loader(*run.sets.test, datasets::Split::test, run.machine.batch_device())) {
+  }
   datasets::DataLoader train, test;
 };
 
@@ -195,15 +202,19 @@ int stop_signal() {
 }
 
 void write_results(const JsonChoice& json,
-                   const RunOptions& options,
+                   const PreparedRun& run,
                    const training::RunReport& report,
                    Measured measured) {
   json.write([&] {
-    nlohmann::json results = to_json(options, report, measured);
+    nlohmann::json results = to_json(run.options, report, measured);
+    results["cluster"] = run.machine.to_json();
     if (report.stopped) results["interrupted"] = signal_name(stop_signal());
     return results;
   });
-  if (json.leaves_text()) print_report(report, measured);
+  if (!json.leaves_text()) return;
+  print_report(report, measured);
+  const int gpus = static_cast<int>(report.devices.size());
+  if (const auto times = run.machine.description(gpus)) console::print("times: {}\n", *times);
 }
 
 int TrainRequest::run() const {
@@ -217,7 +228,7 @@ int TrainRequest::run() const {
   RunOptions& options = prepared.options;
   const DataForm& form = prepared.sets.form;
   const Measured measured = form.is_text() ? Measured::text : Measured::images;
-  const auto task = make_task(options, form, parallel_options(options, prepared.devices));
+  const auto task = make_task(options, form, parallel_options(options, prepared.machine.devices()));
   const auto optimizer = options.make_optimizer(task->module());
   const auto rate = schedule.make(*optimizer, total_steps(*this, options.batch));
   if (!options.quiet) {
@@ -235,7 +246,7 @@ int TrainRequest::run() const {
   RunMetrics numbers(
       told, checkpoint.append(), state.step, [&](const std::string& why) { progress->error(why); });
   const StopSignals signals;
-  training::LoopOptions loop = loop_options(*this, rate.get(), launched);
+  training::LoopOptions loop = loop_options(*this, prepared.machine, *task, rate.get(), launched);
   loop.on_step = [&](const training::StepInfo& info) {
     StatusSignal::note_step(info.step);
     numbers.step(info);
@@ -251,7 +262,7 @@ int TrainRequest::run() const {
       *task, *optimizer, loaders.train, loaders.test, options.batch.rows, state, loop);
   progress.reset();
   if (report.stopped && !options.quiet) tell_end(checkpoint, state.step);
-  if (launched.is_main()) write_results(json, options, report, measured);
+  if (launched.is_main()) write_results(json, prepared, report, measured);
   if (report.stopped) return 128 + stop_signal();
   return numbers.is_complete() ? 0 : 1;
 }

@@ -34,7 +34,7 @@ struct VerifyRequest {
 nn::NamedValues train_weights(const RunOptions& options,
                               const PreparedRun& prepared,
                               std::int64_t steps) {
-  Trial trial(options, prepared.sets, prepared.devices);
+  Trial trial(options, prepared.sets, prepared.machine);
   trial.run(steps, [&](std::int64_t step, double loss) {
     if (options.quiet || step < steps) return;
     console::tell(
@@ -59,7 +59,7 @@ int VerifyRequest::run() const {
                           {"data", options.data.name},
                           {"steps", steps},
                           {"dtype", options.numbers.dtype},
-                          {"devices", prepared.devices.size()},
+                          {"devices", prepared.machine.devices().size()},
                           {"relative_difference", gap},
                           {"worst_tensor", name},
                           {"tolerance", tolerance},
@@ -71,7 +71,7 @@ int VerifyRequest::run() const {
         "{:.3g} ({}); allowed {:.0e}: {}\n",
         steps,
         options.numbers.dtype,
-        prepared.devices.size(),
+        prepared.machine.devices().size(),
         gap,
         name.empty() ? "all tensors" : name,
         tolerance,

@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/machine.hpp"
+
+#include "tandem/explain/explain.hpp"
+#include "tandem/sim/simulate.hpp"
+#include "tandem/sim/simulate_memory.hpp"
+
+namespace tandem::cli {
+
+profile::StepRecord Machine::timed(const profile::StepRecord& record,
+                                   const std::vector<Device>& devices) const {
+  return cluster_ ? sim::simulate(record, cluster_->cluster, devices) : record;
+}
+
+report::Recording Machine::timed(const report::Recording& recording,
+                                 const std::vector<Device>& devices) const {
+  if (!cluster_) return recording;
+  report::Recording result;
+  result.steps = recording.steps;
+  result.record = timed(recording.record, devices);
+  result.memory = sim::simulate_memory(recording.memory, recording.record, result.record);
+  result.time = parallel::explain(result.record);
+  return result;
+}
+
+std::chrono::duration<double> Machine::time(const std::vector<Device>& devices,
+                                            const std::function<void()>& step) const {
+  if (cluster_) return timed(profile::record(step), devices).duration;
+  const auto start = std::chrono::steady_clock::now();
+  step();
+  return std::chrono::steady_clock::now() - start;
+}
+
+std::optional<std::string> Machine::description(int gpus) const {
+  if (!cluster_) return std::nullopt;
+  const sim::Cluster& cluster = cluster_->cluster;
+  return profile::describe(
+      {.name = cluster.name, .gpus = gpus, .known_error = cluster.known_error});
+}
+
+nlohmann::json Machine::to_json() const {
+  if (!cluster_) return nullptr;
+  const std::string& error = cluster_->cluster.known_error;
+  return {{"cluster", cluster_->cluster.name},
+          {"gpus", devices_.size()},
+          {"known_error", error.empty() ? nlohmann::json() : nlohmann::json(error)}};
+}
+
+}  // namespace tandem::cli
