@@ -246,8 +246,10 @@ void RecordReader::begin_exchange(Thread& thread, std::size_t i) {
   collective.parts.emplace_back(gpu, i);
   arrivals_[id].hosts.push_back(work_[i].called);
   // The stream of collectives goes on from where the stream of work is then.
-  if (span.kind != Work::Kind::barrier)
-    arrivals_[id].streams.push_back(mark_stream(gpu, work_[i].called));
+  if (span.kind != Work::Kind::barrier) {
+    work_[i].done = mark_stream(gpu, work_[i].called);
+    arrivals_[id].streams.push_back(work_[i].done);
+  }
   if (collective.parts.size() == awaited_.at(id)) start_collective(id, collective);
 }
 

@@ -15,6 +15,7 @@
 #include "tandem/ops/unary.hpp"
 #include "tandem/optim/sgd.hpp"
 #include "tandem/parallel/replica_error.hpp"
+#include "tandem/profile/step_record.hpp"
 #include "tandem/runtime/observer.hpp"
 
 #include "devices.hpp"
@@ -240,6 +241,22 @@ Values backward_twice(nn::Module& net, Forward forward) {
   Values values = gradients_of(net);
   values["x"] = x.grad().to_doubles();
   return values;
+}
+
+TEST(DataParallelTest, NoReplicaGoesBackBeforeAllHaveTheGradientsOfTheirOutputs) {
+  Mlp net;
+  DataParallel dp(net, {.devices = devices(3)});
+  const Batch batch = make_batch(2400, 1, DType::f64, false);
+  const Tensor loss = cross_entropy(dp(batch.x), batch.labels);
+  const profile::StepRecord record = profile::record([&] { loss.backward(); });
+  profile::Duration fetched{}, first = record.duration;
+  for (const profile::Transfer& moved : record.transfers)
+    if (moved.category == Category::output_gradient) fetched = std::max(fetched, moved.end);
+  for (const profile::WorkSpan& w : record.work)
+    if (w.in_replica() && w.phase == Phase::backward && w.module_path != nullptr)
+      first = std::min(first, w.begin);
+  EXPECT_GT(fetched, profile::Duration{});
+  EXPECT_LE(fetched, first) << "a GPU's copies would wait for its own backward";
 }
 
 TEST(DataParallelTest, RetainedGraphTakesASecondBackward) {

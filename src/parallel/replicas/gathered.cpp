@@ -79,7 +79,23 @@ void weigh_inputs(ReplicaTapes& tapes, std::size_t replica, double factor) {
   }
 }
 
-/// backward of `dp(x)`: through the tapes of the replicas, on their threads.
+/// The gradients of a replica's outputs, on its device; undefined where there is none.
+std::vector<Tensor> gradients_of_outputs(const ReplicaTapes& tapes,
+                                         std::size_t replica,
+                                         const GradientOf& gradient_of,
+                                         const std::vector<Tensor>& dys) {
+  std::vector<Tensor> gradients;
+  for (std::size_t k = 0; k < tapes.outputs[replica].size(); ++k) {
+    const Tensor& output = tapes.outputs[replica][k];
+    const bool has_tape = output.defined() && output.requires_grad();
+    gradients.push_back(has_tape ? gradient_of(dys, replica, k, output.device()) : Tensor());
+  }
+  return gradients;
+}
+
+/// backward of `dp(x)`: through the tapes of the replicas, on their threads. All replicas first
+/// fetch the gradients of their outputs: the device that has them could otherwise begin its own
+/// backward before, and the others would wait for it.
 autograd::Gradients backward(const std::shared_ptr<ReplicaSet>& set,
                              const std::vector<RowRange>& rows,
                              const std::shared_ptr<ReplicaTapes>& tapes,
@@ -94,24 +110,29 @@ autograd::Gradients backward(const std::shared_ptr<ReplicaSet>& set,
   if (context().grad_enabled || context().captures_gradients || set->parameters().have_hooks())
     return gradients_through(set, rows, tapes, gradient_of, dys, parameters);
   const bool retain = context().retains_graph;
-  set->backward(rows, [tapes, gradient_of, dys, retain](const Replica& r) {
-    const auto at = static_cast<std::size_t>(r.index);
-    for (ReplicaTapes::Input& input : tapes->inputs) {
-      if (input.parts[at].defined()) input.parts[at].set_grad({});  // an earlier backward's
-    }
-    std::vector<Tensor> roots, gradients;
-    for (std::size_t k = 0; k < tapes->outputs[at].size(); ++k) {
-      const Tensor& output = tapes->outputs[at][k];
-      if (!output.defined() || !output.requires_grad()) continue;
-      Tensor gradient = gradient_of(dys, at, k, output.device());
-      if (!gradient.defined()) continue;
-      roots.push_back(output);
-      gradients.push_back(r.weight == 1 ? std::move(gradient) : gradient * r.weight);
-      if (!retain) spend(*tapes, at, k);
-    }
-    if (!roots.empty()) autograd::backward(roots, gradients, {.retain_graph = retain});
-    if (r.weight != 1) weigh_inputs(*tapes, at, 1 / r.weight);
-  });
+  const auto own = std::make_shared<std::vector<std::vector<Tensor>>>(rows.size());
+  set->backward(
+      rows,
+      [tapes, own, retain](const Replica& r) {
+        const auto at = static_cast<std::size_t>(r.index);
+        for (ReplicaTapes::Input& input : tapes->inputs) {
+          if (input.parts[at].defined()) input.parts[at].set_grad({});  // an earlier backward's
+        }
+        std::vector<Tensor> roots, gradients;
+        for (std::size_t k = 0; k < tapes->outputs[at].size(); ++k) {
+          Tensor gradient = std::move((*own)[at][k]);
+          if (!gradient.defined()) continue;
+          roots.push_back(tapes->outputs[at][k]);
+          gradients.push_back(r.weight == 1 ? std::move(gradient) : gradient * r.weight);
+          if (!retain) spend(*tapes, at, k);
+        }
+        if (!roots.empty()) autograd::backward(roots, gradients, {.retain_graph = retain});
+        if (r.weight != 1) weigh_inputs(*tapes, at, 1 / r.weight);
+      },
+      [tapes, own, gradient_of, dys](const Replica& r) {
+        const auto at = static_cast<std::size_t>(r.index);
+        (*own)[at] = gradients_of_outputs(*tapes, at, gradient_of, dys);
+      });
   autograd::Gradients result(tapes->inputs.size() + parameters.size());
   for (std::size_t i = 0; i < tapes->inputs.size(); ++i) {
     std::vector<Tensor> parts;

@@ -232,7 +232,9 @@ void ReplicaSet::forward(const std::vector<RowRange>& rows, const Body& body) {
   parts_->calls.commit(*call);
 }
 
-void ReplicaSet::backward(const std::vector<RowRange>& rows, const Body& body) {
+void ReplicaSet::backward(const std::vector<RowRange>& rows,
+                          const Body& body,
+                          const Body& prepare) {
   Calls::check_outside();
   CallGate::Pass pass(parts_->gate);
   const auto call = parts_->calls.open_backward(rows);
@@ -246,16 +248,21 @@ void ReplicaSet::backward(const std::vector<RowRange>& rows, const Body& body) {
     call->enter(*parts_->world);
   }
   try {
-    parts_->runner.run(call, Phase::backward, [parts = parts_, call, body](Call::Part& part) {
+    const auto work = [parts = parts_, call, body, prepare](Call::Part& part) {
       const SleepAtEnd sleep(part.replica->sleeping().get());
       exchange_rows(part);
+      if (prepare) {
+        if (part.active) prepare(part.argument(part.share_of_process(*call)));
+        vote(part);
+      }
       parts->gradients.arm(*call, part);
       if (BucketReducer* reducer = part.replica->reducer()) reducer->begin_backward();
       if (part.active) body(part.argument(part.share_of_process(*call)));
       if (const auto& blocks = part.replica->sleeping()) blocks->check_unwritten();
       finish_reduction(part);
       agree(*call, part);
-    });
+    };
+    parts_->runner.run(call, Phase::backward, work);
   } catch (...) {
     gradients.restore(snapshot);
     throw;

@@ -78,7 +78,10 @@ class ReplicaSet {
   void forward(const std::vector<RowRange>& rows, const Body& body);
   /// Runs `body`, which goes backward through the tapes of an earlier forward, and reduces the
   /// gradients into the module's.
-  void backward(const std::vector<RowRange>& rows, const Body& body);
+  ///
+  /// @param prepare  is run before: no device begins `body` until all have ended this. What one
+  ///                 device copies from another is so not queued behind the other's backward.
+  void backward(const std::vector<RowRange>& rows, const Body& body, const Body& prepare = {});
   /// Runs `body` on every device that has rows. Nothing is sent or reduced.
   void on_replicas(const std::vector<RowRange>& rows, const Body& body);
   /// Runs forward with the loss in the replica, backward and, if there is an optimizer, the update.
