@@ -30,7 +30,8 @@ using profile::StepRecord;
 
 /// More GPUs than that are not taken one by one where they do the same.
 constexpr int kMostDevices = 16;
-constexpr int kWarmup = 2;  // the first step makes the optimizer's state, and buckets may change
+constexpr int kMostGpus = 63;  // virtual devices beside the host
+constexpr int kWarmup = 2;     // the first step makes the optimizer's state, and buckets may change
 
 double ms(Duration time) noexcept {
   return static_cast<double>(time.count()) * 1e-6;
@@ -50,6 +51,14 @@ SimulatedStep::Gpu figures_of(const StepRecord& record, Device device) {
 ///
 /// @param options  get the rows of these devices.
 int share_rows(TaskOptions& options, int gpus) {
+  if (options.mode.name != "ddp" && gpus > kMostGpus && !options.mode.is_single())
+    throw UsageError(tandem::detail::concat("mode ",
+                                            options.mode.name,
+                                            " is simulated GPU by GPU, for at most ",
+                                            kMostGpus,
+                                            " of them, and --gpus is ",
+                                            gpus,
+                                            "; give fewer, or mode ddp, in which all do the same"));
   if (options.mode.name != "ddp" || gpus <= kMostDevices) return gpus;
   if (options.batch.rows % gpus != 0 || options.batch.policy() ||
       !options.batch.chunk_sizes.empty() || options.batch.gpu0_bsz)
@@ -80,6 +89,8 @@ SimulatedStep simulate_step(TaskOptions options, const sim::Cluster& cluster, in
   const datasets::Batch batch = random_batch(options, form, devices.host);
   std::optional<Autocast> mixed;
   if (const auto products = options.numbers.products()) mixed.emplace(*products);
+  for (const Device device : own->devices())
+    logical_device(device).reset_peak();
   for (int i = 0; i < kWarmup; ++i)
     own->step(batch, *optimizer);
   const StepRecord record = sim::simulate(profile::record([&] { own->step(batch, *optimizer); }),

@@ -16,6 +16,7 @@ void ClusterChoice::add_flags(CLI::App& app) {
          "--cluster",
          name,
          "machine to simulate: a preset (tandem cluster list), or a file that describes one")
+      ->envname("TANDEM_CLUSTER")
       ->required();
 }
 
