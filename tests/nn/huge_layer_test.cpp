@@ -43,6 +43,9 @@ TEST(HugeLayerTest, Models) {
   EXPECT_THROW(models::CnnSmall({.size = {huge(62), huge(62)}}), InvalidArgument);
   EXPECT_THROW(models::ResNet(models::ResNetBlockKind::basic, {1, 1, 1, 1}, {.width = huge(61)}),
                InvalidArgument);
+  EXPECT_THROW(
+      models::ResNet(models::ResNetBlockKind::bottleneck, {1, 1, 1, 1}, {.groups = huge(58)}),
+      InvalidArgument);
   EXPECT_THROW(models::Vgg16({.width = 8, .pooled = huge(31)}), InvalidArgument);
 }
 

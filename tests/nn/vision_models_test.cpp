@@ -74,6 +74,25 @@ TEST_F(VisionModelsTest, ResNetsHaveTorchvisionsParameters) {
               IsSupersetOf({"layer1.0.conv3.weight", "layer1.0.downsample.1.weight"}));
 }
 
+TEST_F(VisionModelsTest, GroupsAreThoseOfTheThirdDimension) {
+  // torchvision: the 3x3 convolutions have int(width * width_per_group / 64) * groups channels.
+  const ResNet net = resnext50_32x4d({.width = 16});
+  EXPECT_EQ(net.layer1[0].conv2.weight.shape(), (Shape{32, 1, 3, 3}));
+  EXPECT_EQ(net.layer4[2].conv2.weight.shape(), (Shape{256, 8, 3, 3}));
+  EXPECT_EQ(net.layer4[2].conv3->weight.shape(), (Shape{512, 256, 1, 1}));
+  EXPECT_EQ(resnext101_32x8d({.width = 8}).layer3.size(), 23u);
+  EXPECT_EQ(resnext101_32x8d({.width = 8}).layer2[3].conv2.weight.shape(), (Shape{64, 2, 3, 3}));
+}
+
+TEST_F(VisionModelsTest, BasicBlocksHaveNoGroups) {
+  EXPECT_THAT(thrown_text([] { resnet18({.width = 8, .groups = 2}); }),
+              ::testing::AllOf(HasSubstr("groups 1"), HasSubstr("got 2 and 64")));
+  EXPECT_THAT(thrown_text([] { resnet34({.width = 8, .width_per_group = 128}); }),
+              HasSubstr("got 1 and 128"));
+  EXPECT_THAT(thrown_text([] { resnet50({.width = 8, .groups = 0}); }),
+              HasSubstr("at least 1, got 0 and 64"));
+}
+
 TEST_F(VisionModelsTest, Vgg16HasTorchvisionsParameters) {
   // torchvision's 138,357,544 and 138,365,992 without the two large linear layers.
   constexpr std::int64_t large = 512 * 49 * 4096 + 4096 + 4096 * 4096 + 4096 + 4096 * 1000 + 1000;
@@ -119,6 +138,7 @@ TEST_F(VisionModelsTest, EveryParameterTrains) {
                 7);
   expect_trains(
       resnet50({.classes = 7, .width = 4, .stem = ResNetStem::cifar}), randn({4, 3, 16, 16}), 7);
+  expect_trains(resnext50_32x4d({.classes = 7, .width = 16}), randn({3, 3, 64, 64}), 7);
 }
 
 TEST_F(VisionModelsTest, StemsDifferInTheSizeOfTheImage) {

@@ -22,6 +22,8 @@ void check_resnet(const LayerCase& c) {
              p.at("blocks").get<std::array<std::int64_t, 4>>(),
              {.classes = p.at("classes").get<std::int64_t>(),
               .width = p.at("width").get<std::int64_t>(),
+              .groups = p.value("groups", std::int64_t{1}),
+              .width_per_group = p.value("width_per_group", std::int64_t{64}),
               .stem = p.at("stem") == "cifar" ? ResNetStem::cifar : ResNetStem::imagenet,
               .dtype = c.dtype()}));
 }

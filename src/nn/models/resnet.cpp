@@ -4,29 +4,36 @@
 #include "tandem/nn/models/resnet.hpp"
 
 #include "tandem/autograd/checkpoint.hpp"
+#include "tandem/core/check.hpp"
 #include "tandem/nn/init.hpp"
 #include "tandem/ops/activation.hpp"
 #include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/pool.hpp"
 #include "tandem/ops/reduce.hpp"
 
+#include "core/checked_size.hpp"
+
 namespace tandem::nn::models {
 namespace {
 
-/// Channels of a bottleneck's result over those of its 3x3 convolution.
+/// Channels of a bottleneck's result over those of its stage.
 constexpr std::int64_t kExpansion = 4;
+/// The width_per_group that leaves the 3x3 convolutions the channels of their stage.
+constexpr std::int64_t kPlainWidth = 64;
 
 /// Without bias: batch norm follows. Padded such that stride 1 keeps the image's size.
 Conv2d convolution(std::int64_t in,
                    std::int64_t out,
                    std::int64_t kernel,
                    std::int64_t stride,
-                   const ResNetOptions& o) {
+                   const ResNetOptions& o,
+                   std::int64_t groups = 1) {
   Conv2d conv(in,
               out,
               kernel,
               {.stride = {stride, stride},
                .padding = {kernel / 2, kernel / 2},
+               .groups = groups,
                .bias = false,
                .dtype = o.dtype,
                .device = o.device});
@@ -42,6 +49,29 @@ BatchNorm2d norm(std::int64_t channels, NormActivation activation, const ResNetO
 
 std::int64_t out_channels(ResNetBlockKind kind, std::int64_t width) {
   return kind == ResNetBlockKind::basic ? width : kExpansion * width;
+}
+
+/// Channels between the convolutions of a block.
+std::int64_t inner_channels(ResNetBlockKind kind, std::int64_t width, const ResNetOptions& o) {
+  TANDEM_CHECK(o.groups >= 1 && o.width_per_group >= 1,
+               "ResNet: needs groups and width_per_group of at least 1, got ",
+               o.groups,
+               " and ",
+               o.width_per_group);
+  if (kind == ResNetBlockKind::bottleneck) {
+    const std::int64_t of_group =
+        (CheckedSize("ResNet", width) * o.width_per_group).value() / kPlainWidth;
+    return (CheckedSize("ResNet", of_group) * o.groups).value();
+  }
+  TANDEM_CHECK(o.groups == 1 && o.width_per_group == kPlainWidth,
+               "ResNet: a basic block has groups 1 and width_per_group ",
+               kPlainWidth,
+               ", got ",
+               o.groups,
+               " and ",
+               o.width_per_group,
+               "; leave them out, or build it of bottlenecks");
+  return width;
 }
 
 std::vector<ResNetBlock> stage(ResNetBlockKind kind,
@@ -65,15 +95,22 @@ ResNetBlock::ResNetBlock(ResNetBlockKind kind,
                          std::int64_t width,
                          std::int64_t stride,
                          const ResNetOptions& o)
-    : conv1(kind == ResNetBlockKind::basic ? convolution(in, width, 3, stride, o)
-                                           : convolution(in, width, 1, 1, o)),
-      bn1(norm(width, NormActivation::relu, o)),
-      conv2(convolution(width, width, 3, kind == ResNetBlockKind::basic ? 1 : stride, o)),
-      bn2(norm(
-          width, kind == ResNetBlockKind::basic ? NormActivation::none : NormActivation::relu, o)) {
+    : conv1(kind == ResNetBlockKind::basic
+                ? convolution(in, inner_channels(kind, width, o), 3, stride, o)
+                : convolution(in, inner_channels(kind, width, o), 1, 1, o)),
+      bn1(norm(conv1.weight.size(0), NormActivation::relu, o)),
+      conv2(convolution(conv1.weight.size(0),
+                        conv1.weight.size(0),
+                        3,
+                        kind == ResNetBlockKind::basic ? 1 : stride,
+                        o,
+                        o.groups)),
+      bn2(norm(conv1.weight.size(0),
+               kind == ResNetBlockKind::basic ? NormActivation::none : NormActivation::relu,
+               o)) {
   const std::int64_t out = out_channels(kind, width);
   if (kind == ResNetBlockKind::bottleneck) {
-    conv3 = convolution(width, out, 1, 1, o);
+    conv3 = convolution(conv1.weight.size(0), out, 1, 1, o);
     bn3 = norm(out, NormActivation::none, o);
   }
   if (stride != 1 || in != out)
@@ -122,6 +159,22 @@ ResNet resnet34(const ResNetOptions& options) {
 
 ResNet resnet50(const ResNetOptions& options) {
   return ResNet(ResNetBlockKind::bottleneck, {3, 4, 6, 3}, options);
+}
+
+ResNet resnet101(const ResNetOptions& options) {
+  return ResNet(ResNetBlockKind::bottleneck, {3, 4, 23, 3}, options);
+}
+
+ResNet resnext50_32x4d(ResNetOptions options) {
+  options.groups = 32;
+  options.width_per_group = 4;
+  return resnet50(options);
+}
+
+ResNet resnext101_32x8d(ResNetOptions options) {
+  options.groups = 32;
+  options.width_per_group = 8;
+  return resnet101(options);
 }
 
 }  // namespace tandem::nn::models

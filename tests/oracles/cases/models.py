@@ -8,22 +8,23 @@ from torch import nn
 from .layers import record
 
 
-def convolution(inner, outer, kernel, stride=1):
-    return nn.Conv2d(inner, outer, kernel, stride, kernel // 2, bias=False)
+def convolution(inner, outer, kernel, stride=1, groups=1):
+    return nn.Conv2d(inner, outer, kernel, stride, kernel // 2, groups=groups, bias=False)
 
 
 class Block(nn.Module):
     """A block of a residual network, basic or with a bottleneck."""
 
-    def __init__(self, inner, width, stride, bottleneck):
+    def __init__(self, inner, width, stride, bottleneck, groups, width_per_group):
         super().__init__()
         outer = 4 * width if bottleneck else width
-        self.conv1 = convolution(inner, width, 1 if bottleneck else 3, 1 if bottleneck else stride)
-        self.bn1 = nn.BatchNorm2d(width)
-        self.conv2 = convolution(width, width, 3, stride if bottleneck else 1)
-        self.bn2 = nn.BatchNorm2d(width)
+        middle = int(width * (width_per_group / 64.0)) * groups
+        self.conv1 = convolution(inner, middle, 1 if bottleneck else 3, 1 if bottleneck else stride)
+        self.bn1 = nn.BatchNorm2d(middle)
+        self.conv2 = convolution(middle, middle, 3, stride if bottleneck else 1, groups)
+        self.bn2 = nn.BatchNorm2d(middle)
         if bottleneck:
-            self.conv3 = convolution(width, outer, 1)
+            self.conv3 = convolution(middle, outer, 1)
             self.bn3 = nn.BatchNorm2d(outer)
         self.downsample = None
         if stride != 1 or inner != outer:
@@ -39,7 +40,7 @@ class Block(nn.Module):
 
 
 class ResNet(nn.Module):
-    def __init__(self, bottleneck, blocks, width, stem, classes):
+    def __init__(self, bottleneck, blocks, width, stem, classes, groups=1, width_per_group=64):
         super().__init__()
         self.conv1 = convolution(3, width, 7, 2) if stem == "imagenet" else convolution(3, width, 3)
         self.bn1 = nn.BatchNorm2d(width)
@@ -49,7 +50,8 @@ class ResNet(nn.Module):
             layers = []
             for i in range(count):
                 stride = 2 if i == 0 and stage > 0 else 1
-                layers.append(Block(inner, width << stage, stride, bottleneck))
+                layers.append(Block(inner, width << stage, stride, bottleneck, groups,
+                                    width_per_group))
                 inner = (width << stage) * (4 if bottleneck else 1)
             setattr(self, f"layer{stage + 1}", nn.Sequential(*layers))
         self.fc = nn.Linear(inner, classes)
@@ -92,6 +94,9 @@ def build(f):
            stem="cifar", classes=3)
     resnet("bottlenecks", (3, 3, 16, 12), bottleneck=True, blocks=[1, 2, 1, 1], width=1,
            stem="cifar", classes=3)
+
+    resnet("resnext", (3, 3, 34, 37), bottleneck=True, blocks=[1, 1, 1, 1], width=2,
+           stem="imagenet", classes=3, groups=2, width_per_group=32)
 
     def vgg(name, x, **parameters):
         c = f.case(name)

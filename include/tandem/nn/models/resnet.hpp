@@ -30,6 +30,10 @@ struct ResNetOptions {
   std::int64_t channels = 3;
   std::int64_t classes = 1000;
   std::int64_t width = 64;  ///< channels of the stem and the first stage
+  std::int64_t groups = 1;  ///< of the 3x3 convolutions; more than one only in bottlenecks
+  /// The 3x3 convolutions of a bottleneck have width_per_group / 64 · groups times their stage's
+  /// channels, rounded down before `groups`. Only bottlenecks have another one than 64.
+  std::int64_t width_per_group = 64;
   ResNetStem stem = ResNetStem::imagenet;
   BatchNormSync sync = BatchNormSync::synchronised;
   bool recompute = false;  ///< backward computes the blocks' activations again (see checkpoint)
@@ -40,7 +44,10 @@ struct ResNetOptions {
 /// Convolutions with batch norm, added to what came in.
 class ResNetBlock : public Module {
  public:
-  /// @param width  channels of the 3x3 convolutions. @param stride  of the block.
+  /// @param width   channels of the stage: those of the result of a basic block, and a quarter of
+  ///                those of a bottleneck. @param stride  of the block.
+  /// @throws InvalidArgument  a basic block with groups or width_per_group, or these do not divide
+  ///                          the channels.
   ResNetBlock(ResNetBlockKind kind,
               std::int64_t in,
               std::int64_t width,
@@ -62,10 +69,11 @@ class ResNetBlock : public Module {
 /// Residual network with torchvision's structure, names and initial weights.
 ///
 /// @source He et al., "Deep residual learning for image recognition", CVPR 2016; the stride of a
-///         bottleneck is its 3x3 convolution's, as in torchvision.
+///         bottleneck is its 3x3 convolution's, as in torchvision. With groups: Xie et al.,
+///         "Aggregated residual transformations for deep neural networks", CVPR 2017.
 class ResNet : public Module {
  public:
-  /// @param blocks  of each stage.
+  /// @param blocks  of each stage. @throws InvalidArgument  as ResNetBlock.
   ResNet(ResNetBlockKind kind,
          const std::array<std::int64_t, 4>& blocks,
          const ResNetOptions& options = {});
@@ -87,5 +95,10 @@ class ResNet : public Module {
 ResNet resnet18(const ResNetOptions& options = {});
 ResNet resnet34(const ResNetOptions& options = {});
 ResNet resnet50(const ResNetOptions& options = {});
+ResNet resnet101(const ResNetOptions& options = {});
+/// ResNeXt of 32 groups of 4 channels. The groups and width_per_group of `options` do not count.
+ResNet resnext50_32x4d(ResNetOptions options = {});
+/// ResNeXt of 32 groups of 8 channels. The groups and width_per_group of `options` do not count.
+ResNet resnext101_32x8d(ResNetOptions options = {});
 
 }  // namespace tandem::nn::models
