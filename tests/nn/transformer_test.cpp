@@ -131,6 +131,51 @@ TEST(BertTest, SizesAreKnownByName) {
               AllOf(HasSubstr("'bert'"), HasSubstr("bert-base")));
 }
 
+models::BertOptions small_bert() {
+  return {.layers = 2,
+          .width = 8,
+          .heads = 2,
+          .context = 6,
+          .vocabulary = 11,
+          .dropout = 0,
+          .dtype = DType::f64};
+}
+
+TEST(BertTest, APoolerIsLeftOutWhereItIsNotWanted) {
+  models::BertOptions o = small_bert();
+  o.pooler = false;
+  models::Bert net(o);
+  EXPECT_THAT(names_of(net.named_parameters()), Not(Contains("pooler.weight")));
+  EXPECT_FALSE(net(randint(0, 11, {2, 6})).pooled.defined());
+}
+
+TEST(BertMaskedLmTest, TheDecoderIsTheEmbeddingWithABias) {
+  models::BertMaskedLm net(small_bert());
+  EXPECT_TRUE(net.decoder.weight.is(net.embed.weight));
+  EXPECT_FALSE(net.pooler.has_value());
+  EXPECT_THAT(names_of(net.named_parameters()),
+              AllOf(Not(Contains("decoder.weight")),
+                    Contains("decoder.bias"),
+                    Contains("blocks.1.fc.weight")));
+  const models::BertMaskedLm copy = clone(net);
+  EXPECT_TRUE(copy.decoder.weight.is(copy.embed.weight));
+  EXPECT_FALSE(copy.decoder.weight.is(net.decoder.weight));
+}
+
+TEST(BertMaskedLmTest, EachTokenSeesTheLaterOnes) {
+  manual_seed(5);
+  models::BertMaskedLm net(small_bert());
+  const Tensor x = zeros({1, 6}, {.dtype = DType::i64}), other = x.clone();
+  other.narrow(1, 5, 1).fill_(3);
+  const std::vector<double> first = net(x).narrow(1, 0, 1).to_doubles();
+  EXPECT_EQ(first.size(), 11u);
+  EXPECT_NE(first, net(other).narrow(1, 0, 1).to_doubles());
+  EXPECT_THAT(thrown_text([&] {
+                net(zeros({1, 7}, {.dtype = DType::i64}));
+              }),
+              AllOf(HasSubstr("context of 6"), HasSubstr("(1, 7)")));
+}
+
 TEST(GptTest, LaterTokensDoNotChangeEarlierLogits) {
   models::Gpt net(small());
   net.eval();

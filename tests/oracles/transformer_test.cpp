@@ -93,27 +93,45 @@ void check_gpt(const ModuleCase& c) {
   c.check(module, [&](const Arguments& in) { return module(in.at("index")); });
 }
 
+nn::models::BertOptions small_bert(DType dtype) {
+  return {.layers = 2,
+          .width = 8,
+          .heads = 2,
+          .context = 6,
+          .vocabulary = 11,
+          .dropout = 0,
+          .dtype = dtype};
+}
+
 void check_bert(const ModuleCase& c) {
-  nn::models::Bert module({.layers = 2,
-                           .width = 8,
-                           .heads = 2,
-                           .context = 6,
-                           .vocabulary = 11,
-                           .dropout = 0,
-                           .dtype = c.dtype()});
+  nn::models::Bert module(small_bert(c.dtype()));
   c.check(module, [&](const Arguments& in) {
     const auto [hidden, pooled] = module(in.at("index"), in.at("segments"), in.at("key_padding"));
     return cat({hidden, pooled.unsqueeze(1)}, 1);
   });
 }
 
+void check_bert_masked_lm(const ModuleCase& c) {
+  for (const bool recompute : {false, true}) {
+    nn::models::BertOptions options = small_bert(c.dtype());
+    options.recompute = recompute;
+    nn::models::BertMaskedLm module(options);
+    c.check(module, [&](const Arguments& in) {
+      return module(in.at("index"), in.at("segments"), in.at("key_padding"));
+    });
+  }
+}
+
 class TransformerOracle : public ::testing::TestWithParam<DType> {};
 
 TEST_P(TransformerOracle, ModulesAgreeWithPyTorch) {
   const std::map<std::string, void (*)(const ModuleCase&)> checks{
-      {"MultiheadAttention", check_attention}, {"Gpt", check_gpt}, {"Bert", check_bert}};
+      {"MultiheadAttention", check_attention},
+      {"Gpt", check_gpt},
+      {"Bert", check_bert},
+      {"BertMaskedLm", check_bert_masked_lm}};
   const OracleFile file("transformer");
-  EXPECT_GE(file.cases().size(), 8U);
+  EXPECT_GE(file.cases().size(), 9U);
   for (const std::string& name : file.cases()) {
     SCOPED_TRACE(name);
     const ModuleCase module(file, name, GetParam());

@@ -17,6 +17,7 @@
 
 #include <gmock/gmock.h>
 
+#include "tandem/nn/models/bert.hpp"
 #include "tandem/nn/models/cnn.hpp"
 #include "tandem/nn/models/gpt.hpp"
 #include "tandem/nn/models/mlp.hpp"
@@ -168,6 +169,16 @@ TEST(ShapeOnlyTraining, ResNetNeedsTheSameBytes) {
       class_loss<ResNet>);
 }
 
+TEST(ShapeOnlyTraining, ResNetOfGroupsNeedsTheSameBytes) {
+  using nn::models::ResNet;
+  expect_equal_needs<ResNet>(
+      [] { return nn::models::resnext50_32x4d({.classes = 10, .width = 16}); },
+      [] {
+        return images({6, 3, 32, 32});
+      },
+      class_loss<ResNet>);
+}
+
 nn::models::Gpt small_gpt(DType dtype) {
   return nn::models::Gpt({.layers = 2,
                           .width = 32,
@@ -189,6 +200,19 @@ WeightedSum token_loss(nn::models::Gpt& net, const Batch& b) {
 TEST(ShapeOnlyTraining, GptNeedsTheSameBytes) {
   for (const DType dtype : {DType::f32, DType::f64})
     expect_equal_needs<nn::models::Gpt>([=] { return small_gpt(dtype); }, tokens, token_loss);
+}
+
+TEST(ShapeOnlyTraining, BertNeedsTheSameBytes) {
+  using nn::models::BertMaskedLm;
+  expect_equal_needs<BertMaskedLm>(
+      [] {
+        return BertMaskedLm(
+            {.layers = 2, .width = 32, .heads = 4, .context = 24, .vocabulary = 50});
+      },
+      tokens,
+      [](BertMaskedLm& net, const Batch& b) {
+        return cross_entropy_sum(net(b.x).flatten(0, 1), b.labels.flatten());
+      });
 }
 
 TEST(ShapeOnlyTraining, GptWithProductsIn16BitsNeedsTheSameBytes) {

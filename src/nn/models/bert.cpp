@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "tandem/autograd/checkpoint.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/nn/init.hpp"
 #include "tandem/ops/arithmetic.hpp"
@@ -30,6 +31,25 @@ EmbeddingOptions table(const BertOptions& o) {
   return {.dtype = o.dtype, .device = o.device};
 }
 
+LayerNorm make_norm(const BertOptions& o) {
+  return LayerNorm(o.width, {.eps = kEps, .dtype = o.dtype, .device = o.device});
+}
+
+BertOptions without_pooler(BertOptions o) {
+  o.pooler = false;
+  return o;
+}
+
+/// Gives all weights and biases of a module their first values.
+void start(Module& module) {
+  for (NamedTensor& p : module.named_parameters()) {
+    if (p.tensor.ndim() == 2)
+      init::normal_(p.tensor, 0, kInitializerRange);
+    else if (p.name.ends_with("bias"))
+      init::zeros_(p.tensor);
+  }
+}
+
 }  // namespace
 
 BertOptions bert_options(std::string_view name) {
@@ -43,10 +63,10 @@ Bert::Bert(const BertOptions& o)
     : embed(checked(o).vocabulary, o.width, table(o)),
       position(o.context, o.width, table(o)),
       segment(o.segments, o.width, table(o)),
-      norm(o.width, {.eps = kEps, .dtype = o.dtype, .device = o.device}),
+      norm(make_norm(o)),
       drop(o.dropout),
-      pooler(o.width, o.width, {.dtype = o.dtype, .device = o.device}),
-      context_(o.context) {
+      context_(o.context),
+      recompute_(o.recompute) {
   for (std::int64_t i = 0; i < o.layers; ++i) {
     blocks.emplace_back(o.width,
                         o.heads,
@@ -57,12 +77,9 @@ Bert::Bert(const BertOptions& o)
                                                 .dtype = o.dtype,
                                                 .device = o.device});
   }
-  for (NamedTensor& p : named_parameters()) {
-    if (p.tensor.ndim() == 2)
-      init::normal_(p.tensor, 0, kInitializerRange);
-    else if (p.name.ends_with("bias"))
-      init::zeros_(p.tensor);
-  }
+  if (o.pooler)
+    pooler.emplace(o.width, o.width, LinearOptions{.dtype = o.dtype, .device = o.device});
+  start(*this);
 }
 
 BertOutput Bert::forward(const Tensor& index, const Tensor& segments, const Tensor& padding) {
@@ -74,9 +91,25 @@ BertOutput Bert::forward(const Tensor& index, const Tensor& segments, const Tens
   Tensor x = embed(index) + position.weight.narrow(0, 0, index.size(1));
   x = x + (segments.defined() ? segment(segments) : segment.weight.narrow(0, 0, 1));
   x = drop(norm(x));
+  const AttentionMasks masks{.key_padding = padding};
   for (TransformerBlock& block : blocks)
-    x = block(x, AttentionMasks{.key_padding = padding});
-  return {x, tanh(pooler(x.select(1, 0)))};
+    x = recompute_ ? autograd::checkpoint(block, x, masks) : block(x, masks);
+  return {x, pooler.has_value() ? tanh((*pooler)(x.select(1, 0))) : Tensor()};
+}
+
+BertMaskedLm::BertMaskedLm(const BertOptions& o)
+    : Bert(without_pooler(o)),
+      transform(o.width, o.width, {.dtype = o.dtype, .device = o.device}),
+      transform_norm(make_norm(o)),
+      decoder(o.width, o.vocabulary, {.dtype = o.dtype, .device = o.device}) {
+  start(transform);
+  init::zeros_(decoder.bias);
+  decoder.weight = embed.weight;
+}
+
+Tensor BertMaskedLm::forward(const Tensor& index, const Tensor& segments, const Tensor& padding) {
+  const Tensor hidden = Bert::forward(index, segments, padding).hidden;
+  return decoder(transform_norm(transform(hidden, Gelu::exact)));
 }
 
 }  // namespace tandem::nn::models

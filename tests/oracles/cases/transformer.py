@@ -59,7 +59,9 @@ class Gpt(nn.Module):
         return self.head(self.norm(x))
 
 
-class Bert(nn.Module):
+class Encoder(nn.Module):
+    """BERT without what follows the last block."""
+
     def __init__(self):
         super().__init__()
         self.embed = nn.Embedding(VOCABULARY, WIDTH)
@@ -67,14 +69,38 @@ class Bert(nn.Module):
         self.segment = nn.Embedding(2, WIDTH)
         self.norm = nn.LayerNorm(WIDTH, 1e-12)
         self.blocks = nn.ModuleList([Block("post", "none", 1e-12) for _ in range(2)])
-        self.pooler = nn.Linear(WIDTH, WIDTH)
 
     def forward(self, index, segments, padding):
         x = self.embed(index) + self.position.weight[:index.shape[1]] + self.segment(segments)
         x = self.norm(x)
         for block in self.blocks:
             x = block(x, key_padding_mask=padding)
+        return x
+
+
+class Bert(Encoder):
+    def __init__(self):
+        super().__init__()
+        self.pooler = nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, index, segments, padding):
+        x = super().forward(index, segments, padding)
         return torch.cat([x, torch.tanh(self.pooler(x[:, 0])).unsqueeze(1)], 1)
+
+
+class BertMaskedLm(Encoder):
+    """Hugging Face's BertForMaskedLM: its transform, its norm, and its decoder tied to the embedding."""
+
+    def __init__(self):
+        super().__init__()
+        self.transform = nn.Linear(WIDTH, WIDTH)
+        self.transform_norm = nn.LayerNorm(WIDTH, 1e-12)
+        self.decoder = nn.Linear(WIDTH, VOCABULARY)
+        self.decoder.weight = self.embed.weight
+
+    def forward(self, index, segments, padding):
+        x = super().forward(index, segments, padding)
+        return self.decoder(self.transform_norm(F.gelu(self.transform(x))))
 
 
 class Attention(nn.Module):
@@ -91,10 +117,11 @@ class Attention(nn.Module):
 
 def record(c, op, module, inputs, prefix="", **parameters):
     module = module.double()
-    state = {}
-    for name, old in module.state_dict().items():
-        tied = name == "head.weight" and module.head.weight is module.embed.weight
-        state[name] = state["embed.weight"] if tied else c.normal(*old.shape)
+    state, first = {}, {}
+    for name, old in module.state_dict(keep_vars=True).items():
+        if old not in first:  # a tied weight has the values of its first name
+            first[old] = c.normal(*old.shape)
+        state[name] = first[old]
     module.load_state_dict(state)
     for name, tensor in state.items():
         c.put(f"state.{name.removeprefix(prefix)}", tensor)
@@ -140,6 +167,10 @@ def models(f):
     padding = torch.tensor([[False] * 5, [False, False, False, True, True], [False] * 4 + [True]])
     record(c, "Bert", Bert(), {"index": c.integers(0, VOCABULARY, 3, 5),
                                "segments": c.integers(0, 2, 3, 5), "key_padding": padding})
+    c = f.case("bert_masked_lm")
+    record(c, "BertMaskedLm", BertMaskedLm(),
+           {"index": c.integers(0, VOCABULARY, 3, 5), "segments": c.integers(0, 2, 3, 5),
+            "key_padding": padding})
 
 
 def build(f):
