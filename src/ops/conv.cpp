@@ -138,8 +138,12 @@ Work conv_work(const char* op,
                const ConvSize& z,
                std::initializer_list<Tensor> in,
                std::initializer_list<Tensor> out) {
-  return with_workspace(
-      make_work(Work::Kind::conv, op, in, out, z.flops(), {z.rows() * z.ow, z.o, z.patch()}));
+  return with_workspace(make_work(Work::Kind::conv,
+                                  op,
+                                  in,
+                                  out,
+                                  z.flops(),
+                                  {z.groups * z.rows() * z.ow, z.o / z.groups, z.patch()}));
 }
 
 kernels::View optional_view(const Tensor& x) {

@@ -2,17 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // When work was called, and when the device did it: on the host the same, on a GPU its streams
-// tell.
+// tell. What it cost.
 
 #include <algorithm>
 #include <chrono>
 #include <map>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include <gmock/gmock.h>
 
 #include "tandem/ops/arithmetic.hpp"
+#include "tandem/ops/conv.hpp"
 #include "tandem/optim/sgd.hpp"
 #include "tandem/profile/trace.hpp"
 #include "tandem/runtime/runtime.hpp"
@@ -179,6 +181,26 @@ TEST(StreamTimesTest, ATraceHasTheStreamsOfGpus) {
     EXPECT_THAT(trace, HasSubstr("main stream"));
   else
     EXPECT_THAT(trace, Not(HasSubstr("main stream")));
+}
+
+TEST(WorkCostTest, AConvolutionOfGroupsIsAProductForEachOfThem) {
+  Tensor x = randn({2, 8, 5, 7}), weight = randn({12, 2, 3, 3});
+  for (Tensor* leaf : {&x, &weight})
+    leaf->requires_grad_();
+  const StepRecord record = profile::record([&] {
+    conv2d(x, weight, {}, {.padding = {1, 1}, .groups = 4}).backward(ones({2, 12, 5, 7}));
+  });
+  std::vector<std::string_view> names;
+  for (const WorkSpan& span : record.work) {
+    if (span.kind != Work::Kind::conv) continue;
+    names.emplace_back(span.name);
+    EXPECT_EQ(span.cost.mnk.m, 4 * 2 * 5 * 7) << span.name << ": the pixels, for each group";
+    EXPECT_EQ(span.cost.mnk.n, 3) << span.name << ": channels of a group's result";
+    EXPECT_EQ(span.cost.mnk.k, 2 * 3 * 3) << span.name << ": terms of a sum";
+    EXPECT_EQ(span.cost.flops, 2.0 * (2 * 12 * 5 * 7) * 18) << span.name;
+  }
+  EXPECT_THAT(names,
+              ::testing::UnorderedElementsAre("conv2d", "conv2d_input_grad", "conv2d_weight_grad"));
 }
 
 }  // namespace

@@ -36,7 +36,8 @@ struct AccessList {
   const Access* end() const noexcept { return items.data() + size; }
 };
 
-/// The sizes of a matrix product; zeros for other work.
+/// The sizes of a matrix product, (m, k) times (k, n); zeros for other work. Of several products of
+/// the same sizes, as those of a convolution's groups, m has the rows of all.
 struct Mnk {
   std::int64_t m = 0;
   std::int64_t n = 0;
