@@ -27,14 +27,22 @@ struct ModelSetup {
   training::LossPlace loss_place = training::LossPlace::replica;
 };
 
+/// The images that a model is made for. Random ones are like that.
+enum class Images : std::uint8_t {
+  grey,      ///< 1 x 28 x 28, of 10 classes
+  colour,    ///< 3 x 32 x 32, of 10 classes
+  imagenet,  ///< 3 x 224 x 224, of 1,000 classes
+};
+
 /// A model that can be trained by its name.
 struct Model {
   const char* name;
-  bool reads_text = false;      ///< otherwise images
-  bool is_gpt2 = false;         ///< sizes and vocabulary are those of GPT-2 of this name
-  bool has_batch_norm = false;  ///< so that its rows depend on each other
-  bool has_blocks = false;      ///< whose activations can be computed again
-  bool colour = false;          ///< random images have three colours
+  bool reads_text = false;       ///< otherwise images
+  bool has_known_sizes = false;  ///< its sizes and vocabulary follow from its name
+  bool sees_later = false;       ///< a token of a text sees those after it
+  bool has_batch_norm = false;   ///< so that its rows depend on each other
+  bool has_blocks = false;       ///< whose activations can be computed again
+  Images images = Images::grey;  ///< of a model that does not read text
   /// The gradient of attention's key bias is zero but for rounding, which AdamW would turn into
   /// steps with a smaller eps (docs/exactness.md).
   double adam_eps = 1e-8;
@@ -47,6 +55,9 @@ std::vector<std::string> model_names();
 std::string models_that(const std::function<bool(const Model&)>& holds);
 /// @throws InvalidArgument  there is no such model.
 const Model& model_of(const std::string& name);
+
+/// The sizes of a model that has known ones. Its dropout is what all have.
+GptSizes known_sizes(const std::string& name);
 
 /// What random samples for the model are like.
 DataForm random_form(const Model& model);

@@ -68,7 +68,8 @@ void check_model_fits(const TaskOptions& options,
   const double copies = 2 * static_cast<double>(devices) + 2;  // with gradients; two moments
   const double kept = rows * as_double(gpt.context) * width * layers;
   check_fits(
-      fmt::format("gpt of {} layers, width {} and context {} on {} devices, in batches of {}",
+      fmt::format("{} of {} layers, width {} and context {} on {} devices, in batches of {}",
+                  options.model.name,
                   gpt.layers,
                   gpt.width,
                   gpt.context,

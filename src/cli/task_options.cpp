@@ -65,7 +65,7 @@ void TaskOptions::add_flags_but_mode(CLI::App& app) {
 }
 
 void TaskOptions::resolve() {
-  constexpr std::int64_t kImages = 256, kWindows = 16;  // rows of a batch
+  constexpr std::int64_t kImages = 256, kLargeImages = 32, kWindows = 16;  // rows of a batch
   if (has_mode_flag) sharding.check(mode.name, mode.mode());
   if (model.name.empty()) model.name = "cnn-small";
   model.resolve();
@@ -76,7 +76,9 @@ void TaskOptions::resolve() {
                             "; leave out --bitwise-leaves, or use ",
                             models_that([](const Model& m) { return !m.has_batch_norm; })));
   }
-  if (batch.rows == 0) batch.rows = chosen.reads_text ? kWindows : kImages;
+  if (batch.rows > 0) return;
+  const bool large = chosen.images == Images::imagenet;
+  batch.rows = chosen.reads_text ? kWindows : large ? kLargeImages : kImages;
 }
 
 parallel::DataParallelOptions parallel_options(const TaskOptions& options,

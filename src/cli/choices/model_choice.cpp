@@ -41,8 +41,8 @@ void ModelChoice::add_flags(CLI::App& app) {
 
 void ModelChoice::resolve() {
   check();
-  if (!model_of(name).is_gpt2) return;
-  const nn::models::GptOptions sizes = nn::models::gpt_options(name);
+  if (!model_of(name).has_known_sizes) return;
+  const GptSizes sizes = known_sizes(name);
   gpt.layers = sizes.layers;
   gpt.width = sizes.width;
   gpt.heads = sizes.heads;
@@ -52,7 +52,7 @@ void ModelChoice::resolve() {
 
 void ModelChoice::check() const {
   const Model& model = model_of(name);
-  if (model.is_gpt2 && !gpt_size.empty()) {
+  if (model.has_known_sizes && !gpt_size.empty()) {
     throw UsageError(concat(gpt_size,
                             " is an option of gpt, but the model is ",
                             name,

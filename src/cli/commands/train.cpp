@@ -217,7 +217,19 @@ void write_results(const JsonChoice& json,
   if (const auto times = run.machine.description(gpus)) console::print("times: {}\n", *times);
 }
 
+/// @throws UsageError  the model sees in its input what it is to predict.
+void check_predicts(const std::string& model) {
+  if (model.empty() || !model_of(model).sees_later) return;
+  throw UsageError(fmt::format(
+      "--model {} sees the characters that train would have it predict, since train masks none; "
+      "give --model {}. The other commands take steps of {}",
+      model,
+      models_that([](const Model& m) { return m.reads_text && !m.sees_later; }),
+      model));
+}
+
 int TrainRequest::run() const {
+  check_predicts(run_options.model.name);
   const auto ranges = nvtx ? nvtx_ranges() : nullptr;
   Launched launched;
   PreparedRun prepared = prepare_run(run_options.of_process(launched),
