@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "tandem/core/check.hpp"
+#include "tandem/nn/batch_norm.hpp"
 #include "tandem/nn/models/bert.hpp"
 #include "tandem/nn/models/cnn.hpp"
 #include "tandem/nn/models/mlp.hpp"
@@ -26,6 +27,7 @@ constexpr const char* kBertBase = "bert-base";
 template <template <class> class T, class M>
 std::unique_ptr<training::Task> task(M module, const ModelSetup& setup) {
   module.to(setup.parallel.devices.front());
+  if (setup.choice.batch_norm) nn::convert_sync_batchnorm(module, *setup.choice.batch_norm);
   return std::make_unique<T<M>>(std::move(module), setup.parallel, setup.loss_place);
 }
 

@@ -37,6 +37,19 @@ class ModelsTest(ProgramTest):
         self.assertLess(report["step_ms"], 4 * least)
         self.assertGreater(self.simulate("resnext50_32x4d", "single")["step_ms"], report["step_ms"], "small products")
 
+    def test_batch_norm_per_replica_exchanges_nothing(self):
+        step = ["explain", "--model", "resnet18", "--devices", "cpu:2@shape-only", "--mode", "ddp", "--batch", "8", "--json"]
+
+        def exchanged(*flags):
+            report = json.loads(self.succeed(*step, *flags).stdout)
+            return sum(link["bytes_by_category"].get("activation", 0) for link in report["links"])
+
+        # 20 batch norms, of which each exchanges sums in forward and in backward; the loss has 16 bytes.
+        self.assertEqual(exchanged("--batch-norm", "per-replica"), 16)
+        self.assertGreater(exchanged(), 20 * 2 * 64 * 4)
+        self.assertEqual(exchanged(), exchanged("--batch-norm", "synchronised"))
+        self.fail_with(2, "explain", "--model", "mlp", "--batch-norm", "merged", says=["--batch-norm", "resnet18", "mlp"])
+
     def test_stems_for_imagenet_take_small_images(self):
         def memory(model):
             done = self.succeed("memory", "--model", model, "--data", "digits", "--devices", "cpu:1", "--batch", "8",

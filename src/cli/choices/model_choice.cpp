@@ -3,6 +3,9 @@
 
 #include "cli/choices/model_choice.hpp"
 
+#include <map>
+#include <string>
+
 #include <CLI/CLI.hpp>
 
 #include "tandem/core/check.hpp"
@@ -14,6 +17,15 @@
 namespace tandem::cli {
 
 using tandem::detail::concat;
+
+namespace {
+
+const std::map<std::string, BatchNormSync> kBatchNorms{
+    {"synchronised", BatchNormSync::synchronised},
+    {"merged", BatchNormSync::merged},
+    {"per-replica", BatchNormSync::per_replica}};
+
+}  // namespace
 
 void ModelChoice::add_flags(CLI::App& app) {
   app.add_option("--model", name, "model to train (default cnn-small, or gpt for a text)")
@@ -37,6 +49,13 @@ void ModelChoice::add_flags(CLI::App& app) {
                concat("compute the activations of the model's blocks again in backward, which "
                       "saves memory; for ",
                       models_that(&Model::has_blocks)));
+  app.add_option_function<std::string>(
+         "--batch-norm",
+         [this](const std::string& given) { batch_norm = kBatchNorms.at(given); },
+         "statistics of batch norm: synchronised, those of the whole batch; merged, the rows' of "
+         "each device, with running statistics of all; per-replica, as in PyTorch without "
+         "SyncBatchNorm, where a result depends on the number of devices (default: synchronised)")
+      ->check(CLI::IsMember(&kBatchNorms));
 }
 
 void ModelChoice::resolve() {
@@ -71,6 +90,13 @@ void ModelChoice::check() const {
                             " is an option of gpt, but the model is ",
                             name,
                             "; leave out the option, or give --model gpt"));
+  }
+  if (batch_norm && !model.has_batch_norm) {
+    throw UsageError(concat("--batch-norm needs a model that has it (",
+                            models_that(&Model::has_batch_norm),
+                            "), but the model is ",
+                            name,
+                            "; leave out --batch-norm"));
   }
   if (recompute && !model.has_blocks) {
     throw UsageError(concat("--recompute needs a model that has blocks (",

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+
+#include "tandem/ops/batch_norm.hpp"
 
 namespace CLI {
 class App;
@@ -28,6 +31,7 @@ struct ModelChoice {
   std::string gpt_option;  ///< the last option of `gpt` that was given; empty: none was
   std::string gpt_size;    ///< the last of these that is a size
   bool recompute = false;
+  std::optional<BatchNormSync> batch_norm;  ///< none: synchronised
 
   void add_flags(CLI::App& app);
   /// Fills in the sizes of a model, which has a name, whose sizes follow from it.
