@@ -178,6 +178,7 @@
 #include "tandem/sim/rings.hpp"
 #include "tandem/sim/simulate.hpp"
 #include "tandem/sim/simulate_memory.hpp"
+#include "tandem/sim/step_clock.hpp"
 #include "tandem/sim/timing_table.hpp"
 #include "tandem/tensor/access.hpp"
 #include "tandem/tensor/dlpack.hpp"

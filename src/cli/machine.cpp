@@ -3,9 +3,12 @@
 
 #include "cli/machine.hpp"
 
+#include <memory>
+
 #include "tandem/explain/explain.hpp"
 #include "tandem/sim/simulate.hpp"
 #include "tandem/sim/simulate_memory.hpp"
+#include "tandem/sim/step_clock.hpp"
 
 namespace tandem::cli {
 
@@ -25,12 +28,16 @@ report::Recording Machine::timed(const report::Recording& recording,
   return result;
 }
 
-std::chrono::duration<double> Machine::time(const std::vector<Device>& devices,
-                                            const std::function<void()>& step) const {
-  if (cluster_) return timed(profile::record(step), devices).duration;
-  const auto start = std::chrono::steady_clock::now();
-  step();
-  return std::chrono::steady_clock::now() - start;
+Machine::Clock Machine::clock(const std::vector<Device>& devices) const {
+  if (cluster_) {
+    const auto clock = std::make_shared<sim::StepClock>(cluster_->cluster, devices);
+    return [clock](const std::function<void()>& step) { return clock->time(step); };
+  }
+  return [](const std::function<void()>& step) {
+    const auto start = std::chrono::steady_clock::now();
+    step();
+    return std::chrono::steady_clock::now() - start;
+  };
 }
 
 std::optional<std::string> Machine::description(int gpus) const {

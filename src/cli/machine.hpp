@@ -39,9 +39,9 @@ class Machine {
                             const std::vector<Device>& devices) const;
   report::Recording timed(const report::Recording& recording,
                           const std::vector<Device>& devices) const;
-  /// Takes a step, and says how long it took.
-  std::chrono::duration<double> time(const std::vector<Device>& devices,
-                                     const std::function<void()>& step) const;
+  /// What takes steps, one after the other, and says how long each took.
+  using Clock = std::function<std::chrono::duration<double>(const std::function<void()>&)>;
+  Clock clock(const std::vector<Device>& devices) const;
 
   /// "simulated on 8 GPUs of a100-80x8; ...", of so many GPUs; none: times are measured.
   std::optional<std::string> description(int gpus) const;

@@ -56,6 +56,7 @@ Trial::Trial(const RunOptions& options, const DataSets& sets, const Machine& mac
       train_(sets.train),
       task_(make_task(options, sets.form, parallel_options(options, machine.devices()))),
       optimizer_(options.make_optimizer(task_->module())),
+      clock_(machine_.clock(task_->devices())),
       loader_(sets.train,
               options.loader(*sets.train, datasets::Split::train, machine.batch_device())) {}
 
@@ -79,8 +80,7 @@ void Trial::run(std::int64_t steps, const std::function<void(std::int64_t, doubl
     for (std::int64_t step = 0; step < steps;) {
       const datasets::Batch batch = next_batch();
       parallel::StepResult result;
-      const auto seconds =
-          machine_.time(devices, [&] { result = task_->step(batch, *optimizer_); });
+      const auto seconds = clock_([&] { result = task_->step(batch, *optimizer_); });
       step_ms_.push_back(seconds.count() * 1e3);
       if (total(result.rows) >= total(rows)) rows = result.rows;
       StatusSignal::note_step(++step);

@@ -49,6 +49,7 @@ class Trial {
   std::shared_ptr<const datasets::Dataset> train_;
   std::unique_ptr<training::Task> task_;
   std::unique_ptr<optim::Optimizer> optimizer_;
+  Machine::Clock clock_;
   datasets::DataLoader loader_;
   std::vector<double> step_ms_;
   std::vector<report::DeviceFigures> devices_;

@@ -161,7 +161,7 @@ training::LoopOptions loop_options(const TrainRequest& request,
           .schedule = schedule,
           .autocast = request.run_options.numbers.products(),
           .stop = [&launched] { return launched.any(StopSignals::came() != 0); },
-          .time_step = [&](const auto& step) { return machine.time(task.devices(), step); }};
+          .time_step = machine.clock(task.devices())};
 }
 
 /// What shows the run to Nsight Systems.

@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "tandem/profile/step_record.hpp"
+#include "tandem/sim/cluster.hpp"
+#include "tandem/sim/simulate.hpp"
+
+namespace tandem::sim {
+
+/// Says how long steps take that follow each other on a described machine.
+///
+/// A step may still send when the next one has begun: updated parameters, for example, which the
+/// next forward takes as it needs them. So the time of a step is how much later the machine is done
+/// with two steps than with the first of them alone. Not thread-safe.
+class StepClock {
+ public:
+  /// Arguments as those of simulate.
+  StepClock(Cluster cluster, std::vector<Device> devices, SimulateOptions options = {})
+      : cluster_(std::move(cluster)), devices_(std::move(devices)), options_(options) {}
+
+  /// Takes a step, and says how long it took there. The first step of all is alone.
+  ///
+  /// @throws InvalidArgument  as simulate, and whatever `step` throws: the next step is then the
+  ///                          first again.
+  /// @cost   microseconds for each piece of work
+  profile::Duration time(const std::function<void()>& step);
+  /// The last step, alone, in simulated time.
+  const profile::StepRecord& last() const noexcept { return simulated_; }
+
+ private:
+  Cluster cluster_;
+  std::vector<Device> devices_;
+  SimulateOptions options_;
+  profile::StepRecorder recorder_;
+  profile::StepRecord before_;  // as it was recorded
+  profile::StepRecord simulated_;
+};
+
+}  // namespace tandem::sim
