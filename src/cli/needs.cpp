@@ -66,7 +66,7 @@ void check_model_fits(const TaskOptions& options,
                                   as_double(gpt.context) + 2) +
                          layers * block;
   const double copies = 2 * static_cast<double>(devices) + 2;  // with gradients; two moments
-  const double kept = rows * as_double(gpt.context) * width * layers;
+  const double kept = rows * as_double(gpt.length) * width * layers;
   check_fits(
       fmt::format("{} of {} layers, width {} and context {} on {} devices, in batches of {}",
                   options.model.name,

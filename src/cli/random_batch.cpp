@@ -12,7 +12,7 @@ namespace tandem::cli {
 datasets::Batch random_batch(const TaskOptions& options, const DataForm& form, Device device) {
   Shape shape{options.batch.rows};
   if (form.is_text()) {
-    shape.push_back(options.model.gpt.context);
+    shape.push_back(options.model.gpt.length);
     const std::int64_t characters = form.vocabulary.size();
     return {randint(0, characters, shape).to(device), randint(0, characters, shape).to(device)};
   }

@@ -29,7 +29,7 @@ struct RunOptions : TaskOptions {
 
   /// The same, for this process of those that a launcher has started.
   RunOptions of_process(Launched& launched) const;
-  DataSets load_data() const { return data.load(numbers.storage(), model.gpt.context); }
+  DataSets load_data() const { return data.load(numbers.storage(), model.gpt.length); }
   std::unique_ptr<optim::Optimizer> make_optimizer(nn::Module& module) const;
   /// Seeded shuffling for training, and in order for measuring.
   datasets::LoaderOptions loader(const datasets::Dataset& set,

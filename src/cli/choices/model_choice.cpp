@@ -39,7 +39,16 @@ void ModelChoice::add_flags(CLI::App& app) {
   add_size("--layers", gpt.layers, "number of gpt's blocks");
   add_size("--width", gpt.width, "width of gpt's blocks");
   add_size("--heads", gpt.heads, "number of gpt's attention heads, which divides its width");
-  add_size("--context", gpt.context, "number of characters that gpt sees");
+  app.add_option("--context",
+                 gpt.length,
+                 "number of characters that gpt sees; for a model with a context of its own, such "
+                 "as gpt2, the length of samples, at most that context")
+      ->check(at_least(1))
+      ->each([this](const std::string&) {
+        gpt_option = "--context";
+        has_length = true;
+      })
+      ->capture_default_str();
   app.add_option("--dropout", gpt.dropout, "probability of dropout in gpt")
       ->each([this](const std::string&) { gpt_option = "--dropout"; })
       ->check(within(0, 0.99))
@@ -60,6 +69,7 @@ void ModelChoice::add_flags(CLI::App& app) {
 
 void ModelChoice::resolve() {
   check();
+  gpt.context = gpt.length;
   if (!model_of(name).has_known_sizes) return;
   const GptSizes sizes = known_sizes(name);
   gpt.layers = sizes.layers;
@@ -67,6 +77,17 @@ void ModelChoice::resolve() {
   gpt.heads = sizes.heads;
   gpt.context = sizes.context;
   gpt.vocabulary = sizes.vocabulary;
+  if (!has_length) gpt.length = gpt.context;
+  if (gpt.length > gpt.context) {
+    throw UsageError(concat("--context ",
+                            gpt.length,
+                            " is longer than the ",
+                            gpt.context,
+                            " positions of ",
+                            name,
+                            "; give at most ",
+                            gpt.context));
+  }
 }
 
 void ModelChoice::check() const {

@@ -19,7 +19,8 @@ struct GptSizes {
   std::int64_t layers = 4;
   std::int64_t width = 128;
   std::int64_t heads = 4;
-  std::int64_t context = 128;
+  std::int64_t context = 128;   ///< the longest sample
+  std::int64_t length = 128;    ///< of a sample
   std::int64_t vocabulary = 0;  ///< 0: the characters of the text
   double dropout = 0.1;
 };
@@ -28,8 +29,9 @@ struct GptSizes {
 struct ModelChoice {
   std::string name;  ///< empty: by the data
   GptSizes gpt;
-  std::string gpt_option;  ///< the last option of `gpt` that was given; empty: none was
-  std::string gpt_size;    ///< the last of these that is a size
+  std::string gpt_option;   ///< the last option of `gpt` that was given; empty: none was
+  std::string gpt_size;     ///< the last of these that is a size of the model
+  bool has_length = false;  ///< whether it was given
   bool recompute = false;
   std::optional<BatchNormSync> batch_norm;  ///< none: synchronised
 
