@@ -21,16 +21,15 @@ using Figure = ModeFormulas::Figure;
 
 ModeFormulas formulas_of(const RunOptions& options, Trial& trial) {
   using Calls = ModeFormulas::Setup::Calls;
-  return {
-      trial.task().module(),
-      {.mode = options.mode.mode(),
-       .devices = static_cast<int>(trial.task().devices().size()),
-       .units = options.sharding.policy(),
-       .reshard_after_forward = !options.sharding.keeps_units,
-       .offloads = options.sharding.offloads(),
-       .states = options.optimizer.states(),
-       .accumulate = options.batch.accumulate,
-       .calls = options.mode.has_loss_in_replica() ? Calls::step : Calls::forward_and_backward}};
+  return {trial.task().module(),
+          {.mode = options.mode.mode(),
+           .devices = static_cast<int>(trial.task().devices().size()),
+           .units = options.sharding.policy(),
+           .reshard_after_forward = !options.sharding.keeps_units,
+           .offloads = options.sharding.offloads(),
+           .states = options.optimizer.states(),
+           .accumulate = options.batch.accumulate,
+           .calls = options.mode.keeps_outputs() ? Calls::step : Calls::forward_and_backward}};
 }
 
 /// Whether the formulas are meant for the steps of this run.

@@ -18,8 +18,24 @@ namespace {
 
 using tandem::detail::concat;
 
+/// @throws UsageError  something else does not go together with gathered outputs.
+training::LossPlace place_of_gathered(const TaskOptions& options) {
+  if (options.world != nullptr)
+    throw UsageError(
+        "--gather-outputs gathers the outputs of one process, and several train together; leave "
+        "it out");
+  const std::string need = options.batch.option_of_step();
+  if (!need.empty())
+    throw UsageError(concat(need,
+                            " needs outputs that stay where they are; leave out one of ",
+                            need,
+                            " and --gather-outputs"));
+  return training::LossPlace::replica_and_outputs;
+}
+
 training::LossPlace loss_place(const TaskOptions& options) {
-  if (options.mode.has_loss_in_replica()) return training::LossPlace::replica;
+  if (options.mode.keeps_outputs()) return training::LossPlace::replica;
+  if (options.mode.gather_outputs) return place_of_gathered(options);
   if (options.world != nullptr && !options.mode.is_single()) {
     if (!options.mode.loss_in_replica) return training::LossPlace::replica;
     throw UsageError(
@@ -67,6 +83,7 @@ void TaskOptions::add_flags_but_mode(CLI::App& app) {
 void TaskOptions::resolve() {
   constexpr std::int64_t kImages = 256, kLargeImages = 32, kWindows = 16;  // rows of a batch
   if (has_mode_flag) sharding.check(mode.name, mode.mode());
+  mode.check();
   if (model.name.empty()) model.name = "cnn-small";
   model.resolve();
   const Model& chosen = model_of(model.name);

@@ -49,6 +49,36 @@ class MemoryTest(ProgramTest):
                     self.assertEqual(a["peak_by_category"], b["peak_by_category"], flags)
                     self.assertEqual(a["formulas"], b["formulas"], flags)
 
+    def test_gathered_outputs_fill_the_output_device_without_being_needed(self):
+        run = ["memory", "--model", "gpt2", "--context", "64", "--batch", "4", "--steps", "1", "--shape-only", "--devices", "cpu:2", "--json"]
+        logits = 4 * 64 * 50257 * 4
+
+        def gathered(*flags):
+            devices = json.loads(self.succeed(*run, *flags).stdout)["devices"]
+            return [device["peak_by_category"].get("output", 0) for device in devices]
+
+        for mode in ("dp-classic", "dp-sharded"):
+            self.assertEqual(gathered("--mode", mode, "--loss-in-replica"), [0, 0])
+            self.assertEqual(gathered("--mode", mode, "--gather-outputs"), [logits, 0])
+        self.assertEqual(gathered("--mode", "dp-classic", "--gather-outputs", "--output-device", "cpu:1"), [0, logits])
+        for mode in ("ddp", "single"):
+            self.fail_with(2, *run, "--mode", mode, "--gather-outputs", says=["--gather-outputs", f"mode {mode}", "dp-classic"])
+        self.fail_with(2, *run, "--gather-outputs", "--no-loss-in-replica", says=["gathered for the loss already"])
+        self.fail_with(2, *run, "--gather-outputs", "--accumulate", "2", says=["--accumulate", "--gather-outputs"])
+
+    def test_samples_may_be_shorter_than_the_models_context(self):
+        def parts(*flags):
+            done = self.succeed("memory", "--model", "gpt2", "--mode", "single", "--batch", "2", "--steps", "1", "--shape-only", "--json", *flags)
+            device, = json.loads(done.stdout)["devices"]
+            return device["in_use_by_category"]["parameter"], device["peak_bytes"]
+
+        parameters, peak = parts("--context", "128")
+        self.assertEqual(parameters, 4 * 124439808)  # GPT-2's, with all 1,024 positions
+        self.assertEqual(parts()[0], parameters)
+        self.assertEqual(parts("--context", "1024"), parts())
+        self.assertLess(peak, parts()[1])
+        self.fail_with(2, "memory", "--model", "gpt2", "--context", "1025", says=["--context 1025", "1024 positions of gpt2"])
+
     def test_gpt2_xl_is_known_by_name(self):
         xl = ["--model", "gpt2-xl", "--batch", "2", "--steps", "1", "--loss-in-replica", "--shape-only"]
         done = self.succeed("memory", *xl, "--devices", "cpu:2", "--mode", "ddp", "--optimizer", "sgd", "--json", "-")

@@ -17,6 +17,7 @@
 #include "tandem/ops/loss.hpp"
 #include "tandem/optim/optimizer.hpp"
 #include "tandem/parallel/data_parallel.hpp"
+#include "tandem/runtime/context.hpp"
 
 namespace tandem::training {
 
@@ -56,25 +57,32 @@ Score score_logits(const Tensor& logits, const Tensor& labels);
 enum class LossPlace : std::uint8_t {
   replica,        ///< on each device, from its own rows; outputs stay where they are
   output_device,  ///< on the output device, from the gathered outputs, as in PyTorch's DataParallel
+  /// On each device, and outputs are gathered all the same, before backward and without gradients:
+  /// as in PyTorch's DataParallel with a module that returns its loss and its outputs. The output
+  /// device holds all of them until the step ends, and each device its own.
+  replica_and_outputs,
 };
 
 /// A task of one module under DataParallel, with batches of {inputs, labels}.
 template <std::derived_from<nn::Module> M>
 class ModuleTask : public Task {
  public:
-  /// @throws InvalidArgument  as DataParallel, or if LossPlace::output_device is combined with
-  ///                          accumulate or a world.
+  /// @throws InvalidArgument  as DataParallel, or if another place than LossPlace::replica is
+  ///                          combined with accumulate or a world.
   ModuleTask(M module,
              const parallel::DataParallelOptions& options,
              LossPlace place = LossPlace::replica)
-      : module_(std::move(module)), parallel_(module_, options), place_(place) {
+      : module_(std::move(module)),
+        parallel_(module_, options),
+        output_device_(options.output_device.value_or(parallel_.devices().front())),
+        place_(place) {
     TANDEM_CHECK(place == LossPlace::replica || options.accumulate == 1,
                  "task: accumulate is ",
                  options.accumulate,
-                 ", which needs the loss in the replica");
+                 ", which needs the loss in the replica, without gathered outputs");
     TANDEM_CHECK(place == LossPlace::replica || options.world == nullptr,
-                 "task: the loss on the output device is that of one process's rows, and several "
-                 "train together; compute it in the replica");
+                 "task: outputs are gathered on the device of one process, and several train "
+                 "together; compute the loss in the replica, and gather no outputs");
   }
   ModuleTask(const ModuleTask&) = delete;
   ModuleTask& operator=(const ModuleTask&) = delete;
@@ -84,14 +92,17 @@ class ModuleTask : public Task {
   std::vector<RowRange> plan(std::int64_t rows) const final { return parallel_.plan(rows); }
   const parallel::StepModel* step_model() const final { return parallel_.policy().model(); }
   parallel::StepResult step(const datasets::Batch& batch, optim::Optimizer& optimizer) final {
-    if (place_ == LossPlace::output_device) return gathered_step(batch, optimizer);
-    return parallel_.step(batch, loss_of_part(), &optimizer);
+    if (place_ == LossPlace::replica) return parallel_.step(batch, loss_of_part(), &optimizer);
+    optimizer.zero_grad();
+    return place_ == LossPlace::output_device ? gathered_step(batch, optimizer)
+                                              : spread_step(batch, optimizer);
   }
-  /// @throws InvalidArgument  as DataParallel, or with LossPlace::output_device.
+  /// @throws InvalidArgument  as DataParallel, or with another place than LossPlace::replica.
   parallel::LargestBatch find_largest_batch(
       const std::function<datasets::Batch(std::int64_t)>& make, optim::Optimizer& optimizer) final {
     TANDEM_CHECK(place_ == LossPlace::replica,
-                 "task: the largest batch can only be found with the loss in the replica");
+                 "task: the largest batch can only be found with the loss in the replica, without "
+                 "gathered outputs");
     return parallel_.find_largest_batch(make, loss_of_part(), &optimizer);
   }
 
@@ -105,22 +116,49 @@ class ModuleTask : public Task {
     return [this](M& m, const datasets::Batch& part) { return loss(m(part.at(0)), part.at(1)); };
   }
   parallel::StepResult gathered_step(const datasets::Batch& batch, optim::Optimizer& optimizer) {
-    optimizer.zero_grad();
     const Tensor outputs = parallel_(batch.at(0));
-    const WeightedSum total = loss(outputs, batch.at(1).to(outputs.device()));
+    return update(loss(outputs, batch.at(1).to(outputs.device())), outputs.size(0), optimizer);
+  }
+  /// The losses of the parts are added up. The gathered outputs live as long as the step, as those
+  /// of a training loop that a variable holds.
+  parallel::StepResult spread_step(const datasets::Batch& batch, optim::Optimizer& optimizer) {
+    const auto outputs = parallel_.distributed(batch.at(0));
+    WeightedSum total;
+    for (const auto& part : outputs.parts()) {
+      const RowRange rows = part.replica.rows;
+      const Tensor labels = batch.at(1).narrow(0, rows.begin, rows.size());
+      const WeightedSum own = loss(part.value, labels.to(part.replica.device));
+      const Tensor sum = own.sum.to(output_device_), weight = own.weight.to(output_device_);
+      total.sum = total.sum.defined() ? total.sum + sum : sum;
+      total.weight = total.weight.defined() ? total.weight + weight : weight;
+    }
+    const Tensor gathered = gathered_without_gradient(outputs);
+    return update(total, gathered.size(0), optimizer);
+  }
+  Tensor gathered_without_gradient(const parallel::Distributed<Tensor>& outputs) const {
+    const ContextScope scope([](Context& c) {
+      c.phase = Phase::gather;
+      c.category = Category::output;
+    });
+    return outputs.map([](const Tensor& part) { return part.detach(); }).gather(output_device_);
+  }
+  parallel::StepResult update(const WeightedSum& total,
+                              std::int64_t rows,
+                              optim::Optimizer& optimizer) {
     (total.sum / total.weight.to(total.sum.dtype())).backward();
     optimizer.step();
     parallel::StepResult result;
     constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
     result.weight = total.weight.item_or(kNone);
     result.loss = total.sum.detach().item_or(kNone) / result.weight;
-    for (const RowRange& rows : plan(outputs.size(0)))
-      result.rows.push_back(rows.size());
+    for (const RowRange& of_device : plan(rows))
+      result.rows.push_back(of_device.size());
     return result;
   }
 
   M module_;
   parallel::DataParallel<M> parallel_;
+  Device output_device_;
   LossPlace place_;
 };
 

@@ -58,6 +58,11 @@ void ModeChoice::add_flags(CLI::App& app) {
       ->check(CLI::IsMember(mode_names()))
       ->capture_default_str();
   add_loss_flags(app);
+  app.add_flag("--gather-outputs",
+               gather_outputs,
+               "with the loss in the replica, gather the outputs on the output device all the "
+               "same, without gradients, as DataParallel in PyTorch does with a module that "
+               "returns its loss and its outputs; for the modes of DataParallel");
 }
 
 void ModeChoice::add_loss_flags(CLI::App& app) {
@@ -75,6 +80,19 @@ void ModeChoice::add_loss_flags(CLI::App& app) {
   app.add_option("--output-device",
                  output_device,
                  "device where outputs are gathered (default: the first device)");
+}
+
+void ModeChoice::check() const {
+  if (!gather_outputs) return;
+  if (is_single() || name == "ddp")
+    throw UsageError(
+        fmt::format("--gather-outputs: mode {} has no device where outputs are gathered; leave it "
+                    "out, or give a mode of DataParallel, such as --mode dp-classic",
+                    name));
+  if (!has_loss_in_replica())
+    throw UsageError(
+        "--gather-outputs: with --no-loss-in-replica outputs are gathered for the loss already; "
+        "leave out one of them");
 }
 
 parallel::Mode ModeChoice::mode() const {

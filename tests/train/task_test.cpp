@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/train/task.hpp"
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include "tandem/optim/sgd.hpp"
+#include "tandem/profile/memory_profile.hpp"
+
+#include "thrown_text.hpp"
+#include "train/small_run.hpp"
+
+namespace tandem::training::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr std::int64_t kMany = 5000;  // outputs of a row, so that they are most of a step's memory
+
+/// A module without buffers or random numbers, whose outputs are large.
+struct Wide : nn::Module {
+  nn::Linear hidden{6, 4, {.dtype = DType::f64}};
+  nn::Linear head{4, kMany, {.dtype = DType::f64}};
+  Tensor forward(const Tensor& x) { return head(tanh(hidden(x))); }
+  TANDEM_MODULE(Wide, hidden, head)
+};
+
+struct Outcome {
+  std::vector<double> losses;
+  Numbers weights;
+  profile::MemoryProfile memory;
+
+  /// Of gathered outputs, at the device's peak.
+  std::size_t outputs(std::size_t device) const {
+    return profile::by_category(
+        memory.devices.at(device).at_peak)[static_cast<std::size_t>(Category::output)];
+  }
+  std::size_t peak(std::size_t device) const {
+    std::size_t bytes = 0;
+    for (const std::size_t part : profile::by_category(memory.devices.at(device).at_peak))
+      bytes += part;
+    return bytes;
+  }
+};
+
+/// Three updates by a batch whose 7 rows are divided into 4 and 3.
+Outcome train(LossPlace place, parallel::Mode mode, std::optional<Device> output = std::nullopt) {
+  manual_seed(7);
+  Classifier<Wide> task(Wide(), {.devices = cpus(2), .output_device = output, .mode = mode}, place);
+  optim::SGD sgd(task.module().named_parameters(), {.lr = 0.1, .momentum = 0.9});
+  const datasets::Batch batch{randn({7, 6}, {.dtype = DType::f64}), randint(0, kMany, {7})};
+  Outcome outcome;
+  outcome.losses.push_back(task.step(batch, sgd).loss);
+  outcome.memory = profile::record_memory(
+      task.devices(), [&] { outcome.losses.push_back(task.step(batch, sgd).loss); });
+  const parallel::StepResult last = task.step(batch, sgd);
+  outcome.losses.push_back(last.loss);
+  EXPECT_THAT(last.rows, ElementsAre(4, 3));
+  EXPECT_EQ(last.weight, 7);
+  for (const auto& [name, x] : task.module().state_dict())
+    outcome.weights[name] = x.to_doubles();
+  return outcome;
+}
+
+TEST(TaskTest, GatheredOutputsDoNotChangeTheTraining) {
+  for (const parallel::Mode mode : {parallel::Mode::classic, parallel::Mode::sharded}) {
+    const Outcome with = train(LossPlace::replica_and_outputs, mode);
+    const Outcome without = train(LossPlace::replica, mode);
+    for (std::size_t i = 0; i < 3; ++i)
+      EXPECT_NEAR(with.losses.at(i), without.losses.at(i), 1e-12);
+    EXPECT_LT(with.losses.at(2), with.losses.at(0));
+    ASSERT_EQ(with.weights.size(), without.weights.size());
+    for (const auto& [name, values] : with.weights)
+      for (std::size_t i = 0; i < values.size(); ++i)
+        ASSERT_NEAR(values[i], without.weights.at(name).at(i), 1e-12) << name;
+  }
+}
+
+TEST(TaskTest, TheOutputDeviceHoldsAllOutputsOnceMore) {
+  constexpr std::size_t kRowNbytes = kMany * 8;
+  constexpr std::size_t kOutputs = 7 * kRowNbytes;
+  const auto mode = parallel::Mode::classic;
+  const Outcome with = train(LossPlace::replica_and_outputs, mode);
+  const Outcome without = train(LossPlace::replica, mode);
+  EXPECT_EQ(with.outputs(0), kOutputs);
+  EXPECT_EQ(with.outputs(1), 0);
+  EXPECT_EQ(without.outputs(0), 0);
+  // Besides, a call of the wrapper keeps each device's own outputs until its backward. What is left
+  // are some scalars.
+  EXPECT_NEAR(static_cast<double>(with.peak(0)),
+              static_cast<double>(without.peak(0) + 4 * kRowNbytes + kOutputs),
+              32);
+  EXPECT_NEAR(
+      static_cast<double>(with.peak(1)), static_cast<double>(without.peak(1) + 3 * kRowNbytes), 32);
+  const Outcome elsewhere = train(LossPlace::replica_and_outputs, mode, cpus(2).at(1));
+  EXPECT_EQ(elsewhere.outputs(0), 0);
+  EXPECT_EQ(elsewhere.outputs(1), kOutputs);
+}
+
+TEST(TaskTest, GatheredOutputsAreRefusedWhereAStepIsMoreThanOneCall) {
+  EXPECT_THAT(testing::thrown_text([] {
+                Classifier<Wide>(
+                    Wide(), {.devices = cpus(2), .accumulate = 2}, LossPlace::replica_and_outputs);
+              }),
+              HasSubstr("accumulate is 2, which needs the loss in the replica, without gathered"));
+}
+
+}  // namespace
+}  // namespace tandem::training::test
