@@ -3,24 +3,16 @@
 
 #include "cli/simulated_step.hpp"
 
-#include <algorithm>
-#include <optional>
+#include <cstddef>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
-#include "tandem/core/check.hpp"
 #include "tandem/explain/explain.hpp"
-#include "tandem/ops/autocast.hpp"
-#include "tandem/runtime/logical_device.hpp"
-#include "tandem/sim/configure.hpp"
 #include "tandem/sim/simulate.hpp"
 
-#include "cli/choices/optimizer_choice.hpp"
 #include "cli/console.hpp"
-#include "cli/models.hpp"
-#include "cli/random_batch.hpp"
-#include "cli/usage_error.hpp"
+#include "cli/recorded_step.hpp"
 
 namespace tandem::cli {
 namespace {
@@ -28,17 +20,12 @@ namespace {
 using profile::Duration;
 using profile::StepRecord;
 
-/// More GPUs than that are not taken one by one where they do the same.
-constexpr int kMostDevices = 16;
-constexpr int kMostGpus = 63;  // virtual devices beside the host
-constexpr int kWarmup = 2;     // the first step makes the optimizer's state, and buckets may change
-
 double ms(Duration time) noexcept {
   return static_cast<double>(time.count()) * 1e-6;
 }
 
-SimulatedStep::Gpu figures_of(const StepRecord& record, Device device) {
-  SimulatedStep::Gpu gpu{.peak = logical_device(device).memory_stats().peak};
+SimulatedStep::Gpu figures_of(const StepRecord& record, Device device, std::size_t peak) {
+  SimulatedStep::Gpu gpu{.peak = peak};
   for (const profile::WorkSpan& span : record.work)
     if (span.device == device)
       (span.is_collective() ? gpu.exposed : gpu.work) += span.end - span.begin;
@@ -47,66 +34,22 @@ SimulatedStep::Gpu figures_of(const StepRecord& record, Device device) {
   return gpu;
 }
 
-/// How many devices stand for GPUs that all do the same, with the same number of rows.
-///
-/// @param options  get the rows of these devices.
-int share_rows(TaskOptions& options, int gpus) {
-  if (options.mode.name != "ddp" && gpus > kMostGpus && !options.mode.is_single())
-    throw UsageError(tandem::detail::concat("mode ",
-                                            options.mode.name,
-                                            " is simulated GPU by GPU, for at most ",
-                                            kMostGpus,
-                                            " of them, and --gpus is ",
-                                            gpus,
-                                            "; give fewer, or mode ddp, in which all do the same"));
-  if (options.mode.name != "ddp" || gpus <= kMostDevices) return gpus;
-  if (options.batch.rows % gpus != 0 || options.batch.policy() ||
-      !options.batch.chunk_sizes.empty() || options.batch.gpu0_bsz)
-    throw UsageError(tandem::detail::concat("more than ",
-                                            kMostDevices,
-                                            " GPUs are simulated with the same rows on each, and "
-                                            "--batch is ",
-                                            options.batch.rows,
-                                            " on ",
-                                            gpus,
-                                            " GPUs; give a multiple, and leave out --chunks, "
-                                            "--chunk-sizes and --gpu0-bsz"));
-  constexpr int kDevices = 2;
-  options.batch.rows = options.batch.rows / gpus * kDevices;
-  return kDevices;
-}
-
 }  // namespace
 
 SimulatedStep simulate_step(TaskOptions options, const sim::Cluster& cluster, int gpus) {
   options.resolve();
-  const std::int64_t rows = options.batch.rows;
-  const sim::ClusterDevices devices = sim::configure_cluster(cluster, share_rows(options, gpus));
-  const Model& model = model_of(options.model.name);
-  const DataForm form = random_form(model);
-  const auto own = make_task(options, form, parallel_options(options, devices.gpus));
-  const auto optimizer = OptimizerChoice().make(own->module(), model.adam_eps);
-  const datasets::Batch batch = random_batch(options, form, devices.host);
-  std::optional<Autocast> mixed;
-  if (const auto products = options.numbers.products()) mixed.emplace(*products);
-  for (const Device device : own->devices())
-    logical_device(device).reset_peak();
-  for (int i = 0; i < kWarmup; ++i)
-    own->step(batch, *optimizer);
-  const StepRecord record = sim::simulate(profile::record([&] { own->step(batch, *optimizer); }),
-                                          cluster,
-                                          own->devices(),
-                                          {.gpus = options.mode.is_single() ? 1 : gpus});
-  SimulatedStep step{.model = model.name,
-                     .mode = options.mode.name,
-                     .rows = rows,
-                     .seconds = ms(record.duration) * 1e-3,
-                     .gpu_count = options.mode.is_single() ? 1 : gpus,
-                     .gpus = {},
-                     .explanation = parallel::explain(record)};
-  for (const Device device : own->devices())
-    step.gpus.push_back(figures_of(record, device));
-  return step;
+  const auto [step, peaks] = record_step({.task = options}, cluster, gpus);
+  const StepRecord record = sim::simulate(step.record, cluster, step.devices, {.gpus = step.gpus});
+  SimulatedStep simulated{.model = options.model.name,
+                          .mode = options.mode.name,
+                          .rows = options.batch.rows,
+                          .seconds = ms(record.duration) * 1e-3,
+                          .gpu_count = step.gpus,
+                          .gpus = {},
+                          .explanation = parallel::explain(record)};
+  for (std::size_t d = 0; d < step.devices.size(); ++d)
+    simulated.gpus.push_back(figures_of(record, step.devices[d], peaks[d]));
+  return simulated;
 }
 
 nlohmann::json to_json(const SimulatedStep& step, const sim::Cluster& cluster) {

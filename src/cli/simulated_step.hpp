@@ -31,9 +31,7 @@ struct SimulatedStep {
   parallel::Explanation explanation;
 };
 
-/// Takes a step of the model on `gpus` GPUs of the cluster, whose virtual devices account for its
-/// memory and compute nothing, and times it. Of many GPUs in mode ddp, which all do the same, it
-/// takes the part of two.
+/// Takes a step of the model on `gpus` GPUs of the cluster (record_step), and times it.
 ///
 /// @throws UsageError  options that do not go together. @throws OutOfMemory  a GPU is too small.
 SimulatedStep simulate_step(TaskOptions options, const sim::Cluster& cluster, int gpus);

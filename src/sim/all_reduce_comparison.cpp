@@ -7,15 +7,14 @@
 #include <bit>
 #include <cmath>
 
-#include "tandem/core/check.hpp"
 #include "tandem/sim/collective_model.hpp"
+
+#include "sim/check_unit.hpp"
 
 namespace tandem::sim {
 namespace {
 
 using Row = AllReduceComparison::Row;
-
-constexpr double kAnotherUnit = 50;  // times too long or too short by this are not in nanoseconds
 
 /// The mean error of `predict(row)`.
 template <class Predict>
@@ -31,21 +30,6 @@ MeanError mean_error(const std::vector<Row>& rows, const Predict& predict) {
   }
   if (powers > 0) error.powers_of_two /= powers;
   return error;
-}
-
-void check_unit(const Cluster& cluster, const TimingTable& table, const std::vector<Row>& rows) {
-  const auto all = [&](const auto& is_far) { return std::ranges::all_of(rows, is_far); };
-  const bool is_short = all([](const Row& r) { return r.measured * kAnotherUnit < r.predicted; });
-  const bool is_long = all([](const Row& r) { return r.measured > kAnotherUnit * r.predicted; });
-  TANDEM_CHECK(!is_short && !is_long,
-               table.name,
-               ": all times are more than ",
-               kAnotherUnit,
-               " times ",
-               is_short ? "shorter" : "longer",
-               " than ",
-               cluster.name,
-               "'s links would take; are they in nanoseconds?");
 }
 
 }  // namespace
@@ -65,7 +49,7 @@ AllReduceComparison compare_all_reduce(const Cluster& cluster, const TimingTable
     sum += rate;
     squares += rate * rate;
   }
-  check_unit(cluster, table, comparison.rows);
+  check_unit(table.name, comparison.rows, cluster.name + "'s links", "are they in nanoseconds?");
   comparison.null_bandwidth = squares / sum;
   comparison.error = mean_error(comparison.rows, [](const Row& row) { return row.predicted; });
   comparison.null_error = mean_error(comparison.rows, [&](const Row& row) {

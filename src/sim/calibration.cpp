@@ -11,6 +11,7 @@
 #include "tandem/core/check.hpp"
 
 #include "sim/bounded_fit.hpp"
+#include "sim/fitted_constant.hpp"
 #include "sim/quantity.hpp"
 #include "sim/ring_terms.hpp"
 
@@ -21,33 +22,6 @@ using Kind = comm::Collective::Kind;
 using Tables = std::vector<const TimingTable*>;
 
 constexpr double kMostAlpha0 = 1e-3, kMostAlpha1 = 1e-4, kMostGamma = 1e-5 / 32, kMostKappa = 2;
-constexpr double kLeastEfficiency = 0.05;
-
-std::string written_number(double value) {
-  return detail::concat(value);
-}
-
-FitPlace place_of(double value, double lower, double upper) {
-  if (value <= lower) return FitPlace::at_lower;
-  return value >= upper ? FitPlace::at_upper : FitPlace::inside;
-}
-
-/// Four digits, which is more than tables tell.
-double rounded(double value) {
-  if (value == 0) return 0;
-  const double unit = std::pow(10, std::floor(std::log10(std::fabs(value))) - 4);
-  return std::round(value / unit) * unit;
-}
-
-template <class Write>
-FittedConstant fitted(
-    const std::string& path, double value, double lower, double upper, const Write& write) {
-  return {.path = path,
-          .place = place_of(value, lower, upper),
-          .value = write(rounded(value)),
-          .lower = write(lower),
-          .upper = write(upper)};
-}
 
 std::string time_text(double value) {
   return format_quantity(Dimension::time, value);

@@ -35,11 +35,12 @@ Path host_path(const Cluster& cluster, int gpu, const char* direction) {
 RecordReader::RecordReader(const profile::StepRecord& record,
                            const Cluster& cluster,
                            std::span<const Device> devices,
-                           int gpus)
+                           const SimulateOptions& options)
     : record_(record),
       cluster_(cluster),
       kernels_(cluster.gpus),
-      count_(gpus),
+      kernel_speed_(options.kernel_speed),
+      count_(options.gpus.value_or(static_cast<int>(devices.size()))),
       work_(record.work.size()),
       transfers_(record.transfers.size()) {
   for (const Device device : devices) {
@@ -226,7 +227,7 @@ bool RecordReader::take_work(Thread& thread, std::size_t i) {
   work_[i].done = on_stream(*gpu,
                             {.kind = Task::Kind::kernel,
                              .called = {work_[i].called},
-                             .seconds = kernels_.seconds(span.cost),
+                             .seconds = kernels_.seconds(span.cost) / kernel_speed_,
                              .gpus = {*gpu}});
   return true;
 }

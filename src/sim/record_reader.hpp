@@ -16,6 +16,7 @@
 #include "tandem/profile/step_record.hpp"
 #include "tandem/sim/cluster.hpp"
 #include "tandem/sim/collective_model.hpp"
+#include "tandem/sim/simulate.hpp"
 
 #include "sim/kernel_model.hpp"
 #include "sim/task_graph.hpp"
@@ -32,7 +33,7 @@ class RecordReader {
   RecordReader(const profile::StepRecord& record,
                const Cluster& cluster,
                std::span<const Device> devices,
-               int gpus);
+               const SimulateOptions& options);
 
   TaskGraph& graph() noexcept { return graph_; }
   /// When something was called, and when it was done; tasks of graph().
@@ -107,6 +108,7 @@ class RecordReader {
   const profile::StepRecord& record_;
   const Cluster& cluster_;
   KernelModel kernels_;
+  const double kernel_speed_;
   std::map<Device, int> gpus_;
   const int count_;                        // of the machine's GPUs that take part
   std::map<int, CollectiveModel> models_;  // by number of ranks

@@ -53,11 +53,13 @@ class Retimed {
   Retimed(const profile::StepRecord& record,
           const Cluster& cluster,
           std::span<const Device> devices,
-          int gpus)
-      : reader_(record, cluster, devices, gpus),
+          const SimulateOptions& options)
+      : reader_(record, cluster, devices, options),
         retimed_(record),
         devices_(devices),
-        machine_{.name = cluster.name, .gpus = gpus, .known_error = cluster.known_error} {
+        machine_{.name = cluster.name,
+                 .gpus = options.gpus.value_or(static_cast<int>(devices.size())),
+                 .known_error = cluster.known_error} {
     run(reader_.graph(),
         static_cast<int>(devices.size()),
         cluster.gpus.efficiency.beside_collectives);
@@ -156,9 +158,12 @@ profile::StepRecord simulate(const profile::StepRecord& record,
                              std::span<const Device> devices,
                              const SimulateOptions& options) {
   check(cluster);
-  const int gpus = options.gpus.value_or(static_cast<int>(devices.size()));
-  check_devices(record, cluster, devices, gpus);
-  return Retimed(record, cluster, devices, gpus).take();
+  TANDEM_CHECK(options.kernel_speed > 0 && std::isfinite(options.kernel_speed),
+               "simulate: kernel_speed is ",
+               options.kernel_speed,
+               "; it must be above 0 and finite");
+  check_devices(record, cluster, devices, options.gpus.value_or(static_cast<int>(devices.size())));
+  return Retimed(record, cluster, devices, options).take();
 }
 
 }  // namespace tandem::sim

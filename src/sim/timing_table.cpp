@@ -3,45 +3,19 @@
 
 #include "tandem/sim/timing_table.hpp"
 
-#include <algorithm>
-#include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <filesystem>
-#include <span>
-#include <system_error>
 
 #include "tandem/core/check.hpp"
 #include "tandem/core/error.hpp"
-#include "tandem/io/file.hpp"
+
+#include "sim/table_text.hpp"
 
 namespace tandem::sim {
 namespace {
 
 constexpr std::string_view kColumns = "bytes,out_of_place_ns,in_place_ns";
-constexpr std::uint64_t kMostTableBytes = 64 << 20;
-constexpr std::size_t kShownText = 60;
-
-std::string shown_text(std::string_view text) {
-  return std::string(text.substr(0, kShownText)) + (text.size() > kShownText ? "..." : "");
-}
-
-[[noreturn]] void refuse_line(const std::string& name, std::size_t line, const std::string& why) {
-  throw InvalidArgument(detail::concat(name, ", line ", line, ": ", why));
-}
-
-/// The text up to the next `end`, which is taken away from `text` with it.
-std::string_view next(std::string_view& text, char end) {
-  const std::size_t at = std::min(text.find(end), text.size());
-  const std::string_view part = text.substr(0, at);
-  text.remove_prefix(std::min(at + 1, text.size()));
-  return part;
-}
-
-template <class Number>
-bool parse_number(std::string_view text, Number& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
-}
 
 void check_columns(const std::string& name, std::string_view line) {
   if (line == kColumns) return;
@@ -56,7 +30,7 @@ void check_columns(const std::string& name, std::string_view line) {
 
 TimingRow parse_row(const std::string& name, std::size_t number, std::string_view line) {
   std::string_view rest = line;
-  const std::string_view bytes = next(rest, ','), out_of_place = next(rest, ',');
+  const std::string_view bytes = next_part(rest, ','), out_of_place = next_part(rest, ',');
   std::uint64_t nbytes = 0;
   double ns = 0, in_place_ns = 0;
   if (!parse_number(bytes, nbytes) || !parse_number(out_of_place, ns) ||
@@ -96,8 +70,7 @@ TimingTable parse_timing_table(const std::string& name,
   TANDEM_CHECK(!csv.empty(), name, " is empty; its first line must be \"", kColumns, "\"");
   TimingTable table{.name = name, .gpus = *gpus};
   for (std::size_t number = 1; !csv.empty(); ++number) {
-    std::string_view line = next(csv, '\n');
-    if (line.ends_with('\r')) line.remove_suffix(1);
+    const std::string_view line = next_line(csv);
     if (number == 1)
       check_columns(name, line);
     else if (!line.empty())
@@ -108,11 +81,7 @@ TimingTable parse_timing_table(const std::string& name,
 }
 
 TimingTable read_timing_table(const std::string& path, std::optional<int> gpus) {
-  const FileReader file(path);
-  if (file.size() > kMostTableBytes)
-    throw FileError(path, -1, "is larger than 64 MiB, which no table of times is");
-  std::string text(file.size(), '\0');
-  file.read_at(0, std::as_writable_bytes(std::span(text)));
+  const std::string text = read_table_text(path);
   try {
     TimingTable table =
         parse_timing_table(std::filesystem::path(path).filename().string(), text, gpus);

@@ -16,6 +16,9 @@ struct SimulateOptions {
   /// stands for all others too, which do what it does. So a record of two devices gives the time of
   /// a step on a thousand.
   std::optional<int> gpus = std::nullopt;
+  /// By how much kernels are faster than the description says: their times are divided by it, those
+  /// of collectives and copies are not. It must be above 0.
+  double kernel_speed = 1;
 };
 
 /// When the work of a record would be done on a described machine.
@@ -30,10 +33,10 @@ struct SimulateOptions {
 /// too, and its own times do not matter. Thread-safe.
 ///
 /// @param devices  device i is GPU i of the cluster
-/// @throws InvalidArgument  the cluster has fewer GPUs; a device is given twice; the record is not
-///                          complete, or has a part of a collective alone. Or one device stands for
-///                          several, and what each does depends on their number: the record has
-///                          shares, or copies between GPUs.
+/// @throws InvalidArgument  the cluster has fewer GPUs; a device is given twice; the kernels' speed
+///                          is not above 0; the record is not complete, or has a part of a
+///                          collective alone. Or one device stands for several, and what each does
+///                          depends on their number: the record has shares, or copies between GPUs.
 /// @cost   microseconds for each piece of work
 profile::StepRecord simulate(const profile::StepRecord& record,
                              const Cluster& cluster,

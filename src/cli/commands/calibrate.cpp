@@ -9,11 +9,14 @@
 #include <glob.h>
 
 #include "tandem/sim/calibration.hpp"
+#include "tandem/sim/iteration_calibration.hpp"
 
 #include "cli/choices/cluster_choice.hpp"
 #include "cli/choices/json_choice.hpp"
 #include "cli/command.hpp"
 #include "cli/console.hpp"
+#include "cli/iteration_report.hpp"
+#include "cli/iteration_steps.hpp"
 #include "cli/usage_error.hpp"
 #include "cli/validators.hpp"
 
@@ -24,7 +27,8 @@ using Json = nlohmann::json;
 
 struct CalibrateRequest {
   ClusterChoice cluster;
-  std::vector<std::string> tables;
+  std::vector<std::string> tables;  ///< of all-reduces
+  std::string iterations;           ///< a table of steps
   std::string output;
   JsonChoice json;
 
@@ -33,8 +37,11 @@ struct CalibrateRequest {
     app.add_option("--allreduce",
                    tables,
                    "tables of measured all-reduces, as files or patterns like 'times_n*.csv': "
-                   "bytes,out_of_place_ns,in_place_ns of the number of GPUs that ends the name")
-        ->required();
+                   "bytes,out_of_place_ns,in_place_ns of the number of GPUs that ends the name");
+    app.add_option("--iterations",
+                   iterations,
+                   "table of measured training steps, as that of tandem simulate: fits the "
+                   "efficiency of products, and of rings unless --allreduce is given too");
     app.add_option(
            "--out", output, "file for the description with the fitted constants; - for stdout")
         ->required()
@@ -74,7 +81,7 @@ const char* place_name(sim::FitPlace place) {
 }
 
 /// What a reader is to know of a constant that the fit did not choose freely.
-const char* place_remark(sim::FitPlace place) {
+std::string place_remark(sim::FitPlace place, const char* why_held) {
   switch (place) {
     case sim::FitPlace::inside:
       return "";
@@ -85,42 +92,64 @@ const char* place_remark(sim::FitPlace place) {
     case sim::FitPlace::held:
       break;
   }
-  return "  held: one number of GPUs does not tell it";
+  return fmt::format("  held: {}", why_held);
 }
 
-Json calibration_json(const sim::Calibration& c) {
-  Json constants = Json::array(), tables = Json::array();
-  for (const sim::FittedConstant& one : c.constants) {
+/// What tables of all-reduces and of steps made of a description.
+struct Calibrated {
+  sim::Cluster cluster;
+  std::optional<sim::Calibration> collectives = {};
+  std::optional<sim::IterationCalibration> steps = {};
+  sim::IterationTable table = {};  ///< of steps
+};
+
+void add_constants(Json& constants, const std::vector<sim::FittedConstant>& fitted) {
+  for (const sim::FittedConstant& one : fitted) {
     constants.push_back({{"path", one.path},
                          {"value", one.value},
                          {"lower", one.lower},
                          {"upper", one.upper},
                          {"place", place_name(one.place)}});
   }
-  for (const sim::TableError& one : c.tables) {
-    tables.push_back({{"file", one.name},
-                      {"gpus", one.gpus},
-                      {"mape", one.error.all * 100},
-                      {"mape_powers_of_two", one.error.powers_of_two * 100},
-                      {"null_mape", one.null_error.all * 100}});
-  }
-  return {{"schema_version", 1},
-          {"cluster", c.cluster.name},
-          {"constants", constants},
-          {"tables", tables}};
 }
 
-void print_calibration(const sim::Calibration& c) {
+Json calibration_json(const Calibrated& c) {
+  Json constants = Json::array(), tables = Json::array();
+  if (c.collectives) {
+    add_constants(constants, c.collectives->constants);
+    for (const sim::TableError& one : c.collectives->tables) {
+      tables.push_back({{"file", one.name},
+                        {"gpus", one.gpus},
+                        {"mape", one.error.all * 100},
+                        {"mape_powers_of_two", one.error.powers_of_two * 100},
+                        {"null_mape", one.null_error.all * 100}});
+    }
+  }
+  Json object{{"schema_version", 1}, {"cluster", c.cluster.name}, {"tables", tables}};
+  if (c.steps) {
+    add_constants(constants, c.steps->constants);
+    object["iterations"] = iterations_json(c.table, c.steps->comparison);
+  }
+  object["constants"] = constants;
+  return object;
+}
+
+void print_constants(const std::vector<sim::FittedConstant>& constants, const char* why_held) {
   console::print("{:<30} {:>22}   {}\n", "constant", "value", "bounds");
-  for (const sim::FittedConstant& one : c.constants) {
+  for (const sim::FittedConstant& one : constants) {
     console::print("{:<30} {:>22}   {} to {}{}\n",
                    one.path,
                    one.value,
                    one.lower,
                    one.upper,
-                   place_remark(one.place));
+                   place_remark(one.place, why_held));
   }
-  console::print("\n{:>4} {:>8} {:>14} {:>11}   mean error of\n",
+  console::print("\n");
+}
+
+void print_collectives(const sim::Calibration& c) {
+  print_constants(c.constants, "one number of GPUs does not tell it");
+  console::print("{:>4} {:>8} {:>14} {:>11}   mean error of\n",
                  "GPUs",
                  "all rows",
                  "powers of two",
@@ -135,22 +164,50 @@ void print_calibration(const sim::Calibration& c) {
   }
 }
 
-sim::Calibration calibrated(const std::vector<std::string>& files, const sim::Cluster& cluster) {
-  std::vector<sim::TimingTable> tables;
-  for (const std::string& file : files)
-    tables.push_back(sim::read_timing_table(file));
+void print_calibration(const Calibrated& c) {
+  if (c.collectives) print_collectives(*c.collectives);
+  if (!c.steps) return;
+  if (c.collectives) console::print("\n");
+  print_constants(c.steps->constants, "no row's time depends on it");
+  print_iterations(c.table, c.steps->comparison);
+}
+
+/// What `fit` returns. @throws UsageError  the tables do not fit the cluster.
+template <class Fit>
+auto checked(const Fit& fit) {
   try {
-    return sim::calibrate_all_reduce(tables, cluster);
+    return fit();
   } catch (const InvalidArgument& e) {
     throw UsageError(e.what());
   }
 }
 
+void fit_collectives(const std::vector<std::string>& files, Calibrated& c) {
+  std::vector<sim::TimingTable> tables;
+  for (const std::string& file : files)
+    tables.push_back(sim::read_timing_table(file));
+  c.collectives = checked([&] { return sim::calibrate_all_reduce(tables, c.cluster); });
+  c.cluster = c.collectives->cluster;
+}
+
+void fit_steps(const std::string& file, Calibrated& c) {
+  c.table = sim::read_iteration_table(file);
+  const auto records = record_iterations(c.table, c.cluster);
+  const sim::CalibrateIterationsOptions options{.fits_ring = !c.collectives};
+  c.steps =
+      checked([&] { return sim::calibrate_iterations(c.cluster, c.table, records, options); });
+  c.cluster = c.steps->cluster;
+}
+
 int CalibrateRequest::run() const {
+  if (tables.empty() && iterations.empty())
+    throw UsageError("there is nothing to fit to; give --allreduce, --iterations or both");
   if (output == "-" && !json.leaves_text())
     throw UsageError("--out and --json both write to stdout; give one of them a file");
   check_files({{"--out", output}, json.given_file()});
-  const sim::Calibration result = calibrated(files_of(tables), cluster.cluster());
+  Calibrated result{.cluster = cluster.cluster()};
+  if (!tables.empty()) fit_collectives(files_of(tables), result);
+  if (!iterations.empty()) fit_steps(iterations, result);
   write_text(output, sim::to_json(result.cluster));
   json.write([&] { return calibration_json(result); });
   if (json.leaves_text() && output != "-") print_calibration(result);

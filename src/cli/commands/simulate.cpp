@@ -9,12 +9,16 @@
 
 #include "tandem/core/check.hpp"
 #include "tandem/sim/all_reduce_comparison.hpp"
+#include "tandem/sim/iteration_comparison.hpp"
+#include "tandem/sim/iteration_table.hpp"
 #include "tandem/sim/timing_table.hpp"
 
 #include "cli/choices/cluster_choice.hpp"
 #include "cli/choices/json_choice.hpp"
 #include "cli/command.hpp"
 #include "cli/console.hpp"
+#include "cli/iteration_report.hpp"
+#include "cli/iteration_steps.hpp"
 #include "cli/simulated_step.hpp"
 #include "cli/task_options.hpp"
 #include "cli/usage_error.hpp"
@@ -26,11 +30,13 @@ namespace {
 using Json = nlohmann::json;
 using sim::AllReduceComparison;
 
-/// A training step, or a table of measured all-reduces.
+/// A training step, or a table of measured steps or all-reduces.
 struct SimulateRequest {
   ClusterChoice cluster;
   TaskOptions task;
-  std::string table;
+  std::string table;       ///< of all-reduces
+  std::string iterations;  ///< a table of steps
+  bool given_single = false;
   std::optional<int> gpus;
   JsonChoice json;
 
@@ -40,6 +46,15 @@ struct SimulateRequest {
                    table,
                    "table of measured all-reduces to predict, instead of a training step: "
                    "bytes,out_of_place_ns,in_place_ns");
+    app.add_option("--iterations",
+                   iterations,
+                   "table of measured training steps to predict: its first line names the columns "
+                   "model,mode,gpus,batch,context,measured_ms, and if need be dtype, bucket_mb, "
+                   "loss, optimizer and name");
+    app.add_flag("--given-single",
+                 given_single,
+                 "with --iterations, scale the speed of the kernels so that the rows of one GPU "
+                 "are exact, and predict the others");
     app.add_option("--gpus",
                    gpus,
                    "number of GPUs, by default all of the cluster; of a table, by default the one "
@@ -51,7 +66,10 @@ struct SimulateRequest {
   int run() const;
 
  private:
+  void check() const;
   void compare_table(const sim::Cluster& machine) const;
+  void compare_steps(const sim::Cluster& machine) const;
+  void take_step(const sim::Cluster& machine) const;
 };
 
 Json comparison_json(const sim::Cluster& cluster,
@@ -105,28 +123,54 @@ void print_comparison(const sim::Cluster& cluster,
                  c.null_error.powers_of_two * 100);
 }
 
-AllReduceComparison compared(const sim::Cluster& cluster, const sim::TimingTable& table) {
+/// What `compare` returns. @throws UsageError  the tables do not fit the cluster.
+template <class Compare>
+auto compared(const Compare& compare) {
   try {
-    return sim::compare_all_reduce(cluster, table);
+    return compare();
   } catch (const InvalidArgument& e) {
     throw UsageError(e.what());
   }
 }
 
+void SimulateRequest::check() const {
+  if (!table.empty() && !iterations.empty())
+    throw UsageError("--allreduce and --iterations are two tables; give one of them");
+  if (given_single && iterations.empty())
+    throw UsageError("--given-single is for a table of steps; give --iterations too");
+  if (gpus && !iterations.empty())
+    throw UsageError("--gpus: a column of --iterations says it for each row; leave it out");
+}
+
 void SimulateRequest::compare_table(const sim::Cluster& machine) const {
   const sim::TimingTable times = sim::read_timing_table(table, gpus);
-  const AllReduceComparison result = compared(machine, times);
+  const auto result = compared([&] { return sim::compare_all_reduce(machine, times); });
   json.write([&] { return comparison_json(machine, times, result); });
   if (json.leaves_text()) print_comparison(machine, times, result);
 }
 
-int SimulateRequest::run() const {
-  check_files({json.given_file()});
-  const sim::Cluster machine = cluster.cluster();
-  if (!table.empty()) {
-    compare_table(machine);
-    return 0;
-  }
+void SimulateRequest::compare_steps(const sim::Cluster& machine) const {
+  const sim::IterationTable steps = sim::read_iteration_table(iterations);
+  const auto records = record_iterations(steps, machine);
+  const auto result = compared([&] {
+    return sim::compare_iterations(machine, steps, records, {.given_single = given_single});
+  });
+  json.write([&] {
+    Json object = iterations_json(steps, result);
+    object.update({{"schema_version", 1},
+                   {"simulated", true},
+                   {"cluster", machine.name},
+                   {"given_single", given_single}});
+    return object;
+  });
+  if (!json.leaves_text()) return;
+  console::print("training steps on {}, simulated; times of {}\n\n",
+                 console::shown(machine.name),
+                 console::shown(steps.name));
+  print_iterations(steps, result);
+}
+
+void SimulateRequest::take_step(const sim::Cluster& machine) const {
   if (gpus && *gpus > machine.gpu_count())
     throw UsageError(tandem::detail::concat(
         "--gpus is ", *gpus, ", and ", machine.name, " has ", machine.gpu_count(), " GPUs"));
@@ -137,6 +181,18 @@ int SimulateRequest::run() const {
   const SimulatedStep step = simulate_step(task, machine, gpus.value_or(machine.gpu_count()));
   json.write([&] { return to_json(step, machine); });
   if (json.leaves_text()) print(step, machine);
+}
+
+int SimulateRequest::run() const {
+  check();
+  check_files({json.given_file()});
+  const sim::Cluster machine = cluster.cluster();
+  if (!table.empty())
+    compare_table(machine);
+  else if (!iterations.empty())
+    compare_steps(machine);
+  else
+    take_step(machine);
   return 0;
 }
 

@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/recorded_step.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "tandem/core/check.hpp"
+#include "tandem/ops/autocast.hpp"
+#include "tandem/runtime/logical_device.hpp"
+#include "tandem/runtime/runtime.hpp"
+#include "tandem/sim/configure.hpp"
+
+#include "cli/models.hpp"
+#include "cli/random_batch.hpp"
+#include "cli/usage_error.hpp"
+
+namespace tandem::cli {
+namespace {
+
+/// More GPUs than that are not taken one by one where they do the same.
+constexpr int kMostDevices = 16;
+constexpr int kMostGpus = 63;  // virtual devices beside the host
+constexpr int kWarmup = 2;     // the first step makes the optimizer's state, and buckets may change
+
+/// How many devices stand for GPUs that all do the same, with the same number of rows.
+///
+/// @param options  get the rows of these devices.
+int share_rows(TaskOptions& options, int gpus) {
+  if (options.mode.name != "ddp" && gpus > kMostGpus && !options.mode.is_single())
+    throw UsageError(tandem::detail::concat("mode ",
+                                            options.mode.name,
+                                            " is simulated GPU by GPU, for at most ",
+                                            kMostGpus,
+                                            " of them, and --gpus is ",
+                                            gpus,
+                                            "; give fewer, or mode ddp, in which all do the same"));
+  if (options.mode.name != "ddp" || gpus <= kMostDevices) return gpus;
+  if (options.batch.rows % gpus != 0 || options.batch.policy() ||
+      !options.batch.chunk_sizes.empty() || options.batch.gpu0_bsz)
+    throw UsageError(tandem::detail::concat("more than ",
+                                            kMostDevices,
+                                            " GPUs are simulated with the same rows on each, and "
+                                            "--batch is ",
+                                            options.batch.rows,
+                                            " on ",
+                                            gpus,
+                                            " GPUs; give a multiple, and leave out --chunks, "
+                                            "--chunk-sizes and --gpu0-bsz"));
+  constexpr int kDevices = 2;
+  options.batch.rows = options.batch.rows / gpus * kDevices;
+  return kDevices;
+}
+
+}  // namespace
+
+RecordedStep record_step(StepSetup setup, const sim::Cluster& cluster, int gpus) {
+  TaskOptions& options = setup.task;
+  options.resolve();
+  const sim::ClusterDevices devices = sim::configure_cluster(cluster, share_rows(options, gpus));
+  const Model& model = model_of(options.model.name);
+  const DataForm form = random_form(model);
+  parallel::DataParallelOptions parallel = parallel_options(options, devices.gpus);
+  if (setup.bucket_nbytes)
+    parallel.bucket_nbytes = parallel.first_bucket_nbytes = *setup.bucket_nbytes;
+  const std::unique_ptr<training::Task> own = make_task(options, form, parallel);
+  const auto optimizer = setup.optimizer.make(own->module(), model.adam_eps);
+  const datasets::Batch batch = random_batch(options, form, devices.host);
+  std::optional<Autocast> mixed;
+  if (const auto products = options.numbers.products()) mixed.emplace(*products);
+  for (const Device device : own->devices())
+    logical_device(device).reset_peak();
+  for (int i = 0; i < kWarmup; ++i)
+    own->step(batch, *optimizer);
+  RecordedStep recorded{.step = {.record = profile::record([&] { own->step(batch, *optimizer); }),
+                                 .devices = own->devices(),
+                                 .gpus = options.mode.is_single() ? 1 : gpus},
+                        .peaks = {}};
+  for (const Device device : own->devices())
+    recorded.peaks.push_back(logical_device(device).memory_stats().peak);
+  return recorded;
+}
+
+}  // namespace tandem::cli
