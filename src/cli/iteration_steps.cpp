@@ -88,7 +88,9 @@ sim::IterationRecord record_row(const IterationTable& table,
     return Error(fmt::format("{}, line {}: {}", table.name, row.line, e.what()));
   };
   try {
-    return record_step(setup_of(row), cluster, row.gpus).step;
+    sim::IterationRecord step = record_step(setup_of(row), cluster, row.gpus).step;
+    step.copies_buckets = row.copies_buckets;
+    return step;
   } catch (const UsageError& e) {
     throw refuse(e);
   } catch (const Error& e) {

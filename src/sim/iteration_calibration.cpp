@@ -35,6 +35,7 @@ class IterationFit {
   }
 
   void run() {
+    hold_unknown();
     constexpr int kMostSteps = 40;
     for (int i = 0; i < kMostSteps && step(); ++i) {
     }
@@ -77,14 +78,31 @@ class IterationFit {
       all[i] = (all[i] - times_[i]) / (beside[constant] - inverses_[constant]);
     return all;
   }
-  Unknowns best_of_lines() {
+  static bool matters(const Times& slope) {
+    return std::ranges::any_of(slope, [](double s) { return s != 0; });
+  }
+  /// Holds what no time depends on, and what has the same part in all times as products have: one
+  /// row does not tell two constants.
+  void hold_unknown() {
+    constexpr double kAlike = 1e-6;
+    const Times products = slopes(0), rings = slopes(1);
+    double both = 0, products_alone = 0, rings_alone = 0;
+    for (std::size_t i = 0; i < products.size(); ++i) {
+      const double square = table_.rows[i].seconds * table_.rows[i].seconds;
+      both += products[i] * rings[i] / square;
+      products_alone += products[i] * products[i] / square;
+      rings_alone += rings[i] * rings[i] / square;
+    }
+    const bool is_alike = both * both >= (1 - kAlike) * products_alone * rings_alone;
+    is_held_[0] = !matters(products);
+    is_held_[1] = !matters(rings) || (matters(products) && is_alike);
+  }
+  Unknowns best_of_lines() const {
     std::array<Times, kConstants> slope;
     Unknowns lower{1, 1, 1}, upper{kMostInverse, kMostInverse, 1};
     for (std::size_t c = 0; c < kConstants; ++c) {
       slope[c] = slopes(c);
-      const bool matters = std::ranges::any_of(slope[c], [](double s) { return s != 0; });
-      if (!has_moved_ && !matters) is_held_[c] = true;
-      if (!matters) lower[c] = upper[c] = inverses_[c];
+      if (!matters(slope[c])) lower[c] = upper[c] = inverses_[c];
     }
     BoundedFit fit;
     for (std::size_t i = 0; i < records_.size(); ++i) {
@@ -98,7 +116,6 @@ class IterationFit {
   bool step() {
     constexpr double kExact = 1e-7;
     const Unknowns aim = best_of_lines();
-    has_moved_ = true;
     for (double part = 1; part > 1e-3; part /= 2) {
       Unknowns next = inverses_;
       double change = 0;
@@ -123,7 +140,6 @@ class IterationFit {
   Unknowns inverses_;
   Times times_;  // with these
   std::array<bool, kConstants> is_held_ = {};
-  bool has_moved_ = false;
 };
 
 }  // namespace

@@ -32,6 +32,12 @@ struct Cell {
     if (text.empty()) refuse("the cell is empty, and it has no default; fill it in");
     return std::string(text);
   }
+  /// Empty: no.
+  bool yes_or_no() const {
+    if (text != "yes" && text != "no" && !text.empty())
+      refuse(detail::concat('"', shown_text(text), "\" is neither yes nor no"));
+    return text == "yes";
+  }
   /// A number that is not below `least`.
   template <class Number>
   Number at_least(Number least) const {
@@ -76,6 +82,9 @@ constexpr std::array kIterationColumns{
            [](const Cell& c, IterationRow& row) {
              if (!c.text.empty()) row.bucket_nbytes = c.above_zero(kMostBucket) * kMiB;
            }},
+    Column{"bucket_copies",
+           false,
+           [](const Cell& c, IterationRow& row) { row.copies_buckets = c.yes_or_no(); }},
     Column{"loss", false, [](const Cell& c, IterationRow& row) { row.loss = c.text; }},
     Column{"optimizer", false, [](const Cell& c, IterationRow& row) { row.optimizer = c.text; }},
     Column{"name", false, [](const Cell& c, IterationRow& row) { row.name = c.text; }},

@@ -11,7 +11,10 @@ namespace tandem::sim {
 
 double iteration_time(const Cluster& cluster, const IterationRecord& step, double kernel_speed) {
   const profile::StepRecord record = simulate(
-      step.record, cluster, step.devices, {.gpus = step.gpus, .kernel_speed = kernel_speed});
+      step.record,
+      cluster,
+      step.devices,
+      {.gpus = step.gpus, .kernel_speed = kernel_speed, .copies_buckets = step.copies_buckets});
   return std::chrono::duration<double>(record.duration).count();
 }
 

@@ -40,6 +40,7 @@ RecordReader::RecordReader(const profile::StepRecord& record,
       cluster_(cluster),
       kernels_(cluster.gpus),
       kernel_speed_(options.kernel_speed),
+      copies_buckets_(options.copies_buckets),
       count_(options.gpus.value_or(static_cast<int>(devices.size()))),
       work_(record.work.size()),
       transfers_(record.transfers.size()) {
@@ -246,12 +247,28 @@ void RecordReader::begin_exchange(Thread& thread, std::size_t i) {
   Collective& collective = collectives_[id];
   collective.parts.emplace_back(gpu, i);
   arrivals_[id].hosts.push_back(work_[i].called);
+  copy_bucket(i, work_[i].called);
   // The stream of collectives goes on from where the stream of work is then.
   if (span.kind != Work::Kind::barrier) {
     work_[i].done = mark_stream(gpu, work_[i].called);
     arrivals_[id].streams.push_back(work_[i].done);
   }
   if (collective.parts.size() == awaited_.at(id)) start_collective(id, collective);
+}
+
+double RecordReader::copying_seconds(std::size_t nbytes) const {
+  return copies_buckets_ ? kernels_.seconds({.nbytes = 2 * nbytes}) : 0;
+}
+
+void RecordReader::copy_bucket(std::size_t part, int called) {
+  const profile::WorkSpan& span = record_.work[part];
+  if (!copies_buckets_ || kind_of(span.name) != Kind::all_reduce) return;
+  const int gpu = *gpu_of(span.device);
+  on_stream(gpu,
+            {.kind = Task::Kind::kernel,
+             .called = {called},
+             .seconds = copying_seconds(span.exchange->nbytes),
+             .gpus = {gpu}});
 }
 
 void RecordReader::start_collective(std::uint64_t id, Collective& collective) {
@@ -285,7 +302,8 @@ double RecordReader::seconds_of(const Collective& collective) {
     case Kind::broadcast:
     case Kind::reduce: {
       const auto model = models_.try_emplace(ranks, cluster_, ranks).first;
-      return model->second.time(*kind, nbytes).seconds;
+      const bool is_rooted = *kind == Kind::broadcast || *kind == Kind::reduce;
+      return model->second.time(*kind, nbytes).seconds + (is_rooted ? copying_seconds(nbytes) : 0);
     }
     default: {
       const Path way = path(cluster_, 1, 0);
@@ -311,6 +329,7 @@ bool RecordReader::end_exchange(Thread& thread, std::size_t i) {
   work_[i].called =
       on_host(thread, cluster_.gpus.launch.host, arrivals_.at(span.exchange->id).hosts);
   work_[i].done = mark_stream(gpu, work_[i].called, {found->second.task});
+  copy_bucket(i, work_[i].called);
   return true;
 }
 

@@ -92,6 +92,10 @@ class RecordReader {
   bool end_exchange(Thread& thread, std::size_t i);
   void start_collective(std::uint64_t id, Collective& collective);
   double seconds_of(const Collective& collective);
+  /// How long a GPU copies bytes into or out of a bucket, if it does.
+  double copying_seconds(std::size_t nbytes) const;
+  /// Adds such a copy to a GPU's stream of work, for its part of an all-reduce.
+  void copy_bucket(std::size_t part, int called);
   /// The ranks of a collective on the machine.
   int ranks_of(const Exchange& exchange) const;
   /// @throws InvalidArgument  what the device does would depend on how many it stands for.
@@ -109,6 +113,7 @@ class RecordReader {
   const Cluster& cluster_;
   KernelModel kernels_;
   const double kernel_speed_;
+  const bool copies_buckets_;
   std::map<Device, int> gpus_;
   const int count_;                        // of the machine's GPUs that take part
   std::map<int, CollectiveModel> models_;  // by number of ranks

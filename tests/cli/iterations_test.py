@@ -51,6 +51,7 @@ class IterationsTest(ProgramTest):
             return row["predicted_ms"]
 
         self.assertGreater(predicted("bucket_mb", 4096), predicted("bucket_mb", ""))  # nothing is hidden behind backward
+        self.assertGreater(predicted("bucket_copies", "yes"), predicted("bucket_copies", "no"))
         self.assertLess(predicted("dtype", "bf16"), predicted("dtype", ""))
         self.assertLess(predicted("optimizer", "sgd"), predicted("optimizer", "adamw"))
         self.assertGreater(predicted("loss", "replica_and_outputs", "dp-classic"), predicted("loss", "replica", "dp-classic"))

@@ -92,6 +92,13 @@ TEST(IterationCalibrationTest, FitsAndHoldsOnlyWhatRowsTell) {
   EXPECT_EQ(known.constants.size(), 1);
   EXPECT_EQ(known.cluster.collectives.ring.efficiency, before.collectives.ring.efficiency);
 
+  const std::vector<MadeStep> one{{2, 2048, 100 * kMega}};
+  const IterationCalibration alone =
+      calibrate_iterations(before, made_table(one, made_machine(0.4, 0.8)), records_of(one));
+  EXPECT_EQ(alone.constants.at(0).place, FitPlace::inside);
+  EXPECT_EQ(alone.constants.at(1).place, FitPlace::held);
+  EXPECT_LT(alone.comparison.error, 1e-4);
+
   const std::vector<MadeStep> silent{{2, 2048, 0}, {2, 4096, 0}};  // nothing is exchanged
   const IterationCalibration held =
       calibrate_iterations(before, made_table(silent, made_machine(0.4, 0.3)), records_of(silent));

@@ -27,9 +27,10 @@ const std::string kColumnNames = "model,mode,gpus,batch,context,measured_ms\n";
 TEST(IterationTableTest, ReadsColumnsInAnyOrder) {
   const IterationTable table = parse_iteration_table(
       "a.csv",
-      "name,measured_ms,loss,gpus,bucket_mb,mode,batch,context,model,optimizer,dtype\r\n"
-      "DP of 2,553.25,replica_and_outputs,2,,dp-classic,8,1024,gpt2,,\r\n\n"
-      ",1e2,,1,0.5,single,4,0,resnet18,sgd,bf16");
+      "name,measured_ms,loss,gpus,bucket_mb,mode,batch,context,model,optimizer,dtype,bucket_"
+      "copies\r\n"
+      "DP of 2,553.25,replica_and_outputs,2,,dp-classic,8,1024,gpt2,,,yes\r\n\n"
+      ",1e2,,1,0.5,single,4,0,resnet18,sgd,bf16,no");
   EXPECT_EQ(table.name, "a.csv");
   EXPECT_THAT(table.rows,
               ElementsAre(IterationRow{.line = 2,
@@ -39,6 +40,7 @@ TEST(IterationTableTest, ReadsColumnsInAnyOrder) {
                                        .batch = 8,
                                        .context = 1024,
                                        .seconds = 0.55325,
+                                       .copies_buckets = true,
                                        .loss = "replica_and_outputs",
                                        .name = "DP of 2"},
                           IterationRow{.line = 4,
@@ -65,7 +67,7 @@ TEST(IterationTableTest, RefusesOtherColumns) {
   EXPECT_THAT(text("model,mode,gpus,batch,context,measured_s\n"),
               AllOf(HasSubstr("line 1: there is no column \"measured_s\"; the columns are"),
                     HasSubstr("measured_ms"),
-                    HasSubstr("bucket_mb, loss")));
+                    HasSubstr("bucket_mb, bucket_copies, loss")));
   EXPECT_THAT(text("model, mode,gpus,batch,context,measured_ms\n"),
               HasSubstr("there is no column \" mode\""));
   EXPECT_THAT(text("model,mode,gpus,batch,context,measured_ms,\n"),
@@ -108,6 +110,11 @@ TEST(IterationTableTest, RefusesCellsByLineAndColumn) {
                                       "bucket_mb," + kColumnNames + "1e9,gpt2,ddp,2,8,128,1\n");
               }),
               HasSubstr("column bucket_mb: 1e+09; it must be at most"));
+  EXPECT_THAT(thrown_text([] {
+                parse_iteration_table("x.csv",
+                                      "bucket_copies," + kColumnNames + "1,gpt2,ddp,2,8,128,1\n");
+              }),
+              HasSubstr("line 2, column bucket_copies: \"1\" is neither yes nor no"));
 }
 
 TEST(IterationTableTest, ReadsFiles) {

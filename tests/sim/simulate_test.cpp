@@ -237,6 +237,26 @@ TEST(Simulate, ACollectiveRunsBesideTheWorkFromWhenAllRanksHaveCome) {
   EXPECT_EQ(r.work.back().begin, r.work[9].end) << "the caller's work follows both jobs";
 }
 
+TEST(Simulate, BucketsAreCopiedBesideWhatIsExchanged) {
+  const Cluster cluster = machine();
+  constexpr std::size_t kNbytes = 64 << 20;
+  const auto nanoseconds = [](profile::Duration d) { return static_cast<double>(d.count()); };
+  const double copy = 2.0 * kNbytes / 1e12 * 1e9;  // read and written
+  Log log = two_ranks({0, 1, 2});
+  const StepRecord views = simulate(log.record(), cluster, gpus(2));
+  const StepRecord copied = simulate(log.record(), cluster, gpus(2), {.copies_buckets = true});
+  ASSERT_EQ(copied.side_work.size(), 2U);
+  EXPECT_NEAR(nanoseconds(copied.side_work[0].begin), 51e3 + copy, 1) << "into the bucket first";
+  EXPECT_NEAR(nanoseconds(copied.duration - views.duration), 2 * copy, 2) << "and back";
+  // nn.DataParallel copies in the stream of its broadcasts, and nothing back.
+  for (profile::WorkSpan& span : log.record().work)
+    if (span.exchange) span.name = "broadcast";
+  const StepRecord plain = simulate(log.record(), cluster, gpus(2));
+  const StepRecord flat = simulate(log.record(), cluster, gpus(2), {.copies_buckets = true});
+  EXPECT_EQ(flat.side_work.at(0).begin, plain.side_work.at(0).begin);
+  EXPECT_NEAR(nanoseconds(flat.duration - plain.duration), copy, 2);
+}
+
 TEST(Simulate, TheNumbersOfThreadsDoNotMatter) {
   Log log = two_ranks({0, 1, 2});
   const StepRecord expected = simulate(log.record(), machine(), gpus(2));
@@ -270,6 +290,9 @@ TEST(Simulate, RefusesWhatItCannotTime) {
   StepRecord torn = log.record();
   torn.complete = false;
   refused(torn, 2, "the record is not complete");
+  for (const double speed : {0.0, -1.0, std::nan("")})
+    EXPECT_THAT([&] { simulate(log.record(), machine(), gpus(2), {.kernel_speed = speed}); },
+                ThrowsMessage<InvalidArgument>(HasSubstr("it must be above 0 and finite")));
 }
 
 struct Net : nn::Module {

@@ -27,8 +27,9 @@ struct CalibrateIterationsOptions {
 /// Fits gpus.efficiency.matmul, and collectives.ring.efficiency, to measured steps, by least
 /// squares of the relative errors of all rows, from 0.05 to 1 each.
 ///
-/// Each trial times the records anew. A constant on which no step's time depends is held. The
-/// result depends on the arguments alone.
+/// Each trial times the records anew. A constant on which no step's time depends is held, and so is
+/// that of rings if it has the same part in all times, as in a single row. The result depends on
+/// the arguments alone.
 ///
 /// @param records  what the steps of the table's rows did, one for each row
 /// @throws InvalidArgument  as compare_iterations

@@ -17,6 +17,7 @@ struct IterationRecord {
   profile::StepRecord record;
   std::vector<Device> devices;  ///< see `simulate`
   int gpus = 1;                 ///< that the devices stand for
+  bool copies_buckets = false;  ///< see SimulateOptions
 
   /// The arithmetic of the device that has most of it.
   double flops() const;

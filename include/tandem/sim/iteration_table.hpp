@@ -23,6 +23,7 @@ struct IterationRow {
   double seconds = 0;                        ///< measured; above 0
   std::string dtype = {};                    ///< empty: the default, as with the next ones
   std::optional<double> bucket_nbytes = {};  ///< of an all-reduce of gradients, above 0
+  bool copies_buckets = false;               ///< see SimulateOptions
   std::string loss = {};                     ///< where it is calculated
   std::string optimizer = {};
   std::string name = {};  ///< words for people
@@ -40,8 +41,8 @@ struct IterationTable {
 /// measurement.
 ///
 /// The columns are model, mode, gpus, batch, context and measured_ms, and optionally dtype,
-/// bucket_mb (2^20 bytes), loss, optimizer and name. An optional cell may be empty. Empty lines are
-/// skipped.
+/// bucket_mb (2^20 bytes), bucket_copies (yes or no), loss, optimizer and name. An optional cell
+/// may be empty. Empty lines are skipped.
 ///
 /// @param name  of the file, for messages
 /// @throws InvalidArgument  with the line and the column: columns that are missing, unknown or

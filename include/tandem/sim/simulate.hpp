@@ -17,8 +17,12 @@ struct SimulateOptions {
   /// a step on a thousand.
   std::optional<int> gpus = std::nullopt;
   /// By how much kernels are faster than the description says: their times are divided by it, those
-  /// of collectives and copies are not. It must be above 0.
+  /// of collectives, of copies and of copies_buckets are not. It must be above 0.
   double kernel_speed = 1;
+  /// Whether GPUs copy what they exchange into buckets, as PyTorch does: DDP before each all-reduce
+  /// and back after it, unless gradients are views of buckets, and nn.DataParallel before each
+  /// broadcast and reduce, in the stream of these. Tandem's arrays lie in buckets.
+  bool copies_buckets = false;
 };
 
 /// When the work of a record would be done on a described machine.

@@ -168,7 +168,7 @@ void print_calibration(const Calibrated& c) {
   if (c.collectives) print_collectives(*c.collectives);
   if (!c.steps) return;
   if (c.collectives) console::print("\n");
-  print_constants(c.steps->constants, "no row's time depends on it");
+  print_constants(c.steps->constants, "the rows do not tell it");
   print_iterations(c.table, c.steps->comparison);
 }
 

@@ -50,7 +50,7 @@ struct SimulateRequest {
                    iterations,
                    "table of measured training steps to predict: its first line names the columns "
                    "model,mode,gpus,batch,context,measured_ms, and if need be dtype, bucket_mb, "
-                   "loss, optimizer and name");
+                   "bucket_copies, loss, optimizer and name");
     app.add_flag("--given-single",
                  given_single,
                  "with --iterations, scale the speed of the kernels so that the rows of one GPU "
