@@ -41,8 +41,8 @@ void check_name(const IterationTable& table,
 void check_row(const IterationTable& table, const IterationRow& row, const sim::Cluster& cluster) {
   check_name(table, row, "model", row.model, model_names());
   check_name(table, row, "mode", row.mode, mode_names());
-  if (!row.dtype.empty()) check_name(table, row, "dtype", row.dtype, kDtypes);
-  if (!row.optimizer.empty()) check_name(table, row, "optimizer", row.optimizer, kOptimizers);
+  check_name(table, row, "dtype", row.dtype, kDtypes);
+  check_name(table, row, "optimizer", row.optimizer, kOptimizers);
   if (!row.loss.empty()) check_name(table, row, "loss", row.loss, kLossPlaces);
   if (row.gpus > cluster.gpu_count())
     sim::refuse_cell(table,
@@ -75,8 +75,8 @@ StepSetup setup_of(const IterationRow& row) {
   if (row.loss == "output_device") task.mode.loss_in_replica = false;
   task.mode.gather_outputs = row.loss == "replica_and_outputs";
   task.batch.rows = row.batch;
-  if (!row.dtype.empty()) task.numbers.dtype = row.dtype;
-  if (!row.optimizer.empty()) setup.optimizer.name = row.optimizer;
+  task.numbers.dtype = row.dtype;
+  setup.optimizer.name = row.optimizer;
   if (row.bucket_nbytes) setup.bucket_nbytes = static_cast<std::size_t>(*row.bucket_nbytes);
   return setup;
 }

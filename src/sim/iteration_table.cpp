@@ -32,6 +32,10 @@ struct Cell {
     if (text.empty()) refuse("the cell is empty, and it has no default; fill it in");
     return std::string(text);
   }
+  /// Leaves what `value` is if the cell is empty.
+  void fill(std::string& value) const {
+    if (!text.empty()) value = text;
+  }
   /// Empty: no.
   bool yes_or_no() const {
     if (text != "yes" && text != "no" && !text.empty())
@@ -76,7 +80,7 @@ constexpr std::array kIterationColumns{
     Column{"measured_ms",
            true,
            [](const Cell& c, IterationRow& row) { row.seconds = c.above_zero(kMostMs) * 1e-3; }},
-    Column{"dtype", false, [](const Cell& c, IterationRow& row) { row.dtype = c.text; }},
+    Column{"dtype", false, [](const Cell& c, IterationRow& row) { c.fill(row.dtype); }},
     Column{"bucket_mb",
            false,
            [](const Cell& c, IterationRow& row) {
@@ -85,9 +89,9 @@ constexpr std::array kIterationColumns{
     Column{"bucket_copies",
            false,
            [](const Cell& c, IterationRow& row) { row.copies_buckets = c.yes_or_no(); }},
-    Column{"loss", false, [](const Cell& c, IterationRow& row) { row.loss = c.text; }},
-    Column{"optimizer", false, [](const Cell& c, IterationRow& row) { row.optimizer = c.text; }},
-    Column{"name", false, [](const Cell& c, IterationRow& row) { row.name = c.text; }},
+    Column{"loss", false, [](const Cell& c, IterationRow& row) { c.fill(row.loss); }},
+    Column{"optimizer", false, [](const Cell& c, IterationRow& row) { c.fill(row.optimizer); }},
+    Column{"name", false, [](const Cell& c, IterationRow& row) { c.fill(row.name); }},
 };
 
 std::string column_names(bool is_required) {

@@ -66,6 +66,8 @@ class IterationsTest(ProgramTest):
         self.assertAlmostEqual(given["rows"][1]["predicted_ms"], plain["rows"][1]["predicted_ms"] + gain, delta=0.05 * gain)
         self.assertEqual(given["rows"][2]["predicted_ms"], plain["rows"][2]["predicted_ms"], "no row of one GPU has this context")
         self.assertAlmostEqual(given["mape"], sum(abs(row["error_percent"]) for row in given["rows"][1:]) / 2)
+        named = self.table("gpt2,single,1,4,128,90,", "gpt2,ddp,2,8,128,100,f32", head=HEAD + ",dtype", name="named.csv")
+        self.assertEqual(self.simulate(named, "--given-single")["rows"][1]["predicted_ms"], given["rows"][1]["predicted_ms"])
         text = self.succeed("simulate", "--cluster", MACHINE, "--iterations", table, "--given-single").stdout
         self.assertRegex(text, r"(?m)^ +2 .* 90\.0 +90\.0 +given")
         self.assertIn("mean error of 2 rows", text)

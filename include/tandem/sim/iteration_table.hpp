@@ -14,18 +14,18 @@ namespace tandem::sim {
 /// A training step that was measured. Names are those of the program that trains; here they are
 /// texts.
 struct IterationRow {
-  std::size_t line = 0;                      ///< of the file, from 1
-  std::string model = {};                    ///< never empty
-  std::string mode = {};                     ///< never empty
-  int gpus = 0;                              ///< at least 1
-  std::int64_t batch = 0;                    ///< rows over all GPUs; at least 1
-  std::int64_t context = 0;                  ///< tokens of a row; 0 for images
-  double seconds = 0;                        ///< measured; above 0
-  std::string dtype = {};                    ///< empty: the default, as with the next ones
-  std::optional<double> bucket_nbytes = {};  ///< of an all-reduce of gradients, above 0
+  std::size_t line = 0;      ///< of the file, from 1
+  std::string model = {};    ///< never empty
+  std::string mode = {};     ///< never empty
+  int gpus = 0;              ///< at least 1
+  std::int64_t batch = 0;    ///< rows over all GPUs; at least 1
+  std::int64_t context = 0;  ///< tokens of a row; 0 for images
+  double seconds = 0;        ///< measured; above 0
+  std::string dtype = "f32";
+  std::optional<double> bucket_nbytes = {};  ///< above 0; none: the default
   bool copies_buckets = false;               ///< see SimulateOptions
-  std::string loss = {};                     ///< where it is calculated
-  std::string optimizer = {};
+  std::string loss = {};                     ///< where it is calculated; empty: by the mode
+  std::string optimizer = "adamw";
   std::string name = {};  ///< words for people
 
   friend bool operator==(const IterationRow&, const IterationRow&) = default;
@@ -42,7 +42,7 @@ struct IterationTable {
 ///
 /// The columns are model, mode, gpus, batch, context and measured_ms, and optionally dtype,
 /// bucket_mb (2^20 bytes), bucket_copies (yes or no), loss, optimizer and name. An optional cell
-/// may be empty. Empty lines are skipped.
+/// may be empty, and then means what a row has by default. Empty lines are skipped.
 ///
 /// @param name  of the file, for messages
 /// @throws InvalidArgument  with the line and the column: columns that are missing, unknown or
