@@ -70,6 +70,8 @@ StepSetup setup_of(const IterationRow& row) {
     task.model.gpt.length = row.context;
     task.model.has_length = true;
   }
+  if (model_of(row.model).has_batch_norm)  // PyTorch's, without SyncBatchNorm
+    task.model.batch_norm = BatchNormSync::per_replica;
   task.mode.name = row.mode;
   if (row.loss == "replica") task.mode.loss_in_replica = true;
   if (row.loss == "output_device") task.mode.loss_in_replica = false;

@@ -3,6 +3,7 @@
 
 #include "cli/recorded_step.hpp"
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -24,6 +25,7 @@ namespace {
 constexpr int kMostDevices = 16;
 constexpr int kMostGpus = 63;  // virtual devices beside the host
 constexpr int kWarmup = 2;     // the first step makes the optimizer's state, and buckets may change
+constexpr int kRecorded = 2;   // the last, and the one before
 
 /// How many devices stand for GPUs that all do the same, with the same number of rows.
 ///
@@ -74,7 +76,15 @@ RecordedStep record_step(StepSetup setup, const sim::Cluster& cluster, int gpus)
     logical_device(device).reset_peak();
   for (int i = 0; i < kWarmup; ++i)
     own->step(batch, *optimizer);
-  RecordedStep recorded{.step = {.record = profile::record([&] { own->step(batch, *optimizer); }),
+  profile::StepRecorder recorder;
+  std::array<profile::StepRecord, kRecorded> records;
+  for (profile::StepRecord& record : records) {
+    const Subscription subscription(recorder);
+    own->step(batch, *optimizer);
+    record = recorder.take();
+  }
+  RecordedStep recorded{.step = {.before = std::move(records.front()),
+                                 .record = std::move(records.back()),
                                  .devices = own->devices(),
                                  .gpus = options.mode.is_single() ? 1 : gpus},
                         .peaks = {}};

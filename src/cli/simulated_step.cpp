@@ -10,6 +10,7 @@
 
 #include "tandem/explain/explain.hpp"
 #include "tandem/sim/simulate.hpp"
+#include "tandem/sim/step_clock.hpp"
 
 #include "cli/console.hpp"
 #include "cli/recorded_step.hpp"
@@ -39,11 +40,13 @@ SimulatedStep::Gpu figures_of(const StepRecord& record, Device device, std::size
 SimulatedStep simulate_step(TaskOptions options, const sim::Cluster& cluster, int gpus) {
   options.resolve();
   const auto [step, peaks] = record_step({.task = options}, cluster, gpus);
-  const StepRecord record = sim::simulate(step.record, cluster, step.devices, {.gpus = step.gpus});
+  const sim::SimulateOptions timing{.gpus = step.gpus};
+  const StepRecord record = sim::simulate(step.record, cluster, step.devices, timing);
+  const Duration time = sim::time_after(step.before, step.record, cluster, step.devices, timing);
   SimulatedStep simulated{.model = options.model.name,
                           .mode = options.mode.name,
                           .rows = options.batch.rows,
-                          .seconds = ms(record.duration) * 1e-3,
+                          .seconds = ms(time) * 1e-3,
                           .gpu_count = step.gpus,
                           .gpus = {},
                           .explanation = parallel::explain(record)};

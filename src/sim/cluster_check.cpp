@@ -20,7 +20,8 @@
 namespace tandem::sim {
 namespace {
 
-constexpr int kMostGpus = 1 << 16;    // in all nodes
+constexpr int kMostGpus = 1 << 16;  // in all nodes
+constexpr double kMostVariation = 1;
 constexpr int kMostMeshGpus = 8;      // rings are searched for
 constexpr int kMostLinksOfPair = 64;  // of one kind
 
@@ -149,6 +150,9 @@ void check_gpus(const Gpus& gpus) {
   check_part("gpus.efficiency.beside_collectives", gpus.efficiency.beside_collectives);
   check_not_negative("gpus.launch.gpu", gpus.launch.gpu, Dimension::time);
   check_not_negative("gpus.launch.host", gpus.launch.host, Dimension::time);
+  if (!(gpus.variation >= 0 && gpus.variation <= kMostVariation))
+    refuse_field("gpus.variation",
+                 detail::concat(gpus.variation, "; it must be from 0 to ", kMostVariation));
 }
 
 void check_nvlink(const NvLinks& nvlink, const Gpus& gpus) {

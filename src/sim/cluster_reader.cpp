@@ -48,6 +48,7 @@ Gpus read_gpus(Fields f) {
   gpus.launch.gpu = launch.quantity("gpu", Dimension::time);
   gpus.launch.host = launch.quantity("host", Dimension::time);
   launch.finish();
+  if (f.has("variation")) gpus.variation = f.number("variation");
   f.finish();
   return gpus;
 }

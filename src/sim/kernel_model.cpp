@@ -8,6 +8,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "sim/slowest_gpu.hpp"
+
 namespace tandem::sim {
 namespace {
 
@@ -37,6 +39,9 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) noexcept {
 }
 
 }  // namespace
+
+KernelModel::KernelModel(const Gpus& gpus, int together)
+    : gpus_(gpus), slowness_(1 + gpus.variation * slowest_gpu(together)) {}
 
 double KernelModel::matmul_efficiency(const Mnk& sizes, DType dtype) const {
   if (sizes.m <= 0 || sizes.n <= 0 || sizes.k <= 0) return gpus_.efficiency.matmul;
@@ -76,7 +81,7 @@ double KernelModel::seconds(const profile::WorkCost& cost) const {
   const double arithmetic = cost.flops / flops_per_second(cost);
   const double memory =
       static_cast<double>(cost.nbytes) / (gpus_.memory_bandwidth * gpus_.efficiency.memory);
-  return gpus_.launch.gpu + std::max(arithmetic, memory);
+  return (gpus_.launch.gpu + std::max(arithmetic, memory)) * slowness_;
 }
 
 }  // namespace tandem::sim

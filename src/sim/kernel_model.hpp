@@ -11,7 +11,8 @@ namespace tandem::sim {
 /// start a kernel, and the longer one of arithmetic and memory traffic (docs/cluster.md).
 class KernelModel {
  public:
-  explicit KernelModel(const Gpus& gpus) : gpus_(gpus) {}
+  /// @param together  how many GPUs work together, and so wait for the slowest of them
+  explicit KernelModel(const Gpus& gpus, int together = 1);
 
   double seconds(const profile::WorkCost& cost) const;
   /// The part of the dtype's peak that a product of (m, k) by (k, n) reaches, from 0 to 1: the best
@@ -22,6 +23,7 @@ class KernelModel {
   double flops_per_second(const profile::WorkCost& cost) const;
 
   Gpus gpus_;
+  double slowness_;
 };
 
 }  // namespace tandem::sim

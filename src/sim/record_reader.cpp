@@ -38,10 +38,10 @@ RecordReader::RecordReader(const profile::StepRecord& record,
                            const SimulateOptions& options)
     : record_(record),
       cluster_(cluster),
-      kernels_(cluster.gpus),
+      count_(options.gpus.value_or(static_cast<int>(devices.size()))),
+      kernels_(cluster.gpus, count_),
       kernel_speed_(options.kernel_speed),
       copies_buckets_(options.copies_buckets),
-      count_(options.gpus.value_or(static_cast<int>(devices.size()))),
       work_(record.work.size()),
       transfers_(record.transfers.size()) {
   for (const Device device : devices) {
@@ -55,32 +55,25 @@ RecordReader::RecordReader(const profile::StepRecord& record,
 }
 
 void RecordReader::check_alike() const {
-  constexpr const char* kRemedy =
-      "; simulate as many devices as GPUs, or a step in mode ddp with the loss in the replica";
+  const auto refuse = [this](const std::string& what) {
+    throw InvalidArgument(detail::concat(
+        "simulate: ",
+        gpus_.size(),
+        " devices stand for ",
+        count_,
+        " GPUs, but the step ",
+        what,
+        "; simulate as many devices as GPUs, or a step in mode ddp with the loss in the replica"));
+  };
   for (const profile::WorkSpan& span : record_.work) {
     if (!span.exchange || span.kind == Work::Kind::barrier) continue;
     const std::optional<Kind> kind = kind_of(span.name);
-    TANDEM_CHECK(kind == Kind::all_reduce || kind == Kind::broadcast,
-                 "simulate: ",
-                 gpus_.size(),
-                 " devices stand for ",
-                 count_,
-                 " GPUs, but the step has a ",
-                 span.name,
-                 ", whose parts depend on their number",
-                 kRemedy);
+    if (kind != Kind::all_reduce && kind != Kind::broadcast)
+      refuse(detail::concat("has a ", span.name, ", whose parts depend on their number"));
   }
   for (const profile::Transfer& moved : record_.transfers)
-    TANDEM_CHECK(moved.exchange != 0 || !gpu_of(moved.source) || !gpu_of(moved.destination),
-                 "simulate: ",
-                 gpus_.size(),
-                 " devices stand for ",
-                 count_,
-                 " GPUs, but the step copies from ",
-                 moved.source,
-                 " to ",
-                 moved.destination,
-                 kRemedy);
+    if (moved.exchange == 0 && gpu_of(moved.source) && gpu_of(moved.destination))
+      refuse(detail::concat("copies from ", moved.source, " to ", moved.destination));
 }
 
 int RecordReader::ranks_of(const Exchange& exchange) const {

@@ -111,11 +111,11 @@ class RecordReader {
 
   const profile::StepRecord& record_;
   const Cluster& cluster_;
+  const int count_;  // of the machine's GPUs that take part
   KernelModel kernels_;
   const double kernel_speed_;
   const bool copies_buckets_;
   std::map<Device, int> gpus_;
-  const int count_;                        // of the machine's GPUs that take part
   std::map<int, CollectiveModel> models_;  // by number of ranks
   TaskGraph graph_;
   std::vector<Lanes> lanes_;  // by GPU

@@ -41,9 +41,17 @@ StepRecord joined(StepRecord record, const StepRecord& next) {
 
 }  // namespace
 
+profile::Duration time_after(const StepRecord& before,
+                             const StepRecord& step,
+                             const Cluster& cluster,
+                             std::span<const Device> devices,
+                             const SimulateOptions& options) {
+  return simulate(joined(before, step), cluster, devices, options).duration -
+         simulate(before, cluster, devices, options).duration;
+}
+
 profile::Duration StepClock::time(const std::function<void()>& step) {
   const StepRecord before = std::exchange(before_, {});
-  const profile::Duration alone = simulated_.duration;
   recorder_.take();  // a step that failed
   {
     const Subscription subscription(recorder_);
@@ -51,9 +59,9 @@ profile::Duration StepClock::time(const std::function<void()>& step) {
   }
   StepRecord record = recorder_.take();
   simulated_ = simulate(record, cluster_, devices_, options_);
-  profile::Duration time = simulated_.duration;
-  if (!before.work.empty())
-    time = simulate(joined(before, record), cluster_, devices_, options_).duration - alone;
+  const profile::Duration time = before.work.empty()
+                                     ? simulated_.duration
+                                     : time_after(before, record, cluster_, devices_, options_);
   before_ = std::move(record);
   return time;
 }

@@ -29,7 +29,7 @@ class IterationsTest(ProgramTest):
         report = self.simulate(table)
         steps = [("--model", "gpt2", "--mode", "ddp", "--batch", "8", "--context", "128"),
                  ("--model", "gpt2", "--mode", "dp-classic", "--gather-outputs", "--batch", "8", "--context", "64"),
-                 ("--model", "resnet18", "--mode", "single", "--batch", "32")]
+                 ("--model", "resnet18", "--mode", "single", "--batch", "32", "--batch-norm", "per-replica")]
         self.assertEqual([row["line"] for row in report["rows"]], [2, 3, 5])
         for row, step, measured in zip(report["rows"], steps, (60, 70, 9)):
             self.assertAlmostEqual(row["predicted_ms"], self.step_ms(*step))

@@ -130,6 +130,7 @@ const Broken kBroken[] = {
     {R"("bf16": "60 TFLOP/s")", R"("bf16": "0 TFLOP/s")", "gpus.peak.bf16: 0 TFLOP/s; it must be positive"},
     {R"("copy": 0.9)", R"("copy": 1.1)", "gpus.efficiency.copy: 1.1; it must be above 0 and at most 1"},
     {R"("matmul": 0.75)", R"("matmul": 0)", "gpus.efficiency.matmul: 0; it must be above 0 and at most 1"},
+    {R"("launch": {)", R"("variation": 2, "launch": {)", "gpus.variation: 2; it must be from 0 to 1"},
     {R"("gpu": "2.5 us")", R"("gpu": "-1 us")", "gpus.launch.gpu: -1 us; it must not be negative"},
     {R"("duplex": "half")", R"("duplex": "both")", R"(nvlink.duplex: "both"; it must be "full" or "half")"},
     {R"("nodes": 2)", R"("nodes": 0)", "nodes: 0; it must be from 1 to 32768"},

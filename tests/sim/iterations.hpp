@@ -30,7 +30,8 @@ struct MadeStep {
     return {.mnk = {size, size, size}, .flops = 2 * n * n * n};
   }
   IterationRecord record() const {
-    IterationRecord made{.record = {}, .devices = {}, .gpus = gpus};
+    IterationRecord made;
+    made.gpus = gpus;
     std::int64_t sequence = 0;
     const auto add = [&](int gpu, Work::Kind kind, const char* name) -> profile::WorkSpan& {
       profile::WorkSpan span{};

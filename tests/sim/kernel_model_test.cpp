@@ -7,6 +7,8 @@
 
 #include "tandem/sim/presets.hpp"
 
+#include "sim/slowest_gpu.hpp"
+
 namespace tandem::sim {
 namespace {
 
@@ -28,6 +30,18 @@ TEST(KernelModel, TakesTheLongerOfArithmeticAndMemory) {
   EXPECT_DOUBLE_EQ(model.seconds({.dtype = DType::f16, .flops = 8e7, .nbytes = 1'000'000}),
                    1e-6 + 2e-6);
   EXPECT_DOUBLE_EQ(model.seconds({}), 1e-6) << "a kernel that does nothing";
+}
+
+TEST(KernelModel, AllWaitForTheSlowestOfThoseThatWorkTogether) {
+  // Tippett 1925: the mean of the largest of n normal values, to three digits.
+  for (const auto& [n, deviations] :
+       {std::pair(1, 0.0), {2, 0.564}, {4, 1.029}, {8, 1.424}, {100, 2.508}})
+    EXPECT_NEAR(slowest_gpu(n), deviations, 5e-4) << n;
+  Gpus varied = gpu();
+  varied.variation = 0.1;
+  const double mean = KernelModel(gpu(), 8).seconds({.nbytes = 1'000'000});
+  EXPECT_NEAR(KernelModel(varied, 8).seconds({.nbytes = 1'000'000}), 1.1424 * mean, 1e-9);
+  EXPECT_DOUBLE_EQ(KernelModel(varied, 1).seconds({.nbytes = 1'000'000}), mean);
 }
 
 TEST(KernelModel, ALargeProductReachesTheEfficiency) {

@@ -48,6 +48,9 @@ struct Gpus {
   Peaks peak;
   Efficiency efficiency;
   LaunchCost launch;
+  /// The standard deviation of the time that GPUs of this kind take for the same work, as a part of
+  /// the mean. Where several work together, all wait for the slowest.
+  double variation = 0;
 };
 
 /// Whether both directions of a link carry their bandwidth at once.

@@ -14,7 +14,8 @@ namespace tandem::sim {
 
 /// What was done in a step, from which its time on any machine follows.
 struct IterationRecord {
-  profile::StepRecord record;
+  profile::StepRecord before;  ///< of the step before, see time_after
+  profile::StepRecord record = {};
   std::vector<Device> devices;  ///< see `simulate`
   int gpus = 1;                 ///< that the devices stand for
   bool copies_buckets = false;  ///< see SimulateOptions

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "tandem/profile/step_record.hpp"
@@ -11,11 +12,21 @@
 
 namespace tandem::sim {
 
-/// Says how long steps take that follow each other on a described machine.
+/// How much later a machine is done with two steps than with the first of them alone.
 ///
 /// A step may still send when the next one has begun: updated parameters, for example, which the
-/// next forward takes as it needs them. So the time of a step is how much later the machine is done
-/// with two steps than with the first of them alone. Not thread-safe.
+/// next forward takes as it needs them. So this is the time of a step among others. A pure
+/// function; thread-safe. Errors are those of simulate.
+///
+/// @param before, step  what one StepRecorder recorded of two steps, one after the other
+profile::Duration time_after(const profile::StepRecord& before,
+                             const profile::StepRecord& step,
+                             const Cluster& cluster,
+                             std::span<const Device> devices,
+                             const SimulateOptions& options = {});
+
+/// Says how long steps take that follow each other on a described machine: see time_after. Not
+/// thread-safe.
 class StepClock {
  public:
   /// Arguments as those of simulate.
