@@ -45,7 +45,7 @@ class LocalPending final : public Handle::Pending {
       : meeting_(std::move(meeting)), rank_(rank), collectives_(std::move(collectives)) {
     // No dispatch: it ends with a look at the GPU, and nothing may fail here once the others count
     // on this rank. For the same reason a barrier asks the GPU for nothing.
-    in_scopes(End::start, 0, [&] {
+    in_scopes(Exchange::Point::begin, 0, [&] {
       std::vector<Part> parts;
       parts.reserve(collectives_.size());
       for (Collective& c : collectives_) {
@@ -76,7 +76,7 @@ class LocalPending final : public Handle::Pending {
 
   void wait(std::chrono::milliseconds timeout) override {
     if (settled_) return follow_later();
-    in_scopes(End::finish, 0, [&] {
+    in_scopes(Exchange::Point::end, 0, [&] {
       meeting_->wait(*operation_, rank_, timeout);
       follow();
     });
@@ -85,7 +85,7 @@ class LocalPending final : public Handle::Pending {
   }
   void settle(std::chrono::milliseconds timeout) override {
     if (settled_) return;
-    in_scopes(End::finish, 0, [&] { meeting_->wait(*operation_, rank_, timeout); });
+    in_scopes(Exchange::Point::settle, 0, [&] { meeting_->wait(*operation_, rank_, timeout); });
     settle_data();
     count();
     for (Collective& c : collectives_)
@@ -129,31 +129,30 @@ class LocalPending final : public Handle::Pending {
                     work_of(c, accesses({c.input}, {written(c, rank_)})),
                     operation_->side_times[static_cast<std::size_t>(rank_)]);
   }
-  enum class End : std::uint8_t { start, finish };
-
-  /// Runs f() within the work of all collectives from the i-th on: its start, or its end. Outputs
-  /// count as written at the start, so that what uses a part of a buffer that has come sees no
-  /// change when the next one does.
+  /// Runs f() within the work of all collectives from the i-th on. Outputs count as written at the
+  /// start, so that what uses a part of a buffer that has come sees no change when the next one
+  /// does.
   template <class F>
-  void in_scopes(End end, std::size_t i, const F& f) const {
+  void in_scopes(Exchange::Point point, std::size_t i, const F& f) const {
     if (i == collectives_.size()) return f();
     const Collective& c = collectives_[i];
     const Tensor output = written(c, rank_);
-    Exchange exchange = exchange_of(c, end);
-    Work work =
-        work_of(c, end == End::start ? accesses({c.input}, {output}) : accesses({output}, {}));
+    Exchange exchange = exchange_of(c, point);
+    Work work = work_of(
+        c,
+        point == Exchange::Point::begin ? accesses({c.input}, {output}) : accesses({output}, {}));
     work.exchange = &exchange;
     const tandem::detail::WorkScope scope(stream(), work);
-    in_scopes(end, i + 1, f);
+    in_scopes(point, i + 1, f);
     if (operation_ != nullptr) exchange.id = operation_->id;
   }
-  Exchange exchange_of(const Collective& c, End end) const {
+  Exchange exchange_of(const Collective& c, Exchange::Point point) const {
     const auto nbytes = [](const Tensor& x) { return x.defined() ? x.nbytes() : 0; };
     return {.id = operation_ == nullptr ? 0 : operation_->id,
             .rank = rank_,
             .ranks = meeting_->ranks().size(),
             .nbytes = std::max(nbytes(c.input), nbytes(c.output)),
-            .ends = end == End::finish};
+            .point = point};
   }
   /// Null where the algorithm needs none.
   void* make_scratch(const Collective& c) {
@@ -195,8 +194,10 @@ class LocalPending final : public Handle::Pending {
   }
   /// As `follow`, told to observers: from here on the stream waits, as a thread of the host would.
   void follow_later() {
-    if (operation_->ended == nullptr) return;
-    const Work work{.kind = kind_of(collectives_.front()), .name = name(collectives_.front().kind)};
+    const Exchange exchange = exchange_of(collectives_.front(), Exchange::Point::use);
+    const Work work{.kind = kind_of(collectives_.front()),
+                    .name = name(collectives_.front().kind),
+                    .exchange = &exchange};
     const tandem::detail::WorkScope scope(stream(), work);
     follow();
   }

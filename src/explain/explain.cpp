@@ -51,7 +51,7 @@ class Explainer {
     for (const Transfer& t : record_.transfers)
       add(t);
     for (const WorkSpan& w : record_.work)
-      add(w);
+      if (!was_there(w)) add(w);
     std::multimap<Duration, ExplainedStep> ordered;
     for (auto& [key, draft] : drafts_) {
       put_into_words(draft.step, key);
@@ -89,6 +89,12 @@ class Explainer {
       return on_their_way ? first->second : last->second;
     }
   };
+
+  /// The host uses what has come before, for which only a stream would wait.
+  bool was_there(const WorkSpan& w) const {
+    return w.exchange && w.exchange->point == Exchange::Point::use &&
+           w.device.type == DeviceType::cpu && !record_.simulated;
+  }
 
   StepKey key_of(const WorkSpan& w) const {
     if (w.kind == Work::Kind::barrier) return {Phase::none, Actor::vote};

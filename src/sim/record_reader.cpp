@@ -87,7 +87,8 @@ void RecordReader::collect() {
   for (std::size_t i = 0; i < record_.work.size(); ++i) {
     const profile::WorkSpan& span = record_.work[i];
     add(span.thread, span.sequence, What::work, i);
-    if (span.exchange && !span.exchange->ends && gpu_of(span.device)) ++awaited_[span.exchange->id];
+    if (span.exchange && span.exchange->point == Exchange::Point::begin && gpu_of(span.device))
+      ++awaited_[span.exchange->id];
   }
   for (std::size_t i = 0; i < record_.transfers.size(); ++i)
     add(record_.transfers[i].thread, record_.transfers[i].sequence, What::transfer, i);
@@ -227,7 +228,7 @@ bool RecordReader::take_work(Thread& thread, std::size_t i) {
 }
 
 bool RecordReader::take_exchange(Thread& thread, std::size_t i) {
-  if (record_.work[i].exchange->ends) return end_exchange(thread, i);
+  if (record_.work[i].exchange->point != Exchange::Point::begin) return end_exchange(thread, i);
   begin_exchange(thread, i);
   return true;
 }
@@ -311,18 +312,19 @@ bool RecordReader::end_exchange(Thread& thread, std::size_t i) {
   const profile::WorkSpan& span = record_.work[i];
   const int gpu = *gpu_of(span.device);
   const auto found = collectives_.find(span.exchange->id);
-  if (found == collectives_.end() && !awaited_.contains(span.exchange->id)) {
-    // It began before the record.
+  if (found == collectives_.end() && !awaited_.contains(span.exchange->id)) {  // begun before
     work_[i].called = on_host(thread, cluster_.gpus.launch.host);
     work_[i].done = mark_stream(gpu, work_[i].called);
     return true;
   }
   if (found == collectives_.end() || found->second.task < 0) return false;
-  // The host waits until all ranks have queued their parts, and its stream until the end.
+  // The host waits for all ranks, and its stream for the end.
   work_[i].called =
       on_host(thread, cluster_.gpus.launch.host, arrivals_.at(span.exchange->id).hosts);
-  work_[i].done = mark_stream(gpu, work_[i].called, {found->second.task});
-  copy_bucket(i, work_[i].called);
+  const bool is_end = span.exchange->point != Exchange::Point::settle;
+  work_[i].done = mark_stream(
+      gpu, work_[i].called, is_end ? std::vector<int>{found->second.task} : std::vector<int>{});
+  if (is_end) copy_bucket(i, work_[i].called);
   return true;
 }
 

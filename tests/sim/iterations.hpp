@@ -48,7 +48,11 @@ struct MadeStep {
     for (const bool ends : {false, true})
       for (int gpu = 0; gpus > 1 && gpu < gpus; ++gpu)
         add(gpu, Work::Kind::collective, "all_reduce").exchange = {
-            .id = 1, .rank = gpu, .ranks = gpus, .nbytes = nbytes, .ends = ends};
+            .id = 1,
+            .rank = gpu,
+            .ranks = gpus,
+            .nbytes = nbytes,
+            .point = ends ? Exchange::Point::end : Exchange::Point::begin};
     return made;
   }
   /// Of a machine without launch costs.

@@ -68,11 +68,10 @@ class Log {
     span.cost.nbytes = static_cast<std::size_t>(microseconds) * 1'000'000;
     record_.work.push_back(span);
   }
-  enum class Part { begin, end };
-  void all_reduce(int thread, int rank, Part part, std::uint64_t id, std::size_t nbytes) {
+  using Point = Exchange::Point;
+  void all_reduce(int thread, int rank, Point point, std::uint64_t id, std::size_t nbytes) {
     profile::WorkSpan span = span_of(thread, gpu(rank), Work::Kind::collective, "all_reduce");
-    span.exchange = {
-        .id = id, .rank = rank, .ranks = 2, .nbytes = nbytes, .ends = part == Part::end};
+    span.exchange = {.id = id, .rank = rank, .ranks = 2, .nbytes = nbytes, .point = point};
     record_.work.push_back(span);
   }
   void copy(int thread, Device from, Device to, std::size_t nbytes) {
@@ -156,6 +155,33 @@ TEST(Simulate, CopiesBetweenGpusAreInTheOrderOfBoth) {
   EXPECT_EQ(r.work[3].begin, 21us + latency);
 }
 
+/// The i-th piece of work of a thread.
+const profile::WorkSpan& work_of(const StepRecord& record, Device device, std::size_t i) {
+  std::vector<const profile::WorkSpan*> own;
+  for (const profile::WorkSpan& span : record.work)
+    if (span.device == device) own.push_back(&span);
+  std::ranges::sort(own, {}, &profile::WorkSpan::sequence);
+  return *own.at(i);
+}
+
+TEST(Simulate, ASettledCollectiveIsWaitedForWhereItIsUsed) {
+  Log log;
+  for (const Log::Point point : {Log::Point::begin, Log::Point::settle}) {
+    for (const int rank : {0, 1}) {
+      if (point == Log::Point::begin) log.work(rank, gpu(rank), rank == 0 ? 10 : 50);
+      log.all_reduce(rank, rank, point, 7, 64 << 20);
+    }
+  }
+  log.work(0, gpu(0), 20);
+  log.all_reduce(0, 0, Log::Point::use, 7, 64 << 20);
+  log.work(0, gpu(0), 1);
+  const StepRecord r = simulate(log.record(), machine(), gpus(2));
+  ASSERT_EQ(r.side_work.size(), 2U);
+  EXPECT_EQ(r.side_work[0].begin, 51us);
+  EXPECT_EQ(work_of(r, gpu(0), 3).begin, 11us) << "the stream goes on behind the first 10 us";
+  EXPECT_EQ(work_of(r, gpu(0), 5).begin, r.side_work[0].end);
+}
+
 TEST(Simulate, AThreadWithoutAGpuHasNoPart) {
   Log alone, beside;
   alone.work(0, gpu(0), 10);
@@ -193,9 +219,9 @@ Log two_ranks(const std::vector<int>& threads) {
     const auto job = static_cast<std::uint64_t>(rank) + 1;
     log.job(thread, JobEvent::Kind::begun, job);
     log.work(thread, gpu(rank), rank == 0 ? 10 : 50);
-    log.all_reduce(thread, rank, Log::Part::begin, 7, 64 << 20);
+    log.all_reduce(thread, rank, Log::Point::begin, 7, 64 << 20);
     log.work(thread, gpu(rank), 20);
-    log.all_reduce(thread, rank, Log::Part::end, 7, 64 << 20);
+    log.all_reduce(thread, rank, Log::Point::end, 7, 64 << 20);
     log.work(thread, gpu(rank), 5);
     log.job(thread, JobEvent::Kind::ended, job);
   }
@@ -203,15 +229,6 @@ Log two_ranks(const std::vector<int>& threads) {
     log.job(caller, JobEvent::Kind::joined, job);
   log.work(caller, gpu(0), 1);
   return log;
-}
-
-/// The i-th piece of work of a thread.
-const profile::WorkSpan& work_of(const StepRecord& record, Device device, std::size_t i) {
-  std::vector<const profile::WorkSpan*> own;
-  for (const profile::WorkSpan& span : record.work)
-    if (span.device == device) own.push_back(&span);
-  std::ranges::sort(own, {}, &profile::WorkSpan::sequence);
-  return *own.at(i);
 }
 
 TEST(Simulate, ACollectiveRunsBesideTheWorkFromWhenAllRanksHaveCome) {

@@ -46,11 +46,17 @@ struct Mnk {
 
 /// The collective, or message, of which a piece of work is one device's part.
 struct Exchange {
+  enum class Point : std::uint8_t {
+    begin,   ///< the device's part is queued
+    settle,  ///< the thread waits for the other ranks; on a GPU the main stream goes on
+    use,     ///< after that, the main stream waits for the output; on the host it is there already
+    end,     ///< both at once
+  };
   std::uint64_t id = 0;    ///< the same for all its ranks, and of no other one of this process
   int rank = 0;            ///< this device's in the group
   int ranks = 1;           ///< the group's size
   std::size_t nbytes = 0;  ///< of the whole array; of all its arrays, if several are coalesced
-  bool ends = false;       ///< the work waits for the end. If not, it is the beginning.
+  Point point = Point::begin;
 };
 
 /// Describes a piece of device work and its cost. Checks, cost models and traces all use this
