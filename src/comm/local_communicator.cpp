@@ -145,14 +145,20 @@ class LocalPending final : public Handle::Pending {
     const tandem::detail::WorkScope scope(stream(), work);
     in_scopes(point, i + 1, f);
     if (operation_ != nullptr) exchange.id = operation_->id;
+    if (c.algorithm != nullptr) exchange.algorithm = c.algorithm->name();
   }
   Exchange exchange_of(const Collective& c, Exchange::Point point) const {
     const auto nbytes = [](const Tensor& x) { return x.defined() ? x.nbytes() : 0; };
+    const int ranks = meeting_->ranks().size();
+    const Problem problem = problem_of(signature_of(c), ranks, meeting_->options());
     return {.id = operation_ == nullptr ? 0 : operation_->id,
             .rank = rank_,
-            .ranks = meeting_->ranks().size(),
+            .ranks = ranks,
             .nbytes = std::max(nbytes(c.input), nbytes(c.output)),
-            .point = point};
+            .point = point,
+            .root = c.root,
+            .segment = problem.segment,
+            .group = problem.group};
   }
   /// Null where the algorithm needs none.
   void* make_scratch(const Collective& c) {
@@ -194,7 +200,10 @@ class LocalPending final : public Handle::Pending {
   }
   /// As `follow`, told to observers: from here on the stream waits, as a thread of the host would.
   void follow_later() {
-    const Exchange exchange = exchange_of(collectives_.front(), Exchange::Point::use);
+    const Exchange exchange{.id = operation_->id,
+                            .rank = rank_,
+                            .ranks = meeting_->ranks().size(),
+                            .point = Exchange::Point::use};
     const Work work{.kind = kind_of(collectives_.front()),
                     .name = name(collectives_.front().kind),
                     .exchange = &exchange};

@@ -143,6 +143,8 @@ class Builder {
   int step_ = 0;
 };
 
+}  // namespace
+
 Problem problem_of(const Signature& s, int ranks, const GroupOptions& options) {
   const auto size = static_cast<std::int64_t>(itemsize(s.dtype));
   return {.kind = s.kind,
@@ -152,8 +154,6 @@ Problem problem_of(const Signature& s, int ranks, const GroupOptions& options) {
           .segment = std::max<std::int64_t>(1, options.segment_bytes / size),
           .group = options.group};
 }
-
-}  // namespace
 
 bool needs_scratch(const Signature& s, int ranks, int rank, const GroupOptions& options) {
   if (s.algorithm == Signature::kDirect || s.kind != Kind::reduce || rank == s.root) return false;

@@ -9,6 +9,9 @@
 
 namespace tandem::comm {
 
+/// The task of the collective's algorithm.
+Problem problem_of(const Signature& signature, int ranks, const GroupOptions& options);
+
 /// Whether this rank needs scratch memory, for intermediate values that its tensors must not hold.
 bool needs_scratch(const Signature& signature, int ranks, int rank, const GroupOptions& options);
 

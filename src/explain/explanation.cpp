@@ -179,6 +179,7 @@ Json simulated_json(const std::optional<profile::SimulatedMachine>& machine) {
   if (!machine) return nullptr;
   return {{"cluster", machine->name},
           {"gpus", machine->gpus},
+          {"collectives", machine->collectives_as_run ? "as-run" : "library"},
           {"known_error", machine->known_error.empty() ? Json() : Json(machine->known_error)}};
 }
 

@@ -41,6 +41,7 @@ std::string describe(const SimulatedMachine& machine) {
                         machine.gpus,
                         machine.gpus == 1 ? " GPU of " : " GPUs of ",
                         machine.name,
+                        machine.collectives_as_run ? ", collectives as run" : "",
                         machine.known_error.empty() ? "; its error is not known"
                                                     : "; known error: " + machine.known_error);
 }

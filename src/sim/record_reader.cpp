@@ -4,22 +4,16 @@
 #include "sim/record_reader.hpp"
 
 #include <algorithm>
-#include <array>
-#include <string_view>
 #include <utility>
 
 #include "tandem/core/check.hpp"
+
+#include "sim/collective_kind.hpp"
 
 namespace tandem::sim {
 namespace {
 
 using Kind = comm::Collective::Kind;
-
-std::optional<Kind> kind_of(std::string_view name) {
-  for (int k = 0; k <= static_cast<int>(Kind::barrier); ++k)
-    if (comm::name(static_cast<Kind>(k)) == name) return static_cast<Kind>(k);
-  return std::nullopt;
-}
 
 /// The way between a GPU and its host.
 Path host_path(const Cluster& cluster, int gpu, const char* direction) {
@@ -40,6 +34,7 @@ RecordReader::RecordReader(const profile::StepRecord& record,
       cluster_(cluster),
       count_(options.gpus.value_or(static_cast<int>(devices.size()))),
       kernels_(cluster.gpus, count_),
+      library_(cluster),
       kernel_speed_(options.kernel_speed),
       copies_buckets_(options.copies_buckets),
       work_(record.work.size()),
@@ -49,6 +44,7 @@ RecordReader::RecordReader(const profile::StepRecord& record,
     lanes_.push_back({graph_.add_lane(), graph_.add_lane(), graph_.add_lane()});
   }
   if (count_ > static_cast<int>(devices.size())) check_alike();
+  if (options.collectives == CollectiveTimes::as_run) player_.emplace(record, cluster, gpus_);
   collect();
   find_first();
   follow();
@@ -67,7 +63,7 @@ void RecordReader::check_alike() const {
   };
   for (const profile::WorkSpan& span : record_.work) {
     if (!span.exchange || span.kind == Work::Kind::barrier) continue;
-    const std::optional<Kind> kind = kind_of(span.name);
+    const std::optional<Kind> kind = collective_kind(span.name);
     if (kind != Kind::all_reduce && kind != Kind::broadcast)
       refuse(detail::concat("has a ", span.name, ", whose parts depend on their number"));
   }
@@ -191,6 +187,12 @@ std::optional<int> RecordReader::gpu_of(Device device) const {
   return found == gpus_.end() ? std::nullopt : std::optional(found->second);
 }
 
+std::optional<CollectivePlayer::OnLink> RecordReader::on_link(
+    const profile::Transfer& moved) const {
+  const auto from = gpu_of(moved.source), to = gpu_of(moved.destination);
+  return player_ && from && to ? player_->on_link(moved.exchange, *from, *to) : std::nullopt;
+}
+
 int RecordReader::number_of(int thread) const {
   const auto found = threads_.find(thread);  // those without a part come last
   return found == threads_.end() ? static_cast<int>(threads_.size()) : found->second.number;
@@ -256,7 +258,7 @@ double RecordReader::copying_seconds(std::size_t nbytes) const {
 
 void RecordReader::copy_bucket(std::size_t part, int called) {
   const profile::WorkSpan& span = record_.work[part];
-  if (!copies_buckets_ || kind_of(span.name) != Kind::all_reduce) return;
+  if (!copies_buckets_ || collective_kind(span.name) != Kind::all_reduce) return;
   const int gpu = *gpu_of(span.device);
   on_stream(gpu,
             {.kind = Task::Kind::kernel,
@@ -279,33 +281,26 @@ void RecordReader::start_collective(std::uint64_t id, Collective& collective) {
   const profile::WorkSpan& first = record_.work[collective.parts.front().second];
   if (first.kind == Work::Kind::barrier) task = {.after = arrivals.hosts};
   collective.task = graph_.add(std::move(task));
+  if (player_ && first.kind != Work::Kind::barrier)
+    player_->play(graph_, collective.task, id, collective.parts);
+}
+
+std::size_t RecordReader::nbytes_of(const Collective& collective) const {
+  std::size_t nbytes = 0;
+  for (const auto& [gpu, part] : collective.parts)
+    if (gpu == collective.parts.front().first) nbytes += record_.work[part].exchange->nbytes;
+  return nbytes;
 }
 
 double RecordReader::seconds_of(const Collective& collective) {
-  const auto& [gpu, first] = collective.parts.front();
-  std::size_t nbytes = 0;  // of all that are coalesced
-  for (const auto& [other, part] : collective.parts)
-    if (other == gpu) nbytes += record_.work[part].exchange->nbytes;
-  const auto kind = kind_of(record_.work[first].name);
-  const int ranks = ranks_of(*record_.work[first].exchange);
-  if (!kind || ranks < 2 || nbytes == 0) return 0;
-  switch (*kind) {
-    case Kind::all_reduce:
-    case Kind::reduce_scatter:
-    case Kind::all_gather:
-    case Kind::broadcast:
-    case Kind::reduce: {
-      const auto model = models_.try_emplace(ranks, cluster_, ranks).first;
-      const bool is_rooted = *kind == Kind::broadcast || *kind == Kind::reduce;
-      return model->second.time(*kind, nbytes).seconds + (is_rooted ? copying_seconds(nbytes) : 0);
-    }
-    default: {
-      const Path way = path(cluster_, 1, 0);
-      const bool is_message = *kind == Kind::send || *kind == Kind::recv;
-      const double part = is_message ? 1 : static_cast<double>(ranks - 1) / ranks;
-      return way.latency() + static_cast<double>(nbytes) * part / way.bandwidth();
-    }
-  }
+  const profile::WorkSpan& first = record_.work[collective.parts.front().second];
+  const auto kind = collective_kind(first.name);
+  const int ranks = ranks_of(*first.exchange);
+  const std::size_t nbytes = nbytes_of(collective);
+  if (ranks < 2 || nbytes == 0) return 0;
+  const bool is_rooted = kind == Kind::broadcast || kind == Kind::reduce;
+  return (player_ ? 0 : library_.seconds(kind, ranks, nbytes)) +
+         (is_rooted ? copying_seconds(nbytes) : 0);
 }
 
 bool RecordReader::end_exchange(Thread& thread, std::size_t i) {

@@ -15,10 +15,11 @@
 #include "tandem/comm/collective.hpp"
 #include "tandem/profile/step_record.hpp"
 #include "tandem/sim/cluster.hpp"
-#include "tandem/sim/collective_model.hpp"
 #include "tandem/sim/simulate.hpp"
 
+#include "sim/collective_player.hpp"
 #include "sim/kernel_model.hpp"
+#include "sim/library_times.hpp"
 #include "sim/task_graph.hpp"
 
 namespace tandem::sim {
@@ -53,6 +54,8 @@ class RecordReader {
   /// A number of a thread that does not depend on which thread was seen first.
   int number_of(int thread) const;
   const std::map<std::uint64_t, Collective>& collectives() const noexcept { return collectives_; }
+  /// When a collective's bytes went over the transfer's link; none: collectives are not played.
+  std::optional<CollectivePlayer::OnLink> on_link(const profile::Transfer& moved) const;
 
  private:
   enum class What : std::uint8_t { work, transfer, read, job };
@@ -91,7 +94,10 @@ class RecordReader {
   void begin_exchange(Thread& thread, std::size_t i);
   bool end_exchange(Thread& thread, std::size_t i);
   void start_collective(std::uint64_t id, Collective& collective);
+  /// By the library; or only what comes before the first step, if the collective is played.
   double seconds_of(const Collective& collective);
+  /// Of all that are coalesced.
+  std::size_t nbytes_of(const Collective& collective) const;
   /// How long a GPU copies bytes into or out of a bucket, if it does.
   double copying_seconds(std::size_t nbytes) const;
   /// Adds such a copy to a GPU's stream of work, for its part of an all-reduce.
@@ -113,10 +119,11 @@ class RecordReader {
   const Cluster& cluster_;
   const int count_;  // of the machine's GPUs that take part
   KernelModel kernels_;
+  LibraryTimes library_;
   const double kernel_speed_;
   const bool copies_buckets_;
   std::map<Device, int> gpus_;
-  std::map<int, CollectiveModel> models_;  // by number of ranks
+  std::optional<CollectivePlayer> player_;  // if collectives take what the algorithm that ran does
   TaskGraph graph_;
   std::vector<Lanes> lanes_;  // by GPU
   std::map<int, Thread> threads_;

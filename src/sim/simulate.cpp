@@ -47,6 +47,10 @@ void check_devices(const profile::StepRecord& record,
     TANDEM_CHECK(seen.insert(device).second, "simulate: ", device, " is given twice");
 }
 
+bool is_as_run(const SimulateOptions& options) noexcept {
+  return options.collectives == CollectiveTimes::as_run;
+}
+
 /// Gives the parts of a record their simulated times.
 class Retimed {
  public:
@@ -57,9 +61,8 @@ class Retimed {
       : reader_(record, cluster, devices, options),
         retimed_(record),
         devices_(devices),
-        machine_{.name = cluster.name,
-                 .gpus = options.gpus.value_or(static_cast<int>(devices.size())),
-                 .known_error = cluster.known_error} {
+        machine_(simulated_machine(
+            cluster, options.gpus.value_or(static_cast<int>(devices.size())), options)) {
     run(reader_.graph(),
         static_cast<int>(devices.size()),
         cluster.gpus.efficiency.beside_collectives);
@@ -129,6 +132,10 @@ class Retimed {
     const Task& collective = task(found->second.task);
     moved.begin = moved.queued_begin = duration_of(collective.begin);
     moved.end = moved.queued_end = duration_of(collective.end);
+    const auto on_link = reader_.on_link(moved);
+    if (!on_link) return;
+    moved.begin = duration_of(task(on_link->first).begin);
+    moved.end = duration_of(task(on_link->last).end);
   }
   void add_side_work(const RecordReader::Collective& collective) {
     const Task& done = task(collective.task);
@@ -153,6 +160,16 @@ class Retimed {
 
 }  // namespace
 
+profile::SimulatedMachine simulated_machine(const Cluster& cluster,
+                                            int gpus,
+                                            const SimulateOptions& options) {
+  const bool as_run = is_as_run(options);
+  return {.name = cluster.name,
+          .gpus = gpus,
+          .known_error = as_run ? "" : cluster.known_error,
+          .collectives_as_run = as_run};
+}
+
 profile::StepRecord simulate(const profile::StepRecord& record,
                              const Cluster& cluster,
                              std::span<const Device> devices,
@@ -162,7 +179,15 @@ profile::StepRecord simulate(const profile::StepRecord& record,
                "simulate: kernel_speed is ",
                options.kernel_speed,
                "; it must be above 0 and finite");
-  check_devices(record, cluster, devices, options.gpus.value_or(static_cast<int>(devices.size())));
+  const int gpus = options.gpus.value_or(static_cast<int>(devices.size()));
+  check_devices(record, cluster, devices, gpus);
+  TANDEM_CHECK(!is_as_run(options) || gpus == static_cast<int>(devices.size()),
+               "simulate: ",
+               devices.size(),
+               " devices stand for ",
+               gpus,
+               " GPUs, and collectives as_run need what each GPU sends; give as many devices as "
+               "GPUs, or CollectiveTimes::library");
   return Retimed(record, cluster, devices, options).take();
 }
 

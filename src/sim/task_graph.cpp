@@ -29,6 +29,8 @@ class Clock {
     called_by_.resize(tasks_.size());
     left_.resize(tasks_.size());
     rates_.resize(tasks_.size(), 1);
+    inside_.resize(tasks_.size());
+    left_inside_.resize(tasks_.size());
     for (std::size_t t = 0; t < tasks_.size(); ++t) {
       const Task& task = tasks_[t];
       called_by_[t] = static_cast<int>(task.called.size());
@@ -37,6 +39,10 @@ class Clock {
         followers_[at(before)].push_back(static_cast<int>(t));
       for (const int call : task.called)
         calls_[at(call)].push_back(static_cast<int>(t));
+      if (task.during < 0) continue;
+      ++waits_[t];
+      inside_[at(task.during)].push_back(static_cast<int>(t));
+      ++left_inside_[at(task.during)];
     }
   }
 
@@ -84,7 +90,9 @@ class Clock {
         for (const int gpu : task.gpus)
           ++collectives_[at(gpu)];
       rates_are_old_ = true;
-      running_.push_back(t);
+      if (inside_[at(t)].empty()) running_.push_back(t);
+      for (const int part : inside_[at(t)])
+        less_to_wait_for(part);
     }
   }
   /// How fast a task goes: of `seconds`, or of bytes once a transfer moves.
@@ -151,6 +159,7 @@ class Clock {
       less_to_wait_for(next);
     for (const int next : calls_[at(t)])
       if (--called_by_[at(next)] == 0) get_in_line(next);
+    if (task.during >= 0 && --left_inside_[at(task.during)] == 0) end(task.during);
   }
 
   std::vector<Task>& tasks_;
@@ -159,10 +168,12 @@ class Clock {
   std::vector<int> collectives_;  // by GPU: how many run
   std::vector<int> waits_;        // by task: lanes and tasks that it waits for
   std::vector<std::vector<int>> followers_;
-  std::vector<std::vector<int>> calls_;  // by task: those that it calls
-  std::vector<int> called_by_;           // by task: how many of its calls have not ended
-  std::vector<double> left_;             // by task: seconds, or bytes
-  std::vector<double> rates_;            // by task
+  std::vector<std::vector<int>> calls_;   // by task: those that it calls
+  std::vector<int> called_by_;            // by task: how many of its calls have not ended
+  std::vector<std::vector<int>> inside_;  // by collective: what runs during it
+  std::vector<int> left_inside_;          // how much of that has not ended
+  std::vector<double> left_;              // by task: seconds, or bytes
+  std::vector<double> rates_;             // by task
   std::deque<int> ready_;
   std::vector<int> running_;
   std::vector<int> moving_;  // transfers whose latency is over, sorted

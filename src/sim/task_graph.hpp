@@ -15,7 +15,8 @@ struct Task {
   enum class Kind : std::uint8_t {
     fixed,       ///< takes `seconds`
     kernel,      ///< takes `seconds`, and longer while a collective runs on its GPU
-    collective,  ///< takes `seconds`, and slows down the kernels of its GPUs
+    collective,  ///< takes `seconds`, or as long as what runs during it, and slows down the kernels
+                 ///< of its GPUs
     transfer,    ///< after its path's latency moves `nbytes`, and shares the path's parts
   };
   Kind kind = Kind::fixed;
@@ -26,6 +27,7 @@ struct Task {
   double nbytes = 0;
   Path path = {};
   std::vector<int> gpus = {};  ///< of a kernel or a collective
+  int during = -1;  ///< the collective that it begins after, and that ends after it; -1: none
 
   double reached = 0;  ///< when it came to the head of its lanes
   double begin = 0;    ///< when it began

@@ -79,6 +79,26 @@ TEST(TaskGraph, KernelsAreSlowerBesideACollectiveOfTheirGpu) {
   EXPECT_DOUBLE_EQ(graph.task(there).end, 10);
 }
 
+TEST(TaskGraph, ACollectiveLastsAsLongAsWhatRunsDuringIt) {
+  TaskGraph graph;
+  const int work = graph.add_lane(), side = graph.add_lane();
+  const int beside = graph.add(kernel(work, 0, 10));
+  graph.add(fixed(side, 4));
+  const int c = graph.add({.kind = Task::Kind::collective, .lanes = {side}, .gpus = {0}});
+  const int next = graph.add({.kind = Task::Kind::collective, .lanes = {side}, .gpus = {0}});
+  Task moved{.kind = Task::Kind::transfer, .nbytes = 20, .path = {.parts = {{"up", 10, 1}}}};
+  moved.during = c;
+  const int first = graph.add(moved);
+  moved.after = {first};
+  const int second = graph.add(moved);
+  run(graph, 1, kHalfSpeed);
+  EXPECT_DOUBLE_EQ(graph.task(first).begin, 4);
+  EXPECT_DOUBLE_EQ(graph.task(second).begin, 7);
+  EXPECT_DOUBLE_EQ(graph.task(c).end, 10);
+  EXPECT_DOUBLE_EQ(graph.task(next).begin, 10) << "the lane is the collective's until then";
+  EXPECT_DOUBLE_EQ(graph.task(beside).end, 13) << "6 s at half of the speed";
+}
+
 TEST(TaskGraph, TransfersShareALinkWhileTheyMove) {
   TaskGraph graph;
   const int a = graph.add_lane(), b = graph.add_lane(), c = graph.add_lane();

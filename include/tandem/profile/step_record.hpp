@@ -118,6 +118,8 @@ struct SimulatedMachine {
   std::string name;
   int gpus = 0;             ///< that took part
   std::string known_error;  ///< how far its times are known to be off, in words; empty: not known
+  /// Collectives took what the algorithms that ran would take, not those of a library.
+  bool collectives_as_run = false;
 };
 
 /// "simulated on 8 GPUs of a100-80x8; known error: ..."

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 
@@ -10,6 +11,12 @@
 #include "tandem/sim/cluster.hpp"
 
 namespace tandem::sim {
+
+/// How long collectives take.
+enum class CollectiveTimes : std::uint8_t {
+  library,  ///< what CollectiveModel says, which chooses among a library's algorithms as NCCL does
+  as_run,   ///< what the algorithm that ran takes on the links, step by step
+};
 
 struct SimulateOptions {
   /// How many GPUs take part; none: as many as there are devices. More than those: the last device
@@ -23,7 +30,17 @@ struct SimulateOptions {
   /// and back after it, unless gradients are views of buckets, and nn.DataParallel before each
   /// broadcast and reduce, in the stream of these. Tandem's arrays lie in buckets.
   bool copies_buckets = false;
+  /// Whose times collectives have. With as_run each GPU has a device of its own.
+  CollectiveTimes collectives = CollectiveTimes::library;
 };
+
+/// What a record that was simulated says of the machine. The known error is that of the library's
+/// collectives, so it is not known for others.
+///
+/// @param gpus  that take part
+profile::SimulatedMachine simulated_machine(const Cluster& cluster,
+                                            int gpus,
+                                            const SimulateOptions& options = {});
 
 /// When the work of a record would be done on a described machine.
 ///
@@ -31,7 +48,9 @@ struct SimulateOptions {
 /// docs/cluster.md says how. Each device has a stream of work, one of collectives and one of
 /// uploads, as a GPU has; each thread of the record queues on them what it called, in its order.
 /// Devices that are not among `devices` are the machine's host. Side spans are added for the
-/// collectives. Everything is in the order of simulated time, and threads are numbered anew.
+/// collectives. With CollectiveTimes::as_run each transfer of a collective has the time from its
+/// first byte on its link to the last, else that of the whole collective. Everything is in the
+/// order of simulated time, and threads are numbered anew.
 ///
 /// A pure function of its arguments: the record may come from any machine, from shape-only devices
 /// too, and its own times do not matter. Thread-safe.
@@ -40,7 +59,9 @@ struct SimulateOptions {
 /// @throws InvalidArgument  the cluster has fewer GPUs; a device is given twice; the kernels' speed
 ///                          is not above 0; the record is not complete, or has a part of a
 ///                          collective alone. Or one device stands for several, and what each does
-///                          depends on their number: the record has shares, or copies between GPUs.
+///                          depends on their number: the record has shares, or copies between GPUs,
+///                          or collectives are timed as run. Or these are, and not all ranks of one
+///                          are among the devices.
 /// @cost   microseconds for each piece of work
 profile::StepRecord simulate(const profile::StepRecord& record,
                              const Cluster& cluster,
