@@ -14,7 +14,8 @@ namespace tandem::cli {
 
 profile::StepRecord Machine::timed(const profile::StepRecord& record,
                                    const std::vector<Device>& devices) const {
-  return cluster_ ? sim::simulate(record, cluster_->cluster, devices) : record;
+  if (!cluster_) return record;
+  return sim::simulate(record, cluster_->cluster, devices, {.collectives = collectives_});
 }
 
 report::Recording Machine::timed(const report::Recording& recording,
@@ -30,7 +31,8 @@ report::Recording Machine::timed(const report::Recording& recording,
 
 Machine::Clock Machine::clock(const std::vector<Device>& devices) const {
   if (cluster_) {
-    const auto clock = std::make_shared<sim::StepClock>(cluster_->cluster, devices);
+    const auto clock = std::make_shared<sim::StepClock>(
+        cluster_->cluster, devices, sim::SimulateOptions{.collectives = collectives_});
     return [clock](const std::function<void()>& step) { return clock->time(step); };
   }
   return [](const std::function<void()>& step) {
@@ -40,18 +42,22 @@ Machine::Clock Machine::clock(const std::vector<Device>& devices) const {
   };
 }
 
+profile::SimulatedMachine Machine::simulated(int gpus) const {
+  return sim::simulated_machine(cluster_->cluster, gpus, {.collectives = collectives_});
+}
+
 std::optional<std::string> Machine::description(int gpus) const {
   if (!cluster_) return std::nullopt;
-  const sim::Cluster& cluster = cluster_->cluster;
-  return profile::describe(
-      {.name = cluster.name, .gpus = gpus, .known_error = cluster.known_error});
+  return profile::describe(simulated(gpus));
 }
 
 nlohmann::json Machine::to_json() const {
   if (!cluster_) return nullptr;
-  const std::string& error = cluster_->cluster.known_error;
-  return {{"cluster", cluster_->cluster.name},
-          {"gpus", devices_.size()},
+  const auto machine = simulated(static_cast<int>(devices_.size()));
+  const std::string& error = machine.known_error;
+  return {{"cluster", machine.name},
+          {"gpus", machine.gpus},
+          {"collectives", machine.collectives_as_run ? "as-run" : "library"},
           {"known_error", error.empty() ? nlohmann::json() : nlohmann::json(error)}};
 }
 

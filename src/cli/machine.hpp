@@ -12,6 +12,7 @@
 
 #include "tandem/profile/step_record.hpp"
 #include "tandem/sim/configure.hpp"
+#include "tandem/sim/simulate.hpp"
 
 #include "report/recording.hpp"
 
@@ -24,8 +25,8 @@ class Machine {
   /// These devices, timed by a watch.
   explicit Machine(std::vector<Device> devices) : devices_(std::move(devices)) {}
   /// The GPUs of a machine that need not be there.
-  explicit Machine(sim::ClusterDevices cluster)
-      : devices_(cluster.gpus), cluster_(std::move(cluster)) {}
+  Machine(sim::ClusterDevices cluster, sim::CollectiveTimes collectives)
+      : devices_(cluster.gpus), cluster_(std::move(cluster)), collectives_(collectives) {}
 
   const std::vector<Device>& devices() const noexcept { return devices_; }
   bool is_simulated() const noexcept { return cluster_.has_value(); }
@@ -43,6 +44,8 @@ class Machine {
   using Clock = std::function<std::chrono::duration<double>(const std::function<void()>&)>;
   Clock clock(const std::vector<Device>& devices) const;
 
+  /// Whose times these are, of so many GPUs. The devices are those of a cluster.
+  profile::SimulatedMachine simulated(int gpus) const;
   /// "simulated on 8 GPUs of a100-80x8; ...", of so many GPUs; none: times are measured.
   std::optional<std::string> description(int gpus) const;
   /// {"cluster": "a100-80x8", ...}, or null.
@@ -51,6 +54,7 @@ class Machine {
  private:
   std::vector<Device> devices_;
   std::optional<sim::ClusterDevices> cluster_;
+  sim::CollectiveTimes collectives_ = sim::CollectiveTimes::library;
 };
 
 }  // namespace tandem::cli

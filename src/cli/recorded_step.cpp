@@ -31,6 +31,15 @@ constexpr int kRecorded = 2;   // the last, and the one before
 ///
 /// @param options  get the rows of these devices.
 int share_rows(TaskOptions& options, int gpus) {
+  const bool as_run = options.devices.collectives.is_as_run();
+  if (as_run && gpus > kMostGpus)
+    throw UsageError(
+        tandem::detail::concat("with --collectives as-run a step is simulated GPU by "
+                               "GPU, for at most ",
+                               kMostGpus,
+                               " of them, and --gpus is ",
+                               gpus,
+                               "; give fewer, or --collectives library"));
   if (options.mode.name != "ddp" && gpus > kMostGpus && !options.mode.is_single())
     throw UsageError(tandem::detail::concat("mode ",
                                             options.mode.name,
@@ -39,7 +48,7 @@ int share_rows(TaskOptions& options, int gpus) {
                                             " of them, and --gpus is ",
                                             gpus,
                                             "; give fewer, or mode ddp, in which all do the same"));
-  if (options.mode.name != "ddp" || gpus <= kMostDevices) return gpus;
+  if (options.mode.name != "ddp" || gpus <= kMostDevices || as_run) return gpus;
   if (options.batch.rows % gpus != 0 || options.batch.policy() ||
       !options.batch.chunk_sizes.empty() || options.batch.gpu0_bsz)
     throw UsageError(tandem::detail::concat("more than ",

@@ -28,7 +28,8 @@ struct RecordedStep {
 };
 
 /// Takes a step on virtual devices, which account for the GPUs' memory and compute nothing. Of many
-/// GPUs in mode ddp, which all do the same, it takes the part of two.
+/// GPUs in mode ddp, which all do the same, it takes the part of two, unless collectives are timed
+/// as they run.
 ///
 /// @throws UsageError  options that do not go together. @throws OutOfMemory  a GPU is too small.
 RecordedStep record_step(StepSetup setup, const sim::Cluster& cluster, int gpus);

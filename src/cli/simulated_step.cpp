@@ -40,7 +40,8 @@ SimulatedStep::Gpu figures_of(const StepRecord& record, Device device, std::size
 SimulatedStep simulate_step(TaskOptions options, const sim::Cluster& cluster, int gpus) {
   options.resolve();
   const auto [step, peaks] = record_step({.task = options}, cluster, gpus);
-  const sim::SimulateOptions timing{.gpus = step.gpus};
+  const sim::SimulateOptions timing{.gpus = step.gpus,
+                                   .collectives = options.devices.collectives.times()};
   const StepRecord record = sim::simulate(step.record, cluster, step.devices, timing);
   const Duration time = sim::time_after(step.before, step.record, cluster, step.devices, timing);
   SimulatedStep simulated{.model = options.model.name,
@@ -48,6 +49,7 @@ SimulatedStep simulate_step(TaskOptions options, const sim::Cluster& cluster, in
                           .rows = options.batch.rows,
                           .seconds = ms(time) * 1e-3,
                           .gpu_count = step.gpus,
+                          .collectives = options.devices.collectives.name,
                           .gpus = {},
                           .explanation = parallel::explain(record)};
   for (std::size_t d = 0; d < step.devices.size(); ++d)
@@ -70,6 +72,7 @@ nlohmann::json to_json(const SimulatedStep& step, const sim::Cluster& cluster) {
           {"rows", step.rows},
           {"step_ms", step.seconds * 1e3},
           {"gpu_count", step.gpu_count},
+          {"collectives", step.collectives},
           {"rows_per_second", static_cast<double>(step.rows) / step.seconds},
           {"gpus", std::move(gpus)},
           {"explanation", nlohmann::json::parse(step.explanation.json())}};
@@ -78,12 +81,13 @@ nlohmann::json to_json(const SimulatedStep& step, const sim::Cluster& cluster) {
 void print(const SimulatedStep& step, const sim::Cluster& cluster) {
   constexpr double kGiB = 1 << 30;
   const double limit = (cluster.gpus.memory - cluster.gpus.reserved_memory) / kGiB;
-  console::print("{}, mode {}, {} rows on {} of {}: simulated, no GPU was used\n",
+  console::print("{}, mode {}, {} rows on {} of {}: simulated{}, no GPU was used\n",
                  step.model,
                  step.mode,
                  step.rows,
                  step.gpu_count,
-                 console::shown(cluster.name));
+                 console::shown(cluster.name),
+                 step.collectives == "library" ? "" : ", collectives as run");
   console::print("step {:.3f} ms, {:.1f} rows/s\n\n",
                  step.seconds * 1e3,
                  static_cast<double>(step.rows) / step.seconds);

@@ -27,7 +27,8 @@ struct SimulatedStep {
   std::int64_t rows = 0;  ///< of the batch
   double seconds = 0;
   int gpu_count = 0;
-  std::vector<Gpu> gpus;  ///< if they are fewer, the last one stands for all others too
+  std::string collectives;  ///< "library" or "as-run"
+  std::vector<Gpu> gpus;    ///< if they are fewer, the last one stands for all others too
   parallel::Explanation explanation;
 };
 

@@ -46,6 +46,7 @@ void DeviceChoice::add_cluster(CLI::App& app, sim::ClusterData data) {
                  "list), or a file that describes one. Default: TANDEM_CLUSTER, unless --devices "
                  "is given");
   app.add_option("--gpus", gpus, "number of the machine's GPUs (default: all)")->check(at_least(1));
+  collectives.add_flags(app);
 }
 
 std::vector<DeviceSpec> DeviceChoice::specs() const {
@@ -95,6 +96,8 @@ Machine DeviceChoice::machine() const {
   const std::string name = simulated();
   if (name.empty()) {
     if (gpus) throw UsageError("--gpus are of a cluster; give --cluster, or --devices instead");
+    if (collectives.is_as_run())
+      throw UsageError("--collectives is for the times of a cluster; give --cluster too");
     return Machine(working_devices());
   }
   const sim::Cluster described = named_cluster(name);
@@ -104,7 +107,7 @@ Machine DeviceChoice::machine() const {
         "--gpus is ", count, ", and ", described.name, " has ", described.gpu_count(), " GPUs"));
   check_limits(static_cast<std::size_t>(count));
   const auto data = shape_only ? sim::ClusterData::none : cluster_data_;
-  return Machine(sim::configure_cluster(described, count, data));
+  return Machine(sim::configure_cluster(described, count, data), collectives.times());
 }
 
 }  // namespace tandem::cli

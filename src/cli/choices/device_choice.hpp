@@ -9,6 +9,7 @@
 #include "tandem/runtime/device.hpp"
 #include "tandem/sim/configure.hpp"
 
+#include "cli/choices/collectives_choice.hpp"
 #include "cli/machine.hpp"
 
 namespace CLI {
@@ -19,10 +20,11 @@ namespace tandem::cli {
 
 /// Which devices a command uses.
 struct DeviceChoice {
-  std::string list;         ///< empty: the default list
-  bool shape_only = false;  ///< account for memory, and compute nothing
-  std::string cluster;      ///< a machine that is simulated; empty: none
-  std::optional<int> gpus;  ///< of that machine; none: all
+  std::string list;               ///< empty: the default list
+  bool shape_only = false;        ///< account for memory, and compute nothing
+  std::string cluster;            ///< a machine that is simulated; empty: none
+  std::optional<int> gpus;        ///< of that machine; none: all
+  CollectivesChoice collectives;  ///< of that machine
 
   void add_flags(CLI::App& app);
   /// The flags of commands whose times may be those of a machine that is not there.

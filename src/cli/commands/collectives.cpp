@@ -1,7 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include <CLI/CLI.hpp>
@@ -14,12 +16,14 @@
 #include "tandem/runtime/runtime.hpp"
 
 #include "cli/choices/backend_choice.hpp"
+#include "cli/choices/cluster_choice.hpp"
 #include "cli/choices/device_choice.hpp"
 #include "cli/choices/json_choice.hpp"
 #include "cli/command.hpp"
 #include "cli/console.hpp"
 #include "cli/launched.hpp"
 #include "cli/needs.hpp"
+#include "cli/simulated_collectives.hpp"
 #include "cli/usage_error.hpp"
 #include "cli/validators.hpp"
 
@@ -42,7 +46,9 @@ struct CollectivesRequest {
   std::int64_t iterations = 50;
   std::int64_t warmup = 10;
   std::string dtype = "f32";
-  std::string algorithm = "direct";
+  std::string algorithm = {};  ///< empty: direct, or all on a cluster
+  std::string cluster = {};
+  std::optional<int> gpus = std::nullopt;
   std::string segment = "128K";
   int group = 0;
   BackendChoice backend;
@@ -51,7 +57,13 @@ struct CollectivesRequest {
 
   void add_flags(CLI::App& app);
   void add_size_flags(CLI::App& app);
+  void add_cluster_flags(CLI::App& app);
+  std::string algorithm_here() const { return algorithm.empty() ? "direct" : algorithm; }
   int run() const;
+
+ private:
+  int measure_here() const;
+  int simulate() const;
 };
 
 /// The collectives that are timed.
@@ -71,6 +83,7 @@ void CollectivesRequest::add_flags(CLI::App& app) {
       ->check(CLI::IsMember(ops))
       ->capture_default_str();
   devices.add_flags(app);
+  add_cluster_flags(app);
   add_size_flags(app);
   app.add_option("--iterations", iterations, "timed calls of each size")
       ->check(at_least(1))
@@ -81,9 +94,11 @@ void CollectivesRequest::add_flags(CLI::App& app) {
   app.add_option("--dtype", dtype, "type of the elements")
       ->check(CLI::IsMember({"f32", "f64", "bf16", "f16", "i32", "i64", "u8"}))
       ->capture_default_str();
-  app.add_option("--algorithm", algorithm, "algorithm; docs/algorithms.md says what each is for")
-      ->check(CLI::IsMember(algorithms))
-      ->capture_default_str();
+  app.add_option("--algorithm",
+                 algorithm,
+                 "algorithm; docs/algorithms.md says what each is for (default: direct; on a "
+                 "cluster all, one after the other)")
+      ->check(CLI::IsMember(algorithms));
   app.add_option("--segment",
                  segment,
                  "size of a segment, for algorithms that have segments, like 128K or 128KiB")
@@ -106,6 +121,14 @@ void CollectivesRequest::add_size_flags(CLI::App& app) {
   app.add_option("-f,--factor", factor, "ratio of each size to the size before")
       ->check(at_least(2))
       ->capture_default_str();
+}
+
+void CollectivesRequest::add_cluster_flags(CLI::App& app) {
+  app.add_option("--cluster",
+                 cluster,
+                 "say what each algorithm would take on the links of this machine, instead of "
+                 "measuring: a preset (tandem cluster list), or a file that describes one");
+  app.add_option("--gpus", gpus, "number of the machine's GPUs (default: all)")->check(at_least(1));
 }
 
 /// "4K" as nccl-tests has it, or "4KiB".
@@ -150,14 +173,14 @@ void check_fits_machine(const CollectivesRequest& request,
                         std::size_t segment) {
   if (devices.front().type != DeviceType::cpu) return;
   const double all = static_cast<double>(nbytes) * static_cast<double>(devices.size());
-  const bool segmented = request.algorithm == "segmented_ring";
+  const bool segmented = request.algorithm_here() == "segmented_ring";
   const double pieces = segmented ? all / static_cast<double>(segment) : 0;
   check_fits(fmt::format("--max-bytes {} on {} ranks", request.max_bytes, devices.size()),
              all + pieces * kPieceObjects);
 }
 
 comm::GroupOptions group_options(const CollectivesRequest& request, world::World* world) {
-  return {.algorithm = request.algorithm,
+  return {.algorithm = request.algorithm_here(),
           .segment_bytes = static_cast<std::int64_t>(parse_size("--segment", request.segment)),
           .group = request.group,
           .backend = request.backend.backend(),
@@ -210,7 +233,7 @@ Json to_json(const CollectivesRequest& request,
     names.push_back(to_string(d));
   for (const CollectiveTime& t : timed.times) {
     rows.push_back({{"op", request.op},
-                    {"algorithm", request.algorithm},
+                    {"algorithm", request.algorithm_here()},
                     {"ranks", timed.ranks},
                     {"bytes", t.nbytes},
                     {"count", t.count},
@@ -238,7 +261,7 @@ void print_table(const CollectivesRequest& request,
                  const comm::AlphaBeta& model) {
   console::print("{} by {} ({}), {} ranks{}, {}, {} iterations\n\n",
                  request.op,
-                 request.algorithm,
+                 request.algorithm_here(),
                  timed.backend,
                  timed.ranks,
                  timed.processes > 1 ? fmt::format(" in {} processes", timed.processes) : "",
@@ -271,6 +294,42 @@ void print_table(const CollectivesRequest& request,
 }
 
 int CollectivesRequest::run() const {
+  if (!cluster.empty()) return simulate();
+  if (gpus) throw UsageError("--gpus are of a cluster; give --cluster, or --devices instead");
+  return measure_here();
+}
+
+int CollectivesRequest::simulate() const {
+  if (!devices.list.empty())
+    throw UsageError(
+        "--devices are of this machine, and --cluster names another one; give one of them, and "
+        "--gpus for a part of the cluster");
+  const sim::Cluster machine = named_cluster(cluster);
+  const int count = gpus.value_or(machine.gpu_count());
+  constexpr int kMostGpus = 63;  // virtual devices beside the host
+  if (count > std::min(machine.gpu_count(), kMostGpus))
+    throw UsageError(
+        fmt::format("--gpus is {}, and {} has {}, of which at most {} are simulated; "
+                    "give fewer",
+                    count,
+                    machine.name,
+                    machine.gpu_count(),
+                    kMostGpus));
+  check_files({json.given_file()});
+  const CollectivesSetup setup{
+      .kind = kind_of(op),
+      .dtype = parse_dtype(dtype),
+      .group = {.segment_bytes = static_cast<std::int64_t>(parse_size("--segment", segment)),
+                .group = group},
+      .algorithm = algorithm,
+      .sizes = sizes_of(*this)};
+  const auto times = simulate_collectives(setup, machine, count);
+  json.write([&] { return to_json(times, setup, machine, count); });
+  if (json.leaves_text()) print(times, setup, machine, count);
+  return 0;
+}
+
+int CollectivesRequest::measure_here() const {
   const std::vector<Device> list = devices.working_devices();
   check_files({json.given_file()});
   Launched launched;

@@ -61,6 +61,7 @@ struct SimulateRequest {
                    "that its name ends in, as times_n8.csv")
         ->check(at_least(1));
     task.add_flags(app);
+    task.devices.collectives.add_flags(app);
     json.add_flags(app);
   }
   int run() const;
@@ -138,6 +139,10 @@ void SimulateRequest::check() const {
     throw UsageError("--allreduce and --iterations are two tables; give one of them");
   if (given_single && iterations.empty())
     throw UsageError("--given-single is for a table of steps; give --iterations too");
+  if (task.devices.collectives.is_as_run() && !(table.empty() && iterations.empty()))
+    throw UsageError(
+        "--collectives as-run is for a step of one model, and tables are predicted as of a "
+        "library; leave it out");
   if (gpus && !iterations.empty())
     throw UsageError("--gpus: a column of --iterations says it for each row; leave it out");
 }

@@ -68,11 +68,12 @@ void SweepRequest::add_flags(CLI::App& app) {
       ->check(at_least(1));
   task.mode.add_loss_flags(app);
   task.add_flags_but_mode(app);
+  task.devices.collectives.add_flags(app);
   json.add_flags(app);
 }
 
 Json to_json(const sim::Cluster& cluster,
-             const std::string& model,
+             const TaskOptions& task,
              const std::vector<SweepPoint>& points) {
   Json rows = Json::array();
   for (const SweepPoint& point : points) {
@@ -93,15 +94,17 @@ Json to_json(const sim::Cluster& cluster,
   return {{"schema_version", 1},
           {"simulated", true},
           {"cluster", cluster.name},
-          {"model", model},
+          {"model", task.model.name},
+          {"collectives", task.devices.collectives.name},
           {"points", std::move(rows)}};
 }
 
-void print_head(const sim::Cluster& cluster, const std::string& model) {
+void print_head(const sim::Cluster& cluster, const TaskOptions& task) {
   console::print(
-      "{} on {}, simulated: a step by GPUs, rows for each, bandwidth of links and mode\n\n",
-      model,
-      console::shown(cluster.name));
+      "{} on {}, simulated{}: a step by GPUs, rows for each, bandwidth of links and mode\n\n",
+      task.model.name,
+      console::shown(cluster.name),
+      task.devices.collectives.is_as_run() ? ", collectives as run" : "");
   console::print("{:>5} {:>9} {:>9}  {:<20} {:>10} {:>10} {:>10} {:>10} {:>10}\n",
                  "GPUs",
                  "rows/GPU",
@@ -153,10 +156,10 @@ int SweepRequest::run() const {
   bool has_head = false;
   const std::vector<SweepPoint> points = sweep(own, machine, all, [&](const SweepPoint& point) {
     if (!json.leaves_text()) return;
-    if (!std::exchange(has_head, true)) print_head(machine, own.model.name);
+    if (!std::exchange(has_head, true)) print_head(machine, own);
     print(point);
   });
-  json.write([&] { return to_json(machine, own.model.name, points); });
+  json.write([&] { return to_json(machine, own, points); });
   return 0;
 }
 
