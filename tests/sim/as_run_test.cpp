@@ -132,6 +132,23 @@ TEST(AsRun, TransfersShareWhatTheyCross) {
               5e-9);
 }
 
+/// Between the halves of a DGX-1 only GPUs i and i + 4 are joined. In their order, 3 sends to 4 and
+/// 7 to 0 through the host.
+TEST(AsRun, ARingFollowsTheLinksOnlyInTheRightOrder) {
+  const Cluster cluster = preset("v100-16x8");
+  const StepRecord ring = all_reduce(8, "ring");
+  EXPECT_NEAR(time_of(ring, cluster, 8), 14 * (15e-6 + kNbytes / 8 / 8e9), 2e-5);
+  const std::vector<int> order{0, 1, 2, 3, 7, 6, 5, 4};
+  std::vector<Device> devices(8);
+  for (std::size_t rank = 0; rank < 8; ++rank)
+    devices[static_cast<std::size_t>(order[rank])] = devices_of(8)[rank];
+  const StepRecord played = simulate(ring, cluster, devices, kAsRun);
+  const profile::SideSpan& side = played.side_work.front();
+  EXPECT_NEAR(static_cast<double>((side.end - side.begin).count()) * 1e-9,
+              14 * (2.7e-6 + kNbytes / 8 / 25e9),
+              5e-9);
+}
+
 TEST(AsRun, WhatHasNoScheduleTakesOneStep) {
   const StepRecord gather = record_of(4, [](Communicator& rank, const Tensor& x) {
     return rank.start_all_gather(x.narrow(0, rank.rank() * kCount / 4, kCount / 4), x);
