@@ -69,18 +69,21 @@ std::vector<CollectiveStep> CollectiveSteps::of(
                "give the devices of all ranks, or CollectiveTimes::library");
   std::vector<CollectiveStep> steps;
   std::size_t first = 0;
+  std::int64_t offset = 0;
   for (std::size_t i = 0; i < coalesced.size(); ++i) {
     const auto is_direct = [&](std::size_t c) {
       return coalesced[c]->exchange->algorithm == kDirect;
     };
     if (i > 0 && !(is_direct(i) && is_direct(i - 1))) first = steps.size();
-    add_scheduled(steps, first, *coalesced[i], gpu_of_rank);
+    add_scheduled(steps, first, offset, *coalesced[i], gpu_of_rank);
+    offset += static_cast<std::int64_t>(coalesced[i]->exchange->nbytes);
   }
   return steps;
 }
 
 void CollectiveSteps::add_scheduled(std::vector<CollectiveStep>& steps,
                                     std::size_t first,
+                                    std::int64_t offset,
                                     const profile::WorkSpan& span,
                                     const std::vector<int>& gpu_of_rank) const {
   const std::int64_t size = itemsize_of(span);
@@ -93,7 +96,7 @@ void CollectiveSteps::add_scheduled(std::vector<CollectiveStep>& steps,
       const int to = gpu_of_rank[static_cast<std::size_t>(t.to)];
       step.moved[{from, to}] += static_cast<std::size_t>((t.end - t.begin) * size);
       if (t.kind == comm::Transfer::Kind::reduce)
-        step.added[to].push_back({from, t.begin * size, t.end * size});
+        step.added[to].push_back({from, offset + t.begin * size, offset + t.end * size});
     }
   }
 }

@@ -21,7 +21,7 @@ struct CollectiveStep {
   /// What a GPU gets to add to its own values: the elements' bytes, by source and range.
   struct Added {
     int from;
-    std::int64_t begin, end;  ///< bytes of the array
+    std::int64_t begin, end;  ///< bytes of the array, or of all arrays that are coalesced
   };
   std::map<int, std::vector<Added>> added = {};  ///< by the GPU that adds
 };
@@ -43,6 +43,7 @@ class CollectiveSteps {
  private:
   void add_scheduled(std::vector<CollectiveStep>& steps,
                      std::size_t first,
+                     std::int64_t offset,
                      const profile::WorkSpan& span,
                      const std::vector<int>& gpu_of_rank) const;
   std::vector<CollectiveStep> recorded(std::uint64_t id) const;

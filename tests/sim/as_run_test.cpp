@@ -66,10 +66,10 @@ StepRecord all_reduce(int n, const std::string& algorithm) {
                    {.algorithm = algorithm, .segment_bytes = 16 * 1024});
 }
 
-/// Seconds of the only collective.
+/// Seconds of the only collective, or of those that are coalesced.
 double time_of(const StepRecord& record, const Cluster& cluster, int n) {
   const StepRecord simulated = simulate(record, cluster, devices_of(n), kAsRun);
-  EXPECT_EQ(simulated.side_work.size(), static_cast<std::size_t>(n));
+  EXPECT_GE(simulated.side_work.size(), static_cast<std::size_t>(n)) << "more if coalesced";
   const profile::SideSpan& side = simulated.side_work.front();
   return static_cast<double>((side.end - side.begin).count()) * 1e-9;
 }
@@ -167,6 +167,10 @@ TEST(AsRun, CoalescedCollectivesFollowEachOtherUnlessTheyAreDirect) {
         record_of(2, two, {.algorithm = algorithm}), preset("a100-80x8"), devices_of(2), kAsRun);
     return static_cast<double>((r.side_work.front().end - r.side_work.front().begin).count());
   };
+  EXPECT_NEAR(time_of(record_of(4, two), through_the_host(), 4),
+              time_of(all_reduce(4, "direct"), through_the_host(), 4),
+              5e-9)
+      << "their sums too take what that of one array takes";
   EXPECT_NEAR(time("direct"), (2 * kLatency + kNbytes / kBandwidth) * 1e9, 5);
   EXPECT_NEAR(time("ring"), (4 * kLatency + kNbytes / kBandwidth) * 1e9, 5);
 }
@@ -192,6 +196,29 @@ TEST(AsRun, ATransferHasItsOwnTimes) {
   for (const profile::Transfer& moved :
        simulate(record, preset("a100-80x8"), devices_of(3)).transfers)
     EXPECT_EQ(moved.begin, moved.queued_begin) << "the library's are those of the collective";
+}
+
+TEST(AsRun, ARootCopiesItsBucketBeforeTheFirstStep) {
+  Cluster cluster = preset("a100-80x8");
+  cluster.gpus.launch.gpu = 0;
+  cluster.gpus.memory_bandwidth = 1e12;
+  cluster.gpus.efficiency.memory = 0.5;
+  const StepRecord record =
+      record_of(3, [](Communicator& rank, const Tensor& x) { return rank.start_broadcast(x, 1); });
+  const StepRecord plain = simulate(record, cluster, devices_of(3), kAsRun);
+  SimulateOptions options = kAsRun;
+  options.copies_buckets = true;
+  const StepRecord copied = simulate(record, cluster, devices_of(3), options);
+  const double copy = 2 * kNbytes / 0.5e12 * 1e9;
+  const profile::SideSpan& before = plain.side_work.front();
+  const profile::SideSpan& whole = copied.side_work.front();
+  EXPECT_EQ(whole.begin, before.begin);
+  EXPECT_NEAR(static_cast<double>((whole.end - before.end).count()), copy, 1);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const profile::Transfer& moved = copied.transfers.at(i);
+    EXPECT_EQ(moved.source, devices_of(3)[1]) << "the root, which is not rank 0";
+    EXPECT_NEAR(static_cast<double>((moved.begin - whole.begin).count()), copy, 1);
+  }
 }
 
 TEST(AsRun, NeedsADeviceForEachGpuAndAllRanks) {
