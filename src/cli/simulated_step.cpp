@@ -41,7 +41,7 @@ SimulatedStep simulate_step(TaskOptions options, const sim::Cluster& cluster, in
   options.resolve();
   const auto [step, peaks] = record_step({.task = options}, cluster, gpus);
   const sim::SimulateOptions timing{.gpus = step.gpus,
-                                   .collectives = options.devices.collectives.times()};
+                                    .collectives = options.devices.collectives.times()};
   const StepRecord record = sim::simulate(step.record, cluster, step.devices, timing);
   const Duration time = sim::time_after(step.before, step.record, cluster, step.devices, timing);
   SimulatedStep simulated{.model = options.model.name,

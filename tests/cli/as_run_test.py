@@ -56,7 +56,7 @@ class AsRunTest(ProgramTest):
         explained = self.json("explain", "--cluster", "v100-16x8", *GPT2, *AS_RUN)
         self.assertEqual(explained["simulated"]["collectives"], "as-run")
         self.assertIsNone(explained["simulated"]["known_error"])
-        self.assertAlmostEqual(explained["ms"], as_run["step_ms"], places=3)
+        self.assertAlmostEqual(explained["ms"], as_run["explanation"]["ms"], places=3)
 
     def test_a_sweep_and_training(self):
         sweep = ["sweep", "--cluster", "a100-80x8", "--model", "gpt2", "--gpus", "2", "--modes", "ddp", "--rows-per-gpu", "4"]
