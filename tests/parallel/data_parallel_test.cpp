@@ -251,12 +251,12 @@ TEST(DataParallelTest, NoReplicaGoesBackBeforeAllHaveTheGradientsOfTheirOutputs)
   const profile::StepRecord record = profile::record([&] { loss.backward(); });
   profile::Duration fetched{}, first = record.duration;
   for (const profile::Transfer& moved : record.transfers)
-    if (moved.category == Category::output_gradient) fetched = std::max(fetched, moved.end);
+    if (moved.category == Category::output_gradient) fetched = std::max(fetched, moved.queued_end);
   for (const profile::WorkSpan& w : record.work)
     if (w.in_replica() && w.phase == Phase::backward && w.module_path != nullptr)
-      first = std::min(first, w.begin);
+      first = std::min(first, w.queued_begin);
   EXPECT_GT(fetched, profile::Duration{});
-  EXPECT_LE(fetched, first) << "a GPU's copies would wait for its own backward";
+  EXPECT_LE(fetched, first) << "queued later, a GPU's copies would wait for its own backward";
 }
 
 TEST(DataParallelTest, RetainedGraphTakesASecondBackward) {
