@@ -4,10 +4,12 @@
 #include "tandem/parallel/run_ranks.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "tandem/comm/group.hpp"
 #include "tandem/core/check.hpp"
@@ -94,7 +96,12 @@ void wait_for_all(Run& run, std::span<const Device> devices, std::chrono::millis
 /// calls do not wait for each other crosswise.
 ///
 /// @param processes  that share the cores.
-void submit(const std::shared_ptr<Run>& run, std::span<const Device> devices, int processes) {
+/// @return  the tickets of those that were started.
+std::vector<Ticket> submit(const std::shared_ptr<Run>& run,
+                           std::span<const Device> devices,
+                           int processes) {
+  std::vector<Ticket> tickets;
+  tickets.reserve(devices.size());
   const auto together = Runtime::instance().hold_queues();
   for (std::size_t r = 0; r < devices.size(); ++r) {
     const ContextScope scope([&](Context& c) {
@@ -103,14 +110,15 @@ void submit(const std::shared_ptr<Run>& run, std::span<const Device> devices, in
       c.threads = std::max(1, core_count() / static_cast<int>(devices.size()) / processes);
     });
     try {
-      logical_device(devices[r]).worker().submit([run, r] { run_one(*run, r); });
+      tickets.push_back(logical_device(devices[r]).worker().submit([run, r] { run_one(*run, r); }));
     } catch (...) {  // no memory: those before it must not wait for it
       run->comms[r]->abort(run->name(r) + " could not be started");
       for (std::size_t late = r; late < devices.size(); ++late)
         run->end(late, std::current_exception());
-      return;
+      break;
     }
   }
+  return tickets;
 }
 
 [[noreturn]] void raise(const Run& run) {
@@ -135,9 +143,16 @@ void submit(const std::shared_ptr<Run>& run, std::span<const Device> devices, in
   }
 }
 
-/// Waits for all ranks. @throws RankError, Timeout
-void finish(Run& run, std::span<const Device> devices, std::chrono::milliseconds timeout) {
+/// Waits for all ranks, and until their threads have told observers that the jobs are done: the
+/// caller may end an observer next. @throws RankError, Timeout
+void finish(Run& run,
+            std::vector<Ticket> tickets,
+            std::span<const Device> devices,
+            std::chrono::milliseconds timeout) {
   wait_for_all(run, devices, timeout);
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  for (Ticket& ticket : tickets)
+    ticket.wait(deadline);
   run.body = nullptr;  // what it holds ends here, and not later on the thread of some rank
   if (std::ranges::any_of(run.errors, [](const auto& e) { return e != nullptr; })) raise(run);
 }
@@ -168,9 +183,10 @@ void run_ranks(std::span<const Device> devices,
   }
   run->errors.resize(devices.size());
   run->ended.resize(devices.size());
-  submit(run, devices, options.world == nullptr ? 1 : options.world->launch().local_size);
+  const int processes = options.world == nullptr ? 1 : options.world->launch().local_size;
+  std::vector<Ticket> tickets = submit(run, devices, processes);
   try {
-    finish(*run, devices, options.timeout);
+    finish(*run, std::move(tickets), devices, options.timeout);
   } catch (const std::exception& error) {
     if (options.world != nullptr) world::write_error_file(error);
     throw;
