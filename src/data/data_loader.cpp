@@ -94,7 +94,8 @@ DataLoader::DataLoader(std::shared_ptr<const Dataset> dataset, LoaderOptions opt
   if (!options_.sampler) options_.sampler = sequential_sampler(dataset_->size());
   begin_epoch();
   for (int i = 0; i < options_.workers; ++i) {
-    workers_.push_back(std::make_unique<Worker>("data loader " + std::to_string(i)));
+    workers_.push_back(
+        std::make_unique<Worker>("data loader " + std::to_string(i), Worker::Jobs::silent));
   }
 }
 

@@ -40,13 +40,6 @@ void spin_until(Ready ready) {
 std::atomic<unsigned> forks{0};
 std::atomic<std::uint64_t> jobs{0};
 
-void tell(JobEvent::Kind kind, std::uint64_t job) noexcept {
-  if (const auto* observers = Runtime::instance().observers()) [[unlikely]] {
-    for (Observer* o : *observers)
-      o->on_job({kind, job});
-  }
-}
-
 void check_here(unsigned made_under, const std::string& worker) {
   TANDEM_CHECK(
       made_under == fork_count(),
@@ -69,11 +62,19 @@ struct Ticket::State {
   std::string worker;
   unsigned forks = fork_count();
   const std::uint64_t job = ++jobs;
+  bool is_silent = false;
   std::atomic<bool> done{false};
   std::mutex mutex;  // guards error until done, and the condition
   std::condition_variable condition;
   std::exception_ptr error;
 
+  void tell(JobEvent::Kind kind) const noexcept {
+    if (is_silent) return;
+    if (const auto* observers = Runtime::instance().observers()) [[unlikely]] {
+      for (Observer* o : *observers)
+        o->on_job({kind, job});
+    }
+  }
   void finish(std::exception_ptr e) {
     const std::scoped_lock lock(mutex);
     error = std::move(e);
@@ -92,7 +93,7 @@ bool Ticket::has_ended(Clock::time_point until) {
     has_ended = state_->condition.wait_until(lock, until, done);
   else
     state_->condition.wait(lock, done);
-  if (has_ended) tell(JobEvent::Kind::joined, state_->job);
+  if (has_ended) state_->tell(JobEvent::Kind::joined);
   return has_ended;
 }
 
@@ -118,6 +119,7 @@ struct Worker::State {
   };
 
   std::string name;
+  Jobs jobs = Jobs::observed;
   unsigned forks = fork_count();
   std::atomic<int> waiting{0};
   std::mutex mutex;  // guards queue, stopping, ended
@@ -135,7 +137,7 @@ struct Worker::State {
 
 void Worker::State::run_item(Item item) {
   std::exception_ptr error;
-  tell(JobEvent::Kind::begun, item.ticket->job);
+  item.ticket->tell(JobEvent::Kind::begun);
   {
     const ContextScope scope(std::move(item.context));
     try {
@@ -145,7 +147,7 @@ void Worker::State::run_item(Item item) {
     }
     item.job = nullptr;  // what the job holds is released on this thread, before the waiter goes on
   }
-  tell(JobEvent::Kind::ended, item.ticket->job);
+  item.ticket->tell(JobEvent::Kind::ended);
   item.ticket->finish(std::move(error));
 }
 
@@ -188,8 +190,9 @@ int Worker::State::start(const std::shared_ptr<State>& state) {
   return code;
 }
 
-Worker::Worker(std::string name) : state_(std::make_shared<State>()) {
+Worker::Worker(std::string name, Jobs jobs) : state_(std::make_shared<State>()) {
   state_->name = std::move(name);
+  state_->jobs = jobs;
   if (const int code = State::start(state_); code != 0) {
     throw DeviceError(
         state_->name, "starting its thread", code, std::generic_category().message(code));
@@ -221,7 +224,8 @@ Ticket Worker::submit(std::function<void()> job) {
   check_here(state_->forks, state_->name);
   auto ticket = std::make_shared<Ticket::State>();
   ticket->worker = state_->name;
-  tell(JobEvent::Kind::submitted, ticket->job);
+  ticket->is_silent = state_->jobs == Jobs::silent;
+  ticket->tell(JobEvent::Kind::submitted);
   {
     const std::scoped_lock lock(state_->mutex);
     TANDEM_CHECK(!state_->stopping, "worker of ", state_->name, " is being destroyed");

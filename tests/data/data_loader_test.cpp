@@ -12,6 +12,7 @@
 #include <gmock/gmock.h>
 
 #include "tandem/core/error.hpp"
+#include "tandem/runtime/observer.hpp"
 #include "tandem/runtime/runtime.hpp"
 
 namespace tandem::datasets {
@@ -69,6 +70,19 @@ TEST_P(DataLoaderTest, GivesEverySampleInOrder) {
   EXPECT_THAT(epoch(loader), ElementsAre(Values{0, 1, 2}, Values{3, 4, 5}, Values{6}));
   EXPECT_EQ(loader.position(), (LoaderPosition{1, 0}));
   EXPECT_EQ(epoch(loader).size(), 3u);
+}
+
+TEST_P(DataLoaderTest, ItsThreadsTellNoObserverOfTheirJobs) {
+  struct Jobs : Observer {
+    void on_job(const JobEvent&) noexcept override { ++told; }
+    std::atomic<int> told = 0;
+  } jobs;
+  {
+    const Subscription subscription(jobs);
+    DataLoader loader(std::make_shared<Numbers>(10), {.batch_size = 3, .workers = workers()});
+    EXPECT_EQ(epoch(loader).size(), 4U);
+  }
+  EXPECT_EQ(jobs.told, 0) << "they may run while an observer is being ended";
 }
 
 TEST_P(DataLoaderTest, DropLastLeavesOutTheShortBatch) {

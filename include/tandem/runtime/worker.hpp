@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -48,11 +49,16 @@ class Ticket {
 /// Thread-safe. Each job runs in the context of the thread that submitted it.
 class Worker {
  public:
+  /// Whether observers are told of the jobs (Observer::on_job).
+  enum class Jobs : std::uint8_t {
+    observed,
+    silent,  ///< of a thread that is no device's: it may run while an observer is being ended
+  };
   /// Starts the thread.
   ///
   /// @param name  the device's name, for messages.
   /// @throws DeviceError  the system cannot start a thread.
-  explicit Worker(std::string name);
+  explicit Worker(std::string name, Jobs jobs = Jobs::observed);
   /// Waits two seconds at most for the queued jobs to end. After that it leaves a hung job behind
   /// and drops the jobs queued after it, whose tickets give Timeout.
   ~Worker();
