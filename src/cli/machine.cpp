@@ -10,6 +10,8 @@
 #include "tandem/sim/simulate_memory.hpp"
 #include "tandem/sim/step_clock.hpp"
 
+#include "explain/simulated_json.hpp"
+
 namespace tandem::cli {
 
 profile::StepRecord Machine::timed(const profile::StepRecord& record,
@@ -42,23 +44,18 @@ Machine::Clock Machine::clock(const std::vector<Device>& devices) const {
   };
 }
 
-profile::SimulatedMachine Machine::simulated(int gpus) const {
+std::optional<profile::SimulatedMachine> Machine::simulated(int gpus) const {
+  if (!cluster_) return std::nullopt;
   return sim::simulated_machine(cluster_->cluster, gpus, {.collectives = collectives_});
 }
 
 std::optional<std::string> Machine::description(int gpus) const {
-  if (!cluster_) return std::nullopt;
-  return profile::describe(simulated(gpus));
+  const auto machine = simulated(gpus);
+  return machine ? std::optional(profile::describe(*machine)) : std::nullopt;
 }
 
 nlohmann::json Machine::to_json() const {
-  if (!cluster_) return nullptr;
-  const auto machine = simulated(static_cast<int>(devices_.size()));
-  const std::string& error = machine.known_error;
-  return {{"cluster", machine.name},
-          {"gpus", machine.gpus},
-          {"collectives", machine.collectives_as_run ? "as-run" : "library"},
-          {"known_error", error.empty() ? nlohmann::json() : nlohmann::json(error)}};
+  return parallel::simulated_json(simulated(static_cast<int>(devices_.size())));
 }
 
 }  // namespace tandem::cli

@@ -45,7 +45,7 @@ class Machine {
   Clock clock(const std::vector<Device>& devices) const;
 
   /// Whose times these are, of so many GPUs. The devices are those of a cluster.
-  profile::SimulatedMachine simulated(int gpus) const;
+  std::optional<profile::SimulatedMachine> simulated(int gpus) const;
   /// "simulated on 8 GPUs of a100-80x8; ...", of so many GPUs; none: times are measured.
   std::optional<std::string> description(int gpus) const;
   /// {"cluster": "a100-80x8", ...}, or null.

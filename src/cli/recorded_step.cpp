@@ -4,18 +4,14 @@
 #include "cli/recorded_step.hpp"
 
 #include <array>
-#include <cstdint>
-#include <memory>
 #include <utility>
 
 #include "tandem/core/check.hpp"
-#include "tandem/ops/autocast.hpp"
 #include "tandem/runtime/logical_device.hpp"
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/sim/configure.hpp"
 
-#include "cli/models.hpp"
-#include "cli/random_batch.hpp"
+#include "cli/random_steps.hpp"
 #include "cli/usage_error.hpp"
 
 namespace tandem::cli {
@@ -24,7 +20,6 @@ namespace {
 /// More GPUs than that are not taken one by one where they do the same.
 constexpr int kMostDevices = 16;
 constexpr int kMostGpus = 63;  // virtual devices beside the host
-constexpr int kWarmup = 2;     // the first step makes the optimizer's state, and buckets may change
 constexpr int kRecorded = 2;   // the last, and the one before
 
 /// How many devices stand for GPUs that all do the same, with the same number of rows.
@@ -71,33 +66,26 @@ RecordedStep record_step(StepSetup setup, const sim::Cluster& cluster, int gpus)
   TaskOptions& options = setup.task;
   options.resolve();
   const sim::ClusterDevices devices = sim::configure_cluster(cluster, share_rows(options, gpus));
-  const Model& model = model_of(options.model.name);
-  const DataForm form = random_form(model);
   parallel::DataParallelOptions parallel = parallel_options(options, devices.gpus);
   if (setup.bucket_nbytes)
     parallel.bucket_nbytes = parallel.first_bucket_nbytes = *setup.bucket_nbytes;
-  const std::unique_ptr<training::Task> own = make_task(options, form, parallel);
-  const auto optimizer = setup.optimizer.make(own->module(), model.adam_eps);
-  const datasets::Batch batch = random_batch(options, form, devices.host);
-  std::optional<Autocast> mixed;
-  if (const auto products = options.numbers.products()) mixed.emplace(*products);
-  for (const Device device : own->devices())
+  RandomSteps steps(options, setup.optimizer, parallel, devices.host);
+  for (const Device device : steps.devices())
     logical_device(device).reset_peak();
-  for (int i = 0; i < kWarmup; ++i)
-    own->step(batch, *optimizer);
+  steps.warm_up();
   profile::StepRecorder recorder;
   std::array<profile::StepRecord, kRecorded> records;
   for (profile::StepRecord& record : records) {
     const Subscription subscription(recorder);
-    own->step(batch, *optimizer);
+    steps.step();
     record = recorder.take();
   }
   RecordedStep recorded{.step = {.before = std::move(records.front()),
                                  .record = std::move(records.back()),
-                                 .devices = own->devices(),
+                                 .devices = steps.devices(),
                                  .gpus = options.mode.is_single() ? 1 : gpus},
                         .peaks = {}};
-  for (const Device device : own->devices())
+  for (const Device device : steps.devices())
     recorded.peaks.push_back(logical_device(device).memory_stats().peak);
   return recorded;
 }

@@ -12,6 +12,7 @@
 #include "tandem/core/check.hpp"
 
 #include "explain/sentences.hpp"
+#include "explain/simulated_json.hpp"
 
 namespace tandem::parallel {
 namespace {
@@ -173,14 +174,6 @@ Json to_json(const ExplainedDevice& d) {
           {"ms_by_phase", phases},
           {"collectives_ms", ms(d.in_collectives - d.waiting)},
           {"waiting_ms", ms(d.waiting)}};
-}
-
-Json simulated_json(const std::optional<profile::SimulatedMachine>& machine) {
-  if (!machine) return nullptr;
-  return {{"cluster", machine->name},
-          {"gpus", machine->gpus},
-          {"collectives", machine->collectives_as_run ? "as-run" : "library"},
-          {"known_error", machine->known_error.empty() ? Json() : Json(machine->known_error)}};
 }
 
 }  // namespace

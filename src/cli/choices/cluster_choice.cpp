@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "tandem/core/check.hpp"
 #include "tandem/sim/presets.hpp"
 
 #include "cli/usage_error.hpp"
@@ -30,6 +31,14 @@ sim::Cluster named_cluster(const std::string& name) {
   } catch (const InvalidArgument& e) {
     throw UsageError(e.what());
   }
+}
+
+int asked_gpus(const sim::Cluster& cluster, std::optional<int> gpus) {
+  const int count = gpus.value_or(cluster.gpu_count());
+  if (count > cluster.gpu_count())
+    throw UsageError(tandem::detail::concat(
+        "--gpus is ", count, ", and ", cluster.name, " has ", cluster.gpu_count(), " GPUs"));
+  return count;
 }
 
 nlohmann::json cluster_json(const sim::Cluster& cluster) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -25,6 +26,10 @@ struct ClusterChoice {
 
 /// The cluster of a preset's or a file's name. @throws UsageError, FileError  as above
 sim::Cluster named_cluster(const std::string& name);
+
+/// How many GPUs of the cluster are asked for; all unless a number is given.
+/// @throws UsageError  it has fewer.
+int asked_gpus(const sim::Cluster& cluster, std::optional<int> gpus);
 
 /// The description as an object that `tandem cluster check` reads, with a "schema_version".
 nlohmann::json cluster_json(const sim::Cluster& cluster);

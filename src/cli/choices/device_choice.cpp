@@ -101,10 +101,7 @@ Machine DeviceChoice::machine() const {
     return Machine(working_devices());
   }
   const sim::Cluster described = named_cluster(name);
-  const int count = gpus.value_or(described.gpu_count());
-  if (count > described.gpu_count())
-    throw UsageError(tandem::detail::concat(
-        "--gpus is ", count, ", and ", described.name, " has ", described.gpu_count(), " GPUs"));
+  const int count = asked_gpus(described, gpus);
   check_limits(static_cast<std::size_t>(count));
   const auto data = shape_only ? sim::ClusterData::none : cluster_data_;
   return Machine(sim::configure_cluster(described, count, data), collectives.times());

@@ -176,14 +176,12 @@ void SimulateRequest::compare_steps(const sim::Cluster& machine) const {
 }
 
 void SimulateRequest::take_step(const sim::Cluster& machine) const {
-  if (gpus && *gpus > machine.gpu_count())
-    throw UsageError(tandem::detail::concat(
-        "--gpus is ", *gpus, ", and ", machine.name, " has ", machine.gpu_count(), " GPUs"));
+  const int count = asked_gpus(machine, gpus);
   if (!task.devices.list.empty())
     throw UsageError(
         "--devices are of this machine, and the step is simulated on the cluster's GPUs; give "
         "--gpus");
-  const SimulatedStep step = simulate_step(task, machine, gpus.value_or(machine.gpu_count()));
+  const SimulatedStep step = simulate_step(task, machine, count);
   json.write([&] { return to_json(step, machine); });
   if (json.leaves_text()) print(step, machine);
 }
