@@ -31,6 +31,15 @@ class PathBuilder {
     return over_host();
   }
 
+  /// Between the first GPU and the memory of its host.
+  Path with_host(const char* direction) {
+    path_.kind = PathKind::host;
+    add_pcie(from_, direction);
+    path_.parts.back().latency = cluster_.host.latency;
+    add_uplink(from_, direction);
+    return path_;
+  }
+
  private:
   /// The number of links that carry the transfer.
   int nvlinks() const {
@@ -70,7 +79,7 @@ class PathBuilder {
 
   Path nvlink(int links) {
     const NvLinks& nvlink = *cluster_.nvlink;
-    const double bandwidth = links * nvlink.bandwidth;
+    const double bandwidth = links * nvlink.bandwidth * cluster_.gpus.efficiency.copy;
     path_.kind = PathKind::nvlink;
     if (nvlink.topology == NvLinkTopology::pairs) {
       const auto [low, high] = std::minmax(from_, to_);
@@ -175,6 +184,16 @@ class PathBuilder {
   Path path_ = {};
 };
 
+void check_gpu(const Cluster& cluster, int gpu) {
+  TANDEM_CHECK(gpu >= 0 && gpu < cluster.gpu_count(),
+               "path: GPU ",
+               gpu,
+               " does not exist; ",
+               cluster.name,
+               " has ",
+               cluster.gpu_count());
+}
+
 }  // namespace
 
 const char* name(PathKind kind) noexcept {
@@ -206,17 +225,20 @@ double Path::latency() const noexcept {
 }
 
 Path path(const Cluster& cluster, int from, int to) {
-  for (const int gpu : {from, to}) {
-    TANDEM_CHECK(gpu >= 0 && gpu < cluster.gpu_count(),
-                 "path: GPU ",
-                 gpu,
-                 " does not exist; ",
-                 cluster.name,
-                 " has ",
-                 cluster.gpu_count());
-  }
+  check_gpu(cluster, from);
+  check_gpu(cluster, to);
   TANDEM_CHECK(from != to, "path: both ends are GPU ", from, "; name two GPUs");
   return PathBuilder(cluster, from, to).build();
+}
+
+Path path_from_host(const Cluster& cluster, int gpu) {
+  check_gpu(cluster, gpu);
+  return PathBuilder(cluster, gpu, gpu).with_host("/in");
+}
+
+Path path_to_host(const Cluster& cluster, int gpu) {
+  check_gpu(cluster, gpu);
+  return PathBuilder(cluster, gpu, gpu).with_host("/out");
 }
 
 }  // namespace tandem::sim

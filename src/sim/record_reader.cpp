@@ -15,15 +15,6 @@ namespace {
 
 using Kind = comm::Collective::Kind;
 
-/// The way between a GPU and its host.
-Path host_path(const Cluster& cluster, int gpu, const char* direction) {
-  Path path{.kind = PathKind::host, .parts = {}};
-  path.parts.push_back({tandem::detail::concat("gpu", gpu, "/pcie/", direction),
-                        cluster.pcie.bandwidth,
-                        cluster.host.latency});
-  return path;
-}
-
 }  // namespace
 
 RecordReader::RecordReader(const profile::StepRecord& record,
@@ -338,12 +329,12 @@ void RecordReader::take_transfer(Thread& thread, std::size_t i) {
             .called = {times.called},
             .nbytes = static_cast<double>(moved.nbytes)};
   if (!from) {  // on the stream of uploads; what the GPU is given later waits
-    task.path = host_path(cluster_, *to, "in");
+    task.path = path_from_host(cluster_, *to);
     task.lanes = {lanes_[static_cast<std::size_t>(*to)].uploads};
     times.done = graph_.add(std::move(task));
     mark_stream(*to, times.called, {times.done});
   } else if (!to) {  // the host waits
-    task.path = host_path(cluster_, *from, "out");
+    task.path = path_to_host(cluster_, *from);
     times.done = on_stream(*from, std::move(task));
     on_host(thread, 0, {times.done});
   } else {  // in the order of both streams

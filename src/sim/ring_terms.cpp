@@ -38,9 +38,11 @@ double shared_bandwidth(const Cluster& cluster, int n) {
 }  // namespace
 
 RingLinks ring_links(const Cluster& cluster, int n) {
-  if (cluster.nvlink && cluster.nvlink->topology == NvLinkTopology::pairs) {
+  if (cluster.nvlink) {  // a ring has an efficiency of its own, not that of a copy
     const double shared = cluster.nvlink->duplex == Duplex::full ? 1 : 2;
     const double bandwidth = cluster.nvlink->bandwidth / shared;
+    if (cluster.nvlink->topology == NvLinkTopology::all_to_all)
+      return {.bandwidth = cluster.nvlink->links_per_gpu * bandwidth, .is_chain = false};
     if (const int rings = ring_count(cluster, n); rings > 0)
       return {.bandwidth = rings * bandwidth, .is_chain = false};
     if (has_chain(cluster, n)) return {.bandwidth = bandwidth, .is_chain = true};

@@ -8,7 +8,7 @@ from program import DIGITS, ProgramTest, main
 
 GPT2 = ["--model", "gpt2", "--mode", "ddp", "--batch", "8"]
 AS_RUN = ["--collectives", "as-run"]
-LATENCY, BANDWIDTH = 2.7, 300e3  # of a100-80x8's NVLinks: us, and bytes/us
+LATENCY, BANDWIDTH = 2.7, 300e3 * 0.91  # of a100-80x8's NVLinks: us, and bytes/us of a copy
 
 
 class AsRunTest(ProgramTest):

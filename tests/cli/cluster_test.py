@@ -38,7 +38,7 @@ class ClusterTest(ProgramTest):
     def test_show_has_figures_and_paths(self):
         text = self.succeed("cluster", "show", "v100-16x8").stdout
         self.assertIn("16 GiB, of which 0.45 GiB are reserved; 900 GB/s", text)
-        self.assertRegex(text, r"(?m)^GPU 0 +- +NV 25 +NV 25 +NV 50 +NV 50 +host 8 +host 8 +host 8$")
+        self.assertRegex(text, r"(?m)^GPU 0 +- +NV 22.5 +NV 22.5 +NV 45 +NV 45 +host 8 +host 8 +host 8$")
         self.assertIn("PCIe 12", self.succeed("cluster", "show", "t4x4").stdout)
 
     def test_what_show_writes_is_a_description(self):

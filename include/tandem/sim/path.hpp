@@ -34,7 +34,7 @@ struct Path {
   /// Whether one GPU writes to the other's memory. If not, the host's memory holds the bytes
   /// between.
   bool is_peer() const noexcept { return kind == PathKind::nvlink || kind == PathKind::pcie; }
-  /// bytes/s if nothing else moves
+  /// bytes/s of a copy if nothing else moves
   double bandwidth() const noexcept;
   /// seconds
   double latency() const noexcept;
@@ -42,11 +42,17 @@ struct Path {
 
 /// The way from GPU `from` to GPU `to`, counted over all nodes: GPU i is in node i / gpus.count.
 ///
-/// NVLink is taken where it joins the two, PCIe where they have peer access, and else the memory of
-/// the host. A pure function; thread-safe.
+/// NVLink is taken where it joins the two, with the part of its bandwidth that copies reach, PCIe
+/// where they have peer access, and else the memory of the host. A pure function; thread-safe.
 ///
 /// @throws InvalidArgument  the cluster has no such GPU, or both are the same, or the nodes have no
 ///                          network cards.
 Path path(const Cluster& cluster, int from, int to);
+
+/// The way of a batch from the memory of a GPU's host to the GPU: over PCIe. As `path`.
+Path path_from_host(const Cluster& cluster, int gpu);
+
+/// The way back. As `path`.
+Path path_to_host(const Cluster& cluster, int gpu);
 
 }  // namespace tandem::sim
