@@ -210,6 +210,13 @@ DataForm random_form(const Model& model) {
 
 std::map<std::string, std::int64_t> model_sizes(const ModelChoice& choice, const DataForm& form) {
   if (!form.is_text()) return {};
+  const auto characters = static_cast<std::int64_t>(form.vocabulary.size());
+  if (choice.gpt.vocabulary > 0 && choice.gpt.vocabulary < characters)
+    throw UsageError(tandem::detail::concat("--vocabulary ",
+                                            choice.gpt.vocabulary,
+                                            " is less than the ",
+                                            characters,
+                                            " characters of the text; give at least as many"));
   return {
       {"layers", choice.gpt.layers},
       {"width", choice.gpt.width},

@@ -37,6 +37,15 @@ class ModelsTest(ProgramTest):
         self.assertLess(report["step_ms"], 4 * least)
         self.assertGreater(self.simulate("resnext50_32x4d", "single")["step_ms"], report["step_ms"], "small products")
 
+    def test_gpt_of_any_size(self):
+        sizes = ["--layers", "2", "--width", "64", "--heads", "2", "--context", "32"]
+        step = ["simulate", "--cluster", "a100-80x8", "--model", "gpt", *sizes, "--mode", "single", "--batch", "1", "--json"]
+        peak = {v: json.loads(self.succeed(*step, "--vocabulary", str(v)).stdout)["gpus"][0]["peak_bytes"] for v in (1000, 101_000)}
+        # Weights, gradients and two moments of 100,000 more rows, which head and embedding share.
+        self.assertGreater(peak[101_000] - peak[1000], 4 * 4 * 64 * 100_000)
+        self.fail_with(2, *step, "--vocabulary", "10", says=["--vocabulary 10 is less than the", "characters"])
+        self.fail_with(2, "explain", "--model", "gpt2", "--vocabulary", "1000", says=["--vocabulary", "gpt2"])
+
     def test_batch_norm_per_replica_exchanges_nothing(self):
         step = ["explain", "--model", "resnet18", "--devices", "cpu:2@shape-only", "--mode", "ddp", "--batch", "8", "--json"]
 

@@ -38,6 +38,7 @@ struct GpuFigures {
 // clang-format off
 const GpuFigures kGpus[] = {
     //                          n  SMs  GiB  GB/s  f32   tf32   bf16  f16    f64   reserved copy memory matmul
+    {"p100-16x8",               8,  56,  16,  732, 10.6, none,  none, 21.2,  5.3,   0.45, 0.9,  0.88, 0.75},
     {"v100-16x8",               8,  80,  16,  900, 15.7, none,  none, 125,   7.8,   0.45, 0.9,  0.88, 0.8},
     {"v100-32x8",               8,  80,  32,  900, 15.7, none,  none, 125,   7.8,   0.45, 0.9,  0.88, 0.8},
     {"a100-40x8",               8, 108,  40, 1555, 19.5, 156,   312,  312,   9.7,   0.5,  0.91, 0.88, 0.87},
@@ -69,6 +70,7 @@ struct LinkFigures {
 
 const LinkFigures kLinks[] = {
     //                         links  GB/s    PCIe peers  up socket  host total  NICs GB/s
+    {"p100-16x8",                4,  20,      12, true,   12, 10,    8,   32,    4, 12.5},
     {"v100-16x8",                6,  25,      12, true,   12, 10,    8,   32,    4, 12.5},
     {"v100-32x8",                6,  25,      12, true,   12, 10,    8,   32,    4, 12.5},
     {"a100-40x8",               12,  25,      24, true,   24, 16,    16,  64,    8, 25},
@@ -94,6 +96,7 @@ struct CollectiveFigures {
 };
 
 const CollectiveFigures kCollectives[] = {
+    {"p100-16x8",              16.1, 8.4,  0.905, 0,     0,     0,   0},
     {"v100-16x8",              16.1, 8.4,  0.905, 0,     0,     0,   0},
     {"v100-32x8",              16.1, 8.4,  0.905, 0,     0,     0,   0},
     {"a100-40x8",              26.4, 4.4,  0.812, 0.411, 0.178, 0,   0},
@@ -203,14 +206,16 @@ TEST(PresetsTest, EachFigureHasASource) {
     EXPECT_THAT(figures_without_source(preset(name)), IsEmpty()) << name;
 }
 
-TEST(PresetsTest, TheMeshUsesAllSixLinksOfEachGpu) {
-  const Cluster dgx1 = preset("v100-16x8");
-  std::vector<int> links(8);
-  for (const NvLinkPair& pair : dgx1.nvlink->pairs) {
-    links[static_cast<std::size_t>(pair.first)] += pair.links;
-    links[static_cast<std::size_t>(pair.second)] += pair.links;
+TEST(PresetsTest, TheMeshesUseAllLinksOfEachGpu) {
+  for (const auto& [name, count] : {std::pair("v100-16x8", 6), {"p100-16x8", 4}}) {
+    std::vector<int> links(8);
+    const Cluster dgx1 = preset(name);
+    for (const NvLinkPair& pair : dgx1.nvlink->pairs) {
+      links[static_cast<std::size_t>(pair.first)] += pair.links;
+      links[static_cast<std::size_t>(pair.second)] += pair.links;
+    }
+    EXPECT_THAT(links, ::testing::Each(count)) << name;
   }
-  EXPECT_THAT(links, ::testing::Each(6));
 }
 
 TEST(PresetsTest, AnUnknownOneIsRefusedWithTheKnownOnes) {

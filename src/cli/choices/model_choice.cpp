@@ -49,6 +49,12 @@ void ModelChoice::add_flags(CLI::App& app) {
         has_length = true;
       })
       ->capture_default_str();
+  app.add_option("--vocabulary",
+                 gpt.vocabulary,
+                 "number of gpt's tokens, of which a text uses as many as it has characters "
+                 "(default: as many)")
+      ->check(at_least(1))
+      ->each([this](const std::string&) { gpt_option = gpt_size = "--vocabulary"; });
   app.add_option("--dropout", gpt.dropout, "probability of dropout in gpt")
       ->each([this](const std::string&) { gpt_option = "--dropout"; })
       ->check(within(0, 0.99))
