@@ -126,6 +126,26 @@ void check_ring(const RingConstants& ring) {
   check_not_negative("collectives.ring.gamma", ring.gamma, Dimension::root_time);
 }
 
+void check_products(const Gpus& gpus) {
+  const bool is_host = gpus.kind == GpuKind::host;
+  if (is_host && !gpus.products)
+    refuse_field("gpus.products", "is missing; gpus.kind is host, whose products depend on it");
+  if (!is_host && gpus.products)
+    refuse_field("gpus.products", "is of gpus.kind host alone; leave one of them out");
+  if (!is_host && !gpus.ops.empty())
+    refuse_field("gpus.ops", "is of gpus.kind host alone; leave one of them out");
+  for (const auto& [name, speed] : gpus.ops)
+    if (!(speed > 0) || !std::isfinite(speed))
+      refuse_field("gpus.ops." + name, detail::concat(speed, "; it must be positive"));
+  if (!gpus.products) return;
+  const HalfSizes& half = *gpus.products;
+  for (const auto& [path, size] : {std::pair("gpus.products.m", half.m),
+                                   std::pair("gpus.products.n", half.n),
+                                   std::pair("gpus.products.k", half.k)})
+    if (!(size >= 0) || !std::isfinite(size))
+      refuse_field(path, detail::concat(size, "; it must not be negative"));
+}
+
 }  // namespace
 
 void check_gpus(const Gpus& gpus) {
@@ -153,6 +173,7 @@ void check_gpus(const Gpus& gpus) {
   if (!(gpus.variation >= 0 && gpus.variation <= kMostVariation))
     refuse_field("gpus.variation",
                  detail::concat(gpus.variation, "; it must be from 0 to ", kMostVariation));
+  check_products(gpus);
 }
 
 void check_nvlink(const NvLinks& nvlink, const Gpus& gpus) {

@@ -32,6 +32,8 @@ Peaks read_peaks(Fields f) {
 Gpus read_gpus(Fields f) {
   Gpus gpus;
   gpus.name = f.text("name");
+  if (f.has("kind"))
+    gpus.kind = f.choice<GpuKind>("kind", {{"gpu", GpuKind::gpu}, {"host", GpuKind::host}});
   gpus.count = f.integer("count");
   gpus.multiprocessors = f.integer("multiprocessors");
   gpus.memory = f.quantity("memory", Dimension::bytes);
@@ -49,6 +51,14 @@ Gpus read_gpus(Fields f) {
   gpus.launch.host = launch.quantity("host", Dimension::time);
   launch.finish();
   if (f.has("variation")) gpus.variation = f.number("variation");
+  if (std::optional<Fields> half = f.optional_object("products")) {
+    gpus.products = {half->number("m"), half->number("n"), half->number("k")};
+    half->finish();
+  }
+  if (std::optional<Fields> ops = f.optional_object("ops")) {
+    for (const auto& [name, speed] : ops->json().items())
+      gpus.ops[name] = ops->number(name.c_str());
+  }
   f.finish();
   return gpus;
 }

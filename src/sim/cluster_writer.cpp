@@ -37,27 +37,32 @@ Ordered written_peak(const std::optional<double>& peak) {
 }
 
 Ordered written_gpus(const Gpus& gpus) {
-  Ordered object{
-      {"name", gpus.name},
-      {"count", gpus.count},
-      {"multiprocessors", gpus.multiprocessors},
-      {"memory", written_bytes(gpus.memory)},
-      {"reserved_memory", written_bytes(gpus.reserved_memory)},
-      {"memory_bandwidth", written_rate(gpus.memory_bandwidth)},
-      {"peak",
-       {{"f32", written_peak(gpus.peak.f32)},
-        {"tf32", written_peak(gpus.peak.tf32)},
-        {"bf16", written_peak(gpus.peak.bf16)},
-        {"f16", written_peak(gpus.peak.f16)},
-        {"f64", written_peak(gpus.peak.f64)}}},
-      {"efficiency",
-       {{"copy", gpus.efficiency.copy},
-        {"memory", gpus.efficiency.memory},
-        {"matmul", gpus.efficiency.matmul},
-        {"beside_collectives", gpus.efficiency.beside_collectives}}},
-      {"launch",
-       {{"gpu", written_time(gpus.launch.gpu)}, {"host", written_time(gpus.launch.host)}}}};
+  Ordered object{{"name", gpus.name}};
+  if (gpus.kind == GpuKind::host) object["kind"] = "host";
+  object.update(
+      {{"count", gpus.count},
+       {"multiprocessors", gpus.multiprocessors},
+       {"memory", written_bytes(gpus.memory)},
+       {"reserved_memory", written_bytes(gpus.reserved_memory)},
+       {"memory_bandwidth", written_rate(gpus.memory_bandwidth)},
+       {"peak",
+        {{"f32", written_peak(gpus.peak.f32)},
+         {"tf32", written_peak(gpus.peak.tf32)},
+         {"bf16", written_peak(gpus.peak.bf16)},
+         {"f16", written_peak(gpus.peak.f16)},
+         {"f64", written_peak(gpus.peak.f64)}}},
+       {"efficiency",
+        {{"copy", gpus.efficiency.copy},
+         {"memory", gpus.efficiency.memory},
+         {"matmul", gpus.efficiency.matmul},
+         {"beside_collectives", gpus.efficiency.beside_collectives}}},
+       {"launch",
+        {{"gpu", written_time(gpus.launch.gpu)}, {"host", written_time(gpus.launch.host)}}}});
   if (gpus.variation > 0) object["variation"] = gpus.variation;
+  if (gpus.products)
+    object["products"] = {
+        {"m", gpus.products->m}, {"n", gpus.products->n}, {"k", gpus.products->k}};
+  if (!gpus.ops.empty()) object["ops"] = gpus.ops;
   return object;
 }
 

@@ -3,6 +3,8 @@
 
 #include "sim/library_times.hpp"
 
+#include <algorithm>
+
 #include "tandem/sim/path.hpp"
 
 namespace tandem::sim {
@@ -25,6 +27,12 @@ double LibraryTimes::seconds(std::optional<Kind> kind, int ranks, std::size_t nb
       return way.latency() + static_cast<double>(nbytes) * part / way.bandwidth();
     }
   }
+}
+
+double LibraryTimes::seconds_alone(std::optional<Kind> kind, int ranks, std::size_t nbytes) {
+  const double together = seconds(kind, ranks, nbytes);
+  const double call = std::min(together, cluster_.collectives.ring.alpha0);
+  return call + (together - call) * ranks;
 }
 
 }  // namespace tandem::sim

@@ -20,6 +20,8 @@ class LibraryTimes {
   /// @param kind    none: it takes no time
   /// @param nbytes  of the whole array
   double seconds(std::optional<comm::Collective::Kind> kind, int ranks, std::size_t nbytes);
+  /// On a host, where ranks do the work themselves: the time of one that does all of it alone.
+  double seconds_alone(std::optional<comm::Collective::Kind> kind, int ranks, std::size_t nbytes);
 
  private:
   const Cluster& cluster_;

@@ -8,14 +8,12 @@
 
 #include "tandem/core/check.hpp"
 
+#include "sim/alike_check.hpp"
 #include "sim/collective_kind.hpp"
 
 namespace tandem::sim {
-namespace {
 
 using Kind = comm::Collective::Kind;
-
-}  // namespace
 
 RecordReader::RecordReader(const profile::StepRecord& record,
                            const Cluster& cluster,
@@ -24,43 +22,23 @@ RecordReader::RecordReader(const profile::StepRecord& record,
     : record_(record),
       cluster_(cluster),
       count_(options.gpus.value_or(static_cast<int>(devices.size()))),
+      is_host_(cluster.gpus.kind == GpuKind::host),
       kernels_(cluster.gpus, count_),
       library_(cluster),
       kernel_speed_(options.kernel_speed),
       copies_buckets_(options.copies_buckets),
       work_(record.work.size()),
       transfers_(record.transfers.size()) {
+  if (is_host_) host_kernels_.emplace(cluster.gpus, count_);
   for (const Device device : devices) {
     gpus_.emplace(device, static_cast<int>(gpus_.size()));
     lanes_.push_back({graph_.add_lane(), graph_.add_lane(), graph_.add_lane()});
   }
-  if (count_ > static_cast<int>(devices.size())) check_alike();
+  if (count_ > static_cast<int>(devices.size())) check_alike(record, devices, count_);
   if (options.collectives == CollectiveTimes::as_run) player_.emplace(record, cluster, gpus_);
   collect();
   find_first();
   follow();
-}
-
-void RecordReader::check_alike() const {
-  const auto refuse = [this](const std::string& what) {
-    throw InvalidArgument(detail::concat(
-        "simulate: ",
-        gpus_.size(),
-        " devices stand for ",
-        count_,
-        " GPUs, but the step ",
-        what,
-        "; simulate as many devices as GPUs, or a step in mode ddp with the loss in the replica"));
-  };
-  for (const profile::WorkSpan& span : record_.work) {
-    if (!span.exchange || span.kind == Work::Kind::barrier) continue;
-    const std::optional<Kind> kind = collective_kind(span.name);
-    if (kind != Kind::all_reduce && kind != Kind::broadcast)
-      refuse(detail::concat("has a ", span.name, ", whose parts depend on their number"));
-  }
-  for (const profile::Transfer& moved : record_.transfers)
-    if (moved.exchange == 0 && gpu_of(moved.source) && gpu_of(moved.destination))
-      refuse(detail::concat("copies from ", moved.source, " to ", moved.destination));
 }
 
 int RecordReader::ranks_of(const Exchange& exchange) const {
@@ -211,6 +189,11 @@ bool RecordReader::take_work(Thread& thread, std::size_t i) {
     work_[i].called = work_[i].done = on_host(thread, cluster_.gpus.launch.host + seconds);
     return true;
   }
+  if (host_kernels_) {
+    const double seconds = host_kernels_->seconds(span.name, span.cost) / kernel_speed_;
+    work_[i].called = work_[i].done = on_host(thread, cluster_.gpus.launch.host + seconds);
+    return true;
+  }
   work_[i].called = on_host(thread, cluster_.gpus.launch.host);
   work_[i].done = on_stream(*gpu,
                             {.kind = Task::Kind::kernel,
@@ -230,13 +213,14 @@ void RecordReader::begin_exchange(Thread& thread, std::size_t i) {
   const profile::WorkSpan& span = record_.work[i];
   const std::uint64_t id = span.exchange->id;
   const int gpu = *gpu_of(span.device);
-  work_[i].called = work_[i].done = on_host(thread, cluster_.gpus.launch.host);
+  const double copying = is_host_ ? bucket_seconds(span) : 0;
+  work_[i].called = work_[i].done = on_host(thread, cluster_.gpus.launch.host + copying);
   Collective& collective = collectives_[id];
   collective.parts.emplace_back(gpu, i);
   arrivals_[id].hosts.push_back(work_[i].called);
-  copy_bucket(i, work_[i].called);
   // The stream of collectives goes on from where the stream of work is then.
-  if (span.kind != Work::Kind::barrier) {
+  if (span.kind != Work::Kind::barrier && !is_host_) {
+    copy_bucket(i, work_[i].called);
     work_[i].done = mark_stream(gpu, work_[i].called);
     arrivals_[id].streams.push_back(work_[i].done);
   }
@@ -244,27 +228,32 @@ void RecordReader::begin_exchange(Thread& thread, std::size_t i) {
 }
 
 double RecordReader::copying_seconds(std::size_t nbytes) const {
-  return copies_buckets_ ? kernels_.seconds({.nbytes = 2 * nbytes}) : 0;
+  if (!copies_buckets_) return 0;
+  const profile::WorkCost cost{.nbytes = 2 * nbytes};
+  return host_kernels_ ? host_kernels_->seconds("copy", cost) : kernels_.seconds(cost);
+}
+
+double RecordReader::bucket_seconds(const profile::WorkSpan& span) const {
+  return collective_kind(span.name) == Kind::all_reduce ? copying_seconds(span.exchange->nbytes)
+                                                        : 0;
 }
 
 void RecordReader::copy_bucket(std::size_t part, int called) {
-  const profile::WorkSpan& span = record_.work[part];
-  if (!copies_buckets_ || collective_kind(span.name) != Kind::all_reduce) return;
-  const int gpu = *gpu_of(span.device);
+  const double seconds = bucket_seconds(record_.work[part]);
+  if (seconds == 0) return;
+  const int gpu = *gpu_of(record_.work[part].device);
   on_stream(gpu,
-            {.kind = Task::Kind::kernel,
-             .called = {called},
-             .seconds = copying_seconds(span.exchange->nbytes),
-             .gpus = {gpu}});
+            {.kind = Task::Kind::kernel, .called = {called}, .seconds = seconds, .gpus = {gpu}});
 }
 
 void RecordReader::start_collective(std::uint64_t id, Collective& collective) {
   const Arrivals& arrivals = arrivals_.at(id);
-  Task task{.kind = Task::Kind::collective,
+  Task task{.kind = is_host_ ? Task::Kind::meeting : Task::Kind::collective,
             .called = arrivals.hosts,
-            .after = arrivals.streams,
-            .seconds = seconds_of(collective)};
+            .after = arrivals.streams};
+  set_time(collective, task);
   for (const auto& [gpu, part] : collective.parts) {
+    if (is_host_) break;  // its lane is that of the thread that comes last
     if (std::ranges::find(task.gpus, gpu) != task.gpus.end()) continue;  // coalesced
     task.gpus.push_back(gpu);
     task.lanes.push_back(lanes_[static_cast<std::size_t>(gpu)].collectives);
@@ -283,34 +272,43 @@ std::size_t RecordReader::nbytes_of(const Collective& collective) const {
   return nbytes;
 }
 
-double RecordReader::seconds_of(const Collective& collective) {
+void RecordReader::set_time(const Collective& collective, Task& task) {
   const profile::WorkSpan& first = record_.work[collective.parts.front().second];
   const auto kind = collective_kind(first.name);
   const int ranks = ranks_of(*first.exchange);
   const std::size_t nbytes = nbytes_of(collective);
-  if (ranks < 2 || nbytes == 0) return 0;
+  if (ranks < 2 || nbytes == 0) return;
   const bool is_rooted = kind == Kind::broadcast || kind == Kind::reduce;
-  return (player_ ? 0 : library_.seconds(kind, ranks, nbytes)) +
-         (is_rooted ? copying_seconds(nbytes) : 0);
+  const double copying = is_rooted ? copying_seconds(nbytes) : 0;
+  task.seconds = copying + (player_ ? 0 : library_.seconds(kind, ranks, nbytes));
+  if (!is_host_) return;
+  const double together = task.seconds;
+  task.seconds = copying + library_.seconds_alone(kind, ranks, nbytes);
+  if (together > 0) task.help = (task.seconds / together - 1) / (ranks - 1);
 }
 
 bool RecordReader::end_exchange(Thread& thread, std::size_t i) {
-  const profile::WorkSpan& span = record_.work[i];
-  const int gpu = *gpu_of(span.device);
-  const auto found = collectives_.find(span.exchange->id);
-  if (found == collectives_.end() && !awaited_.contains(span.exchange->id)) {  // begun before
-    work_[i].called = on_host(thread, cluster_.gpus.launch.host);
-    work_[i].done = mark_stream(gpu, work_[i].called);
+  const Exchange& exchange = *record_.work[i].exchange;
+  const int gpu = *gpu_of(record_.work[i].device);
+  std::vector<int> hosts, ends;  // none: it began before the record
+  if (awaited_.contains(exchange.id)) {
+    const auto found = collectives_.find(exchange.id);
+    if (found == collectives_.end() || found->second.task < 0) return false;
+    hosts = arrivals_.at(exchange.id).hosts;
+    ends = {found->second.task};
+  }
+  if (is_host_) {  // the thread waits, or helps; what was settled is there when it is used
+    const bool is_use = exchange.point == Exchange::Point::use;
+    const double seconds = is_use ? 0 : cluster_.gpus.launch.host + bucket_seconds(record_.work[i]);
+    work_[i].called = work_[i].done = on_host(thread, seconds, std::move(ends));
     return true;
   }
-  if (found == collectives_.end() || found->second.task < 0) return false;
   // The host waits for all ranks, and its stream for the end.
-  work_[i].called =
-      on_host(thread, cluster_.gpus.launch.host, arrivals_.at(span.exchange->id).hosts);
-  const bool is_end = span.exchange->point != Exchange::Point::settle;
-  work_[i].done = mark_stream(
-      gpu, work_[i].called, is_end ? std::vector<int>{found->second.task} : std::vector<int>{});
-  if (is_end) copy_bucket(i, work_[i].called);
+  if (exchange.point == Exchange::Point::settle) ends.clear();
+  const bool is_copied = !ends.empty();
+  work_[i].called = on_host(thread, cluster_.gpus.launch.host, std::move(hosts));
+  work_[i].done = mark_stream(gpu, work_[i].called, std::move(ends));
+  if (is_copied) copy_bucket(i, work_[i].called);
   return true;
 }
 
@@ -324,10 +322,20 @@ void RecordReader::take_transfer(Thread& thread, std::size_t i) {
     times.called = times.done = on_host(thread, seconds);
     return;
   }
+  Task task{.kind = Task::Kind::transfer, .nbytes = static_cast<double>(moved.nbytes)};
+  if (is_host_) {  // the thread moves the bytes
+    task.lanes = {thread.lane};
+    task.path = from && to ? path(cluster_, *from, *to)
+                : from     ? path_to_host(cluster_, *from)
+                           : path_from_host(cluster_, *to);
+    for (PathPart& part : task.path.parts)
+      part.latency = 0;
+    task.path.parts.front().latency = cluster_.gpus.launch.host;
+    times.called = times.done = graph_.add(std::move(task));
+    return;
+  }
   times.called = on_host(thread, cluster_.gpus.launch.host);
-  Task task{.kind = Task::Kind::transfer,
-            .called = {times.called},
-            .nbytes = static_cast<double>(moved.nbytes)};
+  task.called = {times.called};
   if (!from) {  // on the stream of uploads; what the GPU is given later waits
     task.path = path_from_host(cluster_, *to);
     task.lanes = {lanes_[static_cast<std::size_t>(*to)].uploads};
@@ -347,10 +355,14 @@ void RecordReader::take_transfer(Thread& thread, std::size_t i) {
 void RecordReader::take_read(Thread& thread, std::size_t i) {
   const profile::HostRead& read = record_.reads[i];
   const auto gpu = gpu_of(read.device);
-  if (!gpu) return;
+  if (!gpu || is_host_) return;
   const int mark = mark_stream(*gpu, on_host(thread, 0));
   const double seconds = static_cast<double>(read.nbytes) / cluster_.pcie.bandwidth;
   on_host(thread, cluster_.host.latency + seconds, {mark});
+}
+
+double RecordReader::hand_over() const {
+  return is_host_ ? cluster_.host.latency : 0;
 }
 
 bool RecordReader::take_job(Thread& thread, const JobEvent& event) {
@@ -367,7 +379,7 @@ bool RecordReader::take_job(Thread& thread, const JobEvent& event) {
       const auto at = submitted_.find(event.job);
       const bool is_known = at != submitted_.end();
       if (!is_known && given_.contains(event.job)) return false;
-      on_host(thread, 0, is_known ? std::vector<int>{at->second} : std::vector<int>{});
+      on_host(thread, hand_over(), is_known ? std::vector<int>{at->second} : std::vector<int>{});
       return true;
     }
     case JobEvent::Kind::ended:
@@ -376,7 +388,7 @@ bool RecordReader::take_job(Thread& thread, const JobEvent& event) {
     case JobEvent::Kind::joined: {
       const auto at = ended_.find(event.job);
       if (at == ended_.end()) return !thread_of_job_.contains(event.job);  // it began before
-      on_host(thread, 0, {at->second});
+      on_host(thread, hand_over(), {at->second});
       return true;
     }
   }

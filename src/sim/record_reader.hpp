@@ -18,6 +18,7 @@
 #include "tandem/sim/simulate.hpp"
 
 #include "sim/collective_player.hpp"
+#include "sim/host_kernel_model.hpp"
 #include "sim/kernel_model.hpp"
 #include "sim/library_times.hpp"
 #include "sim/task_graph.hpp"
@@ -91,21 +92,24 @@ class RecordReader {
   void take_transfer(Thread& thread, std::size_t i);
   void take_read(Thread& thread, std::size_t i);
   bool take_job(Thread& thread, const JobEvent& event);
+  /// How long a job takes to another thread, and its end to whoever waits.
+  double hand_over() const;
   void begin_exchange(Thread& thread, std::size_t i);
   bool end_exchange(Thread& thread, std::size_t i);
   void start_collective(std::uint64_t id, Collective& collective);
-  /// By the library; or only what comes before the first step, if the collective is played.
-  double seconds_of(const Collective& collective);
+  /// Sets how long a collective takes, in its task: by the library; or only what comes before the
+  /// first step, if the collective is played.
+  void set_time(const Collective& collective, Task& task);
   /// Of all that are coalesced.
   std::size_t nbytes_of(const Collective& collective) const;
   /// How long a GPU copies bytes into or out of a bucket, if it does.
   double copying_seconds(std::size_t nbytes) const;
+  /// As `copying_seconds`, for a GPU's part of an all-reduce.
+  double bucket_seconds(const profile::WorkSpan& span) const;
   /// Adds such a copy to a GPU's stream of work, for its part of an all-reduce.
   void copy_bucket(std::size_t part, int called);
   /// The ranks of a collective on the machine.
   int ranks_of(const Exchange& exchange) const;
-  /// @throws InvalidArgument  what the device does would depend on how many it stands for.
-  void check_alike() const;
 
   std::optional<int> gpu_of(Device device) const;
   /// Adds a task of a thread.
@@ -117,8 +121,10 @@ class RecordReader {
 
   const profile::StepRecord& record_;
   const Cluster& cluster_;
-  const int count_;  // of the machine's GPUs that take part
+  const int count_;     // of the machine's GPUs that take part
+  const bool is_host_;  // threads do the work themselves
   KernelModel kernels_;
+  std::optional<HostKernelModel> host_kernels_ = {};
   LibraryTimes library_;
   const double kernel_speed_;
   const bool copies_buckets_;

@@ -181,6 +181,11 @@ profile::StepRecord simulate(const profile::StepRecord& record,
                "; it must be above 0 and finite");
   const int gpus = options.gpus.value_or(static_cast<int>(devices.size()));
   check_devices(record, cluster, devices, gpus);
+  TANDEM_CHECK(!is_as_run(options) || cluster.gpus.kind != GpuKind::host,
+               "simulate: the gpus of ",
+               cluster.name,
+               " are of kind host, whose threads do collectives in their memory and not on links, "
+               "so there is no time as_run; give CollectiveTimes::library");
   TANDEM_CHECK(!is_as_run(options) || gpus == static_cast<int>(devices.size()),
                "simulate: ",
                devices.size(),

@@ -33,6 +33,7 @@ class Clock {
     left_inside_.resize(tasks_.size());
     for (std::size_t t = 0; t < tasks_.size(); ++t) {
       const Task& task = tasks_[t];
+      has_meetings_ = has_meetings_ || task.kind == Task::Kind::meeting;
       called_by_[t] = static_cast<int>(task.called.size());
       waits_[t] = static_cast<int>(task.after.size() + std::max<std::size_t>(1, task.lanes.size()));
       for (const int before : task.after)
@@ -78,6 +79,7 @@ class Clock {
   }
   void less_to_wait_for(int t) {
     if (--waits_[at(t)] == 0) ready_.push_back(t);
+    rates_are_old_ = rates_are_old_ || has_meetings_;  // it may help now
   }
   void begin_ready() {
     while (!ready_.empty()) {
@@ -100,11 +102,17 @@ class Clock {
     const Task& task = tasks_[at(t)];
     if (task.kind == Task::Kind::kernel && collectives_[at(task.gpus.front())] > 0)
       return beside_collective_;
+    if (task.kind == Task::Kind::meeting) return 1 + task.help * helpers(t);
     if (!moves(t)) return 1;
     double slowest = std::numeric_limits<double>::infinity();
     for (const PathPart& part : task.path.parts)
       slowest = std::min(slowest, part.bandwidth / static_cast<double>(sharers_.at(part.name)));
     return slowest;
+  }
+  /// How many tasks wait for the end of this one, and for nothing else.
+  double helpers(int t) const {
+    return static_cast<double>(
+        std::ranges::count_if(followers_[at(t)], [&](int f) { return waits_[at(f)] == 1; }));
   }
   bool moves(int t) const { return std::ranges::binary_search(moving_, t); }
   void set_rates() {
@@ -150,16 +158,29 @@ class Clock {
       for (const int gpu : task.gpus)
         --collectives_[at(gpu)];
     rates_are_old_ = rates_are_old_ || task.kind != Task::Kind::fixed;
+    const int meeting = last_call_of(t);
     for (const int lane : task.lanes) {
       auto& line = lanes_[at(lane)];
       line.pop_front();
+      if (meeting >= 0) line.push_front(meeting);
       if (!line.empty()) come_to_head(line.front());
     }
     for (const int next : followers_[at(t)])
       less_to_wait_for(next);
     for (const int next : calls_[at(t)])
-      if (--called_by_[at(next)] == 0) get_in_line(next);
+      if (--called_by_[at(next)] == 0 && next != meeting) get_in_line(next);
     if (task.during >= 0 && --left_inside_[at(task.during)] == 0) end(task.during);
+  }
+  /// The meeting for which only this task was missing, which gets its lanes; -1: none.
+  int last_call_of(int t) {
+    for (const int next : calls_[at(t)]) {
+      if (tasks_[at(next)].kind != Task::Kind::meeting || called_by_[at(next)] > 1) continue;
+      tasks_[at(next)].lanes = tasks_[at(t)].lanes;
+      waits_[at(next)] =
+          static_cast<int>(tasks_[at(next)].after.size() + tasks_[at(t)].lanes.size());
+      return next;
+    }
+    return -1;
   }
 
   std::vector<Task>& tasks_;
@@ -179,6 +200,7 @@ class Clock {
   std::vector<int> moving_;  // transfers whose latency is over, sorted
   std::map<std::string, int> sharers_;
   bool rates_are_old_ = true;
+  bool has_meetings_ = false;
   double now_ = 0;
   std::size_t ended_ = 0;
 };

@@ -18,6 +18,8 @@ struct Task {
     collective,  ///< takes `seconds`, or as long as what runs during it, and slows down the kernels
                  ///< of its GPUs
     transfer,    ///< after its path's latency moves `nbytes`, and shares the path's parts
+    meeting,  ///< takes `seconds` in the lanes of the last of `called`, before what is next there;
+              ///< tasks that wait for nothing else help
   };
   Kind kind = Kind::fixed;
   std::vector<int> lanes = {};   ///< where it stands in line; it runs at the head of all of them
@@ -28,6 +30,7 @@ struct Task {
   Path path = {};
   std::vector<int> gpus = {};  ///< of a kernel or a collective
   int during = -1;  ///< the collective that it begins after, and that ends after it; -1: none
+  double help = 0;  ///< by how much each task that helps in a meeting makes it faster
 
   double reached = 0;  ///< when it came to the head of its lanes
   double begin = 0;    ///< when it began

@@ -70,6 +70,18 @@ class AsRunTest(ProgramTest):
         self.assertEqual(as_run["epochs"][0]["loss"], library["epochs"][0]["loss"])
         self.assertNotEqual(as_run["step_ms"], library["step_ms"])
 
+    def test_devices_of_a_host_have_no_links(self):
+        machine = self.json("cluster", "show", "t4x4")
+        machine["gpus"].update(kind="host", products={"m": 0, "n": 0, "k": 0})
+        with open(self.file("host.json"), "w", encoding="utf-8") as file:
+            json.dump(machine, file)
+        step = ["--cluster", "host.json", "--gpus", "2", "--model", "mlp", "--mode", "ddp"]
+        self.assertEqual(self.json("simulate", *step)["collectives"], "library")
+        for command in ("simulate", "explain"):
+            self.fail_with(2, command, *step, *AS_RUN, says=["--collectives as-run", "t4x4 are of kind host", "leave it out"])
+        self.fail_with(2, "sweep", *step[:2], "--gpus", "2", "--model", "mlp", "--modes", "ddp", *AS_RUN, says=["kind host", "leave it out"])
+        self.fail_with(2, "collectives", *step[:4], says=["t4x4 are of kind host", "--devices cpu:N"])
+
     def test_wrong_command_lines(self):
         self.fail_with(2, "explain", *AS_RUN, says=["--collectives", "--cluster"])
         self.fail_with(2, "simulate", "--cluster", "t4x4", "--collectives", "ring", says=["--collectives", "library", "as-run"])

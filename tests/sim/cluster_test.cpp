@@ -147,7 +147,13 @@ const Broken kBroken[] = {
     {R"("nodes": 2)", R"("nodes": 2, "nodes": 3)", "nodes: is given twice in one object; leave one out"},
     {R"("gpus.peak": "data sheet")", R"("gpus.pique": "data sheet")", "sources.gpus.pique: the description has no field of this path"},
     {R"("host": {"bandwidth": "3 GB/s", "total_bandwidth": "6 GB/s", "latency": "15 us"})", R"("host": [1])", "host: [1]; it must be an object"},
+    {R"("name": "G",)", R"("name": "G", "kind": "cpu",)", R"(gpus.kind: "cpu"; it must be "gpu" or "host")"},
+    {R"("name": "G",)", R"("name": "G", "kind": "host", "products": {"m": -1, "n": 1, "k": 1},)", "gpus.products.m: -1; it must not be negative"},
+    {R"("name": "G",)", R"("name": "G", "kind": "host", "products": {"m": 1, "n": 1, "k": 1}, "ops": {"relu": 0},)", "gpus.ops.relu: 0; it must be positive"},
     // Contradictions
+    {R"("name": "G",)", R"("name": "G", "kind": "host",)", "gpus.products: is missing; gpus.kind is host, whose products depend on it"},
+    {R"("name": "G",)", R"("name": "G", "products": {"m": 1, "n": 1, "k": 1},)", "gpus.products: is of gpus.kind host alone; leave one of them out"},
+    {R"("name": "G",)", R"("name": "G", "ops": {"relu": 1},)", "gpus.ops: is of gpus.kind host alone; leave one of them out"},
     {R"("gpus": [0, 1], "links": 3)", R"("gpus": [0, 2], "links": 3)", "nvlink.pairs[0].gpus: GPU 2 does not exist; gpus.count is 2"},
     {R"("gpus": [0, 1], "links": 3)", R"("gpus": [1, 1], "links": 1)", "nvlink.pairs[0].gpus: joins GPU 1 with itself"},
     {R"("gpus": [0, 1], "links": 3)", R"("gpus": [0, 1, 1], "links": 1)", "nvlink.pairs[0].gpus: has 3 GPUs; a pair has 2"},

@@ -24,6 +24,8 @@
 #include "tandem/sim/presets.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "record_log.hpp"
+
 namespace tandem::sim {
 namespace {
 
@@ -31,21 +33,13 @@ using namespace std::chrono_literals;
 using parallel::DataParallel;
 using parallel::Mode;
 using profile::StepRecord;
+using testing::gpu;
+using testing::gpus;
 using ::testing::HasSubstr;
+using testing::kHost;
+using testing::Log;
 using ::testing::ThrowsMessage;
-
-/// GPU i.
-Device gpu(int i) {
-  return {DeviceType::cpu, i + 1};
-}
-const Device kHost{DeviceType::cpu, 0};
-
-std::vector<Device> gpus(int n) {
-  std::vector<Device> all;
-  for (int i = 0; i < n; ++i)
-    all.push_back(gpu(i));
-  return all;
-}
+using testing::work_of;
 
 /// A100 that launch kernels within a microsecond, and work at round rates.
 Cluster machine() {
@@ -58,58 +52,6 @@ Cluster machine() {
   cluster.host.latency = 10e-6;
   return cluster;
 }
-
-/// Writes a record as threads would leave it.
-class Log {
- public:
-  /// Work that takes so many microseconds on `machine()`.
-  void work(int thread, Device device, int microseconds) {
-    profile::WorkSpan span = span_of(thread, device, Work::Kind::elementwise, "work");
-    span.cost.nbytes = static_cast<std::size_t>(microseconds) * 1'000'000;
-    record_.work.push_back(span);
-  }
-  using Point = Exchange::Point;
-  void all_reduce(int thread, int rank, Point point, std::uint64_t id, std::size_t nbytes) {
-    profile::WorkSpan span = span_of(thread, gpu(rank), Work::Kind::collective, "all_reduce");
-    span.exchange = {.id = id, .rank = rank, .ranks = 2, .nbytes = nbytes, .point = point};
-    record_.work.push_back(span);
-  }
-  void copy(int thread, Device from, Device to, std::size_t nbytes) {
-    record_.transfers.push_back({from,
-                                 to,
-                                 Category::input,
-                                 Phase::scatter,
-                                 nbytes,
-                                 {},
-                                 {},
-                                 {},
-                                 {},
-                                 -1,
-                                 thread,
-                                 ++sequence_,
-                                 0});
-  }
-  void read(int thread, Device device) {
-    record_.reads.push_back({device, 0, thread, ++sequence_});
-  }
-  void job(int thread, JobEvent::Kind kind, std::uint64_t job) {
-    record_.jobs.push_back({{kind, job}, thread, ++sequence_});
-  }
-  StepRecord& record() { return record_; }
-
- private:
-  profile::WorkSpan span_of(int thread, Device device, Work::Kind kind, const char* name) {
-    profile::WorkSpan span{};
-    span.device = device;
-    span.kind = kind;
-    span.name = name;
-    span.thread = thread;
-    span.sequence = ++sequence_;
-    return span;
-  }
-  std::int64_t sequence_ = 0;
-  StepRecord record_;
-};
 
 TEST(Simulate, AThreadQueuesAndTheGpuFollows) {
   Log log;
@@ -153,15 +95,6 @@ TEST(Simulate, CopiesBetweenGpusAreInTheOrderOfBoth) {
   EXPECT_EQ(r.transfers[0].end, 21us + latency);
   EXPECT_EQ(r.work[2].begin, 21us + latency);
   EXPECT_EQ(r.work[3].begin, 21us + latency);
-}
-
-/// The i-th piece of work of a thread.
-const profile::WorkSpan& work_of(const StepRecord& record, Device device, std::size_t i) {
-  std::vector<const profile::WorkSpan*> own;
-  for (const profile::WorkSpan& span : record.work)
-    if (span.device == device) own.push_back(&span);
-  std::ranges::sort(own, {}, &profile::WorkSpan::sequence);
-  return *own.at(i);
 }
 
 TEST(Simulate, ASettledCollectiveIsWaitedForWhereItIsUsed) {

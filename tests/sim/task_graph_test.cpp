@@ -123,6 +123,38 @@ TEST(TaskGraph, ALinkThatIsLeftGoesToTheOthers) {
   EXPECT_DOUBLE_EQ(graph.task(large).end, 6);  // the other 30 bytes at 10 bytes/s
 }
 
+/// Two lanes that come to a meeting after 2 and 5 seconds. Each waits for its end: the first lane
+/// after `other` more seconds. Alone the meeting takes 6 seconds.
+struct Met {
+  Task meeting, next;
+};
+Met meet(double other) {
+  TaskGraph graph;
+  const int a = graph.add_lane(), b = graph.add_lane();
+  const int first = graph.add(fixed(a, 2));
+  const int last = graph.add(fixed(b, 5));
+  const int meeting =
+      graph.add({.kind = Task::Kind::meeting, .called = {first, last}, .seconds = 6, .help = 1});
+  graph.add(fixed(a, other));
+  graph.add(fixed(a, 0, {meeting}));
+  const int next = graph.add(fixed(b, 1));
+  graph.add(fixed(b, 0, {meeting}));
+  run(graph, 0, 1);
+  return {graph.task(meeting), graph.task(next)};
+}
+
+TEST(TaskGraph, WhoComesLastToAMeetingHoldsIt) {
+  const Met met = meet(100);
+  EXPECT_EQ(met.meeting.begin, 5);
+  EXPECT_EQ(met.meeting.end, 11);
+  EXPECT_EQ(met.next.begin, 11) << "it does nothing else meanwhile";
+}
+
+TEST(TaskGraph, WhoWaitsForAMeetingHelps) {
+  EXPECT_DOUBLE_EQ(meet(1).meeting.end, 8) << "two at work, from the beginning";
+  EXPECT_DOUBLE_EQ(meet(5).meeting.end, 9) << "two seconds alone, and the other four by two";
+}
+
 TEST(TaskGraph, ACircleIsTold) {
   TaskGraph graph;
   const int a = graph.add_lane(), b = graph.add_lane();

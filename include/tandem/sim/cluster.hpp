@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -33,15 +34,31 @@ struct Efficiency {
 
 /// What starting one kernel costs, in seconds.
 struct LaunchCost {
-  double gpu = 0;   ///< from the end of a kernel to the start of the next one
+  double gpu = 0;   ///< from the end of a kernel to the start of the next one; host: for sharing a
+                    ///< kernel among cores
   double host = 0;  ///< of the host's thread, for each op
 };
 
+/// The sizes of a product, each of which halves its speed where the others are large.
+struct HalfSizes {
+  double m = 0, n = 0, k = 0;
+};
+
+/// What carries out the work of a Gpus.
+enum class GpuKind : std::uint8_t {
+  gpu,   ///< streams of its own, on which threads queue work
+  host,  ///< the threads themselves: virtual devices of a host, which share its cores evenly
+};
+
 /// The GPUs of a node, which are all alike.
+///
+/// Those of kind host are virtual devices. Their peaks and their bandwidth are of one core while
+/// all cores work.
 struct Gpus {
   std::string name;
+  GpuKind kind = GpuKind::gpu;
   int count = 0;                ///< in one node
-  int multiprocessors = 0;      ///< a product's tiles run in waves of so many
+  int multiprocessors = 0;      ///< a product's tiles run in waves of so many; host: all its cores
   double memory = 0;            ///< bytes
   double reserved_memory = 0;   ///< bytes of it that the driver's context and libraries hold
   double memory_bandwidth = 0;  ///< bytes/s, reads and writes together
@@ -51,6 +68,10 @@ struct Gpus {
   /// The standard deviation of the time that GPUs of this kind take for the same work, as a part of
   /// the mean. Where several work together, all wait for the slowest.
   double variation = 0;
+  std::optional<HalfSizes> products = {};  ///< only, and always, of kind host
+  /// Only of kind host: how fast an op is, by its name, beside what its arithmetic and its bytes
+  /// say; 1 for others.
+  std::map<std::string, double, std::less<>> ops = {};
 };
 
 /// Whether both directions of a link carry their bandwidth at once.

@@ -30,7 +30,8 @@ struct SimulateOptions {
   /// and back after it, unless gradients are views of buckets, and nn.DataParallel before each
   /// broadcast and reduce, in the stream of these. Tandem's arrays lie in buckets.
   bool copies_buckets = false;
-  /// Whose times collectives have. With as_run each GPU has a device of its own.
+  /// Whose times collectives have. With as_run each GPU has a device of its own, and is none of a
+  /// host's (GpuKind::host).
   CollectiveTimes collectives = CollectiveTimes::library;
 };
 
@@ -61,7 +62,7 @@ profile::SimulatedMachine simulated_machine(const Cluster& cluster,
 ///                          collective alone. Or one device stands for several, and what each does
 ///                          depends on their number: the record has shares, or copies between GPUs,
 ///                          or collectives are timed as run. Or these are, and not all ranks of one
-///                          are among the devices.
+///                          are among the devices, or these are a host's (GpuKind::host).
 /// @cost   microseconds for each piece of work
 profile::StepRecord simulate(const profile::StepRecord& record,
                              const Cluster& cluster,

@@ -18,6 +18,8 @@ struct CollectivesChoice {
 
   void add_flags(CLI::App& app);
   bool is_as_run() const noexcept { return name == "as-run"; }
+  /// @throws UsageError  as-run, for devices of a host, which have no links.
+  void check(const sim::Cluster& cluster) const;
   sim::CollectiveTimes times() const noexcept {
     return is_as_run() ? sim::CollectiveTimes::as_run : sim::CollectiveTimes::library;
   }

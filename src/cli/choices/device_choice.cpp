@@ -101,6 +101,7 @@ Machine DeviceChoice::machine() const {
     return Machine(working_devices());
   }
   const sim::Cluster described = named_cluster(name);
+  collectives.check(described);
   const int count = asked_gpus(described, gpus);
   check_limits(static_cast<std::size_t>(count));
   const auto data = shape_only ? sim::ClusterData::none : cluster_data_;

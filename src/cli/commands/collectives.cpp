@@ -305,6 +305,11 @@ int CollectivesRequest::simulate() const {
         "--devices are of this machine, and --cluster names another one; give one of them, and "
         "--gpus for a part of the cluster");
   const sim::Cluster machine = named_cluster(cluster);
+  if (machine.gpus.kind == sim::GpuKind::host)
+    throw UsageError(
+        fmt::format("the gpus of {} are of kind host, whose threads do collectives in their memory "
+                    "and not on links; give --devices cpu:N to measure algorithms on a host",
+                    machine.name));
   const int count = gpus.value_or(machine.gpu_count());
   constexpr int kMostGpus = 63;  // virtual devices beside the host
   if (count > std::min(machine.gpu_count(), kMostGpus))
