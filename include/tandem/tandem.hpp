@@ -173,6 +173,7 @@
 #include "tandem/sim/cluster.hpp"
 #include "tandem/sim/collective_model.hpp"
 #include "tandem/sim/configure.hpp"
+#include "tandem/sim/host_description.hpp"
 #include "tandem/sim/iteration_calibration.hpp"
 #include "tandem/sim/iteration_comparison.hpp"
 #include "tandem/sim/iteration_table.hpp"

@@ -73,6 +73,28 @@ class ClusterTest(ProgramTest):
         self.fail_with(2, "cluster", "show", "t5x4", says=["'t5x4'", "t4x4"])
         self.fail_with(1, "cluster", "check", "t4x4", says=["t4x4"])  # a preset is no file
 
+    def test_calibrate_describes_this_machine(self):
+        done = self.succeed("calibrate", "--host", "--devices", "cpu:2", "--out", "host.json")
+        self.assertRegex(done.stdout, r"^\S+-cpu2: 2 virtual devices on \d+ cores of \S+\n$")
+        self.assertIn("measuring all-reduces\n", done.stderr)
+        with open(self.file("host.json"), encoding="utf-8") as file:
+            host = json.load(file)
+        self.assertEqual((host["gpus"]["kind"], host["gpus"]["count"], host["nodes"]), ("host", 2, 1))
+        self.assertTrue({"dropout", "attention_grad", "conv2d_weight_grad", "sgd"} <= set(host["gpus"]["ops"]))
+        self.assertIn("tandem calibrate --host", host["sources"]["gpus"])
+        self.assertEqual(self.succeed("cluster", "check", "host.json").stdout, f"{host['name']} is possible: 2 GPUs\n")
+        text = self.succeed("explain", "--cluster", "host.json", "--gpus", "2", "--model", "mlp", "--batch", "16", "--mode", "ddp").stdout
+        self.assertIn(f"simulated on 2 GPUs of {host['name']}", text)
+
+    def test_calibrate_of_this_machine_takes_no_other_and_no_tables(self):
+        out = ["--out", "host.json"]
+        self.fail_with(2, "calibrate", "--host", "--cluster", "t4x4", *out, says=["--host describes this machine anew", "leave one of them out"])
+        table = self.ring_table(2)
+        self.fail_with(2, "calibrate", "--host", "--allreduce", table, *out, says=["--host measures what it needs", "with --cluster"])
+        self.fail_with(2, "calibrate", "--devices", "cpu:2", "--cluster", "t4x4", "--allreduce", table, *out, says=["give --host too"])
+        self.fail_with(2, "calibrate", *out, says=["there is no machine", "--host"])
+        self.assertFalse(os.path.exists(self.file("host.json")))
+
     def test_calibrate_finds_what_tables_were_made_of(self):
         for gpus in (2, 8):
             self.ring_table(gpus)

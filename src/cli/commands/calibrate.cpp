@@ -12,9 +12,11 @@
 #include "tandem/sim/iteration_calibration.hpp"
 
 #include "cli/choices/cluster_choice.hpp"
+#include "cli/choices/device_choice.hpp"
 #include "cli/choices/json_choice.hpp"
 #include "cli/command.hpp"
 #include "cli/console.hpp"
+#include "cli/host_measurement.hpp"
 #include "cli/iteration_report.hpp"
 #include "cli/iteration_steps.hpp"
 #include "cli/usage_error.hpp"
@@ -27,6 +29,8 @@ using Json = nlohmann::json;
 
 struct CalibrateRequest {
   ClusterChoice cluster;
+  bool host = false;  ///< make a description of this machine's virtual devices
+  DeviceChoice devices;
   std::vector<std::string> tables;  ///< of all-reduces
   std::string iterations;           ///< a table of steps
   std::string output;
@@ -34,6 +38,12 @@ struct CalibrateRequest {
 
   void add_flags(CLI::App& app) {
     cluster.add_flags(app);
+    app.get_option("--cluster")->required(false);
+    app.add_flag("--host",
+                 host,
+                 "measure this machine, and describe it: each GPU is one of its virtual devices; "
+                 "in place of --cluster and tables");
+    devices.add_flags(app);
     app.add_option("--allreduce",
                    tables,
                    "tables of measured all-reduces, as files or patterns like 'times_n*.csv': "
@@ -49,6 +59,10 @@ struct CalibrateRequest {
     json.add_flags(app);
   }
   int run() const;
+
+ private:
+  int run_host() const;
+  void check_choices() const;
 };
 
 /// The files that patterns name, sorted within each. @throws UsageError  a pattern names none.
@@ -199,12 +213,44 @@ void fit_steps(const std::string& file, Calibrated& c) {
   c.cluster = c.steps->cluster;
 }
 
-int CalibrateRequest::run() const {
-  if (tables.empty() && iterations.empty())
+void CalibrateRequest::check_choices() const {
+  if (!host && !devices.list.empty())
+    throw UsageError("--devices are what --host measures; give --host too, or leave them out");
+  if (!host && cluster.name.empty())
+    throw UsageError("there is no machine; give --cluster, or --host to measure this one");
+  if (host && !cluster.name.empty())
+    throw UsageError(
+        "--host describes this machine anew, and --cluster or TANDEM_CLUSTER names another; leave "
+        "one of them out");
+  if (host && !(tables.empty() && iterations.empty()))
+    throw UsageError(
+        "--host measures what it needs; fit tables afterwards, with --cluster and the description "
+        "that --host made");
+  if (!host && tables.empty() && iterations.empty())
     throw UsageError("there is nothing to fit to; give --allreduce, --iterations or both");
+}
+
+int CalibrateRequest::run_host() const {
+  const std::vector<Device> list = devices.working_devices();
+  for (const Device device : list)
+    if (device.type != DeviceType::cpu)
+      throw UsageError(fmt::format(
+          "--host describes virtual devices of the host, and {} is none; give --devices cpu:N",
+          to_string(device)));
+  const sim::Cluster described = sim::describe_host(measure_host(list));
+  write_text(output, sim::to_json(described));
+  json.write([&] { return cluster_json(described); });
+  if (json.leaves_text() && output != "-")
+    console::print("{}: {}\n", described.name, described.about);
+  return 0;
+}
+
+int CalibrateRequest::run() const {
+  check_choices();
   if (output == "-" && !json.leaves_text())
     throw UsageError("--out and --json both write to stdout; give one of them a file");
   check_files({{"--out", output}, json.given_file()});
+  if (host) return run_host();
   Calibrated result{.cluster = cluster.cluster()};
   if (!tables.empty()) fit_collectives(files_of(tables), result);
   if (!iterations.empty()) fit_steps(iterations, result);
@@ -218,7 +264,8 @@ int CalibrateRequest::run() const {
 
 Command calibrate_command() {
   return make_command<CalibrateRequest>(
-      "calibrate", "fit the constants of a machine's description to measured times");
+      "calibrate",
+      "fit the constants of a machine's description to measured times, or describe this machine");
 }
 
 }  // namespace tandem::cli
