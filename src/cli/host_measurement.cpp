@@ -47,11 +47,13 @@ constexpr Mnk kProducts[] = {{768, 768, 768},
                              {128, 128, 1024},
                              {128, 512, 128},
                              {64, 64, 64}};
-constexpr std::int64_t kLarge = 768;         // of a product of f64
-constexpr std::int64_t kStreamed = 1 << 20;  // elements, more than caches of a core hold
-constexpr std::int64_t kShared = 1 << 18;    // elements of an op that cores share
-constexpr std::int64_t kFew = 8;             // elements of a small op
-constexpr int kChain = 64;                   // small ops in a row
+/// Elements of streams, from what caches hold to what they do not.
+constexpr std::int64_t kStreams[] = {1 << 17, 1 << 18, 1 << 19, 1 << 20, 1 << 21, 1 << 22, 1 << 24};
+constexpr std::int64_t kLarge = 768;       // of a product of f64
+constexpr std::int64_t kCopied = 1 << 20;  // elements of a copy
+constexpr std::int64_t kShared = 1 << 18;  // elements of an op that cores share
+constexpr std::int64_t kFew = 8;           // elements of a small op
+constexpr int kChain = 64;                 // small ops in a row
 constexpr std::size_t kMessages[] = {4 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20};
 constexpr int kCalls = 30;  // of a collective
 constexpr int kHandOvers = 200;
@@ -118,11 +120,11 @@ double copy_bandwidth(const std::vector<Device>& devices, std::size_t receive) {
                               devices.begin() + static_cast<std::ptrdiff_t>(receive));
   const double seconds = time_of(targets, [&](Rank& rank) -> Work {
     const auto next = (static_cast<std::size_t>(rank.rank()) + 1) % devices.size();
-    const Tensor from = ones({kStreamed}, {.device = devices[next]});
-    const Tensor to = ones({kStreamed}, {.device = rank.device()});
+    const Tensor from = ones({kCopied}, {.device = devices[next]});
+    const Tensor to = ones({kCopied}, {.device = rank.device()});
     return [from, to] { Tensor(to).copy_(from); };
   });
-  return static_cast<double>(kStreamed) * sizeof(float) / seconds;
+  return static_cast<double>(kCopied) * sizeof(float) / seconds;
 }
 
 double hand_over_time(const std::vector<Device>& devices) {
@@ -168,7 +170,9 @@ void measure_cores(const std::vector<Device>& cores, sim::HostMeasurements& m) {
   tell_step("ops");
   m.ops = time_ops(cores);
   tell_step("memory and small ops");
-  m.memory_bandwidth = 3.0 * kStreamed * sizeof(float) / time_of(cores, addition(kStreamed));
+  for (const std::int64_t elements : kStreams)
+    m.streams.push_back(
+        {3.0 * static_cast<double>(elements) * sizeof(float), time_of(cores, addition(elements))});
   m.small_op = small_op_time(cores);
   m.sharing_op = sharing_time(cores.front(), m.cores);
 }

@@ -15,9 +15,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kRounds = 60;
-constexpr double kRound = 2e-3;  // seconds of a round, about: less than other programs' turns
-constexpr double kUndisturbed = 0.1;
+constexpr int kRounds = 120;
+constexpr double kRound = 1e-3;  // seconds of a round, about: less than other programs' turns
+constexpr double kUndisturbed = 0.05;
 constexpr int kMostCalls = 100'000;
 
 double seconds_of(const HostTimer::Work& work, int calls) {

@@ -19,8 +19,8 @@ class HostTimer {
 
   explicit HostTimer(std::vector<Device> devices) : devices_(std::move(devices)) {}
 
-  /// The time of a call in seconds, from many rounds of a few milliseconds in each of which all
-  /// devices begin together: of the fastest tenth the slowest, since what else the machine does
+  /// The time of a call in seconds, from many rounds of a millisecond in each of which all
+  /// devices begin together: of the fastest twentieth the slowest, since what else the machine does
   /// makes rounds longer, and never shorter.
   double seconds(const MakeWork& make_work) const;
 

@@ -126,12 +126,18 @@ void check_ring(const RingConstants& ring) {
   check_not_negative("collectives.ring.gamma", ring.gamma, Dimension::root_time);
 }
 
-void check_products(const Gpus& gpus) {
+void check_host_fields(const Gpus& gpus) {
   const bool is_host = gpus.kind == GpuKind::host;
   if (is_host && !gpus.products)
     refuse_field("gpus.products", "is missing; gpus.kind is host, whose products depend on it");
   if (!is_host && gpus.products)
     refuse_field("gpus.products", "is of gpus.kind host alone; leave one of them out");
+  if (!is_host && gpus.cache)
+    refuse_field("gpus.cache", "is of gpus.kind host alone; leave one of them out");
+  if (gpus.cache) {
+    check_positive("gpus.cache.size", gpus.cache->size, Dimension::bytes);
+    check_positive("gpus.cache.bandwidth", gpus.cache->bandwidth, Dimension::bandwidth);
+  }
   if (!is_host && !gpus.ops.empty())
     refuse_field("gpus.ops", "is of gpus.kind host alone; leave one of them out");
   for (const auto& [name, speed] : gpus.ops)
@@ -173,7 +179,7 @@ void check_gpus(const Gpus& gpus) {
   if (!(gpus.variation >= 0 && gpus.variation <= kMostVariation))
     refuse_field("gpus.variation",
                  detail::concat(gpus.variation, "; it must be from 0 to ", kMostVariation));
-  check_products(gpus);
+  check_host_fields(gpus);
 }
 
 void check_nvlink(const NvLinks& nvlink, const Gpus& gpus) {

@@ -55,6 +55,11 @@ Gpus read_gpus(Fields f) {
     gpus.products = {half->number("m"), half->number("n"), half->number("k")};
     half->finish();
   }
+  if (std::optional<Fields> cache = f.optional_object("cache")) {
+    gpus.cache = {cache->quantity("size", Dimension::bytes),
+                  cache->quantity("bandwidth", Dimension::bandwidth)};
+    cache->finish();
+  }
   if (std::optional<Fields> ops = f.optional_object("ops")) {
     for (const auto& [name, speed] : ops->json().items())
       gpus.ops[name] = ops->number(name.c_str());

@@ -62,6 +62,9 @@ Ordered written_gpus(const Gpus& gpus) {
   if (gpus.products)
     object["products"] = {
         {"m", gpus.products->m}, {"n", gpus.products->n}, {"k", gpus.products->k}};
+  if (gpus.cache)
+    object["cache"] = {{"size", written_bytes(gpus.cache->size)},
+                       {"bandwidth", written_rate(gpus.cache->bandwidth)}};
   if (!gpus.ops.empty()) object["ops"] = gpus.ops;
   return object;
 }

@@ -4,6 +4,7 @@
 #include "tandem/sim/host_description.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "tandem/core/check.hpp"
@@ -66,6 +67,20 @@ void set_ops(const HostMeasurements& measured, Gpus& gpus) {
     gpus.ops[name] = rounded(expected[name] / seconds);
 }
 
+/// The largest stream is beyond all caches. What is nearer to the speed of the smallest one than to
+/// that is within them.
+void set_memory(const HostMeasurements& measured, Gpus& gpus) {
+  const auto bandwidth = [&](const MeasuredStream& stream) {
+    return stream.nbytes / std::max(stream.seconds - measured.small_op, stream.seconds / 2);
+  };
+  const double least = bandwidth(measured.streams.back());
+  const double most = bandwidth(measured.streams.front());
+  gpus.memory_bandwidth = rounded(least);
+  for (const MeasuredStream& stream : measured.streams)
+    if (bandwidth(stream) > std::sqrt(least * most))
+      gpus.cache = Cache{.size = stream.nbytes, .bandwidth = rounded(most)};
+}
+
 Gpus gpus_of(const HostMeasurements& measured) {
   Gpus gpus;
   gpus.name = "virtual device";
@@ -73,7 +88,7 @@ Gpus gpus_of(const HostMeasurements& measured) {
   gpus.count = measured.devices;
   gpus.multiprocessors = measured.cores;
   gpus.memory = measured.memory;
-  gpus.memory_bandwidth = rounded(measured.memory_bandwidth);
+  set_memory(measured, gpus);
   gpus.efficiency = {.copy = 1, .memory = 1, .matmul = 1, .beside_collectives = 1};
   gpus.launch = {.gpu = rounded(measured.sharing_op), .host = rounded(measured.small_op)};
   fit_products(measured, gpus);
@@ -100,6 +115,8 @@ void set_sources(Cluster& cluster) {
 Cluster describe_host(const HostMeasurements& measured) {
   TANDEM_CHECK(!measured.products.empty(),
                "describe_host: there is no measured product; give at least one");
+  TANDEM_CHECK(!measured.streams.empty(),
+               "describe_host: there is no measured stream; give at least one");
   Cluster cluster;
   cluster.name = detail::concat(measured.name, "-cpu", measured.devices);
   cluster.about = detail::concat(

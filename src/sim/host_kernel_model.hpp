@@ -22,7 +22,7 @@ class HostKernelModel {
 
  private:
   /// On one core that has it all.
-  double on_one_core(const profile::WorkCost& cost) const;
+  double on_one_core(std::string_view op, const profile::WorkCost& cost) const;
 
   Gpus gpus_;
   int cores_ = 1;     // of a device

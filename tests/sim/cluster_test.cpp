@@ -148,11 +148,13 @@ const Broken kBroken[] = {
     {R"("gpus.peak": "data sheet")", R"("gpus.pique": "data sheet")", "sources.gpus.pique: the description has no field of this path"},
     {R"("host": {"bandwidth": "3 GB/s", "total_bandwidth": "6 GB/s", "latency": "15 us"})", R"("host": [1])", "host: [1]; it must be an object"},
     {R"("name": "G",)", R"("name": "G", "kind": "cpu",)", R"(gpus.kind: "cpu"; it must be "gpu" or "host")"},
+    {R"("name": "G",)", R"("name": "G", "kind": "host", "products": {"m": 1, "n": 1, "k": 1}, "cache": {"size": "0 B", "bandwidth": "1 GB/s"},)", "gpus.cache.size: 0 B; it must be positive"},
     {R"("name": "G",)", R"("name": "G", "kind": "host", "products": {"m": -1, "n": 1, "k": 1},)", "gpus.products.m: -1; it must not be negative"},
     {R"("name": "G",)", R"("name": "G", "kind": "host", "products": {"m": 1, "n": 1, "k": 1}, "ops": {"relu": 0},)", "gpus.ops.relu: 0; it must be positive"},
     // Contradictions
     {R"("name": "G",)", R"("name": "G", "kind": "host",)", "gpus.products: is missing; gpus.kind is host, whose products depend on it"},
     {R"("name": "G",)", R"("name": "G", "products": {"m": 1, "n": 1, "k": 1},)", "gpus.products: is of gpus.kind host alone; leave one of them out"},
+    {R"("name": "G",)", R"("name": "G", "cache": {"size": "1 MiB", "bandwidth": "1 GB/s"},)", "gpus.cache: is of gpus.kind host alone; leave one of them out"},
     {R"("name": "G",)", R"("name": "G", "ops": {"relu": 1},)", "gpus.ops: is of gpus.kind host alone; leave one of them out"},
     {R"("gpus": [0, 1], "links": 3)", R"("gpus": [0, 2], "links": 3)", "nvlink.pairs[0].gpus: GPU 2 does not exist; gpus.count is 2"},
     {R"("gpus": [0, 1], "links": 3)", R"("gpus": [1, 1], "links": 1)", "nvlink.pairs[0].gpus: joins GPU 1 with itself"},

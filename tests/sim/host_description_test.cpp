@@ -38,7 +38,8 @@ HostMeasurements measured() {
              product_seconds(
                  static_cast<double>(m), static_cast<double>(n), static_cast<double>(k))});
   host.f64_flops = 4e10;
-  host.memory_bandwidth = 2e10;
+  host.streams = {
+      {1e6, kCall + 50e-6}, {4e6, kCall + 250e-6}, {8e6, kCall + 1600e-6}, {64e6, kCall + 16e-3}};
   host.copy_bandwidth = 1e10;
   host.all_copy_bandwidth = 1.5e10;
   return host;
@@ -52,6 +53,17 @@ TEST(DescribeHost, FindsWhatProductsWereMadeOf) {
   EXPECT_NEAR(gpus.products->n, 20, 0.05);
   EXPECT_NEAR(gpus.products->k, 40, 0.05);
   EXPECT_NEAR(*gpus.peak.f64 * gpus.efficiency.matmul, 4e10, 1e8);
+}
+
+TEST(DescribeHost, ACacheEndsWhereStreamsBecomeSlow) {
+  HostMeasurements host = measured();
+  const Gpus gpus = describe_host(host).gpus;  // 20, 16, 5 and 4 GB/s
+  EXPECT_NEAR(gpus.memory_bandwidth, 4e9, 1e6);
+  ASSERT_TRUE(gpus.cache);
+  EXPECT_NEAR(gpus.cache->bandwidth, 2e10, 1e7);
+  EXPECT_EQ(gpus.cache->size, 4e6);
+  host.streams = {{1e6, kCall + 50e-6}, {64e6, kCall + 3200e-6}};
+  EXPECT_FALSE(describe_host(host).gpus.cache) << "all are as fast";
 }
 
 TEST(DescribeHost, AnOpIsAsFastAsItWasMeasuredBesideItsBytes) {
@@ -102,6 +114,9 @@ TEST(DescribeHost, RefusesWhatMakesNoDescription) {
   host.copy_bandwidth = 0;
   EXPECT_THAT(thrown_text([&] { describe_host(host); }),
               HasSubstr("pcie.bandwidth: 0 GB/s; it must be positive"));
+  host.streams.clear();
+  EXPECT_EQ(thrown_text([&] { describe_host(host); }),
+            "describe_host: there is no measured stream; give at least one");
   host.products.clear();
   EXPECT_EQ(thrown_text([&] { describe_host(host); }),
             "describe_host: there is no measured product; give at least one");

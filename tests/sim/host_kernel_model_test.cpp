@@ -29,6 +29,18 @@ TEST(HostKernelModel, TakesTheLongerOfArithmeticAndMemoryOnACore) {
   EXPECT_DOUBLE_EQ(model.seconds("slow", {.nbytes = 1'000'000}), 400e-6);
 }
 
+TEST(HostKernelModel, WhatACacheHoldsIsFasterThanWhatTheMemoryHolds) {
+  Gpus gpus = four_cores();
+  gpus.cache = Cache{.size = 1e6, .bandwidth = 4e10};
+  const HostKernelModel model(gpus, 4);
+  EXPECT_DOUBLE_EQ(model.seconds("add", {.nbytes = 1'000'000}), 25e-6);
+  EXPECT_DOUBLE_EQ(model.seconds("add", {.nbytes = 2'000'000}), 200e-6);
+  EXPECT_DOUBLE_EQ(model.seconds("slow", {.nbytes = 1'000'000}), 100e-6);
+  EXPECT_DOUBLE_EQ(model.seconds("slow", {.nbytes = 2'000'000}), 200e-6) << "both wait for memory";
+  EXPECT_DOUBLE_EQ(model.seconds("matmul", {.mnk = {1, 1, 1}, .flops = 1, .nbytes = 2'000'000}),
+                   200e-6);
+}
+
 TEST(HostKernelModel, AProductIsHalfAsFastAtItsHalfSizes) {
   const HostKernelModel model(four_cores(), 4);
   const auto seconds = [&](std::int64_t m, std::int64_t n, std::int64_t k, DType dtype) {

@@ -44,6 +44,12 @@ struct HalfSizes {
   double m = 0, n = 0, k = 0;
 };
 
+/// A core's part of the last cache.
+struct Cache {
+  double size = 0;       ///< bytes
+  double bandwidth = 0;  ///< bytes/s, reads and writes together, of work on no more than `size`
+};
+
 /// What carries out the work of a Gpus.
 enum class GpuKind : std::uint8_t {
   gpu,   ///< streams of its own, on which threads queue work
@@ -69,6 +75,7 @@ struct Gpus {
   /// the mean. Where several work together, all wait for the slowest.
   double variation = 0;
   std::optional<HalfSizes> products = {};  ///< only, and always, of kind host
+  std::optional<Cache> cache = {};         ///< only of kind host
   /// Only of kind host: how fast an op is, by its name, beside what its arithmetic and its bytes
   /// say; 1 for others.
   std::map<std::string, double, std::less<>> ops = {};

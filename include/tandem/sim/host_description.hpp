@@ -24,6 +24,12 @@ struct MeasuredOp {
   double seconds = 0;
 };
 
+/// An op that streams, and how long it took.
+struct MeasuredStream {
+  double nbytes = 0;  ///< read and written
+  double seconds = 0;
+};
+
 /// What was measured of a host, in seconds and bytes/s. All cores worked at once, each for itself,
 /// unless it says otherwise.
 struct HostMeasurements {
@@ -37,7 +43,7 @@ struct HostMeasurements {
   std::vector<MeasuredProduct> products = {};  ///< of f32
   std::vector<MeasuredOp> ops = {};            ///< of f32, of any kind
   double f64_flops = 0;                        ///< of a large product of f64, in FLOP/s of a core
-  double memory_bandwidth = 0;                 ///< of an op that streams, of a core
+  std::vector<MeasuredStream> streams = {};    ///< from small to large ones
   double copy_bandwidth = 0;                   ///< between two devices, while nothing else works
   double all_copy_bandwidth = 0;               ///< of all devices together
   std::vector<TimingTable> all_reduces = {};   ///< among the devices
@@ -48,7 +54,8 @@ struct HostMeasurements {
 /// The efficiency of products is fitted to the measured ones, and the constants of collectives to
 /// the all-reduces (calibrate_all_reduce). A pure function; thread-safe.
 ///
-/// @throws InvalidArgument  there is no product, or what was measured makes no description that
+/// @throws InvalidArgument  there is no product or no stream, or what was measured makes no
+/// description that
 ///                          `check` accepts.
 Cluster describe_host(const HostMeasurements& measured);
 
