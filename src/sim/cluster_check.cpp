@@ -176,6 +176,8 @@ void check_gpus(const Gpus& gpus) {
   check_part("gpus.efficiency.beside_collectives", gpus.efficiency.beside_collectives);
   check_not_negative("gpus.launch.gpu", gpus.launch.gpu, Dimension::time);
   check_not_negative("gpus.launch.host", gpus.launch.host, Dimension::time);
+  check_not_negative(
+      "gpus.launch.host_backward", gpus.launch.host_backward.value_or(0), Dimension::time);
   if (!(gpus.variation >= 0 && gpus.variation <= kMostVariation))
     refuse_field("gpus.variation",
                  detail::concat(gpus.variation, "; it must be from 0 to ", kMostVariation));

@@ -49,6 +49,7 @@ Gpus read_gpus(Fields f) {
   Fields launch = f.object("launch");
   gpus.launch.gpu = launch.quantity("gpu", Dimension::time);
   gpus.launch.host = launch.quantity("host", Dimension::time);
+  gpus.launch.host_backward = launch.optional_quantity("host_backward", Dimension::time);
   launch.finish();
   if (f.has("variation")) gpus.variation = f.number("variation");
   if (std::optional<Fields> half = f.optional_object("products")) {

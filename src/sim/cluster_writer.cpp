@@ -59,6 +59,8 @@ Ordered written_gpus(const Gpus& gpus) {
        {"launch",
         {{"gpu", written_time(gpus.launch.gpu)}, {"host", written_time(gpus.launch.host)}}}});
   if (gpus.variation > 0) object["variation"] = gpus.variation;
+  if (gpus.launch.host_backward)
+    object["launch"]["host_backward"] = written_time(*gpus.launch.host_backward);
   if (gpus.products)
     object["products"] = {
         {"m", gpus.products->m}, {"n", gpus.products->n}, {"k", gpus.products->k}};

@@ -194,7 +194,7 @@ bool RecordReader::take_work(Thread& thread, std::size_t i) {
     work_[i].called = work_[i].done = on_host(thread, cluster_.gpus.launch.host + seconds);
     return true;
   }
-  work_[i].called = on_host(thread, cluster_.gpus.launch.host);
+  work_[i].called = on_host(thread, cluster_.gpus.launch.on_host(span.phase));
   work_[i].done = on_stream(*gpu,
                             {.kind = Task::Kind::kernel,
                              .called = {work_[i].called},

@@ -70,6 +70,18 @@ TEST(Simulate, AThreadQueuesAndTheGpuFollows) {
   EXPECT_EQ(r.duration, 28us);
 }
 
+TEST(Simulate, BackwardMayBeLaunchedAtAnotherCost) {
+  Log log;
+  log.work(0, gpu(0), 0);
+  log.work(0, gpu(0), 0);
+  log.record().work[1].phase = Phase::backward;
+  Cluster cluster = machine();
+  EXPECT_EQ(simulate(log.record(), cluster, gpus(1)).duration, 2us);
+  cluster.gpus.launch.host_backward = 4e-6;
+  EXPECT_EQ(simulate(log.record(), cluster, gpus(1)).duration, 5us);
+  EXPECT_EQ(parse_cluster(to_json(cluster)).gpus.launch.host_backward, 4e-6);
+}
+
 TEST(Simulate, CopiesFromTheHostRunBesideTheWork) {
   Log log;
   log.work(0, gpu(0), 30);

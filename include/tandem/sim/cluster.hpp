@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tandem/core/dtype.hpp"
+#include "tandem/runtime/memory.hpp"
 
 namespace tandem::sim {
 
@@ -37,6 +38,14 @@ struct LaunchCost {
   double gpu = 0;   ///< from the end of a kernel to the start of the next one; host: for sharing a
                     ///< kernel among cores
   double host = 0;  ///< of the host's thread, for each op
+  /// The same in backward, if it is another: a tape's thread may be quicker than a script's
+  /// forward.
+  std::optional<double> host_backward = {};
+
+  /// What launching a kernel costs the thread in this phase.
+  double on_host(Phase phase) const noexcept {
+    return phase == Phase::backward ? host_backward.value_or(host) : host;
+  }
 };
 
 /// The sizes of a product, each of which halves its speed where the others are large.
