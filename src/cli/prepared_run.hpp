@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "cli/machine.hpp"
 #include "cli/output_files.hpp"
 #include "cli/run_options.hpp"
+#include "cli/simulation/machine.hpp"
 
 namespace tandem::cli {
 

@@ -10,7 +10,7 @@
 #include "tandem/sim/configure.hpp"
 
 #include "cli/choices/collectives_choice.hpp"
-#include "cli/machine.hpp"
+#include "cli/simulation/machine.hpp"
 
 namespace CLI {
 class App;

@@ -9,13 +9,17 @@
 
 namespace tandem::cli {
 
+std::vector<std::string> number_names() {
+  return {"f32", "f64", "bf16"};
+}
+
 void NumberChoice::add_flags(CLI::App& app) {
   app.add_option(
          "--dtype",
          dtype,
          "type of parameters and arithmetic; with bf16, products are in bf16 and everything else "
          "is in f32")
-      ->check(CLI::IsMember({"f32", "f64", "bf16"}))
+      ->check(CLI::IsMember(number_names()))
       ->capture_default_str();
   app.add_option("--seed", seed, "seed of weights, shuffling and dropout (default 0)")
       ->check(seed_number());

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tandem/core/dtype.hpp"
 
@@ -13,6 +14,9 @@ class App;
 }
 
 namespace tandem::cli {
+
+/// All values of --dtype.
+std::vector<std::string> number_names();
 
 /// Which numbers a run calculates with, and the seed of its random numbers.
 struct NumberChoice {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -50,15 +49,21 @@ const OptimizerEntry& entry_of(const std::string& name) {
 
 }  // namespace
 
-void OptimizerChoice::add_flags(CLI::App& app) {
-  std::vector<std::string> names, summaries, rates;
-  for (const OptimizerEntry& entry : kOptimizers) {
+std::vector<std::string> optimizer_names() {
+  std::vector<std::string> names;
+  for (const OptimizerEntry& entry : kOptimizers)
     names.emplace_back(entry.name);
+  return names;
+}
+
+void OptimizerChoice::add_flags(CLI::App& app) {
+  std::vector<std::string> summaries, rates;
+  for (const OptimizerEntry& entry : kOptimizers) {
     summaries.emplace_back(entry.summary);
     rates.push_back(fmt::format("{} for {}", entry.lr, entry.name));
   }
   app.add_option("--optimizer", name, fmt::format("{}", fmt::join(summaries, ", or ")))
-      ->check(CLI::IsMember(names))
+      ->check(CLI::IsMember(optimizer_names()))
       ->capture_default_str();
   app.add_option("--lr", lr, fmt::format("learning rate (default {})", fmt::join(rates, ", ")))
       ->check(above_zero());

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tandem/nn/module.hpp"
 #include "tandem/optim/optimizer.hpp"
@@ -14,6 +15,9 @@ class App;
 }
 
 namespace tandem::cli {
+
+/// All optimizers.
+std::vector<std::string> optimizer_names();
 
 /// Which optimizer updates the model, and how fast.
 struct OptimizerChoice {

@@ -16,9 +16,9 @@
 #include "cli/choices/json_choice.hpp"
 #include "cli/command.hpp"
 #include "cli/console.hpp"
-#include "cli/host_measurement.hpp"
-#include "cli/iteration_report.hpp"
-#include "cli/iteration_steps.hpp"
+#include "cli/host/host_measurement.hpp"
+#include "cli/simulation/iteration_report.hpp"
+#include "cli/simulation/iteration_steps.hpp"
 #include "cli/usage_error.hpp"
 #include "cli/validators.hpp"
 

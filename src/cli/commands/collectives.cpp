@@ -23,7 +23,7 @@
 #include "cli/console.hpp"
 #include "cli/launched.hpp"
 #include "cli/needs.hpp"
-#include "cli/simulated_collectives.hpp"
+#include "cli/simulation/simulated_collectives.hpp"
 #include "cli/usage_error.hpp"
 #include "cli/validators.hpp"
 

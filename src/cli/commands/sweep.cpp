@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cli/sweep.hpp"
+#include "cli/simulation/sweep.hpp"
 
 #include <utility>
 

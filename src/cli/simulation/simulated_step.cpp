@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cli/simulated_step.hpp"
+#include "cli/simulation/simulated_step.hpp"
 
 #include <cstddef>
 #include <utility>
@@ -13,7 +13,7 @@
 #include "tandem/sim/step_clock.hpp"
 
 #include "cli/console.hpp"
-#include "cli/recorded_step.hpp"
+#include "cli/simulation/recorded_step.hpp"
 
 namespace tandem::cli {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cli/recorded_step.hpp"
+#include "cli/simulation/recorded_step.hpp"
 
 #include <array>
 #include <utility>

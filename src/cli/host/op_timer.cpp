@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cli/op_timer.hpp"
+#include "cli/host/op_timer.hpp"
 
 #include <algorithm>
 #include <chrono>

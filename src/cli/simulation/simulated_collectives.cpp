@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cli/simulated_collectives.hpp"
+#include "cli/simulation/simulated_collectives.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cli/host_measurement.hpp"
+#include "cli/host/host_measurement.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -23,8 +23,8 @@
 #include "tandem/tensor/factories.hpp"
 
 #include "cli/console.hpp"
-#include "cli/host_timer.hpp"
-#include "cli/op_timer.hpp"
+#include "cli/host/host_timer.hpp"
+#include "cli/host/op_timer.hpp"
 #include "core/host_name.hpp"
 
 namespace tandem::cli {

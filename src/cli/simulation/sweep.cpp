@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cli/sweep.hpp"
+#include "cli/simulation/sweep.hpp"
 
 #include <algorithm>
 #include <map>
@@ -9,7 +9,7 @@
 #include "tandem/core/check.hpp"
 #include "tandem/core/error.hpp"
 
-#include "cli/simulated_step.hpp"
+#include "cli/simulation/simulated_step.hpp"
 #include "cli/usage_error.hpp"
 
 namespace tandem::cli {

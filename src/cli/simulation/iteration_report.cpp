@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cli/iteration_report.hpp"
+#include "cli/simulation/iteration_report.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cli/iteration_steps.hpp"
+#include "cli/simulation/iteration_steps.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,7 +13,7 @@
 #include "tandem/core/error.hpp"
 
 #include "cli/models.hpp"
-#include "cli/recorded_step.hpp"
+#include "cli/simulation/recorded_step.hpp"
 #include "cli/usage_error.hpp"
 
 namespace tandem::cli {
@@ -22,8 +22,6 @@ namespace {
 using sim::IterationRow;
 using sim::IterationTable;
 
-constexpr std::array kDtypes{"f32", "f64", "bf16"};
-constexpr std::array kOptimizers{"adamw", "sgd"};
 constexpr std::array kLossPlaces{"replica", "output_device", "replica_and_outputs"};
 
 /// Refuses a cell that is none of `names`.
@@ -41,8 +39,8 @@ void check_name(const IterationTable& table,
 void check_row(const IterationTable& table, const IterationRow& row, const sim::Cluster& cluster) {
   check_name(table, row, "model", row.model, model_names());
   check_name(table, row, "mode", row.mode, mode_names());
-  check_name(table, row, "dtype", row.dtype, kDtypes);
-  check_name(table, row, "optimizer", row.optimizer, kOptimizers);
+  check_name(table, row, "dtype", row.dtype, number_names());
+  check_name(table, row, "optimizer", row.optimizer, optimizer_names());
   if (!row.loss.empty()) check_name(table, row, "loss", row.loss, kLossPlaces);
   if (row.gpus > cluster.gpu_count())
     sim::refuse_cell(table,
