@@ -23,6 +23,14 @@ ClusterDevices configure_cluster(const Cluster& cluster, int gpus, ClusterData d
                ", which has ",
                cluster.gpu_count(),
                "; give from 1 to that many");
+  TANDEM_CHECK(gpus <= kMaxGpus,
+               "configure_cluster: ",
+               gpus,
+               " GPUs of ",
+               cluster.name,
+               "; virtual devices stand for at most ",
+               kMaxGpus,
+               "; give fewer");
   ClusterDevices devices{.cluster = cluster, .host = Device{}, .gpus = {}};
   const bool has_data = data == ClusterData::kept;
   const auto limit = static_cast<std::size_t>(cluster.gpus.memory - cluster.gpus.reserved_memory);

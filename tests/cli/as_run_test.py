@@ -52,7 +52,7 @@ class AsRunTest(ProgramTest):
         # carries an eighth of 498 MB for each, at 32 GB/s.
         self.assertGreater(as_run["gpus"][0]["collectives_ms"], 2 * 24 * 497.76e6 / 8 / 32e9 * 1e3)
         self.assertEqual([g["peak_bytes"] for g in library["gpus"]], [g["peak_bytes"] for g in as_run["gpus"]])
-        self.assertIn("simulated, collectives as run, no GPU", self.succeed("simulate", "--cluster", "v100-16x8", *GPT2, *AS_RUN).stdout)
+        self.assertIn("simulated on 8 GPUs of v100-16x8, collectives as run; its error is not known", self.succeed("simulate", "--cluster", "v100-16x8", *GPT2, *AS_RUN).stdout)
         explained = self.json("explain", "--cluster", "v100-16x8", *GPT2, *AS_RUN)
         self.assertEqual(explained["simulated"]["collectives"], "as-run")
         self.assertIsNone(explained["simulated"]["known_error"])
@@ -86,8 +86,8 @@ class AsRunTest(ProgramTest):
         self.fail_with(2, "explain", *AS_RUN, says=["--collectives", "--cluster"])
         self.fail_with(2, "simulate", "--cluster", "t4x4", "--collectives", "ring", says=["--collectives", "library", "as-run"])
         self.fail_with(2, "simulate", "--cluster", "t4x4", "--allreduce", "times_n4.csv", *AS_RUN, says=["--collectives as-run", "leave it out"])
-        self.fail_with(2, "simulate", "--cluster", "a100-80x8-8-nodes", "--gpus", "64", *GPT2[:4], "--batch", "64", *AS_RUN,
-                       says=["at most 63", "--gpus is 64", "library"])
+        self.fail_with(2, "sweep", "--cluster", "a100-80x8-8-nodes", "--nodes", "16", "--gpus", "128", "--model", "gpt2", "--modes", "ddp", *AS_RUN,
+                       says=["at most 127", "--gpus is 128", "library"])
         self.fail_with(2, "collectives", "--gpus", "2", says=["--gpus are of a cluster", "--cluster"])
         self.fail_with(2, "collectives", "--cluster", "t4x4", "--gpus", "5", says=["--gpus is 5, and t4x4 has 4"])
         self.fail_with(2, "collectives", "--cluster", "t4x4", "--devices", "cpu:2", says=["--devices", "--cluster", "give one"])

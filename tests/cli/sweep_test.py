@@ -57,8 +57,8 @@ class SweepTest(ProgramTest):
         self.fail_with(2, *sweep, "--batch", "8", says=["--rows-per-gpu"])
         self.fail_with(2, *sweep, "--devices", "cpu:2", says=["--devices", "--gpus"])
         self.fail_with(2, *sweep, "--nodes", "2", says=["--nodes", "nics"])
-        self.fail_with(2, "sweep", "--cluster", "a100-80x8-8-nodes", "--gpus", "64", "--modes", "dp-server",
-                       says=["at most 63", "--gpus is 64", "ddp"])
+        self.fail_with(2, "sweep", "--cluster", "a100-80x8-8-nodes", "--nodes", "16", "--gpus", "128", "--modes", "dp-server",
+                       says=["at most 127", "--gpus is 128", "ddp"])
 
 
 if __name__ == "__main__":

@@ -216,7 +216,7 @@ TEST(AliasTest, AnInputMayBeAParameterOfTheModule) {
 TEST(WrongDevicesTest, AreRefusedByName) {
   Mlp net;
   const Device here = testing::device(0);
-  for (const int index : {-1, kMaxDevices, 99}) {
+  for (const int index : {-1, kMaxDevices, 999}) {
     EXPECT_THAT(thrown_text([&] {
                   DataParallel(net, {.devices = {here, {here.type, index}}});
                 }),

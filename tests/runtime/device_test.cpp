@@ -23,7 +23,7 @@ using testing::thrown_text;
 TEST(ParseDevice, TakesTypeWithAndWithoutIndex) {
   EXPECT_EQ(parse_device("cpu"), testing::cpu(0));
   EXPECT_EQ(parse_device("cpu:0"), testing::cpu(0));
-  EXPECT_EQ(parse_device("cpu:63"), testing::cpu(63));
+  EXPECT_EQ(parse_device("cpu:127"), testing::cpu(127));
   EXPECT_EQ(to_string(parse_device("cpu:7")), "cpu:7");
 }
 
@@ -56,8 +56,8 @@ INSTANTIATE_TEST_SUITE_P(All,
                                            BadText{"cpu:1 ", "form like cpu:1"},
                                            BadText{"cpu:1:2", "form like cpu:1"},
                                            BadText{"cpu:0x1", "form like cpu:1"},
-                                           BadText{"cpu:64", "below 64"},
-                                           BadText{"cpu:18446744073709551615", "below 64"},
+                                           BadText{"cpu:128", "below 128"},
+                                           BadText{"cpu:18446744073709551615", "below 128"},
                                            BadText{"cpu:99999999999999999999", "form like cpu:1"}));
 
 TEST(ParseDevices, CountsNumbersAndLimits) {
@@ -70,7 +70,7 @@ TEST(ParseDevices, CountsNumbersAndLimits) {
           {testing::cpu(0), std::size_t{1} << 30}, {testing::cpu(1), {}}, {testing::cpu(2), {}}}));
   EXPECT_EQ(parse_devices("cpu:4@512MiB").size(), 4u);
   EXPECT_EQ(parse_devices("cpu:4@512MiB")[3].limit, std::size_t{512} << 20);
-  EXPECT_EQ(parse_devices("cpu:64").size(), 64u);
+  EXPECT_EQ(parse_devices("cpu:128").size(), 128u);
 }
 
 class BadDeviceList : public ::testing::TestWithParam<BadText> {};
@@ -90,10 +90,10 @@ INSTANTIATE_TEST_SUITE_P(All,
                                            BadText{"cpu:0", "count of at least 1"},
                                            BadText{"cpu:-3", "count of at least 1"},
                                            BadText{"cpu:", "count of at least 1"},
-                                           BadText{"cpu:65", "at most 64"},
-                                           BadText{"cpu:40,cpu:25", "at most 64"},
+                                           BadText{"cpu:129", "at most 128"},
+                                           BadText{"cpu:80,cpu:49", "at most 128"},
                                            // one more than this wraps a 64-bit sum to zero
-                                           BadText{"cpu:1,cpu:18446744073709551615", "at most 64"},
+                                           BadText{"cpu:1,cpu:18446744073709551615", "at most 128"},
                                            BadText{"cpu:2@", "size ''"},
                                            BadText{"cpu:2@1GB", "size '1GB'"},
                                            BadText{"cpu:2@1GiB@1GiB", "size '1GiB@1GiB'"}));

@@ -57,12 +57,12 @@ TEST_F(RuntimeTest, ADeviceIsMadeOnceByWhoeverAsksFirst) {
 }
 
 TEST_F(RuntimeTest, RefusesDevicesThatCannotBe) {
-  EXPECT_THAT(thrown_text([] { logical_device(host(64)); }), HasSubstr("from 0 to 63"));
+  EXPECT_THAT(thrown_text([] { logical_device(host(128)); }), HasSubstr("from 0 to 127"));
   EXPECT_THAT(thrown_text([] { logical_device(host(-1)); }), HasSubstr("cpu:-1"));
   EXPECT_THAT(thrown_text([] {
-                logical_device({DeviceType::cuda, 63});
+                logical_device({DeviceType::cuda, 127});
               }),
-              HasSubstr(has_cuda ? "no GPU 63" : "no CUDA"));
+              HasSubstr(has_cuda ? "no GPU 127" : "no CUDA"));
 }
 
 TEST_F(RuntimeTest, ConfigureSetsListAndLimits) {
@@ -81,7 +81,7 @@ TEST_F(RuntimeTest, ABadListChangesNothing) {
   configure_devices("cpu:2@1MiB");
   Runtime& runtime = Runtime::instance();
   EXPECT_THROW(runtime.configure({}), InvalidArgument);
-  EXPECT_THROW(runtime.configure({{host(0), 5}, {host(64), 5}}), InvalidArgument);
+  EXPECT_THROW(runtime.configure({{host(0), 5}, {host(128), 5}}), InvalidArgument);
   EXPECT_THAT(thrown_text([&] {
                 runtime.configure({{host(0), 5}, {host(1), 5}, {host(0), 6}});
               }),

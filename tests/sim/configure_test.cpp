@@ -24,6 +24,7 @@ class ConfigureCluster : public ::testing::Test {
  protected:
   void TearDown() override {
     ::unsetenv("TANDEM_CLUSTER");
+    Runtime::instance().configure(parse_devices("cpu:128"));  // with data, and without a limit
     Runtime::instance().configure(before_);
     logical_device(Device{}).configure({.device = Device{}});
   }
@@ -44,6 +45,15 @@ TEST_F(ConfigureCluster, DevicesHaveTheGpusMemoryAndNoData) {
   EXPECT_FALSE(logical_device(devices.host).has_data());
   EXPECT_THAT([] { configure_cluster(preset("t4x4"), 5); },
               ThrowsMessage<InvalidArgument>(HasSubstr("5 GPUs of t4x4, which has 4")));
+}
+
+TEST_F(ConfigureCluster, SixteenNodesHaveOneGpuMoreThanThereAreDevices) {
+  Cluster cluster = preset("a100-80x8-8-nodes");
+  cluster.nodes = 16;
+  EXPECT_EQ(configure_cluster(cluster, 127).gpus.back(), (Device{DeviceType::cpu, 127}));
+  EXPECT_THAT([&] { configure_cluster(cluster, 128); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("stand for at most 127; give fewer")));
+  EXPECT_EQ(default_devices().size(), 127U);
 }
 
 TEST_F(ConfigureCluster, DevicesMayCompute) {

@@ -28,12 +28,16 @@ struct Device {
   friend auto operator<=>(const Device&, const Device&) = default;
 };
 
+/// The largest number of logical devices of one type. PyTorch ends at 120 GPUs
+/// (C10_COMPILE_TIME_MAX_GPUS).
+inline constexpr int kMaxDevices = 128;
+
 /// "cpu:1".
 std::string to_string(Device device);
 std::ostream& operator<<(std::ostream& s, Device device);
 /// Parses the name of one device: "cpu", "cpu:1", "cuda:0".
 ///
-/// @throws InvalidArgument  the text has another form, the index is above 63, or the text names a
+/// @throws InvalidArgument  the text has another form, the index is above 127, or the text names a
 ///                          CUDA device and the build has no CUDA.
 Device parse_device(std::string_view text);
 

@@ -25,9 +25,6 @@ namespace cuda {
 class GpuDevice;
 }
 
-/// The largest number of logical devices of one type.
-inline constexpr int kMaxDevices = 64;
-
 /// Libraries that keep state per device, such as handles, or primitives made for a shape.
 enum class Library : std::uint8_t { onednn, cublaslt, cudnn };
 inline constexpr int kLibraries = 3;

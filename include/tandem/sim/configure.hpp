@@ -24,13 +24,16 @@ struct ClusterDevices {
   std::vector<Device> gpus;  ///< device i stands for GPU i, and has its memory as its limit
 };
 
+/// The largest number of GPUs for which virtual devices stand, beside the host.
+inline constexpr int kMaxGpus = kMaxDevices - 1;
+
 /// Makes virtual devices stand for the first GPUs of a machine, and default_devices() those GPUs.
 ///
 /// `simulate` says when their work would be done there. A GPU's limit is its memory without what
 /// its driver and libraries hold.
 ///
 /// Must not be called while work runs.
-/// @throws InvalidArgument  the cluster has no such number of GPUs.
+/// @throws InvalidArgument  the cluster has no such number of GPUs, or they are more than kMaxGpus.
 ClusterDevices configure_cluster(const Cluster& cluster,
                                  int gpus,
                                  ClusterData data = ClusterData::none);

@@ -311,15 +311,14 @@ int CollectivesRequest::simulate() const {
                     "and not on links; give --devices cpu:N to measure algorithms on a host",
                     machine.name));
   const int count = gpus.value_or(machine.gpu_count());
-  constexpr int kMostGpus = 63;  // virtual devices beside the host
-  if (count > std::min(machine.gpu_count(), kMostGpus))
+  if (count > std::min(machine.gpu_count(), sim::kMaxGpus))
     throw UsageError(
         fmt::format("--gpus is {}, and {} has {}, of which at most {} are simulated; "
                     "give fewer",
                     count,
                     machine.name,
                     machine.gpu_count(),
-                    kMostGpus));
+                    sim::kMaxGpus));
   check_files({json.given_file()});
   const CollectivesSetup setup{
       .kind = kind_of(op),

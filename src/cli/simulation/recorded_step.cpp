@@ -19,27 +19,26 @@ namespace {
 
 /// More GPUs than that are not taken one by one where they do the same.
 constexpr int kMostDevices = 16;
-constexpr int kMostGpus = 63;  // virtual devices beside the host
-constexpr int kRecorded = 2;   // the last, and the one before
+constexpr int kRecorded = 2;  // the last, and the one before
 
 /// How many devices stand for GPUs that all do the same, with the same number of rows.
 ///
 /// @param options  get the rows of these devices.
 int share_rows(TaskOptions& options, int gpus) {
   const bool as_run = options.devices.collectives.is_as_run();
-  if (as_run && gpus > kMostGpus)
+  if (as_run && gpus > sim::kMaxGpus)
     throw UsageError(
         tandem::detail::concat("with --collectives as-run a step is simulated GPU by "
                                "GPU, for at most ",
-                               kMostGpus,
+                               sim::kMaxGpus,
                                " of them, and --gpus is ",
                                gpus,
                                "; give fewer, or --collectives library"));
-  if (options.mode.name != "ddp" && gpus > kMostGpus && !options.mode.is_single())
+  if (options.mode.name != "ddp" && gpus > sim::kMaxGpus && !options.mode.is_single())
     throw UsageError(tandem::detail::concat("mode ",
                                             options.mode.name,
                                             " is simulated GPU by GPU, for at most ",
-                                            kMostGpus,
+                                            sim::kMaxGpus,
                                             " of them, and --gpus is ",
                                             gpus,
                                             "; give fewer, or mode ddp, in which all do the same"));
