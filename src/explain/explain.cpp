@@ -169,7 +169,7 @@ class Explainer {
       at->time += time;
       device.time[static_cast<std::size_t>(key.phase)] += time;
     }
-    last_backward_ = std::max(last_backward_, key == kBackward ? w.queued_end : Duration{});
+    last_backward_ = std::max(last_backward_, key == kBackward ? w.end : Duration{});
   }
 
   /// Time of a device in collectives, with bytes of its own under way.
@@ -190,7 +190,7 @@ class Explainer {
       if (t.phase != Phase::reduce || t.category != Category::gradient) continue;
       auto& [all, early] = links[{t.source, t.destination}];
       ++all;
-      early += t.queued_begin < last_backward_;
+      early += t.begin < last_backward_;
     }
     std::size_t all = 0, early = 0;
     for (const auto& [link, counts] : links) {

@@ -36,14 +36,19 @@ WorkCost cost_of(const Work& work) {
 
 }  // namespace
 
+std::string describe_error(const SimulatedMachine& machine) {
+  return machine.known_error.empty() ? "its error is not known"
+                                     : "known error: " + machine.known_error;
+}
+
 std::string describe(const SimulatedMachine& machine) {
   return detail::concat("simulated on ",
                         machine.gpus,
                         machine.gpus == 1 ? " GPU of " : " GPUs of ",
                         machine.name,
                         machine.collectives_as_run ? ", collectives as run" : "",
-                        machine.known_error.empty() ? "; its error is not known"
-                                                    : "; known error: " + machine.known_error);
+                        "; ",
+                        describe_error(machine));
 }
 
 std::map<Link, Traffic> traffic(const StepRecord& record) {

@@ -154,7 +154,7 @@ class ClusterTest(ProgramTest):
         self.assertGreater(step("--cluster", "titan-rtx-x2-no-nvlink", "--mode", "ddp")["step_ms"], ddp["step_ms"])
         self.assertGreater(step("--cluster", "titan-rtx-x2", "--mode", "dp-classic")["step_ms"], ddp["step_ms"])
         text = self.succeed("simulate", "--cluster", "t4x4", "--model", "gpt2", "--batch", "8").stdout
-        self.assertIn("gpt2, mode dp-sharded, 8 rows on 4 of t4x4: simulated, no GPU was used\n", text)
+        self.assertIn("gpt2, mode dp-sharded, 8 rows, f32\n(simulated on 4 GPUs of t4x4; its error is not known)\n", text)
 
     def test_a_thousand_gpus_are_two_and_others_like_them(self):
         machine = json.loads(self.succeed("cluster", "show", "a100-80x8-8-nodes", "--json").stdout)

@@ -218,8 +218,16 @@ class MemoryTest(ProgramTest):
         run = ["largest-batch", "--data", "digits", "--devices", "cpu:2@1MiB"]
         self.fail_with(2, *run, "--batch", "64", says=["--batch"])
         self.fail_with(2, *run, "--chunk-sizes", "32,32", says=["--chunk-sizes", "--gpu0-bsz"])
-        self.fail_with(2, *run, "--mode", "dp-classic", "--no-loss-in-replica", says=["--loss-in-replica"])
-        self.succeed(*run, "--mode", "dp-classic")
+        self.fail_with(2, *run, "--mode", "dp-classic", "--chunks", "planned", says=["--chunks planned", "--loss-in-replica"])
+
+    def test_the_largest_batch_has_its_loss_where_the_mode_has_it(self):
+        run = ["--data", "digits", "--devices", "cpu:2@1MiB", "--mode", "dp-classic"]
+        found = [json.loads(self.succeed("largest-batch", *run, *loss, "--json", "-").stdout)["largest_batch"]
+                 for loss in ([], ["--no-loss-in-replica"], ["--loss-in-replica"])]
+        self.assertEqual(found[0], found[1])
+        self.assertLess(found[0], found[2])
+        for batch, status in (found[0], 0), (found[0] + 1, 1):
+            self.assertEqual(self.run_program("memory", *run, "--batch", str(batch), "--steps", "2").returncode, status, batch)
 
     def test_chunks_planned_for_time(self):
         report = self.memory("--devices", "cpu:2", "--chunks", "planned-time")

@@ -10,8 +10,10 @@
 
 #include <gmock/gmock.h>
 
+#include "tandem/core/error.hpp"
 #include "tandem/optim/sgd.hpp"
 #include "tandem/profile/memory_profile.hpp"
+#include "tandem/runtime/runtime.hpp"
 
 #include "thrown_text.hpp"
 #include "train/small_run.hpp"
@@ -102,6 +104,51 @@ TEST(TaskTest, TheOutputDeviceHoldsAllOutputsOnceMore) {
   const Outcome elsewhere = train(LossPlace::replica_and_outputs, mode, cpus(2).at(1));
   EXPECT_EQ(elsewhere.outputs(0), 0);
   EXPECT_EQ(elsewhere.outputs(1), kOutputs);
+}
+
+/// A task whose loss is on the output device, of two devices with limits.
+struct LimitedTask {
+  LimitedTask() {
+    for (const Device d : cpus(2))
+      logical_device(d).set_limit(logical_device(d).memory_stats().in_use + (8u << 20));
+  }
+  LimitedTask(const LimitedTask&) = delete;
+  LimitedTask& operator=(const LimitedTask&) = delete;
+  ~LimitedTask() {
+    for (const Device d : cpus(2))
+      logical_device(d).set_limit(SIZE_MAX);
+  }
+  static datasets::Batch batch(std::int64_t rows) {
+    return {randn({rows, 6}, {.dtype = DType::f64}), randint(0, kMany, {rows})};
+  }
+  bool fits(std::int64_t rows) {
+    try {
+      task.step(batch(rows), sgd);
+      return true;
+    } catch (const std::exception& e) {
+      EXPECT_NE(find_cause<OutOfMemory>(e), nullptr) << e.what();
+      return false;
+    }
+  }
+
+  Classifier<Wide> task{
+      Wide(), {.devices = cpus(2), .mode = parallel::Mode::classic}, LossPlace::output_device};
+  optim::SGD sgd{task.module().named_parameters(), {.lr = 0.1, .momentum = 0.9}};
+};
+
+TEST(TaskTest, TheLargestBatchCountsTheGatheredOutputs) {
+  parallel::LargestBatch found;
+  {
+    LimitedTask limited;
+    found = limited.task.find_largest_batch(LimitedTask::batch, limited.sgd);
+  }
+  EXPECT_TRUE(found.is_largest);
+  EXPECT_GT(found.rows, 20);
+  EXPECT_GT(found.step.peak_bytes.at(0), found.step.peak_bytes.at(1));
+  LimitedTask another;
+  EXPECT_TRUE(another.fits(2)) << "makes the optimizer's state";
+  EXPECT_TRUE(another.fits(found.rows));
+  EXPECT_FALSE(another.fits(found.rows + 1));
 }
 
 TEST(TaskTest, GatheredOutputsAreRefusedWhereAStepIsMoreThanOneCall) {

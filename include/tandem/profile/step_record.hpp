@@ -122,6 +122,8 @@ struct SimulatedMachine {
   bool collectives_as_run = false;
 };
 
+/// "its error is not known", or "known error: ...".
+std::string describe_error(const SimulatedMachine& machine);
 /// "simulated on 8 GPUs of a100-80x8; known error: ..."
 std::string describe(const SimulatedMachine& machine);
 

@@ -39,7 +39,8 @@ class Task {
   virtual std::vector<RowRange> plan(std::int64_t rows) const = 0;
   /// The model by which chunks are planned; null if they are not planned, or no step has been made.
   virtual const parallel::StepModel* step_model() const { return nullptr; }
-  /// The largest batch that fits the devices' limits. See DataParallel::find_largest_batch.
+  /// The largest batch that fits the devices' limits. See DataParallel::find_largest_batch. If the
+  /// loss is not in the replica, the batches that are tried are trained on, too.
   ///
   /// @param make  makes a batch of the given number of rows
   virtual parallel::LargestBatch find_largest_batch(
@@ -48,6 +49,11 @@ class Task {
   virtual parallel::StepResult step(const datasets::Batch& batch, optim::Optimizer& optimizer) = 0;
   /// How well the module answers a batch. Call it with the module in evaluation mode, off the tape.
   virtual Score score(const datasets::Batch& batch) = 0;
+
+ protected:
+  /// find_largest_batch by steps that this task takes.
+  parallel::LargestBatch search_by_steps(const std::function<datasets::Batch(std::int64_t)>& make,
+                                         optim::Optimizer& optimizer);
 };
 
 /// Scores logits (N, C) for labels (N), which may be on another device.
@@ -97,13 +103,16 @@ class ModuleTask : public Task {
     return place_ == LossPlace::output_device ? gathered_step(batch, optimizer)
                                               : spread_step(batch, optimizer);
   }
-  /// @throws InvalidArgument  as DataParallel, or with another place than LossPlace::replica.
+  /// @throws InvalidArgument  as DataParallel, or with planned chunks and another place than
+  ///                          LossPlace::replica.
   parallel::LargestBatch find_largest_batch(
       const std::function<datasets::Batch(std::int64_t)>& make, optim::Optimizer& optimizer) final {
-    TANDEM_CHECK(place_ == LossPlace::replica,
-                 "task: the largest batch can only be found with the loss in the replica, without "
-                 "gathered outputs");
-    return parallel_.find_largest_batch(make, loss_of_part(), &optimizer);
+    if (place_ == LossPlace::replica)
+      return parallel_.find_largest_batch(make, loss_of_part(), &optimizer);
+    TANDEM_CHECK(!parallel_.policy().wants_model(),
+                 "task: the largest batch by planned chunks can only be found with the loss in the "
+                 "replica, without gathered outputs");
+    return search_by_steps(make, optimizer);
   }
 
  protected:

@@ -99,11 +99,6 @@ RunOptions options_of_search(RunOptions options) {
   if (!options.batch.chunk_sizes.empty())
     throw UsageError("--chunk-sizes are for one batch only; give --chunks or --gpu0-bsz instead");
   options.resolve();
-  options.mode.loss_in_replica = options.mode.loss_in_replica.value_or(true);
-  if (!*options.mode.loss_in_replica)
-    throw UsageError(
-        "the largest batch can only be found with --loss-in-replica; leave out "
-        "--no-loss-in-replica");
   return options;
 }
 

@@ -182,7 +182,7 @@ void SimulateRequest::take_step(const sim::Cluster& machine) const {
         "--devices are of this machine, and the step is simulated on the cluster's GPUs; give "
         "--gpus");
   const SimulatedStep step = simulate_step(task, machine, count);
-  json.write([&] { return to_json(step, machine); });
+  json.write([&] { return to_json(step); });
   if (json.leaves_text()) print(step, machine);
 }
 

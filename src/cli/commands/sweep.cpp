@@ -8,6 +8,9 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "tandem/profile/step_record.hpp"
+#include "tandem/sim/simulate.hpp"
+
 #include "cli/choices/cluster_choice.hpp"
 #include "cli/choices/json_choice.hpp"
 #include "cli/command.hpp"
@@ -15,6 +18,7 @@
 #include "cli/models.hpp"
 #include "cli/usage_error.hpp"
 #include "cli/validators.hpp"
+#include "explain/simulated_json.hpp"
 
 namespace tandem::cli {
 namespace {
@@ -72,12 +76,25 @@ void SweepRequest::add_flags(CLI::App& app) {
   json.add_flags(app);
 }
 
+/// Where the loss is calculated, as tables of measured steps name it.
+const char* loss_place(const TaskOptions& task, const SweepPoint& point) {
+  ModeChoice mode = task.mode;
+  mode.name = point.mode;
+  return mode.has_loss_in_replica() ? "replica" : "output_device";
+}
+
+profile::SimulatedMachine simulated_machine(const sim::Cluster& cluster, const TaskOptions& task) {
+  return sim::simulated_machine(
+      cluster, cluster.gpu_count(), {.collectives = task.devices.collectives.times()});
+}
+
 Json to_json(const sim::Cluster& cluster,
              const TaskOptions& task,
              const std::vector<SweepPoint>& points) {
   Json rows = Json::array();
   for (const SweepPoint& point : points) {
     Json row{{"mode", point.mode},
+             {"loss", loss_place(task, point)},
              {"gpus", point.gpus},
              {"rows_per_gpu", point.rows},
              {"bandwidth", point.bandwidth},
@@ -91,25 +108,33 @@ Json to_json(const sim::Cluster& cluster,
     }
     rows.push_back(std::move(row));
   }
+  const Json machine = tandem::parallel::simulated_json(simulated_machine(cluster, task));
   return {{"schema_version", 1},
           {"simulated", true},
           {"cluster", cluster.name},
+          {"known_error", machine["known_error"]},
           {"model", task.model.name},
-          {"collectives", task.devices.collectives.name},
+          {"dtype", task.numbers.dtype},
+          {"collectives", machine["collectives"]},
           {"points", std::move(rows)}};
 }
 
 void print_head(const sim::Cluster& cluster, const TaskOptions& task) {
+  const profile::SimulatedMachine machine = simulated_machine(cluster, task);
   console::print(
-      "{} on {}, simulated{}: a step by GPUs, rows for each, bandwidth of links and mode\n\n",
+      "{} in {} on {}, simulated{}: a step by GPUs, rows for each, bandwidth of links, "
+      "mode, and where the loss is\n({})\n\n",
       task.model.name,
-      console::shown(cluster.name),
-      task.devices.collectives.is_as_run() ? ", collectives as run" : "");
-  console::print("{:>5} {:>9} {:>9}  {:<20} {:>10} {:>10} {:>10} {:>10} {:>10}\n",
+      task.numbers.dtype,
+      console::shown(machine.name),
+      machine.collectives_as_run ? ", collectives as run" : "",
+      console::shown(profile::describe_error(machine)));
+  console::print("{:>5} {:>9} {:>9}  {:<20} {:<13} {:>10} {:>10} {:>10} {:>10} {:>10}\n",
                  "GPUs",
                  "rows/GPU",
                  "bandwidth",
                  "mode",
+                 "loss",
                  "step ms",
                  "rows/s",
                  "efficiency",
@@ -117,9 +142,13 @@ void print_head(const sim::Cluster& cluster, const TaskOptions& task) {
                  "others");
 }
 
-void print(const SweepPoint& point) {
-  const std::string left = fmt::format(
-      "{:>5} {:>9} {:>9g}  {:<20}", point.gpus, point.rows, point.bandwidth, point.mode);
+void print(const TaskOptions& task, const SweepPoint& point) {
+  const std::string left = fmt::format("{:>5} {:>9} {:>9g}  {:<20} {:<13}",
+                                       point.gpus,
+                                       point.rows,
+                                       point.bandwidth,
+                                       point.mode,
+                                       loss_place(task, point));
   if (!point.result) {
     console::print("{} does not fit the GPUs' memory\n", left);
     return;
@@ -157,7 +186,7 @@ int SweepRequest::run() const {
   const std::vector<SweepPoint> points = sweep(own, machine, all, [&](const SweepPoint& point) {
     if (!json.leaves_text()) return;
     if (!std::exchange(has_head, true)) print_head(machine, own);
-    print(point);
+    print(own, point);
   });
   json.write([&] { return to_json(machine, own, points); });
   return 0;

@@ -14,6 +14,7 @@
 
 #include "cli/console.hpp"
 #include "cli/simulation/recorded_step.hpp"
+#include "explain/simulated_json.hpp"
 
 namespace tandem::cli {
 namespace {
@@ -46,10 +47,10 @@ SimulatedStep simulate_step(TaskOptions options, const sim::Cluster& cluster, in
   const Duration time = sim::time_after(step.before, step.record, cluster, step.devices, timing);
   SimulatedStep simulated{.model = options.model.name,
                           .mode = options.mode.name,
+                          .dtype = options.numbers.dtype,
                           .rows = options.batch.rows,
                           .seconds = ms(time) * 1e-3,
-                          .gpu_count = step.gpus,
-                          .collectives = options.devices.collectives.name,
+                          .machine = sim::simulated_machine(cluster, step.gpus, timing),
                           .gpus = {},
                           .explanation = parallel::explain(record)};
   for (std::size_t d = 0; d < step.devices.size(); ++d)
@@ -57,22 +58,25 @@ SimulatedStep simulate_step(TaskOptions options, const sim::Cluster& cluster, in
   return simulated;
 }
 
-nlohmann::json to_json(const SimulatedStep& step, const sim::Cluster& cluster) {
+nlohmann::json to_json(const SimulatedStep& step) {
   nlohmann::json gpus = nlohmann::json::array();
   for (const SimulatedStep::Gpu& gpu : step.gpus)
     gpus.push_back({{"work_ms", ms(gpu.work)},
                     {"collectives_ms", ms(gpu.collectives)},
                     {"exposed_ms", ms(gpu.exposed)},
                     {"peak_bytes", gpu.peak}});
+  const nlohmann::json machine = parallel::simulated_json(step.machine);
   return {{"schema_version", 1},
           {"simulated", true},
-          {"cluster", cluster.name},
+          {"cluster", step.machine.name},
+          {"known_error", machine["known_error"]},
           {"model", step.model},
           {"mode", step.mode},
+          {"dtype", step.dtype},
           {"rows", step.rows},
           {"step_ms", step.seconds * 1e3},
-          {"gpu_count", step.gpu_count},
-          {"collectives", step.collectives},
+          {"gpu_count", step.machine.gpus},
+          {"collectives", machine["collectives"]},
           {"rows_per_second", static_cast<double>(step.rows) / step.seconds},
           {"gpus", std::move(gpus)},
           {"explanation", nlohmann::json::parse(step.explanation.json())}};
@@ -81,13 +85,12 @@ nlohmann::json to_json(const SimulatedStep& step, const sim::Cluster& cluster) {
 void print(const SimulatedStep& step, const sim::Cluster& cluster) {
   constexpr double kGiB = 1 << 30;
   const double limit = (cluster.gpus.memory - cluster.gpus.reserved_memory) / kGiB;
-  console::print("{}, mode {}, {} rows on {} of {}: simulated{}, no GPU was used\n",
+  console::print("{}, mode {}, {} rows, {}\n({})\n",
                  step.model,
                  step.mode,
                  step.rows,
-                 step.gpu_count,
-                 console::shown(cluster.name),
-                 step.collectives == "library" ? "" : ", collectives as run");
+                 step.dtype,
+                 console::shown(profile::describe(step.machine)));
   console::print("step {:.3f} ms, {:.1f} rows/s\n\n",
                  step.seconds * 1e3,
                  static_cast<double>(step.rows) / step.seconds);
@@ -106,9 +109,9 @@ void print(const SimulatedStep& step, const sim::Cluster& cluster) {
                    ms(gpu.exposed),
                    static_cast<double>(gpu.peak) / kGiB);
   }
-  if (step.gpu_count > static_cast<int>(step.gpus.size()))
+  if (step.machine.gpus > static_cast<int>(step.gpus.size()))
     console::print(" ... {:>9} more that do the same as the last\n",
-                   step.gpu_count - static_cast<int>(step.gpus.size()));
+                   step.machine.gpus - static_cast<int>(step.gpus.size()));
   console::print("\nEach GPU has {:.1f} GiB for the program.\n", limit);
 }
 

@@ -9,6 +9,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "tandem/explain/explanation.hpp"
+#include "tandem/profile/step_record.hpp"
 #include "tandem/sim/cluster.hpp"
 
 #include "cli/task_options.hpp"
@@ -23,12 +24,11 @@ struct SimulatedStep {
     profile::Duration exposed{};      ///< how long its stream of work waited for collectives
     std::size_t peak = 0;             ///< bytes
   };
-  std::string model, mode;
+  std::string model, mode, dtype;
   std::int64_t rows = 0;  ///< of the batch
   double seconds = 0;
-  int gpu_count = 0;
-  std::string collectives;  ///< "library" or "as-run"
-  std::vector<Gpu> gpus;    ///< if they are fewer, the last one stands for all others too
+  profile::SimulatedMachine machine;
+  std::vector<Gpu> gpus;  ///< if they are fewer, the last one stands for all others too
   parallel::Explanation explanation;
 };
 
@@ -37,7 +37,7 @@ struct SimulatedStep {
 /// @throws UsageError  options that do not go together. @throws OutOfMemory  a GPU is too small.
 SimulatedStep simulate_step(TaskOptions options, const sim::Cluster& cluster, int gpus);
 
-nlohmann::json to_json(const SimulatedStep& step, const sim::Cluster& cluster);
+nlohmann::json to_json(const SimulatedStep& step);
 void print(const SimulatedStep& step, const sim::Cluster& cluster);
 
 }  // namespace tandem::cli
