@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "tandem/runtime/runtime.hpp"
+#include "tandem/runtime/stream.hpp"
 
 namespace tandem::profile {
 
@@ -49,7 +50,9 @@ class MemoryRecorder::Book {
     else
       hold(change);
   }
-  MemoryMoment moment(Duration at, Phase phase) const { return {at, phase, in_use_, by_category_}; }
+  MemoryMoment moment(Duration at, Phase phase, std::size_t works) const {
+    return {at, phase, in_use_, by_category_, works};
+  }
   std::size_t in_use() const noexcept { return in_use_; }
   /// What is held, the largest first.
   std::vector<Held> held(const std::vector<std::string>& paths) const {
@@ -107,6 +110,7 @@ MemoryRecorder::MemoryRecorder(std::span<const Device> devices)
 void MemoryRecorder::begin() {
   start_ = Clock::now();
   held_before_.assign(devices_.size(), {});
+  works_.assign(devices_.size(), 0);
   for (std::size_t d = 0; d < devices_.size(); ++d) {
     for (const Holding& h : logical_device(devices_[d]).holdings()) {
       held_before_[d].push_back({MemoryEvent::Kind::allocate,
@@ -117,9 +121,16 @@ void MemoryRecorder::begin() {
                                  shares_of(h.shares),
                                  h.nbytes,
                                  h.data,
-                                 Duration{}});
+                                 Duration{},
+                                 0});
     }
   }
+}
+
+std::optional<std::size_t> MemoryRecorder::index_of(Device device) const noexcept {
+  const auto found = std::ranges::find(devices_, device);
+  if (found == devices_.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - devices_.begin());
 }
 
 int MemoryRecorder::path(const std::string& module_path) {
@@ -141,22 +152,30 @@ int MemoryRecorder::shares_of(const std::shared_ptr<const ModuleShares>& shares)
 }
 
 void MemoryRecorder::on_memory(const MemoryEvent& event) noexcept {
-  const auto device = std::ranges::find(devices_, event.device);
-  if (device == devices_.end()) return;
+  const auto device = index_of(event.device);
+  if (!device) return;
   const std::scoped_lock lock(mutex_);
   try {
     changes_.push_back({event.kind,
                         event.category,
                         event.phase,
-                        static_cast<int>(device - devices_.begin()),
+                        static_cast<int>(*device),
                         path(event.module_path),
                         shares_of(event.shares),
                         event.nbytes,
                         event.data,
-                        Clock::now() - start_});
+                        Clock::now() - start_,
+                        works_[*device]});
   } catch (const std::bad_alloc&) {
     complete_ = false;
   }
+}
+
+void MemoryRecorder::on_work_begin(const Work& /*work*/, const Stream& stream) noexcept {
+  const auto device = index_of(stream.device());
+  if (!device) return;
+  const std::scoped_lock lock(mutex_);
+  ++works_[*device];
 }
 
 // Twice: to the end, and then to the peak, whose place is known by then.
@@ -166,14 +185,14 @@ DeviceMemory MemoryRecorder::play_back(std::size_t device,
   Book beginning(shares_);
   for (const Change& c : held_before_[device])
     beginning.add(c);
-  result.timeline.push_back(beginning.moment(Duration{}, Phase::none));
+  result.timeline.push_back(beginning.moment(Duration{}, Phase::none, 0));
   result.peak = beginning.in_use();
   Book end = beginning;
   const Change* last = nullptr;  // of those up to the peak
   for (const Change& c : changes_) {
     if (c.device != static_cast<int>(device)) continue;
     end.add(c);
-    result.timeline.push_back(end.moment(c.at, c.phase));
+    result.timeline.push_back(end.moment(c.at, c.phase, c.works));
     if (end.in_use() <= result.peak) continue;
     last = &c;
     result.peak = end.in_use();

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
-#include <map>
 #include <utility>
 #include <vector>
 
@@ -17,51 +15,48 @@ namespace {
 
 using profile::Duration;
 
-/// When a device was given its work, and when it does it in simulated time.
+/// When a device does its pieces of work.
 class DeviceTimes {
  public:
-  DeviceTimes(Device device,
-              const profile::StepRecord& record,
-              const profile::StepRecord& simulated) {
-    std::map<std::int64_t, Duration> begins;  // by sequence number, which simulating keeps
+  DeviceTimes(Device device, const profile::StepRecord& simulated) : device_(device) {
     for (const profile::WorkSpan& span : simulated.work)
-      begins[span.sequence] = span.begin;
-    for (const profile::WorkSpan& span : record.work)
-      if (span.device == device) times_.emplace_back(span.queued_begin, begins[span.sequence]);
+      if (span.device == device) times_.emplace_back(span.sequence, span.begin);
     std::ranges::sort(times_);
     // Time does not go back, where a stream of work begins what was called later first.
     Duration last{};
-    for (auto& [given, done] : times_)
-      last = done = std::max(last, done);
+    for (auto& [sequence, begin] : times_)
+      last = begin = std::max(last, begin);
   }
-  /// The simulated time of the last work that was given until then; 0: there was none.
-  Duration of(Duration moment) const {
-    const auto after = std::ranges::upper_bound(times_, moment, {}, &Pair::first);
-    return after == times_.begin() ? Duration{} : std::prev(after)->second;
+  /// When the last of so many pieces begins.
+  Duration of(std::size_t works) const {
+    TANDEM_CHECK(
+        works <= times_.size(),
+        "simulate_memory: ",
+        device_,
+        " had been given ",
+        works,
+        " pieces of work, and has ",
+        times_.size(),
+        " in the simulated record; give what simulate made of the record of the same steps");
+    return works == 0 ? Duration{} : times_[works - 1].second;
   }
 
  private:
-  using Pair = std::pair<Duration, Duration>;
-  std::vector<Pair> times_;
+  Device device_;
+  std::vector<std::pair<std::int64_t, Duration>> times_;  // in the order in which it was given them
 };
 
 }  // namespace
 
 profile::MemoryProfile simulate_memory(const profile::MemoryProfile& memory,
-                                       const profile::StepRecord& record,
                                        const profile::StepRecord& simulated) {
-  TANDEM_CHECK(record.work.size() == simulated.work.size(),
-               "simulate_memory: the record has ",
-               record.work.size(),
-               " pieces of work, and the simulated one ",
-               simulated.work.size(),
-               "; give what simulate made of this very record");
   profile::MemoryProfile result = memory;
   for (profile::DeviceMemory& one : result.devices) {
-    const DeviceTimes times(one.device, record, simulated);
-    one.peak_at = times.of(one.peak_at);
+    const DeviceTimes times(one.device, simulated);
     for (profile::MemoryMoment& moment : one.timeline)
-      moment.at = times.of(moment.at);
+      moment.at = times.of(moment.works);
+    const auto peak = std::ranges::find(one.timeline, one.peak, &profile::MemoryMoment::in_use);
+    one.peak_at = peak == one.timeline.end() ? Duration{} : peak->at;
   }
   result.duration = simulated.duration;
   return result;

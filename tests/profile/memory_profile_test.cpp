@@ -10,7 +10,9 @@
 #include <map>
 #include <numeric>
 #include <random>
+#include <span>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 
@@ -217,6 +219,31 @@ TEST(MemoryProfileTest, ASecondRecordBeginsWhereTheFirstEnded) {
   EXPECT_EQ(second.devices[0].peak - first.devices[0].in_use, 50 * sizeof(double));
   EXPECT_EQ(first.devices[0].timeline.size(), 2U);
   EXPECT_EQ(second.devices[0].timeline.size(), 2U);
+}
+
+TEST(MemoryProfileTest, CountsTheWorkThatADeviceHadBeenGiven) {
+  const std::vector<Device> devices = testing::devices(2);
+  const std::span<const Device> first(devices.data(), 1);
+  StepRecord work;
+  const MemoryProfile memory = record_memory(first, [&] {
+    work = record([&] {
+      Tensor x = zeros({8}, {.dtype = DType::f64, .device = devices[0]});
+      const Tensor elsewhere = exp(zeros({8}, {.dtype = DType::f64, .device = devices[1]}));
+      x = exp(exp(x));
+    });
+  });
+  const auto given =
+      static_cast<std::size_t>(std::ranges::count(work.work, devices[0], &WorkSpan::device));
+  std::vector<std::size_t> works;
+  for (const MemoryMoment& moment : memory.devices[0].timeline)
+    works.push_back(moment.works);
+  // The beginning, three allocations, each before its work, and three ends of what was held.
+  ASSERT_EQ(works.size(), 7U);
+  EXPECT_TRUE(std::ranges::is_sorted(works));
+  EXPECT_EQ(works[1], 0U);
+  EXPECT_LT(works[1], works[2]);
+  EXPECT_LT(works[2], works[3]);
+  EXPECT_EQ(works.back(), given);
 }
 
 TEST(MemoryProfileTest, EachCategoryHasAPeakOfItsOwn) {

@@ -3,8 +3,10 @@
 
 #include "tandem/sim/simulate_memory.hpp"
 
-#include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -23,44 +25,37 @@ using ::testing::ThrowsMessage;
 
 const Device kGpu{DeviceType::cpu, 1}, kOther{DeviceType::cpu, 2};
 
-profile::WorkSpan span(Device device, profile::Duration begin) {
+profile::WorkSpan span(Device device, std::int64_t sequence, profile::Duration begin) {
   profile::WorkSpan span{};
   span.device = device;
-  span.begin = span.queued_begin = begin;
+  span.sequence = sequence;
+  span.begin = begin;
   return span;
 }
 
-/// Three pieces of work that were called at 10, 20 and 30 us, and what they became.
-struct Records {
-  Records() {
-    measured.work = {span(kGpu, 10us), span(kOther, 12us), span(kGpu, 20us), span(kGpu, 30us)};
-    for (std::size_t i = 0; i < measured.work.size(); ++i)
-      measured.work[i].sequence = static_cast<std::int64_t>(i) + 1;
-    simulated = measured;
-    simulated.duration = 900us;
-    simulated.work[0].begin = 100us;
-    simulated.work[1].begin = 500us;
-    simulated.work[2].begin = 300us;
-    simulated.work[3].begin = 250us;  // on another stream
-    std::ranges::reverse(simulated.work);
-  }
-  StepRecord measured, simulated;
-};
+/// Three pieces of work of one device, and one of another, in the order of simulated time.
+StepRecord simulated() {
+  StepRecord record;
+  record.work = {
+      span(kGpu, 1, 100us), span(kGpu, 4, 250us), span(kGpu, 3, 300us), span(kOther, 2, 500us)};
+  record.duration = 900us;
+  return record;
+}
 
-DeviceMemory memory_of(Device device, std::initializer_list<profile::Duration> moments) {
+/// With one byte more at each moment, so that the last is the peak.
+DeviceMemory memory_of(Device device, std::initializer_list<std::size_t> works) {
   DeviceMemory memory{.device = device};
-  for (const profile::Duration at : moments)
-    memory.timeline.push_back({at, Phase::forward, 8, {}});
+  for (const std::size_t n : works)
+    memory.timeline.push_back({7us, Phase::forward, ++memory.peak, {}, n});
+  memory.peak_at = 7us;
   return memory;
 }
 
 TEST(SimulateMemory, AMomentIsWhenTheWorkGivenBeforeItBegins) {
-  const Records records;
-  MemoryProfile memory{
-      .devices = {memory_of(kGpu, {0us, 10us, 19us, 25us, 40us}), memory_of(kOther, {11us, 13us})}};
-  memory.devices[0].peak_at = 25us;
-  memory.devices[0].peak = 64;
-  const MemoryProfile result = simulate_memory(memory, records.measured, records.simulated);
+  MemoryProfile memory{.devices = {memory_of(kGpu, {0, 1, 1, 2, 3}), memory_of(kOther, {0, 1})}};
+  memory.devices[0].timeline[4].in_use = 2;
+  memory.devices[0].peak = 4;
+  const MemoryProfile result = simulate_memory(memory, simulated());
   std::vector<profile::Duration> moments;
   for (const DeviceMemory& one : result.devices)
     for (const profile::MemoryMoment& moment : one.timeline)
@@ -68,16 +63,14 @@ TEST(SimulateMemory, AMomentIsWhenTheWorkGivenBeforeItBegins) {
   EXPECT_THAT(moments, ::testing::ElementsAre(0us, 100us, 100us, 300us, 300us, 0us, 500us))
       << "and time does not go back";
   EXPECT_EQ(result.devices[0].peak_at, 300us);
-  EXPECT_EQ(result.devices[0].peak, 64U);
+  EXPECT_EQ(result.devices[0].peak, 4U);
   EXPECT_EQ(result.duration, 900us);
 }
 
 TEST(SimulateMemory, TheRecordsBelongTogether) {
-  Records records;
-  records.simulated.work.pop_back();
-  EXPECT_THAT(
-      [&] { simulate_memory({}, records.measured, records.simulated); },
-      ThrowsMessage<InvalidArgument>(HasSubstr("4 pieces of work, and the simulated one 3")));
+  EXPECT_THAT([] { simulate_memory({.devices = {memory_of(kOther, {2})}}, simulated()); },
+              ThrowsMessage<InvalidArgument>(
+                  HasSubstr("cpu:2 had been given 2 pieces of work, and has 1 in the simulated")));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -37,6 +38,7 @@ struct MemoryMoment {
   Phase phase;  ///< the phase of the thread that made the change
   std::size_t in_use;
   CategoryBytes by_category;  ///< sums to in_use
+  std::size_t works = 0;      ///< pieces of work that the device had been given in this record
 };
 
 /// One device's memory from the beginning of a record to its end.
@@ -81,6 +83,7 @@ class MemoryRecorder final : public Observer {
   MemoryProfile take();
 
   void on_memory(const MemoryEvent& event) noexcept override;
+  void on_work_begin(const Work& work, const Stream& stream) noexcept override;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -92,12 +95,15 @@ class MemoryRecorder final : public Observer {
     std::size_t nbytes;
     const void* data;
     Duration at;
+    std::size_t works;
   };
   using Shares = std::vector<std::pair<int, std::size_t>>;  // number of a path, and its bytes
   /// The blocks of a device, and their sums.
   class Book;
 
   void begin();
+  /// One of devices_; none: another one.
+  std::optional<std::size_t> index_of(Device device) const noexcept;
   int path(const std::string& module_path);
   int shares_of(const std::shared_ptr<const ModuleShares>& shares);
   DeviceMemory play_back(std::size_t device, const std::vector<std::string>& paths) const;
@@ -107,6 +113,7 @@ class MemoryRecorder final : public Observer {
   std::mutex mutex_;                              // guards the members below
   std::vector<std::vector<Change>> held_before_;  // by device, as allocations
   std::vector<Change> changes_;
+  std::vector<std::size_t> works_;  // by device, that it has been given
   std::unordered_map<std::string, int> paths_;
   std::vector<Shares> shares_;
   std::unordered_map<std::shared_ptr<const ModuleShares>, int> known_shares_;

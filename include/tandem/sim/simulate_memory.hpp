@@ -11,11 +11,10 @@ namespace tandem::sim {
 /// piece of work, from when it does that work.
 ///
 /// A pure function; thread-safe.
-/// @param memory     recorded while `record` was
-/// @param simulated  what `simulate` made of `record`
-/// @throws InvalidArgument  `simulated` is of another record.
+/// @param simulated  what `simulate` made of the record of the steps during which `memory` was
+///                   recorded
+/// @throws InvalidArgument  `simulated` is of other steps, with less work.
 profile::MemoryProfile simulate_memory(const profile::MemoryProfile& memory,
-                                       const profile::StepRecord& record,
                                        const profile::StepRecord& simulated);
 
 }  // namespace tandem::sim

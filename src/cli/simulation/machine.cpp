@@ -26,7 +26,7 @@ report::Recording Machine::timed(const report::Recording& recording,
   report::Recording result;
   result.steps = recording.steps;
   result.record = timed(recording.record, devices);
-  result.memory = sim::simulate_memory(recording.memory, recording.record, result.record);
+  result.memory = sim::simulate_memory(recording.memory, result.record);
   result.time = parallel::explain(result.record);
   return result;
 }
