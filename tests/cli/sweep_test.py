@@ -29,6 +29,9 @@ class SweepTest(ProgramTest):
         self.assertEqual(both["other_peak_bytes"], step["gpus"][1]["peak_bytes"])
         self.assertAlmostEqual(both["efficiency"], points["single", 1, 4, 1]["step_ms"] / both["step_ms"])
         self.assertAlmostEqual(both["rows_per_second"], 8e3 / both["step_ms"])
+        # One GPU alone gathers nothing, wherever the loss of the others is.
+        same = self.points("--cluster", "titan-rtx-x2", "--model", "gpt2", "--gpus", "2", "--modes", "dp-classic", "--no-loss-in-replica")
+        self.assertEqual(same["dp-classic", 2, 4, 1], both)
 
     def test_slower_links_cost_what_their_bytes_say(self):
         points = self.points("--cluster", "titan-rtx-x2", "--model", "gpt2", "--gpus", "2", "--modes", "dp-classic", "--bandwidths", "0.1,1")

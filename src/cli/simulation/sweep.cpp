@@ -30,10 +30,12 @@ std::optional<SimulatedStep> step_of(const TaskOptions& task,
   }
 }
 
-/// How long one GPU alone takes, by rows; none: it is too small.
+/// How long one GPU alone takes, by rows, which gathers nothing; none: it is too small.
 class Alone {
  public:
-  Alone(const TaskOptions& task, const sim::Cluster& cluster) : task_(task), cluster_(cluster) {}
+  Alone(const TaskOptions& task, const sim::Cluster& cluster) : task_(task), cluster_(cluster) {
+    task_.mode = {};
+  }
 
   std::optional<double> seconds(std::int64_t rows) {
     const auto known = seconds_.find(rows);
@@ -43,7 +45,7 @@ class Alone {
   }
 
  private:
-  const TaskOptions& task_;
+  TaskOptions task_;
   const sim::Cluster& cluster_;
   std::map<std::int64_t, std::optional<double>> seconds_;
 };
