@@ -15,6 +15,7 @@
 #include "tandem/core/check.hpp"
 
 #include "sim/fields.hpp"
+#include "sim/figure_check.hpp"
 #include "sim/quantity.hpp"
 
 namespace tandem::sim {
@@ -24,26 +25,6 @@ constexpr int kMostGpus = 1 << 16;  // in all nodes
 constexpr double kMostVariation = 1;
 constexpr int kMostMeshGpus = 8;      // rings are searched for
 constexpr int kMostLinksOfPair = 64;  // of one kind
-
-void check_positive(const char* path, double value, Dimension dimension) {
-  if (!(value > 0) || !std::isfinite(value))
-    refuse_field(path, format_quantity(dimension, value) + "; it must be positive");
-}
-
-void check_not_negative(const char* path, double value, Dimension dimension) {
-  if (!(value >= 0) || !std::isfinite(value))
-    refuse_field(path, format_quantity(dimension, value) + "; it must not be negative");
-}
-
-void check_part(const char* path, double value) {
-  if (!(value > 0 && value <= 1))
-    refuse_field(path, detail::concat(value, "; it must be above 0 and at most 1"));
-}
-
-void check_count(const char* path, int value, int least, int most) {
-  if (value < least || value > most)
-    refuse_field(path, detail::concat(value, "; it must be from ", least, " to ", most));
-}
 
 void check_peak(const char* path, const std::optional<double>& peak) {
   if (peak) check_positive(path, *peak, Dimension::flops);
@@ -80,7 +61,7 @@ void check_pairs(const NvLinks& nvlink, const Gpus& gpus) {
           path + ".gpus",
           detail::concat(
               "GPUs ", pair.first, " and ", pair.second, " are a pair already; add up the links"));
-    check_count((path + ".links").c_str(), pair.links, 1, kMostLinksOfPair);
+    check_count(path + ".links", pair.links, 1, kMostLinksOfPair);
     for (const int gpu : {pair.first, pair.second}) {
       const int links = used[static_cast<std::size_t>(gpu)] += pair.links;
       if (links > nvlink.links_per_gpu)
@@ -99,7 +80,7 @@ void check_switches(const Pcie& pcie, const Gpus& gpus) {
   std::map<int, std::size_t> seen;
   for (std::size_t i = 0; i < pcie.switches.size(); ++i) {
     const std::string path = detail::concat("pcie.switches[", i, "]");
-    check_count((path + ".socket").c_str(), pcie.switches[i].socket, 0, 7);
+    check_count(path + ".socket", pcie.switches[i].socket, 0, 7);
     for (const int gpu : pcie.switches[i].gpus) {
       if (gpu < 0 || gpu >= gpus.count)
         refuse_field(path + ".gpus",
@@ -121,8 +102,7 @@ void check_ring(const RingConstants& ring) {
   check_not_negative("collectives.ring.alpha0", ring.alpha0, Dimension::time);
   check_not_negative("collectives.ring.alpha1", ring.alpha1, Dimension::time);
   check_part("collectives.ring.efficiency", ring.efficiency);
-  if (!(ring.kappa >= 0 && ring.kappa <= 2))
-    refuse_field("collectives.ring.kappa", detail::concat(ring.kappa, "; it must be from 0 to 2"));
+  check_number("collectives.ring.kappa", ring.kappa, 0, 2);
   check_not_negative("collectives.ring.gamma", ring.gamma, Dimension::root_time);
 }
 
@@ -178,9 +158,7 @@ void check_gpus(const Gpus& gpus) {
   check_not_negative("gpus.launch.host", gpus.launch.host, Dimension::time);
   check_not_negative(
       "gpus.launch.host_backward", gpus.launch.host_backward.value_or(0), Dimension::time);
-  if (!(gpus.variation >= 0 && gpus.variation <= kMostVariation))
-    refuse_field("gpus.variation",
-                 detail::concat(gpus.variation, "; it must be from 0 to ", kMostVariation));
+  check_number("gpus.variation", gpus.variation, 0, kMostVariation);
   check_host_fields(gpus);
 }
 

@@ -100,6 +100,11 @@ std::string format_quantity(Dimension dimension, double value) {
   return best;
 }
 
+std::string exact_number(double value) {
+  std::array<char, 32> buffer{};
+  return {buffer.data(), std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr};
+}
+
 const char* usual_unit(Dimension dimension) noexcept {
   switch (dimension) {
     case Dimension::bytes:

@@ -20,6 +20,10 @@ std::optional<double> parse_quantity(Dimension dimension, std::string_view text)
 /// the unit that leaves the shortest number.
 std::string format_quantity(Dimension dimension, double value);
 
+/// The shortest text of a number that no other number has: that of a value differs from that of the
+/// bound which it passes.
+std::string exact_number(double value);
+
 /// "GB/s", the unit that the dimension's errors propose.
 const char* usual_unit(Dimension dimension) noexcept;
 

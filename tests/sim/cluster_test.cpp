@@ -129,6 +129,8 @@ const Broken kBroken[] = {
     {R"("multiprocessors": 10)", R"("multiprocessors": -1)", "gpus.multiprocessors: -1; it must be from 1 to 65536"},
     {R"("bf16": "60 TFLOP/s")", R"("bf16": "0 TFLOP/s")", "gpus.peak.bf16: 0 TFLOP/s; it must be positive"},
     {R"("copy": 0.9)", R"("copy": 1.1)", "gpus.efficiency.copy: 1.1; it must be above 0 and at most 1"},
+    {R"("copy": 0.9)", R"("copy": 1.0000001)", "gpus.efficiency.copy: 1.0000001; it must be above 0 and at most 1"},
+    {R"("kappa": 0.5)", R"("kappa": 2.0000001)", "collectives.ring.kappa: 2.0000001; it must be from 0 to 2"},
     {R"("matmul": 0.75)", R"("matmul": 0)", "gpus.efficiency.matmul: 0; it must be above 0 and at most 1"},
     {R"("launch": {)", R"("variation": 2, "launch": {)", "gpus.variation: 2; it must be from 0 to 1"},
     {R"("gpu": "2.5 us")", R"("gpu": "-1 us")", "gpus.launch.gpu: -1 us; it must not be negative"},

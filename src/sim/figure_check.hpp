@@ -1,0 +1,22 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "sim/quantity.hpp"
+
+namespace tandem::sim {
+
+// Each refuses a figure that no machine has, by InvalidArgument with the field's path, the figure
+// in as many digits as tell it from the bound, and the bound.
+
+void check_positive(const std::string& path, double value, Dimension dimension);
+void check_not_negative(const std::string& path, double value, Dimension dimension);
+/// A part of something, which is never quite 0.
+void check_part(const std::string& path, double value);
+/// A number from `least` to `most`, both of which are possible.
+void check_number(const std::string& path, double value, double least, double most);
+void check_count(const std::string& path, int value, int least, int most);
+
+}  // namespace tandem::sim
