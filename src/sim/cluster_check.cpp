@@ -4,7 +4,6 @@
 #include "sim/cluster_check.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -23,6 +22,8 @@ namespace {
 
 constexpr int kMostGpus = 1 << 16;  // in all nodes
 constexpr double kMostVariation = 1;
+constexpr double kMostSpeedOfOp = 1e6;  // beside what its arithmetic and bytes say
+constexpr double kMostHalfSize = 1e9;
 constexpr int kMostMeshGpus = 8;      // rings are searched for
 constexpr int kMostLinksOfPair = 64;  // of one kind
 
@@ -121,15 +122,13 @@ void check_host_fields(const Gpus& gpus) {
   if (!is_host && !gpus.ops.empty())
     refuse_field("gpus.ops", "is of gpus.kind host alone; leave one of them out");
   for (const auto& [name, speed] : gpus.ops)
-    if (!(speed > 0) || !std::isfinite(speed))
-      refuse_field("gpus.ops." + name, detail::concat(speed, "; it must be positive"));
+    check_number("gpus.ops." + name, speed, 1 / kMostSpeedOfOp, kMostSpeedOfOp);
   if (!gpus.products) return;
   const HalfSizes& half = *gpus.products;
   for (const auto& [path, size] : {std::pair("gpus.products.m", half.m),
                                    std::pair("gpus.products.n", half.n),
                                    std::pair("gpus.products.k", half.k)})
-    if (!(size >= 0) || !std::isfinite(size))
-      refuse_field(path, detail::concat(size, "; it must not be negative"));
+    check_number(path, size, 0, kMostHalfSize);
 }
 
 }  // namespace

@@ -10,19 +10,56 @@
 #include "sim/fields.hpp"
 
 namespace tandem::sim {
+namespace {
+
+constexpr double kLeastPart = 1e-6;
+
+/// What a quantity that is not 0 can be.
+struct Range {
+  double least, most;
+  const char* text;
+};
+
+Range range_of(Dimension dimension) {
+  switch (dimension) {
+    case Dimension::bytes:
+      return {1, 0x1p60, "from 1 B to 1 EiB"};
+    case Dimension::bandwidth:
+      return {1e6, 1e18, "from 1 MB/s to 1 EB/s"};
+    case Dimension::flops:
+      return {1e6, 1e21, "from 1 MFLOP/s to 1 ZFLOP/s"};
+    case Dimension::time:
+      return {0, 1, "at most 1 s"};
+    case Dimension::root_time:
+      break;
+  }
+  return {0, 1e-3 / 32, "at most 1000 us/sqrt(KiB)"};
+}
+
+void check_range(const std::string& path, double value, Dimension dimension) {
+  const Range range = range_of(dimension);
+  if (value == 0 || (value >= range.least && value <= range.most)) return;
+  refuse_field(path,
+               detail::concat(format_quantity(dimension, value), "; it must be ", range.text));
+}
+
+}  // namespace
+
 void check_positive(const std::string& path, double value, Dimension dimension) {
   if (!(value > 0) || !std::isfinite(value))
     refuse_field(path, format_quantity(dimension, value) + "; it must be positive");
+  check_range(path, value, dimension);
 }
 
 void check_not_negative(const std::string& path, double value, Dimension dimension) {
   if (!(value >= 0) || !std::isfinite(value))
     refuse_field(path, format_quantity(dimension, value) + "; it must not be negative");
+  check_range(path, value, dimension);
 }
 
 void check_part(const std::string& path, double value) {
-  if (!(value > 0 && value <= 1))
-    refuse_field(path, exact_number(value) + "; it must be above 0 and at most 1");
+  if (!(value >= kLeastPart && value <= 1))
+    refuse_field(path, exact_number(value) + "; it must be from 0.000001 to 1");
 }
 
 void check_number(const std::string& path, double value, double least, double most) {

@@ -9,9 +9,12 @@
 namespace tandem::sim {
 
 // Each refuses a figure that no machine has, by InvalidArgument with the field's path, the figure
-// in as many digits as tell it from the bound, and the bound.
+// in as many digits as tell it from the bound, and the range. The ranges hold more than any
+// machine, and keep times that are made of the figures far from overflowing.
 
+/// A quantity that is above 0, and in the range of its dimension.
 void check_positive(const std::string& path, double value, Dimension dimension);
+/// A quantity that is 0, or in the range of its dimension.
 void check_not_negative(const std::string& path, double value, Dimension dimension);
 /// A part of something, which is never quite 0.
 void check_part(const std::string& path, double value);

@@ -16,7 +16,7 @@ struct UnitOfMeasure {
   double value;
 };
 
-constexpr double kKi = 1024, kMi = kKi * kKi, kGi = kMi * kKi, kTi = kGi * kKi;
+constexpr double kKi = 1024, kMi = kKi * kKi, kGi = kMi * kKi, kTi = kGi * kKi, kPi = kTi * kKi;
 
 // Smallest first. Sizes of memory are written in the units of 1024, which are tried first.
 constexpr std::array kBytes{UnitOfMeasure{"B", 1},
@@ -24,6 +24,8 @@ constexpr std::array kBytes{UnitOfMeasure{"B", 1},
                             UnitOfMeasure{"MiB", kMi},
                             UnitOfMeasure{"GiB", kGi},
                             UnitOfMeasure{"TiB", kTi},
+                            UnitOfMeasure{"PiB", kPi},
+                            UnitOfMeasure{"EiB", kPi* kKi},
                             UnitOfMeasure{"kB", 1e3},
                             UnitOfMeasure{"KB", 1e3},
                             UnitOfMeasure{"MB", 1e6},
@@ -33,11 +35,16 @@ constexpr std::array kBandwidths{UnitOfMeasure{"B/s", 1},
                                  UnitOfMeasure{"kB/s", 1e3},
                                  UnitOfMeasure{"MB/s", 1e6},
                                  UnitOfMeasure{"GB/s", 1e9},
-                                 UnitOfMeasure{"TB/s", 1e12}};
+                                 UnitOfMeasure{"TB/s", 1e12},
+                                 UnitOfMeasure{"PB/s", 1e15},
+                                 UnitOfMeasure{"EB/s", 1e18}};
 constexpr std::array kFlops{UnitOfMeasure{"FLOP/s", 1},
+                            UnitOfMeasure{"MFLOP/s", 1e6},
                             UnitOfMeasure{"GFLOP/s", 1e9},
                             UnitOfMeasure{"TFLOP/s", 1e12},
-                            UnitOfMeasure{"PFLOP/s", 1e15}};
+                            UnitOfMeasure{"PFLOP/s", 1e15},
+                            UnitOfMeasure{"EFLOP/s", 1e18},
+                            UnitOfMeasure{"ZFLOP/s", 1e21}};
 constexpr std::array kTimes{UnitOfMeasure{"ns", 1e-9},
                             UnitOfMeasure{"us", 1e-6},
                             UnitOfMeasure{"ms", 1e-3},

@@ -50,6 +50,10 @@ std::string changed(const std::string& from, const std::string& to) {
   return at == std::string::npos ? text : text.replace(at, from.size(), to);
 }
 
+std::string field(const std::string& name, const std::string& value) {
+  return '"' + name + R"(": ")" + value + '"';
+}
+
 TEST(ClusterTest, ReadsEachFieldInItsUnit) {
   const Cluster c = parse_cluster(kGood);
   EXPECT_EQ(c.name, "small");
@@ -128,16 +132,44 @@ const Broken kBroken[] = {
     {R"("count": 2)", R"("count": 99999999999)", "gpus.count: 99999999999; it must be a whole number"},
     {R"("multiprocessors": 10)", R"("multiprocessors": -1)", "gpus.multiprocessors: -1; it must be from 1 to 65536"},
     {R"("bf16": "60 TFLOP/s")", R"("bf16": "0 TFLOP/s")", "gpus.peak.bf16: 0 TFLOP/s; it must be positive"},
-    {R"("copy": 0.9)", R"("copy": 1.1)", "gpus.efficiency.copy: 1.1; it must be above 0 and at most 1"},
-    {R"("copy": 0.9)", R"("copy": 1.0000001)", "gpus.efficiency.copy: 1.0000001; it must be above 0 and at most 1"},
+    {R"("copy": 0.9)", R"("copy": 1.1)", "gpus.efficiency.copy: 1.1; it must be from 0.000001 to 1"},
+    {R"("copy": 0.9)", R"("copy": 1.0000001)", "gpus.efficiency.copy: 1.0000001; it must be from 0.000001 to 1"},
     {R"("kappa": 0.5)", R"("kappa": 2.0000001)", "collectives.ring.kappa: 2.0000001; it must be from 0 to 2"},
-    {R"("matmul": 0.75)", R"("matmul": 0)", "gpus.efficiency.matmul: 0; it must be above 0 and at most 1"},
+    {R"("matmul": 0.75)", R"("matmul": 0)", "gpus.efficiency.matmul: 0; it must be from 0.000001 to 1"},
     {R"("launch": {)", R"("variation": 2, "launch": {)", "gpus.variation: 2; it must be from 0 to 1"},
     {R"("gpu": "2.5 us")", R"("gpu": "-1 us")", "gpus.launch.gpu: -1 us; it must not be negative"},
     {R"("duplex": "half")", R"("duplex": "both")", R"(nvlink.duplex: "both"; it must be "full" or "half")"},
     {R"("nodes": 2)", R"("nodes": 0)", "nodes: 0; it must be from 1 to 32768"},
     {R"("total_bandwidth": "6 GB/s")", R"("total_bandwidth": "2 GB/s")", "host.total_bandwidth: 2 GB/s; it must be at least that of one GPU, host.bandwidth, 3 GB/s"},
     {R"("kappa": 0.5)", R"("kappa": 3)", "collectives.ring.kappa: 3; it must be from 0 to 2"},
+    // Of the right sign, and yet no machine's: times that are made of them would overflow
+    {R"("memory_bandwidth": "300 GB/s")", R"("memory_bandwidth": "1 B/s")", "gpus.memory_bandwidth: 1 B/s; it must be from 1 MB/s to 1 EB/s"},
+    {R"("memory_bandwidth": "300 GB/s")", R"("memory_bandwidth": "1.1 EB/s")", "gpus.memory_bandwidth: 1100000000 GB/s; it must be from 1 MB/s to 1 EB/s"},
+    {R"("bandwidth": "14.0625 GB/s")", R"("bandwidth": "1e-300 GB/s")", "nvlink.bandwidth: 1e-291 B/s; it must be from 1 MB/s to 1 EB/s"},
+    {R"("bandwidth": "12 GB/s")", R"("bandwidth": "999 kB/s")", "pcie.bandwidth: 999 kB/s; it must be from 1 MB/s to 1 EB/s"},
+    {R"("uplink_bandwidth": "11 GB/s")", R"("uplink_bandwidth": "1 B/s")", "pcie.uplink_bandwidth: 1 B/s; it must be from 1 MB/s to 1 EB/s"},
+    {R"("socket_bandwidth": "10 GB/s")", R"("socket_bandwidth": "1 B/s")", "pcie.socket_bandwidth: 1 B/s; it must be from 1 MB/s to 1 EB/s"},
+    {R"({"bandwidth": "3 GB/s")", R"({"bandwidth": "1 B/s")", "host.bandwidth: 1 B/s; it must be from 1 MB/s to 1 EB/s"},
+    {R"("total_bandwidth": "6 GB/s")", R"("total_bandwidth": "1e30 GB/s")", "host.total_bandwidth: 1e+30 GB/s; it must be from 1 MB/s to 1 EB/s"},
+    {R"("bandwidth": "12.5 GB/s")", R"("bandwidth": "1 B/s")", "nics.bandwidth: 1 B/s; it must be from 1 MB/s to 1 EB/s"},
+    {R"("f32": "8 TFLOP/s")", R"("f32": "1 FLOP/s")", "gpus.peak.f32: 1 FLOP/s; it must be from 1 MFLOP/s to 1 ZFLOP/s"},
+    {R"("f16": "65 TFLOP/s")", R"("f16": "2 ZFLOP/s")", "gpus.peak.f16: 2000000000 TFLOP/s; it must be from 1 MFLOP/s to 1 ZFLOP/s"},
+    {R"("memory": "8 GiB")", R"("memory": "2 EiB")", "gpus.memory: 2 EiB; it must be from 1 B to 1 EiB"},
+    {R"("memory": "8 GiB")", R"("memory": "0.5 B")", "gpus.memory: 0.5 B; it must be from 1 B to 1 EiB"},
+    {R"("gpu": "2.5 us")", R"("gpu": "1e300 us")", "gpus.launch.gpu: 1e+300 us; it must be at most 1 s"},
+    {R"("host": "0.006 ms")", R"("host": "1.1 s")", "gpus.launch.host: 1100000 us; it must be at most 1 s"},
+    {R"("host": "0.006 ms")", R"("host": "6 us", "host_backward": "2 s")", "gpus.launch.host_backward: 2000000 us; it must be at most 1 s"},
+    {R"("latency": "15 us")", R"("latency": "1e300 us")", "host.latency: 1e+300 us; it must be at most 1 s"},
+    {R"("latency": "2700 ns")", R"("latency": "2 s")", "nvlink.latency: 2000000 us; it must be at most 1 s"},
+    {R"("peer_latency": "5 us")", R"("peer_latency": "2 s")", "pcie.peer_latency: 2000000 us; it must be at most 1 s"},
+    {R"("bandwidth": "12.5 GB/s", "latency": "5 us")", R"("bandwidth": "12.5 GB/s", "latency": "2 s")", "nics.latency: 2000000 us; it must be at most 1 s"},
+    {R"("alpha0": "20 us")", R"("alpha0": "1e300 us")", "collectives.ring.alpha0: 1e+300 us; it must be at most 1 s"},
+    {R"("alpha1": "4 us")", R"("alpha1": "2 s")", "collectives.ring.alpha1: 2000000 us; it must be at most 1 s"},
+    {R"("alpha": "28 us")", R"("alpha": "2 s")", "collectives.network.alpha: 2000000 us; it must be at most 1 s"},
+    {R"json("0.32 us/sqrt(KiB)")json", R"json("1e300 us/sqrt(KiB)")json", "collectives.ring.gamma: 1e+300 us/sqrt(KiB); it must be at most 1000 us/sqrt(KiB)"},
+    {R"("efficiency": 0.8,)", R"("efficiency": 1e-300,)", "collectives.ring.efficiency: 1e-300; it must be from 0.000001 to 1"},
+    {R"("name": "G",)", R"("name": "G", "kind": "host", "products": {"m": 1e300, "n": 1, "k": 1},)", "gpus.products.m: 1e+300; it must be from 0 to 1e+09"},
+    {R"("name": "G",)", R"("name": "G", "kind": "host", "products": {"m": 1, "n": 1, "k": 1}, "ops": {"relu": 1e-300},)", "gpus.ops.relu: 1e-300; it must be from 1e-06 to 1e+06"},
     // Missing and unknown
     {R"("memory": "8 GiB",)", "", "gpus.memory: is missing; the description must have it"},
     {R"("name": "small",)", "", "name: is missing; the description must have it"},
@@ -152,8 +184,8 @@ const Broken kBroken[] = {
     {R"("host": {"bandwidth": "3 GB/s", "total_bandwidth": "6 GB/s", "latency": "15 us"})", R"("host": [1])", "host: [1]; it must be an object"},
     {R"("name": "G",)", R"("name": "G", "kind": "cpu",)", R"(gpus.kind: "cpu"; it must be "gpu" or "host")"},
     {R"("name": "G",)", R"("name": "G", "kind": "host", "products": {"m": 1, "n": 1, "k": 1}, "cache": {"size": "0 B", "bandwidth": "1 GB/s"},)", "gpus.cache.size: 0 B; it must be positive"},
-    {R"("name": "G",)", R"("name": "G", "kind": "host", "products": {"m": -1, "n": 1, "k": 1},)", "gpus.products.m: -1; it must not be negative"},
-    {R"("name": "G",)", R"("name": "G", "kind": "host", "products": {"m": 1, "n": 1, "k": 1}, "ops": {"relu": 0},)", "gpus.ops.relu: 0; it must be positive"},
+    {R"("name": "G",)", R"("name": "G", "kind": "host", "products": {"m": -1, "n": 1, "k": 1},)", "gpus.products.m: -1; it must be from 0 to 1e+09"},
+    {R"("name": "G",)", R"("name": "G", "kind": "host", "products": {"m": 1, "n": 1, "k": 1}, "ops": {"relu": 0},)", "gpus.ops.relu: 0; it must be from 1e-06 to 1e+06"},
     // Contradictions
     {R"("name": "G",)", R"("name": "G", "kind": "host",)", "gpus.products: is missing; gpus.kind is host, whose products depend on it"},
     {R"("name": "G",)", R"("name": "G", "products": {"m": 1, "n": 1, "k": 1},)", "gpus.products: is of gpus.kind host alone; leave one of them out"},
@@ -188,6 +220,17 @@ TEST(ClusterTest, RefusesWhatCannotBeByTheFieldsPath) {
     const std::string text = changed(b.from, b.to);
     EXPECT_EQ(thrown_text([&] { parse_cluster(text); }), b.says);
   }
+}
+
+TEST(ClusterTest, TheEndsOfARangeArePossible) {
+  for (const char* rate : {"1 MB/s", "1 EB/s"})
+    EXPECT_NO_THROW(parse_cluster(
+        changed(R"("memory_bandwidth": "300 GB/s")", field("memory_bandwidth", rate))))
+        << rate;
+  for (const char* rate : {"1 MFLOP/s", "1 ZFLOP/s"})
+    EXPECT_NO_THROW(parse_cluster(changed(R"("f32": "8 TFLOP/s")", field("f32", rate)))) << rate;
+  EXPECT_NO_THROW(parse_cluster(changed(R"("memory": "8 GiB")", field("memory", "1 EiB"))));
+  EXPECT_NO_THROW(parse_cluster(changed(R"("gpu": "2.5 us")", field("gpu", "1 s"))));
 }
 
 TEST(ClusterTest, RefusesTextThatIsNotADescription) {

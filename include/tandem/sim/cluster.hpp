@@ -202,7 +202,7 @@ struct Cluster {
 ///
 /// @throws InvalidArgument  with the path of a field that is negative, not finite, out of its range
 ///                          or contrary to another one: "gpus.memory_bandwidth: -5 GB/s; it must be
-///                          positive".
+///                          positive". docs/cluster.md has the ranges.
 void check(const Cluster& cluster);
 
 /// Reads a description in JSON, and checks it.
