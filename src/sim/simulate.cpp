@@ -18,6 +18,12 @@ namespace {
 using profile::Duration;
 
 Duration duration_of(double seconds) {
+  constexpr double kMost = 9e18;  // ns
+  TANDEM_CHECK(seconds * 1e9 <= kMost,
+               "simulate: something ends ",
+               seconds,
+               " s after the step begins, and a record holds at most 9e9 s, which is 285 years; "
+               "look for a figure of the machine, a size or a kernel_speed that is far off");
   return Duration(std::llround(seconds * 1e9));
 }
 

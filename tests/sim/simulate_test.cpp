@@ -343,5 +343,16 @@ TEST_P(SimulateModes, NothingRunsBeforeItIsQueuedOrTwiceAtOnceOnAStream) {
 
 INSTANTIATE_TEST_SUITE_P(All, SimulateModes, ::testing::ValuesIn(parallel::kModes));
 
+TEST(Simulate, ATimeThatNoRecordHoldsIsRefused) {
+  Log log;
+  log.work(0, gpu(0), 10);
+  const SimulateOptions slow{.kernel_speed = 1e-15};  // 1e10 s
+  EXPECT_THAT([&] { simulate(log.record(), machine(), gpus(1), slow); },
+              ThrowsMessage<InvalidArgument>(
+                  HasSubstr("something ends 1e+10 s after the step begins, and a record holds")));
+  EXPECT_GT(simulate(log.record(), machine(), gpus(1), {.kernel_speed = 1e-14}).work[0].end,
+            999'999'999s);
+}
+
 }  // namespace
 }  // namespace tandem::sim
