@@ -27,6 +27,21 @@ Duration duration_of(double seconds) {
   return Duration(std::llround(seconds * 1e9));
 }
 
+/// Arithmetic on f64 is slower than that on f32, by a factor that only its peak tells.
+void check_peak_of_f64(const profile::StepRecord& record, const Cluster& cluster) {
+  if (cluster.gpus.peak.f64) return;
+  const auto at = std::ranges::find_if(record.work, [](const profile::WorkSpan& span) {
+    return span.cost.dtype == DType::f64 && span.cost.flops > 0;
+  });
+  TANDEM_CHECK(at == record.work.end(),
+               "simulate: the step computes in f64 (",
+               at->name,
+               "), and the description of ",
+               cluster.name,
+               " has no gpus.peak.f64, which would say how fast that is; give it, or compute in "
+               "f32");
+}
+
 void check_devices(const profile::StepRecord& record,
                    const Cluster& cluster,
                    std::span<const Device> devices,
@@ -187,6 +202,7 @@ profile::StepRecord simulate(const profile::StepRecord& record,
                "; it must be above 0 and finite");
   const int gpus = options.gpus.value_or(static_cast<int>(devices.size()));
   check_devices(record, cluster, devices, gpus);
+  check_peak_of_f64(record, cluster);
   TANDEM_CHECK(!is_as_run(options) || cluster.gpus.kind != GpuKind::host,
                "simulate: the gpus of ",
                cluster.name,

@@ -60,6 +60,14 @@ class ClusterTest(ProgramTest):
         self.fail_with(1, "cluster", "check", "mine.json", says=["mine.json", "gpus.memory_bandwidth: -5 GB/s; it must be positive"])
         self.fail_with(1, "cluster", "show", "mine.json", says=["gpus.memory_bandwidth"])
 
+    def test_a_step_in_f64_needs_the_peak_of_f64(self):
+        machine = json.loads(self.succeed("cluster", "show", "a100-80x8", "--json").stdout)
+        machine["gpus"]["peak"]["f64"] = None
+        self.write(machine)
+        step = ["simulate", "--cluster", "mine.json", "--gpus", "2", "--model", "gpt2", "--mode", "ddp", "--batch", "2", "--context", "64"]
+        self.succeed(*step)
+        self.fail_with(1, *step, "--dtype", "f64", says=["f64", "a100-80x8 has no gpus.peak.f64", "or compute in f32"])
+
     def write(self, machine):
         with open(self.file("mine.json"), "w", encoding="utf-8") as file:
             json.dump(machine, file)

@@ -354,5 +354,22 @@ TEST(Simulate, ATimeThatNoRecordHoldsIsRefused) {
             999'999'999s);
 }
 
+TEST(Simulate, ArithmeticInF64NeedsItsPeak) {
+  Log log;
+  log.work(0, gpu(0), 10);
+  log.record().work[0].cost.dtype = DType::f64;
+  Cluster cluster = machine();
+  cluster.gpus.peak.f64 = std::nullopt;
+  EXPECT_EQ(simulate(log.record(), cluster, gpus(1)).duration, 11us) << "it only moves bytes";
+  log.record().work[0].cost.flops = 1e9;
+  EXPECT_THAT(
+      [&] { simulate(log.record(), cluster, gpus(1)); },
+      ThrowsMessage<InvalidArgument>(
+          "simulate: the step computes in f64 (work), and the description of a100-80x8 has "
+          "no gpus.peak.f64, which would say how fast that is; give it, or compute in f32"));
+  cluster.gpus.peak.f64 = 1e12;
+  EXPECT_GT(simulate(log.record(), cluster, gpus(1)).duration, 1ms);
+}
+
 }  // namespace
 }  // namespace tandem::sim

@@ -15,7 +15,9 @@
 
 namespace tandem::sim {
 
-/// Dense peaks of a GPU, in FLOP/s. A peak that is missing is one that the hardware does not have.
+/// Dense peaks of a GPU, in FLOP/s. A peak that is missing is one that the hardware does not have:
+/// arithmetic in bf16 and f16 then runs at the peak of f32, as libraries do it on such GPUs,
+/// and that in f64 cannot be simulated.
 struct Peaks {
   double f32 = 0;                   ///< on the units that are not tensor cores
   std::optional<double> tf32 = {};  ///< products of f32 that are rounded to 10 bits

@@ -62,7 +62,9 @@ profile::SimulatedMachine simulated_machine(const Cluster& cluster,
 ///                          collective alone. Or one device stands for several, and what each does
 ///                          depends on their number: the record has shares, or copies between GPUs,
 ///                          or collectives are timed as run. Or these are, and not all ranks of one
-///                          are among the devices, or these are a host's (GpuKind::host).
+///                          are among the devices, or these are a host's (GpuKind::host). Or the
+///                          record computes in f64, of which the cluster has no peak, or takes
+///                          longer than 285 years there.
 /// @cost   microseconds for each piece of work
 profile::StepRecord simulate(const profile::StepRecord& record,
                              const Cluster& cluster,
