@@ -121,7 +121,7 @@ std::vector<FittedConstant> fit_nvls(const Tables& tables,
   const Unknowns x =
       fit.solve({0, 1, 0, 0, 0}, {kMostAlpha0, 1 / kLeastEfficiency, kMostGamma, 0, 0});
   nvls.alpha = rounded(x[0]);
-  nvls.bandwidth = rounded(links / x[1]);
+  nvls.bandwidth = std::min(links, rounded(links / x[1]));
   nvls.gamma = rounded(x[2]);
   const std::string path = "collectives.nvls.";
   return {fitted(path + "alpha", x[0], 0, kMostAlpha0, time_text),

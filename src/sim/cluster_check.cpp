@@ -23,6 +23,7 @@ namespace {
 constexpr int kMostGpus = 1 << 16;  // in all nodes
 constexpr double kMostVariation = 1;
 constexpr double kMostSpeedOfOp = 1e6;  // beside what its arithmetic and bytes say
+constexpr double kRounding = 1 + 1e-9;  // of bandwidths that were multiplied
 constexpr double kMostHalfSize = 1e9;
 constexpr int kMostMeshGpus = 8;      // rings are searched for
 constexpr int kMostLinksOfPair = 64;  // of one kind
@@ -105,6 +106,22 @@ void check_ring(const RingConstants& ring) {
   check_part("collectives.ring.efficiency", ring.efficiency);
   check_number("collectives.ring.kappa", ring.kappa, 0, 2);
   check_not_negative("collectives.ring.gamma", ring.gamma, Dimension::root_time);
+}
+
+void check_nvls(const NvlsConstants& nvls, const NvLinks& nvlink, int gpus) {
+  check_not_negative("collectives.nvls.alpha", nvls.alpha, Dimension::time);
+  check_positive("collectives.nvls.bandwidth", nvls.bandwidth, Dimension::bandwidth);
+  const double links = nvlink.links_per_gpu * nvlink.bandwidth;
+  if (nvls.bandwidth > links * kRounding)
+    refuse_field("collectives.nvls.bandwidth",
+                 detail::concat(format_quantity(Dimension::bandwidth, nvls.bandwidth),
+                                "; it must be at most nvlink.links_per_gpu times "
+                                "nvlink.bandwidth, ",
+                                format_quantity(Dimension::bandwidth, links)));
+  check_not_negative("collectives.nvls.gamma", nvls.gamma, Dimension::root_time);
+  if (nvls.least_gpus < 2 || nvls.least_gpus > gpus)
+    refuse_field("collectives.nvls.least_gpus",
+                 detail::concat(nvls.least_gpus, "; it must be from 2 to gpus.count, ", gpus));
 }
 
 void check_host_fields(const Gpus& gpus) {
@@ -209,6 +226,12 @@ void check_pcie(const Pcie& pcie, const Gpus& gpus) {
 void check_between_nodes(const Cluster& cluster) {
   check_count("nodes", cluster.nodes, 1, kMostGpus / cluster.gpus.count);
   check_positive("host.bandwidth", cluster.host.bandwidth, Dimension::bandwidth);
+  if (cluster.host.bandwidth > cluster.pcie.bandwidth * kRounding)
+    refuse_field("host.bandwidth",
+                 detail::concat(format_quantity(Dimension::bandwidth, cluster.host.bandwidth),
+                                "; it must be at most pcie.bandwidth, over which a GPU reaches the "
+                                "host's memory, ",
+                                format_quantity(Dimension::bandwidth, cluster.pcie.bandwidth)));
   check_positive("host.total_bandwidth", cluster.host.total_bandwidth, Dimension::bandwidth);
   if (cluster.host.total_bandwidth < cluster.host.bandwidth)
     refuse_field("host.total_bandwidth",
@@ -231,10 +254,7 @@ void check_collectives(const Cluster& cluster) {
     if (!cluster.nvlink || cluster.nvlink->topology != NvLinkTopology::all_to_all)
       refuse_field("collectives.nvls",
                    "needs an NVSwitch, but nvlink.topology is not all_to_all; leave it out");
-    check_not_negative("collectives.nvls.alpha", constants.nvls->alpha, Dimension::time);
-    check_positive("collectives.nvls.bandwidth", constants.nvls->bandwidth, Dimension::bandwidth);
-    check_not_negative("collectives.nvls.gamma", constants.nvls->gamma, Dimension::root_time);
-    check_count("collectives.nvls.least_gpus", constants.nvls->least_gpus, 2, kMostGpus);
+    check_nvls(*constants.nvls, *cluster.nvlink, cluster.gpus.count);
   }
   if (cluster.nics && !constants.network)
     refuse_field("collectives.network", "is missing; there are nics");

@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 
 #include "tandem/core/error.hpp"
+#include "tandem/sim/presets.hpp"
 
 #include "thrown_text.hpp"
 
@@ -212,6 +213,7 @@ const Broken kBroken[] = {
     {R"(,
     "network": {"alpha": "28 us", "efficiency": 0.9, "tree_efficiency": 0.92})", "", "collectives.network: is missing; there are nics"},
     {R"("network":)", R"json("nvls": {"alpha": "1 us", "bandwidth": "1 GB/s", "gamma": "0 us/sqrt(KiB)", "least_gpus": 2}, "network":)json", "collectives.nvls: needs an NVSwitch, but nvlink.topology is not all_to_all; leave it out"},
+    {R"({"bandwidth": "3 GB/s", "total_bandwidth": "6 GB/s")", R"({"bandwidth": "13 GB/s", "total_bandwidth": "13 GB/s")", "host.bandwidth: 13 GB/s; it must be at most pcie.bandwidth, over which a GPU reaches the host's memory, 12 GB/s"},
 };
 // clang-format on
 
@@ -220,6 +222,20 @@ TEST(ClusterTest, RefusesWhatCannotBeByTheFieldsPath) {
     const std::string text = changed(b.from, b.to);
     EXPECT_EQ(thrown_text([&] { parse_cluster(text); }), b.says);
   }
+}
+
+TEST(ClusterTest, NvlsIsWithinTheLinksAndTheGpusOfANode) {
+  Cluster c = preset("h100x8");
+  c.collectives.nvls->bandwidth = 450e9;  // 18 links of 25 GB/s
+  c.collectives.nvls->least_gpus = 8;
+  EXPECT_NO_THROW(check(c));
+  c.collectives.nvls->least_gpus = 9;
+  EXPECT_EQ(thrown_text([&] { check(c); }),
+            "collectives.nvls.least_gpus: 9; it must be from 2 to gpus.count, 8");
+  c.collectives.nvls->bandwidth = 451e9;
+  EXPECT_EQ(thrown_text([&] { check(c); }),
+            "collectives.nvls.bandwidth: 451 GB/s; it must be at most nvlink.links_per_gpu times "
+            "nvlink.bandwidth, 450 GB/s");
 }
 
 TEST(ClusterTest, TheEndsOfARangeArePossible) {

@@ -41,6 +41,7 @@ Cluster plain() {
   Cluster c = preset("a100-80x8");
   c.gpus.count = 4;
   c.pcie = {.bandwidth = 10e9};
+  c.host.bandwidth = 10e9;
   c.nvlink = NvLinks{.links_per_gpu = 4, .bandwidth = 25e9};
   c.collectives.ring = {
       .alpha0 = 10e-6, .alpha1 = 2e-6, .efficiency = 0.5, .kappa = 1, .gamma = 1e-9};

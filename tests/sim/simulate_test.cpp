@@ -48,7 +48,7 @@ Cluster machine() {
   cluster.gpus.memory_bandwidth = 1e12;
   cluster.gpus.efficiency.memory = 1;
   cluster.gpus.efficiency.beside_collectives = 1;
-  cluster.pcie.bandwidth = 1e10;
+  cluster.pcie.bandwidth = cluster.host.bandwidth = 1e10;
   cluster.host.latency = 10e-6;
   return cluster;
 }

@@ -135,7 +135,8 @@ struct Pcie {
 
 /// The way between two GPUs through the host's memory, which is left where there is no other.
 struct HostPath {
-  double bandwidth = 0;        ///< bytes/s that one GPU sends so, while it receives as much
+  double bandwidth = 0;        ///< bytes/s that one GPU sends so, while it receives as much; at
+                               ///< most that of its PCIe link
   double total_bandwidth = 0;  ///< bytes/s that all GPUs of a node send so together
   double latency = 0;          ///< seconds
 };
@@ -159,7 +160,7 @@ struct RingConstants {
 /// Constants of an all-reduce inside the switch (NVLink SHARP).
 struct NvlsConstants {
   double alpha = 0;      ///< seconds
-  double bandwidth = 0;  ///< bytes/s of a GPU in one direction
+  double bandwidth = 0;  ///< bytes/s of a GPU in one direction; at most that of its links
   double gamma = 0;      ///< as a ring's
   int least_gpus = 0;    ///< the library takes a ring for fewer
 };
