@@ -17,6 +17,7 @@
 #include "sim/cluster_reader.hpp"
 #include "sim/cluster_writer.hpp"
 #include "sim/fields.hpp"
+#include "sim/figure_check.hpp"
 
 namespace tandem::sim {
 namespace {
@@ -75,6 +76,10 @@ double Peaks::of(DType dtype) const noexcept {
 }
 
 void check(const Cluster& cluster) {
+  if (cluster.name.empty()) refuse_field("name", "is empty; give the machine a name");
+  check_words("name", cluster.name);
+  check_words("about", cluster.about);
+  check_words("known_error", cluster.known_error);
   check_gpus(cluster.gpus);
   if (cluster.nvlink) check_nvlink(*cluster.nvlink, cluster.gpus);
   check_pcie(cluster.pcie, cluster.gpus);

@@ -151,6 +151,7 @@ void check_host_fields(const Gpus& gpus) {
 }  // namespace
 
 void check_gpus(const Gpus& gpus) {
+  check_words("gpus.name", gpus.name);
   check_count("gpus.count", gpus.count, 1, kMostGpus);
   check_count("gpus.multiprocessors", gpus.multiprocessors, 1, kMostGpus);
   check_positive("gpus.memory", gpus.memory, Dimension::bytes);

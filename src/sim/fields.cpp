@@ -15,12 +15,12 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kShown = 60;  // characters of a wrong value
 
+}  // namespace
+
 std::string shown_json(const Json& value) {
   const std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
   return text.size() <= kShown ? text : text.substr(0, kShown) + "...";
 }
-
-}  // namespace
 
 void refuse_field(const std::string& path, const std::string& problem) {
   throw InvalidArgument(detail::concat(path.empty() ? "the description" : path, ": ", problem));

@@ -57,6 +57,9 @@ class Fields {
   std::set<std::string> read_ = {};
 };
 
+/// A wrong value as a message shows it: ASCII, and not longer than a line.
+std::string shown_json(const nlohmann::json& value);
+
 /// Throws InvalidArgument: "<path>: <problem>".
 [[noreturn]] void refuse_field(const std::string& path, const std::string& problem);
 

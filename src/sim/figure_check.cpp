@@ -3,7 +3,9 @@
 
 #include "sim/figure_check.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 
 #include "tandem/core/check.hpp"
 
@@ -70,6 +72,22 @@ void check_number(const std::string& path, double value, double least, double mo
                                 exact_number(least),
                                 " to ",
                                 exact_number(most)));
+}
+
+void check_words(const std::string& path, const std::string& words) {
+  constexpr unsigned char kFirst = 0x20, kDelete = 0x7f;
+  const bool has_control = std::ranges::any_of(words, [](char c) {
+    return static_cast<unsigned char>(c) < kFirst || static_cast<unsigned char>(c) == kDelete;
+  });
+  // Those of 8 bits, of which a terminal takes U+009B for the begin of a command.
+  bool has_high = false;
+  for (std::size_t at = words.find('\xc2'); at != std::string::npos;
+       at = words.find('\xc2', at + 1))
+    has_high =
+        has_high || (at + 1 < words.size() && static_cast<unsigned char>(words[at + 1]) < 0xa0);
+  if (has_control || has_high)
+    refuse_field(path,
+                 shown_json(words) + "; it must have no control characters, such as ends of lines");
 }
 
 void check_count(const std::string& path, int value, int least, int most) {

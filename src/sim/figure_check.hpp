@@ -20,6 +20,8 @@ void check_not_negative(const std::string& path, double value, Dimension dimensi
 void check_part(const std::string& path, double value);
 /// A number from `least` to `most`, both of which are possible.
 void check_number(const std::string& path, double value, double least, double most);
+/// Words that a terminal shows as they are.
+void check_words(const std::string& path, const std::string& words);
 void check_count(const std::string& path, int value, int least, int most);
 
 }  // namespace tandem::sim

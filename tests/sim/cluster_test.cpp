@@ -171,6 +171,13 @@ const Broken kBroken[] = {
     {R"("efficiency": 0.8,)", R"("efficiency": 1e-300,)", "collectives.ring.efficiency: 1e-300; it must be from 0.000001 to 1"},
     {R"("name": "G",)", R"("name": "G", "kind": "host", "products": {"m": 1e300, "n": 1, "k": 1},)", "gpus.products.m: 1e+300; it must be from 0 to 1e+09"},
     {R"("name": "G",)", R"("name": "G", "kind": "host", "products": {"m": 1, "n": 1, "k": 1}, "ops": {"relu": 1e-300},)", "gpus.ops.relu: 1e-300; it must be from 1e-06 to 1e+06"},
+    // Words
+    {R"("name": "small")", R"("name": "")", "name: is empty; give the machine a name"},
+    {R"("name": "small")", R"("name": "a\nb")", R"(name: "a\nb"; it must have no control characters, such as ends of lines)"},
+    {R"("about": "for tests")", R"("about": "\u001b[31mred")", R"(about: "\u001b[31mred"; it must have no control characters, such as ends of lines)"},
+    {R"("about": "for tests")", R"("about": "\u009b31mred")", R"(about: "\u009b31mred"; it must have no control characters, such as ends of lines)"},
+    {R"("about": "for tests")", R"("known_error": "\u0000")", R"(known_error: "\u0000"; it must have no control characters, such as ends of lines)"},
+    {R"("name": "G")", R"("name": "G\u007f")", R"(gpus.name: "G\u007f"; it must have no control characters, such as ends of lines)"},
     // Missing and unknown
     {R"("memory": "8 GiB",)", "", "gpus.memory: is missing; the description must have it"},
     {R"("name": "small",)", "", "name: is missing; the description must have it"},
