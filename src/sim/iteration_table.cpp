@@ -153,6 +153,7 @@ IterationRow parse_row(const std::string& name,
 }  // namespace
 
 IterationTable parse_iteration_table(const std::string& name, std::string_view csv) {
+  csv = table_lines(name, csv);
   TANDEM_CHECK(!csv.empty(),
                name,
                " is empty; its first line must name the columns ",
@@ -171,13 +172,13 @@ IterationTable parse_iteration_table(const std::string& name, std::string_view c
 
 IterationTable read_iteration_table(const std::string& path) {
   const std::string text = read_table_text(path);
+  const std::string name = std::filesystem::path(path).filename().string();
   try {
-    IterationTable table =
-        parse_iteration_table(std::filesystem::path(path).filename().string(), text);
+    IterationTable table = parse_iteration_table(name, text);
     table.name = path;
     return table;
   } catch (const InvalidArgument& e) {
-    throw FileError(path, -1, e.what());
+    refuse_file(path, name, e);
   }
 }
 

@@ -67,6 +67,7 @@ TimingTable parse_timing_table(const std::string& name,
                "them, or give the number");
   TANDEM_CHECK(
       *gpus >= 2, name, ": times of ", *gpus, " GPUs; an all-reduce needs at least 2 of them");
+  csv = table_lines(name, csv);
   TANDEM_CHECK(!csv.empty(), name, " is empty; its first line must be \"", kColumns, "\"");
   TimingTable table{.name = name, .gpus = *gpus};
   for (std::size_t number = 1; !csv.empty(); ++number) {
@@ -82,13 +83,13 @@ TimingTable parse_timing_table(const std::string& name,
 
 TimingTable read_timing_table(const std::string& path, std::optional<int> gpus) {
   const std::string text = read_table_text(path);
+  const std::string name = std::filesystem::path(path).filename().string();
   try {
-    TimingTable table =
-        parse_timing_table(std::filesystem::path(path).filename().string(), text, gpus);
+    TimingTable table = parse_timing_table(name, text, gpus);
     table.name = path;
     return table;
   } catch (const InvalidArgument& e) {
-    throw FileError(path, -1, e.what());
+    refuse_file(path, name, e);
   }
 }
 

@@ -120,7 +120,7 @@ class IterationsTest(ProgramTest):
         refused(["steps.csv", "no row"])
         refused(["line 1", '"measured_s"'], good, head=HEAD.replace("_ms", "_s"))
         refused(["line 1", "column measured_ms is missing"], "gpt2,ddp,2,8,128", head="model,mode,gpus,batch,context")
-        refused(["steps.csv, line 3, column measured_ms", "60 ms"], good, good + " ms")
+        refused(["tandem: steps.csv: line 3, column measured_ms", "60 ms"], good, good + " ms")
         refused(["steps.csv, line 2, column model", "'gpt3'", "gpt2-xl"], good.replace("gpt2", "gpt3"))
         refused(["line 3, column mode", "'dp'", "dp-classic"], good, good.replace("ddp", "dp"))
         refused(["line 2, column gpus", "3; rtx3090x2 has 2"], "gpt2,ddp,3,9,128,60")

@@ -32,6 +32,27 @@ TEST(TimingTableTest, ReadsRowsInNanoseconds) {
   EXPECT_DOUBLE_EQ(t.rows[1].seconds, 4e-6);
 }
 
+TEST(TimingTableTest, ReadsWhatWindowsWrites) {
+  const TimingTable t =
+      parse_timing_table("a_n4.csv",
+                         "\xEF\xBB\xBF"
+                         "bytes,out_of_place_ns,in_place_ns\r\n1024,2500,3000\r\n");
+  ASSERT_EQ(t.rows.size(), 1);
+  EXPECT_DOUBLE_EQ(t.rows[0].in_place_seconds, 3e-6);
+  EXPECT_EQ(thrown_text([] { parse_timing_table("a_n4.csv", "\xEF\xBB\xBF"); }),
+            "a_n4.csv is empty; its first line must be \"bytes,out_of_place_ns,in_place_ns\"");
+}
+
+TEST(TimingTableTest, ShowsBytesThatAreNoText) {
+  const auto text = [](const std::string& row) {
+    return thrown_text([&] { parse_timing_table("x_n2.csv", kHead + "1,1,1\n" + row); });
+  };
+  EXPECT_EQ(text(std::string("1,\0,1\n", 6)),
+            "x_n2.csv, line 3: there is a zero byte, which no text has; if it is UTF-16, save it "
+            "as UTF-8");
+  EXPECT_THAT(text("1,\x1b[31m,\x7f"), HasSubstr("line 3: \"1,\\x1b[31m,\\x7f\" is not three"));
+}
+
 TEST(TimingTableTest, TheNameOrTheCallerSaysTheNumberOfGpus) {
   EXPECT_EQ(parse_timing_table("x_n2_n16.csv", kHead + "1,1,1").gpus, 16);
   EXPECT_EQ(parse_timing_table("x_n2.csv", kHead + "1,1,1", 3).gpus, 3);
@@ -71,7 +92,10 @@ TEST(TimingTableTest, AFilesErrorsNameTheFile) {
   const std::string path = ::testing::TempDir() + "timing_n2.csv";
   std::ofstream(path) << "a,b\n";
   EXPECT_THAT(thrown_text<FileError>([&] { read_timing_table(path); }),
-              ::testing::AllOf(HasSubstr(path), HasSubstr("line 1")));
+              ::testing::StartsWith(path + ": line 1: the columns are \"a,b\""));
+  std::ofstream(path, std::ios::trunc);
+  EXPECT_THAT(thrown_text<FileError>([&] { read_timing_table(path); }),
+              ::testing::StartsWith(path + ": is empty; its first line"));
   std::ofstream(path) << kHead << "4096,10,20\n";
   EXPECT_EQ(read_timing_table(path).rows.at(0).nbytes, 4096);
   EXPECT_EQ(read_timing_table(path).name, path);
