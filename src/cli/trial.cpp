@@ -13,6 +13,7 @@
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/observer.hpp"
 #include "tandem/runtime/runtime.hpp"
+#include "tandem/tensor/factories.hpp"
 
 #include "cli/signals.hpp"
 
@@ -46,6 +47,30 @@ class Traffic final : public Observer {
 
 std::int64_t total(const std::vector<std::int64_t>& rows) {
   return std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
+}
+
+/// A batch of the first samples, and again from the first on where there are more rows.
+datasets::Batch repeated_batch(const datasets::Dataset& set, std::int64_t rows, Device place) {
+  std::vector<std::int64_t> samples(static_cast<std::size_t>(rows));
+  for (std::int64_t i = 0; i < rows; ++i)
+    samples[static_cast<std::size_t>(i)] = i % set.size();
+  datasets::Batch batch;
+  for (const HostArray& array : set.get(samples))
+    batch.push_back(to_tensor(array, place));
+  return batch;
+}
+
+/// The same on a device that has no data: what it accounts for, of which this machine holds
+/// nothing.
+datasets::Batch batch_without_data(const datasets::Dataset& set, std::int64_t rows, Device place) {
+  constexpr std::int64_t kFirst[] = {0};
+  datasets::Batch batch;
+  for (const HostArray& sample : set.get(kFirst)) {
+    Shape shape = sample.shape;
+    shape[0] = rows;
+    batch.push_back(empty(shape, {.dtype = sample.dtype, .device = place}));
+  }
+  return batch;
 }
 
 }  // namespace
@@ -102,14 +127,9 @@ parallel::LargestBatch Trial::find_largest_batch() {
   std::optional<Autocast> mixed;
   if (const auto products = options_.numbers.products()) mixed.emplace(*products);
   const auto make = [&](std::int64_t rows) {
-    std::vector<std::int64_t> samples(static_cast<std::size_t>(rows));
-    for (std::int64_t i = 0; i < rows; ++i)
-      samples[static_cast<std::size_t>(i)] = i % train_->size();
     const ContextScope scope([](Context& c) { c.category = Category::input; });
-    datasets::Batch batch;
-    for (const HostArray& array : train_->get(samples))
-      batch.push_back(to_tensor(array, place));
-    return batch;
+    return logical_device(place).has_data() ? repeated_batch(*train_, rows, place)
+                                            : batch_without_data(*train_, rows, place);
   };
   return task_->find_largest_batch(make, *optimizer_);
 }

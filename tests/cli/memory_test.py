@@ -3,8 +3,9 @@
 """What `tandem memory` says of the devices' bytes, and `tandem trace` of their time."""
 
 import json
+import os
 
-from program import DIGITS, MODES, ProgramTest, main
+from program import DIGITS, MODES, ProgramTest, environment, main, path
 
 PARAMETERS = 22602 * 4  # cnn-small's, in bytes of f32
 
@@ -228,6 +229,26 @@ class MemoryTest(ProgramTest):
         self.assertLess(found[0], found[2])
         for batch, status in (found[0], 0), (found[0] + 1, 1):
             self.assertEqual(self.run_program("memory", *run, "--batch", str(batch), "--steps", "2").returncode, status, batch)
+
+    def test_the_largest_batch_is_the_same_where_nothing_is_computed(self):
+        for model in (["--data", "digits"], ["--data", "text", "--model", "gpt", "--layers", "1", "--width", "8", "--heads", "1", "--context", "8"]):
+            for mode in MODES:
+                def found(devices):
+                    run = ["largest-batch", *model, "--mode", mode, "--devices", devices, "--json"]
+                    return json.loads(self.succeed(*run).stdout)
+
+                without = found("cpu:2@1MiB@shape-only")
+                self.assertGreater(without["largest_batch"], 2, mode)
+                self.assertEqual(without, found("cpu:2@1MiB"), mode)
+
+    def test_the_search_holds_no_samples_where_nothing_is_computed(self):
+        run = [path(), "largest-batch", "--cluster", "t4x4", "--model", "mlp", "--data", "digits", "--json", self.file("found.json")]
+        child = os.posix_spawn(run[0], run, environment(), file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)])
+        _, status, used = os.wait4(child, 0)
+        self.assertEqual(status, 0)
+        self.assertLess(used.ru_maxrss, 300 << 10, "KiB")
+        with open(self.file("found.json"), encoding="utf-8") as file:
+            self.assertGreater(json.load(file)["largest_batch"], 4_000_000)
 
     def test_chunks_planned_for_time(self):
         report = self.memory("--devices", "cpu:2", "--chunks", "planned-time")
