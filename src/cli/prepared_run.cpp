@@ -56,6 +56,7 @@ PreparedRun prepare_run(RunOptions options, std::vector<GivenFile> written) {
     throw UsageError(
         "--cluster is simulated in one process; start the program without a launcher, and give "
         "--gpus");
+  if (machine.is_simulated()) options.batch.check_simulated();
   const parallel::DataParallelOptions parallel = parallel_options(options, machine.devices());
   DataSets sets = options.load_data();
   options.batch.samples = sets.train->size();

@@ -111,6 +111,7 @@ parallel::DataParallelOptions parallel_options(const TaskOptions& options,
           "--chunk-sizes");
   }
   batch.check(devices.size());
+  if (!logical_device(devices.front()).has_data()) batch.check_simulated();
   options.backend.check_processes(options.processes());
   parallel::DataParallelOptions all{.devices = std::move(devices),
                                     .output_device = output,

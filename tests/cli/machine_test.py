@@ -90,6 +90,20 @@ class MachineTest(ProgramTest):
         self.assertIn("<strong>All times are simulated on 2 GPUs of titan-rtx-x2; ", page)
         self.assertNotIn('id="loss"', page)
 
+    def test_chunks_are_planned_by_peaks_alone(self):
+        says = ["--chunks planned-time", "this machine's clock", "--chunks planned", "--chunk-sizes", "even"]
+        for command in ("memory", "train", "trace", "explain", "largest-batch", "compare", "report", "simulate", "sweep"):
+            data = ["--data", "digits"] if command not in ("explain", "simulate", "sweep") else []
+            run = [command, *data, "--model", "mlp", "--chunks", "planned-time"]
+            self.fail_with(2, *run, "--cluster", "a100-80x8", says=says)
+            self.fail_with(2, *run, says=says, TANDEM_CLUSTER="t4x4")
+        planned = ["memory", "--cluster", "titan-rtx-x2", *GPT2, "--mode", "dp-server", "--chunks", "planned", "--steps", "1"]
+        seen = self.json(*planned)
+        self.assertEqual(seen, self.json(*planned))
+        self.assertEqual([d["predicted_ms"] for d in seen["devices"]], [None, None])
+        for device in seen["devices"]:
+            self.assertAlmostEqual(device["predicted_peak_bytes"] / device["peak_bytes"], 1, delta=0.05)
+
     def test_wrong_command_lines(self):
         self.fail_with(2, "explain", "--gpus", "3", says=["--gpus are of a cluster", "--cluster"])
         self.fail_with(2, "explain", "--cluster", "t4x4", "--gpus", "5", says=["--gpus is 5, and t4x4 has 4"])

@@ -259,6 +259,14 @@ class MemoryTest(ProgramTest):
         self.fail_with(2, "memory", *DIGITS, "--chunks", "planned-time", "--gpu0-bsz", "4", "--devices", "cpu:2",
                        says=["--chunks planned-time", "--gpu0-bsz"])
 
+    def test_chunks_are_not_planned_by_a_clock_where_nothing_is_computed(self):
+        says = ["--chunks planned-time", "this machine's clock", "--chunks planned", "--chunk-sizes", "even"]
+        for run in (["memory"], ["train"], ["trace"], ["explain"], ["verify"], ["largest-batch"]):
+            data = [] if run == ["explain"] else ["--data", "digits"]
+            devices = "cpu:2@1MiB@shape-only"
+            self.fail_with(2, *run, *data, "--devices", devices, "--chunks", "planned-time", says=says)
+        self.fail_with(2, "memory", *DIGITS, "--devices", "cpu:2", "--shape-only", "--chunks", "planned-time", says=says)
+
     def test_text_has_a_bar_for_each_cause(self):
         out = self.succeed("memory", *DIGITS, "--devices", "cpu:2", "--steps", "2").stdout
         self.assertRegex(out, r"^cnn-small on digits, dp-sharded, batches of 64 rows, 2 steps: memory at its peak")

@@ -15,6 +15,8 @@ namespace tandem::parallel::test {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
 
 constexpr std::size_t kFixed = 1000, kPerRow = 10, kFirstDeviceMore = 300;
 
@@ -83,6 +85,22 @@ TEST(StepPlannerTest, DoesNotLearnFromTooFewRowsOrForAPolicyThatKnows) {
   knows.learn(kHundredRows, std::ref(devices));
   EXPECT_EQ(devices.rehearsals, 0);
   EXPECT_THROW(p.measure({3, {0, 0}}, std::ref(devices)), InvalidArgument);
+}
+
+TEST(StepPlannerTest, DoesNotGoByTheTimesOfDevicesThatComputeNothing) {
+  FakeDevices devices;
+  const std::vector<Device> without = configure_devices("cpu:2@shape-only");
+  StepPlanner by_time(without, ChunkPolicy::planned(PlanGoal::least_time));
+  const auto refuses =
+      ThrowsMessage<InvalidArgument>(HasSubstr("cpu:0 is shape-only and computes nothing"));
+  EXPECT_THAT([&] { by_time.learn(kHundredRows, std::ref(devices)); }, refuses);
+  EXPECT_THAT([&] { by_time.measure(kHundredRows, std::ref(devices)); }, refuses);
+  EXPECT_THAT([&] { by_time.try_batch(kHundredRows, std::ref(devices)); }, refuses);
+  EXPECT_EQ(devices.rehearsals, 0);
+  StepPlanner by_peak(without, ChunkPolicy::planned());
+  by_peak.learn(kHundredRows, std::ref(devices));
+  EXPECT_THAT(by_peak.plan(100), ElementsAre(RowRange{0, 35}, RowRange{35, 100}));
+  configure_devices("cpu:2");
 }
 
 TEST(StepPlannerTest, AnErrorThatIsNotOfMemoryGoesOn) {

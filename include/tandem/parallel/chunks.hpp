@@ -53,6 +53,8 @@ class ChunkPolicy {
   /// Divides by what each device needs: meets the goal as well as possible within the devices'
   /// limits. The first DataParallel::step with at least two rows per device measures the model, on
   /// parts of its batch. Until then, and for other calls before it, the rows are divided evenly.
+  /// With PlanGoal::least_time that step throws InvalidArgument on shape-only devices, whose times
+  /// say nothing.
   static ChunkPolicy planned(PlanGoal goal = PlanGoal::least_peak);
   /// The same, with an existing model.
   static ChunkPolicy planned(StepModel model, PlanGoal goal = PlanGoal::least_peak);

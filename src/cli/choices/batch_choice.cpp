@@ -100,6 +100,15 @@ std::string BatchChoice::option_of_step() const {
   return on_oom == "replan" ? "--on-oom replan" : "";
 }
 
+void BatchChoice::check_simulated() const {
+  if (chunks != "planned-time") return;
+  throw UsageError(
+      "--chunks planned-time would divide the rows by this machine's clock, which does not know "
+      "the "
+      "times of a simulated machine or of shape-only devices; give --chunks planned or "
+      "--chunk-sizes, or leave it out for even chunks");
+}
+
 void BatchChoice::check(std::size_t devices) const {
   if (bitwise_leaves > 0 && accumulate > 1)
     throw UsageError("--bitwise-leaves and --accumulate both cut the batch; give one of them");

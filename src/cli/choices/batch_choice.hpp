@@ -37,6 +37,9 @@ struct BatchChoice {
   parallel::OnOutOfMemory on_out_of_memory() const;
   /// The option that needs DataParallel::step, with the loss in the replica; empty: none.
   std::string option_of_step() const;
+  /// For machines that are simulated, and shape-only devices.
+  /// @throws UsageError  rows are to go by times, which are this machine's.
+  void check_simulated() const;
   /// @throws UsageError  two options contradict each other, or chunk sizes do not fit.
   void check(std::size_t devices) const;
 };

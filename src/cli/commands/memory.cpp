@@ -79,13 +79,14 @@ json to_json(const RunOptions& options,
                  {"cluster", trial.machine().to_json()},
                  {"steps", steps}});
   const parallel::StepPlan plan = predicted(options, trial);
+  const bool has_times = trial.has_data() && !trial.machine().is_simulated();
   for (std::size_t d = 0; d < memory.devices.size(); ++d) {
     json& device = report["devices"][d];
     device["rows"] = trial.devices()[d].rows;
     device["formulas"] = formulas.to_json(d);
     if (plan.rows.empty()) continue;
     device["predicted_peak_bytes"] = plan.peak_bytes[d];
-    device["predicted_ms"] = plan.ms[d];
+    device["predicted_ms"] = has_times ? json(plan.ms[d]) : json();
   }
   if (!plan.rows.empty()) {
     const std::optional<std::int64_t> most = largest_batch(trial);

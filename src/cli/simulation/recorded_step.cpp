@@ -65,6 +65,7 @@ RecordedStep record_step(StepSetup setup, const sim::Cluster& cluster, int gpus)
   TaskOptions& options = setup.task;
   options.resolve();
   options.devices.collectives.check(cluster);
+  options.batch.check_simulated();
   const sim::ClusterDevices devices = sim::configure_cluster(cluster, share_rows(options, gpus));
   parallel::DataParallelOptions parallel = parallel_options(options, devices.gpus);
   if (setup.bucket_nbytes)

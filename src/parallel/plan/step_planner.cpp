@@ -9,6 +9,7 @@
 #include <string>
 
 #include "tandem/core/check.hpp"
+#include "tandem/runtime/runtime.hpp"
 
 namespace tandem::parallel {
 namespace {
@@ -133,6 +134,16 @@ void StepPlanner::replan(const BatchSize& batch,
   policy_ = ChunkPolicy::planned(std::move(next), policy_.goal());
 }
 
+void StepPlanner::check_times() const {
+  if (policy_.goal() != PlanGoal::least_time) return;
+  for (const Device device : devices_)
+    TANDEM_CHECK(logical_device(device).has_data(),
+                 "chunks planned for time: ",
+                 device,
+                 " is shape-only and computes nothing, so the times of its steps say nothing; plan "
+                 "for the least peak, or give chunk sizes");
+}
+
 std::vector<StepProbe> StepPlanner::probe(std::int64_t batch_rows, const Rehearse& rehearse) const {
   std::vector<std::int64_t> has_room(devices_.size(), 1);  // 0: for no rows
   const auto each = [&](std::int64_t n) {
@@ -169,6 +180,7 @@ std::vector<StepProbe> StepPlanner::probe(std::int64_t batch_rows, const Rehears
 // A peak is the largest of several moments, each a line in the rows: so the lines of small probes
 // are moved to what the planned rows are seen to need.
 StepModel StepPlanner::measure(const BatchSize& batch, const Rehearse& rehearse) const {
+  check_times();
   const std::size_t n = devices_.size();
   TANDEM_CHECK(is_large_enough(batch),
                "step model: a batch of ",
@@ -206,6 +218,7 @@ StepModel StepPlanner::measure(const BatchSize& batch, const Rehearse& rehearse)
 std::optional<StepProbe> StepPlanner::try_batch(const BatchSize& batch,
                                                 const Rehearse& rehearse) const {
   const bool planned = policy_.wants_model() || policy_.model() != nullptr;
+  if (planned) check_times();
   try {
     const auto rows = planned && is_large_enough(batch)
                           ? measure(batch, rehearse).plan(batch.rows, policy_.goal()).rows

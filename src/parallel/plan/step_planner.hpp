@@ -30,7 +30,8 @@ class StepPlanner {
   std::vector<RowRange> plan(std::int64_t rows) const;
   /// Measures if the policy wants a model, has none yet, and the batch is large enough.
   void learn(const BatchSize& batch, const Rehearse& rehearse);
-  /// See ReplicaSet::measure.
+  /// See ReplicaSet::measure. @throws InvalidArgument  also where rows are to go by the times of
+  /// shape-only devices.
   StepModel measure(const BatchSize& batch, const Rehearse& rehearse) const;
   /// See ReplicaSet::try_batch.
   std::optional<StepProbe> try_batch(const BatchSize& batch, const Rehearse& rehearse) const;
@@ -44,6 +45,8 @@ class StepPlanner {
  private:
   /// Takes steps without effect, to which a model can be fitted.
   std::vector<StepProbe> probe(std::int64_t batch_rows, const Rehearse& rehearse) const;
+  /// @throws InvalidArgument  rows are to go by times, and a device computes nothing.
+  void check_times() const;
 
   std::vector<Device> devices_;
   ChunkPolicy policy_;
