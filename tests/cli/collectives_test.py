@@ -59,6 +59,15 @@ class CollectivesTest(ProgramTest):
         done = self.succeed("collectives", "--devices", "cpu:2", "-b", "4K", "-e", "4K", "--quiet", *FEW)
         self.assertEqual(done.stderr, "")
 
+    def test_the_environment_names_the_machine(self):
+        run = ["collectives", "-b", "1M", "-e", "1M", "--json"]
+        given = json.loads(self.succeed(*run, "--cluster", "t4x4", "--gpus", "2").stdout)
+        self.assertEqual(json.loads(self.succeed(*run, "--gpus", "2", TANDEM_CLUSTER="t4x4").stdout), given)
+        here = json.loads(self.succeed(*run, "--devices", "cpu:2", *FEW, TANDEM_CLUSTER="t4x4").stdout)
+        self.assertEqual(here["devices"], ["cpu:0", "cpu:1"])
+        self.fail_with(2, *run, says=["TANDEM_CLUSTER: 't5'", "t4x4"], TANDEM_CLUSTER="t5")
+        self.fail_with(2, *run, "--cluster", "t4x4", "--devices", "cpu:2", says=["--devices", "--cluster", "give one"])
+
     def test_help_has_its_options(self):
         text = self.succeed("collectives", "--help").stdout
         for option in ("--op", "--devices", "--min-bytes", "--max-bytes", "--factor", "--iterations", "--warmup",

@@ -110,7 +110,15 @@ class MachineTest(ProgramTest):
         self.fail_with(2, "train", "--cluster", "t4x4", "--devices", "cpu:2", says=["--devices", "--cluster", "give one"])
         self.fail_with(2, "compare", "--shape-only", says=["--shape-only", "--cluster"])
         self.fail_with(2, "memory", "--cluster", "t5", says=["'t5'", "t4x4"])
-        self.fail_with(2, "memory", says=["'t5'", "t4x4"], TANDEM_CLUSTER="t5")
+        for command in (["memory"], ["simulate"], ["sweep"], ["calibrate", "--allreduce", "x_n2.csv", "--out", "x"]):
+            open(self.file("x_n2.csv"), "w", encoding="utf-8").close()
+            self.fail_with(2, *command, says=["TANDEM_CLUSTER: 't5'", "t4x4"], TANDEM_CLUSTER="t5")
+            if command != ["memory"]:
+                self.fail_with(2, *command, says=["give --cluster"], TANDEM_CLUSTER="")
+
+    def test_a_host_is_described_whatever_the_environment_names(self):
+        self.succeed("calibrate", "--host", "--devices", "cpu:1", "--out", "host.json", TANDEM_CLUSTER="t5")
+        self.fail_with(2, "calibrate", "--host", "--cluster", "t4x4", "--out", "x", says=["--host", "--cluster names another"])
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 
 #include "cli/choices/cluster_choice.hpp"
 
+#include <cstdlib>
+
 #include <CLI/CLI.hpp>
 
 #include "tandem/core/check.hpp"
@@ -11,18 +13,50 @@
 #include "cli/usage_error.hpp"
 
 namespace tandem::cli {
+namespace {
+
+/// What TANDEM_CLUSTER names; empty: nothing.
+std::string name_of_environment() {
+  const char* const name = std::getenv("TANDEM_CLUSTER");
+  return name == nullptr ? "" : name;
+}
+
+std::optional<sim::Cluster> cluster_of_environment() {
+  const std::string name = name_of_environment();
+  if (name.empty()) return std::nullopt;
+  try {
+    return named_cluster(name);
+  } catch (const UsageError& e) {
+    throw UsageError(tandem::detail::concat("TANDEM_CLUSTER: ", e.what()));
+  }
+}
+
+}  // namespace
 
 void ClusterChoice::add_flags(CLI::App& app) {
-  app.add_option(
-         "--cluster",
-         name,
-         "machine to simulate: a preset (tandem cluster list), or a file that describes one")
-      ->envname("TANDEM_CLUSTER")
-      ->required();
+  app.add_option("--cluster",
+                 name,
+                 "machine to simulate: a preset (tandem cluster list), or a file that describes "
+                 "one. Default: TANDEM_CLUSTER");
+}
+
+bool ClusterChoice::is_given() const {
+  return !name.empty() || !name_of_environment().empty();
 }
 
 sim::Cluster ClusterChoice::cluster() const {
-  return named_cluster(name);
+  const std::optional<sim::Cluster> given = simulated_cluster(name, "");
+  if (!given) throw UsageError("there is no machine to simulate; give --cluster");
+  return *given;
+}
+
+std::optional<sim::Cluster> simulated_cluster(const std::string& name, const std::string& devices) {
+  if (!name.empty() && !devices.empty())
+    throw UsageError(
+        "--devices are of this machine, and --cluster names another one; give one of them, and "
+        "--gpus for a part of the cluster");
+  if (!name.empty()) return named_cluster(name);
+  return devices.empty() ? cluster_of_environment() : std::nullopt;
 }
 
 sim::Cluster named_cluster(const std::string& name) {

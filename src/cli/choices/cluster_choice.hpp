@@ -20,12 +20,21 @@ struct ClusterChoice {
   std::string name;
 
   void add_flags(CLI::App& app);
-  /// @throws UsageError  there is neither a preset nor a file of the name. @throws FileError
+  /// By --cluster or TANDEM_CLUSTER.
+  bool is_given() const;
+  /// Of the name, or else of TANDEM_CLUSTER.
+  /// @throws UsageError  neither is given, or it names neither a preset nor a file. @throws
+  /// FileError
   sim::Cluster cluster() const;
 };
 
 /// The cluster of a preset's or a file's name. @throws UsageError, FileError  as above
 sim::Cluster named_cluster(const std::string& name);
+
+/// The machine of the option --cluster, or of TANDEM_CLUSTER where neither that nor --devices is
+/// given; none: there is neither.
+/// @throws UsageError  both options are given, or as above. @throws FileError
+std::optional<sim::Cluster> simulated_cluster(const std::string& name, const std::string& devices);
 
 /// How many GPUs of the cluster are asked for; all unless a number is given.
 /// @throws UsageError  it has fewer.

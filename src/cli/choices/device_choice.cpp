@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <optional>
 
 #include <CLI/CLI.hpp>
@@ -81,31 +80,19 @@ std::vector<Device> DeviceChoice::working_devices() const {
   return working;
 }
 
-std::string DeviceChoice::simulated() const {
-  if (!has_cluster_) return "";
-  if (!cluster.empty() && !list.empty())
-    throw UsageError(
-        "--devices are of this machine, and --cluster names another one; give one of them, and "
-        "--gpus for a part of the cluster");
-  if (!cluster.empty() || !list.empty()) return cluster;
-  const char* const name = std::getenv("TANDEM_CLUSTER");
-  return name == nullptr ? "" : name;
-}
-
 Machine DeviceChoice::machine() const {
-  const std::string name = simulated();
-  if (name.empty()) {
+  const auto described = has_cluster_ ? simulated_cluster(cluster, list) : std::nullopt;
+  if (!described) {
     if (gpus) throw UsageError("--gpus are of a cluster; give --cluster, or --devices instead");
     if (collectives.is_as_run())
       throw UsageError("--collectives is for the times of a cluster; give --cluster too");
     return Machine(working_devices());
   }
-  const sim::Cluster described = named_cluster(name);
-  collectives.check(described);
-  const int count = asked_gpus(described, gpus);
+  collectives.check(*described);
+  const int count = asked_gpus(*described, gpus);
   check_limits(static_cast<std::size_t>(count));
   const auto data = shape_only ? sim::ClusterData::none : cluster_data_;
-  return Machine(sim::configure_cluster(described, count, data), collectives.times());
+  return Machine(sim::configure_cluster(*described, count, data), collectives.times());
 }
 
 }  // namespace tandem::cli

@@ -42,7 +42,6 @@ struct DeviceChoice {
   Machine machine() const;
 
  private:
-  std::string simulated() const;
   std::vector<DeviceSpec> specs() const;
 
   bool has_cluster_ = false;

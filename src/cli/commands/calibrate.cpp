@@ -38,7 +38,6 @@ struct CalibrateRequest {
 
   void add_flags(CLI::App& app) {
     cluster.add_flags(app);
-    app.get_option("--cluster")->required(false);
     app.add_flag("--host",
                  host,
                  "measure this machine, and describe it: each GPU is one of its virtual devices; "
@@ -216,12 +215,11 @@ void fit_steps(const std::string& file, Calibrated& c) {
 void CalibrateRequest::check_choices() const {
   if (!host && !devices.list.empty())
     throw UsageError("--devices are what --host measures; give --host too, or leave them out");
-  if (!host && cluster.name.empty())
+  if (!host && !cluster.is_given())
     throw UsageError("there is no machine; give --cluster, or --host to measure this one");
   if (host && !cluster.name.empty())
     throw UsageError(
-        "--host describes this machine anew, and --cluster or TANDEM_CLUSTER names another; leave "
-        "one of them out");
+        "--host describes this machine anew, and --cluster names another; leave one of them out");
   if (host && !(tables.empty() && iterations.empty()))
     throw UsageError(
         "--host measures what it needs; fit tables afterwards, with --cluster and the description "

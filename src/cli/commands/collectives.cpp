@@ -63,7 +63,7 @@ struct CollectivesRequest {
 
  private:
   int measure_here() const;
-  int simulate() const;
+  int simulate(const sim::Cluster& machine) const;
 };
 
 /// The collectives that are timed.
@@ -124,10 +124,12 @@ void CollectivesRequest::add_size_flags(CLI::App& app) {
 }
 
 void CollectivesRequest::add_cluster_flags(CLI::App& app) {
-  app.add_option("--cluster",
-                 cluster,
-                 "say what each algorithm would take on the links of this machine, instead of "
-                 "measuring: a preset (tandem cluster list), or a file that describes one");
+  app.add_option(
+      "--cluster",
+      cluster,
+      "say what each algorithm would take on the links of this machine, instead of "
+      "measuring: a preset (tandem cluster list), or a file that describes one. Default: "
+      "TANDEM_CLUSTER, unless --devices is given");
   app.add_option("--gpus", gpus, "number of the machine's GPUs (default: all)")->check(at_least(1));
 }
 
@@ -294,17 +296,12 @@ void print_table(const CollectivesRequest& request,
 }
 
 int CollectivesRequest::run() const {
-  if (!cluster.empty()) return simulate();
+  if (const auto machine = simulated_cluster(cluster, devices.list)) return simulate(*machine);
   if (gpus) throw UsageError("--gpus are of a cluster; give --cluster, or --devices instead");
   return measure_here();
 }
 
-int CollectivesRequest::simulate() const {
-  if (!devices.list.empty())
-    throw UsageError(
-        "--devices are of this machine, and --cluster names another one; give one of them, and "
-        "--gpus for a part of the cluster");
-  const sim::Cluster machine = named_cluster(cluster);
+int CollectivesRequest::simulate(const sim::Cluster& machine) const {
   if (machine.gpus.kind == sim::GpuKind::host)
     throw UsageError(
         fmt::format("the gpus of {} are of kind host, whose threads do collectives in their memory "
