@@ -120,6 +120,19 @@ class MachineTest(ProgramTest):
         self.succeed("calibrate", "--host", "--devices", "cpu:1", "--out", "host.json", TANDEM_CLUSTER="t5")
         self.fail_with(2, "calibrate", "--host", "--cluster", "t4x4", "--out", "x", says=["--host", "--cluster names another"])
 
+    def test_more_gpus_than_virtual_devices(self):
+        machine = self.json("cluster", "show", "a100-80x8-8-nodes")
+        machine.update({"name": "sixteen", "nodes": 16})
+        machine.pop("schema_version")
+        with open(self.file("sixteen.json"), "w", encoding="utf-8") as file:
+            json.dump(machine, file)
+        says = ["sixteen", "128", "at most 127", "give --gpus"]
+        for command in ("explain", "trace", "train", "memory", "largest-batch", "compare", "report", "collectives"):
+            data = ["--data", "digits"] if command not in ("explain", "collectives") else []
+            for gpus in ([], ["--gpus", "128"]):
+                self.fail_with(2, command, *data, *gpus, "--cluster", "sixteen.json", says=says)
+        self.succeed("explain", "--cluster", "sixteen.json", "--gpus", "9", "--mode", "ddp")
+
 
 if __name__ == "__main__":
     main()

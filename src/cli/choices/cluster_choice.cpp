@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "tandem/core/check.hpp"
+#include "tandem/sim/configure.hpp"
 #include "tandem/sim/presets.hpp"
 
 #include "cli/usage_error.hpp"
@@ -72,6 +73,20 @@ int asked_gpus(const sim::Cluster& cluster, std::optional<int> gpus) {
   if (count > cluster.gpu_count())
     throw UsageError(tandem::detail::concat(
         "--gpus is ", count, ", and ", cluster.name, " has ", cluster.gpu_count(), " GPUs"));
+  return count;
+}
+
+int asked_devices(const sim::Cluster& cluster, std::optional<int> gpus) {
+  const int count = asked_gpus(cluster, gpus);
+  if (count > sim::kMaxGpus)
+    throw UsageError(tandem::detail::concat(cluster.name,
+                                            " would be simulated with ",
+                                            count,
+                                            " of its ",
+                                            cluster.gpu_count(),
+                                            " GPUs, and virtual devices stand for at most ",
+                                            sim::kMaxGpus,
+                                            "; give --gpus with at most that many"));
   return count;
 }
 

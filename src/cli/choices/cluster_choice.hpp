@@ -39,6 +39,9 @@ std::optional<sim::Cluster> simulated_cluster(const std::string& name, const std
 /// How many GPUs of the cluster are asked for; all unless a number is given.
 /// @throws UsageError  it has fewer.
 int asked_gpus(const sim::Cluster& cluster, std::optional<int> gpus);
+/// The same where each GPU has a virtual device.
+/// @throws UsageError  also if there are fewer virtual devices.
+int asked_devices(const sim::Cluster& cluster, std::optional<int> gpus);
 
 /// The description as an object that `tandem cluster check` reads, with a "schema_version".
 nlohmann::json cluster_json(const sim::Cluster& cluster);

@@ -89,7 +89,7 @@ Machine DeviceChoice::machine() const {
     return Machine(working_devices());
   }
   collectives.check(*described);
-  const int count = asked_gpus(*described, gpus);
+  const int count = asked_devices(*described, gpus);
   check_limits(static_cast<std::size_t>(count));
   const auto data = shape_only ? sim::ClusterData::none : cluster_data_;
   return Machine(sim::configure_cluster(*described, count, data), collectives.times());

@@ -307,15 +307,7 @@ int CollectivesRequest::simulate(const sim::Cluster& machine) const {
         fmt::format("the gpus of {} are of kind host, whose threads do collectives in their memory "
                     "and not on links; give --devices cpu:N to measure algorithms on a host",
                     machine.name));
-  const int count = gpus.value_or(machine.gpu_count());
-  if (count > std::min(machine.gpu_count(), sim::kMaxGpus))
-    throw UsageError(
-        fmt::format("--gpus is {}, and {} has {}, of which at most {} are simulated; "
-                    "give fewer",
-                    count,
-                    machine.name,
-                    machine.gpu_count(),
-                    sim::kMaxGpus));
+  const int count = asked_devices(machine, gpus);
   check_files({json.given_file()});
   const CollectivesSetup setup{
       .kind = kind_of(op),
