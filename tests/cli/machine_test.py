@@ -13,6 +13,9 @@ class MachineTest(ProgramTest):
     def json(self, *arguments, **extra):
         return json.loads(self.succeed(*arguments, "--json", **extra).stdout)
 
+    def known_error(self, name):
+        return self.json("cluster", "show", name)["known_error"]
+
     def test_explain_tells_simulated_time(self):
         arguments = ["explain", "--cluster", "titan-rtx-x2", "--model", "gpt2", "--batch", "8", "--mode", "ddp"]
         step = self.json(*arguments)
@@ -38,6 +41,8 @@ class MachineTest(ProgramTest):
             events = json.load(file)["traceEvents"]
         names = [e["args"]["name"] for e in events if e["name"] == "process_name"]
         self.assertEqual(len([n for n in names if "simulated on 2 GPUs" in n]), len(names) - 1)  # links are no device
+        for name in [n for n in names if n != "links"]:
+            self.assertIn(self.known_error("a100-80x8"), name)
         longest = max(e["ts"] + e["dur"] for e in events if e["ph"] == "X")
         counters = [e["ts"] for e in events if e["ph"] == "C"]
         self.assertGreater(max(counters), longest / 2 - 1e3)  # memory is told in the same time
@@ -88,6 +93,7 @@ class MachineTest(ProgramTest):
         with open(self.file("page.html"), encoding="utf-8") as file:
             page = file.read()
         self.assertIn("<strong>All times are simulated on 2 GPUs of titan-rtx-x2; ", page)
+        self.assertIn(f"; known error: {self.known_error('titan-rtx-x2')}.</strong>", page)
         self.assertNotIn('id="loss"', page)
 
     def test_chunks_are_planned_by_peaks_alone(self):
