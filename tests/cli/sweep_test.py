@@ -19,6 +19,12 @@ class SweepTest(ProgramTest):
                     for mode, gpus in (("single", 1), ("ddp", 2), ("dp-classic", 2), ("ddp", 4), ("dp-classic", 4))}
         self.assertEqual(set(points), expected)
 
+    def test_repeated_values_are_taken_once(self):
+        arguments = ["--cluster", "t4x4", "--model", "mlp", "--gpus", "2,1,2", "--modes", "ddp,single,ddp", "--rows-per-gpu", "4,4",
+                     "--bandwidths", "1,1.0"]
+        points = json.loads(self.succeed("sweep", *arguments, "--json").stdout)["points"]
+        self.assertEqual([(p["mode"], p["gpus"]) for p in points], [("ddp", 2), ("single", 1)])
+
     def test_a_point_is_the_step_that_simulate_takes(self):
         points = self.points("--cluster", "titan-rtx-x2", "--model", "gpt2", "--gpus", "1,2", "--modes", "single,dp-classic")
         step = json.loads(self.succeed("simulate", "--cluster", "titan-rtx-x2", "--model", "gpt2", "--mode", "dp-classic",
@@ -59,6 +65,7 @@ class SweepTest(ProgramTest):
         self.fail_with(2, *sweep, "--modes", "dpp", says=["--modes"])
         self.fail_with(2, *sweep, "--batch", "8", says=["--rows-per-gpu"])
         self.fail_with(2, *sweep, "--devices", "cpu:2", says=["--devices", "--gpus"])
+        self.fail_with(2, *sweep, "--gather-outputs", says=["--gather-outputs"])
         self.fail_with(2, *sweep, "--nodes", "2", says=["--nodes", "nics"])
         self.fail_with(2, "sweep", "--cluster", "a100-80x8-8-nodes", "--nodes", "16", "--gpus", "128", "--modes", "dp-server",
                        says=["at most 127", "--gpus is 128", "ddp"])

@@ -3,6 +3,7 @@
 
 #include "cli/simulation/sweep.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <CLI/CLI.hpp>
@@ -74,6 +75,15 @@ void SweepRequest::add_flags(CLI::App& app) {
   task.add_flags_but_mode(app);
   task.devices.collectives.add_flags(app);
   json.add_flags(app);
+}
+
+/// Leaves out of a list what it has before.
+template <class T>
+void drop_repeated(std::vector<T>& list) {
+  std::vector<T> once;
+  for (T& value : list)
+    if (std::ranges::find(once, value) == once.end()) once.push_back(std::move(value));
+  list = std::move(once);
 }
 
 /// Where the loss is calculated, as tables of measured steps name it.
@@ -182,6 +192,10 @@ int SweepRequest::run() const {
   for (std::int64_t n = 1; axes.gpus.empty() && n <= machine.gpu_count(); n *= 2)
     all.gpus.push_back(n);
   if (all.rows.empty()) all.rows = {model_of(own.model.name).reads_text ? 4 : 32};
+  drop_repeated(all.modes);
+  drop_repeated(all.gpus);
+  drop_repeated(all.rows);
+  drop_repeated(all.bandwidths);
   bool has_head = false;
   const std::vector<SweepPoint> points = sweep(own, machine, all, [&](const SweepPoint& point) {
     if (!json.leaves_text()) return;
