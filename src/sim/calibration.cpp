@@ -170,8 +170,11 @@ Calibration calibrate_all_reduce(const std::vector<TimingTable>& tables, const C
   }
   for (const TimingTable& table : tables) {
     const AllReduceComparison now = compare_all_reduce(result.cluster, table);
-    result.tables.push_back(
-        {.name = table.name, .gpus = table.gpus, .error = now.error, .null_error = now.null_error});
+    result.tables.push_back({.name = table.name,
+                             .gpus = table.gpus,
+                             .error = now.error,
+                             .null_error = now.null_error,
+                             .is_chain = ring_links(result.cluster, table.gpus).is_chain});
   }
   return result;
 }

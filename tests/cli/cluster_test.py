@@ -125,6 +125,13 @@ class ClusterTest(ProgramTest):
         self.assertEqual(places["collectives.ring.efficiency"], "at_upper")
         self.assertEqual(places["collectives.ring.alpha0"], "at_lower")
 
+    def test_calibrate_says_which_gpus_have_no_ring(self):
+        calibrate = ["calibrate", "--cluster", "v100-16x8", "--out", "mine.json", "--allreduce"]
+        said = self.succeed(*calibrate, self.ring_table(5)).stdout
+        self.assertIn("The NVLinks of GPUs 0 to 4 make no ring, but a chain over one link.", said)
+        self.assertIn("no constants meet ring_n5.csv; calibrate without it", said)
+        self.assertNotIn("no ring", self.succeed(*calibrate, self.ring_table(4)).stdout)
+
     def test_simulate_has_rows_and_errors(self):
         times = [(2**20, 50.0), (3 * 2**20, 70.0), (2**30, 8000.0)]
         table = self.table("some_n8.csv", times)

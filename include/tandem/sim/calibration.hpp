@@ -34,6 +34,9 @@ struct TableError {
   int gpus = 0;
   MeanError error;
   MeanError null_error;  ///< see AllReduceComparison
+  /// Whether the NVLinks of these GPUs make no ring, but a chain, whose time is another formula
+  /// with the same constants. A library may find a better way, and then the error is large.
+  bool is_chain = false;
 };
 
 struct Calibration {

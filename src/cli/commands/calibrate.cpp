@@ -175,6 +175,15 @@ void print_collectives(const sim::Calibration& c) {
                    one.null_error.all * 100,
                    console::shown(one.name));
   }
+  for (const sim::TableError& one : c.tables) {
+    if (one.is_chain)
+      console::print(
+          "\nThe NVLinks of GPUs 0 to {} make no ring, but a chain over one link. If a library "
+          "takes "
+          "another way, no constants meet {}; calibrate without it.\n",
+          one.gpus - 1,
+          console::shown(one.name));
+  }
 }
 
 void print_calibration(const Calibrated& c) {
