@@ -88,7 +88,8 @@ class ClusterTest(ProgramTest):
         with open(self.file("host.json"), encoding="utf-8") as file:
             host = json.load(file)
         self.assertEqual((host["gpus"]["kind"], host["gpus"]["count"], host["nodes"]), ("host", 2, 1))
-        self.assertTrue({"dropout", "attention_grad", "conv2d_weight_grad", "sgd"} <= set(host["gpus"]["ops"]))
+        # Others may be too short to be timed.
+        self.assertLessEqual({"attention_grad", "conv2d_weight_grad"}, set(host["gpus"]["ops"]))
         self.assertIn("tandem calibrate --host", host["sources"]["gpus"])
         self.assertEqual(self.succeed("cluster", "check", "host.json").stdout, f"{host['name']} is possible: 2 GPUs\n")
         text = self.succeed("explain", "--cluster", "host.json", "--gpus", "2", "--model", "mlp", "--batch", "16", "--mode", "ddp").stdout

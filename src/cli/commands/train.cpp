@@ -253,11 +253,11 @@ int TrainRequest::run() const {
   if (state.random) options.numbers.seed = state.random->seed;
   Loaders loaders(prepared);
 
+  const StopSignals signals;  // before the first output that tells others of the run
   auto progress = std::make_unique<Progress>(Progress::choose(options.quiet), measured);
   const MetricsChoice told = launched.is_main() ? metrics : MetricsChoice{};
   RunMetrics numbers(
       told, checkpoint.append(), state.step, [&](const std::string& why) { progress->error(why); });
-  const StopSignals signals;
   training::LoopOptions loop = loop_options(*this, prepared.machine, *task, rate.get(), launched);
   loop.on_step = [&](const training::StepInfo& info) {
     StatusSignal::note_step(info.step);
