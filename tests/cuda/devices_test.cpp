@@ -41,14 +41,14 @@ TEST_F(DevicesTest, ListsNameGpusOrShareThem) {
 }
 
 TEST_F(DevicesTest, ListsThatAreWrongSayWhatWasExpected) {
-  for (const char* text : {"cuda:", "cuda:x2", "cuda:-1", "cuda:64", "cuda:0y2"}) {
+  for (const char* text : {"cuda:", "cuda:x2", "cuda:-1", "cuda:128", "cuda:0y2"}) {
     EXPECT_THAT(thrown_text([=] { parse_devices(text); }),
                 AllOf(HasSubstr("needs the index of a GPU"), HasSubstr("cuda:0x4@20GiB")))
         << text;
   }
   for (const char* text : {"cuda:0x", "cuda:0x0", "cuda:0x-1", "cuda:0x2x2"})
     EXPECT_THAT(thrown_text([=] { parse_devices(text); }), HasSubstr("count of at least 1"));
-  EXPECT_THAT(thrown_text([] { parse_devices("cuda:0x40,cuda:1x25"); }), HasSubstr("at most 64"));
+  EXPECT_THAT(thrown_text([] { parse_devices("cuda:0x80,cuda:1x49"); }), HasSubstr("at most 128"));
 }
 
 TEST_F(DevicesTest, LogicalDevicesOfAGpuHaveTheirLimits) {
