@@ -13,6 +13,8 @@
 #include "tandem/sim/presets.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "restored_devices.hpp"
+
 namespace tandem::sim {
 namespace {
 
@@ -22,13 +24,9 @@ using ::testing::ThrowsMessage;
 /// Gives other tests the devices and the environment that they had.
 class ConfigureCluster : public ::testing::Test {
  protected:
-  void TearDown() override {
-    ::unsetenv("TANDEM_CLUSTER");
-    Runtime::instance().configure(parse_devices("cpu:128"));  // with data, and without a limit
-    Runtime::instance().configure(before_);
-    logical_device(Device{}).configure({.device = Device{}});
-  }
-  std::vector<DeviceSpec> before_ = parse_devices("cpu:4");
+  void TearDown() override { ::unsetenv("TANDEM_CLUSTER"); }
+
+  const testing::RestoredDevices restored_;
 };
 
 TEST_F(ConfigureCluster, DevicesHaveTheGpusMemoryAndNoData) {

@@ -20,6 +20,8 @@
 #include "tandem/sim/simulate.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "restored_devices.hpp"
+
 namespace tandem::sim {
 namespace {
 
@@ -37,14 +39,8 @@ struct Gpt2Step {
   std::set<std::size_t> peaks;
 };
 
-/// Gives other tests the devices that they had.
 class SimulateGpt2 : public ::testing::Test {
  protected:
-  void TearDown() override {
-    Runtime::instance().configure(parse_devices("cpu:128"));  // with data, and without a limit
-    Runtime::instance().configure(parse_devices("cpu:4"));
-  }
-
   Gpt2Step step_on(int gpus) const {
     Gpt2Step step{.record = {}, .gpus = configure_cluster(cluster_, gpus).gpus, .peaks = {}};
     Gpt net(nn::models::gpt_options("gpt2"));
@@ -64,6 +60,7 @@ class SimulateGpt2 : public ::testing::Test {
   }
 
   using DataParallel = parallel::DataParallel<Gpt>;
+  const testing::RestoredDevices restored_;
   const Cluster cluster_ = preset("a100-80x8-8-nodes");
 };
 

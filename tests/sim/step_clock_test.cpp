@@ -13,10 +13,11 @@
 #include "tandem/ops/loss.hpp"
 #include "tandem/optim/adam.hpp"
 #include "tandem/parallel/data_parallel.hpp"
-#include "tandem/runtime/runtime.hpp"
 #include "tandem/sim/configure.hpp"
 #include "tandem/sim/presets.hpp"
 #include "tandem/tensor/factories.hpp"
+
+#include "restored_devices.hpp"
 
 namespace tandem::sim {
 namespace {
@@ -35,12 +36,6 @@ class Steps {
         dp_(net_, {.devices = machine_.gpus, .mode = mode}),
         batch_{randn({8192, 2048}, {.device = machine_.host}),
                randint(0, 2048, {8192}).to(machine_.host)} {}
-  ~Steps() {
-    Runtime::instance().configure(parse_devices("cpu:4"));
-    logical_device(Device{}).configure({.device = Device{}});
-  }
-  Steps(const Steps&) = delete;
-  Steps& operator=(const Steps&) = delete;
 
   void step() {
     dp_.step(
@@ -62,6 +57,7 @@ class Steps {
 
  private:
   using Net = nn::Sequential<nn::Linear, nn::ReLU, nn::Linear>;
+  testing::RestoredDevices restored_;  // after all that is on them has gone
   ClusterDevices machine_;
   Net net_;
   optim::AdamW optimizer_;
