@@ -4,7 +4,6 @@
 #include "tandem/sim/configure.hpp"
 
 #include <cstddef>
-#include <cstdlib>
 
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/logical_device.hpp"
@@ -45,15 +44,9 @@ ClusterDevices configure_cluster(const Cluster& cluster, int gpus, ClusterData d
 }
 
 std::optional<ClusterDevices> configure_cluster(ClusterData data) {
-  const char* const name = std::getenv("TANDEM_CLUSTER");
-  if (name == nullptr || *name == '\0') return std::nullopt;
-  Cluster cluster;
-  try {
-    cluster = find_cluster(name);
-  } catch (const InvalidArgument& e) {
-    throw InvalidArgument(detail::concat("TANDEM_CLUSTER: ", e.what()));
-  }
-  return configure_cluster(cluster, cluster.gpu_count(), data);
+  const std::optional<Cluster> cluster = cluster_of_environment();
+  if (!cluster) return std::nullopt;
+  return configure_cluster(*cluster, cluster->gpu_count(), data);
 }
 
 }  // namespace tandem::sim

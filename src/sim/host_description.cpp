@@ -29,10 +29,15 @@ double flops_of(const Mnk& sizes) {
          static_cast<double>(sizes.k);
 }
 
+/// What an op takes without the call of it, which is never quite all of it.
+double own_time(double seconds, double call) {
+  return std::max(seconds - call, seconds / 2);
+}
+
 /// Sets the peak, and how it depends on the sizes: the time is linear in 1, 1 / m, 1 / n and 1 / k.
 void fit_products(const HostMeasurements& measured, Gpus& gpus) {
   const auto seconds = [&](const MeasuredProduct& one) {
-    return std::max(one.seconds - measured.small_op, one.seconds / 2);
+    return own_time(one.seconds, measured.small_op);
   };
   for (const MeasuredProduct& one : measured.products)
     gpus.peak.f32 = std::max(gpus.peak.f32, rounded(flops_of(one.sizes) / seconds(one)));
@@ -71,7 +76,7 @@ void set_ops(const HostMeasurements& measured, Gpus& gpus) {
 /// that is within them.
 void set_memory(const HostMeasurements& measured, Gpus& gpus) {
   const auto bandwidth = [&](const MeasuredStream& stream) {
-    return stream.nbytes / std::max(stream.seconds - measured.small_op, stream.seconds / 2);
+    return stream.nbytes / own_time(stream.seconds, measured.small_op);
   };
   const double least = bandwidth(measured.streams.back());
   const double most = bandwidth(measured.streams.front());

@@ -4,6 +4,7 @@
 #include "tandem/sim/presets.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
 #include "tandem/core/check.hpp"
@@ -54,6 +55,16 @@ Cluster find_cluster(const std::string& name_or_path) {
                "' is neither a file nor a preset of a cluster; the presets are ",
                listed_presets());
   return read_cluster(name_or_path);
+}
+
+std::optional<Cluster> cluster_of_environment() {
+  const char* const name = std::getenv("TANDEM_CLUSTER");
+  if (name == nullptr || *name == '\0') return std::nullopt;
+  try {
+    return find_cluster(name);
+  } catch (const InvalidArgument& e) {
+    throw InvalidArgument(detail::concat("TANDEM_CLUSTER: ", e.what()));
+  }
 }
 
 }  // namespace tandem::sim

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,5 +22,12 @@ Cluster preset(std::string_view name);
 ///
 /// @throws InvalidArgument  there is neither. @throws FileError  as read_cluster.
 Cluster find_cluster(const std::string& name_or_path);
+
+/// The machine that the environment variable TANDEM_CLUSTER names, as a preset or a file; nothing
+/// if it is not set or empty.
+///
+/// @throws InvalidArgument, FileError  as find_cluster; the text of the former names
+/// TANDEM_CLUSTER.
+std::optional<Cluster> cluster_of_environment();
 
 }  // namespace tandem::sim

@@ -104,8 +104,7 @@ void BatchChoice::check_simulated() const {
   if (chunks != "planned-time") return;
   throw UsageError(
       "--chunks planned-time would divide the rows by this machine's clock, which does not know "
-      "the "
-      "times of a simulated machine or of shape-only devices; give --chunks planned or "
+      "the times of a simulated machine or of shape-only devices; give --chunks planned or "
       "--chunk-sizes, or leave it out for even chunks");
 }
 

@@ -3,8 +3,6 @@
 
 #include "cli/choices/cluster_choice.hpp"
 
-#include <cstdlib>
-
 #include <CLI/CLI.hpp>
 
 #include "tandem/core/check.hpp"
@@ -16,19 +14,12 @@
 namespace tandem::cli {
 namespace {
 
-/// What TANDEM_CLUSTER names; empty: nothing.
-std::string name_of_environment() {
-  const char* const name = std::getenv("TANDEM_CLUSTER");
-  return name == nullptr ? "" : name;
-}
-
+/// @throws UsageError  it names nothing that there is.
 std::optional<sim::Cluster> cluster_of_environment() {
-  const std::string name = name_of_environment();
-  if (name.empty()) return std::nullopt;
   try {
-    return named_cluster(name);
-  } catch (const UsageError& e) {
-    throw UsageError(tandem::detail::concat("TANDEM_CLUSTER: ", e.what()));
+    return sim::cluster_of_environment();
+  } catch (const InvalidArgument& e) {
+    throw UsageError(e.what());
   }
 }
 
@@ -42,7 +33,7 @@ void ClusterChoice::add_flags(CLI::App& app) {
 }
 
 bool ClusterChoice::is_given() const {
-  return !name.empty() || !name_of_environment().empty();
+  return !name.empty() || cluster_of_environment();
 }
 
 sim::Cluster ClusterChoice::cluster() const {

@@ -179,8 +179,7 @@ void print_collectives(const sim::Calibration& c) {
     if (one.is_chain)
       console::print(
           "\nThe NVLinks of GPUs 0 to {} make no ring, but a chain over one link. If a library "
-          "takes "
-          "another way, no constants meet {}; calibrate without it.\n",
+          "takes another way, no constants meet {}; calibrate without it.\n",
           one.gpus - 1,
           console::shown(one.name));
   }
