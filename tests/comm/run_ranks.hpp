@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <exception>
+#include <iostream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -122,6 +125,29 @@ inline std::vector<std::exception_ptr> outcomes_of_all(
   return all;
 }
 
+/// What each job of a group's ranks threw. Whoever comes back from here may free what the jobs use,
+/// so they have ended by then.
+///
+/// @throws Timeout  a rank did not end within a minute; its group was aborted.
+inline std::vector<std::exception_ptr> ends_of(std::vector<Ticket>& tickets,
+                                               comm::Communicator& any) {
+  const auto end_in_time = [&] {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    return std::ranges::all_of(tickets, [&](Ticket& t) { return t.has_ended(deadline); });
+  };
+  if (!end_in_time()) {
+    const std::string text = "a rank did not end within a minute";
+    any.abort(text);
+    if (end_in_time()) throw Timeout(text);
+    std::cerr << text << ", nor after its group was aborted\n";
+    std::abort();
+  }
+  std::vector<std::exception_ptr> errors;
+  for (Ticket& ticket : tickets)
+    errors.push_back(ticket.outcome());
+  return errors;
+}
+
 /// Runs f(communicator) for each rank on its device's worker, and returns what each threw.
 ///
 /// A rank that throws aborts the group. @throws Timeout  a rank did not end within a minute.
@@ -140,10 +166,7 @@ std::vector<std::exception_ptr> outcomes(Group& group, F f) {
       }
     }));
   }
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-  std::vector<std::exception_ptr> errors;
-  for (Ticket& ticket : tickets)
-    errors.push_back(ticket.outcome(deadline));
+  const std::vector<std::exception_ptr> errors = ends_of(tickets, *group.front());
   const bool spans = static_cast<int>(group.size()) < group.front()->size();
   return spans ? outcomes_of_all(*group.front(), errors) : errors;
 }
