@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <memory>
 #include <stdexcept>
@@ -49,6 +50,9 @@ class Session {
     int is_there = 0;
     MPI_Initialized(&is_there);
     if (is_there == 0) {
+      // Where processes share cores, Open MPI would give its core away at each look that finds
+      // nothing, with the mesh's lock held. Those who wait here do that themselves.
+      setenv("OMPI_MCA_mpi_yield_when_idle", "0", 0);
       int provided = 0;
       check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
       owns_ = true;
