@@ -24,11 +24,12 @@ class Engine {
   virtual CollectivePlan plan(const Operation& op, const GroupOptions& options) const {
     return make_collective_plan(op.signatures, op.parts, options);
   }
-  /// Begins an operation; called by the rank that came last.
+  /// Begins an operation; called by the rank that came last. Whoever ends it keeps it until then:
+  /// a rank that sees the end lets go of it.
   ///
   /// @throws  it cannot be carried out. Nothing touches the ranks' memory any more, and the meeting
   ///          fails the operation.
-  virtual void begin(Operation& op) = 0;
+  virtual void begin(const std::shared_ptr<Operation>& op) = 0;
   /// Whether all ranks of its group are in this process.
   virtual bool has_all_ranks() const noexcept { return true; }
   /// Begins one end of a message whose other end is in another process, or may be.

@@ -248,17 +248,17 @@ void GpuEngine::abort(const Failure& /*why*/) noexcept {
   if (transport_ != nullptr) transport_->abort();
 }
 
-void GpuEngine::begin(Operation& op) {
+void GpuEngine::begin(const std::shared_ptr<Operation>& op) {
   try {
     const std::scoped_lock one(queueing_);
     std::optional<SharedTransport::Turn> turn;
     if (transport_ != nullptr) turn.emplace(*transport_);
-    queue(op);
+    queue(*op);
   } catch (...) {
     drain();
     throw;
   }
-  op.finish();
+  op->finish();
 }
 
 void GpuEngine::drain() noexcept {

@@ -27,7 +27,7 @@ class GpuEngine final : public Engine {
   /// By the rank that came last, for all: kernels and copies do not wait for each other's threads.
   ///
   /// @throws DeviceError, OutOfMemory, Timeout  what had been queued has been waited for.
-  void begin(Operation& op) override;
+  void begin(const std::shared_ptr<Operation>& op) override;
   void help(Operation&) noexcept override {}
   bool ends_by_itself() const noexcept override { return true; }
   void abort(const Failure& why) noexcept override;

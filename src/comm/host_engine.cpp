@@ -7,10 +7,10 @@
 
 namespace tandem::comm {
 
-void HostEngine::begin(Operation& op) {
+void HostEngine::begin(const std::shared_ptr<Operation>& op) {
   // A single slice is done here before anyone could wake up to help.
-  if (op.plan.slices != 1) op.wake();
-  help(op);
+  if (op->plan.slices != 1) op->wake();
+  help(*op);
 }
 
 void HostEngine::help(Operation& op) noexcept {

@@ -9,7 +9,7 @@ namespace tandem::comm {
 /// Carries operations out on the host: the ranks' threads share the slices of the plan.
 class HostEngine final : public Engine {
  public:
-  void begin(Operation& op) override;
+  void begin(const std::shared_ptr<Operation>& op) override;
   void help(Operation& op) noexcept override;
   bool ends_by_itself() const noexcept override { return true; }
   void abort(const Failure&) noexcept override {}

@@ -59,7 +59,7 @@ std::shared_ptr<Operation> Meeting::arrive(int rank,
       throw;
     }
   }
-  if (last) begin(*op);
+  if (last) begin(op);
   return op;
 }
 
@@ -164,7 +164,7 @@ std::shared_ptr<Operation> Meeting::post(int rank,
       op->start(make_message_plan(signature, op->parts[0], op->parts[1], op->source, message.to));
   }
   if (!first)
-    begin(*op);
+    begin(op);
   else if (is_elsewhere || (other == any_source && !engine_->has_all_ranks()))
     begin_message(op);
   return op;
@@ -223,14 +223,14 @@ void Meeting::end_waiting() {
 }
 
 // By the rank that came last.
-void Meeting::begin(Operation& op) {
-  if (op.state.load() != State::running) return op.wake();  // there was nothing to do
+void Meeting::begin(const std::shared_ptr<Operation>& op) {
+  if (op->state.load() != State::running) return op->wake();  // there was nothing to do
   try {
     engine_->begin(op);
   } catch (const std::exception& e) {
     const std::scoped_lock lock(mutex_);
-    fail(Failure::Kind::aborted, op.title() + " failed: " + e.what());
-    op.fail(failure_);
+    fail(Failure::Kind::aborted, op->title() + " failed: " + e.what());
+    op->fail(failure_);
     throw;
   }
 }

@@ -86,7 +86,7 @@ class Meeting {
   void seat_ranks(Operation& op);
   void fail(Failure::Kind kind, const std::string& text);
   void end_waiting();
-  void begin(Operation& op);
+  void begin(const std::shared_ptr<Operation>& op);
   void await(Operation& op, int rank, std::chrono::milliseconds timeout);
   [[noreturn]] void raise_failure(const Operation& op);
   /// The operation may never end unless somebody gives up.

@@ -32,15 +32,15 @@ using testing::thrown_text;
 /// Ends operations when the test says so.
 class OutsideEngine final : public Engine {
  public:
-  void begin(Operation& op) override {
+  void begin(const std::shared_ptr<Operation>& op) override {
     if (refuses) throw CommAborted("no link");
-    running.push_back(&op);
+    running.push_back(op);
   }
   void help(Operation&) noexcept override { ++helped; }
   bool ends_by_itself() const noexcept override { return false; }
   void abort(const Failure& why) noexcept override {
     reasons.push_back(why.text);
-    for (Operation* op : running)
+    for (const auto& op : running)
       op->fail(std::make_shared<const Failure>(why));
     running.clear();
   }
@@ -52,7 +52,7 @@ class OutsideEngine final : public Engine {
 
   bool refuses = false;
   std::atomic<int> helped{0};
-  std::vector<Operation*> running;
+  std::vector<std::shared_ptr<Operation>> running;
   std::vector<std::string> reasons;
   mutable std::vector<std::vector<int>> splits;
 };

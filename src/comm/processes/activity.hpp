@@ -12,7 +12,7 @@
 namespace tandem::comm {
 
 /// What is under way between processes. Its functions are called with the mesh's lock held, but
-/// run().
+/// run(). Once it has ended, it lets go of its operation without that lock.
 class Activity {
  public:
   static constexpr int kNoPiece = -1;
@@ -35,9 +35,10 @@ class Activity {
   virtual int take_piece() { return kNoPiece; }
   virtual void run(int /*piece*/) const {}
   virtual void finish(int /*piece*/, ProcessLinks& /*links*/) {}
-  /// Ends it without a result, when no piece is running. Nothing touches its memory afterwards.
+  /// Ends it without a result, when no piece is running: takes its messages back, and then tells
+  /// who waits. Links that take nothing back may use its own memory for longer, but not its ranks'.
   virtual void fail(const std::shared_ptr<const Failure>& why) noexcept = 0;
-  /// It is done: tells who waits.
+  /// It is done and has no message left: tells who waits.
   virtual void complete() noexcept = 0;
   /// What messages call a process that it needs: "rank 2 (cpu:0 of process 1 on node1, pid 4711)";
   /// "": it needs it not.

@@ -23,33 +23,33 @@ Piece empty(const Signature& s) {
 
 }  // namespace
 
-CollectiveExchange::CollectiveExchange(Operation& op,
+CollectiveExchange::CollectiveExchange(std::shared_ptr<Operation> op,
                                        std::shared_ptr<const Membership> group,
                                        const GroupOptions& options,
                                        std::uint32_t channel,
                                        std::vector<std::optional<ProcessLinks::Native>> natives)
-    : op_(op),
+    : op_(std::move(op)),
       group_(std::move(group)),
       options_(options),
       channel_(channel),
       natives_(std::move(natives)),
-      own_(*group_, op, channel, own_data()),
+      own_(*group_, *op_, channel, own_data()),
       others_(static_cast<std::size_t>(group_->size())) {}
 
 bool CollectiveExchange::is_small() const {
-  const Signature& s = op_.signatures.front();
-  return op_.signatures.size() == 1 && s.algorithm == Signature::kDirect &&
+  const Signature& s = op_->signatures.front();
+  return op_->signatures.size() == 1 && s.algorithm == Signature::kDirect &&
          (s.kind == Kind::all_reduce || s.kind == Kind::broadcast) && s.count > 0 &&
          empty(s).nbytes() <= Opening::kMostData;
 }
 
 std::vector<std::byte> CollectiveExchange::own_data() const {
   if (!is_small()) return {};
-  const Signature& s = op_.signatures.front();
+  const Signature& s = op_->signatures.front();
   Piece sum = empty(s);
   sum.op = s.kind == Kind::broadcast ? ReduceOp::sum : op_in_process(s.op);
   for (const int r : group_->own_ranks()) {
-    const Part& part = op_.parts[static_cast<std::size_t>(r)];
+    const Part& part = op_->parts[static_cast<std::size_t>(r)];
     if (s.kind == Kind::all_reduce || r == s.root)
       sum.add_source(static_cast<std::size_t>(r), part.input, part.factor);
   }
@@ -100,8 +100,8 @@ bool CollectiveExchange::look(int place, Other& other, ProcessLinks& links) {
 }
 
 void CollectiveExchange::compare(int place, const Opening& opening) const {
-  const std::string text = opening.difference(*group_, op_, place);
-  if (!text.empty()) throw Desync(op_.desync(text));
+  const std::string text = opening.difference(*group_, *op_, place);
+  if (!text.empty()) throw Desync(op_->desync(text));
 }
 
 bool CollectiveExchange::have_all_come() const {
@@ -136,17 +136,17 @@ void CollectiveExchange::open(ProcessLinks& links) {
     const Other& other = others_[static_cast<std::size_t>(place)];
     const bool is_own = place == group_->own;
     channels.by_place.push_back(is_own ? channel_ : other.opening.channel());
-    if (!is_own) other.opening.add_parts(*group_, place, op_);
+    if (!is_own) other.opening.add_parts(*group_, place, *op_);
   }
   is_open_ = true;
   if (is_small()) return finish_small();
   try {
     graph_ = build_graph(
-        op_, *group_, options_, channels, natives_, links.takes_back(), [this](auto nbytes) {
+        *op_, *group_, options_, channels, natives_, links.takes_back(), [this](auto nbytes) {
           return room(nbytes);
         });
   } catch (const Desync& e) {
-    throw Desync(op_.title() + ": " + e.what());
+    throw Desync(op_->title() + ": " + e.what());
   }
   graph_.start(links);
 }
@@ -158,7 +158,7 @@ void* CollectiveExchange::room(std::size_t nbytes) {
 }
 
 void CollectiveExchange::finish_small() {
-  const Signature& s = op_.signatures.front();
+  const Signature& s = op_->signatures.front();
   const bool is_copy = s.kind == Kind::broadcast;
   Piece total = empty(s);
   total.op = is_copy ? ReduceOp::sum : op_among_processes(*group_, s.op);
@@ -170,7 +170,7 @@ void CollectiveExchange::finish_small() {
   }
   for (const int r : group_->own_ranks())
     if (!is_copy || r != s.root)
-      total.add_target(static_cast<std::size_t>(r), op_.parts[static_cast<std::size_t>(r)].output);
+      total.add_target(static_cast<std::size_t>(r), op_->parts[static_cast<std::size_t>(r)].output);
   if (total.targets.empty()) return;
   total.run(0, total.count);
   if (s.op != ReduceOp::avg || total.op == ReduceOp::avg || is_copy) return;
@@ -188,13 +188,17 @@ bool CollectiveExchange::done() const noexcept {
          });
 }
 
-// Links that take nothing back may still use the messages' memory, which stays.
 void CollectiveExchange::fail(const std::shared_ptr<const Failure>& why) noexcept {
-  op_.fail(why);
+  for (Other& other : others_)
+    for (auto* message : {&other.receives, &other.sends, &other.sends_rest})
+      message->reset();
+  graph_.drop_messages();
+  op_->fail(why);
 }
 
 void CollectiveExchange::complete() noexcept {
-  op_.finish();
+  rooms_.clear();
+  op_->finish();
 }
 
 }  // namespace tandem::comm

@@ -22,9 +22,9 @@ namespace tandem::comm {
 /// share.
 class CollectiveExchange final : public Activity {
  public:
-  /// @param op       lives until it is ended.
+  /// @param options  live until the operation is ended.
   /// @param natives  see build_graph
-  CollectiveExchange(Operation& op,
+  CollectiveExchange(std::shared_ptr<Operation> op,
                      std::shared_ptr<const Membership> group,
                      const GroupOptions& options,
                      std::uint32_t channel,
@@ -42,7 +42,7 @@ class CollectiveExchange final : public Activity {
   void complete() noexcept override;
   std::string who(int process) const override { return group_->who(process); }
 
-  const Operation& operation() const noexcept { return op_; }
+  const Operation& operation() const noexcept { return *op_; }
   /// Processes of the group whose opening has not come.
   std::vector<int> missing() const;
 
@@ -65,7 +65,7 @@ class CollectiveExchange final : public Activity {
   void finish_small();
   void* room(std::size_t nbytes);
 
-  Operation& op_;
+  const std::shared_ptr<Operation> op_;
   const std::shared_ptr<const Membership> group_;
   const GroupOptions& options_;
   std::uint32_t channel_;

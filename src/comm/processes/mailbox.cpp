@@ -31,6 +31,10 @@ void Mailbox::look(ProcessLinks& links) {
   }
 }
 
+void Mailbox::close() noexcept {
+  slots_.clear();
+}
+
 // An announcement may arrive after an earlier receiver has looked.
 std::optional<Announcement> Mailbox::take(Ticket ticket) {
   const auto found = std::ranges::find_if(arrived_, [&](const Announcement& a) {

@@ -31,6 +31,8 @@ class Mailbox {
 
   /// Takes notice of what has been announced. A process that has gone announces nothing.
   void look(ProcessLinks& links);
+  /// Looks no more: the group, or the mesh, has ended.
+  void close() noexcept;
   /// What a receiver waits for; `from` may be any_source.
   struct Wanted {
     int from = 0, to = 0, tag = 0;
@@ -57,7 +59,7 @@ class Mailbox {
   };
 
   const std::shared_ptr<const Membership> group_;
-  std::list<Slot> slots_;
+  std::list<Slot> slots_;  // by process, from the first look to the end
   std::deque<Announcement> arrived_;
   std::list<Wanted> waiting_;
 };

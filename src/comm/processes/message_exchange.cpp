@@ -122,17 +122,15 @@ void MessageExchange::stop_waiting() noexcept {
 void MessageExchange::fail(const std::shared_ptr<const Failure>& why) noexcept {
   stop_waiting();
   if (is_local_ || (op_->is_taken.load() && !is_matched_)) return;  // the two ranks go on
-  if (room_ == nullptr) {
-    announces_.reset();
-    moves_.reset();
-    acknowledges_.reset();
-  }
+  for (auto* message : {&announces_, &moves_, &acknowledges_})
+    message->reset();
   op_->fail(why);
 }
 
 void MessageExchange::complete() noexcept {
   if (is_local_) return;
   if (!sends() && room_ != nullptr) std::memcpy(op_->parts[1].output, room_->data(), nbytes());
+  room_.reset();
   op_->finish();
 }
 

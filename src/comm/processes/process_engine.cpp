@@ -56,17 +56,17 @@ CollectivePlan ProcessEngine::plan(const Operation& /*op*/, const GroupOptions& 
   return plan;
 }
 
-void ProcessEngine::begin(Operation& op) {
-  if (op.message) {  // both ends are here
-    for (std::int64_t slice = 0; slice < op.plan.slices; ++slice)
-      op.plan.run(slice);
-    return op.finish();
+void ProcessEngine::begin(const std::shared_ptr<Operation>& op) {
+  if (op->message) {  // both ends are here
+    for (std::int64_t slice = 0; slice < op->plan.slices; ++slice)
+      op->plan.run(slice);
+    return op->finish();
   }
   mesh_->count_collective();
   const std::scoped_lock lock(mutex_);  // the group fails before, or has this to end
-  if (auto why = reason_to_stop()) return op.fail(std::move(why));
+  if (auto why = reason_to_stop()) return op->fail(std::move(why));
   mesh_->begin(std::make_shared<CollectiveExchange>(
-      op, group_, options_, mesh_->next_channel(), natives_of(op)));
+      op, group_, options_, mesh_->next_channel(), natives_of(*op)));
 }
 
 /// Collectives of a group begin in the same order in all processes.
@@ -87,8 +87,8 @@ std::vector<std::optional<ProcessLinks::Native>> ProcessEngine::natives_of(
 void ProcessEngine::begin_message(const std::shared_ptr<Operation>& op) {
   const std::scoped_lock lock(mutex_);
   if (auto why = reason_to_stop()) return op->fail(std::move(why));
-  if (mailbox_ == nullptr) mailbox_ = std::make_shared<Mailbox>(group_);
-  mesh_->begin(std::make_shared<MessageExchange>(op, group_, mailbox_, mesh_->next_channel()));
+  mesh_->begin(
+      std::make_shared<MessageExchange>(op, group_, mesh_->mailbox(group_), mesh_->next_channel()));
 }
 
 /// Another process may have failed before this one has made the group, or has reset it.
@@ -126,7 +126,6 @@ void ProcessEngine::restart() {
   group_ = std::make_shared<const Membership>(group_->ranks, splitmix64(group_->group, 1));
   mesh_->add(group_->group, meeting_);
   if (roll_call_ != nullptr) roll_call_->add(name_of(*group_), meeting_);
-  mailbox_ = nullptr;
   failure_ = nullptr;
 }
 

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "comm/engine.hpp"
-#include "comm/processes/mailbox.hpp"
 #include "comm/processes/membership.hpp"
 #include "comm/processes/process_mesh.hpp"
 #include "comm/processes/roll_call.hpp"
@@ -33,7 +32,7 @@ class ProcessEngine final : public Engine {
   ~ProcessEngine() override;
 
   CollectivePlan plan(const Operation& op, const GroupOptions& options) const override;
-  void begin(Operation& op) override;
+  void begin(const std::shared_ptr<Operation>& op) override;
   bool has_all_ranks() const noexcept override { return false; }
   void begin_message(const std::shared_ptr<Operation>& op) override;
   bool is_of(std::uint64_t group) const override;
@@ -71,7 +70,6 @@ class ProcessEngine final : public Engine {
   mutable std::mutex mutex_;  // guards what follows
   std::shared_ptr<const Membership> group_;
   std::weak_ptr<Meeting> meeting_;
-  std::shared_ptr<Mailbox> mailbox_;        // made for the first message
   std::shared_ptr<const Failure> failure_;  // null: the group is usable
 };
 

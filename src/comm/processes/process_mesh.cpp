@@ -99,6 +99,7 @@ void ProcessMesh::close() noexcept {
     const std::scoped_lock lock(watching_);
     watch_ = nullptr;
   }
+  Entries ended;
   std::unique_lock lock(mutex_);
   ends_ = true;
   woken_.notify_all();
@@ -110,13 +111,19 @@ void ProcessMesh::close() noexcept {
     if (entry.failure == nullptr) entry.failure = why;
   while (!entries_.empty()) {  // pieces that ranks are running end first
     for (auto entry = entries_.begin(); entry != entries_.end();)
-      settle(entry++);
+      settle(entry++, ended);
     lock.unlock();
     std::this_thread::yield();
     lock.lock();
   }
-  kept_.clear();
+  for (const auto& [group, mailbox] : mailboxes_)
+    mailbox->close();
+  ended.splice(ended.end(), kept_);
   links_.reset();
+}
+
+void ProcessMesh::check_open() const {
+  if (ends_) throw CommError("the world of the processes has ended; keep it as long as its groups");
 }
 
 bool ProcessMesh::has(const ProcessLinks::Native& collective) const noexcept {
@@ -126,7 +133,7 @@ bool ProcessMesh::has(const ProcessLinks::Native& collective) const noexcept {
 
 int ProcessMesh::open_order(std::chrono::milliseconds timeout) {
   const std::scoped_lock lock(mutex_);
-  if (ends_) throw CommError("the world of the processes has ended; keep it as long as its groups");
+  check_open();
   try {
     return links_->open_order(timeout);
   } catch (const std::exception& e) {
@@ -137,7 +144,7 @@ int ProcessMesh::open_order(std::chrono::milliseconds timeout) {
 
 void ProcessMesh::begin(std::shared_ptr<Activity> activity) {
   const std::scoped_lock lock(mutex_);
-  if (ends_) throw CommError("the world of the processes has ended; keep it as long as its groups");
+  check_open();
   Entry& entry = entries_.emplace_back();
   entry.activity = std::move(activity);
   for (const auto& [process, how] : gone_)
@@ -149,6 +156,14 @@ void ProcessMesh::begin(std::shared_ptr<Activity> activity) {
     lose(entry, e.process, kClosed);
   }
   woken_.notify_all();
+}
+
+std::shared_ptr<Mailbox> ProcessMesh::mailbox(const std::shared_ptr<const Membership>& group) {
+  const std::scoped_lock lock(mutex_);
+  check_open();
+  auto& mailbox = mailboxes_[group->group];
+  if (mailbox == nullptr) mailbox = std::make_shared<Mailbox>(group);
+  return mailbox;
 }
 
 void ProcessMesh::lose(Entry& entry, int process, const std::string& how) {
@@ -181,31 +196,31 @@ bool ProcessMesh::advance(Entry& entry) noexcept {
   return true;
 }
 
-/// Ends an entry that is done or has failed. @return  whether it is gone
-bool ProcessMesh::settle(std::list<Entry>::iterator entry) noexcept {
+/// Ends an entry that is done or has failed, and moves it to `ended`, which dies after the lock:
+/// with the operation a group may end. @return  whether it is gone
+bool ProcessMesh::settle(Entries::iterator entry, Entries& ended) noexcept {
   if (entry->running > 0) return false;
   const bool is_done = entry->has_started && entry->activity->done();
   if (entry->failure == nullptr && !is_done) return false;
-  const auto activity = std::move(entry->activity);
-  const auto why = std::move(entry->failure);
-  entries_.erase(entry);
-  if (why != nullptr) {
-    if (!links_->takes_back()) kept_.push_back(activity);
-    activity->fail(why);
-  } else {
-    activity->complete();
-  }
+  const bool stays = entry->failure != nullptr && !links_->takes_back();
+  Entries& to = stays ? kept_ : ended;
+  to.splice(to.end(), entries_, entry);
+  if (entry->failure != nullptr)
+    entry->activity->fail(entry->failure);
+  else
+    entry->activity->complete();
   events_.add();
   return true;
 }
 
 bool ProcessMesh::turn() noexcept {
+  Entries ended;
   std::unique_lock lock(mutex_);
   bool moved = false;
   for (auto entry = entries_.begin(); entry != entries_.end();) {
     const auto now = entry++;
     moved = advance(*now) || moved;
-    if (settle(now)) {
+    if (settle(now, ended)) {
       moved = true;
       continue;
     }
@@ -222,7 +237,7 @@ bool ProcessMesh::turn() noexcept {
     } catch (const std::exception& e) {
       now->failure = failure(Failure::Kind::aborted, e.what());
     }
-    if (!settle(now)) events_.add();
+    if (!settle(now, ended)) events_.add();
     return true;
   }
   return moved;
@@ -270,12 +285,13 @@ void ProcessMesh::run() {
 }
 
 void ProcessMesh::stop(std::uint64_t group, const std::shared_ptr<const Failure>& why) noexcept {
+  Entries ended;
   const std::scoped_lock lock(mutex_);
   for (auto entry = entries_.begin(); entry != entries_.end();) {
     const auto now = entry++;
     if (now->activity->group() != group || now->failure != nullptr) continue;
     now->failure = why;
-    settle(now);
+    settle(now, ended);
   }
 }
 
@@ -298,8 +314,15 @@ std::shared_ptr<const Failure> ProcessMesh::early_word(std::uint64_t group) cons
 }
 
 void ProcessMesh::remove(std::uint64_t group) noexcept {
-  const std::scoped_lock lock(hearing_);
-  meetings_.erase(group);
+  {
+    const std::scoped_lock lock(hearing_);
+    meetings_.erase(group);
+  }
+  const std::scoped_lock lock(mutex_);
+  const auto mailbox = mailboxes_.find(group);
+  if (mailbox == mailboxes_.end()) return;
+  mailbox->second->close();
+  mailboxes_.erase(mailbox);
 }
 
 void ProcessMesh::tell(std::uint64_t group, const Failure& why) noexcept {

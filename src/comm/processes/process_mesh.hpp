@@ -21,6 +21,7 @@
 #include "comm/failure.hpp"
 #include "comm/processes/activity.hpp"
 #include "comm/processes/event_count.hpp"
+#include "comm/processes/mailbox.hpp"
 
 namespace tandem::comm {
 
@@ -60,6 +61,10 @@ class ProcessMesh {
   void begin(std::shared_ptr<Activity> activity);
   /// Moves what is under way on until `stop` says true or nothing moves for a moment.
   void help(const std::function<bool()>& stop) noexcept;
+  /// The group's mailbox, from its first message until it is removed.
+  ///
+  /// @throws CommError  the mesh has ended.
+  std::shared_ptr<Mailbox> mailbox(const std::shared_ptr<const Membership>& group);
   /// Fails what is under way in a group.
   void stop(std::uint64_t group, const std::shared_ptr<const Failure>& why) noexcept;
   /// Calls f for each activity of a group, with the lock held.
@@ -90,7 +95,9 @@ class ProcessMesh {
   bool advance(Entry& entry) noexcept;
   /// Has an entry that needs the process fail, unless there is another reason soon.
   static void lose(Entry& entry, int process, const std::string& how);
-  bool settle(std::list<Entry>::iterator entry) noexcept;
+  using Entries = std::list<Entry>;
+  void check_open() const;
+  bool settle(Entries::iterator entry, Entries& ended) noexcept;
   void run();
   void hear_word(int process, const std::string& text);
   void hear_end(int process, const std::string& how);
@@ -107,10 +114,11 @@ class ProcessMesh {
 
   mutable std::mutex mutex_;  // guards what follows, and the use of links_
   std::condition_variable woken_;
-  std::list<Entry> entries_;
-  std::map<int, std::string> gone_;            // processes, and how they have ended
-  std::list<std::shared_ptr<Activity>> kept_;  // failed, while links may use their memory
-  bool ends_ = false;                          // or has ended
+  Entries entries_;
+  std::map<int, std::string> gone_;  // processes, and how they have ended
+  Entries kept_;                     // failed, while links may use their memory
+  std::map<std::uint64_t, std::shared_ptr<Mailbox>> mailboxes_;  // by group
+  bool ends_ = false;                                            // or has ended
 
   mutable std::mutex hearing_;  // guards what follows
   std::deque<std::pair<std::uint64_t, std::shared_ptr<const Failure>>> early_words_;
