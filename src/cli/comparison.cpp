@@ -11,9 +11,11 @@
 #include "tandem/nn/difference.hpp"
 #include "tandem/train/loop.hpp"
 
+#include "cli/choices/cluster_choice.hpp"
 #include "cli/console.hpp"
 #include "cli/output.hpp"
 #include "cli/trial.hpp"
+#include "cli/usage_error.hpp"
 #include "cli/validators.hpp"
 
 namespace tandem::cli {
@@ -84,6 +86,14 @@ RunOptions in_mode(const RunOptions& options, const std::string& mode) {
   return own;
 }
 
+/// This machine's times would be those of nothing.
+void check_times(const DeviceChoice& devices) {
+  if (devices.shape_only && !simulated_cluster(devices.cluster, devices.list))
+    throw UsageError(
+        "--shape-only computes nothing, so that only a simulated machine's times can be compared; "
+        "give --cluster too");
+}
+
 }  // namespace
 
 void ComparisonChoice::add_flags(CLI::App& app) {
@@ -101,8 +111,8 @@ void ComparisonChoice::add_flags(CLI::App& app) {
   app.add_flag("--shape-only",
                run.devices.shape_only,
                "compute nothing, and compare memory and time alone: for models that are too large "
-               "for this machine; needs --cluster, whose time does not depend on values")
-      ->needs("--cluster");
+               "for this machine; needs --cluster or TANDEM_CLUSTER, since simulated time does not "
+               "depend on values");
   app.add_option("--steps", steps, "number of updates in each mode")
       ->check(at_least(1))
       ->capture_default_str();
@@ -111,6 +121,7 @@ void ComparisonChoice::add_flags(CLI::App& app) {
 report::Comparison compare(const ComparisonChoice& choice,
                            std::int64_t watched_steps,
                            const std::vector<GivenFile>& written) {
+  check_times(choice.run.devices);
   const auto several =
       std::ranges::find_if(choice.modes, [](const auto& mode) { return mode != "single"; });
   const std::string& first = several == choice.modes.end() ? choice.modes.front() : *several;

@@ -89,6 +89,7 @@ class MachineTest(ProgramTest):
         self.assertGreater(times["dp-classic"], times["ddp"])
         self.assertEqual({m["max_relative_difference"] for m in report["modes"]}, {None})
         self.assertIn("weights: none, since nothing was computed", self.succeed("compare", *compared).stdout)
+        self.assertEqual(self.json("compare", *compared[2:], TANDEM_CLUSTER="titan-rtx-x2")["modes"], report["modes"])
         self.succeed("report", *compared, "--output", "page.html")
         with open(self.file("page.html"), encoding="utf-8") as file:
             page = file.read()
@@ -114,7 +115,8 @@ class MachineTest(ProgramTest):
         self.fail_with(2, "explain", "--gpus", "3", says=["--gpus are of a cluster", "--cluster"])
         self.fail_with(2, "explain", "--cluster", "t4x4", "--gpus", "5", says=["--gpus is 5, and t4x4 has 4"])
         self.fail_with(2, "train", "--cluster", "t4x4", "--devices", "cpu:2", says=["--devices", "--cluster", "give one"])
-        self.fail_with(2, "compare", "--shape-only", says=["--shape-only", "--cluster"])
+        self.fail_with(2, "compare", "--shape-only", says=["--shape-only", "give --cluster"])
+        self.fail_with(2, "compare", "--shape-only", "--devices", "cpu:2", says=["--shape-only", "give --cluster"], TANDEM_CLUSTER="t4x4")
         self.fail_with(2, "memory", "--cluster", "t5", says=["'t5'", "t4x4"])
         for command in (["memory"], ["simulate"], ["sweep"], ["calibrate", "--allreduce", "x_n2.csv", "--out", "x"]):
             open(self.file("x_n2.csv"), "w", encoding="utf-8").close()
