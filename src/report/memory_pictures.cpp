@@ -99,6 +99,22 @@ std::vector<MemoryMoment> thinned(const std::vector<MemoryMoment>& all, Duration
   return kept;
 }
 
+/// A level, and how far it goes.
+struct Step {
+  long y, x;
+};
+
+/// A line along the steps; those that follow at one level are drawn as one.
+std::string line_of(const std::vector<Step>& steps) {
+  std::string line;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (i == 0 || steps[i].y != steps[i - 1].y) line += fmt::format("V{}", steps[i].y);
+    if (i + 1 == steps.size() || steps[i].y != steps[i + 1].y)
+      line += fmt::format("H{}", steps[i].x);
+  }
+  return line;
+}
+
 /// The causes on top of one another, from the step's beginning to its end. @param whole  time of
 /// the picture's width.
 Picture area_of(const DeviceMemory& m,
@@ -124,11 +140,12 @@ Picture area_of(const DeviceMemory& m,
       most = std::max(most, moments[i].by_category[category]);
     }
     if (most == 0) continue;
-    std::string d = fmt::format("M{} {}", x(0), y(above[0]));
+    std::vector<Step> there, back;
     for (std::size_t i = 0; i < moments.size(); ++i)
-      d += fmt::format("V{}H{}", y(above[i]), x(i + 1));
+      there.push_back({y(above[i]), x(i + 1)});
     for (std::size_t i = moments.size(); i-- > 0;)
-      d += fmt::format("V{}H{}", y(below[i]), x(i));
+      back.push_back({y(below[i]), x(i)});
+    const std::string d = fmt::format("M{} {}", x(0), y(above[0])) + line_of(there) + line_of(back);
     const Kind kind = kind_of(static_cast<Category>(c));
     picture.path(
         d + "z",

@@ -93,6 +93,7 @@ class PageTest(ProgramTest):
         Tags(done.stdout)
         self.assertEqual(done.stdout.count("<h3>dp-classic</h3>"), 5, "in each part that has pictures by mode")
         self.assertLess(len(done.stdout.encode()), LARGEST)
+        self.assertNotRegex(done.stdout, r"V(\d+)H\d+V\1H\d+V\1H", "a level that goes on is drawn once")
 
     def test_says_what_json_says(self):
         page = self.report("--devices", "cpu:3", "--json", "r.json", "--gpu0-bsz", "10")
