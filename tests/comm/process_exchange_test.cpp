@@ -145,6 +145,8 @@ TEST(Mailbox, LooksNoMoreOnceItIsClosed) {
   EXPECT_EQ(links.under_way, 1) << "the next announcement of the other process";
   mailbox.close();
   EXPECT_EQ(links.under_way, 0);
+  mailbox.look(links);
+  EXPECT_EQ(links.under_way, 0);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "comm/processes/mailbox.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace tandem::comm {
 
@@ -12,11 +13,13 @@ std::uint64_t announcement_tag(std::uint64_t group) noexcept {
   return group | kNeitherDataNorOpening;
 }
 
+Mailbox::Mailbox(std::shared_ptr<const Membership> group) : group_(std::move(group)) {
+  for (const int process : group_->processes)
+    if (process != group_->processes[static_cast<std::size_t>(group_->own)])
+      slots_.push_back({.process = process});
+}
+
 void Mailbox::look(ProcessLinks& links) {
-  if (slots_.empty())
-    for (const int process : group_->processes)
-      if (process != group_->processes[static_cast<std::size_t>(group_->own)])
-        slots_.push_back({.process = process});
   for (Slot& slot : slots_) {
     if (slot.has_gone) continue;
     try {

@@ -27,11 +27,11 @@ std::uint64_t announcement_tag(std::uint64_t group) noexcept;
 /// taken yet. Used with the mesh's lock held.
 class Mailbox {
  public:
-  explicit Mailbox(std::shared_ptr<const Membership> group) : group_(std::move(group)) {}
+  explicit Mailbox(std::shared_ptr<const Membership> group);
 
   /// Takes notice of what has been announced. A process that has gone announces nothing.
   void look(ProcessLinks& links);
-  /// Looks no more: the group, or the mesh, has ended.
+  /// Takes back what it waits for, and looks no more: the group, or the mesh, has ended.
   void close() noexcept;
   /// What a receiver waits for; `from` may be any_source.
   struct Wanted {
@@ -59,7 +59,7 @@ class Mailbox {
   };
 
   const std::shared_ptr<const Membership> group_;
-  std::list<Slot> slots_;  // by process, from the first look to the end
+  std::list<Slot> slots_;  // of the other processes, until it is closed
   std::deque<Announcement> arrived_;
   std::list<Wanted> waiting_;
 };
