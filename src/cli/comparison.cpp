@@ -86,11 +86,11 @@ RunOptions in_mode(const RunOptions& options, const std::string& mode) {
   return own;
 }
 
-/// This machine's times would be those of nothing.
+/// Where nothing is computed, only the times of a simulated machine mean anything.
 void check_times(const DeviceChoice& devices) {
   if (devices.shape_only && !simulated_cluster(devices.cluster, devices.list))
     throw UsageError(
-        "--shape-only computes nothing, so that only a simulated machine's times can be compared; "
+        "--shape-only computes nothing, so only the times of a simulated machine can be compared; "
         "give --cluster too");
 }
 

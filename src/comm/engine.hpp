@@ -24,8 +24,8 @@ class Engine {
   virtual CollectivePlan plan(const Operation& op, const GroupOptions& options) const {
     return make_collective_plan(op.signatures, op.parts, options);
   }
-  /// Begins an operation; called by the rank that came last. Whoever ends it keeps it until then:
-  /// a rank that sees the end lets go of it.
+  /// Begins an operation; called by the rank that came last. Whoever ends it must
+  /// hold it until it has done so, because a rank lets go of it as soon as it sees the end.
   ///
   /// @throws  it cannot be carried out. Nothing touches the ranks' memory any more, and the meeting
   ///          fails the operation.

@@ -104,7 +104,7 @@ struct Step {
   long y, x;
 };
 
-/// A line along the steps; those that follow at one level are drawn as one.
+/// A line along the steps. Steps in a row at the same level are drawn as one.
 std::string line_of(const std::vector<Step>& steps) {
   std::string line;
   for (std::size_t i = 0; i < steps.size(); ++i) {

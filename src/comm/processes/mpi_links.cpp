@@ -50,8 +50,8 @@ class Session {
     int is_there = 0;
     MPI_Initialized(&is_there);
     if (is_there == 0) {
-      // Where processes share cores, Open MPI would give its core away at each look that finds
-      // nothing, with the mesh's lock held. Those who wait here do that themselves.
+      // Where processes share cores, Open MPI would yield in each call that finds nothing, with the
+      // mesh's lock held. Whoever waits here yields without it.
       setenv("OMPI_MCA_mpi_yield_when_idle", "0", 0);
       int provided = 0;
       check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");

@@ -196,8 +196,9 @@ bool ProcessMesh::advance(Entry& entry) noexcept {
   return true;
 }
 
-/// Ends an entry that is done or has failed, and moves it to `ended`, which dies after the lock:
-/// with the operation a group may end. @return  whether it is gone
+/// Ends an entry that is done or has failed, and moves it to `ended`. The caller lets go of that
+/// after the lock, because the operation may be the last to hold a group. @return  whether it is
+/// gone
 bool ProcessMesh::settle(Entries::iterator entry, Entries& ended) noexcept {
   if (entry->running > 0) return false;
   const bool is_done = entry->has_started && entry->activity->done();
