@@ -27,7 +27,7 @@ void hold_hooks(const Tensor& leaf, Hooks hooks) noexcept {
   if (Meta* meta = meta_of(leaf.impl())) meta->holds_hooks = hooks == Hooks::wait;
 }
 
-void run_hooks(const Tensor& leaf) {
+void run_gradient_hooks(const Tensor& leaf) {
   Meta& meta = make_meta(leaf.impl());
   const bool held = std::exchange(meta.holds_hooks, false);
   const Tensor changed = hooked(meta, meta.grad);
@@ -43,6 +43,10 @@ void run_hooks(const Tensor& leaf) {
     const NoGrad off;
     meta.grad.copy_(changed.detach());
   }
+}
+
+void run_accumulate_hook(const Tensor& leaf) {
+  const Meta& meta = make_meta(leaf.impl());
   if (meta.on_accumulate) meta.on_accumulate(leaf);
 }
 

@@ -17,10 +17,12 @@ void set_part_hook(const Tensor& leaf, AccumulateHook hook);
 
 /// Whether the user has set hooks.
 bool has_hooks(const Tensor& leaf) noexcept;
-/// Whether the user's hooks run as gradients are accumulated, or wait for run_hooks.
+/// Whether the user's hooks run as gradients are accumulated, or wait for these two.
 enum class Hooks : std::uint8_t { run, wait };
 void hold_hooks(const Tensor& leaf, Hooks hooks) noexcept;
-/// Runs the user's hooks on the gradient stored with the leaf, which must be defined.
-void run_hooks(const Tensor& leaf);
+/// Runs the user's gradient hooks on the gradient stored with the leaf, which must be defined.
+void run_gradient_hooks(const Tensor& leaf);
+/// Runs the user's accumulate hook, if there is one.
+void run_accumulate_hook(const Tensor& leaf);
 
 }  // namespace tandem::autograd

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "tandem/autograd/autograd.hpp"
+#include "tandem/autograd/gradient_source.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/optim/arena_sharing.hpp"
 #include "tandem/runtime/context.hpp"
@@ -273,9 +274,9 @@ void Arena::ensure_gradients() {
   for (std::size_t p = 0; p < tensors_.size(); ++p) {
     const auto b = static_cast<std::size_t>(layout_.places()[p].block);
     const Tensor x = tensor(p);
-    if (gradients_[b].defined() || fresh[b].defined() || !x.defined() || !x.requires_grad())
-      continue;
-    fresh[b] = allocate(b, Category::gradient, Memory::taken);
+    if (gradients_[b].defined() || fresh[b].defined() || !x.defined()) continue;
+    if (x.requires_grad() || autograd::stored_gradient(x).defined())
+      fresh[b] = allocate(b, Category::gradient, Memory::taken);
   }
   for (std::size_t b = 0; b < fresh.size(); ++b) {
     if (!fresh[b].defined()) continue;

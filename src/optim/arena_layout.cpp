@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "tandem/autograd/gradient_source.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/allocator.hpp"
 
@@ -129,7 +130,9 @@ void ArenaLayout::divide(int block, const BlockPadding& padding) {
 
 void ArenaLayout::add(const ArenaEntry& entry) {
   const Tensor& x = entry.tensor;
-  const Trains trains = x.requires_grad() ? Trains::yes : Trains::no;
+  // A frozen tensor may have a gradient from before, which keeps its place.
+  const bool has_gradient = x.requires_grad() || autograd::stored_gradient(x).defined();
+  const Trains trains = has_gradient ? Trains::yes : Trains::no;
   auto block = std::find_if(blocks_.begin(), blocks_.end(), [&](const ArenaBlock& b) {
     return b.dtype == x.dtype() && b.group == entry.group && b.unit == entry.unit &&
            b.trains == trains;

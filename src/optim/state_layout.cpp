@@ -76,7 +76,11 @@ void StateLayout::bind_loose() const {
   for (const Member& m : members_) {
     if (const auto arena = Arena::of(m.tensor)) {
       const ArenaPlace& at = arena->layout().places()[*arena->place_of(m.tensor)];
-      if (m.tensor.requires_grad() && !arena->grads(at.block).defined()) arena->ensure_gradients();
+      const bool has_gradient =
+          m.tensor.requires_grad() || autograd::stored_gradient(m.tensor).defined();
+      // Where several devices update, their wrapper lays out what trains.
+      if (has_gradient && arena->sharing() == nullptr && !arena->grads(at.block).defined())
+        arena->ensure_gradients();
     } else {
       loose[m.tensor.device()].push_back({m.name, m.tensor, static_cast<int>(m.group)});
     }
@@ -165,6 +169,11 @@ void StateLayout::settle_gradients() {
     const std::shared_ptr<Arena> arena = m.arena.lock();
     const Tensor grad =
         sharing_of(*arena) != nullptr ? autograd::stored_gradient(m.tensor) : m.tensor.grad();
+    TANDEM_CHECK(!grad.defined() || arena->grads(m.at.block).defined(),
+                 "optimizer: '",
+                 m.name,
+                 "' has a gradient, and did not train when its wrapper was called last; call the "
+                 "wrapper after a parameter was unfrozen or given a gradient, before this step");
     // A gradient that is on the tape itself (create_graph) has storage of its own.
     if (grad.defined() && &grad.buffer() != &arena->grads(m.at.block).buffer())
       arena->gradient(m.place).copy_(m.tensor.grad().detach());

@@ -36,13 +36,19 @@ void provide_buffers(const Work& work) {
     a.buffer->check_awake(work.name, all);
 }
 
+/// The end of a barrier to which this rank has come: the others count on it, and go on.
+bool is_agreed(const Work& work) {
+  return work.kind == Work::Kind::barrier && work.exchange != nullptr &&
+         work.exchange->point != Exchange::Point::begin;
+}
+
 }  // namespace
 
 namespace detail {
 
 bool begin_work(Stream& stream, const Work& work) {
   stream.logical_device().note_work(work.name);
-  if (const WorkFault* fault = WorkFaultScope::in_place()) [[unlikely]]
+  if (const WorkFault* fault = WorkFaultScope::in_place(); fault && !is_agreed(work)) [[unlikely]]
     (*fault)(work, stream.device());
   bool has_data = true;
   for (const Access& a : work.accesses) {

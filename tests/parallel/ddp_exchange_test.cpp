@@ -14,6 +14,7 @@
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/ops/arithmetic.hpp"
 #include "tandem/ops/loss.hpp"
+#include "tandem/optim/arena.hpp"
 #include "tandem/optim/sgd.hpp"
 
 #include "parallel/ranks.hpp"

@@ -234,6 +234,7 @@ class DataParallel {
     detail::GatheredCall call(set, rows, options_);
     if (!count) call.keep_scalars();
     auto inputs = std::make_tuple(call.track(arguments)...);
+    std::optional<decltype(finish(call, *outputs))> result;
     set->forward(
         rows,
         [this_replicas = replicas_,
@@ -251,8 +252,9 @@ class DataParallel {
                     replica, this_replicas, *tapes, r, checkpoints, tracked.part(dim, r)...);
               },
               inputs);
-        });
-    return finish(call, *outputs);
+        },
+        [&] { result.emplace(finish(call, *outputs)); });
+    return *std::move(result);
   }
 
   M& module_;

@@ -12,7 +12,8 @@ namespace tandem {
 struct Work;
 
 /// A function that is called before each piece of work. If it throws, the work is not done and the
-/// exception propagates in its place. Tests use it to see how a program handles a failure.
+/// exception propagates in its place. Tests use it to see how a program handles a failure. A
+/// barrier can fail before this device has come to it, and not after: the others go on.
 ///
 /// Called on the threads that do the work, on several at once.
 using WorkFault = std::function<void(const Work& work, Device device)>;

@@ -69,6 +69,8 @@ class BucketReducer {
   std::optional<Clock::time_point> first_launch() const noexcept { return first_launch_; }
   /// The gradients that are complete since arm.
   const GradientTally& tally() const noexcept { return tally_; }
+  /// A gradient that earlier backwards have made was dropped.
+  void forget(std::size_t place) { tally_.forget(place); }
   /// Looks at gradients before they are reduced, if it is started after arm, which stops it.
   NonFiniteWatch& watch() noexcept { return watch_; }
 

@@ -17,14 +17,19 @@ class GradientSnapshot {
   void restore() const;
   /// Drops the gradients, so that the step begins without any.
   void clear() const;
-  /// Adds the copy to the gradients made since.
+  /// Adds the copy to the gradients made since, but for those that were added already.
   void add() const;
+  /// The same for one place of the first arena, which add() then leaves out.
+  void add(std::size_t place);
 
  private:
   struct Saved {
     std::shared_ptr<optim::Arena> arena;
     std::vector<Tensor> gradients;  // by place
+    std::vector<bool> added = {};   // by place
   };
+  static void add(const Saved& saved, std::size_t place);
+
   std::vector<Saved> saved_;
 };
 

@@ -42,6 +42,9 @@ class GradientTally {
     --pending_[bucket_of_[place]];
   }
 
+  /// The gradient of `place` that earlier backwards have made was dropped.
+  void forget(std::size_t place) { used_[place] = 0; }
+
   /// Whether the gradient of `place` is complete.
   bool is_complete(std::size_t place) const noexcept { return complete_[place] != 0; }
   /// Whether all gradients of a bucket are complete.

@@ -60,17 +60,21 @@ ParameterHooks::~ParameterHooks() {
       autograd::hold_hooks(x, autograd::Hooks::run);
 }
 
-void ParameterHooks::run() const {
+void ParameterHooks::run(Gradients where,
+                         const std::function<void(std::size_t place)>& add_earlier) const {
   const autograd::NoGrad off;
   const auto sharing = arena_->sharing();
   const bool shares = sharing != nullptr && sharing->parts() == optim::ArenaSharing::Parts::shares;
   for (const std::size_t p : places_) {
     const Tensor x = arena_->tensor(p);
     if (!x.defined() || !autograd::stored_gradient(x).defined()) continue;
-    std::vector<GradientPair> pairs = pairs_of(*arena_, arena_->layout().places()[p]);
+    std::vector<GradientPair> pairs;
+    if (where == Gradients::spread) pairs = pairs_of(*arena_, arena_->layout().places()[p]);
     for (GradientPair& pair : pairs)
       if (shares) pair.here.copy_(pair.there);
-    autograd::run_hooks(x);
+    autograd::run_gradient_hooks(x);
+    add_earlier(p);
+    autograd::run_accumulate_hook(x);
     for (GradientPair& pair : pairs)
       pair.there.copy_(pair.here);
   }

@@ -34,6 +34,13 @@ std::vector<RowRange> Call::last_rows() const {
   return micro_batches.empty() ? rows() : micro_batches.back().rows;
 }
 
+int Call::working() const {
+  if (batch.size() == 0) return static_cast<int>(group.members().size());
+  const auto with_rows =
+      std::ranges::count_if(parts, [](const Part& part) { return part.row_count() > 0; });
+  return std::max(1, static_cast<int>(with_rows));
+}
+
 OutsideByDevice Call::outside() const {
   OutsideByDevice all;
   for (const Part& part : parts)
@@ -104,13 +111,16 @@ void Call::cancel(const std::string& reason) noexcept {
 
 void exchange_rows(Call::Part& part) {
   if (part.world != nullptr)
-    in_phase(part, Phase::replicate, [&] { part.whole = part.world->exchange(part.row_count()); });
+    in_phase(part, Phase::replicate, [&] {
+      part.whole = part.last = part.world->exchange(part.row_count());
+    });
 }
 
 void agree(Call& call, Call::Part& part) {
   if (part.is_first()) call.seal();
   if (part.world == nullptr) return vote(part);
   part.agreed = part.world->agree({part.sum, part.weight, call.has_no_effect});
+  part.world->all().barrier();  // all have read it: from here on nobody fails
   if (part.agreed.has_no_effect) call.has_no_effect = true;
 }
 

@@ -55,7 +55,8 @@ struct Call {
     comm::Communicator* comm = nullptr;  ///< in the call's group; null: there are no other members
     WorldRank* world = nullptr;          ///< null: only this process takes part in the call
     WholeBatch whole;                    ///< the batch of all processes
-    std::atomic<Phase> phase{};          ///< the replica's current phase
+    WholeBatch last;             ///< the last micro-batch so far of which any process has rows
+    std::atomic<Phase> phase{};  ///< the replica's current phase
     std::shared_ptr<ForwardFrame> frame;
     std::shared_ptr<autograd::OutsideTensors> outside;
     ParameterBroadcast broadcast;           ///< parameters under way during forward
@@ -103,6 +104,9 @@ struct Call {
   std::vector<RowRange> rows() const;
   /// Each device's rows in the last forward.
   std::vector<RowRange> last_rows() const;
+  /// Devices that share the cores: those with rows, whose number is the same in all modes, since
+  /// some ops have other bits with another number of threads; all, if none has.
+  int working() const;
   bool accumulates() const noexcept { return micro_batches.size() > 1; }
   /// Tensors from outside, by device.
   OutsideByDevice outside() const;

@@ -100,8 +100,7 @@ std::shared_ptr<const Context> CallRunner::context_of(Call& call,
   c->row_dim = options_.dim;
   c->checkpoint = nullptr;  // it is the caller's; replicas have their own
   c->outside = part.outside = std::make_shared<autograd::OutsideTensors>(part.replica->realm());
-  c->threads = std::max(
-      1, core_count() / static_cast<int>(call.group.members().size()) / options_.processes_here);
+  c->threads = std::max(1, core_count() / call.working() / options_.processes_here);
   c->frame = part.frame = std::make_shared<ForwardFrame>(
       ForwardFrame{.seed = call.numbers.seed, .forward = call.numbers.forwards});
   c->row_group = call.group.row_group_of(part.index());

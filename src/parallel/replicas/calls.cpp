@@ -20,49 +20,51 @@ void Calls::check_outside() {
 void Calls::check() const {
   check_outside();
   parts_.runner.check_usable();
-  parts_.module.check_tensors(parts_.parameters.arena(), parts_.buffers.arena());
+  if (is_laid_out_) parts_.module.check_tensors(parts_.parameters.arena(), parts_.buffers.arena());
 }
 
-// Buckets, shares and the replicas' storage are laid out for what trains.
+// Buckets, shares and the replicas' storage are laid out for what trains. Where that fails, the
+// next call tries again.
 void Calls::follow_training() {
-  if (rebinds_ || !parts_.module.training_changed(parts_.parameters.arena())) return;
-  rebinds_ = true;
-  try {
-    try {
-      parts_.gradients.complete();
-    } catch (...) {  // gradients stay as they lie: the device is lost, and whoever uses it will
-                     // hear of it
-    }
-    parts_.gradients.release();
-    parts_.parameters.release();
-    parts_.parameters.bind();
-    parts_.gradients.bind();
-    parts_.module.note_training(parts_.parameters.arena());
-    for (const auto& replica : parts_.replicas)
-      parts_.module.claim(replica->parameters());
-  } catch (...) {
-    parts_.runner.poison("parameters were frozen or unfrozen, and could not be laid out again");
-    rebinds_ = false;
-    throw;
-  }
-  rebinds_ = false;
+  if (is_laid_out_ && !parts_.module.training_changed(parts_.parameters.arena())) return;
+  if (is_laid_out_) parts_.gradients.complete();
+  is_laid_out_ = false;
+  parts_.gradients.release();
+  parts_.parameters.release();
+  parts_.parameters.bind();
+  parts_.gradients.bind();
+  parts_.module.note_training(parts_.parameters.arena());
+  for (const auto& replica : parts_.replicas)
+    parts_.module.claim(replica->parameters());
+  is_laid_out_ = true;
 }
 
 ReplicaGroup& Calls::group_for(const std::vector<RowRange>& rows, Members members) {
-  // Those without rows have their share too, in mode sharded, or gradients of earlier backwards;
-  // and devices of other processes wait for them.
+  // Those without rows have their share too, in mode sharded, or gradients of earlier backwards,
+  // which a backward that is not reduced drops or adds to; and devices of other processes wait for
+  // them.
   const bool everyone = parts_.world != nullptr || parts_.gradients.update().is_shared() ||
-                        parts_.gradients.has_unreduced();
+                        parts_.gradients.has_unreduced() || !parts_.gradients.reduces();
   return parts_.groups.get(rows, everyone ? Members::all : members);
 }
 
+// What is reduced or updated lies as the last call has left it.
 std::shared_ptr<Call> Calls::open_everywhere() {
+  check();
+  return begin(std::vector<RowRange>(parts_.replicas.size()), Members::all);
+}
+
+std::shared_ptr<Call> Calls::open_changed() {
   return open(std::vector<RowRange>(parts_.replicas.size()), Members::all);
 }
 
 std::shared_ptr<Call> Calls::open(const std::vector<RowRange>& rows, Members members) {
   check();
   follow_training();
+  return begin(rows, members);
+}
+
+std::shared_ptr<Call> Calls::begin(const std::vector<RowRange>& rows, Members members) {
   parts_.module.follow();
   auto call = std::make_shared<Call>(parts_.replicas, rows, group_for(rows, members));
   parts_.parameters.begin(*call);
@@ -72,6 +74,10 @@ std::shared_ptr<Call> Calls::open(const std::vector<RowRange>& rows, Members mem
 
 std::shared_ptr<Call> Calls::open_backward(const std::vector<RowRange>& rows) {
   check();
+  TANDEM_CHECK(
+      is_laid_out_,
+      "DataParallel: parameters were frozen or unfrozen, and a call failed to lay them out "
+      "again, so there is nothing to go back through; go forward again");
   return std::make_shared<Call>(parts_.replicas, rows, group_for(rows));
 }
 

@@ -37,8 +37,10 @@ class Calls {
   ///                          was wrapped; the runner is poisoned; or the calling thread works for
   ///                          a replica.
   std::shared_ptr<Call> open(const std::vector<RowRange>& rows, Members members = Members::active);
-  /// Opens a call of all devices, without rows.
+  /// Opens a call of all devices, without rows, for the module as it was in the last call.
   std::shared_ptr<Call> open_everywhere();
+  /// The same after it has followed changes of the module.
+  std::shared_ptr<Call> open_changed();
   /// Opens a call that goes through the tapes of an earlier one. Nothing is sent.
   std::shared_ptr<Call> open_backward(const std::vector<RowRange>& rows);
   /// The group for rows of the batch, or of a part of it.
@@ -52,11 +54,12 @@ class Calls {
 
  private:
   void check() const;
+  std::shared_ptr<Call> begin(const std::vector<RowRange>& rows, Members members);
   /// Lays out the parameters again if some were frozen or unfrozen. Earlier tapes become invalid.
   void follow_training();
 
   Parts parts_;
-  bool rebinds_ = false;  // follow_training is running
+  bool is_laid_out_ = true;  // false: follow_training has failed
 };
 
 }  // namespace tandem::parallel

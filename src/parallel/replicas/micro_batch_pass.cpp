@@ -28,10 +28,25 @@ void rescale_gradients(const Call& call, const Call::Part& part, const Tensor& t
   const autograd::NoGrad off;
   const double factor = static_cast<double>(part.whole.rows) / total_weight.item_or(1);
   if (const auto& parameters = part.replica->parameters()) {
-    for (Tensor grads : parameters->grads())
-      if (grads.defined()) grads.mul_(factor);
+    // A block without gradients may sleep: work on it would bring what the shares have.
+    const std::vector<std::uint8_t> made = part.replica->blocks_with_gradients();
+    for (std::size_t b = 0; b < made.size(); ++b)
+      if (made[b] != 0) Tensor(parameters->grads(static_cast<int>(b))).mul_(factor);
   }
   scale_outside(part.outside, factor);
+}
+
+/// Tells the other processes how many rows of a micro-batch the part has, if they take part.
+///
+/// @return the rows of all of them, or of this process.
+std::int64_t exchange_micro_batch(const Call& call, Call::Part& part, std::size_t index) {
+  const MicroBatch& micro_batch = call.micro_batches[index];
+  if (part.world == nullptr) return micro_batch.rows.back().end - micro_batch.rows.front().begin;
+  if (!call.accumulates()) return part.whole.rows;
+  const RowRange own = micro_batch.rows[static_cast<std::size_t>(part.index())];
+  const WholeBatch whole = part.world->exchange(own.size());
+  if (whole.rows > 0) part.last = whole;
+  return whole.rows;
 }
 
 }  // namespace
@@ -80,7 +95,7 @@ void MicroBatchPass::run(Call& call, Call::Part& part) {
     const MicroBatch& micro_batch = call.micro_batches[k];
     if (BucketReducer* reducer = part.replica->reducer()) reducer->begin_backward();
     const RowRange rows = micro_batch.rows[static_cast<std::size_t>(part.index())];
-    if (part.world != nullptr && call.accumulates()) part.world->exchange(rows.size());
+    const bool is_empty = exchange_micro_batch(call, part, k) == 0;
     if (micro_batch.has_rows(part.index())) {
       part.at = rows;
       const ContextScope scope([&](Context& c) {
@@ -93,7 +108,7 @@ void MicroBatchPass::run(Call& call, Call::Part& part) {
       run_micro_batch(call, part, k);
       part.frame->drew |= context().frame->drew;
     }
-    if (k + 1 < count) buffers_.follow(call, part, micro_batch);
+    if (k + 1 < count && !is_empty) buffers_.follow(call, part, micro_batch);
   }
   if ((part.active || part.world != nullptr) && !call.micro_batches.back().has_rows(part.index()))
     in_phase(part, Phase::loss, [&] { rescale_gradients(call, part, total_weight(call, part)); });

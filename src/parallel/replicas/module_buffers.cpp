@@ -142,6 +142,8 @@ void ModuleBuffers::send(Call& call, Call::Part& part) const {
 
 void ModuleBuffers::follow(Call& call, Call::Part& part, const MicroBatch& micro_batch) const {
   if (!may_be_written()) return;
+  if (part.world != nullptr && part.last.idle_process >= 0)  // whose devices have none to follow
+    return in_phase(part, Phase::replicate, [&] { follow_processes(part); });
   const bool all =
       std::ranges::all_of(call.group.members(), [&](int d) { return micro_batch.has_rows(d); });
   if (all) return;
@@ -159,6 +161,14 @@ void ModuleBuffers::follow(Call& call, Call::Part& part, const MicroBatch& micro
   });
 }
 
+void ModuleBuffers::follow_processes(Call::Part& part) const {
+  const autograd::NoGrad off;
+  const optim::Arena& own = *part.replica->buffers;
+  for (std::size_t p = 0; p < merges_.size(); ++p) {
+    if (!combines(p)) part.world->all().broadcast(flat_place(own, p), part.last.first);
+  }
+}
+
 void ModuleBuffers::combine_processes(Call::Part& part) const {
   const autograd::NoGrad off;
   comm::Communicator& all = part.world->all();
@@ -166,13 +176,13 @@ void ModuleBuffers::combine_processes(Call::Part& part) const {
   const auto share = static_cast<double>(part.row_count()) / static_cast<double>(part.whole.rows);
   if (std::ranges::count(merges_, BufferMerge::first) == std::ssize(merges_)) {
     for (const Tensor& block : own.params())
-      all.broadcast(block, part.whole.first);
+      all.broadcast(block, part.last.first);
     return;
   }
   for (std::size_t p = 0; p < merges_.size(); ++p) {
     Tensor x = flat_place(own, p);
     if (!combines(p)) {
-      all.broadcast(x, part.whole.first);
+      all.broadcast(x, part.last.first);
       continue;
     }
     if (merges_[p] == BufferMerge::mean) share > 0 ? x.mul_(share) : x.zero_();

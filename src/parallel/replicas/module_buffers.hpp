@@ -51,13 +51,15 @@ class ModuleBuffers {
   /// Computes, in replica 0's copies, the values that combine several replicas. Called before the
   /// vote.
   void combine(Call& call, Call::Part& part) const;
-  /// Copies the result into the module's buffers. Called after the vote, on device 0's thread.
+  /// Copies the result into the module's buffers. Called after the vote, for device 0's part.
   void merge(Call& call, Call::Part& part) const;
   /// After a successful call, notes which devices' copies equal the module's buffers.
   void note_written(const Call& call) const;
 
  private:
-  /// The same for the copies of all processes, which then are equal.
+  /// Gives the copies of a micro-batch to all devices of all processes.
+  void follow_processes(Call::Part& part) const;
+  /// The same as combine for the copies of all processes, which then are equal.
   void combine_processes(Call::Part& part) const;
   void bind_rules(const std::vector<BufferRule>& rules);
   /// Whether the module's value is computed from several replicas.

@@ -55,6 +55,10 @@ void ModuleGradients::bind() {
   reads_.attach(*parameters_.arena());
 }
 
+void ModuleGradients::release() {
+  update_ = std::make_shared<CentralUpdate>();
+}
+
 void ModuleGradients::complete_on_reading(const std::shared_ptr<const void>& owner) {
   if (parameters_.arena() == nullptr || replicas_.size() == 1) return;
   reads_.begin(owner);
@@ -81,9 +85,21 @@ void ModuleGradients::update_everywhere(const std::function<void(int device)>& p
   }
 }
 
+// After a backward that was not reduced the module has every gradient that some replica made.
+void ModuleGradients::follow_drops() {
+  const optim::Arena* arena = parameters_.arena().get();
+  unreduced_ = unreduced_ && has_gradients(arena);
+  for (std::size_t p = 0; unreduced_ && p < arena->layout().places().size(); ++p) {
+    if (autograd::stored_gradient(arena->tensor(p)).defined()) continue;
+    for (const auto& replica : replicas_) {
+      replica->parameters()->tensor(p).set_grad({});
+      replica->reducer()->forget(p);
+    }
+  }
+}
+
 GradientSnapshot ModuleGradients::begin_backward() {
-  if (!has_gradients(parameters_.arena().get()))
-    unreduced_ = false;  // the module's were dropped, and so are the replicas'
+  follow_drops();
   update_->begin_backward();
   GradientSnapshot snapshot;
   const GradientReads::AsTheyLie scope(reads_);

@@ -36,11 +36,11 @@ class ModuleGradients {
 
   /// Chooses who updates the parameters. Call it after ModuleParameters::bind.
   void bind();
-  /// Call it before ModuleParameters::release.
-  void release() noexcept { update_.reset(); }
+  /// Call it before ModuleParameters::release. Until bind() gradients are used as they lie.
+  void release();
   /// Makes any read of the module's gradients complete them first, for as long as `owner` lives.
   void complete_on_reading(const std::shared_ptr<const void>& owner);
-  /// The object that updates the parameters. It exists between bind() and release().
+  /// The object that updates the parameters.
   ParameterUpdate& update() const noexcept { return *update_; }
 
   /// Whether backwards reduce the gradients. It is not changed while a call runs.
@@ -65,6 +65,8 @@ class ModuleGradients {
   void complete();
 
  private:
+  /// What was dropped of the module's gradients is dropped in the replicas.
+  void follow_drops();
   BucketReducer::Groups groups_of(const Call::Part& part) const;
   /// Runs each device's part of an update, outside of a step.
   void update_everywhere(const std::function<void(int device)>& part);

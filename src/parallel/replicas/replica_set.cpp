@@ -110,7 +110,11 @@ struct ReplicaSet::Parts {
 
   std::shared_ptr<Call> on_all_devices(
       Phase phase, const std::function<void(Call& call, Call::Part& part)>& job) {
-    const auto call = calls.open_everywhere();
+    return run_on_all(calls.open_everywhere(), phase, job);
+  }
+  std::shared_ptr<Call> run_on_all(const std::shared_ptr<Call>& call,
+                                   Phase phase,
+                                   const std::function<void(Call& call, Call::Part& part)>& job) {
     runner.run(call, phase, [call, job](Call::Part& part) { job(*call, part); });
     return call;
   }
@@ -201,7 +205,9 @@ std::size_t ReplicaSet::parameter_nbytes() const noexcept {
   return arena == nullptr ? 0 : arena->layout().nbytes();
 }
 
-void ReplicaSet::forward(const std::vector<RowRange>& rows, const Body& body) {
+void ReplicaSet::forward(const std::vector<RowRange>& rows,
+                         const Body& body,
+                         const std::function<void()>& gather) {
   Calls::check_outside();
   CallGate::Pass pass(parts_->gate);
   const auto call = parts_->calls.open(rows);
@@ -227,8 +233,9 @@ void ReplicaSet::forward(const std::vector<RowRange>& rows, const Body& body) {
     parts->parameters.end_send(*call, part);
     parts->buffers.combine(*call, part);
     agree(*call, part);
-    parts->buffers.merge(*call, part);
   });
+  if (gather != nullptr) gather();
+  parts_->buffers.merge(*call, call->part(0));
   parts_->calls.commit(*call);
 }
 
@@ -323,15 +330,16 @@ void ReplicaSet::sync() {
   Calls::check_outside();
   const CallGate::Pass pass(parts_->gate);
   parts_->gradients.sync();
-  const auto ended =
-      parts_->on_all_devices(Phase::replicate, [parts = parts_](Call& call, Call::Part& part) {
-        in_phase(part, Phase::replicate, [&] {
-          parts->parameters.send(call, part);
-          parts->buffers.send(call, part);
-        });
-        parts->parameters.end_send(call, part);
-        vote(part);
-      });
+  const auto ended = parts_->run_on_all(parts_->calls.open_changed(),
+                                        Phase::replicate,
+                                        [parts = parts_](Call& call, Call::Part& part) {
+                                          in_phase(part, Phase::replicate, [&] {
+                                            parts->parameters.send(call, part);
+                                            parts->buffers.send(call, part);
+                                          });
+                                          parts->parameters.end_send(call, part);
+                                          vote(part);
+                                        });
   parts_->parameters.note_equal(*ended);
 }
 

@@ -52,7 +52,7 @@ StepResult TrainStep::take(const std::shared_ptr<TrainStep>& step,
                            const std::shared_ptr<const void>& owner) {
   const Parts& parts = step->parts_;
   const ReducesNow reduces(parts.gradients, step->call_->hooks != nullptr);
-  const GradientSnapshot earlier = step->prepare();
+  step->prepare();
   gate.show(step->call_);
   const ModuleBuffers::Shown buffers(parts.buffers);
   StepResult result;
@@ -61,28 +61,27 @@ StepResult TrainStep::take(const std::shared_ptr<TrainStep>& step,
         step->call_, Phase::replicate, [step, owner](Call::Part& part) { step->on_device(part); });
     result = step->result();
   } catch (...) {
-    parts.gradients.restore(earlier);
+    parts.gradients.restore(step->earlier_);
     throw;
   }
   if (step->scaler_ != nullptr) step->scaler_->update(step->call_->overflow());
   if (result.skipped)
-    parts.gradients.restore(earlier);
+    parts.gradients.restore(step->earlier_);
   else
-    step->commit(earlier);
+    step->commit();
   return result;
 }
 
-GradientSnapshot TrainStep::prepare() {
+void TrainStep::prepare() {
   if (optimizer_ != nullptr) optimizer_->zero_grad();
   // Earlier gradients are not to be rescaled with those of the parts, nor added to them in their
   // order.
   anew_ = pass_->begins_anew(*call_) || call_->loss_scale || call_->hooks != nullptr ||
           call_->world != nullptr;
   if (anew_ && parts_.gradients.reduces()) parts_.gradients.sync();
-  GradientSnapshot earlier = parts_.gradients.begin_backward();
-  if (anew_) earlier.clear();
+  earlier_ = parts_.gradients.begin_backward();
+  if (anew_) earlier_.clear();
   parts_.buffers.expect_writes(*call_);
-  return earlier;
 }
 
 void TrainStep::on_device(Call::Part& part) {
@@ -111,15 +110,25 @@ void TrainStep::on_device(Call::Part& part) {
 void TrainStep::reduce(Call::Part& part) {
   if (call_->hooks != nullptr) {
     vote(part);  // all gradients are there
-    if (part.is_first()) {
-      parts_.gradients.adopt(*call_);
-      in_phase(part, Phase::backward, [&] { call_->hooks->run(); });
-    }
+    if (part.is_first()) run_hooks(part);
     vote(part);
   }
   parts_.non_finite.inspect_gradients(*call_, part);
   parts_.buffers.combine(*call_, part);
   parts_.drift.check(*call_, part);
+}
+
+void TrainStep::run_hooks(Call::Part& first) {
+  using Gradients = ParameterHooks::Gradients;
+  parts_.gradients.adopt(*call_);
+  const auto& blocks = first.replica->sleeping();
+  const bool here = blocks != nullptr || pass_->gives_whole_gradients();
+  in_phase(first, Phase::backward, [&] {
+    call_->hooks->run(here ? Gradients::here : Gradients::spread, [this](std::size_t place) {
+      if (anew_ && !call_->loss_scale) earlier_.add(place);
+    });
+    if (blocks != nullptr) blocks->sleep();  // the shares get what the hooks have made
+  });
 }
 
 void TrainStep::prepare_update() {
@@ -147,7 +156,11 @@ void TrainStep::pass_outside(Call::Part& part) {
       part.commit_error = std::current_exception();
     }
   }
-  vote(part);
+  try {
+    vote(part);
+  } catch (...) {  // the step takes effect: this cannot be taken back
+    if (part.commit_error == nullptr) part.commit_error = std::current_exception();
+  }
 }
 
 void TrainStep::update(Call::Part& part) {
@@ -190,13 +203,13 @@ StepResult TrainStep::result() {
   return result;
 }
 
-void TrainStep::commit(const GradientSnapshot& earlier) {
+void TrainStep::commit() {
   if (call_->shared_update)
     call_->part(0).commit_error = optimizer_->end_commit(call_->commit_error());
   parts_.calls.commit(*call_);
   parts_.gradients.note_backward();
   parts_.drift.note_step();
-  if (anew_) earlier.add();
+  if (anew_) earlier_.add();
   if (optimizer_ == nullptr && call_->has_outside())
     parallel::pass_outside(call_->outside(), outside_factor());
 }

@@ -53,14 +53,15 @@ class TrainStep {
 
  private:
   // In the order in which a step calls them.
-  GradientSnapshot prepare();
+  void prepare();
   void on_device(Call::Part& part);
   void reduce(Call::Part& part);
+  void run_hooks(Call::Part& first);
   void prepare_update();
   void update(Call::Part& part);
   void pass_outside(Call::Part& part);
   StepResult result();
-  void commit(const GradientSnapshot& earlier);
+  void commit();
   double outside_factor() const;
 
   Parts parts_;
@@ -68,7 +69,8 @@ class TrainStep {
   std::unique_ptr<GradientPass> pass_;
   optim::Optimizer* optimizer_;
   optim::GradScaler* scaler_;
-  bool anew_ = false;  // earlier gradients are put aside, and added at the end
+  GradientSnapshot earlier_;  // gradients from before the step
+  bool anew_ = false;         // they are put aside, and added at the end
 };
 
 }  // namespace tandem::parallel

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "tandem/autograd/gradient_source.hpp"
 #include "tandem/core/check.hpp"
 
 namespace tandem::parallel {
@@ -16,10 +17,14 @@ std::size_t place_count(const std::shared_ptr<optim::Arena>& arena) {
   return arena == nullptr ? 0 : arena->layout().places().size();
 }
 
+/// By place, whether it trains, and whether it has a gradient all the same.
 std::vector<bool> training_places(const std::shared_ptr<optim::Arena>& parameters) {
   std::vector<bool> places;
-  for (std::size_t p = 0; p < place_count(parameters); ++p)
-    places.push_back(parameters->tensor(p).requires_grad());
+  for (std::size_t p = 0; p < place_count(parameters); ++p) {
+    const Tensor x = parameters->tensor(p);
+    places.push_back(x.requires_grad());
+    places.push_back(!x.requires_grad() && autograd::stored_gradient(x).defined());
+  }
   return places;
 }
 

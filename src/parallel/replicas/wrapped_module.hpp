@@ -28,7 +28,8 @@ class WrappedModule {
   void claim(const std::shared_ptr<optim::Arena>& arena) const;
   /// Notes which parameters train. @param parameters  the module's; null: there are none.
   void note_training(const std::shared_ptr<optim::Arena>& parameters);
-  /// Whether any parameter was frozen or unfrozen since note_training.
+  /// Whether any parameter was frozen or unfrozen since note_training, or a frozen one's gradient
+  /// dropped.
   bool training_changed(const std::shared_ptr<optim::Arena>& parameters) const;
   /// @throws InvalidArgument  a tensor was added, removed, resized or moved since.
   void check_tensors(const std::shared_ptr<optim::Arena>& parameters,
@@ -40,7 +41,7 @@ class WrappedModule {
 
  private:
   ReplicaSources replicas_;
-  std::vector<bool> trains_;                                           // by place, at note_training
+  std::vector<bool> trains_;                                           // at note_training
   std::shared_ptr<const int> token_ = std::make_shared<const int>(0);  // for the marks
 };
 

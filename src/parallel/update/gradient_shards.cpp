@@ -7,15 +7,16 @@ namespace tandem::parallel {
 
 std::vector<optim::ArenaSlice> GradientShards::slices() const {
   std::vector<optim::ArenaSlice> slices;
-  for (const Bucket& bucket : buckets()) {
+  // Those of frozen blocks, too: their state stays.
+  for (const int b : arena(0).layout().block_indices()) {
     for (int d = 0; d < size(); ++d) {
-      const Share own = shares().share(bucket.block, d);
+      const Share own = shares().share(b, d);
       slices.push_back({shares().device(d),
-                        bucket.block,
+                        b,
                         own.begin,
                         own.end,
-                        range(arena(d).params(bucket.block), own),
-                        shares().at(BlockShares::Of::gradients, bucket.block, d)});
+                        range(arena(d).params(b), own),
+                        shares().at(BlockShares::Of::gradients, b, d)});
     }
   }
   return slices;

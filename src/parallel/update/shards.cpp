@@ -24,7 +24,23 @@ std::vector<optim::ArenaSlice> Shards::slices() const {
                         range(arena.grads(bucket.block), share)});
     }
   }
+  add_frozen(slices);
   return slices;
+}
+
+/// Frozen blocks have no bucket, but parameters in them may have state, which stays.
+void Shards::add_frozen(std::vector<optim::ArenaSlice>& slices) const {
+  const optim::ArenaLayout& layout = arena(0).layout();
+  for (const int b : layout.block_indices()) {
+    const optim::ArenaBlock& block = layout.blocks()[static_cast<std::size_t>(b)];
+    for (int r = 0; r < size() && block.trains == optim::Trains::no; ++r) {
+      const Share share = even_share(block.numel, r, size());
+      if (share.begin == share.end) continue;
+      const optim::Arena& arena = this->arena(r);
+      slices.push_back(
+          {arena.device(), b, share.begin, share.end, range(arena.params(b), share), {}});
+    }
+  }
 }
 
 void Shards::copy_gradients(To to) const {

@@ -41,6 +41,7 @@ class Shards final : public UpdateSharing {
   /// Copies all shares of the gradients from their devices to device 0, or back.
   enum class To : std::uint8_t { device_0, shares };
   void copy_gradients(To to) const;
+  void add_frozen(std::vector<optim::ArenaSlice>& slices) const;
 
   std::atomic<bool> partial_{false};  // device 0's gradients are not whole
   std::vector<std::uint64_t>

@@ -73,9 +73,12 @@ class ReplicaSet {
   std::vector<RowRange> plan(std::int64_t rows) const;
   const ChunkPolicy& policy() const noexcept;
 
-  /// Runs `body` on every device that has rows, with the current parameters. Buffers that the
-  /// replicas write are merged into the module at the end.
-  void forward(const std::vector<RowRange>& rows, const Body& body);
+  /// Runs `body` on every device that has rows, with the current parameters, then `gather` on the
+  /// caller's thread. Buffers that the replicas write are merged into the module at the end: where
+  /// any of it fails, nothing has changed.
+  void forward(const std::vector<RowRange>& rows,
+               const Body& body,
+               const std::function<void()>& gather = nullptr);
   /// Runs `body`, which goes backward through the tapes of an earlier forward, and reduces the
   /// gradients into the module's.
   ///
