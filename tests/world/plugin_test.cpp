@@ -59,7 +59,7 @@ TEST_F(PluginTest, TheCurrentFolderIsNotLookedAt) {
 
 TEST_F(PluginTest, AFolderThatIsNamedIsLookedAt) {
   ::setenv("TANDEM_PLUGINS", ".", 1);
-  EXPECT_THAT(asked_for("strange"), AllOf(HasSubstr("libtandem-strange.so: "), HasSubstr("ELF")));
+  EXPECT_THAT(asked_for("strange"), HasSubstr("./libtandem-strange.so: "));
 }
 
 TEST_F(PluginTest, APluginThatWasNotBuiltIsToldFromOneThatIsMissing) {
