@@ -15,14 +15,15 @@ if(TARGET tandem_libtorch)  # a component: only its users need PyTorch
   install(TARGETS tandem_libtorch EXPORT tandemLibtorchTargets FILE_SET HEADERS)
   install(EXPORT tandemLibtorchTargets NAMESPACE tandem:: DESTINATION "${tandem_package_dir}")
 endif()
+set(TANDEM_PLUGINS "${CMAKE_INSTALL_LIBDIR}/tandem")
 foreach(plugin IN ITEMS tandem_gloo tandem_mpi)  # loaded by name, where programs ask for them
   if(TARGET ${plugin})
-    install(TARGETS ${plugin} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/tandem")
+    install(TARGETS ${plugin} LIBRARY DESTINATION "${TANDEM_PLUGINS}")
   endif()
 endforeach()
 set(TANDEM_DATA "${CMAKE_INSTALL_DATADIR}/tandem")
 configure_package_config_file(cmake/tandemConfig.cmake.in tandemConfig.cmake
-                              INSTALL_DESTINATION "${tandem_package_dir}" PATH_VARS TANDEM_DATA)
+                              INSTALL_DESTINATION "${tandem_package_dir}" PATH_VARS TANDEM_DATA TANDEM_PLUGINS)
 write_basic_package_version_file(tandemConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/tandemConfig.cmake"
               "${PROJECT_BINARY_DIR}/tandemConfigVersion.cmake"

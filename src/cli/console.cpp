@@ -110,9 +110,12 @@ std::string one_line(std::string_view text) {
   return escaped(shortened(text), is_continuation);
 }
 
-std::string shown(std::string_view text) {
-  if (::isatty(STDOUT_FILENO) == 0) return std::string(text);
+std::string readable(std::string_view text) {
   return escaped(text, [](std::string_view rest) { return rest[0] == '\n' || rest[0] == '\t'; });
+}
+
+std::string shown(std::string_view text) {
+  return ::isatty(STDOUT_FILENO) == 0 ? std::string(text) : readable(text);
 }
 
 }  // namespace tandem::cli::console

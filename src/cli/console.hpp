@@ -50,5 +50,7 @@ std::string one_line(std::string_view text);
 /// Makes a foreign text fit for stdout: on a terminal its control characters become \x1b, except
 /// ends of lines and tabs; elsewhere it stays as it is.
 std::string shown(std::string_view text);
+/// The same, wherever stdout goes: for a text that is made to be read, as by less or in a log.
+std::string readable(std::string_view text);
 
 }  // namespace tandem::cli::console

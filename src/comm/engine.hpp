@@ -44,6 +44,9 @@ class Engine {
   /// queued. What is queued and ends soon is left alone: its ranks may have been told that it is
   /// complete.
   virtual void abort(const Failure& why) noexcept = 0;
+  /// A rank of this process was destroyed: the other processes are told that it takes part in no
+  /// collective after the `reached`-th one.
+  virtual void retire(const Failure& /*why*/, std::int64_t /*reached*/) noexcept {}
   /// After an abort: the group is used again. What was under way has nothing to do with what begins
   /// now.
   virtual void restart() {}

@@ -12,6 +12,9 @@ struct Failure {
   enum class Kind : std::uint8_t { aborted, desync };
   Kind kind;
   std::string text;
+  /// A rank has gone while an exception unwinds its stack. What that says is told in a moment, and
+  /// is the better reason.
+  bool is_provisional = false;
 
   /// @param what  the call that fails, for the text.
   /// @throws Desync, CommAborted

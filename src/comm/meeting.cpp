@@ -40,8 +40,9 @@ std::shared_ptr<Operation> Meeting::arrive(int rank,
   std::shared_ptr<Operation> op;
   bool last = false;
   {
-    const std::scoped_lock lock(mutex_);
-    if (failure_ != nullptr) failure_->raise(title_of(signatures, next_number(rank)));
+    std::unique_lock lock(mutex_);
+    if (next_number(rank) > last_) fail(*left_);
+    check_usable(lock, title_of(signatures, next_number(rank)));
     const Signature first = signatures.front();
     const std::size_t collectives = signatures.size();
     op = next_operation(rank, signatures);
@@ -144,9 +145,8 @@ std::shared_ptr<Operation> Meeting::post(int rank,
   std::shared_ptr<Operation> op;
   bool first = true;
   {
-    const std::scoped_lock lock(mutex_);
-    if (failure_ != nullptr)
-      failure_->raise(detail::concat(name(signature.kind), " with tag ", message.tag));
+    std::unique_lock lock(mutex_);
+    check_usable(lock, detail::concat(name(signature.kind), " with tag ", message.tag));
     if (!is_elsewhere) op = take_post(message, signature.kind);
     first = op == nullptr;
     if (!first && sends) op->source = rank;  // where it waits for anyone's
@@ -204,24 +204,6 @@ void Meeting::check_ends(Operation& op, int rank, Signature signature) {
   failure_->raise(op.title());
 }
 
-void Meeting::fail(Failure::Kind kind, const std::string& text) {
-  if (failure_ != nullptr) return;
-  failure_ = std::make_shared<const Failure>(Failure{kind, text});
-  record_.write(failure_.get());
-  end_waiting();
-  engine_->abort(*failure_);
-  for (const auto& child : children_) {
-    if (const auto meeting = child.lock()) meeting->abort(text);
-  }
-}
-
-void Meeting::end_waiting() {
-  for (const auto& op : pending_)
-    op->fail(failure_);
-  pending_.clear();
-  posts_.fail(failure_);
-}
-
 // By the rank that came last.
 void Meeting::begin(const std::shared_ptr<Operation>& op) {
   if (op->state.load() != State::running) return op->wake();  // there was nothing to do
@@ -261,15 +243,6 @@ void Meeting::await(Operation& op, int rank, std::chrono::milliseconds timeout) 
     if (may_wait_for_ever(seen)) check_patience(op, rank, *patience);
     op.park(seen);
   }
-}
-
-// Where it was the engine that failed, the group does not know yet.
-void Meeting::raise_failure(const Operation& op) {
-  {
-    const std::scoped_lock lock(mutex_);
-    if (op.generation == generation_) fail(op.failure->kind, op.failure->text);
-  }
-  op.failure->raise(op.title());
 }
 
 bool Meeting::may_wait_for_ever(State state) const noexcept {
@@ -328,60 +301,6 @@ std::vector<std::int64_t> Meeting::reached() const {
   for (const int r : ranks_.here())
     reached.push_back(reached_[static_cast<std::size_t>(r)]);
   return reached;
-}
-
-void Meeting::leave(Operation& op, int rank) noexcept {
-  const auto give_up = [&](const auto& is_in_vain) {
-    const std::scoped_lock lock(mutex_);
-    const State state = op.state.load();
-    if (may_wait_for_ever(state) && is_in_vain(state))
-      fail(Failure::Kind::aborted,
-           ranks_.name(rank) + " left " + op.title() + " without its result");
-  };
-  if (op.state.load() == State::running) engine_->help(op);  // ranks may have come unnoticed
-  give_up([&](State state) { return state == State::gathering || engine_->lacks_ranks(op); });
-  // All ranks have come, so it ends soon, unless a process has stopped.
-  const auto end = Clock::now() + options_.timeout;
-  while (op.state.load(std::memory_order_acquire) == State::running) {
-    engine_->help(op);
-    std::this_thread::yield();
-    if (Clock::now() > end) give_up([](State) { return true; });
-  }
-  record_.note_end(op, rank);
-}
-
-void Meeting::abort(const std::string& reason) noexcept {
-  const std::scoped_lock lock(mutex_);
-  fail(Failure::Kind::aborted, reason);
-}
-
-void Meeting::stop(const Failure& why, std::uint64_t group) noexcept {
-  const std::scoped_lock lock(mutex_);
-  if (engine_->is_of(group)) fail(why.kind, why.text);
-}
-
-void Meeting::retire(int rank) noexcept {
-  const std::scoped_lock lock(mutex_);
-  if (failure_ != nullptr) return;
-  failure_ = std::make_shared<const Failure>(
-      Failure{Failure::Kind::aborted, ranks_.name(rank) + " was destroyed"});
-  if (!pending_.empty() || !posts_.empty())
-    record_.write(failure_.get());
-  else if (options_.dump_at_end)  // it is the group's normal end
-    record_.write(nullptr);
-  end_waiting();
-}
-
-void Meeting::reset() {
-  const std::scoped_lock lock(mutex_);
-  failure_ =
-      std::make_shared<const Failure>(Failure{Failure::Kind::aborted, "the group was reset"});
-  end_waiting();
-  engine_->abort(*failure_);
-  engine_->restart();
-  failure_ = nullptr;
-  ++generation_;
-  std::ranges::fill(reached_, 0);
 }
 
 std::string Meeting::flight_record() const {

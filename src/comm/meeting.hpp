@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -65,8 +66,11 @@ class Meeting {
   /// The same, for what another process says, unless it is of a group that this one was before it
   /// was reset.
   void stop(const Failure& why, std::uint64_t group) noexcept;
-  /// Fails this group only, because one of its ranks was destroyed.
+  /// Fails this group only, because one of its ranks was destroyed. Other processes are told.
   void retire(int rank) noexcept;
+  /// A rank of another process was destroyed, which takes part in no collective after the
+  /// `reached`-th one.
+  void note_left(const Failure& why, std::int64_t reached, std::uint64_t group) noexcept;
   void reset();
 
   /// How many collectives each rank of this process has reached, in their order.
@@ -76,6 +80,7 @@ class Meeting {
 
  private:
   using Clock = std::chrono::steady_clock;
+  static constexpr std::int64_t kNoLast = std::numeric_limits<std::int64_t>::max();
   std::int64_t next_number(int rank) const { return reached_[static_cast<std::size_t>(rank)] + 1; }
   std::shared_ptr<Operation> next_operation(int rank, std::vector<Signature>& signatures);
   void check_signatures(const Operation& op, int rank, const std::vector<Signature>& signatures);
@@ -84,8 +89,14 @@ class Meeting {
   void check_ends(Operation& op, int rank, Signature signature);
   void start(Operation& op);
   void seat_ranks(Operation& op);
-  void fail(Failure::Kind kind, const std::string& text);
+  void fail(Failure why);
+  void fail(Failure::Kind kind, const std::string& text) { fail(Failure{kind, text}); }
   void end_waiting();
+  /// Throws if the group refuses calls, without the lock then.
+  void check_usable(std::unique_lock<std::mutex>& lock, const std::string& what);
+  /// Waits a moment for a better reason than a provisional one. Without the lock.
+  std::shared_ptr<const Failure> final_reason(std::shared_ptr<const Failure> why,
+                                              std::int64_t generation);
   void begin(const std::shared_ptr<Operation>& op);
   void await(Operation& op, int rank, std::chrono::milliseconds timeout);
   [[noreturn]] void raise_failure(const Operation& op);
@@ -112,6 +123,8 @@ class Meeting {
   std::vector<std::int64_t> reached_;       // by rank: number of collectives that it has reached
   std::int64_t generation_ = 0;             // resets so far
   std::shared_ptr<const Failure> failure_;  // null while the group is usable
+  std::int64_t last_ = kNoLast;             // the last collective that all processes take part in
+  std::optional<Failure> left_;             // why there is no other
 };
 
 }  // namespace tandem::comm

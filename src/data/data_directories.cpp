@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <system_error>
 
-#include <dlfcn.h>
-
 #include "tandem/core/error.hpp"
+
+#include "core/own_file.hpp"
 
 namespace tandem::datasets {
 
@@ -16,20 +16,7 @@ namespace tandem::datasets {
 /// its CMake package (cmake/tandem_package_data.cpp).
 [[gnu::weak]] extern const char* const kPackageData;
 
-namespace {
-
 namespace fs = std::filesystem;
-
-/// The file that this code was loaded from: the library, or a program that it was linked into.
-fs::path own_file() {
-  Dl_info info{};
-  std::error_code ignored;
-  const auto here = reinterpret_cast<const void*>(&shipped_directories);
-  if (::dladdr(here, &info) == 0 || info.dli_fname == nullptr) return {};
-  return fs::canonical(info.dli_fname, ignored);
-}
-
-}  // namespace
 
 std::vector<fs::path> data_directories(const char* name, const std::vector<fs::path>& more) {
   std::vector<fs::path> all;

@@ -16,6 +16,8 @@
 
 #include "tandem/core/check.hpp"
 
+#include "world/launch_signals.hpp"
+
 extern char** environ;
 
 namespace tandem::world {
@@ -60,6 +62,7 @@ void become(char* const* argv, char* const* envp, pid_t parent, int out, int err
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);  // it has gone before that was asked for
+  forget_launch_signals();
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -81,10 +84,17 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command,
   const std::vector<char*> argv = pointers_to(words), envp = pointers_to(variables);
   Pipe out = make_pipe(), err = make_pipe(), failed = make_pipe();
   const pid_t parent = ::getpid();
+  // No handler of this process runs in the child, before it has become another program.
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
   pid_ = ::fork();
+  const int no_process = errno;
+  if (pid_ != 0) ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (pid_ < 0)
     throw CommError("launch: the system starts no more processes: " +
-                    std::generic_category().message(errno));
+                    std::generic_category().message(no_process) +
+                    "; start fewer, or raise the limit (ulimit -u)");
   if (pid_ == 0)
     become(argv.data(), envp.data(), parent, out.write.get(), err.write.get(), failed.write.get());
   ::setpgid(pid_, pid_);  // as the child does: whoever comes first

@@ -55,7 +55,7 @@ std::vector<Frame> FrameReader::add(const char* bytes, std::size_t n) {
   Head head;
   while (waiting_.size() - used >= sizeof head) {
     std::memcpy(&head, waiting_.data() + used, sizeof head);
-    if (head.nbytes > kMostText || head.kind > static_cast<std::uint32_t>(Frame::Kind::note))
+    if (head.nbytes > kMostText || head.kind > static_cast<std::uint32_t>(Frame::Kind::mention))
       throw CommError("watch: nonsense has come; something else than tandem has called");
     if (waiting_.size() - used < sizeof head + head.nbytes) break;
     frames.push_back({static_cast<Frame::Kind>(head.kind),

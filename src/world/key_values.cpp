@@ -9,6 +9,33 @@
 #include "tandem/core/check.hpp"
 
 namespace tandem::world {
+namespace {
+
+constexpr std::size_t kNode = 128;  // bytes of an entry besides its texts
+
+}  // namespace
+
+void KeyValues::set(const std::string& key, std::string value) {
+  const auto [at, is_new] = values_.try_emplace(key);
+  if (is_new) nbytes_ += kNode + key.size();
+  nbytes_ += value.size() - at->second.size();
+  at->second = std::move(value);
+}
+
+bool KeyValues::erase(const std::string& key) {
+  const auto found = values_.find(key);
+  if (found == values_.end()) return false;
+  nbytes_ -= kNode + key.size() + found->second.size();
+  values_.erase(found);
+  return true;
+}
+
+void KeyValues::append(const std::string& key, const std::string& value) {
+  const auto [at, is_new] = values_.try_emplace(key);
+  if (is_new) nbytes_ += kNode + key.size();
+  nbytes_ += value.size();
+  at->second += value;
+}
 
 const std::string* KeyValues::find(const std::string& key) const {
   const auto found = values_.find(key);
@@ -29,7 +56,7 @@ std::int64_t KeyValues::add(const std::string& key, std::int64_t amount) {
   // Sums go round, as those of PyTorch's store.
   number = static_cast<std::int64_t>(static_cast<std::uint64_t>(number) +
                                      static_cast<std::uint64_t>(amount));
-  values_[key] = std::to_string(number);
+  set(key, std::to_string(number));
   return number;
 }
 
@@ -39,7 +66,7 @@ std::string KeyValues::compare_set(const std::string& key,
   const std::string* found = find(key);
   if (found == nullptr ? !expected.empty() : *found != expected)
     return found == nullptr ? expected : *found;
-  values_[key] = desired;
+  set(key, desired);
   return desired;
 }
 

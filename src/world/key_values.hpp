@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -12,7 +13,7 @@ namespace tandem::world {
 /// The contents of a store, and what its operations do to them. Not thread-safe.
 class KeyValues {
  public:
-  void set(const std::string& key, std::string value) { values_[key] = std::move(value); }
+  void set(const std::string& key, std::string value);
   /// Null: it is not there.
   const std::string* find(const std::string& key) const;
   /// @throws InvalidArgument  the value is no number.
@@ -22,12 +23,15 @@ class KeyValues {
                           const std::string& desired);
   bool has(const std::vector<std::string>& keys) const { return missing(keys).empty(); }
   std::vector<std::string> missing(const std::vector<std::string>& keys) const;
-  bool erase(const std::string& key) { return values_.erase(key) > 0; }
-  void append(const std::string& key, const std::string& value) { values_[key] += value; }
+  bool erase(const std::string& key);
+  void append(const std::string& key, const std::string& value);
   std::int64_t size() const { return static_cast<std::int64_t>(values_.size()); }
+  /// What keys and values take, roughly.
+  std::size_t nbytes() const noexcept { return nbytes_; }
 
  private:
   std::map<std::string, std::string> values_;
+  std::size_t nbytes_ = 0;
 };
 
 }  // namespace tandem::world

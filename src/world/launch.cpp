@@ -11,6 +11,7 @@
 
 #include "tandem/core/check.hpp"
 
+#include "core/splitmix64.hpp"
 #include "world/node_list.hpp"
 
 namespace tandem::world {
@@ -21,7 +22,8 @@ using tandem::detail::concat;
 constexpr std::size_t kMostDigits = 9;  // of a step's number; those of scripts have more
 constexpr int kMostProcesses = std::numeric_limits<int>::max();
 /// Ports that jobs of Slurm get by their number; none of them is an ephemeral one of Linux.
-constexpr int kFirstPort = 15'000, kPorts = 15'000;
+constexpr std::uint64_t kFirstPort = 15'000, kPorts = 15'000;
+constexpr std::uint64_t kTries = 8;  // ports that one step of a job may take
 
 /// Variables, as numbers in a range.
 class Variables {
@@ -82,17 +84,26 @@ Launch read_ranks(const Variables& v, const char* launcher, const Names& names) 
   return launch;
 }
 
+/// A host, as a variable names it: an address of IPv6 may stand in brackets, as in a URL.
+std::string host_of(const std::string& text) {
+  const bool has_brackets = text.size() > 2 && text.front() == '[' && text.back() == ']';
+  return has_brackets ? text.substr(1, text.size() - 2) : text;
+}
+
 std::optional<Address> master(const Variables& v) {
   if (!v.has("MASTER_ADDR") && !v.has("MASTER_PORT")) return std::nullopt;
   if (!v.has_both("MASTER_ADDR", "MASTER_PORT")) return std::nullopt;
-  return Address{*v.text("MASTER_ADDR"),
+  return Address{host_of(*v.text("MASTER_ADDR")),
                  static_cast<std::uint16_t>(v.number("MASTER_PORT", 1, 65535))};
 }
 
 /// torchrun, tandem launch, and whoever sets the same variables.
 std::optional<Launch> from_ranks(const Variables& v) {
   if (!v.has_both("RANK", "WORLD_SIZE")) return std::nullopt;
-  const bool is_torchrun = v.has("TORCHELASTIC_RUN_ID"), is_ours = v.has("TANDEM_LAUNCH_ID");
+  // In a launch of torchrun inside one of ours, the variable of ours is still there.
+  const bool is_torchrun = v.has("TORCHELASTIC_RUN_ID");
+  const bool is_ours =
+      v.has("TANDEM_LAUNCH_ID") && v.text("TORCHELASTIC_RUN_ID").value_or("tandem") == "tandem";
   Launch launch = read_ranks(v,
                              is_ours       ? "tandem launch"
                              : is_torchrun ? "torchrun"
@@ -156,6 +167,13 @@ int tasks_on(int node, const std::string& text) {
   return 1;
 }
 
+/// The index-th port that a step of a job tries. Jobs and steps are counted, so that their sum
+/// would be the same for steps that run at the same time.
+std::uint16_t port_of(int job, int step, std::uint64_t index) {
+  const auto name = static_cast<std::uint64_t>(job) << 32 | static_cast<std::uint64_t>(step);
+  return static_cast<std::uint16_t>(kFirstPort + splitmix64(spread_bits(name), index) % kPorts);
+}
+
 std::optional<Launch> from_slurm(const Variables& v) {
   // Without a step the variables are those of a script of sbatch, or of salloc's shell.
   if (!v.has("SLURM_STEP_ID") || !v.has("SLURM_STEP_NODELIST")) return std::nullopt;
@@ -175,16 +193,21 @@ std::optional<Launch> from_slurm(const Variables& v) {
   const int step = v.number("SLURM_STEP_ID", 0, kMostProcesses);
   launch.run = concat(job, '.', step);
   const auto nodes = expand_node_list(*v.text("SLURM_STEP_NODELIST"));
-  const int port = kFirstPort + (job % kPorts + step % kPorts) % kPorts;
-  launch.store = Address{v.text("MASTER_ADDR").value_or(nodes.front()),
-                         static_cast<std::uint16_t>(v.number_or("MASTER_PORT", 1, 65535, port))};
+  const int port = v.number_or("MASTER_PORT", 1, 65535, port_of(job, step, 0));
+  launch.store = Address{host_of(v.text("MASTER_ADDR").value_or(nodes.front())),
+                         static_cast<std::uint16_t>(port)};
+  for (std::uint64_t i = 1; !v.has("MASTER_PORT") && i < kTries; ++i)
+    launch.other_ports.push_back(port_of(job, step, i));
   return launch;
+}
+
+/// Whether a launcher numbers its processes without regard to the one that has started it.
+bool numbers_anew(const Launch& launch) {
+  return launch.launcher == "torchrun" || launch.launcher == "tandem launch";
 }
 
 /// Two that start as many processes are to agree on which one this is.
 void check_agreement(const Launch& inner, const Launch& outer) {
-  if (inner.launcher == "torchrun" || inner.launcher == "tandem launch")
-    return;  // they number anew
   TANDEM_CHECK(inner.size != outer.size || inner.rank == outer.rank,
                "the environment has the variables of ",
                inner.launcher,
@@ -224,6 +247,7 @@ std::optional<Launch> read_launch(const GetVariable& get) {
   const Variables v(get);
   std::optional<Launch> inner;
   for (const auto& read : {from_ranks, from_open_mpi, from_horovod, from_pmi, from_slurm}) {
+    if (inner && numbers_anew(*inner)) break;
     std::optional<Launch> launch = read(v);
     if (!launch) continue;
     if (inner)

@@ -9,12 +9,12 @@
 #include <list>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "tandem/core/check.hpp"
@@ -23,6 +23,7 @@
 #include "tandem/world/store_server.hpp"
 
 #include "world/child_process.hpp"
+#include "world/launch_signals.hpp"
 #include "world/line_output.hpp"
 #include "world/own_arguments.hpp"
 
@@ -37,33 +38,6 @@ constexpr auto kAfterKill = std::chrono::seconds(5);  // for output that grandch
 // For the others to hear of a failure, say what they know of it, and end by themselves.
 constexpr auto kToNotice = std::chrono::seconds(1);
 constexpr auto kTick = std::chrono::milliseconds(100);
-
-/// Signals arrive at a descriptor while this lives.
-class Signals {
- public:
-  Signals() {
-    sigset_t set;
-    ::sigemptyset(&set);
-    for (const int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGUSR1})
-      ::sigaddset(&set, number);
-    ::pthread_sigmask(SIG_BLOCK, &set, &before_);
-    fd_ = Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-  }
-  ~Signals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  Signals(const Signals&) = delete;
-  Signals& operator=(const Signals&) = delete;
-
-  int fd() const noexcept { return fd_.get(); }
-  /// The next one; 0: none has come.
-  int next() const {
-    signalfd_siginfo info{};
-    return ::read(fd(), &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
-  }
-
- private:
-  sigset_t before_{};
-  Descriptor fd_;
-};
 
 /// A rank: its process, and what becomes of its output.
 class Rank {
@@ -81,6 +55,11 @@ class Rank {
   ChildProcess& process() noexcept { return process_; }
   int rank() const noexcept { return rank_; }
   const LineOutput& errors() const noexcept { return err_; }
+  /// @throws FileError  lines of the process could not be written.
+  void check_output() const {
+    check_output(out_, out_file_, "stdout");
+    check_output(err_, err_file_, "stderr");
+  }
   /// Whether the process may still print.
   bool prints() const noexcept { return out_is_open_ || err_is_open_; }
 
@@ -101,6 +80,16 @@ class Rank {
   }
 
  private:
+  void check_output(const LineOutput& lines, const Descriptor& file, const char* kind) const {
+    if (lines.error() == 0) return;
+    throw FileError(file.get() < 0 ? kind : concat(rank_, '.', kind + 3),
+                    -1,
+                    concat("cannot be written, and what rank ",
+                           rank_,
+                           " printed is lost: ",
+                           std::generic_category().message(lines.error()),
+                           "; give it more room, or --log-dir another folder"));
+  }
   static std::string prefix(const LauncherOptions& options, int rank) {
     return options.log_dir.empty() ? concat('[', rank, "] ") : "";
   }
@@ -150,9 +139,12 @@ class Launcher {
       if (ask_at_ && Clock::now() >= *ask_at_) ask_to_end();
       if (kill_at_ && Clock::now() >= *kill_at_) signal_all(SIGKILL);
     }
-    if (failed_ == nullptr) return stopped_by_ == 0 ? 0 : 128 + stopped_by_;
-    report();
-    return failed_->process().status();
+    if (failed_ != nullptr) report();
+    if (stopped_by_ != 0) return 128 + stopped_by_;
+    if (failed_ != nullptr) return failed_->process().status();
+    for (const Rank& rank : ranks_)
+      rank.check_output();
+    return 0;
   }
 
  private:
@@ -202,19 +194,27 @@ class Launcher {
     for (int number = signals_.next(); number != 0; number = signals_.next()) {
       if (number == SIGCHLD) continue;
       signal_all(number);
-      if (number == SIGUSR1) continue;
-      stopped_by_ = number;
+      if (is_only_news(number)) continue;
+      if (stopped_by_ == 0 && failed_ == nullptr) stopped_by_ = number;
       if (!kill_at_) kill_at_ = Clock::now() + options_.grace;
     }
   }
 
   void look_for_ends() {
     for (Rank& rank : ranks_) {
-      if (!rank.process().look() || rank.process().status() == 0 || failed_ != nullptr) continue;
+      if (!rank.process().look() || failed_ != nullptr) continue;
+      const int status = rank.process().status();
+      if (status == 0 || is_wanted_end(status)) continue;
       failed_ = &rank;
-      if (stopped_by_ != 0) continue;  // all have been asked to end
-      ask_at_ = Clock::now() + kToNotice;
+      if (stopped_by_ == 0) ask_at_ = Clock::now() + kToNotice;  // otherwise all have been asked
     }
+  }
+
+  /// Of a process that has been asked to end, or has been ended after the grace.
+  bool is_wanted_end(int status) const {
+    if (stopped_by_ == 0) return false;
+    const bool was_ended = kill_at_ && Clock::now() >= *kill_at_ && status == 128 + SIGKILL;
+    return status == 128 + stopped_by_ || was_ended;
   }
 
   void ask_to_end() {
@@ -245,7 +245,7 @@ class Launcher {
   }
 
   const LauncherOptions& options_;
-  Signals signals_;  // before the server's thread, which inherits the mask
+  LaunchSignals signals_;  // first, so that no process is started without it
   StoreServer server_;
   std::list<Rank> ranks_;
   Rank* failed_ = nullptr;  // the first

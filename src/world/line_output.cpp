@@ -58,7 +58,8 @@ void LineOutput::write_line(const std::string& line) {
       pollfd one{.fd = to_, .events = POLLOUT, .revents = 0};
       ::poll(&one, 1, -1);
     } else if (n < 0 && errno != EINTR) {
-      return;  // whoever read it has gone
+      if (errno != EPIPE) error_ = errno;  // by EPIPE whoever read it has gone
+      return;
     }
     if (n > 0) rest.remove_prefix(static_cast<std::size_t>(n));
   }

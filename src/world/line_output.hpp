@@ -22,6 +22,8 @@ class LineOutput {
   void finish();
   /// The last lines, without the prefix.
   const std::deque<std::string>& last_lines() const noexcept { return last_; }
+  /// Why lines are lost, as an errno; 0: none are, or whoever read them has gone.
+  int error() const noexcept { return error_; }
 
  private:
   void take(std::string_view bytes);
@@ -31,6 +33,7 @@ class LineOutput {
   std::string prefix_;
   std::string begun_;
   std::deque<std::string> last_;
+  int error_ = 0;
 };
 
 }  // namespace tandem::world

@@ -82,6 +82,7 @@ MeetingPlace read_url(const std::string& url, const std::optional<Launch>& launc
     TANDEM_CHECK(rest.empty(), "world: '", url, "' has more than mpi://, but MPI knows the rest");
     place.by_mpi = true;
     place.launch.store.reset();
+    place.launch.other_ports.clear();
     place.launch.launcher_serves = false;
     return place;
   }
@@ -112,6 +113,7 @@ MeetingPlace read_url(const std::string& url, const std::optional<Launch>& launc
   } else {
     place.launch.store = parse_address(target);
   }
+  place.launch.other_ports.clear();
   place.launch.launcher_serves = false;
   return place;
 }

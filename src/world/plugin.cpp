@@ -3,6 +3,7 @@
 
 #include "world/plugin.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <vector>
@@ -12,41 +13,76 @@
 #include "tandem/core/check.hpp"
 #include "tandem/core/error.hpp"
 
+#include "core/own_file.hpp"
+
 namespace tandem::world {
+
+/// lib/tandem of the installed package; null unless a program was linked to a static library by its
+/// CMake package (cmake/tandem_package_data.cpp).
+[[gnu::weak]] extern const char* const kPackagePlugins;
+
 namespace {
 
 using std::filesystem::path;
 using tandem::detail::concat;
 
+/// Where plug-ins may be. The current folder is none of them, whoever can write there, unless
+/// TANDEM_PLUGINS names it.
 std::vector<path> folders() {
   std::vector<path> found;
-  if (const char* named = std::getenv("TANDEM_PLUGINS")) found.emplace_back(named);
-  Dl_info own{};
-  if (::dladdr(reinterpret_cast<const void*>(&folders), &own) != 0 && own.dli_fname != nullptr) {
-    std::error_code unknown;
-    const path file = std::filesystem::canonical(own.dli_fname, unknown);
-    // A program is known by the name that it was called by.
-    const path here = unknown ? std::filesystem::canonical("/proc/self/exe", unknown) : file;
-    found.push_back(here.parent_path());
-    found.push_back(here.parent_path().parent_path() / "lib" / "tandem");
+  const char* named = std::getenv("TANDEM_PLUGINS");
+  if (named != nullptr && *named != '\0') found.emplace_back(named);
+  if (const path here = own_file().parent_path(); !here.empty()) {
+    found.push_back(here);
+    found.push_back(here / "tandem");
+    found.push_back(here.parent_path() / "lib" / "tandem");
   }
+  if (&kPackagePlugins != nullptr) found.emplace_back(kPackagePlugins);
   found.emplace_back(TANDEM_PLUGIN_FOLDER);
-  return found;
+  std::vector<path> all;
+  for (const path& folder : found)
+    if (std::ranges::find(all, folder) == all.end()) all.push_back(folder);
+  return all;
+}
+
+/// For a plug-in that is in none of the folders.
+CommError not_found(const std::string& name,
+                    const std::string& file,
+                    const std::string& package,
+                    const std::vector<path>& searched) {
+  std::string where;
+  for (const path& folder : searched)
+    where += concat(where.empty() ? "" : ", ", folder.string());
+  const bool was_built =
+      std::string(" " TANDEM_BUILT_PLUGINS " ").find(" " + name + " ") != std::string::npos;
+  return CommError(was_built ? concat(name,
+                                      ": this tandem was built with it, but ",
+                                      file,
+                                      " is not found in any of ",
+                                      where,
+                                      "; set TANDEM_PLUGINS to the folder that has it")
+                             : concat(name,
+                                      ": this tandem was built without it (",
+                                      file,
+                                      " is not found in any of ",
+                                      where,
+                                      "); install ",
+                                      package,
+                                      " and configure again, or set TANDEM_PLUGINS"));
 }
 
 }  // namespace
 
 void* plugin_function(const std::string& name, const char* function, const std::string& package) {
   const std::string file = "libtandem-" + name + ".so";
-  std::string reasons;
-  for (const path& folder : folders()) {
+  const std::vector<path> searched = folders();
+  for (const path& folder : searched) {
     const path candidate = folder / file;
     std::error_code unknown;
-    if (!std::filesystem::exists(candidate, unknown)) {
-      reasons += concat(reasons.empty() ? "" : ", ", folder.string(), " has none");
-      continue;
-    }
-    void* const library = ::dlopen(candidate.c_str(), RTLD_NOW | RTLD_GLOBAL);
+    if (!std::filesystem::exists(candidate, unknown)) continue;
+    // A name without a stroke would be looked for elsewhere.
+    void* const library =
+        ::dlopen(std::filesystem::absolute(candidate).c_str(), RTLD_NOW | RTLD_GLOBAL);
     if (library == nullptr) throw CommError(concat(name, ": ", ::dlerror(), "; install ", package));
     void* const found = ::dlsym(library, function);
     if (found == nullptr)
@@ -55,17 +91,11 @@ void* plugin_function(const std::string& name, const char* function, const std::
                              candidate.string(),
                              " is of another version of tandem: ",
                              "it has no ",
-                             function));
+                             function,
+                             "; install both of one version"));
     return found;
   }
-  throw CommError(concat(name,
-                         ": this tandem was built without it (",
-                         file,
-                         ": ",
-                         reasons,
-                         "); install ",
-                         package,
-                         " and configure again, or set TANDEM_PLUGINS"));
+  throw not_found(name, file, package, searched);
 }
 
 }  // namespace tandem::world

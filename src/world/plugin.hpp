@@ -7,8 +7,10 @@
 namespace tandem::world {
 
 /// A function of libtandem-NAME.so, which has what needs a library that not every machine has. It
-/// is looked for in the folder of the environment variable TANDEM_PLUGINS, beside this program or
-/// library, in lib/tandem beside its folder, and where the build installs it. Once loaded it stays.
+/// is looked for in the folder of the environment variable TANDEM_PLUGINS, if that is not empty; in
+/// the folder of this program or library, in tandem below that, and in lib/tandem beside it; in the
+/// installation that a program was built against; and where the build installs it. The name by
+/// which the program was called and the current folder do not count. Once loaded it stays.
 ///
 /// @param package  what the error says to install.
 /// @throws CommError  it is nowhere, or cannot be loaded; the text has the reason and the remedy.

@@ -6,11 +6,15 @@
 #include <algorithm>
 #include <cerrno>
 #include <memory>
+#include <optional>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <netdb.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -32,14 +36,15 @@ std::string text_of(int error) {
 
 using Found = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
 
+/// @param flags  of getaddrinfo; with AI_PASSIVE all addresses of this machine are found
 /// @throws InvalidArgument  the host is unknown.
-Found look_up(const Address& address, bool is_to_listen) {
+Found look_up(const Address& address, int flags = 0) {
   addrinfo wanted{};
   wanted.ai_socktype = SOCK_STREAM;
-  wanted.ai_flags = AI_NUMERICSERV | (is_to_listen ? AI_PASSIVE : 0);
+  wanted.ai_flags = AI_NUMERICSERV | flags;
   addrinfo* found = nullptr;
-  const int code =
-      ::getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &wanted, &found);
+  const char* const host = (flags & AI_PASSIVE) != 0 ? nullptr : address.host.c_str();
+  const int code = ::getaddrinfo(host, std::to_string(address.port).c_str(), &wanted, &found);
   if (code != 0)
     throw InvalidArgument(tandem::detail::concat("the host of ",
                                                  to_string(address),
@@ -47,6 +52,52 @@ Found look_up(const Address& address, bool is_to_listen) {
                                                  ::gai_strerror(code),
                                                  "); check its name, or give its address"));
   return {found, ::freeaddrinfo};
+}
+
+bool is_loopback(const sockaddr& at) {
+  if (at.sa_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(at);
+    return ntohl(v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+  }
+  if (at.sa_family != AF_INET6) return false;
+  const in6_addr& v6 = reinterpret_cast<const sockaddr_in6&>(at).sin6_addr;
+  return IN6_IS_ADDR_LOOPBACK(&v6) ||
+         (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == IN_LOOPBACKNET);
+}
+
+/// Whether the host of an address is a name that means this host alone here, and perhaps not
+/// elsewhere.
+bool is_own_name(const std::string& host) {
+  const bool is_everywhere = host == "localhost" || host.starts_with("localhost.") ||
+                             host.ends_with(".localhost") || host.starts_with("ip6-l");
+  if (is_everywhere) return false;
+  addrinfo number{};
+  number.ai_flags = AI_NUMERICHOST;
+  addrinfo* found = nullptr;
+  if (::getaddrinfo(host.c_str(), nullptr, &number, &found) == 0) {
+    ::freeaddrinfo(found);
+    return false;
+  }
+  const Found named = look_up({host, 0});
+  for (const addrinfo* at = named.get(); at != nullptr; at = at->ai_next)
+    if (is_loopback(*at->ai_addr)) return true;
+  return false;
+}
+
+std::string number_of(const sockaddr_storage& address, socklen_t size, const std::string& peer) {
+  char host[NI_MAXHOST] = {};
+  const int error = ::getnameinfo(reinterpret_cast<const sockaddr*>(&address),
+                                  size,
+                                  host,
+                                  sizeof host,
+                                  nullptr,
+                                  0,
+                                  NI_NUMERICHOST);
+  if (error != 0) throw CommError(peer + ": " + ::gai_strerror(error));
+  constexpr std::string_view kMapped = "::ffff:";  // IPv4 at a listener of both
+  const std::string_view number = host;
+  const bool is_v4 = number.starts_with(kMapped) && number.find('.') != std::string_view::npos;
+  return std::string(is_v4 ? number.substr(kMapped.size()) : number);
 }
 
 Descriptor open_socket(const addrinfo& at) {
@@ -82,41 +133,62 @@ void send_at_once(int fd) {
   ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
 }
 
+/// @return  none, with an errno: nobody answers
+std::optional<Socket> connect_to_any(const addrinfo* found,
+                                     const Address& address,
+                                     Deadline deadline,
+                                     int& error) {
+  for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
+    Descriptor fd = open_socket(*at);
+    error = fd.get() < 0 ? errno : connect_to(fd.get(), *at, deadline);
+    if (error != 0) continue;
+    send_at_once(fd.get());
+    return Socket(std::move(fd), to_string(address));
+  }
+  return std::nullopt;
+}
+
+[[noreturn]] void throw_no_answer(const Address& address, int error) {
+  throw Timeout(tandem::detail::concat("nobody answers at ",
+                                       to_string(address),
+                                       " (",
+                                       text_of(error),
+                                       "); check the address, that the process there runs, and "
+                                       "that no firewall is between"));
+}
+
 }  // namespace
 
 Socket::Socket(Descriptor fd, std::string peer) : fd_(std::move(fd)), peer_(std::move(peer)) {}
 
 Socket Socket::connect(const Address& address, Deadline deadline) {
-  const Found found = look_up(address, false);
-  for (;;) {
-    int error = 0;
-    for (const addrinfo* at = found.get(); at != nullptr; at = at->ai_next) {
-      Descriptor fd = open_socket(*at);
-      error = fd.get() < 0 ? errno : connect_to(fd.get(), *at, deadline);
-      if (error != 0) continue;
-      send_at_once(fd.get());
-      return {std::move(fd), to_string(address)};
-    }
-    if (Clock::now() + kBetweenTries >= deadline)
-      throw Timeout(tandem::detail::concat("nobody answers at ",
-                                           to_string(address),
-                                           " (",
-                                           text_of(error),
-                                           "); check the address, that the process there runs, and "
-                                           "that no firewall is between"));
-    std::this_thread::sleep_for(kBetweenTries);
+  const Found found = look_up(address);
+  for (int error = 0;; std::this_thread::sleep_for(kBetweenTries)) {
+    if (auto socket = connect_to_any(found.get(), address, deadline, error))
+      return *std::move(socket);
+    if (Clock::now() + kBetweenTries >= deadline) throw_no_answer(address, error);
   }
+}
+
+Socket Socket::connect_once(const Address& address, Deadline deadline) {
+  int error = 0;
+  auto socket = connect_to_any(look_up(address).get(), address, deadline, error);
+  if (!socket) throw_no_answer(address, error);
+  return *std::move(socket);
 }
 
 std::string Socket::own_host() const {
   sockaddr_storage own{};
   socklen_t size = sizeof own;
-  char host[NI_MAXHOST] = {};
   ::getsockname(fd(), reinterpret_cast<sockaddr*>(&own), &size);
-  const int error = ::getnameinfo(
-      reinterpret_cast<const sockaddr*>(&own), size, host, sizeof host, nullptr, 0, NI_NUMERICHOST);
-  if (error != 0) throw CommError(peer_ + ": " + ::gai_strerror(error));
-  return host;
+  return number_of(own, size, peer_);
+}
+
+std::string Socket::peer_host() const {
+  sockaddr_storage other{};
+  socklen_t size = sizeof other;
+  ::getpeername(fd(), reinterpret_cast<sockaddr*>(&other), &size);
+  return number_of(other, size, peer_);
 }
 
 void Socket::wait_for(short events, Deadline deadline) const {
@@ -151,35 +223,60 @@ void Socket::receive(std::span<char> bytes, Deadline deadline) const {
   }
 }
 
+bool is_loopback(const std::string& host) {
+  addrinfo number{};
+  number.ai_flags = AI_NUMERICHOST;
+  addrinfo* found = nullptr;
+  if (::getaddrinfo(host.c_str(), nullptr, &number, &found) != 0) return false;
+  const Found owned{found, ::freeaddrinfo};
+  return is_loopback(*owned->ai_addr);
+}
+
 Listener::Listener(const Address& address) : address_(address) {
-  const Found found = look_up(address, true);
-  int error = 0;
-  for (const addrinfo* at = found.get(); at != nullptr; at = at->ai_next) {
-    Descriptor fd = open_socket(*at);
-    const int yes = 1;
-    error = 0;
-    if (fd.get() < 0 || ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
-        ::bind(fd.get(), at->ai_addr, at->ai_addrlen) != 0 ||
-        ::listen(fd.get(), kWaitingConnections) != 0) {
-      error = errno;
-      continue;
+  const bool at_all = is_own_name(address.host);
+  const Found found = look_up(address, at_all ? AI_PASSIVE : 0);
+  int error = EADDRNOTAVAIL;
+  // A listener of IPv6 has the addresses of IPv4 too; where there is no IPv6, those are left.
+  const std::vector<int> families =
+      at_all ? std::vector<int>{AF_INET6, AF_INET} : std::vector<int>{AF_UNSPEC};
+  for (const int family : families) {
+    for (const addrinfo* at = found.get(); at != nullptr; at = at->ai_next) {
+      if (family != AF_UNSPEC && at->ai_family != family) continue;
+      error = open(*at);
+      if (error == 0) return;
     }
-    sockaddr_storage bound{};
-    socklen_t size = sizeof bound;
-    ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&bound), &size);
-    address_.port =
-        ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6*>(&bound)->sin6_port
-                                          : reinterpret_cast<const sockaddr_in*>(&bound)->sin_port);
-    fd_ = std::move(fd);
-    return;
   }
-  throw InvalidArgument(tandem::detail::concat(
-      "cannot listen at ",
-      to_string(address),
-      ": ",
-      text_of(error),
-      error == EADDRINUSE ? "; another program, or an earlier run, has the port: choose another one"
-                          : "; give an address of this machine"));
+  if (error == EADDRINUSE)
+    throw PortTaken(tandem::detail::concat(
+        "cannot listen at ",
+        to_string(address),
+        ": ",
+        text_of(error),
+        "; another program, or an earlier run, has the port: choose another one"));
+  throw InvalidArgument(tandem::detail::concat("cannot listen at ",
+                                               to_string(address),
+                                               ": ",
+                                               text_of(error),
+                                               "; give an address of this machine"));
+}
+
+int Listener::open(const addrinfo& at) {
+  Descriptor fd = open_socket(at);
+  const int yes = 1, no = 0;
+  if (fd.get() < 0 || ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0)
+    return errno;
+  if (at.ai_family == AF_INET6) ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
+  if (::bind(fd.get(), at.ai_addr, at.ai_addrlen) != 0 ||
+      ::listen(fd.get(), kWaitingConnections) != 0)
+    return errno;
+  sockaddr_storage bound{};
+  socklen_t size = sizeof bound;
+  ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&bound), &size);
+  address_.port =
+      ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6*>(&bound)->sin6_port
+                                        : reinterpret_cast<const sockaddr_in*>(&bound)->sin_port);
+  fd_ = std::move(fd);
+  return 0;
 }
 
 Descriptor Listener::accept() const {

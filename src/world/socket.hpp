@@ -6,8 +6,11 @@
 #include <span>
 #include <string>
 
+#include "tandem/core/error.hpp"
 #include "tandem/io/file.hpp"
 #include "tandem/world/address.hpp"
+
+struct addrinfo;
 
 namespace tandem::world {
 
@@ -24,6 +27,8 @@ class Socket {
   Socket(detail::Descriptor fd, std::string peer);
   /// Connects, and tries again while nobody listens there.
   static Socket connect(const Address& address, Deadline deadline);
+  /// Connects, and does not try again.
+  static Socket connect_once(const Address& address, Deadline deadline);
 
   void send(std::span<const char> bytes, Deadline deadline) const;
   /// Fills `bytes`.
@@ -33,6 +38,8 @@ class Socket {
   const std::string& peer() const noexcept { return peer_; }
   /// This end's address, as a number.
   std::string own_host() const;
+  /// The other end's address, as a number.
+  std::string peer_host() const;
 
  private:
   void wait_for(short events, Deadline deadline) const;
@@ -41,11 +48,25 @@ class Socket {
   std::string peer_;
 };
 
+/// Whether an address, as a number, is of this host alone.
+bool is_loopback(const std::string& host);
+
+/// The port of an address is another program's.
+class PortTaken : public InvalidArgument {
+ public:
+  using InvalidArgument::InvalidArgument;
+};
+
 /// Listens at an address.
+///
+/// A host's own name may be a loopback address to itself, as 127.0.1.1 is on Debian, and another
+/// one to other hosts. So at such a name, other than localhost, all addresses of the host are
+/// listened at.
 class Listener {
  public:
   /// @param address  port 0: a free one.
-  /// @throws InvalidArgument  the host is unknown, or the port is taken; the text says so.
+  /// @throws PortTaken        the port is another program's.
+  /// @throws InvalidArgument  the host is unknown, or none of this machine.
   explicit Listener(const Address& address);
 
   const Address& address() const noexcept { return address_; }
@@ -54,6 +75,9 @@ class Listener {
   detail::Descriptor accept() const;
 
  private:
+  /// Listens at one of the addresses. @return  0, or why not (an errno)
+  int open(const addrinfo& at);
+
   detail::Descriptor fd_;
   Address address_;
 };

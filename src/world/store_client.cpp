@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t kRead = std::size_t{64} << 10;
 constexpr std::size_t kMostUnread = std::size_t{64} << 20;  // bytes of answers
+constexpr std::size_t kMostKept = std::size_t{256} << 20;   // bytes of all keys and values
 
 /// What a message asks for, once it has come whole.
 struct Asked {
@@ -69,6 +70,12 @@ Asked read_message(MessageReader& in) {
       throw CommError("a message that the store does not know");
   }
   return asked;
+}
+
+/// Whether the store has more bytes after a message.
+bool may_keep(Query query) {
+  return query == Query::set || query == Query::multi_set || query == Query::append ||
+         query == Query::compare_set || query == Query::add;
 }
 
 std::string value_of(const KeyValues& values, const std::string& key) {
@@ -149,6 +156,8 @@ bool StoreClient::answer(KeyValues& values, std::vector<std::string>& changed) {
   if (!is_known_ && (asked.query != Query::validate || asked.number != kMagic))
     throw CommError("the first message is not that of a store's client");
   is_known_ = true;
+  if (may_keep(asked.query) && values.nbytes() + reader.used() > kMostKept)
+    throw CommError("the store is full");
   MessageWriter out;
   if (asked.query == Query::ping)
     out.u32(static_cast<std::uint32_t>(asked.number));
@@ -176,7 +185,7 @@ bool StoreClient::read(KeyValues& values, std::vector<std::string>& changed) {
   try {
     while (!in_.empty() && answer(values, changed)) {
     }
-  } catch (const Error&) {  // nonsense, or a number that is none
+  } catch (const Error&) {  // nonsense, a number that is none, or more than is kept
     return false;
   }
   return out_.size() - sent_ <= kMostUnread;

@@ -7,6 +7,7 @@
 
 #include "tandem/core/check.hpp"
 
+#include "world/key_values.hpp"
 #include "world/socket.hpp"
 #include "world/store_protocol.hpp"
 
@@ -77,14 +78,18 @@ std::string listed(const std::vector<std::string>& keys) {
 }  // namespace
 
 TcpStore::TcpStore(const Address& address, Milliseconds timeout)
-    : timeout_(timeout),
-      socket_(std::make_unique<Socket>(Socket::connect(address, Clock::now() + timeout))) {
+    : address_(address), timeout_(timeout) {
+  open(timeout);
+}
+
+void TcpStore::open(Milliseconds timeout) {
+  socket_ = std::make_unique<Socket>(Socket::connect(address_, Clock::now() + timeout));
   send(*socket_, MessageWriter(Query::validate).u32(kMagic), answer_by());
   constexpr std::uint32_t kNonce = 0x7a6e6474;
   send(*socket_, MessageWriter(Query::ping).u32(kNonce), answer_by());
   const std::string echo = receive<4>(*socket_, std::min(answer_by(), Clock::now() + timeout));
   if (MessageReader(echo).u32() != kNonce)
-    throw CommError(to_string(address) + " answers, but is no store; check the port");
+    throw CommError(to_string(address_) + " answers, but is no store; check the port");
 }
 
 TcpStore::~TcpStore() = default;
@@ -101,14 +106,35 @@ void TcpStore::set(const std::string& key, const std::string& value) {
 std::string TcpStore::get(const std::string& key) {
   const std::scoped_lock lock(mutex_);
   wait_locked({key}, timeout());
-  send(*socket_, MessageWriter(Query::get).text(shared_key(key)), answer_by());
-  return receive_text(*socket_, answer_by());
+  try {
+    send(*socket_, MessageWriter(Query::get).text(shared_key(key)), answer_by());
+    return receive_text(*socket_, answer_by());
+  } catch (const Timeout&) {
+    throw;
+  } catch (const CommError&) {  // the server drops who asks for a key that is not there
+    open(kSoonestAnswer);
+    if (check_locked({key})) throw;
+  }
+  throw CommError(tandem::detail::concat(
+      "store at ", socket_->peer(), ": the key '", key, "' was deleted while it was read"));
 }
 
 std::int64_t TcpStore::add(const std::string& key, std::int64_t amount) {
   const std::scoped_lock lock(mutex_);
-  send(*socket_, MessageWriter(Query::add).text(shared_key(key)).i64(amount), answer_by());
-  return static_cast<std::int64_t>(receive_u64(*socket_, answer_by()));
+  try {
+    send(*socket_, MessageWriter(Query::add).text(shared_key(key)).i64(amount), answer_by());
+    return static_cast<std::int64_t>(receive_u64(*socket_, answer_by()));
+  } catch (const Timeout&) {
+    throw;
+  } catch (const CommError&) {  // the server drops who adds to what is no number
+    open(kSoonestAnswer);
+    if (!check_locked({key})) throw;
+    send(*socket_, MessageWriter(Query::get).text(shared_key(key)), answer_by());
+    KeyValues one;
+    one.set(key, receive_text(*socket_, answer_by()));
+    one.add(key, amount);  // says what is wrong, if that is it
+    throw;
+  }
 }
 
 std::string TcpStore::compare_set(const std::string& key,
@@ -179,7 +205,13 @@ std::int64_t TcpStore::num_keys() {
 }
 
 std::string TcpStore::local_host() const {
+  const std::scoped_lock lock(mutex_);
   return socket_->own_host();
+}
+
+std::string TcpStore::server_host() const {
+  const std::scoped_lock lock(mutex_);
+  return socket_->peer_host();
 }
 
 }  // namespace tandem::world

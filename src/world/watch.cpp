@@ -43,9 +43,9 @@ std::string seconds(milliseconds ms) {
 
 class Watch::Impl {
  public:
-  Impl(const Address& server, int process, Milliseconds timeout)
+  Impl(const Address& server, int process, Milliseconds timeout, const std::string& word)
       : socket_(Socket::connect(server, Clock::now() + timeout)), process_(process) {
-    send({Frame::Kind::hello, process_});
+    send({Frame::Kind::hello, process_, word});
     thread_ = std::thread([this] { run(); });
   }
   ~Impl() {
@@ -70,12 +70,14 @@ class Watch::Impl {
     has_words_ = true;
     send({Frame::Kind::word, process_, text});
   }
+  void mention(const std::string& text) noexcept { send({Frame::Kind::mention, process_, text}); }
   void note(const std::string& text) noexcept { send({Frame::Kind::note, process_, text}); }
   void listen_to_notes(std::function<void(int, const std::string&)> listener) {
     const std::scoped_lock calls(calling_);
     on_note_ = std::move(listener);
   }
   bool has_words() const { return has_words_; }
+  const Socket& socket() const { return socket_; }
   void set_progress(std::function<std::string()> progress) {
     const std::scoped_lock lock(mutex_);
     progress_ = std::move(progress);
@@ -165,7 +167,8 @@ class Watch::Impl {
       unheard_.push_back(frame);
   }
   void call(const Frame& frame) const {
-    if (frame.kind == Frame::Kind::word) listener_.on_word(frame.process, frame.text);
+    if (frame.kind == Frame::Kind::word || frame.kind == Frame::Kind::mention)
+      listener_.on_word(frame.process, frame.text);
     if (frame.kind == Frame::Kind::end) listener_.on_end(frame.process, frame.text);
   }
   void keep_states(const std::string& text) {
@@ -203,8 +206,8 @@ class Watch::Impl {
   std::thread thread_;
 };
 
-Watch::Watch(const Address& server, int process, Milliseconds timeout)
-    : impl_(std::make_unique<Impl>(server, process, timeout)) {}
+Watch::Watch(const Address& server, int process, Milliseconds timeout, const std::string& word)
+    : impl_(std::make_unique<Impl>(server, process, timeout, word)) {}
 Watch::~Watch() = default;
 
 void Watch::listen(Listener listener) {
@@ -213,6 +216,10 @@ void Watch::listen(Listener listener) {
 
 void Watch::say(const std::string& text) noexcept {
   impl_->say(text);
+}
+
+void Watch::mention(const std::string& text) noexcept {
+  impl_->mention(text);
 }
 
 void Watch::note(const std::string& text) noexcept {
@@ -237,6 +244,14 @@ bool Watch::has_words() const {
 
 int Watch::lost() const {
   return impl_->lost();
+}
+
+std::string Watch::own_host() const {
+  return impl_->socket().own_host();
+}
+
+std::string Watch::server_host() const {
+  return impl_->socket().peer_host();
 }
 
 }  // namespace tandem::world

@@ -30,8 +30,9 @@ class Watch {
   };
 
   /// The processes have met just before.
+  /// @param word  the run's (WatchServer): who does not know it is not believed
   /// @throws Timeout, CommError  the server cannot be reached.
-  Watch(const Address& server, int process, Milliseconds timeout);
+  Watch(const Address& server, int process, Milliseconds timeout, const std::string& word = {});
   /// Says that this process leaves.
   ~Watch();
 
@@ -41,6 +42,8 @@ class Watch {
   /// Says something to all others. It is lost if the line is.
   void say(const std::string& text) noexcept;
   /// The same, of what is no failure.
+  void mention(const std::string& text) noexcept;
+  /// The same, to those that listen to notes.
   void note(const std::string& text) noexcept;
   /// Who hears the notes of others from now on, in a thread of the watch; nothing is kept for it.
   /// With none nobody hears them, and no function of the one before runs.
@@ -54,6 +57,9 @@ class Watch {
   bool has_words() const;
   /// How many processes have gone without saying so.
   int lost() const;
+  /// The addresses, as numbers, of this end and of the server's.
+  std::string own_host() const;
+  std::string server_host() const;
 
  private:
   class Impl;

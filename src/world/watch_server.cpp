@@ -3,11 +3,13 @@
 
 #include "world/watch_server.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <list>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <poll.h>
@@ -28,13 +30,18 @@ using std::chrono::duration_cast;
 using std::chrono::milliseconds;
 
 constexpr std::size_t kMostUntaken = std::size_t{16} << 20;
+// Of lines that have not said the run's word: clocks that are compared, processes that have just
+// begun, and strangers.
+constexpr auto kToSayWord = std::chrono::seconds(10);
+constexpr std::size_t kMostStrangers = 256, kMostOfStranger = 4096;
+constexpr auto kNoDescriptor = std::chrono::milliseconds(20);
 
 }  // namespace
 
 class WatchServer::Impl {
  public:
-  Impl(const std::string& host, int processes)
-      : listener_(Address{host, 0}), processes_(processes) {
+  Impl(const std::string& host, int processes, std::string word)
+      : listener_(Address{host, 0}), processes_(processes), word_(std::move(word)) {
     thread_ = std::thread([this] { run(); });
   }
   ~Impl() {
@@ -52,16 +59,17 @@ class WatchServer::Impl {
     int process = -1;      // not known yet
     bool is_leaving = false;
     std::string progress = {};
-    Clock::time_point seen = Clock::now();
+    Clock::time_point seen = Clock::now(), since = Clock::now();
   };
 
   void run() {
     auto next = Clock::now() + Watch::kBeat;
     while (!wait(next)) {
-      for (auto fd = listener_.accept(); fd.get() >= 0; fd = listener_.accept())
+      for (auto fd = accept(); fd.get() >= 0; fd = accept())
         lines_.push_back({.fd = std::move(fd)});
       for (Line& line : lines_)
         read(line);
+      drop_strangers();
       if (Clock::now() >= next) {
         tell_states();
         next = Clock::now() + Watch::kBeat;
@@ -86,6 +94,34 @@ class WatchServer::Impl {
     return polls[0].revents != 0;
   }
 
+  /// The next that calls. Without a descriptor for it, the oldest stranger makes room.
+  tandem::detail::Descriptor accept() {
+    auto fd = listener_.accept();
+    if (fd.get() >= 0 || (errno != EMFILE && errno != ENFILE)) return fd;
+    const auto stranger = std::ranges::find(lines_, -1, &Line::process);
+    if (stranger != lines_.end()) {
+      lines_.erase(stranger);
+      return listener_.accept();
+    }
+    std::this_thread::sleep_for(kNoDescriptor);  // poll would come back at once
+    return fd;
+  }
+
+  /// Lines stand by age: the oldest of too many go, and those that have had their time.
+  void drop_strangers() {
+    const auto is_stranger = [](const Line& line) {
+      return line.process < 0 && line.fd.get() >= 0;
+    };
+    auto count = static_cast<std::size_t>(std::ranges::count_if(lines_, is_stranger));
+    const std::size_t most = kMostStrangers + static_cast<std::size_t>(processes_);
+    const auto oldest = Clock::now() - kToSayWord;
+    for (Line& line : lines_) {
+      if (!is_stranger(line) || (count <= most && line.since >= oldest)) continue;
+      line.fd = tandem::detail::Descriptor(-1);
+      --count;
+    }
+  }
+
   void read(Line& line) {
     std::array<char, 4096> bytes;
     for (;;) {
@@ -95,6 +131,8 @@ class WatchServer::Impl {
       try {
         for (const Frame& frame : line.reader.add(bytes.data(), static_cast<std::size_t>(n)))
           take(line, frame);
+        if (line.process < 0 && line.reader.waiting() > kMostOfStranger)
+          return close(line, "it said nonsense");
       } catch (const CommError&) {
         return close(line, "it said nonsense");
       }
@@ -105,17 +143,18 @@ class WatchServer::Impl {
     line.seen = Clock::now();
     switch (frame.kind) {
       case Frame::Kind::hello:
-        line.process = frame.process >= 0 && frame.process < processes_ ? frame.process : -1;
+        greet(line, frame);
         break;
       case Frame::Kind::beat:
         line.progress = frame.text;
         break;
       case Frame::Kind::word:
       case Frame::Kind::note:
+      case Frame::Kind::mention:
         if (line.process >= 0) say({frame.kind, line.process, frame.text}, &line);
         break;
       case Frame::Kind::ask:
-        if (line.out.size() < kMostUntaken)
+        if (line.out.size() < kMostOfStranger)
           line.out += encode_clock(
               duration_cast<std::chrono::microseconds>(Clock::now().time_since_epoch()));
         break;
@@ -125,6 +164,12 @@ class WatchServer::Impl {
       default:
         break;
     }
+  }
+
+  /// A process says the word.
+  void greet(Line& line, const Frame& frame) const {
+    const bool is_known = frame.process >= 0 && frame.process < processes_;
+    if (is_known && frame.text == word_) line.process = frame.process;
   }
 
   void close(Line& line, const std::string& how) {
@@ -166,12 +211,13 @@ class WatchServer::Impl {
   Listener listener_;
   WakeUp wake_{"watch"};
   const int processes_;
+  const std::string word_;
   std::list<Line> lines_;
   std::thread thread_;
 };
 
-WatchServer::WatchServer(const std::string& host, int processes)
-    : impl_(std::make_unique<Impl>(host, processes)) {}
+WatchServer::WatchServer(const std::string& host, int processes, std::string word)
+    : impl_(std::make_unique<Impl>(host, processes, std::move(word))) {}
 WatchServer::~WatchServer() = default;
 
 Address WatchServer::address() const {

@@ -23,8 +23,11 @@
 
 #include "core/host_name.hpp"
 #include "world/clock_offset.hpp"
+#include "world/introduction.hpp"
 #include "world/meeting_place.hpp"
 #include "world/mpi_meeting.hpp"
+#include "world/socket.hpp"
+#include "world/store_opening.hpp"
 #include "world/watch.hpp"
 #include "world/watch_server.hpp"
 
@@ -37,27 +40,13 @@ using tandem::detail::concat;
 constexpr std::chrono::seconds kGoodbye{10}, kShortGoodbye{2};
 constexpr std::chrono::milliseconds kBetweenLooks{5};
 
-std::string key(const char* what, int rank) {
-  return concat(what, '/', rank);
-}
-
-/// Lines of NAME=VALUE: what a process is, and what all are to have alike.
-std::string lines_of(const std::map<std::string, std::string>& values) {
-  std::string text;
-  for (const auto& [name, value] : values)
-    text += concat(name, '=', value, '\n');
-  return text;
-}
-
-std::map<std::string, std::string> read_lines(const std::string& text) {
-  std::map<std::string, std::string> values;
-  std::size_t begin = 0;
-  for (std::size_t end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    const std::string line = text.substr(begin, end - begin);
-    const std::size_t equals = line.find('=');
-    if (equals != std::string::npos) values[line.substr(0, equals)] = line.substr(equals + 1);
-  }
-  return values;
+/// A word that nobody guesses.
+std::string draw_word() {
+  std::random_device source;
+  std::string word;
+  for (int i = 0; i < 4; ++i)
+    word += concat(source(), '-');
+  return word;
 }
 
 }  // namespace
@@ -71,11 +60,11 @@ class World::Impl {
   Impl(MeetingPlace place, const WorldOptions& options)
       : launch_(std::move(place.launch)), path_(std::move(place.path)) {
     if (place.by_mpi) ask_mpi();
-    contract_ = options.contract;
-    contract_["tandem"] = version;
-    contract_["world size"] = std::to_string(launch_.size);
+    auto contract = options.contract;
+    contract["tandem"] = version;
+    contract["world size"] = std::to_string(launch_.size);
     open(options.timeout);
-    come();
+    come(std::move(contract));
     try {
       meet();
       if (launch_.size > 1) start_watch();
@@ -92,8 +81,8 @@ class World::Impl {
 
   void barrier() {
     const std::string round = concat("barrier/", ++barriers_);
-    store_->set(key(round.c_str(), launch_.rank), "");
-    wait_for_all(round.c_str());
+    store_->set(key_of(round, launch_.rank), "");
+    wait_for_all(*store_, round, launch_.size);
   }
 
   const Launch& launch() const { return launch_; }
@@ -122,6 +111,7 @@ class World::Impl {
     if (launch_.rank == 0) server_ = std::make_unique<StoreServer>(Address{host, 0});
     launch_.store =
         parse_address(tell_by_mpi(server_ == nullptr ? "" : to_string(server_->address())));
+    launch_.other_ports.clear();
   }
 
   void open(Store::Milliseconds timeout) {
@@ -138,119 +128,82 @@ class World::Impl {
           launch_.describe(),
           ", but nothing says where the processes meet; set MASTER_ADDR and MASTER_PORT, or "
           "give tcp://HOST:PORT or file:///PATH");
-      if (launch_.rank == 0 && !launch_.launcher_serves && server_ == nullptr)
-        server_ = std::make_unique<StoreServer>(*launch_.store);
-      auto client = std::make_shared<TcpStore>(*launch_.store, timeout);
-      host_ = client->local_host();
-      store = std::move(client);
+      OpenStore opened = open_store(launch_, std::move(server_), timeout);
+      server_ = std::move(opened.server);
+      host_ = opened.client->local_host();
+      store_host_ = opened.client->server_host();
+      store = std::move(opened.client);
     }
     store_ =
         std::make_shared<PrefixStore>(concat("tandem/", launch_.run, '/', launch_.restart), store);
   }
 
   /// Says that this process is there.
-  void come() {
-    auto mine = contract_;
-    mine["host"] = host_name();
-    mine["pid"] = std::to_string(::getpid());
-    mine["draw"] = std::to_string(std::random_device{}());  // two of one rank never say the same
-    const std::string text = lines_of(mine);
-    const std::string there = store_->compare_set(key("process", launch_.rank), "", text);
-    if (there != text) {
-      auto other = read_lines(there);
-      throw Desync(concat("world: rank ",
-                          launch_.rank,
-                          " is there already: pid ",
-                          other["pid"],
-                          " on ",
-                          other["host"],
-                          ", and this is pid ",
-                          mine["pid"],
-                          " on ",
-                          mine["host"],
-                          path_.empty()
-                              ? std::string("; give each process a rank of its own")
-                              : concat("; give each process a rank of its own, or remove ",
-                                       path_,
-                                       " if it is of an earlier run")));
-    }
+  void come(std::map<std::string, std::string> contract) {
+    const Introduction mine{.peer = {launch_.rank, host_name(), ::getpid()},
+                            .draw = std::to_string(std::random_device{}()),
+                            .store_host = store_host_,
+                            .contract = std::move(contract)};
+    const std::string text = mine.text();
+    const std::string there = store_->compare_set(key_of("process", launch_.rank), "", text);
+    if (there == text) return;
+    const Peer other = Introduction::read(launch_.rank, there).peer;
+    throw Desync(concat("world: rank ",
+                        launch_.rank,
+                        " is there already: pid ",
+                        other.pid,
+                        " on ",
+                        other.host,
+                        ", and this is pid ",
+                        mine.peer.pid,
+                        " on ",
+                        mine.peer.host,
+                        path_.empty() ? std::string("; give each process a rank of its own")
+                                      : concat("; give each process a rank of its own, or remove ",
+                                               path_,
+                                               " if it is of an earlier run")));
   }
 
   void meet() {
-    wait_for_all("process");
-    for (int rank = 0; rank < launch_.size; ++rank)
-      add_peer(rank, read_lines(store_->get(key("process", rank))));
-    compare();
+    const std::vector<Introduction> all = meet_all(*store_, launch_.size);
+    run_ = all.front().run();
+    for (const Introduction& one : all)
+      peers_.push_back(one.peer);
+    // Note [Own names]: a host's own name may be 127.0.1.1 to itself. Those that reach the store by
+    // such an address are on its host, whose address is the one by which the others reach it.
+    const auto is_outer = [](const Introduction& one) {
+      return !one.store_host.empty() && !is_loopback(one.store_host);
+    };
+    const auto outer = std::ranges::find_if(all, is_outer);
+    if (is_loopback(host_) && outer != all.end()) host_ = outer->store_host;
   }
 
   void start_watch() {
-    if (host_.empty()) {  // a shared folder says nothing of how hosts reach each other
-      const bool is_one_host =
-          std::ranges::all_of(peers_, [&](const Peer& p) { return p.host == peers_[0].host; });
-      host_ = is_one_host ? "127.0.0.1" : host_name();
-    }
+    const bool by_folder = host_.empty();  // it says nothing of how hosts reach each other
+    const bool is_one_host =
+        std::ranges::all_of(peers_, [&](const Peer& p) { return p.host == peers_[0].host; });
+    if (by_folder) host_ = is_one_host ? "127.0.0.1" : host_name();
     if (launch_.rank == 0) {
-      watch_server_ = std::make_unique<WatchServer>(host_, launch_.size);
+      const std::string word = draw_word();
+      watch_server_ = std::make_unique<WatchServer>(host_, launch_.size, word);
+      store_->set("watch word", word);
       store_->set("watch", to_string(watch_server_->address()));
     }
     const Address server = parse_address(store_->get("watch"));
-    watch_ = std::make_unique<Watch>(server, launch_.rank, store_->timeout());
+    watch_ =
+        std::make_unique<Watch>(server, launch_.rank, store_->timeout(), store_->get("watch word"));
     if (launch_.rank != 0) clock_offset_ = measure_clock_offset(server);
+    if (by_folder && !is_one_host) host_ = host_by_watch();
   }
 
-  void add_peer(int rank, std::map<std::string, std::string> said) {
-    peers_.push_back({rank, said["host"], std::stoi("0" + said["pid"])});
-    if (rank == 0) run_ = concat(said["host"], '-', said["pid"], '-', said["draw"]);
-    said.erase("host");
-    said.erase("pid");
-    said.erase("draw");
-    contracts_.push_back(std::move(said));
-  }
-
-  /// All processes compare all, so that all of them say the same.
-  void compare() const {
-    const auto& first = contracts_.front();
-    for (std::size_t r = 1; r < contracts_.size(); ++r) {
-      const auto [a, b] = std::ranges::mismatch(first, contracts_[r]);
-      if (a == first.end() && b == contracts_[r].end()) continue;
-      const bool is_a = a != first.end() && (b == contracts_[r].end() || a->first <= b->first);
-      const std::string name = is_a ? a->first : b->first;
-      const auto value = [&](const auto& contract) {
-        const auto found = contract.find(name);
-        return found == contract.end() ? std::string("none") : '\'' + found->second + '\'';
-      };
-      throw Desync(concat("world: the processes differ in '",
-                          name,
-                          "': ",
-                          value(first),
-                          " in ",
-                          peers_.front().describe(),
-                          ", ",
-                          value(contracts_[r]),
-                          " in ",
-                          peers_[r].describe(),
-                          "; start all of them alike"));
-    }
-  }
-
-  void wait_for_all(const char* what) {
-    std::vector<std::string> keys;
-    for (int rank = 0; rank < launch_.size; ++rank)
-      keys.push_back(key(what, rank));
-    try {
-      store_->wait(keys);
-    } catch (const Timeout&) {
-      std::string missing;
-      for (int rank = 0; rank < launch_.size; ++rank)
-        if (!store_->check({keys[static_cast<std::size_t>(rank)]}))
-          missing += concat(missing.empty() ? "" : ", ", rank);
-      throw Timeout(
-          concat("world: after ",
-                 store_->timeout().count(),
-                 " ms the processes of rank ",
-                 missing,
-                 " have not come; see what they print, and start as many as WORLD_SIZE says"));
-    }
+  /// By which address other hosts reach this one; see Note [Own names].
+  std::string host_by_watch() {
+    store_->set(key_of("watch host", launch_.rank), watch_->server_host());
+    std::string own = watch_->own_host();
+    if (!is_loopback(own)) return own;
+    const auto other =
+        std::ranges::find_if(peers_, [](const Peer& peer) { return peer.host != host_name(); });
+    return store_->get(key_of("watch host", other->rank));
   }
 
   /// Who serves waits until all that have come have gone, and the last of all removes the file.
@@ -260,7 +213,7 @@ class World::Impl {
     if (server_ == nullptr) return;
     int came = 0;
     for (int rank = 0; rank < launch_.size; ++rank)
-      came += store_->check({key("process", rank)}) ? 1 : 0;
+      came += store_->check({key_of("process", rank)}) ? 1 : 0;
     const auto deadline = std::chrono::steady_clock::now() + patience;
     const auto gone = [&] { return watch_ == nullptr ? 0 : watch_->lost(); };
     while (store_->add("left", 0) + gone() < came && std::chrono::steady_clock::now() < deadline)
@@ -270,10 +223,10 @@ class World::Impl {
 
   Launch launch_;
   std::string path_;
-  std::map<std::string, std::string> contract_;
   std::unique_ptr<StoreServer> server_;
   std::shared_ptr<Store> store_;
   std::string host_;
+  std::string store_host_;  // as this host knows it; "": a folder is the store
   std::unique_ptr<WatchServer> watch_server_;
   std::unique_ptr<Watch> watch_;
   std::optional<ClockOffset> clock_offset_ = ClockOffset{};
@@ -281,7 +234,6 @@ class World::Impl {
   std::mutex keeping_;
   std::map<std::string, std::shared_ptr<void>> kept_;  // guarded by keeping_
   std::vector<Peer> peers_;
-  std::vector<std::map<std::string, std::string>> contracts_;  // by rank
   int barriers_ = 0;
 };
 

@@ -168,6 +168,15 @@ class FlightTest(ProgramTest):
         self.assertIn("is of version 7", warnings[2])
         self.assertEqual(len(json.loads(self.succeed("flight", "records", "--json").stdout)["warnings"]), 3)
 
+    def test_control_characters_of_records_are_shown(self):
+        wild = record(0, [operation(1, 1000)], "\x1b[2J\x07 it has failed\u009b")
+        wild["processes"][0]["host"] = "node\x1b]0;title\x07"
+        self.write("0.json", wild)
+        text = self.succeed("flight", "records").stdout  # a pipe, as to less
+        for control in "\x1b\x07\u009b":
+            self.assertNotIn(control, text)
+        self.assertIn("\\x1b[2J\\x07 it has failed\\u009b", text)
+
     def test_errors_say_what_to_do(self):
         self.fail_with(2, "flight", says=["DIR", "flight --help"])
         self.fail_with(1, "flight", "nowhere", says=["nowhere", "TANDEM_COMM_DUMP"])

@@ -234,6 +234,56 @@ TEST(Abort, ByARankThatIsDestroyed) {
               HasSubstr("rank 1 (" + testing::device_name(1) + ") was destroyed"));
 }
 
+// The handle is destroyed before anybody can know what is thrown.
+TEST(Abort, ByABodyThatThrowsWhileACollectiveIsUnderWay) {
+  Group group = make_group(2);
+  const auto errors = outcomes(group, [](Communicator& comm) {
+    const Tensor x = ones({100}, {.device = comm.device()});
+    if (comm.rank() == 0) {
+      std::this_thread::sleep_for(50ms);
+      return comm.all_reduce(x);
+    }
+    try {
+      const auto handle = comm.start_all_reduce(x);
+      throw std::runtime_error("the body fails");
+    } catch (const std::exception& e) {
+      comm.abort(e.what());
+    }
+  });
+  EXPECT_THAT(text_of<CommAborted>(errors[0]), HasSubstr("the body fails"));
+}
+
+TEST(Abort, ByABodyThatThrowsWhileItHasAGroupOfItsOwn) {
+  Group group = make_group(2);
+  const auto errors = outcomes(group, [](Communicator& comm) {
+    try {
+      const auto own = comm.split(0);
+      if (comm.rank() == 0) return own->barrier();
+      throw std::runtime_error("the body fails");
+    } catch (const std::runtime_error& e) {
+      if (comm.rank() == 0) throw;
+      comm.abort(e.what());
+    }
+  });
+  EXPECT_THAT(text_of<CommAborted>(errors[0]), HasSubstr("the body fails"));
+}
+
+TEST(Abort, AHandleThatIsLeftWithoutAReasonIsToldAfterAMoment) {
+  Group group = make_group(2);
+  const auto errors = outcomes(group, [](Communicator& comm) {
+    const Tensor x = ones({100}, {.device = comm.device()});
+    if (comm.rank() == 0) return comm.all_reduce(x);
+    try {
+      const auto handle = comm.start_all_reduce(x);
+      throw std::runtime_error("nobody is told of it");
+    } catch (const std::runtime_error&) {
+    }
+  });
+  if (errors[0] != nullptr) {  // else it came first
+    EXPECT_THAT(text_of<CommAborted>(errors[0]), HasSubstr("without its result"));
+  }
+}
+
 struct BadCall {
   std::string says;
   std::function<void(Communicator&)> call;

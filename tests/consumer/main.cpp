@@ -1,9 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <chrono>
 #include <iostream>
 #include <string>
 
+#include "tandem/comm/group.hpp"
 #include "tandem/config.hpp"
 #include "tandem/data/known_datasets.hpp"
 #include "tandem/io/idx.hpp"
@@ -12,7 +14,9 @@
 #include "tandem/nn/flatten.hpp"
 #include "tandem/nn/linear.hpp"
 #include "tandem/nn/sequential.hpp"
+#include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
+#include "tandem/world/world.hpp"
 
 int own_names();
 
@@ -52,9 +56,20 @@ bool reads_installed_data(const std::string& file) {
   return false;
 }
 
+// The plug-ins of the installation are found from a program in a folder of its own.
+bool finds_plugins() {
+  tandem::world::World world("env://", {.timeout = std::chrono::seconds(60)});
+  const auto group =
+      tandem::comm::make_group(tandem::configure_devices("cpu:1"), {.world = &world});
+  const tandem::Tensor sum = tandem::ones({3});
+  group.front()->all_reduce(sum);
+  return sum.to_host<float>().front() == static_cast<float>(world.size());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::string(argv[1]) == "--plugins") return finds_plugins() ? 0 : 1;
   if (argc > 1) return reads_installed_data(argv[1]) ? 0 : 1;
   return gradient_is_right() && error_has_its_type() && own_names() == 0 ? 0 : 1;
 }

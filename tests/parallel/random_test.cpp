@@ -175,6 +175,31 @@ TEST(RandomInForward, ModulesAppliedInParallelHaveTheirOwnNumbersInEachRun) {
   }
 }
 
+/// Calls a module of its own by parallel_apply, twice, and then itself.
+struct AppliesInParallel : nn::Module {
+  Noisy inner{Draw::randn};
+  std::vector<std::vector<double>> seen;
+  Tensor forward(const Tensor& x) {
+    std::vector<Noisy*> modules{&inner};
+    std::vector<std::tuple<Tensor>> inputs{{x}};
+    for (int i = 0; i < 2; ++i)
+      seen.push_back(parallel_apply(modules, inputs, devices(1)).front().to_doubles());
+    seen.push_back(inner(x).to_doubles());
+    return x;
+  }
+  TANDEM_MODULE(AppliesInParallel, inner)
+};
+
+TEST(RandomInForward, JobsOfOneForwardDoNotRepeatNumbers) {
+  manual_seed(2);
+  AppliesInParallel outer;
+  outer.to(tandem::testing::device(0));
+  outer(ones({4, 5}, {.dtype = DType::f64, .device = tandem::testing::device(0)}));
+  EXPECT_NE(outer.seen[0], outer.seen[1]);
+  EXPECT_NE(outer.seen[1], outer.seen[2]);
+  EXPECT_NE(outer.seen[0], outer.seen[2]);
+}
+
 TEST(RandomInForward, AGeneratorOfTheUsersHasItsOwnNumbers) {
   Generator a(1), b(1), c(2);
   const auto numbers = [](Generator& g) { return randn({4}, {}, {.generator = &g}).to_doubles(); };

@@ -120,6 +120,37 @@ TEST_P(ProcessesTest, BatchNormAndDropoutAreTheWholeBatchs) {
   EXPECT_LE(difference(values_of(together), values_of(alone)), 1e-12);
 }
 
+TEST_P(ProcessesTest, OptimizersThatDifferAreFoundByTheDriftOfTheProcesses) {
+  if (test_world() == nullptr) GTEST_SKIP() << "it needs several processes";
+  manual_seed(5);
+  Mlp net;
+  DataParallelOptions checks = options();
+  checks.check_drift_every = 1;
+  DataParallel dp(net, checks);
+  const bool is_other = test_world()->rank() == 1;
+  optim::SGD optimizer(net.named_parameters(), {.lr = is_other ? 0.2 : 0.1});
+  dp.step(part_of(batch_of_step(0)), kLoss, &optimizer);
+  try {
+    dp.step(part_of(batch_of_step(1)), kLoss, &optimizer);
+    ADD_FAILURE() << "the second step begins with weights that differ";
+  } catch (const std::exception& e) {
+    EXPECT_THAT(e.what(), HasSubstr("of process 1 differs from its value in process 0"));
+  }
+}
+
+TEST_P(ProcessesTest, SeedsThatDifferAreFoundWithTheDrift) {
+  if (test_world() == nullptr) GTEST_SKIP() << "it needs several processes";
+  manual_seed(5);
+  Mlp net;
+  DataParallelOptions checks = options();
+  checks.check_drift_every = 1;
+  DataParallel dp(net, checks);
+  const Batch batch = part_of(batch_of_step(0));  // which sets a seed
+  manual_seed(test_world()->rank() == 1 ? 7 : 6);
+  EXPECT_THAT(thrown_text<Error>([&] { dp.step(batch, kLoss); }),
+              HasSubstr("the seed of random numbers"));
+}
+
 /// A step in micro-batches has the gradients of one device that takes the batch at once.
 void expect_one_batch(const Batch& batch, DataParallelOptions options, std::int64_t micro_batches) {
   manual_seed(5);

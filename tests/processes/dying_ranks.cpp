@@ -67,8 +67,15 @@ void die(const std::string& how) {
   if (how == "exit1") ::_exit(1);
   if (how == "throw") throw std::runtime_error("the body fails");
   if (how == "abort") std::abort();
-  if (how == "cut") return;  // somebody cuts its link
+  if (how == "cut" || how == "leave") return;  // somebody cuts its link, or the body ends
   std::raise(how == "stop" ? SIGSTOP : SIGKILL);
+}
+
+/// The body throws while a collective of its own is under way, as in a backward.
+[[noreturn]] void unwind(const Rank& rank) {
+  const Tensor x = ones({kCount}, {.device = rank.device()});
+  const auto handle = rank.comm().start_all_reduce(x);
+  throw std::runtime_error("the body fails");
 }
 
 double now() {
@@ -94,8 +101,10 @@ int main(int, char** argv) try {
           if (world.rank() == victim && rank.device().index == 0) {
             std::printf("dies %.3f\n", now());
             std::fflush(stdout);
+            if (how == "unwind") unwind(rank);
             die(how);
           }
+          if (world.rank() == victim && how == "leave") return;
           for (;;)
             body(rank);
         },

@@ -3,7 +3,9 @@
 
 // Algorithm native is the library's own: its order of addition shows in the bits.
 #include <algorithm>
+#include <cmath>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -66,6 +68,29 @@ TEST(NativeTest, ReducesInTheOrderOfGloosRingAndLeavesTheInputs) {
       expect_a_rings_order(x.to_host<float>());
     else
       EXPECT_EQ(x.to_host<float>(), before.to_host<float>());
+  }
+}
+
+// comm/backend.hpp: minima and maxima of floats are NaN if any rank has a NaN.
+TEST(NativeTest, NaNWinsInMinAndMaxOfEachAlgorithm) {
+  if (testing::test_world() == nullptr) GTEST_SKIP() << "it needs several processes";
+  for (const char* algorithm : {"native", "direct", "ring", "butterfly"}) {
+    if (algorithm == std::string("butterfly") && is_three()) continue;
+    const auto rank = one_rank(algorithm);
+    for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16})
+      for (const ReduceOp op : {ReduceOp::min, ReduceOp::max})
+        for (int where = 0; where < rank->size(); ++where) {
+          SCOPED_TRACE(std::string(algorithm) + ' ' + name(op) + ' ' + name(dtype));
+          const double own = rank->rank() == where ? NAN : 1.0 + rank->rank();
+          const Tensor all = full({3}, own, {.dtype = dtype, .device = rank->device()});
+          const Tensor one = all.clone();
+          rank->all_reduce(all, op);
+          EXPECT_TRUE(std::isnan(all.to_doubles()[1])) << "NaN on rank " << where;
+          rank->reduce(one, op, 0);
+          if (rank->rank() == 0) {
+            EXPECT_TRUE(std::isnan(one.to_doubles()[2])) << "NaN on rank " << where;
+          }
+        }
   }
 }
 

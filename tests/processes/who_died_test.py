@@ -23,7 +23,7 @@ ALL = sys.argv[1:2] == ["--all"]
 REPEATS = int(sys.argv[2]) if len(sys.argv) > 2 else 1
 del sys.argv[1:]
 COLLECTIVES = ["broadcast", "all_reduce", "all_gather", "reduce_scatter", "barrier", "send"]
-WAYS = ["exit0", "exit1", "throw", "abort", "kill", "stop"]
+WAYS = ["exit0", "exit1", "throw", "unwind", "leave", "abort", "kill", "stop"]
 PROCESSES, VICTIM, THREADS = 3, 1, 2
 MOST_SECONDS = {"stop": 3 + 1.5, "cut": 3 + 1.5}  # the time-out of the ranks is 3 s; they say so within a second
 IN_TIME = 1.5
@@ -75,7 +75,7 @@ class WhoDiedTest(unittest.TestCase):
             first = victim * THREADS
             name = rf"rank(s|) ({first}|{first + 1})( to {first + 1}|) \((cpu:[01] |)of process {victim} on {re.escape(socket.gethostname())}, pid {pids[victim]}\)"
             self.assertRegex(said, name)
-            self.assertRegex(said, {"throw": "the body fails", "stop": SILENT, "cut": SILENT}.get(how, "ended: its connection closed"))
+            self.assertRegex(said, {"throw": "the body fails", "unwind": "the body fails", "leave": "was destroyed", "stop": SILENT, "cut": SILENT}.get(how, "ended: its connection closed"))
             if collective != "send":
                 self.assertRegex(said, rf"{collective} number \d+")
             self.assertLess(float(seen.group(1)) - died, MOST_SECONDS.get(how, IN_TIME), said)

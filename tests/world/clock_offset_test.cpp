@@ -68,7 +68,7 @@ class Answers {
 };
 
 TEST(ClockOffsetTest, OfTheSameClockIsZeroWithinItsError) {
-  const WatchServer server("127.0.0.1", 2);
+  const WatchServer server("127.0.0.1", 2, "word");
   const auto measured = measure_clock_offset(server.address());
   ASSERT_TRUE(measured);
   EXPECT_LE(std::chrono::abs(measured->offset), measured->error);
@@ -123,8 +123,8 @@ TEST(ClockOffsetTest, ASilentServerIsWaitedForASecond) {
 
 // Whoever asks without end and takes no answer must not keep the others from hearing of an end.
 TEST(ClockOffsetTest, QuestionsChangeNothingForTheOthers) {
-  const WatchServer server("127.0.0.1", 2);
-  Watch listening(server.address(), 0, 20s);
+  const WatchServer server("127.0.0.1", 2, "word");
+  Watch listening(server.address(), 0, 20s, "word");
   std::promise<std::string> heard;
   listening.listen(
       {.on_word = [](int, const std::string&) {},
@@ -139,7 +139,7 @@ TEST(ClockOffsetTest, QuestionsChangeNothingForTheOthers) {
   hostile.send(questions, in_20_s());
   EXPECT_TRUE(measure_clock_offset(server.address()));
   Socket(Socket::connect(server.address(), in_20_s()))
-      .send(encode({Frame::Kind::hello, 1}), in_20_s());
+      .send(encode({Frame::Kind::hello, 1, "word"}), in_20_s());
   auto end = heard.get_future();
   ASSERT_EQ(end.wait_for(20s), std::future_status::ready);
   EXPECT_EQ(end.get(), "1its connection closed");

@@ -98,6 +98,41 @@ TEST(LaunchTest, BySlurm) {
   EXPECT_EQ(told.store, (Address{"10.0.0.7", launch.store->port}));
 }
 
+TEST(LaunchTest, StepsOfSlurmThatRunAtOnceMeetApart) {
+  const auto port = [](const char* job, const char* step) {
+    return launched(with(kSlurm, {{"SLURM_JOB_ID", job}, {"SLURM_STEP_ID", step}})).store->port;
+  };
+  EXPECT_NE(port("7", "1"), port("8", "0")) << "their sums are equal";
+  const Launch launch = launched(kSlurm);
+  EXPECT_EQ(launch.other_ports.size(), 7U) << "where its port is another program's";
+  for (const std::uint16_t other : launch.other_ports) {
+    EXPECT_GE(other, 15'000);
+    EXPECT_LT(other, 30'000);
+    EXPECT_NE(other, launch.store->port);
+  }
+  const Launch told = launched(with(kSlurm, {{"MASTER_PORT", "4000"}}));
+  EXPECT_EQ(told.store->port, 4000);
+  EXPECT_TRUE(told.other_ports.empty());
+}
+
+TEST(LaunchTest, AnAddressOfIpv6MayStandInBrackets) {
+  const Variables v6{{"MASTER_ADDR", "[::1]"}};
+  EXPECT_EQ(launched(with(kTorchrun, v6)).store, (Address{"::1", 29500}));
+  EXPECT_EQ(launched(with(kSlurm, v6)).store->host, "::1");
+}
+
+TEST(LaunchTest, ALauncherInsideAnotherOneIsKnown) {
+  const Variables outer{{"TANDEM_LAUNCH_ID", "4711"}};
+  const Launch launch = launched(with(outer, kTorchrun));
+  EXPECT_EQ(launch.launcher, "torchrun");
+  EXPECT_EQ(launch.run, "none");
+  const Variables inner{{"TANDEM_LAUNCH_ID", "4711"}, {"TORCHELASTIC_RUN_ID", "tandem"}};
+  EXPECT_EQ(launched(with(kTorchrun, inner)).launcher, "tandem launch");
+  const Variables broken = with(kSlurm, {{"SLURM_STEP_NODELIST", "n[1-"}});
+  EXPECT_EQ(launched(with(broken, kTorchrun)).launcher, "torchrun")
+      << "the outer one counts for nothing";
+}
+
 TEST(LaunchTest, AScriptOfSlurmIsNoTask) {
   EXPECT_FALSE(read_launch(from(with(kSlurm, {{"SLURM_STEP_ID", "4294967291"}}))).has_value());
 }

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 #include <thread>
@@ -24,6 +25,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::thrown_text;
 using namespace std::chrono_literals;
 
@@ -57,6 +59,7 @@ class LauncherTest : public ::testing::Test {
     if (pid == 0) {
       static_cast<void>(!std::freopen(out.c_str(), "w", stdout));
       static_cast<void>(!std::freopen(err.c_str(), "w", stderr));
+      const auto idle = has_threads ? std::thread([] { ::pause(); }) : std::thread();
       ::_exit(launch(options));
     }
     if (signal != 0) {
@@ -68,6 +71,7 @@ class LauncherTest : public ::testing::Test {
     return {WEXITSTATUS(how), content(out), content(err)};
   }
 
+  bool has_threads = false;  // of the process that launches
   std::filesystem::path folder =
       std::filesystem::temp_directory_path() / ("tandem-launch-" + std::to_string(::getpid()));
 };
@@ -158,6 +162,61 @@ TEST_F(LauncherTest, SignalsArePassedOn) {
   const Outcome done = run(shell(2, waits), SIGTERM);
   EXPECT_EQ(done.status, 128 + SIGTERM);
   EXPECT_THAT(done.out, AllOf(HasSubstr("[0] has come"), HasSubstr("[1] has come")));
+}
+
+TEST_F(LauncherTest, SignalsArePassedOnWhicheverThreadGetsThem) {
+  has_threads = true;
+  for (const auto& [name, number] : std::map<std::string, int>{
+           {"TERM", SIGTERM}, {"INT", SIGINT}, {"HUP", SIGHUP}, {"QUIT", SIGQUIT}}) {
+    SCOPED_TRACE(name);
+    const Outcome done = run(
+        shell(2, "trap 'sleep 0.1; echo saved; exit 0' " + name + "; while :; do sleep 0.02; done"),
+        number);
+    EXPECT_EQ(done.status, 128 + number);
+    EXPECT_THAT(done.out, AllOf(HasSubstr("[0] saved"), HasSubstr("[1] saved")));
+    EXPECT_THAT(done.err, Not(HasSubstr("ended first"))) << "it is no failure";
+  }
+}
+
+TEST_F(LauncherTest, NewsArePassedOnAndEndNothing) {
+  has_threads = true;
+  for (const auto& [name, number] :
+       std::map<std::string, int>{{"USR1", SIGUSR1}, {"USR2", SIGUSR2}}) {
+    SCOPED_TRACE(name);
+    const Outcome done =
+        run(shell(2, "trap 'echo has come; exit 0' " + name + "; while :; do sleep 0.02; done"),
+            number);
+    EXPECT_EQ(done.status, 0);
+    EXPECT_THAT(done.out, AllOf(HasSubstr("[0] has come"), HasSubstr("[1] has come")));
+  }
+}
+
+TEST_F(LauncherTest, ThoseThatDoNotHearASignalAreEndedAfterTheGrace) {
+  has_threads = true;
+  const auto begin = std::chrono::steady_clock::now();
+  const Outcome done = run(shell(2, "trap '' TERM; sleep 100"), SIGTERM);
+  EXPECT_EQ(done.status, 128 + SIGTERM) << "it is the signal that ends the launch";
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 20s);
+}
+
+TEST_F(LauncherTest, ProcessesGetSignalsAsInAShellOfTheirOwn) {
+  std::signal(SIGINT, SIG_IGN);  // as for what a script starts in the background
+  std::signal(SIGPIPE, SIG_IGN);
+  const Outcome done = run(shell(1, "trap 'echo has come; exit 0' INT; kill -INT $$; echo not"));
+  const Outcome pipe = run(shell(1, "kill -PIPE $$; echo not"));
+  std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGPIPE, SIG_DFL);
+  EXPECT_EQ(done.out, "[0] has come\n");
+  EXPECT_EQ(pipe.status, 128 + SIGPIPE);
+}
+
+TEST_F(LauncherTest, OutputThatIsLostIsAnError) {
+  std::filesystem::create_directories(folder / "logs");
+  std::filesystem::create_symlink("/dev/full", folder / "logs" / "1.out");
+  LauncherOptions options = shell(2, "echo out $RANK");
+  options.log_dir = (folder / "logs").string();
+  EXPECT_THAT(thrown_text<FileError>([&] { launch(options); }),
+              AllOf(HasSubstr("1.out"), HasSubstr("what rank 1 printed is lost: No space left")));
 }
 
 TEST_F(LauncherTest, FilesTakeTheOutput) {

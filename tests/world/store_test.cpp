@@ -58,6 +58,15 @@ INSTANTIATE_TEST_SUITE_P(Stores,
                          ::testing::Values(Kind::tcp, Kind::file, Kind::prefix),
                          kind_name);
 
+TEST_P(StoreTest, AddToWhatIsNoNumberIsRefusedAndTheClientGoesOn) {
+  const auto store = open();
+  store->set("k", "text");
+  EXPECT_THAT(thrown_text([&] { store->add("k", 1); }),
+              AllOf(HasSubstr("key"), HasSubstr("'text' is no number")));
+  EXPECT_EQ(store->get("k"), "text");
+  EXPECT_EQ(store->add("n", 2), 2);
+}
+
 TEST_P(StoreTest, OneSeesWhatAnotherSets) {
   const auto a = open(), b = open();
   const std::string bytes("\0\n\xff", 3);

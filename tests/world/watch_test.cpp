@@ -5,15 +5,21 @@
 
 #include "world/watch.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <future>
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <gmock/gmock.h>
 
+#include "tandem/core/error.hpp"
+
+#include "world/frame.hpp"
+#include "world/socket.hpp"
 #include "world/watch_server.hpp"
 
 namespace tandem::world::test {
@@ -27,8 +33,8 @@ using namespace std::chrono_literals;
 constexpr auto kPatience = 20s;
 
 struct WatchTest : ::testing::Test {
-  const WatchServer server{"127.0.0.1", 2};
-  const Watch first{server.address(), 0, kPatience};
+  const WatchServer server{"127.0.0.1", 2, "word"};
+  const Watch first{server.address(), 0, kPatience, "word"};
 
   /// What the first says of the other one, once it begins with some text.
   std::string state_that_begins(const std::string& text) const {
@@ -50,19 +56,19 @@ TEST_F(WatchTest, BeforeTheFirstSignOfLifeTheMeetingIsTheLastThatIsKnown) {
 }
 
 TEST_F(WatchTest, AProcessThatGivesSignsIsAlive) {
-  Watch second(server.address(), 1, kPatience);
+  Watch second(server.address(), 1, kPatience, "word");
   second.set_progress([] { return "7 collectives so far"; });
   EXPECT_EQ(state_that_begins("alive, "), "alive, 7 collectives so far");
 }
 
 TEST_F(WatchTest, NotesReachTheOthersThatListen) {
-  Watch second(server.address(), 1, kPatience);
+  Watch second(server.address(), 1, kPatience, "word");
   std::promise<std::string> heard, answered;
   second.listen_to_notes([&](int process, const std::string& text) {
     heard.set_value(std::to_string(process) + text);
     second.note("here");
   });
-  Watch asks(server.address(), 0, kPatience);
+  Watch asks(server.address(), 0, kPatience, "word");
   asks.listen_to_notes([&](int process, const std::string& text) {
     answered.set_value(std::to_string(process) + text);
   });
@@ -77,6 +83,51 @@ TEST_F(WatchTest, NotesReachTheOthersThatListen) {
   second.listen_to_notes({});
   asks.listen_to_notes({});
   asks.note("nobody listens");
+}
+
+TEST_F(WatchTest, WhoDoesNotKnowTheWordIsNoProcess) {
+  std::atomic<int> ended{0};
+  Watch second(server.address(), 1, kPatience, "word");
+  second.set_progress([] { return "there"; });
+  EXPECT_EQ(state_that_begins("alive, "), "alive, there");
+  Watch listening(server.address(), 0, kPatience, "word");
+  listening.listen({.on_word = [](int, const std::string&) {},
+                    .on_end = [&](int, const std::string&) { ++ended; }});
+  for (const std::string word : {"", "wor", "words", "another"}) {
+    const Socket stranger =
+        Socket::connect(server.address(), std::chrono::steady_clock::now() + kPatience);
+    stranger.send(encode({Frame::Kind::hello, 1, word}),
+                  std::chrono::steady_clock::now() + kPatience);
+    stranger.send(encode({Frame::Kind::word, 1, "1 aborted final -1 lies"}),
+                  std::chrono::steady_clock::now() + kPatience);
+  }
+  std::this_thread::sleep_for(200ms);
+  EXPECT_EQ(ended, 0);
+  EXPECT_FALSE(listening.has_words());
+  listening.listen({});
+}
+
+TEST_F(WatchTest, AStrangerThatSaysMuchIsDropped) {
+  const auto by = std::chrono::steady_clock::now() + kPatience;
+  const Socket stranger = Socket::connect(server.address(), by);
+  const std::string frame = encode({Frame::Kind::hello, 1, std::string(1 << 20, 'x')});
+  std::string answer(1, ' ');
+  EXPECT_THROW(
+      {
+        stranger.send(frame, by);
+        stranger.receive(answer, by);
+      },
+      CommError);
+}
+
+TEST_F(WatchTest, ManyStrangersLeaveRoomForProcesses) {
+  const auto by = std::chrono::steady_clock::now() + kPatience;
+  std::vector<Socket> strangers;
+  for (int i = 0; i < 300; ++i)
+    strangers.push_back(Socket::connect(server.address(), by));
+  Watch second(server.address(), 1, kPatience, "word");
+  second.set_progress([] { return "there"; });
+  EXPECT_EQ(state_that_begins("alive, "), "alive, there");
 }
 
 }  // namespace

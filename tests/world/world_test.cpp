@@ -120,7 +120,23 @@ TEST_P(WorldTest, ADifferenceIsToldToAllWithBothValues) {
 TEST_P(WorldTest, AnotherWorldSizeIsADifference) {
   const auto texts =
       texts_of({url(0, 2), url(1, 3)}, [](std::size_t) { return WorldOptions{.timeout = 500ms}; });
-  EXPECT_THAT(texts[0], HasSubstr("differ in 'world size': '2' in process 0"));
+  EXPECT_THAT(texts,
+              Each(AllOf(HasSubstr("differ in 'world size': '2' in process 0"),
+                         HasSubstr("'3' in process 1"))));
+}
+
+TEST_P(WorldTest, ADifferenceIsToldAlsoWhereOthersAreMissing) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto texts = texts_of({url(0, 4), url(1, 3)}, patient);
+  EXPECT_THAT(texts, Each(HasSubstr("differ in 'world size': '4' in process 0")));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 15s);
+}
+
+TEST_P(WorldTest, ValuesOfAContractMayHaveLines) {
+  const auto texts = texts_of({url(0, 2), url(1, 2)}, [](std::size_t i) {
+    return WorldOptions{.timeout = 20s, .contract = {{"text", i == 0 ? "a\nb" : "a\nc"}}};
+  });
+  EXPECT_THAT(texts, Each(HasSubstr("differ in 'text'")));
 }
 
 TEST(WorldFileTest, OneOfAnEarlierRunIsRefused) {

@@ -10,12 +10,17 @@
 
 namespace tandem::parallel {
 
-/// A replica computes with other values than device 0 (DataParallelOptions::check_drift_every).
+/// A replica computes with other values than device 0, or a process with others than process 0
+/// (DataParallelOptions::check_drift_every).
 class ReplicaDrift : public Error {
  public:
   ReplicaDrift(const std::string& tensor, Device owner, Device device, std::int64_t step);
+  /// @param what     a tensor, or "the seed"; both are those of the same device.
+  /// @param process  the first that differs from process 0.
+  ReplicaDrift(const std::string& what, int process, Device device, std::int64_t step);
 
-  /// The first tensor that differs, by its name in the state dict.
+  /// The first tensor that differs, by its name in the state dict; between processes, also what
+  /// random numbers depend on: "the seed of random numbers".
   const std::string& tensor() const noexcept { return tensor_; }
   Device device() const noexcept { return device_; }
   /// The step of the wrapper, counted from 1.

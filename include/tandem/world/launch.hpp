@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tandem/world/address.hpp"
 
@@ -19,6 +21,8 @@ struct Launch {
   int node = 0, nodes = 1;
   /// Where the store is. None: MPI knows, or the user says it.
   std::optional<Address> store = std::nullopt;
+  /// Where the store may be instead, at the same host, if its port is another program's.
+  std::vector<std::uint16_t> other_ports = {};
   /// Whether the launcher serves the store; otherwise rank 0 does.
   bool launcher_serves = false;
   std::string run = {};  ///< the job's name, where it has one: keys of two runs are apart

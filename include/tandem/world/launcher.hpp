@@ -28,15 +28,20 @@ struct LauncherOptions {
 /// Starts processes of one program on this machine, and stays until all have ended.
 ///
 /// Each has the variables of torchrun (read_launch) and, unless it is set, OMP_NUM_THREADS with its
-/// share of the cores; its input is empty. SIGINT, SIGTERM, SIGHUP and SIGUSR1 are passed on. When
-/// one fails the others have a second to notice it and to end by themselves. Then they are asked to
-/// end, by SIGTERM, and ended after the grace, and the last lines of the failed one's errors are
-/// printed, as the last ones. No process outlives the caller.
+/// share of the cores; its input is empty. SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2
+/// are passed on, whichever thread of the caller gets them; after one of the first four the
+/// processes have the grace to end, and are ended then. When one fails the others have a second to
+/// notice it and to end by themselves. Then they are asked to end, by SIGTERM, and ended after the
+/// grace, and the last lines of the failed one's errors are printed, as the last ones. No process
+/// outlives the caller.
 ///
-/// Called from one thread at a time, whose signals are blocked meanwhile.
-/// @return  0, the exit status of the first that failed, or 128 and the number of its signal
+/// Called from one thread at a time; meanwhile the handlers of these signals and of SIGCHLD are
+/// its own.
+/// @return  0; the exit status of the first that failed, or 128 and the number of the signal that
+///          ended it; 128 and the number of the signal that the caller got to end all of them
 /// @throws InvalidArgument  no command, a number of processes below 1, a program that is not found,
 ///                          or a folder that cannot be written.
+/// @throws FileError        all have ended well, but what they printed could not be written.
 int launch(const LauncherOptions& options);
 
 /// Makes this program several processes: the first line of a main is

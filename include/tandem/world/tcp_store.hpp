@@ -42,15 +42,20 @@ class TcpStore final : public Store {
   void set_timeout(Milliseconds timeout) override { timeout_ = timeout; }
   /// The address, as a number, by which the store's host knows this one.
   std::string local_host() const;
+  /// The address, as a number, by which this host knows the store's.
+  std::string server_host() const;
 
  private:
+  /// Connects, and asks whether a store answers.
+  void open(Milliseconds timeout);
   void wait_locked(const std::vector<std::string>& keys, Milliseconds timeout);
   bool check_locked(const std::vector<std::string>& keys);
   /// When the server has answered what it answers at once, or is gone.
   std::chrono::steady_clock::time_point answer_by() const;
 
+  Address address_;
   std::atomic<Milliseconds> timeout_;
-  std::mutex mutex_;  // guards the connection
+  mutable std::mutex mutex_;  // guards the connection
   std::unique_ptr<Socket> socket_;
 };
 

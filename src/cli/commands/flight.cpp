@@ -46,7 +46,7 @@ int FlightRequest::run() const {
   json.write([&] { return report::flight_json(flight); });
   if (!trace.empty()) write_text(trace, report::flight_trace(flight.runs.front()));
   if (json.leaves_text() && trace != "-")
-    console::print_text(console::shown(report::flight_text(flight)));
+    console::print_text(console::readable(report::flight_text(flight)));
   return 0;
 }
 

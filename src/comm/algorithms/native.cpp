@@ -6,7 +6,8 @@
 // first. The order of addition is the library's, so bits depend on it and on its version.
 //
 // Among the ranks of one process, and wherever the library lacks the collective, dtype or
-// reduction, it is direct, whose schedule it has.
+// reduction, it is direct, whose schedule it has. Minima and maxima of floats are, too: the
+// library's lose a NaN.
 
 #include "comm/algorithms/list.hpp"
 

@@ -27,6 +27,7 @@ class MessageExchange final : public Activity {
                   std::uint32_t channel);
 
   std::uint64_t group() const noexcept override { return group_->group; }
+  bool is_message() const noexcept override { return true; }
   void start(ProcessLinks& links) override;
   /// @throws Desync  the ends differ.
   bool advance(ProcessLinks& links) override;

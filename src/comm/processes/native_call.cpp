@@ -43,6 +43,14 @@ std::optional<Native::Op> op_of(ReduceOp op) {
   }
 }
 
+/// Minima and maxima of floats are NaN if any rank has a NaN. Those of gloo and of MPI compare, so
+/// that it depends on the order whether a NaN stays.
+bool loses_nan(const Signature& s) {
+  const ReduceOp op = undivided(s.op);
+  return s.kind != Collective::Kind::broadcast && is_float(s.dtype) &&
+         (op == ReduceOp::min || op == ReduceOp::max);
+}
+
 std::optional<Native::Kind> kind_of(Collective::Kind kind) {
   switch (kind) {
     case Collective::Kind::all_reduce:
@@ -59,7 +67,7 @@ std::optional<Native::Kind> kind_of(Collective::Kind kind) {
 }  // namespace
 
 std::optional<Native> native_call(const Signature& s) {
-  if (algorithm_of(s) != &native() || s.count == 0) return std::nullopt;
+  if (algorithm_of(s) != &native() || s.count == 0 || loses_nan(s)) return std::nullopt;
   const auto type = type_of(s.dtype);
   const auto op = op_of(s.op);
   const auto kind = kind_of(s.kind);

@@ -10,7 +10,7 @@
 namespace tandem::comm {
 
 /// A collective of algorithm native as links know it, without its data; none: they have no words
-/// for it, or it is of another algorithm.
+/// for it or would lose a NaN, or it is of another algorithm.
 ///
 /// An average is a sum, which is divided afterwards; a sum with factors is one of products.
 std::optional<ProcessLinks::Native> native_call(const Signature& signature);

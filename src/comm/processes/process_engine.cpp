@@ -18,6 +18,8 @@ namespace {
 
 using tandem::detail::concat;
 
+constexpr std::int64_t kMessage = 0;  // messages are no collectives, which count from 1
+
 }  // namespace
 
 ProcessEngine::ProcessEngine(std::shared_ptr<ProcessMesh> mesh,
@@ -64,7 +66,7 @@ void ProcessEngine::begin(const std::shared_ptr<Operation>& op) {
   }
   mesh_->count_collective();
   const std::scoped_lock lock(mutex_);  // the group fails before, or has this to end
-  if (auto why = reason_to_stop()) return op->fail(std::move(why));
+  if (auto why = reason_to_stop(op->number)) return op->fail(std::move(why));
   mesh_->begin(std::make_shared<CollectiveExchange>(
       op, group_, options_, mesh_->next_channel(), natives_of(*op)));
 }
@@ -86,14 +88,14 @@ std::vector<std::optional<ProcessLinks::Native>> ProcessEngine::natives_of(
 
 void ProcessEngine::begin_message(const std::shared_ptr<Operation>& op) {
   const std::scoped_lock lock(mutex_);
-  if (auto why = reason_to_stop()) return op->fail(std::move(why));
+  if (auto why = reason_to_stop(kMessage)) return op->fail(std::move(why));
   mesh_->begin(
       std::make_shared<MessageExchange>(op, group_, mesh_->mailbox(group_), mesh_->next_channel()));
 }
 
 /// Another process may have failed before this one has made the group, or has reset it.
-std::shared_ptr<const Failure> ProcessEngine::reason_to_stop() const {
-  return failure_ != nullptr ? failure_ : mesh_->early_word(group_->group);
+std::shared_ptr<const Failure> ProcessEngine::reason_to_stop(std::int64_t number) const {
+  return failure_ != nullptr ? failure_ : mesh_->early_word(group_->group, number);
 }
 
 bool ProcessEngine::is_of(std::uint64_t group) const {
@@ -111,11 +113,15 @@ void ProcessEngine::abort(const Failure& why) noexcept {
   {
     const std::scoped_lock lock(mutex_);
     group = group_->group;
-    is_first = failure_ == nullptr;
+    is_first = failure_ == nullptr || (failure_->is_provisional && !why.is_provisional);
     if (is_first) failure_ = std::make_shared<const Failure>(why);
   }
   mesh_->stop(group, std::make_shared<const Failure>(why));
   if (is_first) mesh_->tell(group, why);
+}
+
+void ProcessEngine::retire(const Failure& why, std::int64_t reached) noexcept {
+  mesh_->tell_left(membership()->group, why, reached);
 }
 
 // Messages of before are of another group.

@@ -39,6 +39,7 @@ class ProcessEngine final : public Engine {
   void help(Operation& op) noexcept override;
   bool ends_by_itself() const noexcept override { return false; }
   void abort(const Failure& why) noexcept override;
+  void retire(const Failure& why, std::int64_t reached) noexcept override;
   void restart() override;
   void drain() noexcept override {}
   std::shared_ptr<Engine> split(const std::vector<int>& ranks, std::int64_t number) const override;
@@ -62,7 +63,7 @@ class ProcessEngine final : public Engine {
   std::string absent_ranks(const Membership& group, const Operation& op, int place) const;
   std::string name_of(const Membership& group) const;
   std::shared_ptr<const Membership> membership() const;
-  std::shared_ptr<const Failure> reason_to_stop() const;
+  std::shared_ptr<const Failure> reason_to_stop(std::int64_t number) const;
 
   const std::shared_ptr<ProcessMesh> mesh_;
   const std::shared_ptr<RollCall> roll_call_;  // null: nobody is asked

@@ -4,7 +4,6 @@
 #include "comm/processes/process_mesh.hpp"
 
 #include <algorithm>
-#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -23,7 +22,6 @@ using namespace std::chrono_literals;
 
 /// How long the reason of a process that has gone is waited for: it may have said one.
 constexpr auto kReason = 300ms;
-constexpr std::size_t kMostWords = 64;  // of groups that are not there, or not yet
 constexpr const char* kClosed = "its connection closed";
 /// Of a thread that waits without anything moving.
 constexpr auto kHelp = 1ms;
@@ -149,6 +147,11 @@ void ProcessMesh::begin(std::shared_ptr<Activity> activity) {
   entry.activity = std::move(activity);
   for (const auto& [process, how] : gone_)
     lose(entry, process, how);
+  {
+    const std::scoped_lock hearing(hearing_);
+    for (const Word& word : left_)
+      lose_message(entry, word);
+  }
   try {
     entry.activity->start(*links_);
   } catch (const ProcessLinks::Lost& e) {
@@ -300,58 +303,6 @@ void ProcessMesh::look_at(std::uint64_t group, const std::function<void(Activity
   const std::scoped_lock lock(mutex_);
   for (const Entry& entry : entries_)
     if (entry.activity->group() == group) f(*entry.activity);
-}
-
-void ProcessMesh::add(std::uint64_t group, std::weak_ptr<Meeting> meeting) {
-  const std::scoped_lock lock(hearing_);
-  meetings_[group] = std::move(meeting);
-}
-
-std::shared_ptr<const Failure> ProcessMesh::early_word(std::uint64_t group) const {
-  const std::scoped_lock lock(hearing_);
-  for (const auto& [of, why] : early_words_)
-    if (of == group) return why;
-  return nullptr;
-}
-
-void ProcessMesh::remove(std::uint64_t group) noexcept {
-  {
-    const std::scoped_lock lock(hearing_);
-    meetings_.erase(group);
-  }
-  const std::scoped_lock lock(mutex_);
-  const auto mailbox = mailboxes_.find(group);
-  if (mailbox == mailboxes_.end()) return;
-  mailbox->second->close();
-  mailboxes_.erase(mailbox);
-}
-
-void ProcessMesh::tell(std::uint64_t group, const Failure& why) noexcept {
-  const std::scoped_lock lock(watching_);
-  if (watch_ == nullptr) return;
-  watch_->say(
-      concat(group, ' ', why.kind == Failure::Kind::desync ? "desync" : "aborted", ' ', why.text));
-}
-
-void ProcessMesh::hear_word(int /*process*/, const std::string& text) {
-  std::istringstream words(text);
-  std::uint64_t group = 0;
-  std::string kind, reason;
-  words >> group >> kind;
-  std::getline(words >> std::ws, reason, '\0');
-  const auto why =
-      failure(kind == "desync" ? Failure::Kind::desync : Failure::Kind::aborted, std::move(reason));
-  std::shared_ptr<Meeting> meeting;
-  {
-    const std::scoped_lock lock(hearing_);
-    if (const auto known = meetings_.find(group); known != meetings_.end()) {
-      meeting = known->second.lock();
-    } else {
-      early_words_.emplace_back(group, why);
-      if (early_words_.size() > kMostWords) early_words_.pop_front();
-    }
-  }
-  if (meeting != nullptr) meeting->stop(*why, group);
 }
 
 // A reason would have come before, on the same line. Who has left may have sent what is on its way.

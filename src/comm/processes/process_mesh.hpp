@@ -73,10 +73,12 @@ class ProcessMesh {
   /// A group that is to hear what other processes say of it, and whose processes are gone.
   void add(std::uint64_t group, std::weak_ptr<Meeting> meeting);
   void remove(std::uint64_t group) noexcept;
-  /// What was said of a group before it was added.
-  std::shared_ptr<const Failure> early_word(std::uint64_t group) const;
+  /// What was said of a group before it was added, that ends its `number`-th collective.
+  std::shared_ptr<const Failure> early_word(std::uint64_t group, std::int64_t number) const;
   /// Tells the other processes of a group's failure.
   void tell(std::uint64_t group, const Failure& why) noexcept;
+  /// Tells them that a rank of this process was destroyed; see Meeting::note_left.
+  void tell_left(std::uint64_t group, const Failure& why, std::int64_t reached) noexcept;
   /// What is known of a process: "alive, 40 collectives so far".
   std::string state(int process) const;
   void count_collective() noexcept { collectives_.fetch_add(1, std::memory_order_relaxed); }
@@ -91,6 +93,14 @@ class ProcessMesh {
     std::shared_ptr<const Failure> lost = nullptr;
   };
 
+  /// What another process has said of a group.
+  struct Word {
+    std::uint64_t group = 0;
+    int process = 0;
+    std::shared_ptr<const Failure> why = nullptr;
+    std::optional<std::int64_t> reached = std::nullopt;  // it has left the group after so many
+  };
+
   bool turn() noexcept;
   bool advance(Entry& entry) noexcept;
   /// Has an entry that needs the process fail, unless there is another reason soon.
@@ -100,6 +110,9 @@ class ProcessMesh {
   bool settle(Entries::iterator entry, Entries& ended) noexcept;
   void run();
   void hear_word(int process, const std::string& text);
+  void hear_left(const Word& word, const std::shared_ptr<Meeting>& meeting);
+  /// Has a message to or from a process that has left its group fail, unless it comes soon.
+  static void lose_message(Entry& entry, const Word& word);
   void hear_end(int process, const std::string& how);
 
   mutable std::mutex watching_;  // guards watch_; held while something is said
@@ -120,8 +133,8 @@ class ProcessMesh {
   std::map<std::uint64_t, std::shared_ptr<Mailbox>> mailboxes_;  // by group
   bool ends_ = false;                                            // or has ended
 
-  mutable std::mutex hearing_;  // guards what follows
-  std::deque<std::pair<std::uint64_t, std::shared_ptr<const Failure>>> early_words_;
+  mutable std::mutex hearing_;           // guards what follows
+  std::deque<Word> early_words_, left_;  // the latest ones; left_: with `reached`
   std::map<std::uint64_t, std::weak_ptr<Meeting>> meetings_;
 
   std::thread thread_;

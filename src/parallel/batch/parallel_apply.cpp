@@ -32,14 +32,20 @@ std::shared_ptr<ForwardFrame> frame_of(int job) {
   return frame;
 }
 
-/// Counts the jobs that drew numbers as one forward.
+/// Counts the jobs that drew numbers as one forward, or as a part of the one that they are in.
 void count_forward(const std::vector<std::shared_ptr<ForwardFrame>>& frames) {
   const bool drew = std::ranges::any_of(frames, [](const auto& frame) { return frame->drew; });
   if (!drew) return;
-  if (ForwardFrame* outer = context().frame.get())
-    outer->drew = true;
-  else
+  ForwardFrame* const outer = context().frame.get();
+  if (outer == nullptr) {
     default_generator().forwards().fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  outer->drew = true;
+  // The first job has the outer seed: what comes after the jobs is not to repeat its numbers.
+  for (const auto& frame : frames)
+    for (const auto& [path, calls] : frame->calls)
+      outer->calls[path] = std::max(outer->calls[path], calls);
 }
 
 }  // namespace

@@ -25,4 +25,21 @@ ReplicaDrift::ReplicaDrift(const std::string& tensor,
       device_(device),
       step_(step) {}
 
+ReplicaDrift::ReplicaDrift(const std::string& what, int process, Device device, std::int64_t step)
+    : Error(tandem::detail::concat(
+          "step ",
+          step,
+          ": '",
+          what,
+          "' on ",
+          device,
+          " of process ",
+          process,
+          " differs from its value in process 0; the processes' optimizers, schedules or seeds "
+          "differ, or something wrote to a module: make them alike, and wrap the module again, "
+          "which begins with process 0's values")),
+      tensor_(what),
+      device_(device),
+      step_(step) {}
+
 }  // namespace tandem::parallel

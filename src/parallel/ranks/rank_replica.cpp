@@ -83,6 +83,12 @@ void move_buffers(const DeviceReplica& replica) {
                          {.category = Category::buffer, .device = replica.device()});
 }
 
+/// The place of a forward's random numbers, which is the same on all ranks.
+std::shared_ptr<ForwardFrame> frame_of(const ForwardRows& forward) {
+  return std::make_shared<ForwardFrame>(
+      ForwardFrame{.seed = default_generator().seed(), .forward = forward.forwards});
+}
+
 }  // namespace
 
 // Note [Joined ranks]: before each forward the ranks tell each other their rows, or that they have
@@ -105,8 +111,7 @@ struct RankReplica::Parts {
         move(replica.source(), c.device()),
         units(bind(replica, c, sharding)),
         gradients(replica, c, options, units),
-        rows(c),
-        forwards(default_generator().forwards().load(std::memory_order_relaxed)) {
+        rows(c) {
     if (units != nullptr) unchanged.emplace(replica.source(), replica.parameters());
   }
 
@@ -121,8 +126,8 @@ struct RankReplica::Parts {
   RankGradients gradients;
   RankRows rows;
   std::shared_ptr<const int> token = std::make_shared<const int>(0);  // for the marks on the module
-  double weight = 1;       // of this rank's outputs; 1 if all ranks have equally many rows
-  std::uint64_t forwards;  // top-level forwards so far
+  double weight = 1;  // of this rank's outputs; 1 if all ranks have equally many rows
+  std::shared_ptr<const ForwardFrame> frame;  // of a forward that counts, while it runs
   std::optional<JoinOptions> joining;
   int authority = 0;  // the first of the ranks that joined last
 };
@@ -183,8 +188,7 @@ std::shared_ptr<const Context> RankReplica::begin_forward(std::optional<std::int
   p.weight = by_rows ? own * p.comm.size() / all : 1;
   c->row_group = p.rows.group();
   c->batch_rows = forward.all_rows();
-  c->frame = std::make_shared<ForwardFrame>(
-      ForwardFrame{.seed = default_generator().seed(), .forward = p.forwards++});
+  if (!c->recomputes || c->frame == nullptr) p.frame = c->frame = frame_of(forward);
   p.gradients.arm();
   return c;
 }
@@ -193,7 +197,14 @@ ForwardRows RankReplica::prepare(std::int64_t rows) {
   Parts& p = *parts_;
   p.gradients.rebuild_buckets();
   const ForwardRows forward =
-      p.rows.exchange(rows, p.gradients.syncs(), p.units == nullptr ? 0 : p.units->order_digest());
+      p.rows.exchange(rows,
+                      p.gradients.syncs(),
+                      p.units == nullptr ? 0 : p.units->order_digest(),
+                      default_generator().forwards().load(std::memory_order_relaxed));
+  // Note [Forwards of ranks]: dropout's masks are keyed by the count of forwards, which the rank's
+  // generator keeps, since a checkpoint saves that. A rank that has joined, or has not read a
+  // checkpoint that another one has read, takes the count over from the others.
+  default_generator().forwards().store(forward.forwards, std::memory_order_relaxed);
   if (p.units != nullptr && !forward.same_order) p.units->forget_order();
   const int first = forward.first_active();
   if (first < 0) return forward;
@@ -230,6 +241,9 @@ Tensor RankReplica::output(const Tensor& y) const {
 }
 
 void RankReplica::end_forward() {
+  const auto frame = std::exchange(parts_->frame, nullptr);
+  if (frame != nullptr && (parts_->module.is_training() || frame->drew))
+    default_generator().forwards().fetch_add(1, std::memory_order_relaxed);
   parts_->gradients.log().end_forward();
   if (parts_->units != nullptr) parts_->units->end_forward();
 }

@@ -14,6 +14,7 @@ struct ForwardRows {
   std::vector<std::int64_t> rows;  ///< by rank; -1: the rank has joined
   bool syncs = true;               ///< the ranks that have not joined reduce their gradients
   bool same_order = true;          ///< all ranks have used their units in the same orders so far
+  std::uint64_t forwards = 0;      ///< the most that a rank's generator has counted
 
   bool is_active(int rank) const { return rows[static_cast<std::size_t>(rank)] >= 0; }
   std::int64_t all_rows() const;

@@ -3,6 +3,7 @@
 
 #include "parallel/replicas/rank_rows.hpp"
 
+#include <algorithm>
 #include <array>
 #include <span>
 #include <utility>
@@ -32,9 +33,14 @@ RankRows::RankRows(comm::Communicator& comm)
       group_(std::make_shared<comm::RowGroupAdapter>(comm)),
       members_(static_cast<std::size_t>(comm.size()), true) {}
 
-ForwardRows RankRows::exchange(std::int64_t rows, GradientSync sync, std::int64_t order) const {
+ForwardRows RankRows::exchange(std::int64_t rows,
+                               GradientSync sync,
+                               std::int64_t order,
+                               std::uint64_t forwards) const {
   const ContextScope kept([](Context& c) { c.keeps_data = true; });
-  const std::array<std::int64_t, 3> own{rows, sync == GradientSync::on ? 1 : 0, order};
+  // The lowest bit says whether the rank reduces its gradients.
+  const std::uint64_t count = forwards << 1 | (sync == GradientSync::on ? 1 : 0);
+  const std::array<std::int64_t, 3> own{rows, static_cast<std::int64_t>(count), order};
   const Tensor mine = from_host(std::span<const std::int64_t>(own), {3}, comm_.device());
   const Tensor all = zeros({3 * comm_.size()}, {.dtype = DType::i64, .device = comm_.device()});
   comm_.all_gather(mine, all);
@@ -42,7 +48,9 @@ ForwardRows RankRows::exchange(std::int64_t rows, GradientSync sync, std::int64_
   ForwardRows forward;
   for (std::size_t at = 0; at < values.size(); at += own.size()) {
     forward.rows.push_back(values[at]);
-    if (values[at] >= 0) forward.syncs = values[at + 1] != 0;
+    const auto said = static_cast<std::uint64_t>(values[at + 1]);
+    if (values[at] >= 0) forward.syncs = (said & 1) != 0;
+    forward.forwards = std::max(forward.forwards, said >> 1);
     forward.same_order &= values[at + 2] == order;
   }
   return forward;

@@ -25,9 +25,13 @@ class RankRows {
 
   /// Tells the other ranks how many rows this one has, and whether it reduces its gradients.
   ///
-  /// @param rows   -1: this rank has joined.
-  /// @param order  see GatherOrder::digest; 0: there is none.
-  ForwardRows exchange(std::int64_t rows, GradientSync sync, std::int64_t order = 0) const;
+  /// @param rows      -1: this rank has joined.
+  /// @param order     see GatherOrder::digest; 0: there is none.
+  /// @param forwards  how many this rank's generator has counted.
+  ForwardRows exchange(std::int64_t rows,
+                       GradientSync sync,
+                       std::int64_t order = 0,
+                       std::uint64_t forwards = 0) const;
   /// Makes the group anew if other ranks are active than before.
   void regroup(const ForwardRows& forward);
   /// The active ranks, as the replicas of a batch; null if this rank has joined. Tapes keep it.

@@ -26,11 +26,19 @@ namespace {
 
 using tandem::detail::concat;
 
-/// What decides which collectives a step has, by name.
+constexpr const char* kNonFinite[] = {"off", "warn", "error", "skip"};
+
+/// What decides which collectives a step has, and whether it has an effect, by name.
 std::vector<std::pair<std::string, std::string>> settings_of(std::size_t devices,
                                                              const DataParallelOptions& o) {
   return {{"the number of devices", std::to_string(devices)},
           {"mode", name(o.mode)},
+          {"dim", std::to_string(o.dim)},
+          {"whole_tensors", std::to_string(static_cast<int>(o.whole_tensors))},
+          {"reshard_after_forward", std::to_string(static_cast<int>(o.reshard_after_forward))},
+          {"prefetch", std::to_string(o.prefetch)},
+          {"non_finite_loss", kNonFinite[static_cast<std::size_t>(o.non_finite_loss)]},
+          {"non_finite_gradients", kNonFinite[static_cast<std::size_t>(o.non_finite_gradients)]},
           {"accumulate", std::to_string(o.accumulate)},
           {"first_bucket_nbytes", std::to_string(o.first_bucket_nbytes)},
           {"bucket_nbytes", std::to_string(o.bucket_nbytes)},
