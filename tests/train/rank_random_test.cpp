@@ -33,7 +33,7 @@ namespace {
 
 using parallel::DistributedDataParallel;
 using parallel::FullyShardedDataParallel;
-using Values = std::vector<double>;
+using Weights = std::vector<double>;
 
 struct Net : nn::Module {
   nn::Linear a{6, 16, {.dtype = DType::f64}};
@@ -63,8 +63,8 @@ class Part {
   bool main_loads_alone = false;
   std::optional<int> wraps_again_at = std::nullopt;
 
-  Values run() const {
-    Values end;
+  Weights run() const {
+    Weights end;
     parallel::run_ranks(tandem::testing::devices(2), [&](parallel::Rank& rank) {
       Net net = nn::clone(data_.start);
       net.to(rank.device());
@@ -125,7 +125,7 @@ struct RankRandomTest : ::testing::Test {
   tandem::testing::TempDir dir;
   std::string file = dir.file("run.st");
 
-  Values whole_run() {
+  Weights whole_run() {
     manual_seed(55);
     return Part<Wrapper>(data, 0, 6).run();
   }
@@ -141,14 +141,14 @@ TYPED_TEST(RankRandomTest, AResumedRunHasTheMasksOfTheWholeOne) {
   EXPECT_EQ(read_run_state(this->file).random->forwards, 3U);
   EXPECT_EQ(default_generator().forwards(), 3U);
   manual_seed(1);
-  const Values resumed = rest.run();
+  const Weights resumed = rest.run();
   EXPECT_EQ(resumed, this->whole_run());
 }
 
 TYPED_TEST(RankRandomTest, AModuleThatIsWrappedAgainGoesOn) {
   if (std::is_same_v<TypeParam, FullyShardedDataParallel<Net>>)
     GTEST_SKIP() << "its ranks have shares, and nothing is left to wrap";
-  const Values whole = this->whole_run();
+  const Weights whole = this->whole_run();
   manual_seed(55);
   Part<TypeParam> again(this->data, 0, 6);
   again.wraps_again_at = 3;
@@ -159,7 +159,7 @@ TYPED_TEST(RankRandomTest, TwoCallsOfRunRanksAreOneRun) {
   manual_seed(55);
   Part<TypeParam> begin(this->data, 0, 3), rest(this->data, 3, 6);
   begin.save = rest.load = this->file;
-  const Values whole = this->whole_run();
+  const Weights whole = this->whole_run();
   manual_seed(55);
   begin.run();
   EXPECT_EQ(rest.run(), whole);
@@ -174,7 +174,7 @@ TEST_F(RanksOfCopies, OneRankMayReadTheCheckpointForAll) {
   begin.run();
   manual_seed(55);  // all have the seed; the main rank knows how far the run is
   rest.main_loads_alone = true;
-  const Values resumed = rest.run();
+  const Weights resumed = rest.run();
   EXPECT_EQ(resumed, whole_run());
 }
 

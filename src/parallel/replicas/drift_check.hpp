@@ -18,9 +18,8 @@ class DriftCheck {
   void begin(Call& call) const;
   /// Notes the hashes of the buffers that a replica begins with.
   static void hash_buffers(const Call& call, Call::Part& part);
-  /// @throws ReplicaDrift  this replica has computed with other values than device 0's, or a
-  /// process
-  ///                       with others than process 0's.
+  /// @throws ReplicaDrift  this replica has computed with other values than device 0's, or this
+  ///                       process with others than process 0's.
   void check(const Call& call, Call::Part& part) const;
   /// A step has been committed.
   void note_step() noexcept { ++steps_; }
