@@ -35,12 +35,12 @@ using parallel::DistributedDataParallel;
 using parallel::FullyShardedDataParallel;
 using Weights = std::vector<double>;
 
-struct Net : nn::Module {
+struct DropoutNet : nn::Module {
   nn::Linear a{6, 16, {.dtype = DType::f64}};
   nn::Dropout d{0.25};
   nn::Linear b{16, 4, {.dtype = DType::f64}};
   Tensor forward(const Tensor& x) { return b(d(tanh(a(x)))); }
-  TANDEM_MODULE(Net, a, d, b)
+  TANDEM_MODULE(DropoutNet, a, d, b)
 };
 
 struct Data {
@@ -49,7 +49,7 @@ struct Data {
     x = randn({12, 6}, {.dtype = DType::f64});
     y = randint(0, 4, {12});
   }
-  Net start;
+  DropoutNet start;
   Tensor x, y;
 };
 
@@ -66,7 +66,7 @@ class Part {
   Weights run() const {
     Weights end;
     parallel::run_ranks(tandem::testing::devices(2), [&](parallel::Rank& rank) {
-      Net net = nn::clone(data_.start);
+      DropoutNet net = nn::clone(data_.start);
       net.to(rank.device());
       auto wrapped = main_loads_alone ? nullptr : std::make_unique<Wrapper>(net, rank);
       optim::SGD sgd(net.named_parameters(), {.lr = 0.2});
@@ -98,7 +98,7 @@ class Part {
   }
 
  private:
-  static constexpr bool is_sharded = std::is_same_v<Wrapper, FullyShardedDataParallel<Net>>;
+  static constexpr bool is_sharded = std::is_same_v<Wrapper, FullyShardedDataParallel<DropoutNet>>;
 
   static void whole(Wrapper& wrapped, const std::function<void()>& f) {
     if constexpr (is_sharded)
@@ -130,7 +130,8 @@ struct RankRandomTest : ::testing::Test {
     return Part<Wrapper>(data, 0, 6).run();
   }
 };
-using Wrappers = ::testing::Types<DistributedDataParallel<Net>, FullyShardedDataParallel<Net>>;
+using Wrappers =
+    ::testing::Types<DistributedDataParallel<DropoutNet>, FullyShardedDataParallel<DropoutNet>>;
 TYPED_TEST_SUITE(RankRandomTest, Wrappers);
 
 TYPED_TEST(RankRandomTest, AResumedRunHasTheMasksOfTheWholeOne) {
@@ -146,7 +147,7 @@ TYPED_TEST(RankRandomTest, AResumedRunHasTheMasksOfTheWholeOne) {
 }
 
 TYPED_TEST(RankRandomTest, AModuleThatIsWrappedAgainGoesOn) {
-  if (std::is_same_v<TypeParam, FullyShardedDataParallel<Net>>)
+  if (std::is_same_v<TypeParam, FullyShardedDataParallel<DropoutNet>>)
     GTEST_SKIP() << "its ranks have shares, and nothing is left to wrap";
   const Weights whole = this->whole_run();
   manual_seed(55);
@@ -165,11 +166,11 @@ TYPED_TEST(RankRandomTest, TwoCallsOfRunRanksAreOneRun) {
   EXPECT_EQ(rest.run(), whole);
 }
 
-using RanksOfCopies = RankRandomTest<DistributedDataParallel<Net>>;
+using RanksOfCopies = RankRandomTest<DistributedDataParallel<DropoutNet>>;
 
 TEST_F(RanksOfCopies, OneRankMayReadTheCheckpointForAll) {
   manual_seed(55);
-  Part<DistributedDataParallel<Net>> begin(data, 0, 3), rest(data, 3, 6);
+  Part<DistributedDataParallel<DropoutNet>> begin(data, 0, 3), rest(data, 3, 6);
   begin.save = rest.load = file;
   begin.run();
   manual_seed(55);  // all have the seed; the main rank knows how far the run is
@@ -182,7 +183,7 @@ TEST_F(RanksOfCopies, ARankWithoutBatchesCountsTheOthersForwards) {
   manual_seed(55);
   std::vector<std::uint64_t> counts(2);
   parallel::run_ranks(tandem::testing::devices(2), [&](parallel::Rank& rank) {
-    Net net = nn::clone(data.start);
+    DropoutNet net = nn::clone(data.start);
     net.to(rank.device());
     DistributedDataParallel ddp(net, rank);
     ddp.join([&] {
@@ -197,7 +198,7 @@ TEST_F(RanksOfCopies, ARankWithoutBatchesCountsTheOthersForwards) {
 TEST_F(RanksOfCopies, AForwardThatDrawsNothingInEvaluationIsNotCounted) {
   manual_seed(55);
   parallel::run_ranks(tandem::testing::devices(2), [&](parallel::Rank& rank) {
-    Net net = nn::clone(data.start);
+    DropoutNet net = nn::clone(data.start);
     net.to(rank.device());
     DistributedDataParallel ddp(net, rank);
     net.eval();
