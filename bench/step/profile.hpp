@@ -17,11 +17,12 @@ namespace tandem::bench {
 /// What a device can do at most, measured now: a large product, and an addition of tensors that no
 /// cache holds.
 struct Roofs {
-  double flops = 0;      ///< per second, f32
+  double flops = 0;      ///< per second, of a product in the step's type
   double bandwidth = 0;  ///< bytes per second
 
   /// On `threads` threads, of a host device.
-  static Roofs of(Device device, int threads);
+  /// @param dtype  in which the step multiplies; the product's operands have it from the beginning
+  static Roofs of(Device device, int threads, DType dtype);
   /// The least time of work of these sizes, in seconds.
   double least(double work_flops, double work_nbytes) const;
 };

@@ -112,7 +112,7 @@ Measured run(M net,
   for (const Device d : devices)
     result.peak = std::max(result.peak, logical_device(d).memory_stats().peak);
   if (o.profile) {
-    const auto roofs = bench::Roofs::of(devices.front(), threads_of(devices));
+    const auto roofs = bench::Roofs::of(devices.front(), threads_of(devices), parse_dtype(o.dtype));
     result.ops = profile.take(o.steps, roofs);
     bench::print(result.ops, roofs);
   }
