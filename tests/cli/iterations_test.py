@@ -45,6 +45,16 @@ class IterationsTest(ProgramTest):
         self.assertRegex(text, r"(?m)^ +3  gpt2 +dp-classic +2 +8 +64 +70\.0 +[\d.]+ +[+-][\d.]+%   first$")
         self.assertRegex(text, r"(?m)^null model, [\d.]+ TFLOP/s of a GPU fitted to these rows: [\d.]+ %$")
 
+    def test_options_of_a_single_step_are_refused(self):
+        table = self.table("gpt2,ddp,2,8,128,60")
+        for option in (["--layers", "2"], ["--width", "64"], ["--heads", "2"], ["--recompute"], ["--accumulate", "2"], ["--model", "mlp"],
+                       ["--mode", "ddp"], ["--batch", "8"], ["--dtype", "bf16"], ["--prefetch", "1"], ["--dropout", "0.5"]):
+            self.fail_with(2, "simulate", "--cluster", MACHINE, "--iterations", table, *option,
+                           says=[f"{option[0]} is of a step of one model", "--iterations", "leave it out"])
+        reduces = self.table("1048576,90,90", head="bytes,out_of_place_ns,in_place_ns", name="times_n2.csv")
+        self.fail_with(2, "simulate", "--cluster", MACHINE, "--allreduce", reduces, "--layers", "2",
+                       says=["--layers is of a step of one model", "--allreduce", "leave it out"])
+
     def errors(self, pairs, *flags):
         """The errors in percent of what the checked-in tables say of two GPUs or more."""
         rows = [row for table, cluster in pairs

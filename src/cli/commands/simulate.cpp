@@ -3,7 +3,9 @@
 
 #include <bit>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -39,6 +41,7 @@ struct SimulateRequest {
   bool given_single = false;
   std::optional<int> gpus;
   JsonChoice json;
+  std::vector<std::string> of_step;  ///< given options that a table says, or has by default
 
   void add_flags(CLI::App& app) {
     cluster.add_flags(app);
@@ -60,8 +63,15 @@ struct SimulateRequest {
                    "number of GPUs, by default all of the cluster; of a table, by default the one "
                    "that its name ends in, as times_n8.csv")
         ->check(at_least(1));
+    const auto before = app.get_options().size();
     task.add_flags(app);
     task.devices.collectives.add_flags(app);
+    const auto after = app.get_options().size();
+    app.parse_complete_callback([this, &app, before, after] {
+      const auto options = app.get_options();
+      for (const CLI::Option* option : std::span(options).subspan(before, after - before))
+        if (option->count() > 0) of_step.push_back(option->get_name());
+    });
     json.add_flags(app);
   }
   int run() const;
@@ -143,6 +153,15 @@ void SimulateRequest::check() const {
     throw UsageError(
         "--collectives as-run is for a step of one model, and tables are predicted as of a "
         "library; leave it out");
+  if (table.empty() && iterations.empty()) return;
+  if (!of_step.empty())
+    throw UsageError(tandem::detail::concat(
+        of_step.front(),
+        " is of a step of one model, and ",
+        table.empty()
+            ? "--iterations has a table whose columns say each step; leave it out, or give "
+              "the model's name in the column model"
+            : "--allreduce has a table of collectives; leave it out"));
   if (gpus && !iterations.empty())
     throw UsageError("--gpus: a column of --iterations says it for each row; leave it out");
 }
