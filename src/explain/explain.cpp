@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 
 #include "tandem/core/check.hpp"
 #include "tandem/profile/overlap.hpp"
@@ -24,6 +25,11 @@ using profile::WorkSpan;
 bool serves_traffic(const WorkSpan& w) {
   return w.is_collective() || w.phase == Phase::replicate || w.phase == Phase::scatter ||
          w.phase == Phase::gather || w.phase == Phase::reduce;
+}
+
+/// The host looks through an index that it sends to a GPU, which is a part of the copy.
+bool prepares_copy(const WorkSpan& w) {
+  return std::string_view(w.name) == "integer_bounds";
 }
 
 /// Of several collectives that are given at once the spans lie within one another.
@@ -51,7 +57,7 @@ class Explainer {
     for (const Transfer& t : record_.transfers)
       add(t);
     for (const WorkSpan& w : record_.work)
-      if (!was_there(w)) add(w);
+      if (!was_there(w) && !prepares_copy(w)) add(w);
     std::multimap<Duration, ExplainedStep> ordered;
     for (auto& [key, draft] : drafts_) {
       put_into_words(draft.step, key);

@@ -7,6 +7,7 @@
 
 #include "kernels/attention_head.hpp"
 #include "kernels/lane_sum.hpp"
+#include "kernels/widened_attention.hpp"
 #include "kernels/workspace.hpp"
 
 // Dao et al., "FlashAttention", NeurIPS 2022: the softmax of a row is kept up to date while its
@@ -206,6 +207,7 @@ struct Backward {
 }  // namespace
 
 void attention(const HostStream& s, const Attention& a, const View& out, const View& lse) {
+  if (is_float16(a.q.dtype)) return widened_attention(s, a, out, lse);
   const std::int64_t heads = a.q.shape[0] * a.q.shape[1], queries = a.q.shape[2];
   const std::int64_t blocks = (queries + kQueryBlock - 1) / kQueryBlock;
   const AttentionDrop drop(a.dropout, a.key, queries, a.k.shape[2]);
@@ -228,6 +230,7 @@ void attention_grad(const HostStream& s,
                     const View& lse,
                     const View& dout,
                     const AttentionGrads& grads) {
+  if (is_float16(a.q.dtype)) return widened_attention_grad(s, a, out, lse, dout, grads);
   const std::int64_t heads = a.q.shape[0] * a.q.shape[1], queries = a.q.shape[2];
   const AttentionDrop drop(a.dropout, a.key, queries, a.k.shape[2]);
   const std::int64_t each = block_elements(a), blocks = a.dropout > 0 ? 3 : 2;

@@ -11,8 +11,8 @@
 
 // Attention over (batch, heads, sequence, dim), dense in the last dimension: softmax(q @ k.t() *
 // scale + mask) @ v. The scores are made block by block, and again in the backward pass. Tensors
-// are f32 or f64, on a GPU also of 16 bits: then scores and the sums of exponentials are f32, and
-// probabilities are rounded before they meet v.
+// are f32, f64 or of 16 bits: then scores and the sums of exponentials are f32. A GPU rounds
+// probabilities before they meet v, and the host widens the operands.
 namespace tandem::kernels {
 
 struct Attention {

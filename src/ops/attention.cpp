@@ -317,11 +317,6 @@ Tensor scaled_dot_product_attention(const Tensor& query,
                k.describe(),
                " and v ",
                v.describe());
-  if (is_float16(q.dtype()) && q.device().type != DeviceType::cuda) {
-    const Autocast off(DType::f32);
-    return scaled_dot_product_attention(widened(q), widened(k), widened(v), widened(mask), options)
-        .to(q.dtype());
-  }
   TANDEM_CHECK(
       q.ndim() >= 2 && k.ndim() >= 2 && v.ndim() >= 2 && q.size(-1) > 0 &&
           q.size(-1) == k.size(-1) && k.size(-2) == v.size(-2),
@@ -354,10 +349,6 @@ Tensor packed_attention(const Tensor& packed,
   TANDEM_CHECK(is_float(qkv.dtype()) && qkv.ndim() == 3,
                "packed_attention: needs floats (batch, sequence, 3 * width), got ",
                qkv.describe());
-  if (is_float16(qkv.dtype()) && qkv.device().type != DeviceType::cuda) {
-    const Autocast off(DType::f32);
-    return packed_attention(widened(qkv), heads, widened(mask), options).to(qkv.dtype());
-  }
   TANDEM_CHECK(heads > 0 && qkv.size(2) > 0 && qkv.size(2) % (3 * heads) == 0,
                "packed_attention: the last size of ",
                qkv.shape(),

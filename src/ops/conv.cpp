@@ -8,6 +8,7 @@
 #include "tandem/core/check.hpp"
 #include "tandem/ops/reduce.hpp"
 #include "tandem/runtime/context.hpp"
+#include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/access.hpp"
 #include "tandem/tensor/factories.hpp"
 
@@ -117,10 +118,12 @@ void check_gradient(const char* op, const Tensor& dy, const ConvSize& z) {
                wanted);
 }
 
-/// The format that the kernels work in: the library's where one runs, else the tensor's own.
+/// The format that the kernels work in: the library's where one runs, else the tensor's own. A GPU
+/// has its own library, so that its format does not depend on the host's.
 MemoryFormat kernel_format(const Tensor& x) {
+  const bool has_library = has_onednn || acts_as_gpu(x.device());
   const bool library =
-      has_onednn && context().path == KernelPath::fastest && x.dtype() != DType::f64;
+      has_library && context().path == KernelPath::fastest && x.dtype() != DType::f64;
   return library ? MemoryFormat::channels_last : format_of(x);
 }
 

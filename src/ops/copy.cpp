@@ -8,6 +8,7 @@
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/dispatch.hpp"
+#include "tandem/runtime/runtime.hpp"
 #include "tandem/runtime/upload.hpp"
 #include "tandem/tensor/access.hpp"
 #include "tandem/tensor/factories.hpp"
@@ -28,8 +29,11 @@ using autograd::record;
 constexpr std::int64_t kMostLookedThrough = std::int64_t{1} << 20;
 
 bool is_on_gpu(const Tensor& x) {
-  return x.device().type == DeviceType::cuda;
+  return acts_as_gpu(x.device());
 }
+
+/// What is assumed of an index that has no data: it chooses what there is.
+constexpr IntegerBounds kInRange{0, 0, 0, 0};
 
 /// Notes with `y`, a fresh copy of `x`, what is known of the integers.
 ///
@@ -43,6 +47,7 @@ void pass_integers(const Tensor& x, const Tensor& y) {
     const Work work = make_work(Work::Kind::reduce, "integer_bounds", {x}, {});
     dispatch(
         x.stream(), work, [&](HostStream& s) { known = kernels::integer_bounds(s, view_of(x)); });
+    if (!x.buffer().has_data()) known = kInRange;
   }
   if (known) y.buffer().note_integers(*known);
 }

@@ -53,6 +53,11 @@ std::string devices_of(const Comparison& comparison) {
   return text;
 }
 
+/// Nothing of a machine that is simulated: those of this machine have no part in it.
+std::string cores_of(const Comparison& comparison) {
+  return comparison.simulated.empty() ? fmt::format(", a machine of {} cores", core_count()) : "";
+}
+
 /// Says whose times these are, if they were not measured.
 std::string sentence_on_times(const Comparison& comparison) {
   if (comparison.simulated.empty()) return "";
@@ -62,8 +67,7 @@ std::string sentence_on_times(const Comparison& comparison) {
 std::string head(const Comparison& comparison) {
   return fmt::format(
       "<header><h1>{} on {}</h1>\n"
-      "<p>{} steps of {} rows by {} in {}{}, in the modes {}; on {}, a machine of {} "
-      "cores.{}</p></header>\n",
+      "<p>{} steps of {} rows by {} in {}{}, in the modes {}; on {}{}.{}</p></header>\n",
       escape(comparison.model),
       escape(comparison.data),
       comparison.steps,
@@ -73,7 +77,7 @@ std::string head(const Comparison& comparison) {
       comparison.seed ? fmt::format(", seed {}", *comparison.seed) : "",
       escape(joined(modes_of(comparison))),
       escape(devices_of(comparison)),
-      core_count(),
+      cores_of(comparison),
       sentence_on_times(comparison));
 }
 

@@ -94,6 +94,10 @@ void end_work(Stream& stream, const Work& work) noexcept {
   }
 }
 
+bool counts_workspace(const Stream& stream) noexcept {
+  return !Runtime::instance().stands_for_gpu(stream.device());
+}
+
 HostStream host_stream(const Stream& stream, const Work& work) {
   TANDEM_CHECK(
       stream.native() == nullptr,
@@ -102,7 +106,7 @@ HostStream host_stream(const Stream& stream, const Work& work) {
       stream.device(),
       "; give dispatch a function that takes a CudaStream&, or move them with .to(\"cpu\")");
   const Context& c = context();
-  return {stream.device(), c.threads, c.path};
+  return {counts_workspace(stream) ? stream.device() : Device{}, c.threads, c.path};
 }
 
 CudaStream cuda_stream(const Stream& stream) {

@@ -171,8 +171,21 @@ void Runtime::configure(const std::vector<DeviceSpec>& devices) {
   }
   for (std::size_t i = 0; i < known.size(); ++i)
     known[i]->configure(devices[i]);
+  stand_for_gpus({});
   const std::scoped_lock lock(mutex_);
   defaults_ = std::move(names);
+}
+
+void Runtime::stand_for_gpus(const std::vector<Device>& devices) {
+  for (std::atomic<bool>& stands : stands_for_gpu_)
+    stands.store(false, std::memory_order_relaxed);
+  for (const Device device : devices) {
+    TANDEM_CHECK(device.type == DeviceType::cpu && device.index >= 0 && device.index < kMaxDevices,
+                 "stand_for_gpus: ",
+                 device,
+                 " is no device of the host; give cpu devices");
+    stands_for_gpu_[static_cast<std::size_t>(device.index)].store(true, std::memory_order_relaxed);
+  }
 }
 
 std::array<int, kMaxDevices> Runtime::assign_gpus(const std::vector<DeviceSpec>& devices) {

@@ -39,6 +39,7 @@ ClusterDevices configure_cluster(const Cluster& cluster, int gpus, ClusterData d
     specs.push_back({.device = devices.gpus.back(), .limit = limit, .has_data = has_data});
   }
   Runtime::instance().configure(specs);
+  if (cluster.gpus.kind == GpuKind::gpu) Runtime::instance().stand_for_gpus(devices.gpus);
   logical_device(devices.host).configure({.device = devices.host, .has_data = has_data});
   return devices;
 }

@@ -119,7 +119,10 @@ class WorkScope {
   const Work& work_;
   bool has_data_;
 };
-/// The host stream of `stream`, for the calling thread.
+/// Whether workspace that kernels take counts as the device's: not if it stands for a GPU.
+bool counts_workspace(const Stream& stream) noexcept;
+/// The host stream of `stream`, for the calling thread. Its workspace is cpu:0's if it does not
+/// count as the device's.
 ///
 /// @throws InvalidArgument  the stream is a GPU's, so `work` has no CUDA kernel.
 HostStream host_stream(const Stream& stream, const Work& work);
@@ -138,7 +141,7 @@ void check_launch(const Work& work);
 /// A host stream runs `f` at once, on the calling thread. A GPU's stream queues what `f` launches.
 /// Where a buffer has no data (see Buffer::has_data) all but the computation takes place: checks,
 /// waits, versions, and what observers hear. Then `f` is called only if the work takes workspace,
-/// with a stream that does not compute.
+/// with a stream that does not compute, and not at all on a device that stands for a GPU.
 /// @throws InvalidArgument  an access is on another device than the stream; the text names both.
 ///                          Or the device is a GPU and `f` does not take a `CudaStream&`.
 /// @throws Timeout, CommAborted  while waiting for bytes that are in transit.
@@ -156,7 +159,7 @@ void dispatch(Stream& stream, const Work& work, F&& f) {
   }
   HostStream host = detail::host_stream(stream, work);
   host.computes = scope.has_data();
-  if (host.computes || work.takes_workspace) [[likely]]
+  if (host.computes || (work.takes_workspace && detail::counts_workspace(stream))) [[likely]]
     std::forward<F>(f)(host);
 }
 

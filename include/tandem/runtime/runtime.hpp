@@ -45,6 +45,17 @@ class Runtime {
   ///                          in use on another GPU; or some of them are shape-only and others are
   ///                          not, or are GPUs. List, limits and devices then stay unchanged.
   void configure(const std::vector<DeviceSpec>& devices);
+  /// Makes these devices of the host stand for GPUs, and no others; `configure` leaves none.
+  ///
+  /// What is recorded of such a device is what a GPU would do: ops go the way that they go on a
+  /// GPU, and workspace of the host's kernels does not count, since it depends on the host's
+  /// processor, threads and libraries. Kernels that compute take it from cpu:0. See
+  /// sim::configure_cluster.
+  void stand_for_gpus(const std::vector<Device>& devices);
+  bool stands_for_gpu(Device device) const noexcept {
+    return device.type == DeviceType::cpu &&
+           stands_for_gpu_[static_cast<std::size_t>(device.index)].load(std::memory_order_relaxed);
+  }
   /// The number of devices of a type that can be used. For the host it is kMaxDevices. For CUDA it
   /// is the number of GPUs, or of CUDA devices in the default list if that is larger.
   int count(DeviceType type) const;
@@ -84,7 +95,8 @@ class Runtime {
 
   std::array<std::atomic<LogicalDevice*>, kMaxDevices> cpu_{};
   std::array<std::atomic<LogicalDevice*>, kMaxDevices> cuda_{};
-  std::mutex queues_;         // see hold_queues
+  std::array<std::atomic<bool>, kMaxDevices> stands_for_gpu_{};  // by index on the host
+  std::mutex queues_;                                            // see hold_queues
   mutable std::mutex mutex_;  // guards owned_, gpus_, defaults_, lists_
   std::vector<std::unique_ptr<LogicalDevice>> owned_;
   std::array<int, kMaxDevices> gpus_;  // the GPU of each CUDA device
@@ -99,6 +111,10 @@ class Runtime {
 /// The logical device of that name, made on first use.
 inline LogicalDevice& logical_device(Device device) {
   return Runtime::instance().device(device);
+}
+/// Whether ops on the device go the way that they go on a GPU: it is one, or stands for one.
+inline bool acts_as_gpu(Device device) noexcept {
+  return device.type == DeviceType::cuda || Runtime::instance().stands_for_gpu(device);
 }
 /// The default device list.
 inline std::vector<Device> default_devices() {

@@ -30,7 +30,9 @@ inline constexpr int kMaxGpus = kMaxDevices - 1;
 /// Makes virtual devices stand for the first GPUs of a machine, and default_devices() those GPUs.
 ///
 /// `simulate` says when their work would be done there. A GPU's limit is its memory without what
-/// its driver and libraries hold.
+/// its driver and libraries hold. Ops go the way that they go on a GPU, and the host's workspace
+/// does not count (Runtime::stand_for_gpus), unless the machine's are virtual devices of a
+/// host.
 ///
 /// Must not be called while work runs.
 /// @throws InvalidArgument  the cluster has no such number of GPUs, or they are more than kMaxGpus.
