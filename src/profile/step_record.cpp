@@ -90,6 +90,10 @@ StepRecord StepRecorder::take() {
   take_times();
   open_.clear();
   sequence_ = 0;
+  for (auto& [data, last] : memory_) {
+    if (last.written != DataUse::kOlder) last.written -= sequence_;
+    if (last.used != DataUse::kOlder) last.used -= sequence_;
+  }
   start_ = Clock::now();
   return std::exchange(record_, {});
 }
@@ -165,6 +169,37 @@ void StepRecorder::keep_times(Timed& timed, std::size_t number, const StreamTime
 }
 
 void StepRecorder::on_copy(const CopyEvent& e) noexcept {
+/// Memory that is freed may be given to something else, even on another device.
+void StepRecorder::on_memory(const MemoryEvent& event) noexcept {
+  if (event.kind != MemoryEvent::Kind::free) return;
+  const std::scoped_lock lock(mutex_);
+  memory_.erase(event.data);
+}
+
+void StepRecorder::note_use(const Work& work, std::int64_t sequence) {
+  for (const Access& a : work.accesses) {
+    if (a.buffer->data() == nullptr) continue;
+    LastUse& last = memory_[a.buffer->data()];
+    if (std::exchange(last.is_awaited, false)) record_.uses.push_back({last.written, sequence});
+    last.used = sequence;
+    if (work.kind == Work::Kind::collective) last.by_collective = true;
+    if (a.direction == Direction::read) continue;
+    last.written = sequence;
+    last.by_collective = work.kind == Work::Kind::collective;
+  }
+}
+
+void StepRecorder::note_copy(const CopyEvent& event, std::int64_t sequence) {
+  if (event.exchange != 0 || event.from == nullptr || event.to == nullptr) return;
+  const LastUse from = memory_[event.from];
+  LastUse& to = memory_[event.to];
+  if (!from.by_collective && !to.by_collective) {
+    record_.uses.push_back({from.written, sequence});
+    if (to.used != DataUse::kOlder) record_.uses.push_back({to.used, sequence});
+  }
+  to = {.written = sequence, .used = sequence, .is_awaited = true};
+}
+
   const Duration begin = since_start(e.begin), end = since_start(e.end);
   const std::scoped_lock lock(mutex_);
   try {
@@ -182,6 +217,7 @@ void StepRecorder::on_copy(const CopyEvent& e) noexcept {
                                  ++sequence_,
                                  e.exchange});
     const bool has_streams =
+    note_copy(e, sequence_);
         e.source.type == DeviceType::cuda || e.destination.type == DeviceType::cuda;
     if (e.streams != nullptr)
       keep_times(timed_transfers_, record_.transfers.size() - 1, e.streams);
@@ -254,6 +290,7 @@ void StepRecorder::on_work_begin(const Work& work, const Stream& stream) noexcep
                               ++sequence_},
                      point(stream)});
   } catch (const std::bad_alloc&) {
+    note_use(work, sequence_);
     record_.complete = false;
   }
 }

@@ -16,10 +16,15 @@ bool streams_are_timed() noexcept {
          std::ranges::any_of(*observers, [](const Observer* o) { return o->times_streams(); });
 }
 
-void count_copy(Device source,
-                const Buffer& target,
-                std::size_t nbytes,
-                const CopyTimes& times) noexcept {
+namespace {
+
+/// @param from, to  the memory of the two buffers; null: it is not told.
+void tell(Device source,
+          const Buffer& target,
+          std::size_t nbytes,
+          const CopyTimes& times,
+          const void* from,
+          const void* to) noexcept {
   if (nbytes == 0 || source == target.device()) return;
   const auto* observers = Runtime::instance().observers();
   if (observers == nullptr) [[likely]]
@@ -32,9 +37,27 @@ void count_copy(Device source,
                         times.begin,
                         times.end,
                         times.streams,
-                        times.exchange};
+                        times.exchange,
+                        from,
+                        to};
   for (Observer* o : *observers)
     o->on_copy(event);
+}
+
+}  // namespace
+
+void count_copy(Device source,
+                const Buffer& target,
+                std::size_t nbytes,
+                const CopyTimes& times) noexcept {
+  tell(source, target, nbytes, times, nullptr, nullptr);
+}
+
+void count_copy(const Buffer& source,
+                const Buffer& target,
+                std::size_t nbytes,
+                const CopyTimes& times) noexcept {
+  tell(source.device(), target, nbytes, times, source.data(), target.data());
 }
 
 void count_side_work(const Stream& side_stream,

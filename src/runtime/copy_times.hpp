@@ -34,6 +34,11 @@ void count_copy(Device source,
                 const Buffer& target,
                 std::size_t nbytes,
                 const CopyTimes& times) noexcept;
+/// The same of a copy between two buffers, whose memory observers are told, too.
+void count_copy(const Buffer& source,
+                const Buffer& target,
+                std::size_t nbytes,
+                const CopyTimes& times) noexcept;
 
 /// Tells observers about work of a GPU's side stream.
 void count_side_work(const Stream& side_stream,

@@ -200,7 +200,7 @@ void copy_bytes(const Buffer& source,
   }
   target.bump_version(target_offset, target_offset + nbytes);
   if (timer) [[unlikely]]
-    count_copy(source.device(), target, nbytes, timer->end());
+    count_copy(source, target, nbytes, timer->end());
 }
 
 }  // namespace tandem

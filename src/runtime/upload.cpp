@@ -10,6 +10,7 @@
 #include "tandem/runtime/dispatch.hpp"
 
 #include "runtime/cuda/backend.hpp"
+#include "runtime/order_of_copies.hpp"
 
 namespace tandem {
 
@@ -59,11 +60,8 @@ FillingBuffer fill(std::span<const BufferPart> parts, Device device) {
   for (const BufferPart& part : parts)
     nbytes += part.nbytes;
   auto target = std::make_shared<Buffer>(device, nbytes, context().category);
-  std::size_t at = 0;
-  for (const BufferPart& part : parts) {
-    copy_bytes(*part.buffer, part.offset, *target, at, part.nbytes);
-    at += part.nbytes;
-  }
+  for (const auto& [part, at] : in_order_of_copies(parts, device))
+    copy_bytes(*part->buffer, part->offset, *target, at, part->nbytes);
   return {std::move(target), nullptr};
 }
 

@@ -67,6 +67,7 @@ void RecordReader::collect() {
   }
   for (auto& [number, thread] : threads_)
     std::ranges::sort(thread.events, {}, &Event::sequence);
+  collect_uses();
 }
 
 bool RecordReader::is_part(const Thread& thread) const {
@@ -140,8 +141,7 @@ bool RecordReader::take(Thread& thread, const Event& event) {
     case What::work:
       return take_work(thread, event.index);
     case What::transfer:
-      take_transfer(thread, event.index);
-      return true;
+      return take_transfer(thread, event.index);
     case What::read:
       take_read(thread, event.index);
       return true;
@@ -183,7 +183,13 @@ int RecordReader::mark_stream(int gpu, int called, std::vector<int> after) {
 bool RecordReader::take_work(Thread& thread, std::size_t i) {
   const profile::WorkSpan& span = record_.work[i];
   const std::optional<int> gpu = gpu_of(span.device);
-  if (span.exchange && gpu) return take_exchange(thread, i);
+  std::optional<std::vector<int>> copies = gpu ? used_by(span.sequence) : std::vector<int>{};
+  if (!copies) return false;
+  if (span.exchange && gpu) {
+    if (span.exchange->point == Exchange::Point::begin && !copies->empty())
+      mark_stream(*gpu, on_host(thread, 0), std::move(*copies));
+    return take_exchange(thread, i);
+  }
   if (!gpu) {
     const double seconds = static_cast<double>(span.cost.nbytes) / cluster_.host.total_bandwidth;
     work_[i].called = work_[i].done = on_host(thread, cluster_.gpus.launch.host + seconds);
@@ -198,6 +204,7 @@ bool RecordReader::take_work(Thread& thread, std::size_t i) {
   work_[i].done = on_stream(*gpu,
                             {.kind = Task::Kind::kernel,
                              .called = {work_[i].called},
+                             .after = std::move(*copies),
                              .seconds = kernels_.seconds(span.cost) / kernel_speed_,
                              .gpus = {*gpu}});
   return true;
@@ -310,55 +317,6 @@ bool RecordReader::end_exchange(Thread& thread, std::size_t i) {
   work_[i].done = mark_stream(gpu, work_[i].called, std::move(ends));
   if (is_copied) copy_bucket(i, work_[i].called);
   return true;
-}
-
-void RecordReader::take_transfer(Thread& thread, std::size_t i) {
-  const profile::Transfer& moved = record_.transfers[i];
-  if (moved.exchange != 0) return;  // a collective's, see Collective
-  const auto from = gpu_of(moved.source), to = gpu_of(moved.destination);
-  Times& times = transfers_[i];
-  if (!from && !to) {
-    const double seconds = static_cast<double>(moved.nbytes) / cluster_.host.total_bandwidth;
-    times.called = times.done = on_host(thread, seconds);
-    return;
-  }
-  Task task{.kind = Task::Kind::transfer, .nbytes = static_cast<double>(moved.nbytes)};
-  if (is_host_) {  // the thread moves the bytes
-    task.lanes = {thread.lane};
-    task.path = from && to ? path(cluster_, *from, *to)
-                : from     ? path_to_host(cluster_, *from)
-                           : path_from_host(cluster_, *to);
-    for (PathPart& part : task.path.parts)
-      part.latency = 0;
-    task.path.parts.front().latency = cluster_.gpus.launch.host;
-    times.called = times.done = graph_.add(std::move(task));
-    return;
-  }
-  times.called = on_host(thread, cluster_.gpus.launch.host);
-  task.called = {times.called};
-  if (!from) {  // on the stream of uploads; what the GPU is given later waits
-    task.path = path_from_host(cluster_, *to);
-    task.lanes = {lanes_[static_cast<std::size_t>(*to)].uploads};
-    times.done = graph_.add(std::move(task));
-    mark_stream(*to, times.called, {times.done});
-  } else if (!to) {  // the host waits
-    task.path = path_to_host(cluster_, *from);
-    times.done = on_stream(*from, std::move(task));
-    on_host(thread, 0, {times.done});
-  } else {  // in the order of both streams
-    task.path = path(cluster_, *from, *to);
-    task.lanes = {lanes_[static_cast<std::size_t>(*from)].work};
-    times.done = on_stream(*to, std::move(task));
-  }
-}
-
-void RecordReader::take_read(Thread& thread, std::size_t i) {
-  const profile::HostRead& read = record_.reads[i];
-  const auto gpu = gpu_of(read.device);
-  if (!gpu || is_host_) return;
-  const int mark = mark_stream(*gpu, on_host(thread, 0));
-  const double seconds = static_cast<double>(read.nbytes) / cluster_.pcie.bandwidth;
-  on_host(thread, cluster_.host.latency + seconds, {mark});
 }
 
 double RecordReader::hand_over() const {

@@ -73,7 +73,7 @@ class RecordReader {
     bool is_found = false;
   };
   struct Lanes {
-    int work, collectives, uploads;
+    int work, collectives, copies;
   };
   /// The ranks that have come to a collective.
   struct Arrivals {
@@ -89,7 +89,17 @@ class RecordReader {
   bool take(Thread& thread, const Event& event);
   bool take_work(Thread& thread, std::size_t i);
   bool take_exchange(Thread& thread, std::size_t i);
-  void take_transfer(Thread& thread, std::size_t i);
+  bool take_transfer(Thread& thread, std::size_t i);
+  /// A copy that a thread of a host's virtual devices makes itself.
+  void copy_on_host(const Thread& thread, const profile::Transfer& moved, Times& times);
+  /// A copy between two GPUs.
+  bool copy_between(Thread& thread, std::size_t i);
+  /// The last copy to a GPU from another one, if there is one.
+  std::vector<int> last_copy(int gpu) const;
+  void collect_uses();
+  /// What has to have ended before the bytes that something uses are there; nothing: one of them
+  /// is not known yet.
+  std::optional<std::vector<int>> used_by(std::int64_t sequence) const;
   void take_read(Thread& thread, std::size_t i);
   bool take_job(Thread& thread, const JobEvent& event);
   /// How long a job takes to another thread, and its end to whoever waits.
@@ -141,6 +151,9 @@ class RecordReader {
   std::map<std::uint64_t, Collective> collectives_;
   std::map<std::uint64_t, Arrivals> arrivals_;  // by exchange
   std::vector<Times> work_, transfers_;
+  std::map<std::int64_t, std::vector<std::int64_t>> uses_;  // by user, see profile::DataUse
+  std::map<std::int64_t, Event> by_sequence_;               // work and transfers
+  std::map<int, int> last_copies_;                          // by GPU that gets them
 };
 
 }  // namespace tandem::sim

@@ -35,19 +35,35 @@ StepRecord joined(StepRecord record, const StepRecord& next) {
   append(record.transfers, next.transfers, last);
   append(record.reads, next.reads, last);
   append(record.jobs, next.jobs, last);
+  for (profile::DataUse use : next.uses) {
+    if (use.before != profile::DataUse::kOlder) use.before += last;
+    use.user += last;
+    record.uses.push_back(use);
+  }
   record.complete = record.complete && next.complete;
   return record;
 }
 
 }  // namespace
 
+FollowedStep simulate_after(const StepRecord& before,
+                            const StepRecord& step,
+                            const Cluster& cluster,
+                            std::span<const Device> devices,
+                            const SimulateOptions& options) {
+  FollowedStep followed{.both = simulate(joined(before, step), cluster, devices, options),
+                        .begin = simulate(before, cluster, devices, options).duration};
+  followed.end = followed.both.duration;
+  return followed;
+}
+
 profile::Duration time_after(const StepRecord& before,
                              const StepRecord& step,
                              const Cluster& cluster,
                              std::span<const Device> devices,
                              const SimulateOptions& options) {
-  return simulate(joined(before, step), cluster, devices, options).duration -
-         simulate(before, cluster, devices, options).duration;
+  const FollowedStep followed = simulate_after(before, step, cluster, devices, options);
+  return followed.end - followed.begin;
 }
 
 profile::Duration StepClock::time(const std::function<void()>& step) {

@@ -28,6 +28,21 @@ class MachineTest(ProgramTest):
         self.assertIn("(simulated on 2 GPUs of titan-rtx-x2; ", self.succeed(*arguments).stdout)
         self.assertIsNone(self.json("explain", "--devices", "cpu:2", "--mode", "ddp")["simulated"])
 
+    def test_what_a_gpu_does_adds_up_to_the_step(self):
+        for mode in MODES:
+            step = self.json("simulate", "--cluster", "titan-rtx-x2", "--model", "gpt2", "--batch", "4", "--mode", mode)
+            for gpu in step["gpus"]:
+                parts = [gpu[part] for part in ("work_ms", "exposed_ms", "copies_ms", "idle_ms")]
+                self.assertAlmostEqual(sum(parts), step["step_ms"], places=4, msg=mode)
+                self.assertGreaterEqual(min(parts), 0, mode)
+
+    def test_shares_are_gathered_beside_the_work(self):
+        def step_ms(mode, *more):
+            return self.json("simulate", "--cluster", "a100-80x8", "--model", "gpt2-xl", "--batch", "8", "--mode", mode, *more)["step_ms"]
+        sharded = step_ms("dp-fully-sharded")
+        self.assertLess(sharded, 1.05 * step_ms("ddp"))
+        self.assertLessEqual(step_ms("dp-fully-sharded", "--prefetch", "1"), sharded)
+
     def test_the_environment_names_the_machine(self):
         arguments = ["explain", "--mode", "ddp"]
         seen = self.json(*arguments, TANDEM_CLUSTER="t4x4")

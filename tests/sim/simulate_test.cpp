@@ -93,20 +93,49 @@ TEST(Simulate, CopiesFromTheHostRunBesideTheWork) {
   EXPECT_EQ(r.work[1].begin, 32us) << "what comes later waits for it";
 }
 
-TEST(Simulate, CopiesBetweenGpusAreInTheOrderOfBoth) {
+std::chrono::nanoseconds copy_latency(const Cluster& cluster) {
+  return std::chrono::nanoseconds(std::llround(path(cluster, 0, 1).latency() * 1e9));
+}
+
+TEST(Simulate, ACopyBetweenGpusWaitsForBothWhereItsBytesAreNotKnown) {
   Log log;
   log.work(0, gpu(0), 20);
   log.work(0, gpu(1), 10);
   log.copy(0, gpu(0), gpu(1), 0);
   log.work(0, gpu(1), 1);
   log.work(0, gpu(0), 1);
-  const Cluster cluster = machine();
-  const StepRecord r = simulate(log.record(), cluster, gpus(2));
-  const auto latency = std::chrono::nanoseconds(std::llround(path(cluster, 0, 1).latency() * 1e9));
+  const StepRecord r = simulate(log.record(), machine(), gpus(2));
+  const auto latency = copy_latency(machine());
   EXPECT_EQ(r.transfers[0].begin, 21us);
   EXPECT_EQ(r.transfers[0].end, 21us + latency);
-  EXPECT_EQ(r.work[2].begin, 21us + latency);
-  EXPECT_EQ(r.work[3].begin, 21us + latency);
+  EXPECT_EQ(work_of(r, gpu(1), 1).begin, 21us + latency) << "what its GPU is given later waits";
+  EXPECT_EQ(work_of(r, gpu(0), 1).begin, 21us) << "the other GPU has nothing to do with it";
+}
+
+TEST(Simulate, ACopyBetweenGpusRunsBesideTheWorkThatDoesNotUseItsBytes) {
+  Log log;
+  log.work(0, gpu(0), 5);                // sequence 1: makes the bytes
+  log.work(0, gpu(0), 20);               // 2
+  log.work(0, gpu(1), 50);               // 3
+  log.copy(0, gpu(0), gpu(1), 300'000);  // 4
+  log.work(0, gpu(1), 10);               // 5
+  log.work(0, gpu(1), 1);                // 6: uses them
+  log.record().uses = {{.before = 1, .user = 4}, {.before = 4, .user = 6}};
+  const Cluster cluster = machine();
+  const StepRecord r = simulate(log.record(), cluster, gpus(2));
+  EXPECT_EQ(r.transfers[0].begin, 6us) << "when the bytes are made";
+  EXPECT_EQ(r.work[2].begin, 3us);
+  EXPECT_EQ(r.work[2].end, 53us);
+  EXPECT_EQ(r.work[3].end, 63us) << "the copy occupies no kernel";
+  EXPECT_EQ(r.work[4].begin, 63us);
+  log.record().uses.front().before = profile::DataUse::kOlder;
+  EXPECT_EQ(simulate(log.record(), cluster, gpus(2)).transfers[0].begin, 4us)
+      << "what was there before the record is there when it is called";
+  log.record().transfers[0].nbytes = 60'000'000;
+  const StepRecord slow = simulate(log.record(), cluster, gpus(2));
+  EXPECT_GT(slow.transfers[0].end, 200us);
+  EXPECT_EQ(slow.work[3].end, 63us);
+  EXPECT_EQ(slow.work[4].begin, slow.transfers[0].end) << "who uses the bytes waits for them";
 }
 
 TEST(Simulate, ASettledCollectiveIsWaitedForWhereItIsUsed) {

@@ -3,6 +3,10 @@
 
 #include "tandem/sim/step_clock.hpp"
 
+#include <cstddef>
+#include <map>
+#include <vector>
+
 #include <gmock/gmock.h>
 
 #include "tandem/core/error.hpp"
@@ -66,7 +70,7 @@ class Steps {
 };
 
 TEST(StepClock, AStepIsWhatOneMoreTakes) {
-  for (const Mode mode : {Mode::sharded, Mode::ddp}) {
+  for (const Mode mode : {Mode::sharded, Mode::ddp, Mode::fully_sharded}) {
     Steps steps(mode);
     steps.step();
     steps.step();
@@ -83,6 +87,35 @@ TEST(StepClock, AStepIsWhatOneMoreTakes) {
       EXPECT_LT(one_more, alone) << "updated parameters go out beside the next forward";
     }
   }
+}
+
+TEST(StepClock, SharesAreGatheredWhenTheStepBeforeHasUpdatedThem) {
+  Steps steps(Mode::fully_sharded);
+  steps.step();
+  profile::StepRecorder recorder;
+  std::vector<StepRecord> records;
+  for (int i = 0; i < 2; ++i) {
+    const Subscription subscription(recorder);
+    steps.step();
+    records.push_back(recorder.take());
+  }
+  const FollowedStep both =
+      simulate_after(records[0], records[1], steps.machine().cluster, steps.machine().gpus);
+  EXPECT_EQ(both.end, both.both.duration);
+  std::map<Device, Duration> updated;  // when the first share of a device was, in the first step
+  for (const profile::WorkSpan& span : both.both.work) {
+    if (span.kind == Work::Kind::optimizer) updated.try_emplace(span.device, span.end);
+  }
+  ASSERT_EQ(updated.size(), 4U);
+  int gathered = 0;
+  const auto last = static_cast<std::size_t>(both.both.transfers.size() / 2);
+  for (std::size_t i = last; i < both.both.transfers.size(); ++i) {
+    const profile::Transfer& moved = both.both.transfers[i];
+    if (moved.exchange != 0 || moved.phase != Phase::replicate) continue;
+    EXPECT_GE(moved.begin, updated.at(moved.source));
+    ++gathered;
+  }
+  EXPECT_GT(gathered, 0);
 }
 
 TEST(StepClock, AfterAFailedStepTheNextIsTheFirst) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -106,6 +107,18 @@ struct HostRead {
   std::int64_t sequence = 0;  ///< see StepRecord
 };
 
+/// What uses bytes of memory, and what the bytes depend on: work that uses what a copy between two
+/// devices has moved, or a copy whose source was written, or whose target was used, by something
+/// before. Uses of what collectives write are not listed.
+struct DataUse {
+  /// Sequence numbers. The record before ends with 0, and has numbers up to that; what was there
+  /// before anything was recorded has kOlder.
+  std::int64_t before = 0;
+  std::int64_t user = 0;
+
+  static constexpr std::int64_t kOlder = INT64_MIN;
+};
+
 /// A thread gave a job to another one, began or ended it, or saw its end.
 struct JobMark {
   JobEvent event;
@@ -140,6 +153,7 @@ struct StepRecord {
   std::vector<JobMark> jobs;        ///< likewise
   Duration duration{};
   bool complete = true;  ///< false: the host ran out of memory for the record, or a GPU's times
+  std::vector<DataUse> uses;        ///< likewise
                          ///< could not be taken
   /// The machine whose times these are; none: the devices' own, which were measured.
   std::optional<SimulatedMachine> simulated = std::nullopt;
@@ -177,6 +191,7 @@ class StepRecorder final : public Observer {
   bool times_streams() const noexcept override { return true; }
   void on_copy(const CopyEvent& event) noexcept override;
   void on_work_begin(const Work& work, const Stream& stream) noexcept override;
+  void on_memory(const MemoryEvent& event) noexcept override;
   void on_work_end(const Work& work, const Stream& stream) noexcept override;
   void on_read(const char* op, Device device, std::size_t nbytes) noexcept override;
   void on_job(const JobEvent& event) noexcept override;
@@ -207,6 +222,15 @@ class StepRecorder final : public Observer {
   void keep_times(Timed& timed, std::size_t number, const StreamTimes& times);
 
   Clock::time_point start_;
+  /// Of memory in use: the sequence numbers of what wrote to it and what used it last.
+  struct LastUse {
+    std::int64_t written = DataUse::kOlder;
+    std::int64_t used = DataUse::kOlder;
+    bool by_collective = false;
+    bool is_awaited = false;  // it was copied here, and nothing has used it since
+  };
+  void note_use(const Work& work, std::int64_t sequence);
+  void note_copy(const CopyEvent& event, std::int64_t sequence);
   std::mutex mutex_;        // guards the members below
   std::vector<Open> open_;  // only a few; those of each thread nest
   Timed timed_work_, timed_transfers_, timed_side_work_;
@@ -214,6 +238,7 @@ class StepRecorder final : public Observer {
   std::unordered_map<std::thread::id, int> threads_;
   std::int64_t sequence_ = 0;  // of the last that was noted
   StepRecord record_;
+  std::unordered_map<const void*, LastUse> memory_;
 };
 
 /// Records what is executed while `step()` runs.

@@ -49,6 +49,9 @@ struct CopyEvent {
   /// on the host, and if no observer asks for times_streams.
   std::shared_ptr<const cuda::StreamTimes> streams;
   std::uint64_t exchange = 0;  ///< the collective that moved them (Exchange::id); 0: a copy
+  /// The memory of the two buffers; null: not known, as of a collective.
+  const void* from = nullptr;
+  const void* to = nullptr;
 };
 
 /// A thread gives a job to another one, or waits for its end.

@@ -12,6 +12,20 @@
 
 namespace tandem::sim {
 
+/// Two steps, one after the other, in simulated time.
+struct FollowedStep {
+  profile::StepRecord both;
+  profile::Duration begin{};  ///< when the machine would be done with the first alone
+  profile::Duration end{};    ///< when it is done with both
+};
+
+/// Two steps as time_after counts the second: from `begin` to `end`. Arguments as there.
+FollowedStep simulate_after(const profile::StepRecord& before,
+                            const profile::StepRecord& step,
+                            const Cluster& cluster,
+                            std::span<const Device> devices,
+                            const SimulateOptions& options = {});
+
 /// How much later a machine is done with two steps than with the first of them alone.
 ///
 /// A step may still send when the next one has begun: updated parameters, for example, which the

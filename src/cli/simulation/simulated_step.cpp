@@ -26,16 +26,6 @@ double ms(Duration time) noexcept {
   return static_cast<double>(time.count()) * 1e-6;
 }
 
-SimulatedStep::Gpu figures_of(const StepRecord& record, Device device, std::size_t peak) {
-  SimulatedStep::Gpu gpu{.peak = peak};
-  for (const profile::WorkSpan& span : record.work)
-    if (span.device == device)
-      (span.is_collective() ? gpu.exposed : gpu.work) += span.end - span.begin;
-  for (const profile::SideSpan& span : record.side_work)
-    if (span.device == device) gpu.collectives += span.end - span.begin;
-  return gpu;
-}
-
 }  // namespace
 
 SimulatedStep simulate_step(TaskOptions options, const sim::Cluster& cluster, int gpus) {
@@ -44,27 +34,30 @@ SimulatedStep simulate_step(TaskOptions options, const sim::Cluster& cluster, in
   const sim::SimulateOptions timing{.gpus = step.gpus,
                                     .collectives = options.devices.collectives.times()};
   const StepRecord record = sim::simulate(step.record, cluster, step.devices, timing);
-  const Duration time = sim::time_after(step.before, step.record, cluster, step.devices, timing);
+  const sim::FollowedStep followed =
+      sim::simulate_after(step.before, step.record, cluster, step.devices, timing);
   SimulatedStep simulated{.model = options.model.name,
                           .mode = options.mode.name,
                           .dtype = options.numbers.dtype,
                           .rows = options.batch.rows,
-                          .seconds = ms(time) * 1e-3,
+                          .seconds = ms(followed.end - followed.begin) * 1e-3,
                           .machine = sim::simulated_machine(cluster, step.gpus, timing),
                           .gpus = {},
                           .explanation = parallel::explain(record)};
   for (std::size_t d = 0; d < step.devices.size(); ++d)
-    simulated.gpus.push_back(figures_of(record, step.devices[d], peaks[d]));
+    simulated.gpus.push_back(figures_of(followed, step.devices[d], peaks[d]));
   return simulated;
 }
 
 nlohmann::json to_json(const SimulatedStep& step) {
   nlohmann::json gpus = nlohmann::json::array();
-  for (const SimulatedStep::Gpu& gpu : step.gpus)
+  for (const GpuFigures& gpu : step.gpus)
     gpus.push_back({{"work_ms", ms(gpu.work)},
                     {"collectives_ms", ms(gpu.collectives)},
                     {"exposed_ms", ms(gpu.exposed)},
                     {"peak_bytes", gpu.peak}});
+                    {"copies_ms", ms(gpu.copies)},
+                    {"idle_ms", ms(gpu.idle)},
   const nlohmann::json machine = parallel::simulated_json(step.machine);
   return {{"schema_version", 1},
           {"simulated", true},
@@ -94,25 +87,31 @@ void print(const SimulatedStep& step, const sim::Cluster& cluster) {
   console::print("step {:.3f} ms, {:.1f} rows/s\n\n",
                  step.seconds * 1e3,
                  static_cast<double>(step.rows) / step.seconds);
-  console::print("{:>4} {:>12} {:>15} {:>12} {:>10}\n",
+  console::print("{:>4} {:>12} {:>12} {:>10} {:>10} {:>15} {:>10}\n",
                  "GPU",
                  "work ms",
-                 "collectives ms",
                  "exposed ms",
                  "peak GiB");
+                 "copies ms",
+                 "idle ms",
+                 "collectives ms",
   for (std::size_t i = 0; i < step.gpus.size(); ++i) {
-    const SimulatedStep::Gpu& gpu = step.gpus[i];
-    console::print("{:>4} {:>12.3f} {:>15.3f} {:>12.3f} {:>10.2f}\n",
+    const GpuFigures& gpu = step.gpus[i];
+    console::print("{:>4} {:>12.3f} {:>12.3f} {:>10.3f} {:>10.3f} {:>15.3f} {:>10.2f}\n",
                    i,
                    ms(gpu.work),
-                   ms(gpu.collectives),
                    ms(gpu.exposed),
                    static_cast<double>(gpu.peak) / kGiB);
+                   ms(gpu.copies),
+                   ms(gpu.idle),
+                   ms(gpu.collectives),
   }
   if (step.machine.gpus > static_cast<int>(step.gpus.size()))
     console::print(" ... {:>9} more that do the same as the last\n",
                    step.machine.gpus - static_cast<int>(step.gpus.size()));
-  console::print("\nEach GPU has {:.1f} GiB for the program.\n", limit);
+  console::print(
+      "\nWork, exposed collectives, copies that nothing hides and idle time are the step.\n");
+  console::print("Each GPU has {:.1f} GiB for the program.\n", limit);
 }
 
 }  // namespace tandem::cli

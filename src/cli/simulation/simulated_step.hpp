@@ -12,23 +12,18 @@
 #include "tandem/profile/step_record.hpp"
 #include "tandem/sim/cluster.hpp"
 
+#include "cli/simulation/gpu_figures.hpp"
 #include "cli/task_options.hpp"
 
 namespace tandem::cli {
 
 /// One training step on a machine that need not be there.
 struct SimulatedStep {
-  struct Gpu {
-    profile::Duration work{};         ///< of its stream of work, without waits
-    profile::Duration collectives{};  ///< of its stream of collectives
-    profile::Duration exposed{};      ///< how long its stream of work waited for collectives
-    std::size_t peak = 0;             ///< bytes
-  };
   std::string model, mode, dtype;
   std::int64_t rows = 0;  ///< of the batch
   double seconds = 0;
   profile::SimulatedMachine machine;
-  std::vector<Gpu> gpus;  ///< if they are fewer, the last one stands for all others too
+  std::vector<GpuFigures> gpus;  ///< if they are fewer, the last one stands for all others too
   parallel::Explanation explanation;
 };
 

@@ -17,6 +17,7 @@
 #include "runtime/copy_timer.hpp"
 #include "runtime/cuda/backend.hpp"
 #include "runtime/cuda/memory_order.hpp"
+#include "runtime/order_of_copies.hpp"
 
 namespace tandem::cuda {
 namespace {
@@ -92,7 +93,7 @@ std::shared_ptr<const Event> queue_copy(const BufferPart& part, Buffer& target, 
                            .has_ended = [hold] { return hold->has_ended(); }});
   }
   if (timer) [[unlikely]]
-    count_copy(source.device(), target, part.nbytes, timer->end());
+    count_copy(source, target, part.nbytes, timer->end());
   return end;
 }
 
@@ -112,10 +113,8 @@ FillingBuffer fill(std::span<const BufferPart> parts, Device device) {
   std::shared_ptr<Buffer> target = early_buffer(to, nbytes);
   try {
     std::shared_ptr<const Event> end;
-    std::size_t at = 0;
-    for (const BufferPart& part : parts) {
-      if (part.nbytes > 0) end = queue_copy(part, *target, at);
-      at += part.nbytes;
+    for (const auto& [part, at] : in_order_of_copies(parts, device)) {
+      if (part->nbytes > 0) end = queue_copy(*part, *target, at);
     }
     target->bump_version();
     return {std::move(target), std::move(end)};
