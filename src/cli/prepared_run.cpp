@@ -52,6 +52,8 @@ PreparedRun prepare_run(RunOptions options, std::vector<GivenFile> written) {
   written.insert(written.begin(), {"--text", options.data.text, FileUse::read});
   check_files(written);
   Machine machine = options.devices.machine();
+  machine.ask(options.question(options.has_mode_flag ? std::vector{options.mode.name}
+                                                     : std::vector<std::string>{}));
   if (machine.is_simulated() && options.world != nullptr)
     throw UsageError(
         "--cluster is simulated in one process; start the program without a launcher, and give "

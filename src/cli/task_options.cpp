@@ -4,6 +4,7 @@
 #include "cli/task_options.hpp"
 
 #include <optional>
+#include <utility>
 
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/runtime.hpp"
@@ -63,6 +64,10 @@ void make_alike(const parallel::DataParallelOptions& parallel) {
 
 int TaskOptions::processes() const {
   return world == nullptr ? 1 : world->size();
+}
+
+sim::StepQuestion TaskOptions::question(std::vector<std::string> modes) const {
+  return {.model = model.name, .dtype = numbers.dtype, .modes = std::move(modes)};
 }
 
 void TaskOptions::add_flags(CLI::App& app) {

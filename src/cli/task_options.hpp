@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tandem/parallel/options.hpp"
+#include "tandem/sim/simulate.hpp"
 #include "tandem/train/task.hpp"
 
 #include "cli/choices/backend_choice.hpp"
@@ -37,6 +38,8 @@ struct TaskOptions {
   world::World* world = nullptr;  ///< of the processes that train together; null: only this one
 
   int processes() const;
+  /// Which step it is, with these modes of the program, to a machine that is simulated.
+  sim::StepQuestion question(std::vector<std::string> modes) const;
   void add_flags(CLI::App& app);
   /// All but the mode's, for commands that take several modes.
   void add_flags_but_mode(CLI::App& app);

@@ -37,8 +37,9 @@ WorkCost cost_of(const Work& work) {
 }  // namespace
 
 std::string describe_error(const SimulatedMachine& machine) {
-  return machine.known_error.empty() ? "its error is not known"
-                                     : "known error: " + machine.known_error;
+  if (!machine.known_error.empty()) return "known error: " + machine.known_error;
+  return machine.is_of_others ? "not compared with measured steps: its error is not known"
+                              : "its error is not known";
 }
 
 std::string describe(const SimulatedMachine& machine) {
@@ -89,11 +90,11 @@ StepRecord StepRecorder::take() {
   record_.duration = since_start(Clock::now());
   take_times();
   open_.clear();
-  sequence_ = 0;
   for (auto& [data, last] : memory_) {
     if (last.written != DataUse::kOlder) last.written -= sequence_;
     if (last.used != DataUse::kOlder) last.used -= sequence_;
   }
+  sequence_ = 0;
   start_ = Clock::now();
   return std::exchange(record_, {});
 }
@@ -168,7 +169,6 @@ void StepRecorder::keep_times(Timed& timed, std::size_t number, const StreamTime
   }
 }
 
-void StepRecorder::on_copy(const CopyEvent& e) noexcept {
 /// Memory that is freed may be given to something else, even on another device.
 void StepRecorder::on_memory(const MemoryEvent& event) noexcept {
   if (event.kind != MemoryEvent::Kind::free) return;
@@ -200,6 +200,7 @@ void StepRecorder::note_copy(const CopyEvent& event, std::int64_t sequence) {
   to = {.written = sequence, .used = sequence, .is_awaited = true};
 }
 
+void StepRecorder::on_copy(const CopyEvent& e) noexcept {
   const Duration begin = since_start(e.begin), end = since_start(e.end);
   const std::scoped_lock lock(mutex_);
   try {
@@ -216,8 +217,8 @@ void StepRecorder::note_copy(const CopyEvent& event, std::int64_t sequence) {
                                  this_thread(),
                                  ++sequence_,
                                  e.exchange});
-    const bool has_streams =
     note_copy(e, sequence_);
+    const bool has_streams =
         e.source.type == DeviceType::cuda || e.destination.type == DeviceType::cuda;
     if (e.streams != nullptr)
       keep_times(timed_transfers_, record_.transfers.size() - 1, e.streams);
@@ -289,8 +290,8 @@ void StepRecorder::on_work_begin(const Work& work, const Stream& stream) noexcep
                               std::nullopt,
                               ++sequence_},
                      point(stream)});
-  } catch (const std::bad_alloc&) {
     note_use(work, sequence_);
+  } catch (const std::bad_alloc&) {
     record_.complete = false;
   }
 }

@@ -58,6 +58,13 @@ void add_figures(const nlohmann::ordered_json& value,
     add_figures(field, detail::concat(path, ".", name), sources, missing);
 }
 
+void check_compared(const ComparedSteps& compared) {
+  for (const auto* names : {&compared.models, &compared.dtypes, &compared.modes}) {
+    for (const std::string& name : *names)
+      check_words("compared", name);
+  }
+}
+
 }  // namespace
 
 double Peaks::of(DType dtype) const noexcept {
@@ -80,6 +87,7 @@ void check(const Cluster& cluster) {
   check_words("name", cluster.name);
   check_words("about", cluster.about);
   check_words("known_error", cluster.known_error);
+  if (cluster.compared) check_compared(*cluster.compared);
   check_gpus(cluster.gpus);
   if (cluster.nvlink) check_nvlink(*cluster.nvlink, cluster.gpus);
   check_pcie(cluster.pcie, cluster.gpus);

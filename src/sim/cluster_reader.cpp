@@ -184,6 +184,12 @@ std::map<std::string, std::string> read_sources(Fields f, const nlohmann::json& 
   return sources;
 }
 
+ComparedSteps read_compared(Fields& f) {
+  ComparedSteps compared{f.texts("models"), f.texts("dtypes"), f.texts("modes")};
+  f.finish();
+  return compared;
+}
+
 }  // namespace
 
 Cluster read_description(const nlohmann::json& object) {
@@ -194,6 +200,8 @@ Cluster read_description(const nlohmann::json& object) {
   cluster.name = f.text("name");
   if (f.has("about")) cluster.about = f.text("about");
   if (f.has("known_error")) cluster.known_error = f.text("known_error");
+  if (std::optional<Fields> compared = f.optional_object("compared"))
+    cluster.compared = read_compared(*compared);
   cluster.nodes = f.has("nodes") ? f.integer("nodes") : 1;
   cluster.gpus = read_gpus(f.object("gpus"));
   if (std::optional<Fields> nvlink = f.optional_object("nvlink"))

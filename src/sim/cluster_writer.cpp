@@ -128,6 +128,11 @@ Ordered description_of(const Cluster& cluster) {
                  {"nodes", cluster.nodes},
                  {"gpus", written_gpus(cluster.gpus)}};
   if (!cluster.known_error.empty()) object["known_error"] = cluster.known_error;
+  if (cluster.compared) {
+    object["compared"] = {{"models", cluster.compared->models},
+                          {"dtypes", cluster.compared->dtypes},
+                          {"modes", cluster.compared->modes}};
+  }
   if (cluster.nvlink) object["nvlink"] = written_nvlink(*cluster.nvlink);
   object["pcie"] = written_pcie(cluster.pcie);
   object["host"] = {{"bandwidth", written_rate(cluster.host.bandwidth)},

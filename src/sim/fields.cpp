@@ -126,6 +126,14 @@ std::vector<int> Fields::integers(const char* name) {
   return found;
 }
 
+std::vector<std::string> Fields::texts(const char* name) {
+  const Json& v = value(name);
+  const bool is_good =
+      v.is_array() && std::ranges::all_of(v, [](const Json& one) { return one.is_string(); });
+  if (!is_good) refuse_field(path_of(name), shown_json(v) + "; it must be a list of texts");
+  return v.get<std::vector<std::string>>();
+}
+
 void Fields::finish() const {
   for (const auto& [name, value] : object_->items()) {
     if (read_.contains(name)) continue;

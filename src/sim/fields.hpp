@@ -34,6 +34,7 @@ class Fields {
   /// The objects of an array; none if the field is missing.
   std::vector<Fields> objects(const char* name);
   std::vector<int> integers(const char* name);
+  std::vector<std::string> texts(const char* name);
   /// The value that has the field's text as its name.
   template <class Value>
   Value choice(const char* name, const std::vector<std::pair<const char*, Value>>& choices);

@@ -10,6 +10,7 @@
 
 #include "tandem/core/check.hpp"
 
+#include "sim/known_error.hpp"
 #include "sim/record_reader.hpp"
 
 namespace tandem::sim {
@@ -185,9 +186,11 @@ profile::SimulatedMachine simulated_machine(const Cluster& cluster,
                                             int gpus,
                                             const SimulateOptions& options) {
   const bool as_run = is_as_run(options);
+  const bool speaks = !as_run && speaks_of(cluster, options.question);
   return {.name = cluster.name,
           .gpus = gpus,
-          .known_error = as_run ? "" : cluster.known_error,
+          .known_error = speaks ? cluster.known_error : "",
+          .is_of_others = !as_run && !speaks,
           .collectives_as_run = as_run};
 }
 

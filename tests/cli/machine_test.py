@@ -43,6 +43,19 @@ class MachineTest(ProgramTest):
         self.assertLess(sharded, 1.05 * step_ms("ddp"))
         self.assertLessEqual(step_ms("dp-fully-sharded", "--prefetch", "1"), sharded)
 
+    def test_a_known_error_is_that_of_the_step(self):
+        def said(*arguments):
+            return self.json("simulate", "--cluster", "rtx3090x2", *arguments)["known_error"]
+        self.assertEqual(said("--model", "gpt2", "--batch", "4", "--mode", "ddp"), self.known_error("rtx3090x2"))
+        for other in (["--model", "mlp"], ["--model", "gpt2", "--batch", "4", "--dtype", "bf16"], ["--model", "gpt", "--mode", "ddp"]):
+            self.assertIsNone(said(*other))
+            self.assertIn("not compared with measured steps: its error is not known", self.succeed("simulate", "--cluster", "rtx3090x2", *other).stdout)
+        mine = self.json("cluster", "show", "rtx3090x2")
+        mine["gpus"]["efficiency"]["matmul"] = 0.9
+        with open(self.file("mine.json"), "w", encoding="utf-8") as file:
+            json.dump(mine, file)
+        self.assertIsNone(self.json("simulate", "--cluster", "mine.json", "--model", "gpt2", "--batch", "4", "--mode", "ddp")["known_error"])
+
     def test_the_environment_names_the_machine(self):
         arguments = ["explain", "--mode", "ddp"]
         seen = self.json(*arguments, TANDEM_CLUSTER="t4x4")

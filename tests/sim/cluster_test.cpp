@@ -186,7 +186,7 @@ const Broken kBroken[] = {
     {R"("latency": "15 us")", R"("latenzy": "15 us")", "host.latency: is missing; the description must have it"},
     {R"("host": "0.006 ms")", R"("host": "6 us", "cpu": "1 us")", "gpus.launch.cpu: is unknown; the fields here are gpu, host, host_backward"},
     {R"("host": "0.006 ms")", R"("host": "6 us", "host_backward": "-1 us")", "gpus.launch.host_backward: -1 us; it must not be negative"},
-    {R"("nodes": 2)", R"("nodes": 2, "disk": {})", "disk: is unknown; the fields here are about, collectives, gpus, host, known_error, name, nics, nodes, nvlink, pcie, schema_version, sources"},
+    {R"("nodes": 2)", R"("nodes": 2, "disk": {})", "disk: is unknown; the fields here are about, collectives, compared, gpus, host, known_error, name, nics, nodes, nvlink, pcie, schema_version, sources"},
     {R"("nodes": 2)", R"("nodes": 2, "nodes": 3)", "nodes: is given twice in one object; leave one out"},
     {R"("gpus.peak": "data sheet")", R"("gpus.pique": "data sheet")", "sources.gpus.pique: the description has no field of this path"},
     {R"("host": {"bandwidth": "3 GB/s", "total_bandwidth": "6 GB/s", "latency": "15 us"})", R"("host": [1])", "host: [1]; it must be an object"},

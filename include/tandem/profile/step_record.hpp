@@ -131,11 +131,13 @@ struct SimulatedMachine {
   std::string name;
   int gpus = 0;             ///< that took part
   std::string known_error;  ///< how far its times are known to be off, in words; empty: not known
+  /// The machine has a known error, which is that of other steps, or of other figures.
+  bool is_of_others = false;
   /// Collectives took what the algorithms that ran would take, not those of a library.
   bool collectives_as_run = false;
 };
 
-/// "its error is not known", or "known error: ...".
+/// "its error is not known", or "known error: ...", or that a step was not compared.
 std::string describe_error(const SimulatedMachine& machine);
 /// "simulated on 8 GPUs of a100-80x8; known error: ..."
 std::string describe(const SimulatedMachine& machine);
@@ -151,9 +153,9 @@ struct StepRecord {
   std::vector<SideSpan> side_work;  ///< likewise; the host has none
   std::vector<HostRead> reads;      ///< likewise
   std::vector<JobMark> jobs;        ///< likewise
+  std::vector<DataUse> uses;        ///< likewise
   Duration duration{};
   bool complete = true;  ///< false: the host ran out of memory for the record, or a GPU's times
-  std::vector<DataUse> uses;        ///< likewise
                          ///< could not be taken
   /// The machine whose times these are; none: the devices' own, which were measured.
   std::optional<SimulatedMachine> simulated = std::nullopt;
@@ -189,9 +191,9 @@ class StepRecorder final : public Observer {
   StepRecord take();
 
   bool times_streams() const noexcept override { return true; }
+  void on_memory(const MemoryEvent& event) noexcept override;
   void on_copy(const CopyEvent& event) noexcept override;
   void on_work_begin(const Work& work, const Stream& stream) noexcept override;
-  void on_memory(const MemoryEvent& event) noexcept override;
   void on_work_end(const Work& work, const Stream& stream) noexcept override;
   void on_read(const char* op, Device device, std::size_t nbytes) noexcept override;
   void on_job(const JobEvent& event) noexcept override;
@@ -220,8 +222,6 @@ class StepRecorder final : public Observer {
   template <class Span>
   void take_times(const Timed& timed, std::vector<Span>& spans);
   void keep_times(Timed& timed, std::size_t number, const StreamTimes& times);
-
-  Clock::time_point start_;
   /// Of memory in use: the sequence numbers of what wrote to it and what used it last.
   struct LastUse {
     std::int64_t written = DataUse::kOlder;
@@ -231,14 +231,16 @@ class StepRecorder final : public Observer {
   };
   void note_use(const Work& work, std::int64_t sequence);
   void note_copy(const CopyEvent& event, std::int64_t sequence);
+
+  Clock::time_point start_;
   std::mutex mutex_;        // guards the members below
   std::vector<Open> open_;  // only a few; those of each thread nest
   Timed timed_work_, timed_transfers_, timed_side_work_;
   std::shared_ptr<cuda::StreamClock> clock_;  // null: no CUDA
   std::unordered_map<std::thread::id, int> threads_;
+  std::unordered_map<const void*, LastUse> memory_;
   std::int64_t sequence_ = 0;  // of the last that was noted
   StepRecord record_;
-  std::unordered_map<const void*, LastUse> memory_;
 };
 
 /// Records what is executed while `step()` runs.

@@ -178,6 +178,11 @@ struct CollectiveConstants {
   std::optional<NetworkConstants> network = {};
 };
 
+/// The steps that were compared with measured ones, by the program's names of them.
+struct ComparedSteps {
+  std::vector<std::string> models = {}, dtypes = {}, modes = {};
+};
+
 /// A machine, or several alike, as far as the time of a training step depends on it.
 ///
 /// Sizes are in bytes, times in seconds, rates in bytes/s or FLOP/s. docs/cluster.md says what each
@@ -187,6 +192,7 @@ struct Cluster {
   std::string about;
   /// How far simulated times are known to be from measured ones, in words; empty: not known.
   std::string known_error = {};
+  std::optional<ComparedSteps> compared = {};  ///< of which known_error speaks; none: of all
   int nodes = 1;
   Gpus gpus;
   std::optional<NvLinks> nvlink = {};

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "tandem/profile/step_record.hpp"
 #include "tandem/runtime/device.hpp"
@@ -16,6 +18,12 @@ namespace tandem::sim {
 enum class CollectiveTimes : std::uint8_t {
   library,  ///< what CollectiveModel says, which chooses among a library's algorithms as NCCL does
   as_run,   ///< what the algorithm that ran takes on the links, step by step
+};
+
+/// Which step is simulated, by the names that Cluster::compared has.
+struct StepQuestion {
+  std::string model, dtype;
+  std::vector<std::string> modes = {};  ///< none: any
 };
 
 struct SimulateOptions {
@@ -33,10 +41,14 @@ struct SimulateOptions {
   /// Whose times collectives have. With as_run each GPU has a device of its own, and is none of a
   /// host's (GpuKind::host).
   CollectiveTimes collectives = CollectiveTimes::library;
+  /// Of which step the known error is told; none: of one that no description names.
+  std::optional<StepQuestion> question = std::nullopt;
 };
 
 /// What a record that was simulated says of the machine. The known error is that of the library's
-/// collectives, so it is not known for others.
+/// collectives, so it is not known for others. Nor is it for a step that is not among those that
+/// were compared (Cluster::compared), or if the description has the words of a preset and other
+/// figures.
 ///
 /// @param gpus  that take part
 profile::SimulatedMachine simulated_machine(const Cluster& cluster,

@@ -33,7 +33,8 @@ int ExplainRequest::run() const {
   TaskOptions options = task;
   options.resolve();
   check_files({json.given_file()});
-  const Machine machine = options.devices.machine();
+  Machine machine = options.devices.machine();
+  machine.ask(options.question({options.mode.name}));
   RandomSteps steps(options,
                     OptimizerChoice(),
                     parallel_options(options, machine.devices()),

@@ -93,13 +93,22 @@ const char* loss_place(const TaskOptions& task, const SweepPoint& point) {
   return mode.has_loss_in_replica() ? "replica" : "output_device";
 }
 
-profile::SimulatedMachine simulated_machine(const sim::Cluster& cluster, const TaskOptions& task) {
+/// Of all points: what is known of some of them is not told.
+profile::SimulatedMachine simulated_machine(const sim::Cluster& cluster,
+                                            const TaskOptions& task,
+                                            const SweepAxes& axes) {
+  sim::Cluster machine = cluster;
+  for (const double times : axes.bandwidths)
+    if (times != 1) machine = with_bandwidth(cluster, times);
   return sim::simulated_machine(
-      cluster, cluster.gpu_count(), {.collectives = task.devices.collectives.times()});
+      machine,
+      cluster.gpu_count(),
+      {.collectives = task.devices.collectives.times(), .question = task.question(axes.modes)});
 }
 
 Json to_json(const sim::Cluster& cluster,
              const TaskOptions& task,
+             const SweepAxes& axes,
              const std::vector<SweepPoint>& points) {
   Json rows = Json::array();
   for (const SweepPoint& point : points) {
@@ -118,7 +127,7 @@ Json to_json(const sim::Cluster& cluster,
     }
     rows.push_back(std::move(row));
   }
-  const Json machine = tandem::parallel::simulated_json(simulated_machine(cluster, task));
+  const Json machine = tandem::parallel::simulated_json(simulated_machine(cluster, task, axes));
   return {{"schema_version", 1},
           {"simulated", true},
           {"cluster", cluster.name},
@@ -129,8 +138,8 @@ Json to_json(const sim::Cluster& cluster,
           {"points", std::move(rows)}};
 }
 
-void print_head(const sim::Cluster& cluster, const TaskOptions& task) {
-  const profile::SimulatedMachine machine = simulated_machine(cluster, task);
+void print_head(const sim::Cluster& cluster, const TaskOptions& task, const SweepAxes& axes) {
+  const profile::SimulatedMachine machine = simulated_machine(cluster, task, axes);
   console::print(
       "{} in {} on {}, simulated{}: a step by GPUs, rows for each, bandwidth of links, "
       "mode, and where the loss is\n({})\n\n",
@@ -199,10 +208,10 @@ int SweepRequest::run() const {
   bool has_head = false;
   const std::vector<SweepPoint> points = sweep(own, machine, all, [&](const SweepPoint& point) {
     if (!json.leaves_text()) return;
-    if (!std::exchange(has_head, true)) print_head(machine, own);
+    if (!std::exchange(has_head, true)) print_head(machine, own, all);
     print(own, point);
   });
-  json.write([&] { return to_json(machine, own, points); });
+  json.write([&] { return to_json(machine, own, all, points); });
   return 0;
 }
 

@@ -17,7 +17,7 @@ namespace tandem::cli {
 profile::StepRecord Machine::timed(const profile::StepRecord& record,
                                    const std::vector<Device>& devices) const {
   if (!cluster_) return record;
-  return sim::simulate(record, cluster_->cluster, devices, {.collectives = collectives_});
+  return sim::simulate(record, cluster_->cluster, devices, options());
 }
 
 report::Recording Machine::timed(const report::Recording& recording,
@@ -33,8 +33,7 @@ report::Recording Machine::timed(const report::Recording& recording,
 
 Machine::Clock Machine::clock(const std::vector<Device>& devices) const {
   if (cluster_) {
-    const auto clock = std::make_shared<sim::StepClock>(
-        cluster_->cluster, devices, sim::SimulateOptions{.collectives = collectives_});
+    const auto clock = std::make_shared<sim::StepClock>(cluster_->cluster, devices, options());
     return [clock](const std::function<void()>& step) { return clock->time(step); };
   }
   return [](const std::function<void()>& step) {
@@ -46,7 +45,7 @@ Machine::Clock Machine::clock(const std::vector<Device>& devices) const {
 
 std::optional<profile::SimulatedMachine> Machine::simulated(int gpus) const {
   if (!cluster_) return std::nullopt;
-  return sim::simulated_machine(cluster_->cluster, gpus, {.collectives = collectives_});
+  return sim::simulated_machine(cluster_->cluster, gpus, options());
 }
 
 std::optional<std::string> Machine::description(int gpus) const {

@@ -28,6 +28,9 @@ class Machine {
   Machine(sim::ClusterDevices cluster, sim::CollectiveTimes collectives)
       : devices_(cluster.gpus), cluster_(std::move(cluster)), collectives_(collectives) {}
 
+  /// Says of which step the machine's error is told.
+  void ask(sim::StepQuestion question) { question_ = std::move(question); }
+
   const std::vector<Device>& devices() const noexcept { return devices_; }
   bool is_simulated() const noexcept { return cluster_.has_value(); }
   /// Where batches are before the devices get their rows.
@@ -54,7 +57,12 @@ class Machine {
  private:
   std::vector<Device> devices_;
   std::optional<sim::ClusterDevices> cluster_;
+  sim::SimulateOptions options() const {
+    return {.collectives = collectives_, .question = question_};
+  }
+
   sim::CollectiveTimes collectives_ = sim::CollectiveTimes::library;
+  std::optional<sim::StepQuestion> question_ = {};
 };
 
 }  // namespace tandem::cli

@@ -32,7 +32,8 @@ SimulatedStep simulate_step(TaskOptions options, const sim::Cluster& cluster, in
   options.resolve();
   const auto [step, peaks] = record_step({.task = options}, cluster, gpus);
   const sim::SimulateOptions timing{.gpus = step.gpus,
-                                    .collectives = options.devices.collectives.times()};
+                                    .collectives = options.devices.collectives.times(),
+                                    .question = options.question({options.mode.name})};
   const StepRecord record = sim::simulate(step.record, cluster, step.devices, timing);
   const sim::FollowedStep followed =
       sim::simulate_after(step.before, step.record, cluster, step.devices, timing);
@@ -55,9 +56,9 @@ nlohmann::json to_json(const SimulatedStep& step) {
     gpus.push_back({{"work_ms", ms(gpu.work)},
                     {"collectives_ms", ms(gpu.collectives)},
                     {"exposed_ms", ms(gpu.exposed)},
-                    {"peak_bytes", gpu.peak}});
                     {"copies_ms", ms(gpu.copies)},
                     {"idle_ms", ms(gpu.idle)},
+                    {"peak_bytes", gpu.peak}});
   const nlohmann::json machine = parallel::simulated_json(step.machine);
   return {{"schema_version", 1},
           {"simulated", true},
@@ -91,20 +92,20 @@ void print(const SimulatedStep& step, const sim::Cluster& cluster) {
                  "GPU",
                  "work ms",
                  "exposed ms",
-                 "peak GiB");
                  "copies ms",
                  "idle ms",
                  "collectives ms",
+                 "peak GiB");
   for (std::size_t i = 0; i < step.gpus.size(); ++i) {
     const GpuFigures& gpu = step.gpus[i];
     console::print("{:>4} {:>12.3f} {:>12.3f} {:>10.3f} {:>10.3f} {:>15.3f} {:>10.2f}\n",
                    i,
                    ms(gpu.work),
                    ms(gpu.exposed),
-                   static_cast<double>(gpu.peak) / kGiB);
                    ms(gpu.copies),
                    ms(gpu.idle),
                    ms(gpu.collectives),
+                   static_cast<double>(gpu.peak) / kGiB);
   }
   if (step.machine.gpus > static_cast<int>(step.gpus.size()))
     console::print(" ... {:>9} more that do the same as the last\n",
