@@ -3,6 +3,7 @@
 
 #include "tandem/optim/moving_average.hpp"
 
+#include <algorithm>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/dispatch.hpp"
 #include "tandem/tensor/access.hpp"
+#include "tandem/tensor/factories.hpp"
 
 #include "core/shortened_list.hpp"
 #include "kernels/optimizer.hpp"
@@ -48,13 +50,38 @@ Span span_of(const Tensor& x, const std::string& name) {
   return {arena, at.block, at.offset, at.offset + at.extent};
 }
 
+/// With the strides of a parameter that lies in an arena, since runs of both are flat.
+Tensor copy_as_it_lies(const Tensor& x) {
+  const Tensor flat = empty({x.numel()}, {.dtype = x.dtype(), .device = x.device()});
+  return as_strided(flat, x.shape(), x.strides(), 0).copy_(x.detach());
+}
+
+void check_alike(const Tensor& param, const NamedParameter& average) {
+  TANDEM_CHECK(param.device() == average.tensor.device() &&
+                   param.dtype() == average.tensor.dtype() &&
+                   param.strides() == average.tensor.strides(),
+               kName,
+               ": '",
+               average.name,
+               "' is ",
+               param.describe(),
+               " now, and its average is ",
+               average.tensor.describe(),
+               "; create the averages again, after the module was moved, converted or wrapped");
+}
+
 /// Parameters and averages that stand next to each other in both arenas, flat.
 std::vector<std::pair<Tensor, Tensor>> runs_of(const std::vector<Tensor>& params,
                                                const std::vector<NamedParameter>& averages) {
   std::vector<std::pair<Span, Span>> spans;
   for (std::size_t i = 0; i < params.size(); ++i) {
-    const Span param = span_of(params[i], averages[i].name);
-    const Span average = span_of(averages[i].tensor, averages[i].name);
+    Span param = span_of(params[i], averages[i].name);
+    Span average = span_of(averages[i].tensor, averages[i].name);
+    check_alike(params[i], averages[i]);
+    // A wrapper may have laid the parameter out anew, with other padding behind it.
+    const std::int64_t common = std::min(param.end - param.begin, average.end - average.begin);
+    param.end = param.begin + common;
+    average.end = average.begin + common;
     if (!spans.empty() && spans.back().first.is_followed_by(param) &&
         spans.back().second.is_followed_by(average)) {
       spans.back().first.end = param.end;
@@ -103,13 +130,15 @@ ExponentialMovingAverage::ExponentialMovingAverage(const ParamList& params,
   const autograd::NoGrad off;
   const ContextScope scope([](Context& c) { c.category = Category::optimizer; });
   std::vector<ArenaEntry> loose, entries;
-  for (const auto& [name, tensor] : distinct(params)) {
+  const std::vector<NamedParameter> list = distinct(params);
+  for (const auto& [name, tensor] : list)
     if (Arena::of(tensor) == nullptr) loose.push_back({name, tensor});
+  if (!loose.empty()) Arena::bind(loose);
+  for (const auto& [name, tensor] : list) {
     params_.push_back(tensor);
-    averages_.push_back({name, tensor.detach().clone()});
+    averages_.push_back({name, copy_as_it_lies(tensor)});
     entries.push_back({name, averages_.back().tensor});
   }
-  if (!loose.empty()) Arena::bind(loose);
   Arena::bind(entries, {.category = Category::optimizer});
 }
 
