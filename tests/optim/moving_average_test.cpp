@@ -58,6 +58,28 @@ TEST(MovingAverage, IsTheWeightedMeanOfWhatTheParametersWere) {
   }
 }
 
+// As a wrapper does that gives each device a share: the blocks end elsewhere.
+TEST(MovingAverage, FollowsParametersThatWereLaidOutAnew) {
+  const auto params = parameters();
+  ExponentialMovingAverage average(params, {.decay = 0.5});
+  std::vector<ArenaEntry> entries;
+  for (const NamedParameter& p : params)
+    entries.push_back({p.name, p.tensor});
+  const auto arena = Arena::bind(entries, {.padding = {.multiple = 4096}});
+  average.update();
+  for (std::size_t i = 0; i < params.size(); ++i)
+    EXPECT_EQ(average.averages()[i].tensor.to_doubles(), params[i].tensor.to_doubles());
+}
+
+TEST(MovingAverage, HasTheStridesOfItsParameter) {
+  manual_seed(4);
+  const Tensor x = randn({3, 5}, {.dtype = DType::f64}).transpose(0, 1).detach().requires_grad_();
+  const std::vector<NamedParameter> params{{"x", x}};
+  ExponentialMovingAverage average(params, {.decay = 0.5});
+  average.update();
+  EXPECT_EQ(average.averages()[0].tensor.to_doubles(), x.to_doubles());
+}
+
 TEST(MovingAverage, TheFirstUpdateTakesTheParameters) {
   const auto params = parameters(DType::f32);
   ExponentialMovingAverage average(params, {.decay = 0.999});
