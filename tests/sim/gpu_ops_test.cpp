@@ -165,9 +165,9 @@ INSTANTIATE_TEST_SUITE_P(Models,
                          GpuOpsTest,
                          ::testing::Combine(::testing::ValuesIn(cases()),
                                             ::testing::Values(DType::f32, DType::bf16, DType::f16)),
-                         [](const auto& info) {
-                           return std::string(std::get<0>(info.param).name) + "_" +
-                                  name(std::get<1>(info.param));
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param).name) + "_" +
+                                  name(std::get<1>(test.param));
                          });
 
 TEST(GpuMemoryTest, WorkspaceOfTheHostDoesNotCount) {

@@ -187,17 +187,17 @@ TEST(Simulate, AKnownErrorIsThatOfTheStepsThatWereCompared) {
   const auto said = [](const Cluster& c, const std::optional<StepQuestion>& question) {
     return describe_error(simulated_machine(c, 2, {.question = question}));
   };
-  const std::string none = "not compared with measured steps: its error is not known";
+  const std::string not_compared = "not compared with measured steps: its error is not known";
   const StepQuestion gpt2{.model = "gpt2", .dtype = "f32", .modes = {"ddp"}};
   EXPECT_EQ(said(cluster, gpt2), "known error: " + cluster.known_error);
-  EXPECT_EQ(said(cluster, std::nullopt), none) << "a model of one's own";
-  EXPECT_EQ(said(cluster, StepQuestion{"mlp", "f32", {"ddp"}}), none);
-  EXPECT_EQ(said(cluster, StepQuestion{"gpt2", "bf16", {"ddp"}}), none);
-  EXPECT_EQ(said(cluster, StepQuestion{"gpt2", "f32", {"ddp", "dp-fully-sharded"}}), none);
+  EXPECT_EQ(said(cluster, std::nullopt), not_compared) << "a model of one's own";
+  EXPECT_EQ(said(cluster, StepQuestion{"mlp", "f32", {"ddp"}}), not_compared);
+  EXPECT_EQ(said(cluster, StepQuestion{"gpt2", "bf16", {"ddp"}}), not_compared);
+  EXPECT_EQ(said(cluster, StepQuestion{"gpt2", "f32", {"ddp", "dp-fully-sharded"}}), not_compared);
   EXPECT_EQ(said(parse_cluster(to_json(cluster)), gpt2), said(cluster, gpt2));
   Cluster edited = cluster;
   edited.gpus.efficiency.matmul = 0.9;
-  EXPECT_EQ(said(edited, gpt2), none) << "the words of a preset for other figures";
+  EXPECT_EQ(said(edited, gpt2), not_compared) << "the words of a preset for other figures";
   edited.known_error = "I measured it: 1 %";
   EXPECT_EQ(said(edited, gpt2), "known error: I measured it: 1 %");
   EXPECT_EQ(said(preset("t4x4"), gpt2), "its error is not known");
