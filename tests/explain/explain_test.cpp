@@ -47,6 +47,7 @@ TEST(ExplainedTimeTest, WhoIsFirstInACollectiveWaits) {
     profile::WorkSpan w{};
     w.device = device;
     w.phase = Phase::reduce;
+    w.name = "work";
     w.kind = kind;
     w.begin = w.queued_begin = microseconds(begin);
     w.end = w.queued_end = microseconds(end);
