@@ -29,7 +29,7 @@ inline std::vector<PlacedPart> in_order_of_copies(std::span<const BufferPart> pa
   }
   const auto own = std::ranges::find(
       placed, device, [](const PlacedPart& one) { return one.part->buffer->device(); });
-  if (own != placed.end()) std::ranges::rotate(placed, own);
+  std::rotate(placed.begin(), own, placed.end());
   return placed;
 }
 
