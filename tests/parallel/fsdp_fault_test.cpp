@@ -17,6 +17,7 @@
 #include "parallel/failing_allocations.hpp"
 #include "parallel/fsdp_nets.hpp"
 #include "parallel/sharded_ranks.hpp"
+#include "sanitized.hpp"
 
 namespace tandem::parallel::test {
 namespace {
@@ -126,7 +127,7 @@ int let_each_fail(const FaultedProgram& program, int faulty, Device device) {
     program.begin(own);
     const bool fails = rank.rank() == faulty;
     const Values before = own.state();
-    for (int k = 1; k < kMostFaults; ++k) {
+    for (int k = 1; k < kMostFaults; k += testing::kFaultStride) {
       together.arrive_and_wait();
       if (fails) failing.begin_at(k);
       const std::string text = own.failure_of_step(2);
@@ -148,7 +149,7 @@ int let_each_fail(const FaultedProgram& program, int faulty, Device device) {
 
 void let_each_fail(const FaultedProgram& program) {
   for (int faulty = 0; faulty < kFaultedRanks; ++faulty) {
-    EXPECT_GT(let_each_fail(program, faulty, testing::device(faulty)), 20);
+    EXPECT_GT(let_each_fail(program, faulty, testing::device(faulty)), 20 / testing::kFaultStride);
     if (!program.homes.empty())
       let_each_fail(program, faulty, program.homes.at(static_cast<std::size_t>(faulty)));
   }

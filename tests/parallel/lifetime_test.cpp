@@ -19,6 +19,7 @@
 #include "devices.hpp"
 #include "no_threads.hpp"
 #include "parallel/nets.hpp"
+#include "sanitized.hpp"
 #include "thrown_text.hpp"
 
 // The beginning and the end of a wrapper: what it takes, and whether it gives it back, whichever
@@ -74,7 +75,7 @@ TEST_P(Lifetime, AThousandWrappersLeaveNothingBehind) {
   };
   live(0);
   const HeldByDevices before(3);
-  for (int i = 0; i < 1000; ++i)
+  for (int i = 0; i < (testing::kSanitized ? 100 : 1000); ++i)
     live(i);
   EXPECT_EQ(HeldByDevices(3), before);
 }
@@ -87,7 +88,7 @@ TEST_P(Lifetime, AThousandFailedConstructionsLeaveNothingBehind) {
   const HeldByDevices before(3);
   LogicalDevice& last = logical_device(devices(3)[2]);
   last.set_limit(last.memory_stats().in_use + 100);
-  for (int i = 0; i < 500; ++i) {
+  for (int i = 0; i < (testing::kSanitized ? 50 : 500); ++i) {
     EXPECT_THROW(DataParallel(net, {.devices = devices(3), .mode = GetParam()}), InvalidArgument);
     EXPECT_THROW(DataParallel(other, {.devices = devices(3), .mode = GetParam()}), OutOfMemory);
   }

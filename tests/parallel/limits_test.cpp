@@ -10,6 +10,7 @@
 #include "devices.hpp"
 #include "failing_allocator.hpp"
 #include "parallel/nets.hpp"
+#include "sanitized.hpp"
 
 namespace tandem::parallel::test {
 namespace {
@@ -125,7 +126,7 @@ TEST_F(LimitsTest, EveryAllocationMayFail) {
       return std::make_unique<tandem::testing::FailingAllocator>(inner, left);
     });
     int k = 1;
-    for (bool failed = true; failed && k < 2000; ++k) {
+    for (bool failed = true; failed && k < 2000; k += testing::kFaultStride) {
       left = k;
       failed = false;
       try {
