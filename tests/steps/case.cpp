@@ -70,6 +70,9 @@ const std::vector<Field>& fields() {
                                       number_field("bucket_nbytes", &Setup::bucket_nbytes),
                                       number_field("drift", &Setup::drift),
                                       number_field("non_finite", &Setup::non_finite),
+                                      number_field("norms", &Setup::norms),
+                                      number_field("buffers", &Setup::buffers),
+                                      number_field("output", &Setup::output),
                                       number_field("seed", &Setup::seed)};
   return all;
 }
@@ -130,7 +133,7 @@ class Maker {
     s.optimizer =
         pick({"sgd", "momentum", "adamw", "adamw", "nadam", "rmsprop", "adagrad", "lamb"});
     s.loss = pick({"mean", "sum", "weighted", "labels"});
-    s.dtype = one_in(6) ? "f32" : "f64";
+    s.dtype = one_in(6) ? "f32" : one_in(12) ? "bf16" : "f64";
     s.averages = one_in(4) ? 1 + static_cast<int>(below(2)) : 0;
     s.scaler = one_in(5) ? 1 : 0;
     s.devices = 1 + static_cast<int>(below(5));
@@ -148,12 +151,16 @@ class Maker {
     if (!norms && s.accumulate == 1 && one_in(6) && s.net.find("count") == std::string::npos)
       s.bitwise = 1 + static_cast<int>(below(9));
     s.whole_tensors = one_in(4) ? 1 : 0;
+    s.units = one_in(4) ? 1 + below(8) : 0;
     s.reshard = one_in(4) ? 0 : 1;
     s.prefetch = one_in(4) ? 1 + static_cast<int>(below(3)) : 0;
     s.offload = one_in(5) ? 1 : 0;
     s.bucket_nbytes = one_in(2) ? 64 + static_cast<int>(below(2000)) : 1 << 20;
     s.drift = one_in(6) ? 1 : 0;
     s.non_finite = one_in(6) ? 1 : 0;
+    if (norms && one_in(4)) s.norms = 1 + static_cast<int>(below(2));
+    if (one_in(12)) s.buffers = 1 + static_cast<int>(below(2));
+    if (one_in(8)) s.output = static_cast<int>(below(6));
     s.seed = below(1000);
   }
   std::string rows() { return " " + std::to_string(one_in(3) ? 1 + below(3) : 1 + below(20)); }
@@ -177,7 +184,7 @@ class Maker {
         return "backward" + rows() + seed() + (one_in(3) ? rows() : " 0") +
                (one_in(3) && s.bitwise == 0 ? " 0" : " 1");
       case 10:
-        return "evaluate" + rows() + seed();
+        return "evaluate" + (one_in(6) ? " 0" : rows()) + seed();
       case 11:
         return "zero_grad";
       case 12:
@@ -207,7 +214,8 @@ class Maker {
   }
   std::string statement(const Setup& s) {
     std::string text = plain_statement(s);
-    const bool computes = text.starts_with("step") || text.starts_with("backward");
+    const bool computes =
+        text.starts_with("step") || text.starts_with("backward") || text.starts_with("evaluate");
     if (computes && one_in(10)) text = "fail " + std::to_string(1 + below(80)) + " " + text;
     if (one_in(3)) text += " look";
     return text;
@@ -220,6 +228,15 @@ class Maker {
 
 Case random_case(std::mt19937_64& random) {
   return Maker(random).make();
+}
+
+Case case_of_a_step(std::mt19937_64& random) {
+  Case c = random_case(random);
+  if (c.statements.size() > 4) c.statements.resize(4);
+  std::erase_if(c.statements, [](const std::string& s) { return s.starts_with("fail"); });
+  const std::int64_t rows = 1 + static_cast<std::int64_t>(random() % 20);
+  c.statements.push_back("step " + std::to_string(rows) + " 1 1");
+  return c;
 }
 
 std::string to_text(const Case& c) {

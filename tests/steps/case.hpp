@@ -22,6 +22,8 @@ struct Case {
 
 /// Any case that tandem is to take.
 Case random_case(std::mt19937_64& random);
+/// One that is short and ends with a step of the optimizer.
+Case case_of_a_step(std::mt19937_64& random);
 /// Lines "name value" of the setup, and the statements, indented by two blanks.
 std::string to_text(const Case& c);
 /// @throws std::invalid_argument  a line is neither.

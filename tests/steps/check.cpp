@@ -4,12 +4,16 @@
 #include "steps/check.hpp"
 
 #include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace tandem::steps {
 namespace {
 
 double tolerance_of(const Setup& setup) {
+  if (setup.dtype == "bf16") return 0.1;
   return setup.dtype == "f32" ? 2e-3 : 1e-7;
 }
 
@@ -50,13 +54,15 @@ class Comparison {
  private:
   /// A statement on all sides. What one device refuses, all others do, and the case ends.
   std::optional<std::string> run_one(const std::string& statement) {
-    const std::string refusal = run(one_, statement);
+    std::string refusal = run(one_, statement);
+    bool is_right = is_as_one_device(case_.setup);  // else the first mode is
     has_clipped_ = has_clipped_ || statement.starts_with("clip");
     for (const auto& side : sides_) {
       const std::string own = run(*side, statement);
+      if (!std::exchange(is_right, true)) refusal = own;
       if (side->has_ended() || own.empty() == refusal.empty()) continue;
       return name_of(*side) +
-             (own.empty() ? " takes what one device refuses: " + refusal : " refuses: " + own);
+             (own.empty() ? " takes what others refuse: " + refusal : " refuses: " + own);
     }
     std::erase_if(sides_, [](const auto& side) { return side->has_ended(); });
     has_stopped_ = !refusal.empty();
@@ -67,7 +73,9 @@ class Comparison {
     Values first;
     for (const auto& side : sides_) {
       const Values own = looks ? side->observe() : side->told();
-      if (const std::string d = difference(own, right, tolerance_of(case_.setup)); !d.empty())
+      const bool as_one = is_as_one_device(case_.setup);
+      if (const std::string d = difference(own, right, tolerance_of(case_.setup));
+          as_one && !d.empty())
         return name_of(*side) + " differs from one device in " + d;
       if (side == sides_.front()) first = own;
       // Clipping adds up the norm in the order in which gradients lie, which differs by mode.
@@ -84,7 +92,71 @@ class Comparison {
   bool has_stopped_ = false, has_clipped_ = false;
 };
 
+/// A training in one mode and its twin on one device, after all statements of a case but the last.
+class Pair {
+ public:
+  Pair(const Case& c, parallel::Mode mode) : one_(c.setup, {}), many_(c.setup, mode) {
+    done_.setup = c.setup;
+    for (std::size_t i = 0; i + 1 < c.statements.size(); ++i)
+      run_both(c.statements[i]);
+  }
+  /// Lets piece `k` of the last statement fail, and runs it then. @return  false: it has fewer
+  bool fail(int k, const std::string& last) {
+    run_both("fail " + std::to_string(k) + " " + last);
+    return many_.has_failed();
+  }
+  /// It has had all that a test wants of it.
+  bool is_over() const { return many_.has_ended() || done_.statements.size() > 12; }
+  std::string difference_of_both() {
+    if (many_.has_ended() || !is_as_one_device(done_.setup)) return "";
+    return difference(many_.observe(), one_.observe(), tolerance_of(done_.setup));
+  }
+  const Case& done() const { return done_; }
+
+ private:
+  void run_both(const std::string& statement) {
+    done_.statements.push_back(statement);
+    const std::string own = run(many_, statement);
+    const std::string refusal = is_as_one_device(done_.setup) ? run(one_, statement) : own;
+    if (many_.has_ended() || refusal.empty() == own.empty()) {
+      if (!refusal.empty()) throw std::invalid_argument(refusal);
+      return;
+    }
+    throw Changed(name_of(many_) +
+                  (own.empty() ? " takes what one device refuses" : " refuses: " + own));
+  }
+
+  Side one_, many_;
+  Case done_;
+};
+
 }  // namespace
+
+FailedPieces fail_each(const Case& c) {
+  constexpr int kMostPieces = 3000;
+  FailedPieces result;
+  for (const parallel::Mode mode : parallel::kModes) {
+    std::unique_ptr<Pair> pair;
+    try {
+      for (int k = 1; k < kMostPieces; ++k) {
+        if (pair == nullptr || pair->is_over()) pair = std::make_unique<Pair>(c, mode);
+        if (!pair->fail(k, c.statements.back())) break;
+        ++result.count;
+        const std::string d = pair->difference_of_both();
+        if (!d.empty())
+          throw Changed("after a failure " + std::string(parallel::name(mode)) +
+                        " differs from one device in " + d);
+      }
+    } catch (const std::invalid_argument&) {
+      return result;  // one device refuses it as well
+    } catch (const std::exception& e) {
+      result.finding = e.what();
+      result.done = pair == nullptr ? c : pair->done();
+      return result;
+    }
+  }
+  return result;
+}
 
 std::optional<std::string> check(const Case& c) {
   try {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -15,5 +16,17 @@ namespace tandem::steps {
 /// statement that fails is to change nothing, and to go well when it is made again.
 /// @return  what is wrong; none: nothing is.
 std::optional<std::string> check(const Case& c);
+
+/// What fail_each() has done.
+struct FailedPieces {
+  std::int64_t count = 0;              ///< pieces of work that failed
+  std::optional<std::string> finding;  ///< what is wrong; none: nothing is
+  Case done;                           ///< the statements up to the finding
+};
+
+/// Lets each piece of work of a case's last statement fail once in every mode.
+///
+/// Nothing may have changed after a failure, and the statement is to go well when it is made again.
+FailedPieces fail_each(const Case& c);
 
 }  // namespace tandem::steps

@@ -30,6 +30,7 @@ struct Request {
   std::int64_t seconds = 0;  // 0: no limit
   std::uint64_t seed = 0;
   std::int64_t findings = 1;
+  bool fails_each = false;
   std::vector<std::string> files;
   std::string folder = "build/fuzz-steps";
 };
@@ -77,7 +78,9 @@ class Run {
     for (const fs::path& file : case_files(request_.files))
       try_case(parse_case(text_of(file)), file.string());
     if (request_.files.empty()) run_random();
-    std::cout << cases_ << " passed, " << findings_ << " failed\n";
+    std::cout << cases_ << " passed, " << findings_ << " failed";
+    if (request_.fails_each) std::cout << "; " << failed_pieces_ << " pieces of work failed";
+    std::cout << "\n";
     return findings_ == 0 ? 0 : 1;
   }
 
@@ -88,8 +91,12 @@ class Run {
     for (std::int64_t k = 0; request_.cases == 0 || k < request_.cases; ++k) {
       if (request_.seconds > 0 && Clock::now() >= end) break;
       std::mt19937_64 random(request_.seed + static_cast<std::uint64_t>(k));
-      try_case(random_case(random),
-               "seed " + std::to_string(request_.seed + static_cast<std::uint64_t>(k)));
+      const std::string name =
+          "seed " + std::to_string(request_.seed + static_cast<std::uint64_t>(k));
+      if (request_.fails_each)
+        try_each_failure(case_of_a_step(random), name);
+      else
+        try_case(random_case(random), name);
       if (findings_ >= request_.findings) break;
       if (Clock::now() < told + std::chrono::seconds(10)) continue;
       told = Clock::now();
@@ -97,18 +104,33 @@ class Run {
     }
   }
   void try_case(const Case& c, const std::string& name) {
-    std::ofstream(fs::path(request_.folder) / "current.case") << to_text(c);  // for a crash
-    const auto finding = check(c);
-    if (!finding) {
+    keep(c);
+    if (const auto finding = check(c))
+      tell(c, name, *finding);
+    else
       ++cases_;
-      return;
-    }
+  }
+  void try_each_failure(const Case& c, const std::string& name) {
+    keep(c);
+    const FailedPieces result = fail_each(c);
+    failed_pieces_ += result.count;
+    if (result.finding)
+      tell(result.done, name, *result.finding);
+    else
+      ++cases_;
+  }
+  /// For a crash.
+  void keep(const Case& c) {
+    std::ofstream(fs::path(request_.folder) / "current.case") << to_text(c);
+  }
+  /// Makes the case as small as possible, and prints it.
+  void tell(const Case& c, const std::string& name, const std::string& finding) {
     ++findings_;
-    const Case small = shrink(c, [kind = kind_of(*finding)](const Case& smaller) {
+    const Case small = shrink(c, [kind = kind_of(check(c).value_or(finding))](const Case& smaller) {
       const auto other = check(smaller);
       return other && kind_of(*other) == kind;
     });
-    const std::string text = check(small).value_or(*finding);
+    const std::string text = check(small).value_or(finding);
     const fs::path file = fs::path(request_.folder) / ("finding" + std::to_string(findings_));
     std::ofstream(file.string() + ".case") << "# " << text << "\n" << to_text(small);
     std::ofstream(file.string() + ".cpp") << to_program(small, sources(), text);
@@ -128,7 +150,7 @@ class Run {
   }
 
   Request request_;
-  std::int64_t cases_ = 0, findings_ = 0;
+  std::int64_t cases_ = 0, findings_ = 0, failed_pieces_ = 0;
 };
 
 }  // namespace
@@ -141,6 +163,7 @@ int main(int argc, char** argv) try {
   app.add_option("--seconds", request.seconds, "for how long; 0: no limit");
   app.add_option("--seed", request.seed, "of the first case; each one more has the next");
   app.add_option("--findings", request.findings, "after how many to stop");
+  app.add_flag("--fail-each", request.fails_each, "each piece of work of a step fails once");
   app.add_option("--output", request.folder, "where findings go");
   app.add_option("files", request.files, "cases, or folders of *.case, in place of random ones");
   CLI11_PARSE(app, argc, argv);

@@ -26,23 +26,35 @@ struct Setup {
   std::string net = "linear:4:3";  ///< layers, see Layer
   std::string optimizer = "sgd";   ///< sgd, momentum, adamw, nadam, rmsprop, adagrad, lamb
   std::string loss = "sum";        ///< mean, sum, weighted, labels
-  std::string dtype = "f64";
-  int averages = 0;  ///< 1: made before wrapping; 2: after it; 0: none
+  std::string dtype = "f64";       ///< f64, f32; bf16: f32 with Autocast
+  int averages = 0;                ///< 1: made before wrapping; 2: after it; 0: none
   int scaler = 0;
   int devices = 2;
   Ints chunks = {};  ///< empty: even; one number: of device 0; more: of each
   int accumulate = 1;
   int bitwise = 0;
   int whole_tensors = 0;
-  int units = 0;  ///< 0: the module's parts; otherwise by this many bytes
+  std::int64_t units = 0;  ///< 0: the module's parts; otherwise by this many bytes
   int reshard = 1;
   int prefetch = 0;
   int offload = 0;
   int bucket_nbytes = 1 << 20;
   int drift = 0;       ///< check_drift_every
   int non_finite = 0;  ///< 1: an error
+  int norms = 0;       ///< how batch norms see devices: 0 synchronised, 1 per_replica, 2 merged
+  int buffers = 0;     ///< 1: means are merged by mean; 2: counts by sum; 0: none is
+  int output = 0;      ///< the device of outputs
   std::int64_t seed = 1;
 };
+
+inline DType dtype_of(const Setup& setup) {
+  return setup.dtype == "f64" ? DType::f64 : DType::f32;
+}
+
+/// Whether one device gives the same numbers, but for rounding. Otherwise modes are to be equal.
+inline bool is_as_one_device(const Setup& setup) {
+  return setup.norms == 0 && setup.buffers == 0 && setup.dtype != "bf16";
+}
 
 /// One part of a net. "linear:in:out", "plain:in:out" without bias, "again:k" with the tensors of
 /// part k, "norm:n", "layernorm:n", "dropout:percent", "tanh", "relu", "conv", "extra:n" used in
@@ -86,14 +98,19 @@ inline std::vector<std::string> split(const std::string& text, char at) {
 
 /// The parts in their order.
 struct Net : nn::Module {
-  Net(const std::string& layers_of_it, DType t) {
-    for (std::string word : split(layers_of_it, ' ')) {
+  explicit Net(const Setup& setup) {
+    const DType t = dtype_of(setup);
+    is_mixed = setup.dtype == "bf16";
+    for (std::string word : split(setup.net, ' ')) {
       recomputes.push_back(word.back() == '*');
       if (word.back() == '*') word.pop_back();
       add(split(word, ':'), t);
     }
+    if (setup.norms == 1) nn::convert_sync_batchnorm(*this, BatchNormSync::per_replica);
+    if (setup.norms == 2) nn::convert_sync_batchnorm(*this, BatchNormSync::merged);
   }
   Tensor forward(Tensor x) {
+    const Autocast types(is_mixed ? DType::bf16 : DType::f32);
     for (std::size_t i = 0; i < layers.size(); ++i)
       x = recomputes[i] ? autograd::checkpoint(layers[i], x) : layers[i](x);
     return x;
@@ -106,6 +123,7 @@ struct Net : nn::Module {
 
   std::vector<Layer> layers;
   std::vector<bool> recomputes;
+  bool is_mixed = false;
   TANDEM_MODULE(Net, layers)
 
  private:
@@ -135,10 +153,6 @@ struct Batch {
   Tensor x, target, weight, labels;
   TANDEM_FIELDS(x, target, weight, labels)
 };
-
-inline DType dtype_of(const Setup& setup) {
-  return setup.dtype == "f32" ? DType::f32 : DType::f64;
-}
 
 /// Of the first layer's input, or of the last one's output.
 inline std::int64_t width(const std::string& net, bool first) {

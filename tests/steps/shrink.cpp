@@ -75,6 +75,9 @@ class Shrinking {
     reset(&Setup::bucket_nbytes);
     reset(&Setup::drift);
     reset(&Setup::non_finite);
+    reset(&Setup::norms);
+    reset(&Setup::buffers);
+    reset(&Setup::output);
     reset(&Setup::seed);
   }
   /// Without the comparison at its end, and with smaller numbers.

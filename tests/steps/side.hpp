@@ -65,7 +65,7 @@ class Side {
 
   Side(const Setup& setup, Mode mode) : setup_(setup), mode_(mode), dtype_(dtype_of(setup)) {
     manual_seed(static_cast<std::uint64_t>(setup.seed));
-    net_ = std::make_unique<Net>(setup.net, dtype_);
+    net_ = std::make_unique<Net>(setup);
     parameters_ = net_->named_parameters();
     optimizer_ = make_optimizer();
     if (setup.averages == 1) make_averages();
@@ -83,7 +83,7 @@ class Side {
   void run(const std::string& statement) {
     std::vector<std::string> words = split(statement, ' ');
     values_.clear();
-    went_forward_ = false;
+    went_forward_ = has_failed_ = false;
     const Turn turn(numbers_);
     if (words.at(0) == "fail") {
       const int work = std::stoi(words.at(1));
@@ -92,6 +92,8 @@ class Side {
     }
     run(words);
   }
+  /// The last statement was to fail, and did.
+  bool has_failed() const { return has_failed_; }
   /// A failure has come after the vote, or in a backward: there is no going on.
   bool has_ended() const { return has_ended_; }
   /// Losses and outputs of the last statement alone: nothing is read that would be brought
@@ -136,6 +138,19 @@ class Side {
     GeneratorState& numbers_;
   };
 
+  /// The net is in evaluation meanwhile.
+  class Evaluation {
+   public:
+    explicit Evaluation(Net& net) : net_(net), trained_(net.is_training()) { net_.eval(); }
+    ~Evaluation() { net_.train(trained_ ? nn::Mode::training : nn::Mode::evaluation); }
+    Evaluation(const Evaluation&) = delete;
+    Evaluation& operator=(const Evaluation&) = delete;
+
+   private:
+    Net& net_;
+    bool trained_;
+  };
+
   /// @return  whether the statement is to be run, since it has had no effect.
   bool goes_well_with_fault(const std::vector<std::string>& words, int work) {
     const bool updates = words[0] == "step" && words.at(3) != "0";
@@ -149,11 +164,13 @@ class Side {
       run(words);
       return false;
     } catch (const parallel::ReplicaError& e) {
+      has_failed_ = true;
       values_.clear();
       has_ended_ = std::exchange(went_forward_, false);
       check_unchanged(before, has_ended_, e.what());
       return !has_ended_;
     } catch (const Injected& e) {  // outside of the replicas, or after a vote
+      has_failed_ = true;
       values_.clear();
       has_ended_ = true;
       if (is_usable()) check_unchanged(before, std::exchange(went_forward_, false), e.what());
@@ -168,14 +185,16 @@ class Side {
       return false;
     }
   }
-  /// @param went_forward  before the call that failed; another forward's backward may have ended.
+  /// @param went_forward  before the call that failed; another forward's backward may have ended,
+  ///                      and with hooks the caller's thread adds gradients up, one after the
+  ///                      other.
   void check_unchanged(Values before, bool went_forward, const std::string& error) {
     Values now = observe();
     for (Values* values : {&before, &now})
       if (went_forward)
         std::erase_if(*values, [this](const auto& entry) {
           return entry.first == "forwards" || entry.first.starts_with("buffer") ||
-                 (went_twice_ && entry.first.starts_with("gradient"));
+                 ((went_twice_ || has_hooks_) && entry.first.starts_with("gradient"));
         });
     const std::string changed = difference(now, before, 0);
     if (!changed.empty()) throw Changed("a failure (" + error + ") has changed " + changed);
@@ -237,10 +256,8 @@ class Side {
   /// A forward without gradients, in evaluation.
   void evaluate(std::int64_t rows, std::int64_t seed) {
     const autograd::NoGrad off;
-    const bool trained = net_->is_training();
-    net_->eval();
+    const Evaluation scope(*net_);
     values_["output"] = call(make_batch(setup_, rows, seed).x).to_doubles();
-    net_->train(trained ? nn::Mode::training : nn::Mode::evaluation);
   }
   void clip(std::int64_t percent) {
     values_["norm"] = {
@@ -263,6 +280,7 @@ class Side {
   void hook(std::int64_t parameter, std::int64_t kind) {
     const Tensor x = tensor(parameter);
     if (!x.requires_grad()) return;
+    has_hooks_ = true;
     if (kind == 0)
       hooks_.emplace_back(x, autograd::register_hook(x, [](const Tensor& g) { return g * 0.5; }));
     else
@@ -317,6 +335,11 @@ class Side {
     parallel::DataParallelOptions o{.devices = {}, .mode = *mode_};
     for (int d = 0; d < setup_.devices; ++d)
       o.devices.push_back({DeviceType::cpu, d});
+    o.output_device = Device{DeviceType::cpu, setup_.output};
+    if (setup_.buffers == 1 && net_->has("norm"))
+      o.buffers = {{"*.running_mean", parallel::BufferMerge::mean}};
+    if (setup_.buffers == 2 && net_->has("count"))
+      o.buffers = {{"*.count", parallel::BufferMerge::sum}};
     if (setup_.chunks.size() == 1) o.gpu0_bsz = setup_.chunks[0];
     if (setup_.chunks.size() > 1) o.chunk_sizes = setup_.chunks;
     o.accumulate = setup_.accumulate;
@@ -401,10 +424,14 @@ class Side {
     return y;
   }
   Tensor loss_of_call(const Batch& b) {
-    const WeightedSum w = weigh(setup_.loss == "mean" ? "sum" : setup_.loss, call(b.x), b);
+    const Tensor y = call(b.x);
+    const auto here = [&y](const Tensor& x) { return x.to(y.device()); };
+    const WeightedSum w = weigh(setup_.loss == "mean" ? "sum" : setup_.loss,
+                                y,
+                                {b.x, here(b.target), here(b.weight), here(b.labels)});
     return w.sum / w.weight.to(w.sum.dtype());
   }
-  /// Micro-batches matter to buffers alone.
+  /// There are buffers, which alone tell micro-batches from one batch.
   bool has_micro_batches() const { return net_->has("norm") || net_->has("count"); }
   void step_on_one(const Batch& batch, optim::Optimizer* optimizer, optim::GradScaler* scaler) {
     if (optimizer != nullptr) optimizer->zero_grad();
@@ -443,8 +470,8 @@ class Side {
   std::unique_ptr<parallel::DataParallel<Net>> dp_;  // ends before the net
   GeneratorState numbers_;                           // of this side, which takes turns with others
   Values values_;
-  bool went_forward_ = false, went_twice_ = false;
-  bool has_ended_ = false;
+  bool went_forward_ = false, went_twice_ = false, has_hooks_ = false;
+  bool has_failed_ = false, has_ended_ = false;
 };
 
 }  // namespace tandem::steps
