@@ -164,6 +164,24 @@ TEST_P(ReliabilityTest, ThePhaseIsNamed) {
   }
 }
 
+TEST_P(ReliabilityTest, ARollBackThatFailsAsWellEndsTheWrapperBehindTheFirstError) {
+  dp.step(batch, kLoss);  // gradients that a failure is to put back
+  const auto caller = std::this_thread::get_id();
+  std::atomic<bool> has_failed{false};
+  const std::string first = thrown_text<ReplicaError>([&] {
+    const WorkFaultScope scope([&](const Work&, Device) {
+      if (has_failed && std::this_thread::get_id() == caller) throw InjectedError("no way back");
+    });
+    dp.step(batch, [&](NormMlp&, const Batch&) -> WeightedSum {
+      has_failed = true;
+      throw InjectedError("no loss");
+    });
+  });
+  EXPECT_THAT(first, HasSubstr("no loss"));
+  EXPECT_THAT(thrown_text<InvalidArgument>([&] { dp.step(batch, kLoss); }),
+              AllOf(HasSubstr("no way back"), HasSubstr("restore the checkpoint")));
+}
+
 TEST_P(ReliabilityTest, AnErrorWhileTheBatchIsCutIsInScatter) {
   const auto cut = [](const Batch& whole, const Replica& replica) {
     if (replica.index == 1) throw InjectedError("cannot be cut");

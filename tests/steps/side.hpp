@@ -167,6 +167,7 @@ class Side {
       has_failed_ = true;
       values_.clear();
       has_ended_ = std::exchange(went_forward_, false);
+      if (!is_usable()) return !(has_ended_ = true);  // its roll-back has failed as well
       check_unchanged(before, has_ended_, e.what());
       return !has_ended_;
     } catch (const Injected& e) {  // outside of the replicas, or after a vote

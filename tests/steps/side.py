@@ -17,7 +17,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
-MODES = ("classic", "server", "sharded", "sharded_gradients", "fully_sharded", "ddp")
+MODES = ("classic", "server", "sharded", "ddp")
 KINDS = {
     "sgd": (torch.optim.SGD, {"lr": 0.1}),
     "momentum": (torch.optim.SGD, {"lr": 0.05, "momentum": 0.9, "weight_decay": 0.01}),
@@ -26,6 +26,14 @@ KINDS = {
     "rmsprop": (torch.optim.RMSprop, {"lr": 0.01, "eps": 1e-2, "momentum": 0.5}),
     "adagrad": (torch.optim.Adagrad, {"lr": 0.01, "initial_accumulator_value": 0.1}),
 }
+
+
+class Injected(Exception):
+    """Thrown by a part of a net that a case lets fail."""
+
+
+class Changed(Exception):
+    """A statement that failed has changed something."""
 
 
 @dataclasses.dataclass
@@ -41,7 +49,8 @@ class Setup:
     devices: int = 2
     chunks: tuple = ()
     accumulate: int = 1
-    bucket_nbytes: int = 1 << 20
+    drift: bool = False  # check_drift_every
+    norms: str = "synchronised"  # batch_norm; "per_replica" is compared between modes
     seed: int = 1
 
 
@@ -49,6 +58,8 @@ class Net(nn.Module):
     """Layers in their order: "linear:in:out", "plain:in:out" without bias, "again:k" with the tensors of layer k, "norm:n", "layernorm:n",
     "tanh", "relu", "extra:n" in training alone, "spare:n" never used, "count" with a buffer that counts forwards. A star: computed again
     in backward."""
+
+    until_failure = 0  # of the parts that are called next
 
     def __init__(self, layers):
         super().__init__()
@@ -79,6 +90,9 @@ class Net(nn.Module):
         return nn.Tanh() if kind == "tanh" else nn.ReLU()
 
     def apply_part(self, i, x):
+        Net.until_failure -= 1
+        if Net.until_failure == 0:
+            raise Injected
         if self.kinds[i] == "spare" or self.kinds[i] == "extra" and not self.training:
             return x
         if self.kinds[i] == "extra":
@@ -113,7 +127,7 @@ class Side:
     def wrap(self):
         s = self.setup
         options = {"devices": f"cpu:{s.devices}", "mode": self.mode, "accumulate": s.accumulate, "unused_gradients": "none"}
-        options |= {"first_bucket_nbytes": s.bucket_nbytes, "bucket_nbytes": s.bucket_nbytes}
+        options |= {"check_drift_every": int(s.drift), "batch_norm": s.norms}
         if len(s.chunks) == 1:
             options["gpu0_bsz"] = s.chunks[0]
         elif s.chunks:
@@ -175,7 +189,12 @@ class Side:
         if self.mode is not None and not (updates and self.scaler):
             result = self.model.step(batch, self.loss, self.optimizer if updates else None)
             self.told["loss"] = torch.tensor(result.loss)
-            return
+        else:
+            self.step_by_hand(batch, rows, seed, updates)
+        if updates and self.setup.shared:
+            self.optimizer.zero_grad()  # after its step the gradients are the devices'
+
+    def step_by_hand(self, batch, rows, seed, updates):
         if updates:
             self.optimizer.zero_grad()
         loss = self.one_loss(batch) if self.mode is None else self.call_loss(rows, seed)
@@ -285,7 +304,27 @@ class Side:
     def run(self, statement):
         name, *numbers = statement.split()
         self.told = {}
+        if name == "fail":
+            return self.run_with_failure(int(numbers[0]), " ".join(numbers[1:]))
         getattr(self, name)(*(int(n) for n in numbers if n != "look"))
+
+    def run_with_failure(self, part, statement):
+        """A step whose K-th call of a part fails, and then without a failure."""
+        if self.mode is None or self.setup.scaler:
+            return self.run(statement)
+        if statement.split()[3] == "1":
+            self.optimizer.zero_grad()  # a step with an update begins with no gradients
+        before = self.observe()
+        Net.until_failure = part
+        try:
+            self.run(statement)
+        except Injected:
+            self.told = {}
+            if changed := difference(self.observe(), before, 0):
+                raise Changed(f"the failure has changed {changed}") from None
+            self.run(statement)
+        finally:
+            Net.until_failure = 0
 
     def observe(self):
         """All that a user can read."""

@@ -111,7 +111,12 @@ GradientSnapshot ModuleGradients::begin_backward() {
 void ModuleGradients::restore(const GradientSnapshot& snapshot) {
   const GradientReads::AsTheyLie scope(reads_);
   if (runner_.is_usable()) update_->discard();  // or a job may still run
-  snapshot.restore();
+  try {
+    snapshot.restore();
+  } catch (const std::exception& e) {
+    runner_.poison(std::string("gradients of before a failure could not be set again: ") +
+                   e.what());
+  }
 }
 
 BucketReducer::Groups ModuleGradients::groups_of(const Call::Part& part) const {

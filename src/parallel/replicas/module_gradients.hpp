@@ -51,6 +51,7 @@ class ModuleGradients {
 
   /// Called before a backward. @return what it would change, to be put back if it fails
   GradientSnapshot begin_backward();
+  /// If that fails, the runner is poisoned: the failure before it is what is to be told.
   void restore(const GradientSnapshot& snapshot);
   /// Prepares a replica's gradients for backwards, the last of which reduces them.
   void arm(Call& call, Call::Part& part) const;

@@ -65,10 +65,12 @@ StepResult TrainStep::take(const std::shared_ptr<TrainStep>& step,
     throw;
   }
   if (step->scaler_ != nullptr) step->scaler_->update(step->call_->overflow());
-  if (result.skipped)
+  if (result.skipped) {
     parts.gradients.restore(step->earlier_);
-  else
+    parts.runner.check_usable();
+  } else {
     step->commit();
+  }
   return result;
 }
 
