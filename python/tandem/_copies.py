@@ -29,6 +29,10 @@ class _Part:
         self.copies: list[weakref.ref[torch.nn.Module]] = []
         self.attributes = dict(module.__dict__)
         self.tables = [list(table.items()) for table in self._tables()]
+        self.tensors = [x for table in self._tables()[:2] for x in table.values() if x is not None]
+        self.tensor_attributes = [dict(x.__dict__) for x in self.tensors]
+        self.hook_tables = list(_hook_tables(module).values())
+        self.hooks = [dict(table) for table in self.hook_tables]
 
     def _tables(self) -> tuple[dict[str, Any], ...]:
         own = self.module.__dict__
@@ -44,8 +48,18 @@ class _Part:
                     return False
         return True
 
+    def add(self, copy: torch.nn.Module, changed: list[_Table]) -> None:
+        for name in ("_parameters", "_buffers"):
+            copy.__dict__[name] = _Table(copy.__dict__[name], self.module.__dict__[name], len(self.copies), changed)
+        self.copies.append(weakref.ref(copy))
+
     def follow(self) -> None:
-        """Brings attributes that were set, replaced or deleted to the copies."""
+        """Brings what was set, replaced or deleted to the copies: attributes, those of tensors, and hooks."""
+        if any(self.hook_tables) or any(self.hooks):
+            self._follow_hooks()
+        for i, x in enumerate(self.tensors):
+            if x.__dict__ or self.tensor_attributes[i]:
+                self._follow_tensor(i)
         now = self.module.__dict__
         if list(now) == list(self.attributes) and all(map(is_, now.values(), self.attributes.values())):
             return
@@ -56,6 +70,79 @@ class _Part:
             for name in self.attributes.keys() - now.keys():
                 copy.__dict__.pop(name, None)
         self.attributes = dict(now)
+
+    def _follow_hooks(self) -> None:
+        for i, (name, table) in enumerate(_hook_tables(self.module).items()):
+            if table == self.hooks[i]:
+                continue
+            for copy in filter(None, (reference() for reference in self.copies)):
+                own = copy.__dict__[name]
+                for number in self.hooks[i].keys() - table.keys():
+                    own.pop(number, None)
+                own.update(table)
+            self.hooks[i] = dict(table)
+
+    def _follow_tensor(self, i: int) -> None:
+        now, seen = self.tensors[i].__dict__, self.tensor_attributes[i]
+        if list(now) == list(seen) and all(map(is_, now.values(), seen.values())):
+            return
+        places = [(table, name) for table in ("_parameters", "_buffers") for name, x in self.module.__dict__[table].items() if x is self.tensors[i]]
+        for copy in filter(None, (reference() for reference in self.copies)):
+            own = copy.__dict__[places[0][0]][places[0][1]].__dict__
+            for name in seen.keys() - now.keys():
+                own.pop(name, None)
+            own.update(now)
+        self.tensor_attributes[i] = dict(now)
+
+
+def _hook_tables(module: torch.nn.Module) -> dict[str, dict[int, Any]]:
+    """The tables in which PyTorch keeps a module's hooks, by their names."""
+    return {name: value for name, value in module.__dict__.items() if "_hooks" in name and isinstance(value, dict)}
+
+
+class _Table(dict[str, Any]):
+    """A copy's parameters or buffers, which notes when a forward has assigned another one."""
+
+    def __init__(self, tensors: dict[str, Any], own: dict[str, Any], device: int, changed: list[_Table]):
+        super().__init__(tensors)
+        self.device = device  # the copy's, counted from 0
+        self._began, self._own, self._changed = dict(tensors), own, changed
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        super().__setitem__(name, value)
+        self._changed.append(self)
+
+    def __delitem__(self, name: str) -> None:
+        super().__delitem__(name)
+        self._changed.append(self)
+
+    @property
+    def place(self) -> int:
+        """The same for the copies of one table of the module."""
+        return id(self._own)
+
+    def differs(self) -> bool:
+        return list(self) != list(self._began) or not all(map(is_, self.values(), self._began.values()))
+
+    def bring(self) -> None:
+        """Gives the module what was assigned or deleted."""
+        with torch.no_grad():
+            for name, value in self.items():
+                old = self._own.get(name)
+                if value is self._began.get(name):
+                    continue
+                if value is not None and old is not None and (old.shape, old.dtype) == (value.shape, value.dtype):
+                    old.copy_(value)
+                else:
+                    home = next((x.device for x in self._own.values() if x is not None), torch.device("cpu"))
+                    self._own[name] = None if value is None else value.detach().to(home, copy=True)
+        for name in self._began.keys() - self.keys():
+            self._own.pop(name, None)
+
+    def reset(self) -> None:
+        """The tensors that it began with, whose memory the devices know."""
+        self.clear()
+        self.update(self._began)
 
 
 def _replicate(module: Any) -> Any:
@@ -93,6 +180,8 @@ def copy_parts(
         copy = copies[id(part)]
         for name, value in list(copy.__dict__.items()):
             copy.__dict__[name] = _rebound(value, part, copy)
+        for name, table in _hook_tables(part).items():
+            copy.__dict__[name] = table.copy()  # a forward may register some on its copy
         for name, child in part._modules.items():
             copy._modules[name] = None if child is None else copies[id(child)]
         for name, x in part._buffers.items():
@@ -117,6 +206,7 @@ class Copies:
     def __init__(self, module: torch.nn.Module):
         self.module = module
         self._parts: list[_Part] = []
+        self._changed: list[_Table] = []
 
     def make(self) -> Any:
         """A copy, whose values do not matter. Called by the extension module."""
@@ -125,7 +215,7 @@ class Copies:
         for path, module in self.module.named_modules():
             copy = copies[id(module)]
             copy.__dict__["_tandem_path"] = path
-            parts[id(module)].copies.append(weakref.ref(copy))
+            parts[id(module)].add(copy, self._changed)
         return copies[id(self.module)]
 
     def follow(self) -> bool:
@@ -140,6 +230,22 @@ class Copies:
             part.follow()
         return False
 
+    def settle(self, keep: bool) -> None:
+        """Called after each call: tensors that a forward has assigned come from the first device's copy to the module.
+
+        keep  False: the call has failed, or trains nothing.
+        """
+        if not self._changed:
+            return
+        tables = sorted({id(table): table for table in self._changed}.values(), key=lambda table: table.device)
+        self._changed.clear()
+        brought = set()
+        for table in filter(_Table.differs, tables):
+            if keep and table.place not in brought:
+                table.bring()
+                brought.add(table.place)
+            table.reset()
+
     def _read_parts(self) -> list[_Part]:
         if not self._parts:
             self._parts = [_Part(module) for module in self.module.modules()]
@@ -147,8 +253,25 @@ class Copies:
 
 
 def _empty(x: torch.Tensor) -> torch.Tensor:
-    return torch.empty_like(x, device="cpu", requires_grad=False)
+    return _of_class(x, _memory_for(x))
 
 
 def _empty_parameter(x: torch.Tensor) -> torch.Tensor:
-    return torch.nn.Parameter(_empty(x), requires_grad=x.requires_grad)
+    if type(x) in (torch.nn.Parameter, torch.Tensor):
+        return _with_attributes(x, torch.nn.Parameter(_memory_for(x), requires_grad=x.requires_grad))
+    return _of_class(x, _memory_for(x)).requires_grad_(x.requires_grad)
+
+
+def _memory_for(x: torch.Tensor) -> torch.Tensor:
+    with torch._C.DisableTorchFunctionSubclass():
+        return torch.empty_like(x, device="cpu", requires_grad=False)
+
+
+def _of_class(x: torch.Tensor, data: torch.Tensor) -> torch.Tensor:
+    """`data` as a tensor of the program's own class, if `x` is one."""
+    return _with_attributes(x, data if type(x) is torch.Tensor else torch.Tensor._make_subclass(type(x), data))
+
+
+def _with_attributes(x: torch.Tensor, copy: torch.Tensor) -> torch.Tensor:
+    copy.__dict__.update(x.__dict__)
+    return copy

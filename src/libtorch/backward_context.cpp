@@ -82,6 +82,11 @@ bool is_backward_outside_of_calls() {
          c10::ThreadLocalDebugInfo::get(kSlot) == nullptr;
 }
 
+bool is_backward_within_backward() {
+  const auto* const task = current_task();
+  return task != nullptr && task->reentrant_depth_ > 0;
+}
+
 std::shared_ptr<const AbortToken> abort_of_backward() {
   const auto* const task = current_task();
   if (task == nullptr) return nullptr;

@@ -37,6 +37,10 @@ class BackwardScope {
 /// Whether the calling thread works for a backward that no call of a wrapper has begun.
 bool is_backward_outside_of_calls();
 
+/// Whether a node of another backward of this thread has begun the one that it works for: a
+/// re-entrant checkpoint does so.
+bool is_backward_within_backward();
+
 // Note [Failures in one backward over all devices]: PyTorch's engine runs the nodes of each device
 // on a thread, and an exception on one of them stops nobody on the others: they begin no further
 // node, but end the one that they are in. One that waits there for the replica that has failed

@@ -18,6 +18,8 @@
 #include "tandem/libtorch/detail/gradient_gate.hpp"
 #include "tandem/runtime/context.hpp"
 
+#include "libtorch/replica_graph.hpp"
+
 namespace tandem::libtorch {
 namespace {
 
@@ -48,7 +50,7 @@ variable_list sums_in_order(const Gradients& gradients, const std::vector<c10::D
 /// The broadcast of a bucket's parameters. Its inputs in backward are the gradients of device 0,
 /// then those of device 1 and so on; its outputs are the sums. Both have undefined places for
 /// parameters that do not require grad.
-class BroadcastBucket final : public torch::autograd::Node {
+class BroadcastBucket final : public torch::autograd::Node, public ReplicaBorder {
  public:
   BroadcastBucket(std::size_t bucket,
                   std::vector<c10::Device> targets,

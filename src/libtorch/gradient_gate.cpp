@@ -3,6 +3,7 @@
 
 #include "tandem/libtorch/detail/gradient_gate.hpp"
 
+#include <cstddef>
 #include <string>
 #include <utility>
 
@@ -10,12 +11,14 @@
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/functions/utils.h>
 
+#include "libtorch/replica_graph.hpp"
+
 namespace tandem::libtorch {
 namespace {
 
 /// The identity, to the tensors' own devices or to others. It has an input for each tensor that
 /// requires grad.
-class GradientGate final : public torch::autograd::Node {
+class GradientGate final : public torch::autograd::Node, public ReplicaBorder {
  public:
   std::string name() const override { return "GradientGate"; }
   void add(const at::Tensor& x) {
@@ -71,12 +74,24 @@ std::vector<at::Tensor> move_together(std::vector<at::Tensor> tensors,
 }
 
 std::vector<at::Tensor> leave_replica(std::vector<at::Tensor> outputs) {
-  const auto devices = devices_of(outputs);
-  return move_together(std::move(outputs), devices);
+  std::vector<std::size_t> on_graph;
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    if (outputs[i].defined() && outputs[i].requires_grad()) on_graph.push_back(i);
+  if (on_graph.size() < 2 || !c10::GradMode::is_enabled()) return enter_replica(std::move(outputs));
+  for (const auto& members : separate_graphs(outputs, on_graph)) {
+    std::vector<at::Tensor> together;
+    for (const std::size_t i : members)
+      together.push_back(std::move(outputs[i]));
+    together = enter_replica(std::move(together));
+    for (std::size_t k = 0; k < members.size(); ++k)
+      outputs[members[k]] = std::move(together[k]);
+  }
+  return outputs;
 }
 
 std::vector<at::Tensor> enter_replica(std::vector<at::Tensor> inputs) {
-  return leave_replica(std::move(inputs));
+  const auto devices = devices_of(inputs);
+  return move_together(std::move(inputs), devices);
 }
 
 }  // namespace tandem::libtorch

@@ -3,13 +3,21 @@
 
 #include "libtorch/gradient_sink.hpp"
 
+#include <string>
+#include <typeinfo>
+#include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include <ATen/ATen.h>
+#include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include "tandem/core/check.hpp"
+
 #include "autograd/leaf.hpp"
+#include "libtorch/backward_context.hpp"
 #include "libtorch/paired_elements.hpp"
 
 namespace tandem::libtorch {
@@ -30,18 +38,54 @@ class GradientHook final : public torch::autograd::PostAccumulateGradHook {
   std::size_t parameter_;
 };
 
+/// Whether a part of the graph is recomputed by a backward within its backward.
+bool has_reentrant_checkpoint(const torch::autograd::Node* root) {
+  using torch::autograd::Node;
+  const std::string of_python = "N5torch8autograd6PyNodeE";
+  std::vector<const Node*> open{root};
+  std::unordered_set<const Node*> seen{root};
+  while (!open.empty()) {
+    const Node& node = *open.back();
+    open.pop_back();
+    if (of_python == typeid(node).name() && node.name() == "CheckpointFunctionBackward")
+      return true;
+    for (const auto& edge : node.next_edges())
+      if (edge.is_valid() && seen.insert(edge.function.get()).second)
+        open.push_back(edge.function.get());
+  }
+  return false;
+}
+
 }  // namespace
 
-std::size_t GradientSink::add(Tensor parameter, int copies) {
-  entries_.push_back({.parameter = std::move(parameter), .copies = copies});
+std::size_t GradientSink::add(std::string name, Tensor parameter, int copies) {
+  entries_.push_back(
+      {.name = std::move(name), .parameter = std::move(parameter), .copies = copies});
   return entries_.size() - 1;
+}
+
+void GradientSink::clear() {
+  for (Entry& entry : entries_)
+    entry = {entry.name, entry.parameter, entry.copies};
+  context_.reset();
+}
+
+void GradientSink::begin(const torch::autograd::Node* root) {
+  context_ = share_context();
+  all_wait_ = root != nullptr && has_reentrant_checkpoint(root);
 }
 
 void GradientSink::take(std::size_t parameter, at::Tensor gradient) {
   Entry& entry = entries_[parameter];
-  if (entry.held.defined()) gradient = entry.held.add_(gradient);
+  entry.waits = entry.waits || all_wait_ || context_ == nullptr || is_backward_within_backward();
+  TANDEM_CHECK(!entry.waits || entry.taken < entry.copies || entry.held.defined(),
+               "step: a backward within the backward has reached '",
+               entry.name,
+               "', whose gradient is being reduced; use the parameter in it alone, or let "
+               "torch.utils.checkpoint compute again with use_reentrant=False");
+  if (entry.held.defined()) gradient = entry.held + gradient;
   entry.held.reset();
-  if (++entry.taken < entry.copies) {
+  if (++entry.taken < entry.copies || entry.waits) {
     entry.held = std::move(gradient);
     return;
   }
@@ -61,6 +105,7 @@ void GradientSink::end() {
   for (Entry& entry : entries_) {
     if (entry.held.defined()) pass_on(entry, std::exchange(entry.held, {}));
     entry.taken = 0;
+    entry.waits = false;
   }
   context_.reset();
 }

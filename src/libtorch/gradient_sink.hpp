@@ -3,12 +3,17 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
 #include "tandem/runtime/context.hpp"
 #include "tandem/tensor/tensor.hpp"
+
+namespace torch::autograd {
+struct Node;
+}
 
 namespace tandem::libtorch {
 
@@ -19,30 +24,41 @@ namespace tandem::libtorch {
 /// the other; begin() and end() are called by the thread that waits for that backward.
 class GradientSink {
  public:
+  // Note [Backwards within a step's]: a node may begin a backward of its own, as a re-entrant
+  // checkpoint does, and so may a forward. Each gives the parameters that it reaches a gradient,
+  // and nobody knows whether more will come. What is not of the step's backward itself therefore
+  // waits for its end, and so does all that comes to the same parameter.
+
   /// @param parameter  the tensor of tandem.
   /// @param copies     distinct tensors of PyTorch that are this parameter (tied weights).
   /// @return  the parameter's number, for take().
-  std::size_t add(Tensor parameter, int copies);
-  /// A backward begins, in the calling thread's context.
-  void begin() { context_ = share_context(); }
+  std::size_t add(std::string name, Tensor parameter, int copies);
+  /// A forward begins: nothing waits.
+  void clear();
+  /// A backward begins, in the calling thread's context. @param root  of its graph
+  void begin(const torch::autograd::Node* root);
   /// Takes the gradient of one of a parameter's tensors. Tied ones are added up first.
   ///
   /// @throws  what the reduction throws, which the gradient may start.
+  /// @throws InvalidArgument  the parameter's gradient may be reduced by now.
   void take(std::size_t parameter, at::Tensor gradient);
-  /// The backward has ended: takes what tied tensors without a gradient have held up.
+  /// The backward has ended: takes what has waited.
   void end();
 
  private:
   struct Entry {
+    std::string name;
     Tensor parameter;
     int copies = 1;
     int taken = 0;
+    bool waits = false;  // for the end
     at::Tensor held = {};
   };
   void pass_on(Entry& entry, const at::Tensor& gradient);
 
   std::vector<Entry> entries_;
-  std::shared_ptr<const Context> context_;
+  std::shared_ptr<const Context> context_;  // null: no backward is under way
+  bool all_wait_ = false;
 };
 
 /// Hands every gradient that a backward accumulates in `leaf` to the sink, which may not live any

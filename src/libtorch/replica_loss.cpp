@@ -33,7 +33,7 @@ std::string describe_loss(const at::Tensor& x) {
 }
 
 void backward(TorchSource& source, const at::Tensor& sum, double scale) {
-  source.sink().begin();
+  source.sink().begin(sum.grad_fn().get());
   try {
     const CarriedContext carried;
     // Its ops have the dtypes of the forward's, as after a forward under autocast.

@@ -20,6 +20,7 @@
 #include "tandem/runtime/context.hpp"
 
 #include "libtorch/backward_context.hpp"
+#include "libtorch/replica_graph.hpp"
 #include "libtorch/replica_scope.hpp"
 
 namespace tandem::libtorch {
@@ -74,7 +75,7 @@ std::vector<Tensor> gradients_of(const std::vector<Tensor>& results,
   return all;
 }
 
-class TapeNode final : public torch::autograd::Node {
+class TapeNode final : public torch::autograd::Node, public MeetingNode {
  public:
   TapeNode(const char* name,
            TapeFunction f,
@@ -92,6 +93,7 @@ class TapeNode final : public torch::autograd::Node {
       inputs_.emplace_back(x, /*is_output=*/false);
   }
   std::string name() const override { return std::string(name_) + "Backward"; }
+  bool meets() const noexcept override { return forward_->row_group != nullptr; }
   void release_variables() override {
     const std::scoped_lock lock(mutex_);
     for (SavedVariable& x : inputs_)

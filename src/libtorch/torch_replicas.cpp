@@ -168,6 +168,7 @@ struct TorchReplicas::Parts {
       context().frame->seed = seed;  // of masks by row
       context().frame->forward = 0;
       const ReplicaScope scope(source, *caller);
+      source->sink().clear();
       changes->tell_torch(static_cast<std::size_t>(r.index));
       try {
         return f(source->module(), r);

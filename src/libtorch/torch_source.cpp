@@ -231,7 +231,9 @@ void TorchSource::watch_gradients() {
       continue;
     const TensorImpl* parameter = slot.shown.shared().get();
     const auto [number, is_new] = numbers.try_emplace(parameter, 0);
-    if (is_new) number->second = sink_->add(slot.shown, static_cast<int>(copies[parameter].size()));
+    if (is_new)
+      number->second =
+          sink_->add(slot.name, slot.shown, static_cast<int>(copies[parameter].size()));
     watch_gradient(slot.copy, sink_, number->second);
   }
 }

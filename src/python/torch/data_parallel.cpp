@@ -133,6 +133,29 @@ void DataParallel::clear() {
   copies_.reset();
 }
 
+DataParallel::CallScope::CallScope(DataParallel& wrapper) : wrapper_(wrapper) {
+  TANDEM_CHECK(!wrapper.is_called_,
+               "DataParallel: another call is running; use one thread at a time, and do not call "
+               "the wrapper from inside a replica");
+  wrapper_.is_called_ = true;
+}
+
+DataParallel::CallScope::~CallScope() {
+  wrapper_.is_called_ = false;
+  if (is_settled_ || wrapper_.copies_ == nullptr) return;
+  const nb::error_scope under_way;
+  try {
+    nb::handle(wrapper_.copies_.get()).attr("settle")(false);
+  } catch (nb::python_error& error) {
+    error.discard_as_unraisable("DataParallel: tensors that a forward has assigned");
+  }
+}
+
+void DataParallel::CallScope::keep() {
+  is_settled_ = true;
+  nb::handle(wrapper_.copies_.get()).attr("settle")(true);
+}
+
 DataParallel::Wrapper& DataParallel::followed() {
   const bool changed = nb::cast<bool>(nb::handle(copies_.get()).attr("follow")());
   if (wrapper_ == nullptr || changed) {
@@ -156,9 +179,11 @@ Arguments DataParallel::arguments_of(nb::handle value) const {
 }
 
 nb::object DataParallel::forward(nb::handle positional, nb::handle named) {
+  CallScope call(*this);
   Wrapper& wrapper = followed();
   const Arguments arguments = arguments_of(nb::make_tuple(positional, named));
   const Outputs outputs = without_lock(*arguments.caller, [&] { return wrapper(arguments); });
+  call.keep();
   return Structure::put_together(outputs);
 }
 
@@ -166,22 +191,26 @@ parallel::StepResult DataParallel::step(nb::handle batch,
                                         nb::handle loss,
                                         nb::handle optimizer,
                                         PythonUpdate* update) {
+  CallScope call(*this);
   Wrapper& wrapper = followed();
   const Arguments arguments = arguments_of(batch);
   const PythonLoss of_replica(loss);
   OwnOptimizer own(optimizer);
-  return without_lock(*arguments.caller, [&] {
+  auto result = without_lock(*arguments.caller, [&] {
     if (optimizer.is_none()) return wrapper.step(arguments, of_replica);
     if (update == nullptr) return wrapper.step(arguments, of_replica, own);
     DevicesOptimizer shared(optimizer, *update);
     return wrapper.step(arguments, of_replica, shared);
   });
+  call.keep();
+  return result;
 }
 
 parallel::StepModel DataParallel::step_model(nb::handle batch,
                                              nb::handle loss,
                                              nb::handle optimizer,
                                              PythonUpdate* update) {
+  const CallScope call(*this);
   Wrapper& wrapper = followed();
   const Arguments arguments = arguments_of(batch);
   const PythonLoss of_replica(loss);
@@ -197,6 +226,7 @@ parallel::LargestBatch DataParallel::find_largest_batch(nb::handle make,
                                                         nb::handle optimizer,
                                                         PythonUpdate* update,
                                                         std::int64_t most) {
+  const CallScope call(*this);
   Wrapper& wrapper = followed();
   const auto caller = std::make_shared<CallerContext>(wrapper.devices().size());
   const PythonLoss of_replica(loss);
@@ -219,6 +249,7 @@ parallel::LargestBatch DataParallel::find_largest_batch(nb::handle make,
 }
 
 std::vector<std::int64_t> DataParallel::plan(std::int64_t rows) {
+  const CallScope call(*this);
   std::vector<std::int64_t> sizes;
   for (const RowRange& range : followed().plan(rows))
     sizes.push_back(range.size());
@@ -226,12 +257,14 @@ std::vector<std::int64_t> DataParallel::plan(std::int64_t rows) {
 }
 
 void DataParallel::sync() {
+  const CallScope call(*this);
   Wrapper& wrapper = followed();
   const nb::gil_scoped_release release;
   wrapper.sync();
 }
 
 void DataParallel::begin_no_sync() {
+  const CallScope call(*this);
   no_syncs_.push_back(followed().no_sync());
 }
 

@@ -62,6 +62,23 @@ class DataParallel {
  private:
   using Wrapper = libtorch::DataParallel<PythonModule>;
 
+  /// A call, from the time at which copies follow the module: Python gives other threads the
+  /// interpreter's lock meanwhile. Its end gives copies their tensors back.
+  class CallScope {
+   public:
+    /// @throws InvalidArgument  another call is running.
+    explicit CallScope(DataParallel& wrapper);
+    ~CallScope();
+    CallScope(const CallScope&) = delete;
+    CallScope& operator=(const CallScope&) = delete;
+    /// The module gets what a forward has assigned. @throws  what Python throws.
+    void keep();
+
+   private:
+    DataParallel& wrapper_;
+    bool is_settled_ = false;
+  };
+
   /// The wrapper, which has followed what Python sees of the module.
   Wrapper& followed();
   Arguments arguments_of(nanobind::handle value) const;
@@ -74,6 +91,7 @@ class DataParallel {
   std::shared_ptr<PythonModule> module_;
   std::unique_ptr<Wrapper> wrapper_;
   std::vector<parallel::NoSync<libtorch::detail::TorchReplicas>> no_syncs_;
+  bool is_called_ = false;  // changed with the interpreter's lock
 };
 
 void bind_data_parallel(nanobind::module_& m);
