@@ -144,17 +144,20 @@ class DataParallel {
   /// @throws ReplicaError     a replica failed; the call has no effect.
   template <parallel::Argument... Args>
   auto operator()(const Args&... arguments) {
-    const auto parts = distributed(arguments...);
-    const ContextScope scope([](Context& c) {
-      c.phase = Phase::gather;
-      c.category = Category::output;
-    });
-    auto gathered = parts.gather();
-    if (!output_device_ && replicas_->is_on_host())
-      for_each_leaf(gathered, [](auto& x) {
-        if (x.defined()) x = x.cpu();
-      });
-    return gathered;
+    return gather(distributed(arguments...));
+  }
+
+  /// Joins the parts of a call of `distributed` where its outputs would be: what dp(...) returns.
+  template <TensorNest T>
+  T gather(const parallel::Distributed<T>& parts) const {
+    const ContextScope scope(&in_gather);
+    return to_home(parts.gather());
+  }
+  /// Tensors of any devices where outputs of dp(...) are, moved by one node of PyTorch's graph.
+  std::vector<at::Tensor> to_output_device(const std::vector<at::Tensor>& tensors) const {
+    const ContextScope scope(&in_gather);
+    const Device device = output_device_.value_or(devices().front());
+    return to_home(parallel::LeafOps<at::Tensor>::all_to(tensors, device));
   }
 
   /// The same, but the outputs stay on the replicas' devices, to compute with there, and to gather
@@ -271,6 +274,19 @@ class DataParallel {
   }
 
  private:
+  static void in_gather(Context& c) {
+    c.phase = Phase::gather;
+    c.category = Category::output;
+  }
+  /// Outputs on PyTorch's `cpu`, if the module is there and nothing else was asked for.
+  template <TensorNest T>
+  T to_home(T gathered) const {
+    if (!output_device_ && replicas_->is_on_host())
+      for_each_leaf(gathered, [](auto& x) {
+        if (x.defined()) x = x.cpu();
+      });
+    return gathered;
+  }
   template <class Batch>
   parallel::BatchSize size_of(const Batch& batch) const {
     parallel::BatchSize size{.rows = parallel::count_rows(dim_, batch), .nbytes = {}};
