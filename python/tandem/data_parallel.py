@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from tandem import _core, _torch, torch_device
+from tandem import _num_items_in_batch as num_items_in_batch
 from tandem._copies import Copies
 from tandem._devices import DeviceLike, library_name, output_name
 from tandem._home import check_home, tensors_of
@@ -86,12 +87,15 @@ class DataParallel(torch.nn.DataParallel[Any]):
         torch_device.register_devices()
         options |= {"devices": names, "output_device": output, "dim": dim}
         self._replicas = _torch.DataParallel(Copies(module), options)
+        self._scalars = options.get("scalars") or "stack"
         self._home = None if device_ids is None else torch.device("tandem", self.device_ids[0])
         if self._home is not None and len(names) == 1:
             module.to(self._home)
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         self._check_call()
+        if kwargs.get(num_items_in_batch.NAME) is not None:
+            kwargs = num_items_in_batch.for_replicas(self, inputs, kwargs)
         return self._replicas.forward(inputs, kwargs)
 
     def step(

@@ -200,6 +200,32 @@ class WrapperTest(unittest.TestCase):
             self.assertAlmostEqual(result.loss * total, 28, delta=1e-12)
             self.assertAlmostEqual(model.weight.grad.item() * total, 28, delta=1e-12)
 
+    def test_num_items_in_batch(self):
+        """Losses of models that divide their sum by it, and of models that do not look at it, are those of one device."""
+        labels = torch.tensor([1, -100, 2, 0, -100, -100, 3])
+
+        def divides(w, x, labels, num_items_in_batch):
+            return {"loss": (x[:, 0] * (labels != -100)).sum() * w / num_items_in_batch}
+
+        def ignores(w, x, labels, num_items_in_batch):
+            return {"loss": (x[:, 0] * w).mean()}
+
+        x = torch.randn(7, 2, dtype=torch.float64)
+        for function in (divides, ignores):
+            for scalars, rows in (("weighted_mean", 7), ("mean", 6), ("sum", 7)):
+                for items in (4, torch.tensor(4), torch.tensor(4.0)):
+                    if scalars == "sum" and function is ignores:
+                        continue
+                    batch = {"labels": labels[:rows], "num_items_in_batch": items}
+                    model, alone = Calls(function).double(), Calls(function).double()
+                    loss = tandem.DataParallel(model, scalars=scalars)(x[:rows], **batch)["loss"]
+                    expected = alone(x[:rows], **batch)["loss"]
+                    loss.backward()
+                    expected.backward()
+                    with self.subTest(function.__name__, scalars=scalars, items=items):
+                        self.assertAlmostEqual(loss.item(), expected.item(), delta=1e-12)
+                        self.assertAlmostEqual(model.weight.grad.item(), alone.weight.grad.item(), delta=1e-12)
+
     def test_plan_tells_the_rows_of_each_device(self):
         model = tandem.DataParallel(models.Mlp(), gpu0_bsz=1)
         rows = model.plan(7)
