@@ -30,7 +30,7 @@ def _map(
             return tree_map(lambda x: tensor(x, value.dim) if isinstance(x, torch.Tensor) else x, value.value)
         if isinstance(value, Rows):
             return rows(value.value)
-        if isinstance(value, torch.Tensor) and value.dim() > 0:
+        if isinstance(value, torch.Tensor) and -value.dim() <= dim < value.dim():
             return tensor(value, dim)
         return whole(value)
 
@@ -62,24 +62,26 @@ def rows_of(batch: Any, dim: int = 0) -> int:
     return found[0] if found else 0
 
 
-def with_own_chunks(batch: Any, dim: int, rows: list[int], places: list[torch.device]) -> Any:
-    """The batch of a call whose replicas get `rows`. A tensor with another number of rows is split by itself.
+def with_own_chunks(
+    batch: Any, dim: int, rows: int, plan: Callable[[int], list[int]], places: list[torch.device]
+) -> Any:
+    """A batch of `rows`, which `plan` divides. A tensor with another number of rows is split by itself.
 
     Raises InvalidArgument if it has fewer rows than there are replicas with rows.
     """
-    active = [i for i, n in enumerate(rows) if n]
 
     def chunks(x: Any) -> Any:
-        if not isinstance(x, torch.Tensor) or not -x.dim() <= dim < x.dim() or x.shape[dim] == sum(rows):
+        if not isinstance(x, torch.Tensor) or not -x.dim() <= dim < x.dim() or x.shape[dim] == rows:
             return x
-        own = x.tensor_split(len(active), dim)
+        sizes = plan(rows)
+        active = [i for i, n in enumerate(sizes) if n]
         if x.shape[dim] < len(active):
             raise InvalidArgument(
                 f"DataParallel: a tensor of the arguments has {x.shape[dim]} rows, and {len(active)} devices have rows of the "
-                f"batch's {sum(rows)}; give it as many, or wrap it in tandem.replicate(...)"
+                f"batch's {rows}; give it as many, or wrap it in tandem.replicate(...)"
             )
-        values: list[Any] = [None] * len(rows)
-        for i, chunk in zip(active, own):
+        values: list[Any] = [None] * len(sizes)
+        for i, chunk in zip(active, x.tensor_split(len(active), dim)):
             values[i] = chunk.to(places[i])
         return Each(values)
 

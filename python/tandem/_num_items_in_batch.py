@@ -23,32 +23,27 @@ if TYPE_CHECKING:
 NAME = "num_items_in_batch"
 
 
-def rows_of_replicas(wrapper: DataParallel, inputs: Any, kwargs: dict[str, Any]) -> list[int]:
-    """How many rows each replica of a call gets; [] if nothing has rows."""
-    others = {name: value for name, value in kwargs.items() if name != NAME}
-    rows = rows_of((inputs, others), wrapper.dim)
-    return wrapper.plan(rows) if rows else []
-
-
 def for_replicas(wrapper: DataParallel, inputs: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a call with the number of each replica, where the losses become a mean."""
     items = kwargs[NAME]
     if isinstance(items, Each) or (isinstance(items, torch.Tensor) and items.dim() > 0):
         return kwargs
-    rows = rows_of_replicas(wrapper, inputs, kwargs)
+    others = {name: value for name, value in kwargs.items() if name != NAME}
+    rows = rows_of((inputs, others), wrapper.dim)
     if not rows or wrapper._scalars not in ("mean", "weighted_mean"):
         return kwargs
-    active = sum(n > 0 for n in rows)
-    weights = [n / sum(rows) if wrapper._scalars == "weighted_mean" else 1 / active for n in rows]
+    sizes = wrapper.plan(rows)
+    active = sum(n > 0 for n in sizes)
+    weights = [n / rows if wrapper._scalars == "weighted_mean" else 1 / active for n in sizes]
     return kwargs | {NAME: parts_of(wrapper, items, weights)}
 
 
 def parts_of(wrapper: DataParallel, items: Any, weights: Sequence[float]) -> Each:
-    """`weights` of the number; of a tensor on the replicas' devices, in f64 if the module is."""
+    """The number times each weight: tensors on the replicas' devices, in f64 if the module is, or plain numbers."""
     if not isinstance(items, torch.Tensor):
         return Each([items * weight for weight in weights])
-    is_double = any(p.dtype == torch.float64 for p in wrapper.module.parameters())
-    dtype = torch.float64 if is_double else torch.float32
+    first = next(wrapper.module.parameters(), items)
+    dtype = torch.float64 if first.dtype == torch.float64 else torch.float32
     items = items.double()
     places = [torch.device("tandem", index) for index in wrapper.device_ids]
     return Each([(items * weight).to(place, dtype) for weight, place in zip(weights, places)])

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from tandem import _num_items_in_batch as num_items_in_batch
-from tandem._batches import with_own_chunks
+from tandem._batches import rows_of, with_own_chunks
 from tandem.data_parallel import DataParallel
 
 # torch.nn.parallel.data_parallel is a function, which hides the module of that name.
@@ -24,18 +24,15 @@ class _Replacement(DataParallel):
     """A DataParallel that splits each tensor by itself, as torch.nn.DataParallel does."""
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        rows = num_items_in_batch.rows_of_replicas(self, inputs, kwargs)
-        if not rows:
-            return super().forward(*inputs, **kwargs)
-        items = kwargs.get(num_items_in_batch.NAME)
-        has_items = isinstance(items, torch.Tensor) and items.dim() > 0
+        items = kwargs.pop(num_items_in_batch.NAME, None)
+        rows = rows_of((inputs, kwargs), self.dim)
         places = [torch.device("tandem", index) for index in self.device_ids]
-        if not has_items:
-            inputs, kwargs = with_own_chunks((inputs, kwargs), self.dim, rows, places)
+        inputs, kwargs = with_own_chunks((inputs, kwargs), self.dim, rows, self.plan, places)
+        if items is not None:
+            kwargs[num_items_in_batch.NAME] = items
+        if not rows or not isinstance(items, torch.Tensor) or items.dim() == 0:
             return super().forward(*inputs, **kwargs)
-        del kwargs[num_items_in_batch.NAME]
-        inputs, kwargs = with_own_chunks((inputs, kwargs), self.dim, rows, places)
-        weights = [n / sum(rows) for n in rows]
+        weights = [n / rows for n in self.plan(rows)]
         kwargs[num_items_in_batch.NAME] = num_items_in_batch.parts_of(self, items[:1], weights)
         outputs = super().forward(*inputs, **kwargs)
         if kwargs.get("labels") is None or self._scalars != "stack":
