@@ -150,6 +150,24 @@ class OutputsTest(unittest.TestCase):
         sum(one["boxes"].sum() for one in out).backward()
         self.assertEqual(model.w.grad.item(), sum(row.sum().item() * 4 * (int(row[0]) % 3) for row in X))
 
+    def test_refused_outputs_leave_everything_as_it_was(self):
+        class Net(Returns):
+            def __init__(self, function):
+                super().__init__(function)
+                self.norm = nn.BatchNorm1d(2)
+
+            def forward(self, x):
+                return super().forward(nn.functional.dropout(self.norm(x)))
+
+        for make in (lambda y: y[:, : len(y) - 1], lambda y: (y, object()), lambda y: (y, len(y)), lambda y: {str(len(y)): y}):
+            model = Net(make)
+            before, seed = [x.clone() for x in model.state_dict().values()], torch.get_rng_state()
+            with self.assertRaisesRegex(tandem.InvalidArgument, "gather: ") as caught:
+                tandem.DataParallel(model, chunk_sizes=[3, 2, 2])(X)
+            self.assertFalse(hasattr(caught.exception, "failure"))
+            self.assertTrue(all(map(torch.equal, before, model.state_dict().values())))
+            self.assertTrue(torch.equal(seed, torch.get_rng_state()))
+
     def test_go_to_pytorchs_cpu(self):
         tandem.register_devices()
         for device in ("cpu", torch.device("cpu"), -1):

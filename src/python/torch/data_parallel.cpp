@@ -3,6 +3,7 @@
 
 #include "python/torch/data_parallel.hpp"
 
+#include <functional>
 #include <utility>
 
 #include <nanobind/stl/optional.h>
@@ -157,26 +158,25 @@ nb::object DataParallel::forward(nb::handle positional, nb::handle named) {
   Wrapper& wrapper = followed();
   const Arguments arguments =
       arguments_of(nb::make_tuple(positional, named), Structure::Root::call);
-  const Outputs outputs =
-      without_lock(*arguments.caller, [&] { return gathered(wrapper.distributed(arguments)); });
+  const auto join = [](const std::vector<Outputs*>& outputs,
+                       const parallel::GatherOptions& options) {
+    {
+      const InterpreterLock lock;
+      Structure::join(outputs);
+    }
+    std::vector<std::vector<parallel::Split<at::Tensor>>> tensors;
+    for (const Outputs* output : outputs)
+      tensors.push_back(output->tensors);
+    libtorch::detail::check_gather(tensors, options);
+  };
+  const Outputs outputs = without_lock(
+      *arguments.caller, [&] { return gathered(wrapper.distributed_if(join, arguments)); });
   return Structure::put_together(outputs);
 }
 
 Outputs DataParallel::gathered(const parallel::Distributed<Outputs>& parts) const {
-  std::vector<Outputs> outputs;
-  std::vector<int> replicas;
-  for (const auto& part : parts.parts()) {
-    outputs.push_back(part.value);
-    replicas.push_back(part.replica.index);
-  }
-  {
-    const InterpreterLock lock;
-    Structure::join(outputs, replicas);
-  }
-  auto next = outputs.begin();
-  const auto tensors = parts.map([&](const Outputs&) { return (next++)->tensors; });
-  Outputs& whole = outputs.front();
-  whole.tensors = wrapper_->gather(tensors);
+  Outputs whole = parts.parts().front().value;
+  whole.tensors = wrapper_->gather(parts.map(std::mem_fn(&Outputs::tensors)));
   whole.own = wrapper_->to_output_device(whole.own);
   if (outputs_on_host_) for_each_leaf(whole, [](at::Tensor& x) { x = x.cpu(); });
   return whole;

@@ -64,7 +64,8 @@ class DataParallel {
   /// The wrapper, which has followed what Python sees of the module.
   Wrapper& followed();
   Arguments arguments_of(nanobind::handle value, Structure::Root root) const;
-  /// What replicas returned as one value, where outputs go. Without the interpreter's lock.
+  /// What replicas returned, once it has one structure, as one value where outputs go. Without the
+  /// interpreter's lock.
   Outputs gathered(const parallel::Distributed<Outputs>& parts) const;
 
   SharedObject copies_;

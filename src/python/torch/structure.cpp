@@ -314,6 +314,7 @@ Arguments Structure::take_apart(nb::handle value, int dim, Root root) {
 
 Outputs Structure::take_apart_output(nb::handle value, int dim) {
   Outputs outputs;
+  outputs.replica = context().replica;
   outputs.structure = std::make_shared<Structure>(Reader(outputs, dim).read(value));
   return outputs;
 }

@@ -44,6 +44,7 @@ struct Outputs {
   std::vector<parallel::Split<at::Tensor>> tensors;  ///< to be joined, each along its dimension
   std::vector<at::Tensor> own;                       ///< of elements of lists by rows
   std::shared_ptr<Structure> structure;
+  int replica = 0;
   TANDEM_FIELDS(tensors, own)
 };
 
@@ -73,9 +74,8 @@ class Structure {
   /// Gives the outputs of all replicas the order of the first one's: entries of dicts are found by
   /// their keys. The elements of lists by rows all go to the first.
   ///
-  /// @param replicas  the index of each.
   /// @throws InvalidArgument  they differ in structure, or in an object that cannot be joined.
-  static void join(std::vector<Outputs>& outputs, const std::vector<int>& replicas);
+  static void join(const std::vector<Outputs*>& outputs);
 
  private:
   enum class Kind : std::uint8_t {

@@ -42,8 +42,7 @@ bool agree(nb::handle a, nb::handle b) {
 /// order of the first one's.
 class Structure::Joiner {
  public:
-  Joiner(Outputs& first, Outputs& other, int first_replica, int replica)
-      : first_(first), other_(other), first_replica_(first_replica), replica_(replica) {}
+  Joiner(Outputs& first, Outputs& other) : first_(first), other_(other) {}
 
   void run() {
     join(*first_.structure, *other_.structure, Path{});
@@ -170,24 +169,23 @@ class Structure::Joiner {
                                                  " is ",
                                                  in_first,
                                                  " in replica ",
-                                                 first_replica_,
+                                                 first_.replica,
                                                  " and ",
                                                  in_other,
                                                  " in replica ",
-                                                 replica_,
+                                                 other_.replica,
                                                  "; ",
                                                  remedy));
   }
 
   Outputs& first_;
   Outputs& other_;
-  int first_replica_, replica_;
   std::vector<parallel::Split<at::Tensor>> tensors_;
 };
 
-void Structure::join(std::vector<Outputs>& outputs, const std::vector<int>& replicas) {
+void Structure::join(const std::vector<Outputs*>& outputs) {
   for (std::size_t i = 1; i < outputs.size(); ++i)
-    Joiner(outputs.front(), outputs[i], replicas.front(), replicas[i]).run();
+    Joiner(*outputs.front(), *outputs[i]).run();
 }
 
 }  // namespace tandem::python
