@@ -145,14 +145,7 @@ class DataParallel {
   /// @throws ReplicaError     a replica failed; the call has no effect.
   template <parallel::Argument... Args>
   auto operator()(const Args&... arguments) {
-    const auto check = []<class Output>(const std::vector<Output*>& outputs,
-                                        const parallel::GatherOptions& options) {
-      std::vector<Output> values;
-      for (const Output* output : outputs)
-        values.push_back(*output);
-      detail::check_gather(values, options);
-    };
-    return gather(distributed_if(check, arguments...));
+    return gather(distributed_if(detail::GatherCheck{}, arguments...));
   }
 
   /// Joins the parts of a call of `distributed` where its outputs would be: what dp(...) returns.
@@ -194,10 +187,8 @@ class DataParallel {
         count ? replicas_->plan(*count) : parallel::detail::rows_of_one_run(devices().size());
     auto outputs = std::make_shared<std::vector<std::optional<Output>>>(rows.size());
     const auto inputs = std::make_shared<detail::ScatteredInputs>(devices(), rows);
-    parallel::GatherOptions options{
-        .dim = dim_, .scalars = count ? scalars_ : parallel::Combine::sum, .rows = {}};
-    for (std::size_t d = 0; d < rows.size(); ++d)
-      if (parallel::detail::is_active(rows, d)) options.rows.push_back(rows[d].size());
+    const parallel::GatherOptions options =
+        detail::gather_options(rows, dim_, count ? scalars_ : parallel::Combine::sum);
     const auto checked = std::make_shared<detail::CheckedOutputs>(options.rows.size());
     const auto check_all = [outputs, check, options] {
       std::vector<Output*> returned;
@@ -228,14 +219,8 @@ class DataParallel {
       checked->rethrow();
       throw;
     }
-    std::vector<typename parallel::Distributed<Output>::Part> parts;
-    for (std::size_t d = 0; d < rows.size(); ++d) {
-      if (!(*outputs)[d]) continue;
-      const parallel::Replica replica{static_cast<int>(d), devices()[d], rows[d]};
-      parts.push_back({replica, std::move(*(*outputs)[d])});
-    }
     return parallel::Distributed<Output>(
-        std::move(parts), output_device_.value_or(devices().front()), std::move(options));
+        parts_of(*outputs, rows), output_device_.value_or(devices().front()), options);
   }
 
   /// One step with the loss computed in the replicas: forward, loss and backward. Gradients are
@@ -311,6 +296,18 @@ class DataParallel {
   static void in_gather(Context& c) {
     c.phase = Phase::gather;
     c.category = Category::output;
+  }
+  /// The outputs of the devices that have run, with their rows.
+  template <class Output>
+  std::vector<typename parallel::Distributed<Output>::Part> parts_of(
+      std::vector<std::optional<Output>>& outputs, const std::vector<RowRange>& rows) const {
+    std::vector<typename parallel::Distributed<Output>::Part> parts;
+    for (std::size_t d = 0; d < rows.size(); ++d) {
+      if (!outputs[d]) continue;
+      const parallel::Replica replica{static_cast<int>(d), devices()[d], rows[d]};
+      parts.push_back({replica, std::move(*outputs[d])});
+    }
+    return parts;
   }
   /// Outputs on PyTorch's `cpu`, if the module is there and nothing else was asked for.
   template <TensorNest T>

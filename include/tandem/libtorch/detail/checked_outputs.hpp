@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "tandem/parallel/detail/outputs.hpp"
+#include "tandem/parallel/detail/replica_set.hpp"
+#include "tandem/runtime/context.hpp"
 #include "tandem/tensor/nest.hpp"
 
 namespace tandem::libtorch::detail {
@@ -53,6 +55,28 @@ void check_gather(const std::vector<T>& values, const parallel::GatherOptions& o
       column.push_back(part.tensors[k]);
     own::check_column(column, own::join_rule(parts, k, options));
   }
+}
+
+/// The same for outputs where they lie.
+struct GatherCheck {
+  template <class Output>
+  void operator()(const std::vector<Output*>& outputs,
+                  const parallel::GatherOptions& options) const {
+    std::vector<Output> values;
+    for (const Output* output : outputs)
+      values.push_back(*output);
+    check_gather(values, options);
+  }
+};
+
+/// How the outputs of replicas with these rows are joined.
+inline parallel::GatherOptions gather_options(const std::vector<RowRange>& rows,
+                                              int dim,
+                                              parallel::Combine scalars) {
+  parallel::GatherOptions options{.dim = dim, .scalars = scalars, .rows = {}};
+  for (std::size_t d = 0; d < rows.size(); ++d)
+    if (parallel::detail::is_active(rows, d)) options.rows.push_back(rows[d].size());
+  return options;
 }
 
 }  // namespace tandem::libtorch::detail
