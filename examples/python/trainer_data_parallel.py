@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # trainer.py on two devices: one line differs, beside the import, and the losses are the same. The model returns its loss
-# itself, so the devices' losses have to become one: the mean, weighted by their rows.
+# itself, so the devices' losses have to become one: the mean, weighted by their rows. That is right as well for models
+# that divide their loss by the Trainer's num_items_in_batch, of which each device gets its part.
 #
 # diff trainer.py trainer_data_parallel.py:
 #   + import tandem

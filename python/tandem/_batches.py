@@ -11,11 +11,15 @@ import torch
 from torch.utils._pytree import tree_map
 
 from tandem.errors import InvalidArgument
-from tandem.marks import Replicated, Rows, Split
+from tandem.marks import Each, Replicated, Rows, Split
 
 
 def _map(
-    batch: Any, tensor: Callable[[torch.Tensor, int], torch.Tensor], whole: Callable[[Any], Any], rows: Callable[[Any], Any]
+    batch: Any,
+    tensor: Callable[[torch.Tensor, int], torch.Tensor],
+    whole: Callable[[Any], Any],
+    rows: Callable[[Any], Any],
+    dim: int = 0,
 ) -> Any:
     """The batch without marks. tensor() is told the dimension of the rows."""
 
@@ -26,8 +30,8 @@ def _map(
             return tree_map(lambda x: tensor(x, value.dim) if isinstance(x, torch.Tensor) else x, value.value)
         if isinstance(value, Rows):
             return rows(value.value)
-        if isinstance(value, torch.Tensor) and value.dim() > 0:
-            return tensor(value, 0)
+        if isinstance(value, torch.Tensor) and -value.dim() <= dim < value.dim():
+            return tensor(value, dim)
         return whole(value)
 
     return tree_map(leaf, batch, is_leaf=lambda value: isinstance(value, (Replicated, Rows, Split)))
@@ -39,10 +43,10 @@ def moved(batch: Any, device: torch.device) -> Any:
     def move(value: Any) -> Any:
         return value.to(device) if isinstance(value, torch.Tensor) else value
 
-    return _map(batch, lambda x, _: move(x), move, lambda values: values)
+    return _map(batch, lambda x, _: move(x), move, lambda values: tree_map(move, values))
 
 
-def rows_of(batch: Any) -> int:
+def rows_of(batch: Any, dim: int = 0) -> int:
     """Rows of a batch; 0 if no tensor has any."""
     found: list[int] = []
 
@@ -54,8 +58,34 @@ def rows_of(batch: Any) -> int:
         found.append(len(values))
         return values
 
-    _map(batch, note, lambda value: value, note_list)
+    _map(batch, note, lambda value: value, note_list, dim)
     return found[0] if found else 0
+
+
+def with_own_chunks(
+    batch: Any, dim: int, rows: int, plan: Callable[[int], list[int]], places: list[torch.device]
+) -> Any:
+    """A batch of `rows`, which `plan` divides. A tensor with another number of rows is split by itself.
+
+    Raises InvalidArgument if it has fewer rows than there are replicas with rows.
+    """
+
+    def chunks(x: Any) -> Any:
+        if not isinstance(x, torch.Tensor) or not -x.dim() <= dim < x.dim() or x.shape[dim] == rows:
+            return x
+        sizes = plan(rows)
+        active = [i for i, n in enumerate(sizes) if n]
+        if x.shape[dim] < len(active):
+            raise InvalidArgument(
+                f"DataParallel: a tensor of the arguments has {x.shape[dim]} rows, and {len(active)} devices have rows of the "
+                f"batch's {rows}; give it as many, or wrap it in tandem.replicate(...)"
+            )
+        values: list[Any] = [None] * len(sizes)
+        for i, chunk in zip(active, x.tensor_split(len(active), dim)):
+            values[i] = chunk.to(places[i])
+        return Each(values)
+
+    return tree_map(chunks, batch, is_leaf=lambda value: isinstance(value, (Replicated, Rows, Split)))
 
 
 def share_of(batch: Any, part: int, parts: int) -> Any:

@@ -12,8 +12,9 @@ from typing import Any
 import torch
 
 from tandem import _core, _torch, torch_device
+from tandem import _num_items_in_batch as num_items_in_batch
 from tandem._copies import Copies
-from tandem._devices import DeviceLike, library_name
+from tandem._devices import DeviceLike, library_name, output_name
 from tandem._home import check_home, tensors_of
 from tandem.errors import InvalidArgument
 from tandem.optimizer import Optimizer
@@ -37,6 +38,7 @@ class DataParallel(torch.nn.DataParallel[Any]):
 
     device_ids  as for torch.nn.DataParallel: the module has to be on the first of them, where outputs go too. A single
                 one takes the module.
+    output_device  where outputs go in their place; "cpu" is PyTorch's own.
     devices     the same devices, or a text such as "cpu:4", for a module on the host or on the first of them. Outputs go
                 where the module is. Without either there are all default devices.
     options     those of the C++ wrapper, by name: gpu0_bsz, chunks, chunk_sizes, accumulate, scalars and on_oom divide the
@@ -58,6 +60,12 @@ class DataParallel(torch.nn.DataParallel[Any]):
         torch.nn.Module.__init__(self)
         self.module = module
         self.dim = dim
+        for name, given in (("device_ids", device_ids), ("devices", devices)):
+            if given is not None and len(given) == 0:
+                raise InvalidArgument(
+                    f"DataParallel: {name} is {given!r}, which lists no device; list one at least, or leave it out for all "
+                    "default devices"
+                )
         if devices is None:
             devices = device_ids
             if device_ids is not None and output_device is None:
@@ -71,17 +79,23 @@ class DataParallel(torch.nn.DataParallel[Any]):
         else:
             names = [library_name(device) for device in devices]
         self.device_ids = [int(name.rpartition(":")[2]) for name in names]
-        output = None if output_device is None else library_name(output_device)
-        self.output_device = self.device_ids[0] if output is None else int(output.rpartition(":")[2])
+        output = None if output_device is None else output_name(output_device)
+        if output is None:
+            self.output_device = self.device_ids[0]
+        else:
+            self.output_device = -1 if output == "host" else int(output.rpartition(":")[2])
         torch_device.register_devices()
         options |= {"devices": names, "output_device": output, "dim": dim}
         self._replicas = _torch.DataParallel(Copies(module), options)
+        self._scalars = options.get("scalars") or "stack"
         self._home = None if device_ids is None else torch.device("tandem", self.device_ids[0])
         if self._home is not None and len(names) == 1:
             module.to(self._home)
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         self._check_call()
+        if kwargs.get(num_items_in_batch.NAME) is not None:
+            kwargs = num_items_in_batch.for_replicas(self, inputs, kwargs)
         return self._replicas.forward(inputs, kwargs)
 
     def step(

@@ -28,6 +28,13 @@ class Rows:
     value: list[Any]
 
 
+@dataclass(frozen=True)
+class Each:
+    """A value for each replica, by its index."""
+
+    values: list[Any]
+
+
 def replicate(value: Any) -> Replicated:
     """Every replica gets `value` whole: `model(x, replicate(table))`.
 

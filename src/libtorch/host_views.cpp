@@ -88,6 +88,13 @@ at::Tensor moved_to_device(const at::Tensor& x, c10::Device device) {
               x);
 }
 
+at::Tensor sparse_over(const at::Tensor& indices,
+                       const at::Tensor& values,
+                       const at::Tensor& like) {
+  return at::_sparse_coo_tensor_unsafe(
+      indices, values, like.sizes(), values.options().layout(at::kSparse), like.is_coalesced());
+}
+
 at::Tensor HostViews::to_host(const at::Tensor& x) {
   const bool is_ours = is_on_tandem(x);
   if (is_ours && !device_) device_ = x.device();
@@ -103,6 +110,7 @@ at::Tensor HostViews::to_host(const at::Tensor& x) {
 
 at::Tensor HostViews::to_device(const at::Tensor& x) const {
   if (!x.defined() || !x.device().is_cpu()) return x;
+  if (x.is_sparse()) return sparse_over(to_device(x._indices()), to_device(x._values()), x);
   for (const Pair& pair : pairs_) {
     if (pair.host.is_same(x)) return pair.device;
     if (pair.host.storage().unsafeGetStorageImpl() == x.storage().unsafeGetStorageImpl())

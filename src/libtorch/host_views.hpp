@@ -19,6 +19,9 @@ at::Tensor host_alias(const at::Tensor& x);
 /// memory changes hands, and the host tensor has none any more.
 at::Tensor moved_to_device(const at::Tensor& x, c10::Device device);
 
+/// A sparse tensor like `like` over indices and values that fit together, on their device.
+at::Tensor sparse_over(const at::Tensor& indices, const at::Tensor& values, const at::Tensor& like);
+
 /// The tensors of one call of an op, as the host's kernels see them, and back.
 ///
 /// All of them must be on one device, but for scalars, and tensors of the host if the op takes
@@ -32,7 +35,8 @@ class HostViews {
 
   /// @throws c10::Error  "Expected all tensors to be on the same device ...", as PyTorch has it.
   at::Tensor to_host(const at::Tensor& x);
-  /// What the kernel returned, on the device: an argument itself, a view of one, or new memory.
+  /// What the kernel returned, on the device: an argument itself, a view of one, or new memory. It
+  /// may be sparse, as the gradient of a bag of embeddings.
   at::Tensor to_device(const at::Tensor& x) const;
   /// After the kernel: gives tensors that it has resized (out=) their new memory and shape.
   void take_resized() const;

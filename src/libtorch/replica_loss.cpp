@@ -41,6 +41,9 @@ void backward(TorchSource& source, const at::Tensor& sum, double scale) {
     torch::autograd::backward({sum}, {at::full_like(sum, scale)});
   } catch (const c10::OutOfMemoryError&) {
     throw_out_of_memory(source.device().index);
+  } catch (...) {
+    source.stopped().rethrow();
+    throw;
   }
   source.sink().end();
 }

@@ -38,12 +38,6 @@
 namespace tandem::libtorch {
 namespace {
 
-/// A sparse tensor over indices and values that fit together.
-at::Tensor sparse(const at::Tensor& indices, const at::Tensor& values, const at::Tensor& like) {
-  return at::_sparse_coo_tensor_unsafe(
-      indices, values, like.sizes(), values.options().layout(at::kSparse), like.is_coalesced());
-}
-
 /// The tensors of one call of an op that has sparse tensors of a device among its arguments.
 class SparseViews {
  public:
@@ -52,14 +46,13 @@ class SparseViews {
     for (const Pair& pair : pairs_)
       if (pair.device.is_same(x)) return pair.host;
     const at::Tensor indices = views_.to_host(x._indices()), values = views_.to_host(x._values());
-    pairs_.push_back({x, sparse(indices, values, x)});
+    pairs_.push_back({x, sparse_over(indices, values, x)});
     return pairs_.back().host;
   }
   at::Tensor to_device(const at::Tensor& x) const {
-    if (!x.defined() || !x.is_sparse()) return views_.to_device(x);
     for (const Pair& pair : pairs_)
       if (pair.host.is_same(x)) return pair.device;
-    return sparse(views_.to_device(x._indices()), views_.to_device(x._values()), x);
+    return views_.to_device(x);
   }
   /// After the kernel: an argument has what the kernel has written into its view.
   void take_written() const {

@@ -133,7 +133,9 @@ class TapeNode final : public torch::autograd::Node, public MeetingNode {
     std::vector<Tensor> given;
     for (const at::Tensor& dy : dys)
       given.push_back(dy.defined() ? from_torch(dy.detach()) : Tensor());
-    return shown(gradients_of(results_, leaves_, given, {.retain_graph = true}),
+    return shown(source_->stopped().watch([&] {
+      return gradients_of(results_, leaves_, given, {.retain_graph = true});
+    }),
                  torch_device(source_->device()));
   }
   /// Lets the replica whose failure this one has heard of tell the engine first, which keeps one
@@ -183,10 +185,10 @@ std::vector<at::Tensor> run_in_context(const char* name,
       c10::GradMode::is_enabled() && torch::autograd::any_variable_requires_grad(inputs);
   if (!records) {
     const autograd::NoGrad off;
-    return shown(f(leaves), device);
+    return shown(source->stopped().watch([&] { return f(leaves); }), device);
   }
   const autograd::EnableGrad on;
-  std::vector<Tensor> results = f(leaves);
+  std::vector<Tensor> results = source->stopped().watch([&] { return f(leaves); });
   std::vector<at::Tensor> outputs = shown(results, device);
   const auto node =
       c10::make_intrusive<TapeNode>(name, f, inputs, std::move(leaves), std::move(results), source);

@@ -170,10 +170,14 @@ struct TorchReplicas::Parts {
       const ReplicaScope scope(source, *caller);
       source->sink().clear();
       changes->tell_torch(static_cast<std::size_t>(r.index));
+      source->stopped().begin();
       try {
         return f(source->module(), r);
       } catch (const c10::OutOfMemoryError&) {
         throw_out_of_memory(source->device().index);
+      } catch (...) {
+        source->stopped().rethrow();
+        throw;
       }
     };
   }

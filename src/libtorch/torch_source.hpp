@@ -13,6 +13,7 @@
 #include "libtorch/backward_meetings.hpp"
 #include "libtorch/batch_norms.hpp"
 #include "libtorch/gradient_sink.hpp"
+#include "libtorch/stopped_replica.hpp"
 #include "parallel/replicas/replica_source.hpp"
 
 namespace tandem::libtorch {
@@ -83,6 +84,7 @@ class TorchSource final : public parallel::ReplicaSource {
   Device device() const noexcept { return device_; }
   GradientSink& sink() const noexcept { return *sink_; }
   Ops& ops() noexcept { return ops_; }
+  StoppedReplica& stopped() noexcept { return stopped_; }
 
  private:
   /// Puts the replica's tensor over the slot's memory.
@@ -97,6 +99,7 @@ class TorchSource final : public parallel::ReplicaSource {
   std::vector<Slot> slots_;
   std::vector<Tensor> own_;  // by slot: what is shown between calls; only of device 0
   std::shared_ptr<GradientSink> sink_;
+  StoppedReplica stopped_;
 };
 
 }  // namespace tandem::libtorch

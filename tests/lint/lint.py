@@ -46,6 +46,7 @@ UMBRELLA = "tandem/tandem.hpp"
 # Public headers that a program need not know, and the reason.
 NOT_IN_UMBRELLA = {
     "tandem/libtorch/data_parallel.hpp": "a library of its own; its users have PyTorch",
+    "tandem/libtorch/detail/checked_outputs.hpp": "a part of libtorch/data_parallel.hpp",
     "tandem/libtorch/detail/gradient_gate.hpp": "a part of libtorch/data_parallel.hpp",
     "tandem/libtorch/detail/module_copy.hpp": "a part of libtorch/data_parallel.hpp",
     "tandem/libtorch/detail/optimizer_view.hpp": "a part of libtorch/optimizer.hpp",

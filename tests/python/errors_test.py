@@ -86,6 +86,37 @@ class ErrorsTest(unittest.TestCase):
         with self.assertRaisesRegex(tandem.InvalidArgument, "returned a str"):
             wrapper.step(x, lambda replica, part: "loss")
 
+    def test_of_a_collective_that_another_replica_stopped_are_no_causes(self):
+        class Fails(nn.Module):
+            def __init__(self, how):
+                super().__init__()
+                self.norm, self.how = nn.BatchNorm1d(2), how
+
+            def inner(self, x):
+                if x.max() > 5:
+                    raise Refused("the cause")
+                return self.norm(x)
+
+            def forward(self, x):
+                if self.how == "gradient" and x.max() < 5:
+                    y = self.norm(x.requires_grad_())
+                    return y + torch.autograd.grad(y.square().sum(), x)[0]
+                try:
+                    return self.inner(self.norm(x) * 0 + x if self.how == "gradient" else x)
+                except RuntimeError as e:
+                    raise KeyError("a consequence") from e
+
+        x = torch.arange(6.0).reshape(6, 1).expand(6, 2) + 1
+        for how in ("wrapped", "gradient"):
+            wrapper = tandem.DataParallel(Fails(how))
+            for call in (lambda: wrapper(x), lambda: wrapper.step(x, lambda replica, part: replica(part).square().mean())):
+                with self.subTest(how), self.assertRaisesRegex(Refused, "the cause") as caught:
+                    call()
+                self.assertEqual((caught.exception.failure.replica, caught.exception.failure.others), (2, []))
+        bare = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2, track_running_stats=False))
+        with self.assertRaisesRegex(ValueError, "more than 1 value per channel"):
+            tandem.DataParallel(bare, devices="cpu:4")(torch.randn(5, 2))
+
     def test_a_failed_step_has_no_effect(self):
         model = nn.Sequential(nn.BatchNorm1d(2), Refuses())
         wrapper = tandem.DataParallel(model)

@@ -42,6 +42,56 @@ class ReplacementTest(unittest.TestCase):
         with tandem.replace_data_parallel(gpu0_bsz=1):
             self.assertEqual(wrap(models.Mlp(), gpu0_bsz=3).plan(7), [3, 2, 2])
 
+    def test_each_tensor_is_split_by_itself(self):
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.weight = nn.Parameter(torch.ones(()))
+                self.seen = []
+
+            def forward(self, x, table, options):
+                self.seen.append((len(x), len(table), options["n"].shape, table.device == options["n"].device == x.device))
+                return x * self.weight
+
+        with tandem.replace_data_parallel():
+            wrapper = wrap(Net())
+        x = torch.arange(7.0)
+        self.assertTrue(torch.equal(wrapper(x, torch.ones(5), options={"n": torch.ones(3, 1)}), x))
+        self.assertEqual(sorted(wrapper.module.seen), [(2, 1, (1, 1), True), (2, 2, (1, 1), True), (3, 2, (1, 1), True)])
+        wrapper(x[:1], torch.ones(5), options={"n": torch.ones(3, 1)})
+        self.assertEqual(wrapper.module.seen[-1], (1, 5, (3, 1), True))
+        with self.assertRaisesRegex(tandem.InvalidArgument, "a tensor of the arguments has 2 rows, and 3 devices"):
+            wrapper(x, torch.ones(2), options={"n": torch.ones(3, 1)})
+
+    def test_losses_of_a_trainer_that_wraps_by_itself(self):
+        """It gives the number of labels with a row for each device, and takes the mean of the losses times the devices."""
+        labels = torch.tensor([1, -100, 2, 0, -100, -100, 3])
+
+        class Divides(nn.Linear):
+            def forward(self, x, labels, num_items_in_batch):
+                loss = (super().forward(x)[:, 0] * (labels != -100)).sum() / num_items_in_batch
+                return {"loss": loss}
+
+        class Ignores(nn.Linear):
+            def forward(self, x, labels, num_items_in_batch):
+                return (super().forward(x).mean(), x)
+
+        for kind in (Divides, Ignores):
+            for rows in (7, 3, 1):
+                model, alone = models.double(lambda: kind(2, 1))
+                x = torch.randn(7, 2, dtype=torch.float64)[:rows]
+                items = torch.tensor(4.0)
+                with tandem.replace_data_parallel():
+                    outputs = wrap(model)(x, labels=labels[:rows], num_items_in_batch=items.unsqueeze(0).expand(3, -1))
+                loss = (outputs["loss"] if isinstance(outputs, dict) else outputs[0]).mean() * 3
+                outputs = alone(x, labels[:rows], items)
+                expected = outputs["loss"] if isinstance(outputs, dict) else outputs[0]
+                loss.backward()
+                expected.backward()
+                with self.subTest(kind.__name__, rows=rows):
+                    self.assertAlmostEqual(loss.item(), expected.item(), delta=1e-12)
+                    torch.testing.assert_close(model.weight.grad, alone.weight.grad)
+
     def test_every_name_is_replaced_and_put_back(self):
         places = (nn, nn.parallel, data_parallel_module)
         with self.assertRaises(ZeroDivisionError), tandem.replace_data_parallel():

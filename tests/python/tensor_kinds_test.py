@@ -38,6 +38,20 @@ class Words(nn.Embedding):
         super().__init__(7, 3, sparse=True, dtype=torch.float64)
 
 
+class Bags(nn.EmbeddingBag):
+    mode_of_bags = "sum"
+
+    def __init__(self):
+        super().__init__(7, 3, mode=self.mode_of_bags, sparse=True, dtype=torch.float64)
+
+    def forward(self, words):
+        return super().forward(words.reshape(-1, 1).expand(-1, 2) * torch.tensor([1, 0], device=words.device))
+
+
+class MeansOfBags(Bags):
+    mode_of_bags = "mean"
+
+
 def numbers(seed):
     return torch.randn(5, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
@@ -86,7 +100,7 @@ class TensorKindsTest(unittest.TestCase):
             self.assertLessEqual((x.cpu() - y).abs().max().item(), 1e-12)
 
     def test_train_as_on_one_device(self):
-        for make, batch in ((Complex, numbers), (Trained, numbers), (Words, words)):
+        for make, batch in ((Complex, numbers), (Trained, numbers), (Words, words), (Bags, words), (MeansOfBags, words)):
             for home in ("cpu", "tandem:0"):
                 with self.subTest(make.__name__, home=home):
                     self.check(make, batch, home)
@@ -139,11 +153,19 @@ class TensorKindsTest(unittest.TestCase):
             wrapper.step(numbers(0), lambda replica, x: replica(x).sum())
 
     def test_sparse_gradients_stay_sparse(self):
-        model = Words()
-        tandem.DataParallel(model)(words(0)).sum().backward()
-        self.assertTrue(model.weight.grad.is_sparse)
-        counts = torch.bincount(words(0), minlength=7)
-        self.assertEqual(model.weight.grad.to_dense()[:, 0].tolist(), counts.tolist())
+        for make in (Words, Bags):
+            model, alone = make(), make()
+            tandem.DataParallel(model)(words(0)).sum().backward()
+            alone(words(0)).sum().backward()
+            self.assertTrue(model.weight.grad.is_sparse)
+            self.assertTrue(torch.equal(model.weight.grad.to_dense(), alone.weight.grad.to_dense()))
+
+    def test_a_dense_tensor_of_a_device_may_become_sparse(self):
+        x = torch.eye(3)
+        there = x.to("tandem:1").to_sparse()
+        self.assertEqual((there.device, there.is_coalesced()), (torch.device("tandem:1"), True))
+        self.assertTrue(torch.equal(there.to_dense().cpu(), x))
+        self.assertTrue(torch.equal(torch.sparse.mm(there, x.to("tandem:1")).cpu(), x))
 
     def test_unused_parameters(self):
         class Net(nn.Module):

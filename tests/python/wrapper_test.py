@@ -11,6 +11,7 @@ import models
 import tandem
 import torch
 from torch import nn
+from torch.utils import _pytree
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,9 +131,100 @@ class WrapperTest(unittest.TestCase):
         expected = torch.autograd.grad(alone(x).square().sum(), x)[0]
         torch.testing.assert_close(x.grad, expected)
 
-    def test_rows_that_differ_are_refused(self):
-        with self.assertRaisesRegex(tandem.InvalidArgument, "differ"):
-            tandem.DataParallel(Calls(lambda w, x, y: x))(torch.ones(3, 1), torch.ones(4, 1))
+    def test_tensors_in_rows_go_to_the_device_of_their_row(self):
+        seen = []
+
+        def function(w, images, targets):
+            found = [*images, *(target["boxes"] for target in targets), *(x for target in targets for x in target["pair"].first)]
+            seen.extend(x.device == w.device for x in found)
+            self.assertEqual(targets[0]["shared"], shared)
+            return w * torch.stack([image.sum() + target["boxes"].sum() for image, target in zip(images, targets)])
+
+        shared = Named(1, 2)
+        images = [torch.full((3, i + 1), float(i), requires_grad=True) for i in range(7)]
+        targets = [{"boxes": torch.ones(i, 4), "pair": Pair([torch.ones(())]), "shared": shared} for i in range(7)]
+        y = tandem.DataParallel(Calls(function))(tandem.rows(images), tandem.rows(tuple(targets)))
+        self.assertEqual(y.tolist(), [3 * (i + 1) * i + 4 * i for i in range(7)])
+        self.assertEqual(seen, [True] * 21)
+        y.sum().backward()
+        self.assertTrue(all(torch.equal(image.grad, torch.ones_like(image)) for image in images))
+        wrapper = tandem.DataParallel(Calls(lambda w, images: w * sum(image.sum() for image in images)))
+        result = wrapper.step({"images": tandem.rows(images)}, lambda replica, part: (replica(part["images"]), len(part["images"])))
+        self.assertAlmostEqual(result.loss, sum(3 * (i + 1) * i for i in range(7)) / 7, places=5)
+
+    def test_classes_that_pytree_knows_are_split(self):
+        class Graph:
+            def __init__(self, nodes, name):
+                self.nodes, self.name = nodes, name
+
+        _pytree.register_pytree_node(Graph, lambda graph: ([graph.nodes], graph.name), lambda parts, name: Graph(*parts, name))
+
+        def function(w, graph, queue, user):
+            self.assertEqual((graph.name, queue.maxlen, type(user)), ("g", 3, collections.UserDict))
+            self.assertEqual(len(graph.nodes), len(queue[0]))
+            return graph.nodes * w + queue[0] + user["x"]
+
+        x = torch.arange(7.0)
+        y = tandem.DataParallel(Calls(function))(Graph(x, "g"), collections.deque([x, "text"], 3), collections.UserDict(x=x))
+        self.assertTrue(torch.equal(y, 3 * x))
+        plain = collections.deque(["text"])
+        tandem.DataParallel(Calls(lambda w, x, queue: self.assertIs(queue, plain) or x * w))(x, plain)
+
+    def test_rows_that_differ_are_refused_in_pythons_words(self):
+        wrapper = tandem.DataParallel(Calls(lambda w, *args, **kwargs: w))
+        x, y = torch.ones(3, 1), torch.ones(4, 1)
+        for arguments, named, texts in (
+                ((x, y), {}, (r"argument 0 \(Float \[3, 1\] on cpu, dimension 0\) has 3 rows", r"argument 1 \(.*\) has 4 rows")),
+                ((x,), {"labels": {"a": [y]}}, (r"argument 'labels'\['a'\]\[0\] \(Float",)),
+                ((x, Pair(x, y)), {}, (r"argument 1\.first \(", r"argument 1\.second \(")),
+                ((x, tandem.rows("abcd")), {}, (r"argument 1 \(tandem.rows of a list\) has 4 rows", "tandem.replicate")),
+                ((tandem.split(x, 2),), {}, (r"argument 0 \(.*\) has no dimension 2; name .* tandem.split",))):
+            for text in texts:
+                with self.subTest(text), self.assertRaisesRegex(tandem.InvalidArgument, text):
+                    wrapper(*arguments, **named)
+        for batch, text in (({"x": x, "y": y}, r"batch\['x'\] .* batch\['y'\]"), ((x, [y]), r"batch\[1\]\[0\]"),
+                            (Pair(x, y), r"batch\.second")):
+            with self.subTest(text), self.assertRaisesRegex(tandem.InvalidArgument, text):
+                wrapper.step(batch, lambda replica, part: replica())
+
+    def test_no_devices_are_refused(self):
+        for name, given in (("devices", []), ("devices", ""), ("device_ids", []), ("device_ids", ())):
+            with self.subTest(name, given=given), self.assertRaisesRegex(tandem.InvalidArgument, f"{name} is .*, which lists no device"):
+                tandem.DataParallel(models.Mlp(), **{name: given})
+
+    def test_a_weight_keeps_all_bits(self):
+        x = torch.arange(1.0, 8.0, dtype=torch.float64)
+        for weight, total in ((lambda part: len(part) * 0.1, 0.7), (lambda part: 2**24 + len(part), 3 * 2**24 + 7)):
+            model = Calls(lambda w, part: (part * w).sum()).double()
+            result = tandem.DataParallel(model).step(x, lambda replica, part: (replica(part), weight(part)))
+            self.assertAlmostEqual(result.loss * total, 28, delta=1e-12)
+            self.assertAlmostEqual(model.weight.grad.item() * total, 28, delta=1e-12)
+
+    def test_num_items_in_batch(self):
+        """Losses of models that divide their sum by it, and of models that do not look at it, are those of one device."""
+        labels = torch.tensor([1, -100, 2, 0, -100, -100, 3])
+
+        def divides(w, x, labels, num_items_in_batch):
+            return {"loss": (x[:, 0] * (labels != -100)).sum() * w / num_items_in_batch}
+
+        def ignores(w, x, labels, num_items_in_batch):
+            return {"loss": (x[:, 0] * w).mean()}
+
+        x = torch.randn(7, 2, dtype=torch.float64)
+        for function in (divides, ignores):
+            for scalars, rows in (("weighted_mean", 7), ("mean", 6), ("sum", 7)):
+                for items in (4, torch.tensor(4), torch.tensor(4.0)):
+                    if scalars == "sum" and function is ignores:
+                        continue
+                    batch = {"labels": labels[:rows], "num_items_in_batch": items}
+                    model, alone = Calls(function).double(), Calls(function).double()
+                    loss = tandem.DataParallel(model, scalars=scalars)(x[:rows], **batch)["loss"]
+                    expected = alone(x[:rows], **batch)["loss"]
+                    loss.backward()
+                    expected.backward()
+                    with self.subTest(function.__name__, scalars=scalars, items=items):
+                        self.assertAlmostEqual(loss.item(), expected.item(), delta=1e-12)
+                        self.assertAlmostEqual(model.weight.grad.item(), alone.weight.grad.item(), delta=1e-12)
 
     def test_plan_tells_the_rows_of_each_device(self):
         model = tandem.DataParallel(models.Mlp(), gpu0_bsz=1)

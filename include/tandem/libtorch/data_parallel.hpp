@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tandem/core/check.hpp"
+#include "tandem/libtorch/detail/checked_outputs.hpp"
 #include "tandem/libtorch/detail/gradient_gate.hpp"
 #include "tandem/libtorch/detail/module_copy.hpp"
 #include "tandem/libtorch/detail/replica_loss.hpp"
@@ -144,17 +145,20 @@ class DataParallel {
   /// @throws ReplicaError     a replica failed; the call has no effect.
   template <parallel::Argument... Args>
   auto operator()(const Args&... arguments) {
-    const auto parts = distributed(arguments...);
-    const ContextScope scope([](Context& c) {
-      c.phase = Phase::gather;
-      c.category = Category::output;
-    });
-    auto gathered = parts.gather();
-    if (!output_device_ && replicas_->is_on_host())
-      for_each_leaf(gathered, [](auto& x) {
-        if (x.defined()) x = x.cpu();
-      });
-    return gathered;
+    return gather(distributed_if(detail::GatherCheck{}, arguments...));
+  }
+
+  /// Joins the parts of a call of `distributed` where its outputs would be: what dp(...) returns.
+  template <TensorNest T>
+  T gather(const parallel::Distributed<T>& parts) const {
+    const ContextScope scope(&in_gather);
+    return to_home(parts.gather());
+  }
+  /// Tensors of any devices where outputs of dp(...) are, moved by one node of PyTorch's graph.
+  std::vector<at::Tensor> to_output_device(const std::vector<at::Tensor>& tensors) const {
+    const ContextScope scope(&in_gather);
+    const Device device = output_device_.value_or(devices().front());
+    return to_home(parallel::LeafOps<at::Tensor>::all_to(tensors, device));
   }
 
   /// The same, but the outputs stay on the replicas' devices, to compute with there, and to gather
@@ -163,6 +167,16 @@ class DataParallel {
   /// @return a parallel::Distributed of what forward returns.
   template <parallel::Argument... Args>
   auto distributed(const Args&... arguments) {
+    return distributed_if([](const auto&, const auto&) {}, arguments...);
+  }
+
+  /// The same, if the outputs are accepted. Otherwise the call has no effect, and throws what
+  /// `check` has thrown.
+  ///
+  /// @param check  (std::vector<Output*> by part, GatherOptions) -> void; called on the thread of
+  ///               the last replica. It may change the outputs.
+  template <class Check, parallel::Argument... Args>
+  auto distributed_if(const Check& check, const Args&... arguments) {
     static_assert(detail::HasForward<M, parallel::detail::PartOf<Args>...>,
                   "the module's class has no forward for these arguments: wrap a pointer to the "
                   "class that has one");
@@ -173,32 +187,40 @@ class DataParallel {
         count ? replicas_->plan(*count) : parallel::detail::rows_of_one_run(devices().size());
     auto outputs = std::make_shared<std::vector<std::optional<Output>>>(rows.size());
     const auto inputs = std::make_shared<detail::ScatteredInputs>(devices(), rows);
-    replicas_->forward(rows,
-                       [outputs, inputs, all = std::make_tuple(arguments...), dim = dim_](
-                           auto& replica, const parallel::Replica& r) {
-                         const auto run = [&](const auto&... whole) {
-                           auto parts = inputs->take(dim, r, whole...);
-                           const auto forward = [&](auto&... part) {
-                             return static_cast<M&>(replica).forward(part...);
-                           };
-                           return std::apply(forward, parts);
-                         };
-                         Output output = std::apply(run, all);
-                         auto gated = leave_replica(leaves(output));
-                         auto next = gated.begin();
-                         for_each_leaf(output, [&](auto& x) { x = std::move(*next++); });
-                         (*outputs)[static_cast<std::size_t>(r.index)] = std::move(output);
-                       });
-    std::vector<typename parallel::Distributed<Output>::Part> parts;
-    for (std::size_t d = 0; d < rows.size(); ++d) {
-      if (!(*outputs)[d]) continue;
-      const parallel::Replica replica{static_cast<int>(d), devices()[d], rows[d]};
-      parts.push_back({replica, std::move(*(*outputs)[d])});
+    const parallel::GatherOptions options =
+        detail::gather_options(rows, dim_, count ? scalars_ : parallel::Combine::sum);
+    const auto checked = std::make_shared<detail::CheckedOutputs>(options.rows.size());
+    const auto check_all = [outputs, check, options] {
+      std::vector<Output*> returned;
+      for (auto& output : *outputs)
+        if (output) returned.push_back(&*output);
+      check(returned, options);
+    };
+    const auto body =
+        [outputs, inputs, checked, check_all, all = std::make_tuple(arguments...), dim = dim_](
+            auto& replica, const parallel::Replica& r) {
+          const auto run = [&](const auto&... whole) {
+            auto parts = inputs->take(dim, r, whole...);
+            const auto forward = [&](auto&... part) {
+              return static_cast<M&>(replica).forward(part...);
+            };
+            return std::apply(forward, parts);
+          };
+          Output output = std::apply(run, all);
+          auto gated = leave_replica(leaves(output));
+          auto next = gated.begin();
+          for_each_leaf(output, [&](auto& x) { x = std::move(*next++); });
+          (*outputs)[static_cast<std::size_t>(r.index)] = std::move(output);
+          checked->note_return(check_all);
+        };
+    try {
+      replicas_->forward(rows, body);
+    } catch (...) {
+      checked->rethrow();
+      throw;
     }
-    const auto scalars = count ? scalars_ : parallel::Combine::sum;
-    return parallel::Distributed<Output>(std::move(parts),
-                                         output_device_.value_or(devices().front()),
-                                         {.dim = dim_, .scalars = scalars, .rows = {}});
+    return parallel::Distributed<Output>(
+        parts_of(*outputs, rows), output_device_.value_or(devices().front()), options);
   }
 
   /// One step with the loss computed in the replicas: forward, loss and backward. Gradients are
@@ -271,6 +293,31 @@ class DataParallel {
   }
 
  private:
+  static void in_gather(Context& c) {
+    c.phase = Phase::gather;
+    c.category = Category::output;
+  }
+  /// The outputs of the devices that have run, with their rows.
+  template <class Output>
+  std::vector<typename parallel::Distributed<Output>::Part> parts_of(
+      std::vector<std::optional<Output>>& outputs, const std::vector<RowRange>& rows) const {
+    std::vector<typename parallel::Distributed<Output>::Part> parts;
+    for (std::size_t d = 0; d < rows.size(); ++d) {
+      if (!outputs[d]) continue;
+      const parallel::Replica replica{static_cast<int>(d), devices()[d], rows[d]};
+      parts.push_back({replica, std::move(*outputs[d])});
+    }
+    return parts;
+  }
+  /// Outputs on PyTorch's `cpu`, if the module is there and nothing else was asked for.
+  template <TensorNest T>
+  T to_home(T gathered) const {
+    if (!output_device_ && replicas_->is_on_host())
+      for_each_leaf(gathered, [](auto& x) {
+        if (x.defined()) x = x.cpu();
+      });
+    return gathered;
+  }
   template <class Batch>
   parallel::BatchSize size_of(const Batch& batch) const {
     parallel::BatchSize size{.rows = parallel::count_rows(dim_, batch), .nbytes = {}};

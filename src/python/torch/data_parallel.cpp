@@ -3,6 +3,7 @@
 
 #include "python/torch/data_parallel.hpp"
 
+#include <functional>
 #include <utility>
 
 #include <nanobind/stl/optional.h>
@@ -12,7 +13,6 @@
 #include "tandem/core/check.hpp"
 
 #include "python/torch/call_python.hpp"
-#include "python/torch/options.hpp"
 #include "python/torch/python_optimizer.hpp"
 #include "python/torch/released_lock.hpp"
 #include "python/torch/tensor_caster.hpp"
@@ -40,7 +40,7 @@ class PythonLoss {
         return LossParts{tensor(value[0]), weight(value[1])};
       const at::Tensor mean = tensor(value);
       const auto rows = static_cast<double>(context().rows.size());
-      return LossParts{mean * rows, at::scalar_tensor(rows)};
+      return LossParts{mean * rows, at::scalar_tensor(rows, at::kDouble)};
     });
   }
 
@@ -56,7 +56,7 @@ class PythonLoss {
   }
   static at::Tensor weight(nb::handle value) {
     at::Tensor x;
-    return nb::try_cast(value, x) ? x : at::scalar_tensor(nb::cast<double>(value));
+    return nb::try_cast(value, x) ? x : at::scalar_tensor(nb::cast<double>(value), at::kDouble);
   }
 
   SharedObject function_;
@@ -94,12 +94,11 @@ class DevicesOptimizer : public OwnOptimizer {
 
 }  // namespace
 
-DataParallel::DataParallel(nb::object copies,
-                           parallel::DataParallelOptions options,
-                           libtorch::ModuleOptions<PythonModule> module_options)
+DataParallel::DataParallel(nb::object copies, ReadOptions options)
     : copies_(share(copies)),
-      options_(std::move(options)),
-      module_options_(std::move(module_options)),
+      options_(std::move(options.parallel)),
+      module_options_(std::move(options.module)),
+      outputs_on_host_(options.outputs_on_host),
       replicas_(std::make_shared<std::vector<std::weak_ptr<PythonModule>>>()) {
   module_options_.make = [copies = copies_, replicas = replicas_] {
     const InterpreterLock lock;
@@ -172,8 +171,8 @@ DataParallel::Wrapper& DataParallel::followed() {
   return *wrapper_;
 }
 
-Arguments DataParallel::arguments_of(nb::handle value) const {
-  Arguments arguments = Structure::take_apart(value, options_.dim);
+Arguments DataParallel::arguments_of(nb::handle value, Structure::Root root) const {
+  Arguments arguments = Structure::take_apart(value, options_.dim, root);
   arguments.caller = std::make_shared<CallerContext>(wrapper_->devices().size());
   return arguments;
 }
@@ -181,10 +180,31 @@ Arguments DataParallel::arguments_of(nb::handle value) const {
 nb::object DataParallel::forward(nb::handle positional, nb::handle named) {
   CallScope call(*this);
   Wrapper& wrapper = followed();
-  const Arguments arguments = arguments_of(nb::make_tuple(positional, named));
-  const Outputs outputs = without_lock(*arguments.caller, [&] { return wrapper(arguments); });
+  const Arguments arguments =
+      arguments_of(nb::make_tuple(positional, named), Structure::Root::call);
+  const auto join = [](const std::vector<Outputs*>& outputs,
+                       const parallel::GatherOptions& options) {
+    {
+      const InterpreterLock lock;
+      Structure::join(outputs);
+    }
+    std::vector<std::vector<parallel::Split<at::Tensor>>> tensors;
+    for (const Outputs* output : outputs)
+      tensors.push_back(output->tensors);
+    libtorch::detail::check_gather(tensors, options);
+  };
+  const Outputs outputs = without_lock(
+      *arguments.caller, [&] { return gathered(wrapper.distributed_if(join, arguments)); });
   call.keep();
   return Structure::put_together(outputs);
+}
+
+Outputs DataParallel::gathered(const parallel::Distributed<Outputs>& parts) const {
+  Outputs whole = parts.parts().front().value;
+  whole.tensors = wrapper_->gather(parts.map(std::mem_fn(&Outputs::tensors)));
+  whole.own = wrapper_->to_output_device(whole.own);
+  if (outputs_on_host_) for_each_leaf(whole, [](at::Tensor& x) { x = x.cpu(); });
+  return whole;
 }
 
 parallel::StepResult DataParallel::step(nb::handle batch,
@@ -193,7 +213,7 @@ parallel::StepResult DataParallel::step(nb::handle batch,
                                         PythonUpdate* update) {
   CallScope call(*this);
   Wrapper& wrapper = followed();
-  const Arguments arguments = arguments_of(batch);
+  const Arguments arguments = arguments_of(batch, Structure::Root::batch);
   const PythonLoss of_replica(loss);
   OwnOptimizer own(optimizer);
   auto result = without_lock(*arguments.caller, [&] {
@@ -212,7 +232,7 @@ parallel::StepModel DataParallel::step_model(nb::handle batch,
                                              PythonUpdate* update) {
   const CallScope call(*this);
   Wrapper& wrapper = followed();
-  const Arguments arguments = arguments_of(batch);
+  const Arguments arguments = arguments_of(batch, Structure::Root::batch);
   const PythonLoss of_replica(loss);
   return without_lock(*arguments.caller, [&] {
     if (update == nullptr) return wrapper.step_model(arguments, of_replica);
@@ -233,7 +253,7 @@ parallel::LargestBatch DataParallel::find_largest_batch(nb::handle make,
   const auto make_batch = [&](std::int64_t rows) {
     const InterpreterLock lock;
     try {
-      Arguments arguments = Structure::take_apart(make(rows), options_.dim);
+      Arguments arguments = Structure::take_apart(make(rows), options_.dim, Structure::Root::batch);
       arguments.caller = caller;
       return arguments;
     } catch (const nb::python_error& error) {
@@ -301,8 +321,7 @@ void bind_data_parallel(nb::module_& m) {
           [](DataParallel* self,
              nb::object copies,
              const nb::typed<nb::dict, nb::str, nb::object>& options) {
-            auto [parallel, module] = read_options(options);
-            new (self) DataParallel(std::move(copies), std::move(parallel), std::move(module));
+            new (self) DataParallel(std::move(copies), read_options(options));
           },
           nb::arg("copies"),
           nb::arg("options"))

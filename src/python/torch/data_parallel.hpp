@@ -10,6 +10,7 @@
 
 #include "tandem/libtorch/data_parallel.hpp"
 
+#include "python/torch/options.hpp"
 #include "python/torch/python_module.hpp"
 #include "python/torch/python_update.hpp"
 
@@ -22,9 +23,7 @@ namespace tandem::python {
 class DataParallel {
  public:
   /// @param copies  a tandem._copies.Copies of the module.
-  DataParallel(nanobind::object copies,
-               parallel::DataParallelOptions options,
-               libtorch::ModuleOptions<PythonModule> module_options);
+  DataParallel(nanobind::object copies, ReadOptions options);
   ~DataParallel();
   DataParallel(const DataParallel&) = delete;
   DataParallel& operator=(const DataParallel&) = delete;
@@ -81,11 +80,15 @@ class DataParallel {
 
   /// The wrapper, which has followed what Python sees of the module.
   Wrapper& followed();
-  Arguments arguments_of(nanobind::handle value) const;
+  Arguments arguments_of(nanobind::handle value, Structure::Root root) const;
+  /// What replicas returned, once it has one structure, as one value where outputs go. Without the
+  /// interpreter's lock.
+  Outputs gathered(const parallel::Distributed<Outputs>& parts) const;
 
   SharedObject copies_;
   parallel::DataParallelOptions options_;
   libtorch::ModuleOptions<PythonModule> module_options_;
+  bool outputs_on_host_;
   /// Of the devices, those that live; changed with the interpreter's lock.
   std::shared_ptr<std::vector<std::weak_ptr<PythonModule>>> replicas_;
   std::shared_ptr<PythonModule> module_;

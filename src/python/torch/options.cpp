@@ -38,8 +38,9 @@ Setters division() {
        }},
       {"output_device",
        [](ReadOptions& o, nb::handle x) {
-         o.parallel.output_device =
-             parse_device(as_argument<std::string>(x, "output_device", "a name"));
+         const auto name = as_argument<std::string>(x, "output_device", "a name");
+         o.outputs_on_host = name == "host";
+         if (!o.outputs_on_host) o.parallel.output_device = parse_device(name);
        }},
       {"dim",
        [](ReadOptions& o, nb::handle x) { o.parallel.dim = as_argument<int>(x, "dim", "an int"); }},

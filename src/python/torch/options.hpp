@@ -16,6 +16,7 @@ namespace tandem::python {
 struct ReadOptions {
   parallel::DataParallelOptions parallel;
   libtorch::ModuleOptions<PythonModule> module;
+  bool outputs_on_host = false;  ///< output_device is PyTorch's `cpu`
 };
 
 /// Options by the names that they have in tandem.DataParallel; those that are missing or None keep

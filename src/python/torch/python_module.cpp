@@ -102,8 +102,8 @@ void PythonModule::train(bool on) {
 }
 
 Outputs PythonModule::forward(const Arguments& arguments) {
-  return call_python(arguments, [this](const nb::object& all) {
-    return Structure::take_apart(call(object(), all[0], all[1]));
+  return call_python(arguments, [&](const nb::object& all) {
+    return Structure::take_apart_output(call(object(), all[0], all[1]), arguments.dim);
   });
 }
 
