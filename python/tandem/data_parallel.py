@@ -29,6 +29,19 @@ def _update_of(optimizer: Optimizer | None) -> _torch.SharedUpdate | None:
     )
 
 
+class _Options(dict[str, Any]):
+    """Options of a wrapper, which its copies share."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Options:
+        return self
+
+
+def _empty(kind: type[DataParallel]) -> DataParallel:
+    """For copies and files, which give it its state."""
+    torch_device.register_devices()  # tensors of the state may be there
+    return kind.__new__(kind)
+
+
 class DataParallel(torch.nn.DataParallel[Any]):
     """Trains one module on several devices. An existing program changes one line.
 
@@ -74,11 +87,28 @@ class DataParallel(torch.nn.DataParallel[Any]):
         output = None if output_device is None else library_name(output_device)
         self.output_device = self.device_ids[0] if output is None else int(output.rpartition(":")[2])
         torch_device.register_devices()
-        options |= {"devices": names, "output_device": output, "dim": dim}
-        self._replicas = _torch.DataParallel(Copies(module), options)
+        self._options = _Options(options | {"devices": names, "output_device": output, "dim": dim})
+        self._replicas = _torch.DataParallel(Copies(module), self._options)
         self._home = None if device_ids is None else torch.device("tandem", self.device_ids[0])
         if self._home is not None and len(names) == 1:
             module.to(self._home)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _empty, (type(self),), self.__getstate__()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the replicas: a copy of the wrapper makes its own, of its own module."""
+        return {name: value for name, value in self.__dict__.items() if name != "_replicas"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._replicas = _torch.DataParallel(Copies(self.module), self._options)
+
+    def __copy__(self) -> DataParallel:
+        """Of the same module, on the same replicas."""
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        return other
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         self._check_call()
