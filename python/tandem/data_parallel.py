@@ -15,6 +15,7 @@ from tandem import _core, _torch, torch_device
 from tandem._copies import Copies
 from tandem._devices import DeviceLike, library_name
 from tandem._home import check_home, tensors_of
+from tandem._methods import Methods
 from tandem.errors import InvalidArgument
 from tandem.optimizer import Optimizer
 
@@ -42,7 +43,7 @@ def _empty(kind: type[DataParallel]) -> DataParallel:
     return kind.__new__(kind)
 
 
-class DataParallel(torch.nn.DataParallel[Any]):
+class DataParallel(Methods):
     """Trains one module on several devices. An existing program changes one line.
 
     The module stays where it is, and keeps its parameters: optimizers made before or after go on. Each device has a copy
@@ -112,6 +113,8 @@ class DataParallel(torch.nn.DataParallel[Any]):
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         self._check_call()
+        if self._overrides():
+            return self._forward_by_methods(inputs, kwargs)
         return self._replicas.forward(inputs, kwargs)
 
     def step(
