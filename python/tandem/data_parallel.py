@@ -14,7 +14,7 @@ import torch
 from tandem import _core, _torch, torch_device
 from tandem._copies import Copies
 from tandem._devices import DeviceLike, library_name
-from tandem._home import check_home, tensors_of
+from tandem._home import check_home, check_supported, tensors_of, warn_of_gpus
 from tandem._methods import Methods
 from tandem.errors import InvalidArgument
 from tandem.optimizer import Optimizer
@@ -28,6 +28,13 @@ def _update_of(optimizer: Optimizer | None) -> _torch.SharedUpdate | None:
         f"DataParallel: {kind} keeps its state on the first device, where it is not measured; give "
         f"tandem.Optimizer(model, torch.optim.{kind}, ...) or None"
     )
+
+
+# What the C++ wrapper takes by name.
+_OPTIONS = frozenset(
+    "gpu0_bsz chunks chunk_sizes accumulate scalars on_oom mode batch_norm dropout unused_gradients non_finite_loss "
+    "non_finite_gradients check_drift_every straggler_ratio deadline".split()
+)
 
 
 class _Options(dict[str, Any]):
@@ -67,8 +74,24 @@ class DataParallel(Methods):
         dim: int = 0,
         *,
         devices: str | Sequence[DeviceLike] | None = None,
-        **options: Any,
+        gpu0_bsz: int | None = None,
+        chunks: str | Sequence[float] | _core.StepModel | None = None,
+        chunk_sizes: Sequence[int] | None = None,
+        accumulate: int | None = None,
+        scalars: str | None = None,
+        on_oom: str | None = None,
+        mode: str | None = None,
+        batch_norm: str | None = None,
+        dropout: str | None = None,
+        unused_gradients: str | None = None,
+        non_finite_loss: str | None = None,
+        non_finite_gradients: str | None = None,
+        check_drift_every: int | None = None,
+        straggler_ratio: float | None = None,
+        deadline: float | None = None,
+        **unknown: Any,
     ) -> None:
+        options = {name: value for name, value in locals().items() if name in _OPTIONS} | unknown
         torch.nn.Module.__init__(self)
         self.module = module
         self.dim = dim
@@ -81,6 +104,7 @@ class DataParallel(Methods):
         if devices is None:
             names = _core.default_devices()
         elif isinstance(devices, str):
+            check_supported(torch.device("cuda" if "cuda" in devices else "cpu"))
             names = _core.configure_devices(devices)
         else:
             names = [library_name(device) for device in devices]
@@ -88,6 +112,7 @@ class DataParallel(Methods):
         output = None if output_device is None else library_name(output_device)
         self.output_device = self.device_ids[0] if output is None else int(output.rpartition(":")[2])
         torch_device.register_devices()
+        warn_of_gpus()
         self._options = _Options(options | {"devices": names, "output_device": output, "dim": dim})
         self._replicas = _torch.DataParallel(Copies(module), self._options)
         self._home = None if device_ids is None else torch.device("tandem", self.device_ids[0])
@@ -102,7 +127,7 @@ class DataParallel(Methods):
         return {name: value for name, value in self.__dict__.items() if name != "_replicas"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
+        super().__setstate__(state)  # type: ignore[no-untyped-call]
         self._replicas = _torch.DataParallel(Copies(self.module), self._options)
 
     def __copy__(self) -> DataParallel:
@@ -202,8 +227,10 @@ class DataParallel(Methods):
                 "DataParallel: it was called inside a transform of torch.func, which does not go through scattered inputs; "
                 "transform inside the module's forward, which runs in the replicas, or transform the module itself"
             )
-        if self._home is not None:  # the extension module refuses tensors that are elsewhere than the first one
-            check_home(islice(tensors_of(self.module), 1), self._home)
+        for x in islice(tensors_of(self.module), 1):  # the extension module refuses others that are elsewhere
+            check_supported(x.device)
+            if self._home is not None:
+                check_home([x], self._home)
 
 
 class BalancedDataParallel(DataParallel):

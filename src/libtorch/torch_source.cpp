@@ -57,7 +57,7 @@ void check_home(const std::vector<Named>& all, Device device) {
     throw InvalidArgument(
         "DataParallel: module must have its parameters and buffers on device " + first.str() +
         ", or all of them on cpu: '" + named.name + "' is on " + found.str() + ", but " + other +
-        "; call module->to(tandem::libtorch::torch_device(...)) or module->to(torch::kCPU) first");
+        "; move all of it to one of them first");
   }
 }
 
