@@ -227,10 +227,8 @@ class DataParallel(Methods):
                 "DataParallel: it was called inside a transform of torch.func, which does not go through scattered inputs; "
                 "transform inside the module's forward, which runs in the replicas, or transform the module itself"
             )
-        for x in islice(tensors_of(self.module), 1):  # the extension module refuses others that are elsewhere
-            check_supported(x.device)
-            if self._home is not None:
-                check_home([x], self._home)
+        if self._home is not None:  # the extension module refuses tensors that are elsewhere than the first one
+            check_home(islice(tensors_of(self.module), 1), self._home)
 
 
 class BalancedDataParallel(DataParallel):
