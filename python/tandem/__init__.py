@@ -5,6 +5,7 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from tandem._core import version as __version__
 from tandem._core import (
     Comparison,
     DeviceNeed,
@@ -88,6 +89,10 @@ __all__ = [
     "split",
     "torch_data_parallel_on_virtual_devices",
 ]
+
+
+def __dir__() -> list[str]:
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]
 
 
 def __getattr__(name: str) -> Any:

@@ -12,6 +12,9 @@ from typing import Any
 
 import torch
 
+from tandem._home import check_supported, tensors_of
+from tandem.errors import InvalidArgument
+
 # Of a module's attributes, those that the extension module or the copies see to.
 _OWN = frozenset({"_parameters", "_buffers", "_modules", "training", "_is_replica", "_former_parameters"})
 
@@ -157,6 +160,16 @@ def _rebound(value: Any, module: torch.nn.Module, copy: torch.nn.Module) -> Any:
     return value
 
 
+def check_copyable(module: torch.nn.Module) -> None:
+    """Raises InvalidArgument for a module that torch.jit has scripted or traced, alone or as a part."""
+    for path, part in module.named_modules():
+        if isinstance(part, torch.jit.ScriptModule):
+            raise InvalidArgument(
+                f"DataParallel: {repr(path) if path else 'the module'} was scripted or traced by torch.jit, and has no Python "
+                "that could be run on copies of its tensors; wrap the module that it was made of, and script that after training"
+            )
+
+
 def copy_parts(
     module: torch.nn.Module,
     parameter: Callable[[torch.Tensor], torch.Tensor],
@@ -166,8 +179,9 @@ def copy_parts(
 
     A copy's tensors are what `parameter` and `buffer` make of the module's; tied tensors are made once.
 
-    Raises RuntimeError for a lazy module that has not seen a batch.
+    Raises RuntimeError for a lazy module that has not seen a batch, and InvalidArgument for one of torch.jit.
     """
+    check_copyable(module)
     made: dict[int, torch.Tensor] = {}
 
     def once(x: torch.Tensor, make: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
@@ -225,6 +239,9 @@ class Copies:
         """
         if not self._parts or not all(part.has_same_tables() for part in self._parts):
             self._parts = []
+            check_copyable(self.module)
+            for x in tensors_of(self.module):
+                check_supported(x.device)
             return True
         for part in self._parts:
             part.follow()

@@ -5,6 +5,8 @@
 from collections.abc import Callable, Sequence
 
 
+version: str = '0.1.0'
+
 torch_version: str = '2.15.0'
 
 class MemoryStats:

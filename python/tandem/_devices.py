@@ -7,6 +7,7 @@ from __future__ import annotations
 import torch
 
 from tandem import torch_device
+from tandem._home import check_supported
 
 DeviceLike = int | str | torch.device
 
@@ -15,6 +16,7 @@ def library_name(device: DeviceLike) -> str:
     """'cpu:1' for 1, 'tandem:1', 'cpu:1' and torch.device('tandem:1'); see also output_name."""
     if isinstance(device, int):
         return f"cpu:{device}"
+    check_supported(torch.device(str(device).partition(":")[0]))
     return str(device).replace("tandem:", "cpu:", 1)
 
 

@@ -73,6 +73,10 @@ def replace_data_parallel(**options: Any) -> Iterator[None]:
         def __init__(self, module: nn.Module, *args: Any, **kwargs: Any) -> None:
             super().__init__(module, *args, **(options | kwargs))
 
+        def __reduce__(self) -> tuple[Any, ...]:
+            make, (kind,), state = super().__reduce__()
+            return make, (DataParallel if kind is Replacement else kind,), state
+
     before = [place.DataParallel for place in _PLACES]
     for place in _PLACES:
         setattr(place, "DataParallel", Replacement)

@@ -15,7 +15,8 @@ from tandem import _core, _torch, torch_device
 from tandem import _num_items_in_batch as num_items_in_batch
 from tandem._copies import Copies
 from tandem._devices import DeviceLike, library_name, output_name
-from tandem._home import check_home, tensors_of
+from tandem._home import check_home, check_supported, tensors_of, warn_of_gpus
+from tandem._methods import Methods
 from tandem.errors import InvalidArgument
 from tandem.optimizer import Optimizer
 
@@ -30,7 +31,27 @@ def _update_of(optimizer: Optimizer | None) -> _torch.SharedUpdate | None:
     )
 
 
-class DataParallel(torch.nn.DataParallel[Any]):
+# What the C++ wrapper takes by name.
+_OPTIONS = frozenset(
+    "gpu0_bsz chunks chunk_sizes accumulate scalars on_oom mode batch_norm dropout unused_gradients non_finite_loss "
+    "non_finite_gradients check_drift_every straggler_ratio deadline".split()
+)
+
+
+class _Options(dict[str, Any]):
+    """Options of a wrapper, which its copies share."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Options:
+        return self
+
+
+def _empty(kind: type[DataParallel]) -> DataParallel:
+    """For copies and files, which give it its state."""
+    torch_device.register_devices()  # tensors of the state may be there
+    return kind.__new__(kind)
+
+
+class DataParallel(Methods):
     """Trains one module on several devices. An existing program changes one line.
 
     The module stays where it is, and keeps its parameters: optimizers made before or after go on. Each device has a copy
@@ -55,8 +76,24 @@ class DataParallel(torch.nn.DataParallel[Any]):
         dim: int = 0,
         *,
         devices: str | Sequence[DeviceLike] | None = None,
-        **options: Any,
+        gpu0_bsz: int | None = None,
+        chunks: str | Sequence[float] | _core.StepModel | None = None,
+        chunk_sizes: Sequence[int] | None = None,
+        accumulate: int | None = None,
+        scalars: str | None = None,
+        on_oom: str | None = None,
+        mode: str | None = None,
+        batch_norm: str | None = None,
+        dropout: str | None = None,
+        unused_gradients: str | None = None,
+        non_finite_loss: str | None = None,
+        non_finite_gradients: str | None = None,
+        check_drift_every: int | None = None,
+        straggler_ratio: float | None = None,
+        deadline: float | None = None,
+        **unknown: Any,
     ) -> None:
+        options = {name: value for name, value in locals().items() if name in _OPTIONS} | unknown
         torch.nn.Module.__init__(self)
         self.module = module
         self.dim = dim
@@ -75,6 +112,7 @@ class DataParallel(torch.nn.DataParallel[Any]):
         if devices is None:
             names = _core.default_devices()
         elif isinstance(devices, str):
+            check_supported(torch.device("cuda" if "cuda" in devices else "cpu"))
             names = _core.configure_devices(devices)
         else:
             names = [library_name(device) for device in devices]
@@ -85,15 +123,35 @@ class DataParallel(torch.nn.DataParallel[Any]):
         else:
             self.output_device = -1 if output == "host" else int(output.rpartition(":")[2])
         torch_device.register_devices()
-        options |= {"devices": names, "output_device": output, "dim": dim}
-        self._replicas = _torch.DataParallel(Copies(module), options)
+        warn_of_gpus()
+        self._options = _Options(options | {"devices": names, "output_device": output, "dim": dim})
+        self._replicas = _torch.DataParallel(Copies(module), self._options)
         self._scalars = options.get("scalars") or "stack"
         self._home = None if device_ids is None else torch.device("tandem", self.device_ids[0])
         if self._home is not None and len(names) == 1:
             module.to(self._home)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _empty, (type(self),), self.__getstate__()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the replicas: a copy of the wrapper makes its own, of its own module."""
+        return {name: value for name, value in self.__dict__.items() if name != "_replicas"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)  # type: ignore[no-untyped-call]
+        self._replicas = _torch.DataParallel(Copies(self.module), self._options)
+
+    def __copy__(self) -> DataParallel:
+        """Of the same module, on the same replicas."""
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        return other
+
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         self._check_call()
+        if self._overrides():
+            return self._forward_by_methods(inputs, kwargs)
         if kwargs.get(num_items_in_batch.NAME) is not None:
             kwargs = num_items_in_batch.for_replicas(self, inputs, kwargs)
         return self._replicas.forward(inputs, kwargs)

@@ -22,6 +22,11 @@ def _shared(kind: type[torch.optim.Optimizer]) -> type[Optimizer]:
     return _classes[kind]
 
 
+def _empty(kind: type[torch.optim.Optimizer]) -> Optimizer:
+    """For copies and files, which give it its state."""
+    return object.__new__(_shared(kind))
+
+
 class Optimizer(torch.optim.Optimizer):
     """A class of torch.optim whose update the devices of a DataParallel share, in modes sharded and ddp:
 
@@ -48,6 +53,17 @@ class Optimizer(torch.optim.Optimizer):
     ) -> None:
         self._update = _torch.SharedUpdate(kind.__name__)
         self._kind.__init__(self, params.parameters() if isinstance(params, torch.nn.Module) else params, **options)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _empty, (self._kind,), self.__getstate__()
+
+    def __getstate__(self) -> dict[str, Any]:
+        self._update.store(self)
+        return super().__getstate__()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._update = _torch.SharedUpdate(self._kind.__name__)
+        super().__setstate__(state)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates with the gradients that the parameters have, as after loss.backward()."""

@@ -35,17 +35,18 @@ def scatter(inputs: Any, target_gpus: Sequence[DeviceLike], dim: int = 0) -> Any
     def chunks(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         return tuple(chunk.to(device) for chunk, device in zip(x.chunk(len(devices), dim), devices))
 
-    return _cut(inputs, chunks, len(devices))
+    return cut(inputs, chunks, len(devices))
 
 
-def _cut(value: Any, chunks: Callable[[torch.Tensor], Sequence[Any]], count: int) -> Sequence[Any]:
+def cut(value: Any, chunks: Callable[[torch.Tensor], Sequence[Any]], count: int) -> Sequence[Any]:
+    """The nest with chunks(tensor) in place of each tensor, once for each chunk. Other objects are in all of them."""
     if isinstance(value, torch.Tensor):
         return chunks(value)
     if isinstance(value, dict) and value:
-        items = zip(*(_cut(item, chunks, count) for item in value.values()))
+        items = zip(*(cut(item, chunks, count) for item in value.values()))
         return [type(value)(zip(value, item)) for item in items]
     if isinstance(value, (list, tuple)) and value:
-        parts = zip(*(_cut(part, chunks, count) for part in value))
+        parts = zip(*(cut(part, chunks, count) for part in value))
         return [_sequence_like(value, part) for part in parts]
     return [value] * count
 

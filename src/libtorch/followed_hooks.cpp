@@ -3,6 +3,7 @@
 
 #include "libtorch/followed_hooks.hpp"
 
+#include <atomic>
 #include <unordered_set>
 
 #include <ATen/ATen.h>
@@ -19,17 +20,28 @@ namespace {
 
 namespace impl = torch::autograd::impl;
 
+std::atomic<FollowedHooks::KeepException> keep_exception = nullptr;
+
 /// What the hooks of `own` make of a gradient. They get a copy, which a program may keep.
 Tensor hooked(const at::Tensor& own, const Tensor& gradient) {
   const at::NoGradGuard off;
   torch::autograd::variable_list all{
       to_torch_from_pairs(gradient.detach(), own.scalar_type(), own.device()).clone()};
-  for (const auto& hook : impl::hooks(own))
-    all = (*hook)(all);
+  try {
+    for (const auto& hook : impl::hooks(own))
+      all = (*hook)(all);
+  } catch (std::exception& error) {
+    if (const auto keep = keep_exception.load()) keep(error);
+    throw;
+  }
   return from_torch_in_pairs(all.front().detach(), gradient.device());
 }
 
 }  // namespace
+
+void FollowedHooks::keep_exceptions_by(KeepException keep) {
+  keep_exception = keep;
+}
 
 FollowedHooks::FollowedHooks(const TorchSource& source) {
   std::unordered_set<const TensorImpl*> seen;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <exception>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,6 +19,11 @@ class FollowedHooks {
   FollowedHooks() = default;
   /// @param source  of the first device; its arena has been laid out.
   explicit FollowedHooks(const TorchSource& source);
+
+  /// What is called with each exception of a hook, on the thread that has caught it. That of a hook
+  /// of Python is not in the C++ object until PyTorch is told to put it there.
+  using KeepException = void (*)(std::exception&);
+  static void keep_exceptions_by(KeepException keep);
 
   /// To be called at the beginning of each step.
   /// @throws InvalidArgument  a parameter has a hook that runs after accumulation.

@@ -44,6 +44,8 @@ bool shows(const List& tensors, const std::vector<TorchSource::Slot>& slots, std
     if (!is_same) return false;
     const bool trains = slot.kind == nn::TensorKind::parameter && slot.shown.requires_grad();
     if (x.requires_grad() != trains) return false;
+    const bool is_parameter = slot.kind == nn::TensorKind::parameter;
+    if (is_parameter && has_frozen_gradient(x) != slot.has_frozen_gradient) return false;
   }
   return true;
 }

@@ -16,7 +16,8 @@ namespace tandem::libtorch {
 ShownGradients::ShownGradients(const TorchSource& source) {
   std::unordered_set<const TensorImpl*> seen;
   for (const TorchSource::Slot& slot : source.slots()) {
-    if (!slot.shown.requires_grad() || !slot.own.is_leaf()) continue;
+    const bool may_have = slot.shown.requires_grad() || slot.has_frozen_gradient;
+    if (!may_have || !slot.own.is_leaf()) continue;
     if (!seen.insert(slot.shown.shared().get()).second) continue;
     const auto arena = optim::Arena::of(slot.shown);
     const Tensor storage = arena->gradient(*arena->place_of(slot.shown));

@@ -13,6 +13,7 @@
 #include "tandem/core/check.hpp"
 #include "tandem/libtorch/detail/module_copy.hpp"
 #include "tandem/libtorch/devices.hpp"
+#include "tandem/tensor/factories.hpp"
 
 #include "libtorch/paired_elements.hpp"
 #include "libtorch/wrapped_modules.hpp"
@@ -56,7 +57,7 @@ void check_home(const std::vector<Named>& all, Device device) {
     throw InvalidArgument(
         "DataParallel: module must have its parameters and buffers on device " + first.str() +
         ", or all of them on cpu: '" + named.name + "' is on " + found.str() + ", but " + other +
-        "; call module->to(tandem::libtorch::torch_device(...)) or module->to(torch::kCPU) first");
+        "; move all of it to one of them first");
   }
 }
 
@@ -65,7 +66,9 @@ Tensor shown_first(const Named& named, Device device) {
   const at::Tensor& x = named.tensor;
   try {
     Tensor shown = from_torch_in_pairs(x.detach(), device);
-    if (named.kind == nn::TensorKind::parameter) shown.requires_grad_(x.requires_grad());
+    if (named.kind != nn::TensorKind::parameter) return shown;
+    shown.requires_grad_(x.requires_grad());
+    if (has_frozen_gradient(x)) shown.set_grad(zeros_like(shown));  // a place, see ShownGradients
     return shown;
   } catch (const InvalidArgument& e) {
     throw InvalidArgument("DataParallel: '" + named.name + "' cannot be replicated: " + e.what());
@@ -97,6 +100,10 @@ void bind(const at::Tensor& x, const Tensor& shown, c10::Device device) {
 }
 
 }  // namespace
+
+bool has_frozen_gradient(const at::Tensor& x) {
+  return !x.requires_grad() && x.grad().defined();
+}
 
 void follow_trained_buffers(const torch::nn::Module& original, const torch::nn::Module& copy) {
   const auto copies = copy.named_buffers();
@@ -140,6 +147,8 @@ TorchSource::TorchSource(std::shared_ptr<torch::nn::Module> original,
     Slot slot{own[i].name, own[i].kind, {}, {}, copies[i].tensor};
     if (original_ != nullptr) {
       slot.own = own[i].tensor;
+      slot.has_frozen_gradient =
+          slot.kind == nn::TensorKind::parameter && has_frozen_gradient(slot.own);
       Tensor& x = shown[slot.own.unsafeGetTensorImpl()];
       if (!x.defined()) x = shown_first(own[i], device);
       slot.shown = x;

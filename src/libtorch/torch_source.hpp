@@ -23,6 +23,9 @@ namespace tandem::libtorch {
 // tensors, so optimizers that hold them go on. Each library counts its own writes; what PyTorch has
 // written is told to tandem before and after a forward (ModuleReplicas).
 
+/// Whether a tensor does not require grad, but has a gradient from before: an optimizer uses that.
+bool has_frozen_gradient(const at::Tensor& x);
+
 /// Buffers of a copy require grad where those of the user's module do: they are then trained as
 /// parameters are.
 void follow_trained_buffers(const torch::nn::Module& original, const torch::nn::Module& copy);
@@ -39,6 +42,7 @@ class TorchSource final : public parallel::ReplicaSource {
     nn::TensorKind kind;
     Tensor shown;
     at::Tensor own, copy;
+    bool has_frozen_gradient = false;
   };
 
   /// What ops of a replica need to know.

@@ -169,7 +169,7 @@ TEST_F(PytorchCasesTest, AModuleOnAnotherDeviceIsRefusedByName) {
   net->to(second);
   EXPECT_THAT(thrown_text([&] { forward(net, forth); }),
               AllOf(HasSubstr("'0.weight' is on tandem:1, but the first device is cpu:0"),
-                    HasSubstr("module->to(")));
+                    HasSubstr("move all of it to")));
   EXPECT_NO_THROW(forward(net, back));
   net->to(first);
   EXPECT_NO_THROW(forward(net, forth));

@@ -48,6 +48,10 @@ class ThrowsBackward(Refuses):
         return Throws.apply(x * self.weight)
 
 
+def square(replica, part):
+    return replica(part).square().mean()
+
+
 class ErrorsTest(unittest.TestCase):
     def setUp(self):
         tandem.configure_devices("cpu:3")
@@ -116,6 +120,29 @@ class ErrorsTest(unittest.TestCase):
         bare = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2, track_running_stats=False))
         with self.assertRaisesRegex(ValueError, "more than 1 value per channel"):
             tandem.DataParallel(bare, devices="cpu:4")(torch.randn(5, 2))
+
+    def test_of_hooks_of_gradients(self):
+        def refuse(gradient):
+            raise error("in a hook")
+
+        for error in (Refused, KeyboardInterrupt):
+            for mode in ("classic", "server", "sharded", "ddp"):
+                for rows in (1, 6):
+                    with self.subTest(error=error.__name__, mode=mode, rows=rows):
+                        model = models.Mlp()
+                        wrapper = tandem.DataParallel(model, mode=mode)
+                        optimizer = tandem.Optimizer(model, torch.optim.SGD, lr=0.1)
+                        x = torch.randn(rows, 6)
+                        before = {name: x.clone() for name, x in model.state_dict().items()}
+                        hook = model[0].weight.register_hook(refuse)
+                        for step in (lambda: wrapper.step(x, square), lambda: wrapper.step(x, square, optimizer)):
+                            with self.assertRaisesRegex(error, "in a hook"):
+                                step()
+                        for name, x in model.state_dict().items():
+                            self.assertTrue(torch.equal(x, before[name]), name)
+                        self.assertIsNone(model[0].weight.grad)
+                        hook.remove()
+                        wrapper.step(torch.ones(rows, 6), square, optimizer)
 
     def test_a_failed_step_has_no_effect(self):
         model = nn.Sequential(nn.BatchNorm1d(2), Refuses())

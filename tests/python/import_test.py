@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Importing the package: without PyTorch, and with one that it was not built for."""
 
+import inspect
 import os
 import pathlib
 import subprocess
@@ -34,6 +35,15 @@ class ImportTest(unittest.TestCase):
         self.assertIn(f"pip install 'torch=={wanted}.*'", self.run_with(None, program))
         other = self.run_with("__version__ = '1.2.3'", program)
         self.assertIn(f"built for PyTorch {wanted}, and this is 1.2.3", other)
+
+    def test_the_face_of_the_package(self):
+        program = "import tandem\nprint(tandem.__version__, *(name for name in dir(tandem) if not name.startswith('_')))"
+        version, *names = self.run_with(None, program).split()
+        self.assertRegex(version, r"^\d+\.\d+\.\d+$")
+        self.assertEqual(names, sorted(tandem.__all__))
+        options = inspect.signature(tandem.DataParallel).parameters
+        for name in ("gpu0_bsz", "mode", "deadline"):
+            self.assertIn(name, options)
 
     def test_an_unknown_name_is_an_attribute_error(self):
         with self.assertRaisesRegex(AttributeError, "no attribute 'DataParalel'"):

@@ -43,6 +43,46 @@ class OptimizerTest(unittest.TestCase):
                         self.assertAlmostEqual(loss, models.train_alone(alone, own, x, y), delta=1e-12)
                     self.assertLessEqual(models.difference(model, alone), 1e-12)
 
+    def test_freezes_and_thaws_as_one_device_does(self):
+        def train(model, optimizer, has_gradient):
+            """States after some steps, during which a parameter with or without a gradient is frozen."""
+            states = []
+
+            def update(seed):
+                models.loss_of(model(models.batch_of(alone, 7, seed)[0]), models.batch_of(alone, 7, seed)[1]).backward()
+                optimizer.step()
+                states.append(copy.deepcopy(optimizer.state_dict()))
+
+            update(0)
+            optimizer.zero_grad()
+            frozen = next(model.parameters())
+            if has_gradient:  # which an optimizer still uses
+                update(1)
+            frozen.requires_grad_(False)
+            update(2)
+            optimizer.zero_grad()
+            update(3)
+            frozen.requires_grad_(True)
+            update(4)
+            return states
+
+        for kind in (optim.SGD, optim.AdamW):
+            for mode in ("classic", "server", "sharded", "ddp"):
+                for has_gradient in (False, True):
+                    with self.subTest(kind=kind.__name__, mode=mode, has_gradient=has_gradient):
+                        model, alone = models.double(models.Mlp)
+                        wrapper = tandem.DataParallel(model, mode=mode)
+                        shared = tandem.Optimizer(model, kind, **KINDS[kind])
+                        own = kind(alone.parameters(), **KINDS[kind])
+                        x, y = models.batch_of(model, 7, 9)
+                        wrapper.step((x, y), models.mean_loss, shared)
+                        wrapper.zero_grad()
+                        models.train_alone(alone, own, x, y)
+                        own.zero_grad()
+                        states = train(wrapper, shared, has_gradient)
+                        torch.testing.assert_close(states, train(alone, own, has_gradient), rtol=1e-11, atol=1e-12)
+                        self.assertLessEqual(models.difference(model, alone), 1e-12)
+
     def test_either_loads_the_state_of_the_other(self):
         for kind, options in KINDS.items():
             with self.subTest(kind=kind.__name__):

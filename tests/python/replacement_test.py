@@ -38,6 +38,35 @@ class ReplacementTest(unittest.TestCase):
             models.train_alone(alone, other, x, y)
         self.assertLessEqual(models.difference(model, alone), 1e-12)
 
+    def test_methods_that_a_class_overrides_are_called(self):
+        def method(name):
+            def call(self, *args):
+                seen.append(name)
+                return getattr(super(kind, self), name)(*args)
+
+            return call
+
+        names = ("scatter", "replicate", "parallel_apply", "gather")
+        for home in ("cpu", "tandem:0"):
+            for chosen in [(name,) for name in names] + [names]:
+                with self.subTest(chosen, home=home), tandem.replace_data_parallel(devices="cpu:3", gpu0_bsz=1):
+                    seen = []
+                    kind = type("Kind", (torch.nn.DataParallel,), {name: method(name) for name in chosen})
+                    model, alone = models.double(models.Mlp)
+                    wrapper = kind(model.to(home))
+                    x, y = models.batch_of(alone, 7, 0)
+                    outputs = wrapper(x)
+                    self.assertEqual(seen, list(chosen))
+                    torch.testing.assert_close(outputs.cpu(), alone(x), rtol=0, atol=1e-12)
+                    self.assertEqual(outputs.device, torch.device(home))
+                    models.loss_of(outputs, y.to(home)).backward()
+                    models.loss_of(alone(x), y).backward()
+                    for p, q in zip(model.parameters(), alone.parameters(), strict=True):
+                        torch.testing.assert_close(p.grad.cpu(), q.grad, rtol=0, atol=1e-12)
+                    parts, named = wrapper.scatter((x,), {"y": y}, wrapper.device_ids)
+                    self.assertEqual([len(part[0]) for part in parts], wrapper.plan(7))
+                    self.assertEqual([len(part["y"]) for part in named], wrapper.plan(7))
+
     def test_options_of_the_program_go_first(self):
         with tandem.replace_data_parallel(gpu0_bsz=1):
             self.assertEqual(wrap(models.Mlp(), gpu0_bsz=3).plan(7), [3, 2, 2])

@@ -10,6 +10,8 @@ import models
 import tandem
 import tandem.parallel
 import torch
+from torch import nn
+from torch.optim.swa_utils import AveragedModel
 
 
 def saved(value, **options):
@@ -52,6 +54,50 @@ class SavedTest(unittest.TestCase):
         other.load_state_dict(saved(wrapper.state_dict(), map_location="cpu"))
         x = torch.randn(4, 6)
         torch.testing.assert_close(other(x), wrapper(x).cpu())
+
+    def test_wrappers(self):
+        """A copy is a wrapper of a copy of the module, with the same options."""
+        x = torch.randn(7, 6)
+        with tandem.replace_data_parallel(devices="cpu:3"):
+            replacement = nn.DataParallel(models.Mlp())
+        makers = {
+            "copy": copy.copy,
+            "deepcopy": copy.deepcopy,
+            "average": lambda model: AveragedModel(model).module,
+            "saved": lambda model: saved(model, weights_only=False),
+        }
+        for wrapper in (
+            tandem.DataParallel(models.Mlp(), gpu0_bsz=1, mode="server", devices="cpu:3"),
+            tandem.BalancedDataParallel(1, models.Mlp().to("tandem:0"), [0, 1]),
+            replacement,
+        ):
+            for name, make in makers.items():
+                with self.subTest(name, kind=type(wrapper).__name__):
+                    for other in (make(wrapper), make(make(wrapper))):
+                        self.assertIsInstance(other, tandem.DataParallel)
+                        self.assertEqual(other.plan(7), wrapper.plan(7))
+                        self.assertEqual(other.output_device, wrapper.output_device)
+                        self.assertTrue(torch.equal(other(x), wrapper(x)))
+                        self.assertEqual(other.module is wrapper.module, name == "copy")
+                    other.step((x, torch.zeros(7, dtype=torch.long)), models.mean_loss)
+                    wrapper.zero_grad()
+
+    def test_optimizers(self):
+        """A copy has the state that the devices had, and goes on alike with the copied parameters."""
+        x, y = torch.randn(7, 6), torch.arange(7) % 3
+        for make in (copy.deepcopy, lambda pair: saved(pair, weights_only=False)):
+            wrapper = tandem.DataParallel(models.Mlp())
+            optimizer = tandem.Optimizer(wrapper, torch.optim.AdamW, lr=0.1)
+            wrapper.step((x, y), models.mean_loss, optimizer)
+            other, others = make((wrapper, optimizer))
+            self.assertIsInstance(others, torch.optim.AdamW)
+            self.assertIsInstance(others, tandem.Optimizer)
+            torch.testing.assert_close(others.state_dict(), optimizer.state_dict(), rtol=0, atol=0)
+            for model, own in ((wrapper, optimizer), (other, others)):
+                model.step((x, y), models.mean_loss, own)
+            self.assertEqual(models.difference(wrapper, other), 0)
+            self.assertTrue(torch.equal(copy.copy(others).state_dict()["state"][0]["exp_avg"],
+                                        others.state_dict()["state"][0]["exp_avg"]))
 
     def test_copies(self):
         model = models.Mlp().to("tandem:0")

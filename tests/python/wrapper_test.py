@@ -233,6 +233,22 @@ class WrapperTest(unittest.TestCase):
         model(torch.ones(7, 6))
         self.assertEqual(model.plan(7), rows)
 
+    def test_modules_of_torch_jit_are_refused(self):
+        def make():
+            return nn.Sequential(nn.Linear(6, 3), nn.ReLU())
+
+        x = torch.ones(4, 6)
+        for module in (torch.jit.script(make()), torch.jit.trace(make(), x), nn.Sequential(torch.jit.script(make()))):
+            with self.subTest(type(module).__name__):
+                wrapper = tandem.DataParallel(module)
+                for call in (lambda: wrapper(x), lambda: wrapper.step(x, lambda replica, part: replica(part).sum())):
+                    self.assertRaisesRegex(tandem.InvalidArgument, "was scripted or traced by torch.jit", call)
+        model = nn.Sequential(nn.Linear(6, 6), nn.ReLU())
+        wrapper = tandem.DataParallel(model)
+        wrapper(x)
+        model[1] = torch.jit.script(make())
+        self.assertRaisesRegex(tandem.InvalidArgument, "'1' was scripted", wrapper, x)
+
     def test_wrong_options_are_refused(self):
         for options, text in (({"gpu0_bsz": "many"}, "gpu0_bsz is 'many', but an int is wanted"),
                               ({"mode": "fast"}, "mode is 'fast'; give one of 'classic'"),

@@ -14,6 +14,7 @@
 #include "tandem/core/error.hpp"
 #include "tandem/parallel/replica_error.hpp"
 
+#include "libtorch/followed_hooks.hpp"
 #include "python/core/error_classes.hpp"
 #include "python/torch/call_python.hpp"
 
@@ -37,8 +38,9 @@ void set_current(const std::exception_ptr& error) {
     PyErr_SetString(out_of_memory_class().ptr(), e.what());
   } catch (const Error& e) {
     set_current_error(e);
-  } catch (...) {
+  } catch (const std::exception& e) {
     torch::translate_exception_to_python(error);
+    if (PyErr_Occurred() == nullptr) PyErr_SetString(PyExc_RuntimeError, e.what());
   }
 }
 
@@ -68,6 +70,11 @@ void translate(const std::exception_ptr& error, void*) {
   }
 }
 
+/// Takes what a hook of Python has thrown off this thread, so that another one can throw it.
+void keep_python_error(std::exception& error) {
+  if (auto* const thrown = dynamic_cast<python_error*>(&error)) thrown->persist();
+}
+
 }  // namespace
 
 void rethrow_out_of_memory(const nb::python_error& error) {
@@ -76,6 +83,7 @@ void rethrow_out_of_memory(const nb::python_error& error) {
 }
 
 void register_errors() {
+  libtorch::FollowedHooks::keep_exceptions_by(keep_python_error);
   nb::register_exception_translator(translate);
 }
 
