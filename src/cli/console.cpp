@@ -13,11 +13,10 @@
 
 #include "tandem/core/error.hpp"
 
+#include "core/shortened_text.hpp"
+
 namespace tandem::cli::console {
 namespace {
-
-constexpr std::size_t kMostText = 2000;  // bytes of an error
-constexpr std::size_t kTail = 500;       // of them from its end, where the remedy stands
 
 [[noreturn]] void fail() {
   throw FileError("stdout",
@@ -29,11 +28,6 @@ bool is_control(char c) {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
 }
 
-/// A byte within a character of UTF-8.
-bool is_inner(char c) {
-  return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
-}
-
 /// U+0080 to U+009F in UTF-8: some terminals obey them.
 bool is_high_control(std::string_view rest) {
   return rest.size() > 1 && rest[0] == '\xC2' && static_cast<unsigned char>(rest[1]) < 0xA0;
@@ -42,17 +36,6 @@ bool is_high_control(std::string_view rest) {
 /// Causes that stand below an error, on lines of their own.
 bool is_continuation(std::string_view rest) {
   return rest.starts_with("\n  also ");
-}
-
-std::string shortened(std::string_view text) {
-  if (text.size() <= kMostText) return std::string(text);
-  std::size_t head = kMostText - kTail, tail = text.size() - kTail;
-  while (head > 0 && is_inner(text[head]))
-    --head;
-  while (tail < text.size() && is_inner(text[tail]))
-    ++tail;
-  return fmt::format(
-      "{} [{} bytes left out] {}", text.substr(0, head), tail - head, text.substr(tail));
 }
 
 /// Control characters by their numbers, but where `stays` holds of the rest of the text.
@@ -107,7 +90,7 @@ void flush() {
 }
 
 std::string one_line(std::string_view text) {
-  return escaped(shortened(text), is_continuation);
+  return escaped(shortened_text(text), is_continuation);
 }
 
 std::string readable(std::string_view text) {

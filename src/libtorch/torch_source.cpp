@@ -54,10 +54,9 @@ void check_home(const std::vector<Named>& all, Device device) {
     if (may_be && found == home) continue;
     const std::string other = may_be ? "'" + all.front().name + "' is on " + home.str()
                                      : "the first device is " + to_string(device);
-    throw InvalidArgument(
-        "DataParallel: module must have its parameters and buffers on device " + first.str() +
-        ", or all of them on cpu: '" + named.name + "' is on " + found.str() + ", but " + other +
-        "; move all of it to one of them first");
+    throw InvalidArgument("DataParallel: module must have its parameters and buffers on device " +
+                          first.str() + ", or all of them on cpu: '" + named.name + "' is on " +
+                          found.str() + ", but " + other + "; move all of it to one of them first");
   }
 }
 

@@ -255,6 +255,11 @@ class WrapperTest(unittest.TestCase):
                               ({"mod": "server"}, "there is no option 'mod'; there are 'accumulate', .*'gpu0_bsz', .*'mode'")):
             with self.subTest(options), self.assertRaisesRegex(tandem.InvalidArgument, text):
                 tandem.DataParallel(models.Mlp(), **options)
+        long = "x" * 100000
+        for options in ({"mode": long}, {"devices": long}, {"gpu0_bsz": long}, {"chunks": [long]}, {long: 1}):
+            with self.assertRaisesRegex(tandem.InvalidArgument, r"xx \[\d+ bytes left out\] ") as caught:
+                tandem.DataParallel(models.Mlp(), **options)
+            self.assertLess(len(str(caught.exception)), 2100)
         with self.assertRaisesRegex(ValueError, "device_ids and devices"):
             tandem.DataParallel(models.Mlp(), [0], devices="cpu:2")
 

@@ -7,6 +7,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include "core/shortened_text.hpp"
+
 namespace tandem::python {
 namespace nb = nanobind;
 namespace {
@@ -35,7 +37,7 @@ void translate_own(const std::exception_ptr& error, void*) {
 
 void set_current_error(const Error& error) {
   const nb::object type = nb::module_::import_("tandem.errors").attr(class_of(error));
-  PyErr_SetString(type.ptr(), error.what());
+  PyErr_SetString(type.ptr(), shortened_text(error.what()).c_str());
 }
 
 void register_error_classes() {
