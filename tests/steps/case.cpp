@@ -132,7 +132,8 @@ class Maker {
     s.net = net(norms);
     s.optimizer =
         pick({"sgd", "momentum", "adamw", "adamw", "nadam", "rmsprop", "adagrad", "lamb"});
-    if (norms && s.optimizer == "lamb") s.optimizer = "adamw";  // it scales up gradients that are rounding alone
+    if (norms && s.optimizer == "lamb")
+      s.optimizer = "adamw";  // it scales up gradients that are rounding alone
     s.loss = pick({"mean", "sum", "weighted", "labels"});
     s.dtype = one_in(6) ? "f32" : one_in(12) ? "bf16" : "f64";
     s.averages = one_in(4) ? 1 + static_cast<int>(below(2)) : 0;

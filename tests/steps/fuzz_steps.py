@@ -37,7 +37,7 @@ def make_net(r, norms):
         words.append(f"{'plain' if norm else 'linear'}:{width}:{size}")
         own = len(words) - 1
         words += [f"norm:{size}"] * norm
-        for word, chance in ((r.choice(("tanh", "relu")), 0.5), (f"layernorm:{size}", 0.2), (f"again:{own}", 0.2 if size == width and not norm else 0),
+        for word, chance in (("tanh" if norm else r.choice(("tanh", "relu")), 0.5), (f"layernorm:{size}", 0.2), (f"again:{own}", 0.2 if size == width and not norm else 0),
                              (f"extra:{size}", 0.15), (f"spare:{r.randint(1, 3)}", 0.15), ("count", 0.12)):
             if r.random() < chance:
                 words.append(word)

@@ -262,7 +262,7 @@ class Side:
     def hook(self, i):
         p = self.parameter(i)
         if p.requires_grad:
-            self.hooks.setdefault(id(p), []).append(p.register_hook(lambda g: g * 0.5))
+            self.hooks.setdefault(id(p), []).append(p.register_hook(lambda g: None if g is None else g * 0.5))
 
     def unhook(self, i):
         for handle in self.hooks.pop(id(self.parameter(i)), []):
