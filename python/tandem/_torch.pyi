@@ -12,6 +12,14 @@ def registered_devices() -> int: ...
 def default_generator(device: int) -> object:
     """A virtual device's torch.Generator."""
 
+class ForwardPlace:
+    """A place in a replica's forward."""
+
+def forward_place() -> ForwardPlace: ...
+
+def recompute_from(place: ForwardPlace | None) -> None:
+    """From now on this thread of a backward computes from there again."""
+
 class SharedUpdate:
     """The update of a tandem.Optimizer."""
 

@@ -77,6 +77,15 @@ BackwardScope::BackwardScope() {
   if (auto context = context_of_backward()) scope_.emplace(std::move(context));
 }
 
+std::shared_ptr<Context> forward_in_backward(const Context& forward) {
+  const Context& now = context();
+  auto c = std::make_shared<Context>(forward);
+  c->deadline = now.deadline;
+  c->abort = is_backward_outside_of_calls() ? abort_of_backward() : now.abort;
+  c->phase = now.phase;
+  return c;
+}
+
 bool is_backward_outside_of_calls() {
   return torch::autograd::get_current_graph_task_id() >= 0 &&
          c10::ThreadLocalDebugInfo::get(kSlot) == nullptr;

@@ -34,6 +34,10 @@ class BackwardScope {
   std::optional<ContextScope> scope_;
 };
 
+/// A forward's context, in the backward that the calling thread works for: with its deadline, its
+/// end and its phase.
+std::shared_ptr<Context> forward_in_backward(const Context& forward);
+
 /// Whether the calling thread works for a backward that no call of a wrapper has begun.
 bool is_backward_outside_of_calls();
 

@@ -4,12 +4,21 @@
 #include "libtorch/backward_meetings.hpp"
 
 #include <cstddef>
+#include <thread>
 #include <utility>
 
 #include "tandem/core/check.hpp"
-#include "tandem/core/error.hpp"
+
+#include "libtorch/backward_context.hpp"
 
 namespace tandem::libtorch {
+namespace {
+
+/// An exception is on its way to the engine no longer than this.
+constexpr auto kCauseGrace = std::chrono::milliseconds(500);
+constexpr auto kCauseLook = std::chrono::microseconds(100);
+
+}  // namespace
 
 BackwardMeetings::Visit::Visit(BackwardMeetings& meetings, std::shared_ptr<RowGroup> group)
     : meetings_(meetings), group_(std::move(group)) {
@@ -31,6 +40,13 @@ BackwardMeetings::Visit::~Visit() {
   }
   meetings_.failed_.clear();
   meetings_.left_.notify_all();
+}
+
+void BackwardMeetings::await_cause() {
+  const auto noted = abort_of_backward();
+  const auto end = std::chrono::steady_clock::now() + kCauseGrace;
+  while (!noted->aborted() && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(kCauseLook);
 }
 
 void BackwardMeetings::await_all_left(std::chrono::milliseconds patience) {

@@ -6,9 +6,11 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "tandem/autograd/row_group.hpp"
+#include "tandem/core/error.hpp"
 
 namespace tandem::libtorch {
 
@@ -36,6 +38,22 @@ class BackwardMeetings {
     bool failed_ = false;
   };
 
+  /// Runs `f` in a node that meets the others in `group`. @return  what it returns
+  template <class F>
+  auto visit(std::shared_ptr<RowGroup> group, F&& f) {
+    Visit visit(*this, std::move(group));
+    try {
+      return std::forward<F>(f)();
+    } catch (const CommAborted&) {
+      visit.fail();
+      await_cause();
+      throw;
+    } catch (...) {
+      visit.fail();
+      throw;
+    }
+  }
+
   /// Waits for nodes of a backward that has failed, of which PyTorch has told the caller while
   /// other devices were still in it. To be called before the replicas run anything else.
   ///
@@ -43,6 +61,10 @@ class BackwardMeetings {
   void await_all_left(std::chrono::milliseconds patience);
 
  private:
+  /// Lets the replica whose failure the calling one has heard of tell the engine first, which keeps
+  /// one exception only.
+  static void await_cause();
+
   std::mutex mutex_;  // guards what follows
   std::condition_variable left_;
   int inside_ = 0;

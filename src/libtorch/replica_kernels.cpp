@@ -3,6 +3,7 @@
 
 #include "libtorch/replica_kernels.hpp"
 
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -20,6 +21,8 @@
 #include "tandem/ops/dropout.hpp"
 #include "tandem/runtime/context.hpp"
 
+#include "libtorch/backward_context.hpp"
+#include "libtorch/backward_meetings.hpp"
 #include "libtorch/kernel_library.hpp"
 #include "libtorch/replica_scope.hpp"
 #include "libtorch/tape_function.hpp"
@@ -50,15 +53,34 @@ struct BatchNormCall {
   bool cudnn;
 };
 
+/// A copy of running statistics for the graph, since a later forward writes to them, and is
+/// counted. They get the copy's values at the end: a recomputation leaves the op by an exception
+/// once the graph has what it needs.
+class CopiedStatistics {
+ public:
+  explicit CopiedStatistics(const at::Tensor& x)
+      : x_(x), copy_(x.defined() ? x.detach().clone() : at::Tensor()) {}
+  ~CopiedStatistics() {
+    if (x_.defined()) std::memcpy(x_.mutable_data_ptr(), copy_.const_data_ptr(), copy_.nbytes());
+  }
+  CopiedStatistics(const CopiedStatistics&) = delete;
+  CopiedStatistics& operator=(const CopiedStatistics&) = delete;
+  const at::Tensor& copy() const noexcept { return copy_; }
+
+ private:
+  at::Tensor x_, copy_;
+};
+
 at::Tensor of_own_rows(const BatchNormCall& c) {
   TORCH_CHECK_VALUE(c.x.numel() != c.x.size(1),
                     "Expected more than 1 value per channel when training, got input size ",
                     c.x.sizes());
+  const CopiedStatistics mean(c.running_mean), var(c.running_var);
   return at::native::batch_norm(c.x,
                                 c.weight,
                                 c.bias,
-                                c.running_mean,
-                                c.running_var,
+                                mean.copy(),
+                                var.copy(),
                                 /*training=*/true,
                                 c.momentum,
                                 c.eps,
@@ -68,18 +90,23 @@ at::Tensor of_own_rows(const BatchNormCall& c) {
 at::Tensor of_all_rows(const BatchNormCall& c, BatchNormSync sync) {
   const at::Tensor& typed = c.weight.defined() ? c.weight : c.running_mean;
   const at::ScalarType dtype = typed.defined() ? typed.scalar_type() : c.x.scalar_type();
-  const auto found = std::make_shared<BatchNormStatistics>();
-  const TapeFunction normalise = [found, eps = c.eps, sync](const std::vector<Tensor>& in) {
+  const auto is_new = std::make_shared<bool>(c.running_mean.defined());
+  // Within the function, since a recomputation ends when the graph has what it needs.
+  const TapeFunction normalise = [is_new,
+                                  sync,
+                                  mean = c.running_mean,
+                                  var = c.running_var,
+                                  momentum = c.momentum,
+                                  eps = c.eps](const std::vector<Tensor>& in) {
     auto [y, statistics] = batch_norm(in[0], in[1], in[2], eps, sync);
-    *found = std::move(statistics);
+    if (std::exchange(*is_new, false)) {
+      nn::RunningStatistics running{from_torch(mean), from_torch(var), {}};
+      running.update(statistics, momentum, sync);
+    }
     return std::vector<Tensor>{std::move(y)};
   };
   const at::Tensor y =
       run_on_tape("SynchronisedBatchNorm", normalise, {c.x.to(dtype), c.weight, c.bias}).front();
-  if (c.running_mean.defined()) {
-    nn::RunningStatistics running{from_torch(c.running_mean), from_torch(c.running_var), {}};
-    running.update(*found, c.momentum, sync);
-  }
   return y.to(c.x.scalar_type());
 }
 
@@ -119,7 +146,9 @@ at::Tensor replica_batch_norm(const at::Tensor& x,
   const BatchNormSync sync = norm == nullptr ? scope->batch_norms().fallback() : norm->sync;
   const auto& group = context().row_group;
   const bool alone = group == nullptr || group->size() < 2;
-  return alone || sync == BatchNormSync::per_replica ? of_own_rows(call) : of_all_rows(call, sync);
+  if (alone || sync == BatchNormSync::per_replica) return of_own_rows(call);
+  if (!is_backward_outside_of_calls()) return of_all_rows(call, sync);
+  return scope->source()->ops().meetings->visit(group, [&] { return of_all_rows(call, sync); });
 }
 
 at::Tensor replica_instance_norm(const at::Tensor& x,

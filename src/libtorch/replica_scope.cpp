@@ -46,15 +46,25 @@ ThreadLimit::ThreadLimit(int threads) : threads_(after_first_use(threads)) {}
 
 ReplicaScope::ReplicaScope(std::shared_ptr<TorchSource> source, const CallerState& caller)
     : source_(std::move(source)),
-      state_(caller.state),
+      state_(std::in_place, caller.state),
       device_(torch_device(source_->device())),
       trains_(source_->is_training()),
       batch_norms_(source_->ops().batch_norms),
-      threads_(std::min(caller.threads, context().threads)),
+      threads_(std::in_place, std::min(caller.threads, context().threads)),
       module_([&](Context& c) { c.module_path = source_->class_name(); }),
       before_(current_scope) {
   await_tensors(*source_);
   current_scope = this;  // last, since a scope that fails to begin does not end
+}
+
+ReplicaScope::ReplicaScope(std::shared_ptr<TorchSource> source)
+    : source_(std::move(source)),
+      device_(torch_device(source_->device())),
+      trains_(source_->is_training()),
+      batch_norms_(source_->ops().batch_norms),
+      module_([](Context&) {}),
+      before_(current_scope) {
+  current_scope = this;
 }
 
 ReplicaScope::~ReplicaScope() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include <ATen/Parallel.h>
 #include <ATen/ThreadLocalState.h>
@@ -44,6 +45,8 @@ class ReplicaScope {
   /// @param source  kept alive by what the scope records.
   /// @throws Timeout, CommAborted  while waiting for parameters that are in transit.
   ReplicaScope(std::shared_ptr<TorchSource> source, const CallerState& caller);
+  /// A part of it, which PyTorch's engine computes again in the thread's own state.
+  explicit ReplicaScope(std::shared_ptr<TorchSource> source);
   ~ReplicaScope();
   ReplicaScope(const ReplicaScope&) = delete;
   ReplicaScope& operator=(const ReplicaScope&) = delete;
@@ -58,11 +61,11 @@ class ReplicaScope {
 
  private:
   std::shared_ptr<TorchSource> source_;
-  at::ThreadLocalStateGuard state_;
+  std::optional<at::ThreadLocalStateGuard> state_;
   c10::DeviceGuard device_;
   const bool trains_;  // as the caller sees it: batch norms seem not to while the job runs
   BatchNorms::Job batch_norms_;
-  ThreadLimit threads_;
+  std::optional<ThreadLimit> threads_;
   ContextScope module_;  // PyTorch does not say which part of the module calls an op
   OpNames ops_;
   const ReplicaScope* before_;

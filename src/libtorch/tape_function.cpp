@@ -28,10 +28,6 @@ namespace {
 
 using torch::autograd::SavedVariable;
 
-/// An exception is on its way to the engine no longer than this.
-constexpr auto kCauseGrace = std::chrono::milliseconds(500);
-constexpr auto kCauseLook = std::chrono::microseconds(100);
-
 std::vector<at::Tensor> run_in_context(const char* name,
                                        const TapeFunction& f,
                                        const std::vector<at::Tensor>& inputs,
@@ -109,21 +105,13 @@ class TapeNode final : public torch::autograd::Node, public MeetingNode {
     for (const SavedVariable& x : inputs_)
       inputs.push_back(x.unpack());  // throws if it was changed or released
     const BackwardScope backward;
-    const ContextScope scope(context_of_backward());
+    const ContextScope scope(forward_in_backward(*forward_));
     if (forward_->row_group == nullptr || !is_backward_outside_of_calls())
       return gradients(std::move(inputs), dys);
-    BackwardMeetings::Visit visit(*source_->ops().meetings, forward_->row_group);
-    try {
+    return source_->ops().meetings->visit(forward_->row_group, [&] {
       check_alive(name_);  // not before the visit: the group may be reset until then
       return gradients(std::move(inputs), dys);
-    } catch (const CommAborted&) {
-      visit.fail();
-      await_cause();
-      throw;
-    } catch (...) {
-      visit.fail();
-      throw;
-    }
+    });
   }
 
  private:
@@ -137,23 +125,6 @@ class TapeNode final : public torch::autograd::Node, public MeetingNode {
       return gradients_of(results_, leaves_, given, {.retain_graph = true});
     }),
                  torch_device(source_->device()));
-  }
-  /// Lets the replica whose failure this one has heard of tell the engine first, which keeps one
-  /// exception only.
-  static void await_cause() {
-    const auto noted = abort_of_backward();
-    const auto end = std::chrono::steady_clock::now() + kCauseGrace;
-    while (!noted->aborted() && std::chrono::steady_clock::now() < end)
-      std::this_thread::sleep_for(kCauseLook);
-  }
-  /// As the forward's, in the backward that the thread works for.
-  std::shared_ptr<const Context> context_of_backward() const {
-    const Context& now = context();
-    auto c = std::make_shared<Context>(*forward_);
-    c->deadline = now.deadline;
-    c->abort = is_backward_outside_of_calls() ? abort_of_backward() : now.abort;
-    c->phase = now.phase;
-    return c;
   }
   std::vector<at::Tensor> differentiable(std::vector<at::Tensor> inputs,
                                          const std::vector<at::Tensor>& dys) {

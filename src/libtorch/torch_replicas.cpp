@@ -108,6 +108,7 @@ struct TorchReplicas::Parts {
       follow_trained_buffers(*module, *replica);
       TorchSource::Ops own{
           BatchNorms(*replica, syncs_of_norms, ops.batch_norm), ops.dropout, meetings};
+      if (!made.empty()) own.first = made.front();
       made.push_back(std::make_shared<TorchSource>(
           made.empty() ? module : nullptr, std::move(replica), device, std::move(own)));
     }

@@ -4,6 +4,7 @@
 #include "libtorch/torch_source.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -215,6 +216,19 @@ bool TorchSource::has_parts_of(const torch::nn::Module& module) const {
 
 bool TorchSource::is_on_host() const noexcept {
   return slots_.empty() || slots_.front().own.device().is_cpu();
+}
+
+void TorchSource::keep_buffers() const noexcept {
+  const auto first = ops_.first.lock();
+  const auto& own = first == nullptr ? slots_ : first->slots_;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (slots_[i].kind != nn::TensorKind::buffer) continue;
+    const at::Tensor& copy = slots_[i].copy;
+    const at::Tensor& x = own[i].own;
+    if (std::memcmp(x.const_data_ptr(), copy.const_data_ptr(), copy.nbytes()) == 0) continue;
+    std::memcpy(x.mutable_data_ptr(), copy.const_data_ptr(), copy.nbytes());
+    if (!x.is_inference()) x.unsafeGetTensorImpl()->bump_version();
+  }
 }
 
 void TorchSource::settle() {

@@ -50,6 +50,7 @@ class TorchSource final : public parallel::ReplicaSource {
     BatchNorms batch_norms;
     DropoutMask dropout;
     std::shared_ptr<BackwardMeetings> meetings;  // of all replicas
+    std::weak_ptr<TorchSource> first = {};       // of the first device; empty: it is this one
   };
 
   /// @param original  the user's module; null for devices other than the first.
@@ -85,6 +86,8 @@ class TorchSource final : public parallel::ReplicaSource {
   /// The name of the module's class, without namespaces.
   const std::shared_ptr<const std::string>& class_name() const noexcept { return class_name_; }
   const std::vector<Slot>& slots() const noexcept { return slots_; }
+  /// Gives the user's module the buffers of this copy that differ, outside of a call.
+  void keep_buffers() const noexcept;
   Device device() const noexcept { return device_; }
   GradientSink& sink() const noexcept { return *sink_; }
   Ops& ops() noexcept { return ops_; }

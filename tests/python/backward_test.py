@@ -60,6 +60,35 @@ class Dropping(nn.Module):
         return checkpoint(lambda v: self.drop(v * self.weight), x.detach().requires_grad_(), use_reentrant=self.reentrant)
 
 
+class Norms(nn.Module):
+    """A part with a batch norm, recomputed or not."""
+
+    def __init__(self, reentrant):
+        super().__init__()
+        self.stem, self.part, self.head = nn.Linear(4, 4), nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Tanh()), nn.Linear(4, 2)
+        self.reentrant = reentrant
+
+    def forward(self, x):
+        return self.head(checkpoint(self.part, self.stem(x), use_reentrant=self.reentrant))
+
+
+class Masks(nn.Module):
+    """Two parts with dropout, recomputed unless `reentrant` is None."""
+
+    def __init__(self, reentrant):
+        super().__init__()
+        self.weight, self.drop, self.reentrant = nn.Parameter(torch.ones(4)), nn.Dropout(0.5), reentrant
+
+    def part(self, x):
+        return self.drop(self.drop(x * self.weight) + x)
+
+    def forward(self, x):
+        x = self.drop(x).detach().requires_grad_()
+        for _ in range(2):
+            x = self.part(x) if self.reentrant is None else checkpoint(self.part, x, use_reentrant=self.reentrant)
+        return x
+
+
 class BackwardTest(unittest.TestCase):
     def setUp(self):
         torch.manual_seed(0)
@@ -112,6 +141,48 @@ class BackwardTest(unittest.TestCase):
                 y = tandem.DataParallel(net, devices="cpu:3")(torch.ones(7, 4))
                 y.sum().backward()
                 torch.testing.assert_close(net.weight.grad, y.detach().sum(0))
+
+    def test_recomputed_batch_norms_see_all_rows(self):
+        for reentrant in (False, True):
+            for mode in MODES:
+                for how in ("step", "backward"):
+                    with self.subTest(mode, reentrant=reentrant, how=how):
+                        torch.manual_seed(1)
+                        net = Norms(reentrant)
+                        alone = copy.deepcopy(net)
+                        model = tandem.DataParallel(net, devices="cpu:4", mode=mode)
+                        for _ in range(3):  # one device has one row
+                            x = torch.randn(5, 4)
+                            if how == "step":
+                                model.step(x, lambda replica, part: (replica(part).square().sum(), len(part)))
+                            else:
+                                (model(x).square().sum() / 5).backward()
+                            (alone(x).square().sum() / 5).backward()
+                        self.assert_same_gradients(net, alone)
+                        torch.testing.assert_close(net.part[1].running_mean, alone.part[1].running_mean)
+                        self.assertEqual(net.part[1].num_batches_tracked, alone.part[1].num_batches_tracked)
+
+    def test_recomputation_draws_the_masks_by_row(self):
+        gradients = []
+        for reentrant in (None, False, True):
+            for devices in (1, 3):
+                torch.manual_seed(2)
+                net = Masks(reentrant)
+                model = tandem.DataParallel(net, devices=f"cpu:{devices}", dropout="by_row")
+                model(self.x).square().sum().backward()
+                gradients.append(net.weight.grad)
+        for gradient in gradients[1:]:
+            torch.testing.assert_close(gradient, gradients[0])
+
+    def test_recomputation_leaves_the_programs_random_numbers(self):
+        drawn = []
+        for wrap in (lambda net: net, lambda net: tandem.DataParallel(net, devices="cpu:4", batch_norm="per_replica")):
+            torch.manual_seed(3)
+            model = wrap(Norms(False))
+            for _ in range(10):
+                model(torch.randn(12, 4)).sum().backward()
+            drawn.append(torch.randn(4))
+        self.assertTrue(torch.equal(*drawn))
 
 
 if __name__ == "__main__":

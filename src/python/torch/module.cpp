@@ -3,11 +3,13 @@
 
 #include <ATen/Context.h>
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <torch/csrc/Generator.h>
 
 #include "tandem/libtorch/devices.hpp"
 
+#include "libtorch/recomputation.hpp"
 #include "python/core/error_classes.hpp"
 #include "python/torch/data_parallel.hpp"
 #include "python/torch/errors.hpp"
@@ -28,6 +30,15 @@ NB_MODULE(_torch, m) {
       },
       nb::arg("device"),
       "A virtual device's torch.Generator.");
+  using tandem::libtorch::ForwardPlace;
+  nb::class_<ForwardPlace>(m, "ForwardPlace", "A place in a replica's forward.");
+  m.def("forward_place",
+        [] { return std::const_pointer_cast<ForwardPlace>(ForwardPlace::current()); });
+  m.def(
+      "recompute_from",
+      [](const std::shared_ptr<ForwardPlace>& place) { tandem::libtorch::recompute_from(place); },
+      nb::arg("place").none(),
+      "From now on this thread of a backward computes from there again.");
   tandem::python::bind_update(m);
   tandem::python::bind_data_parallel(m);
 }
