@@ -89,10 +89,11 @@ void ModuleChanges::tell_tandem() {
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const std::uint32_t now = version_of(slots[i].own);
     counted_[i] = now != seen_.front()[i].torch;
-    if (!counted_[i]) continue;
-    count_write(slots[i].shown);
-    seen_.front()[i] = {now, version_of(slots[i].shown)};
+    if (counted_[i]) count_write(slots[i].shown);
   }
+  for (std::size_t i = 0; i < slots.size();
+       ++i)  // last, since tied ones are counted more than once
+    if (counted_[i]) see(0, i);
 }
 
 void ModuleChanges::find_unseen() const {
@@ -117,13 +118,21 @@ void ModuleChanges::tell_torch() {
 
 void ModuleChanges::tell_torch(std::size_t device) {
   const auto& slots = sources_[device]->slots();
+  const auto is_new = [&](std::size_t i) {
+    return version_of(slots[i].shown) != seen_[device][i].tandem;
+  };
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    const std::uint64_t now = version_of(slots[i].shown);
-    if (now == seen_[device][i].tandem) continue;
+    if (!is_new(i)) continue;
     count_write(slots[i].copy);
     if (slots[i].own.defined()) count_write(slots[i].own);
-    seen_[device][i] = {slots[i].own.defined() ? version_of(slots[i].own) : 0, now};
   }
+  for (std::size_t i = 0; i < slots.size(); ++i)
+    if (is_new(i)) see(device, i);
+}
+
+void ModuleChanges::see(std::size_t device, std::size_t slot) {
+  const TorchSource::Slot& s = sources_[device]->slots()[slot];
+  seen_[device][slot] = {s.own.defined() ? version_of(s.own) : 0, version_of(s.shown)};
 }
 
 }  // namespace tandem::libtorch

@@ -46,6 +46,8 @@ class ModuleChanges {
     std::uint64_t tandem = 0;  ///< of the shown one
   };
 
+  void see(std::size_t device, std::size_t slot);
+
   Sources sources_;
   std::vector<std::vector<Versions>> seen_;  // by device, by slot
   std::vector<bool> counted_;                // by slot: tell_tandem has counted a write

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "report/fastest.hpp"
 #include "report/html.hpp"
 #include "report/mode_figures.hpp"
 
@@ -65,17 +66,13 @@ std::string bars(const Comparison& comparison,
 }
 
 std::string overview_sentence(const Comparison& comparison) {
-  const auto fast = std::ranges::min_element(comparison.modes, {}, &Mode::p50);
   const auto small = std::ranges::min_element(comparison.modes, {}, largest_peak);
   std::string weights = describe_weights(comparison);
   weights.front() = 'W';
   std::string text = fmt::format(
-      "Each mode trains the same model from the same weights on the same batches. The fastest mode "
-      "is "
-      "{} with {:.2f} ms a step (p50). The mode that needs the least memory on its fullest device "
-      "is {} with {}. {}.",
-      fast->mode,
-      fast->p50,
+      "Each mode trains the same model from the same weights on the same batches. {} The mode that "
+      "needs the least memory on its fullest device is {} with {}. {}.",
+      fastest_sentence(comparison),
       small->mode,
       format_nbytes(largest_peak(*small)),
       weights);

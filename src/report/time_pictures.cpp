@@ -14,6 +14,7 @@
 #include "tandem/explain/explain.hpp"
 
 #include "report/breakdown.hpp"
+#include "report/fastest.hpp"
 #include "report/mode_figures.hpp"
 
 namespace tandem::report {
@@ -178,11 +179,6 @@ class Lane {
   std::vector<Stretch> phases_, modules_, arrivals_;
 };
 
-const Mode& by_step(const Comparison& comparison, bool slowest) {
-  const auto [least, most] = std::ranges::minmax_element(comparison.modes, {}, &Mode::p50);
-  return slowest ? *most : *least;
-}
-
 std::string sentence_of_timeline(const Comparison& comparison) {
   std::string text = comparison.steps > 0
                          ? fmt::format("This is one step, after {} others. ", comparison.steps + 1)
@@ -231,17 +227,12 @@ std::vector<Breakdown::Value> shares(const Mode& mode, Device device) {
 }
 
 std::string sentence_of_phases(const Comparison& comparison) {
-  const Mode& slow = by_step(comparison, true);
-  const Mode& fast = by_step(comparison, false);
+  const Mode& slow = *std::ranges::max_element(comparison.modes, {}, &Mode::p50);
+  const auto fastest = fastest_modes(comparison);
   std::string text;
-  if (&slow != &fast)
-    text = fmt::format(
-        "The fastest mode is {} with {:.2f} ms a step (p50), and the slowest is {} with {:.2f} "
-        "ms. ",
-        fast.mode,
-        fast.p50,
-        slow.mode,
-        slow.p50);
+  if (comparison.modes.size() > 1) text = fastest_sentence(comparison) + " ";
+  if (std::ranges::find(fastest, &slow) == fastest.end())
+    text += fmt::format("The slowest is {} with {:.2f} ms. ", slow.mode, slow.p50);
   text += "The bars show the step above. ";
   const Device first = slow.devices.front().device;
   const auto parts = shares(slow, first);

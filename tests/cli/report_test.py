@@ -109,6 +109,10 @@ class PageTest(ProgramTest):
                     if bytes_of < 1024 * 1024:
                         self.assertIn(size, cells)
         self.assertIn("<b>10 rows</b>", page)
+        modes.sort(key=lambda mode: mode["step_ms"]["p50"])
+        fastest = [mode["mode"] for mode in modes if mode["step_ms"]["p50"] <= modes[0]["step_ms"]["p90"]]
+        self.assertIn(f"The fastest mode is {fastest[0]} with" if len(fastest) == 1 else
+                      f"The fastest modes are {', '.join(fastest[:-1])} and {fastest[-1]} with", page)
 
     def test_bars_are_as_long_as_their_bytes(self):
         page = self.report("--devices", "cpu:2", "--modes", "dp-server", "--json", "r.json")

@@ -112,7 +112,8 @@ class BackwardTest(unittest.TestCase):
     def test_one_backward_of_forwards_with_few_and_many_rows(self):
         for mode in MODES:
             with self.subTest(mode):
-                net = nn.Sequential(nn.Linear(4, 4), nn.LayerNorm(4))
+                net = nn.Sequential(nn.Linear(4, 4), nn.LayerNorm(4), nn.Linear(4, 4))
+                net[2].weight = net[0].weight
                 alone = copy.deepcopy(net)
                 for model in (tandem.DataParallel(net, devices="cpu:3", mode=mode), alone):
                     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

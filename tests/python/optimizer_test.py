@@ -83,6 +83,24 @@ class OptimizerTest(unittest.TestCase):
                         torch.testing.assert_close(states, train(alone, own, has_gradient), rtol=1e-11, atol=1e-12)
                         self.assertLessEqual(models.difference(model, alone), 1e-12)
 
+    def test_a_parameter_that_is_thawed_after_the_first_steps(self):
+        for kind, options in KINDS.items():
+            with self.subTest(kind=kind.__name__):
+                model, alone = models.double(models.Mlp)
+                for net in (model, alone):
+                    next(net.parameters()).requires_grad_(False)
+                wrapper = tandem.DataParallel(model, mode="sharded")
+                shared, own = tandem.Optimizer(model, kind, **options), kind(alone.parameters(), **options)
+                for step in range(4):
+                    x, y = models.batch_of(model, 7, step)
+                    wrapper.step((x, y), models.mean_loss, shared)
+                    models.train_alone(alone, own, x, y)
+                    torch.testing.assert_close(shared.state_dict(), own.state_dict(), rtol=1e-11, atol=1e-12)
+                    if step == 1:
+                        for net in (model, alone):
+                            next(net.parameters()).requires_grad_(True)
+                self.assertLessEqual(models.difference(model, alone), 1e-12)
+
     def test_either_loads_the_state_of_the_other(self):
         for kind, options in KINDS.items():
             with self.subTest(kind=kind.__name__):

@@ -197,22 +197,29 @@ class Side:
     def step_by_hand(self, batch, rows, seed, updates):
         if updates:
             self.optimizer.zero_grad()
-        loss = self.one_loss(batch) if self.mode is None else self.call_loss(rows, seed)
+        if self.mode is None and not self.scaler:
+            self.backward_by_parts(batch)
+            if updates:
+                self.optimizer.step()
+            return
+        loss = self.call_loss(rows, seed)
         self.told["loss"] = loss.detach()
         if updates:
             self.finish(loss)
         else:
             loss.backward()
 
-    def one_loss(self, batch):
+    def backward_by_parts(self, batch):
         """Micro-batches matter to buffers alone."""
         rows = len(batch[0])
-        micro = {"norm", "count"} & set(self.net.kinds) and not (self.scaler and self.setup.accumulate > 1)
-        parts = min(self.setup.accumulate, rows) if micro else 1
+        parts = min(self.setup.accumulate, rows) if {"norm", "count"} & set(self.net.kinds) else 1
         sizes = [rows // parts + (k < rows % parts) for k in range(parts)]
-        pieces = [self.weighted_loss(self.net(x), y, w) for x, y, w in zip(*(t.split(sizes) for t in batch))]
-        count = sum(float(c) for _, c in pieces)
-        return sum(total for total, _ in pieces) / count
+        count = batch[2].sum() if self.setup.loss == "weighted" else rows
+        self.told["loss"] = torch.zeros(())
+        for x, y, w in zip(*(t.split(sizes) for t in batch)):
+            loss = self.weighted_loss(self.net(x), y, w)[0] / count
+            loss.backward()
+            self.told["loss"] += loss.detach()
 
     def backward(self, rows, seed, more_rows, syncs):
         wrapped = self.mode is not None

@@ -23,9 +23,11 @@ namespace nb = nanobind;
 namespace {
 
 nb::handle out_of_memory_class() {
-  static const nb::object& type =
-      *new nb::object(nb::module_::import_("torch").attr("OutOfMemoryError"));
-  return type;
+  // Guarded by the interpreter's lock, as Names of structure.cpp.
+  static const nb::object* type = nullptr;
+  if (type == nullptr)
+    type = new nb::object(nb::module_::import_("torch").attr("OutOfMemoryError"));
+  return *type;
 }
 
 /// Makes `error` the interpreter's current exception.

@@ -27,9 +27,11 @@ std::string class_name(nb::handle module) {
 }
 
 bool is_batch_norm(nb::handle module) {
-  static const nb::object& type =
-      *new nb::object(nb::module_::import_("torch.nn.modules.batchnorm").attr("_BatchNorm"));
-  return nb::isinstance(module, type);
+  // Guarded by the interpreter's lock, as Names of structure.cpp.
+  static const nb::object* type = nullptr;
+  if (type == nullptr)
+    type = new nb::object(nb::module_::import_("torch.nn.modules.batchnorm").attr("_BatchNorm"));
+  return nb::isinstance(module, *type);
 }
 
 at::Tensor tensor_or_none(const nb::object& x) {

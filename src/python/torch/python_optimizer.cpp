@@ -30,6 +30,14 @@ std::string entry(const UpdatedParameter& parameter, const std::string& name) {
   return parameter.shown.name + "." + name;
 }
 
+/// Whether there is a state that no step has changed: Adagrad makes one of its own.
+bool has_begun_with(const nb::object& states, const nb::object& parameter) {
+  const nb::object state = states.attr("get")(parameter);
+  if (state.is_none()) return false;
+  const nb::object steps = state.attr("get")("step");
+  return !steps.is_none() && number(steps) == 0;
+}
+
 }  // namespace
 
 PythonOptimizer::PythonOptimizer(nb::handle optimizer, const OptimizerRule& rule) : rule_(rule) {
@@ -117,7 +125,7 @@ void PythonOptimizer::write(const optim::OptimizerState& from, const UpdatedPara
   }
   if (nb::len(state) > 0)
     states[own] = state;
-  else
+  else if (!has_begun_with(states, own))
     states.attr("pop")(own, nb::none());
 }
 
