@@ -24,6 +24,11 @@ def path_of(part: Any) -> str:
     return part.__dict__.get("_tandem_path", "") if isinstance(part, torch.nn.Module) else ""
 
 
+def _is_same(now: dict[str, Any], seen: dict[str, Any]) -> bool:
+    """Whether both have the same objects under the same names, in the same order."""
+    return list(now) == list(seen) and all(map(is_, now.values(), seen.values()))
+
+
 class _Part:
     """A part of the module, and what it was when the copies were made or last followed it."""
 
@@ -64,7 +69,7 @@ class _Part:
             if x.__dict__ or self.tensor_attributes[i]:
                 self._follow_tensor(i)
         now = self.module.__dict__
-        if list(now) == list(self.attributes) and all(map(is_, now.values(), self.attributes.values())):
+        if _is_same(now, self.attributes):
             return
         for copy in filter(None, (reference() for reference in self.copies)):
             for name, value in now.items():
@@ -87,7 +92,7 @@ class _Part:
 
     def _follow_tensor(self, i: int) -> None:
         now, seen = self.tensors[i].__dict__, self.tensor_attributes[i]
-        if list(now) == list(seen) and all(map(is_, now.values(), seen.values())):
+        if _is_same(now, seen):
             return
         places = [(table, name) for table in ("_parameters", "_buffers") for name, x in self.module.__dict__[table].items() if x is self.tensors[i]]
         for copy in filter(None, (reference() for reference in self.copies)):
@@ -125,7 +130,7 @@ class _Table(dict[str, Any]):
         return id(self._own)
 
     def differs(self) -> bool:
-        return list(self) != list(self._began) or not all(map(is_, self.values(), self._began.values()))
+        return not _is_same(self, self._began)
 
     def bring(self) -> None:
         """Gives the module what was assigned or deleted."""

@@ -126,10 +126,14 @@ class DataParallel(Methods):
         warn_of_gpus()
         self._options = _Options(options | {"devices": names, "output_device": output, "dim": dim})
         self._replicas = _torch.DataParallel(Copies(module), self._options)
-        self._scalars = options.get("scalars") or "stack"
         self._home = None if device_ids is None else torch.device("tandem", self.device_ids[0])
         if self._home is not None and len(names) == 1:
             module.to(self._home)
+
+    @property
+    def _scalars(self) -> str:
+        """How outputs without dimensions are combined."""
+        return self._options.get("scalars") or "stack"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _empty, (type(self),), self.__getstate__()

@@ -14,16 +14,6 @@
 namespace tandem::libtorch {
 namespace {
 
-at::Tensor state_of(at::Generator generator) {
-  const std::scoped_lock lock(generator.mutex());
-  return generator.get_state();
-}
-
-void set_state(at::Generator generator, const at::Tensor& state) {
-  const std::scoped_lock lock(generator.mutex());
-  generator.set_state(state);
-}
-
 std::uint64_t draw(Device device) {
   at::Generator& generator = generator_of(device.index);
   const std::scoped_lock lock(generator.mutex());
@@ -37,6 +27,16 @@ void set_seed(Device device, std::uint64_t value) {
 }
 
 }  // namespace
+
+at::Tensor state_of(at::Generator generator) {
+  const std::scoped_lock lock(generator.mutex());
+  return generator.get_state();
+}
+
+void set_state(at::Generator generator, const at::Tensor& state) {
+  const std::scoped_lock lock(generator.mutex());
+  generator.set_state(state);
+}
 
 CallGenerators::CallGenerators(const std::vector<Device>& devices)
     : devices_(devices), host_(state_of(at::detail::getDefaultCPUGenerator())) {

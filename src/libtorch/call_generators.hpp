@@ -5,11 +5,17 @@
 #include <cstdint>
 #include <vector>
 
+#include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 
 #include "tandem/runtime/device.hpp"
 
 namespace tandem::libtorch {
+
+/// Copies a generator's state, under its lock.
+at::Tensor state_of(at::Generator generator);
+/// Sets it, under its lock.
+void set_state(at::Generator generator, const at::Tensor& state);
 
 // Note [Random numbers of a call]: one number of the first device's generator seeds a call. Each
 // device draws from a seed of its own that is made from it. So numbers depend on

@@ -66,7 +66,7 @@ std::size_t GradientSink::add(std::string name, Tensor parameter, int copies) {
 
 void GradientSink::clear() {
   for (Entry& entry : entries_)
-    entry = {entry.name, entry.parameter, entry.copies};
+    entry.arrived = {};
   context_.reset();
 }
 
@@ -77,16 +77,17 @@ void GradientSink::begin(const torch::autograd::Node* root) {
 
 void GradientSink::take(std::size_t parameter, at::Tensor gradient) {
   Entry& entry = entries_[parameter];
-  entry.waits = entry.waits || all_wait_ || context_ == nullptr || is_backward_within_backward();
-  TANDEM_CHECK(!entry.waits || entry.taken < entry.copies || entry.held.defined(),
+  Arrived& own = entry.arrived;
+  own.waits = own.waits || all_wait_ || context_ == nullptr || is_backward_within_backward();
+  TANDEM_CHECK(!own.waits || own.taken < entry.copies || own.held.defined(),
                "step: a backward within the backward has reached '",
                entry.name,
                "', whose gradient is being reduced; use the parameter in it alone, or let "
                "torch.utils.checkpoint compute again with use_reentrant=False");
-  if (entry.held.defined()) gradient = entry.held + gradient;
-  entry.held.reset();
-  if (++entry.taken < entry.copies || entry.waits) {
-    entry.held = std::move(gradient);
+  if (own.held.defined()) gradient = own.held + gradient;
+  own.held.reset();
+  if (++own.taken < entry.copies || own.waits) {
+    own.held = std::move(gradient);
     return;
   }
   pass_on(entry, gradient);
@@ -103,9 +104,8 @@ void GradientSink::pass_on(Entry& entry, const at::Tensor& gradient) {
 
 void GradientSink::end() {
   for (Entry& entry : entries_) {
-    if (entry.held.defined()) pass_on(entry, std::exchange(entry.held, {}));
-    entry.taken = 0;
-    entry.waits = false;
+    if (entry.arrived.held.defined()) pass_on(entry, entry.arrived.held);
+    entry.arrived = {};
   }
   context_.reset();
 }

@@ -46,13 +46,17 @@ class GradientSink {
   void end();
 
  private:
+  /// What has come in a backward.
+  struct Arrived {
+    int taken = 0;
+    bool waits = false;  // for the end
+    at::Tensor held = {};
+  };
   struct Entry {
     std::string name;
     Tensor parameter;
     int copies = 1;
-    int taken = 0;
-    bool waits = false;  // for the end
-    at::Tensor held = {};
+    Arrived arrived = {};
   };
   void pass_on(Entry& entry, const at::Tensor& gradient);
 

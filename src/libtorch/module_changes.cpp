@@ -14,10 +14,6 @@
 namespace tandem::libtorch {
 namespace {
 
-void count_write(const at::Tensor& x) {
-  if (!x.is_inference()) x.unsafeGetTensorImpl()->bump_version();
-}
-
 bool has_same_bytes(const Tensor& x, const Tensor& y) {
   constexpr std::int64_t kGrain = 1 << 20;  // bytes for which another thread pays
   const auto [begin, end] = byte_range(x);
@@ -56,6 +52,10 @@ std::uint32_t version_of(const at::Tensor& x) {
   return x.is_inference() ? 0 : static_cast<std::uint32_t>(x._version());
 }
 
+void count_write(const at::Tensor& x) {
+  if (!x.is_inference()) x.unsafeGetTensorImpl()->bump_version();
+}
+
 void count_write(const Tensor& x) {
   const auto [begin, end] = byte_range(x);
   x.buffer().bump_version(begin, end);
@@ -91,8 +91,8 @@ void ModuleChanges::tell_tandem() {
     counted_[i] = now != seen_.front()[i].torch;
     if (counted_[i]) count_write(slots[i].shown);
   }
-  for (std::size_t i = 0; i < slots.size();
-       ++i)  // last, since tied ones are counted more than once
+  // After all of them, since tied ones are counted more than once.
+  for (std::size_t i = 0; i < slots.size(); ++i)
     if (counted_[i]) see(0, i);
 }
 

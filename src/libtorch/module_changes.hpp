@@ -12,6 +12,8 @@ namespace tandem::libtorch {
 
 /// How many writes PyTorch has counted. 0 for tensors of inference mode, which have no count.
 std::uint32_t version_of(const at::Tensor& x);
+/// Counts a write to PyTorch's tensor itself, as PyTorch does for its own.
+void count_write(const at::Tensor& x);
 /// Counts a write of PyTorch to the memory of one of tandem's tensors.
 void count_write(const Tensor& x);
 

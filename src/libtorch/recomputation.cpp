@@ -13,6 +13,7 @@
 #include "tandem/autograd/row_group.hpp"
 
 #include "libtorch/backward_context.hpp"
+#include "libtorch/call_generators.hpp"
 #include "libtorch/replica_scope.hpp"
 
 namespace tandem::libtorch {
@@ -55,17 +56,11 @@ class HostGenerator {
   }
   void enter() {
     const std::scoped_lock lock(mutex_);
-    if (threads_++ > 0) return;
-    at::Generator host = at::detail::getDefaultCPUGenerator();
-    const std::scoped_lock own(host.mutex());
-    before_ = host.get_state();
+    if (threads_++ == 0) before_ = state_of(at::detail::getDefaultCPUGenerator());
   }
   void leave() {
     const std::scoped_lock lock(mutex_);
-    if (--threads_ > 0) return;
-    at::Generator host = at::detail::getDefaultCPUGenerator();
-    const std::scoped_lock own(host.mutex());
-    host.set_state(before_);
+    if (--threads_ == 0) set_state(at::detail::getDefaultCPUGenerator(), before_);
   }
 
  private:

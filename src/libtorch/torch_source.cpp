@@ -16,6 +16,7 @@
 #include "tandem/libtorch/devices.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "libtorch/module_changes.hpp"
 #include "libtorch/paired_elements.hpp"
 #include "libtorch/wrapped_modules.hpp"
 
@@ -227,7 +228,7 @@ void TorchSource::keep_buffers() const noexcept {
     const at::Tensor& x = own[i].own;
     if (std::memcmp(x.const_data_ptr(), copy.const_data_ptr(), copy.nbytes()) == 0) continue;
     std::memcpy(x.mutable_data_ptr(), copy.const_data_ptr(), copy.nbytes());
-    if (!x.is_inference()) x.unsafeGetTensorImpl()->bump_version();
+    count_write(x);
   }
 }
 
