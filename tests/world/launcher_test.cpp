@@ -50,10 +50,12 @@ class LauncherTest : public ::testing::Test {
   LauncherOptions shell(int processes, const std::string& script) const {
     return {.command = {"sh", "-c", script}, .processes = processes, .grace = 500ms};
   }
-  /// In a process of its own, so that its output is a file's.
+  /// In a process of its own, so that its output is a file's. The signal is sent when each process
+  /// has printed "ready".
   Outcome run(const LauncherOptions& options, int signal = 0) const {
     std::filesystem::create_directories(folder);
     const auto out = folder / "out", err = folder / "err";
+    std::filesystem::remove(out);
     std::fflush(nullptr);
     const pid_t pid = ::fork();
     if (pid == 0) {
@@ -63,12 +65,23 @@ class LauncherTest : public ::testing::Test {
       ::_exit(launch(options));
     }
     if (signal != 0) {
-      std::this_thread::sleep_for(300ms);
+      const auto deadline = std::chrono::steady_clock::now() + 20s;
+      while (ready(out) < options.processes && std::chrono::steady_clock::now() < deadline)
+        std::this_thread::sleep_for(5ms);
       ::kill(pid, signal);
     }
     int how = 0;
     ::waitpid(pid, &how, 0);
     return {WEXITSTATUS(how), content(out), content(err)};
+  }
+
+  /// How many processes have said that they are.
+  static int ready(const std::filesystem::path& out) {
+    std::ifstream file(out);
+    int all = 0;
+    for (std::string line; std::getline(file, line);)
+      all += line.ends_with("ready") ? 1 : 0;
+    return all;
   }
 
   bool has_threads = false;  // of the process that launches
@@ -158,7 +171,8 @@ TEST_F(LauncherTest, AnEndBySignalIsToldFromAnExitStatus) {
 }
 
 TEST_F(LauncherTest, SignalsArePassedOn) {
-  const std::string waits = "trap 'echo has come; exit 0' TERM; while :; do sleep 0.02; done";
+  const std::string waits =
+      "trap 'echo has come; exit 0' TERM; echo ready; while :; do sleep 0.02; done";
   const Outcome done = run(shell(2, waits), SIGTERM);
   EXPECT_EQ(done.status, 128 + SIGTERM);
   EXPECT_THAT(done.out, AllOf(HasSubstr("[0] has come"), HasSubstr("[1] has come")));
@@ -169,9 +183,10 @@ TEST_F(LauncherTest, SignalsArePassedOnWhicheverThreadGetsThem) {
   for (const auto& [name, number] : std::map<std::string, int>{
            {"TERM", SIGTERM}, {"INT", SIGINT}, {"HUP", SIGHUP}, {"QUIT", SIGQUIT}}) {
     SCOPED_TRACE(name);
-    const Outcome done = run(
-        shell(2, "trap 'sleep 0.1; echo saved; exit 0' " + name + "; while :; do sleep 0.02; done"),
-        number);
+    const Outcome done = run(shell(2,
+                                   "trap 'sleep 0.1; echo saved; exit 0' " + name +
+                                       "; echo ready; while :; do sleep 0.02; done"),
+                             number);
     EXPECT_EQ(done.status, 128 + number);
     EXPECT_THAT(done.out, AllOf(HasSubstr("[0] saved"), HasSubstr("[1] saved")));
     EXPECT_THAT(done.err, Not(HasSubstr("ended first"))) << "it is no failure";
@@ -183,9 +198,10 @@ TEST_F(LauncherTest, NewsArePassedOnAndEndNothing) {
   for (const auto& [name, number] :
        std::map<std::string, int>{{"USR1", SIGUSR1}, {"USR2", SIGUSR2}}) {
     SCOPED_TRACE(name);
-    const Outcome done =
-        run(shell(2, "trap 'echo has come; exit 0' " + name + "; while :; do sleep 0.02; done"),
-            number);
+    const Outcome done = run(shell(2,
+                                   "trap 'echo has come; exit 0' " + name +
+                                       "; echo ready; while :; do sleep 0.02; done"),
+                             number);
     EXPECT_EQ(done.status, 0);
     EXPECT_THAT(done.out, AllOf(HasSubstr("[0] has come"), HasSubstr("[1] has come")));
   }
@@ -194,7 +210,7 @@ TEST_F(LauncherTest, NewsArePassedOnAndEndNothing) {
 TEST_F(LauncherTest, ThoseThatDoNotHearASignalAreEndedAfterTheGrace) {
   has_threads = true;
   const auto begin = std::chrono::steady_clock::now();
-  const Outcome done = run(shell(2, "trap '' TERM; sleep 100"), SIGTERM);
+  const Outcome done = run(shell(2, "trap '' TERM; echo ready; sleep 100"), SIGTERM);
   EXPECT_EQ(done.status, 128 + SIGTERM) << "it is the signal that ends the launch";
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 20s);
 }
