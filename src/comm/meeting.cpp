@@ -42,7 +42,7 @@ std::shared_ptr<Operation> Meeting::arrive(int rank,
   {
     std::unique_lock lock(mutex_);
     if (next_number(rank) > last_) fail(*left_);
-    check_usable(lock, title_of(signatures, next_number(rank)));
+    if (failure_ != nullptr) refuse(lock, title_of(signatures, next_number(rank)));
     const Signature first = signatures.front();
     const std::size_t collectives = signatures.size();
     op = next_operation(rank, signatures);
@@ -146,7 +146,8 @@ std::shared_ptr<Operation> Meeting::post(int rank,
   bool first = true;
   {
     std::unique_lock lock(mutex_);
-    check_usable(lock, detail::concat(name(signature.kind), " with tag ", message.tag));
+    if (failure_ != nullptr)
+      refuse(lock, detail::concat(name(signature.kind), " with tag ", message.tag));
     if (!is_elsewhere) op = take_post(message, signature.kind);
     first = op == nullptr;
     if (!first && sends) op->source = rank;  // where it waits for anyone's

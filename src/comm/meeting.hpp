@@ -92,8 +92,8 @@ class Meeting {
   void fail(Failure why);
   void fail(Failure::Kind kind, const std::string& text) { fail(Failure{kind, text}); }
   void end_waiting();
-  /// Throws if the group refuses calls, without the lock then.
-  void check_usable(std::unique_lock<std::mutex>& lock, const std::string& what);
+  /// Throws why the group refuses calls. Opens the lock.
+  [[noreturn]] void refuse(std::unique_lock<std::mutex>& lock, const std::string& what);
   /// Waits a moment for a better reason than a provisional one. Without the lock.
   std::shared_ptr<const Failure> final_reason(std::shared_ptr<const Failure> why,
                                               std::int64_t generation);

@@ -37,8 +37,7 @@ void Meeting::fail(Failure why) {
   }
 }
 
-void Meeting::check_usable(std::unique_lock<std::mutex>& lock, const std::string& what) {
-  if (failure_ == nullptr) return;
+void Meeting::refuse(std::unique_lock<std::mutex>& lock, const std::string& what) {
   std::shared_ptr<const Failure> why = failure_;
   const std::int64_t generation = generation_;
   lock.unlock();

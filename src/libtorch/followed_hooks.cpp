@@ -20,7 +20,14 @@ namespace {
 
 namespace impl = torch::autograd::impl;
 
-std::atomic<FollowedHooks::KeepException> keep_exception = nullptr;
+std::atomic<const FollowedHooks::Interpreter*> interpreter = nullptr;
+
+bool has_post_accumulate_hook(const at::Tensor& own) {
+  const auto& hook = impl::post_acc_grad_hooks(own);
+  if (hook == nullptr) return false;
+  const auto* const of_python = interpreter.load();
+  return of_python == nullptr || !of_python->are_removed(*hook);
+}
 
 /// What the hooks of `own` make of a gradient. They get a copy, which a program may keep.
 Tensor hooked(const at::Tensor& own, const Tensor& gradient) {
@@ -31,7 +38,7 @@ Tensor hooked(const at::Tensor& own, const Tensor& gradient) {
     for (const auto& hook : impl::hooks(own))
       all = (*hook)(all);
   } catch (std::exception& error) {
-    if (const auto keep = keep_exception.load()) keep(error);
+    if (const auto* const of_python = interpreter.load()) of_python->keep_exception(error);
     throw;
   }
   return from_torch_in_pairs(all.front().detach(), gradient.device());
@@ -39,8 +46,8 @@ Tensor hooked(const at::Tensor& own, const Tensor& gradient) {
 
 }  // namespace
 
-void FollowedHooks::keep_exceptions_by(KeepException keep) {
-  keep_exception = keep;
+void FollowedHooks::set_interpreter(const Interpreter& of_python) {
+  interpreter = &of_python;
 }
 
 FollowedHooks::FollowedHooks(const TorchSource& source) {
@@ -54,7 +61,7 @@ FollowedHooks::FollowedHooks(const TorchSource& source) {
 void FollowedHooks::follow() {
   for (Entry& entry : entries_) {
     TANDEM_CHECK(
-        impl::post_acc_grad_hooks(entry.own) == nullptr,
+        !has_post_accumulate_hook(entry.own),
         "step: '",
         entry.name,
         "' has a hook that runs after its gradient was accumulated, which may change what "

@@ -9,6 +9,10 @@
 
 #include "libtorch/torch_source.hpp"
 
+namespace torch::autograd {
+struct PostAccumulateGradHook;
+}
+
 namespace tandem::libtorch {
 
 /// The hooks on gradients that a program has given PyTorch for the parameters of a module
@@ -20,10 +24,16 @@ class FollowedHooks {
   /// @param source  of the first device; its arena has been laid out.
   explicit FollowedHooks(const TorchSource& source);
 
-  /// What is called with each exception of a hook, on the thread that has caught it. That of a hook
-  /// of Python is not in the C++ object until PyTorch is told to put it there.
-  using KeepException = void (*)(std::exception&);
-  static void keep_exceptions_by(KeepException keep);
+  /// What only the interpreter knows of hooks of Python.
+  struct Interpreter {
+    /// Called with each exception of a hook, on the thread that has caught it: it is not in the C++
+    /// object until PyTorch is told to put it there.
+    void (*keep_exception)(std::exception&);
+    /// Whether the program has removed them all: PyTorch leaves the object there.
+    bool (*are_removed)(const torch::autograd::PostAccumulateGradHook&);
+  };
+  /// @param interpreter  outlives all wrappers.
+  static void set_interpreter(const Interpreter& interpreter);
 
   /// To be called at the beginning of each step.
   /// @throws InvalidArgument  a parameter has a hook that runs after accumulation.

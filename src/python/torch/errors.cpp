@@ -4,12 +4,15 @@
 #include "python/torch/errors.hpp"
 
 #include <exception>
+#include <string>
+#include <typeinfo>
 
 #include <c10/util/Exception.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 #include <torch/csrc/Exceptions.h>
+#include <torch/csrc/autograd/python_hook.h>
 
 #include "tandem/core/error.hpp"
 #include "tandem/parallel/replica_error.hpp"
@@ -77,6 +80,15 @@ void keep_python_error(std::exception& error) {
   if (auto* const thrown = dynamic_cast<python_error*>(&error)) thrown->persist();
 }
 
+bool are_removed(const torch::autograd::PostAccumulateGradHook& hook) {
+  using Hooks = torch::autograd::PyFunctionTensorPostAccGradHooks;
+  // By name: PyTorch does not export what a dynamic_cast needs.
+  const std::string of_python = "N5torch8autograd32PyFunctionTensorPostAccGradHooksE";
+  if (of_python != typeid(hook).name()) return false;
+  const nb::gil_scoped_acquire lock;
+  return PyDict_Size(static_cast<const Hooks&>(hook).dict) == 0;
+}
+
 }  // namespace
 
 void rethrow_out_of_memory(const nb::python_error& error) {
@@ -85,7 +97,9 @@ void rethrow_out_of_memory(const nb::python_error& error) {
 }
 
 void register_errors() {
-  libtorch::FollowedHooks::keep_exceptions_by(keep_python_error);
+  static constexpr libtorch::FollowedHooks::Interpreter interpreter{
+      .keep_exception = keep_python_error, .are_removed = are_removed};
+  libtorch::FollowedHooks::set_interpreter(interpreter);
   nb::register_exception_translator(translate);
 }
 
