@@ -135,6 +135,18 @@ class BackwardTest(unittest.TestCase):
                         (alone(self.x).square().sum() / 7).backward()
                     self.assert_same_gradients(net, alone)
 
+    def test_a_hook_after_accumulation_keeps_steps_away_until_it_is_removed(self):
+        net = nn.Linear(4, 2)
+        alone = copy.deepcopy(net)
+        model = tandem.DataParallel(net, devices="cpu:2")
+        hook = net.weight.register_post_accumulate_grad_hook(lambda p: None)
+        with self.assertRaisesRegex(tandem.InvalidArgument, "'weight' has a hook that runs after its gradient was accumulated"):
+            model.step(self.x, lambda replica, part: replica(part).sum())
+        hook.remove()
+        model.step(self.x, lambda replica, part: (replica(part).sum(), len(part)))
+        (alone(self.x).sum() / 7).backward()
+        self.assert_same_gradients(net, alone)
+
     def test_recomputation_draws_the_masks_of_the_forward(self):
         for reentrant in (False, True):
             with self.subTest(reentrant=reentrant):
