@@ -3,7 +3,6 @@
 
 #include "libtorch/followed_hooks.hpp"
 
-#include <atomic>
 #include <unordered_set>
 
 #include <ATen/ATen.h>
@@ -13,6 +12,7 @@
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
 
+#include "libtorch/interpreter.hpp"
 #include "libtorch/paired_elements.hpp"
 
 namespace tandem::libtorch {
@@ -20,13 +20,11 @@ namespace {
 
 namespace impl = torch::autograd::impl;
 
-std::atomic<const FollowedHooks::Interpreter*> interpreter = nullptr;
-
 bool has_post_accumulate_hook(const at::Tensor& own) {
   const auto& hook = impl::post_acc_grad_hooks(own);
   if (hook == nullptr) return false;
-  const auto* const of_python = interpreter.load();
-  return of_python == nullptr || !of_python->are_removed(*hook);
+  const Interpreter* const python = Interpreter::get();
+  return python == nullptr || !python->are_removed(*hook);
 }
 
 /// What the hooks of `own` make of a gradient. They get a copy, which a program may keep.
@@ -38,17 +36,13 @@ Tensor hooked(const at::Tensor& own, const Tensor& gradient) {
     for (const auto& hook : impl::hooks(own))
       all = (*hook)(all);
   } catch (std::exception& error) {
-    if (const auto* const of_python = interpreter.load()) of_python->keep_exception(error);
+    if (const Interpreter* const python = Interpreter::get()) python->keep_exception(error);
     throw;
   }
   return from_torch_in_pairs(all.front().detach(), gradient.device());
 }
 
 }  // namespace
-
-void FollowedHooks::set_interpreter(const Interpreter& of_python) {
-  interpreter = &of_python;
-}
 
 FollowedHooks::FollowedHooks(const TorchSource& source) {
   std::unordered_set<const TensorImpl*> seen;

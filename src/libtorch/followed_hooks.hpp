@@ -2,16 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <exception>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "libtorch/torch_source.hpp"
-
-namespace torch::autograd {
-struct PostAccumulateGradHook;
-}
 
 namespace tandem::libtorch {
 
@@ -23,17 +18,6 @@ class FollowedHooks {
   FollowedHooks() = default;
   /// @param source  of the first device; its arena has been laid out.
   explicit FollowedHooks(const TorchSource& source);
-
-  /// What only the interpreter knows of hooks of Python.
-  struct Interpreter {
-    /// Called with each exception of a hook, on the thread that has caught it: it is not in the C++
-    /// object until PyTorch is told to put it there.
-    void (*keep_exception)(std::exception&);
-    /// Whether the program has removed them all: PyTorch leaves the object there.
-    bool (*are_removed)(const torch::autograd::PostAccumulateGradHook&);
-  };
-  /// @param interpreter  outlives all wrappers.
-  static void set_interpreter(const Interpreter& interpreter);
 
   /// To be called at the beginning of each step.
   /// @throws InvalidArgument  a parameter has a hook that runs after accumulation.

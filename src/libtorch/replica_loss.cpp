@@ -17,6 +17,7 @@
 
 #include "libtorch/backward_context.hpp"
 #include "libtorch/device_memory.hpp"
+#include "libtorch/interpreter.hpp"
 #include "libtorch/replica_scope.hpp"
 
 // Note [PyTorch's graph on tandem's tape]: a replica's loss is one op of tandem's tape. Its
@@ -42,6 +43,7 @@ void backward(TorchSource& source, const at::Tensor& sum, double scale) {
   } catch (const c10::OutOfMemoryError&) {
     throw_out_of_memory(source.device().index);
   } catch (...) {
+    if (const Interpreter* const python = Interpreter::get()) python->forget_exception();
     source.stopped().rethrow();
     throw;
   }

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A replica's exception arrives as it was thrown, says where it comes from, and leaves nothing behind."""
 
+import contextlib
 import gc
 import traceback
 import unittest
@@ -143,6 +144,31 @@ class ErrorsTest(unittest.TestCase):
                         self.assertIsNone(model[0].weight.grad)
                         hook.remove()
                         wrapper.step(torch.ones(rows, 6), square, optimizer)
+
+    def test_of_a_part_that_is_computed_again(self):
+        class Recomputed(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer, self.norm, self.refuses = nn.Linear(4, 4), nn.BatchNorm1d(4), False
+
+            def part(self, x):
+                if self.refuses and torch._C._current_graph_task_id() >= 0:
+                    raise Refused("in backward")
+                return self.norm(self.layer(x))
+
+            def forward(self, x):
+                return torch.utils.checkpoint.checkpoint(self.part, x, use_reentrant=False)
+
+        for mode in ("classic", "server", "sharded", "ddp"):
+            with self.subTest(mode):
+                net = Recomputed()
+                wrapper = tandem.DataParallel(net, devices="cpu:2", mode=mode)
+                x = torch.randn(6, 4)
+                for refuses in (True, False, True, True, False):
+                    net.refuses = refuses
+                    with self.assertRaisesRegex(Refused, "in backward") if refuses else contextlib.nullcontext():
+                        wrapper.step(x, square)
+                del wrapper  # whose threads end without an exception of their own
 
     def test_a_failed_step_has_no_effect(self):
         model = nn.Sequential(nn.BatchNorm1d(2), Refuses())

@@ -26,8 +26,8 @@ std::string run(Side& side, const std::string& statement) {
   try {
     side.run(statement);
     return "";
-  } catch (const Changed&) {
-    throw;
+  } catch (const Changed& e) {
+    throw Changed(name_of(side) + ": " + e.what());
   } catch (const std::exception& e) {
     return e.what();
   }

@@ -29,7 +29,6 @@ void rethrow_out_of_memory(const nanobind::python_error& error);
 template <class F>
 auto call_python(const Arguments& arguments, F&& f) {
   const InterpreterLock lock;
-  PyErr_Clear();  // PyTorch leaves an error of a backward on the thread that went backward
   try {
     const CallerContext::Scope scope(*arguments.caller, context().replica);
     return f(Structure::put_together(arguments));

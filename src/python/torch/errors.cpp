@@ -17,9 +17,10 @@
 #include "tandem/core/error.hpp"
 #include "tandem/parallel/replica_error.hpp"
 
-#include "libtorch/followed_hooks.hpp"
+#include "libtorch/interpreter.hpp"
 #include "python/core/error_classes.hpp"
 #include "python/torch/call_python.hpp"
+#include "python/torch/interpreter_lock.hpp"
 
 namespace tandem::python {
 namespace nb = nanobind;
@@ -80,6 +81,11 @@ void keep_python_error(std::exception& error) {
   if (auto* const thrown = dynamic_cast<python_error*>(&error)) thrown->persist();
 }
 
+void forget_python_error() {
+  const InterpreterLock lock;
+  PyErr_Clear();
+}
+
 bool are_removed(const torch::autograd::PostAccumulateGradHook& hook) {
   using Hooks = torch::autograd::PyFunctionTensorPostAccGradHooks;
   // By name: PyTorch does not export what a dynamic_cast needs.
@@ -97,9 +103,10 @@ void rethrow_out_of_memory(const nb::python_error& error) {
 }
 
 void register_errors() {
-  static constexpr libtorch::FollowedHooks::Interpreter interpreter{
-      .keep_exception = keep_python_error, .are_removed = are_removed};
-  libtorch::FollowedHooks::set_interpreter(interpreter);
+  static constexpr libtorch::Interpreter python{.keep_exception = keep_python_error,
+                                                .forget_exception = forget_python_error,
+                                                .are_removed = are_removed};
+  libtorch::Interpreter::set(python);
   nb::register_exception_translator(translate);
 }
 
