@@ -4,6 +4,7 @@
 #include "steps/check.hpp"
 
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -33,6 +34,19 @@ std::string run(Side& side, const std::string& statement) {
   }
 }
 
+/// Whether one device alone is as far off after these statements if its first parameters differ by
+/// rounding: then a difference says nothing.
+bool is_rounding(const Setup& setup, std::span<const std::string> statements) {
+  Side one(setup, {}), other(setup, {});
+  other.jitter(setup.dtype == "f64" ? 1e-14 : 1e-6);
+  for (const std::string& statement : statements) {
+    run(one, statement);
+    run(other, statement);
+    if (!difference(other.told(), one.told(), tolerance_of(setup) / 8).empty()) return true;
+  }
+  return !difference(other.observe(), one.observe(), tolerance_of(setup) / 8).empty();
+}
+
 class Comparison {
  public:
   explicit Comparison(const Case& c) : case_(c), one_(c.setup, {}) {
@@ -46,7 +60,11 @@ class Comparison {
       if (auto finding = run_one(statement)) return "'" + statement + "': " + *finding;
       if (has_stopped_) return std::nullopt;
       const bool looks = statement.ends_with(" look") || i + 1 == case_.statements.size();
-      if (auto finding = compare(looks)) return "'" + statement + "': " + *finding;
+      auto finding = compare(looks);
+      if (finding && finding->find("differs from one device") != std::string::npos &&
+          is_rounding(case_.setup, std::span(case_.statements).first(i + 1)))
+        return std::nullopt;
+      if (finding) return "'" + statement + "': " + *finding;
     }
     return std::nullopt;
   }
@@ -59,6 +77,11 @@ class Comparison {
     has_clipped_ = has_clipped_ || statement.starts_with("clip");
     for (const auto& side : sides_) {
       const std::string own = run(*side, statement);
+      // Modes that give a gradient storage while its parameter trains refuse one that is set.
+      if (own.find("did not train when its wrapper was called last") != std::string::npos) {
+        has_stopped_ = true;
+        return std::nullopt;
+      }
       if (!std::exchange(is_right, true)) refusal = own;
       if (side->has_ended() || own.empty() == refusal.empty()) continue;
       return name_of(*side) +
@@ -109,7 +132,8 @@ class Pair {
   bool is_over() const { return many_.has_ended() || done_.statements.size() > 12; }
   std::string difference_of_both() {
     if (many_.has_ended() || !is_as_one_device(done_.setup)) return "";
-    return difference(many_.observe(), one_.observe(), tolerance_of(done_.setup));
+    const std::string d = difference(many_.observe(), one_.observe(), tolerance_of(done_.setup));
+    return d.empty() || is_rounding(done_.setup, done_.statements) ? "" : d;
   }
   const Case& done() const { return done_; }
 

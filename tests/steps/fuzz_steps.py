@@ -127,6 +127,16 @@ def check(case):
         return str(error)
 
 
+def is_rounding(case, count):
+    """Whether one device alone is as far off after `count` statements if its first parameters differ by rounding: then a difference says nothing."""
+    one, other = Side(case.setup), Side(case.setup)
+    other.jitter(1e-14)
+    for statement in case.statements[:count]:
+        attempt(one, statement)
+        attempt(other, statement)
+    return bool(difference(other.observe(), one.observe(), TOLERANCE))
+
+
 def compare(case):
     one, sides = Side(case.setup), [Side(case.setup, mode) for mode in MODES]
     if case.setup.norms != "synchronised":
@@ -144,6 +154,8 @@ def compare(case):
         for side in sides:
             own = side.observe() if looks else {k: v.double().cpu() for k, v in side.told.items()}
             if text := difference(own, right, TOLERANCE):
+                if one.mode is None and is_rounding(case, i + 1):
+                    return None
                 return f"'{statement}': {side.mode} differs from {one.mode or 'one device'} in {text}"
     return None
 

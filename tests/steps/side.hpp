@@ -11,6 +11,8 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <random>
+#include <span>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -122,6 +124,18 @@ class Side {
     return all;
   }
   Mode mode() const { return mode_; }
+  /// Changes parameters by random parts of themselves, at most `most`.
+  void jitter(double most) {
+    const autograd::NoGrad off;
+    std::mt19937_64 random(1);
+    std::uniform_real_distribution<double> part(1 - most, 1 + most);
+    for (const auto& [name, x] : parameters_) {
+      std::vector<double> values = x.to_doubles();
+      for (double& value : values)
+        value *= part(random);
+      Tensor(x).copy_(from_host(std::span<const double>(values), x.shape()));
+    }
+  }
 
  private:
   /// The random numbers are this side's meanwhile.

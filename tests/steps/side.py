@@ -182,6 +182,13 @@ class Side:
         self.scaler.step(self.optimizer)
         self.scaler.update()
 
+    def jitter(self, most):
+        """Changes parameters by random parts of themselves, at most `most`."""
+        source = random.Random(1)
+        with torch.no_grad():
+            for p in self.net.parameters():
+                p.mul_(torch.tensor([source.uniform(1 - most, 1 + most) for _ in range(p.numel())]).reshape(p.shape))
+
     # Statements.
 
     def step(self, rows, seed, updates):
