@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
+#include <thread>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -21,13 +22,16 @@ namespace {
 // the whole process's.
 
 std::atomic<int> launch_pipe{-1};
+std::atomic<int> handlers{0};  // that run now, on any threads
 static_assert(std::atomic<int>::is_always_lock_free, "used in handlers");
 
 void on_launch_signal(int number) {
   const int error = errno;
   const auto byte = static_cast<unsigned char>(number);
+  handlers.fetch_add(1);
   // A full pipe has signals enough.
   static_cast<void>(!::write(launch_pipe.load(), &byte, 1));
+  handlers.fetch_sub(1);
   errno = error;
 }
 
@@ -68,6 +72,8 @@ LaunchSignals::~LaunchSignals() {
   for (std::size_t i = 0; i < kLaunchSignals.size(); ++i)
     ::sigaction(kLaunchSignals[i], &before_[i], nullptr);
   launch_pipe = -1;
+  while (handlers.load() > 0)  // one may be about to write where another file is opened soon
+    std::this_thread::yield();
 }
 
 int LaunchSignals::next() const {
