@@ -19,6 +19,7 @@
 #include "libtorch/device_memory.hpp"
 #include "libtorch/followed_hooks.hpp"
 #include "libtorch/module_changes.hpp"
+#include "libtorch/node_order.hpp"
 #include "libtorch/own_update.hpp"
 #include "libtorch/replica_scope.hpp"
 #include "libtorch/shown_gradients.hpp"
@@ -164,11 +165,13 @@ struct TorchReplicas::Parts {
                 sources.front()->is_on_host() ? CallerState::of_host() : CallerState()),
             f,
             changes = changes,
+            first_node = NodeOrder::next(),
             seed = seed](const parallel::Replica& r) {
       const auto& source = all[static_cast<std::size_t>(r.index)];
       context().frame->seed = seed;  // of masks by row
       context().frame->forward = 0;
       const ReplicaScope scope(source, *caller);
+      const NodeOrder order(first_node);
       source->sink().clear();
       changes->tell_torch(static_cast<std::size_t>(r.index));
       source->stopped().begin();

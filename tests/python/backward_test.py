@@ -123,6 +123,16 @@ class BackwardTest(unittest.TestCase):
                     (model(self.x[:1]).square().sum() + model(self.x).square().sum() + model(self.x[:2]).square().sum()).backward()
                 self.assert_same_gradients(net, alone)
 
+    def test_norms_of_two_forwards_meet_in_one_order(self):
+        for mode in MODES:
+            for attempt in range(15):  # which forward a device came to first was up to its threads
+                with self.subTest(mode, attempt=attempt):
+                    net = nn.Sequential(nn.Linear(4, 6), nn.BatchNorm1d(6), nn.LayerNorm(6), nn.Linear(6, 5), nn.BatchNorm1d(5), nn.Tanh())
+                    alone = copy.deepcopy(net)
+                    for model in (tandem.DataParallel(net, devices="cpu:4", mode=mode), alone):
+                        (model(self.x).square().sum() + 2 * model(self.x[:5]).square().sum()).backward()
+                    self.assert_same_gradients(net, alone)
+
     def test_backwards_within_a_steps(self):
         for make in (Shared, lambda: Shared(plain=1), GoesBack):
             for mode in MODES:
