@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 
@@ -11,6 +12,7 @@
 
 #include "tandem/runtime/context.hpp"
 
+#include "libtorch/node_order.hpp"
 #include "libtorch/op_names.hpp"
 #include "libtorch/torch_source.hpp"
 #include "runtime/openmp_threads.hpp"
@@ -18,13 +20,14 @@
 namespace tandem::libtorch {
 
 /// What the caller's thread tells PyTorch in the replicas: grad mode, autocast, hooks of saved
-/// tensors, and how many threads kernels may use.
+/// tensors, how many threads kernels may use, and where the numbers of nodes begin.
 struct CallerState {
   /// For replicas of a module on PyTorch's `cpu`: autocast for the host is one for their devices.
   static CallerState of_host();
 
   at::ThreadLocalState state = {};
   int threads = at::get_num_threads();
+  std::uint64_t first_node = NodeOrder::next();
 };
 
 /// Until its end PyTorch's kernels on this thread use at most `threads` threads. PyTorch's own

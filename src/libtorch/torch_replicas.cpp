@@ -165,13 +165,12 @@ struct TorchReplicas::Parts {
                 sources.front()->is_on_host() ? CallerState::of_host() : CallerState()),
             f,
             changes = changes,
-            first_node = NodeOrder::next(),
             seed = seed](const parallel::Replica& r) {
       const auto& source = all[static_cast<std::size_t>(r.index)];
       context().frame->seed = seed;  // of masks by row
       context().frame->forward = 0;
       const ReplicaScope scope(source, *caller);
-      const NodeOrder order(first_node);
+      const NodeOrder order(caller->first_node);
       source->sink().clear();
       changes->tell_torch(static_cast<std::size_t>(r.index));
       source->stopped().begin();
