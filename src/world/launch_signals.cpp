@@ -53,6 +53,7 @@ LaunchSignals::LaunchSignals() {
     throw CommError("launch: the system has no descriptor left; close some");
   read_ = tandem::detail::Descriptor(ends[0]);
   write_ = tandem::detail::Descriptor(ends[1]);
+  handlers = 0;  // a fork has copied those of other threads, which are not here
   launch_pipe = write_.get();
   sigset_t ours;
   ::sigemptyset(&ours);
