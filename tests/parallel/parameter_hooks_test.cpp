@@ -21,8 +21,6 @@
 namespace tandem::parallel::test {
 namespace {
 
-using HookedGradients = ParameterHooks::Gradients;
-
 struct Case {
   Mode mode;
   int devices;
@@ -224,7 +222,7 @@ TEST(HeldHooksTest, WaitUntilTheyAreRunAndRunAtOnceAfterTheScope) {
     h.go_backward();
     h.go_backward();
     EXPECT_TRUE(h.seen.empty());
-    hooks.run(HookedGradients::spread, [](std::size_t) {});
+    hooks.run(GradientPlace::spread, [](std::size_t) {});
     EXPECT_THAT(h.seen, ::testing::ElementsAre(48)) << "once, with the sum";
     EXPECT_EQ(h.modules[0].bias.grad().item(), 96);
   }
@@ -237,7 +235,7 @@ TEST(HeldHooksTest, OfAParameterWithoutGradientDoNotRun) {
   Hooked h;
   h.add_hooks();
   const ParameterHooks hooks(h.parameters.arena());
-  hooks.run(HookedGradients::spread, [](std::size_t) {});
+  hooks.run(GradientPlace::spread, [](std::size_t) {});
   EXPECT_TRUE(h.seen.empty());
 }
 
@@ -263,7 +261,7 @@ TEST(HeldHooksTest, SeeSharesOfOtherDevicesAndSendThemBack) {
   s.gradients(1).fill_(2);
   s.modules[0].weight.set_grad(arena->gradient(0));
   const ParameterHooks hooks(arena);
-  hooks.run(HookedGradients::spread, [](std::size_t) {});
+  hooks.run(GradientPlace::spread, [](std::size_t) {});
   // The weight's 24 elements begin its bucket of 32, of which device 0 has 16.
   for (std::size_t i = 0; i < seen.size(); ++i)
     EXPECT_EQ(seen[i], i < 16 ? 1 : 2) << "element " << i;
@@ -282,7 +280,7 @@ TEST(HeldHooksTest, GiveEveryCopyTheirResult) {
   s.gradients(1).fill_(2);
   s.modules[0].weight.set_grad(arena->gradient(0));
   const ParameterHooks hooks(arena);
-  hooks.run(HookedGradients::spread, [](std::size_t) {});
+  hooks.run(GradientPlace::spread, [](std::size_t) {});
   const auto weight = s.parameters.arenas()[1]->gradient(0),
              bias = s.parameters.arenas()[1]->gradient(1);
   EXPECT_THAT(weight.to_doubles(), ::testing::Each(10)) << "device 0's counts";

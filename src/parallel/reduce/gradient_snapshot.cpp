@@ -3,6 +3,7 @@
 
 #include "parallel/reduce/gradient_snapshot.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "tandem/autograd/autograd.hpp"
@@ -50,16 +51,30 @@ void GradientSnapshot::add(const Saved& saved, std::size_t place) {
     x.set_grad(before);
 }
 
+bool GradientSnapshot::any() const noexcept {
+  return std::ranges::any_of(saved_, [](const Saved& saved) {
+    return std::ranges::any_of(saved.gradients, [](const Tensor& g) { return g.defined(); });
+  });
+}
+
 void GradientSnapshot::add() const {
   for (const Saved& saved : saved_)
     for (std::size_t p = 0; p < saved.gradients.size(); ++p)
-      if (saved.gradients[p].defined() && !saved.added[p]) add(saved, p);
+      if (saved.gradients[p].defined()) add(saved, p);
 }
 
 void GradientSnapshot::add(std::size_t place) {
-  if (saved_.empty() || !saved_.front().gradients[place].defined()) return;
-  add(saved_.front(), place);
-  saved_.front().added[place] = true;
+  Saved& first = saved_.front();
+  if (!first.gradients[place].defined() || first.added[place]) return;
+  add(first, place);
+  first.added[place] = true;
+}
+
+void GradientSnapshot::add(GradientPlace where) {
+  const Saved& first = saved_.front();
+  for (std::size_t p = 0; p < first.gradients.size(); ++p)
+    if (first.gradients[p].defined() && !first.added[p])
+      change_whole_gradient(*first.arena, p, where, [&] { add(p); });
 }
 
 }  // namespace tandem::parallel

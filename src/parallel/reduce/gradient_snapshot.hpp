@@ -7,6 +7,8 @@
 
 #include "tandem/optim/arena.hpp"
 
+#include "parallel/reduce/whole_gradient.hpp"
+
 namespace tandem::parallel {
 
 /// A copy of the replicas' gradients, to be put back after a failure. It copies only gradients that
@@ -17,10 +19,14 @@ class GradientSnapshot {
   void restore() const;
   /// Drops the gradients, so that the step begins without any.
   void clear() const;
-  /// Adds the copy to the gradients made since, but for those that were added already.
+  /// Whether there were any gradients.
+  bool any() const noexcept;
+  /// Adds the copies to the gradients that the replicas have made since and have not reduced.
   void add() const;
-  /// The same for one place of the first arena, which add() then leaves out.
+  /// Adds the copy to a reduced gradient, that of the first arena, unless this was done already.
   void add(std::size_t place);
+  /// Adds the copies to all reduced gradients, while the other devices wait.
+  void add(GradientPlace where);
 
  private:
   struct Saved {

@@ -3,12 +3,13 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
 
 #include "tandem/optim/arena.hpp"
+
+#include "parallel/reduce/whole_gradient.hpp"
 
 namespace tandem::parallel {
 
@@ -24,16 +25,11 @@ class ParameterHooks {
   ParameterHooks& operator=(const ParameterHooks&) = delete;
 
   bool any() const noexcept { return !places_.empty(); }
-  /// Where the gradients are when the hooks run.
-  enum class Gradients : std::uint8_t {
-    here,    ///< device 0 has all of them, or gets those that it uses
-    spread,  ///< other devices have shares or copies, which come before and are sent back after
-  };
   /// Runs the hooks on the existing gradients, on device 0's thread, while the other devices wait.
   ///
   /// @param add_earlier  adds the gradient of earlier backwards to a place's, since an accumulate
   ///                     hook sees both.
-  void run(Gradients where, const std::function<void(std::size_t place)>& add_earlier) const;
+  void run(GradientPlace where, const std::function<void(std::size_t place)>& add_earlier) const;
 
  private:
   std::shared_ptr<optim::Arena> arena_;

@@ -49,6 +49,8 @@ class ModuleGradients {
   /// Whether replicas have gradients of earlier backwards that have not been reduced.
   bool has_unreduced() const noexcept { return unreduced_; }
 
+  /// While it lives, gradients can be read before they are whole.
+  [[nodiscard]] GradientReads::AsTheyLie as_they_lie() { return GradientReads::AsTheyLie(reads_); }
   /// Called before a backward. @return what it would change, to be put back if it fails
   GradientSnapshot begin_backward();
   /// If that fails, the runner is poisoned: the failure before it is what is to be told.

@@ -78,11 +78,12 @@ void TrainStep::prepare() {
   if (optimizer_ != nullptr) optimizer_->zero_grad();
   // Earlier gradients are not to be rescaled with those of the parts, nor added to them in their
   // order.
-  anew_ = pass_->begins_anew(*call_) || call_->loss_scale || call_->hooks != nullptr ||
-          call_->world != nullptr;
-  if (anew_ && parts_.gradients.reduces()) parts_.gradients.sync();
+  const bool anew = pass_->begins_anew(*call_) || call_->loss_scale || call_->hooks != nullptr ||
+                    call_->world != nullptr;
+  if (anew && parts_.gradients.reduces()) parts_.gradients.sync();
   earlier_ = parts_.gradients.begin_backward();
-  if (anew_) earlier_.clear();
+  if (anew) earlier_.clear();
+  adds_earlier_ = anew && earlier_.any();
   parts_.buffers.expect_writes(*call_);
 }
 
@@ -97,8 +98,8 @@ void TrainStep::on_device(Call::Part& part) {
   pass_->run(*call_, part);  // scatter, forward, loss, backward
   parts_.parameters.end_send(*call_, part);
   reduce(part);
-  if (optimizer_ != nullptr && parts_.gradients.update().is_shared())
-    vote(part);  // the update looks at all shares
+  const bool updates_shares = optimizer_ != nullptr && parts_.gradients.update().is_shared();
+  if (updates_shares || adds_earlier_) vote(part);  // device 0 uses the gradients of all devices
   if (part.is_first()) prepare_update();
   agree(*call_, part);
   part.leaf_sums.clear();
@@ -121,22 +122,38 @@ void TrainStep::reduce(Call::Part& part) {
 }
 
 void TrainStep::run_hooks(Call::Part& first) {
-  using Gradients = ParameterHooks::Gradients;
   parts_.gradients.adopt(*call_);
-  const auto& blocks = first.replica->sleeping();
-  const bool here = blocks != nullptr || pass_->gives_whole_gradients();
   in_phase(first, Phase::backward, [&] {
-    call_->hooks->run(here ? Gradients::here : Gradients::spread, [this](std::size_t place) {
-      if (anew_ && !call_->loss_scale) earlier_.add(place);
+    call_->hooks->run(where_gradients_are(first), [this](std::size_t place) {
+      if (adds_earlier_ && !call_->loss_scale) earlier_.add(place);
     });
-    if (blocks != nullptr) blocks->sleep();  // the shares get what the hooks have made
+    share_gradients(first);
   });
+}
+
+GradientPlace TrainStep::where_gradients_are(const Call::Part& first) const {
+  const bool here = first.replica->sleeping() != nullptr || pass_->gives_whole_gradients();
+  return here ? GradientPlace::here : GradientPlace::spread;
+}
+
+void TrainStep::add_earlier(Call::Part& first) {
+  in_phase(first, Phase::reduce, [&] {
+    const GradientReads::AsTheyLie scope = parts_.gradients.as_they_lie();
+    if (!parts_.gradients.reduces()) return earlier_.add();
+    earlier_.add(where_gradients_are(first));
+    share_gradients(first);
+  });
+}
+
+void TrainStep::share_gradients(const Call::Part& first) {
+  if (const auto& blocks = first.replica->sleeping()) blocks->sleep();
 }
 
 void TrainStep::prepare_update() {
   Call::Part& first = call_->part(0);
   ParameterUpdate& update = parts_.gradients.update();
   parts_.gradients.adopt(*call_);
+  if (adds_earlier_) add_earlier(first);
   if (pass_->gives_whole_gradients())
     update.made_whole();
   else if (parts_.gradients.reduces())
@@ -211,7 +228,6 @@ void TrainStep::commit() {
   parts_.calls.commit(*call_);
   parts_.gradients.note_backward();
   parts_.drift.note_step();
-  if (anew_) earlier_.add();
   if (optimizer_ == nullptr && call_->has_outside())
     parallel::pass_outside(call_->outside(), outside_factor());
 }

@@ -58,10 +58,14 @@ class TrainStep {
   void reduce(Call::Part& part);
   void run_hooks(Call::Part& first);
   void prepare_update();
+  void add_earlier(Call::Part& first);
   void update(Call::Part& part);
   void pass_outside(Call::Part& part);
   StepResult result();
   void commit();
+  GradientPlace where_gradients_are(const Call::Part& first) const;
+  /// Other devices get what device 0 has changed of gradients that sleep.
+  static void share_gradients(const Call::Part& first);
   double outside_factor() const;
 
   Parts parts_;
@@ -69,8 +73,8 @@ class TrainStep {
   std::unique_ptr<GradientPass> pass_;
   optim::Optimizer* optimizer_;
   optim::GradScaler* scaler_;
-  GradientSnapshot earlier_;  // gradients from before the step
-  bool anew_ = false;         // they are put aside, and added at the end
+  GradientSnapshot earlier_;   // gradients from before the step
+  bool adds_earlier_ = false;  // they are put aside, and added to those that have been reduced
 };
 
 }  // namespace tandem::parallel
