@@ -88,7 +88,11 @@ void ModuleGradients::update_everywhere(const std::function<void(int device)>& p
 // After a backward that was not reduced the module has every gradient that some replica made.
 void ModuleGradients::follow_drops() {
   const optim::Arena* arena = parameters_.arena().get();
-  unreduced_ = unreduced_ && has_gradients(arena);
+  if (unreduced_ && !has_gradients(arena)) {
+    unreduced_ = false;
+    for (const auto& replica : replicas_)
+      if (const auto& blocks = replica->sleeping()) blocks->discard_gradients(false);
+  }
   for (std::size_t p = 0; unreduced_ && p < arena->layout().places().size(); ++p) {
     if (autograd::stored_gradient(arena->tensor(p)).defined()) continue;
     for (const auto& replica : replicas_) {

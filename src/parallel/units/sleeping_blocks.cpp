@@ -199,12 +199,6 @@ void SleepingBlocks::end_backward() {
 }
 
 void SleepingBlocks::begin_backward(std::vector<std::uint8_t> adds_to) {
-  for (Block& block : blocks_) {  // gradients that were dropped before they were reduced, and set
-    const auto b = static_cast<std::size_t>(block.index);
-    if (!block.is_made || b >= adds_to.size() || adds_to[b] == 0) continue;
-    block.is_made = false;
-    block.version = kNever;
-  }
   sleep();  // those that somebody has read, or written
   discard_gradients(true);
   began_ = true;
