@@ -27,7 +27,8 @@ void GradientReads::attach(const optim::Arena& arena) const {
   if (source_ == nullptr) return;
   for (const std::size_t p : arena.layout().place_indices()) {
     const Tensor x = arena.tensor(p);
-    if (x.requires_grad()) autograd::set_gradient_source(x, source_);
+    // Frozen ones too, if they lie beside others that train.
+    if (arena.gradient(p).defined()) autograd::set_gradient_source(x, source_);
   }
 }
 
