@@ -136,6 +136,12 @@ class Side {
       Tensor(x).copy_(from_host(std::span<const double>(values), x.shape()));
     }
   }
+  /// Begins with the values of another one, which may be of another type.
+  void take_parameters(const Side& other) {
+    const autograd::NoGrad off;
+    for (std::size_t p = 0; p < parameters_.size(); ++p)
+      Tensor(parameters_[p].tensor).copy_(other.parameters_[p].tensor.to(dtype_));
+  }
 
  private:
   /// The random numbers are this side's meanwhile.
@@ -466,6 +472,7 @@ class Side {
     }
     loss = loss / weight;
     values_["loss"] = {loss.item()};
+    if (!std::isfinite(loss.item())) throw std::runtime_error("the loss is not finite");
     (scaler != nullptr ? scaler->scale(loss) : loss).backward();
     if (optimizer == nullptr) return;
     if (scaler == nullptr) return optimizer->step();
