@@ -41,25 +41,21 @@ using ::testing::HasSubstr;
 
 constexpr int kDeviceCount = 4;
 
-Device virtual_device(int index) {
-  return {DeviceType::cpu, index};
-}
-
 std::vector<Device> virtual_devices() {
   std::vector<Device> all;
   for (int i = 0; i < kDeviceCount; ++i)
-    all.push_back(virtual_device(i));
+    all.push_back(Device{DeviceType::cpu, i});
   return all;
 }
 
 std::size_t input_bytes(int index) {
-  const MemoryStats stats = logical_device(virtual_device(index)).memory_stats();
+  const MemoryStats stats = logical_device(Device{DeviceType::cpu, index}).memory_stats();
   return stats.by_category[static_cast<std::size_t>(Category::input)];
 }
 
 /// Whether x is `expected` bit for bit, on a virtual device.
 ::testing::AssertionResult same(const at::Tensor& x, const at::Tensor& expected, int device) {
-  if (x.device() != torch_device(virtual_device(device)))
+  if (x.device() != torch_device(Device{DeviceType::cpu, device}))
     return ::testing::AssertionFailure() << "on " << x.device() << ", not tandem:" << device;
   if (!at::equal(x.cpu(), expected))
     return ::testing::AssertionFailure() << x.cpu() << " is not " << expected;
@@ -129,14 +125,14 @@ TEST_F(TorchNestTest, IsScatteredByMarks) {
 }
 
 TEST_F(TorchNestTest, RowsOnTheirDeviceAreViews) {
-  const at::Tensor x = at::ones({4, 2}).to(torch_device(virtual_device(1)));
+  const at::Tensor x = at::ones({4, 2}).to(torch_device(Device{DeviceType::cpu, 1}));
   const std::size_t before = input_bytes(0);
   const auto parts = scatter(x, virtual_devices(), std::vector<std::int64_t>{2, 2, 0, 0});
   EXPECT_TRUE(parts[1].is_alias_of(x));
   EXPECT_FALSE(parts[0].is_alias_of(x));
   EXPECT_GT(input_bytes(0), before) << "a copy is counted as an input";
-  EXPECT_EQ(parallel::detail::split_nbytes(x, virtual_device(1)), 4 * 2 * sizeof(float));
-  EXPECT_EQ(parallel::detail::split_nbytes(x, virtual_device(0)), 0u);
+  EXPECT_EQ(parallel::detail::split_nbytes(x, Device{DeviceType::cpu, 1}), 4 * 2 * sizeof(float));
+  EXPECT_EQ(parallel::detail::split_nbytes(x, Device{DeviceType::cpu, 0}), 0u);
 }
 
 TEST_F(TorchNestTest, RowsThatDifferAreNamed) {
@@ -156,7 +152,7 @@ TEST_F(TorchNestTest, RowsThatDifferAreNamed) {
               HasSubstr("argument 0 (Float [2, 2] on cpu) has no dimension 2"));
   EXPECT_THAT(thrown_text([] {
                 scatter(at::ones({1}),
-                        std::vector<Device>{virtual_device(64)},
+                        std::vector<Device>{Device{DeviceType::cpu, 64}},
                         std::vector<std::int64_t>{1});
               }),
               HasSubstr("call register_devices"));
@@ -169,7 +165,7 @@ TEST_F(TorchNestTest, GradientsFlowBackToTheHost) {
   std::vector<at::Tensor> products;
   for (const auto& [rows, whole] : parts)
     products.push_back(rows * whole.value);
-  const at::Tensor y = gather(std::span<const at::Tensor>(products), virtual_device(2));
+  const at::Tensor y = gather(std::span<const at::Tensor>(products), Device{DeviceType::cpu, 2});
   EXPECT_TRUE(same(y.detach(), (x * table).detach(), 2));
   (y * weight.to(y.device())).sum().backward();
   EXPECT_TRUE(x.grad().device().is_cpu());
@@ -209,7 +205,7 @@ TEST_F(TorchNestTest, IsGatheredByMarks) {
   for (const at::Tensor& part : scatter(x, virtual_devices(), sizes))
     if (part.size(0) > 0) parts.push_back(report_of(part));
   const TorchReport all = gather(std::span<const TorchReport>(parts),
-                                 virtual_device(1),
+                                 Device{DeviceType::cpu, 1},
                                  {.scalars = Combine::weighted_mean, .rows = active});
   const TorchReport expected = report_of(x);
   EXPECT_TRUE(same(all.y, expected.y, 1));
@@ -222,7 +218,7 @@ TEST_F(TorchNestTest, IsGatheredByMarks) {
   all.loss.backward();
   EXPECT_TRUE(at::allclose(x.grad(), at::full({7, 3}, 1.0 / 21, at::kDouble)));
   const auto stacked = gather(std::span<const TorchReport>(parts),
-                              virtual_device(0),
+                              Device{DeviceType::cpu, 0},
                               {.scalars = Combine::stack, .rows = active});
   EXPECT_EQ(stacked.loss.sizes(), (std::vector<std::int64_t>{3}));
 }
@@ -231,7 +227,9 @@ TEST_F(TorchNestTest, PartsThatDoNotFitSayWhatDiffers) {
   const auto refusal = [](const at::Tensor& first, const at::Tensor& second) {
     const std::vector<at::Tensor> parts{first, second};
     return thrown_text([&] {
-      gather(std::span<const at::Tensor>(parts), virtual_device(0), {.scalars = Combine::mean});
+      gather(std::span<const at::Tensor>(parts),
+             Device{DeviceType::cpu, 0},
+             {.scalars = Combine::mean});
     });
   };
   EXPECT_THAT(refusal(at::ones({1, 2}), at::ones({2, 3})),
@@ -241,7 +239,9 @@ TEST_F(TorchNestTest, PartsThatDoNotFitSayWhatDiffers) {
   EXPECT_THAT(refusal(at::scalar_tensor(1, at::kLong), at::scalar_tensor(1, at::kLong)),
               HasSubstr("a mean needs floats, got Long [] on cpu"));
   const std::vector<std::vector<at::Tensor>> counts{{at::ones({1})}, {}};
-  EXPECT_THAT(thrown_text([&] { gather(std::span(counts), virtual_device(0)); }),
+  EXPECT_THAT(thrown_text([&] {
+                gather(std::span(counts), Device{DeviceType::cpu, 0});
+              }),
               HasSubstr("part 1 holds 0 tensors, but part 0 holds 1"));
 }
 
@@ -249,9 +249,9 @@ TEST_F(TorchNestTest, StaysDistributed) {
   const at::Tensor x = at::randn({4, 2});
   std::vector<Distributed<at::Tensor>::Part> made;
   for (int i = 0; i < 2; ++i)
-    made.push_back({{i, virtual_device(i), {2 * i, 2 * i + 2}},
-                    x.narrow(0, 2 * i, 2).to(torch_device(virtual_device(i)))});
-  const Distributed<at::Tensor> y(std::move(made), virtual_device(3), {});
+    made.push_back({{i, Device{DeviceType::cpu, i}, {2 * i, 2 * i + 2}},
+                    x.narrow(0, 2 * i, 2).to(torch_device(Device{DeviceType::cpu, i}))});
+  const Distributed<at::Tensor> y(std::move(made), Device{DeviceType::cpu, 3}, {});
   EXPECT_TRUE(same(y.gather(), x, 3));
   EXPECT_TRUE(same(y.reduce(Combine::sum), x.narrow(0, 0, 2) + x.narrow(0, 2, 2), 3));
 }

@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <chrono>
+
 #include <ATen/Context.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -9,11 +11,24 @@
 
 #include "tandem/libtorch/devices.hpp"
 
+#include "libtorch/backward_threads.hpp"
 #include "libtorch/recomputation.hpp"
 #include "python/core/error_classes.hpp"
 #include "python/torch/data_parallel.hpp"
 #include "python/torch/errors.hpp"
 #include "python/torch/python_update.hpp"
+
+namespace {
+
+constexpr auto kPatienceAtExit = std::chrono::seconds(2);
+
+void settle_at_exit() {
+  const nanobind::gil_scoped_release release;
+  tandem::libtorch::settle_backward_threads(tandem::libtorch::registered_devices(),
+                                            kPatienceAtExit);
+}
+
+}  // namespace
 
 NB_MODULE(_torch, m) {
   namespace nb = nanobind;
@@ -39,6 +54,7 @@ NB_MODULE(_torch, m) {
       [](const std::shared_ptr<ForwardPlace>& place) { tandem::libtorch::recompute_from(place); },
       nb::arg("place").none(),
       "From now on this thread of a backward computes from there again.");
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(settle_at_exit));
   tandem::python::bind_update(m);
   tandem::python::bind_data_parallel(m);
 }
