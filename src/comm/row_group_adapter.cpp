@@ -3,6 +3,10 @@
 
 #include "tandem/comm/row_group_adapter.hpp"
 
+#include <utility>
+
+#include "tandem/core/check.hpp"
+#include "tandem/runtime/context.hpp"
 #include "tandem/runtime/dispatch.hpp"
 #include "tandem/tensor/access.hpp"
 #include "tandem/tensor/factories.hpp"
@@ -17,7 +21,10 @@ Tensor RowGroupAdapter::all_reduce_sum(const Tensor& x) {
   dispatch(x.stream(), make_work(Work::Kind::copy, "all_reduce_sum", {x}, {y}), [&](auto& s) {
     kernels::copy(s, view_of(x), view_of(y));
   });
-  comm_.all_reduce(y, ReduceOp::sum);
+  Collective sum = Collective::all_reduce(y, ReduceOp::sum);
+  if (const auto& frame = context().frame; frame != nullptr && frame->call > 0)
+    sum.purpose = tandem::detail::concat("call ", frame->call);
+  comm_.start(std::move(sum)).wait();
   return y;
 }
 

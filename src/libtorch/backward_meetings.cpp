@@ -49,6 +49,14 @@ void BackwardMeetings::await_cause() {
     std::this_thread::sleep_for(kCauseLook);
 }
 
+Desync BackwardMeetings::in_another_order(const Desync& e) {
+  return Desync(tandem::detail::concat(
+      e.what(),
+      "; a backward of several forwards has reached an earlier one first, and devices went on in "
+      "different orders: compute the losses in the order of their forwards, call backward for "
+      "each, or let step compute them"));
+}
+
 void BackwardMeetings::await_all_left(std::chrono::milliseconds patience) {
   std::unique_lock lock(mutex_);
   if (left_.wait_for(lock, patience, [&] { return inside_ == 0; })) return;

@@ -48,6 +48,9 @@ class BackwardMeetings {
       visit.fail();
       await_cause();
       throw;
+    } catch (const Desync& e) {
+      visit.fail();
+      throw in_another_order(e);
     } catch (...) {
       visit.fail();
       throw;
@@ -64,6 +67,8 @@ class BackwardMeetings {
   /// Lets the replica whose failure the calling one has heard of tell the engine first, which keeps
   /// one exception only.
   static void await_cause();
+  /// Devices have met in nodes of different forwards.
+  static Desync in_another_order(const Desync& e);
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable left_;

@@ -4,6 +4,7 @@
 #include "libtorch/replica_scope.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include <ATen/autocast_mode.h>
@@ -27,6 +28,11 @@ int after_first_use(int threads) {
 }
 
 }  // namespace
+
+std::uint64_t CallerState::count() noexcept {
+  static std::atomic<std::uint64_t> calls{0};
+  return ++calls;
+}
 
 CallerState CallerState::of_host() {
   namespace autocast = at::autocast;
@@ -53,6 +59,7 @@ ReplicaScope::ReplicaScope(std::shared_ptr<TorchSource> source, const CallerStat
       threads_(std::in_place, std::min(caller.threads, context().threads)),
       module_([&](Context& c) { c.module_path = source_->class_name(); }),
       before_(current_scope) {
+  if (const auto& frame = context().frame; frame != nullptr) frame->call = caller.call;
   await_tensors(*source_);
   current_scope = this;  // last, since a scope that fails to begin does not end
 }

@@ -20,7 +20,8 @@
 namespace tandem::libtorch {
 
 /// What the caller's thread tells PyTorch in the replicas: grad mode, autocast, hooks of saved
-/// tensors, how many threads kernels may use, and where the numbers of nodes begin.
+/// tensors, how many threads kernels may use, where the numbers of nodes begin, and which call it
+/// is.
 struct CallerState {
   /// For replicas of a module on PyTorch's `cpu`: autocast for the host is one for their devices.
   static CallerState of_host();
@@ -28,6 +29,10 @@ struct CallerState {
   at::ThreadLocalState state = {};
   int threads = at::get_num_threads();
   std::uint64_t first_node = NodeOrder::next();
+  std::uint64_t call = count();
+
+ private:
+  static std::uint64_t count() noexcept;
 };
 
 /// Until its end PyTorch's kernels on this thread use at most `threads` threads. PyTorch's own

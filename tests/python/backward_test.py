@@ -3,6 +3,7 @@
 """Backwards that are not one for each forward: for each output, of two forwards, and within a backward."""
 
 import copy
+import time
 import unittest
 
 import tandem
@@ -89,6 +90,26 @@ class Masks(nn.Module):
         return x
 
 
+class Late(torch.autograd.Function):
+    """Whose backward takes so many seconds."""
+
+    @staticmethod
+    def forward(ctx, x, seconds):
+        ctx.seconds = seconds
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, dy):
+        time.sleep(ctx.seconds)
+        return dy, None
+
+
+class LateOnDevice1(nn.Sequential):
+    def forward(self, x, seconds=0.0):
+        y = super().forward(x)
+        return Late.apply(y, seconds) if x.device == torch.device("tandem:1") else y
+
+
 class BackwardTest(unittest.TestCase):
     def setUp(self):
         torch.manual_seed(0)
@@ -132,6 +153,30 @@ class BackwardTest(unittest.TestCase):
                     for model in (tandem.DataParallel(net, devices="cpu:4", mode=mode), alone):
                         (model(self.x).square().sum() + 2 * model(self.x[:5]).square().sum()).backward()
                     self.assert_same_gradients(net, alone)
+
+    def test_devices_that_come_to_forwards_in_different_orders_are_told(self):
+        net = LateOnDevice1(nn.Linear(4, 6), nn.BatchNorm1d(6), nn.Linear(6, 6), nn.BatchNorm1d(6))
+        model = tandem.DataParallel(net, devices="cpu:2")
+        alone = copy.deepcopy(net)
+        told = 0
+        for _ in range(20):
+            net.zero_grad()
+            first = model(self.x, seconds=0.2)
+            second = Late.apply(model(self.x).to("tandem:2"), 0.1).cpu()  # on a thread of its own
+            try:
+                (second.sum() + first.square().sum()).backward()
+            except RuntimeError as error:
+                self.assertRegex(str(error), r"rank \d \(cpu:\d\) has call .* compute the losses in the order of their forwards")
+                told += 1
+                break
+            alone.zero_grad()
+            (alone(self.x).sum() + alone(self.x).square().sum()).backward()
+            self.assert_same_gradients(net, alone)
+        self.assertEqual(told, 1)
+        for each in (model, alone):
+            each.zero_grad()
+            each(self.x[1:]).square().sum().backward()
+        self.assert_same_gradients(net, alone)
 
     def test_backwards_within_a_steps(self):
         for make in (Shared, lambda: Shared(plain=1), GoesBack):
