@@ -22,8 +22,9 @@ Tensor RowGroupAdapter::all_reduce_sum(const Tensor& x) {
     kernels::copy(s, view_of(x), view_of(y));
   });
   Collective sum = Collective::all_reduce(y, ReduceOp::sum);
-  if (const auto& frame = context().frame; frame != nullptr && frame->call > 0)
-    sum.purpose = tandem::detail::concat("call ", frame->call);
+  const Context& c = context();
+  if (c.phase == Phase::backward && c.frame != nullptr && c.frame->call > 0)
+    sum.purpose = tandem::detail::concat("call ", c.frame->call);
   comm_.start(std::move(sum)).wait();
   return y;
 }
