@@ -37,7 +37,7 @@ NAdam::NAdam(const ParamList& params, NAdamOptions options)
     : NAdam(std::vector<GroupSpec>{{params}}, options) {}
 
 NAdam::NAdam(const std::vector<GroupSpec>& groups, NAdamOptions options)
-    : Optimizer("NAdam", groups, named(options)) {
+    : Optimizer("NAdam", groups, named(options)), product_dtype_(options.product_dtype) {
   for (const ParamGroup& group : param_groups())
     NAdam::check_options(group);
 }
@@ -59,8 +59,9 @@ std::vector<NumberSpec> NAdam::numbers() const {
 std::vector<double> NAdam::next_numbers(const std::vector<double>& before,
                                         const ParamGroup& group,
                                         std::int64_t t) const {
-  const auto product = static_cast<float>(before[0]);
-  return {product * static_cast<float>(momentum(group, t))};
+  const double next = momentum(group, t);
+  if (product_dtype_ == DType::f64) return {before[0] * next};
+  return {static_cast<float>(before[0]) * static_cast<float>(next)};
 }
 
 void NAdam::update(const UpdateSlice& slice, const ParamGroup& group, std::int64_t t) {

@@ -160,5 +160,15 @@ TEST(NAdamNumbers, TheProductOfMomentaIsAnF32) {
   }
 }
 
+// As PyTorch's where f64 is its default dtype.
+TEST(NAdamNumbers, TheProductOfMomentaMayBeAnF64) {
+  const Tensor p = zeros({2}, {.dtype = DType::f64}).requires_grad_();
+  NAdam optimizer({std::vector<Tensor>{p}}, NAdamOptions{.product_dtype = DType::f64});
+  p.set_grad(ones({2}, {.dtype = DType::f64}));
+  optimizer.step();
+  EXPECT_EQ(optimizer.state_dict().numbers.at("0.mu_product"),
+            0.9 * (1 - 0.5 * std::pow(0.96, 4e-3)));
+}
+
 }  // namespace
 }  // namespace tandem::optim

@@ -134,7 +134,7 @@ def is_rounding(case, count):
     for statement in case.statements[:count]:
         attempt(one, statement)
         attempt(other, statement)
-    return bool(difference(other.observe(), one.observe(), TOLERANCE))
+    return bool(difference(other.observe(), one.observe(), TOLERANCE / 8))
 
 
 def compare(case):

@@ -18,12 +18,13 @@ struct NAdamOptions {
   double weight_decay = 0;
   double momentum_decay = 4e-3;         ///< how soon the momentum grows from beta1 / 2 to beta1
   bool decoupled_weight_decay = false;  ///< as AdamW: not added to the gradient
+  DType product_dtype = DType::f32;     ///< of mu_product, which PyTorch keeps in its default dtype
 };
 
 /// Adam with Nesterov's momentum, which grows with the steps.
 ///
 /// State: "exp_avg" and "exp_avg_sq" as Adam, and the number "mu_product": the product of the
-/// momenta of all steps, in f32 as PyTorch keeps it.
+/// momenta of all steps.
 /// @source Dozat, "Incorporating Nesterov momentum into Adam", ICLR workshop, 2016.
 class NAdam final : public Optimizer {
  public:
@@ -40,6 +41,8 @@ class NAdam final : public Optimizer {
                                    const ParamGroup& group,
                                    std::int64_t t) const override;
   void update(const UpdateSlice& slice, const ParamGroup& group, std::int64_t t) override;
+
+  DType product_dtype_;
 };
 
 }  // namespace tandem::optim

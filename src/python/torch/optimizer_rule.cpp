@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include <c10/core/DefaultDtype.h>
+
 #include "tandem/core/error.hpp"
 #include "tandem/optim/adadelta.hpp"
 #include "tandem/optim/adagrad.hpp"
@@ -21,6 +23,11 @@ namespace {
 template <class Optimizer, class Options>
 std::unique_ptr<optim::Optimizer> make(const std::vector<optim::GroupSpec>& groups) {
   return std::make_unique<Optimizer>(groups, Options{});
+}
+
+std::unique_ptr<optim::Optimizer> make_nadam(const std::vector<optim::GroupSpec>& groups) {
+  return std::make_unique<optim::NAdam>(
+      groups, optim::NAdamOptions{.product_dtype = counts_in_f64() ? DType::f64 : DType::f32});
 }
 
 std::vector<OptimizerRule> rules_of_adam() {
@@ -45,7 +52,7 @@ std::vector<OptimizerRule> rules_of_adam() {
            {"maximize"},
            {"exp_avg", "exp_avg_sq"},
            {"step", "mu_product"},
-           make<NAdam, NAdamOptions>},
+           make_nadam},
           {"RAdam",
            {"lr", "eps", "weight_decay", "decoupled_weight_decay"},
            true,
@@ -97,6 +104,10 @@ const std::vector<OptimizerRule>& rules() {
 }
 
 }  // namespace
+
+bool counts_in_f64() {
+  return c10::get_default_dtype() == caffe2::TypeMeta::Make<double>();
+}
 
 const OptimizerRule& OptimizerRule::of(const std::string& name) {
   std::string known;

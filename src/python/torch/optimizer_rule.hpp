@@ -27,4 +27,7 @@ struct OptimizerRule {
   static const OptimizerRule& of(const std::string& name);
 };
 
+/// Whether PyTorch keeps a state's numbers in f64, since that is its default dtype, and not in f32.
+bool counts_in_f64();
+
 }  // namespace tandem::python

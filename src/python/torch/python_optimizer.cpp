@@ -119,11 +119,10 @@ void PythonOptimizer::write(const optim::OptimizerState& from, const UpdatedPara
       state[name.c_str()] =
           nb::cast(libtorch::to_torch(found->second.clone(), parameter.own.device()));
     }
-    // Where f64 is the default dtype, PyTorch counts in it, and in f32 elsewhere.
-    const bool is_f64 = c10::get_default_dtype() == caffe2::TypeMeta::Make<double>();
+    const at::ScalarType dtype = counts_in_f64() ? at::kDouble : at::kFloat;
     for (const std::string& name : rule_.state_numbers)
-      state[name.c_str()] = nb::cast(at::scalar_tensor(from.numbers.at(entry(parameter, name)),
-                                                       is_f64 ? at::kDouble : at::kFloat));
+      state[name.c_str()] =
+          nb::cast(at::scalar_tensor(from.numbers.at(entry(parameter, name)), dtype));
   }
   if (nb::len(state) > 0)
     states[own] = state;
