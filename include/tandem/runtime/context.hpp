@@ -73,7 +73,7 @@ class AbortToken {
 struct ForwardFrame {
   std::uint64_t seed = 0;
   std::uint64_t forward = 0;  ///< number of top-level forwards before this one
-  std::uint64_t call = 0;     ///< of a wrapper, by which its backwards know each other; 0: untold
+  std::uint64_t call = 0;     ///< number of the wrapper's call, which meetings compare; 0: none
   std::unordered_map<std::string, int> calls = {};  ///< random draws so far, by module path
   bool drew = false;                                ///< whether there was a random draw
 };

@@ -21,7 +21,7 @@ class GradientSnapshot {
   void clear() const;
   /// Whether there were any gradients.
   bool any() const noexcept;
-  /// Adds the copies to the gradients that the replicas have made since and have not reduced.
+  /// Adds each arena's copies to the gradients that it has now, and to no others of the replicas.
   void add() const;
   /// Adds the copy to a reduced gradient, that of the first arena, unless this was done already.
   void add(std::size_t place);
