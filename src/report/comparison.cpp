@@ -141,7 +141,8 @@ std::string describe_weights(const Comparison& comparison) {
 std::string text(const Comparison& comparison, bool with_tables) {
   std::string text = title(comparison) + "\n";
   if (!comparison.simulated.empty()) text += "times: " + comparison.simulated + "\n";
-  text += "\n" + table_of_modes(comparison);
+  text += '\n';
+  text += table_of_modes(comparison);
   if (with_tables)
     for (const Mode& mode : comparison.modes)
       text += tables(mode.mode, mode.recording);
