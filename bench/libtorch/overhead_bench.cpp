@@ -20,8 +20,8 @@
 #include "tandem/tensor/access.hpp"
 #include "tandem/tensor/factories.hpp"
 
-#include "libtorch/module_changes.hpp"
-#include "libtorch/replica_scope.hpp"
+#include "libtorch/modules/module_changes.hpp"
+#include "libtorch/modules/replica_scope.hpp"
 #include "parallel/update/mode_rules.hpp"
 
 namespace tandem::bench {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "libtorch/backward_threads.hpp"
+#include "libtorch/device/backward_threads.hpp"
 
 #include <atomic>
 #include <chrono>

@@ -3,7 +3,7 @@
 
 // Replicas in one graph of PyTorch against the module alone on the host, in f64.
 
-#include "libtorch/broadcast_parameters.hpp"
+#include "libtorch/graph/broadcast_parameters.hpp"
 
 #include <algorithm>
 #include <string>

@@ -23,7 +23,7 @@
 #include "tandem/runtime/observer.hpp"
 
 #include "libtorch/models.hpp"
-#include "libtorch/replica_scope.hpp"
+#include "libtorch/modules/replica_scope.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem::libtorch::test {

@@ -26,7 +26,7 @@
 #include "tandem/libtorch/detail/gradient_gate.hpp"
 #include "tandem/libtorch/devices.hpp"
 
-#include "libtorch/broadcast_parameters.hpp"
+#include "libtorch/graph/broadcast_parameters.hpp"
 
 namespace tandem::testing {
 

@@ -24,8 +24,8 @@
 #include "tandem/libtorch/optimizer.hpp"
 #include "tandem/parallel/replica_error.hpp"
 
+#include "libtorch/device/torch_version.hpp"
 #include "libtorch/models.hpp"
-#include "libtorch/torch_version.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem::libtorch::test {

@@ -26,8 +26,32 @@ FOLDERS = {
         "batch": ["errors"],
         "units": ["reduce"],
         "update": ["reduce", "units"],
-        "replicas": ["errors", "reduce", "plan", "units", "update"],
-        "ranks": ["errors", "reduce", "replicas", "units"],
+        "options": ["plan", "units", "update"],
+        "replicas": ["errors", "reduce", "plan", "batch", "units", "update", "options"],
+        "ranks": ["errors", "reduce", "replicas", "units", "options"],
+    },
+    "parallel/replicas": {
+        "device": [],
+        "call": ["device"],
+        "module": ["device", "call"],
+        "step": ["call", "module"],
+        "set": ["device", "call", "module", "step"],
+        "gather": ["call", "module", "set"],
+    },
+    "libtorch": {
+        "device": [],
+        "kernels": ["device"],
+        "exchange": ["device", "kernels"],
+        "modules": ["device", "kernels", "exchange"],
+        "graph": ["device", "kernels", "exchange", "modules"],
+        "update": ["device", "exchange"],
+        "wrapper": ["device", "kernels", "modules", "graph", "update"],
+    },
+    "sim": {
+        "machine": [],
+        "links": ["machine"],
+        "step": ["machine", "links"],
+        "fit": ["machine", "links", "step"],
     },
 }
 # Kernels stand beside the layers: only sources call them, from `tensor` upwards.
@@ -54,6 +78,7 @@ NOT_IN_UMBRELLA = {
     "tandem/libtorch/detail/scattered_inputs.hpp": "a part of libtorch/data_parallel.hpp",
     "tandem/libtorch/detail/shared_update.hpp": "a part of libtorch/optimizer.hpp",
     "tandem/libtorch/detail/torch_replicas.hpp": "a part of libtorch/data_parallel.hpp",
+    "tandem/libtorch/detail/torch_device.hpp": "a part of libtorch/devices.hpp",
     "tandem/libtorch/devices.hpp": "a library of its own; its users have PyTorch",
     "tandem/libtorch/exchange.hpp": "a library of its own; its users have PyTorch",
     "tandem/libtorch/functional.hpp": "a library of its own; its users have PyTorch",
@@ -135,21 +160,33 @@ def check_arrows(source):
             yield number, "arrows", f'"{included}": {where}{layer} may not include {to}'
 
 
-def check_folders(source):
-    folders = FOLDERS.get(source.layer)
-    if not source.is_cpp or folders is None or source.is_public:
-        return
-    folder = source.place[2] if len(source.place) > 3 else None
-    if folder not in folders:
-        yield 1, "folders", f"'{folder}' is not a folder of {source.layer}; its folders are {', '.join(folders)}"
-        return
-    for number, line in enumerate(source.lines, 1):
-        match = INCLUDE.match(line)
-        place = match.group(2).split("/") if match else []
-        if len(place) < 3 or place[0] != source.layer or place[1] not in folders:
-            continue
-        if place[1] != folder and place[1] not in folders[folder]:
-            yield number, "folders", f"{source.layer}/{folder} may include {', '.join(folders[folder]) or 'no other folder'}, not {place[1]}"
+def check_folders(sources):
+    """The folders of each place in FOLDERS have its sources with their headers, public ones too."""
+    for home, folders in FOLDERS.items():
+        start = home.split("/")
+        own = [source for source in sources if source.is_cpp and source.place[:len(start) + 1] == ["src", *start]]
+        folder_of = {source.path: source.place[len(start) + 1] if len(source.place) > len(start) + 2 else None for source in own}
+        for source in own:
+            if folder_of[source.path] not in folders:
+                yield source.path, 1, "folders", f"'{folder_of[source.path]}' is not a folder of {home}; its folders are {', '.join(folders)}"
+        of_header = {source.stem: folder_of[source.path] for source in own if source.suffix == ".cpp"}
+        public = [source for source in sources if source.is_cpp and source.is_public and source.layer == start[0] and source.stem in of_header]
+        folder_of |= {source.path: of_header[source.stem] for source in public}
+        for source in own + public:
+            folder = folder_of[source.path]
+            for number, line in enumerate(source.lines, 1):
+                to = included_folder(line, start, of_header)
+                if folder in folders and to in folders and to not in (folder, *folders[folder]):
+                    yield source.path, number, "folders", f"{home}/{folder} may include {', '.join(folders[folder]) or 'no other folder'}, not {to}"
+
+
+def included_folder(line, start, of_header):
+    """The folder of `start` that an include line names, by path or by a public header; None: it names none."""
+    match = INCLUDE.match(line)
+    place = match.group(2).split("/") if match else []
+    if place[:2] == ["tandem", start[0]]:
+        return of_header.get(place[-1].split(".")[0])
+    return place[len(start)] if place[:len(start)] == start and len(place) > len(start) + 1 else None
 
 
 def check_public_headers(source):
@@ -298,7 +335,6 @@ def check_umbrella(sources):
 
 CHECKS = [
     check_arrows,
-    check_folders,
     check_public_headers,
     check_torch_headers,
     check_backend_conditionals,
@@ -318,6 +354,7 @@ def violations(sources):
     for source in sources:
         for check in CHECKS:
             found += [(source.path, line, rule, text) for line, rule, text in check(source)]
+    found += check_folders(sources)
     found += check_umbrella(sources)
     found += check_unnamed_namespaces(sources)
     found += pairing.check_pairs(sources)

@@ -127,7 +127,18 @@ class Umbrella(Lint):
 class Folders(Lint):
     def test_upward_include(self):
         self.refuses("folders", "src/parallel/plan/a.cpp", HEAD + '#include "parallel/replicas/b.hpp"\n', 3)
-        self.takes("src/parallel/replicas/a.cpp", HEAD + '#include "parallel/plan/b.hpp"\n#include "parallel/replicas/c.hpp"\n')
+        self.takes("src/parallel/replicas/step/a.cpp", HEAD + '#include "parallel/plan/b.hpp"\n#include "parallel/replicas/call/c.hpp"\n')
+        self.refuses("folders", "src/parallel/replicas/call/a.cpp", HEAD + '#include "parallel/replicas/step/b.hpp"\n', 3)
+
+    def test_public_header_of_an_upper_folder(self):
+        files = {"src/sim/step/b.cpp": HEAD, "src/sim/machine/a.cpp": HEAD + '#include "tandem/sim/b.hpp"\n'}
+        self.assertEqual(lint_files(files), [("folders", "src/sim/machine/a.cpp", 3)])
+
+    def test_upward_include_of_a_public_header(self):
+        files = {"src/sim/step/b.cpp": HEAD, "src/sim/machine/a.cpp": HEAD,
+                 "include/tandem/sim/a.hpp": HEADER + '#include "tandem/sim/b.hpp"\n', "include/tandem/sim/b.hpp": HEADER,
+                 "include/tandem/tandem.hpp": HEADER + '#include "tandem/sim/a.hpp"\n'}
+        self.assertEqual(lint_files(files), [("folders", "include/tandem/sim/a.hpp", 4)])
 
     def test_unknown_folder(self):
         self.refuses("folders", "src/parallel/misc/a.cpp", HEAD, 1)

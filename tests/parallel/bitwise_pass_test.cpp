@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "parallel/replicas/bitwise_pass.hpp"
+#include "parallel/replicas/step/bitwise_pass.hpp"
 
 #include <set>
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "parallel/replicas/call_runner.hpp"
+#include "parallel/replicas/call/call_runner.hpp"
 
 #include <atomic>
 #include <chrono>

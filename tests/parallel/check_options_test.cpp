@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "parallel/replicas/check_options.hpp"
+#include "parallel/options/check_options.hpp"
 
 #include <string>
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "parallel/replicas/device_replica.hpp"
+#include "parallel/replicas/device/device_replica.hpp"
 
 #include <gmock/gmock.h>
 

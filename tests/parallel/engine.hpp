@@ -17,9 +17,9 @@
 #include "tandem/tensor/factories.hpp"
 
 #include "devices.hpp"
-#include "parallel/replicas/calls.hpp"
-#include "parallel/replicas/drift_check.hpp"
-#include "parallel/replicas/non_finite_check.hpp"
+#include "parallel/replicas/module/calls.hpp"
+#include "parallel/replicas/step/drift_check.hpp"
+#include "parallel/replicas/step/non_finite_check.hpp"
 
 // The parts of a wrapper, put together by hand for the tests of one of them.
 namespace tandem::parallel::test {

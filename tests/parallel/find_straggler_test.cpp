@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "parallel/replicas/find_straggler.hpp"
+#include "parallel/replicas/step/find_straggler.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "parallel/replicas/forward_rows.hpp"
+#include "parallel/replicas/call/forward_rows.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "parallel/replicas/gradient_reads.hpp"
+#include "parallel/replicas/module/gradient_reads.hpp"
 
 #include <memory>
 

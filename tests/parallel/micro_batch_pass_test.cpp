@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "parallel/replicas/micro_batch_pass.hpp"
+#include "parallel/replicas/step/micro_batch_pass.hpp"
 
 #include <map>
 #include <mutex>

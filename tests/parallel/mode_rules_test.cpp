@@ -22,7 +22,7 @@ namespace {
 TEST(ModeRulesTest, EachModeHasRulesOfItsNameAndIsFoundByIt) {
   std::set<std::string> names;
   for (const Mode mode : kModes) {
-    EXPECT_STREQ(rules_of(mode).name(), name(mode));
+    EXPECT_STREQ(rules_of(mode).name, name(mode));
     EXPECT_EQ(parse_mode(name(mode)), mode);
     names.insert(name(mode));
   }
@@ -35,17 +35,16 @@ TEST(ModeRulesTest, DeviceZeroUpdatesAloneUnlessAModeSaysOtherwise) {
     EXPECT_FALSE(rules_of(mode).make_update({})->is_shared()) << name(mode);
 }
 
-/// A fifth mode: all devices get all gradients when backward has ended, and update their copies.
-class AllReduceAfterBackward final : public ModeRules {
- public:
-  const char* name() const noexcept override { return "all_reduce_after_backward"; }
-  Reduction reduction() const noexcept override {
-    return {.to = Reduction::To::all, .at_end = true};
-  }
-  std::shared_ptr<ParameterUpdate> make_update(SharedParts parts) const override {
-    return std::make_shared<Copies>(std::move(parts));
-  }
-};
+/// Another mode: all devices get all gradients when backward has ended, and update their copies.
+constexpr ModeRules kAllReduceAfterBackward{
+    Mode::ddp,
+    "all_reduce_after_backward",
+    {.to = Reduction::To::all, .at_end = true},
+    ModeRules::Replication::when_changed,
+    ModeRules::Sharded::nothing,
+    [](SharedParts parts) -> std::shared_ptr<ParameterUpdate> {
+      return std::make_shared<Copies>(std::move(parts));
+    }};
 
 /// Weights after a few steps on three devices.
 Values trained_by(const ModeRules& rules) {
@@ -78,9 +77,9 @@ Values trained_by(const ModeRules& rules) {
   return values_of(net);
 }
 
-TEST(ModeRulesTest, AModeOfOnesOwnIsAClass) {
+TEST(ModeRulesTest, AModeOfOnesOwnIsARow) {
   const Values expected = trained_by(rules_of(Mode::ddp));
-  EXPECT_EQ(difference(trained_by(AllReduceAfterBackward()), expected), 0);
+  EXPECT_EQ(difference(trained_by(kAllReduceAfterBackward), expected), 0);
   EXPECT_EQ(difference(trained_by(rules_of(Mode::sharded)), expected), 0);
 }
 

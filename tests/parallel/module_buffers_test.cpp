@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "parallel/replicas/module_buffers.hpp"
+#include "parallel/replicas/module/module_buffers.hpp"
 
 #include <limits>
 #include <stdexcept>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What devices hold while a module is wrapped, and a module that is elsewhere before.
-#include "parallel/replicas/module_move.hpp"
+#include "parallel/replicas/device/module_move.hpp"
 
 #include <atomic>
 #include <functional>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "parallel/replicas/module_parameters.hpp"
+#include "parallel/replicas/module/module_parameters.hpp"
 
 #include <gmock/gmock.h>
 

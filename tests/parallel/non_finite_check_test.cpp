@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "parallel/replicas/non_finite_check.hpp"
+#include "parallel/replicas/step/non_finite_check.hpp"
 
 #include <limits>
 #include <string>

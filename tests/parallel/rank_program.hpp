@@ -14,7 +14,7 @@
 #include "tandem/tensor/factories.hpp"
 
 #include "devices.hpp"
-#include "parallel/replicas/device_replica.hpp"
+#include "parallel/replicas/device/device_replica.hpp"
 
 // What the tests of a rank's parts run on each rank.
 namespace tandem::parallel::test {

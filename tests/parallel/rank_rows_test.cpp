@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "parallel/replicas/rank_rows.hpp"
+#include "parallel/replicas/call/rank_rows.hpp"
 
 #include <gmock/gmock.h>
 

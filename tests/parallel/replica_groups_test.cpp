@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "parallel/replicas/replica_groups.hpp"
+#include "parallel/replicas/call/replica_groups.hpp"
 
 #include <gmock/gmock.h>
 

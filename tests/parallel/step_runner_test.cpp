@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "parallel/replicas/step_runner.hpp"
+#include "parallel/replicas/step/step_runner.hpp"
 
 #include <atomic>
 

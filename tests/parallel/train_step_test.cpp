@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "parallel/replicas/train_step.hpp"
+#include "parallel/replicas/step/train_step.hpp"
 
 #include <limits>
 #include <optional>
@@ -12,8 +12,8 @@
 #include "tandem/optim/sgd.hpp"
 
 #include "parallel/engine.hpp"
-#include "parallel/replicas/bitwise_pass.hpp"
-#include "parallel/replicas/micro_batch_pass.hpp"
+#include "parallel/replicas/step/bitwise_pass.hpp"
+#include "parallel/replicas/step/micro_batch_pass.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem::parallel::test {

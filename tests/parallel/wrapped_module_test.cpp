@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "parallel/replicas/wrapped_module.hpp"
+#include "parallel/replicas/device/wrapped_module.hpp"
 
 #include <gmock/gmock.h>
 

@@ -53,7 +53,7 @@ using HeldPointer = std::remove_cvref_t<decltype(std::declval<const Holder&>().p
 template <class M>
 std::vector<std::shared_ptr<M>> replicate(const std::shared_ptr<M>& module,
                                           const std::vector<Device>& devices) {
-  const detail::TorchReplicas::Make copy = detail::copies_of<M>(module, nullptr);
+  const detail::MakeModule copy = detail::copies_of<M>(module, nullptr);
   std::vector<std::shared_ptr<torch::nn::Module>> copies;
   for (std::size_t i = 0; i < devices.size(); ++i)
     copies.push_back(copy());

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tandem/parallel/options.hpp"
+#include "tandem/parallel/mode.hpp"
 
 namespace tandem::nn {
 class Module;

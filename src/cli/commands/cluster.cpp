@@ -16,7 +16,7 @@
 #include "cli/command.hpp"
 #include "cli/console.hpp"
 #include "cli/usage_error.hpp"
-#include "sim/quantity.hpp"
+#include "sim/machine/quantity.hpp"
 
 namespace tandem::cli {
 namespace {

@@ -16,7 +16,7 @@
 #include "parallel/ranks/iteration_log.hpp"
 #include "parallel/ranks/rank_units.hpp"
 #include "parallel/ranks/unused_parameters.hpp"
-#include "parallel/replicas/device_replica.hpp"
+#include "parallel/replicas/device/device_replica.hpp"
 
 namespace tandem::parallel {
 

@@ -16,11 +16,11 @@
 #include "parallel/ranks/rank_units.hpp"
 #include "parallel/ranks/row_weight.hpp"
 #include "parallel/ranks/unchanged_module.hpp"
-#include "parallel/replicas/check_unwrapped.hpp"
-#include "parallel/replicas/module_move.hpp"
-#include "parallel/replicas/module_source.hpp"
-#include "parallel/replicas/rank_rows.hpp"
-#include "parallel/replicas/same_module.hpp"
+#include "parallel/replicas/call/rank_rows.hpp"
+#include "parallel/replicas/device/check_unwrapped.hpp"
+#include "parallel/replicas/device/module_move.hpp"
+#include "parallel/replicas/device/module_source.hpp"
+#include "parallel/replicas/device/same_module.hpp"
 
 namespace tandem::parallel {
 namespace {

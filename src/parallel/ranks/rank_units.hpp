@@ -13,7 +13,7 @@
 #include "tandem/parallel/detail/rank_replica.hpp"
 
 #include "parallel/ranks/rank_shares.hpp"
-#include "parallel/replicas/device_replica.hpp"
+#include "parallel/replicas/device/device_replica.hpp"
 #include "parallel/units/sleeping_blocks.hpp"
 
 namespace tandem::parallel {

@@ -7,7 +7,7 @@
 
 #include "tandem/optim/arena.hpp"
 
-#include "parallel/replicas/replica_source.hpp"
+#include "parallel/replicas/device/replica_source.hpp"
 
 namespace tandem::parallel {
 

@@ -27,7 +27,7 @@ using Setup = ModeFormulas::Setup;
 using UnitBytes = std::map<int, std::size_t>;
 
 bool has_units(const Setup& setup) {
-  return setup.devices > 1 && rules_of(setup.mode).sharded() != ModeRules::Sharded::nothing;
+  return setup.devices > 1 && rules_of(setup.mode).sharded != ModeRules::Sharded::nothing;
 }
 
 /// The parameters under all their names, in the units and groups that a wrapper gives them.
@@ -227,11 +227,11 @@ bool ModeFormulas::shares_gradients() const noexcept {
 
 bool ModeFormulas::shares_values() const noexcept {
   return has_units(setup_) &&
-         rules_of(setup_.mode).sharded() == ModeRules::Sharded::values_and_gradients;
+         rules_of(setup_.mode).sharded == ModeRules::Sharded::values_and_gradients;
 }
 
 bool ModeFormulas::has_state(int device) const noexcept {
-  return device == 0 || rules_of(setup_.mode).reduction().to != Reduction::To::rank_0;
+  return device == 0 || rules_of(setup_.mode).reduction.to != Reduction::To::rank_0;
 }
 
 void ModeFormulas::check(int device) const {
@@ -257,7 +257,7 @@ std::size_t ModeFormulas::nbytes(Figure figure, int device) const {
     case Figure::state:
       if (!has_state(device)) return 0;
       return states *
-             (rules_of(setup_.mode).reduction().to == Reduction::To::shares ? own : trained_);
+             (rules_of(setup_.mode).reduction.to == Reduction::To::shares ? own : trained_);
     case Figure::parameters_in_step:
       if (!shares_values()) return 0;
       return setup_.reshard_after_forward ? largest_ : whole_;
@@ -273,7 +273,7 @@ std::size_t ModeFormulas::sent_by(int device) const {
   const auto others = static_cast<std::size_t>(setup_.devices - 1);
   if (others == 0) return 0;
   const std::size_t own = own_[static_cast<std::size_t>(device)];
-  switch (rules_of(setup_.mode).reduction().to) {
+  switch (rules_of(setup_.mode).reduction.to) {
     case Reduction::To::rank_0:
       return device == 0 ? others * whole_ : trained_;
     case Reduction::To::all:
@@ -297,9 +297,9 @@ std::string ModeFormulas::formula(Figure figure, int device) const {
       return shares_gradients() ? trained + "/n" : trained;
     case Figure::state:
       if (!has_state(device)) return "0";
-      return times(setup_.states,
-                   rules_of(setup_.mode).reduction().to == Reduction::To::shares ? trained + share
-                                                                                 : trained);
+      return times(
+          setup_.states,
+          rules_of(setup_.mode).reduction.to == Reduction::To::shares ? trained + share : trained);
     case Figure::parameters_in_step:
       if (!shares_values()) return "0";
       return setup_.reshard_after_forward ? "U" : "S";
@@ -316,7 +316,7 @@ std::string ModeFormulas::formula_of_sent(int device) const {
   if (setup_.devices == 1) return "0";
   const std::string trained = trained_ == whole_ ? "S" : "T";
   if (offloads()) return trained;
-  if (rules_of(setup_.mode).reduction().to == Reduction::To::rank_0)
+  if (rules_of(setup_.mode).reduction.to == Reduction::To::rank_0)
     return device == 0 ? "(n-1) S" : trained;
   return shares_values() ? "(n-1)/n (" + trained + " + G)" : "2 (n-1)/n " + trained;
 }

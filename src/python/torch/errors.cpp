@@ -17,7 +17,7 @@
 #include "tandem/core/error.hpp"
 #include "tandem/parallel/replica_error.hpp"
 
-#include "libtorch/interpreter.hpp"
+#include "libtorch/device/interpreter.hpp"
 #include "python/core/error_classes.hpp"
 #include "python/torch/call_python.hpp"
 #include "python/torch/interpreter_lock.hpp"

@@ -11,8 +11,8 @@
 
 #include "tandem/libtorch/devices.hpp"
 
-#include "libtorch/backward_threads.hpp"
-#include "libtorch/recomputation.hpp"
+#include "libtorch/device/backward_threads.hpp"
+#include "libtorch/modules/recomputation.hpp"
 #include "python/core/error_classes.hpp"
 #include "python/torch/data_parallel.hpp"
 #include "python/torch/errors.hpp"

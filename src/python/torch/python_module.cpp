@@ -10,7 +10,7 @@
 
 #include "tandem/runtime/context.hpp"
 
-#include "libtorch/sync_marks.hpp"
+#include "libtorch/modules/sync_marks.hpp"
 #include "python/torch/call_python.hpp"
 #include "python/torch/caller_context.hpp"
 #include "python/torch/tensor_caster.hpp"

@@ -9,7 +9,7 @@
 #include <nanobind/nanobind.h>
 #include <torch/nn/module.h>
 
-#include "libtorch/batch_norm_module.hpp"
+#include "libtorch/modules/batch_norm_module.hpp"
 #include "python/torch/interpreter_lock.hpp"
 #include "python/torch/structure.hpp"
 

@@ -11,7 +11,7 @@
 #include "tandem/core/check.hpp"
 #include "tandem/libtorch/exchange.hpp"
 
-#include "libtorch/updated_parameter.hpp"
+#include "libtorch/update/updated_parameter.hpp"
 #include "python/torch/optimizer_rule.hpp"
 #include "python/torch/tensor_caster.hpp"
 

@@ -7,9 +7,14 @@
 #include <memory>
 #include <utility>
 
-#include "tandem/libtorch/detail/torch_replicas.hpp"
+namespace torch::nn {
+class Module;
+}
 
 namespace tandem::libtorch::detail {
+
+/// Makes a module.
+using MakeModule = std::function<std::shared_ptr<torch::nn::Module>()>;
 
 /// Makes a copy by the module's clone(); null if it has none.
 ///
@@ -27,13 +32,13 @@ bool has_parts_of(const torch::nn::Module& made, const torch::nn::Module& module
 /// The same as `make`, but PyTorch's generator of the host is afterwards as it was before: what a
 /// constructor draws for values that do not matter must not change the numbers of a program that is
 /// wrapped.
-TorchReplicas::Make without_draws(TorchReplicas::Make make);
+MakeModule without_draws(MakeModule make);
 
 /// What makes copies of `module` for the devices.
 ///
 /// @param make  the user's way; null: clone(), else the constructor without arguments.
 template <class M>
-TorchReplicas::Make copies_of(std::shared_ptr<M> module, std::function<std::shared_ptr<M>()> make) {
+MakeModule copies_of(std::shared_ptr<M> module, std::function<std::shared_ptr<M>()> make) {
   if (make != nullptr) return without_draws(make);
   return without_draws([module = std::move(module)]() -> std::shared_ptr<torch::nn::Module> {
     if (auto copy = try_clone(*module)) return copy;

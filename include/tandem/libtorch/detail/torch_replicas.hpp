@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "tandem/libtorch/detail/module_copy.hpp"
 #include "tandem/libtorch/module_options.hpp"
 #include "tandem/optim/param_group.hpp"
 #include "tandem/parallel/detail/replica_set.hpp"
@@ -30,7 +31,6 @@ namespace tandem::libtorch::detail {
 /// replicas anew, tensors or parts that were replaced. To be used by one thread at a time.
 class TorchReplicas {
  public:
-  using Make = std::function<std::shared_ptr<torch::nn::Module>()>;
   /// Computes the loss of a replica's rows, on its device's thread.
   using LossBody = std::function<WeightedSum(torch::nn::Module& replica, const parallel::Replica&)>;
 
@@ -44,7 +44,7 @@ class TorchReplicas {
   /// @param copy  makes a copy of the module, whose values do not matter.
   /// @throws InvalidArgument  see DataParallel.
   TorchReplicas(std::shared_ptr<torch::nn::Module> module,
-                Make copy,
+                MakeModule copy,
                 Ops ops,
                 const parallel::DataParallelOptions& options);
   ~TorchReplicas();

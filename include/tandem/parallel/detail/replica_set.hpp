@@ -14,6 +14,7 @@
 #include "tandem/ops/loss.hpp"
 #include "tandem/optim/optimizer.hpp"
 #include "tandem/parallel/detail/batch_size.hpp"
+#include "tandem/parallel/detail/is_active.hpp"
 #include "tandem/parallel/detail/no_sync.hpp"
 #include "tandem/parallel/options.hpp"
 #include "tandem/parallel/replica_error.hpp"
@@ -22,19 +23,9 @@
 
 namespace tandem::parallel {
 
-class ModeRules;
+struct ModeRules;
 class ModuleParameters;
 class ReplicaSource;
-
-namespace detail {
-
-/// Whether a device takes part in a call: it has rows, or it is the first one and the batch is
-/// empty.
-inline bool is_active(const std::vector<RowRange>& rows, std::size_t device) {
-  return rows[device].end > rows[device].begin || (device == 0 && rows.back().end == 0);
-}
-
-}  // namespace detail
 
 /// The replicas of a module: its arenas, its groups and the threads' work. DataParallel<M> adds the
 /// types.

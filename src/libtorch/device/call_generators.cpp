@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "libtorch/device/call_generators.hpp"
+
+#include <mutex>
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/equal.h>
+
+#include "core/splitmix64.hpp"
+#include "libtorch/device/device_hooks.hpp"
+
+namespace tandem::libtorch {
+namespace {
+
+std::uint64_t draw(Device device) {
+  at::Generator& generator = generator_of(device.index);
+  const std::scoped_lock lock(generator.mutex());
+  return at::check_generator<at::CPUGeneratorImpl>(generator)->random64();
+}
+
+void set_seed(Device device, std::uint64_t value) {
+  at::Generator& generator = generator_of(device.index);
+  const std::scoped_lock lock(generator.mutex());
+  generator.set_current_seed(value);
+}
+
+}  // namespace
+
+at::Tensor state_of(at::Generator generator) {
+  const std::scoped_lock lock(generator.mutex());
+  return generator.get_state();
+}
+
+void set_state(at::Generator generator, const at::Tensor& state) {
+  const std::scoped_lock lock(generator.mutex());
+  generator.set_state(state);
+}
+
+CallGenerators::CallGenerators(const std::vector<Device>& devices)
+    : devices_(devices), host_(state_of(at::detail::getDefaultCPUGenerator())) {
+  for (const Device device : devices_)
+    before_.push_back(state_of(generator_of(device.index)));
+  seed_ = draw(devices_.front());
+  next_ = state_of(generator_of(devices_.front().index));
+  for (std::size_t d = 0; d < devices_.size(); ++d)
+    set_seed(devices_[d], splitmix64(seed_, d));
+}
+
+CallGenerators::~CallGenerators() {
+  for (std::size_t d = 0; d < devices_.size(); ++d)
+    set_state(generator_of(devices_[d].index), keeps_ && d == 0 ? next_ : before_[d]);
+  if (!keeps_) set_state(at::detail::getDefaultCPUGenerator(), host_);
+}
+
+bool CallGenerators::have_drawn() const {
+  for (std::size_t d = 0; d < devices_.size(); ++d) {
+    const at::Generator fresh = at::detail::createCPUGenerator(splitmix64(seed_, d));
+    if (!at::equal(fresh.get_state(), state_of(generator_of(devices_[d].index)))) return true;
+  }
+  return false;
+}
+
+}  // namespace tandem::libtorch

@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tandem/libtorch/detail/replica_loss.hpp"
+
+#include <memory>
+#include <string>
+
+#include <ATen/ATen.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include "tandem/autograd/autograd.hpp"
+#include "tandem/core/check.hpp"
+#include "tandem/libtorch/detail/torch_device.hpp"
+#include "tandem/tensor/factories.hpp"
+
+#include "libtorch/device/backward_context.hpp"
+#include "libtorch/device/device_memory.hpp"
+#include "libtorch/device/interpreter.hpp"
+#include "libtorch/modules/replica_scope.hpp"
+
+// Note [PyTorch's graph on tandem's tape]: a replica's loss is one op of tandem's tape. Its
+// backward runs PyTorch's engine, and hands every gradient that this makes to the parameter at once
+// (GradientSink), as a backward of tandem would. So buckets, reductions, scaled losses,
+// micro-batches and failures are tandem's, and none of it is written twice.
+namespace tandem::libtorch::detail {
+namespace {
+
+std::string describe_loss(const at::Tensor& x) {
+  return x.defined() ? tandem::detail::concat(
+                           x.toString(), " of ", x.numel(), " elements on ", x.device().str())
+                     : "an undefined tensor";
+}
+
+void backward(TorchSource& source, const at::Tensor& sum, double scale) {
+  source.sink().begin(sum.grad_fn().get());
+  try {
+    const CarriedContext carried;
+    // Its ops have the dtypes of the forward's, as after a forward under autocast.
+    const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+    torch::autograd::backward({sum}, {at::full_like(sum, scale)});
+  } catch (const c10::OutOfMemoryError&) {
+    throw_out_of_memory(source.device().index);
+  } catch (...) {
+    if (const Interpreter* const python = Interpreter::get()) python->forget_exception();
+    source.stopped().rethrow();
+    throw;
+  }
+  source.sink().end();
+}
+
+}  // namespace
+
+WeightedSum record_loss(const at::Tensor& sum, double weight) {
+  const std::shared_ptr<TorchSource>& source = ReplicaScope::current().source();
+  TANDEM_CHECK(sum.defined() && sum.numel() == 1,
+               "step: the loss must be a scalar, got ",
+               describe_loss(sum),
+               "; return its sum or mean");
+  TANDEM_CHECK(sum.device() == torch_device(source->device()),
+               "step: the loss is on ",
+               sum.device().str(),
+               ", but the replica is on ",
+               torch_device(source->device()).str(),
+               "; compute it from the replica's outputs and its part of the batch");
+  TANDEM_CHECK(sum.requires_grad(),
+               "step: the loss has no graph to go back through; does forward detach its result, or "
+               "are all parameters frozen?");
+  const TensorOptions options{.dtype = sum.scalar_type() == at::kDouble ? DType::f64 : DType::f32,
+                              .device = source->device()};
+  Tensor on_tape = scalar(0, options);
+  on_tape.requires_grad_();
+  Tensor value = autograd::record("pytorch",
+                                  scalar(sum.item<double>(), options),
+                                  {on_tape},
+                                  autograd::Formula([source, sum](const Tensor& dy) {
+                                    backward(*source, sum, dy.item());
+                                    return autograd::Gradients(1);
+                                  }));
+  return {value, scalar(weight, {.dtype = DType::f64, .device = source->device()})};
+}
+
+WeightedSum record_loss(const at::Tensor& sum, const at::Tensor& weight) {
+  TANDEM_CHECK(weight.defined() && weight.numel() == 1,
+               "step: the weight of a loss must be a scalar, got ",
+               describe_loss(weight));
+  return record_loss(sum, weight.item<double>());
+}
+
+WeightedSum record_mean_loss(const at::Tensor& mean, RowRange rows) {
+  const auto n = static_cast<double>(rows.size());
+  return record_loss(mean.defined() ? mean * n : mean, n);
+}
+
+}  // namespace tandem::libtorch::detail

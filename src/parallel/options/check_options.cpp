@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "parallel/options/check_options.hpp"
+
+#include <algorithm>
+
+#include "tandem/core/check.hpp"
+#include "tandem/world/world.hpp"
+
+namespace tandem::parallel {
+namespace {
+
+/// Steps without effect would have to be taken by all processes.
+void check_processes(const ChunkPolicy& policy, const DataParallelOptions& options) {
+  if (options.world == nullptr || options.world->size() == 1) return;
+  TANDEM_CHECK(!policy.wants_model() && options.on_oom == OnOutOfMemory::error,
+               "DataParallel: chunks are planned for one process, and ",
+               options.world->size(),
+               " train together; give chunk sizes, and leave out planned chunks and on_oom = "
+               "replan");
+  TANDEM_CHECK(
+      options.bitwise_leaves == 0,
+      "DataParallel: bitwise_leaves gives the same bits on any devices of one process, and ",
+      options.world->size(),
+      " train together; leave it at 0");
+}
+
+void check_offload(const DataParallelOptions& options, const std::vector<Device>& devices) {
+  if (!options.offload) return;
+  TANDEM_CHECK(options.mode == Mode::fully_sharded && devices.size() > 1,
+               "DataParallel: offload to ",
+               *options.offload,
+               " is for mode fully_sharded on several devices, and this is ",
+               name(options.mode),
+               " on ",
+               devices.size(),
+               "; leave it out, or change the mode");
+  TANDEM_CHECK(std::ranges::find(devices, *options.offload) == devices.end(),
+               "DataParallel: offload is ",
+               *options.offload,
+               ", which is one of the group's devices; give one outside of it, such as cpu:",
+               devices.size() + 1);
+}
+
+void check_prefetch(const DataParallelOptions& options) {
+  TANDEM_CHECK(options.prefetch == 0 || options.mode == Mode::fully_sharded,
+               "DataParallel: prefetch of ",
+               options.prefetch,
+               " units is for mode fully_sharded, and this is ",
+               name(options.mode),
+               "; leave it out, or change the mode");
+}
+
+void check_whole_tensors(const DataParallelOptions& options) {
+  TANDEM_CHECK(!options.whole_tensors || options.mode == Mode::sharded_gradients ||
+                   options.mode == Mode::fully_sharded,
+               "DataParallel: whole_tensors is for modes sharded_gradients and fully_sharded, and "
+               "this is ",
+               name(options.mode),
+               "; leave it out, or change the mode");
+}
+
+}  // namespace
+
+std::vector<Device> checked(std::vector<Device> devices, const DataParallelOptions& options) {
+  const ChunkPolicy policy = chunk_policy(options);
+  TANDEM_CHECK(options.accumulate >= 1,
+               "DataParallel: accumulate is ",
+               options.accumulate,
+               "; a step needs one micro-batch or more");
+  TANDEM_CHECK(options.bitwise_leaves >= 0,
+               "DataParallel: bitwise_leaves is ",
+               options.bitwise_leaves,
+               "; it must be 0 (off) or the number of leaves");
+  TANDEM_CHECK(
+      options.bitwise_leaves == 0 ||
+          (!policy.wants_model() && options.on_oom == OnOutOfMemory::error),
+      "DataParallel: with bitwise_leaves a device runs one leaf after the other, so its number of "
+      "rows does not determine its memory; leave out planned chunks and on_oom = replan");
+  TANDEM_CHECK(options.straggler_ratio >= 1,
+               "DataParallel: straggler_ratio is ",
+               options.straggler_ratio,
+               "; give 1 or more, as a straggler takes longer than the others");
+  TANDEM_CHECK(options.check_drift_every >= 0,
+               "DataParallel: check_drift_every is ",
+               options.check_drift_every,
+               "; give a number of steps, or 0 for never");
+  check_processes(policy, options);
+  check_offload(options, devices);
+  check_prefetch(options);
+  check_whole_tensors(options);
+  // A policy for another number of devices is refused now, not at the first batch.
+  policy.plan(0, devices);
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const auto again =
+        std::find(devices.begin() + static_cast<std::ptrdiff_t>(i) + 1, devices.end(), devices[i]);
+    TANDEM_CHECK(again == devices.end(), "DataParallel: ", devices[i], " is listed twice");
+  }
+  return devices;
+}
+
+}  // namespace tandem::parallel

@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "parallel/replicas/step/micro_batch_pass.hpp"
+
+#include <chrono>
+
+#include "tandem/autograd/autograd.hpp"
+#include "tandem/autograd/row_group.hpp"
+#include "tandem/ops/arithmetic.hpp"
+#include "tandem/runtime/runtime.hpp"
+#include "tandem/tensor/factories.hpp"
+
+// Note [Micro-batches]: the weight of the whole batch is known only after the forward of the last
+// micro-batch. Until then gradients are divided by the batch's rows, by the same number in all
+// replicas, since synchronised batch norm adds up what it makes of them; before the last backward,
+// whose gradients are reduced, they are rescaled to the batch's weight. All parts have the same
+// position of random numbers and their own rows of the batch, so dropout masks are the whole
+// batch's.
+namespace tandem::parallel {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Divides the gradients of earlier micro-batches by the batch's weight in place of its rows.
+void rescale_gradients(const Call& call, const Call::Part& part, const Tensor& total_weight) {
+  if (!call.accumulates()) return;
+  const autograd::NoGrad off;
+  const double factor = static_cast<double>(part.whole.rows) / total_weight.item_or(1);
+  if (const auto& parameters = part.replica->parameters()) {
+    // A block without gradients may sleep: work on it would bring what the shares have.
+    const std::vector<std::uint8_t> made = part.replica->blocks_with_gradients();
+    for (std::size_t b = 0; b < made.size(); ++b)
+      if (made[b] != 0) Tensor(parameters->grads(static_cast<int>(b))).mul_(factor);
+  }
+  scale_outside(part.outside, factor);
+}
+
+/// Tells the other processes how many rows of a micro-batch the part has, if they take part.
+///
+/// @return the rows of all of them, or of this process.
+std::int64_t exchange_micro_batch(const Call& call, Call::Part& part, std::size_t index) {
+  const MicroBatch& micro_batch = call.micro_batches[index];
+  if (part.world == nullptr) return micro_batch.rows.back().end - micro_batch.rows.front().begin;
+  if (!call.accumulates()) return part.whole.rows;
+  const RowRange own = micro_batch.rows[static_cast<std::size_t>(part.index())];
+  const WholeBatch whole = part.world->exchange(own.size());
+  if (whole.rows > 0) part.last = whole;
+  return whole.rows;
+}
+
+}  // namespace
+
+Tensor MicroBatchPass::total_weight(Call& call, Call::Part& part) const {
+  Tensor total = scalar(part.weight, {.dtype = DType::f64, .device = part.device()});
+  if (part.world != nullptr)
+    part.world->all().all_reduce(total);
+  else if (const auto group = call.group.row_group_of(part.index()))
+    total = group->all_reduce_sum(total);
+  // A total of 0 shows on a replica whose own weight is not above 0; others need not read theirs.
+  if (!(part.weight > 0)) non_finite().inspect_weight(call, part, total.item_or(1));
+  return total;
+}
+
+void MicroBatchPass::run_micro_batch(Call& call, Call::Part& part, std::size_t index) const {
+  const auto begin = Clock::now();
+  auto [share, sum, weight] = loss_of(call, part);
+  const auto forward_time = Clock::now() - begin;
+  part.forward_time += forward_time;
+  in_phase(part, Phase::loss, [&, &share = share, &sum = sum, &weight = weight] {
+    part.sum += sum;
+    part.weight += weight;
+    if (index + 1 == call.micro_batches.size()) {
+      // The whole batch's weight, so that the gradients need no division afterwards.
+      const Tensor total = total_weight(call, part);
+      rescale_gradients(call, part, total);
+      share.sum = share.sum / total.to(share.sum.dtype());
+    } else {
+      share.sum = share.sum / static_cast<double>(part.whole.rows);
+    }
+  });
+  const auto turn = Clock::now();
+  in_phase(part, Phase::backward, [&, &share = share] {
+    share.sum.backward();
+    if (call.has_no_effect) logical_device(part.device()).stream().synchronize("backward");
+  });
+  part.work_time += forward_time + (Clock::now() - turn);
+}
+
+void MicroBatchPass::run(Call& call, Call::Part& part) {
+  gradients_.arm(call, part);
+  non_finite().watch(call, part);
+  const std::size_t count = call.micro_batches.size();
+  for (std::size_t k = 0; k < count; ++k) {
+    const MicroBatch& micro_batch = call.micro_batches[k];
+    if (BucketReducer* reducer = part.replica->reducer()) reducer->begin_backward();
+    const RowRange rows = micro_batch.rows[static_cast<std::size_t>(part.index())];
+    const bool is_empty = exchange_micro_batch(call, part, k) == 0;
+    if (micro_batch.has_rows(part.index())) {
+      part.at = rows;
+      const ContextScope scope([&](Context& c) {
+        c.rows = part.in_whole(rows);
+        c.batch_rows = part.whole.rows;
+        c.row_group = part.world != nullptr ? part.world->row_group()
+                                            : micro_batch.group->row_group_of(part.index());
+        c.frame = std::make_shared<ForwardFrame>(*c.frame);
+      });
+      run_micro_batch(call, part, k);
+      part.frame->drew |= context().frame->drew;
+    }
+    if (k + 1 < count && !is_empty) buffers_.follow(call, part, micro_batch);
+  }
+  if ((part.active || part.world != nullptr) && !call.micro_batches.back().has_rows(part.index()))
+    in_phase(part, Phase::loss, [&] { rescale_gradients(call, part, total_weight(call, part)); });
+  finish_reduction(part);
+}
+
+}  // namespace tandem::parallel

@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: 2026 The tandem authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "parallel/replicas/step/step_runner.hpp"
+
+#include <chrono>
+#include <utility>
+
+#include "tandem/core/check.hpp"
+#include "tandem/runtime/runtime.hpp"
+
+#include "parallel/plan/micro_batches.hpp"
+#include "parallel/replicas/step/bitwise_pass.hpp"
+#include "parallel/replicas/step/micro_batch_pass.hpp"
+
+namespace tandem::parallel {
+namespace {
+
+constexpr int kReplans = 8;  // of one step; each takes less of a device that was full
+
+}  // namespace
+
+StepRunner::StepRunner(const Parts& parts,
+                       const GradientPass::LossBody& body,
+                       optim::Optimizer* optimizer,
+                       std::shared_ptr<const void> owner)
+    : parts_(parts), body_(body), optimizer_(optimizer), owner_(std::move(owner)) {}
+
+StepResult StepRunner::step(const BatchSize& batch, const StepOptions& options) {
+  StepPlanner& planner = parts_.planner;
+  planner.learn(batch, rehearsal());
+  for (int replans = 0;; ++replans) {
+    try {
+      return take(planner.plan(batch.rows), options.scaler, TrainStep::Effect::real).result;
+    } catch (const ReplicaError& e) {
+      if (parts_.options.on_oom != OnOutOfMemory::replan || !is_out_of_memory(e)) throw;
+      if (replans == kReplans || !planner.is_large_enough(batch)) throw;
+      planner.replan(batch, rehearsal(), e);
+    }
+  }
+}
+
+StepModel StepRunner::measure(const BatchSize& batch) {
+  return parts_.planner.measure(batch, rehearsal());
+}
+
+std::optional<StepProbe> StepRunner::try_batch(const BatchSize& batch) {
+  return parts_.planner.try_batch(batch, rehearsal());
+}
+
+StepRunner::Taken StepRunner::take(const std::vector<RowRange>& rows,
+                                   optim::GradScaler* scaler,
+                                   TrainStep::Effect effect) {
+  TANDEM_CHECK(rows.back().end > 0 || parts_.world != nullptr,
+               "step: the batch has no rows, so it has no mean loss; leave it out");
+  TANDEM_CHECK(
+      parts_.step.gradients.reduces() ||
+          (optimizer_ == nullptr && parts_.options.bitwise_leaves == 0),
+      "DataParallel: a step with an optimizer, or in the bitwise mode, needs gradients that have "
+      "been reduced; leave the scope of no_sync first");
+  TANDEM_CHECK(scaler == nullptr || optimizer_ != nullptr,
+               "step: got a scaler without an optimizer; a scaler guards an optimizer's update, so "
+               "give both");
+  Calls::check_outside();
+  CallGate::Pass pass(parts_.gate);
+  const auto step = make(rows, scaler, effect);
+  StepResult result = TrainStep::take(step, pass, owner_);
+  return {step, std::move(result)};
+}
+
+std::shared_ptr<TrainStep> StepRunner::make(const std::vector<RowRange>& planned,
+                                            optim::GradScaler* scaler,
+                                            TrainStep::Effect effect) {
+  const TrainStep::Parts& p = parts_.step;
+  const DataParallelOptions& options = parts_.options;
+  std::vector<RowRange> rows = planned;
+  std::vector<Leaf> leaves;
+  if (options.bitwise_leaves > 0) {
+    TANDEM_CHECK(options.accumulate == 1,
+                 "DataParallel: bitwise_leaves and accumulate both cut the batch; give one of "
+                 "them");
+    TANDEM_CHECK(
+        p.buffers.arena() == nullptr || !parts_.module.original().is_training(),
+        "DataParallel: the bitwise mode has no rule for buffers that change in training; "
+        "the module has some (batch norm's running statistics). Use a norm without them, or "
+        "leave bitwise_leaves at 0");
+    leaves = cut_leaves(planned, options.bitwise_leaves);
+    rows = rows_of(leaves, parts_.devices.size());
+  }
+  const auto call = p.calls.open(rows);
+  if (parts_.world != nullptr) call->enter(*parts_.world);
+  auto cut = cut_micro_batches(rows, parts_.devices, options.accumulate);
+  if (parts_.world != nullptr)  // all processes have as many, of which some may be empty
+    cut.resize(static_cast<std::size_t>(options.accumulate),
+               std::vector<RowRange>(rows.size(), {rows.back().end, rows.back().end}));
+  for (auto& part : cut) {
+    ReplicaGroup* group = &p.calls.group_for(part);
+    call->micro_batches.push_back({std::move(part), group});
+  }
+  std::unique_ptr<GradientPass> pass;
+  if (leaves.empty())
+    pass = std::make_unique<MicroBatchPass>(p.non_finite, body_, p.gradients, p.buffers);
+  else
+    pass = std::make_unique<BitwisePass>(p.non_finite, body_, std::move(leaves));
+  return std::make_shared<TrainStep>(p, call, std::move(pass), optimizer_, scaler, effect);
+}
+
+StepProbe StepRunner::rehearse(const std::vector<std::int64_t>& rows) {
+  for (const Device d : parts_.devices)
+    logical_device(d).reset_peak();
+  const auto step = take(ranges_of(rows), nullptr, TrainStep::Effect::none).step;
+  StepProbe probe{.rows = rows, .peak_bytes = {}};
+  for (const Call::Part& part : step->call().parts) {
+    probe.peak_bytes.push_back(logical_device(part.device()).memory_stats().peak);
+    probe.ms.push_back(std::chrono::duration<double, std::milli>(part.work_time).count());
+  }
+  return probe;
+}
+
+}  // namespace tandem::parallel
