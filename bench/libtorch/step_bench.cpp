@@ -134,7 +134,9 @@ void add_options(CLI::App& app, Options& o) {
       ->capture_default_str();
   app.add_option("--devices", o.devices, "list of virtual devices")->capture_default_str();
   app.add_option("--mode", o.mode)
-      ->check(CLI::IsMember({"classic", "server", "sharded", "ddp"}))
+      ->check([](const std::string& mode) {  // the wrapper says which it refuses
+        return parallel::parse_mode(mode) ? "" : mode + " is not a mode of DataParallel";
+      })
       ->capture_default_str();
   app.add_option("--chunks", o.chunks, "how batches are divided")
       ->check(CLI::IsMember({"even", "planned"}))

@@ -206,6 +206,13 @@ Measured run_model(std::int64_t batch, const std::vector<Device>& devices, const
   return run_program(nn::models::Cnn(), {randn({batch, 3, 32, 32}), labels}, devices, o);
 }
 
+std::vector<std::string> mode_names() {
+  std::vector<std::string> names;
+  for (const parallel::Mode mode : parallel::kModes)
+    names.emplace_back(name(mode));
+  return names;
+}
+
 void add_options(CLI::App& app, Options& o) {
   app.add_option("--model", o.model)
       ->check(CLI::IsMember({"mlp", "cnn", "gpt", "resnet50", "gpt2"}))
@@ -215,8 +222,7 @@ void add_options(CLI::App& app, Options& o) {
                  "device list; cpu:1 is one device with all cores, cuda:0 a GPU")
       ->capture_default_str();
   app.add_option("--mode", o.mode, "mode of DataParallel, if there are several devices")
-      ->check(CLI::IsMember(
-          {"classic", "server", "sharded", "sharded_gradients", "fully_sharded", "ddp"}))
+      ->check(CLI::IsMember(mode_names()))
       ->capture_default_str();
   app.add_option("--bitwise-leaves", o.bitwise_leaves, "leaves of the bitwise mode; 0: off")
       ->check(CLI::NonNegativeNumber)

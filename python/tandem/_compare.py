@@ -27,7 +27,7 @@ Loss = Callable[[nn.Module, Any], torch.Tensor]
 Values = dict[str, torch.Tensor]
 
 SINGLE, TORCH = "single", "torch"
-MODES = (SINGLE, TORCH, "classic", "server", "sharded", "ddp")
+MODES = (SINGLE, TORCH, *_torch.modes())
 _TOLERANCES = {torch.float64: 1e-12, torch.float32: 1e-4}  # of docs/exactness.md
 
 

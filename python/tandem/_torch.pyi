@@ -12,6 +12,9 @@ def registered_devices() -> int: ...
 def default_generator(device: int) -> object:
     """A virtual device's torch.Generator."""
 
+def modes() -> list[str]:
+    """The modes of DataParallel that modules of PyTorch can have, by name."""
+
 class ForwardPlace:
     """A place in a replica's forward."""
 

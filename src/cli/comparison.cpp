@@ -42,6 +42,7 @@ report::Mode run_mode(const RunOptions& options,
   Trial trial(options, prepared.sets, prepared.machine);
   report::Mode mode;
   mode.mode = options.mode.name;
+  if (!options.mode.is_single()) mode.words = parallel::words_of(options.mode.mode());
   trial.run(steps, [&](std::int64_t step, double loss) {
     if (trial.has_data()) mode.losses.push_back(loss);
     if (options.quiet || step < steps) return;
@@ -77,7 +78,7 @@ report::Comparison described(const RunOptions& options, std::int64_t steps) {
 }
 
 RunOptions in_mode(const RunOptions& options, const std::string& mode) {
-  if (mode == "single") return on_one_device(options);
+  if (mode == kSingleDevice) return on_one_device(options);
   RunOptions own = options;
   own.mode.name = mode;
   // What a step does, and not a forward alone, has no gathered outputs.
@@ -123,7 +124,7 @@ report::Comparison compare(const ComparisonChoice& choice,
                            const std::vector<GivenFile>& written) {
   check_times(choice.run.devices);
   const auto several =
-      std::ranges::find_if(choice.modes, [](const auto& mode) { return mode != "single"; });
+      std::ranges::find_if(choice.modes, [](const auto& mode) { return mode != kSingleDevice; });
   const std::string& first = several == choice.modes.end() ? choice.modes.front() : *several;
   const PreparedRun prepared = prepare_run(in_mode(choice.run, first), written);
   report::Comparison comparison = described(prepared.options, choice.steps);

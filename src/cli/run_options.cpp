@@ -73,7 +73,7 @@ RunOptions on_one_device(RunOptions options) {
   options.batch.gpu0_bsz.reset();
   options.batch.chunk_sizes.clear();
   options.batch.chunks = "even";
-  options.mode.name = "single";
+  options.mode.name = kSingleDevice;
   return options;
 }
 

@@ -87,7 +87,7 @@ void TaskOptions::add_flags_but_mode(CLI::App& app) {
 
 void TaskOptions::resolve() {
   constexpr std::int64_t kImages = 256, kLargeImages = 32, kWindows = 16;  // rows of a batch
-  if (has_mode_flag) sharding.check(mode.name, mode.mode());
+  if (has_mode_flag) sharding.check(mode);
   mode.check();
   if (model.name.empty()) model.name = "cnn-small";
   model.resolve();

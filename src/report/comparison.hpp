@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tandem/nn/difference.hpp"
+#include "tandem/parallel/mode.hpp"
 #include "tandem/runtime/device.hpp"
 
 #include "report/recording.hpp"
@@ -36,6 +37,7 @@ struct Test {
 /// How a mode did.
 struct Mode {
   std::string mode;
+  std::optional<parallel::ModeWords> words = std::nullopt;  ///< none: one device alone
   double p50 = 0, p90 = 0;     ///< ms of a step
   std::vector<double> losses;  ///< of the steps, from the first on; none: nothing was computed
   nn::Difference difference;   ///< from the first mode's weights

@@ -4,7 +4,6 @@
 #include "report/mode_table.hpp"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <string_view>
 #include <vector>
@@ -16,53 +15,9 @@
 namespace tandem::report {
 namespace {
 
-/// What a mode is, apart from what was measured.
-struct ModeWords {
-  std::string_view mode, goal, divides, collectives, waits, update;
-};
-
-constexpr std::array kWords{
-    ModeWords{"dp-classic",
-              "torch.nn.DataParallel, step for step",
-              "the batch",
-              "broadcast of all values, gather, reduce to device 0",
-              "all for device 0, before forward and after backward",
-              "device 0, all parameters"},
-    ModeWords{"dp-server",
-              "one model and one optimizer on device 0",
-              "the batch",
-              "broadcast of changed values, reduce to device 0 by buckets",
-              "each op for the values that it uses; device 0 for all gradients",
-              "device 0, all parameters"},
-    ModeWords{"dp-sharded",
-              "speed, with the optimizer's state divided (ZeRO-1)",
-              "the batch, the state",
-              "reduce_scatter by buckets, all_gather of updated values",
-              "each op for the values that it uses",
-              "each device, its share"},
-    ModeWords{"dp-sharded-gradients",
-              "less memory for gradients and state (ZeRO-2)",
-              "the batch, the state, the gradients",
-              "reduce_scatter by units, all_gather of updated values",
-              "each op for the values that it uses",
-              "each device, its share"},
-    ModeWords{"dp-fully-sharded",
-              "models that are larger than a device (ZeRO-3, FSDP)",
-              "the batch, the state, the gradients, the parameters",
-              "all_gather of a unit for forward and backward, reduce_scatter by units",
-              "each unit for its gather",
-              "each device, its share"},
-    ModeWords{"ddp",
-              "speed, with all devices alike",
-              "the batch",
-              "all_reduce by buckets",
-              "all for the last bucket of gradients",
-              "each device, all parameters, with the same result"},
-};
-
 struct Row {
   const Mode* mode;
-  const ModeWords* words;
+  const parallel::ModeWords* words;
 };
 
 /// The emptiest device and the fullest one.
@@ -102,10 +57,8 @@ std::string traffic_of(const Row& row, std::int64_t steps) {
 
 std::vector<Row> rows_of(const Comparison& comparison) {
   std::vector<Row> rows;
-  for (const Mode& mode : comparison.modes) {
-    const auto words = std::ranges::find(kWords, std::string_view(mode.mode), &ModeWords::mode);
-    if (words != kWords.end() && mode.devices.size() > 1) rows.push_back({&mode, &*words});
-  }
+  for (const Mode& mode : comparison.modes)
+    if (mode.words && mode.devices.size() > 1) rows.push_back({&mode, &*mode.words});
   return rows;
 }
 
@@ -119,7 +72,7 @@ std::string mode_table(const Comparison& comparison) {
     for (const Row& row : rows)
       text += fmt::format("{:<16} {:<21} {}\n",
                           &row == &rows.front() ? aspect : std::string_view(),
-                          row.words->mode,
+                          row.mode->mode,
                           of(row));
   };
   add("goal", [](const Row& r) { return std::string(r.words->goal); });

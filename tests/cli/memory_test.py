@@ -126,7 +126,7 @@ class MemoryTest(ProgramTest):
                        says=["--prefetch is for --mode dp-fully-sharded, and this is dp-sharded"])
         self.fail_with(2, "memory", *gpt, *full, "--prefetch", "-1", says=["--prefetch", "-1", "at least 0"])
         self.fail_with(2, "train", *DIGITS, "--mode", "dp-sharded", "--units", "0",
-                       says=["--units is for --mode dp-fully-sharded and dp-sharded-gradients"])
+                       says=["--units is for --mode dp-sharded-gradients and dp-fully-sharded"])
 
     def test_formulas_are_printed_for_devices_that_are_alike(self):
         out = self.succeed("memory", *DIGITS, "--devices", "cpu:3", "--mode", "dp-server", "--steps", "1").stdout

@@ -3,6 +3,7 @@
 """Runs the program whose path is the first argument of a test script."""
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -13,10 +14,6 @@ DEADLINE = 100  # seconds of one call of the program
 # Small runs, so that a test takes parts of a second.
 DIGITS = ["--data", "digits", "--batch", "64"]
 
-# All modes, as the program lists them.
-MODES = ["single", "dp-classic", "dp-server", "dp-sharded", "dp-sharded-gradients",
-         "dp-fully-sharded", "ddp"]
-
 
 def environment(**extra):
     """This process's environment without the variables that would change the program's behaviour."""
@@ -26,6 +23,16 @@ def environment(**extra):
 
 def path():
     return os.environ["PROGRAM_UNDER_TEST"]
+
+
+def modes_of(program):
+    """All modes, as the program lists them where it refuses one."""
+    refused = subprocess.run([program, "compare", "--modes", "none"], capture_output=True, text=True, timeout=DEADLINE,
+                             env=environment(), check=False)
+    return re.search(r"\{(.*)\}", refused.stderr).group(1).split(",")
+
+
+MODES = modes_of(sys.argv[1])
 
 
 class ProgramTest(unittest.TestCase):

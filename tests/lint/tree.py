@@ -24,7 +24,7 @@ ARROWS = {
     "parallel": ["nn", "optim", "comm", "profile"],
     "libtorch": ["parallel", "profile"],
     "train": ["parallel", "data", "io"],
-    "report": ["nn", "explain", "comm"],
+    "report": ["parallel", "explain"],
     "cli": ["train", "report", "sim", "world"],
     "python": ["libtorch", "report"],
 }

@@ -24,11 +24,6 @@ enum class Mode : std::uint8_t {
   /// they are read. An optimizer that needs whole tensors (LAMB) updates on device 0, here and in
   /// the other modes that share the update, but for `whole_tensors`.
   sharded,
-  /// PyTorch's DistributedDataParallel, for comparison: every device gets all gradients, summed
-  /// while backward runs, and updates its own copy of the parameters with its own copy of the
-  /// optimizer's state. No parameters are sent. What a caller changes on device 0 (a clipped
-  /// gradient, a parameter) is sent to the other devices.
-  ddp,
   /// ZeRO-2: like sharded, but a device keeps only its share of the gradients. The rest of a unit's
   /// is given back once it has been reduced. A gradient that is read on device 0 is there, one unit
   /// at a time.
@@ -38,17 +33,36 @@ enum class Mode : std::uint8_t {
   /// unit's are needed. So a model may be larger than a device. A parameter or gradient that is
   /// read on device 0 is there, one unit at a time.
   fully_sharded,
+  /// PyTorch's DistributedDataParallel, for comparison: every device gets all gradients, summed
+  /// while backward runs, and updates its own copy of the parameters with its own copy of the
+  /// optimizer's state. No parameters are sent. What a caller changes on device 0 (a clipped
+  /// gradient, a parameter) is sent to the other devices.
+  ddp,
 };
 
 /// All modes.
 inline constexpr std::array kModes{Mode::classic,
                                    Mode::server,
                                    Mode::sharded,
-                                   Mode::ddp,
                                    Mode::sharded_gradients,
-                                   Mode::fully_sharded};
+                                   Mode::fully_sharded,
+                                   Mode::ddp};
+
+/// What a mode is, in words of tables and of a program's help.
+struct ModeWords {
+  const char* option;   ///< its name for a program that trains in other ways too: "dp-sharded"
+  const char* summary;  ///< in a few words
+  const char* goal;     ///< what it is for
+  const char* divides;  ///< what each device has a part of
+  const char* collectives;
+  const char* waits;   ///< what waits for whom
+  const char* update;  ///< who updates what
+};
+
 /// The name of a mode in options and tables: "sharded".
 const char* name(Mode mode) noexcept;
+/// They live as long as the program.
+const ModeWords& words_of(Mode mode) noexcept;
 /// The mode with that name; none if there is no such mode.
 std::optional<Mode> parse_mode(std::string_view name) noexcept;
 

@@ -4,7 +4,7 @@
 #include "cli/choices/mode_choice.hpp"
 
 #include <algorithm>
-#include <array>
+#include <span>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -12,48 +12,33 @@
 #include "tandem/core/check.hpp"
 
 #include "cli/usage_error.hpp"
+#include "parallel/update/mode_table.hpp"
 
 namespace tandem::cli {
 namespace {
 
-struct ModeEntry {
-  const char* name;
-  const char* summary;
-  parallel::Mode mode;
-};
-/// All modes.
-constexpr std::array kModes{
-    ModeEntry{"single", "the first device alone", parallel::Mode::sharded},
-    ModeEntry{"dp-classic", "DataParallel as in PyTorch", parallel::Mode::classic},
-    ModeEntry{
-        "dp-server", "DataParallel with all updates on the first device", parallel::Mode::server},
-    ModeEntry{"dp-sharded",
-              "DataParallel in which each device updates its share",
-              parallel::Mode::sharded},
-    ModeEntry{"dp-sharded-gradients",
-              "the same, with its share of the gradients alone",
-              parallel::Mode::sharded_gradients},
-    ModeEntry{"dp-fully-sharded",
-              "DataParallel in which each device has its share of the model",
-              parallel::Mode::fully_sharded},
-    ModeEntry{"ddp",
-              "DistributedDataParallel, in which each device updates its copy",
-              parallel::Mode::ddp},
-};
+constexpr parallel::Mode kOfSingle = parallel::Mode::sharded;  // any: one device has all
 
 }  // namespace
 
 std::vector<std::string> mode_names() {
-  std::vector<std::string> names;
-  for (const ModeEntry& entry : kModes)
-    names.emplace_back(entry.name);
+  std::vector<std::string> names{kSingleDevice};
+  for (const parallel::ModeRules& row : parallel::mode_table())
+    names.emplace_back(row.words.option);
   return names;
 }
 
+std::string mode_options_that(bool (parallel::ModeRules::*holds)() const noexcept) {
+  std::vector<std::string> names;
+  for (const parallel::ModeRules& row : parallel::mode_table())
+    if ((row.*holds)()) names.emplace_back(row.words.option);
+  return fmt::format("{}", fmt::join(names, " and "));
+}
+
 void ModeChoice::add_flags(CLI::App& app) {
-  std::vector<std::string> summaries;
-  for (const ModeEntry& entry : kModes)
-    summaries.push_back(fmt::format("{} ({})", entry.summary, entry.name));
+  std::vector<std::string> summaries{fmt::format("the first device alone ({})", kSingleDevice)};
+  for (const parallel::ModeRules& row : parallel::mode_table())
+    summaries.push_back(fmt::format("{} ({})", row.words.summary, row.words.option));
   app.add_option("--mode", name, fmt::format("who updates what: {}", fmt::join(summaries, "; ")))
       ->check(CLI::IsMember(mode_names()))
       ->capture_default_str();
@@ -84,7 +69,7 @@ void ModeChoice::add_loss_flags(CLI::App& app) {
 
 void ModeChoice::check() const {
   if (!gather_outputs) return;
-  if (is_single() || name == "ddp")
+  if (is_single() || rules().are_devices_alike())
     throw UsageError(
         fmt::format("--gather-outputs: mode {} has no device where outputs are gathered; leave it "
                     "out, or give a mode of DataParallel, such as --mode dp-classic",
@@ -95,10 +80,25 @@ void ModeChoice::check() const {
         "leave out one of them");
 }
 
+bool ModeChoice::is_single() const {
+  return name == kSingleDevice;
+}
+
+bool ModeChoice::has_loss_in_replica() const {
+  return loss_in_replica.value_or(gather_outputs || is_single() || !rules().sends_all());
+}
+
+const parallel::ModeRules& ModeChoice::rules() const {
+  if (is_single()) return parallel::rules_of(kOfSingle);
+  const std::span<const parallel::ModeRules> table = parallel::mode_table();
+  const auto row = std::ranges::find_if(
+      table, [&](const parallel::ModeRules& rules) { return rules.words.option == name; });
+  TANDEM_CHECK(row != table.end(), "there is no mode '", name, "'");
+  return *row;
+}
+
 parallel::Mode ModeChoice::mode() const {
-  const auto at = std::ranges::find(kModes, name, &ModeEntry::name);
-  TANDEM_CHECK(at != kModes.end(), "there is no mode '", name, "'");
-  return at->mode;
+  return rules().mode;
 }
 
 std::optional<Device> ModeChoice::device_of_outputs() const {

@@ -9,14 +9,21 @@
 #include "tandem/parallel/options.hpp"
 #include "tandem/runtime/device.hpp"
 
+#include "parallel/update/mode_rules.hpp"
+
 namespace CLI {
 class App;
 }
 
 namespace tandem::cli {
 
-/// All modes, one device alone first.
+/// The mode in which the first device trains alone.
+inline constexpr const char* kSingleDevice = "single";
+/// All modes, as --mode names them, one device alone first.
 std::vector<std::string> mode_names();
+
+/// The modes of DataParallel of which something holds, as --mode names them: "dp-server and ddp".
+std::string mode_options_that(bool (parallel::ModeRules::*holds)() const noexcept);
 
 /// Which mode a model is wrapped in, and where the loss is calculated.
 struct ModeChoice {
@@ -29,12 +36,11 @@ struct ModeChoice {
   void add_loss_flags(CLI::App& app);
   void add_flags(CLI::App& app);
 
-  bool is_single() const { return name == "single"; }
+  bool is_single() const;
   /// Mode single is one device in any mode.
+  const parallel::ModeRules& rules() const;
   parallel::Mode mode() const;
-  bool has_loss_in_replica() const {
-    return loss_in_replica.value_or(gather_outputs || name != "dp-classic");
-  }
+  bool has_loss_in_replica() const;
   /// Whether outputs stay where they are, so that a step is one call.
   bool keeps_outputs() const { return has_loss_in_replica() && !gather_outputs; }
   /// @throws UsageError  outputs are to be gathered, where nothing gathers or the loss does

@@ -44,7 +44,7 @@ parallel::UnitPolicy ShardingChoice::policy() const {
 
 void ShardingChoice::apply(parallel::DataParallelOptions& options) const {
   options.units = policy();
-  if (options.mode != parallel::Mode::fully_sharded) return;
+  if (!parallel::rules_of(options.mode).gathers_values()) return;
   options.reshard_after_forward = !keeps_units;
   options.prefetch = static_cast<std::size_t>(prefetch);
   if (!offloads()) return;
@@ -59,21 +59,22 @@ void ShardingChoice::apply(parallel::DataParallelOptions& options) const {
           concat("--offload ", offload, " is one of --devices; give one outside of them"));
 }
 
-void ShardingChoice::check(const std::string& name, parallel::Mode mode) const {
-  using parallel::Mode;
-  const bool is_full = mode == Mode::fully_sharded;
-  const char* flag = keeps_units && !is_full    ? "--no-reshard-after-forward"
-                     : offloads() && !is_full   ? "--offload"
-                     : prefetch > 0 && !is_full ? "--prefetch"
-                     : !units.empty() && !is_full && mode != Mode::sharded_gradients ? "--units"
-                                                                                     : nullptr;
-  if (flag == nullptr) return;
-  throw UsageError(concat(flag,
-                          " is for --mode dp-fully-sharded",
-                          flag == std::string_view("--units") ? " and dp-sharded-gradients" : "",
-                          ", and this is ",
-                          name,
-                          "; leave it out, or change the mode"));
+void ShardingChoice::check(const ModeChoice& mode) const {
+  using parallel::ModeRules;
+  const ModeRules& rules = mode.rules();
+  const auto refuse = [&](const char* flag, bool (ModeRules::*holds)() const noexcept) {
+    if ((rules.*holds)()) return;
+    throw UsageError(concat(flag,
+                            " is for --mode ",
+                            mode_options_that(holds),
+                            ", and this is ",
+                            mode.name,
+                            "; leave it out, or change the mode"));
+  };
+  if (keeps_units) refuse("--no-reshard-after-forward", &ModeRules::gathers_values);
+  if (offloads()) refuse("--offload", &ModeRules::gathers_values);
+  if (prefetch > 0) refuse("--prefetch", &ModeRules::gathers_values);
+  if (!units.empty()) refuse("--units", &ModeRules::has_units);
 }
 
 }  // namespace tandem::cli

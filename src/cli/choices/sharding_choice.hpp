@@ -8,6 +8,8 @@
 
 #include "tandem/parallel/options.hpp"
 
+#include "cli/choices/mode_choice.hpp"
+
 namespace CLI {
 class App;
 }
@@ -29,7 +31,7 @@ struct ShardingChoice {
   /// @throws UsageError  no such device.
   void apply(parallel::DataParallelOptions& options) const;
   /// @throws UsageError  a flag has no meaning in this mode.
-  void check(const std::string& name, parallel::Mode mode) const;
+  void check(const ModeChoice& mode) const;
 };
 
 }  // namespace tandem::cli

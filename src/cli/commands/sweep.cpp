@@ -20,20 +20,26 @@
 #include "cli/usage_error.hpp"
 #include "cli/validators.hpp"
 #include "explain/simulated_json.hpp"
+#include "parallel/update/mode_table.hpp"
 
 namespace tandem::cli {
 namespace {
 
 using Json = nlohmann::json;
 
+/// The modes in which each device has the whole model, and one device alone.
+std::vector<std::string> modes_with_whole_models() {
+  std::vector<std::string> modes{kSingleDevice};
+  for (const parallel::ModeRules& row : parallel::mode_table())
+    if (!row.has_units()) modes.emplace_back(row.words.option);
+  return modes;
+}
+
 /// Simulated steps by number of GPUs, rows, bandwidth and mode.
 struct SweepRequest {
   ClusterChoice cluster;
   TaskOptions task;
-  SweepAxes axes{.modes = {"single", "dp-classic", "dp-server", "dp-sharded", "ddp"},
-                 .gpus = {},
-                 .rows = {},
-                 .bandwidths = {1}};
+  SweepAxes axes{.modes = modes_with_whole_models(), .gpus = {}, .rows = {}, .bandwidths = {1}};
   std::optional<int> nodes;
   JsonChoice json;
 

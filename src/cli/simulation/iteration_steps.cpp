@@ -47,7 +47,7 @@ void check_row(const IterationTable& table, const IterationRow& row, const sim::
                      row,
                      "gpus",
                      fmt::format("{}; {} has {}", row.gpus, cluster.name, cluster.gpu_count()));
-  if (row.mode == "single" && row.gpus != 1)
+  if (row.mode == kSingleDevice && row.gpus != 1)
     sim::refuse_cell(
         table, row, "gpus", fmt::format("{}; mode single is that of one GPU", row.gpus));
   const bool reads_text = model_of(row.model).reads_text;

@@ -34,15 +34,18 @@ int share_rows(TaskOptions& options, int gpus) {
                                " of them, and --gpus is ",
                                gpus,
                                "; give fewer, or --collectives library"));
-  if (options.mode.name != "ddp" && gpus > sim::kMaxGpus && !options.mode.is_single())
-    throw UsageError(tandem::detail::concat("mode ",
-                                            options.mode.name,
-                                            " is simulated GPU by GPU, for at most ",
-                                            sim::kMaxGpus,
-                                            " of them, and --gpus is ",
-                                            gpus,
-                                            "; give fewer, or mode ddp, in which all do the same"));
-  if (options.mode.name != "ddp" || gpus <= kMostDevices || as_run) return gpus;
+  const bool are_alike = options.mode.rules().are_devices_alike();
+  if (!are_alike && gpus > sim::kMaxGpus && !options.mode.is_single())
+    throw UsageError(
+        tandem::detail::concat("mode ",
+                               options.mode.name,
+                               " is simulated GPU by GPU, for at most ",
+                               sim::kMaxGpus,
+                               " of them, and --gpus is ",
+                               gpus,
+                               "; give fewer, or a mode in which all do the same: ",
+                               mode_options_that(&parallel::ModeRules::are_devices_alike)));
+  if (!are_alike || gpus <= kMostDevices || as_run) return gpus;
   if (options.batch.rows % gpus != 0 || options.batch.policy() ||
       !options.batch.chunk_sizes.empty() || options.batch.gpu0_bsz)
     throw UsageError(tandem::detail::concat("more than ",

@@ -40,7 +40,7 @@ class Alone {
   std::optional<double> seconds(std::int64_t rows) {
     const auto known = seconds_.find(rows);
     if (known != seconds_.end()) return known->second;
-    const auto step = step_of(task_, cluster_, {.mode = "single", .gpus = 1, .rows = rows});
+    const auto step = step_of(task_, cluster_, {.mode = kSingleDevice, .gpus = 1, .rows = rows});
     return seconds_[rows] = step ? std::optional(step->seconds) : std::nullopt;
   }
 
@@ -100,7 +100,7 @@ std::vector<SweepPoint> sweep(const TaskOptions& task,
     for (const std::int64_t rows : axes.rows) {
       for (const std::int64_t gpus : axes.gpus) {
         for (const std::string& mode : axes.modes) {
-          if ((mode == "single") != (gpus == 1)) continue;
+          if ((mode == kSingleDevice) != (gpus == 1)) continue;
           SweepPoint point{
               .mode = mode, .gpus = static_cast<int>(gpus), .rows = rows, .bandwidth = bandwidth};
           if (const auto step = step_of(task, scaled, point))

@@ -19,6 +19,7 @@
 #include "libtorch/exchange/paired_elements.hpp"
 #include "libtorch/modules/module_changes.hpp"
 #include "libtorch/modules/wrapped_modules.hpp"
+#include "parallel/update/mode_rules.hpp"
 
 namespace tandem::libtorch {
 namespace {
@@ -182,11 +183,11 @@ std::vector<Tensor> TorchSource::equal_buffers() {
 }
 
 std::vector<std::string> TorchSource::unit_paths(const parallel::UnitPolicy&) {
-  throw InvalidArgument(
-      "DataParallel: modes sharded_gradients and fully_sharded give the memory of parameters back, "
-      "and this module's "
-      "belongs "
-      "to PyTorch; use mode sharded");
+  throw InvalidArgument(tandem::detail::concat(
+      "DataParallel: ",
+      parallel::modes_that(&parallel::ModeRules::has_units),
+      " give the memory of parameters back, and this module's belongs to PyTorch; use mode ",
+      parallel::name(parallel::Mode::sharded)));
 }
 
 bool TorchSource::is_training() const {

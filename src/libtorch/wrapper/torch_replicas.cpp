@@ -150,7 +150,8 @@ struct TorchReplicas::Parts {
   enum class Gradients : std::uint8_t { on_first_device, in_shares };
   /// After a step.
   Gradients after_step(const GetOptimizer& optimizer) const {
-    const bool shares = optimizer != nullptr && options.mode == parallel::Mode::sharded;
+    const bool shares = optimizer != nullptr && parallel::rules_of(options.mode).reduction.to ==
+                                                    parallel::Reduction::To::shares;
     return shares ? Gradients::in_shares : Gradients::on_first_device;
   }
   /// Runs a call of the set: f(set, optimizer), where the optimizer may be null.

@@ -8,6 +8,8 @@
 #include "tandem/core/check.hpp"
 #include "tandem/world/world.hpp"
 
+#include "parallel/update/mode_rules.hpp"
+
 namespace tandem::parallel {
 namespace {
 
@@ -28,10 +30,12 @@ void check_processes(const ChunkPolicy& policy, const DataParallelOptions& optio
 
 void check_offload(const DataParallelOptions& options, const std::vector<Device>& devices) {
   if (!options.offload) return;
-  TANDEM_CHECK(options.mode == Mode::fully_sharded && devices.size() > 1,
+  TANDEM_CHECK(rules_of(options.mode).gathers_values() && devices.size() > 1,
                "DataParallel: offload to ",
                *options.offload,
-               " is for mode fully_sharded on several devices, and this is ",
+               " is for ",
+               modes_that(&ModeRules::gathers_values),
+               " on several devices, and this is ",
                name(options.mode),
                " on ",
                devices.size(),
@@ -44,19 +48,21 @@ void check_offload(const DataParallelOptions& options, const std::vector<Device>
 }
 
 void check_prefetch(const DataParallelOptions& options) {
-  TANDEM_CHECK(options.prefetch == 0 || options.mode == Mode::fully_sharded,
+  TANDEM_CHECK(options.prefetch == 0 || rules_of(options.mode).gathers_values(),
                "DataParallel: prefetch of ",
                options.prefetch,
-               " units is for mode fully_sharded, and this is ",
+               " units is for ",
+               modes_that(&ModeRules::gathers_values),
+               ", and this is ",
                name(options.mode),
                "; leave it out, or change the mode");
 }
 
 void check_whole_tensors(const DataParallelOptions& options) {
-  TANDEM_CHECK(!options.whole_tensors || options.mode == Mode::sharded_gradients ||
-                   options.mode == Mode::fully_sharded,
-               "DataParallel: whole_tensors is for modes sharded_gradients and fully_sharded, and "
-               "this is ",
+  TANDEM_CHECK(!options.whole_tensors || rules_of(options.mode).has_units(),
+               "DataParallel: whole_tensors is for ",
+               modes_that(&ModeRules::has_units),
+               ", and this is ",
                name(options.mode),
                "; leave it out, or change the mode");
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "parallel/update/mode_rules.hpp"
+#include "parallel/update/mode_table.hpp"
 
 namespace tandem::parallel {
 
@@ -13,10 +14,14 @@ const char* name(Mode mode) noexcept {
   return rules_of(mode).name;
 }
 
+const ModeWords& words_of(Mode mode) noexcept {
+  return rules_of(mode).words;
+}
+
 std::optional<Mode> parse_mode(std::string_view text) noexcept {
-  const auto mode = std::ranges::find(kModes, text, [](Mode m) { return name(m); });
-  if (mode == kModes.end()) return std::nullopt;
-  return *mode;
+  const auto row = std::ranges::find(mode_table(), text, &ModeRules::name);
+  if (row == mode_table().end()) return std::nullopt;
+  return row->mode;
 }
 
 }  // namespace tandem::parallel

@@ -27,7 +27,7 @@ using Setup = ModeFormulas::Setup;
 using UnitBytes = std::map<int, std::size_t>;
 
 bool has_units(const Setup& setup) {
-  return setup.devices > 1 && rules_of(setup.mode).sharded != ModeRules::Sharded::nothing;
+  return setup.devices > 1 && rules_of(setup.mode).has_units();
 }
 
 /// The parameters under all their names, in the units and groups that a wrapper gives them.
@@ -226,8 +226,7 @@ bool ModeFormulas::shares_gradients() const noexcept {
 }
 
 bool ModeFormulas::shares_values() const noexcept {
-  return has_units(setup_) &&
-         rules_of(setup_.mode).sharded == ModeRules::Sharded::values_and_gradients;
+  return has_units(setup_) && rules_of(setup_.mode).gathers_values();
 }
 
 bool ModeFormulas::has_state(int device) const noexcept {

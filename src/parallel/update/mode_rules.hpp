@@ -4,13 +4,16 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "tandem/parallel/mode.hpp"
 
 #include "parallel/reduce/reduction.hpp"
-#include "parallel/update/update_sharing.hpp"
 
 namespace tandem::parallel {
+
+class ParameterUpdate;
+struct SharedParts;
 
 /// What differs between the modes of DataParallel.
 struct ModeRules {
@@ -30,9 +33,25 @@ struct ModeRules {
   Sharded sharded;
   /// Makes the object that decides which devices update the parameters. It returns no null.
   std::shared_ptr<ParameterUpdate> (*make_update)(SharedParts parts);
+  ModeWords words;
+
+  /// Whether parameters are in units, which are freed one by one.
+  constexpr bool has_units() const noexcept { return sharded != Sharded::nothing; }
+  /// Whether a unit's values are gathered where work uses them.
+  constexpr bool gathers_values() const noexcept {
+    return sharded == Sharded::values_and_gradients;
+  }
+  /// Whether each forward is PyTorch's, from the broadcast on.
+  constexpr bool sends_all() const noexcept { return replication == Replication::every_forward; }
+  /// Whether all devices do the same, so that device 0 has no work of its own.
+  constexpr bool are_devices_alike() const noexcept { return reduction.to == Reduction::To::all; }
 };
 
 /// The rules of a mode. They live as long as the program.
 const ModeRules& rules_of(Mode mode) noexcept;
+
+/// The modes of which something holds, as a sentence names them:
+/// "modes sharded_gradients and fully_sharded".
+std::string modes_that(bool (ModeRules::*holds)() const noexcept);
 
 }  // namespace tandem::parallel

@@ -93,6 +93,7 @@ void add_mode(Comparison& comparison,
               const Recording& recording) {
   report::Mode& mode = comparison.modes.emplace_back();
   mode.mode = name;
+  if (const auto known = parallel::parse_mode(name)) mode.words = parallel::words_of(*known);
   mode.p50 = percentile(step_ms, 0.5);
   mode.p90 = percentile(step_ms, 0.9);
   mode.losses = losses;

@@ -2,17 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <chrono>
+#include <string>
+#include <vector>
 
 #include <ATen/Context.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 #include <torch/csrc/Generator.h>
 
 #include "tandem/libtorch/devices.hpp"
 
 #include "libtorch/device/backward_threads.hpp"
 #include "libtorch/modules/recomputation.hpp"
+#include "parallel/update/mode_table.hpp"
 #include "python/core/error_classes.hpp"
 #include "python/torch/data_parallel.hpp"
 #include "python/torch/errors.hpp"
@@ -45,6 +49,15 @@ NB_MODULE(_torch, m) {
       },
       nb::arg("device"),
       "A virtual device's torch.Generator.");
+  m.def(
+      "modes",
+      [] {
+        std::vector<std::string> names;
+        for (const tandem::parallel::ModeRules& row : tandem::parallel::mode_table())
+          if (!row.has_units()) names.emplace_back(row.name);
+        return names;
+      },
+      "The modes of DataParallel that modules of PyTorch can have, by name.");
   using tandem::libtorch::ForwardPlace;
   nb::class_<ForwardPlace>(m, "ForwardPlace", "A place in a replica's forward.");
   m.def("forward_place",

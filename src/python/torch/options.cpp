@@ -16,6 +16,7 @@
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/runtime.hpp"
 
+#include "parallel/update/mode_table.hpp"
 #include "python/core/argument.hpp"
 #include "python/core/chunk_policy.hpp"
 #include "python/core/device_list.hpp"
@@ -76,8 +77,8 @@ Setters work() {
   return {{"mode",
            [](ReadOptions& o, nb::handle x) {
              std::map<std::string, Mode> modes;
-             for (const Mode mode : parallel::kModes)
-               modes[name(mode)] = mode;
+             for (const parallel::ModeRules& row : parallel::mode_table())
+               modes[row.name] = row.mode;
              o.parallel.mode = choice(x, "mode", modes);
            }},
           {"on_oom",

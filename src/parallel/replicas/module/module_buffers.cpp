@@ -116,7 +116,7 @@ void ModuleBuffers::begin(Call& call) const {
   if (master_ == nullptr) return;
   call.buffers.blocks = block_versions(*master_);
   call.buffers.places = master_->versions();
-  call.buffers.send = rules_.replication == ModeRules::Replication::every_forward;
+  call.buffers.send = rules_.sends_all();
   for (const int d : call.group.members())
     call.buffers.send |= call.part(d).replica->received.buffers != call.buffers.blocks;
 }

@@ -10,6 +10,7 @@
 #include "tandem/core/check.hpp"
 
 #include "parallel/update/central_update.hpp"
+#include "parallel/update/update_sharing.hpp"
 
 namespace tandem::parallel {
 namespace {
@@ -125,7 +126,7 @@ void ModuleGradients::restore(const GradientSnapshot& snapshot) {
 
 BucketReducer::Groups ModuleGradients::groups_of(const Call::Part& part) const {
   if (part.world == nullptr) return {.replicas = part.comm};
-  if (rules_.reduction.to == Reduction::To::all) return {.replicas = &part.world->all()};
+  if (rules_.are_devices_alike()) return {.replicas = &part.world->all()};
   return {.replicas = part.comm, .processes = &part.world->across()};
 }
 

@@ -72,7 +72,7 @@ std::shared_ptr<optim::Arena> ModuleParameters::bind_original() {
   std::vector<optim::ArenaEntry> entries =
       arena_entries(first().source(), nn::TensorKind::parameter);
   if (entries.empty()) return nullptr;
-  if (rules_.sharded == ModeRules::Sharded::nothing || replicas_.size() == 1)
+  if (!rules_.has_units() || replicas_.size() == 1)
     return optim::Arena::obtain(std::move(entries), {.device = first().device()});
   assign_units(entries, first().source().unit_paths(options_.units));
   std::vector<Device> devices;
@@ -167,7 +167,7 @@ void ModuleParameters::begin(Call& call) const {
   call.parameters.places = arena()->versions();
   if (shares_ != nullptr) first().sleeping()->sleep();  // what was changed there is to be seen
   if (values_sleep()) return;
-  call.parameters.send = rules_.replication == ModeRules::Replication::every_forward;
+  call.parameters.send = rules_.sends_all();
   for (const int d : call.group.members())
     call.parameters.send |=
         d > 0 && call.part(d).replica->received.parameters != call.parameters.blocks;
@@ -181,7 +181,7 @@ void ModuleParameters::send(Call& call, Call::Part& part) const {
   const optim::Arena& values = *part.replica->parameters();
   part.broadcast.start(values, broadcast_buckets_, *part.comm);
   values.set_versions(call.parameters.places);
-  if (rules_.replication == ModeRules::Replication::every_forward) part.broadcast.finish();
+  if (rules_.sends_all()) part.broadcast.finish();
 }
 
 void ModuleParameters::end_send(Call& call, Call::Part& part) const {

@@ -12,6 +12,7 @@
 #include "tandem/parallel/unit_policy.hpp"
 
 #include "parallel/replicas/call/call.hpp"
+#include "parallel/units/block_shares.hpp"
 #include "parallel/update/mode_rules.hpp"
 
 namespace tandem::parallel {
@@ -86,7 +87,7 @@ class ModuleParameters {
  private:
   class Keeper;
   bool values_sleep() const noexcept {
-    return shares_ != nullptr && rules_.sharded == ModeRules::Sharded::values_and_gradients;
+    return shares_ != nullptr && rules_.gathers_values();
   }
   std::shared_ptr<optim::Arena> bind_original();
   void bind_replica(DeviceReplica& replica, const std::shared_ptr<optim::Arena>& original);

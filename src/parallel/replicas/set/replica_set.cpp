@@ -56,7 +56,7 @@ struct ReplicaSet::Parts {
         runner(devices,
                {.deadline = o.deadline,
                 .dim = o.dim,
-                .starts_threads = rules.replication == ModeRules::Replication::every_forward,
+                .starts_threads = rules.sends_all(),
                 .processes_here = world ? world->processes_here() : 1}),
         planner(devices, chunk_policy(o)),
         module(o.init_on.value_or(devices.front()),
