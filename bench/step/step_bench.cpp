@@ -122,13 +122,13 @@ Measured run(M net,
 /// Units are the transformer blocks, where there are some, else the direct parts.
 parallel::FullyShardedDataParallelOptions sharding_of(const Options& o) {
   using enum parallel::ShardingStrategy;
-  parallel::FullyShardedDataParallelOptions sharding;
-  sharding.strategy = o.strategy == "full_shard"      ? full_shard
-                      : o.strategy == "shard_grad_op" ? shard_grad_op
-                                                      : no_shard;
+  parallel::FullyShardedDataParallelOptions options;
+  options.strategy = o.strategy == "full_shard"      ? full_shard
+                     : o.strategy == "shard_grad_op" ? shard_grad_op
+                                                     : no_shard;
   if (o.model.starts_with("gpt"))
-    sharding.units = parallel::UnitPolicy::by_type<nn::TransformerBlock>();
-  return sharding;
+    options.sharding.units = parallel::UnitPolicy::by_type<nn::TransformerBlock>();
+  return options;
 }
 
 /// The same by a program on each device, which has a rank. @return  the first device's times

@@ -24,9 +24,7 @@ ModeFormulas formulas_of(const RunOptions& options, Trial& trial) {
   return {trial.task().module(),
           {.mode = options.mode.mode(),
            .devices = static_cast<int>(trial.task().devices().size()),
-           .units = options.sharding.policy(),
-           .reshard_after_forward = !options.sharding.keeps_units,
-           .offloads = options.sharding.offloads(),
+           .sharding = options.sharding.in(options.mode.mode()),
            .states = options.optimizer.states(),
            .accumulate = options.batch.accumulate,
            .calls = options.mode.keeps_outputs() ? Calls::step : Calls::forward_and_backward}};

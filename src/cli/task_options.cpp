@@ -53,7 +53,7 @@ training::LossPlace loss_place(const TaskOptions& options) {
 void make_alike(const parallel::DataParallelOptions& parallel) {
   if (logical_device(parallel.devices.front()).has_data()) return;
   for (const std::optional<Device>& other :
-       {parallel.output_device, parallel.offload, parallel.init_on}) {
+       {parallel.output_device, parallel.sharding.offload, parallel.init_on}) {
     if (!other || !logical_device(*other).has_data()) continue;
     logical_device(*other).configure(
         {.device = *other, .limit = logical_device(*other).limit(), .has_data = false});

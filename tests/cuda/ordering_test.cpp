@@ -246,7 +246,7 @@ parallel::test::Values train_alone(parallel::test::Cnn net) {
 
 parallel::test::Values train_parallel(parallel::test::Cnn net, const std::vector<Device>& devices) {
   optim::AdamW optimizer(net.named_parameters(), {.lr = 0.01});
-  DataParallel dp(net, {.devices = devices, .bucket_nbytes = 256});
+  DataParallel dp(net, {.devices = devices, .exchange = {.bucket_nbytes = 256}});
   for (std::uint64_t step = 0; step < 5; ++step)
     dp.step(
         parallel::test::make_batch(9, step, DType::f64, false), parallel::test::kLoss, &optimizer);

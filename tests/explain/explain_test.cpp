@@ -231,7 +231,7 @@ TEST_F(ExplainTest, BatchNormsStatisticsAreNamed) {
 
 TEST_F(ExplainTest, BucketsAreCounted) {
   DataParallelOptions options{.devices = devices(2), .mode = Mode::server};
-  options.first_bucket_nbytes = options.bucket_nbytes = 1;
+  options.exchange.first_bucket_nbytes = options.exchange.bucket_nbytes = 1;
   Mlp other;
   DataParallel many(other, options);
   const Explanation e = explain([&] { many.step(batch, kLoss); });

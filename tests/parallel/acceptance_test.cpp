@@ -320,7 +320,8 @@ struct Mixture : nn::Module {
 
 TEST(AcceptanceTest, MixedTypesAndEmptyTensorsFollow) {
   Mixture net;
-  DataParallel dp(net, {.devices = devices(3), .first_bucket_nbytes = 1, .bucket_nbytes = 1});
+  DataParallel dp(
+      net, {.devices = devices(3), .exchange = {.first_bucket_nbytes = 1, .bucket_nbytes = 1}});
   for (const double value : {2.0, 7.0}) {
     net.zero_grad();
     {

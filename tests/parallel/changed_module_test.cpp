@@ -30,7 +30,7 @@ std::vector<DataParallelOptions> dividing_options() {
   for (const Mode mode : {Mode::sharded, Mode::sharded_gradients, Mode::fully_sharded})
     all.push_back({.devices = devices(3), .mode = mode});
   all.push_back(all.back());
-  all.back().offload = testing::device(7);
+  all.back().sharding.offload = testing::device(7);
   return all;
 }
 
@@ -187,7 +187,7 @@ TEST(ChangedModule, OfRanksMayFreezeWhatTrainedAndLetItTrainAgain) {
   });
   for (const std::size_t prefetch : {0, 1}) {
     with_nets(2, start, [&](Mlp& net, Rank& rank) {
-      FullyShardedDataParallel fsdp(net, rank, {.prefetch = prefetch});
+      FullyShardedDataParallel fsdp(net, rank, {.sharding = {.prefetch = prefetch}});
       optim::SGD optimizer(net.named_parameters(), {.lr = 0.1});
       freeze_and_unfreeze(net, [&](int step) {
         train_step(
@@ -282,12 +282,13 @@ TEST(NestedUnits, AndParametersWithoutAUnitTrainAsOneDevice) {
                                   UnitPolicy::by_size(1)}) {
     for (const int n : {1, 2, 8}) {
       Outer net = nn::clone(start);
-      DataParallel dp(net, {.devices = devices(n), .mode = Mode::fully_sharded, .units = units});
+      DataParallel dp(
+          net, {.devices = devices(n), .mode = Mode::fully_sharded, .sharding = {.units = units}});
       train(
           net, [&](const Tensor& x) { return dp(x); }, batch_of_step);
       EXPECT_LE(difference(values_of(net), values_of(alone)), 1e-12) << n << " devices";
       with_nets(n, start, [&](Outer& own, Rank& rank) {
-        FullyShardedDataParallel fsdp(own, rank, {.units = units});
+        FullyShardedDataParallel fsdp(own, rank, {.sharding = {.units = units}});
         train(
             own,
             [&](const Tensor& x) { return fsdp(x); },

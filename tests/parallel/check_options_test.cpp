@@ -33,9 +33,9 @@ TEST(CheckOptionsTest, NumbersOutOfRangeAreNamedWithTheirValues) {
               AllOf(HasSubstr("accumulate is 0"), HasSubstr("one micro-batch or more")));
   EXPECT_THAT(refusal_of({.bitwise_leaves = -2}),
               AllOf(HasSubstr("bitwise_leaves is -2"), HasSubstr("0 (off)")));
-  EXPECT_THAT(refusal_of({.check_drift_every = -1}),
-              AllOf(HasSubstr("check_drift_every is -1"), HasSubstr("or 0 for never")));
-  EXPECT_THAT(refusal_of({.straggler_ratio = 0.5}),
+  EXPECT_THAT(refusal_of({.checks = {.drift_every = -1}}),
+              AllOf(HasSubstr("drift_every is -1"), HasSubstr("or 0 for never")));
+  EXPECT_THAT(refusal_of({.checks = {.straggler_ratio = 0.5}}),
               AllOf(HasSubstr("straggler_ratio is 0.5"), HasSubstr("give 1 or more")));
 }
 

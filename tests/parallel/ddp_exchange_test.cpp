@@ -163,7 +163,7 @@ TEST(DdpOrderTest, BucketsAreRebuiltOnceInTheOrderOfTheFirstBackward) {
   std::vector<DdpLoggingData> logs;
   with_copies(alone, [&](Shuffled& net, Rank& rank) {
     DistributedDataParallelOptions options = small_buckets();
-    options.bucket_nbytes = 2500;
+    options.exchange.bucket_nbytes = 2500;
     DistributedDataParallel ddp(net, rank, options);
     optim::SGD sgd(net.parameters(), {.lr = 0.1});
     const Batch part = part_of(batch, rank);

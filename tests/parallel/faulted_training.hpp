@@ -43,7 +43,7 @@ struct FaultedTraining {
       : batch(make_batch(rows, 2, DType::f64, false)) {
     used = options.devices;
     options.mode = how.mode;
-    if (how.offloads) used.push_back(*(options.offload = testing::device(7)));
+    if (how.offloads) used.push_back(*(options.sharding.offload = testing::device(7)));
     dp = std::make_unique<DataParallel<NormMlp>>(net, options);
   }
   double step() { return dp->step(batch, kLoss, &optimizer).loss; }

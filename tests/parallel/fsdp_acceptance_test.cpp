@@ -165,7 +165,7 @@ TEST(FsdpAcceptance, NoBitDependsOnLateRanks) {
   const Device home{testing::device_type(), 7};
   for (const FsdpOptions& options : {FsdpOptions{},
                                      FsdpOptions{.strategy = shard_grad_op},
-                                     FsdpOptions{.prefetch = 2, .offload = home}}) {
+                                     FsdpOptions{.sharding = {.prefetch = 2, .offload = home}}}) {
     const Values expected = late(start, options, {}, false);
     for (const Delays& delays : {Delays{.in_forward = 1ms},
                                  Delays{.in_backward = 1ms},
@@ -179,12 +179,15 @@ TEST(FsdpAcceptance, NoBitDependsOnLateRanks) {
 TEST(FsdpAcceptance, NoBitDependsOnPrefetchStrategyOrOffload) {
   manual_seed(3);
   const Chain start;
-  const Values expected = on_each_rank(3, start, {.prefetch = 0}, kThreeSteps);
+  const Values expected = on_each_rank(3, start, {.sharding = {.prefetch = 0}}, kThreeSteps);
   for (const std::size_t prefetch : {1, 2, 9})
-    EXPECT_EQ(on_each_rank(3, start, {.prefetch = prefetch}, kThreeSteps), expected) << prefetch;
+    EXPECT_EQ(on_each_rank(3, start, {.sharding = {.prefetch = prefetch}}, kThreeSteps), expected)
+        << prefetch;
   EXPECT_EQ(on_each_rank(3, start, {.strategy = shard_grad_op}, kThreeSteps), expected);
-  EXPECT_EQ(on_each_rank(3, start, {.offload = Device{testing::device_type(), 7}}, kThreeSteps),
-            expected);
+  EXPECT_EQ(
+      on_each_rank(
+          3, start, {.sharding = {.offload = Device{testing::device_type(), 7}}}, kThreeSteps),
+      expected);
   EXPECT_LE(difference(expected, on_one_device(start, kThreeSteps)), 1e-12);
 }
 
@@ -199,7 +202,7 @@ TEST(FsdpAcceptance, RecomputedAndTiedUnitsOfAnyGroupingTrainAsOneDevice) {
                                       UnitPolicy::names({"entry", "last"}),
                                       UnitPolicy::by_size(1)}) {
         for (const ShardingStrategy strategy : {full_shard, shard_grad_op}) {
-          const FsdpOptions options{.units = units, .strategy = strategy};
+          const FsdpOptions options{.sharding = {.units = units}, .strategy = strategy};
           EXPECT_LE(difference(on_each_rank(2, start, options, kThreeSteps), expected), 1e-12)
               << ties << recomputes << static_cast<int>(strategy);
         }
@@ -239,21 +242,23 @@ TEST(FsdpAcceptance, AForwardThatThrowsWhileUnitsAreGatheredAheadIsWithoutEffect
   manual_seed(3);
   const Chain start;
   for (const std::size_t prefetch : {0, 1, 2}) {
-    const Values found = on_each_rank(
-        2, start, {.prefetch = prefetch}, [](Chain& net, const auto& forward, const auto& rows) {
-          optim::Adam optimizer(net.named_parameters());
-          for (int step = 0; step < 3; ++step) {
-            const Batch batch = rows(step);
-            if (step > 0) {  // when the order of the units is known
-              net.fails = true;
-              EXPECT_THROW(forward(batch.x), InvalidArgument);
-              net.fails = false;
-            }
-            optimizer.zero_grad();
-            cross_entropy(forward(batch.x), batch.labels).backward();
-            optimizer.step();
-          }
-        });
+    const Values found = on_each_rank(2,
+                                      start,
+                                      {.sharding = {.prefetch = prefetch}},
+                                      [](Chain& net, const auto& forward, const auto& rows) {
+                                        optim::Adam optimizer(net.named_parameters());
+                                        for (int step = 0; step < 3; ++step) {
+                                          const Batch batch = rows(step);
+                                          if (step > 0) {  // when the order of the units is known
+                                            net.fails = true;
+                                            EXPECT_THROW(forward(batch.x), InvalidArgument);
+                                            net.fails = false;
+                                          }
+                                          optimizer.zero_grad();
+                                          cross_entropy(forward(batch.x), batch.labels).backward();
+                                          optimizer.step();
+                                        }
+                                      });
     EXPECT_LE(difference(found, on_one_device(start, kThreeSteps)), 1e-12) << prefetch;
   }
 }
@@ -425,7 +430,7 @@ std::string texts_of_another_order(const Chain& start, std::size_t prefetch) {
   std::string texts;
   const auto run = [&] {
     with_nets(2, start, [&](Chain& net, Rank& rank) {
-      FullyShardedDataParallel fsdp(net, rank, {.prefetch = prefetch});
+      FullyShardedDataParallel fsdp(net, rank, {.sharding = {.prefetch = prefetch}});
       const Batch batch = rows_of(batch_of_step(0), rank);
       try {
         for (int step = 0; step < 2; ++step) {

@@ -83,7 +83,7 @@ struct FaultedProgram {
 
   FullyShardedDataParallelOptions options_of(const Rank& rank) const {
     FullyShardedDataParallelOptions own = options;
-    if (!homes.empty()) own.offload = homes.at(static_cast<std::size_t>(rank.rank()));
+    if (!homes.empty()) own.sharding.offload = homes.at(static_cast<std::size_t>(rank.rank()));
     return own;
   }
   /// What precedes the step that fails.
@@ -177,7 +177,7 @@ TEST(FsdpFaults, WithOffloadHaveNoEffectButErrors) {
 
 TEST(FsdpFaults, WhileUnitsAreGatheredAheadHaveNoEffectButErrors) {
   for (const auto strategy : {ShardingStrategy::full_shard, ShardingStrategy::shard_grad_op})
-    let_each_fail({.options = {.strategy = strategy, .prefetch = 1}});
+    let_each_fail({.options = {.sharding = {.prefetch = 1}, .strategy = strategy}});
 }
 
 /// Lets this rank's backward fail late, after the third layer.
@@ -192,7 +192,7 @@ int fail_after_third(Chain& net) {
 }
 
 TEST(FsdpFaults, OfOneRanksBackwardLeaveNoOrderOfUnitsThatDiffers) {
-  const FaultedProgram program{.options = {.prefetch = 1}};
+  const FaultedProgram program{.options = {.sharding = {.prefetch = 1}}};
   const Values expected = without_faults(program);
   std::barrier<> together(kFaultedRanks);
   with_nets(kFaultedRanks, start_of_faults(), [&](Chain& net, Rank& rank) {

@@ -40,7 +40,7 @@ void PrintTo(const Strategy& c, std::ostream* s) {
 
 FullyShardedDataParallelOptions options_of(const Strategy& c, Rank& rank) {
   FullyShardedDataParallelOptions options{.strategy = c.strategy};
-  if (c.offloads) options.offload = Device{testing::device_type(), 7};
+  if (c.offloads) options.sharding.offload = Device{testing::device_type(), 7};
   if (c.strategy == hybrid_shard)
     options.mesh.emplace(
         rank.comm(),

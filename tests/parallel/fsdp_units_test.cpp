@@ -365,7 +365,8 @@ TEST(FsdpUnits, BadOptionsAreRefusedOnAllRanksAndNothingHasChanged) {
     refusal(hybrid(std::nullopt), HasSubstr("hybrid_shard needs a mesh"));
     refusal(hybrid(line), AllOf(HasSubstr("1 axes"), HasSubstr("\"shard\"")));
     refusal(hybrid(grid.sub_mesh({"shard"})), HasSubstr("2 ranks of another group"));
-    refusal({.units = UnitPolicy::names({"blocks.*"})}, HasSubstr("'hidden' (Linear)"));
+    refusal({.sharding = {.units = UnitPolicy::names({"blocks.*"})}},
+            HasSubstr("'hidden' (Linear)"));
     EXPECT_EQ(values_of(net), before);
     FullyShardedDataParallel fsdp(net, rank);
     refusal({}, HasSubstr("already wrapped"));

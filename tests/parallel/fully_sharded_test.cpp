@@ -168,7 +168,9 @@ TEST_P(FullyShardedTest, UnitsThatAreGatheredAheadAreThereBesides) {
   for (const std::size_t prefetch : {1, 2}) {
     FourLayers net;
     const auto units = unit_nbytes(net);
-    DataParallel dp(net, {.devices = devices_, .mode = Mode::fully_sharded, .prefetch = prefetch});
+    DataParallel dp(
+        net,
+        {.devices = devices_, .mode = Mode::fully_sharded, .sharding = {.prefetch = prefetch}});
     optim::Adam adam(net.named_parameters(), {.lr = 0.01});
     Peaks first(Category::parameter);
     {
@@ -253,13 +255,13 @@ TEST(FullyShardedPrefetch, ChangesNoBit) {
   for (const auto& offload : {std::optional<Device>(), elsewhere})
     for (const std::int64_t accumulate : {1, 2})
       for (const bool reshard : {true, false}) {
-        options.offload = offload;
+        options.sharding.offload = offload;
         options.accumulate = accumulate;
-        options.reshard_after_forward = reshard;
-        options.prefetch = 0;
+        options.sharding.reshard_after_forward = reshard;
+        options.sharding.prefetch = 0;
         const Values expected = trained(options);
         for (const std::size_t prefetch : {1, 3}) {
-          options.prefetch = prefetch;
+          options.sharding.prefetch = prefetch;
           EXPECT_EQ(trained(options), expected) << prefetch << ' ' << accumulate << ' ' << reshard;
         }
       }
@@ -268,7 +270,10 @@ TEST(FullyShardedPrefetch, ChangesNoBit) {
 TEST(FullyShardedPrefetch, IsOfThisModeAlone) {
   Mlp net;
   EXPECT_THAT(
-      [&] { DataParallel(net, {.devices = devices(2), .mode = Mode::sharded, .prefetch = 1}); },
+      [&] {
+        DataParallel(net,
+                     {.devices = devices(2), .mode = Mode::sharded, .sharding = {.prefetch = 1}});
+      },
       ThrowsMessage<InvalidArgument>(
           HasSubstr("prefetch of 1 units is for mode fully_sharded, and this is sharded")));
 }
@@ -302,7 +307,7 @@ TEST(FullyShardedModule, UnitsThatDoNotFitAreRefusedAtOnce) {
         DataParallel dp(net,
                         {.devices = devices(2),
                          .mode = Mode::fully_sharded,
-                         .units = UnitPolicy::names({"blocks.*"})});
+                         .sharding = {.units = UnitPolicy::names({"blocks.*"})}});
       },
       ThrowsMessage<InvalidArgument>(HasSubstr("'hidden' (Linear)")));
   DataParallel dp(net,

@@ -104,12 +104,9 @@ void expect_exact(const Make& make, const B& batch, Loss loss, DataParallelOptio
   const ModeFormulas formulas(net,
                               {.mode = options.mode,
                                .devices = static_cast<int>(options.devices.size()),
-                               .units = options.units,
-                               .reshard_after_forward = options.reshard_after_forward,
-                               .offloads = options.offload.has_value(),
+                               .sharding = options.sharding,
                                .accumulate = options.accumulate,
-                               .first_bucket_nbytes = options.first_bucket_nbytes,
-                               .bucket_nbytes = options.bucket_nbytes});
+                               .exchange = options.exchange});
   DataParallel dp(net, options);
   optim::Adam adam(net.named_parameters(), {.lr = 0.01});
   const auto step = [&] { dp.step(batch, loss, &adam); };
@@ -175,7 +172,7 @@ class ModeFormulasOf : public ::testing::TestWithParam<Mode> {
 
 TEST_P(ModeFormulasOf, SeveralBucketsHaveUnevenShares) {
   DataParallelOptions options = options_;
-  options.first_bucket_nbytes = options.bucket_nbytes = 600;
+  options.exchange.first_bucket_nbytes = options.exchange.bucket_nbytes = 600;
   expect_exact(small_mlp, rows_of_numbers(), kLoss, options);
 }
 
@@ -187,13 +184,13 @@ TEST_P(ModeFormulasOf, MicroBatchesKeepWholeGradients) {
 
 TEST_P(ModeFormulasOf, UnitsAreBlocksAndTheRest) {
   DataParallelOptions options = options_;
-  options.units = UnitPolicy::by_type<nn::TransformerBlock>();
+  options.sharding.units = UnitPolicy::by_type<nn::TransformerBlock>();
   expect_exact(gpt_of_two_blocks, rows_of_tokens(), kLossOfTokens, options);
 }
 
 TEST_P(ModeFormulasOf, UnitsMayStayUntilBackwardHasEnded) {
   DataParallelOptions options = options_;
-  options.reshard_after_forward = false;
+  options.sharding.reshard_after_forward = false;
   for (const int accumulate : {1, 2}) {
     options.accumulate = accumulate;
     expect_exact(small_mlp, rows_of_numbers(), kLoss, options);
@@ -265,8 +262,8 @@ TEST(ModeFormulasOfShares, HoldWhereTheyAreKeptElsewhere) {
   for (const int accumulate : {1, 2}) {
     const DataParallelOptions options{.devices = devices(kDevices),
                                       .mode = Mode::fully_sharded,
-                                      .offload = testing::device(7),
-                                      .accumulate = accumulate};
+                                      .accumulate = accumulate,
+                                      .sharding = {.offload = testing::device(7)}};
     expect_exact(small_mlp, rows_of_numbers(), kLoss, options);
     expect_exact(gpt_of_two_blocks, rows_of_tokens(), kLossOfTokens, options);
   }

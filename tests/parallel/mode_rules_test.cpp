@@ -57,7 +57,7 @@ Values trained_by(const ModeRules& rules) {
     replicas[r] = nn::replicate(net, list[r + 1]);
   ReplicaSet set({&net, &replicas[0], &replicas[1]},
                  list,
-                 {.devices = list, .first_bucket_nbytes = 256, .bucket_nbytes = 1024},
+                 {.devices = list, .exchange = {.first_bucket_nbytes = 256, .bucket_nbytes = 1024}},
                  rules);
   optim::SGD optimizer(net.named_parameters(), {.lr = 0.1, .momentum = 0.9});
   const std::array modules{&net, &replicas[0], &replicas[1]};

@@ -27,8 +27,7 @@ DataParallelOptions options_of(Mode mode, int n = kDevices) {
   return {.devices = devices(n),
           .mode = mode,
           .chunks = ChunkPolicy::weights(std::vector<double>(static_cast<std::size_t>(n), 1.0)),
-          .first_bucket_nbytes = 256,
-          .bucket_nbytes = 1024};
+          .exchange = {.first_bucket_nbytes = 256, .bucket_nbytes = 1024}};
 }
 
 Batch batch_of(int step) {

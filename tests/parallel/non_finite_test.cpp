@@ -71,8 +71,8 @@ DataParallelOptions on_three(DataParallelOptions options, Mode mode) {
   options.devices = devices(3);
   options.gpu0_bsz = 3;
   options.mode = mode;
-  options.first_bucket_nbytes = 256;
-  options.bucket_nbytes = 1024;
+  options.exchange.first_bucket_nbytes = 256;
+  options.exchange.bucket_nbytes = 1024;
   return options;
 }
 
@@ -91,7 +91,7 @@ class NonFiniteTest : public ::testing::TestWithParam<Mode> {};
 
 TEST_P(NonFiniteTest, GradientsAreAnErrorThatNamesParameterAndDevice) {
   for (const int replica : {0, 1, 2}) {
-    Setting s({.non_finite_gradients = NonFinite::error}, GetParam());
+    Setting s({.checks = {.non_finite_gradients = NonFinite::error}}, GetParam());
     const Everything before = everything(s.net, s.optimizer);
     try {
       s.dp.step(s.batch, nan_gradient_on(replica), &s.optimizer);
@@ -111,8 +111,9 @@ TEST_P(NonFiniteTest, GradientsAreAnErrorThatNamesParameterAndDevice) {
 TEST_P(NonFiniteTest, ASkippedStepHasNoEffectAndTheNextIsRight) {
   for (const bool in_loss : {false, true}) {
     manual_seed(3);
-    Setting s({.non_finite_loss = NonFinite::skip, .non_finite_gradients = NonFinite::skip},
-              GetParam());
+    Setting s(
+        {.checks = {.non_finite_loss = NonFinite::skip, .non_finite_gradients = NonFinite::skip}},
+        GetParam());
     manual_seed(3);
     Setting other({}, GetParam());
     const Everything before = everything(s.net, s.optimizer);
@@ -133,8 +134,9 @@ TEST_P(NonFiniteTest, ASkippedStepHasNoEffectAndTheNextIsRight) {
 }
 
 TEST_P(NonFiniteTest, AWarningGoesOn) {
-  Setting s({.non_finite_loss = NonFinite::warn, .non_finite_gradients = NonFinite::warn},
-            GetParam());
+  Setting s(
+      {.checks = {.non_finite_loss = NonFinite::warn, .non_finite_gradients = NonFinite::warn}},
+      GetParam());
   const StepResult result = s.dp.step(s.batch, nan_gradient_on(2), &s.optimizer);
   EXPECT_FALSE(result.skipped);
   ASSERT_TRUE(result.non_finite.has_value());
@@ -145,7 +147,7 @@ TEST_P(NonFiniteTest, AWarningGoesOn) {
 }
 
 TEST_P(NonFiniteTest, OffLooksAtNothing) {
-  Setting s({.non_finite_loss = NonFinite::off}, GetParam());
+  Setting s({.checks = {.non_finite_loss = NonFinite::off}}, GetParam());
   const StepResult result = s.dp.step(s.batch, nan_loss_on(1), &s.optimizer);
   EXPECT_TRUE(std::isnan(result.loss));
   EXPECT_FALSE(result.skipped);
@@ -153,7 +155,7 @@ TEST_P(NonFiniteTest, OffLooksAtNothing) {
 }
 
 TEST_P(NonFiniteTest, EarlierGradientsSurviveASkippedStep) {
-  Setting s({.non_finite_gradients = NonFinite::skip}, GetParam());
+  Setting s({.checks = {.non_finite_gradients = NonFinite::skip}}, GetParam());
   s.optimizer.zero_grad();
   s.dp.step(s.batch, kLoss);
   const Values before = gradients_of(s.net);
@@ -181,7 +183,7 @@ TEST_P(NonFiniteTest, AnErrorTellsOfABatchWithoutWeight) {
 }
 
 TEST_P(NonFiniteTest, ABatchWithoutWeightIsSkipped) {
-  Setting s({.non_finite_loss = NonFinite::skip}, GetParam());
+  Setting s({.checks = {.non_finite_loss = NonFinite::skip}}, GetParam());
   const Everything before = everything(s.net, s.optimizer);
   const StepResult result = s.dp.step(s.batch, kMasked, &s.optimizer);
   EXPECT_TRUE(result.skipped);
@@ -196,8 +198,10 @@ INSTANTIATE_TEST_SUITE_P(Modes,
 
 TEST(NonFiniteOnOneTest, OneDeviceAndMicroBatches) {
   Cnn net;
-  DataParallel dp(
-      net, {.devices = devices(1), .accumulate = 3, .non_finite_gradients = NonFinite::skip});
+  DataParallel dp(net,
+                  {.devices = devices(1),
+                   .accumulate = 3,
+                   .checks = {.non_finite_gradients = NonFinite::skip}});
   const StepResult result = dp.step(make_batch(7, 2, DType::f64, false), nan_gradient_on(0));
   EXPECT_TRUE(result.skipped);
   EXPECT_EQ(result.non_finite->name, "second.weight");

@@ -61,9 +61,9 @@ TEST(Offload, GivesTheBitsOfSharesOnTheDevices) {
     DataParallelOptions options{
         .devices = devices(3), .mode = Mode::fully_sharded, .accumulate = accumulate};
     const Values expected = trained(net, options);
-    options.offload = home();
+    options.sharding.offload = home();
     EXPECT_EQ(trained(net, options), expected);
-    options.reshard_after_forward = false;
+    options.sharding.reshard_after_forward = false;
     EXPECT_EQ(trained(net, options), expected);
   }
 }
@@ -74,7 +74,8 @@ TEST(Offload, LeavesNothingOnTheDevicesBetweenSteps) {
     before.push_back(held(d));
   const auto home_before = held(home());
   Mlp net;
-  DataParallel dp(net, {.devices = devices(3), .mode = Mode::fully_sharded, .offload = home()});
+  DataParallel dp(
+      net, {.devices = devices(3), .mode = Mode::fully_sharded, .sharding = {.offload = home()}});
   optim::Adam adam(net.named_parameters(), {.lr = 0.01});
   for (int step = 0; step < 2; ++step)
     dp.step(batch_of_step(step), kLoss, &adam);
@@ -89,7 +90,8 @@ TEST(Offload, OfRanksLeavesNothingOnTheirDevicesBetweenSteps) {
   Mlp alone;
   with_nets(2, alone, [](Mlp& net, Rank& rank) {
     const std::size_t own = held(rank.device())[0];
-    FullyShardedDataParallel fsdp(net, rank, {.offload = Device{testing::device_type(), 7}});
+    FullyShardedDataParallel fsdp(
+        net, rank, {.sharding = {.offload = Device{testing::device_type(), 7}}});
     optim::Adam adam(net.named_parameters(), {.lr = 0.01});
     const Batch rows = rows_of(batch_of_step(0), rank);
     cross_entropy(fsdp(rows.x), rows.labels).backward();
@@ -107,11 +109,13 @@ TEST(Offload, ToAMemberOrWithoutSharesIsRefused) {
   const auto refused = [&](const DataParallelOptions& options, const auto& text) {
     EXPECT_THAT([&] { DataParallel dp(net, options); }, ThrowsMessage<InvalidArgument>(text));
   };
-  refused({.devices = devices(3), .mode = Mode::fully_sharded, .offload = testing::device(1)},
+  refused({.devices = devices(3),
+           .mode = Mode::fully_sharded,
+           .sharding = {.offload = testing::device(1)}},
           AllOf(HasSubstr("offload is"), HasSubstr("one of the group's devices")));
-  refused({.devices = devices(3), .mode = Mode::ddp, .offload = home()},
+  refused({.devices = devices(3), .mode = Mode::ddp, .sharding = {.offload = home()}},
           AllOf(HasSubstr("for mode fully_sharded on several devices"), HasSubstr("ddp on 3")));
-  refused({.devices = devices(1), .mode = Mode::fully_sharded, .offload = home()},
+  refused({.devices = devices(1), .mode = Mode::fully_sharded, .sharding = {.offload = home()}},
           HasSubstr("fully_sharded on 1"));
   Mlp alone;
   with_nets(2, alone, [](Mlp& own, Rank& rank) {
@@ -120,10 +124,10 @@ TEST(Offload, ToAMemberOrWithoutSharesIsRefused) {
       EXPECT_THAT([&] { FullyShardedDataParallel fsdp(own, rank, options); },
                   ThrowsMessage<InvalidArgument>(HasSubstr(text)));
     };
-    refused_by_ranks({.offload = rank.device()}, "which is the device of rank");
-    refused_by_ranks(
-        {.strategy = ShardingStrategy::no_shard, .offload = Device{testing::device_type(), 7}},
-        "gives each rank all of them");
+    refused_by_ranks({.sharding = {.offload = rank.device()}}, "which is the device of rank");
+    refused_by_ranks({.sharding = {.offload = Device{testing::device_type(), 7}},
+                      .strategy = ShardingStrategy::no_shard},
+                     "gives each rank all of them");
   });
 }
 

@@ -45,7 +45,9 @@ struct Deep : nn::Module {
 };
 
 DataParallelOptions in_small_pieces(Mode mode) {
-  return {.devices = devices(2), .mode = mode, .first_bucket_nbytes = 1, .bucket_nbytes = 1};
+  return {.devices = devices(2),
+          .mode = mode,
+          .exchange = {.first_bucket_nbytes = 1, .bucket_nbytes = 1}};
 }
 
 /// Broadcasts that ended on device 1 after the first product of a layer had.

@@ -24,7 +24,7 @@ struct PairGradients : PairReplica {
       : PairReplica(comm), options(with_a_bucket_each(o)), gradients(replica, comm, options) {}
 
   static DistributedDataParallelOptions with_a_bucket_each(DistributedDataParallelOptions o) {
-    o.first_bucket_nbytes = o.bucket_nbytes = 1;
+    o.exchange.first_bucket_nbytes = o.exchange.bucket_nbytes = 1;
     return o;
   }
   double first() const { return module.first.grad().item(); }

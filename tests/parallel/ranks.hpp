@@ -23,7 +23,7 @@ inline constexpr auto kShort = RunRanksOptions{.timeout = std::chrono::seconds(2
 
 /// Small buckets: several of them.
 inline DistributedDataParallelOptions small_buckets() {
-  return {.first_bucket_nbytes = 128, .bucket_nbytes = 512};
+  return {.exchange = {.first_bucket_nbytes = 128, .bucket_nbytes = 512}};
 }
 
 /// Rows of the ranks, which are unequal; the batch's in all.

@@ -321,7 +321,8 @@ TEST_P(HangTest, SlowIsNotHung) {
   Mlp net;
   Mlp alone = nn::clone(net);
   const Batch batch = make_batch(6, 1, DType::f64, false);
-  DataParallel dp(net, {.devices = devices(kDevices), .mode = GetParam(), .straggler_ratio = 2});
+  DataParallel dp(
+      net, {.devices = devices(kDevices), .mode = GetParam(), .checks = {.straggler_ratio = 2}});
   const StepResult result = dp.step(batch, [](Mlp& m, const Batch& b) {
     if (context().replica == 1) std::this_thread::sleep_for(std::chrono::milliseconds(300));
     return cross_entropy_sum(m(b.x), b.labels);

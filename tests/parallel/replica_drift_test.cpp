@@ -56,7 +56,8 @@ class DriftTest : public ::testing::TestWithParam<Mode> {
   Cnn net;
   optim::SGD optimizer{net.named_parameters(), {.lr = 0.1}};
   DataParallel<Cnn> dp{
-      net, {.devices = devices(3), .mode = GetParam(), .gpu0_bsz = 2, .check_drift_every = 3}};
+      net,
+      {.devices = devices(3), .mode = GetParam(), .gpu0_bsz = 2, .checks = {.drift_every = 3}}};
   Batch batch = make_batch(9, 1, DType::f64, false);
 };
 

@@ -99,11 +99,12 @@ std::vector<DataParallelOptions> all_ways() {
   for (const Mode mode : kModes)
     for (const int n : {1, 2, 3})
       ways.push_back({.devices = devices(n), .mode = mode});
-  ways.push_back({.devices = devices(2), .mode = Mode::fully_sharded, .offload = kHome});
-  ways.push_back({.devices = devices(2),
-                  .mode = Mode::fully_sharded,
-                  .units = UnitPolicy::by_size(1 << 12),
-                  .reshard_after_forward = false});
+  ways.push_back(
+      {.devices = devices(2), .mode = Mode::fully_sharded, .sharding = {.offload = kHome}});
+  ways.push_back(
+      {.devices = devices(2),
+       .mode = Mode::fully_sharded,
+       .sharding = {.units = UnitPolicy::by_size(1 << 12), .reshard_after_forward = false}});
   for (const Mode mode : {Mode::server, Mode::sharded_gradients})
     ways.push_back({.devices = devices(3), .mode = mode, .accumulate = 2});
   return ways;
@@ -290,8 +291,8 @@ TEST(ShapeOnlyTraining, StepsThatCheckThemselvesNeedTheSameBytes) {
   using nn::models::Mlp;
   for (const DataParallelOptions& how : std::vector<DataParallelOptions>{
            {.devices = devices(3), .bitwise_leaves = 4},
-           {.devices = devices(3), .non_finite_gradients = NonFinite::error},
-           {.devices = devices(3), .mode = Mode::ddp, .check_drift_every = 1},
+           {.devices = devices(3), .checks = {.non_finite_gradients = NonFinite::error}},
+           {.devices = devices(3), .mode = Mode::ddp, .checks = {.drift_every = 1}},
            {.devices = devices(2), .chunks = ChunkPolicy::planned()}}) {
     const auto run = [&] {
       train<Mlp>(

@@ -63,8 +63,9 @@ TEST_P(WholeTensorsOfRanks, LambTrainsAsOneDevice) {
   const NormMlp before = nn::clone(alone);
   const Values state = train_alone(alone);
   with_nets(c.ranks, before, [&](NormMlp& net, Rank& rank) {
-    FullyShardedDataParallelOptions options{.whole_tensors = true, .strategy = c.strategy};
-    if (c.offloads) options.offload = testing::device(7);
+    FullyShardedDataParallelOptions options{.sharding = {.whole_tensors = true},
+                                            .strategy = c.strategy};
+    if (c.offloads) options.sharding.offload = testing::device(7);
     if (c.strategy == hybrid_shard)
       options.mesh.emplace(rank.comm(),
                            std::vector<comm::MeshAxis>{{"replicate", 2}, {"shard", c.ranks / 2}});
@@ -103,9 +104,11 @@ TEST_P(WholeTensorsOfMode, LambUpdatesOnAllDevices) {
   const Values state = train_alone(alone);
   const auto before = held(testing::device(0));
   optim::LAMB optimizer(net.named_parameters(), kLamb);
-  DataParallel dp(
-      net,
-      {.devices = devices(kDevices), .mode = GetParam(), .whole_tensors = true, .gpu0_bsz = 2});
+  DataParallel dp(net,
+                  {.devices = devices(kDevices),
+                   .mode = GetParam(),
+                   .gpu0_bsz = 2,
+                   .sharding = {.whole_tensors = true}});
   for (int step = 0; step < kStepsOfLamb; ++step) {
     const Batch batch = batch_of_step(step);
     optimizer.zero_grad();
@@ -129,9 +132,10 @@ TEST_P(WholeTensorsOfMode, TheFormulasCountThePadding) {
   Mlp net(DType::f32);
   const auto before = held(testing::device(2));
   const DataParallelOptions options{
-      .devices = devices(kDevices), .mode = GetParam(), .whole_tensors = true};
+      .devices = devices(kDevices), .mode = GetParam(), .sharding = {.whole_tensors = true}};
   const ModeFormulas formulas(
-      net, {.mode = GetParam(), .devices = kDevices, .whole_tensors = true, .states = 2});
+      net,
+      {.mode = GetParam(), .devices = kDevices, .sharding = {.whole_tensors = true}, .states = 2});
   DataParallel dp(net, options);
   optim::LAMB optimizer(net.named_parameters(), kLamb);
   dp.step(make_batch(9, 1, DType::f32, false), kLoss, &optimizer);
@@ -151,7 +155,10 @@ INSTANTIATE_TEST_SUITE_P(All,
 TEST(WholeTensors, AreRefusedWhereThereAreNoUnits) {
   Mlp net;
   EXPECT_THAT(
-      [&] { DataParallel(net, {.devices = devices(2), .mode = Mode::ddp, .whole_tensors = true}); },
+      [&] {
+        DataParallel(
+            net, {.devices = devices(2), .mode = Mode::ddp, .sharding = {.whole_tensors = true}});
+      },
       ThrowsMessage<InvalidArgument>(AllOf(HasSubstr("whole_tensors is for modes "
                                                      "sharded_gradients and fully_sharded"),
                                            HasSubstr("this is ddp"))));
@@ -159,7 +166,8 @@ TEST(WholeTensors, AreRefusedWhereThereAreNoUnits) {
   with_nets(2, alone, [](Mlp& copy, Rank& rank) {
     EXPECT_THAT(
         [&] {
-          FullyShardedDataParallel(copy, rank, {.whole_tensors = true, .strategy = no_shard});
+          FullyShardedDataParallel(
+              copy, rank, {.sharding = {.whole_tensors = true}, .strategy = no_shard});
         },
         ThrowsMessage<InvalidArgument>(HasSubstr("whole_tensors is for shares")));
   });

@@ -55,9 +55,10 @@ TEST(WrittenParameters, AreNamedAndLeaveStepsAndCallsWithoutEffect) {
     for (const bool reshards : {true, false}) {
       manual_seed(3);
       Normalising net;
-      DataParallelOptions options{
-          .devices = devices(3), .mode = Mode::fully_sharded, .reshard_after_forward = reshards};
-      if (offloads) options.offload = testing::device(7);
+      DataParallelOptions options{.devices = devices(3),
+                                  .mode = Mode::fully_sharded,
+                                  .sharding = {.reshard_after_forward = reshards}};
+      if (offloads) options.sharding.offload = testing::device(7);
       DataParallel dp(net, options);
       optim::AdamW optimizer(net.named_parameters(), {.lr = 0.1});
       const Values before = values_of(net);
@@ -126,7 +127,7 @@ TEST(WrittenParameters, OfRanksAreNamedAndKeepTheirValues) {
     for (const auto strategy : {ShardingStrategy::full_shard, ShardingStrategy::shard_grad_op}) {
       for (const bool last : {false, true}) {
         FullyShardedDataParallelOptions options{.strategy = strategy};
-        if (offloads) options.offload = testing::device(7);
+        if (offloads) options.sharding.offload = testing::device(7);
         with_nets(2, start, [&](Normalising& net, Rank& rank) {
           FullyShardedDataParallel fsdp(net, rank, options);
           const Values before = unsharded_values(fsdp);

@@ -124,9 +124,9 @@ TEST_P(ProcessesTest, OptimizersThatDifferAreFoundByTheDriftOfTheProcesses) {
   if (test_world() == nullptr) GTEST_SKIP() << "it needs several processes";
   manual_seed(5);
   Mlp net;
-  DataParallelOptions checks = options();
-  checks.check_drift_every = 1;
-  DataParallel dp(net, checks);
+  DataParallelOptions with_checks = options();
+  with_checks.checks.drift_every = 1;
+  DataParallel dp(net, with_checks);
   const bool is_other = test_world()->rank() == 1;
   optim::SGD optimizer(net.named_parameters(), {.lr = is_other ? 0.2 : 0.1});
   dp.step(part_of(batch_of_step(0)), kLoss, &optimizer);
@@ -142,9 +142,9 @@ TEST_P(ProcessesTest, SeedsThatDifferAreFoundWithTheDrift) {
   if (test_world() == nullptr) GTEST_SKIP() << "it needs several processes";
   manual_seed(5);
   Mlp net;
-  DataParallelOptions checks = options();
-  checks.check_drift_every = 1;
-  DataParallel dp(net, checks);
+  DataParallelOptions with_checks = options();
+  with_checks.checks.drift_every = 1;
+  DataParallel dp(net, with_checks);
   const Batch batch = part_of(batch_of_step(0));  // which sets a seed
   manual_seed(test_world()->rank() == 1 ? 7 : 6);
   EXPECT_THAT(thrown_text<Error>([&] { dp.step(batch, kLoss); }),
@@ -263,7 +263,7 @@ TEST_P(ProcessesTest, WhatOneSkipsAllSkip) {
   Mlp net;
   optim::SGD optimizer(net.named_parameters(), {.lr = 0.1});
   DataParallelOptions o = options();
-  o.non_finite_loss = NonFinite::skip;
+  o.checks.non_finite_loss = NonFinite::skip;
   DataParallel dp(net, o);
   const Values before = values_of(net);
   Batch batch = part_of(batch_of_step(0));

@@ -115,7 +115,7 @@ TEST(TraceTest, BucketsOfGradientsAndParametersAreNumbered) {
     parallel::test::Cnn net;
     optim::SGD optimizer(net.named_parameters(), {.lr = 0.01});
     parallel::DataParallelOptions options{.devices = testing::devices(2), .mode = mode};
-    options.first_bucket_nbytes = options.bucket_nbytes = 1;
+    options.exchange.first_bucket_nbytes = options.exchange.bucket_nbytes = 1;
     parallel::DataParallel<parallel::test::Cnn> dp(net, options);
     const parallel::test::Batch batch = parallel::test::make_batch(9, 1, DType::f64, false);
     const auto steps = [&] {

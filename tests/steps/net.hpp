@@ -39,7 +39,7 @@ struct Setup {
   int prefetch = 0;
   int offload = 0;
   int bucket_nbytes = 1 << 20;
-  int drift = 0;       ///< check_drift_every
+  int drift = 0;       ///< drift_every
   int non_finite = 0;  ///< 1: an error
   int norms = 0;       ///< how batch norms see devices: 0 synchronised, 1 per_replica, 2 merged
   int buffers = 0;     ///< 1: means are merged by mean; 2: counts by sum; 0: none is

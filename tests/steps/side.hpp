@@ -365,26 +365,27 @@ class Side {
     if (setup_.chunks.size() > 1) o.chunk_sizes = setup_.chunks;
     o.accumulate = setup_.accumulate;
     o.bitwise_leaves = setup_.bitwise;
-    o.whole_tensors = setup_.whole_tensors != 0;
+    o.sharding.whole_tensors = setup_.whole_tensors != 0;
     if (setup_.units > 0)
-      o.units = parallel::UnitPolicy::by_size(static_cast<std::size_t>(setup_.units));
-    o.reshard_after_forward = setup_.reshard != 0;
-    o.prefetch = static_cast<std::size_t>(setup_.prefetch);
-    if (setup_.offload != 0) o.offload = Device{DeviceType::cpu, 7};
+      o.sharding.units = parallel::UnitPolicy::by_size(static_cast<std::size_t>(setup_.units));
+    o.sharding.reshard_after_forward = setup_.reshard != 0;
+    o.sharding.prefetch = static_cast<std::size_t>(setup_.prefetch);
+    if (setup_.offload != 0) o.sharding.offload = Device{DeviceType::cpu, 7};
     const bool is_full = *mode_ == parallel::Mode::fully_sharded;
     if (!is_full && *mode_ != parallel::Mode::sharded_gradients) {
-      o.whole_tensors = false;
-      o.units = {};
+      o.sharding.whole_tensors = false;
+      o.sharding.units = {};
     }
     if (!is_full) {
-      o.prefetch = 0;
-      o.reshard_after_forward = true;
+      o.sharding.prefetch = 0;
+      o.sharding.reshard_after_forward = true;
     }
-    if (!is_full || setup_.devices == 1) o.offload.reset();
-    o.first_bucket_nbytes = o.bucket_nbytes = static_cast<std::size_t>(setup_.bucket_nbytes);
-    o.check_drift_every = setup_.drift;
+    if (!is_full || setup_.devices == 1) o.sharding.offload.reset();
+    o.exchange.first_bucket_nbytes = o.exchange.bucket_nbytes =
+        static_cast<std::size_t>(setup_.bucket_nbytes);
+    o.checks.drift_every = setup_.drift;
     o.deadline = std::chrono::seconds(30);
-    if (setup_.non_finite != 0) o.non_finite_gradients = parallel::NonFinite::error;
+    if (setup_.non_finite != 0) o.checks.non_finite_gradients = parallel::NonFinite::error;
     dp_ = std::make_unique<parallel::DataParallel<Net>>(*net_, o);
   }
   std::unique_ptr<optim::Optimizer> make_optimizer() const {

@@ -18,7 +18,7 @@ namespace tandem::parallel {
 /// forward or a backward uses them, and given back when another unit is used.
 ///
 ///     const auto blocks = UnitPolicy::by_type<TransformerBlock>();
-///     FullyShardedDataParallel fsdp(net, rank, {.units = blocks});
+///     FullyShardedDataParallel fsdp(net, rank, {.sharding = {.units = blocks}});
 ///     optim::AdamW optimizer(net.named_parameters(), {.lr = 1e-3});
 ///     cross_entropy(fsdp(x), labels).backward();
 ///     optim::clip_grad_norm_(net.parameters(), 1.0);

@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "tandem/parallel/exchange.hpp"
 #include "tandem/parallel/mode.hpp"
+#include "tandem/parallel/sharding.hpp"
 
 namespace tandem::nn {
 class Module;
@@ -27,10 +29,7 @@ class ModeFormulas {
   struct Setup {
     Mode mode = Mode::sharded;
     int devices = 1;
-    UnitPolicy units = {};              ///< as in DataParallelOptions
-    bool whole_tensors = false;         ///< likewise
-    bool reshard_after_forward = true;  ///< likewise
-    bool offloads = false;              ///< in fully_sharded, shares are kept on another device
+    Sharding sharding = {};
     /// Tensors of the optimizer's state for each parameter, of its size and type: 2 for Adam, 1 for
     /// SGD with momentum.
     int states = 2;
@@ -38,8 +37,7 @@ class ModeFormulas {
     /// `step`, or a forward whose outputs are gathered and a backward through them.
     enum class Calls : std::uint8_t { step, forward_and_backward };
     Calls calls = Calls::step;
-    std::size_t first_bucket_nbytes = DataParallelOptions{}.first_bucket_nbytes;
-    std::size_t bucket_nbytes = DataParallelOptions{}.bucket_nbytes;
+    Exchange exchange = {};
   };
   enum class Figure : std::uint8_t {
     parameters,          ///< between steps
@@ -76,7 +74,7 @@ class ModeFormulas {
  private:
   bool shares_gradients() const noexcept;
   bool shares_values() const noexcept;
-  bool offloads() const noexcept { return setup_.offloads && shares_values(); }
+  bool offloads() const noexcept { return setup_.sharding.offload.has_value() && shares_values(); }
   bool has_state(int device) const noexcept;
   std::size_t sent_by(int device) const;
   std::string formula_of_sent(int device) const;

@@ -3,18 +3,18 @@
 #pragma once
 
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "tandem/comm/backend.hpp"
 #include "tandem/parallel/buffer_rule.hpp"
+#include "tandem/parallel/checks.hpp"
 #include "tandem/parallel/chunks.hpp"
 #include "tandem/parallel/combine.hpp"
+#include "tandem/parallel/exchange.hpp"
 #include "tandem/parallel/mode.hpp"
-#include "tandem/parallel/non_finite.hpp"
-#include "tandem/parallel/unit_policy.hpp"
+#include "tandem/parallel/sharding.hpp"
 #include "tandem/runtime/device.hpp"
 
 namespace tandem::world {
@@ -36,26 +36,9 @@ struct DataParallelOptions {
   int dim = 0;                       ///< the dimension of the batch's rows in inputs and outputs
   Combine scalars = Combine::stack;  ///< how outputs without dimensions are combined
   Mode mode = Mode::sharded;
-  UnitPolicy units = {};  ///< what is gathered, and given back, together; in the last two modes
-  /// In the last two modes, gives each whole parameter to one device, instead of a part of each to
-  /// all. Then an optimizer that needs whole tensors (LAMB) updates them on all devices. The
-  /// largest parameters of a unit come first, each to the device that has least of the unit so far,
-  /// and the other shares are padded to the largest one's size.
-  bool whole_tensors = false;
-  /// In fully_sharded, whether a unit's parameters are given back as soon as another unit's are
-  /// needed, and gathered anew for the backward. False: they stay until the end of the backward.
-  bool reshard_after_forward = true;
-  /// In fully_sharded, how many units are gathered ahead of the one that is used, in the order of
-  /// the last forward or backward. Each takes its memory meanwhile. A GPU gathers them on the
-  /// stream of uploads, beside its work; a virtual device gathers at once, so it gains nothing.
-  std::size_t prefetch = 0;
-  /// In fully_sharded, a device outside of the group where all shares of parameters, gradients and
-  /// state are kept and updated: the host's memory (`cpu:9`) for GPUs. Between steps the devices
-  /// have none of them. None: each device has its own share.
-  std::optional<Device> offload = std::nullopt;
-  /// Where the module is before it is wrapped. From there it moves to the first device, in the last
-  /// mode a unit at a time, so that no device ever holds all of it but this one: another host
-  /// device, for example. None: it is on the first device already.
+  /// Where the module is before it is wrapped. From there it moves to the first device, in
+  /// fully_sharded a unit at a time, so that no device ever holds all of it but this one: another
+  /// host device, for example. None: it is on the first device already.
   std::optional<Device> init_on = std::nullopt;
   // Give at most one of these three.
   std::optional<ChunkPolicy> chunks = std::nullopt;     ///< none: even
@@ -80,17 +63,8 @@ struct DataParallelOptions {
   std::int64_t bitwise_leaves = 0;
   /// The first rule that matches a buffer applies to it; without one, BufferMerge::first.
   std::vector<BufferRule> buffers = {};
-  NonFinite non_finite_loss = NonFinite::error;
-  /// Anything but off costs a pass over the reduced gradients, and a read from the device.
-  NonFinite non_finite_gradients = NonFinite::off;
-  /// Number of steps between comparisons of the replicas' parameters and buffers with device 0's,
-  /// by their hashes. A step that finds a difference throws ReplicaError with ReplicaDrift nested,
-  /// and has no effect. 0: never.
-  std::int64_t check_drift_every = 0;
-  /// A step reports, in StepResult::straggler, the device whose forward takes more than this many
-  /// times as long as the others'. Replicas with synchronised batch norm wait for each other in
-  /// forward, so none stands out.
-  double straggler_ratio = 5;
+  Sharding sharding = {};  ///< in modes sharded_gradients and fully_sharded
+  Checks checks = {};
   /// A call fails if none of its devices has begun another piece of work for this long. It throws
   /// Timeout, and the wrapper refuses all later calls. A replica that hung may go on after that:
   /// what the module and the loss refer to must outlive it. A long call whose devices keep working
@@ -105,8 +79,7 @@ struct DataParallelOptions {
   ///
   /// Not with planned chunks, on_oom = replan, bitwise_leaves or no_sync.
   world::World* world = nullptr;
-  std::size_t first_bucket_nbytes = std::size_t{1} << 20;
-  std::size_t bucket_nbytes = std::size_t{25} << 20;
+  Exchange exchange = {};
 };
 
 /// The chunk policy that `options` name. @throws InvalidArgument  they name more than one.

@@ -11,7 +11,7 @@
 namespace tandem::parallel {
 
 /// A replica computes with other values than device 0, or a process with others than process 0
-/// (DataParallelOptions::check_drift_every).
+/// (Checks::drift_every).
 class ReplicaDrift : public Error {
  public:
   ReplicaDrift(const std::string& tensor, Device owner, Device device, std::int64_t step);

@@ -29,7 +29,7 @@ struct StepResult {
   /// effect, as if it had failed.
   bool skipped = false;
   std::optional<NonFiniteValue> non_finite = {};  ///< the first found: a loss, else a gradient
-  std::optional<Straggler> straggler = {};        ///< see DataParallelOptions::straggler_ratio
+  std::optional<Straggler> straggler = {};        ///< see Checks::straggler_ratio
 };
 
 }  // namespace tandem::parallel

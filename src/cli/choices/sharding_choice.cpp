@@ -38,23 +38,25 @@ void ShardingChoice::add_flags(CLI::App& app) {
       ->capture_default_str();
 }
 
-parallel::UnitPolicy ShardingChoice::policy() const {
-  return units.empty() ? parallel::UnitPolicy() : parallel::UnitPolicy::names(units);
-}
-
-void ShardingChoice::apply(parallel::DataParallelOptions& options) const {
-  options.units = policy();
-  if (!parallel::rules_of(options.mode).gathers_values()) return;
-  options.reshard_after_forward = !keeps_units;
-  options.prefetch = static_cast<std::size_t>(prefetch);
-  if (!offloads()) return;
+parallel::Sharding ShardingChoice::in(parallel::Mode mode) const {
+  parallel::Sharding sharding;
+  if (!units.empty()) sharding.units = parallel::UnitPolicy::names(units);
+  if (!parallel::rules_of(mode).gathers_values()) return sharding;
+  sharding.reshard_after_forward = !keeps_units;
+  sharding.prefetch = static_cast<std::size_t>(prefetch);
+  if (!offloads()) return sharding;
   try {
-    options.offload = parse_device(offload);
+    sharding.offload = parse_device(offload);
   } catch (const InvalidArgument& e) {
     throw UsageError(concat("--offload: ", e.what()));
   }
+  return sharding;
+}
+
+void ShardingChoice::apply(parallel::DataParallelOptions& options) const {
+  options.sharding = in(options.mode);
   for (const Device device : options.devices)
-    if (device == *options.offload)
+    if (device == options.sharding.offload)
       throw UsageError(
           concat("--offload ", offload, " is one of --devices; give one outside of them"));
 }

@@ -24,9 +24,10 @@ struct ShardingChoice {
   int prefetch = 0;                ///< units that are gathered ahead
 
   void add_flags(CLI::App& app);
-  parallel::UnitPolicy policy() const;
   bool offloads() const { return !offload.empty(); }
-  /// Sets what is for the options' mode. Modes that the flags are not for leave them.
+  /// What is for a mode. Modes that the flags are not for leave them. @throws UsageError  likewise.
+  parallel::Sharding in(parallel::Mode mode) const;
+  /// Sets what is for the options' mode.
   ///
   /// @throws UsageError  no such device.
   void apply(parallel::DataParallelOptions& options) const;

@@ -72,7 +72,7 @@ RecordedStep record_step(StepSetup setup, const sim::Cluster& cluster, int gpus)
   const sim::ClusterDevices devices = sim::configure_cluster(cluster, share_rows(options, gpus));
   parallel::DataParallelOptions parallel = parallel_options(options, devices.gpus);
   if (setup.bucket_nbytes)
-    parallel.bucket_nbytes = parallel.first_bucket_nbytes = *setup.bucket_nbytes;
+    parallel.exchange.bucket_nbytes = parallel.exchange.first_bucket_nbytes = *setup.bucket_nbytes;
   RandomSteps steps(options, setup.optimizer, parallel, devices.host);
   for (const Device device : steps.devices())
     logical_device(device).reset_peak();

@@ -29,10 +29,10 @@ void check_processes(const ChunkPolicy& policy, const DataParallelOptions& optio
 }
 
 void check_offload(const DataParallelOptions& options, const std::vector<Device>& devices) {
-  if (!options.offload) return;
+  if (!options.sharding.offload) return;
   TANDEM_CHECK(rules_of(options.mode).gathers_values() && devices.size() > 1,
                "DataParallel: offload to ",
-               *options.offload,
+               *options.sharding.offload,
                " is for ",
                modes_that(&ModeRules::gathers_values),
                " on several devices, and this is ",
@@ -40,17 +40,18 @@ void check_offload(const DataParallelOptions& options, const std::vector<Device>
                " on ",
                devices.size(),
                "; leave it out, or change the mode");
-  TANDEM_CHECK(std::ranges::find(devices, *options.offload) == devices.end(),
+  TANDEM_CHECK(std::ranges::find(devices, *options.sharding.offload) == devices.end(),
                "DataParallel: offload is ",
-               *options.offload,
+               *options.sharding.offload,
                ", which is one of the group's devices; give one outside of it, such as cpu:",
                devices.size() + 1);
 }
 
 void check_prefetch(const DataParallelOptions& options) {
-  TANDEM_CHECK(options.prefetch == 0 || rules_of(options.mode).gathers_values(),
+  const std::size_t prefetch = options.sharding.prefetch.value_or(0);
+  TANDEM_CHECK(prefetch == 0 || rules_of(options.mode).gathers_values(),
                "DataParallel: prefetch of ",
-               options.prefetch,
+               prefetch,
                " units is for ",
                modes_that(&ModeRules::gathers_values),
                ", and this is ",
@@ -59,7 +60,7 @@ void check_prefetch(const DataParallelOptions& options) {
 }
 
 void check_whole_tensors(const DataParallelOptions& options) {
-  TANDEM_CHECK(!options.whole_tensors || rules_of(options.mode).has_units(),
+  TANDEM_CHECK(!options.sharding.whole_tensors || rules_of(options.mode).has_units(),
                "DataParallel: whole_tensors is for ",
                modes_that(&ModeRules::has_units),
                ", and this is ",
@@ -84,13 +85,13 @@ std::vector<Device> checked(std::vector<Device> devices, const DataParallelOptio
           (!policy.wants_model() && options.on_oom == OnOutOfMemory::error),
       "DataParallel: with bitwise_leaves a device runs one leaf after the other, so its number of "
       "rows does not determine its memory; leave out planned chunks and on_oom = replan");
-  TANDEM_CHECK(options.straggler_ratio >= 1,
+  TANDEM_CHECK(options.checks.straggler_ratio >= 1,
                "DataParallel: straggler_ratio is ",
-               options.straggler_ratio,
+               options.checks.straggler_ratio,
                "; give 1 or more, as a straggler takes longer than the others");
-  TANDEM_CHECK(options.check_drift_every >= 0,
-               "DataParallel: check_drift_every is ",
-               options.check_drift_every,
+  TANDEM_CHECK(options.checks.drift_every >= 0,
+               "DataParallel: drift_every is ",
+               options.checks.drift_every,
                "; give a number of steps, or 0 for never");
   check_processes(policy, options);
   check_offload(options, devices);

@@ -39,8 +39,8 @@ RankGradients::RankGradients(DeviceReplica& replica,
       log_(comm, params().layout()),
       unused_(options, comm, params().layout()) {
   if (units_ == nullptr) {
-    make_reducer(
-        plan_buckets(params().layout(), options.first_bucket_nbytes, options.bucket_nbytes));
+    make_reducer(plan_buckets(
+        params().layout(), options.exchange.first_bucket_nbytes, options.exchange.bucket_nbytes));
   } else {
     units_->set_completion([this] { complete_shares(); });
   }
@@ -191,8 +191,10 @@ void RankGradients::rebuild_buckets() {
   std::vector<std::size_t> ready;
   for (const std::int64_t p : shared.to_host<std::int64_t>())
     if (p >= 0) ready.push_back(static_cast<std::size_t>(p));
-  const auto buckets = plan_buckets_as_ready(
-      params().layout(), ready, options_.first_bucket_nbytes, options_.bucket_nbytes);
+  const auto buckets = plan_buckets_as_ready(params().layout(),
+                                             ready,
+                                             options_.exchange.first_bucket_nbytes,
+                                             options_.exchange.bucket_nbytes);
   make_reducer(buckets);
   rebuild_order_.reset();
   log_.note_rebuilt(buckets);

@@ -54,20 +54,22 @@ std::shared_ptr<RankUnits> RankUnits::bind(DeviceReplica& replica,
                                            const RankSharding& sharding) {
   auto units = std::make_shared<RankUnits>(replica, all, sharding);
   auto entries = arena_entries(replica.source(), nn::TensorKind::parameter);
-  std::vector<std::string> paths = replica.source().unit_paths(sharding.units);
+  std::vector<std::string> paths = replica.source().unit_paths(sharding.options.units);
   assign_units(entries, paths);
-  units->shares_ = std::make_shared<RankShares>(
-      *sharding.shard, sharding.prefetch, sharding.offload, sharding.precision.reduce_dtype);
+  units->shares_ = std::make_shared<RankShares>(*sharding.shard,
+                                                sharding.options.prefetch.value_or(1),
+                                                sharding.options.offload,
+                                                sharding.precision.reduce_dtype);
   const auto ranks = static_cast<std::size_t>(sharding.shard->size());
   const auto keeper = std::make_shared<Keeper>(units->shares_, all, std::move(paths));
   replica.bind_parameters(
       optim::Arena::bind(entries,
-                         {.padding = BlockShares::padding(ranks, sharding.whole_tensors),
+                         {.padding = BlockShares::padding(ranks, sharding.options.whole_tensors),
                           .keeper = keeper,
                           .device = replica.device(),
                           .dtype = sharding.precision.param_dtype}));
   units->sleeping_ = keeper->sleeping();
-  units->sleeping_->keep_values(!sharding.reshard_after_forward);
+  units->sleeping_->keep_values(!sharding.options.reshard_after_forward);
   units->sleeping_->set_writes(SleepingBlocks::Writes::refused);
   replica.reduce_by(std::make_shared<const std::vector<Bucket>>(
                         plan_block_buckets(replica.parameters()->layout())),

@@ -36,16 +36,16 @@ void check_mesh(const std::optional<comm::DeviceMesh>& mesh, const Rank& rank) {
 /// What only shares can have. @param shards  whether there are some.
 void check_shares(const FullyShardedDataParallelOptions& options, const Rank& rank, bool shards) {
   const bool casts = options.precision.param_dtype || options.precision.reduce_dtype;
-  TANDEM_CHECK(shards || (!options.offload && !casts),
+  TANDEM_CHECK(shards || (!options.sharding.offload && !casts),
                "FullyShardedDataParallel: ",
                casts ? "precision" : "offload",
                " is for shares of parameters, and this strategy on ",
                rank.size(),
                " ranks gives each rank all of them; leave it out, or take full_shard on several");
-  TANDEM_CHECK(options.strategy != no_shard || !options.whole_tensors,
+  TANDEM_CHECK(options.strategy != no_shard || !options.sharding.whole_tensors,
                "FullyShardedDataParallel: whole_tensors is for shares of parameters, and with "
                "no_shard each rank has all of them; leave it out, or take full_shard");
-  TANDEM_CHECK(options.offload != rank.device(),
+  TANDEM_CHECK(options.sharding.offload != rank.device(),
                "FullyShardedDataParallel: offload is ",
                rank.device(),
                ", which is the device of rank ",
@@ -67,12 +67,9 @@ std::optional<RankSharding> sharding_of(const Rank& rank,
                                         const FullyShardedDataParallelOptions& options) {
   RankSharding sharding{.shard = &rank.comm(),
                         .replicate = nullptr,
-                        .units = options.units,
-                        .whole_tensors = options.whole_tensors,
-                        .reshard_after_forward = options.strategy != shard_grad_op,
-                        .prefetch = options.prefetch,
-                        .offload = options.offload,
+                        .options = options.sharding,
                         .precision = options.precision};
+  if (options.strategy == shard_grad_op) sharding.options.reshard_after_forward = false;
   if (options.strategy == hybrid_shard) {
     check_mesh(options.mesh, rank);
     sharding.shard = &options.mesh->group("shard");

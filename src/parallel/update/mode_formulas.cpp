@@ -33,7 +33,7 @@ bool has_units(const Setup& setup) {
 /// The parameters under all their names, in the units and groups that a wrapper gives them.
 std::vector<optim::ArenaEntry> entries_of(nn::Module& module, const Setup& setup) {
   std::vector<std::string> paths;
-  if (has_units(setup)) paths = setup.units.paths(module);
+  if (has_units(setup)) paths = setup.sharding.units.paths(module);
   std::vector<optim::ArenaEntry> entries;
   nn::visit_tensors(module, [&](const std::string& name, Tensor& x, nn::TensorKind kind) {
     if (kind != nn::TensorKind::parameter) return;
@@ -104,7 +104,7 @@ std::size_t gathered_by(const std::vector<Layer>& layers,
     for (const int unit : layer.units) {
       if (present.contains(unit)) continue;
       gathered += units.at(unit);
-      if (setup.reshard_after_forward) present.clear();
+      if (setup.sharding.reshard_after_forward) present.clear();
       present.insert(unit);
     }
   };
@@ -167,8 +167,9 @@ class GradientPeak {
 /// What each device reduces and updates.
 std::vector<std::size_t> own_shares(const optim::ArenaLayout& layout, const Setup& setup) {
   const std::vector<Bucket> buckets =
-      has_units(setup) ? plan_block_buckets(layout)
-                       : plan_buckets(layout, setup.first_bucket_nbytes, setup.bucket_nbytes);
+      has_units(setup)
+          ? plan_block_buckets(layout)
+          : plan_buckets(layout, setup.exchange.first_bucket_nbytes, setup.exchange.bucket_nbytes);
   std::vector<std::size_t> shares(static_cast<std::size_t>(setup.devices));
   for (const Bucket& bucket : buckets) {
     const DType t = layout.blocks()[static_cast<std::size_t>(bucket.block)].dtype;
@@ -208,7 +209,7 @@ ModeFormulas::ModeFormulas(nn::Module& module, Setup setup) : setup_(checked(std
   const auto devices = static_cast<std::size_t>(setup_.devices);
   const optim::ArenaLayout layout(entries,
                                   has_units(setup_)
-                                      ? BlockShares::padding(devices, setup_.whole_tensors)
+                                      ? BlockShares::padding(devices, setup_.sharding.whole_tensors)
                                       : optim::BlockPadding{});
   whole_ = layout.nbytes();
   trained_ = layout.gradient_nbytes();
@@ -259,7 +260,7 @@ std::size_t ModeFormulas::nbytes(Figure figure, int device) const {
              (rules_of(setup_.mode).reduction.to == Reduction::To::shares ? own : trained_);
     case Figure::parameters_in_step:
       if (!shares_values()) return 0;
-      return setup_.reshard_after_forward ? largest_ : whole_;
+      return setup_.sharding.reshard_after_forward ? largest_ : whole_;
     case Figure::gradients_in_step:
       return unreduced_;
     case Figure::sent:
@@ -301,7 +302,7 @@ std::string ModeFormulas::formula(Figure figure, int device) const {
           rules_of(setup_.mode).reduction.to == Reduction::To::shares ? trained + share : trained);
     case Figure::parameters_in_step:
       if (!shares_values()) return "0";
-      return setup_.reshard_after_forward ? "U" : "S";
+      return setup_.sharding.reshard_after_forward ? "U" : "S";
     case Figure::gradients_in_step:
       if (!shares_gradients()) return "0";
       return (setup_.accumulate > 1 ? trained : "two units") + (offloads() ? " + a share" : "");

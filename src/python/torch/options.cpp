@@ -120,19 +120,20 @@ Setters checks() {
   return {
       {"non_finite_loss",
        [](ReadOptions& o, nb::handle x) {
-         o.parallel.non_finite_loss = choice(x, "non_finite_loss", non_finite);
+         o.parallel.checks.non_finite_loss = choice(x, "non_finite_loss", non_finite);
        }},
       {"non_finite_gradients",
        [](ReadOptions& o, nb::handle x) {
-         o.parallel.non_finite_gradients = choice(x, "non_finite_gradients", non_finite);
+         o.parallel.checks.non_finite_gradients = choice(x, "non_finite_gradients", non_finite);
        }},
       {"check_drift_every",
        [](ReadOptions& o, nb::handle x) {
-         o.parallel.check_drift_every = as_argument<std::int64_t>(x, "check_drift_every", "an int");
+         o.parallel.checks.drift_every =
+             as_argument<std::int64_t>(x, "check_drift_every", "an int");
        }},
       {"straggler_ratio",
        [](ReadOptions& o, nb::handle x) {
-         o.parallel.straggler_ratio = as_argument<double>(x, "straggler_ratio", "a number");
+         o.parallel.checks.straggler_ratio = as_argument<double>(x, "straggler_ratio", "a number");
        }},
       {"deadline", [](ReadOptions& o, nb::handle x) {
          const auto seconds = as_argument<double>(x, "deadline", "a number of seconds");

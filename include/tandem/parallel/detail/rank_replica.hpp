@@ -13,71 +13,22 @@
 #include "tandem/parallel/comm_hook.hpp"
 #include "tandem/parallel/ddp_logging.hpp"
 #include "tandem/parallel/detail/no_sync.hpp"
+#include "tandem/parallel/distributed_data_parallel_options.hpp"
 #include "tandem/parallel/mixed_precision.hpp"
 #include "tandem/parallel/rank.hpp"
-#include "tandem/parallel/unit_policy.hpp"
+#include "tandem/parallel/sharding.hpp"
 #include "tandem/runtime/context.hpp"
 
 namespace tandem::parallel {
 
 struct ForwardRows;
 
-/// How much each rank's gradient counts in the sum.
-enum class Average : std::uint8_t {
-  /// In proportion to its rows in the batch of all ranks. The result is the mean over all rows even
-  /// if ranks have different numbers of rows.
-  rows,
-  /// 1 / ranks, as in PyTorch. The result is the mean over all rows only if all ranks have equally
-  /// many.
-  world_size,
-};
-
-struct DistributedDataParallelOptions {
-  int dim = 0;  ///< the dimension of the rows in inputs
-  Average average = Average::rows;
-  /// What happens to parameters that a rank's loss does not depend on. False: an error that names
-  /// them. True: they are looked for in every backward, which costs a collective over one byte per
-  /// parameter.
-  bool find_unused_parameters = false;
-  /// Every iteration uses the same parameters as the first one. Parameters that the first one
-  /// leaves out need no find_unused_parameters, and a later iteration that differs is an error that
-  /// names them.
-  bool static_graph = false;
-  /// Broadcasts the buffers of rank 0 (in a join, of the first rank that still has batches) before
-  /// each forward in training that records gradients.
-  bool broadcast_buffers = true;
-  std::size_t first_bucket_nbytes = std::size_t{1} << 20;
-  std::size_t bucket_nbytes = std::size_t{25} << 20;
-};
-
-/// How the mean is taken when some ranks have no more batches.
-enum class Divide : std::uint8_t {
-  by_initial_world_size,  ///< ranks without batches count as zero gradients
-  by_present_world_size,  ///< ranks without batches do not count
-};
-
-/// `divide` matters for Average::world_size; Average::rows always takes the mean over the rows
-/// present.
-struct JoinOptions {
-  Divide divide = Divide::by_initial_world_size;
-  /// Makes it an error on all ranks when the first rank has no more batches.
-  bool throw_on_early_termination = false;
-};
-
 /// How ranks share the parameters of their modules between them.
 struct RankSharding {
   comm::Communicator* shard;  ///< the ranks that have the shares of one copy
   /// Those that have this rank's share of other copies; null: there is one copy.
   comm::Communicator* replicate;
-  UnitPolicy units = {};
-  bool whole_tensors = false;  ///< no parameter is divided between ranks
-  /// Whether a unit's parameters are given back as soon as another unit is used, and gathered anew
-  /// for the backward. False: they stay until the end of the backward.
-  bool reshard_after_forward = true;
-  /// How many blocks of parameters are gathered ahead of use, in the order of the last pass.
-  std::size_t prefetch = 1;
-  /// Where this rank keeps its shares and updates them; none: on its device.
-  std::optional<Device> offload = std::nullopt;
+  Sharding options = {};
   MixedPrecisionPolicy precision = {};
 };
 

@@ -31,18 +31,19 @@ constexpr const char* kNonFinite[] = {"off", "warn", "error", "skip"};
 /// What decides which collectives a step has, and whether it has an effect, by name.
 std::vector<std::pair<std::string, std::string>> settings_of(std::size_t devices,
                                                              const DataParallelOptions& o) {
-  return {{"the number of devices", std::to_string(devices)},
-          {"mode", name(o.mode)},
-          {"dim", std::to_string(o.dim)},
-          {"whole_tensors", std::to_string(static_cast<int>(o.whole_tensors))},
-          {"reshard_after_forward", std::to_string(static_cast<int>(o.reshard_after_forward))},
-          {"prefetch", std::to_string(o.prefetch)},
-          {"non_finite_loss", kNonFinite[static_cast<std::size_t>(o.non_finite_loss)]},
-          {"non_finite_gradients", kNonFinite[static_cast<std::size_t>(o.non_finite_gradients)]},
-          {"accumulate", std::to_string(o.accumulate)},
-          {"first_bucket_nbytes", std::to_string(o.first_bucket_nbytes)},
-          {"bucket_nbytes", std::to_string(o.bucket_nbytes)},
-          {"check_drift_every", std::to_string(o.check_drift_every)}};
+  return {
+      {"the number of devices", std::to_string(devices)},
+      {"mode", name(o.mode)},
+      {"dim", std::to_string(o.dim)},
+      {"whole_tensors", std::to_string(static_cast<int>(o.sharding.whole_tensors))},
+      {"reshard_after_forward", std::to_string(static_cast<int>(o.sharding.reshard_after_forward))},
+      {"prefetch", std::to_string(o.sharding.prefetch.value_or(0))},
+      {"non_finite_loss", kNonFinite[static_cast<std::size_t>(o.checks.non_finite_loss)]},
+      {"non_finite_gradients", kNonFinite[static_cast<std::size_t>(o.checks.non_finite_gradients)]},
+      {"accumulate", std::to_string(o.accumulate)},
+      {"first_bucket_nbytes", std::to_string(o.exchange.first_bucket_nbytes)},
+      {"bucket_nbytes", std::to_string(o.exchange.bucket_nbytes)},
+      {"drift_every", std::to_string(o.checks.drift_every)}};
 }
 
 /// Compares the processes' settings. Wrappers are made in the same order in all of them.

@@ -40,10 +40,11 @@ void ModuleParameters::bind() {
   gradient_buckets_ = std::make_shared<const std::vector<Bucket>>(
       shares_ != nullptr
           ? plan_block_buckets(layout)
-          : plan_buckets(layout, options_.first_bucket_nbytes, options_.bucket_nbytes));
+          : plan_buckets(
+                layout, options_.exchange.first_bucket_nbytes, options_.exchange.bucket_nbytes));
   if (!values_sleep())
-    broadcast_buckets_ =
-        plan_broadcast(layout, options_.first_bucket_nbytes, options_.bucket_nbytes);
+    broadcast_buckets_ = plan_broadcast(
+        layout, options_.exchange.first_bucket_nbytes, options_.exchange.bucket_nbytes);
   for (const auto& replica : replicas_)
     bind_replica(*replica, original);
 }
@@ -74,15 +75,16 @@ std::shared_ptr<optim::Arena> ModuleParameters::bind_original() {
   if (entries.empty()) return nullptr;
   if (!rules_.has_units() || replicas_.size() == 1)
     return optim::Arena::obtain(std::move(entries), {.device = first().device()});
-  assign_units(entries, first().source().unit_paths(options_.units));
+  assign_units(entries, first().source().unit_paths(options_.sharding.units));
   std::vector<Device> devices;
   for (const auto& replica : replicas_)
     devices.push_back(replica->device());
-  shares_ = std::make_shared<BlockShares>(std::move(devices), options_.offload, options_.prefetch);
+  shares_ = std::make_shared<BlockShares>(
+      std::move(devices), options_.sharding.offload, options_.sharding.prefetch.value_or(0));
   keeper_ = std::make_shared<Keeper>(shares_, values_sleep());
   return optim::Arena::bind(
       entries,
-      {.padding = BlockShares::padding(replicas_.size(), options_.whole_tensors),
+      {.padding = BlockShares::padding(replicas_.size(), options_.sharding.whole_tensors),
        .keeper = keeper_,
        .device = first().device()});
 }
@@ -103,7 +105,7 @@ void ModuleParameters::bind_replica(DeviceReplica& replica,
                           ? keeper_->original()
                           : SleepingBlocks::of(shares_, *replica.parameters(), replica.index()));
   if (replica.sleeping() != nullptr)
-    replica.sleeping()->keep_values(!options_.reshard_after_forward);
+    replica.sleeping()->keep_values(!options_.sharding.reshard_after_forward);
   replica.watch_gradients();
 }
 

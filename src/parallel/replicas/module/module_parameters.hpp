@@ -32,12 +32,8 @@ void place_tensors(ReplicaSource& original,
 class ModuleParameters {
  public:
   struct Options {
-    std::size_t first_bucket_nbytes, bucket_nbytes;
-    UnitPolicy units = {};
-    bool whole_tensors = false;
-    bool reshard_after_forward = true;
-    std::optional<Device> offload = std::nullopt;
-    std::size_t prefetch = 0;
+    Exchange exchange = {};
+    Sharding sharding = {};
   };
   ModuleParameters(const Replicas& replicas, const ModeRules& rules, Options options);
 
@@ -86,9 +82,7 @@ class ModuleParameters {
 
  private:
   class Keeper;
-  bool values_sleep() const noexcept {
-    return shares_ != nullptr && rules_.gathers_values();
-  }
+  bool values_sleep() const noexcept { return shares_ != nullptr && rules_.gathers_values(); }
   std::shared_ptr<optim::Arena> bind_original();
   void bind_replica(DeviceReplica& replica, const std::shared_ptr<optim::Arena>& original);
   DeviceReplica& first() const noexcept { return *replicas_.front(); }

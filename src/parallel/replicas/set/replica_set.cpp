@@ -64,15 +64,7 @@ struct ReplicaSet::Parts {
                o.init_on ? "init_on" : "the first device"),
         move(*sources.front(), devices.front()),
         replicas(make_replicas(sources, devices)),
-        parameters(replicas,
-                   rules,
-                   {.first_bucket_nbytes = o.first_bucket_nbytes,
-                    .bucket_nbytes = o.bucket_nbytes,
-                    .units = o.units,
-                    .whole_tensors = o.whole_tensors,
-                    .reshard_after_forward = o.reshard_after_forward,
-                    .offload = o.offload,
-                    .prefetch = o.prefetch}),
+        parameters(replicas, rules, {.exchange = o.exchange, .sharding = o.sharding}),
         buffers(replicas, rules, o.buffers),
         gradients(replicas,
                   parameters,
@@ -80,9 +72,10 @@ struct ReplicaSet::Parts {
                   runner,
                   [this](Phase phase, const auto& job) { return on_all_devices(phase, job); }),
         calls({replicas, module, parameters, buffers, gradients, groups, runner, all_processes()}),
-        non_finite(
-            replicas, gradients, {o.non_finite_loss, o.non_finite_gradients, o.bitwise_leaves > 0}),
-        drift(o.check_drift_every) {
+        non_finite(replicas,
+                   gradients,
+                   {o.checks.non_finite_loss, o.checks.non_finite_gradients, o.bitwise_leaves > 0}),
+        drift(o.checks.drift_every) {
     // A backend that these devices cannot have is refused now, too.
     if (backend_here(o.backend) != comm::Backend::local)
       groups.get(std::vector<RowRange>(devices.size()), ReplicaGroups::Members::all);
@@ -127,7 +120,7 @@ struct ReplicaSet::Parts {
                      drift,
                      calls,
                      runner,
-                     options.straggler_ratio},
+                     options.checks.straggler_ratio},
             .planner = planner,
             .gate = gate,
             .module = module,
