@@ -20,6 +20,7 @@
 #include "parallel/replicas/module/calls.hpp"
 #include "parallel/replicas/step/drift_check.hpp"
 #include "parallel/replicas/step/non_finite_check.hpp"
+#include "parallel/update/update_sharing.hpp"
 
 // The parts of a wrapper, put together by hand for the tests of one of them.
 namespace tandem::parallel::test {

@@ -44,7 +44,8 @@ constexpr ModeRules kAllReduceAfterBackward{
     ModeRules::Sharded::nothing,
     [](SharedParts parts) -> std::shared_ptr<ParameterUpdate> {
       return std::make_shared<Copies>(std::move(parts));
-    }};
+    },
+    /*words=*/{}};
 
 /// Weights after a few steps on three devices.
 Values trained_by(const ModeRules& rules) {

@@ -114,7 +114,7 @@ std::string title(const DataParallelOptions& how) {
   return tandem::detail::concat(name(how.mode),
                                 " on ",
                                 how.devices.size(),
-                                how.offload ? ", offloaded" : "",
+                                how.sharding.offload ? ", offloaded" : "",
                                 ", accumulate ",
                                 how.accumulate);
 }
