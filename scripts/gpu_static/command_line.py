@@ -59,8 +59,8 @@ def parse(arguments):
                         help="files that are compiled at once (default: one for each core)")
     parser.add_argument("--quiet", action="store_true", help="show what exceeds a limit, and no table")
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--markdown", metavar="FILE", help="write tables into a document, e.g. docs/gpu.md, in place of those that it "
-                      "has; the figures of families are those of the first architecture; - is standard output")
+    form.add_argument("--markdown", metavar="FILE", help="write the tables as a document; the figures of families are those of the "
+                      "first architecture; - is standard output")
     form.add_argument("--json", metavar="FILE", help="write all figures of each kernel; - is standard output")
     return parser.parse_args(arguments)
 
@@ -88,7 +88,7 @@ def write_markdown(found, classes, args):
     if args.markdown == "-":
         print(text)
     else:
-        document.write(pathlib.Path(args.markdown), text)
+        pathlib.Path(args.markdown).write_text(text + "\n")
 
 
 def write_tables(found, classes, args):
@@ -146,6 +146,6 @@ def main(arguments=None):
     except (build.BuildError, kernels.ReadError) as e:
         say(str(e))
         return EXCEEDED
-    except (build.ArchitectureError, limits.LimitsError, document.DocumentError) as e:
+    except (build.ArchitectureError, limits.LimitsError) as e:
         say(str(e))
         return WRONG_CALL

@@ -1,18 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""The tables that stand in a document, between two lines that mark them."""
+"""The tables as a document in Markdown."""
 
 import re
 import subprocess
 
 from . import roof, table, tools
-
-BEGIN, END = "<!-- tables of scripts/gpu-static -->\n", "<!-- end of the tables -->\n"
-
-
-class DocumentError(Exception):
-    """The document has no place for the tables; the text says so."""
-
 
 def said_by(*command):
     """What a command says; nothing if it cannot be run."""
@@ -36,21 +29,8 @@ def gpus():
 
 
 def tables(kernels, classes, architectures, root):
-    """All tables as markdown; those of families are of the first architecture."""
-    parts = [origin(root), "### GPUs of the estimates", table.markdown(gpus()),
-             "### By class of limits", table.markdown(table.by_class(kernels, classes, sorted(architectures))),
-             f"### By family, for sm_{architectures[0]}", table.markdown(table.by_family(kernels, architectures[0]))]
+    """All tables as a document; those of families are of the first architecture. docs/gpu.md says what they mean."""
+    parts = ["# What GPU kernels need, in figures", origin(root), "## GPUs of the estimates", table.markdown(gpus()),
+             "## By class of limits", table.markdown(table.by_class(kernels, classes, sorted(architectures))),
+             f"## By family, for sm_{architectures[0]}", table.markdown(table.by_family(kernels, architectures[0]))]
     return "\n\n".join(parts)
-
-
-def write(path, text):
-    """Replaces what stands between the marks."""
-    try:
-        old = path.read_text()
-    except OSError as e:
-        raise DocumentError(f"{path}: {e.strerror}") from e
-    before, begin, rest = old.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise DocumentError(f"{path}: it needs the lines '{BEGIN.strip()}' and '{END.strip()}' around its tables")
-    path.write_text(f"{before}{BEGIN}\n{text}\n\n{END}{after}")
