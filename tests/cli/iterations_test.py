@@ -65,24 +65,21 @@ class IterationsTest(ProgramTest):
         return json.loads(self.succeed("cluster", "show", cluster, "--json").stdout)["known_error"]
 
     def test_known_errors_are_those_of_the_measured_steps(self):
-        hidden = ", those of DDP with all-reduces that were not hidden behind backward, are "
         titans = [("titan_rtx", "titan-rtx-x2"), ("titan_rtx_no_nvlink", "titan-rtx-x2-no-nvlink")]
         off = self.errors(titans)
         self.assertEqual(len(off), 3)
         for _, cluster in titans:
-            self.assertEqual(self.known_error(cluster), f"three steps of GPT-2 in f32{hidden}{min(off):.1f} to {max(off):.1f} % off, "
-                             "with one constant fitted to them")
+            self.assertEqual(self.known_error(cluster), f"{min(off):.1f} to {max(off):.1f} %")
         pairs = [("rtx3090", "rtx3090x2"), ("rtx3090_no_bridge", "rtx3090x2-no-bridge")]
         given, free = self.errors(pairs, "--given-single"), self.errors(pairs)
         self.assertEqual(len(given), 18)
         for _, cluster in pairs:
-            self.assertEqual(self.known_error(cluster), f"18 steps of GPT-2 in f32 on two GPUs{hidden}{sum(given) / 18:.1f} % off on average "
-                             f"if the time of one GPU is given, and about {sum(free) / 18:.0f} % if not")
+            self.assertEqual(self.known_error(cluster), f"{sum(given) / 18:.1f} % on average if the time of one GPU is given, "
+                             f"{sum(free) / 18:.0f} % if not")
         dgx1 = self.simulate(os.path.join(MEASURED, "iterations_dgx1.csv"), "--given-single", cluster="v100-16x8")["rows"]
         alone = {row["model"]: row["measured_ms"] for row in dgx1 if row["gpus"] == 1}
         added = [abs((row["predicted_ms"] - alone[row["model"]]) / (row["measured_ms"] - alone[row["model"]]) - 1) for row in dgx1 if row["gpus"] > 1]
-        self.assertIn(f"what 2 to 8 GPUs add to a step of four ResNets in DDP, 3 to 22 ms, is {sum(added) / 12 * 100:.0f} % off on average",
-                      self.known_error("v100-16x8"))
+        self.assertTrue(self.known_error("v100-16x8").endswith(f", {sum(added) / 12 * 100:.0f} % for what DDP adds to a step"))
 
     def test_columns_change_the_step(self):
         def predicted(column, value, mode="ddp"):
