@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the text of the source tree: layers, names, lengths, heads, locks.
+"""Checks the text of the source tree: layers, names, lengths, heads, locks, and what documents say of it.
 
 usage: lint.py [ROOT]
 
@@ -14,6 +14,7 @@ import re
 import sys
 
 import cpp_text
+import documents
 import pairing
 from tree import ARROWS, TOP_LEVEL, read_tree
 
@@ -368,7 +369,8 @@ def main(arguments):
     if not sources:
         print(f"lint: no source file under {root}", file=sys.stderr)
         return 2
-    found = sorted(violations(sources) + list(check_root(root)))
+    of_documents = documents.violations(root, ARROWS, (KERNELS, KERNELS_MAY_INCLUDE))
+    found = sorted(violations(sources) + of_documents + list(check_root(root)))
     for path, line, rule, text in found:
         print(f"{path}:{line}: [{rule}] {text}")
 

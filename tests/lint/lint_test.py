@@ -9,6 +9,7 @@ import os
 import tempfile
 import unittest
 
+import documents
 import lint
 
 HEAD = "// SPDX-FileCopyrightText: 2026 The tandem authors\n// SPDX-License-Identifier: Apache-2.0\n"
@@ -95,7 +96,7 @@ class PublicHeaders(Lint):
 
     def test_torch_header(self):
         self.refuses("torch-header", "src/optim/a.cpp", HEAD + "#include <ATen/ATen.h>\n", 3)
-        self.takes("src/libtorch/a.cpp", HEAD + "#include <ATen/ATen.h>\n")
+        self.takes("src/libtorch/device/a.cpp", HEAD + "#include <ATen/ATen.h>\n")
 
     def test_foreign_header(self):
         self.refuses("foreign-header", self.PATH, HEADER + "#include <tbb/task_arena.h>\n", 4)
@@ -237,6 +238,38 @@ class Root(Lint):
             for name in ("README.md", "build", "build-old", "src.txt"):
                 os.makedirs(os.path.join(root, name))
             self.assertEqual([name for name, _, _, _ in lint.check_root(root)], ["src.txt"])
+
+
+class Documents(unittest.TestCase):
+    ARROWS = {"core": [], "io": ["core"], "nn": ["core"], "cli": ["io", "nn"]}
+    PAGE = ["# Architecture", "```", "cli ───► io,      the program", "         nn", "io, nn ► core    files / modules", "core             errors",
+            "kernels (src only) ► core  sizes", "```"]
+
+    def layers(self, page):
+        return [text for _, _, _, text in documents.check_layers({"docs/architecture.md": page}, self.ARROWS, ("kernels", {"core", "kernels"}))]
+
+    def test_drawn_layers_are_those_of_the_arrows(self):
+        self.assertEqual(self.layers(self.PAGE), [])
+        self.assertEqual(self.layers([*self.PAGE[:4], "io, nn ► core, cli  files", *self.PAGE[5:]]),
+                         ["io may include cli, core here, but core by ARROWS of tree.py", "nn may include cli, core here, but core by ARROWS of tree.py"])
+        self.assertIn("cli may include io here, but io, nn by ARROWS of tree.py", self.layers([*self.PAGE[:3], *self.PAGE[4:]]))
+        self.assertIn("core may include io here, but nothing by ARROWS of tree.py", self.layers([*self.PAGE[:5], "core ► io  errors", *self.PAGE[6:]]))
+        self.assertEqual(self.layers([*self.PAGE[:6], *self.PAGE[7:]]), ["the layer 'kernels' of ARROWS of tree.py is not drawn"])
+        self.assertEqual(self.layers([*self.PAGE[:6], "net ► core", *self.PAGE[6:]]), ["'net' is no layer; ARROWS of tree.py has core, io, nn, cli, kernels"])
+
+    def test_links_and_words(self):
+        with tempfile.TemporaryDirectory() as root:
+            os.makedirs(os.path.join(root, "docs"))
+            texts = {"README.md": "[a](docs/a.md#one-two) [b](https://x.y/z) [c](docs/b.md)\n" + "word " * 997,
+                     "docs/a.md": "# One, `two`\n[up](../README.md#none)\n[own](#one-two)\n"}
+            for path, text in texts.items():
+                with open(os.path.join(root, path), "w", encoding="utf-8") as file:
+                    file.write(text)
+            self.assertEqual([(path, line, rule) for path, line, rule, _ in documents.violations(root, {}, ("kernels", []))],
+                             [("README.md", 1, "links"), ("docs/a.md", 2, "links")])
+            with open(os.path.join(root, "README.md"), "a", encoding="utf-8") as file:
+                file.write("one more")
+            self.assertIn(("README.md", "readme"), [(path, rule) for path, _, rule, _ in documents.violations(root, {}, ("kernels", []))])
 
 
 class Sources(Lint):
