@@ -10,7 +10,7 @@
 namespace tandem::sim {
 
 /// How long a host's device takes for a piece of work, in seconds, while all devices that take part
-/// work: each has an even share of the cores (docs/cluster.md).
+/// work: each has an even share of the cores (docs/simulation.md).
 class HostKernelModel {
  public:
   /// @param gpus     of kind host

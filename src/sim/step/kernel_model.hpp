@@ -8,7 +8,7 @@
 namespace tandem::sim {
 
 /// How long a GPU takes for a piece of work that has it to itself, in seconds: what it costs to
-/// start a kernel, and the longer one of arithmetic and memory traffic (docs/cluster.md).
+/// start a kernel, and the longer one of arithmetic and memory traffic (docs/simulation.md).
 class KernelModel {
  public:
   /// @param together  how many GPUs work together, and so wait for the slowest of them

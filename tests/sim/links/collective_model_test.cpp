@@ -80,7 +80,7 @@ TEST(CollectiveModelTest, OneGpuNeedsNoTime) {
 }
 
 // Measured bus bandwidths at 1 GiB, GB/s (VIA-Research/vTrain). That the presets are near is what
-// is tested; docs/cluster.md says how near.
+// is tested; docs/measurements/simulation.md says how near.
 TEST(CollectiveModelTest, PresetsAreNearMeasuredBandwidths) {
   const std::vector<double> v100{22.6, 45.1, 85.4, 37.2, 45.7, 87.0, 134.5};
   const std::vector<double> a100{197, 212, 222, 225, 227, 227, 229};
