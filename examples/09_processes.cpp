@@ -5,7 +5,7 @@
 // torchrun, mpirun or srun on as many hosts as there are. Only main() differs: the processes meet,
 // and the ranks are the devices of all of them.
 //
-// Of two processes, which have four ranks, rank 0 prints what 06 prints.
+// With two processes, which have four ranks, rank 0 prints what 06 prints.
 //
 // Expected output:
 //   [0] epoch 1: loss 1.73, test accuracy 0.82

@@ -68,7 +68,7 @@ bool has_ranks(const Options& o) {
   return o.ranks || !o.strategy.empty();
 }
 
-/// Of each step; and the largest peak of a device while they ran.
+/// The time of each step, and the largest peak of a device while they ran.
 struct Measured {
   std::vector<double> ms;
   std::size_t peak = 0;

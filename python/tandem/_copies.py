@@ -15,7 +15,7 @@ import torch
 from tandem._home import check_supported, tensors_of
 from tandem.errors import InvalidArgument
 
-# Of a module's attributes, those that the extension module or the copies see to.
+# The attributes of a module that the extension module or the copies see to.
 _OWN = frozenset({"_parameters", "_buffers", "_modules", "training", "_is_replica", "_former_parameters"})
 
 

@@ -78,7 +78,7 @@ double difference_along(const Function& f,
   return (evaluate_at(f, inputs, which, up) - evaluate_at(f, inputs, which, down)) / (2 * eps);
 }
 
-/// Of length 1, and with no element at zero.
+/// A direction of length 1 without zeros.
 std::vector<double> fixed_direction(std::size_t size) {
   std::vector<double> direction(size);
   double squares = 0;

@@ -8,9 +8,9 @@
 
 namespace tandem::autograd {
 
-// Note [Hooks of leaves]: a user's hook (register_hook, set_accumulate_hook) sees a leaf's whole
-// gradient, once per backward. If parts of the gradient come from several replicas, the code that
-// runs the replicas holds the hooks back, and runs them on the sum.
+// A user's hook (register_hook, set_accumulate_hook) sees a leaf's whole gradient, once per
+// backward. If parts of the gradient come from several replicas, the code that runs the replicas
+// holds the hooks back, and runs them on the sum.
 
 /// Sets a wrapper's hook, called after each part of a leaf's gradient is accumulated on its device.
 void set_part_hook(const Tensor& leaf, AccumulateHook hook);

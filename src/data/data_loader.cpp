@@ -39,7 +39,7 @@ struct DataLoader::Epoch {
   std::int64_t batches;
   std::atomic<bool> cancelled{false};  // jobs that have not begun need not begin
 
-  /// Of all parts.
+  /// The share of all parts together.
   Share whole(std::int64_t batch) const {
     const std::int64_t first = batch * batch_size;
     return {first, std::min(first + batch_size, static_cast<std::int64_t>(order.size()))};

@@ -32,7 +32,7 @@ bool prepares_copy(const WorkSpan& w) {
   return std::string_view(w.name) == "integer_bounds";
 }
 
-/// Of several collectives that are given at once the spans lie within one another.
+/// Spans may overlap: those of collectives that are given at once lie within one another.
 Duration length_of_union(const std::vector<profile::Span>& spans) {
   Duration length{};
   for (const profile::Span& s : profile::merged(spans))
@@ -42,8 +42,8 @@ Duration length_of_union(const std::vector<profile::Span>& spans) {
 
 /// Sorts what was executed into steps.
 ///
-/// What comes before what is told by the threads' calls, since a GPU's streams are no one order.
-/// How long it took is told by the devices.
+/// Steps are ordered by when threads queued them, since a GPU's streams have no common order. How
+/// long a step took is told by the devices.
 class Explainer {
  public:
   explicit Explainer(const StepRecord& record) : record_(record) {

@@ -20,7 +20,7 @@ class ContentSum {
   ContentSum& operator=(const ContentSum&) = delete;
 
   void add(std::span<const std::byte> bytes);
-  /// Of all bytes so far, in kDigits hexadecimal digits.
+  /// The sum of all bytes so far, in kDigits hexadecimal digits.
   std::string digits() const;
 
  private:

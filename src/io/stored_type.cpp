@@ -16,7 +16,7 @@
 namespace tandem::detail {
 namespace {
 
-// Of several types that are read as one the first is the one that it is written as.
+// A dtype is written as the first of the types that are read as it.
 constexpr std::array kStoredTypes{StoredType{"F32", 32, DType::f32},
                                   StoredType{"F64", 64, DType::f64},
                                   StoredType{"BF16", 16, DType::bf16},

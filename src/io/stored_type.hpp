@@ -28,7 +28,7 @@ const StoredType* stored_type(std::string_view name) noexcept;
 const StoredType& stored_type(DType dtype) noexcept;
 /// "F32, F64, ...": the types that are read.
 std::string read_types();
-/// Bytes of a dense array; nothing where they are no whole number or overflow 63 bits.
+/// Bytes of a dense array; nothing where they are not a whole number or overflow 63 bits.
 std::optional<std::uint64_t> stored_nbytes(const StoredType& type, const Shape& shape) noexcept;
 
 /// Numbers of `type`, which has another one to hold them, as that one.

@@ -26,8 +26,7 @@ struct Attention {
 };
 
 /// @param lse  (batch, heads, queries), dense, of the scores' type: log of the sum of each query's
-/// exponentials;
-///             infinite where it sees no key, and its output zero.
+///             exponentials; infinite where it sees no key, and its output zero.
 void attention(const HostStream& s, const Attention& a, const View& out, const View& lse);
 void attention(const CudaStream& s, const Attention& a, const View& out, const View& lse);
 

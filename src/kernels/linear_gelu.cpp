@@ -57,7 +57,7 @@ struct GradBias {
       total[j] += static_cast<double>(block[static_cast<std::size_t>(j)]);
   }
 
-  /// Flattened: a loop with a call in it is no vector loop.
+  /// Flattened: a loop with a call in it is not vectorised.
   [[gnu::flatten]] void run_row(std::int64_t at, std::int64_t n, compute_t<T>* block) const {
     const T* const d = dy + at;
     const T* const x = pre + at;

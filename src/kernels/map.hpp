@@ -66,7 +66,7 @@ View broadcast_to(const View& x, const Shape& shape);
 namespace detail {
 
 // Flattened: GCC stops putting functions into their callers as a file grows, and a loop with a call
-// in it is no vector loop.
+// in it is not vectorised.
 template <class Op, class Out, class... In, std::size_t... I>
 [[gnu::flatten]] void map_row(Op op,
                               std::int64_t n,

@@ -54,7 +54,7 @@ struct Uniform<double> {
   }
 };
 
-/// Of as many bits as T's fraction holds: rounded, a number just below 1 would become 1.
+/// Has as many bits as T's fraction holds: rounded, a number just below 1 would become 1.
 template <class T>
 struct ShortUniform {
   static constexpr int kNumbers = 4;

@@ -9,7 +9,7 @@
 namespace tandem::kernels {
 ReducePlan make_reduce_plan(const View& x, const View& y) {
   View target = broadcast_to(y, x.shape);
-  // A size of one is no sign of a reduced dimension, and no stride of it is used.
+  // A size of one is not a sign of a reduced dimension, and no stride of it is used.
   const KernelPlan plan = make_kernel_plan({&x, &target});
   const auto last = static_cast<unsigned>(plan.ndim - 1);
   unsigned kept = 0;

@@ -37,7 +37,7 @@ struct Normaliser {
       total += std::exp(x[i] - most);
     return {most, total};
   }
-  /// Of two parts of a line; a part of nothing has total 0.
+  /// Joins two parts of a line; an empty part has total 0.
   TANDEM_HD static Normaliser join(const Normaliser& a, const Normaliser& b) {
     if (a.total == 0) return b;
     if (b.total == 0) return a;

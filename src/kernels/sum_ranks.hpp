@@ -15,8 +15,8 @@ enum class Reduction : std::uint8_t { sum, avg, min, max, product, band, bor, bx
 /// targets[*][i] = the reduction over `sources`, in their order, of sources[*][i], for i in
 /// [begin, end). Runs on the calling thread; a source may be a target.
 ///
-/// Of one source it is a copy, but for premul_sum, which adds factors[r] * sources[r][i]. NaN wins
-/// in min and max; integer sums and products wrap; of bool a product is "and".
+/// With one source it is a copy, but for premul_sum, which adds factors[r] * sources[r][i]. NaN
+/// wins in min and max; integer sums and products wrap; a product of bools is "and".
 ///
 /// @param factors  one for each source, with premul_sum alone, which is for floats; band, bor and
 ///                 bxor are for integers and bool. Others leave the targets as they are.

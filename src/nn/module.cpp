@@ -230,9 +230,9 @@ std::shared_ptr<ForwardFrame> new_frame() {
 
 CallScope::CallScope(Module& module)
     : module_(module), top_level_(context().frame == nullptr), scope_([this](Context& c) {
-        // Note [Module paths]: the module called from outside is the root, with the path "", and
-        // gives every module below it the path that the state dict uses. A module that is called
-        // inside another's forward without being one of its members is named after its class.
+        // The module called from outside is the root, with the path "", and gives every module
+        // below it the path that the state dict uses. A module that is called inside another's
+        // forward without being one of its members is named after its class.
         std::string path;
         if (c.module_path == nullptr) {
           module_.assign_paths(path);

@@ -9,7 +9,7 @@
 
 namespace tandem {
 
-/// op(x; a, b), differentiable. An x that is no float tensor is taken in f32.
+/// op(x; a, b), differentiable. An x that is not a float tensor is taken in f32.
 Tensor run_activation(
     const char* name, kernels::Activation op, const Tensor& x, double a = 0, double b = 0);
 

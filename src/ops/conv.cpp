@@ -176,7 +176,7 @@ Tensor input_grad(const ConvSize& z, const Tensor& dy_, const Tensor& weight, Me
   return dx.contiguous(wanted);
 }
 
-/// Of weight, and of bias where `dbias` is defined: it is written to.
+/// The gradient of weight. That of bias is written to `dbias`, if it is defined.
 Tensor weight_grad(const ConvSize& z, const Tensor& dy_, const Tensor& x_, const Tensor& dbias) {
   const MemoryFormat format = kernel_format(x_);
   const Tensor dy = dense(dy_, format), x = dense(x_, format);

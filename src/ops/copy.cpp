@@ -25,7 +25,7 @@ using autograd::Gradients;
 using autograd::record;
 
 /// Numbers of an index that the host looks through: more would take milliseconds, as images of u8
-/// do, which are no index.
+/// do, which are not an index.
 constexpr std::int64_t kMostLookedThrough = std::int64_t{1} << 20;
 
 bool is_on_gpu(const Tensor& x) {

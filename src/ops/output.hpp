@@ -20,7 +20,7 @@ Tensor make_output(const Shape& shape, DType dtype, std::initializer_list<Tensor
 kernels::View view_as(const Tensor& x, const Shape& shape);
 /// The dtype in which `x` meets a number: x's own, but f32 for a fraction and an integer tensor.
 DType number_dtype(DType x, double number) noexcept;
-/// `x`, or its f32 copy where it is no float tensor.
+/// `x`, or its f32 copy where it is not a float tensor.
 Tensor as_float(const Tensor& x);
 
 }  // namespace tandem

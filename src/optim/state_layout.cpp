@@ -288,7 +288,7 @@ Tensor StateLayout::state(const Member& member, const std::string& name) const {
     const ParameterRun& run = runs_[s];
     const StateTensor* found = run.find(name);
     if (found == nullptr) return {};
-    // Of several copies the parameter's own device's comes first.
+    // If there are several copies, the one on the parameter's own device comes first.
     if (run.has_all_of(at) && ranks == nullptr) return whole_state(run, at, found->flat);
     if (!flat.defined())
       flat = zeros({at.extent}, {.dtype = found->flat.dtype(), .device = options.device});

@@ -12,7 +12,7 @@ struct Span {
   Duration begin, end;
 };
 
-/// The same moments in spans that are apart, in order.
+/// Merges overlapping spans; sorted.
 std::vector<Span> merged(std::vector<Span> spans);
 
 }  // namespace tandem::profile

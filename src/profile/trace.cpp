@@ -194,7 +194,7 @@ void add_memory(TraceEvents& trace,
                 const std::map<Device, int>& processes,
                 const MemoryProfile& memory) {
   for (const DeviceMemory& m : memory.devices) {
-    CategoryBytes seen{};  // a category that there never was is no line of zeros
+    CategoryBytes seen{};  // no line of zeros for a category that never was
     for (const MemoryMoment& moment : m.timeline)
       for (std::size_t c = 0; c < seen.size(); ++c)
         seen[c] = std::max(seen[c], moment.by_category[c]);

@@ -14,7 +14,7 @@ std::string escape(std::string_view text);
 /// With one digit behind the point, and none where it is 0: for coordinates.
 std::string number(double x);
 
-/// Of a bar, in units of a picture.
+/// The height of a bar, in units of a picture.
 constexpr double kBarHeight = 22;
 
 /// An SVG without text, 1000 units wide, which the page stretches to the width that it has.

@@ -17,7 +17,7 @@ inline std::size_t shown(const Mode& mode) {
   return std::min(kShownDevices, mode.devices.size());
 }
 
-/// Of a mode's fullest device.
+/// The peak of a mode's fullest device.
 inline std::size_t largest_peak(const Mode& mode) {
   return std::ranges::max(mode.recording.memory.devices, {}, &profile::DeviceMemory::peak).peak;
 }

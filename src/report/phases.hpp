@@ -8,7 +8,7 @@
 
 namespace tandem::report {
 
-/// Of the i-th phase, as tables and JSON name it: what is done in no phase is "other".
+/// The i-th phase's name in tables and JSON. What is done in no phase is "other".
 inline const char* phase_name(std::size_t i) {
   return i == 0 ? "other" : name(static_cast<Phase>(i));
 }

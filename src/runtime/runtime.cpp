@@ -25,7 +25,7 @@ namespace {
 
 constexpr int kMaxThreads = 1024;
 
-/// What TANDEM_THREADS says: 0 where it is not set, -1 where it is no number from 1 to kMaxThreads.
+/// What TANDEM_THREADS says: 0 if it is not set, -1 if it is not a number from 1 to kMaxThreads.
 int threads_asked() noexcept {
   const char* text = std::getenv("TANDEM_THREADS");
   if (text == nullptr) return 0;

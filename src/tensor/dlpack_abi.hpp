@@ -85,8 +85,8 @@ struct DLManagedTensorVersioned {
   DLTensor dl_tensor;
 };
 
-// Of a type in Python, as its attribute __dlpack_c_exchange_api__: a capsule of the name
-// "dlpack_exchange_api". What stands behind the header is that of the header's major version.
+// The attribute __dlpack_c_exchange_api__ of a type in Python: a capsule of the name
+// "dlpack_exchange_api". What follows the header is defined by the header's major version.
 struct DLPackExchangeAPIHeader {
   DLPackVersion version;
   DLPackExchangeAPIHeader* prev_api;  // of an older version; may be null

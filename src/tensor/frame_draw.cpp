@@ -13,10 +13,10 @@
 
 namespace tandem {
 
-// Note [Numbers in a forward]: inside of a module's forward a draw has its place by the frame, as
-// dropout's masks do: the seed, the count of top-level forwards, the module's path and the call
-// within it. A tensor that has the rows of the batch is a part of the whole batch's tensor, whose
-// numbers are counted in row-major order; so they are those of one device, whatever the chunks.
+// Inside of a module's forward a draw has its place by the frame, as dropout's masks do: the seed,
+// the count of top-level forwards, the module's path and the call within it. A tensor that has the
+// rows of the batch is a part of the whole batch's tensor, whose numbers are counted in row-major
+// order; so they are those of one device, whatever the chunks.
 
 DrawPosition next_draw(Generator* generator) {
   Generator& source = generator == nullptr ? default_generator() : *generator;

@@ -16,7 +16,7 @@ namespace {
 
 using NamedShape = std::pair<std::string, Shape>;
 
-/// Of one block.
+/// The tensors of one block.
 std::vector<NamedShape> block_shapes(std::int64_t width) {
   const std::int64_t packed = (CheckedSize("Gpt", width) * 3).value();
   const std::int64_t hidden = (CheckedSize("Gpt", width) * 4).value();

@@ -28,7 +28,7 @@ std::string number_text(std::int64_t number) {
   return std::string(digits.size() < 5 ? 5 - digits.size() : 0, '0') + digits;
 }
 
-/// Of the index in its one form, in which the digits of the sum count as zeros.
+/// The checksum of the index in its one form, in which the digits of the sum count as zeros.
 std::string sum_of(Json index) {
   index["metadata"][kSumKey] = std::string(tandem::detail::ContentSum::kDigits, '0');
   const std::string text = index.dump();

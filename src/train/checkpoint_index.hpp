@@ -33,8 +33,8 @@ struct IndexText {
 IndexText format_index(const CheckpointIndex& index);
 /// @param path  for errors
 /// @param checksum  that another index has noted for this one; empty: compared with its own alone.
-/// @throws FileError  the text is no such index, names a file outside its folder, or has another
-///                    checksum.
+/// @throws FileError  the text is not such an index, names a file outside its folder, or has
+///                    another checksum.
 CheckpointIndex parse_index(const std::string& path,
                             const std::string& text,
                             const std::string& checksum,

@@ -42,7 +42,7 @@ class CheckpointMetadata {
   explicit CheckpointMetadata(const std::string& path, Checksum checksum = Checksum::yes);
   CheckpointMetadata(std::string path, SafetensorsMetadata texts);
 
-  /// These throw FileError if it is no checkpoint of this schema, or the text is not valid.
+  /// These throw FileError if it is not a checkpoint of this schema, or the text is not valid.
   RunState run_state() const;
   std::map<std::string, double> optimizer() const;
   /// Not set: the run has none.

@@ -22,7 +22,7 @@ struct Frame {
     ask,      ///< to the server: what its steady clock says
     clock,    ///< to who has asked
     note,     ///< to all, from a process; those who do not listen to notes lose it
-    mention,  ///< as a word, of what is no failure
+    mention,  ///< as a word, about what is not a failure
   };
   Kind kind = Kind::beat;
   int process = 0;

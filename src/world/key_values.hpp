@@ -16,7 +16,7 @@ class KeyValues {
   void set(const std::string& key, std::string value);
   /// Null: it is not there.
   const std::string* find(const std::string& key) const;
-  /// @throws InvalidArgument  the value is no number.
+  /// @throws InvalidArgument  the value is not a number.
   std::int64_t add(const std::string& key, std::int64_t amount);
   std::string compare_set(const std::string& key,
                           const std::string& expected,

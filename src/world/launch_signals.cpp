@@ -16,10 +16,9 @@
 namespace tandem::world {
 namespace {
 
-// Note [Signals of a launch]: a signal to a process goes to any thread that does not block it.
-// Threads that were there before the launch block none, so that blocking these signals in the
-// launching thread alone, for signalfd, would leave the others to be ended by them. A handler is
-// the whole process's.
+// A signal to a process goes to any thread that does not block it. Threads that were there before
+// the launch block none, so that blocking these signals in the launching thread alone, for
+// signalfd, would leave the others to be ended by them. A handler is the whole process's.
 
 std::atomic<int> launch_pipe{-1};
 std::atomic<int> handlers{0};  // that run now, on any threads

@@ -210,7 +210,7 @@ class Launcher {
     }
   }
 
-  /// Of a process that has been asked to end, or has been ended after the grace.
+  /// Whether a process ended so because it was asked to, or was ended after the grace.
   bool is_wanted_end(int status) const {
     if (stopped_by_ == 0) return false;
     const bool was_ended = kill_at_ && Clock::now() >= *kill_at_ && status == 128 + SIGKILL;

@@ -126,7 +126,7 @@ std::int64_t TcpStore::add(const std::string& key, std::int64_t amount) {
     return static_cast<std::int64_t>(receive_u64(*socket_, answer_by()));
   } catch (const Timeout&) {
     throw;
-  } catch (const CommError&) {  // the server drops who adds to what is no number
+  } catch (const CommError&) {  // the server drops who adds to what is not a number
     open(kSoonestAnswer);
     if (!check_locked({key})) throw;
     send(*socket_, MessageWriter(Query::get).text(shared_key(key)), answer_by());

@@ -41,7 +41,7 @@ class Watch {
   void listen(Listener listener);
   /// Says something to all others. It is lost if the line is.
   void say(const std::string& text) noexcept;
-  /// The same, of what is no failure.
+  /// The same, for what is not a failure.
   void mention(const std::string& text) noexcept;
   /// The same, to those that listen to notes.
   void note(const std::string& text) noexcept;

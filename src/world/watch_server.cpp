@@ -30,8 +30,8 @@ using std::chrono::duration_cast;
 using std::chrono::milliseconds;
 
 constexpr std::size_t kMostUntaken = std::size_t{16} << 20;
-// Of lines that have not said the run's word: clocks that are compared, processes that have just
-// begun, and strangers.
+// Limits of connections that have not said the run's word: clocks that are compared, processes that
+// have just begun, and strangers.
 constexpr auto kToSayWord = std::chrono::seconds(10);
 constexpr std::size_t kMostStrangers = 256, kMostOfStranger = 4096;
 constexpr auto kNoDescriptor = std::chrono::milliseconds(20);

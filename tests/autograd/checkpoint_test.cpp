@@ -137,7 +137,7 @@ TEST_F(CheckpointTest, PeakOfActivationsIsLower) {
     peak.push_back(device.memory_stats().peak - before);
   }
   const std::size_t row = 512 * kWidth * sizeof(double);
-  // Of each block its input alone, where without there are three tensors of four times its width.
+  // A block keeps its input alone; without checkpoint, three tensors of four times its width.
   EXPECT_GT(forward[0], 4 * 12 * row);
   EXPECT_LT(forward[1], 4 * 3 * row);
   EXPECT_LT(peak[1], peak[0] * 6 / 10);

@@ -30,7 +30,7 @@ namespace {
 
 constexpr int kUnknown = 999;  // cudaErrorUnknown
 
-/// Of the host: numbers that the driver takes at once, more that the GPU reads when it comes to
+/// Numbers of the host: few that the driver takes at once, more that the GPU reads when it comes to
 /// them, and many that are not pinned.
 struct HostSource {
   std::int64_t count;

@@ -118,8 +118,8 @@ TEST_P(FolderFaultTest, LeavesTheOldFolderOrTheNewOne) {
   EXPECT_EQ(places, expected);
 }
 
-// Of "open": the parent, the temporary folder, each file and the old folder; of "fsync": each file,
-// the folder, and the parent after the exchange.
+// "open" is called for the parent, the temporary folder, each file and the old folder; "fsync" for
+// each file, the folder, and the parent after the exchange.
 INSTANTIATE_TEST_SUITE_P(Calls,
                          FolderFaultTest,
                          ::testing::Values(FolderFault{"open", EACCES, 5},
@@ -146,7 +146,7 @@ TEST(FolderOrder, ContentIsOnTheDiskBeforeTheExchangeAndTheParentAfter) {
                           "fsync"));
 }
 
-/// Of writers at once the last one wins, whether there was a folder or not.
+/// If several write at once, the last one wins, whether there was a folder or not.
 TEST(Folder, WritersAtOnceLeaveOneOfTheirFolders) {
   const TempDir dir;
   const std::string path = dir.file("x");

@@ -52,7 +52,7 @@ Tensors gradients_of(const Branches& net) {
   return all;
 }
 
-/// Of both outputs, not symmetrical in the rows.
+/// A loss of both outputs that is not symmetrical in the rows.
 at::Tensor loss_of(const Tensors& y) {
   const at::Tensor weights = at::arange(1, y[0].size(0) + 1, y[0].options()).unsqueeze(1);
   return (y[0] * weights).sum() + (y[1] * y[1] * weights).sum();
@@ -77,7 +77,7 @@ struct Pair {
     expect_close(gradients_of(*net), gradients_of(*alone), what);
     expect_close(here.grad(), x.grad(), what + ", of the input");
   }
-  /// Of the k-th parameter, in both modules.
+  /// Sets it for the k-th parameter in both modules.
   void set_requires_grad(std::size_t k, bool wanted) const {
     net->parameters()[k].requires_grad_(wanted);
     alone->parameters()[k].requires_grad_(wanted);

@@ -262,7 +262,7 @@ TEST_F(CallerStateTest, StepsUnderOneAutocastUseTheNewWeights) {
   EXPECT_EQ(dp.step(x, loss, optimizer).loss, 16 * 16);
 }
 
-/// The square root of what may be 0: its gradient there is infinite, and 0 times that is no number.
+/// The square root of what may be 0: its gradient there is infinite, and 0 times that is NaN.
 struct RootImpl : torch::nn::Module {
   at::Tensor forward(const at::Tensor& x) { return torch::sqrt(x * weight); }
   at::Tensor weight = register_parameter("weight", torch::ones({1}));

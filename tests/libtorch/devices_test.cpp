@@ -110,7 +110,7 @@ TEST_F(TorchDevicesTest, DevicesDoNotMix) {
   EXPECT_THAT(thrown_text<c10::Error>([&] { a* torch::ones({2}); }),
               AllOf(HasSubstr("tandem:0"), HasSubstr("cpu")));
   EXPECT_EQ(a.index({torch::zeros({1}, torch::kLong)}).numel(), 1) << "indices are moved";
-  // As between GPUs: a number is no tensor of the host, and a copy is what moves.
+  // As between GPUs: a number is not a tensor of the host, and a copy is what moves.
   EXPECT_EQ((a * torch::tensor(3.0)).cpu().sum().item<float>(), 6);
   at::Tensor(a).copy_(b * 2);
   EXPECT_EQ(a.cpu().sum().item<float>(), 4);

@@ -77,7 +77,7 @@ struct StepState {
   std::vector<std::size_t> in_use;  ///< bytes, by device
 };
 
-/// Of the host first.
+/// All generators, the host's first.
 std::vector<at::Generator> all_generators() {
   std::vector<at::Generator> all{at::globalContext().defaultGenerator(at::kCPU)};
   for (const Device d : host_devices(kFaultDevices))

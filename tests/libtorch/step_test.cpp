@@ -263,7 +263,7 @@ struct NoisyImpl : torch::nn::Module {
 };
 TORCH_MODULE(Noisy);
 
-/// Of a module with dropout and batch norm, after steps and after loss(dp(x), y).backward().
+/// The weights of a module with dropout and batch norm, after steps and after backwards of dp(x).
 std::vector<at::Tensor> weights_after_noise(const parallel::DataParallelOptions& options) {
   torch::manual_seed(3);
   Noisy net;

@@ -279,7 +279,7 @@ std::map<std::string, std::vector<std::uint32_t>> pooled(const Tensor& x_,
           {"gradient of the mean", gradient(mean)}};
 }
 
-// Rows that are and are no multiples of a vector; windows narrower, as wide as and wider than
+// Rows that are and are not multiples of a vector; windows narrower, as wide as and wider than
 // their distance.
 TEST(PoolTest, BothFormatsGiveTheSameBits) {
   manual_seed(2);

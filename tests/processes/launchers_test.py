@@ -20,7 +20,7 @@ SKIPPED = 77
 COLLECTIVES = ["collectives", "--devices", "cpu:2", "-b", "4K", "-e", "4K", "--iterations", "3", "--json", "--quiet"]
 DIGITS = ["--model", "mlp", "--data", "digits", "--dtype", "f64", "--json", "--quiet"]
 EPOCHS = 2
-# Of mpirun: root may, and more processes than cores.
+# Lets mpirun run as root, and more processes than cores.
 MPI_MAY = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
 
 

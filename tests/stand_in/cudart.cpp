@@ -14,7 +14,7 @@
 namespace tandem::stand_in {
 namespace {
 
-/// Of streams; lower goes first.
+/// The greatest priority of streams; lower numbers go first.
 constexpr int kGreatestPriority = -5;
 
 thread_local int current_gpu = 0;

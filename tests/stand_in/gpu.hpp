@@ -113,7 +113,7 @@ class StandInTest : public ::testing::Test {
   const std::size_t objects_ = live_objects();
 };
 
-/// Of kSeeds runs with another seed each: in how many `wrong()` was true.
+/// In how many of kSeeds runs, each with another seed, `wrong()` was true.
 inline int count_wrong(const std::function<bool()>& wrong) {
   int n = 0;
   for (int s = 0; s < kSeeds; ++s) {

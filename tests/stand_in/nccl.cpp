@@ -328,7 +328,7 @@ void try_to_end(Machine& m, ncclComm_t comm) {
   }
 }
 
-/// Of a communicator that is given up; it must be one.
+/// Gives up a communicator, which must be one.
 ncclResult_t end(Machine& m, ncclComm_t comm) {
   m.give_back(comm->gpu, kLinkBytes);
   m.handles.erase(comm);

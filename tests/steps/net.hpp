@@ -154,7 +154,7 @@ struct Batch {
   TANDEM_FIELDS(x, target, weight, labels)
 };
 
-/// Of the first layer's input, or of the last one's output.
+/// The width of the first layer's input, or of the last one's output.
 inline std::int64_t width(const std::string& net, bool first) {
   std::int64_t width = 0;
   for (const std::string& word : split(net, ' ')) {

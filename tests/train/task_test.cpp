@@ -39,7 +39,7 @@ struct Outcome {
   Numbers weights;
   profile::MemoryProfile memory;
 
-  /// Of gathered outputs, at the device's peak.
+  /// The bytes of gathered outputs at the device's peak.
   std::size_t outputs(std::size_t device) const {
     return profile::by_category(
         memory.devices.at(device).at_peak)[static_cast<std::size_t>(Category::output)];

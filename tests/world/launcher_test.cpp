@@ -46,7 +46,7 @@ class LauncherTest : public ::testing::Test {
  protected:
   ~LauncherTest() override { std::filesystem::remove_all(folder); }
 
-  /// Of a shell's commands.
+  /// Options for processes that run a shell's commands.
   LauncherOptions shell(int processes, const std::string& script) const {
     return {.command = {"sh", "-c", script}, .processes = processes, .grace = 500ms};
   }

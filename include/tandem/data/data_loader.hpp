@@ -26,8 +26,8 @@ struct LoaderOptions {
   std::int64_t batch_size = 1;
   /// The order of the samples. The default is sequential.
   Sampler sampler = {};
-  /// Of each batch, this one of `parts` even parts, as a batch is cut for devices: for processes
-  /// that train together, each of which has a part. It may be empty.
+  /// Takes part `part` of `parts` even parts of each batch, as a batch is cut for devices: for
+  /// processes that train together. A part may be empty.
   int part = 0, parts = 1;
   /// Drops the last batch if it has fewer than batch_size samples.
   bool drop_last = false;

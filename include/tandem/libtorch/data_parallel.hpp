@@ -92,8 +92,8 @@ class DataParallel {
  public:
   /// @param module  a std::shared_ptr<M>, or a holder of TORCH_MODULE.
   /// @throws InvalidArgument  the module cannot be copied (give ModuleOptions::make), is wrapped
-  ///                          already, or has a tensor on another device; a device is no virtual
-  ///                          device, or is listed twice; options contradict each other.
+  ///                          already, or has a tensor on another device; a device is not a
+  ///                          virtual device, or is listed twice; options contradict each other.
   explicit DataParallel(std::shared_ptr<M> module,
                         const parallel::DataParallelOptions& options = {},
                         ModuleOptions<M> module_options = {})

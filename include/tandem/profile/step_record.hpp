@@ -222,7 +222,7 @@ class StepRecorder final : public Observer {
   template <class Span>
   void take_times(const Timed& timed, std::vector<Span>& spans);
   void keep_times(Timed& timed, std::size_t number, const StreamTimes& times);
-  /// Of memory in use: the sequence numbers of what wrote to it and what used it last.
+  /// The sequence numbers of what last wrote to memory in use, and of what last used it.
   struct LastUse {
     std::int64_t written = DataUse::kOlder;
     std::int64_t used = DataUse::kOlder;

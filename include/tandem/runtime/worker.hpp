@@ -52,7 +52,7 @@ class Worker {
   /// Whether observers are told of the jobs (Observer::on_job).
   enum class Jobs : std::uint8_t {
     observed,
-    silent,  ///< of a thread that is no device's: it may run while an observer is being ended
+    silent,  ///< of a thread that is not a device's: it may run while an observer is being ended
   };
   /// Starts the thread.
   ///

@@ -33,8 +33,7 @@ class CollectiveModel {
   ///
   /// @param kind    all_reduce, reduce_scatter, all_gather, broadcast or reduce
   /// @param nbytes  of the whole array: of each GPU's input for all_reduce, reduce_scatter,
-  /// broadcast
-  ///                and reduce, and of each GPU's output for all_gather
+  ///                broadcast and reduce, and of each GPU's output for all_gather
   /// @throws InvalidArgument  another kind.
   AlgorithmTime time(comm::Collective::Kind kind, std::size_t nbytes) const;
   /// The times of all algorithms that the cluster has for the kind. Arguments and errors as above.

@@ -55,8 +55,7 @@ struct HostMeasurements {
 /// the all-reduces (calibrate_all_reduce). A pure function; thread-safe.
 ///
 /// @throws InvalidArgument  there is no product or no stream, or what was measured makes no
-/// description that
-///                          `check` accepts.
+///                          description that `check` accepts.
 Cluster describe_host(const HostMeasurements& measured);
 
 }  // namespace tandem::sim

@@ -30,7 +30,7 @@ struct IterationComparison {
     double measured = 0;      ///< seconds
     double predicted = 0;     ///< seconds
     double kernel_speed = 1;  ///< see SimulateOptions
-    /// It was used for the kernels' speed, so it is no prediction, and does not count in the mean.
+    /// It was used for the kernels' speed, so it is not a prediction, and is not in the mean.
     bool is_given = false;
 
     double error() const { return predicted / measured - 1; }

@@ -41,7 +41,7 @@ struct SimulateOptions {
   /// Whose times collectives have. With as_run each GPU has a device of its own, and is none of a
   /// host's (GpuKind::host).
   CollectiveTimes collectives = CollectiveTimes::library;
-  /// Of which step the known error is told; none: of one that no description names.
+  /// The step that the known error is to be told of; none: one that no description names.
   std::optional<StepQuestion> question = std::nullopt;
 };
 

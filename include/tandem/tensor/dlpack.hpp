@@ -4,7 +4,7 @@
 
 #include "tandem/tensor/tensor.hpp"
 
-// Of DLPack's C interface, as any dlpack.h from version 1.0 on defines them.
+// Structs of DLPack's C interface, as any dlpack.h from version 1.0 on defines them.
 struct DLManagedTensor;
 struct DLManagedTensorVersioned;
 

@@ -131,7 +131,7 @@ void visit_nest(T& value, F& f) {
   }
 }
 
-/// The library that tensors are of. Two that differ add up to OfTwo.
+/// Which library a nest's tensors come from. Two that differ add up to OfTwo.
 template <class Leaf>
 struct Library {
   using type = Leaf;

@@ -66,9 +66,8 @@ void save_checkpoint(const std::string& path,
 /// @param checksum  With no, the content is not compared with its checksum, which would read a
 ///                  large file a second time. A file without a checksum is accepted.
 /// @throws FileError        if a file is missing, is cut off, is not of this checkpoint, is not
-/// what
-///                          was written, or has a number that no run can have. The error has the
-///                          offset, if there is one.
+///                          what was written, or has a number that no run can have. The error has
+///                          the offset, if there is one.
 /// @throws InvalidArgument  if the model, data, names, shapes or dtypes differ, only one side has a
 ///                          schedule, or the optimizer refuses an option.
 /// @throws OutOfMemory      if there is no room for the optimizer's state, or for a unit. After

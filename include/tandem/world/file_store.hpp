@@ -18,7 +18,7 @@ class FileStore final : public Store {
  public:
   /// @param path     is created if it is not there; its folder is.
   /// @param timeout  of waits
-  /// @throws FileError  the file cannot be opened, or is no store.
+  /// @throws FileError  the file cannot be opened, or is not a store.
   explicit FileStore(std::string path, Milliseconds timeout = kTimeout);
   ~FileStore() override;
 

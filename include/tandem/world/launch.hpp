@@ -43,10 +43,9 @@ std::optional<std::string> environment_variable(const char* name);
 /// The launchers are, the innermost first: tandem launch and torchrun (RANK, WORLD_SIZE), mpirun of
 /// Open MPI, horovodrun, MPICH and Intel MPI (PMI_*), srun. One of them may run in a task of
 /// another, which then counts for nothing.
-/// @throws InvalidArgument  a variable is missing beside others or is no number in its range, or
-/// two
-///                          launchers of as many processes give this one different ranks; the text
-///                          names the variables and both values.
+/// @throws InvalidArgument  a variable is missing beside others, or is not a number in its range,
+///                          or two launchers of as many processes give this one different ranks;
+///                          the text names the variables and both values.
 /// @source docs/processes.md
 std::optional<Launch> read_launch(const GetVariable& get = environment_variable);
 

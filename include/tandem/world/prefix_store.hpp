@@ -24,7 +24,7 @@ class PrefixStore final : public Store {
   void wait(const std::vector<std::string>& keys, Milliseconds timeout) override;
   bool delete_key(const std::string& key) override;
   void append(const std::string& key, const std::string& value) override;
-  /// Of the whole store, as PyTorch's.
+  /// Counts the keys of the whole store, as PyTorch does.
   std::int64_t num_keys() override { return store_->num_keys(); }
   Milliseconds timeout() const override { return store_->timeout(); }
   void set_timeout(Milliseconds timeout) override { store_->set_timeout(timeout); }

@@ -33,7 +33,7 @@ class Store {
   /// The value, which is waited for.
   virtual std::string get(const std::string& key) = 0;
   /// Adds to a number, which starts at 0. @return  the sum
-  /// @throws InvalidArgument  the value is no number.
+  /// @throws InvalidArgument  the value is not a number.
   virtual std::int64_t add(const std::string& key, std::int64_t amount) = 0;
   /// Sets the value if it is `expected`; "" expects that there is none.
   ///
@@ -53,7 +53,7 @@ class Store {
   virtual std::int64_t num_keys() = 0;
 
   virtual Milliseconds timeout() const = 0;
-  /// Of later calls: of waits, and up to 30 s also of answers.
+  /// Limits the waits of later calls, and up to 30 s also how long an answer may take.
   virtual void set_timeout(Milliseconds timeout) = 0;
 };
 

@@ -19,7 +19,7 @@ class Watch;
 
 /// What is common to all ways to meet.
 struct WorldOptions {
-  /// Of the meeting, and of waits in the store.
+  /// How long the meeting, and a wait in the store, may take.
   Store::Milliseconds timeout = Store::kTimeout;
   /// What all processes are to have alike, by name: the model, options, a version. The library's
   /// version is compared in any case.

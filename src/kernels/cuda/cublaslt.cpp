@@ -32,10 +32,10 @@ using lt::Problem;
 constexpr std::int64_t kGeluColumns = 8;
 constexpr std::uint32_t kGeluAlignment = 16;
 
-/// Products that cuBLASLt takes at once: a dimension of a launch is no larger.
+/// Products that cuBLASLt takes at once: a dimension of a launch is not larger.
 constexpr std::int64_t kMostBatch = 65535;
 
-/// Of one device: handle and plans, taken by one call at a time.
+/// Handle and plans of one device, taken by one call at a time.
 class LtState final : public LibraryState {
  public:
   /// @param gpu  the calling thread's.

@@ -22,7 +22,7 @@ namespace {
 /// Shapes that a device keeps plans for; then it starts anew (batches of ever new sizes).
 constexpr std::size_t kMaxPlans = 512;
 
-/// Of one device: handle and plans, taken by one call at a time.
+/// Handle and plans of one device, taken by one call at a time.
 class State final : public LibraryState {
  public:
   /// @param gpu  the calling thread's.

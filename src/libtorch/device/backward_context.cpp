@@ -24,7 +24,7 @@ struct Carried final : c10::DebugInfoBase {
   std::shared_ptr<const Context> context = share_context();
 };
 
-/// Of a backward that no call of a wrapper has begun. Lives until the process ends.
+/// The context of a backward that no call of a wrapper has begun. Lives until the process ends.
 const std::shared_ptr<const Context>& outside_of_calls() {
   static const auto& context = *[] {
     auto made = std::make_shared<Context>();

@@ -17,9 +17,9 @@ at::Tensor state_of(at::Generator generator);
 /// Sets it, under its lock.
 void set_state(at::Generator generator, const at::Tensor& state);
 
-// Note [Random numbers of a call]: one number of the first device's generator seeds a call. Each
-// device draws from a seed of its own that is made from it. So numbers depend on
-// torch::manual_seed, on the calls so far, and on the device, and on nothing that happens in time.
+// One number of the first device's generator seeds a call. Each device draws from a seed of its own
+// that is made from it. So numbers depend on torch::manual_seed, on the calls so far, and on the
+// device, and on nothing that happens in time.
 
 /// PyTorch's generators of the devices in one call, and that of the host, from which a replica's
 /// loss may draw. Unless the call ends with keep(), they are afterwards as they were before.

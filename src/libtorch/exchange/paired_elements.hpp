@@ -6,9 +6,9 @@
 
 #include "tandem/tensor/tensor.hpp"
 
-// Note [Pairs]: tandem has no complex types. A complex tensor of PyTorch is shown to it as a real
-// one over the same memory, whose last dimension has the real and the imaginary part. What a
-// wrapper does with parameters, gradients and buffers (copies, sums, scales) is the same for both.
+// Tandem has no complex types. A complex tensor of PyTorch is shown to it as a real one over the
+// same memory, whose last dimension has the real and the imaginary part. What a wrapper does with
+// parameters, gradients and buffers (copies, sums, scales) is the same for both.
 namespace tandem::libtorch {
 
 /// from_torch of a tensor of any dtype, by pairs if it is complex. A lazy conjugate is computed.

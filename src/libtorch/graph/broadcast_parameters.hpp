@@ -26,10 +26,10 @@ namespace tandem::libtorch {
 /// gradients of its bucket are there, as PyTorch's accumulation of gradients does, while the
 /// replicas go on with the backward of earlier layers.
 ///
-/// Note [Nodes outlive calls]: a node lives until a parameter of its bucket begins or ends to
-/// require grad, or gets another place (module->to()). So the graphs of several calls have the same
-/// nodes, as graphs of one device share the parameters, and backward goes through any of them in
-/// any order: with retain_graph, with create_graph, or through several at the same time.
+/// A node lives until a parameter of its bucket begins or ends to require grad, or gets another
+/// place (module->to()). So the graphs of several calls have the same nodes, as graphs of one
+/// device share the parameters, and backward goes through any of them in any order: with
+/// retain_graph, with create_graph, or through several at the same time.
 ///
 /// Values: a graph has saved the replicas' tensors themselves. After each write that changes
 /// values the caller counts it in the tensors' version (bump_version), so that the backward of an

@@ -20,10 +20,10 @@
 #include "libtorch/device/interpreter.hpp"
 #include "libtorch/modules/replica_scope.hpp"
 
-// Note [PyTorch's graph on tandem's tape]: a replica's loss is one op of tandem's tape. Its
-// backward runs PyTorch's engine, and hands every gradient that this makes to the parameter at once
-// (GradientSink), as a backward of tandem would. So buckets, reductions, scaled losses,
-// micro-batches and failures are tandem's, and none of it is written twice.
+// A replica's loss is one op of tandem's tape. Its backward runs PyTorch's engine, and hands every
+// gradient that this makes to the parameter at once (GradientSink), as a backward of tandem would.
+// So buckets, reductions, scaled losses, micro-batches and failures are tandem's, and none of it is
+// written twice.
 namespace tandem::libtorch::detail {
 namespace {
 

@@ -52,7 +52,7 @@ class HostViews {
   c10::SmallVector<Pair, 4> pairs_;
   std::optional<c10::Device> device_;
   HostTensors beside_;
-  bool has_host_ = false;  // a tensor of the host that is no scalar
+  bool has_host_ = false;  // a tensor of the host that is not a scalar
 };
 
 }  // namespace tandem::libtorch

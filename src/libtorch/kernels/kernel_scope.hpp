@@ -11,9 +11,9 @@
 
 namespace tandem::libtorch {
 
-// Note [PyTorch's kernels are pieces of work]: a kernel of PyTorch that runs on a virtual device is
-// a piece of this device's work, as a kernel of tandem is. So observers see it, deadlines count it,
-// and a fault can be injected there. Views and empty tensors do nothing on a device and are none.
+// A kernel of PyTorch that runs on a virtual device is a piece of this device's work, as a kernel
+// of tandem is. So observers see it, deadlines count it, and a fault can be injected there. Views
+// and empty tensors do nothing on a device and are none.
 
 /// "tanh" of "aten::tanh"; "mine::tanh" of another library's. It is the end of the same text.
 const char* short_name(const char* op);

@@ -20,7 +20,7 @@ std::optional<RunningState> state_as(const torch::nn::Module& module) {
   return RunningState{norm->running_mean, norm->num_batches_tracked, norm->options.momentum()};
 }
 
-/// None if the module is no batch norm.
+/// None if the module is not a batch norm.
 std::optional<RunningState> running_state_of(const torch::nn::Module& module) {
   if (const auto* const norm = dynamic_cast<const BatchNormModule*>(&module))
     return norm->running_state();

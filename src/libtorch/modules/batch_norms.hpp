@@ -20,11 +20,11 @@ bool is_batch_norm(const torch::nn::Module& module);
 /// convert_sync_batchnorm says, else `fallback`.
 std::vector<BatchNormSync> batch_norm_syncs(torch::nn::Module& module, BatchNormSync fallback);
 
-// Note [Batch norms of replicas]: PyTorch's modules cannot be replaced in C++, since their owners
-// hold them by their class. So the op aten::batch_norm is what synchronises, and this class tells
-// it which module calls. While a replica runs, its batch norms that train and have running
-// statistics are in evaluation mode: otherwise the module itself would refuse a replica with one
-// row, before the op is called. The op knows them by their running mean, and trains nevertheless.
+// PyTorch's modules cannot be replaced in C++, since their owners hold them by their class. So the
+// op aten::batch_norm is what synchronises, and this class tells it which module calls. While a
+// replica runs, its batch norms that train and have running statistics are in evaluation mode:
+// otherwise the module itself would refuse a replica with one row, before the op is called. The op
+// knows them by their running mean, and trains nevertheless.
 
 /// The batch norms of a replica's module. Used by the replica's thread.
 class BatchNorms {
@@ -54,7 +54,7 @@ class BatchNorms {
 
   /// The batch norm that has this running mean; null: none that trains in this job.
   const Training* find(const at::Tensor& running_mean) const;
-  /// Of batch norms that have no module, or no running statistics.
+  /// The rule for batch norms without a module, or without running statistics.
   BatchNormSync fallback() const noexcept { return fallback_; }
   /// The names of the buffers that training makes equal in all replicas.
   const std::vector<std::string>& equal_buffers() const noexcept { return equal_buffers_; }

@@ -24,10 +24,10 @@ namespace tandem::libtorch {
 /// the other; begin() and end() are called by the thread that waits for that backward.
 class GradientSink {
  public:
-  // Note [Backwards within a step's]: a node may begin a backward of its own, as a re-entrant
-  // checkpoint does, and so may a forward. Each gives the parameters that it reaches a gradient,
-  // and nobody knows whether more will come. What is not of the step's backward itself therefore
-  // waits for its end, and so does all that comes to the same parameter.
+  // A node may begin a backward of its own, as a re-entrant checkpoint does, and so may a forward.
+  // Each gives the parameters that it reaches a gradient, and nobody knows whether more will come.
+  // What is not of the step's backward itself therefore waits for its end, and so does all that
+  // comes to the same parameter.
 
   /// @param parameter  the tensor of tandem.
   /// @param copies     distinct tensors of PyTorch that are this parameter (tied weights).

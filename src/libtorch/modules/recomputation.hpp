@@ -10,11 +10,11 @@ namespace tandem::libtorch {
 
 class TorchSource;
 
-// Note [Recomputation in backward]: torch.utils.checkpoint runs a part of a replica's forward again
-// within backward, on a thread of PyTorch's engine, where no replica is known. It first reads the
-// state of the device's generator, in forward, and sets it again before it runs the part. So that
-// state carries the place with it: with it, batch norms of the part see the rows of all replicas,
-// and masks that go by rows are those of the forward.
+// `torch.utils.checkpoint` runs a part of a replica's forward again within backward, on a thread of
+// PyTorch's engine, where no replica is known. It first reads the state of the device's generator,
+// in forward, and sets it again before it runs the part. So that state carries the place with it:
+// with it, batch norms of the part see the rows of all replicas, and masks that go by rows are
+// those of the forward.
 //
 // PyTorch sets the host's generator back as well, which all threads have: one that begins while
 // another one computes again takes the forward's state for the program's, and leaves it behind. So

@@ -18,10 +18,10 @@
 
 namespace tandem::libtorch {
 
-// Note [One memory, two libraries]: a wrapper lays out parameters and buffers in arenas, as tensors
-// of tandem. A source puts PyTorch's tensors over the same bytes (set_data). They stay the same
-// tensors, so optimizers that hold them go on. Each library counts its own writes; what PyTorch has
-// written is told to tandem before and after a forward (ModuleChanges).
+// A wrapper lays out parameters and buffers in arenas, as tensors of tandem. A source puts
+// PyTorch's tensors over the same bytes (set_data). They stay the same tensors, so optimizers that
+// hold them go on. Each library counts its own writes; what PyTorch has written is told to tandem
+// before and after a forward (ModuleChanges).
 
 /// Whether a tensor does not require grad, but has a gradient from before: an optimizer uses that.
 bool has_frozen_gradient(const at::Tensor& x);

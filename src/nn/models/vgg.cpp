@@ -38,7 +38,7 @@ Linear linear(std::int64_t in, std::int64_t out, const VggOptions& o) {
   return layer;
 }
 
-/// Of an image, after pooling.
+/// The number of an image's features after pooling.
 std::int64_t pooled_features(const VggOptions& o) {
   return (CheckedSize("Vgg16", o.pooled) * o.pooled * o.width * 8).value();
 }

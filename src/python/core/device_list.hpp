@@ -15,7 +15,7 @@ using DeviceNames = std::optional<std::vector<std::string>>;
 
 /// The devices of a list of names, in its order; the default ones for None.
 ///
-/// @throws InvalidArgument  a name in it is no device's
+/// @throws InvalidArgument  a name in it is not a device's
 std::vector<Device> read_devices(const DeviceNames& names);
 
 }  // namespace tandem::python

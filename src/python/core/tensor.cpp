@@ -36,7 +36,7 @@ struct Capsule<DLManagedTensorVersioned> {
   static constexpr const char *name = "dltensor_versioned", *used = "used_dltensor_versioned";
 };
 
-/// Of a capsule that no one has consumed: gives the memory back.
+/// Gives back the memory of a capsule that no one has consumed.
 template <class Managed>
 void drop(PyObject* capsule) {
   const char* name = Capsule<Managed>::name;

@@ -89,7 +89,7 @@ class DataParallel {
   parallel::DataParallelOptions options_;
   libtorch::ModuleOptions<PythonModule> module_options_;
   bool outputs_on_host_;
-  /// Of the devices, those that live; changed with the interpreter's lock.
+  /// The devices' replicas that live; changed with the interpreter's lock.
   std::shared_ptr<std::vector<std::weak_ptr<PythonModule>>> replicas_;
   std::shared_ptr<PythonModule> module_;
   std::unique_ptr<Wrapper> wrapper_;

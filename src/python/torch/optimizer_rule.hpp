@@ -19,7 +19,7 @@ struct OptimizerRule {
   bool has_betas;
   std::vector<std::string> must_be_off;  ///< flags that the shared update does not have
   std::vector<std::string> tensors;      ///< of a parameter's state
-  /// Of a parameter's state, "step" first; none if it counts no steps.
+  /// The numbers of a parameter's state, "step" first; none if it counts no steps.
   std::vector<std::string> state_numbers;
   std::function<std::unique_ptr<optim::Optimizer>(const std::vector<optim::GroupSpec>&)> make;
 

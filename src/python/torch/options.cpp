@@ -28,7 +28,7 @@ namespace {
 using Set = std::function<void(ReadOptions&, nb::handle)>;
 using Setters = std::map<std::string, Set>;
 
-/// Of the devices, and of how a batch is divided among them.
+/// Options about the devices, and how a batch is divided among them.
 Setters division() {
   using parallel::Combine;
   return {
@@ -69,7 +69,7 @@ Setters division() {
        }}};
 }
 
-/// Of what a step does, and where.
+/// Options about what a step does, and where.
 Setters work() {
   using libtorch::DropoutMask;
   using parallel::Mode;
@@ -110,7 +110,7 @@ Setters work() {
            }}};
 }
 
-/// Of what is watched.
+/// Options about what is watched.
 Setters checks() {
   using parallel::NonFinite;
   static const std::map<std::string, NonFinite> non_finite{{"off", NonFinite::off},

@@ -33,7 +33,7 @@ class PythonModule : public torch::nn::Module {
   /// Reads whether each part trains. With the interpreter's lock.
   void read_mode();
 
-  /// Of this part alone, without its own parts.
+  /// Sets the mode of this part alone, without its own parts.
   void train(bool on = true) override;
   bool is_training() const noexcept override { return is_training_; }
 

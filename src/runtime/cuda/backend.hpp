@@ -120,7 +120,7 @@ void copy_between(const Stream& source_stream,
 bool peers(int gpu, int other);
 /// Whether the driver says that two GPUs reach each other, and a trial has shown that they do not.
 bool are_broken_peers(int gpu, int other);
-/// From here on the two are no peers: the driver has refused one the other's memory.
+/// From here on the two are not peers: the driver has refused one the other's memory.
 void refuse_peers(int gpu, int other) noexcept;
 
 /// Releases the cached memory of all pools of a GPU, after waiting for the streams that may use it.

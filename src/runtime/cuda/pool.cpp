@@ -13,7 +13,7 @@
 namespace tandem::cuda {
 namespace {
 
-/// Lets another GPU read and write the pool's memory. If the driver refuses, the two are no peers:
+/// Lets another GPU read and write the pool's memory. If the driver refuses, the two are not peers:
 /// a GPU may have too many of them, or the other one may be another process's alone.
 void open_to(cudaMemPool_t pool, int gpu, int other) {
   int can = 0;

@@ -15,7 +15,7 @@
 namespace tandem::cuda {
 
 /// Makes a memory pool of a GPU that keeps freed memory, and that all peers may read and write. A
-/// GPU whose access the driver refuses is no peer from then on.
+/// GPU whose access the driver refuses is not a peer from then on.
 cudaMemPool_t make_pool(int gpu);
 
 /// Allocates and frees memory of a pool, in the order of the device's main stream or of the

@@ -52,7 +52,7 @@ void wait_until_done(Query query, const char* call, int gpu, const char* op) {
   for (;;) {
     const cudaError_t status = query();
     if (status != cudaErrorNotReady) return check(status, call, gpu);
-    cudaGetLastError();  // "not ready" is no error of a launch
+    cudaGetLastError();  // "not ready" is not an error of a launch
     check_alive(op);
     if (!sleeps) sleeps.emplace();
     const Clock::duration eighth = (Clock::now() - start) / 8;

@@ -43,9 +43,9 @@ class RecordReader {
     int called = -1;
     int done = -1;
   };
-  /// Of record.work[i].
+  /// The times of record.work[i].
   const Times& work(std::size_t i) const { return work_.at(i); }
-  /// Of record.transfers[i].
+  /// The times of record.transfers[i].
   const Times& transfer(std::size_t i) const { return transfers_.at(i); }
   /// A collective, with the GPUs that took part in it.
   struct Collective {
@@ -110,7 +110,7 @@ class RecordReader {
   /// Sets how long a collective takes, in its task: by the library; or only what comes before the
   /// first step, if the collective is played.
   void set_time(const Collective& collective, Task& task);
-  /// Of all that are coalesced.
+  /// The bytes of all collectives that are coalesced with this one.
   std::size_t nbytes_of(const Collective& collective) const;
   /// How long a GPU copies bytes into or out of a bucket, if it does.
   double copying_seconds(std::size_t nbytes) const;

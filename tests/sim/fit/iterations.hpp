@@ -55,7 +55,7 @@ struct MadeStep {
             .point = ends ? Exchange::Point::end : Exchange::Point::begin};
     return made;
   }
-  /// Of a machine without launch costs.
+  /// The time of a kernel on a machine without launch costs.
   double kernel_seconds(const Cluster& cluster) const {
     return KernelModel(cluster.gpus).seconds(cost());
   }

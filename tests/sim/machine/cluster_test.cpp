@@ -143,7 +143,7 @@ const Broken kBroken[] = {
     {R"("nodes": 2)", R"("nodes": 0)", "nodes: 0; it must be from 1 to 32768"},
     {R"("total_bandwidth": "6 GB/s")", R"("total_bandwidth": "2 GB/s")", "host.total_bandwidth: 2 GB/s; it must be at least that of one GPU, host.bandwidth, 3 GB/s"},
     {R"("kappa": 0.5)", R"("kappa": 3)", "collectives.ring.kappa: 3; it must be from 0 to 2"},
-    // Of the right sign, and yet no machine's: times that are made of them would overflow
+    // These have the right sign, but no machine has them: times that are made of them would overflow
     {R"("memory_bandwidth": "300 GB/s")", R"("memory_bandwidth": "1 B/s")", "gpus.memory_bandwidth: 1 B/s; it must be from 1 MB/s to 1 EB/s"},
     {R"("memory_bandwidth": "300 GB/s")", R"("memory_bandwidth": "1.1 EB/s")", "gpus.memory_bandwidth: 1100000000 GB/s; it must be from 1 MB/s to 1 EB/s"},
     {R"("bandwidth": "14.0625 GB/s")", R"("bandwidth": "1e-300 GB/s")", "nvlink.bandwidth: 1e-291 B/s; it must be from 1 MB/s to 1 EB/s"},

@@ -31,7 +31,7 @@ class CheckedOutputs {
       throw;
     }
   }
-  /// Once the call has failed: throws what the check has thrown, which is no replica's error.
+  /// Once the call has failed: throws what the check has thrown, which is not a replica's error.
   void rethrow() const {
     if (refusal_ != nullptr) std::rethrow_exception(refusal_);
   }

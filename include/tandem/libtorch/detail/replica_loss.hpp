@@ -15,7 +15,7 @@ namespace tandem::libtorch::detail {
 /// Called in the replica's job.
 ///
 /// @param sum     a scalar on the replica's graph. @param weight  what the sum is a sum over.
-/// @throws InvalidArgument  `sum` is no scalar, is on another device, or has no graph.
+/// @throws InvalidArgument  `sum` is not a scalar, is on another device, or has no graph.
 WeightedSum record_loss(const at::Tensor& sum, double weight);
 /// The same with the weight as a scalar of PyTorch, for example a count of labels.
 WeightedSum record_loss(const at::Tensor& sum, const at::Tensor& weight);
