@@ -34,7 +34,7 @@ Runs the parts that are not done yet, in this order:
              several GPUs, on two and on all of them, and through NCCL
   roofline   a copy, an addition, a product and an all-reduce, each beside what the GPU allows
   sanitizer  a subset under compute-sanitizer: racecheck, memcheck
-  demo       tandem train and tandem verify on cuda:0x4
+  demo       tandem train and tandem compare --verify on cuda:0x4
   bench      training steps against PyTorch, eager and compiled, in turn; single ops
 
 --quick does the same with fewer tests and comparisons, and ends within 25 minutes on 16 cores.

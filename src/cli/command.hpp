@@ -3,8 +3,10 @@
 #pragma once
 
 #include <concepts>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace CLI {
@@ -21,21 +23,29 @@ concept Request = requires(R& filled, const R& asked, CLI::App& app) {
   { asked.run() } -> std::same_as<int>;
 };
 
+/// What someone wants who looks for a command: the groups of `tandem --help`.
+enum class Purpose : std::uint8_t { train, understand, plan, processes };
+
 /// A subcommand, as main and --help see it.
 struct Command {
-  const char* name;
-  const char* summary;
-  /// Puts the flags of a new request on `app`. Returns what carries the request out.
-  std::function<std::function<int()>(CLI::App& app)> add_to;
+  std::string name;  ///< "train", or that of a family and one of its commands: "cluster list"
+  std::string summary;
+  Purpose purpose;
+  /// Up to ten flags that everybody needs, which --help prints. None: it prints all.
+  std::vector<std::string> first_flags = {};
+  /// Puts the flags of a new request on `app`. Returns what carries the request out. Empty: this is
+  /// a family, whose commands follow.
+  std::function<std::function<int()>(CLI::App& app)> add_to = {};
 };
 
 template <Request R>
-Command make_command(const char* name, const char* summary) {
-  return {name, summary, [](CLI::App& app) -> std::function<int()> {
-            const auto request = std::make_shared<R>();
-            request->add_flags(app);
-            return [request] { return request->run(); };
-          }};
+Command make_command(Command described) {
+  described.add_to = [](CLI::App& app) -> std::function<int()> {
+    const auto request = std::make_shared<R>();
+    request->add_flags(app);
+    return [request] { return request->run(); };
+  };
+  return described;
 }
 
 /// All subcommands, in the order of --help. CMakeLists.txt lists them.

@@ -4,6 +4,8 @@
 #include "cli/command_line.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <span>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -14,8 +16,11 @@
 #include "tandem/config.hpp"
 
 #include "cli/command.hpp"
+#include "cli/command_help.hpp"
 #include "cli/console.hpp"
+#include "cli/former_names.hpp"
 #include "cli/nearest.hpp"
+#include "cli/subject.hpp"
 #include "cli/usage_error.hpp"
 
 namespace tandem::cli {
@@ -47,15 +52,17 @@ std::vector<std::string> option_names(const CLI::App& app) {
 
 /// For a command line that the parser refused: what is wrong, and where to read what is right.
 UsageError usage_error(const CLI::App& app, const CLI::Error& error) {
-  const std::vector<CLI::App*> given = app.get_subcommands();
-  const bool before_command = given.empty() || !app.remaining(false).empty();
-  const CLI::App& command = before_command ? app : *given.front();
-  const std::string name = before_command ? "tandem" : "tandem " + command.get_name();
+  const CLI::App* command = &app;  // the last that was understood
+  std::string name = app.get_name();
+  while (command->remaining(false).empty() && !command->get_subcommands().empty()) {
+    command = command->get_subcommands().front();
+    name += " " + command->get_name();
+  }
   const std::string unknown = unknown_word(app);
   if (unknown.starts_with('-')) {
     return UsageError(fmt::format("unknown option '{}'; {} {} --help",
                                   unknown,
-                                  advice_for(unknown, option_names(command)),
+                                  advice_for(unknown, option_names(*command)),
                                   name));
   }
   if (!unknown.empty())
@@ -63,14 +70,19 @@ UsageError usage_error(const CLI::App& app, const CLI::Error& error) {
   return UsageError(fmt::format("{}; see {} --help", error.what(), name));
 }
 
-/// @throws UsageError  the first word is no command.
-void check_command(const CLI::App& app, const std::string& word) {
+/// @throws UsageError  the first word is no command of `app`, or the next none of its family.
+void check_command(const CLI::App& app, std::span<const std::string> words, std::string line) {
   std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+  const CLI::App* known = nullptr;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
     names.push_back(command->get_name());
-  if (word.starts_with('-') || std::ranges::find(names, word) != names.end()) return;
-  throw UsageError(
-      fmt::format("unknown command '{}'; {} tandem --help", word, advice_for(word, names)));
+    if (!words.empty() && names.back() == words.front()) known = command;
+  }
+  if (known != nullptr)
+    return check_command(*known, words.subspan(1), line + " " + known->get_name());
+  if (names.empty() || words.empty() || words.front().starts_with('-')) return;
+  throw UsageError(fmt::format(
+      "unknown command '{}'; {} {} --help", words.front(), advice_for(words.front(), names), line));
 }
 
 /// @throws UsageError  a value is empty: a variable of a script that is not set is no way to leave
@@ -87,10 +99,41 @@ void check_values(const std::vector<std::string>& words) {
   }
 }
 
-/// Puts a subcommand on the command line. If it is given, `chosen` becomes what carries it out.
+std::string title(Purpose purpose) {
+  switch (purpose) {
+    case Purpose::train:
+      return "Train";
+    case Purpose::understand:
+      return "Understand";
+    case Purpose::plan:
+      return "Plan";
+    case Purpose::processes:
+      break;
+  }
+  return "Processes";
+}
+
+/// Puts a subcommand on the command line, or a family. If it is given, `chosen` becomes what
+/// carries it out.
 void add_command(CLI::App& app, const Command& command, std::function<int()>& chosen) {
-  CLI::App* own = app.add_subcommand(command.name, command.summary);
+  const std::size_t space = command.name.find(' ');
+  const bool is_member = space != std::string::npos;
+  CLI::App* home = is_member ? app.get_subcommand(command.name.substr(0, space)) : &app;
+  CLI::App* own = home->add_subcommand(is_member ? command.name.substr(space + 1) : command.name,
+                                       command.summary)
+                      ->group(is_member ? "Commands" : title(command.purpose));
+  own->formatter(std::make_shared<CommandHelp>(command.first_flags));
+  own->set_help_flag(
+         "-h,--help",
+         command.first_flags.empty() ? "print this" : "print the options that most need")
+      ->group(title(Subject::help));
+  if (!command.add_to) {
+    own->require_subcommand(1);
+    return;
+  }
   const std::function<int()> run = command.add_to(*own);
+  own->set_help_all_flag("--help-all", "print all options, by subject")
+      ->group(title(Subject::help));
   for (CLI::Option* option : own->get_options())
     if (option->get_items_expected_max() == 0) option->disable_flag_override();  // --quiet=maybe
   own->callback([&chosen, run] { chosen = run; });
@@ -112,14 +155,19 @@ void drop_separator(std::vector<std::string>& words) {
 std::function<int()> read_command_line(int argc, const char* const* argv) {
   CLI::App app{"Trains one model on all devices of this machine, from one process."};
   app.name("tandem");
-  app.set_version_flag("--version", std::string("tandem ") + version);
+  app.formatter(std::make_shared<CommandHelp>());
+  app.set_help_flag("-h,--help", "print this; after a command, its options")
+      ->group(title(Subject::help));
+  app.set_version_flag("--version", std::string("tandem ") + version, "print the version")
+      ->group(title(Subject::help));
   app.require_subcommand(1);
   std::function<int()> chosen;
   for (const Command& command : all_commands())
     add_command(app, command, chosen);
   std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   drop_separator(words);
-  if (!words.empty()) check_command(app, words.front());
+  check_former_name(words);
+  check_command(app, words, app.get_name());
   check_values(words);
   try {
     std::ranges::reverse(words);  // as CLI11 takes them

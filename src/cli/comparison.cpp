@@ -14,6 +14,7 @@
 #include "cli/choices/cluster_choice.hpp"
 #include "cli/console.hpp"
 #include "cli/output.hpp"
+#include "cli/subject.hpp"
 #include "cli/trial.hpp"
 #include "cli/usage_error.hpp"
 #include "cli/validators.hpp"
@@ -98,6 +99,7 @@ void check_times(const DeviceChoice& devices) {
 }  // namespace
 
 void ComparisonChoice::add_flags(CLI::App& app) {
+  begin_subject(app, Subject::mode);
   const std::vector<std::string> all = mode_names();
   app.add_option_function<std::string>(
          "--modes",
@@ -106,14 +108,17 @@ void ComparisonChoice::add_flags(CLI::App& app) {
          "mode")
       ->check(list_of(CLI::IsMember(all)))
       ->default_str(CLI::detail::join(all, ","));
-  run.mode.add_loss_flags(app);
+  run.mode.add_flags(app);
   run.add_flags_but_mode(app);
+  run.add_training_flags(app);
   run.devices.add_cluster(app, sim::ClusterData::kept);
+  begin_subject(app, Subject::devices);
   app.add_flag("--shape-only",
                run.devices.shape_only,
                "compute nothing, and compare memory and time alone: for models that are too large "
                "for this machine; needs --cluster or TANDEM_CLUSTER, since simulated time does not "
                "depend on values");
+  begin_subject(app, Subject::steps);
   app.add_option("--steps", steps, "number of updates in each mode")
       ->check(at_least(1))
       ->capture_default_str();

@@ -10,6 +10,7 @@
 #include "tandem/world/world.hpp"
 
 #include "cli/models.hpp"
+#include "cli/subject.hpp"
 #include "cli/usage_error.hpp"
 
 namespace tandem::cli {
@@ -17,15 +18,14 @@ namespace tandem::cli {
 using tandem::detail::concat;
 
 void RunOptions::add_flags(CLI::App& app) {
-  has_mode_flag = true;
-  mode.add_flags(app);
-  add_flags_but_mode(app);
+  TaskOptions::add_flags(app);
+  add_training_flags(app);
 }
 
-void RunOptions::add_flags_but_mode(CLI::App& app) {
-  TaskOptions::add_flags_but_mode(app);
+void RunOptions::add_training_flags(CLI::App& app) {
   data.add_flags(app);
   optimizer.add_flags(app);
+  begin_subject(app, Subject::output);
   app.add_flag("--quiet", quiet, "print no summary and no progress");
 }
 

@@ -22,7 +22,8 @@ struct RunOptions : TaskOptions {
   bool quiet = false;
 
   void add_flags(CLI::App& app);
-  void add_flags_but_mode(CLI::App& app);
+  /// Those that a task does not have.
+  void add_training_flags(CLI::App& app);
   /// Fills in what was not given: also the model by the data, and the data by the model.
   /// @throws UsageError  options that do not go together.
   void resolve();

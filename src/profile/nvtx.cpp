@@ -15,7 +15,7 @@ namespace tandem::profile {
 NvtxRanges::NvtxRanges() {
   TANDEM_CHECK(has_cuda,
                "NvtxRanges: this build of tandem has no CUDA; configure with -D TANDEM_CUDA=ON, "
-               "or look at a trace (profile::trace_json, tandem trace)");
+               "or look at a trace (profile::trace_json, tandem explain --trace)");
   TANDEM_CHECK(has_nvtx,
                "NvtxRanges: no nvtx3/nvToolsExt.h was found among CUDA's headers when this tandem "
                "was built; install it (cuda-nvtx) and configure again");

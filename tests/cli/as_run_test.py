@@ -44,24 +44,24 @@ class AsRunTest(ProgramTest):
         self.assertEqual([line.split()[:3] for line in lines[3:]], [["1048576", "ring", "2"], ["1048576", "library's", "ring"]])
 
     def test_a_step_with_collectives_as_run(self):
-        library = self.json("simulate", "--cluster", "v100-16x8", *GPT2)
-        as_run = self.json("simulate", "--cluster", "v100-16x8", *GPT2, *AS_RUN)
+        library = self.json("cluster", "simulate", "--cluster", "v100-16x8", *GPT2)
+        as_run = self.json("cluster", "simulate", "--cluster", "v100-16x8", *GPT2, *AS_RUN)
         self.assertEqual((library["collectives"], as_run["collectives"]), ("library", "as-run"))
-        self.assertEqual(as_run, self.json("simulate", "--cluster", "v100-16x8", *GPT2, *AS_RUN))  # to the nanosecond
+        self.assertEqual(as_run, self.json("cluster", "simulate", "--cluster", "v100-16x8", *GPT2, *AS_RUN))  # to the nanosecond
         # Of the pairs that exchange directly, 24 are of two sockets without an NVLink: in both steps the host's memory
         # carries an eighth of 498 MB for each, at 32 GB/s.
         self.assertGreater(as_run["gpus"][0]["collectives_ms"], 2 * 24 * 497.76e6 / 8 / 32e9 * 1e3)
         self.assertEqual([g["peak_bytes"] for g in library["gpus"]], [g["peak_bytes"] for g in as_run["gpus"]])
-        self.assertIn("simulated on 8 GPUs of v100-16x8, collectives as run; its error is not known", self.succeed("simulate", "--cluster", "v100-16x8", *GPT2, *AS_RUN).stdout)
+        self.assertIn("simulated on 8 GPUs of v100-16x8, collectives as run; its error is not known", self.succeed("cluster", "simulate", "--cluster", "v100-16x8", *GPT2, *AS_RUN).stdout)
         explained = self.json("explain", "--cluster", "v100-16x8", *GPT2, *AS_RUN)
         self.assertEqual(explained["simulated"]["collectives"], "as-run")
         self.assertIsNone(explained["simulated"]["known_error"])
         self.assertAlmostEqual(explained["ms"], as_run["explanation"]["ms"], places=3)
 
     def test_a_sweep_and_training(self):
-        sweep = ["sweep", "--cluster", "a100-80x8", "--model", "gpt2", "--gpus", "2", "--modes", "ddp", "--rows-per-gpu", "4"]
+        sweep = ["cluster", "sweep", "--cluster", "a100-80x8", "--model", "gpt2", "--gpus", "2", "--modes", "ddp", "--rows-per-gpu", "4"]
         point = self.json(*sweep, *AS_RUN)["points"][0]
-        step = self.json("simulate", "--cluster", "a100-80x8", "--gpus", "2", *GPT2, *AS_RUN)
+        step = self.json("cluster", "simulate", "--cluster", "a100-80x8", "--gpus", "2", *GPT2, *AS_RUN)
         self.assertEqual(point["step_ms"], step["step_ms"])
         self.assertIn("simulated, collectives as run: ", self.succeed(*sweep, *AS_RUN).stdout)
         train = ["train", *DIGITS, "--model", "mlp", "--mode", "ddp", "--epochs", "1", "--seed", "3", "--quiet", "--cluster", "v100-16x8"]
@@ -76,17 +76,17 @@ class AsRunTest(ProgramTest):
         with open(self.file("host.json"), "w", encoding="utf-8") as file:
             json.dump(machine, file)
         step = ["--cluster", "host.json", "--gpus", "2", "--model", "mlp", "--mode", "ddp"]
-        self.assertEqual(self.json("simulate", *step)["collectives"], "library")
-        for command in ("simulate", "explain"):
-            self.fail_with(2, command, *step, *AS_RUN, says=["--collectives as-run", "t4x4 are of kind host", "leave it out"])
-        self.fail_with(2, "sweep", *step[:2], "--gpus", "2", "--model", "mlp", "--modes", "ddp", *AS_RUN, says=["kind host", "leave it out"])
+        self.assertEqual(self.json("cluster", "simulate", *step)["collectives"], "library")
+        for command in (["cluster", "simulate"], ["explain"]):
+            self.fail_with(2, *command, *step, *AS_RUN, says=["--collectives as-run", "t4x4 are of kind host", "leave it out"])
+        self.fail_with(2, "cluster", "sweep", *step[:2], "--gpus", "2", "--model", "mlp", "--modes", "ddp", *AS_RUN, says=["kind host", "leave it out"])
         self.fail_with(2, "collectives", *step[:4], says=["t4x4 are of kind host", "--devices cpu:N"])
 
     def test_wrong_command_lines(self):
         self.fail_with(2, "explain", *AS_RUN, says=["--collectives", "--cluster"])
-        self.fail_with(2, "simulate", "--cluster", "t4x4", "--collectives", "ring", says=["--collectives", "library", "as-run"])
-        self.fail_with(2, "simulate", "--cluster", "t4x4", "--allreduce", "times_n4.csv", *AS_RUN, says=["--collectives as-run", "leave it out"])
-        self.fail_with(2, "sweep", "--cluster", "a100-80x8-8-nodes", "--nodes", "16", "--gpus", "128", "--model", "gpt2", "--modes", "ddp", *AS_RUN,
+        self.fail_with(2, "cluster", "simulate", "--cluster", "t4x4", "--collectives", "ring", says=["--collectives", "library", "as-run"])
+        self.fail_with(2, "cluster", "simulate", "--cluster", "t4x4", "--allreduce", "times_n4.csv", *AS_RUN, says=["--collectives as-run", "leave it out"])
+        self.fail_with(2, "cluster", "sweep", "--cluster", "a100-80x8-8-nodes", "--nodes", "16", "--gpus", "128", "--model", "gpt2", "--modes", "ddp", *AS_RUN,
                        says=["at most 127", "--gpus is 128", "library"])
         self.fail_with(2, "collectives", "--gpus", "2", says=["--gpus are of a cluster", "--cluster"])
         self.fail_with(2, "collectives", "--cluster", "t4x4", "--gpus", "5", says=["--gpus is 5, and t4x4 has 4"])

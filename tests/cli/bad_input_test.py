@@ -7,7 +7,7 @@ import os
 import struct
 import unittest
 
-from program import DIGITS, ProgramTest, main
+from program import DIGITS, TRAINING, ProgramTest, main
 
 FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte",
          "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
@@ -68,8 +68,8 @@ class DataTest(ProgramTest):
                 for kind, content in (("images-idx3", idx((rows, 8, 8), [0] * 64 * rows)), ("labels-idx1", idx((rows,), [0] * rows))):
                     with open(self.file(f"{prefix}-{kind}-ubyte"), "wb") as file:
                         file.write(content)
-            for command in ("train", "verify", "compare", "memory", "trace", "report"):
-                done = self.fail_with(1, command, *self.train("--data-dir", self.directory)[1:], says=["no samples"])
+            for command in TRAINING:
+                done = self.fail_with(1, *command, *self.train("--data-dir", self.directory)[1:], says=["no samples"])
                 self.assertEqual(len(done.stderr.splitlines()), 1)
             self.fail_with(1, "largest-batch", *DIGITS[:2], "--devices", "cpu:1@9MiB", "--data-dir", self.directory,
                            says=["no samples"])
@@ -94,7 +94,7 @@ class RunTest(ProgramTest):
 
     @unittest.skipIf(os.environ.get("PROGRAM_HAS_CUDA") == "1", "built with CUDA")
     def test_nvtx_in_a_build_without_cuda(self):
-        self.fail_with(2, "train", *DIGITS, "--nvtx", says=["--nvtx", "no CUDA", "tandem trace"])
+        self.fail_with(2, "train", *DIGITS, "--nvtx", says=["--nvtx", "no CUDA", "tandem explain --trace"])
 
     def test_memory_limit_names_device_and_figures(self):
         self.fail_with(1, "train", *DIGITS, "--devices", "cpu:2@10KiB",

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""The page of `tandem report` in headless Chromium; the test skips if there is no Chromium."""
+"""The page of `tandem compare --html` in headless Chromium; the test skips if there is no Chromium."""
 
 import html
 import json
@@ -44,7 +44,7 @@ class BrowserTest(ProgramTest):
 
     def setUp(self):
         super().setUp()
-        self.succeed("report", *DIGITS, "--steps", "3", "--quiet", "--devices", "cpu:3")
+        self.succeed("compare", "--html", "report.html", *DIGITS, "--steps", "3", "--quiet", "--devices", "cpu:3")
         with open(self.file("report.html"), encoding="utf-8") as page:
             probed = page.read().replace("</body>", self.PROBE)
         with open(self.file("probed.html"), "w", encoding="utf-8") as page:

@@ -69,7 +69,7 @@ class CollectivesTest(ProgramTest):
         self.fail_with(2, *run, "--cluster", "t4x4", "--devices", "cpu:2", says=["--devices", "--cluster", "give one"])
 
     def test_help_has_its_options(self):
-        text = self.succeed("collectives", "--help").stdout
+        text = self.succeed("collectives", "--help-all").stdout
         for option in ("--op", "--devices", "--min-bytes", "--max-bytes", "--factor", "--iterations", "--warmup",
                        "--dtype", "--algorithm", "--json", "--quiet"):
             self.assertIn(option, text)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""tandem simulate and calibrate with --iterations: tables of measured training steps."""
+"""tandem cluster simulate and calibrate with --iterations: tables of measured training steps."""
 
 import json
 import os
@@ -19,10 +19,10 @@ class IterationsTest(ProgramTest):
         return name
 
     def simulate(self, table, *flags, cluster=MACHINE):
-        return json.loads(self.succeed("simulate", "--cluster", cluster, "--iterations", table, *flags, "--json").stdout)
+        return json.loads(self.succeed("cluster", "simulate", "--cluster", cluster, "--iterations", table, *flags, "--json").stdout)
 
     def step_ms(self, *flags, cluster=MACHINE):
-        return json.loads(self.succeed("simulate", "--cluster", cluster, *flags, "--json").stdout)["step_ms"]
+        return json.loads(self.succeed("cluster", "simulate", "--cluster", cluster, *flags, "--json").stdout)["step_ms"]
 
     def test_each_row_is_the_step_that_simulate_would_take(self):
         table = self.table("gpt2,ddp,2,8,128,60,,", "gpt2,dp-classic,2,8,64,70,replica_and_outputs,first", "", "resnet18,single,1,32,0,9,,",
@@ -40,7 +40,7 @@ class IterationsTest(ProgramTest):
         self.assertAlmostEqual(report["mape"], sum(abs(row["error_percent"]) for row in report["rows"]) / 3)
         self.assertEqual(report["rows"][1]["name"], "first")
         self.assertTrue(report["simulated"])
-        text = self.succeed("simulate", "--cluster", MACHINE, "--iterations", table).stdout
+        text = self.succeed("cluster", "simulate", "--cluster", MACHINE, "--iterations", table).stdout
         self.assertRegex(text, rf"(?m)^mean error of 3 rows: {report['mape']:.2f} %$")
         self.assertRegex(text, r"(?m)^ +3  gpt2 +dp-classic +2 +8 +64 +70\.0 +[\d.]+ +[+-][\d.]+%   first$")
         self.assertRegex(text, r"(?m)^null model, [\d.]+ TFLOP/s of a GPU fitted to these rows: [\d.]+ %$")
@@ -49,10 +49,10 @@ class IterationsTest(ProgramTest):
         table = self.table("gpt2,ddp,2,8,128,60")
         for option in (["--layers", "2"], ["--width", "64"], ["--heads", "2"], ["--recompute"], ["--accumulate", "2"], ["--model", "mlp"],
                        ["--mode", "ddp"], ["--batch", "8"], ["--dtype", "bf16"], ["--prefetch", "1"], ["--dropout", "0.5"]):
-            self.fail_with(2, "simulate", "--cluster", MACHINE, "--iterations", table, *option,
+            self.fail_with(2, "cluster", "simulate", "--cluster", MACHINE, "--iterations", table, *option,
                            says=[f"{option[0]} is of a step of one model", "--iterations", "leave it out"])
         reduces = self.table("1048576,90,90", head="bytes,out_of_place_ns,in_place_ns", name="times_n2.csv")
-        self.fail_with(2, "simulate", "--cluster", MACHINE, "--allreduce", reduces, "--layers", "2",
+        self.fail_with(2, "cluster", "simulate", "--cluster", MACHINE, "--allreduce", reduces, "--layers", "2",
                        says=["--layers is of a step of one model", "--allreduce", "leave it out"])
 
     def errors(self, pairs, *flags):
@@ -105,7 +105,7 @@ class IterationsTest(ProgramTest):
         self.assertAlmostEqual(given["mape"], sum(abs(row["error_percent"]) for row in given["rows"][1:]) / 2)
         named = self.table("gpt2,single,1,4,128,90,", "gpt2,ddp,2,8,128,100,f32", head=HEAD + ",dtype", name="named.csv")
         self.assertEqual(self.simulate(named, "--given-single")["rows"][1]["predicted_ms"], given["rows"][1]["predicted_ms"])
-        text = self.succeed("simulate", "--cluster", MACHINE, "--iterations", table, "--given-single").stdout
+        text = self.succeed("cluster", "simulate", "--cluster", MACHINE, "--iterations", table, "--given-single").stdout
         self.assertRegex(text, r"(?m)^ +2 .* 90\.0 +90\.0 +given")
         self.assertIn("mean error of 2 rows", text)
 
@@ -120,14 +120,14 @@ class IterationsTest(ProgramTest):
                 f"{self.step_ms('--model', 'gpt2', '--mode', mode, '--batch', str(batch), '--context', str(context), cluster='made.json')}"
                 for mode, gpus, batch, context in steps]
         table = self.table(*rows)
-        text = self.succeed("calibrate", "--cluster", MACHINE, "--iterations", table, "--out", "fitted.json").stdout
+        text = self.succeed("cluster", "calibrate", "--cluster", MACHINE, "--iterations", table, "--out", "fitted.json").stdout
         self.assertRegex(text, r"(?m)^gpus.efficiency.matmul +0\.4[12]\d* +0.05 to 1$")
         with open(self.file("fitted.json"), encoding="utf-8") as file:
             fitted = json.load(file)
         self.assertAlmostEqual(fitted["gpus"]["efficiency"]["matmul"], 0.42, places=3)
         self.assertAlmostEqual(fitted["collectives"]["ring"]["efficiency"], 0.61, places=3)
-        self.assertEqual(fitted["sources"]["gpus.efficiency.matmul"], "tandem calibrate --iterations steps.csv")
-        self.assertEqual(fitted["sources"]["collectives.ring.efficiency"], "tandem calibrate --iterations steps.csv")
+        self.assertEqual(fitted["sources"]["gpus.efficiency.matmul"], "tandem cluster calibrate --iterations steps.csv")
+        self.assertEqual(fitted["sources"]["collectives.ring.efficiency"], "tandem cluster calibrate --iterations steps.csv")
         self.assertLess(self.simulate(table, cluster="fitted.json")["mape"], 0.05)
 
     def test_calibrate_with_both_tables_leaves_rings_to_the_all_reduces(self):
@@ -135,7 +135,7 @@ class IterationsTest(ProgramTest):
             file.write("bytes,out_of_place_ns,in_place_ns\n" +
                        "".join(f"{i << 20},{i * 2**20 / 30 + 20e3:.0f},{i * 2**20 / 30 + 20e3:.0f}\n" for i in range(1, 65)))
         table = self.table("gpt2,single,1,4,128,60", "gpt2,ddp,2,8,128,90")
-        out = self.succeed("calibrate", "--cluster", MACHINE, "--allreduce", "ring_n2.csv", "--iterations", table, "--out", "x.json", "--json").stdout
+        out = self.succeed("cluster", "calibrate", "--cluster", MACHINE, "--allreduce", "ring_n2.csv", "--iterations", table, "--out", "x.json", "--json").stdout
         report = json.loads(out)
         paths = [constant["path"] for constant in report["constants"]]
         self.assertEqual(paths.count("collectives.ring.efficiency"), 1)
@@ -149,9 +149,9 @@ class IterationsTest(ProgramTest):
     def test_bad_tables(self):
         def refused(says, *rows, head=HEAD, code=1, flags=(), cluster=MACHINE):
             table = self.table(*rows, head=head)
-            self.fail_with(code, "simulate", "--cluster", cluster, "--iterations", table, *flags, says=says)
+            self.fail_with(code, "cluster", "simulate", "--cluster", cluster, "--iterations", table, *flags, says=says)
             if not flags:
-                self.fail_with(code, "calibrate", "--cluster", cluster, "--iterations", table, "--out", "no.json", says=says)
+                self.fail_with(code, "cluster", "calibrate", "--cluster", cluster, "--iterations", table, "--out", "no.json", says=says)
 
         good = "gpt2,ddp,2,8,128,60"
         refused(["steps.csv", "no row"])
@@ -173,14 +173,14 @@ class IterationsTest(ProgramTest):
         refused(["in milliseconds of one step?"], "gpt2,ddp,2,8,128,0.06", code=2)
         refused(["no row is of one GPU"], good, code=2, flags=["--given-single"])
         self.assertFalse(os.path.exists(self.file("no.json")))
-        self.fail_with(1, "simulate", "--cluster", MACHINE, "--iterations", "none.csv", says=["none.csv"])
+        self.fail_with(1, "cluster", "simulate", "--cluster", MACHINE, "--iterations", "none.csv", says=["none.csv"])
 
     def test_wrong_command_lines(self):
         table = self.table("gpt2,ddp,2,8,128,60")
-        self.fail_with(2, "simulate", "--cluster", MACHINE, "--given-single", says=["--given-single", "--iterations"])
-        self.fail_with(2, "simulate", "--cluster", MACHINE, "--iterations", table, "--gpus", "2", says=["--gpus", "column"])
-        self.fail_with(2, "simulate", "--cluster", MACHINE, "--iterations", table, "--allreduce", "x_n2.csv", says=["one of them"])
-        self.fail_with(2, "calibrate", "--cluster", MACHINE, "--out", "x", says=["--allreduce", "--iterations"])
+        self.fail_with(2, "cluster", "simulate", "--cluster", MACHINE, "--given-single", says=["--given-single", "--iterations"])
+        self.fail_with(2, "cluster", "simulate", "--cluster", MACHINE, "--iterations", table, "--gpus", "2", says=["--gpus", "column"])
+        self.fail_with(2, "cluster", "simulate", "--cluster", MACHINE, "--iterations", table, "--allreduce", "x_n2.csv", says=["one of them"])
+        self.fail_with(2, "cluster", "calibrate", "--cluster", MACHINE, "--out", "x", says=["--allreduce", "--iterations"])
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 
 import json
 
-from program import DIGITS, MODES, ProgramTest, main
+from program import DIGITS, MODES, TRAINING, ProgramTest, main
 
 GPT2 = ["--model", "gpt2", "--data", "text", "--batch", "8"]
 
@@ -30,7 +30,7 @@ class MachineTest(ProgramTest):
 
     def test_what_a_gpu_does_adds_up_to_the_step(self):
         for mode in MODES:
-            step = self.json("simulate", "--cluster", "titan-rtx-x2", "--model", "gpt2", "--batch", "4", "--mode", mode)
+            step = self.json("cluster", "simulate", "--cluster", "titan-rtx-x2", "--model", "gpt2", "--batch", "4", "--mode", mode)
             for gpu in step["gpus"]:
                 parts = [gpu[part] for part in ("work_ms", "exposed_ms", "copies_ms", "idle_ms")]
                 self.assertAlmostEqual(sum(parts), step["step_ms"], places=4, msg=mode)
@@ -38,23 +38,23 @@ class MachineTest(ProgramTest):
 
     def test_shares_are_gathered_beside_the_work(self):
         def step_ms(mode, *more):
-            return self.json("simulate", "--cluster", "a100-80x8", "--model", "gpt2-xl", "--batch", "8", "--mode", mode, *more)["step_ms"]
+            return self.json("cluster", "simulate", "--cluster", "a100-80x8", "--model", "gpt2-xl", "--batch", "8", "--mode", mode, *more)["step_ms"]
         sharded = step_ms("dp-fully-sharded")
         self.assertLess(sharded, 1.05 * step_ms("ddp"))
         self.assertLessEqual(step_ms("dp-fully-sharded", "--prefetch", "1"), sharded)
 
     def test_a_known_error_is_that_of_the_step(self):
         def said(*arguments):
-            return self.json("simulate", "--cluster", "rtx3090x2", *arguments)["known_error"]
+            return self.json("cluster", "simulate", "--cluster", "rtx3090x2", *arguments)["known_error"]
         self.assertEqual(said("--model", "gpt2", "--batch", "4", "--mode", "ddp"), self.known_error("rtx3090x2"))
         for other in (["--model", "mlp"], ["--model", "gpt2", "--batch", "4", "--dtype", "bf16"], ["--model", "gpt", "--mode", "ddp"]):
             self.assertIsNone(said(*other))
-            self.assertIn("not compared with measured steps: its error is not known", self.succeed("simulate", "--cluster", "rtx3090x2", *other).stdout)
+            self.assertIn("not compared with measured steps: its error is not known", self.succeed("cluster", "simulate", "--cluster", "rtx3090x2", *other).stdout)
         mine = self.json("cluster", "show", "rtx3090x2")
         mine["gpus"]["efficiency"]["matmul"] = 0.9
         with open(self.file("mine.json"), "w", encoding="utf-8") as file:
             json.dump(mine, file)
-        self.assertIsNone(self.json("simulate", "--cluster", "mine.json", "--model", "gpt2", "--batch", "4", "--mode", "ddp")["known_error"])
+        self.assertIsNone(self.json("cluster", "simulate", "--cluster", "mine.json", "--model", "gpt2", "--batch", "4", "--mode", "ddp")["known_error"])
 
     def test_the_environment_names_the_machine(self):
         arguments = ["explain", "--mode", "ddp"]
@@ -63,7 +63,7 @@ class MachineTest(ProgramTest):
         self.assertIsNone(self.json(*arguments, "--devices", "cpu:2", TANDEM_CLUSTER="t4x4")["simulated"])
 
     def test_a_trace_is_of_simulated_time(self):
-        text = self.succeed("trace", "--cluster", "a100-80x8", "--gpus", "2", *GPT2, "--mode", "ddp", "--steps", "1").stdout
+        text = self.succeed("explain", "--trace", "trace.json", "--cluster", "a100-80x8", "--gpus", "2", *GPT2, "--mode", "ddp", "--steps", "1").stdout
         self.assertIn("Its times are simulated on 2 GPUs of a100-80x8", text)
         with open(self.file("trace.json"), encoding="utf-8") as file:
             events = json.load(file)["traceEvents"]
@@ -118,7 +118,7 @@ class MachineTest(ProgramTest):
         self.assertEqual({m["max_relative_difference"] for m in report["modes"]}, {None})
         self.assertIn("weights: none, since nothing was computed", self.succeed("compare", *compared).stdout)
         self.assertEqual(self.json("compare", *compared[2:], TANDEM_CLUSTER="titan-rtx-x2")["modes"], report["modes"])
-        self.succeed("report", *compared, "--output", "page.html")
+        self.succeed("compare", *compared, "--html", "page.html")
         with open(self.file("page.html"), encoding="utf-8") as file:
             page = file.read()
         self.assertIn("<strong>All times are simulated on 2 GPUs of titan-rtx-x2; ", page)
@@ -127,9 +127,9 @@ class MachineTest(ProgramTest):
 
     def test_chunks_are_planned_by_peaks_alone(self):
         says = ["--chunks planned-time", "this machine's clock", "--chunks planned", "--chunk-sizes", "even"]
-        for command in ("memory", "train", "trace", "explain", "largest-batch", "compare", "report", "simulate", "sweep"):
-            data = ["--data", "digits"] if command not in ("explain", "simulate", "sweep") else []
-            run = [command, *data, "--model", "mlp", "--chunks", "planned-time"]
+        trained = [[*command, "--data", "digits"] for command in [*TRAINING, ["largest-batch"]]]
+        for command in (*trained, ["explain"], ["cluster", "simulate"], ["cluster", "sweep"]):
+            run = [*command, "--model", "mlp", "--chunks", "planned-time"]
             self.fail_with(2, *run, "--cluster", "a100-80x8", says=says)
             self.fail_with(2, *run, says=says, TANDEM_CLUSTER="t4x4")
         planned = ["memory", "--cluster", "titan-rtx-x2", *GPT2, "--mode", "dp-server", "--chunks", "planned", "--steps", "1"]
@@ -146,15 +146,15 @@ class MachineTest(ProgramTest):
         self.fail_with(2, "compare", "--shape-only", says=["--shape-only", "give --cluster"])
         self.fail_with(2, "compare", "--shape-only", "--devices", "cpu:2", says=["--shape-only", "give --cluster"], TANDEM_CLUSTER="t4x4")
         self.fail_with(2, "memory", "--cluster", "t5", says=["'t5'", "t4x4"])
-        for command in (["memory"], ["simulate"], ["sweep"], ["calibrate", "--allreduce", "x_n2.csv", "--out", "x"]):
+        for command in (["memory"], ["cluster", "simulate"], ["cluster", "sweep"], ["cluster", "calibrate", "--allreduce", "x_n2.csv", "--out", "x"]):
             open(self.file("x_n2.csv"), "w", encoding="utf-8").close()
             self.fail_with(2, *command, says=["TANDEM_CLUSTER: 't5'", "t4x4"], TANDEM_CLUSTER="t5")
             if command != ["memory"]:
                 self.fail_with(2, *command, says=["give --cluster"], TANDEM_CLUSTER="")
 
     def test_a_host_is_described_whatever_the_environment_names(self):
-        self.succeed("calibrate", "--host", "--devices", "cpu:1", "--out", "host.json", TANDEM_CLUSTER="t5")
-        self.fail_with(2, "calibrate", "--host", "--cluster", "t4x4", "--out", "x", says=["--host", "--cluster names another"])
+        self.succeed("cluster", "calibrate", "--host", "--devices", "cpu:1", "--out", "host.json", TANDEM_CLUSTER="t5")
+        self.fail_with(2, "cluster", "calibrate", "--host", "--cluster", "t4x4", "--out", "x", says=["--host", "--cluster names another"])
 
     def test_more_gpus_than_virtual_devices(self):
         machine = self.json("cluster", "show", "a100-80x8-8-nodes")
@@ -163,10 +163,10 @@ class MachineTest(ProgramTest):
         with open(self.file("sixteen.json"), "w", encoding="utf-8") as file:
             json.dump(machine, file)
         says = ["sixteen", "128", "at most 127", "give --gpus"]
-        for command in ("explain", "trace", "train", "memory", "largest-batch", "compare", "report", "collectives"):
-            data = ["--data", "digits"] if command not in ("explain", "collectives") else []
+        trained = [[*command, "--data", "digits"] for command in [*TRAINING, ["largest-batch"]]]
+        for command in (*trained, ["explain"], ["collectives"]):
             for gpus in ([], ["--gpus", "128"]):
-                self.fail_with(2, command, *data, *gpus, "--cluster", "sixteen.json", says=says)
+                self.fail_with(2, *command, *gpus, "--cluster", "sixteen.json", says=says)
         self.succeed("explain", "--cluster", "sixteen.json", "--gpus", "9", "--mode", "ddp")
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""What `tandem memory` says of the devices' bytes, and `tandem trace` of their time."""
+"""What `tandem memory` says of the devices' bytes, and `tandem explain --trace` of their time."""
 
 import json
 import os
@@ -261,7 +261,8 @@ class MemoryTest(ProgramTest):
 
     def test_chunks_are_not_planned_by_a_clock_where_nothing_is_computed(self):
         says = ["--chunks planned-time", "this machine's clock", "--chunks planned", "--chunk-sizes", "even"]
-        for run in (["memory"], ["train"], ["trace"], ["explain"], ["verify"], ["largest-batch"]):
+        trained = [["memory"], ["train"], ["explain", "--trace", "trace.json"], ["compare", "--verify"], ["largest-batch"]]
+        for run in (*trained, ["explain"]):
             data = [] if run == ["explain"] else ["--data", "digits"]
             devices = "cpu:2@1MiB@shape-only"
             self.fail_with(2, *run, *data, "--devices", devices, "--chunks", "planned-time", says=says)
@@ -291,7 +292,7 @@ class MemoryTest(ProgramTest):
 class TraceTest(ProgramTest):
     def test_the_file_has_the_steps_of_each_device(self):
         path = self.file("trace.json")
-        out = self.succeed("trace", *DIGITS, "--devices", "cpu:2", "--steps", "2", "--output", path).stdout
+        out = self.succeed("explain", "--trace", path, *DIGITS, "--devices", "cpu:2", "--steps", "2").stdout
         self.assertRegex(out, r"trace\.json: \d+ pieces of work and \d+ transfers of 2 steps, .*ui\.perfetto\.dev")
         self.assertRegex(out, r"(?m)^ms per step +forward +loss +backward +update +collectives +waiting +idle$")
         self.assertRegex(out, r"(?m)^cpu:1 +([\d.]+ +){6}[\d.]+$")
@@ -305,7 +306,7 @@ class TraceTest(ProgramTest):
         self.assertEqual({e["args"]["rows"] for e in forwards}, {32})
 
     def test_a_file_that_cannot_be_written_is_named(self):
-        self.fail_with(1, "trace", *DIGITS, "--steps", "1", "--devices", "cpu:2", "--output", "/no/such/place/trace.json",
+        self.fail_with(1, "explain", *DIGITS, "--steps", "1", "--devices", "cpu:2", "--trace", "/no/such/place/trace.json",
                        says=["/no/such/place"])
 
 

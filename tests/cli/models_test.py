@@ -13,7 +13,7 @@ PUBLISHED = {"resnet50": 25_557_032, "resnet101": 44_549_160, "resnext50_32x4d":
 
 class ModelsTest(ProgramTest):
     def simulate(self, model, mode, *flags):
-        done = self.succeed("simulate", "--cluster", "v100-16x8", "--model", model, "--mode", mode, *flags, "--json")
+        done = self.succeed("cluster", "simulate", "--cluster", "v100-16x8", "--model", model, "--mode", mode, *flags, "--json")
         return json.loads(done.stdout)
 
     def test_each_takes_a_step_in_each_mode_of_shares(self):
@@ -39,7 +39,7 @@ class ModelsTest(ProgramTest):
 
     def test_gpt_of_any_size(self):
         sizes = ["--layers", "2", "--width", "64", "--heads", "2", "--context", "32"]
-        step = ["simulate", "--cluster", "a100-80x8", "--model", "gpt", *sizes, "--mode", "single", "--batch", "1", "--json"]
+        step = ["cluster", "simulate", "--cluster", "a100-80x8", "--model", "gpt", *sizes, "--mode", "single", "--batch", "1", "--json"]
         peak = {v: json.loads(self.succeed(*step, "--vocabulary", str(v)).stdout)["gpus"][0]["peak_bytes"] for v in (1000, 101_000)}
         # Weights, gradients and two moments of 100,000 more rows, which head and embedding share.
         self.assertGreater(peak[101_000] - peak[1000], 4 * 4 * 64 * 100_000)
@@ -84,9 +84,9 @@ class ModelsTest(ProgramTest):
         self.fail_with(2, "train", "--model", "bert-base", "--data", "text",
                        says=["bert-base", "masks none", "--model gpt or gpt2"])
         self.fail_with(2, "train", "--model", "bert-base", "--data", "digits", says=["bert-base"])
-        self.fail_with(2, "simulate", "--cluster", "t4x4", "--model", "bert-base", "--layers", "2",
+        self.fail_with(2, "cluster", "simulate", "--cluster", "t4x4", "--model", "bert-base", "--layers", "2",
                        says=["--layers", "bert-base", "says its sizes"])
-        self.fail_with(2, "simulate", "--cluster", "t4x4", "--model", "vgg16", "--recompute",
+        self.fail_with(2, "cluster", "simulate", "--cluster", "t4x4", "--model", "vgg16", "--recompute",
                        says=["--recompute", "vgg16", "resnet50", "bert-base"])
 
     def test_bert_has_its_size_on_a_text_and_can_recompute(self):

@@ -31,7 +31,7 @@ class OutputTest(ProgramTest):
             self.refuse(option, self.file("dangling.csv"), "dangling.csv")
             self.refuse(option, self.file("loop.csv"), "loop.csv")
         self.refuse("--checkpoint", "/dev/null", "/dev/null", "not a regular file")
-        self.fail_with(1, "report", *RUN[1:], "--output", "r.html", "--json", self.file("no/x"), says=["no/x"])
+        self.fail_with(1, "compare", *RUN[1:], "--html", "r.html", "--json", self.file("no/x"), says=["no/x"])
         self.assertFalse(os.path.exists(self.file("r.html")))
 
     def test_one_file_for_two_options_is_refused(self):
@@ -43,7 +43,7 @@ class OutputTest(ProgramTest):
                 self.fail_with(2, *RUN, one, "run.csv", other, place, says=[one, other, place, "two files"])
         self.fail_with(2, "train", "--data", "text", "--text", "run.csv", "--checkpoint", "run.csv",
                        says=["--text", "--checkpoint"])
-        self.fail_with(2, "report", *RUN[1:], "--output", "x", "--json", "./x", says=["--output and --json"])
+        self.fail_with(2, "compare", *RUN[1:], "--html", "x", "--json", "./x", says=["--html and --json"])
         with open(self.file("run.csv"), encoding="utf-8") as file:
             self.assertEqual(file.read(), "kept")
 

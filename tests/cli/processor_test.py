@@ -16,9 +16,9 @@ MACHINES = [
 
 # Convolutions, norms and attention; in 16 bits, too.
 COMMANDS = [
-    ["simulate", "--cluster", "v100-16x8", "--gpus", "2", "--model", "resnet50", "--batch", "8", "--mode", "ddp"],
-    ["simulate", "--cluster", "a100-80x8", "--gpus", "2", "--model", "gpt", "--batch", "8", "--mode", "dp-sharded", "--dtype", "bf16"],
-    ["simulate", "--cluster", "t4x4", "--gpus", "2", "--model", "cnn-small", "--batch", "64", "--mode", "dp-classic", "--dtype", "bf16"],
+    ["cluster", "simulate", "--cluster", "v100-16x8", "--gpus", "2", "--model", "resnet50", "--batch", "8", "--mode", "ddp"],
+    ["cluster", "simulate", "--cluster", "a100-80x8", "--gpus", "2", "--model", "gpt", "--batch", "8", "--mode", "dp-sharded", "--dtype", "bf16"],
+    ["cluster", "simulate", "--cluster", "t4x4", "--gpus", "2", "--model", "cnn-small", "--batch", "64", "--mode", "dp-classic", "--dtype", "bf16"],
     ["memory", "--cluster", "titan-rtx-x2", "--model", "cnn", "--data", "digits", "--batch", "64", "--mode", "dp-server"],
     ["largest-batch", "--cluster", "t4x4", "--gpus", "1", "--model", "resnet50", "--data", "digits", "--mode", "single"],
     ["explain", "--cluster", "a100-80x8", "--gpus", "2", "--model", "cnn", "--batch", "64", "--mode", "dp-fully-sharded"],

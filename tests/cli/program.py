@@ -14,6 +14,10 @@ DEADLINE = 100  # seconds of one call of the program
 # Small runs, so that a test takes parts of a second.
 DIGITS = ["--data", "digits", "--batch", "64"]
 
+# The commands that train on a data set, each in all its forms.
+TRAINING = [["train"], ["compare"], ["compare", "--verify"], ["compare", "--html", "report.html"], ["memory"],
+            ["explain", "--trace", "trace.json"]]
+
 
 def environment(**extra):
     """This process's environment without the variables that would change the program's behaviour."""

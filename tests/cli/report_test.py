@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""The page that `tandem report` writes; browser_test.py tests it in a browser."""
+"""The page that `tandem compare --html` writes; browser_test.py tests it in a browser."""
 
 import html.parser
 import itertools
@@ -69,7 +69,7 @@ class Tags(html.parser.HTMLParser):
 
 class PageTest(ProgramTest):
     def report(self, *arguments, steps=3):
-        self.succeed("report", *DIGITS, "--steps", str(steps), "--quiet", *arguments)
+        self.succeed("compare", "--html", "report.html", *DIGITS, "--steps", str(steps), "--quiet", *arguments)
         with open(self.file("report.html"), encoding="utf-8") as page:
             return page.read()
 
@@ -88,8 +88,8 @@ class PageTest(ProgramTest):
 
     def test_stays_small_for_many_devices_and_modules(self):
         gpt = ["--model", "gpt", "--data", "text", "--layers", "6", "--width", "32", "--context", "16", "--batch", "32"]
-        done = self.succeed("report", *gpt, "--accumulate", "4", "--devices", "cpu:12", "--steps", "2", "--quiet",
-                            "--output", "-")
+        done = self.succeed("compare", *gpt, "--accumulate", "4", "--devices", "cpu:12", "--steps", "2", "--quiet",
+                            "--html", "-")
         Tags(done.stdout)
         self.assertEqual(done.stdout.count("<h3>dp-classic</h3>"), 5, "in each part that has pictures by mode")
         self.assertLess(len(done.stdout.encode()), LARGEST)
@@ -135,7 +135,7 @@ class PageTest(ProgramTest):
         self.assertNotIn("-nan", page)
 
     def test_two_files_are_not_written_to_one_place(self):
-        self.fail_with(2, "report", *DIGITS, "--output", "-", "--json", "-", says=["--output", "--json"])
+        self.fail_with(2, "compare", *DIGITS, "--html", "-", "--json", "-", says=["--html", "--json"])
 
     def test_of_one_device_and_one_step(self):
         page = self.report("--devices", "cpu:1", "--modes", "single", steps=1)
@@ -149,9 +149,9 @@ class PageTest(ProgramTest):
         self.assertNotIn("<span>cpu:8</span>", page)
 
     def test_goes_to_stdout(self):
-        done = self.succeed("report", *DIGITS, "--steps", "1", "--devices", "cpu:2", "--modes", "ddp", "--output", "-")
+        done = self.succeed("compare", *DIGITS, "--steps", "1", "--devices", "cpu:2", "--modes", "ddp", "--html", "-")
         self.assertTrue(done.stdout.startswith("<!DOCTYPE html>"))
-        done = self.fail_with(1, "report", *DIGITS, "--steps", "1", "--devices", "cpu:2", "--output", "no/such/page.html",
+        done = self.fail_with(1, "compare", *DIGITS, "--steps", "1", "--devices", "cpu:2", "--html", "no/such/page.html",
                               says=["no/such"])
         self.assertEqual(len(done.stderr.splitlines()), 1, "before anything is trained")
 

@@ -28,8 +28,8 @@ class StreamTest(ProgramTest):
     def test_progress_that_nobody_can_read_does_not_end_the_work(self):
         with open("/dev/full", "wb") as full:
             self.assertEqual(self.code("train", *SMALL, "--checkpoint", "run.st", stderr=full), 0)
-            for command in ("verify", "compare"):
-                self.assertEqual(self.code(command, *SMALL, stderr=full), 0, command)
+            for command in (["compare"], ["compare", "--verify"]):
+                self.assertEqual(self.code(*command, *SMALL, stderr=full), 0, command)
             self.assertEqual(self.code(*COLLECTIVES, stderr=full), 0)
         self.succeed("train", *RUN, "--steps", "2", "--checkpoint", "run.st", "--resume")
 
@@ -78,9 +78,9 @@ class StreamTest(ProgramTest):
         self.succeed(*text)
         calls = [
             ["--help"], ["--version"], ["devices"], ["devices", "--json"], [*COLLECTIVES, "--json"],
-            ["train", *SMALL], ["train", *SMALL, "--json", "-"], ["verify", *SMALL],
-            ["compare", *SMALL, "--modes", "single"], ["report", *SMALL, "--modes", "single", "--output", "-"],
-            ["memory", *SMALL], ["trace", *SMALL, "--output", "-"],
+            ["train", *SMALL], ["train", *SMALL, "--json", "-"], ["compare", "--verify", *SMALL],
+            ["compare", *SMALL, "--modes", "single"], ["compare", *SMALL, "--modes", "single", "--html", "-"],
+            ["memory", *SMALL], ["explain", *SMALL, "--trace", "-"],
             ["explain", "--model", "mlp", "--devices", "cpu:1", "--batch", "2"],
             ["largest-batch", *DIGITS[:2], "--model", "mlp", "--devices", "cpu:1@30MiB"],
             ["generate", "--checkpoint", "text.st", "--tokens", "2"],

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The tandem authors
 # SPDX-License-Identifier: Apache-2.0
-"""tandem sweep: simulated steps by number of GPUs, rows, bandwidth of links and mode."""
+"""tandem cluster sweep: simulated steps by number of GPUs, rows, bandwidth of links and mode."""
 
 import json
 
@@ -9,7 +9,7 @@ from program import ProgramTest, main
 
 class SweepTest(ProgramTest):
     def points(self, *arguments):
-        report = json.loads(self.succeed("sweep", *arguments, "--json").stdout)
+        report = json.loads(self.succeed("cluster", "sweep", *arguments, "--json").stdout)
         return {(p["mode"], p["gpus"], p["rows_per_gpu"], p["bandwidth"]): p for p in report["points"]}
 
     def test_all_combinations_are_there_once(self):
@@ -22,12 +22,12 @@ class SweepTest(ProgramTest):
     def test_repeated_values_are_taken_once(self):
         arguments = ["--cluster", "t4x4", "--model", "mlp", "--gpus", "2,1,2", "--modes", "ddp,single,ddp", "--rows-per-gpu", "4,4",
                      "--bandwidths", "1,1.0"]
-        points = json.loads(self.succeed("sweep", *arguments, "--json").stdout)["points"]
+        points = json.loads(self.succeed("cluster", "sweep", *arguments, "--json").stdout)["points"]
         self.assertEqual([(p["mode"], p["gpus"]) for p in points], [("ddp", 2), ("single", 1)])
 
     def test_a_point_is_the_step_that_simulate_takes(self):
         points = self.points("--cluster", "titan-rtx-x2", "--model", "gpt2", "--gpus", "1,2", "--modes", "single,dp-classic")
-        step = json.loads(self.succeed("simulate", "--cluster", "titan-rtx-x2", "--model", "gpt2", "--mode", "dp-classic",
+        step = json.loads(self.succeed("cluster", "simulate", "--cluster", "titan-rtx-x2", "--model", "gpt2", "--mode", "dp-classic",
                                        "--batch", "8", "--json").stdout)
         both = points["dp-classic", 2, 4, 1]
         self.assertEqual(both["step_ms"], step["step_ms"])
@@ -49,7 +49,7 @@ class SweepTest(ProgramTest):
     def test_what_does_not_fit_is_said(self):
         arguments = ["--cluster", "t4x4", "--model", "gpt2-xl", "--gpus", "2", "--modes", "ddp"]
         self.assertFalse(self.points(*arguments)["ddp", 2, 4, 1]["fits"])
-        self.assertIn("does not fit", self.succeed("sweep", *arguments).stdout)
+        self.assertIn("does not fit", self.succeed("cluster", "sweep", *arguments).stdout)
 
     def test_a_thousand_gpus(self):
         points = self.points("--cluster", "a100-80x8-8-nodes", "--nodes", "128", "--model", "gpt2", "--gpus", "64,1024", "--modes", "ddp")
@@ -57,8 +57,8 @@ class SweepTest(ProgramTest):
         self.assertGreater(points["ddp", 1024, 4, 1]["step_ms"], points["ddp", 64, 4, 1]["step_ms"])
 
     def test_wrong_command_lines(self):
-        sweep = ["sweep", "--cluster", "t4x4"]
-        self.fail_with(2, "sweep", says=["--cluster"])
+        sweep = ["cluster", "sweep", "--cluster", "t4x4"]
+        self.fail_with(2, "cluster", "sweep", says=["--cluster"])
         self.fail_with(2, *sweep, "--gpus", "2,8", says=["--gpus has 8, and t4x4 has 4 GPUs", "--nodes"])
         self.fail_with(2, *sweep, "--gpus", "0", says=["--gpus"])
         self.fail_with(2, *sweep, "--bandwidths", "0", says=["--bandwidths"])
@@ -67,7 +67,7 @@ class SweepTest(ProgramTest):
         self.fail_with(2, *sweep, "--devices", "cpu:2", says=["--devices", "--gpus"])
         self.fail_with(2, *sweep, "--gather-outputs", says=["--gather-outputs"])
         self.fail_with(2, *sweep, "--nodes", "2", says=["--nodes", "nics"])
-        self.fail_with(2, "sweep", "--cluster", "a100-80x8-8-nodes", "--nodes", "16", "--gpus", "128", "--modes", "dp-server",
+        self.fail_with(2, "cluster", "sweep", "--cluster", "a100-80x8-8-nodes", "--nodes", "16", "--gpus", "128", "--modes", "dp-server",
                        says=["at most 127", "--gpus is 128", "ddp"])
 
 

@@ -77,7 +77,7 @@ class TrainTest(TextTest):
         for other in (again, parts):
             for a, b in zip(other["devices"], plain["devices"]):
                 self.assertLess(a["peak_bytes"], b["peak_bytes"])
-        difference = self.succeed("verify", *TINY, "--dtype", "f64", "--devices", "cpu:3",
+        difference = self.succeed("compare", "--verify", *TINY, "--dtype", "f64", "--devices", "cpu:3",
                                   "--steps", "5", "--json", "-")
         self.assertTrue(json.loads(difference.stdout)["equal"])
 
@@ -92,7 +92,7 @@ class TrainTest(TextTest):
         done = self.succeed("generate", "--checkpoint", self.checkpoint, "--tokens", "3", "--prompt",
                             "a", "--temperature", "0")
         self.assertEqual(done.stdout, "abc\n\n")
-        self.fail_with(2, "verify", *TINY, "--dtype", "bf16", says=["bf16", "f32 or f64"])
+        self.fail_with(2, "compare", "--verify", *TINY, "--dtype", "bf16", says=["bf16", "f32 or f64"])
 
     def test_killed_run_goes_on_exactly_on_other_devices(self):
         run = ["--text", self.write("text", "abc\n" * 400), "--dtype", "f64", "--schedule", "cosine",

@@ -7,7 +7,7 @@ import os
 import pathlib
 import unittest
 
-from program import DIGITS, MODES, ProgramTest, main
+from program import DIGITS, MODES, TRAINING, ProgramTest, main
 
 FASHION_MNIST = "/usr/share/datasets/fashion-mnist"
 
@@ -146,18 +146,18 @@ class RowsTest(ProgramTest):
         self.assertIn("batches of 1437 rows", out.splitlines()[0])
 
     def test_that_it_has_fewer_is_said_once(self):
-        for command in ("train", "verify", "compare", "memory", "trace", "report"):
-            said = self.succeed(command, *self.LARGE).stderr
+        for command in TRAINING:
+            said = self.succeed(*command, *self.LARGE).stderr
             self.assertEqual(said.count("--batch 100000: the training set has only 1437 rows"), 1, said)
         self.assertEqual(self.succeed("train", *self.LARGE, "--quiet").stderr, "")
         self.assertNotIn("training set", self.succeed("train", *DIGITS, "--steps", "1").stderr)
 
     def test_devices_without_rows_are_named_once(self):
-        def said(command, *arguments):
-            return self.succeed(command, "--data", "digits", "--steps", "2", *arguments).stderr
+        def said(*arguments):
+            return self.succeed(*arguments, "--data", "digits", "--steps", "2").stderr
 
-        for command in ("train", "verify", "compare", "memory", "trace", "report"):
-            text = said(command, "--devices", "cpu:3", "--batch", "2")
+        for command in TRAINING:
+            text = said(*command, "--devices", "cpu:3", "--batch", "2")
             self.assertEqual(text.count("cpu:2 gets no rows of a batch of 2; give a larger --batch, or fewer devices"), 1, text)
         self.assertIn("cpu:0, cpu:2 get no rows of a batch of 64; --chunk-sizes leaves these devices out",
                       said("train", "--devices", "cpu:3", "--batch", "64", "--chunk-sizes", "0,64,0"))
@@ -169,7 +169,7 @@ class RowsTest(ProgramTest):
 
 class VerifyTest(ProgramTest):
     def verify(self, *arguments):
-        done = self.succeed("verify", *DIGITS, "--devices", "cpu:3", "--gpu0-bsz", "10", "--json",
+        done = self.succeed("compare", "--verify", *DIGITS, "--devices", "cpu:3", "--gpu0-bsz", "10", "--json",
                             "-", *arguments)
         return json.loads(done.stdout)
 
@@ -194,7 +194,7 @@ class VerifyTest(ProgramTest):
                 self.assertLessEqual(report["relative_difference"], 1e-12, (mode, place))
 
     def test_text(self):
-        done = self.succeed("verify", *DIGITS, "--devices", "cpu:2", "--dtype", "f64", "--steps",
+        done = self.succeed("compare", "--verify", *DIGITS, "--devices", "cpu:2", "--dtype", "f64", "--steps",
                             "2", "--quiet")
         self.assertRegex(done.stdout, r"after 2 steps in f64, 2 devices against one: .*: equal\n$")
         self.assertEqual(done.stderr, "")

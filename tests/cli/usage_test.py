@@ -16,12 +16,12 @@ class UsageTest(ProgramTest):
 
     def test_help_is_a_result(self):
         done = self.succeed("--help")
-        for command in ("devices", "train", "verify"):
+        for command in ("devices", "train", "compare"):
             self.assertIn(command, done.stdout)
         self.assertEqual(done.stderr, "")
 
     def test_help_of_a_command_has_its_options_and_their_defaults(self):
-        done = self.succeed("train", "--help")
+        done = self.succeed("train", "--help-all")
         self.assertEqual(done.stderr, "")
         for option in ("--model", "--data", "--data-dir", "--devices", "--batch", "--gpu0-bsz",
                        "--chunk-sizes", "--epochs", "--steps", "--optimizer", "--lr", "--dtype",
@@ -44,7 +44,7 @@ class UsageTest(ProgramTest):
                        "--seed", "--output-device"):
             self.refuse("train", *DIGITS, option, "", says=[option + " is empty"])
             self.refuse("train", *DIGITS, option + "=", "--quiet", says=[option + " is empty"])
-        self.refuse("trace", *DIGITS, "--output", "", says=["--output is empty"])
+        self.refuse("explain", *DIGITS, "--trace", "", says=["--trace is empty"])
         self.refuse("collectives", "-b", "", says=["-b is empty"])
 
     def test_flags(self):
@@ -68,7 +68,7 @@ class UsageTest(ProgramTest):
 
     def test_unknown_option_is_named(self):
         self.refuse("train", "--bogus", says=["--bogus", "tandem train --help"])
-        self.refuse("verify", "--epochs", "2", says=["--epochs", "tandem verify --help"])
+        self.refuse("compare", "--verify", "--epochs", "2", says=["--epochs", "tandem compare --help"])
         self.refuse("train", "--bach", "5", says=["unknown option '--bach'; did you mean --batch? See tandem train --help"])
         self.refuse("train", "--chunk=3", says=["'--chunk'; did you mean --chunks or --chunk-sizes?"])
         self.refuse("train", "--modle", "mlp", says=["'--modle'; did you mean --mode or --model?"])
@@ -95,8 +95,8 @@ class UsageTest(ProgramTest):
         self.refuse("train", "--dtype", "f8", says=["--dtype", "f32", "f64"])
 
     def test_wrong_device_lists(self):
-        for command in ("train", "verify", "devices"):
-            self.refuse(command, "--devices", "cpu:0", says=["--devices", "'cpu:0'", "cpu:4"])
+        for command in (["train"], ["compare", "--verify"], ["devices"]):
+            self.refuse(*command, "--devices", "cpu:0", says=["--devices", "'cpu:0'", "cpu:4"])
         self.refuse("train", "--devices", "gpu:1", says=["--devices", "gpu", "cpu", "cuda"])
         self.refuse("train", "--devices", "cpu:2@5XB", says=["--devices", "5XB", "512MiB"])
         self.refuse("train", "--devices", "cpu:", says=["--devices", "cpu:4"])

@@ -76,6 +76,13 @@ def check_compare(start, backend, environment, folder):
         assert mode["complete"] and mode["max_relative_difference"] <= 1e-12, mode
 
 
+def check_verify(start, backend, environment, folder):
+    """The weights of two processes of two devices are those of one device, and one process says so."""
+    verify = ["./tandem", "compare", "--verify", *DIGITS, "--mode", "ddp", "--steps", "4", "--devices", "cpu:2"]
+    seen = only_json(run(" ".join([start, *verify, "--backend", backend]), environment, folder))
+    assert seen["devices"] == 4 and seen["equal"] and 0 < seen["relative_difference"] <= 1e-12, seen
+
+
 def check_collectives(start, backend, environment, folder):
     """Two processes of two devices make one table, with the right sums, and only one of them prints it."""
     output = run(" ".join([start, "./tandem", *COLLECTIVES, "--backend", "local" if backend == "gloo" else backend]), environment, folder)
@@ -88,6 +95,7 @@ def check_commands(start, backend, environment, folder):
     check_collectives(start, backend, environment, folder)
     check_train(start, "local" if backend == "gloo" else backend, environment, folder)
     check_compare(start, "local" if backend == "gloo" else backend, environment, folder)
+    check_verify(start, "local" if backend == "gloo" else backend, environment, folder)
 
 
 def check_page(page, launcher, environment, folder):

@@ -12,5 +12,5 @@ def steps(plan):
     return [
         Step("demo/train", "demo", [plan.program, "train", *common, "--gpu0-bsz", "40", "--epochs", "8",
                                     "--json", trained], plan.environment(), read=read_file(trained), writes=trained),
-        Step("demo/verify", "demo", [plan.program, "verify", *common, "--chunk-sizes", "40,72,72,72",
+        Step("demo/verify", "demo", [plan.program, "compare", "--verify", *common, "--chunk-sizes", "40,72,72,72",
                                      "--steps", "20", "--dtype", "f64", "--json", "-"], plan.environment(), read=read_json)]

@@ -8,11 +8,13 @@
 #include "tandem/config.hpp"
 #include "tandem/core/check.hpp"
 
+#include "cli/subject.hpp"
 #include "cli/usage_error.hpp"
 
 namespace tandem::cli {
 
 void BackendChoice::add_flags(CLI::App& app) {
+  begin_subject(app, Subject::collectives);
   app.add_option(
          "--backend",
          name,

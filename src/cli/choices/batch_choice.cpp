@@ -7,6 +7,7 @@
 
 #include "tandem/core/check.hpp"
 
+#include "cli/subject.hpp"
 #include "cli/usage_error.hpp"
 #include "cli/validators.hpp"
 
@@ -59,6 +60,7 @@ void add_chunk_flags(CLI::App& app, BatchChoice& o) {
 }  // namespace
 
 void BatchChoice::add_flags(CLI::App& app) {
+  begin_subject(app, Subject::batch);
   app.add_option(
          "--batch",
          rows,

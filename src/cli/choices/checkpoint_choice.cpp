@@ -12,11 +12,13 @@
 #include "tandem/core/error.hpp"
 
 #include "cli/console.hpp"
+#include "cli/subject.hpp"
 #include "cli/validators.hpp"
 
 namespace tandem::cli {
 
 void CheckpointChoice::add_flags(CLI::App& app) {
+  begin_subject(app, Subject::checkpoints);
   auto* checkpoint = app.add_option(
       "--checkpoint", path, "file to save the run to after each epoch and at the end");
   app.add_option("--checkpoint-shards",

@@ -9,6 +9,7 @@
 #include "tandem/sim/configure.hpp"
 #include "tandem/sim/presets.hpp"
 
+#include "cli/subject.hpp"
 #include "cli/usage_error.hpp"
 
 namespace tandem::cli {
@@ -26,6 +27,7 @@ std::optional<sim::Cluster> cluster_of_environment() {
 }  // namespace
 
 void ClusterChoice::add_flags(CLI::App& app) {
+  begin_subject(app, Subject::machine);
   app.add_option("--cluster",
                  name,
                  "machine to simulate: a preset (tandem cluster list), or a file that describes "

@@ -7,11 +7,13 @@
 
 #include "tandem/core/check.hpp"
 
+#include "cli/subject.hpp"
 #include "cli/usage_error.hpp"
 
 namespace tandem::cli {
 
 void CollectivesChoice::add_flags(CLI::App& app) {
+  begin_subject(app, Subject::machine);
   app.add_option("--collectives",
                  name,
                  "how long the cluster's collectives take: as a library's, which chooses as NCCL "

@@ -13,6 +13,7 @@
 #include "tandem/data/cifar10.hpp"
 #include "tandem/data/known_datasets.hpp"
 
+#include "cli/subject.hpp"
 #include "cli/usage_error.hpp"
 
 namespace tandem::cli {
@@ -69,6 +70,7 @@ std::vector<std::string> data_set_names() {
 }  // namespace
 
 void DataChoice::add_flags(CLI::App& app) {
+  begin_subject(app, Subject::data);
   app.add_option("--data",
                  name,
                  "data set (default fashion-mnist, or text for gpt); cifar10 reads its binary "

@@ -14,12 +14,14 @@
 
 #include "cli/choices/cluster_choice.hpp"
 #include "cli/limits.hpp"
+#include "cli/subject.hpp"
 #include "cli/usage_error.hpp"
 #include "cli/validators.hpp"
 
 namespace tandem::cli {
 
 void DeviceChoice::add_flags(CLI::App& app) {
+  begin_subject(app, Subject::devices);
   app.add_option(
       "--devices",
       list,
@@ -30,6 +32,7 @@ void DeviceChoice::add_flags(CLI::App& app) {
 }
 
 void DeviceChoice::add_shape_only(CLI::App& app) {
+  begin_subject(app, Subject::devices);
   app.add_flag("--shape-only",
                shape_only,
                "compute nothing, but account for all memory: the same figures to the byte, in "
@@ -37,6 +40,7 @@ void DeviceChoice::add_shape_only(CLI::App& app) {
 }
 
 void DeviceChoice::add_cluster(CLI::App& app, sim::ClusterData data) {
+  begin_subject(app, Subject::machine);
   has_cluster_ = true;
   cluster_data_ = data;
   app.add_option("--cluster",

@@ -5,11 +5,13 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/subject.hpp"
 #include "cli/validators.hpp"
 
 namespace tandem::cli {
 
 void JsonChoice::add_flags(CLI::App& app) {
+  begin_subject(app, Subject::output);
   app.add_option(
          "--json",
          file,

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "cli/output_files.hpp"
+#include "cli/subject.hpp"
 
 namespace tandem::cli {
 namespace {
@@ -23,6 +24,7 @@ CLI::Validator metrics_file() {
 }  // namespace
 
 void MetricsChoice::add_flags(CLI::App& app) {
+  begin_subject(app, Subject::output);
   app.add_option("--metrics",
                  file,
                  "write losses, times and peaks to this file as they come: FILE.csv or FILE.jsonl")

@@ -11,6 +11,7 @@
 #include "tandem/core/check.hpp"
 
 #include "cli/models.hpp"
+#include "cli/subject.hpp"
 #include "cli/usage_error.hpp"
 #include "cli/validators.hpp"
 
@@ -28,6 +29,7 @@ const std::map<std::string, BatchNormSync> kBatchNorms{
 }  // namespace
 
 void ModelChoice::add_flags(CLI::App& app) {
+  begin_subject(app, Subject::model);
   app.add_option("--model", name, "model to train (default cnn-small, or gpt for a text)")
       ->check(CLI::IsMember(model_names()));
   const auto add_size = [&](const char* option, std::int64_t& size, const char* what) {

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/subject.hpp"
 #include "cli/validators.hpp"
 
 namespace tandem::cli {
@@ -14,6 +15,7 @@ std::vector<std::string> number_names() {
 }
 
 void NumberChoice::add_flags(CLI::App& app) {
+  begin_subject(app, Subject::precision);
   app.add_option(
          "--dtype",
          dtype,

@@ -13,6 +13,7 @@
 #include "tandem/optim/adam.hpp"
 #include "tandem/optim/sgd.hpp"
 
+#include "cli/subject.hpp"
 #include "cli/validators.hpp"
 
 namespace tandem::cli {
@@ -57,6 +58,7 @@ std::vector<std::string> optimizer_names() {
 }
 
 void OptimizerChoice::add_flags(CLI::App& app) {
+  begin_subject(app, Subject::optimizer);
   std::vector<std::string> summaries, rates;
   for (const OptimizerEntry& entry : kOptimizers) {
     summaries.emplace_back(entry.summary);

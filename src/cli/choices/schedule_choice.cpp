@@ -7,12 +7,14 @@
 
 #include "tandem/core/check.hpp"
 
+#include "cli/subject.hpp"
 #include "cli/usage_error.hpp"
 #include "cli/validators.hpp"
 
 namespace tandem::cli {
 
 void ScheduleChoice::add_flags(CLI::App& app) {
+  begin_subject(app, Subject::optimizer);
   app.add_option("--schedule", name, "how the learning rate changes after the warm-up")
       ->check(CLI::IsMember({"constant", "cosine"}))
       ->capture_default_str();

@@ -24,6 +24,7 @@
 #include "cli/launched.hpp"
 #include "cli/needs.hpp"
 #include "cli/simulation/simulated_collectives.hpp"
+#include "cli/subject.hpp"
 #include "cli/usage_error.hpp"
 #include "cli/validators.hpp"
 
@@ -79,11 +80,13 @@ void CollectivesRequest::add_flags(CLI::App& app) {
     algorithms.emplace_back(a->name());
   for (const Collective::Kind kind : kTimed)
     ops.emplace_back(comm::name(kind));
+  begin_subject(app, Subject::collectives);
   app.add_option("--op", op, "collective to time")
       ->check(CLI::IsMember(ops))
       ->capture_default_str();
   devices.add_flags(app);
   add_cluster_flags(app);
+  begin_subject(app, Subject::collectives);
   add_size_flags(app);
   app.add_option("--iterations", iterations, "timed calls of each size")
       ->check(at_least(1))
@@ -111,6 +114,7 @@ void CollectivesRequest::add_flags(CLI::App& app) {
       ->capture_default_str();
   backend.add_flags(app);
   json.add_flags(app);
+  begin_subject(app, Subject::output);
   app.add_flag("--quiet", quiet, "print no progress");
 }
 
@@ -124,6 +128,7 @@ void CollectivesRequest::add_size_flags(CLI::App& app) {
 }
 
 void CollectivesRequest::add_cluster_flags(CLI::App& app) {
+  begin_subject(app, Subject::machine);
   app.add_option(
       "--cluster",
       cluster,
@@ -346,7 +351,19 @@ int CollectivesRequest::measure_here() const {
 
 Command collectives_command() {
   return make_command<CollectivesRequest>(
-      "collectives", "time a collective for each size and check its results, as nccl-tests does");
+      {.name = "collectives",
+       .summary = "time a collective by size and check it, as nccl-tests does",
+       .purpose = Purpose::understand,
+       .first_flags = {"--op",
+                       "--devices",
+                       "--min-bytes",
+                       "--max-bytes",
+                       "--dtype",
+                       "--algorithm",
+                       "--backend",
+                       "--cluster",
+                       "--gpus",
+                       "--json"}});
 }
 
 }  // namespace tandem::cli

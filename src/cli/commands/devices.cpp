@@ -68,7 +68,9 @@ int DevicesRequest::run() const {
 }  // namespace
 
 Command devices_command() {
-  return make_command<DevicesRequest>("devices", "list the devices of this machine");
+  return make_command<DevicesRequest>({.name = "devices",
+                                       .summary = "list the devices of this machine",
+                                       .purpose = Purpose::understand});
 }
 
 }  // namespace tandem::cli

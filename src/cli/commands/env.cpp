@@ -53,7 +53,9 @@ int EnvRequest::run() const {
 
 Command env_command() {
   return make_command<EnvRequest>(
-      "env", "print what the launcher of this process says: its rank, and where processes meet");
+      {.name = "env",
+       .summary = "print what this process's launcher says: rank, meeting place",
+       .purpose = Purpose::processes});
 }
 
 }  // namespace tandem::cli

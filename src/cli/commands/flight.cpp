@@ -10,6 +10,7 @@
 #include "cli/choices/json_choice.hpp"
 #include "cli/command.hpp"
 #include "cli/console.hpp"
+#include "cli/subject.hpp"
 #include "cli/validators.hpp"
 #include "report/flight.hpp"
 #include "report/flight_trace.hpp"
@@ -28,6 +29,7 @@ struct FlightRequest {
                    folder,
                    "folder of the records, which TANDEM_COMM_DUMP named when the program failed")
         ->required();
+    begin_subject(app, Subject::output);
     app.add_option(
            "--trace",
            trace,
@@ -54,8 +56,9 @@ int FlightRequest::run() const {
 
 Command flight_command() {
   return make_command<FlightRequest>(
-      "flight",
-      "say from the flight records of all processes what went wrong first, and who was missing");
+      {.name = "flight",
+       .summary = "say from flight records what failed first, and who was missing",
+       .purpose = Purpose::processes});
 }
 
 }  // namespace tandem::cli

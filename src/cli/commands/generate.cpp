@@ -19,6 +19,7 @@
 #include "cli/console.hpp"
 #include "cli/limits.hpp"
 #include "cli/models.hpp"
+#include "cli/subject.hpp"
 #include "cli/usage_error.hpp"
 #include "cli/validators.hpp"
 #include "train/checkpoint_reader.hpp"
@@ -40,9 +41,11 @@ struct GenerateRequest {
 };
 
 void GenerateRequest::add_flags(CLI::App& app) {
+  begin_subject(app, Subject::checkpoints);
   app.add_option(
          "--checkpoint", checkpoint, "checkpoint of a model that 'train --data text' trained")
       ->required();
+  begin_subject(app, Subject::text);
   app.add_option("--prompt", prompt, "text to continue");
   app.add_option("--tokens", tokens, "number of characters to write")
       ->check(at_least(0))
@@ -148,7 +151,9 @@ int GenerateRequest::run() const {
 }  // namespace
 
 Command generate_command() {
-  return make_command<GenerateRequest>("generate", "write text with a trained model");
+  return make_command<GenerateRequest>({.name = "generate",
+                                        .summary = "write text with a trained model",
+                                        .purpose = Purpose::train});
 }
 
 }  // namespace tandem::cli

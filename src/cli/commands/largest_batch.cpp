@@ -120,7 +120,19 @@ int LargestBatchRequest::run() const {
 
 Command largest_batch_command() {
   return make_command<LargestBatchRequest>(
-      "largest-batch", "find the largest batch whose step fits the devices' limits");
+      {.name = "largest-batch",
+       .summary = "find the largest batch whose step fits the devices' limits",
+       .purpose = Purpose::plan,
+       .first_flags = {"--model",
+                       "--data",
+                       "--devices",
+                       "--mode",
+                       "--optimizer",
+                       "--dtype",
+                       "--cluster",
+                       "--gpus",
+                       "--shape-only",
+                       "--json"}});
 }
 
 }  // namespace tandem::cli

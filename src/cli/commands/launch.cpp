@@ -13,6 +13,7 @@
 #include "tandem/world/launcher.hpp"
 
 #include "cli/command.hpp"
+#include "cli/subject.hpp"
 #include "cli/usage_error.hpp"
 
 namespace tandem::cli {
@@ -31,9 +32,9 @@ struct LaunchRequest {
   std::vector<std::string> command;
 
   void add_flags(CLI::App& app) {
-    app.footer(
-        "The program and its arguments come last: tandem launch --nproc 2 ./train --epochs 3");
+    app.footer("The program comes last: tandem launch --nproc 2 ./train --epochs 3");
     app.prefix_command();
+    begin_subject(app, Subject::processes);
     app.add_option("--nproc", processes, "number of processes; auto is one for each GPU, or one")
         ->capture_default_str();
     app.add_option("--master", master, "address at which the processes meet; port 0 is a free one")
@@ -76,7 +77,9 @@ int LaunchRequest::run() const {
 
 Command launch_command() {
   return make_command<LaunchRequest>(
-      "launch", "start several processes of a program, and stop all when one fails");
+      {.name = "launch",
+       .summary = "start several processes of a program; stop all when one fails",
+       .purpose = Purpose::processes});
 }
 
 }  // namespace tandem::cli

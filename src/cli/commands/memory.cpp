@@ -17,6 +17,7 @@
 #include "cli/command.hpp"
 #include "cli/console.hpp"
 #include "cli/formula_table.hpp"
+#include "cli/subject.hpp"
 #include "cli/trial.hpp"
 #include "cli/validators.hpp"
 
@@ -36,6 +37,7 @@ struct MemoryRequest {
     run_options.add_flags(app);
     run_options.devices.add_shape_only(app);
     run_options.devices.add_cluster(app, sim::ClusterData::none);
+    begin_subject(app, Subject::steps);
     app.add_option("--steps", steps, "number of steps to take and watch")
         ->check(at_least(1))
         ->capture_default_str();
@@ -137,9 +139,19 @@ int MemoryRequest::run() const {
 }  // namespace
 
 Command memory_command() {
-  return make_command<MemoryRequest>(
-      "memory",
-      "say what fills each device at its peak, by cause, and how unequal the devices are");
+  return make_command<MemoryRequest>({.name = "memory",
+                                      .summary = "say what fills each device at its peak, by cause",
+                                      .purpose = Purpose::understand,
+                                      .first_flags = {"--model",
+                                                      "--data",
+                                                      "--devices",
+                                                      "--mode",
+                                                      "--batch",
+                                                      "--optimizer",
+                                                      "--steps",
+                                                      "--cluster",
+                                                      "--shape-only",
+                                                      "--json"}});
 }
 
 }  // namespace tandem::cli

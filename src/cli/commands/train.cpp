@@ -28,6 +28,7 @@
 #include "cli/prepared_run.hpp"
 #include "cli/progress.hpp"
 #include "cli/signals.hpp"
+#include "cli/subject.hpp"
 #include "cli/usage_error.hpp"
 #include "cli/validators.hpp"
 
@@ -51,6 +52,7 @@ struct TrainRequest {
 void TrainRequest::add_flags(CLI::App& app) {
   run_options.add_flags(app);
   run_options.devices.add_cluster(app, sim::ClusterData::kept);
+  begin_subject(app, Subject::steps);
   app.add_option("--epochs", epochs, "number of passes over the data")
       ->check(at_least(1))
       ->capture_default_str();
@@ -282,7 +284,19 @@ int TrainRequest::run() const {
 }  // namespace
 
 Command train_command() {
-  return make_command<TrainRequest>("train", "train a model under DataParallel");
+  return make_command<TrainRequest>({.name = "train",
+                                     .summary = "train a model under DataParallel",
+                                     .purpose = Purpose::train,
+                                     .first_flags = {"--model",
+                                                     "--data",
+                                                     "--devices",
+                                                     "--mode",
+                                                     "--batch",
+                                                     "--epochs",
+                                                     "--optimizer",
+                                                     "--lr",
+                                                     "--checkpoint",
+                                                     "--resume"}});
 }
 
 }  // namespace tandem::cli

@@ -136,7 +136,7 @@ void set_source(Cluster& cluster, const std::string& object, const Tables& table
   std::string names;
   for (const TimingTable* table : tables)
     names += (names.empty() ? "" : ", ") + table->name;
-  cluster.sources[object] = "tandem calibrate --allreduce " + names;
+  cluster.sources[object] = "tandem cluster calibrate --allreduce " + names;
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ Gpus gpus_of(const HostMeasurements& measured) {
 }
 
 void set_sources(Cluster& cluster) {
-  const std::string here = "measured by tandem calibrate --host";
+  const std::string here = "measured by tandem cluster calibrate --host";
   cluster.sources = {
       {"gpus", here},
       {"gpus.efficiency", "of no effect, but for matmul: what is reached was measured"},

@@ -162,7 +162,7 @@ IterationCalibration calibrate_iterations(const Cluster& cluster,
       return;
     }
     value = std::min(1.0, rounded(found));
-    result.cluster.sources[path] = "tandem calibrate --iterations " + table.name;
+    result.cluster.sources[path] = "tandem cluster calibrate --iterations " + table.name;
   };
   take(0, kMatmul, result.cluster.gpus.efficiency.matmul);
   if (options.fits_ring && has_several) take(1, kRing, result.cluster.collectives.ring.efficiency);

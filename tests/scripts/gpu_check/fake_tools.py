@@ -88,7 +88,7 @@ def tandem(arguments):
     if command == "devices" and SETTINGS.get("no device"):
         sys.exit("tandem: cuda:0: this machine has 0 GPUs")
     row = {"bytes": 1, "ranks": 4, "time_us": {"p50": 1.0}, "algbw_GBps": 10.0}
-    figures = json.dumps({"devices": {"devices": []}, "collectives": {"rows": [row]}, "verify": {"equal": True},
+    figures = json.dumps({"devices": {"devices": []}, "collectives": {"rows": [row]}, "compare": {"equal": True},
                           "train": {"epochs": [{"epoch": 8, "test_accuracy": 0.9}]}}[command])
     target = arguments[arguments.index("--json") + 1]
     if target == "-":

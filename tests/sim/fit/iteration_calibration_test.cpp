@@ -45,7 +45,8 @@ TEST(IterationCalibrationTest, FindsTheConstantsThatTimesWereMadeOf) {
       EXPECT_EQ(constant.place, FitPlace::inside);
       EXPECT_EQ(constant.lower, "0.05");
       EXPECT_EQ(constant.upper, "1");
-      EXPECT_EQ(found.cluster.sources.at(constant.path), "tandem calibrate --iterations made.csv");
+      EXPECT_EQ(found.cluster.sources.at(constant.path),
+                "tandem cluster calibrate --iterations made.csv");
     }
   }
 }

@@ -22,6 +22,7 @@
 #include "cli/simulation/iteration_report.hpp"
 #include "cli/simulation/iteration_steps.hpp"
 #include "cli/simulation/simulated_step.hpp"
+#include "cli/subject.hpp"
 #include "cli/task_options.hpp"
 #include "cli/usage_error.hpp"
 #include "cli/validators.hpp"
@@ -45,6 +46,7 @@ struct SimulateRequest {
 
   void add_flags(CLI::App& app) {
     cluster.add_flags(app);
+    begin_subject(app, Subject::tables);
     app.add_option("--allreduce",
                    table,
                    "table of measured all-reduces to predict, instead of a training step: "
@@ -58,6 +60,7 @@ struct SimulateRequest {
                  given_single,
                  "with --iterations, scale the speed of the kernels so that the rows of one GPU "
                  "are exact, and predict the others");
+    begin_subject(app, Subject::machine);
     app.add_option("--gpus",
                    gpus,
                    "number of GPUs, by default all of the cluster; of a table, by default the one "
@@ -220,10 +223,21 @@ int SimulateRequest::run() const {
 
 }  // namespace
 
-Command simulate_command() {
-  return make_command<SimulateRequest>("simulate",
-                                       "predict the times of a training step, or of collectives, "
-                                       "on a machine that need not be there");
+Command cluster_simulate_command() {
+  return make_command<SimulateRequest>(
+      {.name = "cluster simulate",
+       .summary = "predict the times of a training step, or of collectives",
+       .purpose = Purpose::plan,
+       .first_flags = {"--cluster",
+                       "--gpus",
+                       "--model",
+                       "--mode",
+                       "--batch",
+                       "--dtype",
+                       "--iterations",
+                       "--allreduce",
+                       "--given-single",
+                       "--json"}});
 }
 
 }  // namespace tandem::cli

@@ -19,6 +19,7 @@
 #include "cli/host/host_measurement.hpp"
 #include "cli/simulation/iteration_report.hpp"
 #include "cli/simulation/iteration_steps.hpp"
+#include "cli/subject.hpp"
 #include "cli/usage_error.hpp"
 #include "cli/validators.hpp"
 
@@ -38,19 +39,22 @@ struct CalibrateRequest {
 
   void add_flags(CLI::App& app) {
     cluster.add_flags(app);
+    begin_subject(app, Subject::machine);
     app.add_flag("--host",
                  host,
                  "measure this machine, and describe it: each GPU is one of its virtual devices; "
                  "in place of --cluster and tables");
     devices.add_flags(app);
+    begin_subject(app, Subject::tables);
     app.add_option("--allreduce",
                    tables,
                    "tables of measured all-reduces, as files or patterns like 'times_n*.csv': "
                    "bytes,out_of_place_ns,in_place_ns of the number of GPUs that ends the name");
     app.add_option("--iterations",
                    iterations,
-                   "table of measured training steps, as that of tandem simulate: fits the "
+                   "table of measured training steps, as that of tandem cluster simulate: fits the "
                    "efficiency of products, and of rings unless --allreduce is given too");
+    begin_subject(app, Subject::output);
     app.add_option(
            "--out", output, "file for the description with the fitted constants; - for stdout")
         ->required()
@@ -268,10 +272,11 @@ int CalibrateRequest::run() const {
 
 }  // namespace
 
-Command calibrate_command() {
+Command cluster_calibrate_command() {
   return make_command<CalibrateRequest>(
-      "calibrate",
-      "fit the constants of a machine's description to measured times, or describe this machine");
+      {.name = "cluster calibrate",
+       .summary = "fit a description to measured times, or describe this machine",
+       .purpose = Purpose::plan});
 }
 
 }  // namespace tandem::cli

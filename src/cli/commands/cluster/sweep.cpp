@@ -17,6 +17,7 @@
 #include "cli/command.hpp"
 #include "cli/console.hpp"
 #include "cli/models.hpp"
+#include "cli/subject.hpp"
 #include "cli/usage_error.hpp"
 #include "cli/validators.hpp"
 #include "explain/simulated_json.hpp"
@@ -55,16 +56,19 @@ void SweepRequest::add_flags(CLI::App& app) {
             name, [&into](const std::string& list) { into = split_numbers(list); }, what)
         ->check(list_of(at_least(1)));
   };
+  begin_subject(app, Subject::mode);
   app.add_option_function<std::string>(
          "--modes",
          [this](const std::string& list) { axes.modes = split_list(list); },
          "modes, joined by commas")
       ->check(list_of(CLI::IsMember(mode_names())))
       ->default_str(CLI::detail::join(axes.modes, ","));
-  numbers("--gpus", axes.gpus, "numbers of GPUs, joined by commas (default: 1, 2, 4 ... to all)");
+  begin_subject(app, Subject::batch);
   numbers("--rows-per-gpu",
           axes.rows,
           "rows of a batch for each GPU, joined by commas (default: 32 images, or 4 texts)");
+  begin_subject(app, Subject::machine);
+  numbers("--gpus", axes.gpus, "numbers of GPUs, joined by commas (default: 1, 2, 4 ... to all)");
   app.add_option_function<std::string>(
          "--bandwidths",
          [this](const std::string& list) {
@@ -77,6 +81,7 @@ void SweepRequest::add_flags(CLI::App& app) {
       ->default_str("1");
   app.add_option("--nodes", nodes, "number of nodes alike, instead of the description's")
       ->check(at_least(1));
+  begin_subject(app, Subject::mode);
   task.mode.add_loss_flags(app);
   task.add_flags_but_mode(app);
   task.devices.collectives.add_flags(app);
@@ -223,9 +228,21 @@ int SweepRequest::run() const {
 
 }  // namespace
 
-Command sweep_command() {
+Command cluster_sweep_command() {
   return make_command<SweepRequest>(
-      "sweep", "simulate a training step by number of GPUs, rows, bandwidth of links and mode");
+      {.name = "cluster sweep",
+       .summary = "predict a step by GPUs, rows, bandwidth of links and mode",
+       .purpose = Purpose::plan,
+       .first_flags = {"--cluster",
+                       "--model",
+                       "--modes",
+                       "--gpus",
+                       "--rows-per-gpu",
+                       "--bandwidths",
+                       "--nodes",
+                       "--dtype",
+                       "--collectives",
+                       "--json"}});
 }
 
 }  // namespace tandem::cli
