@@ -15,7 +15,7 @@
 
 #include "comm/gpu_engine.hpp"
 #include "comm/host_engine.hpp"
-#include "comm/local_communicator.hpp"
+#include "comm/make_ranks.hpp"
 #include "comm/nccl/make_links.hpp"
 #include "comm/processes/process_ranks.hpp"
 #include "runtime/cuda/backend.hpp"

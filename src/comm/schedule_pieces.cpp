@@ -19,7 +19,7 @@ struct Memory {
 };
 
 /// Elements that the ranks in `sources` have, for those in `targets`: one piece of a step.
-struct Exchange {
+struct Joined {
   std::int64_t begin;
   std::int64_t end;
   std::vector<int> sources;  // in order
@@ -45,27 +45,27 @@ std::vector<Memory> memory_of(const Signature& s, std::span<const Part> parts) {
 
 /// A step's transfers, those to the same elements of a rank together, and those of the same sources
 /// too: two ranks that swap are one piece, which reads before it writes.
-std::vector<Exchange> exchanges_of(std::vector<Transfer> step) {
+std::vector<Joined> joined(std::vector<Transfer> step) {
   std::ranges::sort(
       step, {}, [](const Transfer& t) { return std::tuple(t.begin, t.end, t.to, t.from); });
-  std::vector<Exchange> exchanges;
+  std::vector<Joined> all;
   for (auto t = step.begin(); t != step.end();) {
-    Exchange own{t->begin, t->end, {}, {t->to}};
+    Joined own{t->begin, t->end, {}, {t->to}};
     if (t->kind == Transfer::Kind::reduce) own.sources.push_back(t->to);
     const Transfer& first = *t;
     for (; t != step.end() && t->begin == first.begin && t->end == first.end && t->to == first.to;
          ++t)
       own.sources.push_back(t->from);
     std::ranges::sort(own.sources);
-    const auto same = std::ranges::find_if(exchanges, [&](const Exchange& e) {
+    const auto same = std::ranges::find_if(all, [&](const Joined& e) {
       return e.begin == own.begin && e.end == own.end && e.sources == own.sources;
     });
-    if (same == exchanges.end())
-      exchanges.push_back(std::move(own));
+    if (same == all.end())
+      all.push_back(std::move(own));
     else
       same->targets.push_back(own.targets.front());
   }
-  return exchanges;
+  return all;
 }
 
 class Builder {
@@ -90,7 +90,7 @@ class Builder {
 
   void run_step(const std::vector<Transfer>& step) {
     ++step_;
-    for (const Exchange& e : exchanges_of(step)) {
+    for (const Joined& e : joined(step)) {
       Piece piece;
       for (const int r : e.sources)
         piece.add_source(static_cast<std::size_t>(r), at(memory(r).data, e.begin));

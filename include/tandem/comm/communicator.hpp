@@ -16,6 +16,8 @@
 
 namespace tandem::comm {
 
+class Meeting;  // src/comm/meeting.hpp: where the ranks of a group meet
+
 /// One rank of a group of devices that exchange tensors.
 ///
 /// Collective: every rank of the group makes the same calls in the same order, each from its own
@@ -48,14 +50,19 @@ namespace tandem::comm {
 /// @throws Timeout      a rank did not arrive; the text names it.
 class Communicator {
  public:
-  virtual ~Communicator() = default;
+  /// One of the ranks that meet there, for make_group.
+  Communicator(std::shared_ptr<Meeting> meeting, int rank) noexcept;
+  /// The group's other ranks get CommAborted if they use it, or wait.
+  ~Communicator();
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
 
-  virtual int size() const noexcept = 0;
-  virtual int rank() const noexcept = 0;
-  virtual Device device() const noexcept = 0;
+  int size() const noexcept;
+  int rank() const noexcept { return rank_; }
+  Device device() const noexcept;
   /// What errors call this rank: "rank 1 (cpu:1)", or, where there are several processes, "rank 1
   /// (cpu:0 of process 1 on node1, pid 4711)".
-  virtual std::string describe() const = 0;
+  std::string describe() const;
 
   /// Copies the root's `x` to every rank.
   ///
@@ -226,23 +233,20 @@ class Communicator {
   /// the moment of writing by both clocks. The offset leads to process 0's steady clock
   /// (World::clock_offset; null: not known), the run is World::run (null: there is no world), and
   /// the group's name is the same in all its processes. Thread-safe.
-  virtual std::string flight_record() const = 0;
+  std::string flight_record() const;
 
   /// Makes the group fail: every rank that waits gets CommAborted. The first reason stays.
-  virtual void abort(const std::string& reason) noexcept = 0;
+  void abort(const std::string& reason) noexcept;
   /// Makes the group usable again after an error. Call it on one rank, while no rank is in a call
   /// or waits for a handle. Operations that were under way have failed.
-  virtual void reset() = 0;
-
- protected:
-  /// Starts collectives as one, after their arguments have been checked.
-  virtual Handle launch(std::vector<Collective> collectives) = 0;
-  /// Like split, after the color has been checked.
-  virtual std::unique_ptr<Communicator> join(int color, int key) = 0;
+  void reset();
 
  private:
-  Handle start_checked(std::vector<Collective> collectives);
+  Handle launch(std::vector<Collective> collectives);
   [[noreturn]] void refuse(const InvalidArgument& error);
+
+  std::shared_ptr<Meeting> meeting_;
+  int rank_;
 };
 
 }  // namespace tandem::comm

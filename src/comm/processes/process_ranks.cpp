@@ -10,7 +10,7 @@
 #include "tandem/world/world.hpp"
 
 #include "comm/algorithms/list.hpp"
-#include "comm/local_communicator.hpp"
+#include "comm/make_ranks.hpp"
 #include "comm/processes/process_engine.hpp"
 
 namespace tandem::comm {
