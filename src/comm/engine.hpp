@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
-#include <string>
+#include <utility>
 #include <vector>
 
+#include "comm/attendance.hpp"
 #include "comm/operation.hpp"
 
 namespace tandem::comm {
@@ -16,7 +18,12 @@ namespace tandem::comm {
 /// and afterwards touches no memory of its ranks.
 class Engine {
  public:
+  explicit Engine(std::shared_ptr<Attendance> attendance) noexcept
+      : attendance_(std::move(attendance)) {}
   virtual ~Engine() = default;
+
+  /// Who has come to the group's operations in other processes.
+  Attendance& attendance() const noexcept { return *attendance_; }
   /// The work of an operation to which all ranks of this process have come. No slices: there is
   /// nothing to do.
   ///
@@ -30,9 +37,8 @@ class Engine {
   /// @throws  it cannot be carried out. Nothing touches the ranks' memory any more, and the meeting
   ///          fails the operation.
   virtual void begin(const std::shared_ptr<Operation>& op) = 0;
-  /// Whether all ranks of its group are in this process.
-  virtual bool has_all_ranks() const noexcept { return true; }
-  /// Begins one end of a message whose other end is in another process, or may be.
+  /// Begins one end of a message whose other end is in another process, or may be. Not called where
+  /// the attendance has all ranks.
   virtual void begin_message(const std::shared_ptr<Operation>&) {}
   /// Takes a share of the work, in the thread of a rank that waits.
   virtual void help(Operation& op) noexcept = 0;
@@ -44,9 +50,6 @@ class Engine {
   /// queued. What is queued and ends soon is left alone: its ranks may have been told that it is
   /// complete.
   virtual void abort(const Failure& why) noexcept = 0;
-  /// A rank of this process was destroyed: the other processes are told that it takes part in no
-  /// collective after the `reached`-th one.
-  virtual void retire(const Failure& /*why*/, std::int64_t /*reached*/) noexcept {}
   /// After an abort: the group is used again. What was under way has nothing to do with what begins
   /// now.
   virtual void restart() {}
@@ -59,27 +62,9 @@ class Engine {
   /// @param number  of the split among the group's collectives.
   virtual std::shared_ptr<Engine> split(const std::vector<int>& ranks,
                                         std::int64_t number) const = 0;
-  /// Who is waited for in an operation that has begun: "rank 2 (...) did not come".
-  virtual std::string absence(const Operation&) const { return "the work did not end"; }
-  /// Whether some rank has not come to an operation that has begun, which does not end by itself.
-  virtual bool lacks_ranks(const Operation&) const { return true; }
-  /// Asks the other processes which of their ranks have come to a collective that has not begun,
-  /// or not ended.
-  virtual void ask_who_has_come(const Operation&) {}
-  /// Whether all of them have answered.
-  virtual bool have_answered(const Operation&) const { return true; }
-  /// Of a collective that has not begun, the ranks of other processes that have not come, as far as
-  /// these have answered; "": it knows of none.
-  virtual std::string absence_elsewhere(const Operation&) const { return ""; }
-  /// Which processes give no sign of life: "; rank 2 (...): no sign of life for 3.1 s".
-  virtual std::string silence() const { return ""; }
-  /// Whether that is the group's number among those over processes.
-  virtual bool is_of(std::uint64_t /*group*/) const { return false; }
-  /// A name of the group that is the same in all its processes, and of no other group of theirs;
-  /// "": it is of this process alone.
-  virtual std::string group_name() const { return ""; }
-  /// Who is to hear of what other processes say. Called once, before any operation.
-  virtual void attach(const std::shared_ptr<Meeting>&) {}
+
+ private:
+  const std::shared_ptr<Attendance> attendance_;
 };
 
 }  // namespace tandem::comm

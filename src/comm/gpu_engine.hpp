@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "comm/engine.hpp"
+#include "comm/one_process_attendance.hpp"
 #include "comm/rank_table.hpp"
 #include "comm/shared_transport.hpp"
 
@@ -22,7 +23,9 @@ class GpuEngine final : public Engine {
  public:
   /// @param transport  null: the GPUs' own kernels and copies.
   GpuEngine(RankTable ranks, std::shared_ptr<SharedTransport> transport)
-      : ranks_(std::move(ranks)), transport_(std::move(transport)) {}
+      : Engine(std::make_shared<OneProcessAttendance>()),
+        ranks_(std::move(ranks)),
+        transport_(std::move(transport)) {}
 
   /// By the rank that came last, for all: kernels and copies do not wait for each other's threads.
   ///

@@ -19,7 +19,7 @@ std::vector<std::unique_ptr<Communicator>> make_ranks(RankTable table,
   if (std::getenv("TANDEM_COMM_DUMP_AT_END") != nullptr) options.dump_at_end = true;
   const auto meeting =
       std::make_shared<Meeting>(std::move(table), std::move(options), std::move(engine));
-  meeting->engine().attach(meeting);
+  meeting->attendance().attach(meeting);
   std::vector<std::unique_ptr<Communicator>> ranks;
   for (const int r : meeting->ranks().here())
     ranks.push_back(std::make_unique<Communicator>(meeting, r));

@@ -31,7 +31,7 @@ Meeting::Meeting(RankTable ranks, GroupOptions options, std::shared_ptr<Engine> 
       options_(std::move(options)),
       algorithms_(options_, ranks_.size()),
       engine_(std::move(engine)),
-      record_(ranks_, options_, engine_->group_name()),
+      record_(ranks_, options_, attendance().group_name()),
       reached_(static_cast<std::size_t>(ranks_.size())) {}
 
 std::shared_ptr<Operation> Meeting::arrive(int rank,
@@ -126,7 +126,7 @@ void Meeting::seat_ranks(Operation& op) {
     if (table.here().empty()) continue;
     const auto meeting = std::make_shared<Meeting>(
         std::move(table), std::move(options), engine_->split(ranks, op.number));
-    meeting->engine().attach(meeting);
+    meeting->attendance().attach(meeting);
     for (std::size_t i = 0; i < ranks.size(); ++i)
       if (ranks_.is_here(ranks[i]))
         op.seats[static_cast<std::size_t>(ranks[i])] = {meeting, static_cast<int>(i)};
@@ -166,7 +166,7 @@ std::shared_ptr<Operation> Meeting::post(int rank,
   }
   if (!first)
     begin(op);
-  else if (is_elsewhere || (other == any_source && !engine_->has_all_ranks()))
+  else if (is_elsewhere || (other == any_source && !attendance().has_all_ranks()))
     begin_message(op);
   return op;
 }
@@ -267,9 +267,9 @@ void Meeting::check_patience(Operation& op, int rank, Patience& patience) {
     failure_->raise(op.title());
   }
   const std::string missing =
-      state == State::gathering ? absence(op) + " did not arrive " : engine_->absence(op) + ' ';
+      state == State::gathering ? absence(op) + " did not arrive " : attendance().absence(op) + ' ';
   const std::string text =
-      detail::concat(op.title(), ": ", missing, patience.describe(), engine_->silence());
+      detail::concat(op.title(), ": ", missing, patience.describe(), attendance().silence());
   fail(Failure::Kind::aborted, ranks_.name(rank) + " gave up: " + text);
   throw Timeout(text);
 }
@@ -277,9 +277,9 @@ void Meeting::check_patience(Operation& op, int rank, Patience& patience) {
 // Other processes know better which of their ranks are missing. They are asked, and those that are
 // waited for may give up first.
 bool Meeting::may_hear_more(const Operation& op, Patience& patience) const {
-  if (patience.note_end()) engine_->ask_who_has_come(op);
+  if (patience.note_end()) attendance().ask(op);
   if (op.state.load() == State::running) return patience.since_end() < kOthersFirst;
-  return patience.since_end() < kAnswer && !engine_->have_answered(op);
+  return patience.since_end() < kAnswer && !attendance().have_answered(op);
 }
 
 std::string Meeting::absence(const Operation& op) const {
@@ -292,7 +292,7 @@ std::string Meeting::absence(const Operation& op) const {
     text += detail::concat(
         text.empty() ? "" : ", ", ranks_.name(r), " (", reached, " collectives so far)");
   }
-  const std::string elsewhere = engine_->absence_elsewhere(op);
+  const std::string elsewhere = attendance().absence_elsewhere(op);
   return elsewhere.empty() ? text : text + ", " + elsewhere;
 }
 

@@ -40,6 +40,7 @@ class Meeting {
   const GroupOptions& options() const noexcept { return options_; }
   const AlgorithmChoice& algorithms() const noexcept { return algorithms_; }
   Engine& engine() const noexcept { return *engine_; }
+  Attendance& attendance() const noexcept { return engine_->attendance(); }
 
   /// Registers a rank's parts in its next collectives, which are coalesced into one operation. The
   /// last rank to arrive has the engine begin.

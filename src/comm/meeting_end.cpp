@@ -91,7 +91,7 @@ void Meeting::leave(Operation& op, int rank) noexcept {
             unwinds});
   };
   if (op.state.load() == State::running) engine_->help(op);  // ranks may have come unnoticed
-  give_up([&](State state) { return state == State::gathering || engine_->lacks_ranks(op); });
+  give_up([&](State state) { return state == State::gathering || attendance().lacks_ranks(op); });
   // All ranks have come, so it ends soon, unless a process has stopped.
   const auto end = Clock::now() + options_.timeout;
   while (op.state.load(std::memory_order_acquire) == State::running) {
@@ -109,7 +109,7 @@ void Meeting::abort(const std::string& reason) noexcept {
 
 void Meeting::stop(const Failure& why, std::uint64_t group) noexcept {
   const std::scoped_lock lock(mutex_);
-  if (engine_->is_of(group)) fail(why);
+  if (attendance().is_of(group)) fail(why);
 }
 
 void Meeting::retire(int rank) noexcept {
@@ -129,13 +129,13 @@ void Meeting::retire(int rank) noexcept {
   std::int64_t reached = kNoLast;
   for (const int here : ranks_.here())
     reached = std::min(reached, reached_[static_cast<std::size_t>(here)]);
-  engine_->retire(*failure_, reached);
+  attendance().retire(*failure_, reached);
 }
 
 // What all have come to goes on to its end, also where others have it behind them.
 void Meeting::note_left(const Failure& why, std::int64_t reached, std::uint64_t group) noexcept {
   const std::scoped_lock lock(mutex_);
-  if (!engine_->is_of(group) || reached >= last_) return;
+  if (!attendance().is_of(group) || reached >= last_) return;
   last_ = reached;
   left_ = why;
   const auto is_beyond = [&](int here) { return reached_[static_cast<std::size_t>(here)] > last_; };

@@ -172,12 +172,13 @@ void* StartedOperation::make_scratch(const Collective& c) {
 
 /// What other processes send and get is data.
 void StartedOperation::check_data(const std::vector<Part>& parts) const {
-  TANDEM_CHECK(meeting_->engine().has_all_ranks() || std::ranges::all_of(parts, &Part::has_data),
-               name(collectives_.front().kind),
-               ": ",
-               meeting_->ranks().device(rank_),
-               " is shape-only, but its group has ranks in other processes, to which data are "
-               "sent; use the devices of one process, or leave out @shape-only");
+  TANDEM_CHECK(
+      meeting_->attendance().has_all_ranks() || std::ranges::all_of(parts, &Part::has_data),
+      name(collectives_.front().kind),
+      ": ",
+      meeting_->ranks().device(rank_),
+      " is shape-only, but its group has ranks in other processes, to which data are "
+      "sent; use the devices of one process, or leave out @shape-only");
 }
 
 std::shared_ptr<Operation> StartedOperation::arrive(std::vector<Part> parts) const {

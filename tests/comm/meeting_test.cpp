@@ -29,9 +29,16 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::thrown_text;
 
+/// Somebody else is always waited for.
+struct OutsideAttendance final : OneProcessAttendance {
+  bool lacks_ranks(const Operation& /*op*/) const override { return true; }
+};
+
 /// Ends operations when the test says so.
 class OutsideEngine final : public Engine {
  public:
+  OutsideEngine() : Engine(std::make_shared<OutsideAttendance>()) {}
+
   void begin(const std::shared_ptr<Operation>& op) override {
     if (refuses) throw CommAborted("no link");
     running.push_back(op);

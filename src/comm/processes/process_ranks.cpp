@@ -61,8 +61,11 @@ std::vector<std::unique_ptr<Communicator>> make_process_ranks(std::span<const De
     }
   }
   RankTable table(std::move(all), std::move(places), std::move(processes), world.rank());
-  auto engine = std::make_shared<ProcessEngine>(
-      mesh, table, options, group, RollCall::of(world), native_order(options, *mesh));
+  Membership membership(table, group);
+  membership.natives = native_order(options, *mesh);
+  auto attendance = std::make_shared<ProcessAttendance>(
+      mesh, backend, std::move(membership), RollCall::of(world));
+  auto engine = std::make_shared<ProcessEngine>(mesh, std::move(attendance), options);
   return make_ranks(std::move(table), std::move(options), std::move(engine));
 }
 

@@ -28,7 +28,7 @@ class RollCall {
   /// Afterwards nobody asks or answers: the world ends.
   void close() noexcept;
 
-  /// @param group  Engine::group_name()
+  /// @param group  Attendance::group_name()
   void add(const std::string& group, std::weak_ptr<Meeting> meeting);
   void remove(const std::string& group) noexcept;
   /// Asks all others about a group's ranks.
