@@ -340,8 +340,8 @@ void Engine::add(Tensor& slot, Tensor gradient) {
     // An expanded gradient holds one element for many: it cannot take up others.
     const bool dense = other.is_contiguous() || other.is_contiguous(MemoryFormat::channels_last);
     const bool own = !options_.create_graph && dense && other.shared().use_count() == 1 &&
-                     other.impl().buffer.use_count() == 1 && !other.buffer().is_adopted() &&
-                     same_layout(other, gradient);
+                     other.impl().buffer.use_count() == 1 &&
+                     !other.buffer().lending().is_adopted() && same_layout(other, gradient);
     gradient = own ? other.add_(gradient) : other.add(gradient);
   }
 }

@@ -31,8 +31,8 @@ void accumulate(const std::shared_ptr<TensorImpl>& leaf, Tensor gradient, bool c
     meta.grad = meta.bound;
   } else {
     const bool own = gradient.shared().use_count() == 1 &&
-                     gradient.impl().buffer.use_count() == 1 && !gradient.buffer().is_adopted() &&
-                     same_layout(gradient, x);
+                     gradient.impl().buffer.use_count() == 1 &&
+                     !gradient.buffer().lending().is_adopted() && same_layout(gradient, x);
     if (own) {
       meta.grad = std::move(gradient);
     } else {

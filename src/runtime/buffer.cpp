@@ -41,31 +41,27 @@ Buffer::Buffer(Device device,
       nbytes_(nbytes),
       has_data_(nbytes == 0 || device_->has_data()),
       category_(category),
+      dropped_(*this, std::move(unit)),
       owner_(context().module_path),
-      shares_(std::move(shares)),
-      unit_(std::move(unit)) {}
+      shares_(std::move(shares)) {}
 
 Buffer::Buffer(Device device, AdoptedMemory memory, Category category)
     : device_(&host_device(device)),
       data_(memory.nbytes > 0 ? memory.data : nullptr),
       nbytes_(memory.nbytes),
-      is_adopted_(true),
-      is_read_only_(memory.is_read_only),
-      was_shared_(true),
       category_(category),
-      owner_(context().module_path),
-      give_back_(std::move(memory.give_back)) {
+      lending_(std::move(memory)),
+      dropped_(*this, nullptr),
+      owner_(context().module_path) {
   device_->adopted_.fetch_add(nbytes_, std::memory_order_relaxed);
 }
 
 Buffer::~Buffer() {
   transits_.clear();
-  if (is_adopted_) {
+  if (lending_.is_adopted())
     device_->adopted_.fetch_sub(nbytes_, std::memory_order_relaxed);
-    if (give_back_) give_back_();
-  } else if (data_ != nullptr) {
+  else if (data_ != nullptr)
     give_memory_back();
-  }
 }
 
 void Buffer::take_memory() {
@@ -82,59 +78,18 @@ void Buffer::give_memory_back() noexcept {
   data_ = nullptr;
 }
 
-void Buffer::drop(std::shared_ptr<const std::string> unit) {
-  if (is_dropped()) refuse("drop");
-  TANDEM_CHECK(!is_adopted_ && !is_lent(),
-               "drop: ",
-               nbytes_,
-               " bytes of ",
-               category(),
-               " on ",
-               device(),
-               is_adopted_ ? " belong to another library; drop memory of tandem's own"
-                           : " are lent to another library; end its tensors first");
-  transits_.await(0, nbytes_, Direction::write);
-  unit_ = std::move(unit);
-  if (nbytes_ > 0) give_memory_back();
-}
-
-void Buffer::wake() {
-  if (is_dropped()) take_memory();
-}
-
-void Buffer::wake(Buffer& other) {
-  TANDEM_ASSERT(is_dropped() && !other.is_dropped() && !other.is_adopted_ &&
-                    other.device_ == device_ && other.nbytes_ == nbytes_ &&
-                    other.category() == category(),
-                "a buffer can take the memory of one that is like it");
+void Buffer::take_memory_of(Buffer& other) noexcept {
   device_->remove(other);
   data_ = std::exchange(other.data_, nullptr);
   has_data_.store(other.has_data(), std::memory_order_relaxed);
   device_->add(*this);
 }
 
-// Whoever looks sees the same bytes as before the buffer was dropped.
-void Buffer::provide(const char* op, std::span<const Buffer* const> used) const {
-  const std::shared_ptr<BufferSource> source = source_;
-  if (source == nullptr) refuse(op);
-  source->provide(const_cast<Buffer&>(*this), used);
-}
-
-void Buffer::refuse(const char* op) const {
+std::string Buffer::owners() const {
   std::string owners;
   for (const ModuleShare& share : shares_ == nullptr ? ModuleShares{} : *shares_)
     owners += (owners.empty() ? "" : ", ") + share.module_path;
-  if (owners.empty() && owner_ != nullptr) owners = *owner_;
-  throw InvalidArgument(detail::concat(op,
-                                       ": the memory of ",
-                                       name(category()),
-                                       " of '",
-                                       owners,
-                                       "' on ",
-                                       device(),
-                                       " has been given back with unit '",
-                                       *unit_,
-                                       "'; use it where the unit has been gathered"));
+  return owners.empty() && owner_ != nullptr ? *owner_ : owners;
 }
 
 void Buffer::refuse_write(const char* op) const {
@@ -153,11 +108,6 @@ void Buffer::refuse_read(const char* op) const {
                               device(),
                               ", which is shape-only: it accounts for memory and computes nothing; "
                               "leave this call out, or list the devices without @shape-only"));
-}
-
-void Buffer::lend() noexcept {
-  was_shared_.store(true, std::memory_order_relaxed);
-  loans_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Buffer::bump_version(std::size_t begin, std::size_t end) noexcept {
@@ -190,13 +140,13 @@ void Buffer::set_part_versions(const std::vector<std::uint64_t>& versions) noexc
 
 std::optional<IntegerBounds> Buffer::integers() const noexcept {
   if (!integers_ || integers_->version != version()) return std::nullopt;
-  if (was_shared_.load(std::memory_order_relaxed)) return std::nullopt;
+  if (lending_.was_shared()) return std::nullopt;
   return integers_->bounds;
 }
 
 void Buffer::recategorise(Category category) noexcept {
   const Category before = category_.exchange(category, std::memory_order_relaxed);
-  if (category == before || data_ == nullptr || is_adopted_) return;
+  if (category == before || data_ == nullptr || lending_.is_adopted()) return;
   device_->statistics_->recategorise(nbytes_, before, category);
   notify(static_cast<int>(MemoryEvent::Kind::recategorise), before);
 }

@@ -31,9 +31,9 @@ struct Loan {
   explicit Loan(const Tensor& x) : buffer(x.impl().buffer) {
     std::ranges::copy(x.shape(), shape.begin());
     std::ranges::copy(x.strides(), strides.begin());
-    buffer->lend();
+    buffer->lending().lend();
   }
-  ~Loan() { buffer->end_loan(); }
+  ~Loan() { buffer->lending().end_loan(); }
   Loan(const Loan&) = delete;
   Loan& operator=(const Loan&) = delete;
 
@@ -266,7 +266,7 @@ Tensor borrow(Borrowed<Managed>& borrowed, bool is_read_only, Device device) {
 DLManagedTensorVersioned* to_dlpack(const Tensor& x, DlpackOptions options) {
   check_can_be_lent(x);
   const Tensor lent = options.copy ? x.clone() : x;
-  const bool is_read_only = options.read_only || lent.buffer().is_read_only();
+  const bool is_read_only = options.read_only || lent.buffer().lending().is_read_only();
   auto loan = lend<DLManagedTensorVersioned>(lent, is_read_only);
   loan->managed.version = kLentVersion;
   if (is_read_only) loan->managed.flags |= DLPACK_FLAG_BITMASK_READ_ONLY;
@@ -277,7 +277,7 @@ DLManagedTensorVersioned* to_dlpack(const Tensor& x, DlpackOptions options) {
 DLManagedTensor* to_dlpack_unversioned(const Tensor& x, DlpackOptions options) {
   check_can_be_lent(x);
   const Tensor lent = options.copy ? x.clone() : x;
-  TANDEM_CHECK(!options.read_only && !lent.buffer().is_read_only(),
+  TANDEM_CHECK(!options.read_only && !lent.buffer().lending().is_read_only(),
                "to_dlpack_unversioned: ",
                x.describe(),
                " is read-only, which DLPack before 1.0 cannot say; use to_dlpack, or lend a copy");

@@ -143,7 +143,7 @@ TEST_F(DlpackRefusalTest, TensorsThatAreNotLent) {
   EXPECT_THAT(thrown_text([] { to_dlpack_unversioned(zeros({2}), {.read_only = true}); }),
               HasSubstr("is read-only, which DLPack before 1.0 cannot say"));
   const Tensor dropped = zeros({2});
-  dropped.buffer().drop(std::make_shared<const std::string>("blocks.3"));
+  dropped.buffer().dropped().drop(std::make_shared<const std::string>("blocks.3"));
   EXPECT_THAT(thrown_text([&] { to_dlpack(dropped); }), HasSubstr("has been given back"));
 }
 
@@ -164,10 +164,10 @@ TEST_F(DlpackRefusalTest, LentMemoryStaysInItsPlace) {
   const auto unit = std::make_shared<const std::string>("blocks.3");
   const Tensor x = zeros({2});
   Held<> held(to_dlpack(x));
-  EXPECT_THAT(thrown_text([&] { x.buffer().drop(unit); }),
+  EXPECT_THAT(thrown_text([&] { x.buffer().dropped().drop(unit); }),
               HasSubstr("drop: 8 bytes of activation on cpu:0 are lent to another library"));
   held.reset();
-  x.buffer().drop(unit);
+  x.buffer().dropped().drop(unit);
   EXPECT_TRUE(x.buffer().is_dropped());
 }
 

@@ -124,9 +124,9 @@ TEST_F(DlpackLendTest, TheTensorOutlivesTheLoan) {
   const Tensor x = full({3}, 7);
   Held<> held(to_dlpack(x));
   static_cast<float*>(held->dl_tensor.data)[1] = 8;
-  EXPECT_TRUE(x.buffer().is_lent());
+  EXPECT_TRUE(x.buffer().lending().is_lent());
   std::thread([&] { held.reset(); }).join();
-  EXPECT_FALSE(x.buffer().is_lent());
+  EXPECT_FALSE(x.buffer().lending().is_lent());
   EXPECT_THAT(x.to_host<float>(), ElementsAre(7, 8, 7));
 }
 
@@ -345,7 +345,7 @@ TEST_F(DlpackTest, ThreadsExchangeOneTensor) {
   for (std::thread& thread : threads)
     thread.join();
   EXPECT_EQ(stats().adopted, before);
-  EXPECT_FALSE(x.buffer().is_lent());
+  EXPECT_FALSE(x.buffer().lending().is_lent());
 }
 
 TEST_F(DlpackTest, AMillionExchangesLeaveNoByte) {
@@ -360,7 +360,7 @@ TEST_F(DlpackTest, AMillionExchangesLeaveNoByte) {
   EXPECT_EQ(stats().in_use, before.in_use);
   EXPECT_EQ(stats().adopted, before.adopted);
   EXPECT_EQ(stats().allocations, before.allocations);
-  EXPECT_FALSE(x.buffer().is_lent());
+  EXPECT_FALSE(x.buffer().lending().is_lent());
   EXPECT_EQ(x.shared()->buffer.use_count(), 1);
 }
 

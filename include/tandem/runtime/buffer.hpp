@@ -5,16 +5,16 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "tandem/runtime/buffer_source.hpp"
 #include "tandem/runtime/device.hpp"
+#include "tandem/runtime/dropped.hpp"
 #include "tandem/runtime/integer_bounds.hpp"
+#include "tandem/runtime/lending.hpp"
 #include "tandem/runtime/logical_device.hpp"
 #include "tandem/runtime/memory.hpp"
 #include "tandem/runtime/transit.hpp"
@@ -22,16 +22,6 @@
 namespace tandem {
 
 class PartVersions;
-
-/// Memory of another owner, for a buffer that adopts it.
-struct AdoptedMemory {
-  void* data = nullptr;  ///< in the host's memory; need not be aligned beyond its elements
-  std::size_t nbytes = 0;
-  bool is_read_only = false;
-  /// Called once, when the buffer ends, by the thread that ends it. Must not throw. Null: nothing
-  /// is called.
-  std::function<void()> give_back = nullptr;
-};
 
 /// Bytes on one device, which tensors are views of.
 ///
@@ -48,7 +38,7 @@ class Buffer {
          std::shared_ptr<const ModuleShares> shares = nullptr);
   /// Without memory, as if it had been dropped.
   ///
-  /// @param unit  what it would be dropped with, see drop.
+  /// @param unit  what it would be dropped with, see Dropped.
   Buffer(Device device,
          std::size_t nbytes,
          Category category,
@@ -69,33 +59,15 @@ class Buffer {
   void* data() const noexcept { return data_; }
   std::size_t nbytes() const noexcept { return nbytes_; }
   Category category() const noexcept { return category_.load(std::memory_order_relaxed); }
-  /// Gives the memory back, while the buffer and the views of it stay, with version, category and
-  /// owner. Work on a dropped buffer asks its source for the bytes, and throws if it has none.
-  /// Bytes in transit are waited for.
-  ///
-  /// Nothing may use the buffer meanwhile, as for its destruction.
-  /// @param unit  what is dropped with it, for messages: "blocks.3".
-  /// @throws InvalidArgument  it is dropped already, adopted, or lent. @throws Timeout, CommAborted
-  void drop(std::shared_ptr<const std::string> unit);
-  /// Takes memory again. The bytes are not initialised. Does nothing if it is not dropped.
-  ///
-  /// @throws OutOfMemory  it stays dropped.
-  void wake();
-  /// Takes the memory of another buffer, with its bytes. That one is dropped then.
-  ///
-  /// @param other  awake, of this device, size and category, with all its bytes arrived.
-  void wake(Buffer& other);
+  /// How the memory comes and goes while the buffer stays.
+  Dropped& dropped() const noexcept { return dropped_; }
   bool is_dropped() const noexcept { return data_ == nullptr && nbytes_ > 0; }
-  /// From now on work on the buffer gets the bytes from `source` where it is dropped. Null: from
-  /// nobody.
-  void set_source(std::shared_ptr<BufferSource> source) noexcept { source_ = std::move(source); }
-  /// @param op  that is about to use the bytes.
-  /// @throws InvalidArgument  it is dropped, and has no source. @throws  what the source throws.
-  void check_awake(const char* op) const { check_awake(op, {}); }
+  /// @param op    that is about to use the bytes.
   /// @param used  all buffers that the op uses.
-  void check_awake(const char* op, std::span<const Buffer* const> used) const {
+  /// @throws InvalidArgument  it is dropped, and has no source. @throws  what the source throws.
+  void check_awake(const char* op, std::span<const Buffer* const> used = {}) const {
     if (is_dropped()) [[unlikely]]
-      provide(op, used);
+      dropped_.provide(op, used);
   }
   /// Whether the bytes are those that the program has computed. A buffer of a shape-only device has
   /// none, and one that work without data has written to has lost them.
@@ -107,19 +79,14 @@ class Buffer {
     if (!has_data()) [[unlikely]]
       refuse_read(op);
   }
-  /// Whether the memory belongs to another owner.
-  bool is_adopted() const noexcept { return is_adopted_; }
-  bool is_read_only() const noexcept { return is_read_only_; }
+  /// What it shares with other libraries.
+  Lending& lending() noexcept { return lending_; }
+  const Lending& lending() const noexcept { return lending_; }
   /// @param op  that is about to write. @throws InvalidArgument  the buffer is read-only.
   void check_writable(const char* op) const {
-    if (is_read_only_) [[unlikely]]
+    if (lending_.is_read_only()) [[unlikely]]
       refuse_write(op);
   }
-  /// Notes that somebody outside of tandem gets the address, who may write to it unseen. The memory
-  /// then stays in its place until end_loan().
-  void lend() noexcept;
-  void end_loan() noexcept { loans_.fetch_sub(1, std::memory_order_release); }
-  bool is_lent() const noexcept { return loans_.load(std::memory_order_acquire) > 0; }
   /// Moves the bytes to another category in the statistics. Only the owner's thread may call it.
   void recategorise(Category category) noexcept;
 
@@ -157,24 +124,21 @@ class Buffer {
   Transits& transits() const noexcept { return transits_; }
 
  private:
+  friend class Dropped;
   friend class LogicalDevice;
   void notify(int kind, Category before) const noexcept;
   void take_memory();
   void give_memory_back() noexcept;
-  void provide(const char* op, std::span<const Buffer* const> used) const;
-  [[noreturn]] void refuse(const char* op) const;
+  void take_memory_of(Buffer& other) noexcept;
+  std::string owners() const;
   [[noreturn]] void refuse_write(const char* op) const;
   [[noreturn]] void refuse_read(const char* op) const;
 
   LogicalDevice* device_;
   void* data_ = nullptr;
   std::size_t nbytes_;
-  const bool is_adopted_ = false;
-  const bool is_read_only_ = false;
-  std::atomic<bool> was_shared_{false};  // others have had the address
-  std::atomic<bool> has_data_{true};     // atomic: work on other devices may ask
-  std::atomic<std::uint32_t> loans_{0};
-  std::atomic<Category> category_;  // other threads read it to name the owners in OutOfMemory
+  std::atomic<bool> has_data_{true};  // atomic: work on other devices may ask
+  std::atomic<Category> category_;    // other threads read it to name the owners in OutOfMemory
   std::atomic<std::uint64_t> version_{0};
   std::unique_ptr<PartVersions> parts_;  // null: the buffer counts as one part
   struct NotedIntegers {
@@ -182,12 +146,11 @@ class Buffer {
     IntegerBounds bounds;
   };
   std::optional<NotedIntegers> integers_;
+  Lending lending_;
   mutable Transits transits_;
+  mutable Dropped dropped_;
   std::shared_ptr<const std::string> owner_;  // the module path at allocation
   std::shared_ptr<const ModuleShares> shares_;
-  std::shared_ptr<const std::string> unit_;  // that it was dropped with; null: it was not
-  std::shared_ptr<BufferSource> source_;     // null: none
-  std::function<void()> give_back_;          // of adopted memory
   Buffer* next_ = nullptr;
   Buffer* previous_ = nullptr;
 };

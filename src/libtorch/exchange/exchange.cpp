@@ -23,7 +23,7 @@ namespace {
 }  // namespace
 
 at::Tensor to_torch(const Tensor& x) {
-  TANDEM_CHECK(!x.defined() || !x.buffer().is_read_only(),
+  TANDEM_CHECK(!x.defined() || !x.buffer().lending().is_read_only(),
                "to_torch: ",
                x.describe(),
                " is lent by another library for reading only, and PyTorch would let its tensor be "

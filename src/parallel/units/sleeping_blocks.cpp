@@ -57,7 +57,7 @@ std::shared_ptr<SleepingBlocks> SleepingBlocks::of(std::shared_ptr<BlockStore> s
 
 void SleepingBlocks::set_sources(const std::shared_ptr<SleepingBlocks>& source) const {
   for (const Block& block : blocks_)
-    if (const auto buffer = block.buffer.lock()) buffer->set_source(source);
+    if (const auto buffer = block.buffer.lock()) buffer->dropped().set_source(source);
 }
 
 SleepAtEnd::SleepAtEnd(SleepingBlocks* blocks) noexcept
@@ -90,7 +90,7 @@ void SleepingBlocks::provide(Buffer& buffer, std::span<const Buffer* const> used
   make_room(block, used);
   if (block.of == Of::values && wake_gathered(block, own))
     return store_->gather_ahead(block.index, device_);
-  own->wake();
+  own->dropped().wake();
   block.is_awake = true;
   try {
     put_bytes(block, own);
@@ -104,7 +104,7 @@ void SleepingBlocks::provide(Buffer& buffer, std::span<const Buffer* const> used
 bool SleepingBlocks::wake_gathered(Block& block, const std::shared_ptr<Buffer>& buffer) const {
   const std::shared_ptr<Buffer> gathered = store_->take_gathered(block.index, device_);
   if (gathered == nullptr) return false;
-  buffer->wake(*gathered);
+  buffer->dropped().wake(*gathered);
   block.is_awake = true;
   block.version = buffer->version();
   block.parts = buffer->part_versions();
@@ -150,7 +150,7 @@ void SleepingBlocks::sleep(Block& block) const {
   if (buffer == nullptr || buffer->is_dropped()) return;
   if (buffer->version() != block.version)
     store_->scatter(block.of, block.index, flat_of(buffer, block.numel, block.dtype));
-  buffer->drop(block.name);
+  buffer->dropped().drop(block.name);
 }
 
 bool SleepingBlocks::is_written(const Block& block) const {
@@ -265,7 +265,7 @@ void SleepingBlocks::wake_for_good() {
   for (Block& block : blocks_) {
     const std::shared_ptr<Buffer> buffer = block.buffer.lock();
     if (buffer == nullptr || block.is_awake) continue;
-    buffer->wake();
+    buffer->dropped().wake();
     block.is_awake = true;
     fill(block, buffer);
   }
