@@ -10,6 +10,7 @@
 #include "tandem/autograd/gradcheck.hpp"
 #include "tandem/autograd/gradient_source.hpp"
 #include "tandem/autograd/row_group.hpp"
+#include "tandem/autograd/tape_context.hpp"
 #include "tandem/comm/algorithms.hpp"
 #include "tandem/comm/backend.hpp"
 #include "tandem/comm/collective.hpp"

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tandem/autograd/tape_context.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/access.hpp"
@@ -55,7 +56,7 @@ EnableGrad::EnableGrad() : scope_([](Context& c) { c.grad_enabled = true; }) {}
 Saved::Saved(const Tensor& x) {
   if (!x.defined()) return;
   const Context& c = context();
-  const std::shared_ptr<CheckpointState>& checkpoint = c.checkpoint;
+  const std::shared_ptr<CheckpointState>& checkpoint = tape_context(c).checkpoint;
   // A leaf that trains stays anyway. Off the tape nothing is recomputed, and only the first of the
   // two runs may be at work there, updating buffers.
   if (checkpoint != nullptr && c.grad_enabled && !(x.is_leaf() && x.requires_grad())) {
@@ -84,7 +85,7 @@ bool should_record(const std::vector<Tensor>& inputs) {
 
 bool wants(const Tensor& x) {
   if (!x.defined() || !x.requires_grad()) return false;
-  const auto& unwanted = context().unwanted;
+  const auto& unwanted = tape_context().unwanted;
   return unwanted == nullptr ||
          std::ranges::find(unwanted->edges, edge_of(x)) == unwanted->edges.end();
 }

@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "tandem/autograd/tape_context.hpp"
+
 #include "autograd/checkpoint_state.hpp"
 
 namespace tandem::autograd::detail {
@@ -13,7 +15,7 @@ namespace {
 /// Kept until the end of the scope's run; what the function captures stays for the second one.
 std::shared_ptr<const Context> context_of(const std::shared_ptr<CheckpointState>& checkpoint) {
   auto c = std::make_shared<Context>(context());
-  c->checkpoint = checkpoint;
+  change_tape_context(*c, [&](TapeContext& t) { t.checkpoint = checkpoint; });
   return c;
 }
 

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "tandem/autograd/tape_context.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/tensor/access.hpp"
 
@@ -86,7 +87,7 @@ void CheckpointState::run_again() {
   auto c = std::make_shared<Context>(*context_);
   c->grad_enabled = true;
   c->recomputes = true;
-  c->checkpoint = shared_from_this();
+  change_tape_context(*c, [&](TapeContext& t) { t.checkpoint = shared_from_this(); });
   c->frame = std::make_shared<ForwardFrame>(
       position_ ? *position_ : ForwardFrame{.seed = numbers_.seed, .forward = numbers_.forwards});
   c->phase = now.phase;

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <utility>
 
+#include "tandem/autograd/tape_context.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/runtime.hpp"
 
@@ -33,10 +34,13 @@ std::shared_ptr<const Context> backward_context(const Context& forward,
   c->grad_enabled = options.create_graph;
   c->captures_gradients = captures;
   c->retains_graph = options.retain_graph;
-  c->checkpoint = nullptr;
   c->recomputes = false;
-  c->unwanted = std::move(unwanted);
-  c->interval = nullptr;
+  if (const auto& t = tape_context(forward); t.checkpoint || t.interval || t.unwanted != unwanted)
+    change_tape_context(*c, [&](TapeContext& next) {
+      next.checkpoint = nullptr;
+      next.unwanted = std::move(unwanted);
+      next.interval = nullptr;
+    });
   c->phase = Phase::backward;
   c->deadline = caller.deadline;
   c->abort = caller.abort;
@@ -224,7 +228,7 @@ void Engine::run_lane(Lane& lane) {
 
 void Engine::in_intervals(Node& node, Lane& lane) {
   const auto tell = [&](void (IntervalCalls::*what)(const Node&)) {
-    if (node.context->interval == nullptr) return;
+    if (tape_context(*node.context).interval == nullptr) return;
     const ContextScope scope(leaf_context_);
     (lane.intervals.*what)(node);
   };
@@ -380,7 +384,7 @@ void Engine::run_leaves(Lane& lane) {
         accumulate(leaf, std::move(gradient), options_.create_graph);
       } else {
         // In a replica it is a part of the gradient, which is none of a hook's business.
-        if (leaf_context_->outside == nullptr)
+        if (tape_context(*leaf_context_).outside == nullptr)
           gradient = hooked(*meta_of(*leaf), std::move(gradient));
         const std::scoped_lock lock(mutex_);
         for (std::size_t c = 0; c < capture_edges_.size(); ++c) {

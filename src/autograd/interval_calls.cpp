@@ -3,11 +3,13 @@
 
 #include "autograd/interval_calls.hpp"
 
+#include "tandem/autograd/tape_context.hpp"
+
 namespace tandem::autograd {
 
 void IntervalCalls::expect(const std::vector<std::shared_ptr<Node>>& nodes) {
   for (const auto& node : nodes) {
-    for (const auto* mark = node->context->interval.get(); mark != nullptr;
+    for (const auto* mark = tape_context(*node->context).interval.get(); mark != nullptr;
          mark = mark->outer.get()) {
       Progress& progress = intervals_[mark];
       ++progress.ops;
@@ -18,7 +20,8 @@ void IntervalCalls::expect(const std::vector<std::shared_ptr<Node>>& nodes) {
 
 void IntervalCalls::enter(const Node& node) {
   std::vector<const IntervalMark*> fresh;  // innermost first
-  for (const auto* mark = node.context->interval.get(); mark != nullptr; mark = mark->outer.get()) {
+  for (const auto* mark = tape_context(*node.context).interval.get(); mark != nullptr;
+       mark = mark->outer.get()) {
     const Progress& progress = intervals_.at(mark);
     if (progress.left == progress.ops) fresh.push_back(mark);
   }
@@ -27,7 +30,8 @@ void IntervalCalls::enter(const Node& node) {
 }
 
 void IntervalCalls::leave(const Node& node) {
-  for (const auto* mark = node.context->interval.get(); mark != nullptr; mark = mark->outer.get()) {
+  for (const auto* mark = tape_context(*node.context).interval.get(); mark != nullptr;
+       mark = mark->outer.get()) {
     if (--intervals_.at(mark).left == 0 && mark->calls.end) mark->calls.end();
   }
 }

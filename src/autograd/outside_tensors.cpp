@@ -5,13 +5,14 @@
 
 #include <algorithm>
 
-#include "tandem/runtime/context.hpp"
+#include "tandem/autograd/tape_context.hpp"
 
 namespace tandem::autograd {
 namespace {
 
 std::uint64_t realm_of(const Context& c) noexcept {
-  return c.outside == nullptr ? 0 : c.outside->realm();
+  const auto& outside = tape_context(c).outside;
+  return outside == nullptr ? 0 : outside->realm();
 }
 
 }  // namespace
@@ -38,7 +39,7 @@ void mark_realm(const Tensor& leaf, std::uint64_t realm) {
 
 Edge edge_here(const Tensor& x) {
   Edge edge = edge_of(x);
-  const auto& outside = context().outside;
+  const auto& outside = tape_context().outside;
   if (outside == nullptr || !edge.wanted()) return edge;
   const std::uint64_t realm =
       edge.leaf != nullptr ? meta_of(*edge.leaf)->realm : realm_of(*edge.node->context);

@@ -4,12 +4,16 @@
 #include "tandem/autograd/row_group.hpp"
 
 #include "tandem/autograd/autograd.hpp"
-#include "tandem/runtime/context.hpp"
+#include "tandem/autograd/tape_context.hpp"
 
 namespace tandem {
 
+const std::shared_ptr<RowGroup>& current_row_group() noexcept {
+  return autograd::tape_context().row_group;
+}
+
 Tensor sum_over_replicas(const Tensor& x) {
-  const std::shared_ptr<RowGroup> group = context().row_group;
+  const std::shared_ptr<RowGroup> group = current_row_group();
   if (group == nullptr || group->size() == 1) return x;
   Tensor y = group->all_reduce_sum(x.detach());
   // y_r = sum over s of x_s for every r, so dx_s = sum over r of dy_r: the same collective. The

@@ -48,7 +48,7 @@ void RunningStatistics::update(const BatchNormStatistics& own,
                                const std::optional<double>& momentum,
                                BatchNormSync sync) {
   const autograd::NoGrad off;
-  RowGroup* group = sync == BatchNormSync::merged ? context().row_group.get() : nullptr;
+  RowGroup* group = sync == BatchNormSync::merged ? current_row_group().get() : nullptr;
   const bool merges = group != nullptr && group->size() > 1;
   const BatchNormStatistics batch = merges ? merged(own, mean, *group) : own;
   if (batches.defined()) batches.add_(ones({}, {.dtype = DType::i64, .device = batches.device()}));

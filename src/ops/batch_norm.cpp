@@ -59,7 +59,7 @@ void check_input(const char* op, const Tensor& x, const Tensor& weight, const Te
 /// The replicas whose rows count; null: this one's alone.
 std::shared_ptr<RowGroup> group_of(BatchNormSync sync) {
   std::shared_ptr<RowGroup> group =
-      sync == BatchNormSync::synchronised ? context().row_group : nullptr;
+      sync == BatchNormSync::synchronised ? current_row_group() : nullptr;
   return group != nullptr && group->size() > 1 ? group : nullptr;
 }
 

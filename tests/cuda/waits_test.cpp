@@ -12,6 +12,7 @@
 #include <gmock/gmock.h>
 #include <sys/prctl.h>
 
+#include "tandem/autograd/tape_context.hpp"
 #include "tandem/comm/row_group_adapter.hpp"
 #include "tandem/core/error.hpp"
 #include "tandem/nn/batch_norm.hpp"
@@ -43,7 +44,9 @@ TEST_F(WaitsTest, StatisticsOfAllReplicasStayOnTheGpu) {
     const Tensor x =
         tensor_of(count_from(comm.rank(), 12), comm.device()).reshape({4, 3}).requires_grad_();
     const auto rows = std::make_shared<comm::RowGroupAdapter>(comm);
-    const ContextScope scope([&](Context& c) { c.row_group = rows; });
+    const ContextScope scope([&](Context& c) {
+      autograd::change_tape_context(c, [&](autograd::TapeContext& t) { t.row_group = rows; });
+    });
     if (comm.rank() == 0) stand_in::reset();
     comm.barrier();
     norm(x).backward(x.detach());

@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "tandem/autograd/row_group.hpp"
+#include "tandem/autograd/tape_context.hpp"
 #include "tandem/core/error.hpp"
 #include "tandem/ops/batch_norm.hpp"
 #include "tandem/runtime/context.hpp"
@@ -91,7 +92,9 @@ void run_replicas(Meeting& meeting, const std::function<void(int, Device)>& f) {
     threads.emplace_back([&, rank] {
       const ContextScope scope([&](Context& c) {
         c.threads = 1;
-        c.row_group = std::make_shared<Replica>(meeting, rank);
+        autograd::change_tape_context(c, [&](autograd::TapeContext& t) {
+          t.row_group = std::make_shared<Replica>(meeting, rank);
+        });
       });
       f(rank, devices[static_cast<std::size_t>(rank)]);
     });

@@ -7,6 +7,8 @@
 
 #include <gmock/gmock.h>
 
+#include "tandem/autograd/row_group.hpp"
+
 #include "parallel/engine.hpp"
 #include "thrown_text.hpp"
 
@@ -80,7 +82,7 @@ TEST(BitwisePassTest, ALeafIsComputedAloneByOneThread) {
     b.take({{0, {0, 1}}, {0, {1, 2}}, {n - 1, {2, 4}}}, [&b](const Replica& r) {
       EXPECT_LE(r.rows.size(), r.rows.begin == 2 ? 2 : 1);
       EXPECT_EQ(context().rows, r.rows);
-      EXPECT_EQ(context().row_group, nullptr);
+      EXPECT_EQ(current_row_group(), nullptr);
       EXPECT_EQ(context().threads, 1);
       return b.loss_of(r);
     });

@@ -11,6 +11,7 @@
 
 #include <gmock/gmock.h>
 
+#include "tandem/autograd/row_group.hpp"
 #include "tandem/nn/linear.hpp"
 #include "tandem/runtime/interrupt.hpp"
 #include "tandem/runtime/runtime.hpp"
@@ -50,7 +51,7 @@ TEST_F(CallRunnerTest, RunsAJobOnEachDeviceInItsContext) {
     EXPECT_EQ(context().batch_rows, 5);
     EXPECT_EQ(context().row_dim, 1);
     EXPECT_EQ(context().replica, part.index());
-    EXPECT_NE(context().row_group, nullptr);
+    EXPECT_NE(current_row_group(), nullptr);
     const std::scoped_lock lock(mutex);
     seen.insert(part.index());
   });

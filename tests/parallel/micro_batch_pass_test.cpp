@@ -8,6 +8,8 @@
 
 #include <gmock/gmock.h>
 
+#include "tandem/autograd/row_group.hpp"
+
 #include "parallel/engine.hpp"
 #include "thrown_text.hpp"
 
@@ -85,7 +87,7 @@ TEST(MicroBatchPassTest, ReplicasSeeTheRowsOfTheMicroBatchInTheContextOfTheWhole
          [&](const Replica& r) {
            EXPECT_EQ(context().rows, r.rows);
            EXPECT_EQ(context().batch_rows, 4);
-           EXPECT_EQ(context().row_group == nullptr, r.rows == (RowRange{2, 4})) << "alone";
+           EXPECT_EQ(current_row_group() == nullptr, r.rows == (RowRange{2, 4})) << "alone";
            const std::scoped_lock lock(mutex);
            seen[r.index].push_back(r.rows);
            return p.loss_of(r);

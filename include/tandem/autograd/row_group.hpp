@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
+
 #include "tandem/tensor/tensor.hpp"
 
 namespace tandem {
@@ -24,6 +26,9 @@ class RowGroup {
   /// call is enough for all.
   virtual void reset() {}
 };
+
+/// The row group of the calling thread's context; null outside a data-parallel call.
+const std::shared_ptr<RowGroup>& current_row_group() noexcept;
 
 /// The sum of `x` over the replicas of the context's row group; differentiable. Without a group it
 /// is `x` itself.

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/autograd/tape_context.hpp"
 #include "tandem/nn/module.hpp"
 #include "tandem/parallel/detail/gathered.hpp"
 #include "tandem/parallel/detail/nest_rows.hpp"
@@ -242,7 +243,7 @@ class DataParallel {
          outputs,
          inputs,
          tapes = call.tapes(),
-         checkpoints = context().checkpoint != nullptr,
+         checkpoints = autograd::tape_context().checkpoint != nullptr,
          dim = options_.dim](const Replica& r) {
           M& replica =
               r.index == 0 ? *own : (*this_replicas)[static_cast<std::size_t>(r.index) - 1];

@@ -19,14 +19,7 @@
 
 namespace tandem {
 
-class RowGroup;   // autograd/row_group.hpp: the replicas that share a batch
 class Generator;  // runtime/generator.hpp
-namespace autograd {
-class CheckpointState;  // autograd/checkpoint.hpp: a part of a forward that backward reruns
-class OutsideTensors;   // src/autograd/outside_tensors.hpp: where a replica's tapes end
-struct UnwantedInputs;  // src/autograd/node.hpp: inputs of an op whose gradients nobody asks for
-struct IntervalMark;    // src/autograd/interval_calls.hpp: a part of a forward that is told of
-}  // namespace autograd
 
 /// The rows of the whole batch that the current replica works on: [begin, end).
 struct RowRange {
@@ -78,6 +71,11 @@ struct ForwardFrame {
   bool drew = false;                                ///< whether there was a random draw
 };
 
+/// What the layer that records tapes keeps in a context, which carries it and knows no more of it.
+struct ContextExtension {
+  virtual ~ContextExtension() = default;
+};
+
 /// The state that travels with a call. ContextScope installs it on a thread, it is handed to
 /// workers, and autograd nodes keep it so that backward sees the context of its forward.
 struct Context {
@@ -99,16 +97,9 @@ struct Context {
   std::optional<DType> autocast;  ///< the 16-bit type of products (ops/autocast.hpp); none: off
   std::shared_ptr<const std::string> module_path;  ///< "net.conv1"; null outside modules
   std::shared_ptr<ForwardFrame> frame;             ///< null outside a top-level forward
-  std::shared_ptr<RowGroup> row_group;             ///< null outside a data-parallel call
-  std::shared_ptr<autograd::CheckpointState>
-      checkpoint;           ///< where ops save tensors; null: the tape
   bool recomputes = false;  ///< this is a checkpoint's second run; the first updated the buffers
-  std::shared_ptr<Generator> generator;  ///< the rank's own; null: the process's
-  /// The tensors from outside the replica, at which its tapes end; null: no replica.
-  std::shared_ptr<autograd::OutsideTensors> outside;
-  /// In the backward of an op; null: all gradients are asked for.
-  std::shared_ptr<const autograd::UnwantedInputs> unwanted;
-  std::shared_ptr<const autograd::IntervalMark> interval;  ///< the innermost; null: none
+  std::shared_ptr<Generator> generator;          ///< the rank's own; null: the process's
+  std::shared_ptr<const ContextExtension> tape;  ///< null: nothing
   Deadline deadline;
   std::shared_ptr<const AbortToken> abort;  ///< null: none
 };

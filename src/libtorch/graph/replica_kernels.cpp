@@ -144,7 +144,7 @@ at::Tensor replica_batch_norm(const at::Tensor& x,
                            eps,
                            cudnn};
   const BatchNormSync sync = norm == nullptr ? scope->batch_norms().fallback() : norm->sync;
-  const auto& group = context().row_group;
+  const auto& group = current_row_group();
   const bool alone = group == nullptr || group->size() < 2;
   if (alone || sync == BatchNormSync::per_replica) return of_own_rows(call);
   if (!is_backward_outside_of_calls()) return of_all_rows(call, sync);

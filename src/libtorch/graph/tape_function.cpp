@@ -15,6 +15,7 @@
 #include <torch/csrc/autograd/saved_variable.h>
 
 #include "tandem/autograd/autograd.hpp"
+#include "tandem/autograd/tape_context.hpp"
 #include "tandem/libtorch/detail/torch_device.hpp"
 #include "tandem/libtorch/exchange.hpp"
 #include "tandem/runtime/context.hpp"
@@ -89,7 +90,9 @@ class TapeNode final : public torch::autograd::Node, public MeetingNode {
       inputs_.emplace_back(x, /*is_output=*/false);
   }
   std::string name() const override { return std::string(name_) + "Backward"; }
-  bool meets() const noexcept override { return forward_->row_group != nullptr; }
+  bool meets() const noexcept override {
+    return autograd::tape_context(*forward_).row_group != nullptr;
+  }
   void release_variables() override {
     const std::scoped_lock lock(mutex_);
     for (SavedVariable& x : inputs_)
@@ -106,9 +109,9 @@ class TapeNode final : public torch::autograd::Node, public MeetingNode {
       inputs.push_back(x.unpack());  // throws if it was changed or released
     const BackwardScope backward;
     const ContextScope scope(forward_in_backward(*forward_));
-    if (forward_->row_group == nullptr || !is_backward_outside_of_calls())
+    if (autograd::tape_context(*forward_).row_group == nullptr || !is_backward_outside_of_calls())
       return gradients(std::move(inputs), dys);
-    return source_->ops().meetings->visit(forward_->row_group, [&] {
+    return source_->ops().meetings->visit(autograd::tape_context(*forward_).row_group, [&] {
       check_alive(name_);  // not before the visit: the group may be reset until then
       return gradients(std::move(inputs), dys);
     });

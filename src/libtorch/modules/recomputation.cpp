@@ -27,7 +27,7 @@ class Recomputation {
   /// What it has written to buffers comes to the module, as on one device; within a call the call
   /// sees to that.
   ~Recomputation() {
-    const auto& group = context().row_group;
+    const auto& group = current_row_group();
     if (is_backward_outside_of_calls() && (group == nullptr || group->rank() == 0))
       source_->keep_buffers();
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tandem/autograd/gradient_source.hpp"
+#include "tandem/autograd/tape_context.hpp"
 #include "tandem/parallel/detail/rank_replica.hpp"
 #include "tandem/runtime/context.hpp"
 

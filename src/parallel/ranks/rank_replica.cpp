@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tandem/autograd/autograd.hpp"
+#include "tandem/autograd/tape_context.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/nn/replicate.hpp"
 #include "tandem/runtime/generator.hpp"
@@ -177,7 +178,9 @@ std::shared_ptr<const Context> RankReplica::begin_forward(std::optional<std::int
     p.units->begin_forward();
     c->phase = Phase::forward;
     if (!c->grad_enabled) return c;
-    c->interval = p.gradients.mark_forward(std::move(c->interval));
+    autograd::change_tape_context(*c, [&](autograd::TapeContext& t) {
+      t.interval = p.gradients.mark_forward(std::move(t.interval));
+    });
   }
   const autograd::NoGrad off;
   const ForwardRows forward = prepare(rows.value_or(1));
@@ -186,7 +189,8 @@ std::shared_ptr<const Context> RankReplica::begin_forward(std::optional<std::int
   const auto all = static_cast<double>(forward.all_rows());
   const bool by_rows = p.options.average == Average::rows && all > 0;
   p.weight = by_rows ? own * p.comm.size() / all : 1;
-  c->row_group = p.rows.group();
+  autograd::change_tape_context(*c,
+                                [&](autograd::TapeContext& t) { t.row_group = p.rows.group(); });
   c->batch_rows = forward.all_rows();
   if (!c->recomputes || c->frame == nullptr) p.frame = c->frame = frame_of(forward);
   p.gradients.arm();

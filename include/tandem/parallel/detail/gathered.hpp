@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "tandem/autograd/checkpoint.hpp"
+#include "tandem/autograd/tape_context.hpp"
 #include "tandem/parallel/detail/nest_rows.hpp"
 #include "tandem/parallel/detail/outputs.hpp"
 #include "tandem/parallel/detail/replica_set.hpp"
@@ -51,7 +52,7 @@ auto call_replica(M& replica,
                   const Replica& r,
                   bool checkpoints,
                   const Parts&... parts) {
-  tapes.outside[static_cast<std::size_t>(r.index)] = context().outside;
+  tapes.outside[static_cast<std::size_t>(r.index)] = autograd::tape_context().outside;
   if (!checkpoints) return replica(parts...);
   return autograd::checkpoint([&replica, keep](const auto&... own) { return replica(own...); },
                               parts...);

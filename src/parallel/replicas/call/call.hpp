@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "tandem/autograd/tape_context.hpp"
 #include "tandem/optim/grad_scaler.hpp"
 #include "tandem/parallel/replica_error.hpp"
 #include "tandem/runtime/context.hpp"
@@ -84,7 +85,8 @@ struct Call {
       if (world == nullptr) return;
       c.rows = in_whole(rows);
       c.batch_rows = whole.rows;
-      c.row_group = world->row_group();
+      autograd::change_tape_context(
+          c, [&](autograd::TapeContext& t) { t.row_group = world->row_group(); });
     }
     /// Of the mean over all rows, the weight of the mean over this process's.
     double share_of_process(const Call& call) const;

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "tandem/autograd/tape_context.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/interrupt.hpp"
 #include "tandem/runtime/runtime.hpp"
@@ -98,12 +99,15 @@ std::shared_ptr<const Context> CallRunner::context_of(Call& call,
   c->rows = part.rows;
   c->batch_rows = call.batch.size();
   c->row_dim = options_.dim;
-  c->checkpoint = nullptr;  // it is the caller's; replicas have their own
-  c->outside = part.outside = std::make_shared<autograd::OutsideTensors>(part.replica->realm());
+  part.outside = std::make_shared<autograd::OutsideTensors>(part.replica->realm());
+  autograd::change_tape_context(*c, [&](autograd::TapeContext& t) {
+    t.checkpoint = nullptr;  // it is the caller's; replicas have their own
+    t.outside = part.outside;
+    t.row_group = call.group.row_group_of(part.index());
+  });
   c->threads = std::max(1, core_count() / call.working() / options_.processes_here);
   c->frame = part.frame = std::make_shared<ForwardFrame>(
       ForwardFrame{.seed = call.numbers.seed, .forward = call.numbers.forwards});
-  c->row_group = call.group.row_group_of(part.index());
   c->deadline = call.deadline;
   c->abort = call.stop;
   return c;

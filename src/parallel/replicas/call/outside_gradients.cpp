@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "tandem/autograd/autograd.hpp"
+#include "tandem/autograd/tape_context.hpp"
 #include "tandem/runtime/context.hpp"
 
 namespace tandem::parallel {
@@ -50,7 +51,9 @@ void pass_outside(const OutsideByDevice& devices, double factor) {
     }
   }
   if (roots.empty()) return;
-  const ContextScope scope([](Context& c) { c.outside = nullptr; });  // their own tape
+  const ContextScope scope([](Context& c) {  // their own tape
+    autograd::change_tape_context(c, [](autograd::TapeContext& t) { t.outside = nullptr; });
+  });
   autograd::backward(roots, gradients);
 }
 

@@ -4,6 +4,7 @@
 #include "parallel/replicas/step/bitwise_pass.hpp"
 
 #include "tandem/autograd/autograd.hpp"
+#include "tandem/autograd/tape_context.hpp"
 #include "tandem/ops/arithmetic.hpp"
 
 // Note [Bitwise]: bits depend on the order of sums, and a sum over rows is a sum inside of some op.
@@ -18,7 +19,7 @@ void BitwisePass::run_leaf(Call& call, Call::Part& part, std::size_t leaf) {
   part.at = leaves_[leaf].rows;
   const ContextScope scope([&](Context& c) {
     c.rows = part.at;
-    c.row_group = nullptr;
+    autograd::change_tape_context(c, [](autograd::TapeContext& t) { t.row_group = nullptr; });
     c.threads = 1;
     c.frame = std::make_shared<ForwardFrame>(*c.frame);
   });

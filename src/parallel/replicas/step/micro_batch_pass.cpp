@@ -7,6 +7,7 @@
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/autograd/row_group.hpp"
+#include "tandem/autograd/tape_context.hpp"
 #include "tandem/ops/arithmetic.hpp"
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
@@ -101,8 +102,10 @@ void MicroBatchPass::run(Call& call, Call::Part& part) {
       const ContextScope scope([&](Context& c) {
         c.rows = part.in_whole(rows);
         c.batch_rows = part.whole.rows;
-        c.row_group = part.world != nullptr ? part.world->row_group()
-                                            : micro_batch.group->row_group_of(part.index());
+        autograd::change_tape_context(c, [&](autograd::TapeContext& t) {
+          t.row_group = part.world != nullptr ? part.world->row_group()
+                                              : micro_batch.group->row_group_of(part.index());
+        });
         c.frame = std::make_shared<ForwardFrame>(*c.frame);
       });
       run_micro_batch(call, part, k);
