@@ -15,6 +15,7 @@ import sys
 
 import cpp_text
 import documents
+import forward
 import pairing
 from tree import ARROWS, TOP_LEVEL, read_tree
 
@@ -114,6 +115,8 @@ def closure(arrows):
 
 
 ALLOWED = closure(ARROWS)
+MAY_DECLARE = {layer: allowed | (set() if layer in NO_KERNELS else {KERNELS}) for layer, allowed in ALLOWED.items()}
+MAY_DECLARE[KERNELS] = KERNELS_MAY_INCLUDE
 
 
 def target_layer(source, included):
@@ -358,6 +361,7 @@ def violations(sources):
     found += check_folders(sources)
     found += check_umbrella(sources)
     found += check_unnamed_namespaces(sources)
+    found += forward.check_forward(sources, MAY_DECLARE)
     found += pairing.check_pairs(sources)
     found += pairing.check_families(sources)
     return sorted(found)

@@ -77,6 +77,32 @@ class Arrows(Lint):
         self.takes("include/tandem/tandem.hpp", HEADER + '#include "tandem/train/b.hpp"\n')
 
 
+
+class Forward(Lint):
+    TYPE = {"include/tandem/autograd/b.hpp": HEADER + "namespace tandem::autograd {\nclass Tape {};\n}\n"}
+
+    def declares(self, path, text):
+        found = lint_files(self.TYPE | {path: HEADER + text})
+        return [(rule, line) for rule, where, line in found if where == path and rule == "forward"]
+
+    def test_a_type_of_a_higher_layer(self):
+        text = "namespace tandem {\nnamespace autograd {\nclass Tape;\n}\n}\n"
+        self.assertEqual(self.declares("include/tandem/runtime/a.hpp", text), [("forward", 6)])
+        self.assertEqual(self.declares("src/runtime/a.hpp", text), [("forward", 6)])
+
+    def test_a_type_of_a_lower_layer_or_of_its_own(self):
+        text = "namespace tandem::autograd {\nclass Tape;  // autograd/b.hpp\n}\n"
+        self.assertEqual(self.declares("include/tandem/ops/a.hpp", text), [])
+        self.assertEqual(self.declares("include/tandem/autograd/a.hpp", text), [])
+
+    def test_a_type_of_the_same_name_elsewhere(self):
+        self.assertEqual(self.declares("include/tandem/runtime/a.hpp", "namespace tandem {\nclass Tape;\n}\n"), [])
+
+    def test_types_in_classes_and_of_other_libraries(self):
+        text = "struct CUstream_st;\nnamespace tandem::autograd {\nclass A {\n  class Tape;\n};\n}\n"
+        self.assertEqual(self.declares("include/tandem/runtime/a.hpp", text), [])
+
+
 class PublicHeaders(Lint):
     PATH = "include/tandem/core/a.hpp"
 
