@@ -38,7 +38,7 @@ struct Test {
 struct Mode {
   std::string mode;
   std::optional<parallel::ModeWords> words = std::nullopt;  ///< none: one device alone
-  double p50 = 0, p90 = 0;     ///< ms of a step
+  double p50 = 0, p90 = 0;                                  ///< ms of a step
   std::vector<double> losses;  ///< of the steps, from the first on; none: nothing was computed
   nn::Difference difference;   ///< from the first mode's weights
   std::optional<Test> test = std::nullopt;

@@ -121,8 +121,8 @@ TEST(CalibrationTest, FitsTheSwitchWhereItReduces) {
   EXPECT_EQ(found.constants.size(), 3);
 }
 
-// How near is said in docs/measurements/simulation.md; here, that the fit is of use for a table that it has not
-// seen.
+// How near is said in docs/measurements/simulation.md; here, that the fit is of use for a table
+// that it has not seen.
 TEST(CalibrationTest, TablesOfTwoAndEightGpusForetellThoseOfFour) {
   for (const auto& [gpu, name] : {std::pair{"a100", "a100-80x8"}, {"v100", "v100-16x8"}}) {
     const Calibration found =
