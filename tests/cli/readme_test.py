@@ -24,7 +24,7 @@ class ReadmeTest(ProgramTest):
         found = [words for words in commands(page) if words not in but]
         for words in found:
             with self.subTest(page=page, words=words):
-                self.assertTrue(self.succeed(*words, *(["--steps", "4"] if words[0] == "train" else [])).stdout)
+                self.assertTrue(self.succeed(*words, *(["--steps", "4"] if words[0] in ("train", "compare") else [])).stdout)
         return [words[0] for words in found]
 
     def test_the_four_commands(self):
