@@ -13,7 +13,7 @@ const std::shared_ptr<RowGroup>& current_row_group() noexcept {
 }
 
 Tensor sum_over_replicas(const Tensor& x) {
-  const std::shared_ptr<RowGroup> group = current_row_group();
+  RowGroup* const group = current_row_group().get();
   if (group == nullptr || group->size() == 1) return x;
   Tensor y = group->all_reduce_sum(x.detach());
   // y_r = sum over s of x_s for every r, so dx_s = sum over r of dy_r: the same collective. The

@@ -5,10 +5,20 @@
 
 namespace tandem::autograd {
 
-// Never destroyed: static objects that end at exit still ask for their context.
+namespace {
+
+/// Never destroyed: static objects that end at exit still ask for their context.
+union Kept {
+  Kept() noexcept : none() {}
+  ~Kept() {}
+  TapeContext none;
+};
+
+}  // namespace
+
 const TapeContext& no_tape_context() noexcept {
-  static const TapeContext& none = *new TapeContext;
-  return none;
+  static const Kept kept;
+  return kept.none;
 }
 
 }  // namespace tandem::autograd
