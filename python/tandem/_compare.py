@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from tandem import _core, torch_device
+from tandem import _core, _torch, torch_device
 from tandem._batches import moved, rows_of
 from tandem._ddp_processes import train_with_ddp
 from tandem._torch_peer import torch_data_parallel_on_virtual_devices

@@ -35,7 +35,7 @@ if(WAY STREQUAL "add_subdirectory" AND GENERATOR STREQUAL "Ninja")
   set(objects tandem/CMakeFiles/tandem.dir/src)
   set(torch_objects)
   if(TORCH)
-    set(torch_objects CMakeFiles/torch_consumer.dir/torch.cpp.o tandem/src/libtorch/CMakeFiles/tandem_libtorch.dir/exchange.cpp.o)
+    set(torch_objects CMakeFiles/torch_consumer.dir/torch.cpp.o tandem/src/libtorch/CMakeFiles/tandem_libtorch.dir/exchange/exchange.cpp.o)
   endif()
   run("${CMAKE_COMMAND}" --build "${WORK_DIR}/build" --parallel --target CMakeFiles/consumer.dir/main.cpp.o
       ${objects}/core/error.cpp.o ${objects}/kernels/copy.cpp.o ${objects}/kernels/onednn/session.cpp.o ${objects}/io/npy.cpp.o
