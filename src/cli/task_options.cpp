@@ -12,7 +12,6 @@
 
 #include "cli/models.hpp"
 #include "cli/needs.hpp"
-#include "cli/subject.hpp"
 #include "cli/usage_error.hpp"
 
 namespace tandem::cli {
@@ -73,7 +72,6 @@ sim::StepQuestion TaskOptions::question(std::vector<std::string> modes) const {
 
 void TaskOptions::add_flags(CLI::App& app) {
   has_mode_flag = true;
-  begin_subject(app, Subject::mode);
   mode.add_flags(app);
   add_flags_but_mode(app);
 }
@@ -81,7 +79,6 @@ void TaskOptions::add_flags(CLI::App& app) {
 void TaskOptions::add_flags_but_mode(CLI::App& app) {
   model.add_flags(app);
   devices.add_flags(app);
-  begin_subject(app, Subject::mode);
   sharding.add_flags(app);
   backend.add_flags(app);
   batch.add_flags(app);

@@ -15,11 +15,6 @@
 namespace tandem::report {
 namespace {
 
-struct Row {
-  const Mode* mode;
-  const parallel::ModeWords* words;
-};
-
 /// The emptiest device and the fullest one.
 auto extremes_of(const Mode& mode) {
   return std::ranges::minmax(mode.devices, {}, &DeviceFigures::peak_bytes);
@@ -46,43 +41,44 @@ std::string use_of(const Mode& mode) {
       "{} rows a device; the fullest has {:.2f} times the emptiest one's memory", range, ratio);
 }
 
-std::string traffic_of(const Row& row, std::int64_t steps) {
-  const auto most = std::ranges::max(row.mode->devices, {}, &DeviceFigures::bytes_sent);
+std::string traffic_of(const Mode& mode, std::int64_t steps) {
+  const auto most = std::ranges::max(mode.devices, {}, &DeviceFigures::bytes_sent);
   return fmt::format(
       "{}; {} sends {} a step",
-      row.words->collectives,
+      mode.words->collectives,
       to_string(most.device),
       format_nbytes(most.bytes_sent / static_cast<std::size_t>(std::max<std::int64_t>(1, steps))));
 }
 
-std::vector<Row> rows_of(const Comparison& comparison) {
-  std::vector<Row> rows;
+/// Those that divide a batch.
+std::vector<const Mode*> dividing_modes(const Comparison& comparison) {
+  std::vector<const Mode*> modes;
   for (const Mode& mode : comparison.modes)
-    if (mode.words && mode.devices.size() > 1) rows.push_back({&mode, &*mode.words});
-  return rows;
+    if (mode.words && mode.devices.size() > 1) modes.push_back(&mode);
+  return modes;
 }
 
 }  // namespace
 
 std::string mode_table(const Comparison& comparison) {
-  const std::vector<Row> rows = rows_of(comparison);
-  if (rows.size() < 2) return "";
+  const std::vector<const Mode*> modes = dividing_modes(comparison);
+  if (modes.size() < 2) return "";
   std::string text;
-  const auto add = [&](std::string_view aspect, const std::function<std::string(const Row&)>& of) {
-    for (const Row& row : rows)
+  const auto add = [&](std::string_view aspect, const std::function<std::string(const Mode&)>& of) {
+    for (const Mode* mode : modes)
       text += fmt::format("{:<16} {:<21} {}\n",
-                          &row == &rows.front() ? aspect : std::string_view(),
-                          row.mode->mode,
-                          of(row));
+                          mode == modes.front() ? aspect : std::string_view(),
+                          mode->mode,
+                          of(*mode));
   };
-  add("goal", [](const Row& r) { return std::string(r.words->goal); });
-  add("dimension", [](const Row& r) { return fmt::format("{}", r.words->divides); });
-  add("memory", [](const Row& r) { return memory_of(*r.mode); });
-  add("communication", [&](const Row& r) { return traffic_of(r, comparison.steps); });
-  add("synchronisation", [](const Row& r) { return std::string(r.words->waits); });
-  add("data", [](const Row&) { return std::string("one loader; each device gets its rows"); });
-  add("update", [](const Row& r) { return std::string(r.words->update); });
-  add("use of devices", [](const Row& r) { return use_of(*r.mode); });
+  add("goal", [](const Mode& m) { return m.words->goal; });
+  add("dimension", [](const Mode& m) { return m.words->divides; });
+  add("memory", memory_of);
+  add("communication", [&](const Mode& m) { return traffic_of(m, comparison.steps); });
+  add("synchronisation", [](const Mode& m) { return m.words->waits; });
+  add("data", [](const Mode&) { return "one loader; each device gets its rows"; });
+  add("update", [](const Mode& m) { return m.words->update; });
+  add("use of devices", use_of);
   return text;
 }
 

@@ -11,6 +11,7 @@
 
 #include "tandem/core/check.hpp"
 
+#include "cli/subject.hpp"
 #include "cli/usage_error.hpp"
 #include "parallel/update/mode_table.hpp"
 
@@ -29,13 +30,12 @@ std::vector<std::string> mode_names() {
 }
 
 std::string mode_options_that(bool (parallel::ModeRules::*holds)() const noexcept) {
-  std::vector<std::string> names;
-  for (const parallel::ModeRules& row : parallel::mode_table())
-    if ((row.*holds)()) names.emplace_back(row.words.option);
-  return fmt::format("{}", fmt::join(names, " and "));
+  return parallel::list_modes(holds,
+                              [](const parallel::ModeRules& row) { return row.words.option; });
 }
 
 void ModeChoice::add_flags(CLI::App& app) {
+  begin_subject(app, Subject::mode);
   std::vector<std::string> summaries{fmt::format("the first device alone ({})", kSingleDevice)};
   for (const parallel::ModeRules& row : parallel::mode_table())
     summaries.push_back(fmt::format("{} ({})", row.words.summary, row.words.option));
@@ -51,6 +51,7 @@ void ModeChoice::add_flags(CLI::App& app) {
 }
 
 void ModeChoice::add_loss_flags(CLI::App& app) {
+  begin_subject(app, Subject::mode);
   app.add_flag_function(
          "--loss-in-replica,!--no-loss-in-replica",
          [this](std::int64_t given) {

@@ -8,6 +8,7 @@
 #include "tandem/core/check.hpp"
 #include "tandem/core/error.hpp"
 
+#include "cli/subject.hpp"
 #include "cli/usage_error.hpp"
 #include "cli/validators.hpp"
 
@@ -16,6 +17,7 @@ namespace tandem::cli {
 using tandem::detail::concat;
 
 void ShardingChoice::add_flags(CLI::App& app) {
+  begin_subject(app, Subject::mode);
   app.add_option("--units",
                  units,
                  "modules whose parameters are gathered together, by name, for "

@@ -50,7 +50,12 @@ struct ModeRules {
 /// The rules of a mode. They live as long as the program.
 const ModeRules& rules_of(Mode mode) noexcept;
 
-/// The modes of which something holds, as a sentence names them:
+/// The modes of which something holds, as a sentence lists them: "server, sharded and ddp".
+///
+/// @param shown  what a mode is called there.
+std::string list_modes(bool (ModeRules::*holds)() const noexcept,
+                       const char* (*shown)(const ModeRules& row));
+/// The same by name:
 /// "modes sharded_gradients and fully_sharded".
 std::string modes_that(bool (ModeRules::*holds)() const noexcept);
 

@@ -81,7 +81,6 @@ void SweepRequest::add_flags(CLI::App& app) {
       ->default_str("1");
   app.add_option("--nodes", nodes, "number of nodes alike, instead of the description's")
       ->check(at_least(1));
-  begin_subject(app, Subject::mode);
   task.mode.add_loss_flags(app);
   task.add_flags_but_mode(app);
   task.devices.collectives.add_flags(app);
