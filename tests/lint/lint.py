@@ -36,7 +36,7 @@ FOLDERS = {
         "device": [],
         "call": ["device"],
         "module": ["device", "call"],
-        "step": ["call", "module"],
+        "step": ["device", "call", "module"],
         "set": ["device", "call", "module", "step"],
         "gather": ["call", "module", "set"],
     },

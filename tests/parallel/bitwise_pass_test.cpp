@@ -21,8 +21,8 @@ using ::testing::Each;
 using ::testing::HasSubstr;
 
 /// Passes over leaves of the rows 0 to 3.
-struct Bitwise : Engine {
-  explicit Bitwise(int n) : Engine({.devices = n}) {}
+struct Bitwise : TestEngine {
+  explicit Bitwise(int n) : TestEngine({.devices = n}) {}
 
   std::shared_ptr<Call> take(const std::vector<Leaf>& leaves) {
     return take(leaves, [this](const Replica& r) { return loss_of(r); });

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "parallel/replicas/module/calls.hpp"
+#include "parallel/replicas/step/calls.hpp"
 
 #include <gmock/gmock.h>
 
@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 const std::vector<RowRange> kBoth{{0, 1}, {1, 2}};
 
 TEST(CallsTest, ACallThatSucceededIsNotSentAgain) {
-  Engine e({});
+  TestEngine e({});
   const auto call = e.calls.open(kBoth);
   EXPECT_TRUE(call->parameters.send);
   EXPECT_TRUE(call->buffers.send);
@@ -35,7 +35,7 @@ TEST(CallsTest, ACallThatSucceededIsNotSentAgain) {
 }
 
 TEST(CallsTest, ReplicasFollowTheModulesMode) {
-  Engine e({});
+  TestEngine e({});
   e.modules[0].eval();
   e.calls.open(kBoth);
   EXPECT_FALSE(e.modules[1].is_training());
@@ -43,31 +43,31 @@ TEST(CallsTest, ReplicasFollowTheModulesMode) {
 
 TEST(CallsTest, EveryDeviceTakesPartWhereTheUpdateIsSharedOrGradientsAreLeft) {
   const std::vector<RowRange> first_alone{{0, 2}, {2, 2}};
-  Engine server({});
+  TestEngine server({});
   EXPECT_THAT(server.calls.group_for(first_alone).members(), ElementsAre(0));
   EXPECT_THAT(server.calls.open_everywhere()->group.members(), ElementsAre(0, 1));
   server.gradients.syncs = GradientSync::off;
   server.gradients.note_backward();
   EXPECT_THAT(server.calls.group_for(first_alone).members(), ElementsAre(0, 1));
-  Engine sharded({.mode = Mode::sharded});
+  TestEngine sharded({.mode = Mode::sharded});
   EXPECT_THAT(sharded.calls.group_for(first_alone).members(), ElementsAre(0, 1));
 }
 
 TEST(CallsTest, ACallWithoutRowsIsNotOneOfAnEmptyBatch) {
-  Engine e({});
+  TestEngine e({});
   EXPECT_FALSE(e.calls.open_everywhere()->part(0).active);
   EXPECT_TRUE(e.calls.open({{0, 0}, {0, 0}})->part(0).active);
 }
 
 TEST(CallsTest, ABackwardSendsNothing) {
-  Engine e({});
+  TestEngine e({});
   const auto call = e.calls.open_backward(kBoth);
   EXPECT_FALSE(call->parameters.send);
   EXPECT_FALSE(call->buffers.send);
 }
 
 TEST(CallsTest, FrozenParametersAreLaidOutAgain) {
-  Engine e({});
+  TestEngine e({});
   e.send_everywhere();
   EXPECT_EQ(e.parameters.generation(), 1u);
   e.modules[0].weight.requires_grad_(false);
@@ -80,7 +80,7 @@ TEST(CallsTest, FrozenParametersAreLaidOutAgain) {
 }
 
 TEST(CallsTest, UnreducedGradientsAreReducedBeforeParametersAreLaidOutAgain) {
-  Engine e({});
+  TestEngine e({});
   e.send_everywhere();
   e.gradients.syncs = GradientSync::off;
   const auto call = e.calls.open(kBoth);
@@ -88,7 +88,7 @@ TEST(CallsTest, UnreducedGradientsAreReducedBeforeParametersAreLaidOutAgain) {
   e.run(call, Phase::backward, [&](Call& c, Call::Part& part) {
     e.gradients.arm(c, part);
     e.backward(part);
-    finish_reduction(part);
+    finish_reduction(c, part);
   });
   e.gradients.note_backward();
   e.modules[0].bias.requires_grad_(false);
@@ -97,7 +97,7 @@ TEST(CallsTest, UnreducedGradientsAreReducedBeforeParametersAreLaidOutAgain) {
 }
 
 TEST(CallsTest, ATensorThatWasReplacedIsNamed) {
-  Engine e({});
+  TestEngine e({});
   e.modules[0].weight = zeros({2}, {.device = e.list[0]});
   const auto text = AllOf(HasSubstr("'weight' was added, resized or moved after wrapping"),
                           HasSubstr("wrap the module again"));
@@ -106,7 +106,7 @@ TEST(CallsTest, ATensorThatWasReplacedIsNamed) {
 }
 
 TEST(CallsTest, APoisonedWrapperAndACallInsideAReplicaAreRefused) {
-  Engine e({});
+  TestEngine e({});
   const ContextScope replica([](Context& c) { c.rows = {3, 5}; });
   EXPECT_THAT(thrown_text([] { Calls::check_outside(); }),
               AllOf(HasSubstr("called inside a replica (rows 3 to 5)"),
@@ -119,7 +119,7 @@ TEST(CallsTest, APoisonedWrapperAndACallInsideAReplicaAreRefused) {
 }
 
 TEST(CallsTest, ACommitThatFailedIsThrownAndPoisonsTheWrapper) {
-  Engine e({});
+  TestEngine e({});
   const auto call = e.calls.open(kBoth);
   call->part(1).commit_error = std::make_exception_ptr(InvalidArgument("half an update"));
   EXPECT_THAT(thrown_text([&] { e.calls.commit(*call); }), HasSubstr("half an update"));
@@ -128,7 +128,7 @@ TEST(CallsTest, ACommitThatFailedIsThrownAndPoisonsTheWrapper) {
 }
 
 TEST(CallsTest, ACommitMovesRandomNumbersOnInTrainingOrIfTheyWereDrawn) {
-  Engine e({});
+  TestEngine e({});
   const auto moves = [&](bool drew) {
     const auto call = e.calls.open(kBoth);
     call->part(1).frame = std::make_shared<ForwardFrame>();
@@ -148,7 +148,7 @@ TEST(CallsTest, ACommitMovesRandomNumbersOnInTrainingOrIfTheyWereDrawn) {
 }
 
 TEST(CallsTest, ASharedUpdateLeavesNothingToSend) {
-  Engine e({.mode = Mode::ddp});
+  TestEngine e({.mode = Mode::ddp});
   e.send_everywhere();
   for (const bool shared : {true, false}) {
     const auto call = e.calls.open(kBoth);

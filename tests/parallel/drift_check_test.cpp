@@ -40,7 +40,7 @@ class DriftCheckTest : public ::testing::Test {
     return {"", {}, {}, 0};
   }
 
-  Engine engine_{{.devices = 3, .drift_every = 2}};
+  TestEngine engine_{{.devices = 3, .checks = {.drift_every = 2}}};
 };
 
 TEST_F(DriftCheckTest, ComparesOnceInSoManyCommittedSteps) {
@@ -97,8 +97,8 @@ TEST_F(DriftCheckTest, ADeviceThatDriftedGetsTheParametersAgain) {
     engine_.modules[1].weight.fill_(5);
   }
   EXPECT_EQ(drift_of(due_call()).tensor(), "weight");
-  EXPECT_TRUE(engine_.replicas[1]->received.parameters.empty());
-  EXPECT_FALSE(engine_.replicas[2]->received.parameters.empty());
+  EXPECT_TRUE(engine_.engine->replicas[1]->received.parameters.empty());
+  EXPECT_FALSE(engine_.engine->replicas[2]->received.parameters.empty());
   engine_.send_everywhere();
   EXPECT_NO_THROW(compare(engine_.calls.open_everywhere()));
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -17,9 +18,7 @@
 #include "tandem/tensor/factories.hpp"
 
 #include "devices.hpp"
-#include "parallel/replicas/module/calls.hpp"
-#include "parallel/replicas/step/drift_check.hpp"
-#include "parallel/replicas/step/non_finite_check.hpp"
+#include "parallel/replicas/step/engine.hpp"
 #include "parallel/update/update_sharing.hpp"
 
 // The parts of a wrapper, put together by hand for the tests of one of them.
@@ -53,18 +52,48 @@ inline Tensor numbered_rows(RowRange rows, Device device) {
   return numbers.unsqueeze(1).expand({rows.size(), kColumns});
 }
 
-/// Modules on a few devices with their replicas, and what runs jobs on the devices' threads.
-struct TestReplicas {
+/// Modules on a few devices, the first of which is the original.
+struct TestModules {
+  explicit TestModules(int n) : list(testing::devices(n)), modules(list.size()) {
+    for (std::size_t d = 0; d < list.size(); ++d)
+      modules[d].to(list[d]);
+  }
+
+  ReplicaSources sources() {
+    std::vector<nn::Module*> all;
+    for (Affine& module : modules)
+      all.push_back(&module);
+    return sources_of(all);
+  }
+  Affine& module_of(const Call::Part& part) {
+    return modules[static_cast<std::size_t>(part.index())];
+  }
+  /// The sum of a replica's outputs, whose weight is the sum of its rows' numbers. Of the rows 0 to
+  /// 3 the sum is 3048 and the weight 10, so that the mean has a gradient of 1 for each weight, and
+  /// of 9.6 for the bias.
+  WeightedSum loss_of(const Replica& replica) {
+    const Tensor x = numbered_rows(replica.rows, replica.device);
+    return {sum(modules[static_cast<std::size_t>(replica.index)](x)), sum(x.select(1, 0))};
+  }
+  /// Goes forward and backward through the sum of a replica's outputs.
+  void backward(Call::Part& part) {
+    if (BucketReducer* reducer = part.replica->reducer()) reducer->begin_backward();
+    if (part.active) sum(module_of(part)(numbered_rows(part.rows, part.device()))).backward();
+  }
+
+  std::vector<Device> list;
+  std::vector<Affine> modules;
+};
+
+/// Modules with their replicas, and what runs jobs on the devices' threads.
+struct TestReplicas : TestModules {
   explicit TestReplicas(int n, Mode mode = Mode::server)
-      : list(testing::devices(n)),
-        modules(list.size()),
+      : TestModules(n),
         rules(rules_of(mode)),
         groups(list, {.timeout = std::chrono::seconds(20), .backend = testing::backend()}),
         runner(list, {.deadline = std::chrono::seconds(20)}) {
-    for (std::size_t d = 0; d < list.size(); ++d) {
-      modules[d].to(list[d]);
+    for (std::size_t d = 0; d < list.size(); ++d)
       replicas.push_back(std::make_unique<DeviceReplica>(static_cast<int>(d), list[d], modules[d]));
-    }
   }
 
   using Members = ReplicaGroups::Members;
@@ -87,24 +116,7 @@ struct TestReplicas {
     run(call, phase, job);
     return call;
   }
-  Affine& module_of(const Call::Part& part) {
-    return modules[static_cast<std::size_t>(part.index())];
-  }
-  /// The sum of a replica's outputs, whose weight is the sum of its rows' numbers. Of the rows 0 to
-  /// 3 the sum is 3048 and the weight 10, so that the mean has a gradient of 1 for each weight, and
-  /// of 9.6 for the bias.
-  WeightedSum loss_of(const Replica& replica) {
-    const Tensor x = numbered_rows(replica.rows, replica.device);
-    return {sum(modules[static_cast<std::size_t>(replica.index)](x)), sum(x.select(1, 0))};
-  }
-  /// Goes forward and backward through the sum of a replica's outputs.
-  void backward(Call::Part& part) {
-    if (BucketReducer* reducer = part.replica->reducer()) reducer->begin_backward();
-    if (part.active) sum(module_of(part)(numbered_rows(part.rows, part.device()))).backward();
-  }
 
-  std::vector<Device> list;
-  std::vector<Affine> modules;
   const ModeRules& rules;
   ReplicaGroups groups;
   CallRunner runner;
@@ -138,34 +150,52 @@ struct SharedUpdate : TestReplicas {
   std::shared_ptr<ParameterUpdate> update;
 };
 
-/// What an Engine is made with; name the fields.
+/// What a TestEngine is made with; name the fields.
 struct EngineOptions {
   int devices = 2;
   Mode mode = Mode::server;
   std::vector<BufferRule> buffers = {};
-  NonFiniteCheck::Options non_finite{.loss = NonFinite::error, .gradients = NonFinite::off};
-  std::int64_t drift_every = 0;
+  Checks checks = {};
+  std::optional<ChunkPolicy> chunks = std::nullopt;
+  OnOutOfMemory on_oom = OnOutOfMemory::error;
+  std::int64_t accumulate = 1;
+  std::int64_t bitwise_leaves = 0;
 };
 
-/// All parts of a wrapper, with a bucket for each parameter.
-struct Engine : TestReplicas {
-  explicit Engine(const EngineOptions& o)
-      : TestReplicas(o.devices, o.mode),
-        wrapped(pointers(), list.front()),
-        parameters(replicas, rules, {1, 1}),
-        buffers(replicas, rules, o.buffers),
-        gradients(replicas,
-                  parameters,
-                  rules,
-                  runner,
-                  [this](Phase phase, const Job& job) { return on_all_devices(phase, job); }),
-        calls({replicas, wrapped, parameters, buffers, gradients, groups, runner}),
-        non_finite(replicas, gradients, o.non_finite),
-        drift(o.drift_every) {
-    wrapped.note_training(parameters.arena());
-    gradients.complete_on_reading(owner);
+/// A wrapper's engine over modules that it may outlive, with a bucket for each parameter.
+struct TestEngine : TestModules {
+  explicit TestEngine(const EngineOptions& o)
+      : TestModules(o.devices),
+        engine(std::make_shared<Engine>(sources(),
+                                        list,
+                                        DataParallelOptions{.mode = o.mode,
+                                                            .chunks = o.chunks,
+                                                            .on_oom = o.on_oom,
+                                                            .accumulate = o.accumulate,
+                                                            .bitwise_leaves = o.bitwise_leaves,
+                                                            .buffers = o.buffers,
+                                                            .checks = o.checks,
+                                                            .deadline = std::chrono::seconds(20),
+                                                            .backend = testing::backend(),
+                                                            .exchange = {1, 1}},
+                                        rules_of(o.mode))) {
+    gradients.complete_on_reading(engine);
   }
+  TestEngine(const TestEngine&) = delete;
+  TestEngine& operator=(const TestEngine&) = delete;
 
+  using Members = ReplicaGroups::Members;
+
+  std::shared_ptr<Call> make_call(const std::vector<RowRange>& rows,
+                                  Members members = Members::active) {
+    return std::make_shared<Call>(engine->replicas, rows, engine->groups.get(rows, members));
+  }
+  std::shared_ptr<Call> make_call_everywhere() {
+    return make_call(std::vector<RowRange>(list.size()), Members::all);
+  }
+  void run(const std::shared_ptr<Call>& call, Phase phase, const Engine::Job& job) {
+    engine->run(call, phase, job);
+  }
   /// Sends parameters and buffers as a call does.
   void send(Call& call, Call::Part& part) {
     parameters.send(call, part);
@@ -187,22 +217,15 @@ struct Engine : TestReplicas {
     calls.commit(*call);
   }
 
-  const std::shared_ptr<const void> owner = std::make_shared<const int>(0);
-  WrappedModule wrapped;
-  ModuleParameters parameters;
-  ModuleBuffers buffers;
-  ModuleGradients gradients;
-  Calls calls;
-  NonFiniteCheck non_finite;
-  DriftCheck drift;
-
- private:
-  std::vector<nn::Module*> pointers() {
-    std::vector<nn::Module*> all;
-    for (Affine& module : modules)
-      all.push_back(&module);
-    return all;
-  }
+  const std::shared_ptr<Engine> engine;
+  ModuleParameters& parameters = engine->parameters;
+  ModuleBuffers& buffers = engine->buffers;
+  ModuleGradients& gradients = engine->gradients;
+  Calls& calls = engine->calls;
+  NonFiniteCheck& non_finite = engine->non_finite;
+  DriftCheck& drift = engine->drift;
+  CallRunner& runner = engine->runner;
+  CallGate& gate = engine->gate;
 };
 
 }  // namespace tandem::parallel::test

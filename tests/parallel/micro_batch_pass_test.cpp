@@ -24,8 +24,8 @@ using ::testing::HasSubstr;
 using Rows = std::vector<RowRange>;
 
 /// Passes over the rows 0 to 3 on two devices.
-struct Passes : Engine {
-  Passes() : Engine({}) {}
+struct Passes : TestEngine {
+  Passes() : TestEngine({}) {}
 
   std::shared_ptr<Call> take(const Rows& rows, const std::vector<Rows>& micro_batches) {
     return take(open_step(rows, micro_batches), [this](const Replica& r) { return loss_of(r); });

@@ -35,7 +35,7 @@ struct Gradients : TestReplicas {
     run(call, Phase::backward, [this](Call& c, Call::Part& part) {
       gradients.arm(c, part);
       backward(part);
-      finish_reduction(part);
+      finish_reduction(c, part);
     });
     gradients.note_backward();
     gradients.adopt(*call);
@@ -169,7 +169,7 @@ TEST(ModuleGradientsTest, WhatNoReplicaMadeStaysUndefined) {
     g.gradients.arm(c, part);
     part.replica->reducer()->begin_backward();
     sum(g.module_of(part).bias * 3.0).backward();
-    finish_reduction(part);
+    finish_reduction(c, part);
   });
   g.gradients.adopt(*call);
   EXPECT_FALSE(g.modules[0].weight.grad().defined());

@@ -24,9 +24,13 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 /// A step of three devices, which has reduced its gradients.
-struct Checked : Engine {
+struct Checked : TestEngine {
   explicit Checked(NonFiniteCheck::Options options, Mode mode = Mode::server)
-      : Engine({.devices = 3, .mode = mode, .non_finite = options}),
+      : TestEngine(
+            {.devices = 3,
+             .mode = mode,
+             .checks = {.non_finite_loss = options.loss, .non_finite_gradients = options.gradients},
+             .bitwise_leaves = options.bitwise ? 3 : 0}),
         call(make_call({{0, 1}, {1, 2}, {2, 3}})) {}
 
   const optim::Arena& arena(int device) {
@@ -139,7 +143,7 @@ TEST(NonFiniteCheckTest, WhereAllDevicesGetTheSumTheMakersAreWatched) {
     part.replica->reducer()->begin_backward();
     const double factor = part.index() == 1 ? kNan : 1;
     sum(c.module_of(part).bias * factor).backward();
-    finish_reduction(part);
+    finish_reduction(call, part);
     c.non_finite.inspect_gradients(call, part);
   });
   EXPECT_TRUE(c.call->gradients_are_non_finite);

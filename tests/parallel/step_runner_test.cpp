@@ -21,23 +21,10 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 /// Steps over four rows, whose mean loss has a gradient of 1 for each weight.
-struct Runs : Engine {
-  explicit Runs(const DataParallelOptions& o = {})
-      : Engine({.mode = o.mode}),
-        options(o),
-        planner(list, o.chunks.value_or(ChunkPolicy::even())) {}
+struct Runs : TestEngine {
+  explicit Runs(const EngineOptions& o = {.mode = Mode::sharded}) : TestEngine(o) {}
 
-  StepRunner runner_of(optim::Optimizer* optimizer = nullptr) {
-    return {{.step = {parameters, buffers, gradients, non_finite, drift, calls, runner},
-             .planner = planner,
-             .gate = gate,
-             .module = wrapped,
-             .devices = list,
-             .options = options},
-            loss,
-            optimizer,
-            owner};
-  }
+  StepRunner runner_of(optim::Optimizer* optimizer = nullptr) { return {engine, loss, optimizer}; }
   StepResult step(optim::Optimizer* optimizer = nullptr) {
     return runner_of(optimizer).step(four, {});
   }
@@ -45,9 +32,6 @@ struct Runs : Engine {
   optim::SGD sgd() { return optim::SGD(modules[0].named_parameters(), {.lr = 0.5}); }
 
   const BatchSize four{4, {0, 0}};
-  DataParallelOptions options;
-  StepPlanner planner;
-  CallGate gate;
   ReplicaSet::LossBody loss = [this](const Replica& r) {
     losses.fetch_add(1);
     return loss_of(r);
@@ -56,7 +40,7 @@ struct Runs : Engine {
 };
 
 TEST(StepRunnerTest, DividesTheBatchAsThePolicySays) {
-  Runs r({.chunks = ChunkPolicy::sizes({1, 3})});
+  Runs r({.mode = Mode::sharded, .chunks = ChunkPolicy::sizes({1, 3})});
   const StepResult result = r.step();
   EXPECT_THAT(result.rows, ElementsAre(1, 3));
   EXPECT_DOUBLE_EQ(result.loss, 304.8);
@@ -64,7 +48,7 @@ TEST(StepRunnerTest, DividesTheBatchAsThePolicySays) {
 }
 
 TEST(StepRunnerTest, CutsTheBatchIntoMicroBatches) {
-  Runs r({.accumulate = 2});
+  Runs r({.mode = Mode::sharded, .accumulate = 2});
   r.step();
   EXPECT_EQ(r.losses, 4) << "two on each of two devices";
   EXPECT_THAT(r.weight_gradient(), Each(1));
@@ -97,10 +81,10 @@ TEST(StepRunnerTest, RefusesWhatHasNoMeanLossOrUpdate) {
 }
 
 TEST(StepRunnerTest, TheBitwiseModeRefusesASecondCutAndBuffersThatTrain) {
-  Runs cut({.accumulate = 2, .bitwise_leaves = 4});
+  Runs cut({.mode = Mode::sharded, .accumulate = 2, .bitwise_leaves = 4});
   EXPECT_THAT(thrown_text([&] { cut.step(); }),
               HasSubstr("bitwise_leaves and accumulate both cut the batch"));
-  Runs buffers({.bitwise_leaves = 4});
+  Runs buffers({.mode = Mode::sharded, .bitwise_leaves = 4});
   EXPECT_THAT(thrown_text([&] { buffers.step(); }), HasSubstr("no rule for buffers"));
 }
 

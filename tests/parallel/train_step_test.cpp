@@ -31,24 +31,19 @@ constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
 /// Steps over the rows 0 to 3, of which device 0 has one. The mean loss is 304.8; it has a gradient
 /// of 1 for each weight, and of 9.6 for the bias.
-struct Steps : Engine {
+struct Steps : TestEngine {
   using LossBody = GradientPass::LossBody;
 
-  explicit Steps(const EngineOptions& o = {}) : Engine(o) {}
+  explicit Steps(const EngineOptions& o = {}) : TestEngine(o) {}
 
   StepResult take(const std::shared_ptr<Call>& call,
                   std::unique_ptr<GradientPass> pass,
                   optim::Optimizer* optimizer,
                   Effect effect = Effect::real) {
     const auto step = std::make_shared<TrainStep>(
-        TrainStep::Parts{parameters, buffers, gradients, non_finite, drift, calls, runner},
-        call,
-        std::move(pass),
-        optimizer,
-        scaler ? &*scaler : nullptr,
-        effect);
+        engine, call, std::move(pass), optimizer, scaler ? &*scaler : nullptr, effect);
     CallGate::Pass inside(gate);
-    return TrainStep::take(step, inside, owner);
+    return TrainStep::take(step, inside);
   }
   StepResult take(optim::Optimizer* optimizer = nullptr,
                   const LossBody& body = nullptr,
@@ -80,7 +75,6 @@ struct Steps : Engine {
   }
 
   std::optional<optim::GradScaler> scaler;
-  CallGate gate;
 };
 
 optim::SGD sgd(Affine& module) {
@@ -287,9 +281,7 @@ TEST(TrainStepTest, TensorsFromOutsideGetTheGradientOfTheMeanLoss) {
 
 TEST(TrainStepTest, ABitwisePassGivesTheSameStep) {
   for (const Mode mode : kModes) {
-    Steps s(
-        {.mode = mode,
-         .non_finite = {.loss = NonFinite::error, .gradients = NonFinite::off, .bitwise = true}});
+    Steps s({.mode = mode, .bitwise_leaves = 3});
     s.modules[0].eval();  // its buffers have no rule
     optim::SGD optimizer = sgd(s.modules[0]);
     const std::vector<Leaf> leaves{{0, {0, 1}}, {1, {1, 2}}, {1, {2, 4}}};
@@ -305,7 +297,7 @@ TEST(TrainStepTest, ABitwisePassGivesTheSameStep) {
 }
 
 TEST(TrainStepTest, DriftStopsAStepThatIsDueForAComparison) {
-  Steps s({.drift_every = 2});
+  Steps s({.checks = {.drift_every = 2}});
   s.modules[0].eval();
   s.take();
   {
@@ -315,7 +307,7 @@ TEST(TrainStepTest, DriftStopsAStepThatIsDueForAComparison) {
   const auto before = s.state();
   EXPECT_THAT(thrown_text<ReplicaError>([&] { s.take(); }), HasSubstr("'weight'"));
   EXPECT_EQ(s.state(), before);
-  s.replicas[1]->buffers->tensor(0).fill_(3);
+  s.engine->replicas[1]->buffers->tensor(0).fill_(3);
   EXPECT_THAT(thrown_text<ReplicaError>([&] { s.take(); }), HasSubstr("'seen'"));
 }
 

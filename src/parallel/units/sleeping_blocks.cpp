@@ -60,20 +60,6 @@ void SleepingBlocks::set_sources(const std::shared_ptr<SleepingBlocks>& source) 
     if (const auto buffer = block.buffer.lock()) buffer->dropped().set_source(source);
 }
 
-SleepAtEnd::SleepAtEnd(SleepingBlocks* blocks) noexcept
-    : blocks_(blocks), exceptions_(std::uncaught_exceptions()) {
-  if (blocks_ != nullptr) blocks_->set_writes(SleepingBlocks::Writes::refused);
-}
-
-SleepAtEnd::~SleepAtEnd() {
-  try {
-    using Ending = SleepingBlocks::Ending;
-    const bool failed = std::uncaught_exceptions() > exceptions_;
-    if (blocks_ != nullptr) blocks_->end_job(failed ? Ending::failed : Ending::well);
-  } catch (...) {  // its device is lost, and whoever uses it will hear of it
-  }
-}
-
 SleepingBlocks::Block& SleepingBlocks::block_of(Of of, int index) {
   return *std::ranges::find_if(
       blocks_, [&](const Block& block) { return block.of == of && block.index == index; });

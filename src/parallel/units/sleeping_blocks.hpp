@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -14,26 +13,9 @@
 
 #include "parallel/reduce/gradient_shares.hpp"
 #include "parallel/units/block_store.hpp"
+#include "parallel/units/replica_blocks.hpp"
 
 namespace tandem::parallel {
-
-class SleepingBlocks;
-
-/// A job of a device's replica, which may not write to values. At its end the values of the
-/// device's blocks sleep, and whether it ended well is noted. To be used on the device's thread,
-/// which may end its job after the call has timed out.
-class SleepAtEnd {
- public:
-  /// @param blocks  null: nothing sleeps.
-  explicit SleepAtEnd(SleepingBlocks* blocks) noexcept;
-  ~SleepAtEnd();
-  SleepAtEnd(const SleepAtEnd&) = delete;
-  SleepAtEnd& operator=(const SleepAtEnd&) = delete;
-
- private:
-  SleepingBlocks* blocks_;
-  int exceptions_;
-};
 
 /// The blocks of one device's arena that have memory only while work uses them.
 ///
@@ -43,7 +25,7 @@ class SleepAtEnd {
 /// until they have been reduced.
 ///
 /// To be used on the device's thread, or on the caller's while no call runs.
-class SleepingBlocks final : public BufferSource, public GradientShares {
+class SleepingBlocks final : public ReplicaBlocks, public BufferSource, public GradientShares {
  public:
   /// The dropped blocks of an arena, which get their bytes from here from now on.
   ///
@@ -59,44 +41,25 @@ class SleepingBlocks final : public BufferSource, public GradientShares {
   void end_reduction(int block) override;
   void end_backward() override;
 
-  /// Whether values that work has used stay until the job ends, and do not make room for others.
-  void keep_values(bool keep) noexcept { keeps_values_ = keep; }
-  /// From now on the gradients that work asks for are new ones, which begin from zero, or from the
-  /// module's where those are to be added to.
-  ///
-  /// @param adds_to  by block; empty: all begin from zero.
-  void begin_backward(std::vector<std::uint8_t> adds_to);
-  /// Who may write to values. What others write is lost, and refused when the values sleep.
-  enum class Writes : std::uint8_t {
-    kept,     ///< anyone: the shares get it
-    refused,  ///< nobody, since other devices would not see it
-  };
-  void set_writes(Writes writes) noexcept { writes_ = writes; }
-  /// @throws InvalidArgument  values that are here have been written to, and that is refused. They
-  ///                          sleep as they were before.
-  void check_unwritten();
-  /// Gives up the gradients that a backward has made.
-  ///
-  /// @param collects  whether backwards go on making gradients that have not been reduced.
-  void discard_gradients(bool collects);
+  bool may_sleep() const noexcept override { return true; }
+  void keep_values(bool keep) noexcept override { keeps_values_ = keep; }
+  void begin_backward(std::vector<std::uint8_t> adds_to) override;
+  void set_writes(Writes writes) noexcept override { writes_ = writes; }
+  void check_unwritten() override;
+  void discard_gradients(bool collects) override;
+  void end_job(Ending ending) override;
+  void sleep() override;
+  void sleep_values() override;
+  /// Lets go of them too.
+  void wake_for_good() override;
   /// The gradients that this device has made are those of all devices.
   void keep_gradients();
-  enum class Ending : std::uint8_t { well, failed };
-  /// A job has ended: its values sleep.
-  void end_job(Ending ending);
   /// Gives up the gradients of a job that has failed. Called once the jobs of all devices have
   /// ended: until then these may read gradients that they reduce.
   void discard_failed();
-  /// Writes what was changed to the shares. All blocks give their memory back, but for gradients
-  /// that have not been reduced. @throws InvalidArgument  see check_unwritten.
-  void sleep();
-  /// The same for the values alone. @throws InvalidArgument  see check_unwritten.
-  void sleep_values();
   /// The device's shares may have been updated. Values that are here are old then, and no graph
   /// from before the update is to be used with the new ones.
   void note_updated();
-  /// All blocks get their bytes for good, and this source lets go of them. @throws OutOfMemory
-  void wake_for_good();
 
  private:
   struct Block {

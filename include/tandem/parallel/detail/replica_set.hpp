@@ -23,6 +23,7 @@
 
 namespace tandem::parallel {
 
+struct Engine;
 struct ModeRules;
 class ModuleParameters;
 class ReplicaSource;
@@ -117,9 +118,7 @@ class ReplicaSet {
   std::size_t parameter_nbytes() const noexcept;
 
  private:
-  struct Parts;
-
-  std::shared_ptr<Parts> parts_;
+  std::shared_ptr<Engine> engine_;
 };
 
 /// A wrapper's hold on its replicas. It is empty after a move. Its destructor ends a call that

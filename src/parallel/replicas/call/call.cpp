@@ -5,16 +5,21 @@
 
 #include <algorithm>
 
+#include "tandem/autograd/tape_context.hpp"
 #include "tandem/parallel/detail/is_active.hpp"
 
 #include "parallel/errors/failures.hpp"
+#include "parallel/replicas/call/one_process.hpp"
 
 namespace tandem::parallel {
 
 Call::Call(const std::vector<std::unique_ptr<DeviceReplica>>& replicas,
            const std::vector<RowRange>& rows,
            ReplicaGroup& g)
-    : parts(replicas.size()), batch{rows.front().begin, rows.back().end}, group(g) {
+    : parts(replicas.size()),
+      batch{rows.front().begin, rows.back().end},
+      group(g),
+      processes(&OneProcess::get()) {
   for (std::size_t d = 0; d < parts.size(); ++d) {
     Part& part = parts[d];
     part.replica = replicas[d].get();
@@ -70,27 +75,19 @@ std::exception_ptr Call::commit_error() const noexcept {
 }
 
 double Call::Part::share_of_process(const Call& call) const {
-  if (world == nullptr || whole.rows == 0) return 1;
+  if (whole.rows == 0) return 1;
   return static_cast<double>(call.batch.size()) / static_cast<double>(whole.rows);
 }
 
-void Call::enter(const ReplicaWorld& w) {
-  world = &w;
-  for (Part& part : parts) {
-    part.world = &w.rank(part.index());
-    part.active = part.row_count() > 0;
-  }
-}
-
 void Call::abort(const std::string& reason) noexcept {
-  if (world != nullptr) world->abort(reason);
+  processes->abort(reason);
   group.abort(reason);
   for (const MicroBatch& part : micro_batches)
     if (part.group != &group) part.group->abort(reason);
 }
 
 void Call::reset() {
-  if (world != nullptr) world->reset();
+  processes->reset();
   group.reset();
   for (const MicroBatch& part : micro_batches)
     if (part.group != &group) part.group->reset();
@@ -111,26 +108,33 @@ void Call::cancel(const std::string& reason) noexcept {
   abort(reason);
 }
 
-void exchange_rows(Call::Part& part) {
-  if (part.world != nullptr)
-    in_phase(part, Phase::replicate, [&] {
-      part.whole = part.last = part.world->exchange(part.row_count());
-    });
+void exchange_rows(const Call& call, Call::Part& part) {
+  const ContextScope scope([](Context& c) { c.phase = Phase::replicate; });
+  part.whole = part.last = call.processes->exchange(part, part.row_count(), call.batch.size());
+}
+
+void enter_rows(Context& c,
+                const Call& call,
+                const Call::Part& part,
+                RowRange rows,
+                const ReplicaGroup& group) {
+  c.rows = part.in_whole(rows);
+  c.batch_rows = part.whole.rows;
+  autograd::change_tape_context(
+      c, [&](autograd::TapeContext& t) { t.row_group = call.processes->row_group(part, group); });
 }
 
 void agree(Call& call, Call::Part& part) {
   if (part.is_first()) call.seal();
-  if (part.world == nullptr) return vote(part);
-  part.agreed = part.world->agree({part.sum, part.weight, call.has_no_effect});
-  part.world->all().barrier();  // all have read it: from here on nobody fails
+  part.agreed = call.processes->agree(part, {part.sum, part.weight, call.has_no_effect});
   if (part.agreed.has_no_effect) call.has_no_effect = true;
 }
 
-void finish_reduction(Call::Part& part) {
+void finish_reduction(const Call& call, Call::Part& part) {
   if (BucketReducer* reducer = part.replica->reducer())
     in_phase(part, Phase::reduce, [&] {
       reducer->finish();
-      if (part.world != nullptr) part.used = part.world->used_anywhere(reducer->tally().used());
+      part.used = call.processes->used_anywhere(part, reducer->tally().used());
     });
 }
 

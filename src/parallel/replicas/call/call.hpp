@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "tandem/autograd/tape_context.hpp"
 #include "tandem/optim/grad_scaler.hpp"
 #include "tandem/parallel/replica_error.hpp"
 #include "tandem/runtime/context.hpp"
@@ -23,10 +22,12 @@
 #include "parallel/reduce/parameter_hooks.hpp"
 #include "parallel/replicas/call/outside_gradients.hpp"
 #include "parallel/replicas/call/replica_groups.hpp"
-#include "parallel/replicas/call/replica_world.hpp"
+#include "parallel/replicas/call/whole_batch.hpp"
 #include "parallel/replicas/device/device_replica.hpp"
 
 namespace tandem::parallel {
+
+class Processes;
 
 /// A part of a step's batch that goes forward and backward on its own.
 struct MicroBatch {
@@ -53,7 +54,6 @@ struct Call {
     bool active = false;  ///< the device has rows, or is the first one and the batch is empty
     RowRange at;          ///< the rows that it is working on, for messages
     comm::Communicator* comm = nullptr;  ///< in the call's group; null: there are no other members
-    WorldRank* world = nullptr;          ///< null: only this process takes part in the call
     WholeBatch whole;                    ///< the batch of all processes
     WholeBatch last;             ///< the last micro-batch so far of which any process has rows
     std::atomic<Phase> phase{};  ///< the replica's current phase
@@ -80,15 +80,7 @@ struct Call {
     RowRange in_whole(RowRange own) const noexcept {
       return {whole.before + own.begin, whole.before + own.end};
     }
-    /// Tells a context of a forward which rows these are, where processes train together.
-    void enter_rows(Context& c) const {
-      if (world == nullptr) return;
-      c.rows = in_whole(rows);
-      c.batch_rows = whole.rows;
-      autograd::change_tape_context(
-          c, [&](autograd::TapeContext& t) { t.row_group = world->row_group(); });
-    }
-    /// Of the mean over all rows, the weight of the mean over this process's.
+    /// This process's share of all rows, by which its mean counts in the mean over them.
     double share_of_process(const Call& call) const;
     /// What the user's functions are told about the part.
     Replica argument(double share = 1) noexcept { return {index(), device(), at, &phase, share}; }
@@ -98,8 +90,6 @@ struct Call {
        const std::vector<RowRange>& rows,
        ReplicaGroup& g);
 
-  /// Makes it a call of all processes, of which this one may have no rows.
-  void enter(const ReplicaWorld& world);
   Part& part(int device) { return parts[static_cast<std::size_t>(device)]; }
   const Part& part(int device) const { return parts[static_cast<std::size_t>(device)]; }
   std::vector<RowRange> rows() const;
@@ -131,7 +121,7 @@ struct Call {
   std::vector<Part> parts;  ///< by device
   RowRange batch;
   ReplicaGroup& group;
-  const ReplicaWorld* world = nullptr;    ///< null: only this process takes part
+  const Processes* processes;             ///< that take part
   std::vector<MicroBatch> micro_batches;  ///< of a step; otherwise empty
   /// Versions of what device 0 has when the call begins, by block and by place.
   struct Values {
@@ -164,15 +154,20 @@ decltype(auto) in_phase(Call::Part& part, Phase phase, F&& f) {
 }
 
 /// Waits until every device of the call has reached this point.
-inline void vote(Call::Part& part) {
+inline void vote(const Call::Part& part) {
   if (part.comm != nullptr) part.comm->barrier();
 }
 /// Completes the reduction of a part's gradients.
-void finish_reduction(Call::Part& part);
+void finish_reduction(const Call& call, Call::Part& part);
 /// Runs a part's update, and notes in which places it changed values.
 void note_update(Call::Part& part, const std::function<void()>& update);
-/// Tells the other processes how many rows the part has, if they take part.
-void exchange_rows(Call::Part& part);
+/// Tells the other processes how many rows the part has.
+void exchange_rows(const Call& call, Call::Part& part);
+/// Tells a context of a forward which rows of the batch of all processes a device works on.
+///
+/// @param group  the devices of this process that have rows.
+void enter_rows(
+    Context& c, const Call& call, const Call::Part& part, RowRange rows, const ReplicaGroup& group);
 /// The vote after which the call takes effect.
 void agree(Call& call, Call::Part& part);
 

@@ -15,6 +15,7 @@
 
 #include "autograd/outside_tensors.hpp"
 #include "parallel/errors/failures.hpp"
+#include "parallel/replicas/call/processes.hpp"
 
 namespace tandem::parallel {
 namespace {
@@ -75,12 +76,6 @@ GeneratorState numbers_of_call() {
   return default_generator().get_state();
 }
 
-/// What the others are told. Those of this process get the error itself in the end.
-std::string failure_of(const Call::Part& part, const std::exception_ptr& error) {
-  if (part.world == nullptr) return "replica " + std::to_string(part.index()) + " failed";
-  return part.world->all().describe() + " failed: " + describe(error);
-}
-
 }  // namespace
 
 void CallRunner::check_usable() const {
@@ -127,8 +122,8 @@ void CallRunner::run(const std::shared_ptr<Call>& call, Phase phase, Job job) {
       const std::exception_ptr error = std::current_exception();
       part.replica->disarm();
       part.broadcast.drop();
-      if (is_secondary(error) && part.world != nullptr) ends->end_after_cause();
-      call->abort(failure_of(part, error));
+      if (is_secondary(error) && call->processes->are_several()) ends->end_after_cause();
+      call->abort(call->processes->failure_of(part, error));
       ends->note_cause();
       throw;
     }

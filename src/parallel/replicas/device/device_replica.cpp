@@ -42,8 +42,8 @@ void DeviceReplica::reduce_by(std::shared_ptr<const std::vector<Bucket>> buckets
 }
 
 void DeviceReplica::let_sleep(std::shared_ptr<SleepingBlocks> blocks) {
-  sleeping_ = std::move(blocks);
-  reducer_->set_shares(sleeping_.get());
+  reducer_->set_shares(blocks.get());
+  blocks_ = std::move(blocks);
 }
 
 void DeviceReplica::watch_gradients(const std::function<void()>& then) {
@@ -69,7 +69,7 @@ void DeviceReplica::unwatch_gradients() noexcept {
 void DeviceReplica::release_parameters() noexcept {
   unwatch_gradients();
   reducer_.reset();
-  sleeping_.reset();
+  blocks_ = std::make_shared<AwakeBlocks>();
   parameters_.reset();
 }
 
@@ -77,8 +77,8 @@ void DeviceReplica::arm(const BucketReducer::Groups& groups,
                         std::int64_t backwards,
                         GradientTally::Used used) {
   if (index_ != 0 && used == GradientTally::Used::fresh) drop_gradients();
-  if (sleeping_ != nullptr && used == GradientTally::Used::fresh)
-    sleeping_->begin_backward(blocks_with_gradients());
+  if (blocks_->may_sleep() && used == GradientTally::Used::fresh)
+    blocks_->begin_backward(blocks_with_gradients());
   reducer_->arm(groups, backwards, used);
 }
 

@@ -12,6 +12,7 @@
 
 #include "parallel/reduce/bucket_reducer.hpp"
 #include "parallel/replicas/device/replica_source.hpp"
+#include "parallel/units/awake_blocks.hpp"
 #include "parallel/units/sleeping_blocks.hpp"
 
 namespace tandem::parallel {
@@ -50,8 +51,8 @@ class DeviceReplica {
   void reduce_by(std::shared_ptr<const std::vector<Bucket>> buckets, Reduction reduction);
   /// Lets the blocks of the parameters sleep from now on. Call it after reduce_by.
   void let_sleep(std::shared_ptr<SleepingBlocks> blocks);
-  /// Null if the parameters have their memory all the time.
-  const std::shared_ptr<SleepingBlocks>& sleeping() const noexcept { return sleeping_; }
+  /// The blocks of the parameters.
+  ReplicaBlocks& blocks() const noexcept { return *blocks_; }
   /// Tells the reducer about each gradient that a backward makes. Calls `then` before that.
   void watch_gradients(const std::function<void()>& then = nullptr);
   void unwatch_gradients() noexcept;
@@ -85,7 +86,7 @@ class DeviceReplica {
   std::uint64_t realm_;
   std::shared_ptr<optim::Arena> parameters_;
   std::unique_ptr<BucketReducer> reducer_;
-  std::shared_ptr<SleepingBlocks> sleeping_;
+  std::shared_ptr<ReplicaBlocks> blocks_ = std::make_shared<AwakeBlocks>();
   bool watches_ = false;
 };
 

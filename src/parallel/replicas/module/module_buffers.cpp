@@ -12,6 +12,7 @@
 #include "tandem/parallel/detail/is_active.hpp"
 
 #include "core/wildcard.hpp"
+#include "parallel/replicas/call/processes.hpp"
 
 // Note [Buffers]: replicas write private copies. What takes values of several replicas (mean, sum)
 // is computed into device 0's copy before the vote; the merge, after it, only copies. So a call
@@ -143,8 +144,8 @@ void ModuleBuffers::send(Call& call, Call::Part& part) const {
 
 void ModuleBuffers::follow(Call& call, Call::Part& part, const MicroBatch& micro_batch) const {
   if (!may_be_written()) return;
-  if (part.world != nullptr && part.last.idle_process >= 0)  // whose devices have none to follow
-    return in_phase(part, Phase::replicate, [&] { follow_processes(part); });
+  if (part.last.idle_process >= 0)  // whose devices have none to follow
+    return in_phase(part, Phase::replicate, [&] { follow_processes(call, part); });
   const bool all =
       std::ranges::all_of(call.group.members(), [&](int d) { return micro_batch.has_rows(d); });
   if (all) return;
@@ -162,17 +163,17 @@ void ModuleBuffers::follow(Call& call, Call::Part& part, const MicroBatch& micro
   });
 }
 
-void ModuleBuffers::follow_processes(Call::Part& part) const {
+void ModuleBuffers::follow_processes(const Call& call, const Call::Part& part) const {
   const autograd::NoGrad off;
   const optim::Arena& own = *part.replica->buffers;
   for (std::size_t p = 0; p < merges_.size(); ++p) {
-    if (!combines(p)) part.world->all().broadcast(flat_place(own, p), part.last.first);
+    if (!combines(p)) call.processes->all(part).broadcast(flat_place(own, p), part.last.first);
   }
 }
 
-void ModuleBuffers::combine_processes(Call::Part& part) const {
+void ModuleBuffers::combine_processes(const Call& call, const Call::Part& part) const {
   const autograd::NoGrad off;
-  comm::Communicator& all = part.world->all();
+  comm::Communicator& all = call.processes->all(part);
   const optim::Arena& own = *part.replica->buffers;
   const auto share = static_cast<double>(part.row_count()) / static_cast<double>(part.whole.rows);
   if (std::ranges::count(merges_, BufferMerge::first) == std::ssize(merges_)) {
@@ -195,8 +196,8 @@ void ModuleBuffers::combine_processes(Call::Part& part) const {
 
 void ModuleBuffers::combine(Call& call, Call::Part& part) const {
   if (!may_be_written()) return;
-  if (part.world != nullptr && part.whole.first >= 0)
-    return in_phase(part, Phase::reduce, [&] { combine_processes(part); });
+  if (part.whole.first >= 0)
+    return in_phase(part, Phase::reduce, [&] { combine_processes(call, part); });
   if (part.comm == nullptr) return;
   const auto own = static_cast<double>(part.row_count());
   const autograd::NoGrad off;
@@ -223,7 +224,7 @@ bool ModuleBuffers::wrote(const Call& call) {
 void ModuleBuffers::merge(Call& call, Call::Part& part) const {
   // With synchronised statistics all replicas that have rows hold the same bits; where processes
   // train together, all do.
-  const int source = call.world != nullptr ? 0 : first_with_rows(call.last_rows());
+  const int source = call.processes->are_several() ? 0 : first_with_rows(call.last_rows());
   if (!part.is_first() || source < 0 || !may_be_written() || !wrote(call)) return;
   const ContextScope scope([](Context& c) { c.phase = Phase::update; });
   const optim::Arena& copies = *call.part(source).replica->buffers;

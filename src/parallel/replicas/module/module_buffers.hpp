@@ -5,6 +5,8 @@
 #include <memory>
 #include <vector>
 
+#include "tandem/parallel/buffer_rule.hpp"
+
 #include "parallel/replicas/module/module_parameters.hpp"
 
 namespace tandem::parallel {
@@ -58,9 +60,9 @@ class ModuleBuffers {
 
  private:
   /// Gives the copies of a micro-batch to all devices of all processes.
-  void follow_processes(Call::Part& part) const;
+  void follow_processes(const Call& call, const Call::Part& part) const;
   /// The same as combine for the copies of all processes, which then are equal.
-  void combine_processes(Call::Part& part) const;
+  void combine_processes(const Call& call, const Call::Part& part) const;
   void bind_rules(const std::vector<BufferRule>& rules);
   /// Whether the module's value is computed from several replicas.
   bool combines(std::size_t place) const { return merges_[place] != BufferMerge::first; }

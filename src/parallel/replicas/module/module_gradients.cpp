@@ -9,6 +9,7 @@
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/core/check.hpp"
 
+#include "parallel/replicas/call/processes.hpp"
 #include "parallel/update/central_update.hpp"
 #include "parallel/update/update_sharing.hpp"
 
@@ -92,7 +93,7 @@ void ModuleGradients::follow_drops() {
   if (unreduced_ && !has_gradients(arena)) {
     unreduced_ = false;
     for (const auto& replica : replicas_)
-      if (const auto& blocks = replica->sleeping()) blocks->discard_gradients(false);
+      replica->blocks().discard_gradients(false);
   }
   for (std::size_t p = 0; unreduced_ && p < arena->layout().places().size(); ++p) {
     if (autograd::stored_gradient(arena->tensor(p)).defined()) continue;
@@ -124,16 +125,11 @@ void ModuleGradients::restore(const GradientSnapshot& snapshot) {
   }
 }
 
-BucketReducer::Groups ModuleGradients::groups_of(const Call::Part& part) const {
-  if (part.world == nullptr) return {.replicas = part.comm};
-  if (rules_.are_devices_alike()) return {.replicas = &part.world->all()};
-  return {.replicas = part.comm, .processes = &part.world->across()};
-}
-
 void ModuleGradients::arm(Call& call, Call::Part& part) const {
   if (parameters_.arena() == nullptr) return;
   const std::size_t backwards = std::max<std::size_t>(call.micro_batches.size(), 1);
-  part.replica->arm(reduces() ? groups_of(part) : BucketReducer::Groups{},
+  part.replica->arm(reduces() ? call.processes->groups_of(part, rules_.are_devices_alike())
+                              : BucketReducer::Groups{},
                     static_cast<std::int64_t>(backwards),
                     unreduced_ ? Used::kept : Used::fresh);
 }
@@ -163,9 +159,9 @@ void ModuleGradients::sync() {
   if (!unreduced_) return;
   std::shared_ptr<Call> call;
   try {
-    call = on_all_devices_(Phase::reduce, [this](Call&, Call::Part& part) {
-      part.replica->arm(groups_of(part), 1, Used::kept);
-      finish_reduction(part);
+    call = on_all_devices_(Phase::reduce, [this](Call& own, Call::Part& part) {
+      part.replica->arm(own.processes->groups_of(part, rules_.are_devices_alike()), 1, Used::kept);
+      finish_reduction(own, part);
       vote(part);
     });
   } catch (...) {

@@ -70,7 +70,6 @@ class ModuleGradients {
  private:
   /// What was dropped of the module's gradients is dropped in the replicas.
   void follow_drops();
-  BucketReducer::Groups groups_of(const Call::Part& part) const;
   /// Runs each device's part of an update, outside of a step.
   void update_everywhere(const std::function<void(int device)>& part);
 

@@ -100,26 +100,19 @@ void ModuleParameters::bind_replica(DeviceReplica& replica,
     place_tensors(first().source(), *original, replica.source(), copy.tensors);
   }
   replica.reduce_by(gradient_buckets_, rules_.reduction);
-  if (keeper_ != nullptr)
-    replica.let_sleep(replica.index() == 0
-                          ? keeper_->original()
-                          : SleepingBlocks::of(shares_, *replica.parameters(), replica.index()));
-  if (replica.sleeping() != nullptr)
-    replica.sleeping()->keep_values(!options_.sharding.reshard_after_forward);
+  if (keeper_ != nullptr) {
+    sleeping_.push_back(replica.index() == 0
+                            ? keeper_->original()
+                            : SleepingBlocks::of(shares_, *replica.parameters(), replica.index()));
+    replica.let_sleep(sleeping_.back());
+    replica.blocks().keep_values(!options_.sharding.reshard_after_forward);
+  }
   replica.watch_gradients();
 }
 
-std::vector<std::shared_ptr<SleepingBlocks>> ModuleParameters::sleeping() const {
-  std::vector<std::shared_ptr<SleepingBlocks>> all;
-  for (const auto& replica : replicas_)
-    if (replica->sleeping() != nullptr) all.push_back(replica->sleeping());
-  return all;
-}
-
 void ModuleParameters::give_back() noexcept {
-  if (first().sleeping() == nullptr) return;
   try {
-    first().sleeping()->wake_for_good();
+    first().blocks().wake_for_good();
   } catch (...) {  // they stay on all devices, and are gathered where somebody uses them
   }
 }
@@ -129,6 +122,7 @@ void ModuleParameters::release() noexcept {
     replica->release_parameters();
   gradient_buckets_.reset();
   broadcast_buckets_.clear();
+  sleeping_.clear();
   keeper_.reset();
   shares_.reset();
 }
@@ -167,7 +161,7 @@ void ModuleParameters::begin(Call& call) const {
   if (arena() == nullptr) return;
   call.parameters.blocks = block_versions(*arena());
   call.parameters.places = arena()->versions();
-  if (shares_ != nullptr) first().sleeping()->sleep();  // what was changed there is to be seen
+  first().blocks().sleep();  // what was changed there is to be seen
   if (values_sleep()) return;
   call.parameters.send = rules_.sends_all();
   for (const int d : call.group.members())
@@ -187,10 +181,8 @@ void ModuleParameters::send(Call& call, Call::Part& part) const {
 }
 
 void ModuleParameters::end_send(Call& call, Call::Part& part) const {
-  if (const auto& blocks = part.replica->sleeping()) {
-    blocks->sleep_values();
-    blocks->set_writes(SleepingBlocks::Writes::kept);  // an update's
-  }
+  part.replica->blocks().sleep_values();
+  part.replica->blocks().set_writes(ReplicaBlocks::Writes::kept);  // an update's
   if (!call.parameters.send) return;
   in_phase(part, Phase::replicate, [&] { part.broadcast.finish(); });
 }

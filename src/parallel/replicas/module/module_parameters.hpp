@@ -9,7 +9,8 @@
 #include <optional>
 #include <vector>
 
-#include "tandem/parallel/unit_policy.hpp"
+#include "tandem/parallel/exchange.hpp"
+#include "tandem/parallel/sharding.hpp"
 
 #include "parallel/replicas/call/call.hpp"
 #include "parallel/units/block_shares.hpp"
@@ -52,7 +53,9 @@ class ModuleParameters {
   /// whole blocks.
   const std::shared_ptr<BlockShares>& shares() const noexcept { return shares_; }
   /// By device; empty: no blocks sleep.
-  std::vector<std::shared_ptr<SleepingBlocks>> sleeping() const;
+  const std::vector<std::shared_ptr<SleepingBlocks>>& sleeping() const noexcept {
+    return sleeping_;
+  }
   /// Gives the module its parameters and gradients as whole tensors, if there is room for them.
   void give_back() noexcept;
   /// By device: the replicas' parameters that train.
@@ -93,7 +96,8 @@ class ModuleParameters {
   std::shared_ptr<const std::vector<Bucket>> gradient_buckets_;
   std::vector<Bucket> broadcast_buckets_;
   std::shared_ptr<BlockShares> shares_;
-  std::shared_ptr<Keeper> keeper_;  // null: no blocks sleep
+  std::vector<std::shared_ptr<SleepingBlocks>> sleeping_;  // by device
+  std::shared_ptr<Keeper> keeper_;                         // null: no blocks sleep
   std::uint64_t generation_ = 0;
 };
 

@@ -53,8 +53,8 @@ void BitwisePass::run(Call& call, Call::Part& part) {
   vote(part);  // all have their sums
   if (part.is_first())
     join_leaves(call, part);
-  else if (const auto& blocks = part.replica->sleeping())
-    blocks->discard_gradients(false);  // device 0 has their sums
+  else
+    part.replica->blocks().discard_gradients(false);  // device 0 has their sums
 }
 
 void BitwisePass::join_leaves(Call& call, Call::Part& first) {

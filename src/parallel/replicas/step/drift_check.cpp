@@ -15,6 +15,8 @@
 #include "tandem/tensor/access.hpp"
 #include "tandem/tensor/factories.hpp"
 
+#include "parallel/replicas/call/processes.hpp"
+
 namespace tandem::parallel {
 namespace {
 
@@ -71,7 +73,7 @@ void DriftCheck::hash_buffers(const Call& call, Call::Part& part) {
 }
 
 void DriftCheck::check(const Call& call, Call::Part& part) const {
-  if (!call.compares || (part.comm == nullptr && part.world == nullptr)) return;
+  if (!call.compares || (part.comm == nullptr && !call.processes->are_several())) return;
   DeviceReplica& replica = *part.replica;
   if (replica.parameters() != nullptr) part.hashes.parameters = hashes_of(*replica.parameters());
   if (part.comm != nullptr) part.comm->barrier();
@@ -91,7 +93,7 @@ void DriftCheck::check(const Call& call, Call::Part& part) const {
 
 // The device of the same index in each process has the same values, or the same share of them.
 void DriftCheck::check_processes(const Call& call, const Call::Part& part) const {
-  if (part.world == nullptr) return;
+  if (!call.processes->are_several()) return;
   std::vector<std::string> names{"the seed of random numbers", "the count of forwards"};
   std::vector<std::uint64_t> own{call.numbers.seed, call.numbers.forwards};
   const auto add = [&](const optim::Arena* arena, const std::vector<std::uint64_t>& hashes) {
@@ -102,16 +104,8 @@ void DriftCheck::check_processes(const Call& call, const Call::Part& part) const
   };
   add(part.replica->parameters().get(), part.hashes.parameters);
   add(part.replica->buffers.get(), part.hashes.buffers);
-  const autograd::NoGrad off;
-  const ContextScope kept([](Context& c) { c.keeps_data = true; });
-  const std::vector<std::int64_t> bits(own.begin(), own.end());
-  const auto count = static_cast<std::int64_t>(bits.size());
-  comm::Communicator& across = part.world->across();
-  const Tensor mine = from_host(std::span<const std::int64_t>(bits), {count}, across.device());
-  const Tensor all =
-      zeros({count * across.size()}, {.dtype = DType::i64, .device = across.device()});
-  across.all_gather(mine, all);
-  const std::vector<std::int64_t> values = all.to_host<std::int64_t>();
+  const std::vector<std::int64_t> values =
+      call.processes->gather(part, std::vector<std::int64_t>(own.begin(), own.end()));
   for (std::size_t i = names.size(); i < values.size(); ++i)
     if (values[i] != values[i % names.size()])
       throw ReplicaDrift(

@@ -7,10 +7,11 @@
 
 #include "tandem/autograd/autograd.hpp"
 #include "tandem/autograd/row_group.hpp"
-#include "tandem/autograd/tape_context.hpp"
 #include "tandem/ops/arithmetic.hpp"
 #include "tandem/runtime/runtime.hpp"
 #include "tandem/tensor/factories.hpp"
+
+#include "parallel/replicas/call/processes.hpp"
 
 // Note [Micro-batches]: the weight of the whole batch is known only after the forward of the last
 // micro-batch. Until then gradients are divided by the batch's rows, by the same number in all
@@ -42,10 +43,10 @@ void rescale_gradients(const Call& call, const Call::Part& part, const Tensor& t
 /// @return the rows of all of them, or of this process.
 std::int64_t exchange_micro_batch(const Call& call, Call::Part& part, std::size_t index) {
   const MicroBatch& micro_batch = call.micro_batches[index];
-  if (part.world == nullptr) return micro_batch.rows.back().end - micro_batch.rows.front().begin;
   if (!call.accumulates()) return part.whole.rows;
   const RowRange own = micro_batch.rows[static_cast<std::size_t>(part.index())];
-  const WholeBatch whole = part.world->exchange(own.size());
+  const std::int64_t here = micro_batch.rows.back().end - micro_batch.rows.front().begin;
+  const WholeBatch whole = call.processes->exchange(part, own.size(), here);
   if (whole.rows > 0) part.last = whole;
   return whole.rows;
 }
@@ -53,11 +54,8 @@ std::int64_t exchange_micro_batch(const Call& call, Call::Part& part, std::size_
 }  // namespace
 
 Tensor MicroBatchPass::total_weight(Call& call, Call::Part& part) const {
-  Tensor total = scalar(part.weight, {.dtype = DType::f64, .device = part.device()});
-  if (part.world != nullptr)
-    part.world->all().all_reduce(total);
-  else if (const auto group = call.group.row_group_of(part.index()))
-    total = group->all_reduce_sum(total);
+  const Tensor own = scalar(part.weight, {.dtype = DType::f64, .device = part.device()});
+  Tensor total = call.processes->sum(call, part, own);
   // A total of 0 shows on a replica whose own weight is not above 0; others need not read theirs.
   if (!(part.weight > 0)) non_finite().inspect_weight(call, part, total.item_or(1));
   return total;
@@ -100,12 +98,7 @@ void MicroBatchPass::run(Call& call, Call::Part& part) {
     if (micro_batch.has_rows(part.index())) {
       part.at = rows;
       const ContextScope scope([&](Context& c) {
-        c.rows = part.in_whole(rows);
-        c.batch_rows = part.whole.rows;
-        autograd::change_tape_context(c, [&](autograd::TapeContext& t) {
-          t.row_group = part.world != nullptr ? part.world->row_group()
-                                              : micro_batch.group->row_group_of(part.index());
-        });
+        enter_rows(c, call, part, rows, *micro_batch.group);
         c.frame = std::make_shared<ForwardFrame>(*c.frame);
       });
       run_micro_batch(call, part, k);
@@ -113,9 +106,10 @@ void MicroBatchPass::run(Call& call, Call::Part& part) {
     }
     if (k + 1 < count && !is_empty) buffers_.follow(call, part, micro_batch);
   }
-  if ((part.active || part.world != nullptr) && !call.micro_batches.back().has_rows(part.index()))
+  if ((part.active || call.processes->are_several()) &&
+      !call.micro_batches.back().has_rows(part.index()))
     in_phase(part, Phase::loss, [&] { rescale_gradients(call, part, total_weight(call, part)); });
-  finish_reduction(part);
+  finish_reduction(call, part);
 }
 
 }  // namespace tandem::parallel

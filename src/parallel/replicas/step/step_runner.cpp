@@ -20,20 +20,14 @@ constexpr int kReplans = 8;  // of one step; each takes less of a device that wa
 
 }  // namespace
 
-StepRunner::StepRunner(const Parts& parts,
-                       const GradientPass::LossBody& body,
-                       optim::Optimizer* optimizer,
-                       std::shared_ptr<const void> owner)
-    : parts_(parts), body_(body), optimizer_(optimizer), owner_(std::move(owner)) {}
-
 StepResult StepRunner::step(const BatchSize& batch, const StepOptions& options) {
-  StepPlanner& planner = parts_.planner;
+  StepPlanner& planner = engine_->planner;
   planner.learn(batch, rehearsal());
   for (int replans = 0;; ++replans) {
     try {
       return take(planner.plan(batch.rows), options.scaler, TrainStep::Effect::real).result;
     } catch (const ReplicaError& e) {
-      if (parts_.options.on_oom != OnOutOfMemory::replan || !is_out_of_memory(e)) throw;
+      if (engine_->options.on_oom != OnOutOfMemory::replan || !is_out_of_memory(e)) throw;
       if (replans == kReplans || !planner.is_large_enough(batch)) throw;
       planner.replan(batch, rehearsal(), e);
     }
@@ -41,38 +35,37 @@ StepResult StepRunner::step(const BatchSize& batch, const StepOptions& options) 
 }
 
 StepModel StepRunner::measure(const BatchSize& batch) {
-  return parts_.planner.measure(batch, rehearsal());
+  return engine_->planner.measure(batch, rehearsal());
 }
 
 std::optional<StepProbe> StepRunner::try_batch(const BatchSize& batch) {
-  return parts_.planner.try_batch(batch, rehearsal());
+  return engine_->planner.try_batch(batch, rehearsal());
 }
 
 StepRunner::Taken StepRunner::take(const std::vector<RowRange>& rows,
                                    optim::GradScaler* scaler,
                                    TrainStep::Effect effect) {
-  TANDEM_CHECK(rows.back().end > 0 || parts_.world != nullptr,
+  TANDEM_CHECK(rows.back().end > 0 || engine_->processes->are_several(),
                "step: the batch has no rows, so it has no mean loss; leave it out");
   TANDEM_CHECK(
-      parts_.step.gradients.reduces() ||
-          (optimizer_ == nullptr && parts_.options.bitwise_leaves == 0),
+      engine_->gradients.reduces() ||
+          (optimizer_ == nullptr && engine_->options.bitwise_leaves == 0),
       "DataParallel: a step with an optimizer, or in the bitwise mode, needs gradients that have "
       "been reduced; leave the scope of no_sync first");
   TANDEM_CHECK(scaler == nullptr || optimizer_ != nullptr,
                "step: got a scaler without an optimizer; a scaler guards an optimizer's update, so "
                "give both");
   Calls::check_outside();
-  CallGate::Pass pass(parts_.gate);
+  CallGate::Pass pass(engine_->gate);
   const auto step = make(rows, scaler, effect);
-  StepResult result = TrainStep::take(step, pass, owner_);
+  StepResult result = TrainStep::take(step, pass);
   return {step, std::move(result)};
 }
 
 std::shared_ptr<TrainStep> StepRunner::make(const std::vector<RowRange>& planned,
                                             optim::GradScaler* scaler,
                                             TrainStep::Effect effect) {
-  const TrainStep::Parts& p = parts_.step;
-  const DataParallelOptions& options = parts_.options;
+  const DataParallelOptions& options = engine_->options;
   std::vector<RowRange> rows = planned;
   std::vector<Leaf> leaves;
   if (options.bitwise_leaves > 0) {
@@ -80,33 +73,34 @@ std::shared_ptr<TrainStep> StepRunner::make(const std::vector<RowRange>& planned
                  "DataParallel: bitwise_leaves and accumulate both cut the batch; give one of "
                  "them");
     TANDEM_CHECK(
-        p.buffers.arena() == nullptr || !parts_.module.original().is_training(),
+        engine_->buffers.arena() == nullptr || !engine_->wrapped.original().is_training(),
         "DataParallel: the bitwise mode has no rule for buffers that change in training; "
         "the module has some (batch norm's running statistics). Use a norm without them, or "
         "leave bitwise_leaves at 0");
     leaves = cut_leaves(planned, options.bitwise_leaves);
-    rows = rows_of(leaves, parts_.devices.size());
+    rows = rows_of(leaves, engine_->devices.size());
   }
-  const auto call = p.calls.open(rows);
-  if (parts_.world != nullptr) call->enter(*parts_.world);
-  auto cut = cut_micro_batches(rows, parts_.devices, options.accumulate);
-  if (parts_.world != nullptr)  // all processes have as many, of which some may be empty
+  const auto call = engine_->calls.open(rows);
+  engine_->processes->enter(*call);
+  auto cut = cut_micro_batches(rows, engine_->devices, options.accumulate);
+  if (engine_->processes->are_several())  // all processes have as many, of which some may be empty
     cut.resize(static_cast<std::size_t>(options.accumulate),
                std::vector<RowRange>(rows.size(), {rows.back().end, rows.back().end}));
   for (auto& part : cut) {
-    ReplicaGroup* group = &p.calls.group_for(part);
+    ReplicaGroup* group = &engine_->calls.group_for(part);
     call->micro_batches.push_back({std::move(part), group});
   }
   std::unique_ptr<GradientPass> pass;
   if (leaves.empty())
-    pass = std::make_unique<MicroBatchPass>(p.non_finite, body_, p.gradients, p.buffers);
+    pass = std::make_unique<MicroBatchPass>(
+        engine_->non_finite, body_, engine_->gradients, engine_->buffers);
   else
-    pass = std::make_unique<BitwisePass>(p.non_finite, body_, std::move(leaves));
-  return std::make_shared<TrainStep>(p, call, std::move(pass), optimizer_, scaler, effect);
+    pass = std::make_unique<BitwisePass>(engine_->non_finite, body_, std::move(leaves));
+  return std::make_shared<TrainStep>(engine_, call, std::move(pass), optimizer_, scaler, effect);
 }
 
 StepProbe StepRunner::rehearse(const std::vector<std::int64_t>& rows) {
-  for (const Device d : parts_.devices)
+  for (const Device d : engine_->devices)
     logical_device(d).reset_peak();
   const auto step = take(ranges_of(rows), nullptr, TrainStep::Effect::none).step;
   StepProbe probe{.rows = rows, .peak_bytes = {}};

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "tandem/parallel/detail/batch_size.hpp"
-#include "tandem/parallel/options.hpp"
 #include "tandem/parallel/step_model.hpp"
 
 #include "parallel/plan/step_planner.hpp"
@@ -21,24 +21,12 @@ namespace tandem::parallel {
 /// user's.
 class StepRunner {
  public:
-  /// What it works with.
-  struct Parts {
-    TrainStep::Parts step;
-    StepPlanner& planner;
-    CallGate& gate;
-    const WrappedModule& module;
-    const std::vector<Device>& devices;
-    const DataParallelOptions& options;
-    const ReplicaWorld* world = nullptr;  ///< null: this process trains alone
-  };
-
   /// @param body       must outlive this object.
   /// @param optimizer  null: the gradients are only added up.
-  /// @param owner      kept alive by the devices' jobs.
-  StepRunner(const Parts& parts,
+  StepRunner(std::shared_ptr<Engine> engine,
              const GradientPass::LossBody& body,
-             optim::Optimizer* optimizer,
-             std::shared_ptr<const void> owner);
+             optim::Optimizer* optimizer)
+      : engine_(std::move(engine)), body_(body), optimizer_(optimizer) {}
 
   /// See ReplicaSet::step.
   StepResult step(const BatchSize& batch, const StepOptions& options);
@@ -66,10 +54,9 @@ class StepRunner {
     return [this](const std::vector<std::int64_t>& rows) { return rehearse(rows); };
   }
 
-  Parts parts_;
+  std::shared_ptr<Engine> engine_;
   const GradientPass::LossBody& body_;
   optim::Optimizer* optimizer_;
-  std::shared_ptr<const void> owner_;
 };
 
 }  // namespace tandem::parallel

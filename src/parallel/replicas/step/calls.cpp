@@ -1,10 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "parallel/replicas/module/calls.hpp"
+#include "parallel/replicas/step/calls.hpp"
 
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/generator.hpp"
+
+#include "parallel/replicas/step/engine.hpp"
 
 namespace tandem::parallel {
 
@@ -19,23 +21,24 @@ void Calls::check_outside() {
 
 void Calls::check() const {
   check_outside();
-  parts_.runner.check_usable();
-  if (is_laid_out_) parts_.module.check_tensors(parts_.parameters.arena(), parts_.buffers.arena());
+  engine_.runner.check_usable();
+  if (is_laid_out_)
+    engine_.wrapped.check_tensors(engine_.parameters.arena(), engine_.buffers.arena());
 }
 
 // Buckets, shares and the replicas' storage are laid out for what trains. Where that fails, the
 // next call tries again.
 void Calls::follow_training() {
-  if (is_laid_out_ && !parts_.module.training_changed(parts_.parameters.arena())) return;
-  if (is_laid_out_) parts_.gradients.complete();
+  if (is_laid_out_ && !engine_.wrapped.training_changed(engine_.parameters.arena())) return;
+  if (is_laid_out_) engine_.gradients.complete();
   is_laid_out_ = false;
-  parts_.gradients.release();
-  parts_.parameters.release();
-  parts_.parameters.bind();
-  parts_.gradients.bind();
-  parts_.module.note_training(parts_.parameters.arena());
-  for (const auto& replica : parts_.replicas)
-    parts_.module.claim(replica->parameters());
+  engine_.gradients.release();
+  engine_.parameters.release();
+  engine_.parameters.bind();
+  engine_.gradients.bind();
+  engine_.wrapped.note_training(engine_.parameters.arena());
+  for (const auto& replica : engine_.replicas)
+    engine_.wrapped.claim(replica->parameters());
   is_laid_out_ = true;
 }
 
@@ -43,19 +46,20 @@ ReplicaGroup& Calls::group_for(const std::vector<RowRange>& rows, Members member
   // Those without rows have their share too, in mode sharded, or gradients of earlier backwards,
   // which a backward that is not reduced drops or adds to; and devices of other processes wait for
   // them.
-  const bool everyone = parts_.world != nullptr || parts_.gradients.update().is_shared() ||
-                        parts_.gradients.has_unreduced() || !parts_.gradients.reduces();
-  return parts_.groups.get(rows, everyone ? Members::all : members);
+  const bool everyone = engine_.processes->are_several() ||
+                        engine_.gradients.update().is_shared() ||
+                        engine_.gradients.has_unreduced() || !engine_.gradients.reduces();
+  return engine_.groups.get(rows, everyone ? Members::all : members);
 }
 
 // What is reduced or updated lies as the last call has left it.
 std::shared_ptr<Call> Calls::open_everywhere() {
   check();
-  return begin(std::vector<RowRange>(parts_.replicas.size()), Members::all);
+  return begin(std::vector<RowRange>(engine_.replicas.size()), Members::all);
 }
 
 std::shared_ptr<Call> Calls::open_changed() {
-  return open(std::vector<RowRange>(parts_.replicas.size()), Members::all);
+  return open(std::vector<RowRange>(engine_.replicas.size()), Members::all);
 }
 
 std::shared_ptr<Call> Calls::open(const std::vector<RowRange>& rows, Members members) {
@@ -65,10 +69,10 @@ std::shared_ptr<Call> Calls::open(const std::vector<RowRange>& rows, Members mem
 }
 
 std::shared_ptr<Call> Calls::begin(const std::vector<RowRange>& rows, Members members) {
-  parts_.module.follow();
-  auto call = std::make_shared<Call>(parts_.replicas, rows, group_for(rows, members));
-  parts_.parameters.begin(*call);
-  parts_.buffers.begin(*call);
+  engine_.wrapped.follow();
+  auto call = std::make_shared<Call>(engine_.replicas, rows, group_for(rows, members));
+  engine_.parameters.begin(*call);
+  engine_.buffers.begin(*call);
   return call;
 }
 
@@ -78,20 +82,20 @@ std::shared_ptr<Call> Calls::open_backward(const std::vector<RowRange>& rows) {
       is_laid_out_,
       "DataParallel: parameters were frozen or unfrozen, and a call failed to lay them out "
       "again, so there is nothing to go back through; go forward again");
-  return std::make_shared<Call>(parts_.replicas, rows, group_for(rows));
+  return std::make_shared<Call>(engine_.replicas, rows, group_for(rows));
 }
 
 void Calls::commit(const Call& call) {
   if (const std::exception_ptr error = call.commit_error()) {
-    parts_.runner.poison("the update failed after all replicas had agreed to it: " +
-                         describe(error));
+    engine_.runner.poison("the update failed after all replicas had agreed to it: " +
+                          describe(error));
     std::rethrow_exception(error);
   }
-  parts_.parameters.note_sent(call);
-  if (call.shared_update) parts_.parameters.note_equal(call);
-  if (!context().recomputes && (parts_.module.original().is_training() || call.drew()))
+  engine_.parameters.note_sent(call);
+  if (call.shared_update) engine_.parameters.note_equal(call);
+  if (!context().recomputes && (engine_.wrapped.original().is_training() || call.drew()))
     default_generator().forwards().fetch_add(1, std::memory_order_relaxed);
-  parts_.buffers.note_written(call);
+  engine_.buffers.note_written(call);
 }
 
 }  // namespace tandem::parallel

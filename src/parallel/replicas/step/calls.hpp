@@ -6,28 +6,17 @@
 #include <memory>
 #include <vector>
 
-#include "parallel/replicas/call/call_runner.hpp"
-#include "parallel/replicas/device/wrapped_module.hpp"
-#include "parallel/replicas/module/module_buffers.hpp"
-#include "parallel/replicas/module/module_gradients.hpp"
-#include "parallel/replicas/module/module_parameters.hpp"
+#include "parallel/replicas/call/call.hpp"
+#include "parallel/replicas/call/replica_groups.hpp"
 
 namespace tandem::parallel {
+
+struct Engine;
 
 /// Begins the calls of a wrapper, and makes the successful ones take effect.
 class Calls {
  public:
-  struct Parts {
-    const Replicas& replicas;
-    WrappedModule& module;
-    ModuleParameters& parameters;
-    ModuleBuffers& buffers;
-    ModuleGradients& gradients;
-    ReplicaGroups& groups;
-    CallRunner& runner;
-    const ReplicaWorld* world = nullptr;  ///< null: this process trains alone
-  };
-  explicit Calls(Parts parts) : parts_(parts) {}
+  explicit Calls(Engine& engine) : engine_(engine) {}
 
   using Members = ReplicaGroups::Members;
   /// Opens a call that sends parameters and buffers to the devices that lack them. Before that, it
@@ -58,7 +47,7 @@ class Calls {
   /// Lays out the parameters again if some were frozen or unfrozen. Earlier tapes become invalid.
   void follow_training();
 
-  Parts parts_;
+  Engine& engine_;
   bool is_laid_out_ = true;  // false: follow_training has failed
 };
 

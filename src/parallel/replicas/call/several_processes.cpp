@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The tandem authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "parallel/replicas/call/replica_world.hpp"
+#include "parallel/replicas/call/several_processes.hpp"
 
 #include <array>
 #include <atomic>
@@ -71,58 +71,11 @@ void check_settings(std::size_t devices, const DataParallelOptions& options) {
   }
 }
 
-int first_idle_process(const ForwardRows& told, int devices_of_each) {
-  const int processes = static_cast<int>(told.rows.size()) / devices_of_each;
-  for (int process = 0; process < processes; ++process) {
-    bool is_active = false;
-    for (int d = 0; d < devices_of_each; ++d)
-      is_active |= told.is_active(process * devices_of_each + d);
-    if (!is_active) return process;
-  }
-  return -1;
-}
-
 }  // namespace
 
-WorldRank::WorldRank(std::unique_ptr<comm::Communicator> all,
-                     std::unique_ptr<comm::Communicator> across,
-                     int index)
-    : all_(std::move(all)),
-      across_(std::move(across)),
-      first_here_(all_->rank() - index),
-      rows_(std::make_unique<RankRows>(*all_)) {}
-
-WholeBatch WorldRank::exchange(std::int64_t rows) {
-  const autograd::NoGrad off;
-  const ForwardRows told = rows_->exchange(rows > 0 ? rows : -1, GradientSync::on);
-  WholeBatch whole{.rows = told.all_rows(), .first = told.first_active()};
-  for (int r = 0; r < first_here_; ++r)
-    if (told.is_active(r)) whole.before += told.rows[static_cast<std::size_t>(r)];
-  whole.idle_process = first_idle_process(told, all_->size() / across_->size());
-  if (whole.first >= 0) rows_->regroup(told);
-  return whole;
-}
-
-std::vector<std::uint8_t> WorldRank::used_anywhere(const std::vector<std::uint8_t>& used) const {
-  const autograd::NoGrad off;
-  const Tensor x = from_host(std::span<const std::uint8_t>(used),
-                             {static_cast<std::int64_t>(used.size())},
-                             all_->device());
-  all_->all_reduce(x, comm::ReduceOp::max);
-  return x.to_host<std::uint8_t>();
-}
-
-WholeStep WorldRank::agree(const WholeStep& own) const {
-  const autograd::NoGrad off;
-  const std::array<double, 3> values{own.sum, own.weight, own.has_no_effect ? 1.0 : 0.0};
-  const Tensor x = from_host(std::span<const double>(values), {3}, all_->device());
-  all_->all_reduce(x);
-  const std::vector<double> sums = x.to_doubles();
-  return {sums[0], sums[1], sums[2] != 0};
-}
-
-ReplicaWorld::ReplicaWorld(const std::vector<Device>& devices, const DataParallelOptions& options)
-    : processes_here_(options.world->launch().local_size) {
+SeveralProcesses::SeveralProcesses(const std::vector<Device>& devices,
+                                   const DataParallelOptions& options)
+    : here_(options.world->launch().local_size) {
   check_settings(devices.size(), options);
   const comm::GroupOptions of_group{
       .timeout = options.deadline, .backend = options.backend, .world = options.world};
@@ -134,8 +87,8 @@ ReplicaWorld::ReplicaWorld(const std::vector<Device>& devices, const DataParalle
   }
 }
 
-void ReplicaWorld::share(ReplicaSource& module,
-                         const std::vector<std::shared_ptr<optim::Arena>>& arenas) const {
+void SeveralProcesses::share(ReplicaSource& module,
+                             const std::vector<std::shared_ptr<optim::Arena>>& arenas) const {
   const autograd::NoGrad off;
   const ContextScope scope([](Context& c) { c.phase = Phase::replicate; });
   comm::Communicator& first = ranks_.front()->across();
@@ -146,19 +99,74 @@ void ReplicaWorld::share(ReplicaSource& module,
   }
 }
 
-void ReplicaWorld::abort(const std::string& reason) const noexcept {
-  ranks_.front()->all_->abort(reason);
-  for (const auto& rank : ranks_)
-    rank->across_->abort(reason);
+void SeveralProcesses::enter(Call& call) const {
+  call.processes = this;
+  for (Call::Part& part : call.parts)
+    part.active = part.row_count() > 0;
 }
 
-// Some processes may have made groups of their rows since the last common step, and others not.
-void ReplicaWorld::reset() const {
-  ranks_.front()->all_->reset();
+void SeveralProcesses::abort(const std::string& reason) const noexcept {
+  ranks_.front()->all().abort(reason);
+  for (const auto& rank : ranks_)
+    rank->across().abort(reason);
+}
+
+void SeveralProcesses::reset() const {
+  ranks_.front()->all().reset();
   for (const auto& rank : ranks_) {
-    rank->across_->reset();
-    rank->rows_ = std::make_unique<RankRows>(*rank->all_);
+    rank->across().reset();
+    rank->forget_rows();
   }
+}
+
+WholeStep SeveralProcesses::loss_of(const Call& call) const {
+  return call.part(0).agreed;
+}
+
+std::string SeveralProcesses::failure_of(const Call::Part& part,
+                                         const std::exception_ptr& error) const {
+  return rank(part).all().describe() + " failed: " + describe(error);
+}
+
+WholeBatch SeveralProcesses::exchange(const Call::Part& part,
+                                      std::int64_t own,
+                                      std::int64_t) const {
+  return rank(part).exchange(own);
+}
+
+std::shared_ptr<RowGroup> SeveralProcesses::row_group(const Call::Part& part,
+                                                      const ReplicaGroup&) const {
+  return rank(part).row_group();
+}
+
+Tensor SeveralProcesses::sum(const Call&, const Call::Part& part, const Tensor& x) const {
+  rank(part).all().all_reduce(x);
+  return x;
+}
+
+std::vector<std::uint8_t> SeveralProcesses::used_anywhere(
+    const Call::Part& part, const std::vector<std::uint8_t>& used) const {
+  return rank(part).used_anywhere(used);
+}
+
+WholeStep SeveralProcesses::agree(const Call::Part& part, const WholeStep& own) const {
+  const WholeStep agreed = rank(part).agree(own);
+  rank(part).all().barrier();  // all have read it: from here on nobody fails
+  return agreed;
+}
+
+BucketReducer::Groups SeveralProcesses::groups_of(const Call::Part& part, bool are_alike) const {
+  if (are_alike) return {.replicas = &rank(part).all()};
+  return {.replicas = part.comm, .processes = &rank(part).across()};
+}
+
+comm::Communicator& SeveralProcesses::all(const Call::Part& part) const {
+  return rank(part).all();
+}
+
+std::vector<std::int64_t> SeveralProcesses::gather(const Call::Part& part,
+                                                   const std::vector<std::int64_t>& own) const {
+  return rank(part).gather(own);
 }
 
 }  // namespace tandem::parallel
