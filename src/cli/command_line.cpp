@@ -70,7 +70,7 @@ UsageError usage_error(const CLI::App& app, const CLI::Error& error) {
   return UsageError(fmt::format("{}; see {} --help", error.what(), name));
 }
 
-/// @throws UsageError  the first word is no command of `app`, or the next none of its family.
+/// @throws UsageError  `app` has no command of the first word, or its family none of the next.
 void check_command(const CLI::App& app, std::span<const std::string> words, std::string line) {
   std::vector<std::string> names;
   const CLI::App* known = nullptr;

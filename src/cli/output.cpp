@@ -20,7 +20,7 @@ using report::number_or_null;
 
 using Json = nlohmann::json;
 
-/// Of a loss in nats.
+/// A loss in nats, in bits.
 double bits(double loss) {
   return loss / std::numbers::ln2;
 }

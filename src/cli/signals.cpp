@@ -110,7 +110,7 @@ const char* signal_name(int signal) noexcept {
 }
 
 StatusSignal::StatusSignal() {
-  // Without a pipe or a thread there is no status, which is no reason to end.
+  // Without a pipe or a thread there is no status, and the program goes on.
   if (::pipe2(ends_, O_CLOEXEC) != 0) return;
   ::fcntl(ends_[1], F_SETFL, O_NONBLOCK);
   try {

@@ -138,7 +138,7 @@ report::Recording Trial::watch(std::int64_t steps) {
   run(1);  // parameters may be everywhere already, from an evaluation
   const std::vector<Device>& devices = task_->devices();
   if (!machine_.is_simulated()) return report::record(devices, steps, [&] { run(steps); });
-  std::vector<datasets::Batch> batches;  // fetched before: this machine's loader is no part of it
+  std::vector<datasets::Batch> batches;  // fetched before: this machine's loader is not part of it
   for (std::int64_t step = 0; step < steps; ++step)
     batches.push_back(next_batch());
   std::optional<Autocast> mixed;

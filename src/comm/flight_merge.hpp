@@ -13,7 +13,7 @@ namespace tandem::comm {
 /// Merges the records of a group. Their moments are on one axis of time, and they have the same
 /// members.
 ///
-/// Of several records of one process the latest says what it did, and all say why it failed.
+/// If a process has several records, the latest says what it did, and all say why it failed.
 /// @param files  at least one
 FlightGroup merge_flight_group(const std::vector<const FlightFile*>& files);
 

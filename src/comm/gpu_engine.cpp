@@ -67,7 +67,7 @@ class RankWork {
     if (reaches(owner)) return;
     tell_of_far_gpus(gpu_of(owner), gpu_of(rank_));
     staged_.push_back(std::make_unique<Staged>(logical_device(table_.device(rank_)), nbytes()));
-    // Of element 0, which may not be there.
+    // Where element 0 is, or would be.
     char* const here = static_cast<char*>(staged_.back()->data()) - offset();
     copy(from_[source], owner, here, rank_);
     from_[source] = here;

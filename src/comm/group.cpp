@@ -36,7 +36,7 @@ void check(std::span<const Device> devices, const GroupOptions& options) {
   if (options.segment_bytes <= 0)
     refuse(concat("segment_bytes is ", options.segment_bytes, "; expected more than zero"));
   for (auto d = devices.begin(); d != devices.end(); ++d) {
-    logical_device(*d);  // refuses what is no device of this build
+    logical_device(*d);  // refuses a device that this build does not have
     if (std::find(devices.begin(), d, *d) != d)
       refuse(concat(*d, " is listed twice; each rank needs a device of its own"));
     if (d->type != devices.front().type) {

@@ -130,7 +130,7 @@ std::string GroupRecord::json(const Failure* failure) const {
   return whole.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
-// A failure to write is no reason to fail otherwise than the group does already.
+// If it cannot be written, the group still fails by its own error.
 void GroupRecord::write(const Failure* failure) const noexcept {
   static std::atomic<int> files{0};
   if (folder_.empty()) return;

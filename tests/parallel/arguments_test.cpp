@@ -117,7 +117,7 @@ TEST(ArgumentsTest, StepTakesMarkedFields) {
   }
 }
 
-/// A value that is no nest.
+/// A value that is not a nest.
 struct Opaque {
   std::string text;
 };

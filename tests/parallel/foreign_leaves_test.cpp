@@ -237,7 +237,7 @@ struct GridReport {
   TANDEM_FIELDS(y, loss, columns, center, hits, score, name, none)
 };
 
-/// Of one row and of three.
+/// Reports of one row and of three.
 std::vector<GridReport> reports() {
   return {{.y = grid({1, 2}, {1, 2}),
            .loss = {grid({}, {4}, device(0))},

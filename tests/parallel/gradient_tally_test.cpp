@@ -11,7 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-/// Of four places, 3 is bucket 0, 2 and 0 are bucket 1, and 1 does not train.
+/// There are four places: 3 is bucket 0, 2 and 0 are bucket 1, and 1 does not train.
 class GradientTallyTest : public ::testing::Test {
  protected:
   using Used = GradientTally::Used;

@@ -32,7 +32,7 @@ std::array<std::size_t, 3> operator-(std::array<std::size_t, 3> now,
   return now;
 }
 
-/// Of an Mlp in f64, whose units are padded to so many shares of 256 bytes.
+/// Bytes of an Mlp in f64 whose units are padded to so many shares of 256 bytes.
 std::size_t nbytes_of_mlp(std::size_t shares) {
   const auto padded = [&](std::size_t numel) {
     const std::size_t multiple = 64 * shares;

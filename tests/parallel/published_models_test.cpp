@@ -52,7 +52,7 @@ double giga_macs(const profile::StepRecord& record) {
   return flops / 2e9;
 }
 
-/// Of a forward alone. @param x  of one row.
+/// Multiplications of a forward alone, in billions. @param x  one row.
 template <class M>
 double forward_giga_macs(M net, const Tensor& x) {
   const autograd::NoGrad off;

@@ -11,7 +11,7 @@ namespace tandem::parallel {
 /// root alone reads a checkpoint. Parameters are DistributedDataParallel's to broadcast.
 ///
 /// Collective. The optimizers are of one class, over parameters of the same names and shapes.
-/// @throws InvalidArgument  a rank's optimizer is of other parameters, or root is no rank; see
+/// @throws InvalidArgument  a rank's optimizer has other parameters, or there is no rank root; see
 ///                          Optimizer::load_state_dict. That rank's state is as before.
 /// @throws CommError        as any collective.
 /// @cost  the state's bytes from the root to each other rank, and once more on each for a moment.

@@ -12,11 +12,11 @@ namespace tandem::parallel {
 /// MixedPrecisionPolicy. The shares, and the optimizer's state, keep the types of the module's
 /// parameters as it was wrapped.
 struct MixedPrecisionPolicy {
-  /// Of gathered parameters, and of their gradients. None: the parameters' own.
+  /// The type of gathered parameters, and of their gradients. None: the parameters' own.
   std::optional<DType> param_dtype = std::nullopt;
-  /// In which gradients are added up over the ranks. None: param_dtype.
+  /// The type in which gradients are added up over the ranks. None: param_dtype.
   std::optional<DType> reduce_dtype = std::nullopt;
-  /// Of the forward's outputs. None: as they come.
+  /// The type of the forward's outputs. None: as they come.
   std::optional<DType> output_dtype = std::nullopt;
   /// Whether inputs of the forward of float types are converted to param_dtype.
   bool cast_forward_inputs = true;

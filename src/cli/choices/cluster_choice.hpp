@@ -22,7 +22,7 @@ struct ClusterChoice {
   void add_flags(CLI::App& app);
   /// By --cluster or TANDEM_CLUSTER.
   bool is_given() const;
-  /// Of the name, or else of TANDEM_CLUSTER.
+  /// The machine of that name, or else of TANDEM_CLUSTER.
   /// @throws UsageError  neither is given, or it names neither a preset nor a file. @throws
   /// FileError
   sim::Cluster cluster() const;

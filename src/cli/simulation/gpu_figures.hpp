@@ -20,7 +20,7 @@ struct GpuFigures {
   std::size_t peak = 0;             ///< bytes
 };
 
-/// Of the second step.
+/// A GPU's figures of the second step.
 GpuFigures figures_of(const sim::FollowedStep& step, Device device, std::size_t peak);
 
 }  // namespace tandem::cli

@@ -13,7 +13,7 @@ unsigned lowest_bit(int v) noexcept {
   return static_cast<unsigned>(v) & (~static_cast<unsigned>(v) + 1);
 }
 
-/// Of node v of 1 ... n: the nearest above in whose half v lies; 0 for the root.
+/// The parent of node v of 1 ... n: the nearest above in whose half v lies; 0 for the root.
 int parent_node(int v, int n) noexcept {
   while (v != static_cast<int>(std::bit_floor(static_cast<unsigned>(n)))) {
     const unsigned bit = lowest_bit(v);

@@ -299,7 +299,7 @@ ncclRedOp_t NcclLinks::reduction(const Piece& piece, std::size_t source) {
     default:
       return ncclSum;
   }
-  // Of the type of the values: NCCL reads it at once.
+  // The factor in the type of the values: NCCL reads it at once.
   const double factor = piece.factors[source];
   float single = static_cast<float>(factor);
   Half half(single);

@@ -22,9 +22,9 @@ class Activity {
   Activity& operator=(const Activity&) = delete;
   virtual ~Activity() = default;
 
-  /// Of the group that it belongs to.
+  /// The number of the group that it belongs to.
   virtual std::uint64_t group() const noexcept = 0;
-  /// Whether it is a message from rank to rank, and no collective.
+  /// Whether it is a message from rank to rank, rather than a collective.
   virtual bool is_message() const noexcept { return false; }
   virtual void start(ProcessLinks& links) = 0;
   /// Takes notice of what has arrived, and begins what can begin.

@@ -31,7 +31,7 @@ class Opening {
           std::span<const std::byte> data);
 
   void* bytes() noexcept { return bytes_.data(); }
-  /// Of the whole opening, as its beginning says.
+  /// Bytes of the whole opening, as its beginning says.
   std::size_t size() const noexcept;
   /// Makes room for the rest, behind what has come.
   void grow() { bytes_.resize(size()); }

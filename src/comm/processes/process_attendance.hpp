@@ -31,7 +31,7 @@ class ProcessAttendance final : public Attendance {
   std::shared_ptr<const Membership> membership() const;
   /// The same ranks are another group from now on: what was said of it before is not about this.
   void restart();
-  /// Of a group that is split from this one; see Engine::split.
+  /// The attendance of a group that is split from this one; see Engine::split.
   std::shared_ptr<ProcessAttendance> split(const std::vector<int>& ranks,
                                            std::int64_t number) const;
 

@@ -23,11 +23,11 @@ using namespace std::chrono_literals;
 /// How long the reason of a process that has gone is waited for: it may have said one.
 constexpr auto kReason = 300ms;
 constexpr const char* kClosed = "its connection closed";
-/// Of a thread that waits without anything moving.
+/// How often a thread helps while it waits and nothing moves.
 constexpr auto kHelp = 1ms;
 /// The part of it in which the thread does not sleep, since a small message may come.
 constexpr auto kStaysAwake = std::chrono::microseconds(50);
-/// Of the mesh's thread, between two looks.
+/// How long the mesh's thread rests between two looks.
 constexpr auto kShortRest = 20us, kLongRest = 500us;
 
 std::unique_ptr<ProcessLinks> connect(world::World& world,

@@ -48,7 +48,7 @@ std::int64_t total(const std::vector<std::int64_t>& rows) {
   return std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
 }
 
-/// Of a device that had no rows, because it has no room for any.
+/// The need of a device that had no rows, because it has no room for any.
 std::optional<DeviceNeed> fit_full(std::size_t d,
                                    std::size_t limit,
                                    std::span<const StepProbe> probes) {

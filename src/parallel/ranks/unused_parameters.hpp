@@ -42,7 +42,7 @@ class UnusedParameters {
   const DistributedDataParallelOptions& options_;
   comm::Communicator& comm_;
   const optim::ArenaLayout& layout_;
-  // Of the first backward, under static_graph:
+  // What the first backward found, under static_graph:
   std::optional<std::vector<std::uint8_t>> static_used_;    // by place: used by some rank
   std::optional<std::vector<std::size_t>> static_missing_;  // places not used on this rank
 };

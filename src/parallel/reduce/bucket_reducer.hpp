@@ -36,8 +36,8 @@ class BucketReducer {
   /// Whom the buckets are reduced with.
   struct Groups {
     comm::Communicator* replicas = nullptr;  ///< null: there is only one replica
-    /// Of the processes, each of whose sums are added up; null: there is one, or `replicas` are
-    /// those of all.
+    /// The devices of the processes, which add up what each process has summed; null: there is
+    /// one process, or `replicas` are those of all.
     comm::Communicator* processes = nullptr;
   };
   /// From here on, complete buckets are reduced.

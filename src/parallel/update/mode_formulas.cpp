@@ -148,7 +148,7 @@ class GradientPeak {
   std::size_t block_of(std::size_t bucket) const {
     return static_cast<std::size_t>(buckets_[bucket].block);
   }
-  /// Of a block's share, on its way through the device.
+  /// Bytes of a block's share that goes through the device.
   std::size_t passing(std::size_t block) const { return parts_ == 0 ? 0 : nbytes(block) / parts_; }
   void hold(std::size_t more) { most_ = std::max(most_, held_ += more); }
   void reduce_next() {

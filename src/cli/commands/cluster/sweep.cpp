@@ -103,7 +103,7 @@ const char* loss_place(const TaskOptions& task, const SweepPoint& point) {
   return mode.has_loss_in_replica() ? "replica" : "output_device";
 }
 
-/// Of all points: what is known of some of them is not told.
+/// The machine of all points: what is known of some of them is not told.
 profile::SimulatedMachine simulated_machine(const sim::Cluster& cluster,
                                             const TaskOptions& task,
                                             const SweepAxes& axes) {
