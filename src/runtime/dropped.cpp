@@ -8,9 +8,6 @@
 
 namespace tandem {
 
-Dropped::Dropped(Buffer& buffer, std::shared_ptr<const std::string> unit) noexcept
-    : buffer_(buffer), unit_(std::move(unit)) {}
-
 void Dropped::drop(std::shared_ptr<const std::string> unit) {
   if (buffer_.is_dropped()) refuse("drop");
   const Lending& lending = buffer_.lending();

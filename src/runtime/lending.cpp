@@ -13,10 +13,6 @@ Lending::Lending(AdoptedMemory memory) noexcept
       was_shared_(true),
       give_back_(std::move(memory.give_back)) {}
 
-Lending::~Lending() {
-  if (give_back_) give_back_();
-}
-
 void Lending::lend() noexcept {
   was_shared_.store(true, std::memory_order_relaxed);
   loans_.fetch_add(1, std::memory_order_relaxed);

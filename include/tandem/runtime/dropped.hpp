@@ -18,7 +18,8 @@ namespace tandem {
 class Dropped {
  public:
   /// @param unit  what the buffer is dropped with from the start; null: it is not.
-  Dropped(Buffer& buffer, std::shared_ptr<const std::string> unit) noexcept;
+  Dropped(Buffer& buffer, std::shared_ptr<const std::string> unit) noexcept
+      : buffer_(buffer), unit_(std::move(unit)) {}
   Dropped(const Dropped&) = delete;
   Dropped& operator=(const Dropped&) = delete;
 

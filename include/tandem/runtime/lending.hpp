@@ -27,7 +27,9 @@ class Lending {
   Lending() = default;
   /// The memory belongs to another library, and goes back to it when this ends.
   explicit Lending(AdoptedMemory memory) noexcept;
-  ~Lending();
+  ~Lending() {
+    if (give_back_) give_back_();
+  }
   Lending(const Lending&) = delete;
   Lending& operator=(const Lending&) = delete;
 
