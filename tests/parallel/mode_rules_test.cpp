@@ -65,15 +65,14 @@ Values trained_by(const ModeRules& rules) {
   for (int step = 0; step < 4; ++step) {
     const Batch batch = make_batch(10, static_cast<std::uint64_t>(step), DType::f64, false);
     const std::vector<std::size_t> nbytes(list.size());
-    set.step(
-        {10, nbytes},
-        [&](const Replica& r) {
-          const std::int64_t rows = r.rows.size();
-          const Batch part{batch.x.narrow(0, r.rows.begin, rows).to(r.device),
-                           batch.labels.narrow(0, r.rows.begin, rows).to(r.device)};
-          return kLoss(*modules[static_cast<std::size_t>(r.index)], part);
-        },
-        &optimizer);
+    set.step({{10, nbytes},
+              [&](const Replica& r) {
+                const std::int64_t rows = r.rows.size();
+                const Batch part{batch.x.narrow(0, r.rows.begin, rows).to(r.device),
+                                 batch.labels.narrow(0, r.rows.begin, rows).to(r.device)};
+                return kLoss(*modules[static_cast<std::size_t>(r.index)], part);
+              },
+              &optimizer});
   }
   return values_of(net);
 }

@@ -233,7 +233,7 @@ class DataParallel {
   ///                       gradients and random numbers are as before.
   template <class Batch, class Loss>
   parallel::StepResult step(const Batch& batch, Loss loss) {
-    return replicas_->step(size_of(batch), loss_body(batch, std::move(loss)), nullptr, {});
+    return replicas_->step(work_of(batch, std::move(loss), nullptr), {});
   }
   /// The same with an update. Gradients start from nothing.
   ///
@@ -252,8 +252,7 @@ class DataParallel {
                             Optimizer& optimizer,
                             const parallel::StepOptions& options = {}) {
     if constexpr (detail::SharedOptimizer<Optimizer>) {
-      return replicas_->step(
-          size_of(batch), loss_body(batch, std::move(loss)), shared(optimizer), options);
+      return replicas_->step(work_of(batch, std::move(loss), shared(optimizer)), options);
     } else {
       TANDEM_CHECK(options.scaler == nullptr,
                    "step: a scaler needs an optimizer whose update it can leave out; use "
@@ -269,12 +268,12 @@ class DataParallel {
   /// See parallel::DataParallel::step_model.
   template <class Batch, class Loss>
   parallel::StepModel step_model(const Batch& batch, Loss loss) {
-    return replicas_->measure(size_of(batch), loss_body(batch, std::move(loss)), nullptr);
+    return replicas_->measure(work_of(batch, std::move(loss), nullptr));
   }
   /// The same for steps with that optimizer, whose state counts.
   template <class Batch, class Loss, detail::SharedOptimizer Optimizer>
   parallel::StepModel step_model(const Batch& batch, Loss loss, Optimizer& optimizer) {
-    return replicas_->measure(size_of(batch), loss_body(batch, std::move(loss)), shared(optimizer));
+    return replicas_->measure(work_of(batch, std::move(loss), shared(optimizer)));
   }
   /// See parallel::DataParallel::find_largest_batch.
   template <class Make, class Loss>
@@ -325,6 +324,12 @@ class DataParallel {
       size.nbytes.push_back(parallel::detail::split_nbytes(batch, d));
     return size;
   }
+  template <class Batch, class Loss>
+  detail::TorchReplicas::StepWork work_of(const Batch& batch,
+                                          Loss loss,
+                                          detail::TorchReplicas::GetOptimizer optimizer) const {
+    return {size_of(batch), loss_body(batch, std::move(loss)), std::move(optimizer)};
+  }
   template <class Optimizer>
   detail::TorchReplicas::GetOptimizer shared(Optimizer& optimizer) const {
     return [this, &optimizer]() -> optim::Optimizer& { return optimizer.shared_by(replicas_); };
@@ -338,7 +343,7 @@ class DataParallel {
         devices(), most, [&](std::int64_t rows) -> std::optional<parallel::StepProbe> {
           try {
             const auto batch = make(rows);
-            return replicas_->try_batch(size_of(batch), loss_body(batch, loss), optimizer);
+            return replicas_->try_batch(work_of(batch, loss, optimizer));
           } catch (const std::exception& e) {
             if (!detail::is_out_of_memory(e)) throw;
             return std::nullopt;  // the batch itself does not fit

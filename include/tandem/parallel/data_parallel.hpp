@@ -147,7 +147,7 @@ class DataParallel {
                   optim::Optimizer* optimizer = nullptr,
                   const StepOptions& options = {}) {
     const auto set = set_.get();
-    return set->step(size_of(batch), loss_body(batch, std::move(loss)), optimizer, options);
+    return set->step(work_of(batch, std::move(loss), optimizer), options);
   }
 
   /// Measures how much memory steps of any size need on each device: `.plan(rows)` divides a batch
@@ -164,7 +164,7 @@ class DataParallel {
   template <Argument Batch, class Loss>
   StepModel step_model(const Batch& batch, Loss loss, optim::Optimizer* optimizer = nullptr) {
     const auto set = set_.get();
-    return set->measure(size_of(batch), loss_body(batch, std::move(loss)), optimizer);
+    return set->measure(work_of(batch, std::move(loss), optimizer));
   }
   /// The largest batch whose step fits the devices' limits, divided as the policy would divide it.
   /// This batch was tried, and so was one with one more row. Nothing is trained, as with
@@ -185,7 +185,7 @@ class DataParallel {
         devices(), most, [&](std::int64_t rows) -> std::optional<StepProbe> {
           try {
             const auto batch = make(rows);
-            return set->try_batch(size_of(batch), loss_body(batch, loss), optimizer);
+            return set->try_batch(work_of(batch, loss, optimizer));
           } catch (const OutOfMemory&) {  // the batch itself does not fit
             return std::nullopt;
           }
@@ -201,6 +201,10 @@ class DataParallel {
     for (const Device d : options_.devices)
       size.nbytes.push_back(detail::split_nbytes(batch, d));
     return size;
+  }
+  template <class Batch, class Loss>
+  ReplicaSet::StepWork work_of(const Batch& batch, Loss loss, optim::Optimizer* optimizer) {
+    return {size_of(batch), loss_body(batch, std::move(loss)), optimizer};
   }
   /// Computes the loss of a replica's part.
   template <class Batch, class Loss>

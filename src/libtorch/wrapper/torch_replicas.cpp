@@ -170,13 +170,14 @@ struct TorchReplicas::Parts {
     return result;
   }
 
-  /// The same for a step, or one without effect.
+  /// The same for a step, or one without effect: f(set, work of the set).
   template <class F>
-  auto call_step(const GetOptimizer& get, F&& f) {
-    return call(get, after_step(get), [&](parallel::ReplicaSet& all, optim::Optimizer* optimizer) {
+  auto call_step(const StepWork& work, F&& f) {
+    const auto take = [&](parallel::ReplicaSet& all, optim::Optimizer* optimizer) {
       hooks.follow();
-      return f(all, optimizer);
-    });
+      return f(all, parallel::ReplicaSet::StepWork{work.batch, on_replica(work.loss), optimizer});
+    };
+    return call(work.optimizer, after_step(work.optimizer), take);
   }
 
   /// Shows PyTorch what a call has written, whether it has failed or not.
@@ -260,29 +261,20 @@ torch::nn::Module& TorchReplicas::replica(int index) {
   return source->module();
 }
 
-parallel::StepResult TorchReplicas::step(const parallel::BatchSize& batch,
-                                         const LossBody& loss,
-                                         const GetOptimizer& optimizer,
+parallel::StepResult TorchReplicas::step(const StepWork& work,
                                          const parallel::StepOptions& options) {
-  return parts_->call_step(optimizer, [&](parallel::ReplicaSet& set, optim::Optimizer* update) {
-    return set.step(batch, parts_->on_replica(loss), update, options);
-  });
+  return parts_->call_step(
+      work, [&](parallel::ReplicaSet& set, const auto& own) { return set.step(own, options); });
 }
 
-parallel::StepModel TorchReplicas::measure(const parallel::BatchSize& batch,
-                                           const LossBody& loss,
-                                           const GetOptimizer& optimizer) {
-  return parts_->call_step(optimizer, [&](parallel::ReplicaSet& set, optim::Optimizer* update) {
-    return set.measure(batch, parts_->on_replica(loss), update);
-  });
+parallel::StepModel TorchReplicas::measure(const StepWork& work) {
+  return parts_->call_step(
+      work, [](parallel::ReplicaSet& set, const auto& own) { return set.measure(own); });
 }
 
-std::optional<parallel::StepProbe> TorchReplicas::try_batch(const parallel::BatchSize& batch,
-                                                            const LossBody& loss,
-                                                            const GetOptimizer& optimizer) {
-  return parts_->call_step(optimizer, [&](parallel::ReplicaSet& set, optim::Optimizer* update) {
-    return set.try_batch(batch, parts_->on_replica(loss), update);
-  });
+std::optional<parallel::StepProbe> TorchReplicas::try_batch(const StepWork& work) {
+  return parts_->call_step(
+      work, [](parallel::ReplicaSet& set, const auto& own) { return set.try_batch(own); });
 }
 
 void TorchReplicas::forward(const std::vector<RowRange>& rows, const Body& body) {

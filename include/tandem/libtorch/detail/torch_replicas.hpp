@@ -74,17 +74,16 @@ class TorchReplicas {
   /// Gives the optimizer of a call, once the replicas have followed the module. Null: there is
   /// none.
   using GetOptimizer = std::function<optim::Optimizer&()>;
-  /// See DataParallel::step. @param optimizer  null: gradients are added to the module's.
-  parallel::StepResult step(const parallel::BatchSize& batch,
-                            const LossBody& loss,
-                            const GetOptimizer& optimizer,
-                            const parallel::StepOptions& options);
-  parallel::StepModel measure(const parallel::BatchSize& batch,
-                              const LossBody& loss,
-                              const GetOptimizer& optimizer);
-  std::optional<parallel::StepProbe> try_batch(const parallel::BatchSize& batch,
-                                               const LossBody& loss,
-                                               const GetOptimizer& optimizer);
+  /// See parallel::ReplicaSet::StepWork.
+  struct StepWork {
+    parallel::BatchSize batch;
+    LossBody loss;
+    GetOptimizer optimizer;  ///< null: gradients are added to the module's
+  };
+  /// See DataParallel::step.
+  parallel::StepResult step(const StepWork& work, const parallel::StepOptions& options);
+  parallel::StepModel measure(const StepWork& work);
+  std::optional<parallel::StepProbe> try_batch(const StepWork& work);
   /// Updates with the gradients that the user's parameters have.
   void update(const GetOptimizer& optimizer);
   void sync();

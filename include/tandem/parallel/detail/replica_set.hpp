@@ -39,6 +39,12 @@ class ReplicaSet {
   /// The work of one replica, on its device's thread and in its context.
   using Body = std::function<void(const Replica&)>;
   using LossBody = std::function<WeightedSum(const Replica&)>;
+  /// What a step, a measurement of steps, or a trial of a batch works on.
+  struct StepWork {
+    BatchSize batch;
+    LossBody body;
+    optim::Optimizer* optimizer;  ///< null: the gradients are added to the module's
+  };
 
   /// @param modules  the user's module on devices[0], then a replica on each other device.
   /// @throws InvalidArgument  a tensor is not on devices[0]; it is named.
@@ -82,11 +88,7 @@ class ReplicaSet {
   /// Runs forward with the loss in the replica, backward and, if there is an optimizer, the update.
   /// An empty batch is an error, because its loss would be 0 / 0. Before the step, measures and
   /// plans if the policy asks for it; if a device is out of memory, replans if the options say so.
-  /// @param optimizer  null: the gradients are added to the module's.
-  StepResult step(const BatchSize& batch,
-                  const LossBody& body,
-                  optim::Optimizer* optimizer,
-                  const StepOptions& options = {});
+  StepResult step(const StepWork& work, const StepOptions& options = {});
   /// Measures what steps of any size need, by a few steps without effect on the first rows of a
   /// batch, and on all of it, divided as it would be planned.
   ///
@@ -94,15 +96,13 @@ class ReplicaSet {
   /// as in its next step.
   /// @throws InvalidArgument  the batch has fewer than two rows per device.
   /// @throws ReplicaError     a step failed, or was out of memory even with two rows per device.
-  StepModel measure(const BatchSize& batch, const LossBody& body, optim::Optimizer* optimizer);
+  StepModel measure(const StepWork& work);
   /// Measures what a step of this batch needs, divided as the policy says, by steps without effect.
   ///
   /// @return none if a device is out of memory.
   /// @throws InvalidArgument  see ChunkPolicy::plan. ReplicaError: the step failed for another
   ///                          reason.
-  std::optional<StepProbe> try_batch(const BatchSize& batch,
-                                     const LossBody& body,
-                                     optim::Optimizer* optimizer);
+  std::optional<StepProbe> try_batch(const StepWork& work);
   void set_syncs(GradientSync sync);
   GradientSync syncs() const noexcept;
   /// Reduces gradients that have not been reduced, and brings parameters and buffers to all

@@ -102,25 +102,18 @@ void ReplicaSet::on_replicas(const std::vector<RowRange>& rows, const Body& body
   });
 }
 
-StepResult ReplicaSet::step(const BatchSize& batch,
-                            const LossBody& body,
-                            optim::Optimizer* optimizer,
-                            const StepOptions& options) {
-  return StepRunner(engine_, body, optimizer).step(batch, options);
+StepResult ReplicaSet::step(const StepWork& work, const StepOptions& options) {
+  return StepRunner(engine_, work.body, work.optimizer).step(work.batch, options);
 }
 
-StepModel ReplicaSet::measure(const BatchSize& batch,
-                              const LossBody& body,
-                              optim::Optimizer* optimizer) {
+StepModel ReplicaSet::measure(const StepWork& work) {
   engine_->check_alone(kRehearsals, kMeasureAlone);
-  return StepRunner(engine_, body, optimizer).measure(batch);
+  return StepRunner(engine_, work.body, work.optimizer).measure(work.batch);
 }
 
-std::optional<StepProbe> ReplicaSet::try_batch(const BatchSize& batch,
-                                               const LossBody& body,
-                                               optim::Optimizer* optimizer) {
+std::optional<StepProbe> ReplicaSet::try_batch(const StepWork& work) {
   engine_->check_alone(kRehearsals, kMeasureAlone);
-  return StepRunner(engine_, body, optimizer).try_batch(batch);
+  return StepRunner(engine_, work.body, work.optimizer).try_batch(work.batch);
 }
 
 void ReplicaSet::set_syncs(GradientSync sync) {
