@@ -92,6 +92,10 @@ std::shared_ptr<Arena> Arena::bind(const std::vector<ArenaEntry>& entries, Arena
   return arena;
 }
 
+std::shared_ptr<Arena> Arena::none(Device device) {
+  return std::shared_ptr<Arena>(new Arena(ArenaLayout(std::vector<ArenaEntry>()), device, {}));
+}
+
 void Arena::keep_values(int block, const std::vector<ArenaEntry>& entries) const {
   const ContextScope scope([&](Context& c) { c.category = options_.category; });
   const auto b = static_cast<std::size_t>(block);

@@ -146,8 +146,8 @@ TEST(ModuleParametersTest, IsLaidOutAgainForWhatTrains) {
   EXPECT_THAT(parameters.gradient_buckets()->front().places, ElementsAre(0));
   EXPECT_FALSE(r.modules[1].bias.requires_grad());
   parameters.release();
-  EXPECT_EQ(parameters.arena(), nullptr);
-  EXPECT_EQ(parameters.gradient_buckets(), nullptr);
+  EXPECT_TRUE(parameters.arena()->layout().places().empty());
+  EXPECT_TRUE(parameters.gradient_buckets()->empty());
   r.modules[0].bias.requires_grad_();
   parameters.bind();
   EXPECT_EQ(parameters.gradient_buckets()->size(), 2u);
@@ -177,8 +177,8 @@ TEST(ModuleParametersTest, AModuleWithoutParametersHasNothingToSend) {
   Call call(replicas, {{0, 1}, {1, 2}}, groups.get({{0, 1}, {1, 2}}, ReplicaGroups::Members::all));
   parameters.begin(call);
   EXPECT_FALSE(call.parameters.send);
-  EXPECT_EQ(parameters.arena(), nullptr);
-  EXPECT_EQ(parameters.gradient_buckets(), nullptr);
+  EXPECT_TRUE(parameters.arena()->layout().places().empty());
+  EXPECT_TRUE(parameters.gradient_buckets()->empty());
 }
 
 }  // namespace

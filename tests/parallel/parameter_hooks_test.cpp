@@ -243,7 +243,7 @@ TEST(HeldHooksTest, ThereAreNoneWithoutHooksOrParameters) {
   Hooked h;
   EXPECT_FALSE(has_parameter_hooks(*h.parameters.arena()));
   EXPECT_FALSE(ParameterHooks(h.parameters.arena()).any());
-  EXPECT_FALSE(ParameterHooks(nullptr).any());
+  EXPECT_FALSE(ParameterHooks(optim::Arena::none(testing::device(0))).any());
   h.add_hooks();
   EXPECT_TRUE(has_parameter_hooks(*h.parameters.arena()));
 }

@@ -13,7 +13,9 @@
 
 #include "parallel/engine.hpp"
 #include "parallel/replicas/step/bitwise_pass.hpp"
+#include "parallel/replicas/step/kept_gradients.hpp"
 #include "parallel/replicas/step/micro_batch_pass.hpp"
+#include "parallel/replicas/step/optimizer_update.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem::parallel::test {
@@ -40,8 +42,12 @@ struct Steps : TestEngine {
                   std::unique_ptr<GradientPass> pass,
                   optim::Optimizer* optimizer,
                   Effect effect = Effect::real) {
-    const auto step = std::make_shared<TrainStep>(
-        engine, call, std::move(pass), optimizer, scaler ? &*scaler : nullptr, effect);
+    std::unique_ptr<StepUpdate> update = std::make_unique<KeptGradients>();
+    if (optimizer != nullptr)
+      update =
+          std::make_unique<OptimizerUpdate>(*optimizer, scaler ? &*scaler : nullptr, gradients);
+    const auto step =
+        std::make_shared<TrainStep>(engine, call, std::move(pass), std::move(update), effect);
     CallGate::Pass inside(gate);
     return TrainStep::take(step, inside);
   }

@@ -43,7 +43,7 @@ TEST(WrappedModuleTest, APlainCopyOfAClaimedModuleIsRefused) {
   nn::Linear module = layer(), copy = module;
   const auto arena = arena_of(module);
   const WrappedModule wrapped({&module}, testing::device(0));
-  wrapped.claim(arena);
+  wrapped.claim(*arena);
   EXPECT_THROW(WrappedModule({&copy}, testing::device(0)), InvalidArgument);
 }
 
@@ -51,22 +51,22 @@ TEST(WrappedModuleTest, SeesWhichParametersWereFrozen) {
   nn::Linear module = layer();
   WrappedModule wrapped({&module}, testing::device(0));
   const auto arena = arena_of(module);
-  wrapped.note_training(arena);
-  EXPECT_FALSE(wrapped.training_changed(arena));
+  wrapped.note_training(*arena);
+  EXPECT_FALSE(wrapped.training_changed(*arena));
   module.bias.requires_grad_(false);
-  EXPECT_TRUE(wrapped.training_changed(arena));
-  wrapped.note_training(arena);
-  EXPECT_FALSE(wrapped.training_changed(arena));
+  EXPECT_TRUE(wrapped.training_changed(*arena));
+  wrapped.note_training(*arena);
+  EXPECT_FALSE(wrapped.training_changed(*arena));
 }
 
 TEST(WrappedModuleTest, NamesATensorThatWasReplaced) {
   nn::Linear module = layer();
   const WrappedModule wrapped({&module}, testing::device(0));
   const auto arena = arena_of(module);
-  EXPECT_NO_THROW(wrapped.check_tensors(arena, nullptr));
+  EXPECT_NO_THROW(wrapped.check_tensors(*arena, *optim::Arena::none(testing::device(0))));
   module.bias = layer().bias;
   try {
-    wrapped.check_tensors(arena, nullptr);
+    wrapped.check_tensors(*arena, *optim::Arena::none(testing::device(0)));
     ADD_FAILURE() << "not refused";
   } catch (const InvalidArgument& e) {
     EXPECT_THAT(e.what(), HasSubstr("'bias' was added, resized or moved after wrapping"));

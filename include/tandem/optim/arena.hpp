@@ -71,6 +71,8 @@ class Arena final : public StorageHome {
   /// Returns the arena that holds exactly `entries`, if there is one; otherwise binds them. A
   /// tensor that was in another arena keeps the group and the unit that it had there.
   static std::shared_ptr<Arena> obtain(std::vector<ArenaEntry> entries, ArenaOptions options = {});
+  /// An arena that holds no tensors, for a module that has none.
+  static std::shared_ptr<Arena> none(Device device);
   /// The arena that `x` is bound in; null if there is none, or if x's storage has been replaced.
   static std::shared_ptr<Arena> of(const Tensor& x);
 

@@ -12,7 +12,6 @@
 namespace tandem::parallel {
 
 void GradientSnapshot::take(std::shared_ptr<optim::Arena> arena) {
-  if (arena == nullptr) return;
   const autograd::NoGrad off;
   const ContextScope scope([](Context& c) { c.category = Category::gradient; });
   Saved saved{std::move(arena), {}};

@@ -17,8 +17,7 @@ namespace tandem::parallel {
 /// part of the gradients, and run once the replicas' parts have been added up.
 class ParameterHooks {
  public:
-  /// Holds the hooks back until the end of the scope. @param arena  device 0's; null: there is
-  /// none.
+  /// Holds the hooks back until the end of the scope. @param arena  device 0's.
   explicit ParameterHooks(std::shared_ptr<optim::Arena> arena);
   ~ParameterHooks();
   ParameterHooks(const ParameterHooks&) = delete;

@@ -131,11 +131,11 @@ void agree(Call& call, Call::Part& part) {
 }
 
 void finish_reduction(const Call& call, Call::Part& part) {
-  if (BucketReducer* reducer = part.replica->reducer())
-    in_phase(part, Phase::reduce, [&] {
-      reducer->finish();
-      part.used = call.processes->used_anywhere(part, reducer->tally().used());
-    });
+  BucketReducer& reducer = *part.replica->reducer();
+  in_phase(part, Phase::reduce, [&] {
+    reducer.finish();
+    part.used = call.processes->used_anywhere(part, reducer.tally().used());
+  });
 }
 
 void note_update(Call::Part& part, const std::function<void()>& update) {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tandem/optim/grad_scaler.hpp"
@@ -19,7 +20,6 @@
 
 #include "parallel/reduce/leaves.hpp"
 #include "parallel/reduce/parameter_broadcast.hpp"
-#include "parallel/reduce/parameter_hooks.hpp"
 #include "parallel/replicas/call/outside_gradients.hpp"
 #include "parallel/replicas/call/replica_groups.hpp"
 #include "parallel/replicas/call/whole_batch.hpp"
@@ -53,7 +53,7 @@ struct Call {
     RowRange rows;        ///< of the batch
     bool active = false;  ///< the device has rows, or is the first one and the batch is empty
     RowRange at;          ///< the rows that it is working on, for messages
-    comm::Communicator* comm = nullptr;  ///< in the call's group; null: there are no other members
+    comm::Communicator* comm = nullptr;  ///< in the call's group; null: it is alone
     WholeBatch whole;                    ///< the batch of all processes
     WholeBatch last;             ///< the last micro-batch so far of which any process has rows
     std::atomic<Phase> phase{};  ///< the replica's current phase
@@ -75,7 +75,13 @@ struct Call {
     int index() const noexcept { return replica->index(); }
     Device device() const noexcept { return replica->device(); }
     bool is_first() const noexcept { return replica->index() == 0; }
+    /// Whether the call has no other devices of this process.
+    bool is_alone() const noexcept { return comm == nullptr; }
     std::int64_t row_count() const noexcept { return rows.size(); }
+    /// Keeps an error of a change after the vote, unless there is an earlier one.
+    void note_commit_error(std::exception_ptr error) {
+      if (!commit_error) commit_error = std::move(error);
+    }
     /// Rows of this process's batch, in the batch of all processes.
     RowRange in_whole(RowRange own) const noexcept {
       return {whole.before + own.begin, whole.before + own.end};
@@ -131,8 +137,7 @@ struct Call {
   } parameters, buffers;
   Deadline deadline;
   const std::shared_ptr<AbortToken> stop = std::make_shared<AbortToken>();  ///< set by cancel
-  GeneratorState numbers;                       ///< the random generator's state before this call
-  std::shared_ptr<const ParameterHooks> hooks;  ///< of a step; null: none
+  GeneratorState numbers;  ///< the random generator's state before this call
   std::optional<double> loss_scale;
   bool shared_update = false;  ///< all devices take part in the optimizer's update
   bool compares = false;       ///< this step compares the replicas' values
@@ -155,7 +160,7 @@ decltype(auto) in_phase(Call::Part& part, Phase phase, F&& f) {
 
 /// Waits until every device of the call has reached this point.
 inline void vote(const Call::Part& part) {
-  if (part.comm != nullptr) part.comm->barrier();
+  if (!part.is_alone()) part.comm->barrier();
 }
 /// Completes the reduction of a part's gradients.
 void finish_reduction(const Call& call, Call::Part& part);

@@ -54,7 +54,7 @@ BucketReducer::Groups OneProcess::groups_of(const Call::Part& part, bool) const 
 }
 
 comm::Communicator& OneProcess::all(const Call::Part& part) const {
-  TANDEM_ASSERT(part.comm != nullptr, "a device alone has nobody to talk to");
+  TANDEM_ASSERT(!part.is_alone(), "a device alone has nobody to talk to");
   return *part.comm;
 }
 

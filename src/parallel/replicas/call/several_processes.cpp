@@ -93,10 +93,9 @@ void SeveralProcesses::share(ReplicaSource& module,
   const ContextScope scope([](Context& c) { c.phase = Phase::replicate; });
   comm::Communicator& first = ranks_.front()->across();
   check_same_module(module, first, "DataParallel");
-  for (const auto& arena : arenas) {
-    for (std::size_t b = 0; arena != nullptr && b < arena->layout().blocks().size(); ++b)
-      first.broadcast(arena->params(static_cast<int>(b)), 0);
-  }
+  for (const auto& arena : arenas)
+    for (const Tensor& block : arena->params())
+      first.broadcast(block, 0);
 }
 
 void SeveralProcesses::enter(Call& call) const {

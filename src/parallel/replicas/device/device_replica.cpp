@@ -26,7 +26,10 @@ DeviceReplica::DeviceReplica(int index, Device device, std::shared_ptr<ReplicaSo
     : index_(index),
       device_(device),
       source_(std::move(source)),
-      realm_(Runtime::instance().next_sequence() + 1) {}
+      realm_(Runtime::instance().next_sequence() + 1) {
+  hold_nothing();
+  buffers = parameters_;
+}
 
 DeviceReplica::DeviceReplica(int index, Device device, nn::Module& module)
     : DeviceReplica(index, device, std::make_shared<ModuleSource>(module)) {}
@@ -47,7 +50,6 @@ void DeviceReplica::let_sleep(std::shared_ptr<SleepingBlocks> blocks) {
 }
 
 void DeviceReplica::watch_gradients(const std::function<void()>& then) {
-  if (parameters_ == nullptr) return;
   watches_ = true;
   for (const std::size_t p : parameters_->layout().place_indices()) {
     const Tensor x = parameters_->tensor(p);
@@ -66,11 +68,15 @@ void DeviceReplica::unwatch_gradients() noexcept {
     if (const Tensor x = parameters_->tensor(p); x.defined()) autograd::set_part_hook(x, nullptr);
 }
 
-void DeviceReplica::release_parameters() noexcept {
+void DeviceReplica::release_parameters() {
   unwatch_gradients();
-  reducer_.reset();
   blocks_ = std::make_shared<AwakeBlocks>();
-  parameters_.reset();
+  hold_nothing();
+}
+
+void DeviceReplica::hold_nothing() {
+  parameters_ = optim::Arena::none(device_);
+  reduce_by(std::make_shared<const std::vector<Bucket>>(), {});
 }
 
 void DeviceReplica::arm(const BucketReducer::Groups& groups,
@@ -97,7 +103,7 @@ void DeviceReplica::drop_gradients() const {
 }
 
 void DeviceReplica::disarm() noexcept {
-  if (reducer_ != nullptr) reducer_->disarm();
+  reducer_->disarm();
 }
 
 }  // namespace tandem::parallel

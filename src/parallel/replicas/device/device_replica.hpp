@@ -41,9 +41,7 @@ class DeviceReplica {
   ReplicaSource& source() const noexcept { return *source_; }
   /// Marks the leaves of this replica's tapes. See Note [Tapes of replicas].
   std::uint64_t realm() const noexcept { return realm_; }
-  /// Null if the module has no parameters.
   const std::shared_ptr<optim::Arena>& parameters() const noexcept { return parameters_; }
-  /// Null if there is nothing to reduce.
   BucketReducer* reducer() const noexcept { return reducer_.get(); }
 
   void bind_parameters(std::shared_ptr<optim::Arena> parameters);
@@ -57,7 +55,7 @@ class DeviceReplica {
   void watch_gradients(const std::function<void()>& then = nullptr);
   void unwatch_gradients() noexcept;
   /// Stops watching the gradients, and releases the parameters.
-  void release_parameters() noexcept;
+  void release_parameters();
 
   /// Prepares the gradients for `backwards` backwards, the last of which reduces them.
   ///
@@ -76,10 +74,13 @@ class DeviceReplica {
     std::vector<std::uint64_t> buffers;     ///< versions of the module's, by block; empty: none
   };
   Received received;
-  /// The buffers that the replica reads and writes in a call; null if the module has none.
+  /// The buffers that the replica reads and writes in a call.
   std::shared_ptr<optim::Arena> buffers;
 
  private:
+  /// No parameters, and so no gradients to reduce.
+  void hold_nothing();
+
   int index_;
   Device device_;
   std::shared_ptr<ReplicaSource> source_;

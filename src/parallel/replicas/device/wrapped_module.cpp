@@ -13,26 +13,22 @@ namespace {
 
 constexpr const char* kWrapAgain = "; destroy this DataParallel and wrap the module again";
 
-std::size_t place_count(const std::shared_ptr<optim::Arena>& arena) {
-  return arena == nullptr ? 0 : arena->layout().places().size();
-}
-
 /// By place, whether it trains, and whether it has a gradient all the same.
-std::vector<bool> training_places(const std::shared_ptr<optim::Arena>& parameters) {
+std::vector<bool> training_places(const optim::Arena& parameters) {
   std::vector<bool> places;
-  for (std::size_t p = 0; p < place_count(parameters); ++p) {
-    const Tensor x = parameters->tensor(p);
+  for (const std::size_t p : parameters.layout().place_indices()) {
+    const Tensor x = parameters.tensor(p);
     places.push_back(x.requires_grad());
     places.push_back(!x.requires_grad() && autograd::stored_gradient(x).defined());
   }
   return places;
 }
 
-void check_all_seen(const std::shared_ptr<optim::Arena>& arena, const std::vector<bool>& seen) {
+void check_all_seen(const optim::Arena& arena, const std::vector<bool>& seen) {
   for (std::size_t p = 0; p < seen.size(); ++p) {
     TANDEM_CHECK(seen[p],
                  "DataParallel: '",
-                 arena->layout().places()[p].name,
+                 arena.layout().places()[p].name,
                  "' was removed after wrapping",
                  kWrapAgain);
   }
@@ -62,25 +58,26 @@ WrappedModule::WrappedModule(Device device, ReplicaSources replicas, const char*
 WrappedModule::WrappedModule(const std::vector<nn::Module*>& modules, Device device)
     : WrappedModule(device, sources_of(modules)) {}
 
-void WrappedModule::claim(const std::shared_ptr<optim::Arena>& arena) const {
-  if (arena != nullptr) arena->claim(token_);
+void WrappedModule::claim(optim::Arena& arena) const {
+  arena.claim(token_);
 }
 
-void WrappedModule::note_training(const std::shared_ptr<optim::Arena>& parameters) {
+void WrappedModule::note_training(const optim::Arena& parameters) {
   trains_ = training_places(parameters);
 }
 
-bool WrappedModule::training_changed(const std::shared_ptr<optim::Arena>& parameters) const {
+bool WrappedModule::training_changed(const optim::Arena& parameters) const {
   return training_places(parameters) != trains_;
 }
 
-void WrappedModule::check_tensors(const std::shared_ptr<optim::Arena>& parameters,
-                                  const std::shared_ptr<optim::Arena>& buffers) const {
-  std::vector<bool> seen_parameters(place_count(parameters)), seen_buffers(place_count(buffers));
+void WrappedModule::check_tensors(const optim::Arena& parameters,
+                                  const optim::Arena& buffers) const {
+  std::vector<bool> seen_parameters(parameters.layout().places().size());
+  std::vector<bool> seen_buffers(buffers.layout().places().size());
   original().visit_tensors([&](const std::string& name, Tensor& x, nn::TensorKind kind) {
     const bool is_parameter = kind == nn::TensorKind::parameter;
     const auto& arena = is_parameter ? parameters : buffers;
-    const auto place = arena == nullptr ? std::nullopt : arena->place_of(x);
+    const auto place = arena.place_of(x);
     TANDEM_CHECK(place.has_value(),
                  "DataParallel: '",
                  name,

@@ -24,16 +24,15 @@ class WrappedModule {
   WrappedModule(const std::vector<nn::Module*>& modules, Device device);
 
   ReplicaSource& original() const noexcept { return *replicas_.front(); }
-  /// Makes this wrapper the only owner of an arena's tensors. @param arena  null: does nothing.
-  void claim(const std::shared_ptr<optim::Arena>& arena) const;
-  /// Notes which parameters train. @param parameters  the module's; null: there are none.
-  void note_training(const std::shared_ptr<optim::Arena>& parameters);
+  /// Makes this wrapper the only owner of an arena's tensors.
+  void claim(optim::Arena& arena) const;
+  /// Notes which parameters train. @param parameters  the module's.
+  void note_training(const optim::Arena& parameters);
   /// Whether any parameter was frozen or unfrozen since note_training, or a frozen one's gradient
   /// dropped.
-  bool training_changed(const std::shared_ptr<optim::Arena>& parameters) const;
+  bool training_changed(const optim::Arena& parameters) const;
   /// @throws InvalidArgument  a tensor was added, removed, resized or moved since.
-  void check_tensors(const std::shared_ptr<optim::Arena>& parameters,
-                     const std::shared_ptr<optim::Arena>& buffers) const;
+  void check_tensors(const optim::Arena& parameters, const optim::Arena& buffers) const;
   /// Makes the replicas follow the module (ReplicaSource::follow).
   ///
   /// @throws InvalidArgument  the module has more or fewer parts than when it was wrapped.

@@ -57,19 +57,20 @@ ModuleBuffers::ModuleBuffers(const Replicas& replicas,
                              const std::vector<BufferRule>& buffer_rules)
     : replicas_(replicas), rules_(rules) {
   std::vector<optim::ArenaEntry> entries = arena_entries(first().source(), nn::TensorKind::buffer);
-  if (!entries.empty()) {
-    master_ = optim::Arena::obtain(std::move(entries),
-                                   {.category = Category::buffer, .device = first().device()});
-    for (const std::size_t p : master_->layout().place_indices())
-      own_.push_back(master_->tensor(p));
-    for (const auto& replica : replicas_) {
-      const optim::ArenaReplica copy = master_->replicate(replica->device());
-      replica->buffers = copy.arena;
-      if (replica->index() == 0)
-        private_ = copy.tensors;
-      else
-        place_tensors(first().source(), *master_, replica->source(), copy.tensors);
-    }
+  const Device device = first().device();
+  master_ = entries.empty()
+                ? optim::Arena::none(device)
+                : optim::Arena::obtain(std::move(entries),
+                                       {.category = Category::buffer, .device = device});
+  for (const std::size_t p : master_->layout().place_indices())
+    own_.push_back(master_->tensor(p));
+  for (const auto& replica : replicas_) {
+    const optim::ArenaReplica copy = master_->replicate(replica->device());
+    replica->buffers = copy.arena;
+    if (replica->index() == 0)
+      private_ = copy.tensors;
+    else
+      place_tensors(first().source(), *master_, replica->source(), copy.tensors);
   }
   bind_rules(buffer_rules);
 }
@@ -105,7 +106,6 @@ void ModuleBuffers::bind_rules(const std::vector<BufferRule>& rules) {
 }
 
 void ModuleBuffers::show(const std::vector<Tensor>& tensors) const {
-  if (master_ == nullptr) return;
   first().source().visit_tensors([&](const std::string&, Tensor& x, nn::TensorKind) {
     auto place = master_->place_of(x);
     if (!place) place = first().buffers->place_of(x);
@@ -114,7 +114,6 @@ void ModuleBuffers::show(const std::vector<Tensor>& tensors) const {
 }
 
 void ModuleBuffers::begin(Call& call) const {
-  if (master_ == nullptr) return;
   call.buffers.blocks = block_versions(*master_);
   call.buffers.places = master_->versions();
   call.buffers.send = rules_.sends_all();
@@ -129,13 +128,12 @@ void ModuleBuffers::expect_writes(const Call& call) const {
 }
 
 void ModuleBuffers::send(Call& call, Call::Part& part) const {
-  if (master_ == nullptr) return;
   const optim::Arena& copies = *part.replica->buffers;
   if (call.buffers.send) {
     for (const int b : copies.layout().block_indices()) {
       Tensor block = copies.params(b);
       if (part.is_first()) block.copy_(master_->params(b));
-      if (part.comm != nullptr) part.comm->broadcast(block, 0);
+      if (!part.is_alone()) part.comm->broadcast(block, 0);
     }
     copies.set_versions(call.buffers.places);
   }
@@ -198,7 +196,7 @@ void ModuleBuffers::combine(Call& call, Call::Part& part) const {
   if (!may_be_written()) return;
   if (part.whole.first >= 0)
     return in_phase(part, Phase::reduce, [&] { combine_processes(call, part); });
-  if (part.comm == nullptr) return;
+  if (part.is_alone()) return;
   const auto own = static_cast<double>(part.row_count());
   const autograd::NoGrad off;
   in_phase(part, Phase::reduce, [&] {
@@ -251,7 +249,6 @@ void ModuleBuffers::merge(Call& call, Call::Part& part) const {
 }
 
 void ModuleBuffers::note_written(const Call& call) const {
-  if (master_ == nullptr) return;
   const bool written = first().source().is_training() && wrote(call);
   const auto last = call.last_rows();
   const std::vector<std::uint64_t> now = block_versions(*master_);

@@ -25,7 +25,7 @@ class ModuleBuffers {
                 const ModeRules& rules,
                 const std::vector<BufferRule>& buffer_rules);
 
-  /// The module's buffers; null if it has none.
+  /// The module's buffers.
   const std::shared_ptr<optim::Arena>& arena() const noexcept { return master_; }
   /// Puts the private copies into the module until the end of the scope, even if an exception ends
   /// it.
@@ -42,6 +42,8 @@ class ModuleBuffers {
     const ModuleBuffers& buffers_;
   };
 
+  /// Whether a forward may change buffers: there are some, and the module trains.
+  bool may_be_written() const { return !own_.empty() && first().source().is_training(); }
   /// Notes in the call which values the module has, and whether a device of its group lacks them.
   void begin(Call& call) const;
   /// Called before a forward, which may write to the copies and may fail.
@@ -66,7 +68,6 @@ class ModuleBuffers {
   void bind_rules(const std::vector<BufferRule>& rules);
   /// Whether the module's value is computed from several replicas.
   bool combines(std::size_t place) const { return merges_[place] != BufferMerge::first; }
-  bool may_be_written() const { return master_ != nullptr && first().source().is_training(); }
   /// Whether any replica has written to its copies.
   static bool wrote(const Call& call);
   /// Makes `tensors` (by place) the module's buffers.

@@ -18,10 +18,9 @@ namespace {
 
 using Used = GradientTally::Used;
 
-bool has_gradients(const optim::Arena* arena) {
-  if (arena == nullptr) return false;
-  return std::ranges::any_of(arena->layout().place_indices(), [&](std::size_t p) {
-    const Tensor x = arena->tensor(p);
+bool has_gradients(const optim::Arena& arena) {
+  return std::ranges::any_of(arena.layout().place_indices(), [&](std::size_t p) {
+    const Tensor x = arena.tensor(p);
     return x.defined() && autograd::stored_gradient(x).defined();
   });
 }
@@ -45,7 +44,7 @@ ModuleGradients::ModuleGradients(const Replicas& replicas,
 void ModuleGradients::bind() {
   const auto& buckets = parameters_.gradient_buckets();
   update_ = std::make_shared<CentralUpdate>();
-  if (replicas_.size() == 1 || buckets == nullptr || buckets->empty()) return;
+  if (replicas_.size() == 1 || buckets->empty()) return;
   update_ = rules_.make_update({.arenas = parameters_.arenas(),
                                 .buckets = buckets,
                                 .on_devices = [this](const auto& part) { update_everywhere(part); },
@@ -62,7 +61,7 @@ void ModuleGradients::release() {
 }
 
 void ModuleGradients::complete_on_reading(const std::shared_ptr<const void>& owner) {
-  if (parameters_.arena() == nullptr || replicas_.size() == 1) return;
+  if (replicas_.size() == 1) return;
   reads_.begin(owner);
   reads_.attach(*parameters_.arena());
 }
@@ -89,14 +88,15 @@ void ModuleGradients::update_everywhere(const std::function<void(int device)>& p
 
 // After a backward that was not reduced the module has every gradient that some replica made.
 void ModuleGradients::follow_drops() {
-  const optim::Arena* arena = parameters_.arena().get();
+  const optim::Arena& arena = *parameters_.arena();
   if (unreduced_ && !has_gradients(arena)) {
     unreduced_ = false;
     for (const auto& replica : replicas_)
       replica->blocks().discard_gradients(false);
   }
-  for (std::size_t p = 0; unreduced_ && p < arena->layout().places().size(); ++p) {
-    if (autograd::stored_gradient(arena->tensor(p)).defined()) continue;
+  if (!unreduced_) return;
+  for (const std::size_t p : arena.layout().place_indices()) {
+    if (autograd::stored_gradient(arena.tensor(p)).defined()) continue;
     for (const auto& replica : replicas_) {
       replica->parameters()->tensor(p).set_grad({});
       replica->reducer()->forget(p);
@@ -126,7 +126,6 @@ void ModuleGradients::restore(const GradientSnapshot& snapshot) {
 }
 
 void ModuleGradients::arm(Call& call, Call::Part& part) const {
-  if (parameters_.arena() == nullptr) return;
   const std::size_t backwards = std::max<std::size_t>(call.micro_batches.size(), 1);
   part.replica->arm(reduces() ? call.processes->groups_of(part, rules_.are_devices_alike())
                               : BucketReducer::Groups{},
@@ -135,7 +134,6 @@ void ModuleGradients::arm(Call& call, Call::Part& part) const {
 }
 
 void ModuleGradients::adopt(const Call& call) {
-  if (parameters_.arena() == nullptr) return;
   const GradientReads::AsTheyLie scope(reads_);
   const optim::Arena& arena = *parameters_.arena();
   for (const std::size_t p : arena.layout().place_indices()) {

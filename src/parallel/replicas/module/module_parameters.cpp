@@ -35,7 +35,6 @@ ModuleParameters::ModuleParameters(const Replicas& replicas,
 void ModuleParameters::bind() {
   ++generation_;
   const auto original = bind_original();
-  if (original == nullptr) return;
   const optim::ArenaLayout& layout = original->layout();
   gradient_buckets_ = std::make_shared<const std::vector<Bucket>>(
       shares_ != nullptr
@@ -68,11 +67,10 @@ class ModuleParameters::Keeper final : public optim::ArenaKeeper {
   std::shared_ptr<SleepingBlocks> sleeping_;
 };
 
-/// The module's arena; null if it has no parameters.
 std::shared_ptr<optim::Arena> ModuleParameters::bind_original() {
   std::vector<optim::ArenaEntry> entries =
       arena_entries(first().source(), nn::TensorKind::parameter);
-  if (entries.empty()) return nullptr;
+  if (entries.empty()) return optim::Arena::none(first().device());
   if (!rules_.has_units() || replicas_.size() == 1)
     return optim::Arena::obtain(std::move(entries), {.device = first().device()});
   assign_units(entries, first().source().unit_paths(options_.sharding.units));
@@ -117,10 +115,10 @@ void ModuleParameters::give_back() noexcept {
   }
 }
 
-void ModuleParameters::release() noexcept {
+void ModuleParameters::release() {
   for (const auto& replica : replicas_)
     replica->release_parameters();
-  gradient_buckets_.reset();
+  gradient_buckets_ = std::make_shared<const std::vector<Bucket>>();
   broadcast_buckets_.clear();
   sleeping_.clear();
   keeper_.reset();
@@ -136,15 +134,14 @@ std::vector<std::shared_ptr<optim::Arena>> ModuleParameters::arenas() const {
 
 std::vector<Tensor> ModuleParameters::tensors() const {
   std::vector<Tensor> all;
-  for (std::size_t p = 0; arena() != nullptr && p < arena()->layout().places().size(); ++p) {
+  for (const std::size_t p : arena()->layout().place_indices())
     if (const Tensor x = arena()->tensor(p); x.defined()) all.push_back(x);
-  }
   return all;
 }
 
 std::vector<std::vector<Tensor>> ModuleParameters::training() const {
   std::vector<std::vector<Tensor>> copies(replicas_.size());
-  for (std::size_t p = 0; arena() != nullptr && p < arena()->layout().places().size(); ++p) {
+  for (const std::size_t p : arena()->layout().place_indices()) {
     if (const Tensor x = arena()->tensor(p); !x.defined() || !x.requires_grad()) continue;
     for (const auto& replica : replicas_)
       copies[static_cast<std::size_t>(replica->index())].push_back(
@@ -154,11 +151,10 @@ std::vector<std::vector<Tensor>> ModuleParameters::training() const {
 }
 
 bool ModuleParameters::have_hooks() const {
-  return arena() != nullptr && has_parameter_hooks(*arena());
+  return has_parameter_hooks(*arena());
 }
 
 void ModuleParameters::begin(Call& call) const {
-  if (arena() == nullptr) return;
   call.parameters.blocks = block_versions(*arena());
   call.parameters.places = arena()->versions();
   first().blocks().sleep();  // what was changed there is to be seen
@@ -173,7 +169,7 @@ void ModuleParameters::begin(Call& call) const {
 // value it has. So what an earlier forward has saved counts as changed if and only if the module's
 // tensor was changed, as on one device, and not because the same value was sent once more.
 void ModuleParameters::send(Call& call, Call::Part& part) const {
-  if (!call.parameters.send || part.comm == nullptr) return;
+  if (!call.parameters.send || part.is_alone()) return;
   const optim::Arena& values = *part.replica->parameters();
   part.broadcast.start(values, broadcast_buckets_, *part.comm);
   values.set_versions(call.parameters.places);
@@ -193,7 +189,6 @@ void ModuleParameters::note_sent(const Call& call) const {
 }
 
 void ModuleParameters::note_equal(const Call& call) const {
-  if (arena() == nullptr) return;
   // Values were gathered by buckets, and have been written where no device has changed them, too.
   optim::Arena::Versions versions = call.parameters.places;
   for (std::size_t p = 0; p < versions.size(); ++p) {

@@ -42,8 +42,8 @@ class ModuleParameters {
   /// tensors.
   void bind();
   /// Releases the storage, so that bind() can be called again.
-  void release() noexcept;
-  /// Device 0's arena; null if the module has no parameters.
+  void release();
+  /// Device 0's arena.
   const std::shared_ptr<optim::Arena>& arena() const noexcept { return first().parameters(); }
   /// The arenas, by device.
   std::vector<std::shared_ptr<optim::Arena>> arenas() const;
@@ -65,7 +65,7 @@ class ModuleParameters {
   /// How often bind() has laid out the storage: it does so again after some parameters were frozen
   /// or unfrozen. The tapes of a call belong to one generation.
   std::uint64_t generation() const noexcept { return generation_; }
-  /// The buckets of the gradients; null if there are no parameters.
+  /// The buckets of the gradients.
   const std::shared_ptr<const std::vector<Bucket>>& gradient_buckets() const noexcept {
     return gradient_buckets_;
   }
@@ -93,7 +93,8 @@ class ModuleParameters {
   const Replicas& replicas_;
   const ModeRules& rules_;
   Options options_;
-  std::shared_ptr<const std::vector<Bucket>> gradient_buckets_;
+  std::shared_ptr<const std::vector<Bucket>> gradient_buckets_ =
+      std::make_shared<const std::vector<Bucket>>();
   std::vector<Bucket> broadcast_buckets_;
   std::shared_ptr<BlockShares> shares_;
   std::vector<std::shared_ptr<SleepingBlocks>> sleeping_;  // by device

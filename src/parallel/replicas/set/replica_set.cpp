@@ -67,8 +67,7 @@ const ModuleParameters& ReplicaSet::parameters() const noexcept {
 }
 
 std::size_t ReplicaSet::parameter_nbytes() const noexcept {
-  const auto& arena = engine_->parameters.arena();
-  return arena == nullptr ? 0 : arena->layout().nbytes();
+  return engine_->parameters.arena()->layout().nbytes();
 }
 
 void ReplicaSet::forward(const std::vector<RowRange>& rows,

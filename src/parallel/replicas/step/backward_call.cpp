@@ -45,7 +45,7 @@ void BackwardCall::on_device(Call::Part& part) {
     vote(part);
   }
   engine_->gradients.arm(*call_, part);
-  if (BucketReducer* reducer = part.replica->reducer()) reducer->begin_backward();
+  part.replica->reducer()->begin_backward();
   if (part.active) body_(part.argument(part.share_of_process(*call_)));
   part.replica->blocks().check_unwritten();
   finish_reduction(*call_, part);

@@ -23,17 +23,14 @@ void BitwisePass::run_leaf(Call& call, Call::Part& part, std::size_t leaf) {
     c.threads = 1;
     c.frame = std::make_shared<ForwardFrame>(*c.frame);
   });
-  if (replica.parameters() != nullptr) {
-    replica.drop_gradients();
-    replica.arm({}, 1, part.leaf_sums.empty() ? Used::fresh : Used::kept);
-    replica.reducer()->begin_backward();
-  }
+  replica.drop_gradients();
+  replica.arm({}, 1, part.leaf_sums.empty() ? Used::fresh : Used::kept);
+  replica.reducer()->begin_backward();
   const auto [share, sum, weight] = loss_of(call, part);
   part.frame->drew |= context().frame->drew;
   losses_[leaf] = {sum, weight};
   const Tensor root = share.sum / static_cast<double>(call.batch.size());
   in_phase(part, Phase::backward, [&] { root.backward(); });
-  if (replica.parameters() == nullptr) return;
   in_phase(part, Phase::reduce, [&] {
     const autograd::NoGrad off;
     const ContextScope category([](Context& c) { c.category = Category::gradient; });
@@ -47,7 +44,7 @@ void BitwisePass::run_leaf(Call& call, Call::Part& part, std::size_t leaf) {
 }
 
 void BitwisePass::run(Call& call, Call::Part& part) {
-  if (part.replica->reducer() != nullptr) part.replica->arm({}, 1, Used::fresh);
+  part.replica->arm({}, 1, Used::fresh);
   for (std::size_t leaf = 0; leaf < leaves_.size(); ++leaf)
     if (leaves_[leaf].device == part.index()) run_leaf(call, part, leaf);
   vote(part);  // all have their sums
@@ -64,7 +61,6 @@ void BitwisePass::join_leaves(Call& call, Call::Part& first) {
   }
   in_phase(first, Phase::loss, [&] { non_finite().inspect_weight(call, first, first.weight); });
   const DeviceReplica& replica = *first.replica;
-  if (replica.parameters() == nullptr) return;
   in_phase(first, Phase::reduce, [&] {
     const autograd::NoGrad off;
     const ContextScope category([](Context& c) { c.category = Category::gradient; });

@@ -23,22 +23,22 @@ void Calls::check() const {
   check_outside();
   engine_.runner.check_usable();
   if (is_laid_out_)
-    engine_.wrapped.check_tensors(engine_.parameters.arena(), engine_.buffers.arena());
+    engine_.wrapped.check_tensors(*engine_.parameters.arena(), *engine_.buffers.arena());
 }
 
 // Buckets, shares and the replicas' storage are laid out for what trains. Where that fails, the
 // next call tries again.
 void Calls::follow_training() {
-  if (is_laid_out_ && !engine_.wrapped.training_changed(engine_.parameters.arena())) return;
+  if (is_laid_out_ && !engine_.wrapped.training_changed(*engine_.parameters.arena())) return;
   if (is_laid_out_) engine_.gradients.complete();
   is_laid_out_ = false;
   engine_.gradients.release();
   engine_.parameters.release();
   engine_.parameters.bind();
   engine_.gradients.bind();
-  engine_.wrapped.note_training(engine_.parameters.arena());
+  engine_.wrapped.note_training(*engine_.parameters.arena());
   for (const auto& replica : engine_.replicas)
-    engine_.wrapped.claim(replica->parameters());
+    engine_.wrapped.claim(*replica->parameters());
   is_laid_out_ = true;
 }
 

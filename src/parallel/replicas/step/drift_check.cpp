@@ -68,16 +68,15 @@ void DriftCheck::begin(Call& call) const {
 }
 
 void DriftCheck::hash_buffers(const Call& call, Call::Part& part) {
-  if (call.compares && part.replica->buffers != nullptr)
-    part.hashes.buffers = hashes_of(*part.replica->buffers);
+  if (call.compares) part.hashes.buffers = hashes_of(*part.replica->buffers);
 }
 
 void DriftCheck::check(const Call& call, Call::Part& part) const {
-  if (!call.compares || (part.comm == nullptr && !call.processes->are_several())) return;
+  if (!call.compares || (part.is_alone() && !call.processes->are_several())) return;
   DeviceReplica& replica = *part.replica;
-  if (replica.parameters() != nullptr) part.hashes.parameters = hashes_of(*replica.parameters());
-  if (part.comm != nullptr) part.comm->barrier();
-  const Call::Part& first = part.comm == nullptr ? part : call.part(0);
+  part.hashes.parameters = hashes_of(*replica.parameters());
+  vote(part);  // all have theirs
+  const Call::Part& first = part.is_alone() ? part : call.part(0);
   const ReplicaHashes &own = part.hashes, &owner = first.hashes;
   const std::size_t p = first_difference(own.parameters, owner.parameters);
   const std::size_t b = first_difference(own.buffers, owner.buffers);
@@ -96,14 +95,13 @@ void DriftCheck::check_processes(const Call& call, const Call::Part& part) const
   if (!call.processes->are_several()) return;
   std::vector<std::string> names{"the seed of random numbers", "the count of forwards"};
   std::vector<std::uint64_t> own{call.numbers.seed, call.numbers.forwards};
-  const auto add = [&](const optim::Arena* arena, const std::vector<std::uint64_t>& hashes) {
-    if (arena == nullptr) return;
-    for (const auto& place : arena->layout().places())
+  const auto add = [&](const optim::Arena& arena, const std::vector<std::uint64_t>& hashes) {
+    for (const auto& place : arena.layout().places())
       names.push_back(place.name);
     own.insert(own.end(), hashes.begin(), hashes.end());
   };
-  add(part.replica->parameters().get(), part.hashes.parameters);
-  add(part.replica->buffers.get(), part.hashes.buffers);
+  add(*part.replica->parameters(), part.hashes.parameters);
+  add(*part.replica->buffers, part.hashes.buffers);
   const std::vector<std::int64_t> values =
       call.processes->gather(part, std::vector<std::int64_t>(own.begin(), own.end()));
   for (std::size_t i = names.size(); i < values.size(); ++i)

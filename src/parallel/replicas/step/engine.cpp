@@ -71,11 +71,11 @@ Engine::Engine(const ReplicaSources& sources,
   // A backend that these devices cannot have is refused now, too.
   if (backend_here(o.backend) != comm::Backend::local)
     groups.get(std::vector<RowRange>(devices.size()), ReplicaGroups::Members::all);
-  wrapped.note_training(parameters.arena());
-  wrapped.claim(buffers.arena());
+  wrapped.note_training(*parameters.arena());
+  wrapped.claim(*buffers.arena());
   for (const auto& replica : replicas) {
-    wrapped.claim(replica->parameters());
-    wrapped.claim(replica->buffers);
+    wrapped.claim(*replica->parameters());
+    wrapped.claim(*replica->buffers);
   }
   processes->share(*sources.front(), {parameters.arena(), buffers.arena()});
   move.complete();

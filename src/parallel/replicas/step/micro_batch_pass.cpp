@@ -29,12 +29,10 @@ void rescale_gradients(const Call& call, const Call::Part& part, const Tensor& t
   if (!call.accumulates()) return;
   const autograd::NoGrad off;
   const double factor = static_cast<double>(part.whole.rows) / total_weight.item_or(1);
-  if (const auto& parameters = part.replica->parameters()) {
-    // A block without gradients may sleep: work on it would bring what the shares have.
-    const std::vector<std::uint8_t> made = part.replica->blocks_with_gradients();
-    for (std::size_t b = 0; b < made.size(); ++b)
-      if (made[b] != 0) Tensor(parameters->grads(static_cast<int>(b))).mul_(factor);
-  }
+  // A block without gradients may sleep: work on it would bring what the shares have.
+  const std::vector<std::uint8_t> made = part.replica->blocks_with_gradients();
+  for (std::size_t b = 0; b < made.size(); ++b)
+    if (made[b] != 0) Tensor(part.replica->parameters()->grads(static_cast<int>(b))).mul_(factor);
   scale_outside(part.outside, factor);
 }
 
@@ -92,7 +90,7 @@ void MicroBatchPass::run(Call& call, Call::Part& part) {
   const std::size_t count = call.micro_batches.size();
   for (std::size_t k = 0; k < count; ++k) {
     const MicroBatch& micro_batch = call.micro_batches[k];
-    if (BucketReducer* reducer = part.replica->reducer()) reducer->begin_backward();
+    part.replica->reducer()->begin_backward();
     const RowRange rows = micro_batch.rows[static_cast<std::size_t>(part.index())];
     const bool is_empty = exchange_micro_batch(call, part, k) == 0;
     if (micro_batch.has_rows(part.index())) {

@@ -52,10 +52,9 @@ std::vector<Tensor> gradients_of(const optim::Arena& arena,
 }  // namespace
 
 void NonFiniteCheck::watch(const Call& call, Call::Part& part) const {
-  BucketReducer* reducer = part.replica->reducer();
-  if (reducer != nullptr && looks(call) &&
-      (reducer->gives_all_the_sum() || reducer->gives_shares_away()))
-    reducer->watch().start();
+  BucketReducer& reducer = *part.replica->reducer();
+  if (looks(call) && (reducer.gives_all_the_sum() || reducer.gives_shares_away()))
+    reducer.watch().start();
 }
 
 void NonFiniteCheck::note_bad_loss(Call& call, Call::Part& part, const std::string& text) const {
@@ -86,7 +85,6 @@ void NonFiniteCheck::inspect_weight(Call& call, Call::Part& part, double total) 
 
 std::vector<Tensor> NonFiniteCheck::reduced_gradients(const Call::Part& part) const {
   std::vector<Tensor> grads;
-  if (arena() == nullptr) return grads;
   if (are_whole()) {
     if (!part.is_first() && gradients_.reduces()) return grads;
     const optim::Arena& own = *part.replica->parameters();

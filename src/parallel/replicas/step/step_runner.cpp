@@ -11,7 +11,9 @@
 
 #include "parallel/plan/micro_batches.hpp"
 #include "parallel/replicas/step/bitwise_pass.hpp"
+#include "parallel/replicas/step/kept_gradients.hpp"
 #include "parallel/replicas/step/micro_batch_pass.hpp"
+#include "parallel/replicas/step/optimizer_update.hpp"
 
 namespace tandem::parallel {
 namespace {
@@ -73,7 +75,7 @@ std::shared_ptr<TrainStep> StepRunner::make(const std::vector<RowRange>& planned
                  "DataParallel: bitwise_leaves and accumulate both cut the batch; give one of "
                  "them");
     TANDEM_CHECK(
-        engine_->buffers.arena() == nullptr || !engine_->wrapped.original().is_training(),
+        !engine_->buffers.may_be_written(),
         "DataParallel: the bitwise mode has no rule for buffers that change in training; "
         "the module has some (batch norm's running statistics). Use a norm without them, or "
         "leave bitwise_leaves at 0");
@@ -96,7 +98,10 @@ std::shared_ptr<TrainStep> StepRunner::make(const std::vector<RowRange>& planned
         engine_->non_finite, body_, engine_->gradients, engine_->buffers);
   else
     pass = std::make_unique<BitwisePass>(engine_->non_finite, body_, std::move(leaves));
-  return std::make_shared<TrainStep>(engine_, call, std::move(pass), optimizer_, scaler, effect);
+  std::unique_ptr<StepUpdate> update = std::make_unique<KeptGradients>();
+  if (optimizer_ != nullptr)
+    update = std::make_unique<OptimizerUpdate>(*optimizer_, scaler, engine_->gradients);
+  return std::make_shared<TrainStep>(engine_, call, std::move(pass), std::move(update), effect);
 }
 
 StepProbe StepRunner::rehearse(const std::vector<std::int64_t>& rows) {

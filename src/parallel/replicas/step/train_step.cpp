@@ -32,25 +32,21 @@ class ReducesNow {
 TrainStep::TrainStep(std::shared_ptr<Engine> engine,
                      std::shared_ptr<Call> call,
                      std::unique_ptr<GradientPass> pass,
-                     optim::Optimizer* optimizer,
-                     optim::GradScaler* scaler,
+                     std::unique_ptr<StepUpdate> update,
                      Effect effect)
     : engine_(std::move(engine)),
       call_(std::move(call)),
       pass_(std::move(pass)),
-      optimizer_(optimizer),
-      scaler_(scaler),
+      update_(std::move(update)),
+      hooks_(engine_->parameters.arena()),
       earlier_(engine_->gradients) {
-  const auto hooks = std::make_shared<const ParameterHooks>(engine_->parameters.arena());
-  if (hooks->any()) call_->hooks = hooks;
   call_->has_no_effect = effect == Effect::none;
-  if (scaler_ != nullptr) call_->loss_scale = scaler_->get_scale();
   engine_->drift.begin(*call_);
 }
 
 StepResult TrainStep::take(const std::shared_ptr<TrainStep>& step, CallGate::Pass& gate) {
   Engine& engine = *step->engine_;
-  const ReducesNow reduces(engine.gradients, step->call_->hooks != nullptr);
+  const ReducesNow reduces(engine.gradients, step->hooks_.any());
   step->prepare();
   gate.show(step->call_);
   const ModuleBuffers::Shown buffers(engine.buffers);
@@ -63,7 +59,7 @@ StepResult TrainStep::take(const std::shared_ptr<TrainStep>& step, CallGate::Pas
     step->earlier_.restore();
     throw;
   }
-  if (step->scaler_ != nullptr) step->scaler_->update(step->call_->overflow());
+  step->update_->note_overflow(step->call_->overflow());
   if (result.skipped) {
     step->earlier_.restore();
     engine.runner.check_usable();
@@ -74,10 +70,10 @@ StepResult TrainStep::take(const std::shared_ptr<TrainStep>& step, CallGate::Pas
 }
 
 void TrainStep::prepare() {
-  if (optimizer_ != nullptr) optimizer_->zero_grad();
+  update_->begin(*call_);
   // Earlier gradients are not to be rescaled with those of the parts, nor added to them in their
   // order.
-  earlier_.begin(pass_->begins_anew(*call_) || call_->loss_scale || call_->hooks != nullptr ||
+  earlier_.begin(pass_->begins_anew(*call_) || call_->loss_scale || hooks_.any() ||
                  call_->processes->are_several());
   engine_->buffers.expect_writes(*call_);
 }
@@ -93,21 +89,18 @@ void TrainStep::on_device(Call::Part& part) {
   pass_->run(*call_, part);  // scatter, forward, loss, backward
   engine_->parameters.end_send(*call_, part);
   reduce(part);
-  const bool updates_shares = optimizer_ != nullptr && engine_->gradients.update().is_shared();
-  if (updates_shares || earlier_.are_to_be_added())
+  if (update_->is_shared(engine_->gradients.update()) || earlier_.are_to_be_added())
     vote(part);  // device 0 uses the gradients of all devices
   if (part.is_first()) prepare_update();
   agree(*call_, part);
   part.leaf_sums.clear();
   if (call_->has_no_effect) return;
   engine_->buffers.merge(*call_, part);
-  if (optimizer_ == nullptr) return;
-  pass_outside(part);
-  in_phase(part, Phase::update, [&] { update(part); });
+  update_->run(*call_, part, outside_factor());
 }
 
 void TrainStep::reduce(Call::Part& part) {
-  if (call_->hooks != nullptr) {
+  if (hooks_.any()) {
     vote(part);  // all gradients are there
     if (part.is_first()) run_hooks(part);
     vote(part);
@@ -120,7 +113,7 @@ void TrainStep::reduce(Call::Part& part) {
 void TrainStep::run_hooks(Call::Part& first) {
   engine_->gradients.adopt(*call_);
   in_phase(first, Phase::backward, [&] {
-    call_->hooks->run(where_gradients_are(first), [this](std::size_t place) {
+    hooks_.run(where_gradients_are(first), [this](std::size_t place) {
       if (earlier_.are_to_be_added() && !call_->loss_scale) earlier_.add(place);
     });
     first.replica->blocks().sleep();  // other devices get what they have changed
@@ -141,46 +134,7 @@ void TrainStep::prepare_update() {
     update.made_whole();
   else if (engine_->gradients.reduces())
     update.reduced();
-  if (optimizer_ == nullptr) return;
-  in_phase(first, Phase::update, [&] { optimizer_->prepare(); });
-  call_->shared_update = update.is_shared() && optimizer_->updates_through(*update.sharing());
-}
-
-void TrainStep::pass_outside(Call::Part& part) {
-  if (!call_->has_outside()) return;
-  if (part.is_first()) {
-    try {
-      in_phase(part, Phase::backward, [&] {
-        parallel::pass_outside(call_->outside(), outside_factor());
-      });
-      optimizer_->prepare();  // it may be about to update them
-    } catch (...) {
-      part.commit_error = std::current_exception();
-    }
-  }
-  try {
-    vote(part);
-  } catch (...) {  // the step takes effect: this cannot be taken back
-    if (part.commit_error == nullptr) part.commit_error = std::current_exception();
-  }
-}
-
-void TrainStep::update(Call::Part& part) {
-  if (call_->shared_update) {
-    try {
-      std::exception_ptr error;
-      note_update(part, [&] {
-        error = optimizer_->update_on(part.device());
-        engine_->gradients.update().note_written(part.index());
-      });
-      if (part.commit_error == nullptr) part.commit_error = std::move(error);
-      engine_->gradients.update().gather_values(*part.comm, part.index());
-    } catch (...) {
-      if (part.commit_error == nullptr) part.commit_error = std::current_exception();
-    }
-  } else if (part.is_first() && part.commit_error == nullptr) {
-    part.commit_error = optimizer_->commit();
-  }
+  update_->prepare(*call_);
 }
 
 StepResult TrainStep::result() {
@@ -201,13 +155,11 @@ StepResult TrainStep::result() {
 }
 
 void TrainStep::commit() {
-  if (call_->shared_update)
-    call_->part(0).commit_error = optimizer_->end_commit(call_->commit_error());
+  update_->commit(*call_);
   engine_->calls.commit(*call_);
   engine_->gradients.note_backward();
   engine_->drift.note_step();
-  if (optimizer_ == nullptr && call_->has_outside())
-    parallel::pass_outside(call_->outside(), outside_factor());
+  update_->end(*call_, outside_factor());
 }
 
 double TrainStep::outside_factor() const {

@@ -4,12 +4,13 @@
 
 #include <memory>
 
-#include "tandem/optim/optimizer.hpp"
 #include "tandem/parallel/step.hpp"
 
+#include "parallel/reduce/parameter_hooks.hpp"
 #include "parallel/replicas/step/earlier_gradients.hpp"
 #include "parallel/replicas/step/engine.hpp"
 #include "parallel/replicas/step/gradient_pass.hpp"
+#include "parallel/replicas/step/step_update.hpp"
 
 namespace tandem::parallel {
 
@@ -20,13 +21,12 @@ class TrainStep {
   /// none: the step runs up to the vote, and none of its changes remain.
   enum class Effect : std::uint8_t { none, real };
 
-  /// @param pass       computes the gradients.
-  /// @param optimizer  null: the gradients are only added up.
+  /// @param pass    computes the gradients.
+  /// @param update  what is done with them.
   TrainStep(std::shared_ptr<Engine> engine,
             std::shared_ptr<Call> call,
             std::unique_ptr<GradientPass> pass,
-            optim::Optimizer* optimizer,
-            optim::GradScaler* scaler,
+            std::unique_ptr<StepUpdate> update,
             Effect effect);
 
   /// Takes the step.
@@ -43,8 +43,6 @@ class TrainStep {
   void reduce(Call::Part& part);
   void run_hooks(Call::Part& first);
   void prepare_update();
-  void update(Call::Part& part);
-  void pass_outside(Call::Part& part);
   StepResult result();
   void commit();
   GradientPlace where_gradients_are(const Call::Part& first) const;
@@ -53,8 +51,8 @@ class TrainStep {
   std::shared_ptr<Engine> engine_;
   std::shared_ptr<Call> call_;
   std::unique_ptr<GradientPass> pass_;
-  optim::Optimizer* optimizer_;
-  optim::GradScaler* scaler_;
+  std::unique_ptr<StepUpdate> update_;
+  ParameterHooks hooks_;
   EarlierGradients earlier_;
 };
 
