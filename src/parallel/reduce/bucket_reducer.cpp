@@ -41,6 +41,7 @@ void BucketReducer::arm(const Groups& groups, std::int64_t backwards, GradientTa
   tally_.begin(backwards, used);
   first_launch_.reset();
   groups_ = groups;
+  sums_.begin(groups.processes);
   armed_ = true;
 }
 
@@ -51,77 +52,57 @@ void BucketReducer::on_gradient(std::size_t place) {
 }
 
 void BucketReducer::launch_complete() {
-  while (groups_.replicas != nullptr && handles_.size() < flat_.size() &&
-         tally_.is_bucket_complete(handles_.size())) {
-    const std::size_t bucket = handles_.size();
-    const ContextScope scope([&](Context& c) { enter(c, bucket); });
-    if (shares_ != nullptr) {
-      end_first(bucket);
-      flat_[bucket].front().buffer().check_awake("reduce");
-    }
-    if (!first_launch_) first_launch_ = Clock::now();
-    handles_.push_back(launch(bucket));
-  }
-  if (groups_.processes != nullptr) add_up_reduced(Wait::no);
+  while (launched_.size() < flat_.size() && tally_.is_bucket_complete(launched_.size()))
+    launched_.push_back(launch(launched_.size()));
+  add_up_reduced(Wait::no);
 }
 
-void BucketReducer::add_up_reduced(Wait wait) {
-  const autograd::NoGrad off;
-  while (sums_.size() < flat_.size()) {
-    const std::size_t bucket = sums_.size();
-    const ContextScope scope([&](Context& c) { enter(c, bucket); });
-    if (groups_.replicas == nullptr) {
-      if (!tally_.is_bucket_complete(bucket)) return;
-    } else {
-      if (bucket == handles_.size() || (wait == Wait::no && !handles_[bucket].done())) return;
-      handles_[bucket].wait();
-    }
-    const Tensor part = reduced_part(bucket);
-    const bool has_part = part.defined() && part.numel() > 0;
-    sums_.push_back(has_part ? groups_.processes->start_all_reduce(part) : comm::Handle());
+BucketReducer::Launched BucketReducer::launch(std::size_t bucket) {
+  const Tensor& whole = flat_[bucket].front();
+  if (groups_.replicas == nullptr) return {.part = whole};
+  const ContextScope scope([&](Context& c) { enter(c, bucket); });
+  if (gives_shares_away()) {
+    end_first(bucket);
+    whole.buffer().check_awake("reduce");
   }
+  if (!first_launch_) first_launch_ = Clock::now();
+  switch (reduction_.to) {
+    case Reduction::To::rank_0:
+      return launch_to_rank_0(bucket);
+    case Reduction::To::shares:
+      return launch_to_shares(bucket);
+    case Reduction::To::all:
+      break;
+  }
+  return {.handle = launch_to_all(bucket)};
 }
 
-void BucketReducer::end_first(std::size_t count) {
-  for (; ended_ < count; ++ended_) {
-    handles_[ended_].wait();
-    if (groups_.processes != nullptr) {
-      while (sums_.size() <= ended_)
-        add_up_reduced(Wait::yes);
-      sums_[ended_].wait();
-    }
-    sent_[ended_] = {};
-    shares_->end_reduction((*buckets_)[ended_].block);
-  }
+BucketReducer::Launched BucketReducer::launch_to_rank_0(std::size_t bucket) {
+  Launched launched{.sent = outgoing(bucket)};
+  launched.handle = groups_.replicas->start_reduce(launched.sent, comm::ReduceOp::sum, 0);
+  if (groups_.replicas->rank() == 0) launched.part = flat_[bucket].front();
+  return launched;
 }
 
-comm::Handle BucketReducer::launch(std::size_t bucket) {
-  if (reduction_.to == Reduction::To::all) return launch_to_all(bucket);
-  Tensor whole = flat_[bucket].front();
-  if (shares_ != nullptr) {
-    whole = shares_->outgoing(whole);
-    sent_.push_back(whole);
-  }
+BucketReducer::Launched BucketReducer::launch_to_shares(std::size_t bucket) {
+  const Bucket& b = (*buckets_)[bucket];
+  const Share share = share_of(b, groups_.replicas->rank(), groups_.replicas->size());
+  const std::int64_t first = b.range().begin;
+  const Tensor in_arena = range(flat_[bucket].front(), {share.begin - first, share.end - first});
+  Launched launched{.sent = outgoing(bucket)};
+  launched.part = shares_->gradient_share(b.block, in_arena);
+  launched.handle = groups_.replicas->start(
+      {comm::Collective::Kind::reduce_scatter, launched.sent, launched.part, comm::ReduceOp::sum});
+  return launched;
+}
+
+Tensor BucketReducer::outgoing(std::size_t bucket) const {
+  Tensor whole = shares_->outgoing(flat_[bucket].front());
   if (factor_ != 1) {
     const autograd::NoGrad off;
     whole.mul_(factor_);
   }
-  if (reduction_.to != Reduction::To::shares)
-    return groups_.replicas->start_reduce(whole, comm::ReduceOp::sum, 0);
-  return groups_.replicas->start(
-      {comm::Collective::Kind::reduce_scatter, whole, reduced_part(bucket), comm::ReduceOp::sum});
-}
-
-Tensor BucketReducer::reduced_part(std::size_t bucket) const {
-  const Tensor& whole = flat_[bucket].front();
-  if (groups_.replicas == nullptr) return whole;
-  if (reduction_.to != Reduction::To::shares)
-    return groups_.replicas->rank() == 0 ? whole : Tensor();
-  const Bucket& b = (*buckets_)[bucket];
-  if (shares_ != nullptr) return shares_->gradient_share(b.block);
-  const Share share = share_of(b, groups_.replicas->rank(), groups_.replicas->size());
-  const std::int64_t first = b.range().begin;
-  return range(whole, {share.begin - first, share.end - first});
+  return whole;
 }
 
 comm::Handle BucketReducer::launch_to_all(std::size_t bucket) {
@@ -140,6 +121,28 @@ comm::Handle BucketReducer::launch_to_all(std::size_t bucket) {
   return groups_.replicas->start_coalesced(std::move(parts));
 }
 
+void BucketReducer::add_up_reduced(Wait wait) {
+  while (sums_.lag_behind(launched_.size())) {
+    const std::size_t bucket = sums_.next();
+    Launched& launched = launched_[bucket];
+    if (wait == Wait::no && !launched.handle.done()) return;
+    const autograd::NoGrad off;
+    const ContextScope scope([&](Context& c) { enter(c, bucket); });
+    launched.handle.wait();
+    sums_.start(launched.part);
+  }
+}
+
+void BucketReducer::end_first(std::size_t count) {
+  for (; ended_ < count; ++ended_) {
+    launched_[ended_].handle.wait();
+    add_up_reduced(Wait::yes);
+    sums_.wait(ended_);
+    launched_[ended_] = {};
+    shares().end_reduction((*buckets_)[ended_].block);
+  }
+}
+
 void BucketReducer::finish() {
   TANDEM_ASSERT(armed_, "finish without arm");
   for (const std::size_t place : tally_.missing()) {
@@ -150,37 +153,35 @@ void BucketReducer::finish() {
     watch_.look_at(place);
   }
   launch_complete();
-  if (groups_.processes != nullptr) add_up_reduced(Wait::yes);
-  for (std::vector<comm::Handle>* handles : {&handles_, &sums_}) {
-    for (std::size_t b = 0; b < handles->size(); ++b) {
-      const ContextScope scope([&](Context& c) { enter(c, b); });
-      (*handles)[b].wait();
-    }
+  add_up_reduced(Wait::yes);
+  for (std::size_t b = 0; b < launched_.size(); ++b) {
+    const ContextScope scope([&](Context& c) { enter(c, b); });
+    launched_[b].handle.wait();
+    sums_.wait(b);
   }
-  if (shares_ != nullptr && groups_.replicas != nullptr) {
-    end_first(flat_.size());
-    shares_->end_backward();
-  }
+  end_first(launched_.size());
+  shares().end_backward();
   disarm();
 }
 
 void BucketReducer::abandon() noexcept {
-  for (std::vector<comm::Handle>* handles : {&handles_, &sums_}) {
-    for (comm::Handle& handle : *handles) {
-      try {
-        handle.wait();
-      } catch (...) {  // the group refuses what follows, and says why
-      }
+  const auto end = [](auto&& wait) {
+    try {
+      wait();
+    } catch (...) {  // the group refuses what follows, and says why
     }
-  }
+  };
+  for (Launched& launched : launched_)
+    end([&] { launched.handle.wait(); });
+  for (std::size_t b = 0; b < launched_.size(); ++b)
+    end([&] { sums_.wait(b); });
   disarm();
 }
 
 void BucketReducer::disarm() noexcept {
-  handles_.clear();
-  sent_.clear();
-  ended_ = 0;
+  launched_.clear();
   sums_.clear();
+  ended_ = 0;
   armed_ = false;
   groups_ = {};
 }

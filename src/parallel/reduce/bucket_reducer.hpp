@@ -14,10 +14,12 @@
 #include "tandem/optim/arena.hpp"
 #include "tandem/parallel/comm_hook.hpp"
 
+#include "parallel/reduce/arena_shares.hpp"
 #include "parallel/reduce/buckets.hpp"
 #include "parallel/reduce/gradient_shares.hpp"
 #include "parallel/reduce/gradient_tally.hpp"
 #include "parallel/reduce/non_finite_watch.hpp"
+#include "parallel/reduce/process_sums.hpp"
 #include "parallel/reduce/reduction.hpp"
 
 namespace tandem::parallel {
@@ -32,6 +34,8 @@ class BucketReducer {
   BucketReducer(std::shared_ptr<optim::Arena> arena,
                 std::shared_ptr<const std::vector<Bucket>> buckets,
                 Reduction reduction);
+  BucketReducer(const BucketReducer&) = delete;
+  BucketReducer& operator=(const BucketReducer&) = delete;
 
   /// Whom the buckets are reduced with.
   struct Groups {
@@ -51,9 +55,9 @@ class BucketReducer {
   void set_factor(double factor) noexcept { factor_ = factor; }
   /// Sets a hook that replaces the reduction to all ranks, including the factor.
   void set_hook(CommHook hook) { hook_ = std::move(hook); }
-  /// From now on the shares of the reduction go there, and each bucket waits for the one before.
-  void set_shares(GradientShares* shares) noexcept { shares_ = shares; }
-  bool gives_shares_away() const noexcept { return shares_ != nullptr; }
+  /// From now on the shares of the reduction go there. `shares` outlives this object.
+  void set_shares(GradientShares& shares) noexcept { shares_ = &shares; }
+  bool gives_shares_away() const noexcept { return shares_->leave_the_arena(); }
   /// A backward begins, with or without work for this replica.
   void begin_backward() noexcept { tally_.begin_backward(); }
   /// A backward has made the gradient of `place`.
@@ -75,17 +79,28 @@ class BucketReducer {
   NonFiniteWatch& watch() noexcept { return watch_; }
 
  private:
+  /// A bucket whose reduction over the replicas was started.
+  struct Launched {
+    comm::Handle handle = {};
+    Tensor sent = {};
+    Tensor part = {};  // what this replica gets of it; undefined: nothing
+  };
   /// Starts the buckets that are complete, in their order.
   void launch_complete();
-  comm::Handle launch(std::size_t bucket);
-  /// Waits for the first `count` buckets, and lets go of their gradients.
-  void end_first(std::size_t count);
+  /// Where there is one replica only, a bucket is reduced as it is.
+  Launched launch(std::size_t bucket);
   comm::Handle launch_to_all(std::size_t bucket);
+  Launched launch_to_rank_0(std::size_t bucket);
+  Launched launch_to_shares(std::size_t bucket);
+  /// What is sent of a bucket, with this replica's factor.
+  Tensor outgoing(std::size_t bucket) const;
   enum class Wait : std::uint8_t { no, yes };  // for reductions that are under way
   /// Starts to add up, over the processes, what this replica has got of the reduced buckets.
   void add_up_reduced(Wait wait);
-  /// What it gets of a bucket; undefined: nothing.
-  Tensor reduced_part(std::size_t bucket) const;
+  /// Waits for the first `count` buckets, and lets go of their gradients.
+  void end_first(std::size_t count);
+  /// Where the shares of the present backward go. What one replica alone makes stays in its arena.
+  GradientShares& shares() noexcept { return groups_.replicas == nullptr ? in_arena_ : *shares_; }
 
   std::shared_ptr<optim::Arena> arena_;
   std::shared_ptr<const std::vector<Bucket>> buckets_;
@@ -94,14 +109,14 @@ class BucketReducer {
   GradientTally tally_;
   NonFiniteWatch watch_;
   CommHook hook_;
-  GradientShares* shares_ = nullptr;  // null: they stay in the arena
-  std::size_t ended_ = 0;             // of the first buckets; counted where shares are given away
+  ArenaShares in_arena_;
+  GradientShares* shares_ = &in_arena_;
   double factor_ = 1;
   bool armed_ = false;
   Groups groups_;
-  std::vector<comm::Handle> handles_;  // of the first buckets; all ranks go in this order
-  std::vector<Tensor> sent_;  // where shares are given away, what is under way of those buckets
-  std::vector<comm::Handle> sums_;  // likewise, over the processes
+  std::vector<Launched> launched_;  // the first buckets; all ranks go in this order
+  ProcessSums sums_;                // of those buckets
+  std::size_t ended_ = 0;           // of those buckets
   std::optional<Clock::time_point> first_launch_;
 };
 

@@ -6,12 +6,17 @@
 
 namespace tandem::parallel {
 
-/// Where a device's shares of reduced gradients go, if they are not to stay in its arena.
+/// Where a device's shares of reduced gradients go: they stay in its arena (ArenaShares), or leave
+/// it (SleepingBlocks).
 class GradientShares {
  public:
   virtual ~GradientShares() = default;
-  /// This device's share of a block, flat.
-  virtual Tensor gradient_share(int block) const = 0;
+  /// Whether the gradients leave the arena. Then each bucket waits for the one before.
+  virtual bool leave_the_arena() const noexcept { return true; }
+  /// This device's share of a bucket in a block, flat.
+  ///
+  /// @param in_arena  the place of that share in the arena.
+  virtual Tensor gradient_share(int block, const Tensor& in_arena) const = 0;
   /// What is sent of a block's gradients, in the type of the reduction.
   virtual Tensor outgoing(const Tensor& whole) const { return whole; }
   /// The device has its share, and needs the rest of the block's gradients no more.

@@ -36,7 +36,9 @@ class SleepingBlocks final : public ReplicaBlocks, public BufferSource, public G
   SleepingBlocks(std::shared_ptr<BlockStore> store, const optim::Arena& arena, int device);
 
   void provide(Buffer& buffer, std::span<const Buffer* const> used) override;
-  Tensor gradient_share(int block) const override { return store_->reduced(block, device_); }
+  Tensor gradient_share(int block, const Tensor&) const override {
+    return store_->reduced(block, device_);
+  }
   Tensor outgoing(const Tensor& whole) const override { return store_->outgoing(whole); }
   void end_reduction(int block) override;
   void end_backward() override;

@@ -45,7 +45,7 @@ void DeviceReplica::reduce_by(std::shared_ptr<const std::vector<Bucket>> buckets
 }
 
 void DeviceReplica::let_sleep(std::shared_ptr<SleepingBlocks> blocks) {
-  reducer_->set_shares(blocks.get());
+  reducer_->set_shares(*blocks);
   blocks_ = std::move(blocks);
 }
 
