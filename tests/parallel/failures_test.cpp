@@ -5,12 +5,15 @@
 
 #include <stdexcept>
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include "tandem/core/error.hpp"
 
 namespace tandem::parallel::test {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 const std::exception_ptr kCause = std::make_exception_ptr(std::runtime_error("the user's own"));
 const std::exception_ptr kAborted = std::make_exception_ptr(CommAborted("another rank failed"));
@@ -27,6 +30,16 @@ TEST(FailuresTest, ACauseGoesBeforeErrorsThatOnlyReportIt) {
 
 TEST(FailuresTest, WithoutACauseItIsTheFirst) {
   EXPECT_EQ(cause_among({nullptr, kAborted, kAborted}), 1);
+}
+
+TEST(FailuresTest, TellsWhatHasFailed) {
+  EXPECT_THAT(failed_among({nullptr, kAborted, nullptr, kCause}), ElementsAre(1, 3));
+  EXPECT_THAT(failed_among({nullptr, nullptr}), IsEmpty());
+}
+
+TEST(FailuresTest, OtherCausesAreWithoutTheFirstAndWithoutErrorsThatOnlyReportIt) {
+  EXPECT_THAT(other_causes({kCause, nullptr, kAborted, kCause}, 0), ElementsAre(3));
+  EXPECT_THAT(other_causes({nullptr, kAborted, kAborted}, 1), IsEmpty());
 }
 
 }  // namespace

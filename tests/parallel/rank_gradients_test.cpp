@@ -3,12 +3,14 @@
 
 #include "parallel/ranks/rank_gradients.hpp"
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 
 #include "parallel/rank_program.hpp"
+#include "parallel/ranks/whole_parameters.hpp"
 #include "thrown_text.hpp"
 
 namespace tandem::parallel::test {
@@ -21,7 +23,12 @@ using testing::thrown_text;
 /// A rank's Pair and the reduction of its gradients. Each parameter has a bucket of its own.
 struct PairGradients : PairReplica {
   explicit PairGradients(comm::Communicator& comm, DistributedDataParallelOptions o = {})
-      : PairReplica(comm), options(with_a_bucket_each(o)), gradients(replica, comm, options) {}
+      : PairReplica(comm),
+        options(with_a_bucket_each(o)),
+        gradients(replica,
+                  comm,
+                  options,
+                  std::make_shared<WholeParameters>(replica, comm, options.exchange)) {}
 
   static DistributedDataParallelOptions with_a_bucket_each(DistributedDataParallelOptions o) {
     o.exchange.first_bucket_nbytes = o.exchange.bucket_nbytes = 1;

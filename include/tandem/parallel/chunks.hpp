@@ -90,11 +90,15 @@ class ChunkPolicy {
   struct Balanced {
     std::int64_t rows;
   };
+  struct ToLearn {  // planned, once there is a model
+    PlanGoal goal;
+  };
   struct Planned {
     std::shared_ptr<const StepModel> model;
     PlanGoal goal;
   };
-  using Kind = std::variant<Even, Sizes, Weights, FreeMemory, Gpu0, TorchChunk, Balanced, Planned>;
+  using Kind =
+      std::variant<Even, Sizes, Weights, FreeMemory, Gpu0, TorchChunk, Balanced, ToLearn, Planned>;
 
   explicit ChunkPolicy(Kind kind) : kind_(std::move(kind)) {}
 

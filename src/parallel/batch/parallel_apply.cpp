@@ -13,6 +13,7 @@
 #include "tandem/runtime/context.hpp"
 #include "tandem/runtime/runtime.hpp"
 
+#include "parallel/errors/failures.hpp"
 #include "runtime/job_group.hpp"
 
 namespace tandem::parallel::detail {
@@ -83,7 +84,7 @@ void run_on_devices(std::span<const Device> devices,
     std::ranges::for_each(devices, submit);
   }
   std::vector<std::exception_ptr> errors = jobs.outcomes();
-  if (std::ranges::any_of(errors, [](const auto& e) { return e != nullptr; })) {
+  if (!failed_among(errors).empty()) {
     throw_replica_error(
         std::move(errors), replicas, std::vector<Phase>(replicas.size(), Phase::forward));
   }

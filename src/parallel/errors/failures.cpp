@@ -3,6 +3,8 @@
 
 #include "parallel/errors/failures.hpp"
 
+#include <algorithm>
+
 #include "tandem/core/check.hpp"
 #include "tandem/core/error.hpp"
 
@@ -18,15 +20,26 @@ bool is_secondary(const std::exception_ptr& error) {
   }
 }
 
+std::vector<std::size_t> failed_among(const std::vector<std::exception_ptr>& errors) {
+  std::vector<std::size_t> failed;
+  for (std::size_t r = 0; r < errors.size(); ++r)
+    if (errors[r] != nullptr) failed.push_back(r);
+  return failed;
+}
+
 std::size_t cause_among(const std::vector<std::exception_ptr>& errors) {
-  std::size_t first = errors.size();
-  for (std::size_t r = 0; r < errors.size(); ++r) {
-    if (errors[r] == nullptr) continue;
-    if (first == errors.size() || (is_secondary(errors[first]) && !is_secondary(errors[r])))
-      first = r;
-  }
-  TANDEM_ASSERT(first < errors.size(), "no device has failed");
-  return first;
+  const std::vector<std::size_t> failed = failed_among(errors);
+  TANDEM_ASSERT(!failed.empty(), "no device has failed");
+  const auto cause =
+      std::ranges::find_if(failed, [&](std::size_t r) { return !is_secondary(errors[r]); });
+  return cause == failed.end() ? failed.front() : *cause;
+}
+
+std::vector<std::size_t> other_causes(const std::vector<std::exception_ptr>& errors,
+                                      std::size_t first) {
+  std::vector<std::size_t> others = failed_among(errors);
+  std::erase_if(others, [&](std::size_t r) { return r == first || is_secondary(errors[r]); });
+  return others;
 }
 
 }  // namespace tandem::parallel

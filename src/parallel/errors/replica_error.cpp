@@ -69,10 +69,8 @@ void throw_replica_error(std::vector<std::exception_ptr> errors,
                          const std::vector<Phase>& phases) {
   const std::size_t first = cause_among(errors);
   std::vector<std::string> others;
-  for (std::size_t r = 0; r < errors.size(); ++r) {
-    if (errors[r] == nullptr || r == first || is_secondary(errors[r])) continue;
+  for (const std::size_t r : other_causes(errors, first))
     others.push_back(tandem::detail::concat(replicas[r].device, ": ", describe(errors[r])));
-  }
   const Replica& failed = replicas[first];
   const std::string cause = describe(errors[first]) + remedy(errors[first], failed);
   try {

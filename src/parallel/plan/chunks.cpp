@@ -172,7 +172,7 @@ ChunkPolicy ChunkPolicy::balanced_data_parallel(std::int64_t gpu0_bsz) {
 }
 
 ChunkPolicy ChunkPolicy::planned(PlanGoal goal) {
-  return ChunkPolicy(Planned{nullptr, goal});
+  return ChunkPolicy(ToLearn{goal});
 }
 
 ChunkPolicy ChunkPolicy::planned(StepModel model, PlanGoal goal) {
@@ -180,18 +180,18 @@ ChunkPolicy ChunkPolicy::planned(StepModel model, PlanGoal goal) {
 }
 
 bool ChunkPolicy::wants_model() const noexcept {
-  const auto* p = std::get_if<Planned>(&kind_);
-  return p != nullptr && p->model == nullptr;
+  return std::holds_alternative<ToLearn>(kind_);
 }
 
 const StepModel* ChunkPolicy::model() const noexcept {
-  const auto* p = std::get_if<Planned>(&kind_);
-  return p == nullptr ? nullptr : p->model.get();
+  if (const auto* p = std::get_if<Planned>(&kind_)) return p->model.get();
+  return nullptr;
 }
 
 PlanGoal ChunkPolicy::goal() const noexcept {
-  const auto* p = std::get_if<Planned>(&kind_);
-  return p == nullptr ? PlanGoal::least_peak : p->goal;
+  if (const auto* p = std::get_if<ToLearn>(&kind_)) return p->goal;
+  if (const auto* p = std::get_if<Planned>(&kind_)) return p->goal;
+  return PlanGoal::least_peak;
 }
 
 std::vector<std::int64_t> ChunkPolicy::plan(std::int64_t rows,
@@ -238,7 +238,7 @@ std::string ChunkPolicy::describe() const {
   if (const auto* g = std::get_if<Balanced>(&kind_))
     return "BalancedDataParallel " + std::to_string(g->rows);
   if (std::holds_alternative<TorchChunk>(kind_)) return "torch chunk";
-  if (std::holds_alternative<Planned>(kind_))
+  if (wants_model() || std::holds_alternative<Planned>(kind_))
     return goal() == PlanGoal::least_time ? "planned for time" : "planned";
   return std::holds_alternative<FreeMemory>(kind_) ? "free memory" : "even";
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "tandem/autograd/autograd.hpp"
+#include "tandem/autograd/tape_context.hpp"
 #include "tandem/core/check.hpp"
 #include "tandem/runtime/context.hpp"
 #include "tandem/tensor/factories.hpp"
@@ -31,19 +32,15 @@ class RankGradients::Source final : public autograd::GradientSource {
 RankGradients::RankGradients(DeviceReplica& replica,
                              comm::Communicator& comm,
                              const DistributedDataParallelOptions& options,
-                             std::shared_ptr<RankUnits> units)
+                             std::shared_ptr<RankParameters> parameters)
     : replica_(replica),
       comm_(comm),
       options_(options),
-      units_(std::move(units)),
+      parameters_(std::move(parameters)),
       log_(comm, params().layout()),
       unused_(options, comm, params().layout()) {
-  if (units_ == nullptr) {
-    make_reducer(plan_buckets(
-        params().layout(), options.exchange.first_bucket_nbytes, options.exchange.bucket_nbytes));
-  } else {
-    units_->set_completion([this] { complete_shares(); });
-  }
+  divide_by(comm.size());
+  parameters_->set_completion([this] { complete_shares(); });
   log_.note_planned(replica.reducer()->buckets());
   for (std::size_t p = 0; p < params().layout().places().size(); ++p) {
     sources_.push_back(std::make_shared<Source>(*this, p));
@@ -72,17 +69,12 @@ void RankGradients::set_hook(CommHook hook) {
   replica_.reducer()->set_hook(hook_);
 }
 
-BucketReducer::Groups RankGradients::groups() const {
-  if (units_ != nullptr) return units_->groups();
-  return {.replicas = comm_.size() > 1 ? &comm_ : nullptr};
-}
-
 void RankGradients::arm(GradientSync how) {
   began_ = false;
   reduces_ = how == GradientSync::on;
-  awaits_first_ = units_ != nullptr && !unreduced_;
-  if (awaits_first_) units_->begin_backward();
-  replica_.reducer()->arm(reduces_ ? groups() : BucketReducer::Groups{},
+  awaits_first_ = !unreduced_;
+  if (awaits_first_) parameters_->begin_backward();
+  replica_.reducer()->arm(reduces_ ? parameters_->groups() : BucketReducer::Groups{},
                           0,
                           unreduced_ ? GradientTally::Used::kept : GradientTally::Used::fresh);
   unreduced_ |= !reduces_;
@@ -94,30 +86,32 @@ void RankGradients::on_access(std::size_t place) {
     complete();
     return;
   }
-  if (std::exchange(awaits_first_, false)) units_->note_earlier_gradients();
+  if (std::exchange(awaits_first_, false)) parameters_->note_earlier_gradients();
   TANDEM_CHECK(!reduces_ || !replica_.reducer()->tally().is_complete(place),
-               wrapper_name(units_ != nullptr),
+               parameters_->wrapper(),
                ": a second backward of one forward reaches '",
                params().layout().places()[place].name,
                "', whose gradient is being reduced; add the losses up, call the wrapper once for "
                "each backward, or run all but the last backward under no_sync");
 }
 
-std::shared_ptr<const autograd::IntervalMark> RankGradients::mark_forward(
-    std::shared_ptr<const autograd::IntervalMark> outer) {
+void RankGradients::mark_forward(Context& c) {
+  if (!parameters_->gives_up_failed_backwards()) return;
   const std::uint64_t forward = ++forwards_;
   autograd::BackwardInterval calls{
       .begin = [running = running_, forward] { running->insert(forward); },
       .end = [running = running_, forward] { running->erase(forward); }};
-  return std::make_shared<const autograd::IntervalMark>(
-      autograd::IntervalMark{std::move(calls), std::move(outer)});
+  autograd::change_tape_context(c, [&](autograd::TapeContext& t) {
+    t.interval = std::make_shared<const autograd::IntervalMark>(
+        autograd::IntervalMark{std::move(calls), std::move(t.interval)});
+  });
 }
 
 void RankGradients::give_up() {
   replica_.reducer()->abandon();
   running_->clear();
   began_ = unreduced_ = false;
-  if (!std::exchange(awaits_first_, false)) units_->discard_backward();
+  if (!std::exchange(awaits_first_, false)) parameters_->discard_backward();
 }
 
 void RankGradients::complete() {
@@ -136,7 +130,7 @@ void RankGradients::complete() {
   try {
     finish(missing);
   } catch (...) {
-    if (units_ != nullptr) give_up();
+    if (parameters_->gives_up_failed_backwards()) give_up();
     throw;
   }
   log_.note_times(replica_.reducer()->first_launch());
@@ -167,7 +161,7 @@ void RankGradients::finish(const std::vector<std::size_t>& missing) {
   // The ranks exchange this after the buckets: those that miss gradients have started fewer of them
   // during the backward than others.
   const std::vector<std::uint8_t> used = unused_.used_anywhere(tally.used());
-  if (units_ != nullptr) units_->end_reduction();
+  parameters_->end_reduction();
   began_ = unreduced_ = false;
   for (const std::size_t p : missing) {
     const Tensor x = params().tensor(p);

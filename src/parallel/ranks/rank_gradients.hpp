@@ -10,12 +10,11 @@
 #include <vector>
 
 #include "tandem/autograd/gradient_source.hpp"
-#include "tandem/autograd/tape_context.hpp"
 #include "tandem/parallel/detail/rank_replica.hpp"
 #include "tandem/runtime/context.hpp"
 
 #include "parallel/ranks/iteration_log.hpp"
-#include "parallel/ranks/rank_units.hpp"
+#include "parallel/ranks/rank_parameters.hpp"
 #include "parallel/ranks/unused_parameters.hpp"
 #include "parallel/replicas/device/device_replica.hpp"
 
@@ -27,13 +26,8 @@ namespace tandem::parallel {
 // (Phase::backward) a source is asked about the leaf to which a gradient is added; then it only
 // checks that this gradient is not being reduced already.
 //
-// Where ranks have shares, the ops of a forward are marked. If their backward has not ended when
-// the reduction is to be completed, it has failed, and its gradients are given up.
-
-/// What errors call the wrapper of a rank's module.
-constexpr const char* wrapper_name(bool is_sharded) noexcept {
-  return is_sharded ? "FullyShardedDataParallel" : "DistributedDataParallel";
-}
+// Where failed backwards are given up (RankParameters), the ops of a forward are marked. If their
+// backward has not ended when the reduction is to be completed, it has failed.
 
 /// The gradients of a rank's parameters: how they are reduced, and who completes the reduction.
 ///
@@ -42,12 +36,10 @@ class RankGradients {
  public:
   /// Begins to watch the gradients of the replica's parameters. The arguments must outlive this
   /// object.
-  ///
-  /// @param units  null: the rank has all of each gradient.
   RankGradients(DeviceReplica& replica,
                 comm::Communicator& comm,
                 const DistributedDataParallelOptions& options,
-                std::shared_ptr<RankUnits> units = nullptr);
+                std::shared_ptr<RankParameters> parameters);
   RankGradients(const RankGradients&) = delete;
   RankGradients& operator=(const RankGradients&) = delete;
 
@@ -67,11 +59,9 @@ class RankGradients {
   /// Completes the reduction of a backward, if there is one. Gives up one that has failed.
   /// @throws InvalidArgument  the loss does not depend on some parameters, and must.
   void complete();
-  /// The mark of the ops of a forward, by whose backward this object knows whether it fails.
-  ///
-  /// @param outer  of the ops around it; null: there is none.
-  std::shared_ptr<const autograd::IntervalMark> mark_forward(
-      std::shared_ptr<const autograd::IntervalMark> outer);
+  /// Marks the ops of a forward that runs in this context, if it matters whether its backward
+  /// fails.
+  void mark_forward(Context& c);
   /// Orders the buckets as rank 0's gradients became ready, once, before the forward after the
   /// first reduction. Collective.
   void rebuild_buckets();
@@ -88,7 +78,6 @@ class RankGradients {
   void arm(GradientSync how);
   /// Forgets the backward that has begun, and its gradients.
   void give_up();
-  BucketReducer::Groups groups() const;
   /// Something reads the gradient of a place, or adds to it.
   void on_access(std::size_t place);
   /// @param missing  the places without a gradient of this rank.
@@ -97,7 +86,7 @@ class RankGradients {
   DeviceReplica& replica_;
   comm::Communicator& comm_;
   const DistributedDataParallelOptions& options_;
-  std::shared_ptr<RankUnits> units_;
+  std::shared_ptr<RankParameters> parameters_;
   IterationLog log_;
   UnusedParameters unused_;
   CommHook hook_;
@@ -109,7 +98,7 @@ class RankGradients {
   std::uint64_t forwards_ = 0;
   bool reduces_ = true;        // the backward that is armed for reduces
   bool began_ = false;         // a backward has made a gradient since the last forward
-  bool awaits_first_ = false;  // of units: the backward that is armed for has made no gradient yet
+  bool awaits_first_ = false;  // the backward that is armed for has made no gradient yet
   bool unreduced_ = false;     // gradients of earlier backwards have not been reduced
 };
 

@@ -16,7 +16,7 @@
 #include "parallel/ranks/rank_gradients.hpp"
 #include "parallel/ranks/rank_units.hpp"
 #include "parallel/ranks/row_weight.hpp"
-#include "parallel/ranks/unchanged_module.hpp"
+#include "parallel/ranks/whole_parameters.hpp"
 #include "parallel/replicas/call/rank_rows.hpp"
 #include "parallel/replicas/device/check_unwrapped.hpp"
 #include "parallel/replicas/device/module_move.hpp"
@@ -63,17 +63,18 @@ nn::Module& checked(nn::Module& module,
   return module;
 }
 
+/// What errors call the wrapper.
+const char* wrapper_name(const std::optional<RankSharding>& sharding) {
+  return sharding ? RankUnits::kWrapper : WholeParameters::kWrapper;
+}
+
 /// Puts the module's parameters into an arena.
-///
-/// @param sharding  null: as they are.
-/// @return the units of which the rank has a share; null: it has all of each.
-std::shared_ptr<RankUnits> bind(DeviceReplica& replica,
-                                comm::Communicator& comm,
-                                const RankSharding* sharding) {
-  if (sharding != nullptr) return RankUnits::bind(replica, comm, *sharding);
-  replica.bind_parameters(optim::Arena::obtain(
-      arena_entries(replica.source(), nn::TensorKind::parameter), {.device = replica.device()}));
-  return nullptr;
+std::shared_ptr<RankParameters> bind_parameters(DeviceReplica& replica,
+                                                comm::Communicator& comm,
+                                                const DistributedDataParallelOptions& options,
+                                                const std::optional<RankSharding>& sharding) {
+  if (sharding) return RankUnits::bind(replica, comm, *sharding);
+  return std::make_shared<WholeParameters>(replica, comm, options.exchange);
 }
 
 /// Moves the module's buffers to the replica's device.
@@ -102,28 +103,23 @@ struct RankReplica::Parts {
   Parts(nn::Module& m,
         comm::Communicator& c,
         const DistributedDataParallelOptions& o,
-        const RankSharding* sharding,
+        const std::optional<RankSharding>& sharding,
         const std::optional<Device>& init_on)
-      : module(checked(m, c, init_on.value_or(c.device()), wrapper_name(sharding != nullptr))),
+      : module(checked(m, c, init_on.value_or(c.device()), wrapper_name(sharding))),
         comm(c),
         options(o),
-        precision(sharding == nullptr ? MixedPrecisionPolicy() : sharding->precision),
         replica(c.rank(), c.device(), m),
         move(replica.source(), c.device()),
-        units(bind(replica, c, sharding)),
-        gradients(replica, c, options, units),
-        rows(c) {
-    if (units != nullptr) unchanged.emplace(replica.source(), replica.parameters());
-  }
+        parameters(bind_parameters(replica, c, options, sharding)),
+        gradients(replica, c, options, parameters),
+        rows(c) {}
 
   nn::Module& module;
   comm::Communicator& comm;
   DistributedDataParallelOptions options;
-  MixedPrecisionPolicy precision;
   DeviceReplica replica;
   ModuleMove move;
-  std::shared_ptr<RankUnits> units;          // null: the rank has all parameters
-  std::optional<UnchangedModule> unchanged;  // none: likewise
+  std::shared_ptr<RankParameters> parameters;
   RankGradients gradients;
   RankRows rows;
   std::shared_ptr<const int> token = std::make_shared<const int>(0);  // for the marks on the module
@@ -136,7 +132,7 @@ struct RankReplica::Parts {
 RankReplica::RankReplica(nn::Module& module,
                          comm::Communicator& comm,
                          const DistributedDataParallelOptions& options,
-                         const RankSharding* sharding,
+                         const std::optional<RankSharding>& sharding,
                          std::optional<Device> init_on)
     : parts_(std::make_unique<Parts>(module, comm, options, sharding, init_on)) {
   if (init_on) move_buffers(parts_->replica);
@@ -160,28 +156,20 @@ RankReplica::~RankReplica() {
 void RankReplica::send(int root) const {
   const autograd::NoGrad off;
   const ContextScope scope([](Context& c) { c.phase = Phase::replicate; });
-  const optim::Arena& arena = *parts_->replica.parameters();
-  for (std::size_t b = 0; parts_->units == nullptr && b < arena.layout().blocks().size(); ++b)
-    parts_->comm.broadcast(arena.params(static_cast<int>(b)), root);
+  parts_->parameters->send(root);
   for (const Tensor& buffer : parts_->module.buffers())
     parts_->comm.broadcast(buffer, root);
 }
 
 std::shared_ptr<const Context> RankReplica::begin_forward(std::optional<std::int64_t> rows) {
   Parts& p = *parts_;
-  if (p.unchanged) p.unchanged->check();
+  p.parameters->check_unchanged();
   p.gradients.complete();
   p.gradients.log().begin_forward();
-  if (!context().grad_enabled && p.units == nullptr) return share_context();
   auto c = std::make_shared<Context>(context());
-  if (p.units != nullptr) {
-    p.units->begin_forward();
-    c->phase = Phase::forward;
-    if (!c->grad_enabled) return c;
-    autograd::change_tape_context(*c, [&](autograd::TapeContext& t) {
-      t.interval = p.gradients.mark_forward(std::move(t.interval));
-    });
-  }
+  p.parameters->begin_forward(*c);
+  if (!c->grad_enabled) return c;
+  p.gradients.mark_forward(*c);
   const autograd::NoGrad off;
   const ForwardRows forward = prepare(rows.value_or(1));
   c->rows = forward.range_of(p.comm.rank());
@@ -203,13 +191,13 @@ ForwardRows RankReplica::prepare(std::int64_t rows) {
   const ForwardRows forward =
       p.rows.exchange(rows,
                       p.gradients.syncs(),
-                      p.units == nullptr ? 0 : p.units->order_digest(),
+                      p.parameters->order_digest(),
                       default_generator().forwards().load(std::memory_order_relaxed));
   // Note [Forwards of ranks]: dropout's masks are keyed by the count of forwards, which the rank's
   // generator keeps, since a checkpoint saves that. A rank that has joined, or has not read a
   // checkpoint that another one has read, takes the count over from the others.
   default_generator().forwards().store(forward.forwards, std::memory_order_relaxed);
-  if (p.units != nullptr && !forward.same_order) p.units->forget_order();
+  if (!forward.same_order) p.parameters->forget_order();
   const int first = forward.first_active();
   if (first < 0) return forward;
   p.authority = first;
@@ -232,7 +220,7 @@ ForwardRows RankReplica::prepare(std::int64_t rows) {
 }
 
 Tensor RankReplica::input(const Tensor& x) const {
-  const MixedPrecisionPolicy& precision = parts_->precision;
+  const MixedPrecisionPolicy precision = parts_->parameters->precision();
   const Tensor own = parallel::unweighted(x, parts_->weight);
   const bool casts =
       precision.param_dtype && precision.cast_forward_inputs && x.defined() && is_float(x.dtype());
@@ -240,8 +228,9 @@ Tensor RankReplica::input(const Tensor& x) const {
 }
 
 Tensor RankReplica::output(const Tensor& y) const {
-  const bool casts = parts_->precision.output_dtype && y.defined() && is_float(y.dtype());
-  return parallel::weighted(casts ? y.to(*parts_->precision.output_dtype) : y, parts_->weight);
+  const std::optional<DType> dtype = parts_->parameters->precision().output_dtype;
+  const bool casts = dtype && y.defined() && is_float(y.dtype());
+  return parallel::weighted(casts ? y.to(*dtype) : y, parts_->weight);
 }
 
 void RankReplica::end_forward() {
@@ -249,18 +238,17 @@ void RankReplica::end_forward() {
   if (frame != nullptr && (parts_->module.is_training() || frame->drew))
     default_generator().forwards().fetch_add(1, std::memory_order_relaxed);
   parts_->gradients.log().end_forward();
-  if (parts_->units != nullptr) parts_->units->end_forward();
+  parts_->parameters->end_forward();
 }
 
 void RankReplica::begin_unsharded() {
   parts_->gradients.complete();
-  if (parts_->units != nullptr) parts_->units->open();
+  parts_->parameters->open();
 }
 
 void RankReplica::end_unsharded(bool write_back) {
-  using Changes = RankUnits::Changes;
-  if (parts_->units != nullptr)
-    parts_->units->close(write_back ? Changes::written_back : Changes::dropped);
+  using enum RankParameters::Changes;
+  parts_->parameters->close(write_back ? written_back : dropped);
 }
 
 void RankReplica::begin_join(const JoinOptions& options) {

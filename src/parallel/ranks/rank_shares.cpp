@@ -50,7 +50,7 @@ const Tensor& RankShares::at(Of of, int block, int rank) const {
 
 void RankShares::check_open(const Block& block) const {
   const std::string name = block.unit.empty() ? "the module" : "'" + block.unit + "'";
-  TANDEM_CHECK(group_ != nullptr,
+  TANDEM_CHECK(!has_ended_,
                name,
                " is sharded over ",
                ranks_,
@@ -70,7 +70,7 @@ void RankShares::check_open(const Block& block) const {
 Tensor RankShares::own_on_device(Of of, int block, DType dtype) const {
   const autograd::NoGrad off;
   const ContextScope scope([&](Context& c) { c.phase = Phase::replicate; });
-  return at(of, block, rank()).to(dtype).to(group_->device());
+  return at(of, block, rank()).to(dtype).to(group_.device());
 }
 
 comm::Handle RankShares::start_gather(Of of, int block, const Tensor& own, const Tensor& whole) {
@@ -80,7 +80,7 @@ comm::Handle RankShares::start_gather(Of of, int block, const Tensor& own, const
   gather.purpose = tandem::detail::concat(
       of == Of::values ? "values" : "gradients", " of unit '", this->block(block).unit, "'");
   if (!left_out_.empty()) gather.purpose += std::exchange(left_out_, {});
-  return group_->start(std::move(gather));
+  return group_.start(std::move(gather));
 }
 
 void RankShares::gather(Of of, int block, const Tensor& whole) {
@@ -92,7 +92,7 @@ void RankShares::gather(Of of, int block, const Tensor& whole) {
 Tensor RankShares::gather_masters(int block) {
   const Block& b = this->block(block);
   const Tensor whole =
-      allocate_share(b.numel, b.values.dtype(), group_->device(), Category::parameter);
+      allocate_share(b.numel, b.values.dtype(), group_.device(), Category::parameter);
   const Tensor own = own_on_device(Of::values, block, whole.dtype());
   start_gather(Of::values, block, own, whole).wait();
   return whole;
@@ -118,7 +118,7 @@ void RankShares::gather_ahead(int block, int /*rank*/) {
   for (std::size_t i = ahead_.size(); i < next.size(); ++i) {
     const Block& b = this->block(next[i]);
     const ContextScope scope([](Context& c) { c.category = Category::parameter; });
-    const Tensor whole = empty({b.numel}, {.dtype = b.dtype, .device = group_->device()});
+    const Tensor whole = empty({b.numel}, {.dtype = b.dtype, .device = group_.device()});
     Tensor own = own_on_device(Of::values, next[i], b.dtype);
     comm::Handle handle = start_gather(Of::values, next[i], own, whole);
     ahead_.push_back({next[i], std::move(own), whole.impl().buffer, std::move(handle)});
@@ -150,8 +150,8 @@ void RankShares::scatter(Of of, int block, const Tensor& whole) {
 Tensor RankShares::reduced(int block, int rank) {
   const Tensor& own = at(Of::gradients, block, rank);
   const DType dtype = reduce_dtype_.value_or(this->block(block).dtype);
-  if (!adds_to(block) && home_ == group_->device() && dtype == own.dtype()) return own;
-  return incoming_.place(block, own, dtype, group_->device());
+  if (!adds_to(block) && home_ == group_.device() && dtype == own.dtype()) return own;
+  return incoming_.place(block, own, dtype, group_.device());
 }
 
 void RankShares::end_reduction(int block, int rank) {

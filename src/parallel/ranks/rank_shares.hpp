@@ -36,7 +36,7 @@ class RankShares final : public BlockStore {
              std::size_t prefetch,
              std::optional<Device> home,
              std::optional<DType> reduce_dtype)
-      : group_(&group),
+      : group_(group),
         rank_(group.rank()),
         ranks_(group.size()),
         prefetch_(prefetch),
@@ -85,7 +85,7 @@ class RankShares final : public BlockStore {
   /// Gathers a block's values in the type that they are kept in, from anywhere. Collective.
   Tensor gather_masters(int block);
   /// The wrapper has ended: no whole block can be gathered any more.
-  void end() noexcept { group_ = nullptr; }
+  void end() noexcept { has_ended_ = true; }
 
  private:
   struct Block {
@@ -114,7 +114,7 @@ class RankShares final : public BlockStore {
   comm::Handle start_gather(Of of, int block, const Tensor& own, const Tensor& whole);
   const Block& block(int index) const { return blocks_.at(static_cast<std::size_t>(index)); }
 
-  comm::Communicator* group_;  // null: ended
+  comm::Communicator& group_;
   const int rank_, ranks_;
   const std::size_t prefetch_;
   const Device home_;
@@ -129,6 +129,7 @@ class RankShares final : public BlockStore {
     Tensor gradients, reduced;
   };
   std::vector<Sum> sums_;  // that add_reduced makes
+  bool has_ended_ = false;
 };
 
 }  // namespace tandem::parallel

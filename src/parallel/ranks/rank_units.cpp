@@ -43,10 +43,16 @@ class RankUnits::Keeper final : public optim::ArenaKeeper {
 };
 
 RankUnits::RankUnits(DeviceReplica& replica, comm::Communicator& all, const RankSharding& sharding)
-    : replica_(replica), all_(all), sharding_(sharding) {}
+    : replica_(replica),
+      all_(all),
+      sharding_(sharding),
+      shares_(std::make_shared<RankShares>(*sharding.shard,
+                                           sharding.options.prefetch.value_or(1),
+                                           sharding.options.offload,
+                                           sharding.precision.reduce_dtype)) {}
 
 RankUnits::~RankUnits() {
-  if (shares_ != nullptr) shares_->end();
+  shares_->end();
 }
 
 std::shared_ptr<RankUnits> RankUnits::bind(DeviceReplica& replica,
@@ -56,10 +62,6 @@ std::shared_ptr<RankUnits> RankUnits::bind(DeviceReplica& replica,
   auto entries = arena_entries(replica.source(), nn::TensorKind::parameter);
   std::vector<std::string> paths = replica.source().unit_paths(sharding.options.units);
   assign_units(entries, paths);
-  units->shares_ = std::make_shared<RankShares>(*sharding.shard,
-                                                sharding.options.prefetch.value_or(1),
-                                                sharding.options.offload,
-                                                sharding.precision.reduce_dtype);
   const auto ranks = static_cast<std::size_t>(sharding.shard->size());
   const auto keeper = std::make_shared<Keeper>(units->shares_, all, std::move(paths));
   replica.bind_parameters(
@@ -76,12 +78,14 @@ std::shared_ptr<RankUnits> RankUnits::bind(DeviceReplica& replica,
                     {.to = Reduction::To::shares});
   replica.let_sleep(units->sleeping_);
   replica.parameters()->share(units);
+  units->unchanged_.emplace(replica.source(), replica.parameters());
   return units;
 }
 
-void RankUnits::begin_forward() const {
+void RankUnits::begin_forward(Context& c) const {
   sleeping_->sleep();
   shares_->begin_pass(GatherOrder::Pass::forward);
+  c.phase = Phase::forward;
 }
 
 void RankUnits::end_forward() const {

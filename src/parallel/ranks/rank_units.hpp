@@ -6,23 +6,27 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "tandem/comm/communicator.hpp"
 #include "tandem/optim/arena_sharing.hpp"
 #include "tandem/parallel/detail/rank_replica.hpp"
 
+#include "parallel/ranks/rank_parameters.hpp"
 #include "parallel/ranks/rank_shares.hpp"
+#include "parallel/ranks/unchanged_module.hpp"
 #include "parallel/replicas/device/device_replica.hpp"
 #include "parallel/units/sleeping_blocks.hpp"
 
 namespace tandem::parallel {
 
-/// The parameters of a rank's module as units, of which this rank has a share: FSDP.
-///
-/// To be used on the rank's thread. What gathers or reduces is collective.
-class RankUnits final : public optim::ArenaSharing {
+/// Parameters as units, of which each rank has a share: FSDP.
+class RankUnits final : public RankParameters, public optim::ArenaSharing {
  public:
+  static constexpr const char* kWrapper = "FullyShardedDataParallel";
+
   /// Binds the replica's parameters, with the values of rank 0 of `all`. The arguments outlive this
   /// object.
   ///
@@ -34,33 +38,31 @@ class RankUnits final : public optim::ArenaSharing {
   RankUnits(DeviceReplica& replica, comm::Communicator& all, const RankSharding& sharding);
   ~RankUnits() override;
 
-  /// Whom the gradients are reduced with.
-  BucketReducer::Groups groups() const noexcept {
-    return {.replicas = sharding_.shard, .processes = sharding_.replicate};
-  }
-  /// Whatever reads a gradient, or updates, calls `complete` first.
-  void set_completion(std::function<void()> complete) { complete_ = std::move(complete); }
+  const char* wrapper() const noexcept override { return kWrapper; }
+  MixedPrecisionPolicy precision() const override { return sharding_.precision; }
+  void check_unchanged() const override { unchanged_->check(); }
+  /// The shares are all that there is of the values.
+  void send(int) const override {}
+  void open() override;
+  void close(Changes changes) override;
+
   /// What an earlier forward or backward has left sleeps, but for gradients that have not been
   /// reduced.
-  void begin_forward() const;
+  void begin_forward(Context& c) const override;
   /// If no backward can follow, all values sleep.
-  void end_forward() const;
-  /// The gradients that follow are those of a new backward.
-  void begin_backward() const;
-  /// That backward makes its first gradient. Those that parameters have by now are added to.
-  void note_earlier_gradients();
-  /// That backward has been reduced on all ranks: its gradients are added to earlier ones.
-  void end_reduction() const { shares_->add_reduced(); }
-  /// That backward has failed: gradients are those that parameters had before it.
-  void discard_backward();
-  /// The order in which this rank has used its units, for comparison with the other ranks.
-  std::int64_t order_digest() const { return shares_->order().digest(); }
-  /// The ranks have used their units in different orders.
-  void forget_order() const { shares_->order().clear(); }
-  /// Gathers all values, which stay until `close`. @throws OutOfMemory  nothing has changed.
-  void open();
-  enum class Changes : std::uint8_t { written_back, dropped };
-  void close(Changes changes);
+  void end_forward() const override;
+  std::int64_t order_digest() const override { return shares_->order().digest(); }
+  void forget_order() const override { shares_->order().clear(); }
+
+  BucketReducer::Groups groups() const noexcept override {
+    return {.replicas = sharding_.shard, .processes = sharding_.replicate};
+  }
+  void set_completion(std::function<void()> complete) override { complete_ = std::move(complete); }
+  bool gives_up_failed_backwards() const noexcept override { return true; }
+  void begin_backward() const override;
+  void note_earlier_gradients() override;
+  void end_reduction() const override { shares_->add_reduced(); }
+  void discard_backward() override;
 
   Parts parts() const noexcept override { return Parts::ranks; }
   std::vector<optim::ArenaSlice> slices() const override;
@@ -75,8 +77,9 @@ class RankUnits final : public optim::ArenaSharing {
   DeviceReplica& replica_;
   comm::Communicator& all_;
   RankSharding sharding_;
-  std::shared_ptr<RankShares> shares_;
+  const std::shared_ptr<RankShares> shares_;
   std::shared_ptr<SleepingBlocks> sleeping_;
+  std::optional<UnchangedModule> unchanged_;  // none until it is bound
   std::vector<Tensor> asleep_;  // while it is open: the storage of the values, by block
   std::vector<std::uint64_t> opened_versions_;
   std::vector<std::size_t> earlier_;  // the places that had gradients before the present backward

@@ -26,11 +26,11 @@ Tensor scale_gradient(const char* name, const Tensor& x, double factor) {
 
 bool has_weighted_outputs(const Tensor& x) {
   std::vector<const autograd::Node*> open{autograd::edge_of(x).node.get()};
-  std::unordered_set<const autograd::Node*> seen;
+  std::unordered_set<const autograd::Node*> seen{nullptr};  // null: no op has made the tensor
   while (!open.empty()) {
     const autograd::Node* node = open.back();
     open.pop_back();
-    if (node == nullptr || !seen.insert(node).second) continue;
+    if (!seen.insert(node).second) continue;
     if (std::string_view(node->name) == kWeighted) return true;
     for (const autograd::Edge& input : node->inputs)
       open.push_back(input.node.get());

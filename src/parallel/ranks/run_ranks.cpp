@@ -71,19 +71,19 @@ void wait_for_all(Run& run, std::span<const Device> devices, std::chrono::millis
   while (!run.changed.wait_for(lock, kLook, all_ended) && !deadline.passed()) {
   }
   if (run.all_ended()) return;
-  std::string late, cause;
+  std::string late;
   for (std::size_t r = 0; r < run.ended.size(); ++r) {
-    const Device device = run.comms[r]->device();
-    if (!run.ended[r])
-      late += concat(late.empty() ? "" : ", ",
-                     run.name(r),
-                     ", after the operation ",
-                     logical_device(device).last_work());
-    else if (run.errors[r] != nullptr && cause.empty())
-      cause = run.name(r) + " failed: " + describe(run.errors[r]);
+    if (run.ended[r]) continue;
+    late += concat(late.empty() ? "" : ", ",
+                   run.name(r),
+                   ", after the operation ",
+                   logical_device(run.comms[r]->device()).last_work());
   }
+  const std::size_t first = failed_among(run.errors).front();
   throw Timeout(concat("run_ranks: ",
-                       cause,
+                       run.name(first),
+                       " failed: ",
+                       describe(run.errors[first]),
                        "; ",
                        late,
                        " did not end within ",
@@ -124,8 +124,7 @@ std::vector<Ticket> submit(const std::shared_ptr<Run>& run,
 [[noreturn]] void raise(const Run& run) {
   const std::size_t first = cause_among(run.errors);
   std::vector<std::string> others;
-  for (std::size_t r = 0; r < run.errors.size(); ++r) {
-    if (r == first || run.errors[r] == nullptr || is_secondary(run.errors[r])) continue;
+  for (const std::size_t r : other_causes(run.errors, first)) {
     others.push_back(concat("rank ",
                             run.comms[r]->rank(),
                             " on ",
@@ -154,7 +153,7 @@ void finish(Run& run,
   for (Ticket& ticket : tickets)
     ticket.wait(deadline);
   run.body = nullptr;  // what it holds ends here, and not later on the thread of some rank
-  if (std::ranges::any_of(run.errors, [](const auto& e) { return e != nullptr; })) raise(run);
+  if (!failed_among(run.errors).empty()) raise(run);
 }
 
 }  // namespace

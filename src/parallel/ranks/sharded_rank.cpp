@@ -62,7 +62,7 @@ void check_shares(const FullyShardedDataParallelOptions& options, const Rank& ra
                  "; give a float type, such as bf16");
 }
 
-/// Null: each rank has everything.
+/// None: each rank has everything.
 std::optional<RankSharding> sharding_of(const Rank& rank,
                                         const FullyShardedDataParallelOptions& options) {
   RankSharding sharding{.shard = &rank.comm(),
@@ -90,9 +90,8 @@ ShardedRank::ShardedRank(nn::Module& module,
                                                   .average = options.average,
                                                   .find_unused_parameters = true,
                                                   .broadcast_buffers = options.broadcast_buffers};
-  const std::optional<RankSharding> sharding = sharding_of(rank, options);
   replica_ = std::make_shared<RankReplica>(
-      module, rank.comm(), replicated, sharding ? &*sharding : nullptr, options.init_on);
+      module, rank.comm(), replicated, sharding_of(rank, options), options.init_on);
 }
 
 }  // namespace tandem::parallel

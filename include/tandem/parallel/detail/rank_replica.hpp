@@ -43,13 +43,13 @@ class RankReplica {
   /// @throws InvalidArgument  no parameter trains, or a part is already wrapped or on another
   ///                          device.
   /// @throws Desync           the ranks' modules differ; the text names the first difference.
-  /// @param sharding  null: each rank has all parameters. Its groups outlive this object.
+  /// @param sharding  none: each rank has all parameters. Its groups outlive this object.
   /// @param init_on   where the module is, from where it moves to the rank's device; none: it is
   ///                  there.
   RankReplica(nn::Module& module,
               comm::Communicator& comm,
               const DistributedDataParallelOptions& options,
-              const RankSharding* sharding = nullptr,
+              const std::optional<RankSharding>& sharding = std::nullopt,
               std::optional<Device> init_on = std::nullopt);
   ~RankReplica();
   RankReplica(const RankReplica&) = delete;
